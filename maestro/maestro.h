@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The public interface of the embedded Maestro: the subset of Maestro Core's API that
+ * components of a workflow use, with the names and meanings that are publicly known. It stands
+ * in for upstream's library so that everything here runs on one fresh machine; numeric values
+ * and the wire behind it are this project's own. What upstream is not known to have is marked
+ * "own extension".
+ *
+ * Every function may be called from any thread after mstro_init has returned; a handle may be
+ * used by one thread at a time. Functions return MSTRO_OK or another status and leave their
+ * outputs untouched on failure unless said otherwise.
+ */
+#ifndef MAESTRO_H
+#define MAESTRO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MSTRO_ENV_WORKFLOW_NAME "MSTRO_WORKFLOW_NAME"
+#define MSTRO_ENV_COMPONENT_NAME "MSTRO_COMPONENT_NAME"
+#define MSTRO_ENV_POOL_INFO "MSTRO_POOL_MANAGER_INFO"
+#define MSTRO_ENV_SCHEMA_LIST "MSTRO_SCHEMA_LIST"
+#define MSTRO_ENV_SCHEMA_PATH "MSTRO_SCHEMA_PATH"
+#define MSTRO_ENV_DROP_UNKNOWN_ATTRIBUTES "MSTRO_DROP_UNKNOWN_ATTRIBUTES"
+#define MSTRO_ENV_OFI_PROVIDER "MSTRO_OFI_PROVIDER"
+
+typedef enum mstro_status {
+    MSTRO_OK = 0,
+    MSTRO_FAIL,          /* anything not named below; the log on stderr says more */
+    MSTRO_INVARG,        /* an argument makes no sense */
+    MSTRO_INVMSG,        /* a message could not be understood */
+    MSTRO_NOMEM,         /* no memory, or a documented bound was reached */
+    MSTRO_UNINIT,        /* mstro_init has not been called */
+    MSTRO_NOT_TWICE,     /* done before, and only once allowed */
+    MSTRO_NOENT,         /* no such key, name or handle */
+    MSTRO_NOMATCH,       /* type or value does not fit the schema */
+    MSTRO_TIMEOUT,       /* not within the time allowed */
+    MSTRO_WOULDBLOCK,    /* would have to wait */
+    MSTRO_INVSTATE,      /* not allowed in the CDO's present state */
+    MSTRO_NO_PM,         /* no pool manager, or it is gone */
+    MSTRO_REFUSED,       /* the pool manager refused (name taken, other workflow, other version) */
+    MSTRO_OFI_FAIL,      /* libfabric reported an error */
+    MSTRO_UNIMPL,        /* upstream has it, the embedded Maestro does not */
+    mstro_status_MAX
+} mstro_status;
+
+typedef struct mstro_cdo_ *mstro_cdo;
+typedef struct mstro_cdo_attributes_ *mstro_cdo_attributes;
+typedef struct mstro_cdo_selector_ *mstro_cdo_selector;
+typedef struct mstro_subscription_ *mstro_subscription;
+typedef struct mstro_schema_ *mstro_schema;
+typedef struct mstro_pool_event_ *mstro_pool_event;
+
+typedef struct mstro_timestamp {
+    int64_t sec;    /* since 1970-01-01T00:00:00Z */
+    int64_t nsec;   /* 0 to 999,999,999 */
+    int64_t offset; /* minutes east of UTC */
+} mstro_timestamp;
+
+/* ------------------------------------------------------------------ start and end */
+
+/* Joins the workflow. NULL names are taken from the environment. With MSTRO_POOL_MANAGER_INFO set
+ * the component joins that pool manager; without it, it works alone with a pool of its own.
+ * `index` distinguishes ranks of one component; it is only told to the pool manager.
+ * MSTRO_NOT_TWICE when already initialised, MSTRO_REFUSED, MSTRO_NO_PM, MSTRO_INVARG. */
+mstro_status mstro_init(const char *workflow_name, const char *component_name,
+                        uint64_t component_index);
+/* Leaves. CDOs still held are released with a warning. MSTRO_UNINIT when not initialised. */
+mstro_status mstro_finalize(void);
+
+/* Never NULL. */
+const char *mstro_status_description(mstro_status status);
+const char *mstro_version(void);
+/* Nanoseconds since 1970 UTC. */
+uint64_t mstro_clock(void);
+/* Own extension: text on the most recent failure in this thread, "" when there is none. */
+const char *mstro_last_error(void);
+
+/* ------------------------------------------------------------------ pool manager */
+
+/* Makes this process a pool manager as well (after mstro_init). The provider comes from
+ * MSTRO_OFI_PROVIDER, else FI_PROVIDER, else "tcp;ofi_rxm". */
+mstro_status mstro_pm_start(void);
+/* The text for MSTRO_POOL_MANAGER_INFO: printable, one line, no ';'. The caller frees it. */
+mstro_status mstro_pm_getinfo(char **result);
+mstro_status mstro_pm_terminate(void);
+
+/* ------------------------------------------------------------------ attributes and schemas */
+
+#define MSTRO_ATTR_CORE_CDO_NAME ".maestro.core.cdo.name"
+#define MSTRO_ATTR_CORE_CDO_RAW_PTR ".maestro.core.cdo.raw-ptr"
+#define MSTRO_ATTR_CORE_CDO_SCOPE_LOCAL_SIZE ".maestro.core.cdo.scope.local-size"
+
+enum mstro_cdo_attr_value_type {
+    MSTRO_CDO_ATTR_VALUE_INVALID = 0,
+    MSTRO_CDO_ATTR_VALUE_bool,
+    MSTRO_CDO_ATTR_VALUE_int32,
+    MSTRO_CDO_ATTR_VALUE_int64,
+    MSTRO_CDO_ATTR_VALUE_uint32,
+    MSTRO_CDO_ATTR_VALUE_uint64,
+    MSTRO_CDO_ATTR_VALUE_float,
+    MSTRO_CDO_ATTR_VALUE_double,
+    MSTRO_CDO_ATTR_VALUE_cstring,
+    MSTRO_CDO_ATTR_VALUE_timestamp,
+    MSTRO_CDO_ATTR_VALUE_pointer,
+    MSTRO_CDO_ATTR_VALUE__MAX
+};
+
+#define MSTRO_ATTR_DEFAULT ((mstro_cdo_attributes)0)
+
+/* The type of the value behind `value` is the schema's: bool *, int32_t *, int64_t *, uint32_t *,
+ * uint64_t *, float *, double *, const char ** for text, mstro_timestamp *; for raw-ptr the pointer
+ * itself. `copy`: take a copy; otherwise the memory must stay until the CDO is disposed (raw-ptr:
+ * until it is withdrawn or disposed). `user_owned`: the caller frees it. MSTRO_NOENT: no schema
+ * has this key (MSTRO_OK without effect when MSTRO_DROP_UNKNOWN_ATTRIBUTES=1); MSTRO_INVSTATE: the
+ * CDO is sealed; MSTRO_NOMATCH. */
+mstro_status mstro_cdo_attribute_set(mstro_cdo cdo, const char *key, void *value, bool copy,
+                                     bool user_owned);
+/* `*value` points at the value (for text at a const char *), valid until the CDO is disposed.
+ * Either output may be NULL. MSTRO_NOENT: not set. */
+mstro_status mstro_cdo_attribute_get(mstro_cdo cdo, const char *key,
+                                     enum mstro_cdo_attr_value_type *type, const void **value);
+
+/* ------------------------------------------------------------------ CDOs */
+
+mstro_status mstro_cdo_declare(const char *name, mstro_cdo_attributes attributes, mstro_cdo *result);
+mstro_status mstro_cdo_seal(mstro_cdo cdo);
+mstro_status mstro_cdo_offer(mstro_cdo cdo);
+mstro_status mstro_cdo_require(mstro_cdo cdo);
+mstro_status mstro_cdo_demand(mstro_cdo cdo);   /* returns when the data are here */
+mstro_status mstro_cdo_retract(mstro_cdo cdo);
+mstro_status mstro_cdo_withdraw(mstro_cdo cdo); /* returns when nobody needs it any more */
+mstro_status mstro_cdo_dispose(mstro_cdo cdo);  /* the handle is gone afterwards */
+const char *mstro_cdo_name(mstro_cdo cdo);
+/* The data of an offered or demanded CDO. MSTRO_NOENT and untouched outputs when there are none. */
+mstro_status mstro_cdo_access_ptr(mstro_cdo cdo, void **data, int64_t *bytes);
+
+/* ------------------------------------------------------------------ selectors */
+
+/* `query` NULL selects everything. `schema` and `schema_namespace` may be NULL: keys are then
+ * full names. MSTRO_INVARG with mstro_last_error when the text cannot be understood. */
+mstro_status mstro_cdo_selector_create(mstro_schema schema, const char *schema_namespace,
+                                       const char *query, mstro_cdo_selector *result);
+mstro_status mstro_cdo_selector_dispose(mstro_cdo_selector selector);
+
+/* ------------------------------------------------------------------ subscriptions */
+
+typedef uint64_t mstro_pool_event_kind;
+#define MSTRO_POOL_EVENT_NONE ((mstro_pool_event_kind)0)
+#define MSTRO_POOL_EVENT_APP_JOIN ((mstro_pool_event_kind)1 << 1)
+#define MSTRO_POOL_EVENT_APP_LEAVE ((mstro_pool_event_kind)1 << 2)
+#define MSTRO_POOL_EVENT_DECLARE ((mstro_pool_event_kind)1 << 3)
+#define MSTRO_POOL_EVENT_SEAL ((mstro_pool_event_kind)1 << 4)
+#define MSTRO_POOL_EVENT_OFFER ((mstro_pool_event_kind)1 << 5)
+#define MSTRO_POOL_EVENT_REQUIRE ((mstro_pool_event_kind)1 << 6)
+#define MSTRO_POOL_EVENT_DEMAND ((mstro_pool_event_kind)1 << 7)
+#define MSTRO_POOL_EVENT_RETRACT ((mstro_pool_event_kind)1 << 8)
+#define MSTRO_POOL_EVENT_WITHDRAW ((mstro_pool_event_kind)1 << 9)
+#define MSTRO_POOL_EVENT_DISPOSE ((mstro_pool_event_kind)1 << 10)
+#define MSTRO_POOL_EVENT_TRANSPORT_INIT ((mstro_pool_event_kind)1 << 11)
+#define MSTRO_POOL_EVENT_TRANSPORT_COMPLETED ((mstro_pool_event_kind)1 << 12)
+#define MSTRO_POOL_EVENT_TRANSPORT_FAILED ((mstro_pool_event_kind)1 << 13) /* own extension */
+#define MSTRO_POOL_EVENT_SUBSCRIBE ((mstro_pool_event_kind)1 << 14)
+#define MSTRO_POOL_EVENT_UNSUBSCRIBE ((mstro_pool_event_kind)1 << 15)
+/* Own extension: the pool manager's queue for this subscription was full and payload.lost.count
+ * events were dropped here. Delivered only to those who ask for it. */
+#define MSTRO_POOL_EVENT_LOST ((mstro_pool_event_kind)1 << 30)
+/* Own extension: delivered by this library when the pool manager is gone or has said good-bye,
+ * as the last event of a subscription, to those who ask for it. */
+#define MSTRO_POOL_EVENT_POOL_GONE ((mstro_pool_event_kind)1 << 31)
+
+typedef uint32_t mstro_subscription_opts;
+#define MSTRO_SUBSCRIPTION_OPTS_DEFAULT ((mstro_subscription_opts)0)
+/* The operation is held up until every such subscriber has acknowledged the event. */
+#define MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK ((mstro_subscription_opts)1)
+/* The event is sent before the pool manager handles the operation, else after. Without
+ * REQUIRE_ACK it holds up nobody. */
+#define MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE ((mstro_subscription_opts)2)
+/* Not the events that this component causes itself. */
+#define MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS ((mstro_subscription_opts)4)
+
+/* One event of a list. Everything a list points to lives in one block that
+ * mstro_pool_event_dispose(head) frees. */
+struct mstro_pool_event_ {
+    mstro_pool_event_kind kind;
+    uint64_t serial;
+    union {
+        struct { uint64_t appid; const char *component_name; } join;
+        struct { uint64_t appid; } leave;
+        struct { uint64_t appid; const char *cdo_name; } declare, seal, offer, require, demand,
+            retract, withdraw, dispose, transport_init, transport_completed, transport_failed;
+        struct { uint64_t appid; } subscribe, unsubscribe;
+        struct { uint64_t count; } lost;
+    } payload;
+    struct mstro_pool_event_ *next;
+
+    /* Own extension from here on. `present` tells which of them hold a value. */
+    uint32_t present;      /* enum mstro_pool_event_field bits */
+    uint32_t reason;       /* of LEAVE: 0 unknown, 1 finalized, 2 vanished, 3 protocol, 4 pool ended */
+    int64_t time_ns;       /* the pool manager's clock, UTC */
+    uint64_t cdo_size;     /* bytes */
+    uint64_t peer_appid;   /* of a transport: the source; appid is the sink */
+    uint64_t transport_id; /* the same in init and completed or failed */
+    unsigned char cdo_id[16];
+    uint32_t tier;        /* 0 unknown, 1 OFI, 2 GFS, 3 MIO */
+    uint32_t cause;       /* 0 unknown, 1 demand, 2 manager */
+    uint32_t name_length; /* of component_name or cdo_name, bytes */
+    bool before;          /* sent before the operation was handled */
+};
+
+enum mstro_pool_event_field {
+    MSTRO_POOL_EVENT_HAS_TIME = 1 << 0,
+    MSTRO_POOL_EVENT_HAS_CDO_ID = 1 << 1,
+    MSTRO_POOL_EVENT_HAS_CDO_SIZE = 1 << 2,
+    MSTRO_POOL_EVENT_HAS_PEER = 1 << 3,
+    MSTRO_POOL_EVENT_HAS_TRANSPORT = 1 << 4,
+    MSTRO_POOL_EVENT_HAS_TIER = 1 << 5,
+    MSTRO_POOL_EVENT_HAS_CAUSE = 1 << 6,
+    MSTRO_POOL_EVENT_HAS_REASON = 1 << 7
+};
+
+mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind event_mask,
+                             mstro_subscription_opts opts, mstro_subscription *result);
+mstro_status mstro_subscription_dispose(mstro_subscription subscription);
+/* MSTRO_OK with *result NULL when there is nothing; else the head of a list linked by next.
+ * MSTRO_NO_PM once the pool manager is gone and everything was taken. */
+mstro_status mstro_subscription_poll(mstro_subscription subscription, mstro_pool_event *result);
+mstro_status mstro_subscription_wait(mstro_subscription subscription, mstro_pool_event *result);
+/* `abstime` on CLOCK_REALTIME. MSTRO_TIMEOUT with *result NULL. */
+mstro_status mstro_subscription_timedwait(mstro_subscription subscription,
+                                          const struct timespec *abstime, mstro_pool_event *result);
+/* Acknowledges every event of the list. Without REQUIRE_ACK it does nothing. */
+mstro_status mstro_subscription_ack(mstro_subscription subscription, mstro_pool_event event);
+mstro_status mstro_pool_event_dispose(mstro_pool_event head);
+const char *mstro_pool_event_description(mstro_pool_event_kind kind);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The pool: who is in the workflow, which CDOs exist in which state, who waits for what, who
+ * wants which events. Pure logic: no I/O, no thread, no clock of its own. The pool manager
+ * drives it with messages from the fabric, and a component without a pool manager drives one in
+ * its own process: the same code, so both behave alike.
+ *
+ * Requests and answers are the wire's message structs (pool.proto), decoded and checked for
+ * well-formedness by the caller; the pool checks their meaning. Everything it says goes out
+ * through `struct pool_outlet`, called from inside the pool_* functions; an outlet must not call
+ * back into the pool. The caller serialises all calls with one lock.
+ *
+ * Bounds, all refused with MSTRO_NOMEM and a text: components, handles of one component, live
+ * CDOs, attribute bytes of one CDO, subscriptions of one component, bytes queued in one
+ * subscription (there: dropped and counted, never refused).
+ */
+#ifndef MAESTRO_POOL_H
+#define MAESTRO_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "maestro/maestro.h"
+#include "pool.pb-c.h"
+#include "vampire/core/clock.h"
+#include "vampire/core/err.h"
+#include "vampire/core/event.h"
+
+struct pool;
+
+struct pool_bounds {
+    size_t components, cdos, handles_per_component, subscriptions_per_component;
+    size_t attribute_bytes_per_cdo, queue_bytes_per_subscription;
+};
+extern const struct pool_bounds pool_bounds_default;
+
+struct pool_outlet {
+    /* The answer to a request of app_id; the message is only valid during the call. */
+    void (*respond)(void *context, uint64_t app_id, const Mstro__Wire__Response *response);
+    /* app_id is to fetch a CDO from source_app_id: the outlet adds the source's address. */
+    void (*ticket)(void *context, uint64_t app_id, uint64_t source_app_id,
+                   const Mstro__Wire__Ticket *ticket);
+    /* app_id has events waiting: pool_events_take soon. */
+    void (*events_ready)(void *context, uint64_t app_id);
+    void *context;
+};
+
+VAMP_MUST_CHECK int pool_create(const struct pool_bounds *bounds, const struct vamp_clock *clock,
+                                const struct pool_outlet *outlet, struct pool **ret_pool,
+                                struct vamp_err *err);
+void pool_free(struct pool *pool);
+
+/* Adds a component; names are unique among those present. MSTRO_OK and its id (1, 2, ... never
+ * reused), MSTRO_REFUSED (name taken, or not valid UTF-8, or empty) or MSTRO_NOMEM. Emits JOIN. */
+mstro_status pool_join(struct pool *pool, const char *component, uint64_t index,
+                       uint64_t *ret_app_id, struct vamp_err *err);
+/* The component is gone: releases its handles, fails what it was sending, ends its subscriptions,
+ * lets others' waits go on. Emits LEAVE. Unknown ids are ignored. */
+void pool_leave(struct pool *pool, uint64_t app_id, enum vamp_leave_reason reason);
+/* A request of a present component. Exactly one response follows for each, now or later (never
+ * after pool_leave of it); LEAVE is answered, then the component is gone. */
+void pool_request(struct pool *pool, uint64_t app_id, const Mstro__Wire__Request *request);
+
+/* Packs waiting events of one subscription of app_id into a message: at most `max_bytes` of packed
+ * EventBatch and `max_events`. `arrange` is called with a batch ready to pack while the pool's memory
+ * holds it; returning false leaves the events queued. Subscriptions take turns, and those with the
+ * older serial go first, so that all subscriptions of one component advance together. True when a
+ * batch was taken, false when nothing waits. */
+bool pool_events_take(struct pool *pool, uint64_t app_id, size_t max_bytes, size_t max_events,
+                      bool (*arrange)(void *context, const Vamp__Wire__EventBatch *batch),
+                      void *context);
+
+size_t pool_component_count(const struct pool *pool);
+const char *pool_component_name(const struct pool *pool, uint64_t app_id); /* NULL: unknown */
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/core/clock.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static int64_t read_clock(clockid_t id)
+{
+    struct timespec now;
+    (void)clock_gettime(id, &now); /* cannot fail for these two clocks */
+    return (int64_t)now.tv_sec * VAMP_NS_PER_SECOND + now.tv_nsec;
+}
+
+static int64_t system_utc_ns(void *self)
+{
+    (void)self;
+    return read_clock(CLOCK_REALTIME);
+}
+
+static int64_t system_monotonic_ns(void *self)
+{
+    (void)self;
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+const struct vamp_clock vamp_clock_system = {
+    .utc_ns = system_utc_ns,
+    .monotonic_ns = system_monotonic_ns,
+};
+
+static int64_t fake_utc_ns(void *self)
+{
+    return ((struct vamp_fake_clock *)self)->utc_ns;
+}
+
+static int64_t fake_monotonic_ns(void *self)
+{
+    return ((struct vamp_fake_clock *)self)->monotonic_ns;
+}
+
+void vamp_fake_clock_init(struct vamp_fake_clock *fake, int64_t utc_ns)
+{
+    *fake = (struct vamp_fake_clock){
+        .utc_ns = utc_ns,
+        .clock = {.utc_ns = fake_utc_ns, .monotonic_ns = fake_monotonic_ns, .self = fake},
+    };
+}
+
+void vamp_fake_clock_advance(struct vamp_fake_clock *fake, int64_t by_ns)
+{
+    fake->utc_ns += by_ns;
+    fake->monotonic_ns += by_ns;
+}
+
+int64_t vamp_clock_utc_ns(const struct vamp_clock *clock)
+{
+    return clock->utc_ns(clock->self);
+}
+
+int64_t vamp_clock_monotonic_ns(const struct vamp_clock *clock)
+{
+    return clock->monotonic_ns(clock->self);
+}
+
+void vamp_time_text(int64_t utc_ns, char text[static VAMP_TIME_TEXT_BYTES])
+{
+    int64_t seconds = utc_ns / VAMP_NS_PER_SECOND;
+    int64_t rest = utc_ns % VAMP_NS_PER_SECOND;
+    if (rest < 0) {
+        rest += VAMP_NS_PER_SECOND;
+        seconds--;
+    }
+    time_t whole = (time_t)seconds;
+    struct tm parts;
+    if (gmtime_r(&whole, &parts) == NULL) {
+        parts = (struct tm){.tm_mday = 1, .tm_year = 70};
+    }
+    (void)snprintf(text, VAMP_TIME_TEXT_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d.%09dZ",
+                   parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
+                   parts.tm_min, parts.tm_sec, (int)rest);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The only way to read time. Everything that needs time is given a `const struct vamp_clock *`,
+ * so that tests step it. All values are nanoseconds.
+ */
+#ifndef VAMP_CORE_CLOCK_H
+#define VAMP_CORE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define VAMP_NS_PER_SECOND INT64_C(1000000000)
+
+struct vamp_clock {
+    int64_t (*utc_ns)(void *self);       /* since 1970-01-01T00:00:00Z, may be stepped */
+    int64_t (*monotonic_ns)(void *self); /* since some moment, never goes back */
+    void *self;
+};
+
+/* The machine's clocks. A constant: never freed, usable from every thread. */
+extern const struct vamp_clock vamp_clock_system;
+
+/* A clock that stands still until a test moves it; one thread. */
+struct vamp_fake_clock {
+    int64_t utc_ns;
+    int64_t monotonic_ns;
+    struct vamp_clock clock;
+};
+void vamp_fake_clock_init(struct vamp_fake_clock *fake, int64_t utc_ns);
+void vamp_fake_clock_advance(struct vamp_fake_clock *fake, int64_t by_ns);
+
+/* Shorthand. */
+int64_t vamp_clock_utc_ns(const struct vamp_clock *clock);
+int64_t vamp_clock_monotonic_ns(const struct vamp_clock *clock);
+
+/* RFC 3339 in UTC with nanoseconds ("2026-11-21T03:44:00.000000000Z"), always 30 characters
+ * for years 0000 to 9999, terminated. */
+#define VAMP_TIME_TEXT_BYTES 88
+void vamp_time_text(int64_t utc_ns, char text[static VAMP_TIME_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who is who: application id to component name, taught by JOIN and LEAVE events in stream
+ * order. LEAVE and all later events carry only the id, so filters and statistics look the name
+ * up here. Bounded: beyond `max` rows a component is "(other)". Owned by the worker thread.
+ */
+#ifndef VAMP_CORE_COMPONENTS_H
+#define VAMP_CORE_COMPONENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vampire/core/err.h"
+#include "vampire/core/event.h"
+
+#define VAMP_COMPONENT_UNKNOWN_NAME "unknown"
+#define VAMP_COMPONENT_OTHER_NAME "(other)"
+
+/* One row of the component table. */
+struct vamp_component {
+    uint64_t app_id;
+    const char *name;   /* terminated, owned by the table; "unknown" when no JOIN was seen */
+    int64_t joined_ns;  /* INT64_MIN: not seen (vampire came later, or the event was lost) */
+    int64_t left_ns;    /* INT64_MIN: still there */
+    uint64_t operations;
+    uint8_t reason;     /* enum vamp_leave_reason, once left */
+    bool changed;       /* since vamp_components_changed_clear */
+};
+
+struct vamp_components;
+
+VAMP_MUST_CHECK int vamp_components_create(size_t max, struct vamp_components **ret_components,
+                                           struct vamp_err *err);
+void vamp_components_free(struct vamp_components *components);
+
+/* Learns from an event (JOIN, LEAVE, or any that names an id not seen yet) and counts it as an
+ * operation of its component when its phase is AFTER. Never fails: at the bound the component
+ * is the `(other)` row, which is always row 0. Returns the row of the event's app_id, or row 0
+ * for an event without one. */
+const struct vamp_component *vamp_components_observe(struct vamp_components *components,
+                                                     const struct vamp_event *event);
+/* The row of an id, NULL when it was never observed. The last one when an id came twice. */
+const struct vamp_component *vamp_components_find(const struct vamp_components *components,
+                                                  uint64_t app_id);
+/* Rows in order of appearance; row 0 is `(other)`. Stable pointers until free. */
+size_t vamp_components_count(const struct vamp_components *components);
+const struct vamp_component *vamp_components_row(const struct vamp_components *components,
+                                                 size_t index);
+size_t vamp_components_present(const struct vamp_components *components);
+/* Observations that fell to `(other)` because the table was full. */
+uint64_t vamp_components_overflow(const struct vamp_components *components);
+void vamp_components_changed_clear(struct vamp_components *components, size_t index);
+
+#endif

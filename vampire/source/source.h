@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The source table: where events come from. Live (`maestro`), a recording (`replay`) or a
+ * generator (`synthetic`) are the same to the rest of vampire. All functions are called on the
+ * source thread, except open, which runs before that thread exists, and close, after it ended.
+ */
+#ifndef VAMP_SOURCE_SOURCE_H
+#define VAMP_SOURCE_SOURCE_H
+
+#include <stdint.h>
+
+#include "vampire/core/clock.h"
+#include "vampire/core/err.h"
+#include "vampire/core/event.h"
+#include "vampire/core/opt.h"
+
+/* What `next` found. Closed: the main loop has one branch for each. */
+enum vamp_source_status {
+    VAMP_SOURCE_MORE,  /* an event was given; ask again */
+    VAMP_SOURCE_EMPTY, /* nothing now: wait */
+    VAMP_SOURCE_END,   /* the workflow or recording is complete; nothing will follow */
+    VAMP_SOURCE_GONE,  /* the pool manager vanished; reopen may bring it back */
+    VAMP_SOURCE_ERROR, /* err says what; the source is only good for close */
+};
+
+/* What every source is told, whoever it is. */
+struct vamp_source_context {
+    const struct vamp_clock *clock;
+    uint64_t event_kinds; /* bit per enum vamp_event_kind: no other kind is wanted */
+    const char *workflow, *component; /* our own names, never NULL */
+    const char *selector;             /* push-down: Maestro selector text or NULL for all */
+    /* Called when something takes longer than a person expects; one line, no newline. */
+    void (*say)(void *say_context, const char *line);
+    void *say_context;
+    const volatile int *stop; /* non-zero: a waiting open or wait gives up soon */
+};
+
+struct vamp_source_ops {
+    const char *name;
+    const char *summary;             /* one line for --help */
+    const struct vamp_opt *options;  /* fills a struct of `options_bytes` */
+    size_t options_bytes;
+
+    /* Connects or opens the file. May block up to a configured time while `*stop` is 0. On
+     * failure nothing is left behind. 0; -ETIMEDOUT: nobody there in the configured time;
+     * -ECANCELED: stop was set; another -errno. Keeps pointers to `options` and `context`. */
+    int (*open)(const void *options, const struct vamp_source_context *context, void **ret_self,
+                struct vamp_err *err);
+    /* Never blocks. MORE: `*ret_event` is filled, its text is valid until the next call on this
+     * source. Losses come as VAMP_EVENT_LOST marks, undecodable events as VAMP_EVENT_REJECTED. */
+    enum vamp_source_status (*next)(void *self, struct vamp_event *ret_event,
+                                    struct vamp_err *err);
+    /* Blocks until `next` may have something, at most `timeout_ns`. */
+    void (*wait)(void *self, int64_t timeout_ns);
+    /* Ends the connection or closes the file and frees everything. NULL-safe. 0 or -errno; the
+     * object is gone either way. */
+    int (*close)(void *self, struct vamp_err *err);
+};
+
+extern const struct vamp_source_ops vamp_source_maestro;
+
+/* One line each for `vampire --version`: what the maestro.h we were built with can tell. */
+void vamp_source_maestro_abilities(void (*line)(void *context, const char *text), void *context);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the statistics hand to the writers: a schema, fixed for a run, and one bucket after the
+ * other. Writers see nothing else. A bucket is immutable once it is handed over; it is shared
+ * by all writers' queues and freed when the last one lets go.
+ */
+#ifndef VAMP_STATS_BUCKET_H
+#define VAMP_STATS_BUCKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vampire/core/components.h"
+#include "vampire/core/event.h"
+#include "vampire/stats/histogram.h"
+#include "vampire/stats/metric.h"
+
+#define VAMP_SERIES_OTHER "(other)"
+
+/* The labels of one series, in the order of its label set. Terminated, owned by the statistics,
+ * valid and unchanged as long as the run. */
+struct vamp_series {
+    const char *labels[VAMP_LABELS_MAX];
+    char id[37]; /* UUIDv5 in the run's namespace of "label-set/label=value/..." */
+};
+
+/* A dimension: all metrics with the same labels share it and its series numbers. */
+struct vamp_label_set {
+    char name[96]; /* "component_operation"; "" for metrics without labels (one series, no dimension) */
+    enum vamp_label labels[VAMP_LABELS_MAX];
+    unsigned label_count;
+    unsigned max_series; /* series 0 is "(other)" in every label; bounds included */
+};
+
+struct vamp_schema_metric {
+    enum vamp_metric_id id;
+    unsigned label_set; /* index into label_sets */
+};
+
+struct vamp_schema {
+    const struct vamp_label_set *label_sets;
+    unsigned label_set_count;
+    const struct vamp_schema_metric *metrics; /* the enabled ones, catalogue order */
+    unsigned metric_count;
+    struct vamp_bins bins;
+    unsigned max_components;
+    enum vamp_level level;
+    int64_t bucket_ns;
+};
+
+/* What identifies the run; for file names, attributes and the JSON header. All text terminated,
+ * never NULL. */
+struct vamp_run {
+    char id[37];             /* UUIDv4 */
+    const char *workflow, *component, *host, *version;
+    const char *clock;       /* "event" or "arrival": what bucket times are */
+    const char *configuration; /* effective configuration, JSON text */
+    int64_t started_ns;      /* UTC */
+};
+
+struct vamp_counter_value {
+    uint64_t value; /* since the start of the run */
+    uint64_t delta; /* in this bucket */
+};
+struct vamp_gauge_value {
+    int64_t value; /* at the bucket's end */
+    int64_t min, max;
+};
+struct vamp_histogram_value {
+    unsigned series;
+    const struct vamp_histogram *histogram; /* this bucket's values only */
+};
+
+/* Values of one metric in one bucket. Counters and gauges: one entry for each series known
+ * (bucket->series_count of the label set). Histograms: the series that recorded something,
+ * ascending. */
+struct vamp_metric_values {
+    unsigned count;
+    union {
+        const struct vamp_counter_value *counters;
+        const struct vamp_gauge_value *gauges;
+        const struct vamp_histogram_value *histograms;
+    };
+};
+
+#define VAMP_OUTPUTS_MAX 16
+#define VAMP_OUTPUT_NAME_BYTES 64
+
+/* One writer's account: queued = written + lost + waiting, always. In buckets handed to it. */
+struct vamp_output_account {
+    char name[VAMP_OUTPUT_NAME_BYTES];
+    uint64_t queued, written, lost, waiting;
+};
+
+/* Cumulative since the start. received = decoded + rejected; decoded = filtered + counted. */
+struct vamp_accounting {
+    uint64_t received, decoded, rejected, filtered, counted;
+    uint64_t late; /* counted, but into a bucket after their own */
+    uint64_t lost[VAMP_LOSS_COUNT]; /* before they reached us: not in received */
+    struct vamp_output_account outputs[VAMP_OUTPUTS_MAX];
+    unsigned output_count;
+};
+
+/* A stretch of the stream that is known to miss events. */
+struct vamp_gap {
+    int64_t start_ns, end_ns; /* UTC */
+    enum vamp_loss reason;
+    uint64_t events; /* how many; 0: not known */
+};
+
+struct vamp_component_row {
+    unsigned index;
+    struct vamp_component component;
+};
+
+struct vamp_bucket {
+    uint64_t number; /* 0, 1, 2, ... without holes */
+    int64_t start_ns, width_ns;
+    const struct vamp_schema *schema;
+    const unsigned *series_count;                 /* per label set, what exists by now */
+    const struct vamp_series *const *const *series; /* [label set][series] */
+    const struct vamp_metric_values *values;      /* per schema metric */
+    struct vamp_accounting accounting;            /* at the bucket's close */
+    const struct vamp_gap *gaps; /* that ended in this bucket */
+    unsigned gap_count;
+    const struct vamp_component_row *components; /* rows new or changed since the last bucket */
+    unsigned component_count;
+};
+
+/* One more or one less holder; any thread. The last release frees the bucket. */
+const struct vamp_bucket *vamp_bucket_hold(const struct vamp_bucket *bucket);
+void vamp_bucket_release(const struct vamp_bucket *bucket);
+
+#endif

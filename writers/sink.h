@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A sink: one configured writer with its thread, its bounded queue and its account. Submitting
+ * never blocks: when the queue is full the bucket is refused and counted as lost. The identity
+ * queued = written + lost + waiting holds at every moment the account is read.
+ */
+#ifndef VAMP_WRITERS_SINK_H
+#define VAMP_WRITERS_SINK_H
+
+#include "vampire/core/clock.h"
+#include "writers/writer.h"
+
+struct vamp_sink;
+
+struct vamp_sink_options {
+    const char *name;      /* the instance's name; copied */
+    unsigned queue_length; /* buckets waiting at most */
+    uint64_t rotate_bytes; /* 0: never */
+    int64_t rotate_ns;     /* of bucket time; 0: never */
+};
+
+/* Opens the first segment on the calling thread, so that a wrong path is known at once, then
+ * starts the sink's thread. `options` for the writer, `run` and `schema` must outlive the sink. 0 or
+ * -errno with nothing left behind. */
+VAMP_MUST_CHECK int vamp_sink_create(const struct vamp_writer_ops *ops, const void *writer_options,
+                                     const struct vamp_sink_options *options,
+                                     const struct vamp_run *run, const struct vamp_schema *schema,
+                                     const struct vamp_clock *clock, struct vamp_sink **ret_sink,
+                                     struct vamp_err *err);
+/* Takes over the caller's hold on the bucket. Never blocks. */
+void vamp_sink_submit(struct vamp_sink *sink, const struct vamp_bucket *bucket);
+/* Any thread. */
+void vamp_sink_account(struct vamp_sink *sink, struct vamp_output_account *ret_account);
+/* Time of the last commit in ns, 0 when none since the last call; any thread. */
+int64_t vamp_sink_commit_ns(struct vamp_sink *sink);
+/* The message of the newest failure since the last call; false when there is none. Any thread. */
+bool vamp_sink_failure(struct vamp_sink *sink, struct vamp_err *ret_err);
+/* Calls `each` with the path of every segment written so far; after vamp_sink_finish only. */
+void vamp_sink_paths(const struct vamp_sink *sink, void (*each)(void *context, const char *path),
+                     void *context);
+/* Writes what waits, for at most `deadline_ns`, closes the target and ends the thread; what could
+ * not be written is counted lost. 0, or the first error of the sink's life. */
+VAMP_MUST_CHECK int vamp_sink_finish(struct vamp_sink *sink, const struct vamp_ending *ending,
+                                     int64_t deadline_ns, struct vamp_err *err);
+/* NULL-safe; finishes without waiting if that was not done. */
+void vamp_sink_free(struct vamp_sink *sink);
+
+#endif
