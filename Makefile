@@ -8,7 +8,9 @@
 MODE   ?= release
 CC     ?= cc
 PREFIX ?= /usr/local
-B      := build/$(MODE)
+# Built against a Maestro installed elsewhere: make MAESTRO_PREFIX=/opt/maestro
+MAESTRO_PREFIX ?=
+B      := build/$(MODE)$(if $(MAESTRO_PREFIX),-maestro-prefix)
 GEN    := build/gen
 
 VERSION := $(shell git describe --always --dirty --tags 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
@@ -32,12 +34,29 @@ ifeq ($(MODE_FLAGS),)
 $(error MODE=$(MODE) is unknown; it is one of release, debug, asan, tsan, cov)
 endif
 
+# make V=1 shows the commands.
+Q := $(if $(V),,@)
+
 # Third-party headers are system headers to us, so that their warnings stay theirs.
 pkg = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(1) 2>/dev/null))
-lib = $(shell pkg-config --libs $(1) 2>/dev/null)
+# The dimension scales of HDF5 live in a second library that has no pkg-config file.
+lib = $(shell pkg-config --libs $(1) 2>/dev/null) $(if $(filter hdf5-serial,$(1)),-lhdf5_hl)
 
 override CFLAGS += -std=c17 -D_GNU_SOURCE -fPIC $(MODE_FLAGS) $(WARNINGS) -pthread -MMD -MP -I. -I$(GEN)
 override LDFLAGS += $(MODE_FLAGS) $(LINK_$(MODE)) -pthread
+
+# ---------------------------------------------------------------- which Maestro
+# vampire and the demo workflow see <maestro.h> and the library, nothing else of it.
+ifeq ($(MAESTRO_PREFIX),)
+MAESTRO_CFLAGS := -isystem maestro
+MAESTRO_LAYERS := maestro
+else
+maestro_pc = PKG_CONFIG_PATH=$(MAESTRO_PREFIX)/lib/pkgconfig:$(MAESTRO_PREFIX)/lib64/pkgconfig pkg-config
+MAESTRO_CFLAGS := $(patsubst -I%,-isystem %,$(or $(shell $(maestro_pc) --cflags maestro 2>/dev/null),-I$(MAESTRO_PREFIX)/include))
+MAESTRO_LIBS := $(or $(shell $(maestro_pc) --libs maestro 2>/dev/null),-L$(MAESTRO_PREFIX)/lib -lmaestro) \
+  -Wl,-rpath,$(MAESTRO_PREFIX)/lib
+MAESTRO_LAYERS :=
+endif
 
 # ---------------------------------------------------------------- folders, lowest first
 # One static archive a folder. A test of a folder links that folder and what it may include,
@@ -52,7 +71,8 @@ DIR_maestro := maestro
 DIR_app := vampire
 
 MAINS := vampire/main.c maestro/pool_manager.c
-SRC_core := $(wildcard vampire/core/*.c) $(GEN)/event.pb-c.c
+PROTO := $(patsubst %.proto,$(GEN)/%.pb-c,$(notdir $(wildcard vampire/core/*.proto)))
+SRC_core := $(wildcard vampire/core/*.c) $(addsuffix .c,$(PROTO))
 SRC_maestro := $(filter-out $(MAINS),$(wildcard maestro/*.c)) $(GEN)/pool.pb-c.c
 SRC_app := $(filter-out $(MAINS),$(wildcard vampire/*.c))
 $(foreach l,filters stats source writers,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
@@ -69,65 +89,146 @@ PKG_app := jansson uuid
 USES_core :=
 USES_filters := core
 USES_stats := core
-USES_source := maestro filters core
+USES_source := $(MAESTRO_LAYERS) filters core
 USES_writers := stats core
 USES_maestro := filters core
-USES_app := source writers stats filters maestro core
+USES_app := source writers stats filters $(MAESTRO_LAYERS) core
 
 objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
 archive = $(B)/lib/$(1).a
 packages = $(foreach l,$(1) $(USES_$(1)),$(PKG_$(l)))
 archives = $(foreach l,$(1) $(USES_$(1)),$(call archive,$(l)))
-libraries = $(call archives,$(1)) $(call lib,$(call packages,$(1))) -lm
+libraries = $(call archives,$(1)) $(MAESTRO_LIBS) $(call lib,$(call packages,$(1))) -lm
 
-PROGRAMS := $(B)/bin/vampire $(B)/bin/maestro-pool-manager
+WORKFLOW := $(patsubst tests/workflow/%.c,$(B)/bin/%,$(wildcard tests/workflow/workflow_*.c))
+PROGRAMS := $(B)/bin/vampire $(if $(MAESTRO_LAYERS),$(B)/bin/maestro-pool-manager)
+LIBMAESTRO := $(B)/lib/libmaestro.so.0
 
 .PHONY: all clean help
-all: $(PROGRAMS)
+all: $(PROGRAMS) $(WORKFLOW)
 
 $(foreach l,$(LAYERS),$(eval $(call objects,$(SRC_$(l))): CFLAGS += $(call pkg,$(PKG_$(l)) $(PKG_core))))
 $(foreach l,$(LAYERS),$(eval $(call archive,$(l)): $(call objects,$(SRC_$(l)))))
-$(foreach l,$(LAYERS),$(eval $(call objects,$(SRC_$(l))): | $(GEN)/event.pb-c.h $(GEN)/pool.pb-c.h))
+$(foreach l,$(LAYERS),$(eval $(call objects,$(SRC_$(l))): | $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h))
 
 $(B)/lib/%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
+
+# The version is compiled into one file, rewritten only when it changes.
+VERSION_HEADER := $(GEN)/version.h
+$(shell mkdir -p $(GEN); echo '#define VAMP_VERSION "$(VERSION)"' > $(GEN)/version.h.new; \
+  cmp -s $(GEN)/version.h.new $(VERSION_HEADER) || mv $(GEN)/version.h.new $(VERSION_HEADER); rm -f $(GEN)/version.h.new)
 
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 
 # protobuf-c code, once for all modes.
-$(GEN)/event.pb-c.c $(GEN)/event.pb-c.h &: vampire/core/event.proto
+$(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: vampire/core/%.proto $(wildcard vampire/core/*.proto)
 	@mkdir -p $(GEN)
-	protoc-c -Ivampire/core --c_out=$(GEN) event.proto
-$(GEN)/pool.pb-c.c $(GEN)/pool.pb-c.h &: maestro/pool.proto vampire/core/event.proto
+	$(call say,PROTOC,$<)
+	$(Q)protoc-c -Ivampire/core --c_out=$(GEN) $(notdir $<)
+$(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: maestro/%.proto $(wildcard vampire/core/*.proto)
 	@mkdir -p $(GEN)
-	protoc-c -Ivampire/core -Imaestro --c_out=$(GEN) pool.proto
+	$(call say,PROTOC,$<)
+	$(Q)protoc-c -Ivampire/core -Imaestro --c_out=$(GEN) $(notdir $<)
+
+# What the chosen maestro.h can tell: found by compiling small snippets against it.
+PROBE := $(B)/gen/maestro_probe.h
+$(PROBE): vampire/source/maestro_probe.sh $(if $(MAESTRO_PREFIX),,maestro/maestro.h)
+	@mkdir -p $(@D)
+	$(call say,PROBE,$@)
+	$(Q)sh vampire/source/maestro_probe.sh $@ "$(CC)" $(MAESTRO_CFLAGS)
+$(call objects,$(SRC_source)): CFLAGS += $(MAESTRO_CFLAGS) -I$(B)/gen
+$(call objects,$(SRC_source)): | $(PROBE)
 
 $(B)/bin/vampire: $(B)/obj/vampire/main.o $(call archives,app)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $< $(call libraries,app)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call libraries,app)
 $(B)/bin/maestro-pool-manager: $(B)/obj/maestro/pool_manager.o $(call archives,maestro)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $< $(call libraries,maestro)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call libraries,maestro)
+
+# The demo workflow is written against <maestro.h> alone.
+$(B)/obj/tests/workflow/%.o: CFLAGS += $(MAESTRO_CFLAGS)
+WORKFLOW_SHARED := $(call objects,tests/workflow/payload.c tests/workflow/report.c)
+$(B)/bin/workflow_model $(B)/bin/workflow_product: $(B)/bin/workflow_%: $(B)/obj/tests/workflow/workflow_%.o \
+  $(WORKFLOW_SHARED) $(if $(MAESTRO_LAYERS),$(call archives,maestro))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(WORKFLOW_SHARED) $(if $(MAESTRO_LAYERS),$(call libraries,maestro),$(MAESTRO_LIBS)) -lm
+
+# The embedded Maestro as a library: everything inside, only mstro_* outside.
+$(LIBMAESTRO): $(call archives,maestro) maestro/libmaestro.map
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,-soname,libmaestro.so.0 -Wl,--version-script=maestro/libmaestro.map \
+	  -o $@ -Wl,--whole-archive $(call archive,maestro) -Wl,--no-whole-archive $(call archives,filters) \
+	  $(call lib,$(call packages,maestro)) -lm
 
 # ---------------------------------------------------------------- unit and conformance tests
 # tests/unit/<layer>_<what>_test.c links <layer> and what it uses; conformance suites likewise.
-UNIT := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*_test.c tests/conformance/*_test.c))
+UNIT := $(patsubst tests/%.c,$(B)/%,$(wildcard tests/unit/*_test.c tests/conformance/*_test.c))
+comma := ,
+# tests/lib/fault.c can let these fail.
+FAULT_LINK := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray strdup strndup open_memstream)
 define unit_rule
-$(1): $(B)/obj/$(patsubst $(B)/%,%,$(1)).o $(call objects,$(wildcard tests/lib/*.c)) $(call archives,$(2))
+$(1): $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o $(call objects,$(wildcard tests/lib/*.c)) $(call archives,$(2))
 	@mkdir -p $$(@D)
-	$$(CC) $$(LDFLAGS) -o $$@ $$< $(call objects,$(wildcard tests/lib/*.c)) $(call libraries,$(2)) $(call lib,cmocka)
-$(B)/obj/$(patsubst $(B)/%,%,$(1)).o: CFLAGS += $(call pkg,cmocka $(call packages,$(2)))
-$(B)/obj/$(patsubst $(B)/%,%,$(1)).o: | $(GEN)/event.pb-c.h $(GEN)/pool.pb-c.h
+	$$(call say,LINK,$$@)
+	$$(Q)$$(CC) $$(LDFLAGS) $(FAULT_LINK) -o $$@ $$< $(call objects,$(wildcard tests/lib/*.c)) $(call libraries,$(2)) $(call lib,cmocka)
+$(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: CFLAGS += $(call pkg,cmocka $(call packages,$(2))) $(if $(filter source,$(2)),$(MAESTRO_CFLAGS) -I$(B)/gen)
+$(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: | $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h
 endef
 $(foreach t,$(UNIT),$(eval $(call unit_rule,$(t),$(firstword $(subst _, ,$(notdir $(t)))))))
 .PHONY: unit
 unit: $(UNIT)
 
-clean:
+# ---------------------------------------------------------------- running and checking
+PYTHON := /usr/bin/python3
+.PHONY: deps demo check check-asan check-tsan lint
+deps:            ## install the packages needed to build and to test (Debian 12)
+	$(Q)sh tests/install_packages.sh
+demo: deps       ## build all, run a weather workflow with a vampire in it, compare
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(PYTHON) tests/workflow/demo.py $(DEMO_OPTIONS)
+check: all unit $(LIBMAESTRO)  ## every test with this MODE's build
+	$(Q)$(PYTHON) tests/run.py --mode $(MODE)
+check-asan:      ## the same with address and undefined-behaviour sanitizers
+	$(Q)$(MAKE) --no-print-directory MODE=asan check
+check-tsan:      ## the threaded parts and one workflow with the thread sanitizer
+	$(Q)$(MAKE) --no-print-directory MODE=tsan all unit
+	$(Q)$(PYTHON) tests/run.py --mode tsan
+lint:            ## format, clang-tidy, cppcheck, dependency direction, sizes
+	$(Q)sh tests/lint.sh
+
+# ---------------------------------------------------------------- installing
+.PHONY: install
+INSTALL ?= install
+install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
+	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/vampire/config $(DESTDIR)$(PREFIX)/share/doc/vampire
+	$(INSTALL) -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	$(INSTALL) -m 644 $(wildcard config/*.json) $(DESTDIR)$(PREFIX)/share/vampire/config
+	$(INSTALL) -m 644 README.md LICENSE $(wildcard docs/*) $(DESTDIR)$(PREFIX)/share/doc/vampire
+ifeq ($(MAESTRO_PREFIX),)
+	$(INSTALL) -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	$(INSTALL) -m 644 maestro/maestro.h $(DESTDIR)$(PREFIX)/include
+	$(INSTALL) -m 755 $(LIBMAESTRO) $(DESTDIR)$(PREFIX)/lib
+	ln -sf libmaestro.so.0 $(DESTDIR)$(PREFIX)/lib/libmaestro.so
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' maestro/maestro.pc.in \
+	  > $(DESTDIR)$(PREFIX)/lib/pkgconfig/maestro.pc
+endif
+
+help:            ## this list
+	@printf 'make [MODE=release|debug|asan|tsan|cov] [MAESTRO_PREFIX=DIR] [PREFIX=DIR] [DESTDIR=DIR] [V=1] TARGET\n\n'
+	@printf '  %-12s %s\n' all 'the programs, in build/MODE/bin'
+	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r t h; do printf '  %-12s %s\n' "$$t" "$$h"; done
+
+clean:           ## remove build/
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

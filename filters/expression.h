@@ -5,6 +5,14 @@
  * or CDOs: the caller looks names up. The embedded pool manager evaluates selectors on CDO
  * attributes with it, vampire evaluates filters on events with it: same text, same meaning.
  * The grammar is in docs/filter-language.md.
+ *
+ * Two-valued: a term whose field is absent is false, whatever its operator (`!=` too), and `not`
+ * is plain negation, so `not` of such a term is true. Every set of values either satisfies a filter
+ * or its negation: a filter and its `not` split a stream in two without a third heap, De Morgan's
+ * laws hold, and conjuncts may be decided at different places (push-down).
+ *
+ * Threads: an expression with a regular expression owns the memory the match works in, so one
+ * expression is used by one thread at a time. Different expressions share nothing.
  */
 #ifndef VAMP_FILTERS_EXPRESSION_H
 #define VAMP_FILTERS_EXPRESSION_H
@@ -15,17 +23,29 @@
 
 #include "vampire/core/err.h"
 
+/* Bounds of compilation; beyond one of them: -E2BIG with a text that names it. */
+#define VAMP_EXPRESSION_TEXT_BYTES_MAX 65536 /* of one text; named filters count for themselves */
+#define VAMP_EXPRESSION_DEPTH_MAX 64         /* nesting, references included */
+#define VAMP_EXPRESSION_TERMS_MAX 4096       /* terms and list members, references expanded */
+#define VAMP_EXPRESSION_PATTERN_BYTES_MAX 1024
+#define VAMP_EXPRESSION_PATTERNS_MAX 64 /* regular expressions in one expression */
+/* Bounds of one pattern match; beyond one of them the term is false and counted as cut. */
+#define VAMP_EXPRESSION_STEPS_MAX 100000        /* backtracking steps */
+#define VAMP_EXPRESSION_SUBJECT_BYTES_MAX 65536 /* of the text that is searched */
+
 enum vamp_value_type {
     VAMP_VALUE_ABSENT = 0,
     VAMP_VALUE_BOOL,
-    VAMP_VALUE_INT,    /* also sizes in bytes, durations and times in ns */
-    VAMP_VALUE_UINT,   /* only values above INT64_MAX need it */
+    VAMP_VALUE_INT,  /* also sizes in bytes, durations and times in ns */
+    VAMP_VALUE_UINT, /* only values above INT64_MAX need it */
     VAMP_VALUE_DOUBLE,
     VAMP_VALUE_TEXT,
 };
 
-/* A value on either side of a comparison. Numbers of different types compare exactly by value;
- * a number and a text never compare: the term is false. Text is not terminated. */
+/* A value on either side of a comparison. Numbers of different types compare exactly by value (a
+ * NaN differs from everything, as in IEEE 754); values of different sorts (a number and a text, a
+ * boolean and a number) never compare: the term is false. Text is any bytes, not terminated,
+ * compared byte by byte. */
 struct vamp_value {
     enum vamp_value_type type;
     union {
@@ -41,35 +61,67 @@ struct vamp_value {
 };
 
 /* Looks one name up at evaluation. `field` is what `resolve` returned for the name, or -1 and the
- * full name for an attribute. Must not block or allocate. */
+ * full name for an attribute. Fills `*ret` (type ABSENT: there is none); a text must stay valid
+ * until the next look-up. Must not block or allocate. */
 typedef void vamp_lookup_fn(void *context, int field, const char *name, struct vamp_value *ret);
 
-/* What names mean at compile time. */
+/* How the values of a field are written. It decides which literals are accepted and how the normal
+ * form prints them; the value itself is plain. */
+enum vamp_notation {
+    VAMP_NOTATION_PLAIN = 0,
+    VAMP_NOTATION_SIZE,     /* bytes: 1MiB, or a plain number */
+    VAMP_NOTATION_DURATION, /* ns: 5ms; the unit is required */
+    VAMP_NOTATION_TIME,     /* ns since 1970, UTC: RFC 3339 */
+    VAMP_NOTATION_ID,       /* text: 32 hexadecimal digits, dashes are ignored; only = != in */
+};
+
+/* What more is known of a well-known field. */
+struct vamp_field_rules {
+    enum vamp_notation notation;
+    /* The only texts it can have, ended by NULL; other texts are errors, case is ignored and
+     * corrected. NULL: any. */
+    const char *const *choices;
+};
+
+/* What names mean at compile time. All but `context` may be NULL. */
 struct vamp_vocabulary {
-    const char *prefix; /* put before names that do not begin with '.', NULL: such names are errors */
+    const char
+        *prefix; /* put before names that do not begin with '.', NULL: such names are errors */
     /* The number (>= 0) and type of a well-known name (".event.kind"), -1 for none; type ABSENT:
      * any. NULL: only attributes exist. */
     int (*resolve)(void *context, const char *name, enum vamp_value_type *ret_type);
-    /* Whether a name that resolve does not know is an attribute of unknown type (true) or an error. */
+    /* Whether a name that resolve does not know is an attribute of unknown type (true) or an error.
+     * May set the type when it is known. NULL: every such name is an attribute. */
     bool (*attribute)(void *context, const char *name, enum vamp_value_type *ret_type);
+    /* Rules of a field that resolve knows, NULL for none. */
+    const struct vamp_field_rules *(*rules)(void *context, int field);
+    /* The text of the filter `@name`, NULL when there is none. The text must live until
+     * vamp_expression_compile returns. NULL: references are errors. */
+    const char *(*named)(void *context, const char *name);
+    /* Names for "did you mean" and lists of what is allowed, ended by NULL; NULL: none. */
+    const char *const *field_names;
+    const char *const *filter_names;
     void *context;
 };
 
 struct vamp_expression;
 
-/* Compiles `text`. 0; -EINVAL with "line L, column C: ..." in err; -E2BIG beyond the documented
- * bounds (64 KiB of text, depth 64, 4,096 terms); -ENOMEM. Keeps no pointer to its arguments. */
-VAMP_MUST_CHECK int vamp_expression_compile(const char *text, const struct vamp_vocabulary *vocabulary,
+/* Compiles `text`. 0; -EINVAL with "line L, column C: ..." in err (columns count characters from
+ * 1); -E2BIG beyond the bounds above; -ENOMEM. Keeps no pointer to its arguments. */
+VAMP_MUST_CHECK int vamp_expression_compile(const char *text,
+                                            const struct vamp_vocabulary *vocabulary,
                                             struct vamp_expression **ret_expression,
                                             struct vamp_err *err);
+/* NULL is fine. */
 void vamp_expression_free(struct vamp_expression *expression);
-/* True when the expression holds. A term whose field is absent is false; `not` of it is therefore
- * true. Regular expressions run under a step bound; a match that hits it is false and counted. */
+/* True when the expression holds. Pattern matches run under a step bound; one that hits it is false
+ * and counted. Allocates nothing. One thread at a time: const means that the meaning stays. */
 bool vamp_expression_match(const struct vamp_expression *expression, vamp_lookup_fn *lookup,
                            void *context);
-/* Matches cut short by the step bound so far. */
+/* Pattern matches cut short by a bound so far. */
 uint64_t vamp_expression_cut(const struct vamp_expression *expression);
-/* Normal form, malloc'ed and terminated; NULL without memory. Compiling it gives the same again. */
+/* Normal form, one line, references expanded, malloc'ed and terminated; NULL without memory.
+ * Compiling it gives an expression of the same meaning that prints the same. */
 char *vamp_expression_print(const struct vamp_expression *expression);
 
 #endif

@@ -38,7 +38,9 @@ extern const struct pool_bounds pool_bounds_default;
 struct pool_outlet {
     /* The answer to a request of app_id; the message is only valid during the call. */
     void (*respond)(void *context, uint64_t app_id, const Mstro__Wire__Response *response);
-    /* app_id is to fetch a CDO from source_app_id: the outlet adds the source's address. */
+    /* app_id is to fetch a CDO from source_app_id: the outlet adds the source's address. A ticket
+     * with `status` set is no transport (source_app_id is 0): the demand of `handle` has ended
+     * without data. */
     void (*ticket)(void *context, uint64_t app_id, uint64_t source_app_id,
                    const Mstro__Wire__Ticket *ticket);
     /* app_id has events waiting: pool_events_take soon. */
@@ -59,17 +61,21 @@ mstro_status pool_join(struct pool *pool, const char *component, uint64_t index,
  * lets others' waits go on. Emits LEAVE. Unknown ids are ignored. */
 void pool_leave(struct pool *pool, uint64_t app_id, enum vamp_leave_reason reason);
 /* A request of a present component. Exactly one response follows for each, now or later (never
- * after pool_leave of it); LEAVE is answered, then the component is gone. */
+ * after pool_leave of it). When LEAVE is answered the component is gone already: the outlet can
+ * forget it behind that response. The request is copied where it has to wait. */
 void pool_request(struct pool *pool, uint64_t app_id, const Mstro__Wire__Request *request);
 
-/* Packs waiting events of one subscription of app_id into a message: at most `max_bytes` of packed
- * EventBatch and `max_events`. `arrange` is called with a batch ready to pack while the pool's memory
- * holds it; returning false leaves the events queued. Subscriptions take turns, and those with the
- * older serial go first, so that all subscriptions of one component advance together. True when a
- * batch was taken, false when nothing waits. */
-bool pool_events_take(struct pool *pool, uint64_t app_id, size_t max_bytes, size_t max_events,
-                      bool (*arrange)(void *context, const Vamp__Wire__EventBatch *batch),
-                      void *context);
+/* Smallest buffer pool_events_take may be given: one event with the longest name fits. */
+#define POOL_BATCH_BYTES_MIN ((size_t)6144)
+
+/* Moves waiting events of one subscription of app_id into `buffer` as one packed
+ * vamp.wire.EventBatch (the bytes that go behind the tag and length of Envelope.events). At most
+ * `size` bytes (at least POOL_BATCH_BYTES_MIN) and `max_events` events; the events leave the queue,
+ * so call it only with room to send them. The subscription whose first event has the lowest serial
+ * goes first, so that all subscriptions of one component advance together. Returns the bytes
+ * written; 0: nothing waits, and events_ready is called again for the next event. */
+size_t pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *buffer, size_t size,
+                        size_t max_events);
 
 size_t pool_component_count(const struct pool *pool);
 const char *pool_component_name(const struct pool *pool, uint64_t app_id); /* NULL: unknown */

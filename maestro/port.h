@@ -29,7 +29,11 @@ struct port_events {
     /* Memory for the payload of a ticket's CDO: ticket->memory->bytes, page aligned. NULL: refuse
      * the transport. Called before the payload is read. */
     void *(*place)(void *context, const Mstro__Wire__Ticket *ticket);
-    /* The payload is in place (MSTRO_OK) or will not come. The port tells the pool afterwards. */
+    /* The payload is in place (MSTRO_OK) or this transport failed. The port tells the pool first
+     * (TransportEnd goes out before this is called), so that whatever the component does next
+     * comes behind it. After a failure the pool tries another offer or ends the demand with a
+     * ticket whose `status` is set. For such a ticket the port calls only this, with that status:
+     * no place, no TransportEnd. A ticket without memory: no place, TransportEnd, MSTRO_OK. */
     void (*arrived)(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status);
     /* Takes the batch over. */
     void (*events)(void *context, struct port_batch *batch);
@@ -59,7 +63,10 @@ struct port_ops {
                            Mstro__Wire__Memory *ret_memory, void **ret_registration,
                            struct vamp_err *err);
     void (*forget)(struct port *port, void *registration);
-    /* Ends the connection, without a leave request of its own, and frees the port. */
+    /* Calls in progress and later ones end with MSTRO_NO_PM; `gone` is not called. */
+    void (*shut)(struct port *port);
+    /* Behind shut, with no call in progress: ends the connection, without a leave request of its own,
+     * and frees the port. */
     void (*close)(struct port *port);
 };
 
@@ -75,19 +82,67 @@ mstro_status port_open_remote(const char *info, const char *workflow, const char
                               uint64_t index, uint32_t deadline_ms, const struct port_events *events,
                               struct port **ret_port, struct vamp_err *err);
 
-/* A pool of this process alone. */
+/* A pool of this process alone. `bounds` NULL: the defaults. */
+struct pool;
+struct pool_bounds;
+struct pool_outlet;
 mstro_status port_open_local(const char *workflow, const char *component, uint64_t index,
-                             const struct port_events *events, struct port **ret_port,
-                             struct vamp_err *err);
+                             const struct pool_bounds *bounds, const struct port_events *events,
+                             struct port **ret_port, struct vamp_err *err);
 
-/* The pool manager service (server.c): serves `port`'s pool (a local port) to other processes over the fabric
- * from a thread of its own. `provider` NULL: from the environment, else the default. */
+/* ---- between a local port and the server that opens its pool to other processes.
+ *
+ * The pool and everything called from inside it is used only between lock and unlock. Offered
+ * memory is described by the local port with its plain address and key 0; the server makes it
+ * readable for the time of each transport, so the local port knows nothing of the fabric. */
+struct port_service {
+    /* What the pool says to components other than the local port's own. Called with the lock
+     * held. */
+    const struct pool_outlet *outlet;
+    /* The local port's component is to fetch a CDO from another process: reads `memory` of
+     * source_app_id into `destination`. MSTRO_OK: `done` is called exactly once, on the
+     * server's thread without the lock, also when the server stops. Another status: it is not
+     * called. Called with the lock held; does not block. */
+    mstro_status (*fetch)(void *context, uint64_t source_app_id, const Mstro__Wire__Memory *memory,
+                  void *destination, void (*done)(void *done_context, mstro_status status),
+                  void *done_context);
+    void *context;
+};
+struct pool *port_local_lock(struct port *local_port);
+/* Then does, on the calling thread, what the pool had for the port's own component meanwhile
+ * (events, tickets): hold no lock that a port_events callback may want. */
+void port_local_unlock(struct port *local_port);
+/* Attaches the server, which stays valid until detached with NULL. Takes the lock itself. */
+void port_local_serve(struct port *local_port, const struct port_service *service);
+
+/* The pool manager service (server.c): serves the pool of a local port to other processes over
+ * the fabric, from a thread of its own. Zero or NULL members: from the environment
+ * (MSTRO_OFI_PROVIDER, FI_PROVIDER, MSTRO_POOL_BIND), else the default. */
 struct server;
-mstro_status server_start(struct port *local_port, const char *workflow, const char *provider,
-                          struct server **ret_server, struct vamp_err *err);
+struct server_options {
+    const char *provider; /* "tcp;ofi_rxm" */
+    const char *bind;     /* address to listen on; 127.0.0.1 */
+    uint32_t heartbeat_ms, silence_ms; /* 500, 30000 */
+};
+/* `options` NULL: all defaults. */
+mstro_status server_start(struct port *local_port, const char *workflow,
+                          const struct server_options *options, struct server **ret_server,
+                          struct vamp_err *err);
 /* Printable, one line, no ';'; owned by the server. */
 const char *server_info(const struct server *server);
-/* Says good-bye to all components and ends the thread. NULL-safe. */
-void server_stop(struct server *server);
+struct server_counts {
+    uint64_t joins, refused, requests;
+    uint64_t event_messages, events_sent;
+    uint64_t events_lost; /* as told to the subscribers */
+    uint64_t vanished;    /* components */
+    uint64_t protocol_errors;
+};
+/* A descriptor that becomes readable when the service has failed for good; the text of the failure, NULL while
+ * it works. */
+int server_failure_fd(const struct server *server);
+const char *server_failure(const struct server *server);
+/* Sends what is queued, says good-bye to all components and ends the thread; about two seconds when a
+ * component does not listen. NULL-safe. `ret_counts` may be NULL. */
+void server_stop(struct server *server, struct server_counts *ret_counts);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The writer table: one format each, no policy. Queue, retry, rotation and loss accounting are
- * the sink's (sink.h), so that a new format is one small file. All functions of one instance
- * are called on that sink's thread, one at a time; they may block.
+ * the sink's (sink.h), so that a new format is one small file; null_writer.c is the smallest.
+ * All functions of one instance are called by one thread at a time; they may block.
  */
 #ifndef VAMP_WRITERS_WRITER_H
 #define VAMP_WRITERS_WRITER_H
@@ -13,16 +13,32 @@
 #include "vampire/core/opt.h"
 #include "vampire/stats/bucket.h"
 
+/* One bucket as it goes to one target, with what this target has not been told before. Borrowed:
+ * valid during the call. */
+struct vamp_delivery {
+    const struct vamp_bucket *bucket;
+    /* Rows of the component table this segment does not hold in their present state; all rows
+     * for the first bucket of a segment. Use these, not the bucket's. */
+    const struct vamp_component_row *components;
+    unsigned component_count;
+    /* Gaps not yet written, those of lost buckets included. Use these, not the bucket's. */
+    const struct vamp_gap *gaps;
+    unsigned gap_count;
+    /* Buckets with the numbers just before this one that the sink lost since the last delivery. */
+    uint64_t lost_before;
+};
+
 struct vamp_writer_target {
     const struct vamp_run *run;
     const struct vamp_schema *schema;
-    const char *name;      /* the instance's name in the configuration */
-    unsigned segment;      /* 1, 2, ...: the file of this run to open now */
-    /* Slots to provide for each label set, in the schema's order: at least what exists now. */
-    const unsigned *slots;
+    const char *name; /* the instance's name in the configuration */
+    unsigned segment; /* 1, 2, ...: the file of this run to open now */
+    /* What will be written first, so that the target can be made large enough; NULL when nothing
+     * is known yet. */
+    const struct vamp_delivery *first;
 };
 
-/* How a run ended; given to close. NULL: the file is only being rotated. */
+/* How a run ended; given to close. */
 struct vamp_ending {
     int64_t time_ns;
     const char *reason; /* "finished", "pool manager gone", "stopped by signal", ... */
@@ -32,30 +48,42 @@ struct vamp_ending {
 struct vamp_writer_ops {
     const char *name;               /* "hdf5", "jsonl", "null" */
     const char *summary;            /* one line for --help */
-    const struct vamp_opt *options; /* fills a struct of options_bytes */
-    size_t options_bytes;
+    const struct vamp_opt *options; /* fills a struct of options_bytes; ends with a NULL key */
+    size_t options_bytes;           /* may be 0 */
 
     /* Creates the target. Never overwrites a file and follows no symbolic link at its last
-     * component. On failure nothing is left open. 0 or -errno. Keeps pointers to `options`;
-     * `target` itself is only valid during the call, what it points to longer than the writer. */
+     * component. On failure nothing is left open and no file is left behind. 0 or -errno. Keeps
+     * pointers to `options`; `target` is only valid during the call, but run, schema and name
+     * live longer than the writer. */
     int (*open)(const void *options, const struct vamp_writer_target *target, void **ret_self,
                 struct vamp_err *err);
     /* Makes one bucket visible to readers and flushes it out of the process, all or nothing.
-     * -ENOBUFS: a label set has outgrown its slots; nothing was written and the sink rotates.
-     * Any other -errno: the file is finished; the sink closes it, keeps the bucket and opens the
-     * next segment for it. */
-    int (*write)(void *self, const struct vamp_bucket *bucket, struct vamp_err *err);
-    /* Bytes in the target so far, for rotation; 0 when it makes no sense. */
+     * 0; or
+     * -ENOBUFS: the bucket does not fit this target (more series than it has room for). Nothing
+     *   was written; the sink closes this target and opens the next segment for the bucket.
+     * -EAGAIN: not now (no space left, a reader that does not read). The target is intact; the
+     *   sink calls again with the same delivery, or gives up and calls close. Returned within a
+     *   second or so, so that the sink stays in charge.
+     * Any other -errno: the target is finished, but all earlier buckets are in it. The sink
+     *   closes it, keeps the bucket and opens the next segment for it. */
+    int (*write)(void *self, const struct vamp_delivery *delivery, struct vamp_err *err);
+    /* Bytes in the target so far, for rotation; 0 when that makes no sense. */
     uint64_t (*bytes)(const void *self);
     /* The path or address people are told; valid until close. */
     const char *(*path)(const void *self);
-    /* Completes and closes. NULL-safe in `self`. 0 or -errno: the target may miss data since the
-     * last successful write. The object is gone either way. */
+    /* Completes and closes. `ending` NULL: the run goes on in another segment. NULL-safe in
+     * `self`. A target that failed before its first bucket is removed. 0 or -errno: the target
+     * may lack what was written since the last successful write. The object is gone either way. */
     int (*close)(void *self, const struct vamp_ending *ending, struct vamp_err *err);
 };
 
 extern const struct vamp_writer_ops vamp_writer_hdf5;
 extern const struct vamp_writer_ops vamp_writer_jsonl;
 extern const struct vamp_writer_ops vamp_writer_null;
+
+/* Every writer, ended by NULL: the only list of them. */
+extern const struct vamp_writer_ops *const vamp_writers[];
+/* NULL when there is none with this name. */
+const struct vamp_writer_ops *vamp_writer_find(const char *name);
 
 #endif

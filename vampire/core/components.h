@@ -17,27 +17,37 @@
 #define VAMP_COMPONENT_UNKNOWN_NAME "unknown"
 #define VAMP_COMPONENT_OTHER_NAME "(other)"
 
+/* Small numbers for names, so that components of one name share a label. */
+#define VAMP_NAME_OTHER 0
+#define VAMP_NAME_UNKNOWN 1
+
 /* One row of the component table. */
 struct vamp_component {
     uint64_t app_id;
-    const char *name;   /* terminated, owned by the table; "unknown" when no JOIN was seen */
-    int64_t joined_ns;  /* INT64_MIN: not seen (vampire came later, or the event was lost) */
-    int64_t left_ns;    /* INT64_MIN: still there */
+    const char *name;  /* terminated, owned by the table; "unknown" when no JOIN was seen */
+    int64_t joined_ns; /* INT64_MIN: not seen (vampire came later, or the event was lost) */
+    int64_t left_ns;   /* INT64_MIN: still there */
     uint64_t operations;
-    uint8_t reason;     /* enum vamp_leave_reason, once left */
-    bool changed;       /* since vamp_components_changed_clear */
+    uint32_t index;       /* of this row */
+    uint32_t name_number; /* the same for all rows of one name; below max + 2 */
+    uint8_t reason;       /* enum vamp_leave_reason, once left */
+    bool changed;         /* since vamp_components_changed_clear */
 };
 
 struct vamp_components;
 
+#define VAMP_COMPONENTS_MAX ((size_t)1 << 22)
+/* At most `max` rows, row 0 included; from 2 to VAMP_COMPONENTS_MAX. 0, -EINVAL or -ENOMEM. */
 VAMP_MUST_CHECK int vamp_components_create(size_t max, struct vamp_components **ret_components,
                                            struct vamp_err *err);
 void vamp_components_free(struct vamp_components *components);
 
-/* Learns from an event (JOIN, LEAVE, or any that names an id not seen yet) and counts it as an
- * operation of its component when its phase is AFTER. Never fails: at the bound the component
- * is the `(other)` row, which is always row 0. Returns the row of the event's app_id, or row 0
- * for an event without one. */
+/* Learns from an event (JOIN, LEAVE, or any that names an id not seen yet, its peer's included)
+ * and counts it as an operation of its component when its phase is AFTER. JOIN and LEAVE teach
+ * in phase AFTER only; a JOIN of an id that is still there ends the old row at this time and begins
+ * another. Never fails: at the bound, or without memory for a name, the component is the
+ * `(other)` row, which is always row 0. Returns the row of the event's app_id, or row 0 for an
+ * event without one. */
 const struct vamp_component *vamp_components_observe(struct vamp_components *components,
                                                      const struct vamp_event *event);
 /* The row of an id, NULL when it was never observed. The last one when an id came twice. */
@@ -47,7 +57,10 @@ const struct vamp_component *vamp_components_find(const struct vamp_components *
 size_t vamp_components_count(const struct vamp_components *components);
 const struct vamp_component *vamp_components_row(const struct vamp_components *components,
                                                  size_t index);
+/* Rows that have not left, row 0 aside. */
 size_t vamp_components_present(const struct vamp_components *components);
+/* The text of a name number; terminated, valid until free. "unknown" for a number not given. */
+const char *vamp_components_name(const struct vamp_components *components, uint32_t name_number);
 /* Observations that fell to `(other)` because the table was full. */
 uint64_t vamp_components_overflow(const struct vamp_components *components);
 void vamp_components_changed_clear(struct vamp_components *components, size_t index);

@@ -15,7 +15,7 @@
 #include <errno.h>
 
 #define VAMP_MUST_CHECK __attribute__((warn_unused_result))
-#define VAMP_PRINTF(format_index, first_index) \
+#define VAMP_PRINTF(format_index, first_index)                                                     \
     __attribute__((format(printf, format_index, first_index)))
 
 #define VAMP_ERR_TEXT_BYTES 512
@@ -25,8 +25,10 @@ struct vamp_err {
     char text[VAMP_ERR_TEXT_BYTES]; /* one line, no full stop, always terminated */
 };
 
-#define VAMP_ERR_NONE \
-    { 0, "" }
+#define VAMP_ERR_NONE                                                                              \
+    {                                                                                              \
+        0, ""                                                                                      \
+    }
 
 /* Sets code and text. Returns `code`, so that `return vamp_err_set(err, -EINVAL, ...)` is a
  * whole error path. A text too long is cut; `err` may be NULL. `code` must be negative. */

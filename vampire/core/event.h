@@ -73,10 +73,10 @@ struct vamp_cdo_id {
 };
 
 struct vamp_event {
-    uint64_t serial;       /* the pool manager's number of the event, ascending */
-    int64_t time_ns;       /* UTC, always set: the event's own time, else its arrival */
-    uint64_t app_id;       /* the component that acted; of a transport: its sink */
-    uint64_t peer_id;      /* of a transport: its source */
+    uint64_t serial;  /* the pool manager's number of the event, ascending */
+    int64_t time_ns;  /* UTC, always set: the event's own time, else its arrival */
+    uint64_t app_id;  /* the component that acted; of a transport: its sink */
+    uint64_t peer_id; /* of a transport: its source */
     struct vamp_cdo_id cdo_id;
     uint64_t size_bytes;   /* of the CDO */
     uint64_t transport_id; /* pairs init with completed or failed */

@@ -7,6 +7,7 @@
 #ifndef VAMP_SOURCE_SOURCE_H
 #define VAMP_SOURCE_SOURCE_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "vampire/core/clock.h"
@@ -23,33 +24,45 @@ enum vamp_source_status {
     VAMP_SOURCE_ERROR, /* err says what; the source is only good for close */
 };
 
+/* What vampire does to the pool itself and what is timed of it. */
+enum vamp_own_operation { VAMP_OWN_JOIN, VAMP_OWN_SUBSCRIBE, VAMP_OWN_LEAVE };
+#define VAMP_OWN_OPERATION_COUNT 3
+
 /* What every source is told, whoever it is. */
 struct vamp_source_context {
     const struct vamp_clock *clock;
-    uint64_t event_kinds; /* bit per enum vamp_event_kind: no other kind is wanted */
+    uint64_t event_kinds;             /* bit per enum vamp_event_kind: no other kind is wanted */
     const char *workflow, *component; /* our own names, never NULL */
     const char *selector;             /* push-down: Maestro selector text or NULL for all */
     /* Called when something takes longer than a person expects; one line, no newline. */
     void (*say)(void *say_context, const char *line);
     void *say_context;
-    const volatile int *stop; /* non-zero: a waiting open or wait gives up soon */
+    const atomic_int *stop; /* non-zero: a waiting open or wait gives up soon */
+    /* Called by open and close with the round-trip time of each of our own operations (metric
+     * own_roundtrip_ns); NULL: nobody wants to know. */
+    void (*own_roundtrip)(void *own_roundtrip_context, enum vamp_own_operation operation,
+                          int64_t ns);
+    void *own_roundtrip_context;
 };
 
 struct vamp_source_ops {
     const char *name;
-    const char *summary;             /* one line for --help */
-    const struct vamp_opt *options;  /* fills a struct of `options_bytes` */
+    const char *summary;            /* one line for --help */
+    const struct vamp_opt *options; /* fills a struct of `options_bytes` */
     size_t options_bytes;
+    /* True: a full ring makes this source wait (a file, a generator). False: it is live, what finds
+     * no room is lost and counted. */
+    bool can_wait;
 
     /* Connects or opens the file. May block up to a configured time while `*stop` is 0. On
      * failure nothing is left behind. 0; -ETIMEDOUT: nobody there in the configured time;
-     * -ECANCELED: stop was set; another -errno. Keeps pointers to `options` and `context`. */
+     * -ECANCELED: stop was set; another -errno. Copies `*context`; what that points to, and
+     * `options`, stay the caller's and outlive the source. */
     int (*open)(const void *options, const struct vamp_source_context *context, void **ret_self,
                 struct vamp_err *err);
     /* Never blocks. MORE: `*ret_event` is filled, its text is valid until the next call on this
      * source. Losses come as VAMP_EVENT_LOST marks, undecodable events as VAMP_EVENT_REJECTED. */
-    enum vamp_source_status (*next)(void *self, struct vamp_event *ret_event,
-                                    struct vamp_err *err);
+    enum vamp_source_status (*next)(void *self, struct vamp_event *ret_event, struct vamp_err *err);
     /* Blocks until `next` may have something, at most `timeout_ns`. */
     void (*wait)(void *self, int64_t timeout_ns);
     /* Ends the connection or closes the file and frees everything. NULL-safe. 0 or -errno; the
@@ -58,6 +71,13 @@ struct vamp_source_ops {
 };
 
 extern const struct vamp_source_ops vamp_source_maestro;
+extern const struct vamp_source_ops vamp_source_replay;
+extern const struct vamp_source_ops vamp_source_synthetic;
+
+/* All of them, ended by NULL; the first is the default. */
+extern const struct vamp_source_ops *const vamp_sources[];
+/* The one of this name, NULL when there is none. */
+const struct vamp_source_ops *vamp_source_find(const char *name);
 
 /* One line each for `vampire --version`: what the maestro.h we were built with can tell. */
 void vamp_source_maestro_abilities(void (*line)(void *context, const char *text), void *context);

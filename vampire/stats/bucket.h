@@ -26,7 +26,8 @@ struct vamp_series {
 
 /* A dimension: all metrics with the same labels share it and its series numbers. */
 struct vamp_label_set {
-    char name[96]; /* "component_operation"; "" for metrics without labels (one series, no dimension) */
+    char name[96]; /* "component_operation"; "" for metrics without labels (one series, no
+                      dimension) */
     enum vamp_label labels[VAMP_LABELS_MAX];
     unsigned label_count;
     unsigned max_series; /* series 0 is "(other)" in every label; bounds included */
@@ -51,11 +52,11 @@ struct vamp_schema {
 /* What identifies the run; for file names, attributes and the JSON header. All text terminated,
  * never NULL. */
 struct vamp_run {
-    char id[37];             /* UUIDv4 */
+    char id[37]; /* UUIDv4 */
     const char *workflow, *component, *host, *version;
-    const char *clock;       /* "event" or "arrival": what bucket times are */
+    const char *clock;         /* "event" or "arrival": what bucket times are */
     const char *configuration; /* effective configuration, JSON text */
-    int64_t started_ns;      /* UTC */
+    int64_t started_ns;        /* UTC */
 };
 
 struct vamp_counter_value {
@@ -92,20 +93,31 @@ struct vamp_output_account {
     uint64_t queued, written, lost, waiting;
 };
 
-/* Cumulative since the start. received = decoded + rejected; decoded = filtered + counted. */
+/* Cumulative since the start: the events of this bucket and of all before it, so that the
+ * difference of two buckets is what happened between them. received = decoded + rejected; decoded =
+ * filtered + counted. The outputs' accounts are those of the bucket's close. */
 struct vamp_accounting {
     uint64_t received, decoded, rejected, filtered, counted;
-    uint64_t late; /* counted, but into a bucket after their own */
+    uint64_t late;                  /* counted, but into a bucket after their own */
     uint64_t lost[VAMP_LOSS_COUNT]; /* before they reached us: not in received */
     struct vamp_output_account outputs[VAMP_OUTPUTS_MAX];
     unsigned output_count;
 };
 
-/* A stretch of the stream that is known to miss events. */
+/* Why a gap is one: an enum vamp_loss, or one of these. */
+#define VAMP_GAP_LEAP                                                                              \
+    ((unsigned)VAMP_LOSS_COUNT) /* time leapt: a long silence or a clock that was set */
+#define VAMP_GAP_MEMORY                                                                            \
+    ((unsigned)VAMP_LOSS_COUNT + 1) /* no memory for this bucket: its counters are in              \
+                                     the next one, its histograms are lost */
+#define VAMP_GAP_REASON_COUNT (VAMP_LOSS_COUNT + 2)
+const char *vamp_gap_reason_name(unsigned reason); /* never NULL */
+
+/* A stretch of the stream that is known to miss events, or of time without buckets. */
 struct vamp_gap {
-    int64_t start_ns, end_ns; /* UTC */
-    enum vamp_loss reason;
-    uint64_t events; /* how many; 0: not known */
+    int64_t start_ns, end_ns; /* UTC; of a clock set back the end is before the start */
+    unsigned reason;
+    uint64_t events; /* how many; 0: not known, or none */
 };
 
 struct vamp_component_row {
@@ -117,14 +129,18 @@ struct vamp_bucket {
     uint64_t number; /* 0, 1, 2, ... without holes */
     int64_t start_ns, width_ns;
     const struct vamp_schema *schema;
-    const unsigned *series_count;                 /* per label set, what exists by now */
+    const unsigned *series_count;                   /* per label set, what exists by now */
     const struct vamp_series *const *const *series; /* [label set][series] */
-    const struct vamp_metric_values *values;      /* per schema metric */
-    struct vamp_accounting accounting;            /* at the bucket's close */
+    const struct vamp_metric_values *values;        /* per schema metric */
+    struct vamp_accounting accounting;
     const struct vamp_gap *gaps; /* that ended in this bucket */
     unsigned gap_count;
     const struct vamp_component_row *components; /* rows new or changed since the last bucket */
     unsigned component_count;
+    /* For whoever makes buckets: starts at 1; vamp_bucket_hold and _release count it with
+     * __atomic operations, and the last release calls `destroy`. */
+    unsigned holders;
+    void (*destroy)(const struct vamp_bucket *bucket);
 };
 
 /* One more or one less holder; any thread. The last release frees the bucket. */

@@ -67,8 +67,23 @@ const char *vamp_metric_kind_name(unsigned kind); /* "counter", "gauge", "histog
 /* The metric's labels at a level: component, source and sink fall away at `workflow`. */
 uint32_t vamp_metric_labels_at(const struct vamp_metric *metric, enum vamp_level level);
 
+/* Values of the label `anomaly`; what each means is in docs/metrics.md. */
+enum vamp_anomaly {
+    VAMP_ANOMALY_NOT_WITHDRAWN_AT_LEAVE,
+    VAMP_ANOMALY_NOT_DISPOSED_AT_LEAVE,
+    VAMP_ANOMALY_OFFER_NEVER_DEMANDED,
+    VAMP_ANOMALY_DEMAND_NEVER_SATISFIED,
+    VAMP_ANOMALY_TRANSPORT_FAILED,
+    VAMP_ANOMALY_NEGATIVE_INTERVAL,
+    VAMP_ANOMALY_OPERATION_OUT_OF_ORDER,
+    VAMP_ANOMALY_UNKNOWN_COMPONENT,
+};
+#define VAMP_ANOMALY_COUNT 8
+const char *vamp_anomaly_name(unsigned anomaly);
+
 /* Size classes: "[0,256)", "[256,512)", ..., "[1GiB,inf)", then "unknown". */
 #define VAMP_SIZE_CLASS_COUNT 25
+#define VAMP_SIZE_CLASS_UNKNOWN 24
 unsigned vamp_size_class(bool known, uint64_t size_bytes);
 const char *vamp_size_class_name(unsigned size_class);
 

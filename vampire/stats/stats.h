@@ -7,8 +7,9 @@
  * Buckets are aligned to multiples of their width since 1970 and follow event time: a bucket
  * closes once an event (or vamp_stats_tick) shows a time `lateness` past its end. An event
  * older than the oldest open bucket counts in that one, and as late. Empty buckets between two
- * events are emitted too, up to `max_empty` in a row; a longer silence or a leap of the clock
- * continues at the new time and is reported as a gap with reason and 0 events.
+ * events are emitted too, up to `max_empty` in a row; after a longer silence, or a leap of the
+ * clock, buckets continue at the new time, and a gap of reason VAMP_GAP_LEAP with 0 events tells.
+ * A clock that was set back is recognised by VAMP_LATE_RUN_MAX late events in a row.
  */
 #ifndef VAMP_STATS_STATS_H
 #define VAMP_STATS_STATS_H
@@ -18,6 +19,10 @@
 #include "vampire/core/event.h"
 #include "vampire/core/opt.h"
 #include "vampire/stats/bucket.h"
+
+#define VAMP_MAX_EMPTY_DEFAULT 600
+#define VAMP_LATE_RUN_MAX 256
+#define VAMP_OPEN_BUCKETS_MAX 64 /* bounds lateness_ns / bucket_ns */
 
 struct vamp_stats;
 
@@ -29,15 +34,17 @@ struct vamp_stats_options {
     unsigned sub_bits;   /* 2, 3 or 4 */
     uint64_t max_series; /* per label set */
     uint64_t max_components;
-    uint64_t max_cdos;   /* pairing state: live CDOs tracked */
-    uint64_t max_pending; /* demands and transports tracked */
+    uint64_t max_cdos;    /* pairing state: live CDOs tracked */
+    uint64_t max_pending; /* demands and transports tracked, each kind this many */
+    uint64_t max_empty;   /* buckets; 0: VAMP_MAX_EMPTY_DEFAULT */
 };
 
 /* Where closed buckets go. Takes a holder: the callee releases it. Must not block. */
 typedef void vamp_bucket_fn(void *context, const struct vamp_bucket *bucket);
 
 /* `run_id` (UUID text) is the namespace of series ids. `components` is shared with the caller on
- * the same thread. 0, -ENOMEM, or -EINVAL when the options contradict each other. */
+ * the same thread; it and the statistics must outlive every bucket, since labels and names are
+ * theirs. 0, -ENOMEM, or -EINVAL when an option is out of bounds or they contradict each other. */
 VAMP_MUST_CHECK int vamp_stats_create(const struct vamp_stats_options *options, const char *run_id,
                                       struct vamp_components *components, vamp_bucket_fn *emit,
                                       void *emit_context, struct vamp_stats **ret_stats,
@@ -54,8 +61,11 @@ void vamp_stats_tick(struct vamp_stats *stats, int64_t now_ns);
 /* The writers' accounts as of now, for the next buckets (vampire_* metrics and accounting). */
 void vamp_stats_outputs(struct vamp_stats *stats, const struct vamp_output_account *outputs,
                         unsigned count);
-/* A gauge or histogram value of vampire itself: VAMP_METRIC_VAMPIRE_...; ignored when the metric
- * is not enabled. */
+/* A value of vampire itself, for the next bucket that closes: VAMP_METRIC_VAMPIRE_..._BYTES,
+ * _LAG_NS (gauges), VAMPIRE_CPU_NS (absolute), VAMPIRE_COMMIT_NS and OWN_ROUNDTRIP_NS (histograms;
+ * a negative value is ignored), VAMPIRE_QUEUE_HIGH_WATER. `output` is the output's index in
+ * vamp_stats_outputs; of OWN_ROUNDTRIP_NS the enum vamp_event_kind; else 0. Ignored when the metric
+ * is not enabled or is not one of these. */
 void vamp_stats_self(struct vamp_stats *stats, enum vamp_metric_id id, unsigned output,
                      int64_t value);
 /* A gap the caller knows of (the pool manager was away). */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What can be asked about an event: names, types and where the value comes from. Inside filters/;
+ * the table is filters/event_fields.def.
+ */
+#ifndef VAMP_FILTERS_EVENT_FIELDS_H
+#define VAMP_FILTERS_EVENT_FIELDS_H
+
+#include <stdbool.h>
+
+#include "filters/expression.h"
+#include "vampire/core/components.h"
+#include "vampire/core/event.h"
+
+struct vamp_named_filters;
+
+enum event_field {
+#define VAMP_EVENT_FIELD(symbol, name, type, notation, help) FIELD_##symbol,
+#include "filters/event_fields.def"
+#undef VAMP_EVENT_FIELD
+    FIELD_COUNT
+};
+
+#define VAMP_CDO_ID_DIGITS 32
+
+/* What a look-up works on; on the stack of a match. */
+struct event_lookup {
+    const struct vamp_event *event;
+    const struct vamp_components *components; /* NULL: names are unknown */
+    char id[VAMP_CDO_ID_DIGITS];              /* the text of .cdo.id */
+};
+
+/* The vocabulary of events; names that begin with ".maestro." are attributes. `named` may be NULL.
+ */
+struct vamp_vocabulary vamp_event_vocabulary(struct vamp_named_filters *named);
+/* A vamp_lookup_fn; the context is a struct event_lookup. Attributes are absent. */
+void vamp_event_lookup(void *context, int field, const char *name, struct vamp_value *ret);
+/* Whether an event of this kind can have the field at all; the look-up never says otherwise. */
+bool vamp_event_field_possible(enum event_field field, enum vamp_event_kind kind);
+
+#endif

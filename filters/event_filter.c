@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "filters/event_filter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "filters/event_fields.h"
+#include "filters/expression_tree.h"
+#include "filters/named.h"
+#include "filters/push_down.h"
+
+struct vamp_event_filter {
+    struct vamp_expression *expression;
+    struct push_down pushed;
+};
+
+/* Names that no event has. */
+static int check_attributes(const struct vamp_expression *expression, enum vamp_filter_place place,
+                            struct vamp_err *err)
+{
+    const struct node *term = vamp_first_attribute(expression->root);
+    if (term == NULL) {
+        return 0;
+    }
+    if (place == VAMP_FILTER_INSIDE) {
+        return vamp_position_error(&term->at, -EINVAL, err,
+                                   "%s is known to the pool manager only, and this filter is "
+                                   "evaluated here; ask for it in the filter that comes first",
+                                   term->name);
+    }
+    return 0;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
+static int check_duration(const struct node *node, struct vamp_err *err)
+{
+    if (node->name != NULL && strcmp(node->name, VAMP_TRANSPORT_DURATION) == 0) {
+        return vamp_position_error(
+            &node->at, -EINVAL, err,
+            "%s belongs to a pair of events, and a filter sees one event at a "
+            "time; the transport histograms show durations",
+            node->name);
+    }
+    int rc = 0;
+    for (const struct node *child = node->children; child != NULL && rc == 0; child = child->next) {
+        rc = check_duration(child, err);
+    }
+    return rc;
+}
+
+int vamp_event_filter_compile(const char *text, enum vamp_filter_place place,
+                              struct vamp_named_filters *named,
+                              struct vamp_event_filter **ret_filter, struct vamp_err *err)
+{
+    struct vamp_vocabulary vocabulary = vamp_event_vocabulary(named);
+    struct vamp_event_filter *filter = calloc(1, sizeof(*filter));
+    if (filter == NULL) {
+        return vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
+    }
+    int rc = vamp_expression_compile(text, &vocabulary, &filter->expression, err);
+    if (rc == 0) {
+        rc = check_duration(filter->expression->root, err);
+    }
+    if (rc == 0) {
+        rc = check_attributes(filter->expression, place, err);
+    }
+    if (rc == 0) {
+        rc = vamp_push_down(filter->expression, &filter->pushed, err);
+    }
+    if (rc != 0) {
+        vamp_event_filter_free(filter);
+        return rc;
+    }
+    *ret_filter = filter;
+    return 0;
+}
+
+void vamp_event_filter_free(struct vamp_event_filter *filter)
+{
+    if (filter != NULL) {
+        vamp_expression_free(filter->expression);
+        free(filter);
+    }
+}
+
+bool vamp_event_filter_match(const struct vamp_event_filter *filter, const struct vamp_event *event,
+                             const struct vamp_components *components)
+{
+    if (vamp_event_is_mark(event)) {
+        return true;
+    }
+    if (event->kind >= VAMP_EVENT_KIND_COUNT) {
+        return false;
+    }
+    struct event_lookup lookup = {.event = event, .components = components};
+    return vamp_node_match(filter->expression, filter->pushed.rest[event->kind], vamp_event_lookup,
+                           &lookup);
+}
+
+uint64_t vamp_event_filter_kinds(const struct vamp_event_filter *filter)
+{
+    return filter->pushed.kinds;
+}
+
+const char *vamp_event_filter_selector(const struct vamp_event_filter *filter)
+{
+    return filter->pushed.selector;
+}
+
+char *vamp_event_filter_print(const struct vamp_event_filter *filter)
+{
+    return vamp_expression_print(filter->expression);
+}
+
+uint64_t vamp_event_filter_cut(const struct vamp_event_filter *filter)
+{
+    return vamp_expression_cut(filter->expression);
+}
+
+int vamp_event_filters_check(struct vamp_named_filters *named, struct vamp_err *err)
+{
+    for (const char *const *name = vamp_named_filters_names(named); *name != NULL; name++) {
+        struct vamp_event_filter *filter = NULL;
+        int rc = vamp_event_filter_compile(vamp_named_filters_text(named, *name), VAMP_FILTER_FIRST,
+                                           named, &filter, err);
+        if (rc != 0) {
+            return vamp_err_wrap(err, "filter %s", *name);
+        }
+        vamp_event_filter_free(filter);
+    }
+    return 0;
+}

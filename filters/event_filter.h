@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A filter on vampire's events: an expression over `.event.*`, `.component.*`, `.peer.*`, `.cdo.*`
+ * and `.transport.*`. Compiling makes it special for each kind of event: what the kind decides is
+ * decided then, so that an event of a kind that cannot match costs one array look-up.
+ *
+ * A filter that stands before everything else may also ask for CDO attributes (`.maestro.*`), which
+ * are not in the event: the pool manager decides them (push-down).
+ *
+ * The marks LOST and REJECTED always pass: a loss is never filtered away. One thread at a time.
+ */
+#ifndef VAMP_FILTERS_EVENT_FILTER_H
+#define VAMP_FILTERS_EVENT_FILTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vampire/core/components.h"
+#include "vampire/core/err.h"
+#include "vampire/core/event.h"
+
+struct vamp_event_filter;
+struct vamp_named_filters;
+
+#define VAMP_EVENT_BIT(kind) (UINT64_C(1) << (unsigned)(kind))
+/* Bits of all operations. */
+#define VAMP_EVENT_KINDS_ALL ((UINT64_C(1) << VAMP_EVENT_KIND_COUNT) - 2)
+/* These concern a component, not a CDO: all fields and attributes of CDOs are absent. */
+#define VAMP_EVENT_KINDS_WITHOUT_CDO                                                               \
+    (VAMP_EVENT_BIT(VAMP_EVENT_JOIN) | VAMP_EVENT_BIT(VAMP_EVENT_LEAVE) |                          \
+     VAMP_EVENT_BIT(VAMP_EVENT_SUBSCRIBE) | VAMP_EVENT_BIT(VAMP_EVENT_UNSUBSCRIBE))
+
+#define VAMP_ATTRIBUTE_PREFIX ".maestro."
+#define VAMP_TRANSPORT_DURATION ".transport.duration"
+
+enum vamp_filter_place {
+    VAMP_FILTER_INSIDE, /* anywhere: attributes are errors */
+    VAMP_FILTER_FIRST,  /* the first of all, before statistics and writers: attributes are pushed
+                           down */
+};
+
+/* 0; -EINVAL or -E2BIG with position and reason; -ENOMEM. `named` may be NULL and is not kept. */
+VAMP_MUST_CHECK int vamp_event_filter_compile(const char *text, enum vamp_filter_place place,
+                                              struct vamp_named_filters *named,
+                                              struct vamp_event_filter **ret_filter,
+                                              struct vamp_err *err);
+/* NULL is fine. */
+void vamp_event_filter_free(struct vamp_event_filter *filter);
+
+/* Whether the event passes. `components` names applications, NULL: names are absent; a JOIN should
+ * have been observed there already. Allocates nothing, cannot fail. */
+bool vamp_event_filter_match(const struct vamp_event_filter *filter, const struct vamp_event *event,
+                             const struct vamp_components *components);
+/* Bits of the kinds that can pass; 0: the filter is never true. */
+uint64_t vamp_event_filter_kinds(const struct vamp_event_filter *filter);
+/* What the pool manager is to decide about the events of CDOs: selector text, owned by the filter;
+ * NULL: nothing. Events without a CDO must come without this selector. */
+const char *vamp_event_filter_selector(const struct vamp_event_filter *filter);
+/* Normal form of the whole filter, malloc'ed; NULL without memory. */
+char *vamp_event_filter_print(const struct vamp_event_filter *filter);
+/* Pattern matches cut short by a bound so far. */
+uint64_t vamp_event_filter_cut(const struct vamp_event_filter *filter);
+
+/* Compiles every named filter for FIRST place, so that one nobody uses is checked too. 0 or the
+ * first error, with the name before it. */
+VAMP_MUST_CHECK int vamp_event_filters_check(struct vamp_named_filters *named,
+                                             struct vamp_err *err);
+
+#endif

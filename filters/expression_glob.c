@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Glob patterns: `*` any characters, `?` one, `[a-z]` `[!a-z]` one of a set, `\` takes the next
+ * character as it is. A character is a UTF-8 character; a byte that belongs to none counts as one
+ * character of its own and equals only itself. The whole text must match.
+ */
+#include "filters/expression_tree.h"
+
+#include <string.h>
+
+/* One character at `*at`, moving it: its bytes as a number, so that invalid bytes (above all code
+ * points, see below) never equal a real character. */
+static uint32_t take(const char *text, size_t length, size_t *at)
+{
+    const unsigned char *b = (const unsigned char *)text + *at;
+    size_t size = vamp_utf8_character(text + *at, length - *at);
+    *at += size == 0 ? 1 : size;
+    switch (size) {
+    case 1:
+        return b[0];
+    case 2:
+        return (b[0] & 0x1FU) << 6 | (b[1] & 0x3FU);
+    case 3:
+        return (b[0] & 0x0FU) << 12 | (b[1] & 0x3FU) << 6 | (b[2] & 0x3FU);
+    case 4:
+        return (b[0] & 0x07U) << 18 | (b[1] & 0x3FU) << 12 | (b[2] & 0x3FU) << 6 | (b[3] & 0x3FU);
+    default:
+        return 0x110000U + b[0];
+    }
+}
+
+/* One character of a set or a literal, with an escape resolved. */
+static uint32_t take_escaped(const char *pattern, size_t length, size_t *at)
+{
+    if (pattern[*at] == '\\' && *at + 1 < length) {
+        ++*at;
+    }
+    return take(pattern, length, at);
+}
+
+/* Whether `character` is in the set that begins at pattern[*at] (behind '['); *at moves behind its
+ * ']'. The set is well formed: vamp_glob_check has seen it. */
+static bool in_set(const char *pattern, size_t length, size_t *at, uint32_t character)
+{
+    bool negated = pattern[*at] == '!' || pattern[*at] == '^';
+    bool found = false;
+    *at += negated;
+    for (bool first = true; first || pattern[*at] != ']'; first = false) {
+        uint32_t low = take_escaped(pattern, length, at), high = low;
+        if (pattern[*at] == '-' && pattern[*at + 1] != ']') {
+            ++*at;
+            high = take_escaped(pattern, length, at);
+        }
+        found = found || (character >= low && character <= high);
+    }
+    ++*at;
+    return found != negated;
+}
+
+/* Checks the set behind '[' at *at and moves behind it. */
+static const char *check_set(const char *pattern, size_t length, size_t *at)
+{
+    *at += *at < length && (pattern[*at] == '!' || pattern[*at] == '^');
+    for (bool first = true; *at < length && (first || pattern[*at] != ']'); first = false) {
+        if (pattern[*at] == '\\' && *at + 1 >= length) {
+            break;
+        }
+        uint32_t low = take_escaped(pattern, length, at);
+        if (*at + 1 < length && pattern[*at] == '-' && pattern[*at + 1] != ']') {
+            ++*at;
+            if (pattern[*at] == '\\' && *at + 1 >= length) {
+                break;
+            }
+            if (take_escaped(pattern, length, at) < low) {
+                return "a range in [...] ends before it begins";
+            }
+        }
+    }
+    if (*at >= length || pattern[*at] != ']') {
+        return "'[' is not closed by ']'; \\[ stands for the character itself";
+    }
+    ++*at;
+    return NULL;
+}
+
+const char *vamp_glob_check(const char *pattern, size_t length)
+{
+    for (size_t at = 0; at < length;) {
+        if (pattern[at] == '\\') {
+            if (at + 1 >= length) {
+                return "a backslash at the end takes no character";
+            }
+            at += 2;
+        } else if (pattern[at] == '[') {
+            at++;
+            const char *wrong = check_set(pattern, length, &at);
+            if (wrong != NULL) {
+                return wrong;
+            }
+        } else {
+            at++;
+        }
+    }
+    return NULL;
+}
+
+/* Whether the element at pattern[*at], which is no star, takes `character`; moves *at behind it. */
+static bool element_takes(const char *pattern, size_t length, size_t *at, uint32_t character)
+{
+    if (pattern[*at] == '?') {
+        ++*at;
+        return true;
+    }
+    if (pattern[*at] == '[') {
+        ++*at;
+        return in_set(pattern, length, at, character);
+    }
+    return take_escaped(pattern, length, at) == character;
+}
+
+bool vamp_glob_match(const char *pattern, size_t pattern_length, const char *text,
+                     size_t text_length, unsigned *steps)
+{
+    size_t p = 0, t = 0;
+    /* Where to go on when an attempt fails: behind the last star, one character later. An earlier
+     * star never needs to be tried again. */
+    size_t star_p = SIZE_MAX, star_t = 0;
+    while (p < pattern_length || t < text_length) {
+        if (*steps == 0) {
+            return false;
+        }
+        --*steps;
+        if (p < pattern_length && pattern[p] == '*') {
+            star_p = ++p;
+            star_t = t;
+            continue;
+        }
+        if (p < pattern_length && t < text_length) {
+            size_t after = t;
+            uint32_t character = take(text, text_length, &after);
+            if (element_takes(pattern, pattern_length, &p, character)) {
+                t = after;
+                continue;
+            }
+        }
+        if (star_p == SIZE_MAX || star_t >= text_length) {
+            return false;
+        }
+        p = star_p;
+        (void)take(text, text_length, &star_t);
+        t = star_t;
+    }
+    return true;
+}

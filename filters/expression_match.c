@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Evaluation. The recursion is as deep as the text, at most VAMP_EXPRESSION_DEPTH_MAX. */
+#include "filters/expression_tree.h"
+
+#include <math.h>
+#include <string.h>
+
+/* How two values stand to each other. */
+enum order { ORDER_LESS, ORDER_EQUAL, ORDER_GREATER, ORDER_DIFFERENT /* a NaN, or booleans */ };
+
+static enum order order_of(bool less, bool greater)
+{
+    return less ? ORDER_LESS : greater ? ORDER_GREATER : ORDER_EQUAL;
+}
+
+static enum order reverse(enum order order)
+{
+    return order == ORDER_LESS ? ORDER_GREATER : order == ORDER_GREATER ? ORDER_LESS : order;
+}
+
+/* A whole number of either type: its sign and the bits. */
+static enum order compare_whole(const struct vamp_value *a, const struct vamp_value *b)
+{
+    if (a->type == b->type) {
+        return a->type == VAMP_VALUE_INT ? order_of(a->integer<b->integer, a->integer> b->integer)
+                                         : order_of(a->natural<b->natural, a->natural> b->natural);
+    }
+    if (a->type == VAMP_VALUE_UINT) {
+        return reverse(compare_whole(b, a));
+    }
+    if (a->integer < 0) {
+        return ORDER_LESS;
+    }
+    uint64_t left = (uint64_t)a->integer;
+    return order_of(left<b->natural, left> b->natural);
+}
+
+/* Exact: a double is never rounded to compare it with a whole number, nor the other way round. */
+static enum order compare_double_whole(double real, const struct vamp_value *whole)
+{
+    if (isnan(real)) {
+        return ORDER_DIFFERENT;
+    }
+    if (real < -0x1p63) {
+        return ORDER_LESS;
+    }
+    if (real >= 0x1p64) {
+        return ORDER_GREATER;
+    }
+    double down = floor(real);
+    struct vamp_value floored = {.type = VAMP_VALUE_INT};
+    if (down >= 0x1p63) {
+        floored = (struct vamp_value){.type = VAMP_VALUE_UINT, .natural = (uint64_t)down};
+    } else {
+        floored.integer = (int64_t)down;
+    }
+    enum order order = compare_whole(&floored, whole);
+    return order == ORDER_EQUAL && real > down ? ORDER_GREATER : order;
+}
+
+static bool is_number(const struct vamp_value *value)
+{
+    return value->type == VAMP_VALUE_INT || value->type == VAMP_VALUE_UINT ||
+           value->type == VAMP_VALUE_DOUBLE;
+}
+
+static enum order compare_numbers(const struct vamp_value *a, const struct vamp_value *b)
+{
+    if (a->type != VAMP_VALUE_DOUBLE) {
+        return b->type != VAMP_VALUE_DOUBLE ? compare_whole(a, b)
+                                            : reverse(compare_double_whole(b->real, a));
+    }
+    if (b->type != VAMP_VALUE_DOUBLE) {
+        return compare_double_whole(a->real, b);
+    }
+    return isnan(a->real) || isnan(b->real) ? ORDER_DIFFERENT
+                                            : order_of(a->real<b->real, a->real> b->real);
+}
+
+static enum order compare_texts(const struct vamp_value *a, const struct vamp_value *b)
+{
+    size_t common = a->text.length < b->text.length ? a->text.length : b->text.length;
+    int order = common > 0 ? memcmp(a->text.bytes, b->text.bytes, common) : 0;
+    if (order != 0) {
+        return order_of(order<0, order> 0);
+    }
+    return order_of(a->text.length<b->text.length, a->text.length> b->text.length);
+}
+
+/* False: values of different sorts, which do not compare. */
+static bool compare(const struct vamp_value *a, const struct vamp_value *b, enum order *ret_order)
+{
+    if (is_number(a) && is_number(b)) {
+        *ret_order = compare_numbers(a, b);
+        return true;
+    }
+    if (a->type != b->type || a->type == VAMP_VALUE_ABSENT) {
+        return false;
+    }
+    *ret_order = a->type == VAMP_VALUE_TEXT ? compare_texts(a, b)
+                 : a->boolean == b->boolean ? ORDER_EQUAL
+                                            : ORDER_DIFFERENT;
+    return true;
+}
+
+static bool holds(enum comparison comparison, enum order order)
+{
+    switch (comparison) {
+    case COMPARE_EQ:
+        return order == ORDER_EQUAL;
+    case COMPARE_NE:
+        return order != ORDER_EQUAL;
+    case COMPARE_LT:
+        return order == ORDER_LESS;
+    case COMPARE_LE:
+        return order == ORDER_LESS || order == ORDER_EQUAL;
+    case COMPARE_GT:
+        return order == ORDER_GREATER;
+    case COMPARE_GE:
+        return order == ORDER_GREATER || order == ORDER_EQUAL;
+    }
+    return false;
+}
+
+static bool is_in(const struct vamp_value *value, const struct literal *list)
+{
+    enum order order;
+    for (; list != NULL; list = list->next) {
+        if (compare(value, &list->value, &order) && order == ORDER_EQUAL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool matches_glob(const struct vamp_expression *expression, const struct node *term,
+                         const struct vamp_value *value)
+{
+    unsigned steps = VAMP_EXPRESSION_STEPS_MAX;
+    const struct vamp_value *pattern = &term->literals->value;
+    if (value->text.length > VAMP_EXPRESSION_SUBJECT_BYTES_MAX) {
+        ++*expression->cut;
+        return false;
+    }
+    bool matches = vamp_glob_match(pattern->text.bytes, pattern->text.length, value->text.bytes,
+                                   value->text.length, &steps);
+    *expression->cut += !matches && steps == 0;
+    return matches;
+}
+
+static bool matches_regex(const struct vamp_expression *expression, const struct node *term,
+                          const struct vamp_value *value)
+{
+    int rc = vamp_regex_match(expression, term->regex, value->text.bytes, value->text.length);
+    *expression->cut += rc < 0;
+    return rc > 0;
+}
+
+bool vamp_term_match(const struct vamp_expression *expression, const struct node *term,
+                     const struct vamp_value *value)
+{
+    enum order order;
+    if (value->type == VAMP_VALUE_ABSENT) {
+        return false;
+    }
+    switch (term->kind) {
+    case NODE_HAS:
+        return true;
+    case NODE_COMPARE:
+        return compare(value, &term->literals->value, &order) && holds(term->comparison, order);
+    case NODE_IN:
+        return is_in(value, term->literals);
+    case NODE_GLOB:
+        return value->type == VAMP_VALUE_TEXT && matches_glob(expression, term, value);
+    case NODE_REGEX:
+        return value->type == VAMP_VALUE_TEXT && matches_regex(expression, term, value);
+    case NODE_TRUE:
+    case NODE_FALSE:
+    case NODE_AND:
+    case NODE_OR:
+    case NODE_NOT:
+        break;
+    }
+    return false;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
+bool vamp_node_match(const struct vamp_expression *expression, const struct node *node,
+                     vamp_lookup_fn *lookup, void *context)
+{
+    struct vamp_value value = {.type = VAMP_VALUE_ABSENT};
+    switch (node->kind) {
+    case NODE_TRUE:
+        return true;
+    case NODE_FALSE:
+        return false;
+    case NODE_AND:
+    case NODE_OR:
+        for (const struct node *child = node->children; child != NULL; child = child->next) {
+            if (vamp_node_match(expression, child, lookup, context) == (node->kind == NODE_OR)) {
+                return node->kind == NODE_OR;
+            }
+        }
+        return node->kind == NODE_AND;
+    case NODE_NOT:
+        return !vamp_node_match(expression, node->children, lookup, context);
+    case NODE_HAS:
+    case NODE_COMPARE:
+    case NODE_IN:
+    case NODE_GLOB:
+    case NODE_REGEX:
+        lookup(context, node->field, node->name, &value);
+        return vamp_term_match(expression, node, &value);
+    }
+    return false;
+}
+
+bool vamp_expression_match(const struct vamp_expression *expression, vamp_lookup_fn *lookup,
+                           void *context)
+{
+    return vamp_node_match(expression, expression->root, lookup, context);
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tokens to a tree, by recursive descent. Each function has its piece of the grammar above it; the
+ * recursion is bounded by VAMP_EXPRESSION_DEPTH_MAX.
+ */
+#include "filters/expression_tree.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vampire/core/opt.h"
+
+int vamp_no_memory(const struct compiler *compiler)
+{
+    return vamp_err_set(compiler->err, -ENOMEM, "compile a filter: no memory");
+}
+
+int vamp_parse_advance(struct compiler *compiler)
+{
+    return vamp_lexer_next(&compiler->lexer, &compiler->token, compiler->err);
+}
+
+const char *vamp_token_text(const struct token *token)
+{
+    switch (token->kind) {
+    case TOKEN_END:
+        return "the end of the text";
+    case TOKEN_OPEN:
+        return "'('";
+    case TOKEN_CLOSE:
+        return "')'";
+    case TOKEN_OPERATOR:
+        return "an operator";
+    case TOKEN_TEXT:
+        return "a quoted text";
+    case TOKEN_REFERENCE:
+        return "a reference to a filter";
+    case TOKEN_WORD:
+        return token->text;
+    }
+    return "";
+}
+
+static bool is_word(const struct token *token, const char *word)
+{
+    return token->kind == TOKEN_WORD && strcmp(token->text, word) == 0;
+}
+
+int vamp_count_term(struct compiler *compiler, const struct position *at)
+{
+    if (++compiler->terms > VAMP_EXPRESSION_TERMS_MAX) {
+        return vamp_position_error(at, -E2BIG, compiler->err,
+                                   "more than %d terms and list members (named filters count where "
+                                   "they are used)",
+                                   VAMP_EXPRESSION_TERMS_MAX);
+    }
+    return 0;
+}
+
+static int new_node(struct compiler *compiler, enum node_kind kind, const struct position *at,
+                    struct node **ret_node)
+{
+    int rc = vamp_count_term(compiler, at);
+    if (rc != 0) {
+        return rc;
+    }
+    struct node *node = vamp_arena_alloc(&compiler->expression->arena, sizeof(*node));
+    if (node == NULL) {
+        return vamp_no_memory(compiler);
+    }
+    node->kind = kind;
+    node->at = *at;
+    node->field = -1;
+    *ret_node = node;
+    return 0;
+}
+
+static int enter(struct compiler *compiler, const struct position *at)
+{
+    if (++compiler->depth > VAMP_EXPRESSION_DEPTH_MAX) {
+        return vamp_position_error(at, -E2BIG, compiler->err, "nested more than %d deep",
+                                   VAMP_EXPRESSION_DEPTH_MAX);
+    }
+    return 0;
+}
+
+/* Appends at `*tail` and moves it; an AND in an AND (an OR in an OR) is taken apart, since it means
+ * the same and the conjuncts are what push-down looks at. */
+static struct node **append(struct node **tail, struct node *child, enum node_kind parent)
+{
+    bool same = child->kind == parent && (parent == NODE_AND || parent == NODE_OR);
+    *tail = same ? child->children : child;
+    while (*tail != NULL) {
+        tail = &(*tail)->next;
+    }
+    return tail;
+}
+
+static int close_term(struct compiler *compiler, const char *after)
+{
+    if (compiler->token.kind == TOKEN_CLOSE) {
+        return vamp_parse_advance(compiler);
+    }
+    return vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
+                               "expected ')' %s, found %s", after,
+                               vamp_token_text(&compiler->token));
+}
+
+/* and = "(" "and" expression { expression } ")" ; or likewise. The keyword is the current token. */
+static int parse_group(struct compiler *compiler, enum node_kind kind, struct node **ret_node)
+{
+    struct node *group = NULL;
+    struct position at = compiler->token.at;
+    const char *word = compiler->token.text;
+    int rc = new_node(compiler, kind, &at, &group);
+    if (rc == 0) {
+        rc = vamp_parse_advance(compiler);
+    }
+    struct node **tail = rc == 0 ? &group->children : NULL;
+    while (rc == 0 && compiler->token.kind != TOKEN_CLOSE && compiler->token.kind != TOKEN_END) {
+        struct node *child = NULL;
+        rc = vamp_parse_expression(compiler, &child);
+        if (rc == 0) {
+            tail = append(tail, child, kind);
+        }
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    if (group->children == NULL) {
+        return vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
+                                   "'%s' needs at least one expression in parentheses behind it",
+                                   word);
+    }
+    *ret_node = group->children->next == NULL ? group->children : group;
+    return close_term(compiler, "or another expression");
+}
+
+/* not = "(" "not" expression ")" */
+static int parse_not(struct compiler *compiler, struct node **ret_node)
+{
+    struct node *node = NULL;
+    int rc = new_node(compiler, NODE_NOT, &compiler->token.at, &node);
+    if (rc == 0) {
+        rc = vamp_parse_advance(compiler);
+    }
+    if (rc == 0) {
+        rc = vamp_parse_expression(compiler, &node->children);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    *ret_node = node;
+    return close_term(compiler, "since 'not' takes one expression");
+}
+
+/* has = "(" "has" name ")" */
+static int parse_has(struct compiler *compiler, struct node **ret_node)
+{
+    struct node *node = NULL;
+    struct field_type type;
+    int rc = new_node(compiler, NODE_HAS, &compiler->token.at, &node);
+    if (rc == 0) {
+        rc = vamp_parse_advance(compiler);
+    }
+    if (rc == 0 && compiler->token.kind != TOKEN_WORD) {
+        rc = vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
+                                 "'has' takes a name such as .cdo.size, found %s",
+                                 vamp_token_text(&compiler->token));
+    }
+    if (rc == 0) {
+        rc = vamp_check_name(compiler, &compiler->token, node, &type);
+    }
+    if (rc == 0) {
+        rc = vamp_parse_advance(compiler);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    *ret_node = node;
+    return close_term(compiler, "since 'has' takes one name");
+}
+
+static bool is_value(const struct token *token)
+{
+    return token->kind == TOKEN_WORD || token->kind == TOKEN_TEXT;
+}
+
+/* Reads one value into *ret_literal and steps behind it. */
+static int parse_value(struct compiler *compiler, const struct node *term,
+                       const struct field_type *type, struct literal **ret_literal)
+{
+    if (!is_value(&compiler->token)) {
+        return vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
+                                   "expected a value for %s, found %s", term->name,
+                                   vamp_token_text(&compiler->token));
+    }
+    struct literal *literal = vamp_arena_alloc(&compiler->expression->arena, sizeof(*literal));
+    if (literal == NULL) {
+        return vamp_no_memory(compiler);
+    }
+    int rc = vamp_check_literal(compiler, term, type, &compiler->token, literal);
+    *ret_literal = literal;
+    return rc != 0 ? rc : vamp_parse_advance(compiler);
+}
+
+/* list = "in" "(" value { value } ")" ; the current token is the one behind "in" */
+static int parse_list(struct compiler *compiler, struct node *term, const struct field_type *type)
+{
+    term->kind = NODE_IN;
+    if (compiler->token.kind != TOKEN_OPEN) {
+        return vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
+                                   "'in' takes a list in parentheses, such as in (1 2 3), found %s",
+                                   vamp_token_text(&compiler->token));
+    }
+    int rc = vamp_parse_advance(compiler);
+    struct literal **tail = &term->literals;
+    while (rc == 0 && is_value(&compiler->token)) {
+        rc = vamp_count_term(compiler, &compiler->token.at);
+        if (rc == 0) {
+            rc = parse_value(compiler, term, type, tail);
+        }
+        if (rc == 0) {
+            tail = &(*tail)->next;
+        }
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    if (term->literals == NULL) {
+        return vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
+                                   "the list of 'in' is empty");
+    }
+    return close_term(compiler, "or another value in the list of 'in'");
+}
+
+/* glob = "glob" text ; match = ( "match" | "~" | "=~" ) text */
+static int parse_pattern(struct compiler *compiler, struct node *term,
+                         const struct field_type *type, enum node_kind kind)
+{
+    term->kind = kind;
+    int rc = vamp_parse_advance(compiler);
+    if (rc == 0 && !is_value(&compiler->token)) {
+        rc = vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
+                                 "expected a pattern, best in quotes, found %s",
+                                 vamp_token_text(&compiler->token));
+    }
+    if (rc == 0) {
+        rc = vamp_check_pattern(compiler, term, type, &compiler->token);
+    }
+    return rc != 0 ? rc : vamp_parse_advance(compiler);
+}
+
+static int parse_comparison(struct compiler *compiler, struct node *term,
+                            const struct field_type *type)
+{
+    term->kind = NODE_COMPARE;
+    term->comparison = compiler->token.comparison;
+    int rc = vamp_check_comparison(compiler, term, type, &compiler->token.at);
+    if (rc == 0) {
+        rc = vamp_parse_advance(compiler);
+    }
+    return rc != 0 ? rc : parse_value(compiler, term, type, &term->literals);
+}
+
+static int operator_error(struct compiler *compiler, const struct node *term)
+{
+    const struct token *token = &compiler->token;
+    const char *near = NULL;
+    static const char *const words[] = {"in", "glob", "match", NULL};
+    if (token->kind == TOKEN_WORD) {
+        near = vamp_opt_near_choice(words, token->text);
+    }
+    return vamp_position_error(
+        &token->at, -EINVAL, compiler->err,
+        "expected an operator behind %s (one of = != < <= > >= in glob match), found %s%s%s%s",
+        term->name, vamp_token_text(token), near != NULL ? "; did you mean '" : "",
+        near != NULL ? near : "", near != NULL ? "'?" : "");
+}
+
+/* comparison = "(" name operator value ")" ; the name is the current token */
+static int parse_term(struct compiler *compiler, struct node **ret_node)
+{
+    struct node *term = NULL;
+    struct field_type type;
+    int rc = new_node(compiler, NODE_COMPARE, &compiler->token.at, &term);
+    if (rc == 0) {
+        rc = vamp_check_name(compiler, &compiler->token, term, &type);
+    }
+    if (rc == 0) {
+        rc = vamp_parse_advance(compiler);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    const struct token *token = &compiler->token;
+    if (is_word(token, "match") || (token->kind == TOKEN_OPERATOR && token->is_match)) {
+        rc = parse_pattern(compiler, term, &type, NODE_REGEX);
+    } else if (is_word(token, "glob")) {
+        rc = parse_pattern(compiler, term, &type, NODE_GLOB);
+    } else if (is_word(token, "in")) {
+        rc = vamp_parse_advance(compiler);
+        rc = rc != 0 ? rc : parse_list(compiler, term, &type);
+    } else if (token->kind == TOKEN_OPERATOR) {
+        rc = parse_comparison(compiler, term, &type);
+    } else {
+        rc = operator_error(compiler, term);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    *ret_node = term;
+    return close_term(compiler, "after the value");
+}
+
+/* true = "true" ; false = "false" */
+static int parse_constant(struct compiler *compiler, struct node **ret_node)
+{
+    enum node_kind kind = is_word(&compiler->token, "true") ? NODE_TRUE : NODE_FALSE;
+    int rc = new_node(compiler, kind, &compiler->token.at, ret_node);
+    return rc != 0 ? rc : vamp_parse_advance(compiler);
+}
+
+/* What stands in parentheses; the current token is the one behind "(". */
+static int parse_inside(struct compiler *compiler, struct node **ret_node)
+{
+    const struct token *token = &compiler->token;
+    int rc;
+    if (is_word(token, "and") || is_word(token, "or")) {
+        return parse_group(compiler, is_word(token, "and") ? NODE_AND : NODE_OR, ret_node);
+    }
+    if (is_word(token, "not")) {
+        return parse_not(compiler, ret_node);
+    }
+    if (is_word(token, "has")) {
+        return parse_has(compiler, ret_node);
+    }
+    if (is_word(token, "true") || is_word(token, "false")) {
+        rc = parse_constant(compiler, ret_node);
+        return rc != 0 ? rc : close_term(compiler, "after the constant");
+    }
+    if (token->kind == TOKEN_WORD) {
+        return parse_term(compiler, ret_node);
+    }
+    if (token->kind == TOKEN_OPEN || token->kind == TOKEN_REFERENCE) {
+        rc = vamp_parse_expression(compiler, ret_node);
+        if (rc == 0 && (is_word(token, "and") || is_word(token, "or"))) {
+            return vamp_position_error(&token->at, -EINVAL, compiler->err,
+                                       "'%s' stands before what it joins: (%s (A) (B))",
+                                       token->text, token->text);
+        }
+        return rc != 0 ? rc : close_term(compiler, "after the expression");
+    }
+    if (token->kind == TOKEN_OPERATOR) {
+        return vamp_position_error(&token->at, -EINVAL, compiler->err,
+                                   "the operator stands between name and value: (.name = value)");
+    }
+    return vamp_position_error(&token->at, -EINVAL, compiler->err,
+                               "expected a name, 'has', 'and', 'or' or 'not' behind '(', found %s",
+                               vamp_token_text(token));
+}
+
+/* expression = "(" ... ")" | true | false | reference */
+int vamp_parse_expression(struct compiler *compiler, struct node **ret_node)
+{
+    const struct token *token = &compiler->token;
+    int rc = enter(compiler, &token->at);
+    if (rc != 0) {
+        return rc;
+    }
+    if (token->kind == TOKEN_OPEN) {
+        rc = vamp_parse_advance(compiler);
+        rc = rc != 0 ? rc : parse_inside(compiler, ret_node);
+    } else if (token->kind == TOKEN_REFERENCE) {
+        rc = vamp_parse_reference(compiler, ret_node);
+    } else if (is_word(token, "true") || is_word(token, "false")) {
+        rc = parse_constant(compiler, ret_node);
+    } else {
+        rc = vamp_position_error(
+            &token->at, -EINVAL, compiler->err,
+            "expected an expression in parentheses, such as (.cdo.size > 1MiB), "
+            "found %s",
+            vamp_token_text(token));
+    }
+    compiler->depth--;
+    return rc;
+}

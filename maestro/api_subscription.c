@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "maestro/api_internal.h"
+#include "maestro/event_block.h"
+
+enum { ACKS_PER_MESSAGE = 512 };
+
+#define KINDS_OF_POOL (((mstro_pool_event_kind)1 << VAMP_EVENT_KIND_COUNT) - 2)
+#define KINDS_ALL (KINDS_OF_POOL | MSTRO_POOL_EVENT_LOST | MSTRO_POOL_EVENT_POOL_GONE)
+
+/* ------------------------------------------------------------------ what comes in, under the lock
+ */
+
+static void append(struct mstro_subscription_ *subscription, struct event_block *block)
+{
+    if (subscription->last == NULL) {
+        subscription->first = block;
+    } else {
+        subscription->last->next = block;
+    }
+    subscription->last = block;
+    subscription->bytes += block->bytes;
+    (void)pthread_cond_broadcast(&subscription->changed);
+}
+
+/* Tells of events dropped here, at their place: losses in a row are one mark. */
+static void count_lost(struct mstro_subscription_ *subscription, uint64_t count)
+{
+    if ((subscription->kinds & MSTRO_POOL_EVENT_LOST) == 0 || count == 0) {
+        return;
+    }
+    if (subscription->last != NULL && subscription->last->events == 0 &&
+        subscription->last->lost > 0) {
+        event_block_add_lost(subscription->last, count);
+        return;
+    }
+    struct event_block *mark = event_block_mark(MSTRO_POOL_EVENT_LOST, count);
+    if (mark != NULL) {
+        append(subscription, mark);
+    }
+}
+
+/* Takes the block over. */
+static void accept(struct mstro_subscription_ *subscription, struct event_block *block)
+{
+    bool bounded = (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) == 0;
+    if (bounded && subscription->bytes + block->bytes > SUBSCRIPTION_BYTES_MAX) {
+        count_lost(subscription, block->events + block->lost);
+        event_block_free(block);
+        return;
+    }
+    if ((subscription->kinds & MSTRO_POOL_EVENT_LOST) == 0) {
+        event_block_hide_lost(block);
+    }
+    if (block->head == NULL) {
+        event_block_free(block);
+    } else {
+        append(subscription, block);
+    }
+}
+
+static struct mstro_subscription_ *find(uint64_t id)
+{
+    for (struct list_link *link = list_first(&library.subscription_list); link != NULL;
+         link = list_next(&library.subscription_list, link)) {
+        struct mstro_subscription_ *subscription =
+            CONTAINER_OF(link, struct mstro_subscription_, of_library);
+        if (subscription->id == id) {
+            return subscription;
+        }
+    }
+    return NULL;
+}
+
+/* The first events of a subscription may overtake the answer to its mstro_subscribe. */
+static void keep_stray(struct event_block *block)
+{
+    if (library.subscribing == 0 || library.stray_bytes + block->bytes > SUBSCRIPTION_BYTES_MAX) {
+        event_block_free(block);
+        return;
+    }
+    if (library.stray_last == NULL) {
+        library.stray_first = block;
+    } else {
+        library.stray_last->next = block;
+    }
+    library.stray_last = block;
+    library.stray_bytes += block->bytes;
+}
+
+/* Gives a new subscription what came before it was known; the others keep theirs while there
+ * is a mstro_subscribe on the way. */
+static void adopt_strays(struct mstro_subscription_ *subscription)
+{
+    struct event_block *block = library.stray_first;
+    library.stray_first = library.stray_last = NULL;
+    library.stray_bytes = 0;
+    while (block != NULL) {
+        struct event_block *next = block->next;
+        block->next = NULL;
+        if (subscription != NULL && block->subscription == subscription->id) {
+            accept(subscription, block);
+        } else {
+            keep_stray(block);
+        }
+        block = next;
+    }
+}
+
+void subscriptions_events(void *context, struct port_batch *batch)
+{
+    (void)context;
+    struct event_block *block = event_block_create(batch->batch);
+    (void)pthread_mutex_lock(&library.lock);
+    struct mstro_subscription_ *subscription = find(batch->batch->subscription);
+    if (block == NULL) {
+        if (subscription != NULL) {
+            count_lost(subscription, batch->batch->n_events + batch->batch->lost);
+        }
+    } else if (subscription == NULL) {
+        keep_stray(block);
+    } else {
+        accept(subscription, block);
+    }
+    (void)pthread_mutex_unlock(&library.lock);
+    port_batch_free(batch);
+}
+
+static void end(struct mstro_subscription_ *subscription)
+{
+    if (subscription->gone) {
+        return;
+    }
+    subscription->gone = true;
+    if ((subscription->kinds & MSTRO_POOL_EVENT_POOL_GONE) != 0) {
+        struct event_block *mark = event_block_mark(MSTRO_POOL_EVENT_POOL_GONE, 0);
+        if (mark != NULL) {
+            append(subscription, mark);
+        }
+    }
+    (void)pthread_cond_broadcast(&subscription->changed);
+}
+
+void subscriptions_gone(void)
+{
+    for (struct list_link *link = list_first(&library.subscription_list); link != NULL;
+         link = list_next(&library.subscription_list, link)) {
+        end(CONTAINER_OF(link, struct mstro_subscription_, of_library));
+    }
+}
+
+void subscriptions_detach(void)
+{
+    struct list_link *link;
+    while ((link = list_first(&library.subscription_list)) != NULL) {
+        list_remove(link);
+        list_append(&library.leftovers, link);
+    }
+    event_block_free(library.stray_first);
+    library.stray_first = library.stray_last = NULL;
+    library.stray_bytes = 0;
+}
+
+/* ------------------------------------------------------------------ subscribing */
+
+static mstro_status subscribe(mstro_cdo_selector selector, struct mstro_subscription_ *subscription)
+{
+    Mstro__Wire__Subscribe subscribe = MSTRO__WIRE__SUBSCRIBE__INIT;
+    subscribe.selector = selector == NULL ? NULL : selector->text;
+    subscribe.event_kinds = subscription->kinds;
+    subscribe.options = subscription->options;
+    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
+    request.what_case = MSTRO__WIRE__REQUEST__WHAT_SUBSCRIBE;
+    request.subscribe = &subscribe;
+    struct port_answer answer;
+
+    (void)pthread_mutex_lock(&library.lock);
+    library.subscribing++;
+    subscription->generation = library.generation;
+    (void)pthread_mutex_unlock(&library.lock);
+    mstro_status status = api_call(&request, &answer);
+    (void)pthread_mutex_lock(&library.lock);
+    library.subscribing--;
+    if (status == MSTRO_OK) {
+        subscription->id = answer.subscription;
+        list_append(&library.subscription_list, &subscription->of_library);
+        adopt_strays(subscription);
+        if (library.gone || !library.ready) {
+            end(subscription);
+        }
+    } else {
+        adopt_strays(NULL);
+    }
+    (void)pthread_mutex_unlock(&library.lock);
+    return status;
+}
+
+mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind event_mask,
+                             mstro_subscription_opts opts, mstro_subscription *result)
+{
+    if (result == NULL || (event_mask & KINDS_ALL) == 0 || (event_mask & ~KINDS_ALL) != 0) {
+        return api_fail(MSTRO_INVARG, "mstro_subscribe: %s",
+                        result == NULL ? "no place for the result" : "not a set of event kinds");
+    }
+    mstro_status status = api_enter("mstro_subscribe");
+    if (status != MSTRO_OK) {
+        return status;
+    }
+    struct mstro_subscription_ *subscription = calloc(1, sizeof *subscription);
+    if (subscription == NULL) {
+        status = api_fail(MSTRO_NOMEM, "mstro_subscribe: no memory");
+    } else {
+        subscription->kinds = event_mask;
+        subscription->options = opts;
+        list_link_init(&subscription->of_library);
+        (void)pthread_cond_init(&subscription->changed, NULL);
+        status = subscribe(selector, subscription);
+        if (status == MSTRO_OK) {
+            *result = subscription;
+        } else {
+            (void)pthread_cond_destroy(&subscription->changed);
+            free(subscription);
+        }
+    }
+    api_leave();
+    return status;
+}
+
+mstro_status mstro_subscription_dispose(mstro_subscription subscription)
+{
+    if (subscription == NULL) {
+        return api_fail(MSTRO_INVARG, "mstro_subscription_dispose: no subscription");
+    }
+    if (api_enter_for("mstro_subscription_dispose", subscription->generation) == MSTRO_OK) {
+        Mstro__Wire__Unsubscribe unsubscribe = MSTRO__WIRE__UNSUBSCRIBE__INIT;
+        unsubscribe.subscription = subscription->id;
+        Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
+        request.what_case = MSTRO__WIRE__REQUEST__WHAT_UNSUBSCRIBE;
+        request.unsubscribe = &unsubscribe;
+        /* Only a pool that is gone refuses it, and then there is nothing to end. */
+        (void)api_call(&request, NULL);
+        (void)pthread_mutex_lock(&library.lock);
+        list_remove(&subscription->of_library);
+        (void)pthread_mutex_unlock(&library.lock);
+        api_leave();
+    } else {
+        api_forget_leftover(&subscription->of_library);
+    }
+    event_block_free(subscription->first);
+    (void)pthread_cond_destroy(&subscription->changed);
+    free(subscription);
+    return MSTRO_OK;
+}
+
+/* ------------------------------------------------------------------ polling */
+
+/* All blocks as one list; they are chained, as are the events of each. */
+static mstro_pool_event take(struct mstro_subscription_ *subscription)
+{
+    struct event_block *first = subscription->first;
+    if (first == NULL) {
+        return NULL;
+    }
+    for (struct event_block *block = first; block->next != NULL; block = block->next) {
+        block->tail->next = block->next->head;
+    }
+    subscription->first = subscription->last = NULL;
+    subscription->bytes = 0;
+    return first->head;
+}
+
+/* NULL `abstime`: for ever. Returns false when the time is over. */
+static bool wait_change(struct mstro_subscription_ *subscription, const struct timespec *abstime)
+{
+    if (abstime == NULL) {
+        (void)pthread_cond_wait(&subscription->changed, &library.lock);
+        return true;
+    }
+    return pthread_cond_timedwait(&subscription->changed, &library.lock, abstime) == 0;
+}
+
+static mstro_status poll(const char *what, mstro_subscription subscription, bool wait,
+                         const struct timespec *abstime, mstro_pool_event *result)
+{
+    if (subscription == NULL || result == NULL) {
+        return api_fail(MSTRO_INVARG, "%s: no subscription, or no place for the result", what);
+    }
+    *result = NULL;
+    (void)pthread_mutex_lock(&library.lock);
+    bool in_time = true;
+    bool ours = library.ready && subscription->generation == library.generation;
+    library.active += ours;
+    while (ours && wait && in_time && subscription->first == NULL && !subscription->gone) {
+        in_time = wait_change(subscription, abstime);
+    }
+    *result = take(subscription);
+    bool ended = subscription->gone;
+    (void)pthread_mutex_unlock(&library.lock);
+    if (ours) {
+        api_leave();
+    }
+    if (*result != NULL) {
+        return MSTRO_OK;
+    }
+    if (!ours) {
+        return api_fail(MSTRO_UNINIT, "%s: mstro_finalize was called", what);
+    }
+    if (ended) {
+        return api_fail(MSTRO_NO_PM, "%s: no more events will come", what);
+    }
+    return in_time ? MSTRO_OK : api_fail(MSTRO_TIMEOUT, "%s: no event in time", what);
+}
+
+mstro_status mstro_subscription_poll(mstro_subscription subscription, mstro_pool_event *result)
+{
+    return poll("mstro_subscription_poll", subscription, false, NULL, result);
+}
+
+mstro_status mstro_subscription_wait(mstro_subscription subscription, mstro_pool_event *result)
+{
+    return poll("mstro_subscription_wait", subscription, true, NULL, result);
+}
+
+mstro_status mstro_subscription_timedwait(mstro_subscription subscription,
+                                          const struct timespec *abstime, mstro_pool_event *result)
+{
+    if (abstime == NULL) {
+        return api_fail(MSTRO_INVARG, "mstro_subscription_timedwait: no time");
+    }
+    return poll("mstro_subscription_timedwait", subscription, true, abstime, result);
+}
+
+/* ------------------------------------------------------------------ acknowledging */
+
+static mstro_status send_acks(uint64_t subscription, uint64_t *serials, size_t count)
+{
+    Mstro__Wire__EventAck ack = MSTRO__WIRE__EVENT_ACK__INIT;
+    ack.subscription = subscription;
+    ack.serials = serials;
+    ack.n_serials = count;
+    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
+    request.what_case = MSTRO__WIRE__REQUEST__WHAT_EVENT_ACK;
+    request.event_ack = &ack;
+    return api_call(&request, NULL);
+}
+
+mstro_status mstro_subscription_ack(mstro_subscription subscription, mstro_pool_event event)
+{
+    if (subscription == NULL || event == NULL) {
+        return api_fail(MSTRO_INVARG, "mstro_subscription_ack: no subscription, or no event");
+    }
+    if ((subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) == 0) {
+        return MSTRO_OK;
+    }
+    mstro_status status = api_enter_for("mstro_subscription_ack", subscription->generation);
+    if (status != MSTRO_OK) {
+        return status;
+    }
+    uint64_t serials[ACKS_PER_MESSAGE];
+    size_t count = 0;
+    for (; event != NULL && status == MSTRO_OK; event = event->next) {
+        if ((event->kind & KINDS_OF_POOL) != 0) {
+            serials[count++] = event->serial;
+        }
+        if (count == ACKS_PER_MESSAGE) {
+            status = send_acks(subscription->id, serials, count);
+            count = 0;
+        }
+    }
+    if (count > 0 && status == MSTRO_OK) {
+        status = send_acks(subscription->id, serials, count);
+    }
+    api_leave();
+    return status;
+}
+
+mstro_status mstro_pool_event_dispose(mstro_pool_event head)
+{
+    if (head != NULL) {
+        event_block_free(event_block_of(head));
+    }
+    return MSTRO_OK;
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The program maestro-pool-manager: a pool and a server, and nothing else. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "maestro/fabric.h"
+#include "maestro/pool.h"
+#include "maestro/port.h"
+#include "vampire/core/opt.h"
+#include "version.h"
+
+enum exit_code { EXIT_FINE = 0, EXIT_USAGE = 2, EXIT_NO_START = 3, EXIT_FAILED = 4 };
+
+#define PROGRAM "maestro-pool-manager"
+#define COMPONENT_PRESET "Pool Manager"
+#define LINE MSTRO_ENV_POOL_INFO ";%s;\n"
+
+struct settings {
+    const char *workflow, *component, *info_file;
+    struct server_options server;
+    struct pool_bounds bounds;
+};
+
+static const char help[] =
+    "Usage: " PROGRAM " [OPTION]...\n"
+    "\n"
+    "The pool manager of a workflow, of the embedded Maestro. Prints one line\n"
+    "  " MSTRO_ENV_POOL_INFO ";<info>;\n"
+    "whose <info> the components get in the environment variable " MSTRO_ENV_POOL_INFO ",\n"
+    "and serves them until it receives SIGUSR2, SIGTERM or SIGINT.\n"
+    "\n"
+    "  --workflow NAME      name of the workflow; default: " MSTRO_ENV_WORKFLOW_NAME "\n"
+    "  --component NAME     name of the pool manager as a component of it;\n"
+    "                       default: " MSTRO_ENV_COMPONENT_NAME ", else \"" COMPONENT_PRESET "\"\n"
+    "  --provider NAME      libfabric provider: tcp;ofi_rxm (or tcp), shm for processes\n"
+    "                       of one host; default: " MSTRO_ENV_OFI_PROVIDER ", else\n"
+    "                       FI_PROVIDER, else " FABRIC_PROVIDER_PRESET "\n"
+    "  --bind ADDRESS       address of this host to listen on; anybody who reaches it can\n"
+    "                       join; default: " FABRIC_ENV_BIND ", else " FABRIC_BIND_PRESET "\n"
+    "  --info-file PATH     write the line to this file, too; it appears whole\n"
+    "  --heartbeat TIME     from 100ms; default 500ms\n"
+    "  --silence TIME       a component not heard of for so long is gone; at least three\n"
+    "                       heartbeats; default 30s, which a stopped process survives\n"
+    "  --queue-bytes SIZE   events waiting for one subscription; what does not fit is lost\n"
+    "                       and counted; from 16KiB; default 8MiB\n"
+    "  --max-components N   default 4096\n"
+    "  --max-cdos N         live CDOs; default 2097152\n"
+    "  --max-handles N      CDO handles of one component; default 1048576\n"
+    "  --max-subscriptions N  of one component; default 256\n"
+    "  --help, --version\n"
+    "\n"
+    "Exit codes: 0 ended by a signal, everybody was told; 2 usage; 3 cannot start\n"
+    "(provider, address, file); 4 failed later. A summary goes to stderr at the end.\n";
+
+static int VAMP_PRINTF(1, 2) usage(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)fputs(PROGRAM ": ", stderr);
+    (void)vfprintf(stderr, format, arguments);
+    (void)fputs("; see " PROGRAM " --help\n", stderr);
+    va_end(arguments);
+    return EXIT_USAGE;
+}
+
+/* ---- options */
+
+enum option_key {
+    KEY_WORKFLOW = 1000,
+    KEY_COMPONENT,
+    KEY_PROVIDER,
+    KEY_BIND,
+    KEY_INFO_FILE,
+    KEY_HEARTBEAT,
+    KEY_SILENCE,
+    KEY_QUEUE_BYTES,
+    KEY_MAX_COMPONENTS,
+    KEY_MAX_CDOS,
+    KEY_MAX_HANDLES,
+    KEY_MAX_SUBSCRIPTIONS,
+    KEY_HELP,
+    KEY_VERSION
+};
+
+static const struct option option_table[] = {
+    {"workflow", required_argument, NULL, KEY_WORKFLOW},
+    {"component", required_argument, NULL, KEY_COMPONENT},
+    {"provider", required_argument, NULL, KEY_PROVIDER},
+    {"bind", required_argument, NULL, KEY_BIND},
+    {"info-file", required_argument, NULL, KEY_INFO_FILE},
+    {"heartbeat", required_argument, NULL, KEY_HEARTBEAT},
+    {"silence", required_argument, NULL, KEY_SILENCE},
+    {"queue-bytes", required_argument, NULL, KEY_QUEUE_BYTES},
+    {"max-components", required_argument, NULL, KEY_MAX_COMPONENTS},
+    {"max-cdos", required_argument, NULL, KEY_MAX_CDOS},
+    {"max-handles", required_argument, NULL, KEY_MAX_HANDLES},
+    {"max-subscriptions", required_argument, NULL, KEY_MAX_SUBSCRIPTIONS},
+    {"help", no_argument, NULL, KEY_HELP},
+    {"version", no_argument, NULL, KEY_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
+static int take_time(const char *text, uint32_t *ret_ms, struct vamp_err *err)
+{
+    int64_t ns = 0;
+    int result = vamp_duration_parse(text, &ns, err);
+    if (result != 0) {
+        return result;
+    }
+    if (ns < 100000000 || ns > INT64_C(3600) * 24 * 1000000000 * 7) {
+        return vamp_err_set(err, -ERANGE, "allowed are 100ms to 7d");
+    }
+    *ret_ms = (uint32_t)(ns / 1000000);
+    return 0;
+}
+
+static int take_size(const char *text, size_t *ret_size, struct vamp_err *err)
+{
+    uint64_t bytes = 0;
+    int result = vamp_size_parse(text, &bytes, err);
+    if (result != 0) {
+        return result;
+    }
+    if (bytes < 16384 || bytes > UINT64_C(1) << 40) {
+        return vamp_err_set(err, -ERANGE, "allowed are 16KiB to 1TiB");
+    }
+    *ret_size = (size_t)bytes;
+    return 0;
+}
+
+static int take_count(const char *text, size_t *ret_count, struct vamp_err *err)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long count = strtoull(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || *text == '-' || count < 1 ||
+        count > 1000000000) {
+        return vamp_err_set(err, -EINVAL, "allowed are whole numbers from 1 to 1000000000");
+    }
+    *ret_count = (size_t)count;
+    return 0;
+}
+
+static int take_option(struct settings *settings, int key, const char *text, struct vamp_err *err)
+{
+    switch (key) {
+    case KEY_WORKFLOW:
+        settings->workflow = text;
+        return 0;
+    case KEY_COMPONENT:
+        settings->component = text;
+        return 0;
+    case KEY_PROVIDER:
+        settings->server.provider = text;
+        return 0;
+    case KEY_BIND:
+        settings->server.bind = text;
+        return 0;
+    case KEY_INFO_FILE:
+        settings->info_file = text;
+        return 0;
+    case KEY_HEARTBEAT:
+        return take_time(text, &settings->server.heartbeat_ms, err);
+    case KEY_SILENCE:
+        return take_time(text, &settings->server.silence_ms, err);
+    case KEY_QUEUE_BYTES:
+        return take_size(text, &settings->bounds.queue_bytes_per_subscription, err);
+    case KEY_MAX_COMPONENTS:
+        return take_count(text, &settings->bounds.components, err);
+    case KEY_MAX_CDOS:
+        return take_count(text, &settings->bounds.cdos, err);
+    case KEY_MAX_HANDLES:
+        return take_count(text, &settings->bounds.handles_per_component, err);
+    case KEY_MAX_SUBSCRIPTIONS:
+        return take_count(text, &settings->bounds.subscriptions_per_component, err);
+    default:
+        return -EINVAL;
+    }
+}
+
+static const char *environment(const char *name, const char *preset)
+{
+    const char *value = getenv(name);
+    return value != NULL && value[0] != '\0' ? value : preset;
+}
+
+/* -1: go on; else the exit code. */
+static int read_arguments(struct settings *settings, int count, char **arguments)
+{
+    opterr = 0;
+    int key;
+    while ((key = getopt_long(count, arguments, ":", option_table, NULL)) != -1) {
+        if (key == KEY_HELP) {
+            return fputs(help, stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILED : EXIT_FINE;
+        }
+        if (key == KEY_VERSION) {
+            return printf(PROGRAM " %s\n", VAMP_VERSION) < 0 ? EXIT_FAILED : EXIT_FINE;
+        }
+        const char *given = arguments[optind - 1];
+        if (key == ':') {
+            return usage("%s needs a value", given);
+        }
+        if (key == '?') {
+            return usage("there is no such option, or it is ambiguous: \"%s\"", given);
+        }
+        struct vamp_err err = VAMP_ERR_NONE;
+        if (take_option(settings, key, optarg, &err) != 0) {
+            return usage("\"%s\": %s", given, err.text);
+        }
+    }
+    if (optind < count) {
+        return usage("\"%s\" is no option", arguments[optind]);
+    }
+    if (settings->workflow == NULL || settings->workflow[0] == '\0') {
+        return usage("no workflow name: give --workflow or set " MSTRO_ENV_WORKFLOW_NAME);
+    }
+    return -1;
+}
+
+/* ---- the local component, which does nothing */
+
+static void *place(void *context, const Mstro__Wire__Ticket *ticket)
+{
+    (void)context;
+    (void)ticket;
+    return NULL;
+}
+static void arrived(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status)
+{
+    (void)context;
+    (void)ticket;
+    (void)status;
+}
+static void take_events(void *context, struct port_batch *batch)
+{
+    (void)context;
+    port_batch_free(batch);
+}
+static void gone(void *context, mstro_status status, const char *text)
+{
+    (void)context;
+    (void)status;
+    (void)text;
+}
+static const struct port_events no_events = {
+    .place = place, .arrived = arrived, .events = take_events, .gone = gone};
+
+/* ---- telling where we are */
+
+static int write_file(const char *path, const char *info, struct vamp_err *err)
+{
+    char temporary[4096];
+    int length = snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid());
+    if (length < 0 || (size_t)length >= sizeof temporary) {
+        return vamp_err_set(err, -ENAMETOOLONG, "the path of the info file is too long");
+    }
+    FILE *file = fopen(temporary, "wxe");
+    if (file == NULL) {
+        return vamp_err_set_errno(err, errno, "create %s", temporary);
+    }
+    int failure = fprintf(file, LINE, info) < 0 ? errno : 0;
+    if (fclose(file) != 0 && failure == 0) {
+        failure = errno;
+    }
+    if (failure == 0 && rename(temporary, path) != 0) {
+        failure = errno;
+    }
+    if (failure != 0) {
+        (void)unlink(temporary);
+        return vamp_err_set_errno(err, failure, "write the info file %s", path);
+    }
+    return 0;
+}
+
+static int announce(const struct settings *settings, const char *info, struct vamp_err *err)
+{
+    if (settings->info_file != NULL) {
+        int result = write_file(settings->info_file, info, err);
+        if (result != 0) {
+            return result;
+        }
+    }
+    if (printf(LINE, info) < 0 || fflush(stdout) != 0) {
+        return vamp_err_set_errno(err, errno, "print the info to stdout");
+    }
+    return 0;
+}
+
+/* ---- running */
+
+/* Blocked in all threads, so that only the descriptor sees them. */
+static int open_signals(void)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGUSR2);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0) {
+        return -1;
+    }
+    return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static int wait_for_end(const struct server *server, int signals)
+{
+    struct pollfd descriptors[] = {{.fd = signals, .events = POLLIN},
+                                   {.fd = server_failure_fd(server), .events = POLLIN}};
+    while (poll(descriptors, 2, -1) < 0 && errno == EINTR) {
+    }
+    const char *failure = server_failure(server);
+    if (failure != NULL) {
+        (void)fprintf(stderr, PROGRAM ": %s\n", failure);
+        return EXIT_FAILED;
+    }
+    struct signalfd_siginfo signal;
+    if (read(signals, &signal, sizeof signal) == (ssize_t)sizeof signal) {
+        (void)fprintf(stderr, PROGRAM ": ends by SIG%s from process %" PRIu32 "\n",
+                      sigabbrev_np((int)signal.ssi_signo), signal.ssi_pid);
+    }
+    return EXIT_FINE;
+}
+
+static void print_summary(const struct server_counts *counts)
+{
+    (void)fprintf(stderr,
+                  PROGRAM ": %" PRIu64 " components joined, %" PRIu64 " vanished, %" PRIu64
+                          " refused; %" PRIu64 " operations; %" PRIu64 " events sent in %" PRIu64
+                          " messages, %" PRIu64 " lost; %" PRIu64 " bad messages\n",
+                  counts->joins, counts->vanished, counts->refused, counts->requests,
+                  counts->events_sent, counts->event_messages, counts->events_lost,
+                  counts->protocol_errors);
+}
+
+static int serve(const struct settings *settings, struct port *port, int signals)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    struct server *server = NULL;
+    if (server_start(port, settings->workflow, &settings->server, &server, &err) != MSTRO_OK) {
+        (void)fprintf(stderr, PROGRAM ": cannot start: %s\n", err.text);
+        return EXIT_NO_START;
+    }
+    int code;
+    if (announce(settings, server_info(server), &err) != 0) {
+        (void)fprintf(stderr, PROGRAM ": cannot start: %s\n", err.text);
+        code = EXIT_NO_START;
+    } else {
+        code = wait_for_end(server, signals);
+    }
+    struct server_counts counts;
+    server_stop(server, &counts);
+    if (code != EXIT_NO_START) {
+        print_summary(&counts);
+    }
+    return code;
+}
+
+int main(int argument_count, char **arguments)
+{
+    struct settings settings = {
+        .workflow = environment(MSTRO_ENV_WORKFLOW_NAME, NULL),
+        .component = environment(MSTRO_ENV_COMPONENT_NAME, COMPONENT_PRESET),
+        .bounds = pool_bounds_default,
+    };
+    int code = read_arguments(&settings, argument_count, arguments);
+    if (code >= 0) {
+        return code;
+    }
+    int signals = open_signals();
+    struct port *port = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (signals < 0 || port_open_local(settings.workflow, settings.component, 0, &settings.bounds,
+                                       &no_events, &port, &err) != MSTRO_OK) {
+        (void)fprintf(stderr, PROGRAM ": cannot start: %s\n",
+                      signals < 0 ? strerror(errno) : err.text);
+        return EXIT_NO_START;
+    }
+    code = serve(&settings, port, signals);
+    port->ops->shut(port);
+    port->ops->close(port);
+    (void)close(signals);
+    return code;
+}

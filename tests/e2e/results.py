@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reads what vampire wrote, from the HDF5 files and from the JSON lines, into the same plain
+shape, and compares it with what the components of the workflow counted themselves.
+
+The shape of a metric: {tuple of labels in the metric's order: value at the end of the run}; of a
+histogram: {labels: (count, sum)} over the whole run.
+"""
+
+import json
+
+import h5py
+import numpy
+
+OPERATIONS = (
+    "join leave declare seal offer require demand retract withdraw dispose subscribe unsubscribe"
+).split()
+
+
+def texts(dataset):
+    """The rows of a character array as text."""
+    rows = dataset[...]
+    return [row.tobytes().rstrip(b"\0").decode("utf-8") for row in rows]
+
+
+def text_attribute(item, name):
+    value = item.attrs.get(name, "")
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+class Hdf5Run:
+    """All segments of one run, in order."""
+
+    def __init__(self, paths, **open_options):
+        self.paths = [str(path) for path in paths]
+        self.open_options = open_options
+        self.counters, self.gauges, self.histograms = {}, {}, {}
+        self.columns, self.components = {}, []
+        self.buckets = 0
+        for path in self.paths:
+            with h5py.File(path, "r", **open_options) as file:
+                self._read(file)
+
+    def _labels(self, file, item):
+        """Labels of each series; None stands for the one series of a metric without labels."""
+        count = len(text_attribute(item, "labels").split())
+        if count == 0:
+            return None
+        names = text_attribute(item, "coordinates").split()[:count]
+        return list(zip(*(texts(file[name]) for name in names)))
+
+    def _read(self, file):
+        self.buckets += file["time"].shape[0]
+        if file["time"].shape[0] == 0:
+            return
+        for name, item in file.items():
+            kind = text_attribute(item, "kind")
+            if kind and name == text_attribute(item, "metric"):
+                labels = self._labels(file, item)
+                if kind == "histogram":
+                    self._add_histogram(file, name, labels)
+                else:
+                    target = self.counters if kind == "counter" else self.gauges
+                    target[name] = self._last(item, labels)
+            elif name.startswith("events_"):
+                self.columns[name] = int(item[-1])
+        self._read_components(file)
+
+    @staticmethod
+    def _last(item, labels):
+        row = item[-1]
+        if labels is None:
+            return {(): int(row)}
+        return {label: int(value) for label, value in zip(labels, row) if any(label)}
+
+    def _add_histogram(self, file, name, labels):
+        counts, sums = file[f"{name}_count"][...], file[f"{name}_sum"][...]
+        bins = file[name][...].sum(axis=-1)
+        assert numpy.array_equal(bins, counts), f"{name}: the bins do not add up to the count"
+        target = self.histograms.setdefault(name, {})
+        if labels is None:
+            labels, counts, sums = [()], counts[:, None], sums[:, None]
+        for label, count, total in zip(labels, counts.sum(axis=0), sums.sum(axis=0)):
+            if label == () or any(label):
+                before = target.get(label, (0, 0))
+                target[label] = (before[0] + int(count), before[1] + int(total))
+
+    def _read_components(self, file):
+        names = texts(file["component_name"])
+        reasons = texts(file["component_leave_reason"])
+        self.components = [
+            {
+                "name": name,
+                "app_id": int(file["component_app_id"][i]),
+                "joined": int(file["component_joined"][i]),
+                "left": int(file["component_left"][i]),
+                "operations": int(file["component_operations"][i]),
+                "reason": reasons[i],
+            }
+            for i, name in enumerate(names)
+            if name
+        ]
+
+
+class JsonRun:
+    """The stream of one run; the values are the newest of each series."""
+
+    def __init__(self, path):
+        self.counters, self.gauges, self.histograms = {}, {}, {}
+        self.records = []
+        self.columns = {}
+        with open(path, encoding="utf-8") as lines:
+            for line in lines:
+                self.records.append(json.loads(line))
+        header = next(record for record in self.records if record["type"] == "header")
+        order = {metric["name"]: metric["labels"] for metric in header["metrics"]}
+        for record in self.records:
+            if record["type"] == "metric":
+                self._take(record, order[record["metric"]])
+
+    def _take(self, record, order):
+        labels = tuple(record.get("labels", {})[name] for name in order if name in record.get("labels", {}))
+        name = record["metric"]
+        if "count" in record:
+            target = self.histograms.setdefault(name, {})
+            before = target.get(labels, (0, 0))
+            target[labels] = (before[0] + record["count"], before[1] + record["sum"])
+        elif "delta" in record:
+            self.counters.setdefault(name, {})[labels] = record["value"]
+        else:
+            self.gauges.setdefault(name, {})[labels] = record["value"]
+
+
+def total(series, position, value, pick=lambda entry: entry):
+    """Sum over all series whose label at `position` is `value`."""
+    return sum(pick(entry) for label, entry in series.items() if label[position] == value)
+
+
+def expectations(report):
+    """(what, number the component counted, how to get it from a run) of one component."""
+    name = report["component"]
+    for operation in OPERATIONS:
+        yield operation, report["operations"][operation], (
+            lambda run, o=operation: run.counters["pool_operations"].get((name, o), 0)
+        )
+    for operation in ("transport_init", "transport_completed"):
+        yield operation, report["transports"], (
+            lambda run, o=operation: run.counters["pool_operations"].get((name, o), 0)
+        )
+    yield "produced_bytes", report["produced_bytes"], (
+        lambda run: run.counters["produced_bytes"].get((name,), 0)
+    )
+    yield "consumed_bytes", report["consumed_bytes"], (
+        lambda run: run.counters["consumed_bytes"].get((name,), 0)
+    )
+    # Labels of transports: source, sink, ...
+    yield "transports", report["transports"], (
+        lambda run: total(run.counters["transports"], 1, name)
+    )
+    yield "transport_bytes", report["consumed_bytes"], (
+        lambda run: total(run.counters["transport_bytes"], 1, name)
+    )
+    yield "transport_ns count", report["transports"], (
+        lambda run: total(run.histograms["transport_ns"], 1, name, lambda entry: entry[0])
+    )
+    yield "demand_wait_ns count", report["demand_ns"]["count"], (
+        lambda run: total(run.histograms["demand_wait_ns"], 0, name, lambda entry: entry[0])
+    )
+
+
+def compare(reports, runs):
+    """Every difference as a line of text. `runs`: {"hdf5": run, "json": run}."""
+    differences = []
+    for report in reports:
+        if report["failed"]:
+            differences.append(f"{report['component']}: {report['failed']} of its own failures")
+        for what, expected, get in expectations(report):
+            for output, run in runs.items():
+                try:
+                    counted = get(run)
+                except KeyError as missing:
+                    differences.append(f"{output}: there is no metric {missing}")
+                    continue
+                if counted != expected:
+                    differences.append(
+                        f"{report['component']}: {what}: it counted {expected}, "
+                        f"vampire's {output} says {counted}"
+                    )
+    return sorted(set(differences), key=differences.index)
+
+
+def accounting_differences(run):
+    """Violations of vampire's own identities, from the columns of the HDF5 file."""
+    column = run.columns
+    wrong = []
+    if column["events_received"] != column["events_decoded"] + column["events_rejected"]:
+        wrong.append(f"received is not decoded + rejected: {column}")
+    if column["events_decoded"] != column["events_filtered"] + column["events_counted"]:
+        wrong.append(f"decoded is not filtered + counted: {column}")
+    return wrong

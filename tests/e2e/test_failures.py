@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Processes that die, stand still or are told to stop: the workflow's results stay the same, and
+what vampire wrote can be read."""
+
+import json
+import signal
+
+import h5py
+import pytest
+
+import harness
+import results
+from test_workflow import KIB, assert_agreement, assert_complete, model_options
+
+# Enough steps to be in the middle of something; slow enough to be caught there.
+STEADY = model_options(40, 3, 2, 4 * KIB, 256 * KIB, 120) + ["--verbose"]
+LONG = model_options(4000, 3, 2, 4 * KIB, 64 * KIB, 120) + ["--verbose"]
+
+
+def json_records(path):
+    """All whole lines; a killed writer may leave a part of one at the end."""
+    lines = path.read_bytes().split(b"\n")
+    return [json.loads(line) for line in lines[:-1]]
+
+
+def ending_of(path):
+    with h5py.File(path, "r") as file:
+        reason = file["end_reason"][...].tobytes().rstrip(b"\0").decode()
+        return int(file["how_ended"][()]), reason
+
+
+def start(space, options, **workflow):
+    manager = space.pool_manager()
+    vampire = space.vampire(harness.vampire_config(bucket="100ms"))
+    return manager, vampire, harness.Workflow(space, model_options=options, **workflow)
+
+
+def test_a_model_killed_with_offers_in_the_pool(space):
+    _, vampire, workflow = start(space, LONG)
+    victim, survivor = workflow.models
+    victim.until_stderr("step 5 offered")
+    victim.signal(signal.SIGKILL)
+    survivor.until_stderr("step 40 offered", 60)
+    survivor.signal(signal.SIGKILL)
+    for product in workflow.products:
+        product.wait()
+    vampire.expect_exit(0)
+    run = results.Hdf5Run(space.hdf5_files())
+    table = {row["name"]: row for row in run.components}
+    assert table["IFS -- 0"]["reason"] == "vanished"
+    assert table["IFS -- 1"]["reason"] == "vanished"
+    assert table["Products 1"]["reason"] == "finalized"
+    assert run.gauges["pool_cdos"][()] == 0, "what the dead had offered is gone"
+    for product in (process.report() for process in workflow.products):
+        name = product["component"]
+        operations = run.counters["pool_operations"]
+        assert operations[(name, "leave")] == 1
+        assert operations[(name, "transport_completed")] >= product["transports"]
+
+
+def test_a_product_killed_while_producers_wait_for_it(space):
+    _, vampire, workflow = start(space, STEADY)
+    workflow.products[1].until_stderr("")
+    workflow.models[0].until_stderr("step 5 offered")
+    workflow.products[1].signal(signal.SIGKILL)
+    for process in [*workflow.models, workflow.products[0]]:
+        process.expect_exit(0)
+    vampire.expect_exit(0)
+    reports = [process.report() for process in [*workflow.models, workflow.products[0]]]
+    assert_complete(reports)
+    assert_agreement(space, reports)
+
+
+def test_vampire_killed(space):
+    _, vampire, workflow = start(space, STEADY)
+    workflow.models[0].until_stderr("step 10 offered")
+    vampire.signal(signal.SIGKILL)
+    reports = workflow.finish()
+    assert_complete(reports)
+    with h5py.File(space.hdf5(), "r", swmr=True) as file:
+        assert file["time"].shape[0] > 0
+        assert int(file["how_ended"][()]) == 0
+    records = json_records(space.json_lines())
+    assert records[0]["type"] == "header" and records[-1]["type"] != "end"
+
+
+def test_another_vampire_takes_over(space):
+    _, vampire, workflow = start(space, STEADY)
+    workflow.models[0].until_stderr("step 5 offered")
+    vampire.signal(signal.SIGKILL)
+    vampire.wait()
+    second = space.vampire(
+        harness.vampire_config(jsonl="second.jsonl", bucket="100ms"), name="vampire-second"
+    )
+    reports = workflow.finish()
+    second.expect_exit(0)
+    assert_complete(reports)
+    runs = {"hdf5": results.Hdf5Run([space.hdf5_files()[-1]])}
+    for report in reports:
+        assert runs["hdf5"].counters["pool_operations"][(report["component"], "leave")] == 1
+
+
+def test_vampire_stopped_and_continued(space):
+    """Shorter than what makes the pool manager give it up: nothing may be missing but what is
+    counted as lost."""
+    _, vampire, workflow = start(space, STEADY)
+    workflow.models[0].until_stderr("step 5 offered")
+    vampire.signal(signal.SIGSTOP)
+    workflow.models[0].until_stderr("step 15 offered")
+    vampire.signal(signal.SIGCONT)
+    reports = workflow.finish()
+    assert_complete(reports)
+    vampire.expect_exit(0)
+    assert_agreement(space, reports)
+
+
+def test_vampire_stopped_until_it_is_given_up(space):
+    _, vampire, workflow = start(space, STEADY)
+    workflow.models[0].until_stderr("step 5 offered")
+    vampire.signal(signal.SIGSTOP)
+    reports = workflow.finish()
+    assert_complete(reports)
+    vampire.signal(signal.SIGCONT)
+    # Either it was away too long and is told so, or it catches up.
+    assert vampire.wait() in (0, 4)
+    how, _ = ending_of(space.hdf5())
+    assert how == 2
+    assert json_records(space.json_lines())[-1]["type"] == "end"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_vampire_leaves_when_asked(space, number):
+    _, vampire, workflow = start(space, STEADY)
+    workflow.models[0].until_stderr("step 5 offered")
+    vampire.signal(number)
+    vampire.expect_exit(0, 15)
+    assert_complete(workflow.finish())
+    how, reason = ending_of(space.hdf5())
+    assert how == 2 and "signal" in reason
+    last = json_records(space.json_lines())[-1]
+    assert last["type"] == "end"
+    assert results.Hdf5Run(space.hdf5_files()).counters["pool_operations"][("IFS -- 0", "offer")] > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGUSR2])
+def test_the_pool_manager_ends(space, number):
+    manager, vampire, workflow = start(space, LONG)
+    workflow.models[0].until_stderr("step 5 offered")
+    manager.signal(number)
+    vampire.expect_exit(4, 30)
+    assert "pool manager" in vampire.stderr
+    for process in workflow.all():
+        assert process.wait() == 1, "a component without its pool manager fails, and does not hang"
+    how, reason = ending_of(space.hdf5())
+    assert how == 2 and "pool manager" in reason
+    assert json_records(space.json_lines())[-1]["type"] == "end"
+    if number == signal.SIGUSR2:
+        manager.expect_exit(0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR2, signal.SIGTERM, signal.SIGINT])
+def test_an_idle_pool_manager_ends(space, number):
+    manager = space.pool_manager()
+    manager.signal(number)
+    manager.expect_exit(0, 10)

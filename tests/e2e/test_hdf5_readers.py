@@ -1,0 +1,617 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the writers write, read by other programs: xarray, h5py, netCDF, ncdump, h5dump, h5clear
+and a JSON Schema validator. The buckets are made up (tests/unit/writers_buckets.h); every value is
+computed here again from the same formulas, so files are compared with an oracle, not with a
+look at themselves.
+"""
+
+import functools
+import json
+import os
+import pathlib
+import random
+import re
+import resource
+import signal
+import subprocess
+import time
+
+import h5netcdf
+import h5py
+import jsonschema
+import numpy as np
+import pytest
+import xarray as xr
+
+from harness import BUILD, PATIENCE, ROOT, wait_until
+
+FILL = str(BUILD / "unit" / "writers_fill_test")
+START_NS = 1795232640000000000
+WIDTH_NS = 1000000000
+METRIC = re.compile(r'VAMP_METRIC\(\w+,\s*"(\w+)",\s*VAMP_(\w+),\s*"([^"]*)",\s*([^"]*?),\s*VAMP_SET')
+METRICS = [
+    (name, kind, unit, [label.lower() for label in re.findall(r"L\((\w+)\)", labels)])
+    for name, kind, unit, labels in METRIC.findall(
+        (ROOT / "vampire/stats/metrics.def").read_text()
+    )
+]
+COMPONENT_NAMES = [
+    "IFS -- 0",
+    'Products, "1"',
+    "Größe \\ / {}",
+    "tab\tand\nline \x01",
+    "bad \N{REPLACEMENT CHARACTER} byte",
+    "emoji \N{EARTH GLOBE EUROPE-AFRICA}",
+]
+KINDS = re.findall(r"VAMP_EVENT_KIND\(\w+, \d+, \"(\w+)\"", (ROOT / "vampire/core/event_kinds.def").read_text())
+
+pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered in cast")  # NaT in xarray
+
+
+# ---- the oracle
+
+
+def series_count(labels, bucket, growth, max_series):
+    return min(3 + growth * bucket, max_series if labels else 1)
+
+
+def delta(metric, series, bucket):
+    return (metric + 1) * (series + 1) + bucket % 7
+
+
+def values(metric, series, bucket):
+    first = 1000 * (metric + 1) + 37 * series + bucket
+    return [first << k for k in range((metric + series + bucket) % 3)]
+
+
+def bin_index(value):
+    if value < 8:
+        return value
+    shift = value.bit_length() - 4
+    return (shift << 3) + (value >> shift)
+
+
+@functools.lru_cache(maxsize=None)
+def expected(bucket, growth, max_series):
+    """variable name -> {series: value} of one bucket; series that are not named hold nothing."""
+    out = {}
+    for metric, (name, kind, _, labels) in enumerate(METRICS):
+        present = range(series_count(labels, bucket, growth, max_series))
+        if kind == "COUNTER":
+            before = expected(bucket - 1, growth, max_series)[name] if bucket > 0 else {}
+            out[name] = {s: before.get(s, 0) + delta(metric, s, bucket) for s in present}
+            out[name + "_delta"] = {s: delta(metric, s, bucket) for s in present}
+        elif kind == "GAUGE":
+            for suffix, offset in (("", 0), ("_min", -1), ("_max", 2)):
+                out[name + suffix] = {s: metric * 10 + s + bucket - 5 + offset for s in present}
+        else:
+            recorded = {s: values(metric, s, bucket) for s in present}
+            recorded = {s: v for s, v in recorded.items() if v}
+            out[name] = {
+                s: {bin_index(x): 1 for x in v} for s, v in recorded.items()
+            }
+            for suffix, function in (("count", len), ("sum", sum), ("min", min), ("max", max)):
+                out[f"{name}_{suffix}"] = {s: function(v) for s, v in recorded.items()}
+    return out
+
+
+def check_row(file, row, bucket, growth, max_series, names=None):
+    """Row `row` of an h5py file is bucket `bucket`, bit for bit."""
+    for name, wanted in expected(bucket, growth, max_series).items():
+        if names is not None and name not in names:
+            continue
+        data = file[name]
+        got = data[row]
+        reference = np.full(got.shape, data.fillvalue, dtype=got.dtype)
+        for series, value in wanted.items():
+            if isinstance(value, dict):
+                target = reference[series] if reference.ndim == 2 else reference
+                for index, count in value.items():
+                    target[index] = count
+            elif reference.ndim == 0:
+                reference[()] = value
+            else:
+                reference[series] = value
+        assert np.array_equal(got, reference), f"{name} in bucket {bucket}"
+
+
+def check_file(path, growth, max_series, **options):
+    """All rows of a closed or repaired file; returns the bucket numbers."""
+    with h5py.File(path, "r", **options) as file:
+        return check_open_file(file, growth, max_series)
+
+
+def check_open_file(file, growth, max_series, names=None):
+    rows = file["time"].shape[0]
+    numbers = [int(n) for n in file["bucket_number"][:rows]]
+    assert [int(t) for t in file["time"][:]] == [START_NS + n * WIDTH_NS for n in numbers]
+    for row, number in enumerate(numbers):
+        check_row(file, row, number, growth, max_series, names)
+        account = [int(file["events_" + word][row]) for word in ("received", "decoded", "rejected")]
+        assert account == [10 * number + 3, 10 * number + 2, 1]
+    return numbers
+
+
+# ---- running the tool
+
+
+def fill(writer, *arguments, limit=None, check=True, seconds=60, **numbers):
+    argv = [FILL, writer, *arguments, "--"] + [f"{key}={value}" for key, value in numbers.items()]
+
+    def lower():
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    done = subprocess.run(
+        argv, capture_output=True, timeout=seconds * PATIENCE, preexec_fn=lower, text=True
+    )
+    assert "ERROR: " not in done.stderr and "runtime error" not in done.stderr, done.stderr
+    if check:
+        assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def paths(done):
+    return [line[5:] for line in done.stdout.splitlines() if line.startswith("path ")]
+
+
+def account(done):
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("account ")]
+    queued, written, lost, waiting = map(int, line.split()[1:])
+    assert queued == written + lost + waiting
+    return queued, written, lost, waiting
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory):
+    """A file of 12 buckets that was closed well."""
+    directory = tmp_path_factory.mktemp("closed")
+    (path,) = paths(fill("hdf5", f"directory={directory}", buckets=12, growth=2))
+    return path
+
+
+def text_of(thing, attribute):
+    """h5py gives fixed-length text as bytes or str, depending on its version."""
+    text = thing.attrs.get(attribute, "")
+    return text.decode() if isinstance(text, bytes) else str(text)
+
+
+# ---- closed files
+
+
+def test_name_and_permissions(closed):
+    name = pathlib.Path(closed).name
+    assert name == "vampire-fore_cast__1_-20261121T034400Z-0001.h5"
+    assert os.stat(closed).st_mode & 0o777 == 0o600
+
+
+def test_all_values_equal_the_oracle(closed):
+    assert check_file(closed, 2, 1024) == list(range(12))
+
+
+@pytest.mark.parametrize("engine", ["h5netcdf", "netcdf4"])
+def test_xarray_opens_with_one_line(closed, engine):
+    with xr.open_dataset(closed, engine=engine) as ds:
+        ds.load()
+        assert ds.time.dtype == "datetime64[ns]"
+        assert ds.time.values[3] == np.datetime64(START_NS + 3 * WIDTH_NS, "ns")
+        one = ds.pool_operations.where(ds.component == "IFS -- 0", drop=True)
+        assert one.shape == (12, 4)  # series 6, 12, 18, 24
+        assert list(one.operation.values) == [KINDS[s % 15] for s in (6, 12, 18, 24)]
+        assert one.values[11, 0] == sum(delta(0, 6, k) for k in range(2, 12))
+        assert ds.pool_operations.attrs["units"] == "1"
+        assert ds.pool_operations.attrs["kind"] == "counter"
+        assert ds.transport_ns.dims == ("time", "source_sink_size_class_tier", "bin")
+        assert ds.transport_ns_sum.attrs["units"] == "ns"
+        assert set(ds.transport_ns.coords) >= {"source", "sink", "bin_lower", "bin_upper"}
+        assert str(ds.component_name.values[1]) == "IFS -- 0"
+        assert np.isnat(ds.component_left.values[2])
+        assert ds.component_left.values[1] != np.datetime64("NaT")
+        assert str(ds.gap_reason.values[0]) == "pool_manager"
+        assert int(ds.how_ended) == 2 and str(ds.end_reason.values) == "finished"
+        assert np.isnan(ds.demand_wait_ns_min.values[0, -1])
+        assert str(ds.output_name.values[0]) == "files"
+
+
+@pytest.mark.parametrize("engine", ["h5netcdf", "netcdf4"])
+def test_labels_of_every_name(closed, engine):
+    with xr.open_dataset(closed, engine=engine) as ds:
+        labels = [str(label) for label in ds.component.values]
+    assert labels[0] == "(other)"
+    assert labels[1:25] == [COMPONENT_NAMES[s % 6] for s in range(1, 25)]
+    assert set(labels[25:]) == {""}
+
+
+def test_each_metric_names_its_own_labels(closed):
+    with h5py.File(closed, "r") as file:
+        for name, _, unit, labels in METRICS:
+            data = file[name]
+            assert text_of(data, "value_units") == unit
+            text = text_of(data, "coordinates")
+            own = [word for word in text.split() if not word.startswith("bin_")]
+            assert [word.split("_of_")[0] for word in own] == labels
+            for word in own:
+                assert file[word].dims[0][0].name == data.dims[1][0].name
+
+
+def test_rules_of_the_format(closed):
+    """Scales everywhere, one unlimited dimension, no variable-length text, one chunk a bucket."""
+    with h5py.File(closed, "r") as file:
+        unlimited = set()
+
+        def visit(name, data):
+            assert isinstance(data, h5py.Dataset), "flat root group"
+            assert h5py.check_vlen_dtype(data.dtype) is None
+            for key, value in data.attrs.items():
+                kind = data.attrs.get_id(key).get_type()
+                assert key == "DIMENSION_LIST" or not (
+                    isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str()
+                ), f"{name}:{key}"
+            if h5py.h5ds.is_scale(data.id):
+                unlimited.update([name] if data.maxshape[0] is None else [])
+                return
+            for axis in range(data.ndim):
+                assert len(data.dims[axis]) == 1, f"{name} axis {axis}"
+            if data.ndim > 1 and data.dims[0][0].name == "/time":
+                assert data.chunks[0] == 1
+                assert np.prod(data.chunks) * data.dtype.itemsize <= 1 << 20
+                assert data.shuffle and data.compression == "gzip" and data.compression_opts == 1
+
+        file.visititems(visit)
+        assert unlimited == {"time"}
+        assert text_of(file, "Conventions") == "CF-1.10"
+        for key in "schema_version vampire_version workflow host run_id segment bucket_ns clock configuration how_to_open_live".split():
+            assert key in file.attrs
+
+
+@pytest.mark.parametrize("argv", [["ncdump"], ["ncdump", "-h"], ["h5dump"], ["h5ls", "-r"]])
+def test_command_line_tools(closed, argv):
+    done = subprocess.run(argv + [closed], capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    if argv[-1] == "-h":
+        text = done.stdout.decode()
+        assert "time = UNLIMITED ; // (12 currently)" in text
+        assert 'time:units = "nanoseconds since 1970-01-01T00:00:00Z"' in text
+        assert "uint64 pool_operations(time, component_operation)" in text
+
+
+@pytest.mark.parametrize("buckets", [0, 1, 2])
+def test_few_buckets(tmp_path, buckets):
+    (path,) = paths(fill("hdf5", f"directory={tmp_path}", buckets=buckets))
+    assert check_file(path, 2, 1024) == list(range(buckets))
+    for engine in ("h5netcdf", "netcdf4"):
+        with xr.open_dataset(path, engine=engine) as ds:
+            assert ds.load().sizes["time"] == buckets
+    assert subprocess.run(["ncdump", path], capture_output=True).returncode == 0
+
+
+def test_large_configuration(tmp_path):
+    (path,) = paths(fill("hdf5", f"directory={tmp_path}", buckets=2, configuration=300000))
+    with xr.open_dataset(path, engine="netcdf4") as ds:
+        assert ds.attrs["configuration"] == "c" * 300000
+    with xr.open_dataset(path, engine="h5netcdf") as ds:
+        assert ds.attrs["configuration"] == "c" * 300000
+
+
+def test_the_same_buckets_give_the_same_bytes(tmp_path):
+    contents = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (path,) = paths(fill("hdf5", f"directory={tmp_path / name}", buckets=5))
+        contents.append(pathlib.Path(path).read_bytes())
+    assert contents[0] == contents[1]
+
+
+# ---- rotation
+
+
+def merged(files, growth, max_series):
+    numbers = []
+    for path in files:
+        numbers += check_file(path, growth, max_series)
+    return numbers
+
+
+@pytest.mark.parametrize(
+    "numbers", [{"rotate_bytes": 700000}, {"rotate_ns": 7 * WIDTH_NS}, {"growth": 30, "buckets": 11}]
+)
+def test_rotation_loses_nothing(tmp_path, numbers):
+    growth = numbers.get("growth", 2)
+    numbers = {"buckets": 25, **numbers}
+    files = paths(fill("hdf5", f"directory={tmp_path}", **numbers))
+    assert len(files) > 1 and files == sorted(files)
+    assert merged(files, growth, 1024) == list(range(numbers["buckets"]))
+    for number, path in enumerate(files):
+        with xr.open_dataset(path, engine="h5netcdf") as ds:
+            assert int(ds.how_ended) == (2 if number == len(files) - 1 else 1)
+            assert str(ds.component_name.values[1]) == "IFS -- 0"  # told again in every file
+            assert int(ds.attrs["segment"]) == number + 1
+
+
+def test_long_names_get_a_file_of_their_own(tmp_path):
+    files = paths(fill("hdf5", f"directory={tmp_path}", buckets=6, growth=2, long_names=7))
+    assert len(files) == 2
+    assert merged(files, 2, 1024) == list(range(6))
+    for engine in ("h5netcdf", "netcdf4"):
+        with xr.open_dataset(files[1], engine=engine) as ds:
+            assert str(ds.component.values[8]) == "n" * 1000
+
+
+# ---- while it is written
+
+
+def follow(argv_numbers, directory):
+    argv = [FILL, "hdf5", f"directory={directory}", "--"] + argv_numbers
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+
+
+def only_file(directory):
+    files = sorted(pathlib.Path(directory).glob("*.h5"))
+    return files[0] if files else None
+
+
+def open_live(path):
+    try:
+        return h5py.File(path, "r", swmr=True)
+    except OSError:
+        return None  # it is being created
+
+
+def test_a_live_reader_sees_only_whole_buckets(tmp_path):
+    writer = follow(["buckets=60", "wait=1", "pause_us=10000", "growth=1"], tmp_path)
+    names = ("pool_operations", "pool_operations_delta", "transport_ns", "transport_ns_max")
+    seen, looks = 0, 0
+    try:
+        path = wait_until(lambda: only_file(tmp_path), "a file")
+        with wait_until(lambda: open_live(path), "live opening") as file:
+            while writer.poll() is None:
+                file["time"].refresh()
+                rows = file["time"].shape[0]
+                for name in (*names, "bucket_number", "events_received"):
+                    file[name].refresh()
+                for row in range(seen, rows):
+                    assert file["bucket_number"][row] == row
+                    check_row(file, row, row, 1, 1024, names)
+                looks += rows > seen
+                seen = rows
+    finally:
+        writer.kill()
+        writer.wait()
+    assert looks >= 5, "the reader saw the file grow"
+
+
+def test_the_recipe_for_live_xarray(tmp_path):
+    writer = follow(["buckets=200", "wait=1", "pause_us=20000", "growth=1"], tmp_path)
+    try:
+        path = wait_until(lambda: only_file(tmp_path), "a file")
+
+        def rows():
+            try:
+                store = xr.backends.H5NetCDFStore(h5netcdf.File(path, "r", swmr=True))
+                with xr.open_dataset(store) as ds:
+                    return ds if ds.sizes["time"] > 3 and ds.time.load().size > 3 else None
+            except OSError:
+                return None
+
+        ds = wait_until(rows, "four buckets")
+        assert ds.time.dtype == "datetime64[ns]"
+        with pytest.raises(OSError):
+            h5py.File(path, "r")  # as documented: a plain open has to wait
+    finally:
+        writer.kill()
+        writer.wait()
+
+
+@pytest.mark.parametrize("round_number", range(3))
+def test_kill_keeps_every_flushed_bucket(tmp_path, round_number):
+    chance = random.Random(round_number)
+    for attempt in range(10):
+        directory = tmp_path / str(attempt)
+        directory.mkdir()
+        writer = follow(["buckets=500", "wait=1", "growth=1"], directory)
+        acked, until = 0, chance.randrange(1, 25)
+        for line in writer.stdout:
+            if line.startswith("acked "):
+                acked = int(line.split()[1])
+                if acked >= until:
+                    break
+        time.sleep(chance.random() * 0.03)  # any moment within a bucket
+        writer.send_signal(signal.SIGKILL)
+        for line in writer.stdout:
+            acked = int(line.split()[1]) if line.startswith("acked ") else acked
+        writer.wait()
+        path = only_file(directory)
+        names = ("pool_operations", "transport_ns", "transport_ns_sum", "components_present")
+        with h5py.File(path, "r", swmr=True) as file:
+            assert len(check_open_file(file, 1, 1024, names)) >= acked
+        clear = ["h5clear", "-s", "--increment=0", str(path)]
+        assert subprocess.run(clear, capture_output=True).returncode == 0
+        with h5py.File(path, "r") as file:
+            assert len(check_open_file(file, 1, 1024, names)) >= acked
+        with xr.open_dataset(path, engine="h5netcdf") as ds:
+            assert ds.pool_operations.load().sizes["time"] >= acked
+            assert int(ds.how_ended) == 0
+
+
+# ---- full disks
+
+
+def test_a_limit_on_file_size_starts_new_files(tmp_path):
+    done = fill("hdf5", f"directory={tmp_path}", limit=900000, buckets=30, wait=1, deadline_ms=60000)
+    assert account(done) == (30, 30, 0, 0)
+    files = paths(done)
+    assert len(files) > 1
+    numbers = []
+    for path in files:
+        subprocess.run(["h5clear", "-s", "--increment=0", path], capture_output=True)
+        numbers += check_file(path, 2, 1024)
+    assert numbers == list(range(30))
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    place = tmp_path / "small"
+    place.mkdir()
+
+    def mount(kib):
+        argv = ["mount", "-t", "tmpfs", "-o", f"size={kib}k", "vampire-test", str(place)]
+        if os.geteuid() != 0 or subprocess.run(argv, capture_output=True).returncode != 0:
+            pytest.skip("mounting a tmpfs needs root")
+        return place
+
+    yield mount
+    subprocess.run(["umount", "-l", str(place)], capture_output=True)
+
+
+@pytest.mark.parametrize("kib", range(6144, 6144 + 6 * 64, 64))
+def test_a_full_disk_costs_nothing_acknowledged(small_disk, kib):
+    """Full after some buckets; then room is made, and everything arrives."""
+    place = small_disk(kib)
+    ballast = place / "ballast"
+    ballast.write_bytes(b"b" * 3 * 1024 * 1024)
+    writer = follow(["buckets=40", "queue=64", "growth=1", "deadline_ms=30000"], place)
+    lines = []
+    for line in writer.stdout:
+        lines.append(line)
+        if line.startswith("failure "):
+            assert "free some space" in line
+            break
+    ballast.unlink()
+    lines += list(writer.stdout)
+    writer.wait()
+    acked = max([int(line.split()[1]) for line in lines if line.startswith("acked ")], default=0)
+    files = [line[5:].strip() for line in lines if line.startswith("path ")]
+    (totals,) = [line for line in lines if line.startswith("account ")]
+    written = int(totals.split()[2])
+    assert acked <= written
+    for path in files:
+        subprocess.run(["h5clear", "-s", "--increment=0", path], capture_output=True)
+    assert merged(files, 1, 1024) == list(range(written))
+    assert not list(place.glob("*.tmp"))
+
+
+# ---- JSON lines
+
+
+SCHEMA = ROOT / "docs" / "vampire-jsonl.schema.json"
+
+
+def validator():
+    schema = json.loads(SCHEMA.read_text())
+    cls = jsonschema.validators.validator_for(schema)
+    cls.check_schema(schema)
+    return cls(schema)
+
+
+def no_constant(word):
+    raise AssertionError(f"{word} is not JSON")
+
+
+def json_lines(data):
+    assert data.endswith(b"\n")
+    lines = data.split(b"\n")[:-1]
+    assert all(len(line) < 64 * 1024 for line in lines)
+    return [json.loads(line.decode("utf-8"), parse_constant=no_constant) for line in lines]
+
+
+@pytest.mark.parametrize("numbers", [{}, {"long_names": 1}, {"configuration": 100000}])
+def test_every_json_line_is_valid(tmp_path, numbers):
+    path = tmp_path / "vampire.jsonl"
+    fill("jsonl", f"path={path}", "complete_every=5", buckets=11, growth=0, **numbers)
+    lines = json_lines(path.read_bytes())
+    check = validator()
+    for line in lines:
+        check.validate(line)
+    assert lines[0]["type"] == "header" and lines[-1]["type"] == "end"
+    assert {line["type"] for line in lines} >= {
+        "header", "series", "bucket", "metric", "gap", "component", "end"
+    }
+    assert lines[0].get("cut", False) == ("configuration" in numbers)
+
+
+def test_json_values_equal_the_oracle(tmp_path):
+    path = tmp_path / "vampire.jsonl"
+    fill("jsonl", f"path={path}", "complete_every=4", buckets=9, growth=1)
+    series, values_of, metrics_seen = {}, {}, 0
+    for line in json_lines(path.read_bytes()):
+        if line["type"] == "series":
+            series.setdefault(line["label_set"], []).append(line["id"])
+        elif line["type"] == "metric":
+            values_of.setdefault(line["bucket"], {})[line["metric"], line["series"]] = line
+            metrics_seen += 1
+        elif line["type"] == "bucket":
+            assert line["metrics"] == metrics_seen
+            metrics_seen = 0
+            assert line["complete"] == (line["bucket"] % 4 == 0)
+    for bucket in range(9):
+        wanted = expected(bucket, 1, 1024)
+        for name, kind, _, labels in METRICS:
+            ids = series["_".join(labels)]
+            for s, value in wanted[name].items():
+                line = values_of[bucket].get((name, ids[s]))
+                if kind == "COUNTER":
+                    assert (line["value"], line["delta"]) == (value, wanted[name + "_delta"][s])
+                elif kind == "GAUGE":
+                    assert (line["value"], line["min"], line["max"]) == (value, value - 1, value + 2)
+                else:
+                    assert line["count"] == sum(value.values()) == sum(n for _, n in line["bins"])
+                    assert [bin_index(lower) for lower, _ in line["bins"]] == sorted(value)
+                    assert line["sum"] == wanted[name + "_sum"][s]
+                    assert line["min"] <= line["p50"] <= line["p99"] <= line["p999"] <= line["max"]
+
+
+def test_a_second_run_takes_the_next_name(tmp_path):
+    path = tmp_path / "vampire.jsonl"
+    first = fill("jsonl", f"path={path}", buckets=2)
+    content = path.read_bytes()
+    second = fill("jsonl", f"path={path}", buckets=3)
+    assert paths(first) == [str(path)] and paths(second) == [str(path) + ".0002"]
+    assert path.read_bytes() == content
+
+
+def test_standard_output(tmp_path):
+    done = subprocess.run([FILL, "jsonl", "path=-", "--", "buckets=3"], capture_output=True)
+    assert done.returncode == 0
+    lines = [line for line in done.stdout.splitlines(True) if line.startswith(b"{")]
+    assert [line["type"] for line in json_lines(b"".join(lines))][-1] == "end"
+
+
+def test_a_fifo_nobody_reads_loses_exactly(tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    done = fill("jsonl", f"path={fifo}", check=False, buckets=20, queue=4, deadline_ms=300)
+    queued, written, lost, waiting = account(done)
+    assert (queued, written, lost, waiting) == (20, 0, 20, 0)
+    assert done.returncode == 1 and "nobody reads the FIFO" in done.stdout
+
+
+def test_a_slow_fifo_reader_is_told_what_it_missed(tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    argv = [FILL, "jsonl", f"path={fifo}", "--", "buckets=40", "queue=3", "growth=0",
+            "pause_us=20000", "deadline_ms=20000"]
+    writer = subprocess.Popen(argv, stdout=subprocess.PIPE)
+    with open(fifo, "rb") as reader:
+        time.sleep(0.5)  # the writer runs against a pipe that is full: that is the test
+        lines = json_lines(reader.read())
+    output = writer.communicate()[0].decode()
+    (totals,) = [line.split() for line in output.splitlines() if line.startswith("account ")]
+    lost = sum(line["count"] for line in lines if line["type"] == "lost" and line["what"] == "buckets")
+    numbers = [line["bucket"] for line in lines if line["type"] == "bucket"]
+    assert len(numbers) == int(totals[2]) and int(totals[3]) > 0
+    holes = sum(b - a - 1 for a, b in zip([-1] + numbers, numbers))
+    assert lost == holes
+    check = validator()
+    for line in lines:
+        check.validate(line)
+
+
+def test_a_json_file_on_a_full_disk_has_only_whole_lines(small_disk):
+    place = small_disk(1024)
+    path = place / "vampire.jsonl"
+    done = fill("jsonl", f"path={path}", check=False, buckets=60, queue=100, growth=1,
+                deadline_ms=500)
+    queued, written, lost, _ = account(done)
+    assert lost > 0 and queued == written + lost
+    lines = json_lines(path.read_bytes())
+    assert [line["bucket"] for line in lines if line["type"] == "bucket"] == list(range(written))

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Starting: ways to the pool manager, configurations right and wrong, and what is said when it
+does not work."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+import harness
+from test_workflow import assert_agreement, model_options
+
+CONFIGURATIONS = sorted(
+    path for path in (harness.ROOT / "config").glob("*.json") if not path.match("*.schema.json")
+)
+
+
+def vampire(*arguments, **options):
+    return subprocess.run(
+        [harness.program("vampire"), *map(str, arguments)],
+        capture_output=True, text=True, timeout=60, check=False,
+        env=harness.clean_environment(), **options,
+    )
+
+
+def finish_small(space, process):
+    model = space.model(*model_options(2, 1, 1, 64, 4096, 0), name="IFS -- 0")
+    model.expect_exit(0)
+    process.expect_exit(0)
+    assert_agreement(space, [model.report()])
+
+
+# ------------------------------------------------------------------ ways to the pool manager
+
+
+def test_info_from_the_environment(space):
+    space.pool_manager()
+    finish_small(space, space.vampire(harness.vampire_config()))
+
+
+def test_info_from_the_configuration(space):
+    space.pool_manager()
+    info = space.environment.pop("MSTRO_POOL_MANAGER_INFO")
+    process = space.vampire(harness.vampire_config(source={"info": info}))
+    space.environment["MSTRO_POOL_MANAGER_INFO"] = info
+    finish_small(space, process)
+
+
+@pytest.mark.parametrize("content", ["line", "bare", "log"])
+def test_info_from_a_file_that_appears_later(space, content):
+    info_file = space.path / "pm.info"
+    early = space.vampire(harness.vampire_config(source={"info_file": str(info_file)}), ready=False)
+    early.until_stderr("pm.info")
+    space.pool_manager()
+    text = {
+        "line": f"MSTRO_POOL_MANAGER_INFO;{space.info};\n",
+        "bare": space.info,
+        "log": f"[I] starting\nMSTRO_POOL_MANAGER_INFO;{space.info};\n[I] ready\n",
+    }[content]
+    # In pieces, as a shell's redirection may show it.
+    with open(info_file, "w", encoding="utf-8") as file:
+        if content != "bare":
+            file.write(text[: len(text) // 2])
+            file.flush()
+            os.fsync(file.fileno())
+            file.write(text[len(text) // 2 :])
+        else:
+            file.write(text)
+    space.await_vampire(early)
+    finish_small(space, early)
+
+
+def test_info_file_written_by_the_pool_manager(space):
+    info_file = space.path / "pm.info"
+    space.pool_manager("--info-file", info_file)
+    harness.wait_until(info_file.exists, "the pool manager writes its info")
+    assert space.info in info_file.read_text()
+    del space.environment["MSTRO_POOL_MANAGER_INFO"]
+    process = space.vampire(harness.vampire_config(source={"info_file": str(info_file)}))
+    space.environment["MSTRO_POOL_MANAGER_INFO"] = space.info
+    finish_small(space, process)
+
+
+# ------------------------------------------------------------------ no way to it
+
+
+def test_no_pool_manager_at_all(space):
+    process = space.vampire(harness.vampire_config(), ready=False)
+    process.wait(20)
+    assert process.child.returncode in (2, 3)
+    assert "MSTRO_POOL_MANAGER_INFO" in process.stderr
+    assert not space.hdf5_files(), "a run that never began leaves no files"
+
+
+def test_a_pool_manager_that_is_gone(space):
+    manager = space.pool_manager()
+    manager.end()
+    process = space.vampire(harness.vampire_config(source={"wait": "2s"}), ready=False)
+    process.expect_exit(3, 25)
+    assert "pool manager" in process.stderr
+    assert not space.hdf5_files()
+
+
+def test_an_info_file_that_never_appears(space):
+    config = harness.vampire_config(source={"info_file": "never.info", "wait": "1s"})
+    process = space.vampire(config, ready=False)
+    process.expect_exit(3, 15)
+    assert "never.info" in process.stderr
+
+
+def test_an_info_that_makes_no_sense(space):
+    config = harness.vampire_config(source={"info": "bm90IGFuIGluZm8=", "wait": "1s"})
+    process = space.vampire(config, ready=False)
+    assert process.wait(15) in (2, 3)
+    assert process.stderr.strip()
+
+
+def test_another_workflow_is_refused(space):
+    space.pool_manager()
+    config = harness.vampire_config(source={"wait": "1s"})
+    process = space.vampire(config, "--workflow", "ocean", ready=False)
+    process.expect_exit(3, 15)
+    assert "ocean" in process.stderr
+
+
+@pytest.mark.parametrize("provider", ["nonsense", "nonsense;ofi_rxm"])
+def test_a_provider_that_will_not_do(space, provider):
+    manager = space.start(
+        [harness.program("maestro-pool-manager")], "pool-manager",
+        {"MSTRO_OFI_PROVIDER": provider, "MSTRO_COMPONENT_NAME": "Pool Manager"},
+    )
+    assert manager.wait(20) not in (0, 99)
+    assert provider.split(";")[0] in manager.stderr
+    assert "tcp" in manager.stderr, "it says what could be used"
+
+
+# ------------------------------------------------------------------ configurations
+
+
+@pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: path.name)
+def test_ready_configurations_are_right(path):
+    result = vampire("--check-config", "-c", path)
+    assert result.returncode == 0, result.stderr
+
+
+def test_there_are_ready_configurations():
+    assert harness.ROOT / "config" / "demo.json" in CONFIGURATIONS
+
+
+def test_every_mistake_is_told_at_once(space):
+    path = space.path / "wrong.json"
+    config = harness.vampire_config()
+    config["colour"] = "red"
+    config["workflow"] = 7
+    config["source"] = {"wait": "soon"}
+    path.write_text(json.dumps(config, indent=2))
+    result = vampire("--check-config", "-c", path)
+    assert result.returncode == 2
+    for word in ("colour", "workflow", "wait", "soon"):
+        assert word in result.stderr, f"'{word}' is not told: {result.stderr}"
+    lines = path.read_text().splitlines()
+    number = next(i for i, line in enumerate(lines, 1) if "colour" in line)
+    assert str(number) in result.stderr
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 1, "a": 2}', "{}}", "\xff", "null"])
+def test_files_that_are_no_configuration(space, text):
+    path = space.path / "wrong.json"
+    path.write_bytes(text.encode("latin-1"))
+    result = vampire("--check-config", "-c", path)
+    assert result.returncode == 2
+    assert "wrong.json" in result.stderr
+
+
+def test_a_configuration_that_does_not_exist():
+    result = vampire("-c", "/nonexistent/vampire.json")
+    assert result.returncode == 2 and "/nonexistent/vampire.json" in result.stderr
+
+
+def test_an_output_that_cannot_be_created(space):
+    space.pool_manager()
+    config = harness.vampire_config(directory="/proc/nowhere")
+    process = space.vampire(config, ready=False)
+    assert process.wait(15) in (1, 2)
+    assert "/proc/nowhere" in process.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--nonsense"], ["-c"], ["surplus"]])
+def test_wrong_command_lines(arguments):
+    result = vampire(*arguments)
+    assert result.returncode == 2
+    assert "--help" in result.stderr
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version", "--list-metrics"])
+def test_questions_are_answered_on_stdout(argument):
+    result = vampire(argument)
+    assert result.returncode == 0 and result.stderr == ""
+    words = {"--help": ["--check-config", "Exit", "3"], "--version": ["vampire", "Maestro"],
+             "--list-metrics": ["pool_operations", "transport_ns", "demand_wait_ns"]}
+    for word in words[argument]:
+        assert word.lower() in result.stdout.lower(), word

@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Format, clang-tidy, cppcheck, dependency direction and sizes of our own C files. Says what is
+# wrong and ends with 1 when anything is. Arguments: names of steps (format structure cppcheck
+# tidy); default: all. LINT_FILES limits format and tidy to these files.
+set -u
+cd "$(dirname "$0")/.."
+
+jobs=$(nproc)
+failed=
+files=$(git ls-files -co --exclude-standard '*.c' '*.h' | while read -r f; do [ -f "$f" ] && echo "$f"; done)
+files=${LINT_FILES:-$files}
+sources=$(echo "$files" | tr ' ' '\n' | grep '\.c$')
+wanted=${*:-format structure cppcheck tidy}
+
+step() {
+    name=$1
+    shift
+    case " $wanted " in *" $name "*) ;; *) return ;; esac
+    began=$(date +%s)
+    if "$@"; then
+        echo "lint: $name: clean ($(($(date +%s) - began)) s)"
+    else
+        echo "lint: $name: see above ($(($(date +%s) - began)) s)"
+        failed="$failed $name"
+    fi
+}
+
+need() {
+    command -v "$1" >/dev/null 2>&1 && return
+    echo "lint: $1 is missing; sh tests/install_packages.sh lint installs it" >&2
+    exit 2
+}
+
+# The flags of the Makefile that matter to a parser; -isystem keeps third parties' warnings out.
+includes() {
+    printf '%s ' -I. -Ibuild/gen -Ibuild/release/gen -isystem maestro
+    pkg-config --cflags libfabric libprotobuf-c yaml-0.1 libpcre2-8 uuid hdf5-serial jansson cmocka |
+        sed 's/-I/-isystem /g'
+}
+
+format() {
+    need clang-format-14
+    echo "$files" | xargs clang-format-14 --dry-run -Werror
+}
+
+tidy() {
+    need clang-tidy-14
+    make -s build/gen/event.pb-c.h build/gen/pool.pb-c.h build/release/gen/maestro_probe.h || return 1
+    # Fewer files at a time than there are, so that all processors stay busy to the end.
+    echo "$sources" | xargs -P "$jobs" -n 4 sh -c \
+        'flags=$1; shift; clang-tidy-14 --quiet "$@" -- -std=c17 -D_GNU_SOURCE $flags 2>/dev/null' \
+        sh "$(includes)"
+}
+
+check_cpp() {
+    need cppcheck
+    echo "$sources" | xargs cppcheck -j "$jobs" --quiet --std=c11 --language=c \
+        --enable=warning,portability,performance --inline-suppr --error-exitcode=1 \
+        --suppress=missingInclude --suppress=unknownMacro \
+        --template='{file}:{line}: {id}: {message}' -D_GNU_SOURCE -I.
+}
+
+step format format
+step structure /usr/bin/python3 tests/lint_structure.py
+step cppcheck check_cpp
+step tidy tidy
+if [ -n "$failed" ]; then
+    echo "lint: not clean:$failed"
+    exit 1
+fi
+echo "lint: clean"

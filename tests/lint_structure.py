@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks what no compiler sees: which folder includes which, where third-party headers appear,
+how long functions and files are. The rules are those of docs/architecture.md."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# Folder of the including file: prefixes of what it may include, beside its own. The longest
+# folder that fits counts.
+MAY_INCLUDE = {
+    "vampire/core": [],
+    "filters": ["vampire/core/"],
+    "vampire/stats": ["vampire/core/"],
+    "vampire/source": ["vampire/core/", "maestro.h", "maestro_probe.h"],
+    "writers": ["vampire/core/", "vampire/stats/"],
+    "maestro": ["vampire/core/", "filters/"],
+    "vampire": ["vampire/", "filters/", "writers/", "version.h"],
+    "tests/workflow": ["maestro.h"],
+}
+OWN = re.compile(r"^(vampire/|filters/|writers/|maestro/|maestro\.h|tests/)")
+# Third-party header: the files that may include it.
+CONFINED = {
+    r"rdma/": r"maestro/",
+    r"protobuf-c/|.*\.pb-c\.h": r"maestro/|vampire/core/(event_codec|recorder|recording)|tests/(unit|fuzz|lib|conformance)/",
+    r"hdf5(_hl)?\.h": r"writers/hdf5|tests/unit/writers_hdf5",
+    r"jansson\.h": r"vampire/config|tests/unit/app_config",
+    r"yaml\.h": r"maestro/",
+    r"pcre2\.h": r"filters/",
+    r"uuid/": r"maestro/|vampire/",
+}
+FUNCTION_LINES, FUNCTION_LIMIT = 60, 100
+FILE_LINES, FILE_LIMIT = 500, 1000
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
+
+
+def tracked():
+    names = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "*.c", "*.h", "*.def", "*.py", "*.sh"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    ).stdout.split("\n")
+    return [name for name in names if name and (ROOT / name).is_file()]
+
+
+def folder_of(name):
+    fitting = [folder for folder in MAY_INCLUDE if name.startswith(folder + "/")]
+    return max(fitting, key=len, default=None)
+
+
+def includes(name, text):
+    folder = folder_of(name)
+    for match in INCLUDE.finditer(text):
+        header = match.group(1)
+        line = text.count("\n", 0, match.start(1)) + 1
+        for pattern, places in CONFINED.items():
+            if re.match(pattern, header) and not re.match(places, name):
+                yield f"{name}:{line}: {header} belongs only into {places}"
+        if folder is None or not OWN.match(header):
+            continue
+        allowed = MAY_INCLUDE[folder] + [folder + "/"]
+        if not any(header.startswith(prefix) for prefix in allowed):
+            yield f"{name}:{line}: {folder}/ may not include {header}"
+
+
+def functions(names):
+    """(file, line, name, length) of every function."""
+    listing = subprocess.run(
+        ["ctags", "--languages=C", "--langmap=C:.c.h", "--kinds-C=f", "--fields=+ne",
+         "--output-format=json", "-f", "-", *names],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    ).stdout
+    for line in listing.splitlines():
+        tag = json.loads(line)
+        if tag.get("_type") == "tag" and "end" in tag:
+            yield tag["path"], tag["line"], tag["name"], tag["end"] - tag["line"] + 1
+
+
+def main():
+    errors, remarks = [], []
+    names = tracked()
+    for name in names:
+        text = (ROOT / name).read_text(errors="replace")
+        lines = text.count("\n")
+        if name.endswith((".c", ".h", ".def")):
+            errors += includes(name, text)
+        if name != "tests/lint_structure.py" and UNFINISHED.search(text):
+            errors.append(f"{name}: holds a mark of unfinished work")
+        if "SPDX-License-Identifier: BSD-3-Clause" not in text[:200] and lines > 0:
+            errors.append(f"{name}: has no SPDX line")
+        if lines > FILE_LIMIT:
+            errors.append(f"{name}: {lines} lines, at most {FILE_LIMIT}")
+        elif lines > FILE_LINES:
+            remarks.append(f"{name}: {lines} lines, more than {FILE_LINES}")
+    sources = [name for name in names if name.endswith((".c", ".h"))]
+    for path, line, function, length in functions(sources):
+        if length > FUNCTION_LIMIT:
+            errors.append(f"{path}:{line}: {function} has {length} lines, at most {FUNCTION_LIMIT}")
+        elif length > FUNCTION_LINES:
+            remarks.append(f"{path}:{line}: {function} has {length} lines, more than {FUNCTION_LINES}")
+    for remark in remarks:
+        print(f"remark: {remark}")
+    for error in errors:
+        print(error)
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

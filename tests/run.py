@@ -1,0 +1,152 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs the tests of one build: unit and conformance programs, then the end-to-end tests.
+
+Each program and each end-to-end test is a process of its own with a deadline; as many run at a
+time as there are processors. The last line is "N passed, N failed" (", N skipped" if any).
+"""
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+TESTS = pathlib.Path(__file__).resolve().parent
+ROOT = TESTS.parent
+UNIT_SECONDS = 60
+E2E_SECONDS = 150
+SLOWER = {"asan": 3, "tsan": 6, "debug": 1.5, "cov": 2}
+# What of the end-to-end tests makes sense under a sanitizer.
+E2E_MARKS = {"asan": "not plain", "tsan": "threads"}
+TAP_LINE = re.compile(r"^(not )?ok\b.*?(# *SKIP.*)?$", re.MULTILINE | re.IGNORECASE)
+TAP_PLAN = re.compile(r"^1\.\.(\d+)", re.MULTILINE)
+
+
+class Tally:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+        self.lock = threading.Lock()
+
+    def add(self, name, seconds, passed, failed, skipped, output):
+        with self.lock:
+            self.passed += passed
+            self.failed += failed
+            self.skipped += skipped
+            word = "FAIL" if failed else "ok" if passed else "skip"
+            count = f" {passed}" if passed > 1 else ""
+            print(f"{word:4}{count:>4}  {name} ({seconds:.1f} s)", flush=True)
+            if failed:
+                print(output.rstrip() + f"\n---- end of {name}", flush=True)
+            elif skipped:
+                reasons = re.findall(r"^SKIPPED .*?: (.*)$", output, re.MULTILINE)
+                for reason in sorted(set(reasons)):
+                    print(f"          {reason}", flush=True)
+
+
+def run(argv, seconds, environment):
+    """Exit code (None: too slow), output and time."""
+    began = time.monotonic()
+    child = subprocess.Popen(
+        argv,
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        output, _ = child.communicate(timeout=seconds)
+        code = child.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        output, _ = child.communicate()
+        output += f"\nended after {seconds:.0f} s without a result\n".encode()
+        code = None
+    return code, output.decode(errors="replace"), time.monotonic() - began
+
+
+def run_unit(tally, mode, source):
+    name = f"{source.parent.name}/{source.stem}"
+    path = ROOT / "build" / mode / name
+    if not path.exists():
+        tally.add(name, 0, 0, 1, 0, f"{path} has not been built")
+        return
+    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP")
+    environment.setdefault("TSAN_OPTIONS", "exitcode=99:second_deadlock_stack=1")
+    code, output, seconds = run([str(path)], UNIT_SECONDS * SLOWER.get(mode, 1), environment)
+    lines = list(TAP_LINE.finditer(output))
+    failed = sum(1 for line in lines if line.group(1))
+    skipped = sum(1 for line in lines if line.group(2) and not line.group(1))
+    passed = len(lines) - failed - skipped
+    planned = sum(int(plan) for plan in TAP_PLAN.findall(output))
+    if code is not None and code < 0:
+        output += f"\nended by signal {-code}\n"
+    # A crash or a sanitizer's report fails the test during which it came.
+    failed = max(failed, planned - len(lines), 1 if code != 0 or not lines else 0)
+    tally.add(name, seconds, passed, failed, skipped, output)
+
+
+def run_e2e(tally, mode, node):
+    environment = dict(os.environ, MODE=mode, PYTHONDONTWRITEBYTECODE="1")
+    argv = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-rs", "--tb=short"]
+    code, output, seconds = run(
+        argv + ["-p", "no:cacheprovider", node], E2E_SECONDS * SLOWER.get(mode, 1), environment
+    )
+    skipped = 1 if code == 0 and not re.search(r"\b1 passed", output) else 0
+    failed = 0 if code == 0 else 1
+    tally.add(node.split("/")[-1], seconds, 1 - failed - skipped, failed, skipped, output)
+
+
+def collect_e2e(mode):
+    """Node ids, slowest kinds first is not known: as pytest lists them."""
+    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    if mode in E2E_MARKS:
+        argv += ["-m", E2E_MARKS[mode]]
+    environment = dict(os.environ, MODE=mode, PYTHONDONTWRITEBYTECODE="1")
+    code, output, _ = run(argv + ["tests/e2e"], 60, environment)
+    nodes = [line for line in output.splitlines() if "::" in line and not line.startswith(" ")]
+    return (nodes, "") if code == 0 else ([], output)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="only tests whose name contains one of these")
+    parser.add_argument("--mode", default="release", help="of the build: build/MODE")
+    parser.add_argument("--only", choices=["unit", "e2e"])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+
+    def wanted(name):
+        return not options.names or any(part in name for part in options.names)
+
+    tally = Tally()
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as workers:
+        jobs = []
+        if options.only != "e2e":
+            sources = sorted(TESTS.glob("unit/*_test.c")) + sorted(TESTS.glob("conformance/*_test.c"))
+            for source in sources:
+                if wanted(f"{source.parent.name}/{source.stem}"):
+                    jobs.append(workers.submit(run_unit, tally, options.mode, source))
+        if options.only != "unit":
+            nodes, trouble = collect_e2e(options.mode)
+            if trouble:
+                tally.add("collecting tests/e2e", 0, 0, 1, 0, trouble)
+            for node in nodes:
+                if wanted(node):
+                    jobs.append(workers.submit(run_e2e, tally, options.mode, node))
+        for job in jobs:
+            job.result()
+    skipped = f", {tally.skipped} skipped" if tally.skipped else ""
+    print(f"{tally.passed} passed, {tally.failed} failed{skipped}")
+    return 0 if tally.failed == 0 and tally.passed > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

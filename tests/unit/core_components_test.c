@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/events.h"
+#include "vampire/core/components.h"
+
+static struct vamp_components *components;
+
+static int start(void **state)
+{
+    (void)state;
+    return vamp_components_create(8, &components, NULL);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    vamp_components_free(components);
+    return 0;
+}
+
+static const struct vamp_component *see(struct vamp_event event)
+{
+    return vamp_components_observe(components, &event);
+}
+
+static void a_join_teaches_a_name(void **state)
+{
+    (void)state;
+    const struct vamp_component *row = see(event_join(5, 42, "IFS -- 0"));
+    assert_string_equal(row->name, "IFS -- 0");
+    assert_int_equal(row->joined_ns, 5);
+    assert_true(row->left_ns == INT64_MIN);
+    assert_int_equal(row->index, 1);
+    assert_true(row->changed);
+    vamp_components_changed_clear(components, 1);
+    assert_false(row->changed);
+    assert_ptr_equal(see(event_of(VAMP_EVENT_OFFER, 6, 42)), row);
+    assert_ptr_equal(vamp_components_find(components, 42), row);
+    assert_int_equal(row->operations, 2);
+    assert_true(row->changed);
+    assert_int_equal(vamp_components_present(components), 1);
+    see(event_leave(9, 42, VAMP_LEAVE_VANISHED));
+    assert_int_equal(row->left_ns, 9);
+    assert_int_equal(row->reason, VAMP_LEAVE_VANISHED);
+    see(event_leave(11, 42, VAMP_LEAVE_FINALIZED));
+    assert_int_equal(row->left_ns, 9);
+    assert_int_equal(vamp_components_present(components), 0);
+}
+
+static void an_id_met_late_is_unknown(void **state)
+{
+    (void)state;
+    const struct vamp_component *row = see(event_cdo(VAMP_EVENT_DEMAND, 5, 42, 1));
+    assert_string_equal(row->name, "unknown");
+    assert_int_equal(row->name_number, VAMP_NAME_UNKNOWN);
+    assert_true(row->joined_ns == INT64_MIN);
+    /* Its join comes after all. */
+    assert_ptr_equal(see(event_join(4, 42, "late")), row);
+    assert_string_equal(row->name, "late");
+    assert_int_equal(row->joined_ns, 4);
+    /* A transport names two. */
+    see(event_transport(VAMP_EVENT_TRANSPORT_INIT, 6, 1, 1, 42, 43));
+    assert_non_null(vamp_components_find(components, 43));
+    assert_int_equal(vamp_components_find(components, 43)->operations, 0);
+    assert_null(vamp_components_find(components, 44));
+    assert_int_equal(vamp_components_present(components), 2);
+}
+
+static void one_name_has_one_number(void **state)
+{
+    (void)state;
+    const struct vamp_component *a = see(event_join(1, 1, "same"));
+    const struct vamp_component *b = see(event_join(2, 2, "same"));
+    const struct vamp_component *c = see(event_join(3, 3, "sam"));
+    assert_ptr_not_equal(a, b);
+    assert_int_equal(a->name_number, b->name_number);
+    assert_int_not_equal(a->name_number, c->name_number);
+    assert_string_equal(vamp_components_name(components, a->name_number), "same");
+    assert_string_equal(vamp_components_name(components, 4000), "unknown");
+    assert_int_equal(see(event_join(4, 4, "unknown"))->name_number, VAMP_NAME_UNKNOWN);
+    assert_int_equal(see(event_join(5, 5, "(other)"))->name_number, VAMP_NAME_OTHER);
+}
+
+static void an_id_that_joins_again_gets_a_new_row(void **state)
+{
+    (void)state;
+    const struct vamp_component *first = see(event_join(1, 7, "a"));
+    assert_ptr_equal(see(event_join(1, 7, "a")), first); /* told twice */
+    see(event_leave(2, 7, VAMP_LEAVE_FINALIZED));
+    const struct vamp_component *second = see(event_join(3, 7, "b"));
+    assert_ptr_not_equal(first, second);
+    assert_ptr_equal(vamp_components_find(components, 7), second);
+    assert_string_equal(first->name, "a");
+    /* Its leave was lost. */
+    const struct vamp_component *third = see(event_join(9, 7, "c"));
+    assert_int_equal(second->left_ns, 9);
+    assert_int_equal(second->reason, VAMP_LEAVE_UNKNOWN);
+    assert_ptr_not_equal(second, third);
+    assert_int_equal(vamp_components_present(components), 1);
+    assert_int_equal(vamp_components_count(components), 4);
+}
+
+static void a_leave_told_before_its_join_is_repaired(void **state)
+{
+    (void)state;
+    see(event_leave(9, 7, VAMP_LEAVE_FINALIZED));
+    const struct vamp_component *row = see(event_join(3, 7, "b"));
+    assert_int_equal(row->index, 1);
+    assert_int_equal(row->left_ns, 9);
+    assert_int_equal(row->joined_ns, 3);
+    assert_int_equal(vamp_components_present(components), 0);
+}
+
+static void before_events_teach_no_join_or_leave(void **state)
+{
+    (void)state;
+    assert_int_equal(see(event_before(event_join(1, 7, "a")))->index, 0);
+    assert_int_equal(vamp_components_count(components), 1);
+    const struct vamp_component *row = see(event_join(2, 7, "a"));
+    assert_ptr_equal(see(event_before(event_leave(3, 7, VAMP_LEAVE_UNKNOWN))), row);
+    assert_true(row->left_ns == INT64_MIN);
+    assert_int_equal(row->operations, 1);
+}
+
+static void beyond_the_bound_everybody_is_other(void **state)
+{
+    (void)state;
+    for (uint64_t id = 1; id <= 20; id++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "c%llu", (unsigned long long)id);
+        see(event_join((int64_t)id, id, name));
+    }
+    assert_int_equal(vamp_components_count(components), 8);
+    assert_int_equal(vamp_components_overflow(components), 13);
+    assert_null(vamp_components_find(components, 8));
+    const struct vamp_component *other = see(event_of(VAMP_EVENT_OFFER, 30, 8));
+    assert_int_equal(other->index, 0);
+    assert_string_equal(other->name, "(other)");
+    assert_int_equal(other->operations, 14);
+    see(event_leave(31, 8, VAMP_LEAVE_FINALIZED));
+    assert_true(other->left_ns == INT64_MIN);
+    assert_int_equal(vamp_components_present(components), 7);
+}
+
+static void odd_names_are_kept(void **state)
+{
+    (void)state;
+    char name[1001];
+    memset(name, 'x', 1000);
+    name[1000] = '\0';
+    assert_string_equal(see(event_join(1, 1, name))->name, name);
+    assert_string_equal(see(event_join(1, 2, ""))->name, "");
+    assert_string_equal(see(event_join(1, 3, "a, \"b\" -- \xc3\xa9"))->name,
+                        "a, \"b\" -- \xc3\xa9");
+    assert_string_equal(see(event_of(VAMP_EVENT_OFFER, 1, 0))->name, "(other)");
+}
+
+static void bad_bounds_are_refused(void **state)
+{
+    (void)state;
+    struct vamp_components *none = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(vamp_components_create(1, &none, &err), -EINVAL);
+    assert_int_equal(vamp_components_create(VAMP_COMPONENTS_MAX + 1, &none, &err), -EINVAL);
+    assert_null(none);
+    vamp_components_free(NULL);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
+    const struct CMUnitTest tests[] = {
+        TEST(a_join_teaches_a_name),
+        TEST(an_id_met_late_is_unknown),
+        TEST(one_name_has_one_number),
+        TEST(an_id_that_joins_again_gets_a_new_row),
+        TEST(a_leave_told_before_its_join_is_repaired),
+        TEST(before_events_teach_no_join_or_leave),
+        TEST(beyond_the_bound_everybody_is_other),
+        TEST(odd_names_are_kept),
+        cmocka_unit_test(bad_bounds_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

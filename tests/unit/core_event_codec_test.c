@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The event codec: what goes in comes out, absent stays absent, hostile bytes are refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "vampire/core/event_codec.h"
+
+static struct vamp_decode_arena arena;
+
+static int setup(void **state)
+{
+    (void)state;
+    return vamp_decode_arena_init(&arena, 16 * 1024, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    vamp_decode_arena_done(&arena);
+    vamp_decode_arena_done(&arena); /* twice is fine */
+    return 0;
+}
+
+static void assert_same(const struct vamp_event *left, const struct vamp_event *right)
+{
+    assert_int_equal(left->kind, right->kind);
+    assert_int_equal(left->phase, right->phase);
+    assert_int_equal(left->present, right->present);
+    assert_int_equal(left->serial, right->serial);
+    assert_true(left->time_ns == right->time_ns);
+    assert_int_equal(left->app_id, right->app_id);
+    assert_int_equal(left->peer_id, right->peer_id);
+    assert_int_equal(left->cdo_id.high, right->cdo_id.high);
+    assert_int_equal(left->cdo_id.low, right->cdo_id.low);
+    assert_int_equal(left->size_bytes, right->size_bytes);
+    assert_int_equal(left->transport_id, right->transport_id);
+    assert_int_equal(left->tier, right->tier);
+    assert_int_equal(left->cause, right->cause);
+    assert_int_equal(left->reason, right->reason);
+    assert_int_equal(left->name_length, right->name_length);
+    if (left->name_length != 0) {
+        assert_memory_equal(left->name, right->name, left->name_length);
+    }
+}
+
+static void round_trip(const struct vamp_event *event)
+{
+    uint8_t buffer[VAMP_EVENT_PACKED_BYTES_MAX];
+    size_t length = vamp_event_pack(event, buffer, sizeof buffer);
+    assert_true(length > 0);
+    struct vamp_event got;
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(vamp_event_unpack(&arena, buffer, length, &got, &err), 0);
+    assert_same(event, &got);
+    /* The exact size is enough, one byte less is refused. */
+    uint8_t exact[VAMP_EVENT_PACKED_BYTES_MAX];
+    assert_int_equal(vamp_event_pack(event, exact, length), length);
+    assert_int_equal(vamp_event_pack(event, exact, length - 1), 0);
+}
+
+static const struct vamp_event full = {
+    .serial = UINT64_MAX,
+    .time_ns = INT64_MIN,
+    .app_id = 7,
+    .peer_id = 0,
+    .cdo_id = {.high = 0x0102030405060708, .low = UINT64_MAX},
+    .size_bytes = UINT64_MAX,
+    .transport_id = 99,
+    .name = "class:rd,step:6",
+    .name_length = 15,
+    .present = VAMP_HAS_SERIAL | VAMP_HAS_TIME | VAMP_HAS_APP | VAMP_HAS_PEER | VAMP_HAS_CDO_ID |
+               VAMP_HAS_SIZE | VAMP_HAS_CDO_NAME | VAMP_HAS_TRANSPORT | VAMP_HAS_TIER |
+               VAMP_HAS_CAUSE | VAMP_HAS_REASON,
+    .kind = VAMP_EVENT_TRANSPORT_COMPLETED,
+    .phase = VAMP_PHASE_BEFORE,
+    .tier = VAMP_TIER_MIO,
+    .cause = VAMP_CAUSE_MANAGER,
+    .reason = VAMP_LEAVE_VANISHED,
+};
+
+static void everything_survives(void **state)
+{
+    (void)state;
+    round_trip(&full);
+}
+
+/* Each presence bit alone, with value zero: zero is a value, and nothing else appears. */
+static void each_field_alone(void **state)
+{
+    (void)state;
+    for (unsigned bit = 0; bit < 12; bit++) {
+        struct vamp_event event = {.present = (uint16_t)(1U << bit), .kind = VAMP_EVENT_SEAL};
+        if (event.present == VAMP_HAS_COMPONENT_NAME) {
+            event.kind = VAMP_EVENT_JOIN;
+        }
+        round_trip(&event);
+    }
+    for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT; kind++) {
+        struct vamp_event event = {.kind = (uint8_t)kind, .time_ns = 1234};
+        round_trip(&event); /* arrival time, no time of its own */
+    }
+}
+
+static void names_up_to_the_bound(void **state)
+{
+    (void)state;
+    static char text[VAMP_NAME_BYTES_MAX + 1];
+    memset(text, 'n', sizeof text);
+    struct vamp_event event = {.kind = VAMP_EVENT_OFFER, .present = VAMP_HAS_CDO_NAME};
+    event.name = text;
+    for (uint32_t length = 0; length <= VAMP_NAME_BYTES_MAX; length += length < 300 ? 1 : 949) {
+        event.name_length = length;
+        round_trip(&event);
+    }
+    event.name_length = VAMP_NAME_BYTES_MAX + 1;
+    uint8_t buffer[2 * VAMP_EVENT_PACKED_BYTES_MAX];
+    size_t length = vamp_event_pack(&event, buffer, sizeof buffer);
+    struct vamp_event got = {.serial = 42};
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(vamp_event_unpack(&arena, buffer, length, &got, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "4097"));
+    assert_int_equal(got.serial, 42);
+}
+
+static void id_bytes_read_like_its_text(void **state)
+{
+    (void)state;
+    uint8_t bytes[VAMP_CDO_ID_BYTES];
+    vamp_cdo_id_to_bytes((struct vamp_cdo_id){.high = 0x0102030405060708, .low = 0xff}, bytes);
+    const uint8_t expected[VAMP_CDO_ID_BYTES] = {1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0, 0, 255};
+    assert_memory_equal(bytes, expected, sizeof expected);
+}
+
+static int unpack_message(const Vamp__Wire__Event *message, struct vamp_event *ret_event)
+{
+    uint8_t buffer[8192];
+    size_t length = vamp__wire__event__pack(message, buffer);
+    struct vamp_err err = VAMP_ERR_NONE;
+    return vamp_event_unpack(&arena, buffer, length, ret_event, &err);
+}
+
+static void odd_messages_are_refused(void **state)
+{
+    (void)state;
+    uint8_t id[17] = {0};
+    struct vamp_event got;
+    const uint32_t kinds[] = {0, 16, VAMP_EVENT_LOST, VAMP_EVENT_REJECTED, UINT32_MAX};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        Vamp__Wire__Event message = VAMP__WIRE__EVENT__INIT;
+        message.kind = kinds[i];
+        assert_int_equal(unpack_message(&message, &got), -EBADMSG);
+    }
+    for (size_t length = 0; length <= 17; length++) {
+        Vamp__Wire__Event message = VAMP__WIRE__EVENT__INIT;
+        message.kind = VAMP_EVENT_OFFER;
+        message.has_cdo_id = true;
+        message.cdo_id = (ProtobufCBinaryData){.len = length, .data = id};
+        assert_int_equal(unpack_message(&message, &got), length == 16 ? 0 : -EBADMSG);
+    }
+}
+
+static void values_of_a_newer_sender_are_not_told(void **state)
+{
+    (void)state;
+    Vamp__Wire__Event message = VAMP__WIRE__EVENT__INIT;
+    message.kind = VAMP_EVENT_TRANSPORT_INIT;
+    message.has_tier = message.has_cause = message.has_reason = true;
+    message.tier = VAMP_TIER_COUNT;
+    message.cause = 300;
+    message.reason = UINT32_MAX;
+    struct vamp_event got;
+    assert_int_equal(unpack_message(&message, &got), 0);
+    assert_int_equal(got.present, 0);
+    assert_int_equal(got.tier, VAMP_TIER_UNKNOWN);
+    assert_int_equal(got.cause, VAMP_CAUSE_UNKNOWN);
+    assert_int_equal(got.reason, VAMP_LEAVE_UNKNOWN);
+}
+
+static void the_arena_bounds_a_hostile_message(void **state)
+{
+    (void)state;
+    /* A batch of empty sub-messages: 2 bytes each on the wire, a struct each in memory. */
+    uint8_t hostile[16000];
+    for (size_t i = 0; i < sizeof hostile; i += 2) {
+        hostile[i] = 0x1a;
+        hostile[i + 1] = 0;
+    }
+    assert_null(
+        vamp__wire__event_batch__unpack(vamp_decode_arena_reset(&arena), sizeof hostile, hostile));
+    assert_true(arena.used <= arena.bytes);
+    /* A small arena refuses a long name and says that it was the arena. */
+    struct vamp_decode_arena small;
+    assert_int_equal(vamp_decode_arena_init(&small, 512, NULL), 0);
+    char text[1000] = "";
+    struct vamp_event event = {.kind = VAMP_EVENT_OFFER,
+                               .present = VAMP_HAS_CDO_NAME,
+                               .name = text,
+                               .name_length = sizeof text};
+    uint8_t buffer[VAMP_EVENT_PACKED_BYTES_MAX];
+    size_t length = vamp_event_pack(&event, buffer, sizeof buffer);
+    struct vamp_err err = VAMP_ERR_NONE;
+    struct vamp_event got;
+    assert_int_equal(vamp_event_unpack(&small, buffer, length, &got, &err), -ENOBUFS);
+    event.name_length = 10; /* and it goes on working afterwards */
+    length = vamp_event_pack(&event, buffer, sizeof buffer);
+    assert_int_equal(vamp_event_unpack(&small, buffer, length, &got, &err), 0);
+    vamp_decode_arena_done(&small);
+}
+
+/* Every cut and every changed byte of a valid message either decodes or is refused; the sanitizers
+ * watch. */
+static void damaged_messages_do_no_harm(void **state)
+{
+    (void)state;
+    uint8_t buffer[VAMP_EVENT_PACKED_BYTES_MAX];
+    size_t length = vamp_event_pack(&full, buffer, sizeof buffer);
+    struct vamp_event got;
+    unsigned refused = 0;
+    for (size_t cut = 0; cut < length; cut++) {
+        refused += vamp_event_unpack(&arena, buffer, cut, &got, NULL) != 0;
+    }
+    assert_true(refused > 0);
+    for (size_t at = 0; at < length; at++) {
+        uint8_t kept = buffer[at];
+        for (unsigned value = 0; value < 256; value++) {
+            buffer[at] = (uint8_t)value;
+            refused += vamp_event_unpack(&arena, buffer, length, &got, NULL) != 0;
+        }
+        buffer[at] = kept;
+    }
+    round_trip(&full);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_survives),
+        cmocka_unit_test(each_field_alone),
+        cmocka_unit_test(names_up_to_the_bound),
+        cmocka_unit_test(id_bytes_read_like_its_text),
+        cmocka_unit_test(odd_messages_are_refused),
+        cmocka_unit_test(values_of_a_newer_sender_are_not_told),
+        cmocka_unit_test(the_arena_bounds_a_hostile_message),
+        cmocka_unit_test(damaged_messages_do_no_harm),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Event filters: what the cases of tests/golden/filter/ do not show. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "filters/event_filter.h"
+#include "filters/named.h"
+
+static struct vamp_event_filter *compiled(const char *text, enum vamp_filter_place place)
+{
+    struct vamp_event_filter *filter = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (vamp_event_filter_compile(text, place, NULL, &filter, &err) != 0) {
+        fail_msg("%s: %s", text, err.text);
+    }
+    return filter;
+}
+
+/* The lists of words here and the names of core's tables are the same. */
+static void words_are_those_of_core(void **state)
+{
+    (void)state;
+    char text[96];
+    for (unsigned i = 1; i < VAMP_EVENT_KIND_COUNT; i++) {
+        (void)snprintf(text, sizeof(text), "(.event.kind = %s)", vamp_event_kind_name(i));
+        struct vamp_event_filter *filter = compiled(text, VAMP_FILTER_INSIDE);
+        assert_int_equal(vamp_event_filter_kinds(filter), VAMP_EVENT_BIT(i));
+        vamp_event_filter_free(filter);
+    }
+    for (unsigned i = 0; i < VAMP_TIER_COUNT; i++) {
+        struct vamp_event event = {
+            .kind = VAMP_EVENT_TRANSPORT_INIT, .tier = (uint8_t)i, .present = VAMP_HAS_TIER};
+        (void)snprintf(text, sizeof(text), "(.transport.tier = \"%s\")", vamp_tier_name(i));
+        struct vamp_event_filter *filter = compiled(text, VAMP_FILTER_INSIDE);
+        assert_true(vamp_event_filter_match(filter, &event, NULL));
+        vamp_event_filter_free(filter);
+    }
+    for (unsigned i = 0; i < VAMP_CAUSE_COUNT; i++) {
+        struct vamp_event event = {
+            .kind = VAMP_EVENT_TRANSPORT_FAILED, .cause = (uint8_t)i, .present = VAMP_HAS_CAUSE};
+        (void)snprintf(text, sizeof(text), "(.transport.cause = \"%s\")", vamp_cause_name(i));
+        struct vamp_event_filter *filter = compiled(text, VAMP_FILTER_INSIDE);
+        assert_true(vamp_event_filter_match(filter, &event, NULL));
+        vamp_event_filter_free(filter);
+    }
+}
+
+/* A field whose presence bit is clear is absent, whatever its bytes are. */
+static void absent_is_not_zero(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        unsigned bit;
+        enum vamp_event_kind kind;
+    } cases[] = {
+        {"(.event.serial = 0)", VAMP_HAS_SERIAL, VAMP_EVENT_OFFER},
+        {"(.component.id = 0)", VAMP_HAS_APP, VAMP_EVENT_OFFER},
+        {"(.peer.id = 0)", VAMP_HAS_PEER, VAMP_EVENT_TRANSPORT_INIT},
+        {"(.cdo.id = 00000000000000000000000000000000)", VAMP_HAS_CDO_ID, VAMP_EVENT_OFFER},
+        {"(.cdo.size = 0)", VAMP_HAS_SIZE, VAMP_EVENT_OFFER},
+        {"(.cdo.name = \"\")", VAMP_HAS_CDO_NAME, VAMP_EVENT_OFFER},
+        {"(.transport.tier = unknown)", VAMP_HAS_TIER, VAMP_EVENT_TRANSPORT_INIT},
+        {"(.transport.cause = unknown)", VAMP_HAS_CAUSE, VAMP_EVENT_TRANSPORT_INIT},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct vamp_event_filter *filter = compiled(cases[i].text, VAMP_FILTER_INSIDE);
+        struct vamp_event event = {.kind = (uint8_t)cases[i].kind, .name = ""};
+        assert_false(vamp_event_filter_match(filter, &event, NULL));
+        event.present = (uint16_t)cases[i].bit;
+        assert_true(vamp_event_filter_match(filter, &event, NULL));
+        /* All other bits do not help. */
+        event.present = (uint16_t)~cases[i].bit;
+        assert_false(vamp_event_filter_match(filter, &event, NULL));
+        vamp_event_filter_free(filter);
+    }
+}
+
+/* No event, however wild its numbers are, is out of bounds. */
+static void wild_events_do_no_harm(void **state)
+{
+    (void)state;
+    struct vamp_event_filter *filter =
+        compiled("(or (.event.kind = offer) (.transport.tier = OFI) (.transport.cause = demand)"
+                 " (.event.phase = before) (.cdo.id = 00000000000000000000000000000001))",
+                 VAMP_FILTER_INSIDE);
+    for (unsigned kind = 0; kind < 256; kind++) {
+        struct vamp_event event = {
+            .kind = (uint8_t)kind, .phase = 255, .tier = 255, .cause = 255, .present = UINT16_MAX};
+        bool passes = vamp_event_filter_match(filter, &event, NULL);
+        assert_int_equal(passes, kind == VAMP_EVENT_OFFER || kind >= VAMP_EVENT_LOST);
+    }
+    vamp_event_filter_free(filter);
+}
+
+static void names_come_from_joins(void **state)
+{
+    (void)state;
+    struct vamp_components *components = NULL;
+    assert_int_equal(vamp_components_create(8, &components, NULL), 0);
+    struct vamp_event_filter *filter = compiled("(.component.name = unknown)", VAMP_FILTER_INSIDE);
+    struct vamp_event offer = {.kind = VAMP_EVENT_OFFER, .app_id = 5, .present = VAMP_HAS_APP};
+    assert_false(vamp_event_filter_match(filter, &offer, NULL));
+    /* Seen, but nobody knows its name: "unknown" is no name. */
+    (void)vamp_components_observe(components, &offer);
+    assert_false(vamp_event_filter_match(filter, &offer, components));
+    /* Unless it is called so. */
+    struct vamp_event join = {.kind = VAMP_EVENT_JOIN,
+                              .time_ns = 1,
+                              .app_id = 6,
+                              .name = "unknown",
+                              .name_length = 7,
+                              .present = VAMP_HAS_APP | VAMP_HAS_COMPONENT_NAME | VAMP_HAS_TIME};
+    assert_true(vamp_event_filter_match(filter, &join, NULL));
+    (void)vamp_components_observe(components, &join);
+    offer.app_id = 6;
+    assert_true(vamp_event_filter_match(filter, &offer, components));
+    vamp_event_filter_free(filter);
+    vamp_components_free(components);
+}
+
+static void cut_matches_are_counted(void **state)
+{
+    (void)state;
+    static const char name[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!";
+    struct vamp_event_filter *filter =
+        compiled("(and (.event.kind = offer) (.cdo.name match \"^(a+)+$|b\"))", VAMP_FILTER_INSIDE);
+    struct vamp_event event = {.kind = VAMP_EVENT_OFFER,
+                               .name = name,
+                               .name_length = sizeof(name) - 1,
+                               .present = VAMP_HAS_CDO_NAME};
+    assert_false(vamp_event_filter_match(filter, &event, NULL));
+    assert_int_equal(vamp_event_filter_cut(filter), 1);
+    event.kind = VAMP_EVENT_DEMAND;
+    assert_false(vamp_event_filter_match(filter, &event, NULL));
+    assert_int_equal(vamp_event_filter_cut(filter), 1);
+    vamp_event_filter_free(filter);
+}
+
+static void named_filters_are_kept(void **state)
+{
+    (void)state;
+    struct vamp_named_filters *named = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(vamp_named_filters_create(&named, &err), 0);
+    assert_null(vamp_named_filters_names(named)[0]);
+    assert_int_equal(vamp_named_filters_add(named, "big", "(.cdo.size > 1MiB)", &err), 0);
+    assert_int_equal(vamp_named_filters_add(named, "big", "true", &err), -EEXIST);
+    static const char *const bad[] = {"", "a b", "(", "@a", "a;b", "\xc3\xa4"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(vamp_named_filters_add(named, bad[i], "true", &err), -EINVAL);
+    }
+    assert_string_equal(vamp_named_filters_text(named, "big"), "(.cdo.size > 1MiB)");
+    assert_null(vamp_named_filters_text(named, "bi"));
+    assert_int_equal(vamp_event_filters_check(named, &err), 0);
+    char name[16];
+    for (int i = 1; i < VAMP_NAMED_FILTERS_MAX; i++) {
+        (void)snprintf(name, sizeof(name), "f%d", i);
+        assert_int_equal(vamp_named_filters_add(named, name, "@big", &err), 0);
+    }
+    assert_int_equal(vamp_named_filters_add(named, "one-more", "true", &err), -E2BIG);
+    assert_int_equal(vamp_event_filters_check(named, &err), 0);
+    vamp_named_filters_free(named);
+    vamp_named_filters_free(NULL);
+}
+
+static void all_named_filters_are_checked(void **state)
+{
+    (void)state;
+    struct vamp_named_filters *named = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(vamp_named_filters_create(&named, NULL), 0);
+    assert_int_equal(vamp_named_filters_add(named, "fine", "true", NULL), 0);
+    assert_int_equal(vamp_named_filters_add(named, "outer", "(not @inner)", NULL), 0);
+    assert_int_equal(vamp_named_filters_add(named, "inner", "(.cdo.size >\n  5ms)", NULL), 0);
+    assert_int_equal(vamp_event_filters_check(named, &err), -EINVAL);
+    assert_non_null(
+        strstr(err.text, "filter outer: @inner, line 2, column 3: .cdo.size is a size"));
+    vamp_named_filters_free(named);
+}
+
+/* A chain of named filters is as deep as its expansion. */
+static void deep_references_are_refused(void **state)
+{
+    (void)state;
+    struct vamp_named_filters *named = NULL;
+    struct vamp_event_filter *filter = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
+    char name[16], text[32];
+    assert_int_equal(vamp_named_filters_create(&named, NULL), 0);
+    for (int i = 0; i < 100; i++) {
+        (void)snprintf(name, sizeof(name), "f%d", i);
+        (void)snprintf(text, sizeof(text), i == 0 ? "true" : "(not @f%d)", i - 1);
+        assert_int_equal(vamp_named_filters_add(named, name, text, NULL), 0);
+    }
+    assert_int_equal(vamp_event_filter_compile("@f20", VAMP_FILTER_INSIDE, named, &filter, &err),
+                     0);
+    vamp_event_filter_free(filter);
+    assert_int_equal(vamp_event_filter_compile("@f99", VAMP_FILTER_INSIDE, named, &filter, &err),
+                     -E2BIG);
+    vamp_named_filters_free(named);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_those_of_core),
+        cmocka_unit_test(absent_is_not_zero),
+        cmocka_unit_test(wild_events_do_no_harm),
+        cmocka_unit_test(names_come_from_joins),
+        cmocka_unit_test(cut_matches_are_counted),
+        cmocka_unit_test(named_filters_are_kept),
+        cmocka_unit_test(all_named_filters_are_checked),
+        cmocka_unit_test(deep_references_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

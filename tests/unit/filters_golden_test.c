@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Runs the cases of tests/golden/filter/: filter texts with their normal form or error, and what
+ * they match. The format is described in tests/golden/filter/README. The folder is found from the
+ * repository root, or below $VAMP_TESTS (the folder tests/).
+ */
+#include <dirent.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "filters/event_filter.h"
+#include "filters/expression.h"
+#include "filters/named.h"
+
+#define SUBJECTS_MAX 64
+#define VALUES_MAX 16
+#define CASES_MIN 300
+
+/* Something a filter is tried on: an event, or the attributes of a CDO. */
+struct subject {
+    char name[32];
+    struct vamp_event event;
+    char text[128]; /* the event's name */
+    size_t value_count;
+    struct {
+        char key[48];
+        char text[64];
+        struct vamp_value value;
+    } values[VALUES_MAX];
+};
+
+enum mode { MODE_INSIDE, MODE_FIRST, MODE_SELECTOR };
+
+struct runner {
+    const char *file;
+    unsigned line, failures, cases;
+    enum mode mode;
+    char prefix[64];
+    struct subject subjects[SUBJECTS_MAX];
+    size_t subject_count;
+    struct vamp_named_filters *named;
+    struct vamp_components *components;
+    /* The case at hand. */
+    char text[70000];
+    unsigned text_line;
+    bool open, compiled;
+    int rc;
+    struct vamp_err err;
+    struct vamp_event_filter *filter;
+    struct vamp_expression *expression;
+    char *normal;
+};
+
+VAMP_PRINTF(2, 3) static void complain(struct runner *runner, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%s:%u: ", runner->file, runner->line);
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\n    text: %s\n", runner->text);
+    va_end(arguments);
+    runner->failures++;
+}
+
+/* ---- subjects */
+
+/* The next word of *rest, "..." as one word without its quotes; NULL at the end. */
+static char *next_word(char **rest, bool *ret_quoted)
+{
+    char *p = *rest + strspn(*rest, " ");
+    *ret_quoted = false;
+    if (*p == '\0') {
+        return NULL;
+    }
+    char *start = p, *out = p;
+    bool inside = false;
+    for (; *p != '\0' && (inside || *p != ' '); p++) {
+        if (*p == '"') {
+            inside = !inside;
+            *ret_quoted = true;
+        } else if (*p == '\\' && p[1] == 'x') {
+            unsigned byte = 0;
+            (void)sscanf(p + 2, "%2x", &byte);
+            *out++ = (char)byte;
+            p += 3;
+        } else {
+            *out++ = *p;
+        }
+    }
+    *rest = *p == '\0' ? p : p + 1;
+    *out = '\0';
+    return start;
+}
+
+static uint64_t number(const char *text)
+{
+    return strtoull(text, NULL, 10);
+}
+
+static bool set_event_name(struct subject *subject, const char *value)
+{
+    subject->event.name_length =
+        (uint32_t)snprintf(subject->text, sizeof(subject->text), "%s", value);
+    return true;
+}
+
+static unsigned word_index(const char *(*name_of)(unsigned), unsigned count, const char *word)
+{
+    unsigned i = 0;
+    while (i < count && strcmp(name_of(i), word) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static bool set_cdo_id(struct vamp_event *event, const char *value)
+{
+    return sscanf(value, "%16" SCNx64 "%16" SCNx64, &event->cdo_id.high, &event->cdo_id.low) == 2;
+}
+
+/* One field of an event; false: unknown. */
+static bool set_field(struct subject *subject, const char *key, const char *value)
+{
+    struct vamp_event *event = &subject->event;
+    unsigned bit = 0;
+    bool known = true;
+    if (strcmp(key, "kind") == 0) {
+        event->kind = (uint8_t)vamp_event_kind_from_name(value);
+        event->kind = strcmp(value, "lost") == 0 ? VAMP_EVENT_LOST : event->kind;
+        known = event->kind != VAMP_EVENT_NONE;
+    } else if (strcmp(key, "phase") == 0) {
+        event->phase = strcmp(value, "before") == 0 ? VAMP_PHASE_BEFORE : VAMP_PHASE_AFTER;
+    } else if (strcmp(key, "time") == 0) {
+        event->time_ns = (int64_t)number(value);
+    } else if (strcmp(key, "serial") == 0) {
+        event->serial = number(value), bit = VAMP_HAS_SERIAL;
+    } else if (strcmp(key, "app") == 0) {
+        event->app_id = number(value), bit = VAMP_HAS_APP;
+    } else if (strcmp(key, "peer") == 0) {
+        event->peer_id = number(value), bit = VAMP_HAS_PEER;
+    } else if (strcmp(key, "id") == 0) {
+        known = set_cdo_id(event, value), bit = VAMP_HAS_CDO_ID;
+    } else if (strcmp(key, "size") == 0) {
+        event->size_bytes = number(value), bit = VAMP_HAS_SIZE;
+    } else if (strcmp(key, "name") == 0) {
+        known = set_event_name(subject, value), bit = VAMP_HAS_CDO_NAME;
+    } else if (strcmp(key, "component") == 0) {
+        known = set_event_name(subject, value), bit = VAMP_HAS_COMPONENT_NAME;
+    } else if (strcmp(key, "tier") == 0) {
+        event->tier = (uint8_t)word_index(vamp_tier_name, VAMP_TIER_COUNT, value);
+        bit = VAMP_HAS_TIER;
+    } else if (strcmp(key, "cause") == 0) {
+        event->cause = (uint8_t)word_index(vamp_cause_name, VAMP_CAUSE_COUNT, value);
+        bit = VAMP_HAS_CAUSE;
+    } else {
+        known = false;
+    }
+    event->present = (uint16_t)(event->present | bit);
+    return known;
+}
+
+/* One attribute: quoted is a text, else true, false, a double with a dot, or a whole number. */
+static bool set_attribute(struct subject *subject, const char *key, const char *text, bool quoted)
+{
+    if (subject->value_count == VALUES_MAX) {
+        return false;
+    }
+    size_t at = subject->value_count++;
+    struct vamp_value *value = &subject->values[at].value;
+    (void)snprintf(subject->values[at].key, sizeof(subject->values[at].key), "%s", key);
+    (void)snprintf(subject->values[at].text, sizeof(subject->values[at].text), "%s", text);
+    if (quoted) {
+        *value = (struct vamp_value){.type = VAMP_VALUE_TEXT,
+                                     .text = {NULL, strlen(subject->values[at].text)}};
+    } else if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
+        *value = (struct vamp_value){.type = VAMP_VALUE_BOOL, .boolean = text[0] == 't'};
+    } else if (strpbrk(text, ".en") != NULL) {
+        *value = (struct vamp_value){.type = VAMP_VALUE_DOUBLE, .real = strtod(text, NULL)};
+    } else if (text[0] == '-' || strtoull(text, NULL, 10) <= INT64_MAX) {
+        *value = (struct vamp_value){.type = VAMP_VALUE_INT, .integer = strtoll(text, NULL, 10)};
+    } else {
+        *value = (struct vamp_value){.type = VAMP_VALUE_UINT, .natural = number(text)};
+    }
+    return true;
+}
+
+static void define_subject(struct runner *runner, char *rest, bool is_event)
+{
+    bool quoted;
+    char *word = next_word(&rest, &quoted);
+    if (word == NULL || runner->subject_count == SUBJECTS_MAX) {
+        complain(runner, "no name, or too many events");
+        return;
+    }
+    struct subject *subject = &runner->subjects[runner->subject_count++];
+    memset(subject, 0, sizeof(*subject));
+    (void)snprintf(subject->name, sizeof(subject->name), "%s", word);
+    while ((word = next_word(&rest, &quoted)) != NULL) {
+        char *value = strchr(word, '=');
+        if (value == NULL) {
+            complain(runner, "'%s' is no key=value", word);
+            return;
+        }
+        *value++ = '\0';
+        if (!(is_event ? set_field(subject, word, value)
+                       : set_attribute(subject, word, value, quoted))) {
+            complain(runner, "unknown or bad: %s=%s", word, value);
+        }
+    }
+    subject->event.name = subject->text;
+    if (is_event && subject->event.kind == VAMP_EVENT_JOIN) {
+        (void)vamp_components_observe(runner->components, &subject->event);
+    }
+}
+
+static const struct subject *find_subject(const struct runner *runner, const char *name)
+{
+    for (size_t i = 0; i < runner->subject_count; i++) {
+        if (strcmp(runner->subjects[i].name, name) == 0) {
+            return &runner->subjects[i];
+        }
+    }
+    return NULL;
+}
+
+static void look_up_attribute(void *context, int field, const char *name, struct vamp_value *ret)
+{
+    const struct subject *subject = context;
+    (void)field;
+    ret->type = VAMP_VALUE_ABSENT;
+    for (size_t i = 0; i < subject->value_count; i++) {
+        if (strcmp(subject->values[i].key, name) == 0) {
+            *ret = subject->values[i].value;
+            if (ret->type == VAMP_VALUE_TEXT) {
+                ret->text.bytes = subject->values[i].text;
+            }
+        }
+    }
+}
+
+/* ---- cases */
+
+static void drop(struct runner *runner)
+{
+    vamp_event_filter_free(runner->filter);
+    vamp_expression_free(runner->expression);
+    free(runner->normal);
+    runner->filter = NULL;
+    runner->expression = NULL;
+    runner->normal = NULL;
+}
+
+static int compile(struct runner *runner, const char *text)
+{
+    if (runner->mode != MODE_SELECTOR) {
+        int rc = vamp_event_filter_compile(
+            text, runner->mode == MODE_FIRST ? VAMP_FILTER_FIRST : VAMP_FILTER_INSIDE,
+            runner->named, &runner->filter, &runner->err);
+        runner->normal = rc == 0 ? vamp_event_filter_print(runner->filter) : NULL;
+        return rc;
+    }
+    const struct vamp_vocabulary vocabulary = {.prefix = runner->prefix[0] != '\0' ? runner->prefix
+                                                                                   : NULL};
+    int rc = vamp_expression_compile(text, &vocabulary, &runner->expression, &runner->err);
+    runner->normal = rc == 0 ? vamp_expression_print(runner->expression) : NULL;
+    return rc;
+}
+
+/* Compiles the text gathered so far, once. */
+static void finish_text(struct runner *runner)
+{
+    if (!runner->open) {
+        return;
+    }
+    runner->open = false;
+    runner->compiled = true;
+    runner->cases++;
+    runner->rc = compile(runner, runner->text);
+    if (runner->rc != 0) {
+        return;
+    }
+    /* The normal form is a fixed point, whatever the case asks for. */
+    char *first = runner->normal;
+    runner->normal = NULL;
+    drop(runner);
+    int rc = compile(runner, first);
+    if (rc != 0 || strcmp(first, runner->normal) != 0) {
+        complain(runner, "the normal form does not print itself: %s / %s", first,
+                 rc != 0 ? runner->err.text : runner->normal);
+    }
+    free(first);
+}
+
+static void expect_normal(struct runner *runner, const char *expected)
+{
+    if (runner->rc != 0) {
+        complain(runner, "does not compile: %s", runner->err.text);
+        return;
+    }
+    const char *normal = expected[0] == '\0' ? runner->text : expected;
+    if (runner->normal == NULL || strcmp(runner->normal, normal) != 0) {
+        complain(runner, "normal form: %s\n    expected: %s", runner->normal, normal);
+    }
+}
+
+static void expect_error(struct runner *runner, const char *expected)
+{
+    unsigned line = 0, column = 0;
+    char place[80] = "";
+    int used = 0;
+    if (sscanf(expected, "%u:%u%n", &line, &column, &used) == 2) {
+        (void)snprintf(place, sizeof(place), "line %u, column %u: ", line, column);
+    }
+    const char *text = expected + used + strspn(expected + used, " ");
+    if (runner->rc == 0) {
+        complain(runner, "compiles to %s, expected the error %s", runner->normal, expected);
+    } else if (strstr(runner->err.text, place) == NULL || strstr(runner->err.text, text) == NULL) {
+        complain(runner, "error: %s\n    expected: %s%s", runner->err.text, place, text);
+    }
+}
+
+static void expect_match(struct runner *runner, char *names, bool expected)
+{
+    bool quoted;
+    for (char *name; (name = next_word(&names, &quoted)) != NULL;) {
+        const struct subject *subject = find_subject(runner, name);
+        if (subject == NULL || runner->rc != 0) {
+            complain(runner, "no event '%s', or no filter: %s", name, runner->err.text);
+            return;
+        }
+        struct subject copy = *subject;
+        bool matches =
+            runner->filter != NULL
+                ? vamp_event_filter_match(runner->filter, &subject->event, runner->components)
+                : vamp_expression_match(runner->expression, look_up_attribute, &copy);
+        if (matches != expected) {
+            complain(runner, "%s: %s, expected otherwise", name,
+                     matches ? "matches" : "does not match");
+        }
+    }
+}
+
+static void expect_kinds(struct runner *runner, char *names)
+{
+    uint64_t expected = 0;
+    bool quoted;
+    for (char *name; (name = next_word(&names, &quoted)) != NULL;) {
+        expected |= strcmp(name, "all") == 0 ? VAMP_EVENT_KINDS_ALL
+                    : strcmp(name, "cdo") == 0
+                        ? VAMP_EVENT_KINDS_ALL & ~VAMP_EVENT_KINDS_WITHOUT_CDO
+                    : strcmp(name, "none") == 0 ? 0
+                                                : VAMP_EVENT_BIT(vamp_event_kind_from_name(name));
+    }
+    uint64_t kinds = runner->filter != NULL ? vamp_event_filter_kinds(runner->filter) : UINT64_MAX;
+    if (kinds != expected) {
+        complain(runner, "kinds %#" PRIx64 ", expected %#" PRIx64 " %s", kinds, expected,
+                 runner->err.text);
+    }
+}
+
+static void expect_selector(struct runner *runner, const char *expected)
+{
+    const char *selector =
+        runner->filter != NULL ? vamp_event_filter_selector(runner->filter) : "(no filter)";
+    if (strcmp(selector != NULL ? selector : "none", expected) != 0) {
+        complain(runner, "selector %s, expected %s; %s", selector, expected, runner->err.text);
+    }
+}
+
+static void set_mode(struct runner *runner, const char *mode)
+{
+    runner->prefix[0] = '\0';
+    if (strcmp(mode, "inside") == 0) {
+        runner->mode = MODE_INSIDE;
+    } else if (strcmp(mode, "first") == 0) {
+        runner->mode = MODE_FIRST;
+    } else if (sscanf(mode, "selector %60s", runner->prefix) == 1 ||
+               strcmp(mode, "selector") == 0) {
+        runner->mode = MODE_SELECTOR;
+    } else {
+        complain(runner, "unknown mode '%s'", mode);
+    }
+}
+
+static void define_filter(struct runner *runner, char *rest)
+{
+    char *text = strstr(rest, " = ");
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (text != NULL) {
+        *text = '\0';
+    }
+    if (text == NULL || vamp_named_filters_add(runner->named, rest, text + 3, &err) != 0) {
+        complain(runner, "define a filter: %s", err.text);
+    }
+}
+
+/* A line of text, part of the case at hand or the beginning of the next. */
+static void add_text(struct runner *runner, const char *text)
+{
+    if (!runner->open) {
+        drop(runner);
+        runner->text[0] = '\0';
+        runner->open = true;
+    } else {
+        strncat(runner->text, "\n", sizeof(runner->text) - strlen(runner->text) - 1);
+    }
+    strncat(runner->text, text, sizeof(runner->text) - strlen(runner->text) - 1);
+}
+
+static void run_line(struct runner *runner, char *line)
+{
+    char *rest = line[0] != '\0' && line[1] == ' ' ? line + 2 : line + (line[0] != '\0');
+    switch (line[0]) {
+    case '>':
+        add_text(runner, rest);
+        return;
+    case '=':
+        finish_text(runner);
+        expect_normal(runner, rest);
+        return;
+    case '!':
+        finish_text(runner);
+        expect_error(runner, rest);
+        return;
+    case '+':
+    case '-':
+        finish_text(runner);
+        expect_match(runner, rest, line[0] == '+');
+        return;
+    case 'k':
+        finish_text(runner);
+        expect_kinds(runner, rest);
+        return;
+    case 's':
+        finish_text(runner);
+        expect_selector(runner, rest);
+        return;
+    case 'm':
+        set_mode(runner, rest);
+        return;
+    case 'e':
+    case 'o':
+        define_subject(runner, rest, line[0] == 'e');
+        return;
+    case 'f':
+        define_filter(runner, rest);
+        return;
+    default:
+        complain(runner, "a line cannot begin like this: %s", line);
+    }
+}
+
+static void run_file(struct runner *runner, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    runner->file = path;
+    runner->line = 0;
+    runner->subject_count = 0;
+    runner->mode = MODE_INSIDE;
+    runner->prefix[0] = '\0';
+    assert_int_equal(vamp_named_filters_create(&runner->named, NULL), 0);
+    assert_int_equal(vamp_components_create(64, &runner->components, NULL), 0);
+    static char line[70000];
+    while (fgets(line, sizeof(line), file) != NULL) {
+        runner->line++;
+        line[strcspn(line, "\n")] = '\0';
+        if (line[0] != '\0' && line[0] != '#') {
+            run_line(runner, line);
+        }
+    }
+    finish_text(runner);
+    drop(runner);
+    vamp_named_filters_free(runner->named);
+    vamp_components_free(runner->components);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_case_file(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return length > 4 && strcmp(entry->d_name + length - 4, ".txt") == 0;
+}
+
+static void golden_cases(void **state)
+{
+    (void)state;
+    const char *tests = getenv("VAMP_TESTS");
+    char folder[512], path[1024];
+    (void)snprintf(folder, sizeof(folder), "%s/golden/filter", tests != NULL ? tests : "tests");
+    struct dirent **entries;
+    int count = scandir(folder, &entries, is_case_file, by_name);
+    if (count < 0) {
+        fail_msg("no folder %s: start at the repository root or set VAMP_TESTS", folder);
+    }
+    struct runner *runner = calloc(1, sizeof(*runner));
+    assert_non_null(runner);
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+        run_file(runner, path);
+        free(entries[i]);
+    }
+    free(entries);
+    unsigned cases = runner->cases, failures = runner->failures;
+    free(runner);
+    printf("%u cases\n", cases);
+    assert_int_equal(failures, 0);
+    assert_true(cases >= CASES_MIN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(golden_cases)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

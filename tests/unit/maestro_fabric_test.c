@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two endpoints in one process, over each provider that is promised. */
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "maestro/fabric.h"
+#include "vampire/core/clock.h"
+
+#define DEADLINE_NS (5 * VAMP_NS_PER_SECOND)
+
+struct pair {
+    struct fabric *a, *b;
+    fabric_peer b_of_a, a_of_b;
+};
+
+static int64_t now(void)
+{
+    return vamp_clock_monotonic_ns(&vamp_clock_system);
+}
+
+static void open_pair(struct pair *pair, const char *provider)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (fabric_open(provider, NULL, &pair->a, &err) != 0 ||
+        fabric_open(provider, NULL, &pair->b, &err) != 0) {
+        fail_msg("%s", err.text);
+    }
+    size_t length;
+    const uint8_t *address = fabric_address(pair->b, &length);
+    assert_int_equal(0, fabric_peer_add(pair->a, address, length, &pair->b_of_a, &err));
+    address = fabric_address(pair->a, &length);
+    assert_int_equal(0, fabric_peer_add(pair->b, address, length, &pair->a_of_b, &err));
+}
+
+static void close_pair(struct pair *pair)
+{
+    fabric_close(pair->a);
+    fabric_close(pair->b);
+}
+
+/* What has come to pass at one end. */
+struct seen {
+    unsigned sent, received, read, failed;
+    uint64_t next; /* the number expected in the next message */
+};
+
+static void look(struct fabric *fabric, struct seen *seen)
+{
+    struct fabric_event events[FABRIC_EVENTS];
+    int count = fabric_poll(fabric, events);
+    assert_true(count >= 0);
+    for (int i = 0; i < count; i++) {
+        seen->failed += events[i].status != 0 ? 1U : 0U;
+        seen->sent += events[i].kind == FABRIC_SENT ? 1U : 0U;
+        seen->read += events[i].kind == FABRIC_READ ? 1U : 0U;
+        if (events[i].kind == FABRIC_RECEIVED) {
+            uint64_t number;
+            assert_true(events[i].length >= sizeof number);
+            memcpy(&number, events[i].bytes, sizeof number);
+            assert_int_equal(number, seen->next);
+            /* the last byte tells that nothing was cut */
+            assert_int_equal(events[i].bytes[events[i].length - 1], (number * 7) & 0xff);
+            seen->next++;
+            seen->received++;
+            fabric_release(fabric, &events[i]);
+        }
+    }
+}
+
+static int post(struct fabric *fabric, fabric_peer peer, uint64_t number, size_t length)
+{
+    struct fabric_message *message = fabric_message_get(fabric);
+    if (message == NULL) {
+        return -EAGAIN;
+    }
+    uint8_t *bytes = fabric_message_bytes(message);
+    memset(bytes, 0, length);
+    memcpy(bytes, &number, sizeof number);
+    bytes[length - 1] = (uint8_t)(number * 7);
+    int result = fabric_send(fabric, peer, message, 0, length, number);
+    if (result != 0) {
+        fabric_message_put(fabric, message);
+    }
+    return result;
+}
+
+/* Messages of all sizes arrive whole and in order, in both directions. */
+static void exchange(const char *provider)
+{
+    static const size_t sizes[] = {9, 200, 4000, 4097, 9000, 16384, 64, 12000};
+    struct pair pair;
+    open_pair(&pair, provider);
+    struct seen a = {0};
+    struct seen b = {0};
+    const uint64_t messages = 3000;
+    uint64_t from_a = 0;
+    uint64_t from_b = 0;
+    int64_t end = now() + DEADLINE_NS;
+    while ((a.received < messages || b.received < messages) && now() < end) {
+        while (from_a < messages && post(pair.a, pair.b_of_a, from_a, sizes[from_a % 8]) == 0) {
+            from_a++;
+        }
+        while (from_b < messages && post(pair.b, pair.a_of_b, from_b, sizes[from_b % 5]) == 0) {
+            from_b++;
+        }
+        look(pair.a, &a);
+        look(pair.b, &b);
+    }
+    assert_int_equal(a.received, messages);
+    assert_int_equal(b.received, messages);
+    assert_int_equal(a.failed + b.failed, 0);
+    close_pair(&pair);
+}
+
+static void read_memory(const char *provider)
+{
+    enum { BYTES = 1 << 20, PIECES = 4 };
+    struct pair pair;
+    open_pair(&pair, provider);
+    uint8_t *source = malloc(BYTES);
+    uint8_t *sink = calloc(1, BYTES);
+    assert_non_null(source);
+    assert_non_null(sink);
+    for (size_t i = 0; i < BYTES; i++) {
+        source[i] = (uint8_t)(i * 31 >> 3);
+    }
+    struct fabric_memory memory;
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(0, fabric_register(pair.b, source, BYTES, &memory, &err));
+    struct seen a = {0};
+    struct seen b = {0};
+    unsigned issued = 0;
+    int64_t end = now() + DEADLINE_NS;
+    while (a.read < PIECES && now() < end) {
+        size_t offset = (size_t)issued * (BYTES / PIECES);
+        if (issued < PIECES && fabric_read(pair.a, pair.b_of_a, memory.address + offset, memory.key,
+                                           sink + offset, BYTES / PIECES, issued) == 0) {
+            issued++;
+        }
+        look(pair.a, &a);
+        look(pair.b, &b);
+    }
+    assert_int_equal(a.read, PIECES);
+    assert_int_equal(a.failed, 0);
+    assert_memory_equal(source, sink, BYTES);
+    fabric_unregister(pair.b, &memory);
+    close_pair(&pair);
+    free(source);
+    free(sink);
+}
+
+/* A wake from elsewhere ends a wait; a message does, too; without either it lasts. */
+static void waits(const char *provider)
+{
+    struct pair pair;
+    open_pair(&pair, provider);
+    struct seen a = {0};
+    struct seen b = {0};
+    int64_t begin = now();
+    fabric_wake(pair.a);
+    fabric_wait(pair.a, VAMP_NS_PER_SECOND);
+    assert_true(now() - begin < VAMP_NS_PER_SECOND / 2);
+
+    while (post(pair.a, pair.b_of_a, 0, 100) == -EAGAIN && now() < begin + DEADLINE_NS) {
+        look(pair.a, &a);
+        look(pair.b, &b);
+    }
+    while (b.received == 0 && now() < begin + DEADLINE_NS) {
+        look(pair.a, &a);
+        look(pair.b, &b);
+        fabric_wait(pair.b, 2000000);
+    }
+    assert_int_equal(b.received, 1);
+
+    unsigned waits = 0; /* idle: it must not spin */
+    for (int64_t end = now() + 200000000; now() < end; waits++) {
+        fabric_wait(pair.b, 50000000);
+        look(pair.b, &b);
+    }
+    assert_true(waits < 1000);
+    close_pair(&pair);
+}
+
+static void test_exchange_tcp(void **state)
+{
+    (void)state;
+    exchange("tcp;ofi_rxm");
+}
+static void test_exchange_short_name(void **state)
+{
+    (void)state;
+    exchange("tcp");
+}
+static void test_exchange_shm(void **state)
+{
+    (void)state;
+    exchange("shm");
+}
+static void test_read_tcp(void **state)
+{
+    (void)state;
+    read_memory("tcp;ofi_rxm");
+}
+static void test_read_shm(void **state)
+{
+    (void)state;
+    read_memory("shm");
+}
+static void test_wait_tcp(void **state)
+{
+    (void)state;
+    waits("tcp;ofi_rxm");
+}
+static void test_wait_shm(void **state)
+{
+    (void)state;
+    waits("shm");
+}
+
+static void refused(const char *provider, const char *bind, const char *word)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    struct fabric *fabric = NULL;
+    assert_true(fabric_open(provider, bind, &fabric, &err) < 0);
+    assert_null(fabric);
+    if (strstr(err.text, word) == NULL) {
+        fail_msg("\"%s\" does not speak of \"%s\"", err.text, word);
+    }
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    refused("nonsense", NULL, "not available");
+    refused("nonsense", NULL, "allowed are");
+    refused("tcp;ofi_rxm", "203.0.113.77", "203.0.113.77");
+    struct fabric *fabric = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(0, fabric_open(FABRIC_PROVIDER_PRESET, NULL, &fabric, &err));
+    fabric_peer peer;
+    const uint8_t odd[300] = {1};
+    assert_true(fabric_peer_add(fabric, odd, 0, &peer, &err) < 0);
+    assert_true(fabric_peer_add(fabric, odd, 3, &peer, &err) < 0);
+    assert_true(fabric_peer_add(fabric, odd, sizeof odd, &peer, &err) < 0);
+    fabric_close(fabric);
+    fabric_close(NULL);
+}
+
+static void test_choice(void **state)
+{
+    (void)state;
+    (void)unsetenv("MSTRO_OFI_PROVIDER");
+    (void)unsetenv("FI_PROVIDER");
+    assert_string_equal(fabric_provider_choice(NULL), "tcp;ofi_rxm");
+    (void)setenv("FI_PROVIDER", "shm", 1);
+    assert_string_equal(fabric_provider_choice(NULL), "shm");
+    (void)setenv("MSTRO_OFI_PROVIDER", "tcp", 1);
+    assert_string_equal(fabric_provider_choice(""), "tcp");
+    assert_string_equal(fabric_provider_choice("sockets"), "sockets");
+    (void)unsetenv("MSTRO_OFI_PROVIDER");
+    (void)unsetenv("FI_PROVIDER");
+}
+
+/* Nobody is at the address: an error or "not now", never a hang or a crash. */
+static void test_nobody_there(void **state)
+{
+    (void)state;
+    struct fabric *fabric = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(0, fabric_open(FABRIC_PROVIDER_PRESET, NULL, &fabric, &err));
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(1)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    fabric_peer peer;
+    assert_int_equal(0, fabric_peer_add(fabric, (const uint8_t *)&address, sizeof address, &peer, &err));
+    struct seen seen = {0};
+    int result = -EAGAIN;
+    for (int64_t end = now() + 300000000; now() < end && seen.failed == 0;) {
+        if (result == -EAGAIN) {
+            result = post(fabric, peer, 0, 100);
+        }
+        look(fabric, &seen);
+        fabric_wait(fabric, 5000000);
+    }
+    assert_int_equal(seen.received, 0);
+    fabric_peer_remove(fabric, peer);
+    fabric_close(fabric);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exchange_tcp), cmocka_unit_test(test_exchange_short_name),
+        cmocka_unit_test(test_exchange_shm), cmocka_unit_test(test_read_tcp),
+        cmocka_unit_test(test_read_shm),     cmocka_unit_test(test_wait_tcp),
+        cmocka_unit_test(test_wait_shm),     cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_choice),       cmocka_unit_test(test_nobody_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

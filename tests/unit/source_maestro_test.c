@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The live source against a scripted maestro.h: the orders, losses and ends that a real pool
+ * manager shows only by chance. (The real one is in the conformance and end-to-end tests.)
+ */
+#include "tests/unit/source_scripted.h"
+#include "vampire/source/maestro_merge.h"
+
+/* ------------------------------------------------------------------ subscriptions */
+
+static void asks_for_what_is_wanted(void **state)
+{
+    struct fixture *fixture = *state;
+    open_source(fixture);
+    assert_string_equal(script.info, "abc");
+    assert_int_equal(script.subscribed, 2);
+    assert_int_equal(script.subscriptions[0].opts, MSTRO_SUBSCRIPTION_OPTS_DEFAULT);
+    assert_true((script.subscriptions[0].mask & MSTRO_POOL_EVENT_TRANSPORT_FAILED) != 0);
+    assert_true((script.subscriptions[0].mask & MSTRO_POOL_EVENT_LOST) != 0);
+    assert_int_equal(script.subscriptions[1].opts, MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE);
+    assert_int_equal(script.subscriptions[1].mask,
+                     MSTRO_POOL_EVENT_DEMAND | MSTRO_POOL_EVENT_WITHDRAW |
+                         MSTRO_POOL_EVENT_APP_LEAVE | MSTRO_POOL_EVENT_LOST |
+                         MSTRO_POOL_EVENT_POOL_GONE);
+    close_source(fixture);
+    assert_int_equal(fixture->roundtrips[VAMP_OWN_JOIN], 1);
+    assert_int_equal(fixture->roundtrips[VAMP_OWN_SUBSCRIBE], 2);
+    assert_int_equal(fixture->roundtrips[VAMP_OWN_LEAVE], 1);
+}
+
+static void signal_before_can_be_off_or_for_all(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->options.signal_before = VAMP_SIGNAL_BEFORE_OFF;
+    open_source(fixture);
+    assert_int_equal(script.subscribed, 1);
+    close_source(fixture);
+    memset(&script, 0, sizeof script);
+    fixture->options.signal_before = VAMP_SIGNAL_BEFORE_ALL;
+    open_source(fixture);
+    assert_true((script.subscriptions[1].mask & MSTRO_POOL_EVENT_DECLARE) != 0);
+    assert_int_equal(script.subscriptions[1].mask & MSTRO_POOL_EVENT_TRANSPORT_INIT, 0);
+    close_source(fixture);
+}
+
+static void a_selector_does_not_hide_components(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->context.selector = "(has .maestro.ecmwf.step)";
+    open_source(fixture);
+    assert_int_equal(script.subscribed, 3);
+    assert_true((script.subscriptions[0].mask & MSTRO_POOL_EVENT_APP_JOIN) != 0);
+    assert_int_equal(script.subscriptions[0].mask & MSTRO_POOL_EVENT_OFFER, 0);
+    assert_int_equal(script.subscriptions[2].mask & MSTRO_POOL_EVENT_APP_JOIN, 0);
+    assert_true((script.subscriptions[2].mask & MSTRO_POOL_EVENT_OFFER) != 0);
+    close_source(fixture);
+}
+
+static void opening_fails_cleanly(void **state)
+{
+    struct fixture *fixture = *state;
+    struct vamp_err err = VAMP_ERR_NONE;
+    fixture->context.selector = "(bad";
+    assert_int_equal(try_open(fixture, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "(bad"));
+    assert_int_equal(script.finalizes, 1);
+    fixture->context.selector = NULL;
+    for (unsigned at = 1; at <= 2; at++) {
+        memset(&script, 0, sizeof script);
+        script.fail_subscribe_at = at;
+        assert_int_equal(try_open(fixture, &err), -EIO);
+        assert_int_equal(script.finalizes, 1);
+        assert_int_equal(script.disposed, at - 1);
+    }
+    memset(&script, 0, sizeof script);
+    fixture->context.event_kinds = 0;
+    fixture->options.leave_when_empty = false;
+    assert_int_equal(try_open(fixture, &err), -EINVAL);
+    assert_int_equal(vamp_source_maestro.close(NULL, &err), 0);
+}
+
+/* ------------------------------------------------------------------ order */
+
+static void merges_by_serial(void **state)
+{
+    struct fixture *fixture = *state;
+    open_source(fixture);
+    /* The batch with the odd serials is here before the one with the even ones. */
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 1, 63, 2);
+    uint64_t serials[256];
+    assert_int_equal(drain(fixture, serials), 0); /* 2 may be on its way: 1 has to wait */
+    vamp_source_maestro.wait(fixture->source, 1000);
+    deliver_serials(1, MSTRO_POOL_EVENT_DEMAND, 2, 64, 2);
+    size_t count = drain(fixture, serials);
+    assert_int_equal(count, 63); /* 64 waits for what may precede it */
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(serials[i], i + 1);
+    }
+    vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_HOLD_NS);
+    assert_int_equal(drain(fixture, serials), 1);
+    assert_int_equal(serials[0], 64);
+    close_source(fixture);
+}
+
+static void holds_no_longer_than_promised(void **state)
+{
+    struct fixture *fixture = *state;
+    open_source(fixture);
+    uint64_t serials[256];
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 10, 12, 1);
+    assert_int_equal(drain(fixture, serials), 0);
+    vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_HOLD_NS - 1);
+    assert_int_equal(drain(fixture, serials), 0);
+    vamp_fake_clock_advance(&fixture->time, 1);
+    assert_int_equal(drain(fixture, serials), 3);
+    /* What comes too late is given out all the same, at once when its turn is long past. */
+    deliver_serials(1, MSTRO_POOL_EVENT_DEMAND, 5, 5, 1);
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 13, 13, 1);
+    assert_int_equal(drain(fixture, serials), 1);
+    assert_int_equal(serials[0], 5);
+    close_source(fixture);
+}
+
+static void one_subscription_never_holds(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->options.signal_before = VAMP_SIGNAL_BEFORE_OFF;
+    open_source(fixture);
+    uint64_t serials[256];
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 1, 100, 1);
+    assert_int_equal(drain(fixture, serials), 100);
+    close_source(fixture);
+}
+
+/* Many short lists, more than are kept, cut and interleaved at random: nothing lost, in order. */
+static void random_interleaving_comes_out_in_order(void **state)
+{
+    struct fixture *fixture = *state;
+    open_source(fixture);
+    uint64_t serial = 1, expected = 1, random = 1234567;
+    struct vamp_event event;
+    for (unsigned round = 0; round < 400; round++) {
+        for (unsigned list = 0; list < 8; list++) {
+            random = random * 6364136223846793005U + 1442695040888963407U;
+            struct mstro_pool_event_ split[2][32];
+            size_t counts[2] = {0, 0};
+            for (unsigned i = 0; i < 1 + (random >> 60); i++) {
+                unsigned to = (random >> (20 + i)) & 1;
+                split[to][counts[to]++] =
+                    at_serial(to == 0 ? MSTRO_POOL_EVENT_SEAL : MSTRO_POOL_EVENT_DEMAND, serial++);
+            }
+            for (unsigned to = 0; to < 2; to++) {
+                if (counts[to] != 0) {
+                    deliver(to, split[to], counts[to]);
+                }
+            }
+        }
+        while (next(fixture, &event) == VAMP_SOURCE_MORE) {
+            assert_int_equal(event.serial, expected++);
+            assert_int_equal(event.phase, event.kind == VAMP_EVENT_DEMAND);
+        }
+        for (unsigned i = 0; i < MAX_SUBSCRIPTIONS; i++) {
+            if (script.subscriptions[i].count == 0) {
+                script.subscriptions[i].first = 0;
+            }
+        }
+        vamp_fake_clock_advance(&fixture->time, 1000 * 1000);
+    }
+    vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_HOLD_NS);
+    while (next(fixture, &event) == VAMP_SOURCE_MORE) {
+        assert_int_equal(event.serial, expected++);
+    }
+    assert_int_equal(expected, serial);
+    close_source(fixture);
+}
+
+/* ------------------------------------------------------------------ events */
+
+static void fields_are_taken_over(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->options.signal_before = VAMP_SIGNAL_BEFORE_OFF;
+    open_source(fixture);
+    struct mstro_pool_event_ theirs = at_serial(MSTRO_POOL_EVENT_TRANSPORT_COMPLETED, 77);
+    theirs.payload.transport_completed.cdo_name = "class:rd,step:6";
+    theirs.name_length = 15;
+    theirs.present = 0xff;
+    theirs.time_ns = -5;
+    theirs.cdo_size = 1 << 20;
+    theirs.peer_appid = 3;
+    theirs.transport_id = 12;
+    theirs.cdo_id[0] = 1;
+    theirs.cdo_id[15] = 2;
+    theirs.tier = VAMP_TIER_OFI;
+    theirs.cause = VAMP_CAUSE_MANAGER;
+    theirs.reason = 99; /* of a newer Maestro */
+    deliver(0, &theirs, 1);
+    struct mstro_pool_event_ bare = at_serial(MSTRO_POOL_EVENT_APP_JOIN, 78);
+    deliver(0, &bare, 1);
+    struct vamp_event event;
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_MORE);
+    assert_int_equal(event.kind, VAMP_EVENT_TRANSPORT_COMPLETED);
+    assert_int_equal(event.present, VAMP_HAS_SERIAL | VAMP_HAS_TIME | VAMP_HAS_APP | VAMP_HAS_PEER |
+                                        VAMP_HAS_CDO_ID | VAMP_HAS_SIZE | VAMP_HAS_CDO_NAME |
+                                        VAMP_HAS_TRANSPORT | VAMP_HAS_TIER | VAMP_HAS_CAUSE);
+    assert_true(event.serial == 77 && event.time_ns == -5 && event.size_bytes == 1 << 20);
+    assert_true(event.app_id == 1 && event.peer_id == 3 && event.transport_id == 12);
+    assert_true(event.cdo_id.high == UINT64_C(1) << 56 && event.cdo_id.low == 2);
+    assert_true(event.tier == VAMP_TIER_OFI && event.cause == VAMP_CAUSE_MANAGER);
+    assert_int_equal(event.name_length, 15);
+    assert_memory_equal(event.name, "class:rd,step:6", 15);
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_MORE);
+    assert_int_equal(event.kind, VAMP_EVENT_JOIN);
+    assert_int_equal(event.present, VAMP_HAS_SERIAL | VAMP_HAS_APP);
+    assert_true(event.time_ns == 1000 * VAMP_NS_PER_SECOND); /* its arrival */
+    close_source(fixture);
+}
+
+static void long_names_are_cut_between_characters(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->options.signal_before = VAMP_SIGNAL_BEFORE_OFF;
+    open_source(fixture);
+    static char name[VAMP_NAME_BYTES_MAX + 8];
+    memset(name, 'n', sizeof name - 1);
+    memcpy(name + VAMP_NAME_BYTES_MAX - 1, "\xe2\x82\xac", 3); /* one character of three bytes */
+    struct mstro_pool_event_ theirs = at_serial(MSTRO_POOL_EVENT_OFFER, 1);
+    theirs.payload.offer.cdo_name = name;
+    theirs.name_length = sizeof name - 1;
+    deliver(0, &theirs, 1);
+    struct vamp_event event;
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_MORE);
+    assert_int_equal(event.name_length, VAMP_NAME_BYTES_MAX - 1);
+    close_source(fixture);
+}
+
+static void losses_and_unknown_kinds_are_marks_in_order(void **state)
+{
+    struct fixture *fixture = *state;
+    open_source(fixture);
+    struct mstro_pool_event_ events[4] = {
+        at_serial(MSTRO_POOL_EVENT_OFFER, 1), at_serial(MSTRO_POOL_EVENT_LOST, 0),
+        at_serial((mstro_pool_event_kind)1 << 50, 20), at_serial(MSTRO_POOL_EVENT_OFFER, 21)};
+    events[1].payload.lost.count = 17;
+    deliver(0, events, 4);
+    deliver_serials(1, MSTRO_POOL_EVENT_DEMAND, 30, 30, 1);
+    struct vamp_event event;
+    const struct {
+        unsigned kind;
+        uint64_t count;
+    } expected[] = {{VAMP_EVENT_OFFER, 0},
+                    {VAMP_EVENT_LOST, 17},
+                    {VAMP_EVENT_REJECTED, 1},
+                    {VAMP_EVENT_OFFER, 0}};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(next(fixture, &event), VAMP_SOURCE_MORE);
+        assert_int_equal(event.kind, expected[i].kind);
+        assert_int_equal(event.count, expected[i].count);
+        assert_true(event.time_ns == 1000 * VAMP_NS_PER_SECOND);
+    }
+    close_source(fixture);
+}
+
+static void kinds_that_are_not_wanted_are_not_given(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->options.signal_before = VAMP_SIGNAL_BEFORE_OFF;
+    fixture->context.event_kinds = UINT64_C(1) << VAMP_EVENT_OFFER;
+    open_source(fixture);
+    struct mstro_pool_event_ events[3] = {at_serial(MSTRO_POOL_EVENT_APP_JOIN, 1),
+                                          at_serial(MSTRO_POOL_EVENT_OFFER, 2),
+                                          at_serial(MSTRO_POOL_EVENT_APP_LEAVE, 3)};
+    deliver(0, events, 3);
+    uint64_t serials[8];
+    assert_int_equal(drain(fixture, serials), 1); /* join and leave only tell when it is over */
+    assert_int_equal(serials[0], 2);
+    struct vamp_event event;
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_END);
+    close_source(fixture);
+}
+
+/* ------------------------------------------------------------------ the end */
+
+static void ends_after_the_grace(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->options.leave_grace_ns = VAMP_NS_PER_SECOND;
+    open_source(fixture);
+    struct vamp_event event;
+    uint64_t serials[8];
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_EMPTY);
+    for (uint64_t phase = 0; phase < 2; phase++) {
+        struct mstro_pool_event_ events[2] = {
+            at_serial(MSTRO_POOL_EVENT_APP_JOIN, 10 * phase + 1),
+            at_serial(MSTRO_POOL_EVENT_APP_LEAVE, 10 * phase + 2)};
+        deliver(0, events, 2);
+        (void)drain(fixture, serials);
+        vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_HOLD_NS);
+        (void)drain(fixture, serials);
+        vamp_fake_clock_advance(&fixture->time, VAMP_NS_PER_SECOND - 1); /* a gap, not the end */
+        assert_int_equal(next(fixture, &event), VAMP_SOURCE_EMPTY);
+    }
+    vamp_fake_clock_advance(&fixture->time, 1);
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_END);
+    close_source(fixture);
+}
+
+static void gone_comes_after_everything_received(void **state)
+{
+    struct fixture *fixture = *state;
+    open_source(fixture);
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 1, 3, 2);
+    deliver_serials(1, MSTRO_POOL_EVENT_DEMAND, 2, 2, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        deliver_serials(i, MSTRO_POOL_EVENT_POOL_GONE, 0, 0, 1);
+        script.subscriptions[i].status = MSTRO_NO_PM;
+    }
+    struct vamp_event event;
+    uint64_t expected = 1;
+    enum vamp_source_status status;
+    while ((status = next(fixture, &event)) != VAMP_SOURCE_GONE) {
+        if (status == VAMP_SOURCE_MORE) {
+            assert_int_equal(event.serial, expected++);
+        } else {
+            assert_int_equal(status, VAMP_SOURCE_EMPTY);
+            vamp_source_maestro.wait(fixture->source, 1000);
+            vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_HOLD_NS);
+        }
+    }
+    assert_int_equal(expected, 4);
+    assert_int_equal(next(fixture, &event), VAMP_SOURCE_GONE); /* and stays so */
+    vamp_source_maestro.wait(fixture->source, VAMP_NS_PER_SECOND * 3600);
+    close_source(fixture);
+}
+
+static void gone_after_the_end_is_the_end(void **state)
+{
+    struct fixture *fixture = *state;
+    for (unsigned reason = VAMP_LEAVE_UNKNOWN; reason < VAMP_LEAVE_REASON_COUNT; reason++) {
+        memset(&script, 0, sizeof script);
+        fixture->options.signal_before = VAMP_SIGNAL_BEFORE_OFF;
+        fixture->options.leave_grace_ns = 3600 * VAMP_NS_PER_SECOND;
+        open_source(fixture);
+        struct mstro_pool_event_ events[2] = {at_serial(MSTRO_POOL_EVENT_APP_JOIN, 1),
+                                              at_serial(MSTRO_POOL_EVENT_APP_LEAVE, 2)};
+        events[1].present = MSTRO_POOL_EVENT_HAS_REASON;
+        events[1].reason = reason;
+        deliver(0, events, 2);
+        script.subscriptions[0].status = MSTRO_NO_PM;
+        struct vamp_event event;
+        enum vamp_source_status status;
+        while ((status = next(fixture, &event)) == VAMP_SOURCE_MORE ||
+               status == VAMP_SOURCE_EMPTY) {
+        }
+        assert_int_equal(status,
+                         reason == VAMP_LEAVE_POOL_ENDED ? VAMP_SOURCE_GONE : VAMP_SOURCE_END);
+        close_source(fixture);
+    }
+}
+
+static void a_broken_read_is_an_error(void **state)
+{
+    struct fixture *fixture = *state;
+    open_source(fixture);
+    script.subscriptions[0].status = MSTRO_INVMSG;
+    struct vamp_event event;
+    enum vamp_source_status status;
+    struct vamp_err err = VAMP_ERR_NONE;
+    while ((status = vamp_source_maestro.next(fixture->source, &event, &err)) ==
+           VAMP_SOURCE_EMPTY) {
+    }
+    assert_int_equal(status, VAMP_SOURCE_ERROR);
+    assert_non_null(strstr(err.text, "some failure"));
+    close_source(fixture);
+}
+
+static void count_line(void *context, const char *text)
+{
+    assert_true(strlen(text) > 10);
+    ++*(unsigned *)context;
+}
+
+static void abilities_are_told(void **state)
+{
+    (void)state;
+    unsigned lines = 0;
+    vamp_source_maestro_abilities(count_line, &lines);
+    assert_true(lines >= 3);
+}
+
+#define SOURCE_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SOURCE_TEST(asks_for_what_is_wanted),
+        SOURCE_TEST(signal_before_can_be_off_or_for_all),
+        SOURCE_TEST(a_selector_does_not_hide_components),
+        SOURCE_TEST(opening_fails_cleanly),
+        SOURCE_TEST(merges_by_serial),
+        SOURCE_TEST(holds_no_longer_than_promised),
+        SOURCE_TEST(one_subscription_never_holds),
+        SOURCE_TEST(random_interleaving_comes_out_in_order),
+        SOURCE_TEST(fields_are_taken_over),
+        SOURCE_TEST(long_names_are_cut_between_characters),
+        SOURCE_TEST(losses_and_unknown_kinds_are_marks_in_order),
+        SOURCE_TEST(kinds_that_are_not_wanted_are_not_given),
+        SOURCE_TEST(ends_after_the_grace),
+        SOURCE_TEST(gone_comes_after_everything_received),
+        SOURCE_TEST(gone_after_the_end_is_the_end),
+        SOURCE_TEST(a_broken_read_is_an_error),
+        SOURCE_TEST(abilities_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The bounded pairing state: right, small, without pauses, and without allocation per event. */
+#include "tests/unit/stats_collect.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "vampire/stats/table.h"
+#include "vampire/stats/track.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+#define MILLION 1000000
+#ifdef SANITIZED
+#define PAUSE_NS 20000000
+#else
+#define PAUSE_NS 1000000
+#endif
+
+/* ---- counting allocations: glibc lets a program put its own malloc in front */
+
+static uint64_t allocations;
+#ifndef SANITIZED
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *block, size_t bytes);
+
+void *malloc(size_t bytes)
+{
+    allocations++;
+    return __libc_malloc(bytes);
+}
+void *calloc(size_t count, size_t bytes)
+{
+    allocations++;
+    return __libc_calloc(count, bytes);
+}
+void *realloc(void *block, size_t bytes)
+{
+    allocations++;
+    return __libc_realloc(block, bytes);
+}
+#endif
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static int64_t cpu_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * SECOND + now.tv_nsec;
+}
+
+/* ---- the table against a model */
+
+struct item {
+    struct vamp_record record;
+    uint64_t key[2];
+    uint64_t value;
+};
+
+#define KEYS 400
+#define OWNERS 40
+#define CAPACITY 100
+
+struct model {
+    bool there[KEYS];
+    uint64_t value[KEYS], born[KEYS];
+    uint32_t owner[KEYS];
+    bool gone[OWNERS];
+    uint64_t clock;
+};
+
+static uint32_t model_live(const struct model *model)
+{
+    uint32_t live = 0;
+    for (unsigned k = 0; k < KEYS; k++) {
+        live += model->there[k];
+    }
+    return live;
+}
+
+static unsigned model_oldest(const struct model *model)
+{
+    unsigned oldest = KEYS;
+    for (unsigned k = 0; k < KEYS; k++) {
+        if (model->there[k] && (oldest == KEYS || model->born[k] < model->born[oldest])) {
+            oldest = k;
+        }
+    }
+    return oldest;
+}
+
+static void put(struct vamp_table *table, struct model *model, unsigned k, uint64_t random)
+{
+    const uint64_t key[2] = {k, k / 7};
+    struct item *item = vamp_table_find(table, key);
+    assert_int_equal(item != NULL, model->there[k]);
+    if (item != NULL) {
+        assert_int_equal(item->value, model->value[k]);
+        return;
+    }
+    struct item *crowded = vamp_table_crowded(table);
+    if (crowded != NULL) {
+        assert_int_equal(model_live(model), CAPACITY);
+        assert_int_equal(crowded->key[0], model_oldest(model));
+        model->there[crowded->key[0]] = false;
+        vamp_table_remove(table, crowded);
+    }
+    const uint32_t owner = (uint32_t)(random % OWNERS);
+    item = vamp_table_insert(table, key, owner);
+    assert_int_equal(item->value, 0);
+    item->value = random;
+    model->there[k] = true;
+    model->value[k] = random;
+    model->born[k] = model->clock++;
+    model->owner[k] = model->gone[owner] ? 0 : owner;
+}
+
+static void drop_or_move(struct vamp_table *table, struct model *model, unsigned k, bool drop,
+                         uint32_t owner)
+{
+    const uint64_t key[2] = {k, k / 7};
+    struct item *item = vamp_table_find(table, key);
+    assert_int_equal(item != NULL, model->there[k]);
+    if (item != NULL && drop) {
+        vamp_table_remove(table, item);
+        model->there[k] = false;
+    } else if (item != NULL) {
+        vamp_table_set_owner(table, item, owner);
+        model->owner[k] = model->gone[owner] ? 0 : owner;
+    }
+}
+
+static void leave(struct vamp_table *table, struct model *model, uint32_t owner)
+{
+    uint32_t held = 0;
+    for (unsigned k = 0; k < KEYS && owner != 0; k++) {
+        if (model->there[k] && model->owner[k] == owner) {
+            model->there[k] = false;
+            held++;
+        }
+    }
+    assert_int_equal(vamp_table_owner_leaves(table, owner), held);
+    model->gone[owner] = owner != 0;
+}
+
+static void the_table_agrees_with_a_model(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct model *model = calloc(1, sizeof *model);
+        struct vamp_table table;
+        assert_int_equal(vamp_table_init(&table, CAPACITY, sizeof(struct item), 2, OWNERS), 0);
+        uint64_t random = seed * 7919;
+        for (unsigned step = 0; step < 20000; step++) {
+            const unsigned k = (unsigned)(next_random(&random) % KEYS);
+            const unsigned what = (unsigned)(next_random(&random) % 1000);
+            const uint32_t owner = (uint32_t)(next_random(&random) % OWNERS);
+            if (what < 600) {
+                put(&table, model, k, next_random(&random));
+            } else if (what < 999) {
+                drop_or_move(&table, model, k, what < 800, owner);
+            } else {
+                leave(&table, model, owner);
+            }
+            assert_int_equal(vamp_table_live(&table), model_live(model));
+        }
+        uint32_t position = 0, seen = 0;
+        for (struct item *item = NULL; (item = vamp_table_next(&table, &position)) != NULL;) {
+            assert_true(model->there[item->key[0]]);
+            seen++;
+        }
+        assert_int_equal(seen, model_live(model));
+        vamp_table_done(&table);
+        free(model);
+    }
+}
+
+static size_t rss_bytes(void)
+{
+    long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d %lld", &pages), 1);
+    (void)fclose(file);
+    return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Fills a table with a million records. The longest insertion in processor time. */
+static int64_t fill(struct vamp_table *table)
+{
+    int64_t worst = 0;
+    int64_t last = cpu_ns();
+    for (uint64_t i = 0; i < MILLION; i++) {
+        const uint64_t key[2] = {i * UINT64_C(0xD6E8FEB86659FD93), i};
+        assert_null(vamp_table_find(table, key));
+        assert_non_null(vamp_table_insert(table, key, 1));
+        int64_t now = cpu_ns();
+        worst = now - last > worst ? now - last : worst;
+        last = now;
+    }
+    return worst;
+}
+
+static void a_million_cdos_are_small_and_never_pause(void **state)
+{
+    (void)state;
+    struct vamp_table table;
+    int64_t worst = INT64_MAX;
+    /* A page of the system that comes slowly is not ours: a pause of ours comes every time. */
+    for (int attempt = 0; attempt < 3 && worst >= PAUSE_NS; attempt++) {
+        const size_t before = rss_bytes();
+        assert_int_equal(vamp_table_init(&table, MILLION, sizeof(struct vamp_cdo), 2, 2), 0);
+        worst = fill(&table);
+        const size_t each = (rss_bytes() - before) / MILLION;
+        print_message("%zu bytes a CDO, longest insertion %lld ns\n", each, (long long)worst);
+        assert_true(each <= 128);
+        if (worst >= PAUSE_NS && attempt < 2) {
+            vamp_table_done(&table);
+        }
+    }
+    assert_true(worst < PAUSE_NS);
+    for (uint64_t i = 0; i < MILLION; i += 97) {
+        const uint64_t key[2] = {i * UINT64_C(0xD6E8FEB86659FD93), i};
+        assert_non_null(vamp_table_find(&table, key));
+    }
+    /* Everything dies at once, in no time, and is reused. */
+    const int64_t last = cpu_ns();
+    assert_int_equal(vamp_table_owner_leaves(&table, 1), MILLION);
+    assert_true(cpu_ns() - last < 1000000);
+    assert_int_equal(vamp_table_live(&table), 0);
+    const uint64_t key[2] = {5, 5};
+    assert_null(vamp_table_crowded(&table));
+    assert_non_null(vamp_table_insert(&table, key, 0));
+    assert_int_equal(vamp_table_live(&table), 1);
+    vamp_table_done(&table);
+}
+
+static void at_the_bound_the_oldest_goes_and_is_counted(void **state)
+{
+    (void)state;
+    struct vamp_stats_options options = collect_options();
+    options.max_cdos = 10;
+    options.max_pending = 5;
+    struct collect run;
+    collect_start(&run, &options);
+    collect_feed(&run, event_join(1, 1, "a"));
+    for (uint64_t cdo = 1; cdo <= 15; cdo++) {
+        collect_feed(&run, event_cdo(VAMP_EVENT_DECLARE, (int64_t)cdo, 1, cdo));
+        collect_feed(&run, event_cdo(VAMP_EVENT_OFFER, (int64_t)cdo + 1, 1, cdo));
+    }
+    for (uint64_t t = 1; t <= 8; t++) {
+        collect_feed(&run,
+                     event_with_tier(event_transport(VAMP_EVENT_TRANSPORT_INIT, 100, t, t, 2, 1),
+                                     VAMP_TIER_GFS));
+    }
+    for (uint64_t cdo = 20; cdo < 26; cdo++) {
+        collect_feed(&run, event_cdo(VAMP_EVENT_DEMAND, 101, 2, cdo));
+    }
+    collect_feed(&run, event_cdo(VAMP_EVENT_WITHDRAW, 102, 1, 1)); /* given up: nothing known */
+    collect_feed(&run, event_transport(VAMP_EVENT_TRANSPORT_COMPLETED, 103, 1, 1, 2, 1));
+    vamp_stats_finish(run.stats);
+    assert_int_equal(collect_counter(&run, 0, VAMP_METRIC_VAMPIRE_EVICTED, ""), 5 + 3 + 1);
+    assert_int_equal(collect_gauge(&run, 0, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, "").max, 10);
+    assert_int_equal(collect_gauge(&run, 0, VAMP_METRIC_POOL_CDOS, "").value, 10);
+    assert_int_equal(collect_gauge(&run, 0, VAMP_METRIC_TRANSPORTS_ACTIVE, "GFS").value, 5);
+    /* Those given up without a size count as unknown, the rest at the end. */
+    assert_int_equal(collect_counter(&run, 0, VAMP_METRIC_CDOS_CREATED, "a|unknown"), 15);
+    collect_end(&run);
+}
+
+/* One life of a CDO, with every kind of event. */
+static void live(struct collect *run, uint64_t cdo, int64_t *time_ns)
+{
+    const struct vamp_event story[] = {
+        event_cdo(VAMP_EVENT_DECLARE, *time_ns + 1, 1, cdo),
+        event_with_size(event_cdo(VAMP_EVENT_SEAL, *time_ns + 2, 1, cdo), 1000 + cdo % 100000),
+        event_cdo(VAMP_EVENT_OFFER, *time_ns + 3, 1, cdo),
+        event_cdo(VAMP_EVENT_DECLARE, *time_ns + 4, 2, cdo),
+        event_cdo(VAMP_EVENT_REQUIRE, *time_ns + 5, 2, cdo),
+        event_before(event_cdo(VAMP_EVENT_DEMAND, *time_ns + 6, 2, cdo)),
+        event_cdo(VAMP_EVENT_DEMAND, *time_ns + 7, 2, cdo),
+        event_transport(VAMP_EVENT_TRANSPORT_INIT, *time_ns + 8, cdo, cdo, 2, 1),
+        event_transport(VAMP_EVENT_TRANSPORT_COMPLETED, *time_ns + 90, cdo, cdo, 2, 1),
+        event_before(event_cdo(VAMP_EVENT_WITHDRAW, *time_ns + 91, 1, cdo)),
+        event_cdo(VAMP_EVENT_WITHDRAW, *time_ns + 92, 1, cdo),
+        event_cdo(VAMP_EVENT_DISPOSE, *time_ns + 93, 2, cdo),
+        event_cdo(VAMP_EVENT_DISPOSE, *time_ns + 94, 1, cdo),
+    };
+    for (size_t i = 0; i < sizeof story / sizeof story[0]; i++) {
+        collect_feed(run, story[i]);
+    }
+    *time_ns += 100;
+}
+#define LIFE_EVENTS 13
+
+static void observing_allocates_nothing_in_steady_state(void **state)
+{
+    (void)state;
+#ifdef SANITIZED
+    skip();
+#endif
+    struct vamp_stats_options options = collect_options();
+    options.bucket_ns = 3600 * SECOND;
+    options.max_cdos = 100000;
+    struct collect run;
+    collect_start(&run, &options);
+    collect_feed(&run, event_join(1, 1, "a"));
+    collect_feed(&run, event_join(1, 2, "b"));
+    int64_t time_ns = 10;
+    for (uint64_t cdo = 0; cdo < 110000; cdo++) {
+        live(&run, cdo, &time_ns);
+    }
+    const uint64_t before = allocations;
+    const int64_t began = cpu_ns();
+    for (uint64_t cdo = 110000; cdo < 210000; cdo++) {
+        live(&run, cdo, &time_ns);
+    }
+    const int64_t took = cpu_ns() - began;
+    print_message("%.1f ns an event, component table included\n",
+                  (double)took / (100000.0 * LIFE_EVENTS));
+    assert_true(before > 0);
+    assert_int_equal(allocations, before);
+    collect_end(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_agrees_with_a_model),
+        cmocka_unit_test(a_million_cdos_are_small_and_never_pause),
+        cmocka_unit_test(at_the_bound_the_oldest_goes_and_is_counted),
+        cmocka_unit_test(observing_allocates_nothing_in_steady_state),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,140 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A weather workflow of separate processes with a vampire in it, and the proof that vampire counted
+right: every component also counts for itself, and the two must agree."""
+
+import argparse
+import pathlib
+import shutil
+import signal
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+# pylint: disable=wrong-import-position
+import harness
+import results
+
+UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def size(text):
+    """Bytes from "64k", "4m" or a number."""
+    number = text.lower().rstrip("ib")
+    unit = number[-1:] if number[-1:] in UNITS else ""
+    return int(float(number[: len(number) - len(unit)]) * UNITS[unit])
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=15, help="how long models produce (15)")
+    parser.add_argument("--steps", type=int, default=30, help="forecast steps (30)")
+    parser.add_argument("--levels", type=int, default=3, help="levels in a step (3)")
+    parser.add_argument("--params", type=int, default=4, help="parameters on each level (4)")
+    parser.add_argument("--models", type=int, default=2, help="model ranks (2)")
+    parser.add_argument("--products", type=int, default=2, help="product generators (2)")
+    parser.add_argument("--size-min", type=size, default=size("256k"), help="smallest field (256k)")
+    parser.add_argument("--size-max", type=size, default=size("4m"), help="largest field (4m)")
+    parser.add_argument("--provider", default="tcp", help="of libfabric: tcp or shm (tcp)")
+    parser.add_argument("--config", type=pathlib.Path,
+                        default=harness.ROOT / "config" / "demo.json", help="vampire's (demo.json)")
+    parser.add_argument("--directory", type=pathlib.Path, help="for all files (demo-TIME)")
+    parser.add_argument("--remove", action="store_true", help="remove the files when all agrees")
+    return parser.parse_args()
+
+
+def say(text):
+    print(f"demo: {text}", file=sys.stderr, flush=True)
+
+
+def people(count):
+    """Bytes as people read them."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            return f"{count:.1f} {unit}" if unit != "B" else f"{count} B"
+        count /= 1024
+    return None
+
+
+def run_workflow(space, options):
+    """The reports of the components, when all of them and vampire have ended well."""
+    fields = options.steps * options.levels * options.params
+    rate = max(1, round(fields / max(options.seconds, 0.1)))
+    space.pool_manager()
+    vampire = space.vampire(options.config.resolve(), stderr_to_terminal=True)
+    workflow = harness.Workflow(
+        space,
+        models=options.models,
+        products=options.products,
+        model_options=[
+            "--steps", options.steps, "--levels", options.levels, "--params", options.params,
+            "--size-min", options.size_min, "--size-max", options.size_max, "--rate", rate,
+        ],
+    )
+    reports = workflow.finish(60 + 4 * options.seconds)
+    vampire.expect_exit(0, 30)
+    return reports
+
+
+def describe(reports, run):
+    produced = sum(report["produced_bytes"] for report in reports)
+    consumed = sum(report["consumed_bytes"] for report in reports)
+    offers = sum(report["operations"]["offer"] for report in reports)
+    operations = sum(run.counters["pool_operations"].values())
+    say(f"{offers} CDOs with {people(produced)} produced, {people(consumed)} moved, "
+        f"{operations} pool operations in {run.buckets} buckets")
+    for report in reports:
+        wait = report["demand_ns"]
+        if wait["count"] > 0:
+            say(f"{report['component']} waited {wait['p50'] / 1e6:.2f} ms for a field (median), "
+                f"at most {wait['max'] / 1e6:.2f} ms")
+
+
+def check(space, reports):
+    """The differences, after saying what was compared."""
+    runs = {"hdf5": results.Hdf5Run(space.hdf5_files()), "json": results.JsonRun(space.json_lines())}
+    differences = results.compare(reports, runs) + results.accounting_differences(runs["hdf5"])
+    numbers = sum(1 for report in reports for _ in results.expectations(report))
+    describe(reports, runs["hdf5"])
+    for difference in differences:
+        say(f"DIFFERENT {difference}")
+    if not differences:
+        say(f"agree: {numbers} numbers of {len(reports)} components, each in the HDF5 file "
+            "and in the JSON lines")
+    return differences
+
+
+def main():
+    options = parse_arguments()
+    directory = options.directory or pathlib.Path(time.strftime("demo-%Y%m%d-%H%M%S"))
+    directory.mkdir(parents=True, exist_ok=True)
+    directory = directory.resolve()
+    say(f"files in {directory}")
+    with harness.Workspace(directory, provider=options.provider, terminal=True) as space:
+        try:
+            reports = run_workflow(space, options)
+            differences = check(space, reports)
+        except KeyboardInterrupt:
+            say("interrupted")
+            for process in space.processes:
+                if "vampire" in process.name:
+                    process.signal(signal.SIGINT)
+                    process.wait(10)
+            return 130
+        except harness.Failure as failure:
+            say(f"failed: {failure}")
+            return 1
+        files = space.hdf5_files()
+    if differences:
+        return 1
+    if options.remove:
+        shutil.rmtree(directory)
+        return 0
+    say("to look at it:")
+    print(f"""  /usr/bin/python3 -c 'import xarray; print(xarray.open_dataset("{files[0]}", """
+          """engine="h5netcdf"))'""", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

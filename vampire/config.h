@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The configuration: one JSON file (with // and block comments), read through option tables into
+ * plain data. Everything is validated first and every mistake is told at once; a configuration
+ * that was loaded is complete and never changes.
+ *
+ * Precedence, weakest first: built-in default, configuration file, environment
+ * (MSTRO_WORKFLOW_NAME, MSTRO_COMPONENT_NAME, MSTRO_POOL_MANAGER_INFO, as every Maestro component
+ * reads them; an empty variable counts as not set), command line. `source.info` and
+ * `source.info_file` are two ways to say the same thing: the one given at the stronger level wins.
+ *
+ * Not thread-safe; a loaded configuration may be read from every thread.
+ */
+#ifndef VAMP_CONFIG_H
+#define VAMP_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "vampire/core/err.h"
+#include "vampire/core/opt.h"
+#include "vampire/diagnostics.h"
+#include "vampire/source/source.h"
+#include "vampire/stats/stats.h"
+#include "writers/sink.h"
+#include "writers/writer.h"
+
+/* Where `filter` of struct vamp_config stands. INSIDE: a filter on attributes of CDOs is refused,
+ * since nobody asks the pool manager to decide it. */
+#define VAMP_CONFIG_FILTER_PLACE VAMP_FILTER_INSIDE
+
+/* The section "events": shortcuts, composed into the one filter text. */
+struct vamp_config_events {
+    uint64_t kinds; /* bits of indices into the kinds' table order; see event_kinds below */
+    struct vamp_strings components, cdo_names; /* glob patterns */
+    uint64_t min_size_bytes;
+    char *filter; /* expression as written, NULL: none */
+};
+
+/* What a file says of any output, whatever its type. */
+struct vamp_config_sink {
+    char *name;
+    uint64_t queue; /* buckets */
+    uint64_t rotate_bytes; /* 0: never */
+    int64_t rotate_ns;     /* 0: never */
+};
+
+struct vamp_config_output {
+    const struct vamp_writer_ops *ops;
+    void *options;                 /* the writer's own, filled by its table */
+    struct vamp_sink_options sink; /* its name is `settings.name` */
+    struct vamp_config_sink settings;
+};
+
+struct vamp_config {
+    char *workflow;  /* NULL only when the request did not ask for a run */
+    char *component; /* never NULL */
+    uint64_t ring_bytes;
+
+    const struct vamp_source_ops *source;
+    void *source_options; /* the source's own, filled by its table */
+
+    struct vamp_stats_options statistics; /* lateness_ns is resolved, never -1 */
+    unsigned sub_bins;                    /* as an index into "4", "8", "16" */
+
+    struct vamp_config_events events;
+    /* What the source must deliver: bit per enum vamp_event_kind. JOIN and LEAVE are always in it,
+     * since they teach component names; `filter` still keeps them from being counted. */
+    uint64_t event_kinds;
+    char *filter; /* all of `events` as one expression; NULL: every event counts */
+
+    struct vamp_config_output outputs[VAMP_OUTPUTS_MAX];
+    unsigned output_count;
+
+    char *effective_text; /* vamp_config_dump's text on one line; for the files' attribute */
+};
+
+/* One value from the command line. */
+struct vamp_config_override {
+    const char *path;   /* "statistics.bucket", "outputs.0.path", "outputs.history.path" */
+    const char *value;  /* text; a list's words separated by commas */
+    const char *origin; /* "--workflow", "-o": for messages */
+};
+
+struct vamp_config_request {
+    const char *file; /* NULL: defaults only; "-": standard input */
+    const struct vamp_config_override *overrides;
+    size_t override_count;
+    /* NULL: the environment is not looked at. */
+    const char *(*environment)(const char *name);
+    /* For the check of the series' bound; 0: this machine's. */
+    uint64_t memory_bytes;
+    bool run;   /* what only a run needs is demanded too: a workflow name */
+    bool paths; /* look whether the outputs' directories are there and can be written to */
+};
+
+/* Reads the file and everything that overrides it. 0; -EINVAL: `diagnostics` holds at least one
+ * error; another -errno (-ENOMEM, or from reading the file) with text in err. Warnings may be added
+ * to `diagnostics` in any case. On failure nothing is left behind. */
+VAMP_MUST_CHECK int vamp_config_load(const struct vamp_config_request *request,
+                                     struct vamp_config **ret_config,
+                                     struct vamp_diagnostics *diagnostics, struct vamp_err *err);
+/* NULL is fine. */
+void vamp_config_free(struct vamp_config *config);
+
+/* The effective configuration with all defaults as JSON, `indent` blanks a level (0: one line).
+ * It is valid input and loads to the same configuration. malloc'ed, ends without a newline; NULL
+ * without memory. */
+char *vamp_config_dump(const struct vamp_config *config, unsigned indent);
+/* The JSON Schema (2020-12) of the file, from the same tables. malloc'ed, ends with a newline; NULL
+ * without memory. Comments are not JSON: a validator needs them removed first. */
+char *vamp_config_schema(void);
+/* The list of all options with type, default and help, for --help and the manual. */
+void vamp_config_help(FILE *stream);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The outputs among each other: names, files, directories. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vampire/config_internal.h"
+
+static void output_path(const struct config_loader *loader, unsigned output, const char *key,
+                        char path[static CONFIG_PATH_BYTES])
+{
+    (void)snprintf(path, CONFIG_PATH_BYTES, "/outputs/%u", loader->output_index[output]);
+    if (key != NULL) {
+        (void)config_path_push(path, key);
+    }
+}
+
+/* ---- names */
+
+/* The first other output with this name; `count` is how many to look at, `skip` is not. */
+static int find_name(const struct vamp_config *config, const char *name, unsigned count,
+                     unsigned skip)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const char *other = config->outputs[i].settings.name;
+        if (i != skip && other != NULL && strcmp(other, name) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static void check_same_names(const struct config_loader *loader)
+{
+    const struct vamp_config *config = loader->config;
+    for (unsigned i = 1; i < config->output_count; i++) {
+        const char *name = config->outputs[i].settings.name;
+        int other = name != NULL ? find_name(config, name, i, i) : -1;
+        if (other >= 0) {
+            char path[CONFIG_PATH_BYTES];
+            output_path(loader, i, "name", path);
+            config_error(loader, path, "another output is called \"%s\" too", name);
+        }
+    }
+}
+
+/* The type, then "hdf5-2", "hdf5-3", ... */
+static int give_name(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config *config = loader->config;
+    struct vamp_config_output *output = &loader->config->outputs[index];
+    char name[VAMP_OUTPUT_NAME_BYTES];
+    (void)snprintf(name, sizeof name, "%s", output->ops->name);
+    for (unsigned number = 2; find_name(config, name, config->output_count, index) >= 0; number++) {
+        (void)snprintf(name, sizeof name, "%.40s-%u", output->ops->name, number);
+    }
+    output->settings.name = strdup(name);
+    return output->settings.name != NULL
+               ? 0
+               : vamp_err_set_errno(loader->err, ENOMEM, "name the outputs");
+}
+
+static int settle_names(const struct config_loader *loader)
+{
+    struct vamp_config *config = loader->config;
+    check_same_names(loader);
+    for (unsigned i = 0; i < config->output_count; i++) {
+        int code = config->outputs[i].settings.name == NULL ? give_name(loader, i) : 0;
+        if (code != 0) {
+            return code;
+        }
+        config->outputs[i].sink = (struct vamp_sink_options){
+            .name = config->outputs[i].settings.name,
+            .queue_length = (unsigned)config->outputs[i].settings.queue,
+            .rotate_bytes = config->outputs[i].settings.rotate_bytes,
+            .rotate_ns = config->outputs[i].settings.rotate_ns,
+        };
+    }
+    return 0;
+}
+
+/* ---- rotation */
+
+#define ROTATE_BYTES_MIN UINT64_C(65536)
+
+static void check_rotation(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config_sink *settings = &loader->config->outputs[index].settings;
+    char path[CONFIG_PATH_BYTES];
+    if (settings->rotate_ns > 0 && settings->rotate_ns < loader->config->statistics.bucket_ns) {
+        output_path(loader, index, "rotate", path);
+        (void)config_path_push(path, "interval");
+        config_error(loader, path, "shorter than a bucket, which is the least a file holds");
+    }
+    if (settings->rotate_bytes > 0 && settings->rotate_bytes < ROTATE_BYTES_MIN) {
+        output_path(loader, index, "rotate", path);
+        (void)config_path_push(path, "size");
+        config_error(loader, path, "too small: 0B (never) or at least 64KiB");
+    }
+}
+
+/* ---- where outputs write */
+
+/* A target as the file system sees it, so that two spellings of one place are found. */
+struct place {
+    const char *type; /* of the output; directories are shared by outputs of different types */
+    bool file;
+    dev_t device;
+    ino_t directory;
+    const char *name; /* of the file in the directory; "" for a directory */
+};
+
+static const char *target_text(const struct vamp_config_output *output, const struct vamp_opt *opt)
+{
+    const char *base = output->options;
+    return *(char *const *)(const void *)(base + opt->offset);
+}
+
+/* The first option that says where the output writes, NULL: none does. */
+static const struct vamp_opt *find_target(const struct vamp_config_output *output)
+{
+    for (const struct vamp_opt *opt = output->ops->options; opt->key != NULL; opt++) {
+        if (opt->type == VAMP_OPT_STRING && opt->role != VAMP_OPT_PLAIN &&
+            target_text(output, opt) != NULL) {
+            return opt;
+        }
+    }
+    return NULL;
+}
+
+/* The directory part of a file's path into `directory`; returns the file's name. */
+static const char *split_path(const char *text, char *directory, size_t bytes)
+{
+    const char *slash = strrchr(text, '/');
+    if (slash == NULL) {
+        (void)snprintf(directory, bytes, ".");
+        return text;
+    }
+    int length = slash == text ? 1 : (int)(slash - text);
+    (void)snprintf(directory, bytes, "%.*s", length, text);
+    return slash + 1;
+}
+
+/* Looks at the directory. False: it cannot be written to; said if the request wants that. */
+static bool look_at(const struct config_loader *loader, const char *path, const char *directory,
+                    struct stat *ret_status)
+{
+    bool there = stat(directory, ret_status) == 0;
+    if (!loader->request->paths) {
+        return there;
+    }
+    if (!there) {
+        config_error(loader, path, "the directory %s cannot be used: %s", directory,
+                     strerrordesc_np(errno));
+        return false;
+    }
+    if (!S_ISDIR(ret_status->st_mode)) {
+        config_error(loader, path, "%s is not a directory", directory);
+        return false;
+    }
+    if (faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) != 0) {
+        config_error(loader, path, "the directory %s cannot be written to: %s", directory,
+                     strerrordesc_np(errno));
+        return false;
+    }
+    return true;
+}
+
+/* Where the output writes. False: nowhere, to standard output, or not known. */
+static bool find_place(const struct config_loader *loader, unsigned index, struct place *ret_place)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    const struct vamp_opt *opt = find_target(output);
+    if (opt == NULL) {
+        return false;
+    }
+    const char *text = target_text(output, opt);
+    *ret_place = (struct place){.type = output->ops->name, .name = ""};
+    if (opt->role == VAMP_OPT_NEW_FILE && strcmp(text, "-") == 0) {
+        ret_place->file = true;
+        ret_place->name = "-";
+        return true;
+    }
+    char directory[4096];
+    (void)snprintf(directory, sizeof directory, "%s", text);
+    if (opt->role == VAMP_OPT_NEW_FILE) {
+        ret_place->file = true;
+        ret_place->name = split_path(text, directory, sizeof directory);
+    }
+    char path[CONFIG_PATH_BYTES];
+    output_path(loader, index, opt->key, path);
+    if (ret_place->file && ret_place->name[0] == '\0') {
+        config_error(loader, path, "this names a directory, not a file");
+        return false;
+    }
+    struct stat status;
+    if (!look_at(loader, path, directory, &status)) {
+        return false;
+    }
+    ret_place->device = status.st_dev;
+    ret_place->directory = status.st_ino;
+    return true;
+}
+
+/* Two files with one name, or two outputs that give their files the same names. */
+static bool same_place(const struct place *left, const struct place *right)
+{
+    return left->file == right->file && left->device == right->device &&
+           left->directory == right->directory && strcmp(left->name, right->name) == 0 &&
+           (left->file || strcmp(left->type, right->type) == 0);
+}
+
+static void check_places(const struct config_loader *loader)
+{
+    const struct vamp_config *config = loader->config;
+    struct place places[VAMP_OUTPUTS_MAX];
+    bool known[VAMP_OUTPUTS_MAX] = {false};
+    for (unsigned i = 0; i < config->output_count; i++) {
+        known[i] = find_place(loader, i, &places[i]);
+        for (unsigned j = 0; j < i && known[i]; j++) {
+            if (!known[j] || !same_place(&places[i], &places[j])) {
+                continue;
+            }
+            char path[CONFIG_PATH_BYTES];
+            output_path(loader, i, find_target(&config->outputs[i])->key, path);
+            config_error(loader, path, "output \"%s\" would write the same files",
+                         config->outputs[j].settings.name);
+            break;
+        }
+    }
+}
+
+int config_check_outputs(struct config_loader *loader)
+{
+    const struct vamp_config *config = loader->config;
+    int code = settle_names(loader);
+    if (code != 0) {
+        return code;
+    }
+    for (unsigned i = 0; i < config->output_count; i++) {
+        check_rotation(loader, i);
+    }
+    check_places(loader);
+    if (json_is_array(json_object_get(loader->root, "outputs")) &&
+        json_array_size(json_object_get(loader->root, "outputs")) == 0) {
+        config_warning(loader, "/outputs", "no output: nothing will be written");
+    }
+    return 0;
+}

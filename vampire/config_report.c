@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Mistakes with their place: in the file, or in the environment or command line that caused them. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vampire/config_internal.h"
+
+/* Whether `path` is `inner` or lies around it. */
+static bool encloses(const char *path, const char *inner)
+{
+    size_t length = strlen(path);
+    return strncmp(path, inner, length) == 0 && (inner[length] == '\0' || inner[length] == '/');
+}
+
+/* The strongest level comes last. */
+const struct config_origin *config_origin_find(const struct config_loader *loader, const char *path)
+{
+    for (size_t i = loader->origin_count; i > 0; i--) {
+        if (encloses(loader->origins[i - 1].path, path)) {
+            return &loader->origins[i - 1];
+        }
+    }
+    return NULL;
+}
+
+enum config_level config_level_of(const struct config_loader *loader, const char *path)
+{
+    const struct config_origin *origin = config_origin_find(loader, path);
+    if (origin != NULL) {
+        return origin->level;
+    }
+    bool exact = false;
+    const struct config_position *position =
+        config_positions_find(&loader->positions, path, &exact);
+    return position != NULL && exact ? CONFIG_LEVEL_FILE : CONFIG_LEVEL_DEFAULT;
+}
+
+/* An override of something inside a value that the file does not have made that value. */
+static const struct config_origin *find_maker(const struct config_loader *loader, const char *path)
+{
+    for (size_t i = 0; i < loader->origin_count && path[0] != '\0'; i++) {
+        if (encloses(path, loader->origins[i].path)) {
+            return &loader->origins[i];
+        }
+    }
+    return NULL;
+}
+
+static void set_place(const struct config_loader *loader, const char *path, enum config_spot spot,
+                      struct vamp_diagnostic *diagnostic)
+{
+    bool exact = false;
+    const struct config_position *position =
+        config_positions_find(&loader->positions, path, &exact);
+    const struct config_origin *origin = config_origin_find(loader, path);
+    if (origin == NULL && (position == NULL || !exact)) {
+        origin = find_maker(loader, path);
+    }
+    (void)snprintf(diagnostic->file, sizeof diagnostic->file, "%s",
+                   origin != NULL ? origin->name : loader->file);
+    if (origin == NULL && position != NULL) {
+        bool at_key = spot == CONFIG_AT_KEY && exact && position->keyed;
+        config_text_place(&loader->text, at_key ? position->key_offset : position->value_offset,
+                          diagnostic);
+    }
+}
+
+static struct vamp_diagnostic begin(const struct config_loader *loader, const char *path,
+                                    enum config_spot spot)
+{
+    struct vamp_diagnostic diagnostic = {.severity = VAMP_SEVERITY_ERROR};
+    (void)snprintf(diagnostic.path, sizeof diagnostic.path, "%s", path);
+    set_place(loader, path, spot, &diagnostic);
+    return diagnostic;
+}
+
+struct vamp_diagnostic config_problem(const struct config_loader *loader, const char *path,
+                                      enum config_spot spot, const char *format, ...)
+{
+    struct vamp_diagnostic diagnostic = begin(loader, path, spot);
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(diagnostic.text, sizeof diagnostic.text, format, arguments);
+    va_end(arguments);
+    return diagnostic;
+}
+
+void config_error(const struct config_loader *loader, const char *path, const char *format, ...)
+{
+    struct vamp_diagnostic diagnostic = begin(loader, path, CONFIG_AT_VALUE);
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(diagnostic.text, sizeof diagnostic.text, format, arguments);
+    va_end(arguments);
+    vamp_diagnostics_add(loader->diagnostics, &diagnostic);
+}
+
+void config_warning(const struct config_loader *loader, const char *path, const char *format, ...)
+{
+    struct vamp_diagnostic diagnostic = begin(loader, path, CONFIG_AT_VALUE);
+    diagnostic.severity = VAMP_SEVERITY_WARNING;
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(diagnostic.text, sizeof diagnostic.text, format, arguments);
+    va_end(arguments);
+    vamp_diagnostics_add(loader->diagnostics, &diagnostic);
+}
+
+void config_expression_error(const struct config_loader *loader, const char *path,
+                             const char *message)
+{
+    struct vamp_diagnostic diagnostic =
+        config_problem(loader, path, CONFIG_AT_VALUE, "%.*s",
+                       (int)sizeof diagnostic.text - 1, message);
+    unsigned line = 0;
+    unsigned column = 0;
+    bool exact = false;
+    const struct config_position *position =
+        config_positions_find(&loader->positions, path, &exact);
+    if (sscanf(message, "line %u, column %u:", &line, &column) == 2 && position != NULL && exact &&
+        config_origin_find(loader, path) == NULL) {
+        config_text_place(&loader->text,
+                          config_positions_inside(&loader->positions, position, line, column),
+                          &diagnostic);
+    }
+    vamp_diagnostics_add(loader->diagnostics, &diagnostic);
+}
+
+void config_near(struct vamp_diagnostic *diagnostic, const char *near)
+{
+    if (near != NULL) {
+        (void)snprintf(diagnostic->near, sizeof diagnostic->near, "%s", near);
+    }
+}

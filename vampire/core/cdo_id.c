@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/core/cdo_id.h"
+
+static void put_big_endian(uint64_t value, uint8_t bytes[static 8])
+{
+    for (int i = 7; i >= 0; i--) {
+        bytes[i] = (uint8_t)(value & 0xff);
+        value >>= 8;
+    }
+}
+
+static uint64_t get_big_endian(const uint8_t bytes[static 8])
+{
+    uint64_t value = 0;
+    for (int i = 0; i < 8; i++) {
+        value = value << 8 | bytes[i];
+    }
+    return value;
+}
+
+void vamp_cdo_id_to_bytes(struct vamp_cdo_id id, uint8_t bytes[static VAMP_CDO_ID_BYTES])
+{
+    put_big_endian(id.high, bytes);
+    put_big_endian(id.low, bytes + 8);
+}
+
+struct vamp_cdo_id vamp_cdo_id_from_bytes(const uint8_t bytes[static VAMP_CDO_ID_BYTES])
+{
+    return (struct vamp_cdo_id){.high = get_big_endian(bytes), .low = get_big_endian(bytes + 8)};
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Recordings (docs/recording.md): writing a stream of events to a file and reading it back. The
+ * recorder serves an output, the reader the replay source; both work without allocation once
+ * they are open. One thread each.
+ */
+#ifndef VAMP_CORE_RECORDING_H
+#define VAMP_CORE_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vampire/core/err.h"
+#include "vampire/core/event.h"
+
+#define VAMP_RECORDING_FORMAT "vampire-recording"
+#define VAMP_RECORDING_VERSION 1
+/* Longest message. The recorder ends a batch before; the reader takes a longer one for damage. */
+#define VAMP_RECORDING_MESSAGE_BYTES_MAX ((size_t)128 * 1024)
+#define VAMP_RECORDING_TEXT_BYTES 512
+
+/* What a recording says about itself; texts are terminated, "" when absent. */
+struct vamp_recording_header {
+    char workflow[VAMP_RECORDING_TEXT_BYTES];
+    char component[VAMP_RECORDING_TEXT_BYTES];
+    char producer[VAMP_RECORDING_TEXT_BYTES];
+    char run_id[VAMP_RECORDING_TEXT_BYTES];
+    int64_t started_ns;
+    uint64_t event_kinds;
+};
+
+/* ------------------------------------------------------------------ writing */
+
+struct vamp_recorder;
+
+/* Creates the file, which must not exist, and writes the header. 0, -ENOMEM or another -errno; on
+ * failure no file is left. */
+VAMP_MUST_CHECK int vamp_recorder_open(const char *path, const struct vamp_recording_header *header,
+                                       struct vamp_recorder **ret_recorder, struct vamp_err *err);
+/* Appends an event or a mark; writes when a batch is full. 0 or -errno. After a failure the file
+ * ends with the last batch that was written whole (the rest is cut off where the file system lets
+ * us), the events since then are lost, and every later call fails the same way. */
+VAMP_MUST_CHECK int vamp_recorder_add(struct vamp_recorder *recorder,
+                                      const struct vamp_event *event, struct vamp_err *err);
+/* Writes what is waiting; `durable`: and has it on the disk before it returns. 0 or -errno. */
+VAMP_MUST_CHECK int vamp_recorder_flush(struct vamp_recorder *recorder, bool durable,
+                                        struct vamp_err *err);
+/* Writes what is waiting and the end, closes, frees. NULL-safe. 0 or -errno; it is gone anyway. */
+VAMP_MUST_CHECK int vamp_recorder_close(struct vamp_recorder *recorder, struct vamp_err *err);
+/* Bytes in the file and events in them; events that a failure lost. */
+uint64_t vamp_recorder_bytes(const struct vamp_recorder *recorder);
+uint64_t vamp_recorder_written(const struct vamp_recorder *recorder);
+uint64_t vamp_recorder_lost(const struct vamp_recorder *recorder);
+
+/* ------------------------------------------------------------------ reading */
+
+struct vamp_recording;
+
+/* What the reader found. Closed. */
+enum vamp_recording_status {
+    VAMP_RECORDING_EVENT, /* an event or mark was given */
+    VAMP_RECORDING_END,   /* nothing follows; vamp_recording_remark may have something to say */
+    VAMP_RECORDING_ERROR, /* the file cannot be read; err says why */
+};
+
+/* Opens a recording and reads its header. 0; -EBADMSG: no recording; -EPROTONOSUPPORT: of a newer
+ * version; -ENOMEM or another -errno. */
+VAMP_MUST_CHECK int vamp_recording_open(const char *path, struct vamp_recording **ret_recording,
+                                        struct vamp_recording_header *ret_header,
+                                        struct vamp_err *err);
+void vamp_recording_close(struct vamp_recording *recording);
+/* The next event or mark; its name is valid until the next call. What damage cost is told by LOST
+ * marks with reason VAMP_LOSS_RECORDING: the exact count in the middle, at least one at a torn
+ * end. An event that makes no sense is a REJECTED mark. */
+enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
+                                               struct vamp_event *ret_event, struct vamp_err *err);
+/* After the end: what is wrong with the recording, in words; NULL when it is complete. */
+const char *vamp_recording_remark(const struct vamp_recording *recording);
+
+#endif

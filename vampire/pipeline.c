@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/pipeline.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+#include <uuid/uuid.h>
+
+#include "filters/event_filter.h"
+#include "vampire/core/components.h"
+#include "vampire/core/ring.h"
+#include "vampire/event_clock.h"
+#include "vampire/outputs.h"
+#include "vampire/self_usage.h"
+#include "vampire/source_thread.h"
+#include "vampire/stats/stats.h"
+#include "vampire/status.h"
+#include "vampire/summary.h"
+
+/* Events handled between two looks at the clock. */
+#define BATCH_EVENTS 4096
+/* Own metrics, silent buckets, status line. */
+#define TICK_NS (VAMP_NS_PER_SECOND / 2)
+
+struct pipeline {
+    const struct vamp_pipeline_options *options;
+    const struct vamp_config *config;
+    const struct vamp_clock *clock;
+    struct vamp_run run;
+    char host[256];
+    struct vamp_status status;
+    struct vamp_ring *ring;
+    struct vamp_components *components;
+    struct vamp_event_filter *filter; /* NULL: everything passes */
+    struct vamp_stats *stats;
+    struct vamp_outputs outputs;
+    void *source;
+    struct vamp_source_thread source_thread;
+    struct vamp_event_clock event_clock;
+    int64_t next_tick_ns; /* monotonic */
+    int64_t newest_event_ns;
+};
+
+static void emit(void *context, const struct vamp_bucket *bucket)
+{
+    struct pipeline *pipeline = context;
+    vamp_outputs_submit(&pipeline->outputs, bucket);
+}
+
+static void say(void *context, const char *line)
+{
+    struct pipeline *pipeline = context;
+    vamp_status_say(&pipeline->status, "%s", line);
+}
+
+/* On the worker thread: the source is opened before its thread exists and closed after it ended. */
+static void note_own_roundtrip(void *context, enum vamp_own_operation operation, int64_t ns)
+{
+    static const enum vamp_event_kind kinds[VAMP_OWN_OPERATION_COUNT] = {
+        [VAMP_OWN_JOIN] = VAMP_EVENT_JOIN,
+        [VAMP_OWN_SUBSCRIBE] = VAMP_EVENT_SUBSCRIBE,
+        [VAMP_OWN_LEAVE] = VAMP_EVENT_LEAVE,
+    };
+    struct pipeline *pipeline = context;
+    vamp_stats_self(pipeline->stats, VAMP_METRIC_OWN_ROUNDTRIP_NS, kinds[operation], ns);
+}
+
+static void describe_run(struct pipeline *pipeline)
+{
+    uuid_t id;
+    uuid_generate(id);
+    uuid_unparse_lower(id, pipeline->run.id);
+    if (gethostname(pipeline->host, sizeof pipeline->host - 1) != 0) {
+        pipeline->host[0] = '\0';
+    }
+    pipeline->run.workflow = pipeline->config->workflow;
+    pipeline->run.component = pipeline->config->component;
+    pipeline->run.host = pipeline->host;
+    pipeline->run.version = pipeline->options->version;
+    pipeline->run.clock = "event";
+    pipeline->run.configuration = pipeline->config->effective_text;
+    pipeline->run.started_ns = vamp_clock_utc_ns(pipeline->clock);
+}
+
+/* What needs neither the pool manager nor files. */
+static int build(struct pipeline *pipeline, struct vamp_err *err)
+{
+    const struct vamp_config *config = pipeline->config;
+    int status = vamp_ring_create(config->ring_bytes, &pipeline->ring, err);
+    if (status == 0) {
+        status =
+            vamp_components_create(config->statistics.max_components, &pipeline->components, err);
+    }
+    if (status == 0 && config->filter != NULL) {
+        status = vamp_event_filter_compile(config->filter, VAMP_FILTER_FIRST, NULL,
+                                           &pipeline->filter, err);
+    }
+    if (status == 0) {
+        status = vamp_stats_create(&config->statistics, pipeline->run.id, pipeline->components,
+                                   emit, pipeline, &pipeline->stats, err);
+    }
+    return status;
+}
+
+static int open_outputs(struct pipeline *pipeline, struct vamp_err *err)
+{
+    return vamp_outputs_open(&pipeline->outputs, pipeline->config, &pipeline->run,
+                             vamp_stats_schema(pipeline->stats), pipeline->clock, err);
+}
+
+static int open_source(struct pipeline *pipeline, struct vamp_err *err)
+{
+    const struct vamp_config *config = pipeline->config;
+    const struct vamp_source_context context = {
+        .clock = pipeline->clock,
+        .event_kinds = config->event_kinds,
+        .workflow = config->workflow,
+        .component = config->component,
+        .selector = pipeline->filter != NULL ? vamp_event_filter_selector(pipeline->filter) : NULL,
+        .own_roundtrip = note_own_roundtrip,
+        .own_roundtrip_context = pipeline,
+        .say = say,
+        .say_context = pipeline,
+        .stop = &pipeline->options->signals->stop,
+    };
+    return config->source->open(config->source_options, &context, &pipeline->source, err);
+}
+
+static void observe(struct pipeline *pipeline, const struct vamp_event *event)
+{
+    bool passed = true;
+    if (!vamp_event_is_mark(event)) {
+        vamp_components_observe(pipeline->components, event);
+        passed = pipeline->filter == NULL ||
+                 vamp_event_filter_match(pipeline->filter, event, pipeline->components);
+    }
+    pipeline->newest_event_ns = event->time_ns;
+    vamp_stats_observe(pipeline->stats, event, passed);
+}
+
+/* Takes what the ring has, at most a batch. Returns how many. */
+static unsigned drain(struct pipeline *pipeline)
+{
+    unsigned count = 0;
+    const struct vamp_event *event = NULL;
+    while (count < BATCH_EVENTS && (event = vamp_ring_next(pipeline->ring)) != NULL) {
+        observe(pipeline, event);
+        count++;
+    }
+    vamp_ring_release(pipeline->ring);
+    return count;
+}
+
+static void report_self(struct pipeline *pipeline)
+{
+    struct vamp_stats *stats = pipeline->stats;
+    vamp_outputs_report(&pipeline->outputs, stats, &pipeline->status);
+    vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_RSS_BYTES, 0, vamp_self_rss_bytes());
+    vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_CPU_NS, 0, vamp_self_cpu_ns());
+}
+
+static void show_status(struct pipeline *pipeline, int64_t now_ns)
+{
+    struct vamp_totals totals;
+    vamp_stats_totals(pipeline->stats, &totals);
+    vamp_status_show(&pipeline->status, &totals, &vamp_stats_schema(pipeline->stats)->bins, now_ns);
+}
+
+static void tick(struct pipeline *pipeline, int64_t now_ns, bool idle)
+{
+    if (now_ns < pipeline->next_tick_ns) {
+        return;
+    }
+    pipeline->next_tick_ns = now_ns + TICK_NS;
+    report_self(pipeline);
+    int64_t event_now_ns = 0;
+    /* Only an empty ring proves that silence is silence. */
+    if (idle && !pipeline->config->source->can_wait &&
+        vamp_event_clock_now(&pipeline->event_clock, now_ns, &event_now_ns)) {
+        vamp_stats_tick(pipeline->stats, event_now_ns);
+    }
+    show_status(pipeline, now_ns);
+}
+
+static void note_batch(struct pipeline *pipeline, int64_t now_ns, size_t ring_bytes)
+{
+    vamp_event_clock_observe(&pipeline->event_clock, pipeline->newest_event_ns, now_ns);
+    vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_RING_BYTES, 0, (int64_t)ring_bytes);
+    if (!pipeline->config->source->can_wait) {
+        vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_LAG_NS, 0,
+                        vamp_clock_utc_ns(pipeline->clock) - pipeline->newest_event_ns);
+    }
+}
+
+static void work(struct pipeline *pipeline)
+{
+    while (!vamp_ring_finished(pipeline->ring)) {
+        size_t ring_bytes = vamp_ring_used_bytes(pipeline->ring);
+        unsigned count = drain(pipeline);
+        int64_t now_ns = vamp_clock_monotonic_ns(pipeline->clock);
+        if (count > 0) {
+            note_batch(pipeline, now_ns, ring_bytes);
+        }
+        tick(pipeline, now_ns, count == 0);
+        if (count == 0) {
+            vamp_ring_wait(pipeline->ring, pipeline->next_tick_ns - now_ns);
+        }
+    }
+}
+
+/* Why the run ended, in words and as exit code. */
+static const char *ending(struct pipeline *pipeline, enum vamp_exit_code *ret_code)
+{
+    const struct vamp_source_thread *thread = &pipeline->source_thread;
+    *ret_code = VAMP_EXIT_OK;
+    switch (thread->end) {
+    case VAMP_SOURCE_GONE:
+        vamp_status_error(&pipeline->status, "%s; the files are complete up to here",
+                          thread->err.text);
+        *ret_code = VAMP_EXIT_POOL_GONE;
+        return "pool manager gone";
+    case VAMP_SOURCE_ERROR:
+        vamp_status_error(&pipeline->status, "%s; the files are complete up to here",
+                          thread->err.text);
+        *ret_code = VAMP_EXIT_FAILED;
+        return "source failed";
+    case VAMP_SOURCE_MORE:
+    case VAMP_SOURCE_EMPTY:
+    case VAMP_SOURCE_END:
+        break;
+    }
+    return atomic_load(&pipeline->options->signals->stop) != 0 ? "stopped by signal" : "finished";
+}
+
+static void close_source(struct pipeline *pipeline)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (pipeline->source != NULL && pipeline->config->source->close(pipeline->source, &err) != 0) {
+        vamp_status_error(&pipeline->status, "%s", err.text);
+    }
+    pipeline->source = NULL;
+}
+
+static enum vamp_exit_code finish(struct pipeline *pipeline, int64_t began_ns)
+{
+    enum vamp_exit_code code;
+    const char *reason = ending(pipeline, &code);
+    report_self(pipeline);
+    vamp_stats_finish(pipeline->stats);
+
+    struct vamp_totals totals;
+    vamp_stats_totals(pipeline->stats, &totals);
+    const struct vamp_ending end = {
+        .time_ns = vamp_clock_utc_ns(pipeline->clock),
+        .reason = reason,
+        .accounting = totals.accounting,
+    };
+    if (vamp_outputs_finish(&pipeline->outputs, &end, &pipeline->status) != 0 ||
+        pipeline->outputs.failed) {
+        code = code == VAMP_EXIT_OK ? VAMP_EXIT_FAILED : code;
+    }
+    vamp_status_clear(&pipeline->status);
+    if (!pipeline->options->quiet) {
+        vamp_summary_print(stderr,
+                           &(struct vamp_summary){
+                               .workflow = pipeline->run.workflow,
+                               .reason = reason,
+                               .duration_ns = vamp_clock_monotonic_ns(pipeline->clock) - began_ns,
+                               .totals = &totals,
+                               .bins = &vamp_stats_schema(pipeline->stats)->bins,
+                               .components = pipeline->components,
+                               .outputs = &pipeline->outputs,
+                           });
+    }
+    return code;
+}
+
+/* What start-up ended with, told and as exit code. */
+static enum vamp_exit_code failed_start(struct pipeline *pipeline, int status,
+                                        const struct vamp_err *err)
+{
+    if (status == -ECANCELED) {
+        vamp_status_say(&pipeline->status, "stopped by a signal before the workflow was joined");
+        return VAMP_EXIT_OK;
+    }
+    vamp_status_error(&pipeline->status, "%s", err->text);
+    return status == -ETIMEDOUT || status == -ECONNREFUSED ? VAMP_EXIT_NO_POOL : VAMP_EXIT_FAILED;
+}
+
+static int start_source_thread(struct pipeline *pipeline, struct vamp_err *err)
+{
+    pipeline->source_thread = (struct vamp_source_thread){
+        .ops = pipeline->config->source,
+        .source = pipeline->source,
+        .ring = pipeline->ring,
+        .stop = &pipeline->options->signals->stop,
+    };
+    return vamp_source_thread_start(&pipeline->source_thread, err);
+}
+
+static enum vamp_exit_code run(struct pipeline *pipeline)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    int status = build(pipeline, &err);
+    if (status == 0) {
+        status = open_source(pipeline, &err);
+    }
+    /* Files only once there is something to write: a pool manager that never came leaves none. */
+    if (status == 0) {
+        status = open_outputs(pipeline, &err);
+    }
+    if (status == 0) {
+        status = start_source_thread(pipeline, &err);
+    }
+    if (status != 0) {
+        return failed_start(pipeline, status, &err);
+    }
+    int64_t began_ns = vamp_clock_monotonic_ns(pipeline->clock);
+    work(pipeline);
+    vamp_source_thread_join(&pipeline->source_thread);
+    close_source(pipeline);
+    return finish(pipeline, began_ns);
+}
+
+enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *options)
+{
+    struct pipeline *pipeline = calloc(1, sizeof *pipeline);
+    if (pipeline == NULL) {
+        return VAMP_EXIT_FAILED;
+    }
+    pipeline->options = options;
+    pipeline->config = options->config;
+    pipeline->clock = options->clock;
+    vamp_status_init(&pipeline->status, options->quiet, vamp_clock_monotonic_ns(options->clock));
+    vamp_event_clock_init(&pipeline->event_clock);
+    describe_run(pipeline);
+
+    enum vamp_exit_code code = run(pipeline);
+
+    close_source(pipeline);
+    vamp_outputs_done(&pipeline->outputs);
+    vamp_stats_free(pipeline->stats);
+    vamp_event_filter_free(pipeline->filter);
+    vamp_components_free(pipeline->components);
+    vamp_ring_free(pipeline->ring);
+    free(pipeline);
+    return code;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The pipeline: source -> ring -> filter -> statistics -> sinks, from configuration to exit code.
+ * The calling thread is the worker; it returns when the run is over.
+ */
+#ifndef VAMP_PIPELINE_H
+#define VAMP_PIPELINE_H
+
+#include <stdbool.h>
+
+#include "vampire/config.h"
+#include "vampire/core/clock.h"
+#include "vampire/exit_codes.h"
+#include "vampire/signals.h"
+
+struct vamp_pipeline_options {
+    const struct vamp_config *config; /* outlives the run */
+    const struct vamp_clock *clock;
+    const struct vamp_signals *signals;
+    const char *version;
+    bool quiet; /* no status line, no summary, errors only */
+};
+
+/* Runs until the workflow has ended, a signal came or the pool manager is gone. Everything that
+ * goes wrong has been told on stderr. */
+enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *options);
+
+#endif

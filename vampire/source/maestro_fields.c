@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/source/maestro_fields.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "vampire/core/cdo_id.h"
+#include "vampire/source/source.h"
+
+/* ------------------------------------------------------------------ kinds */
+
+/* Maestro's kinds and ours, the frequent ones first. `theirs` is 0 where maestro.h has none. */
+static const struct kind_pair {
+    uint64_t theirs;
+    enum vamp_event_kind ours;
+} kind_pairs[] = {
+    {VAMP_MSTRO_KIND_offer, VAMP_EVENT_OFFER},
+    {VAMP_MSTRO_KIND_demand, VAMP_EVENT_DEMAND},
+    {VAMP_MSTRO_KIND_require, VAMP_EVENT_REQUIRE},
+    {VAMP_MSTRO_KIND_transport_init, VAMP_EVENT_TRANSPORT_INIT},
+    {VAMP_MSTRO_KIND_transport_completed, VAMP_EVENT_TRANSPORT_COMPLETED},
+    {VAMP_MSTRO_KIND_declare, VAMP_EVENT_DECLARE},
+    {VAMP_MSTRO_KIND_seal, VAMP_EVENT_SEAL},
+    {VAMP_MSTRO_KIND_withdraw, VAMP_EVENT_WITHDRAW},
+    {VAMP_MSTRO_KIND_dispose, VAMP_EVENT_DISPOSE},
+    {VAMP_MSTRO_KIND_retract, VAMP_EVENT_RETRACT},
+    {VAMP_MSTRO_KIND_transport_failed, VAMP_EVENT_TRANSPORT_FAILED},
+    {VAMP_MSTRO_KIND_join, VAMP_EVENT_JOIN},
+    {VAMP_MSTRO_KIND_leave, VAMP_EVENT_LEAVE},
+    {VAMP_MSTRO_KIND_subscribe, VAMP_EVENT_SUBSCRIBE},
+    {VAMP_MSTRO_KIND_unsubscribe, VAMP_EVENT_UNSUBSCRIBE},
+};
+#define KIND_PAIR_COUNT (sizeof kind_pairs / sizeof *kind_pairs)
+
+uint64_t vamp_maestro_kinds(uint64_t event_kinds)
+{
+    uint64_t theirs = 0;
+    for (size_t i = 0; i < KIND_PAIR_COUNT; i++) {
+        if ((event_kinds & UINT64_C(1) << kind_pairs[i].ours) != 0) {
+            theirs |= kind_pairs[i].theirs;
+        }
+    }
+    return theirs;
+}
+
+static enum vamp_event_kind our_kind(uint64_t theirs)
+{
+    for (size_t i = 0; i < KIND_PAIR_COUNT; i++) {
+        if (kind_pairs[i].theirs == theirs && theirs != 0) {
+            return kind_pairs[i].ours;
+        }
+    }
+    return VAMP_EVENT_NONE;
+}
+
+uint64_t vamp_maestro_service_kinds(void)
+{
+    uint64_t kinds = 0;
+#if VAMP_MSTRO_HAS_KIND_LOST
+    kinds |= (uint64_t)MSTRO_POOL_EVENT_LOST;
+#endif
+#if VAMP_MSTRO_HAS_KIND_POOL_GONE
+    kinds |= (uint64_t)MSTRO_POOL_EVENT_POOL_GONE;
+#endif
+    return kinds;
+}
+
+bool vamp_maestro_is_gone(const struct mstro_pool_event_ *theirs)
+{
+#if VAMP_MSTRO_HAS_KIND_POOL_GONE
+    return (uint64_t)theirs->kind == (uint64_t)MSTRO_POOL_EVENT_POOL_GONE;
+#else
+    (void)theirs;
+    return false;
+#endif
+}
+
+static uint64_t lost_count(const struct mstro_pool_event_ *theirs)
+{
+#if VAMP_MSTRO_HAS_KIND_LOST
+    if ((uint64_t)theirs->kind == (uint64_t)MSTRO_POOL_EVENT_LOST) {
+        return theirs->payload.lost.count;
+    }
+#else
+    (void)theirs;
+#endif
+    return 0;
+}
+
+/* ------------------------------------------------------------------ fields */
+
+uint64_t vamp_maestro_serial(const struct mstro_pool_event_ *theirs)
+{
+#if VAMP_MSTRO_HAS_SERIAL
+    return theirs->serial;
+#else
+    (void)theirs;
+    return 0;
+#endif
+}
+
+bool vamp_maestro_has_time(void)
+{
+    return VAMP_MSTRO_HAS_TIME;
+}
+
+/* Who acted and on what, from the member of the union that belongs to the kind. */
+struct actor {
+    bool has_app;
+    uint64_t app_id;
+    const char *name; /* NULL: not told */
+};
+
+#define ACTOR(member)                                                                              \
+    ((struct actor){VAMP_MSTRO_HAS_APPID_##member, VAMP_MSTRO_APPID_##member(theirs),              \
+                    VAMP_MSTRO_NAME_##member(theirs)})
+
+static struct actor actor_of(const struct mstro_pool_event_ *theirs, enum vamp_event_kind kind)
+{
+    switch (kind) {
+    case VAMP_EVENT_JOIN:
+        return ACTOR(join);
+    case VAMP_EVENT_LEAVE:
+        return ACTOR(leave);
+    case VAMP_EVENT_DECLARE:
+        return ACTOR(declare);
+    case VAMP_EVENT_SEAL:
+        return ACTOR(seal);
+    case VAMP_EVENT_OFFER:
+        return ACTOR(offer);
+    case VAMP_EVENT_REQUIRE:
+        return ACTOR(require);
+    case VAMP_EVENT_DEMAND:
+        return ACTOR(demand);
+    case VAMP_EVENT_RETRACT:
+        return ACTOR(retract);
+    case VAMP_EVENT_WITHDRAW:
+        return ACTOR(withdraw);
+    case VAMP_EVENT_DISPOSE:
+        return ACTOR(dispose);
+    case VAMP_EVENT_TRANSPORT_INIT:
+        return ACTOR(transport_init);
+    case VAMP_EVENT_TRANSPORT_COMPLETED:
+        return ACTOR(transport_completed);
+    case VAMP_EVENT_TRANSPORT_FAILED:
+        return ACTOR(transport_failed);
+    case VAMP_EVENT_SUBSCRIBE:
+        return ACTOR(subscribe);
+    case VAMP_EVENT_UNSUBSCRIBE:
+        return ACTOR(unsubscribe);
+    case VAMP_EVENT_NONE:
+    case VAMP_EVENT_LOST:
+    case VAMP_EVENT_REJECTED:
+        break;
+    }
+    return (struct actor){.has_app = false};
+}
+
+static uint32_t name_length(const struct mstro_pool_event_ *theirs, const char *name)
+{
+#if VAMP_MSTRO_HAS_NAME_LENGTH
+    size_t length = theirs->name_length;
+#else
+    (void)theirs;
+    size_t length = strnlen(name, (size_t)VAMP_NAME_BYTES_MAX + 1);
+#endif
+    if (length > VAMP_NAME_BYTES_MAX) {
+        length = VAMP_NAME_BYTES_MAX;
+        /* Back to the start of the UTF-8 character that would be cut in two. */
+        while (length > 0 && ((unsigned char)name[length] & 0xc0U) == 0x80U) {
+            length--;
+        }
+    }
+    return (uint32_t)length;
+}
+
+static void take_actor(const struct mstro_pool_event_ *theirs, struct vamp_event *event)
+{
+    const struct actor actor = actor_of(theirs, (enum vamp_event_kind)event->kind);
+    unsigned present = event->present;
+    if (actor.has_app) {
+        event->app_id = actor.app_id;
+        present |= VAMP_HAS_APP;
+    }
+    if (actor.name != NULL) {
+        event->name = actor.name;
+        event->name_length = name_length(theirs, actor.name);
+        present |= event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE ||
+                           event->kind == VAMP_EVENT_SUBSCRIBE ||
+                           event->kind == VAMP_EVENT_UNSUBSCRIBE
+                       ? VAMP_HAS_COMPONENT_NAME
+                       : VAMP_HAS_CDO_NAME;
+    }
+    event->present = (uint16_t)present;
+}
+
+/* The fields that upstream is not known to have. A value outside vampire's enumerations (a newer
+ * Maestro) is taken as not told. */
+static void take_extensions(const struct mstro_pool_event_ *theirs, struct vamp_event *event)
+{
+    unsigned present = event->present;
+#if VAMP_MSTRO_HAS_TIME
+    if ((theirs->present & MSTRO_POOL_EVENT_HAS_TIME) != 0) {
+        event->time_ns = theirs->time_ns;
+        present |= VAMP_HAS_TIME;
+    }
+#endif
+#if VAMP_MSTRO_HAS_CDO_ID
+    if ((theirs->present & MSTRO_POOL_EVENT_HAS_CDO_ID) != 0) {
+        event->cdo_id = vamp_cdo_id_from_bytes(theirs->cdo_id);
+        present |= VAMP_HAS_CDO_ID;
+    }
+#endif
+#if VAMP_MSTRO_HAS_CDO_SIZE
+    if ((theirs->present & MSTRO_POOL_EVENT_HAS_CDO_SIZE) != 0) {
+        event->size_bytes = theirs->cdo_size;
+        present |= VAMP_HAS_SIZE;
+    }
+#endif
+#if VAMP_MSTRO_HAS_PEER
+    if ((theirs->present & MSTRO_POOL_EVENT_HAS_PEER) != 0) {
+        event->peer_id = theirs->peer_appid;
+        present |= VAMP_HAS_PEER;
+    }
+#endif
+#if VAMP_MSTRO_HAS_TRANSPORT
+    if ((theirs->present & MSTRO_POOL_EVENT_HAS_TRANSPORT) != 0) {
+        event->transport_id = theirs->transport_id;
+        present |= VAMP_HAS_TRANSPORT;
+    }
+#endif
+#if VAMP_MSTRO_HAS_TIER
+    if ((theirs->present & MSTRO_POOL_EVENT_HAS_TIER) != 0 && theirs->tier < VAMP_TIER_COUNT) {
+        event->tier = (uint8_t)theirs->tier;
+        present |= VAMP_HAS_TIER;
+    }
+#endif
+#if VAMP_MSTRO_HAS_CAUSE
+    if ((theirs->present & MSTRO_POOL_EVENT_HAS_CAUSE) != 0 && theirs->cause < VAMP_CAUSE_COUNT) {
+        event->cause = (uint8_t)theirs->cause;
+        present |= VAMP_HAS_CAUSE;
+    }
+#endif
+#if VAMP_MSTRO_HAS_REASON
+    if ((theirs->present & MSTRO_POOL_EVENT_HAS_REASON) != 0 &&
+        theirs->reason < VAMP_LEAVE_REASON_COUNT) {
+        event->reason = (uint8_t)theirs->reason;
+        present |= VAMP_HAS_REASON;
+    }
+#endif
+    (void)theirs;
+    event->present = (uint16_t)present;
+}
+
+void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_event_phase phase,
+                          int64_t arrival_ns, struct vamp_event *ret_event)
+{
+    *ret_event = (struct vamp_event){
+        .kind = (uint8_t)our_kind((uint64_t)theirs->kind),
+        .phase = (uint8_t)phase,
+        .time_ns = arrival_ns,
+        .serial = vamp_maestro_serial(theirs),
+    };
+    if (ret_event->serial != 0) {
+        ret_event->present = VAMP_HAS_SERIAL;
+    }
+    take_extensions(theirs, ret_event);
+    if (ret_event->kind != VAMP_EVENT_NONE) {
+        take_actor(theirs, ret_event);
+        return;
+    }
+    const uint64_t lost = lost_count(theirs);
+    *ret_event = (struct vamp_event){
+        .kind = lost != 0 ? VAMP_EVENT_LOST : VAMP_EVENT_REJECTED,
+        .reason = VAMP_LOSS_POOL_MANAGER, /* of REJECTED not looked at */
+        .phase = (uint8_t)phase,
+        .time_ns = ret_event->time_ns,
+        .count = lost != 0 ? lost : 1,
+    };
+}
+
+/* ------------------------------------------------------------------ statuses and names */
+
+void vamp_maestro_status_text(mstro_status status, char *text, size_t bytes)
+{
+    const char *more = "";
+#if VAMP_MSTRO_HAS_LAST_ERROR
+    more = mstro_last_error();
+#endif
+    (void)snprintf(text, bytes, "%s%s%s%s", mstro_status_description(status),
+                   *more != '\0' ? " (" : "", more, *more != '\0' ? ")" : "");
+}
+
+bool vamp_maestro_status_no_manager(mstro_status status)
+{
+#if VAMP_MSTRO_HAS_STATUS_NO_PM
+    return status == MSTRO_NO_PM;
+#else
+    /* Without a status of its own any failure to read a subscription has to be taken for it. */
+    return status != MSTRO_OK && status != MSTRO_TIMEOUT;
+#endif
+}
+
+bool vamp_maestro_status_refused(mstro_status status)
+{
+#if VAMP_MSTRO_HAS_STATUS_REFUSED
+    return status == MSTRO_REFUSED;
+#else
+    (void)status;
+    return false;
+#endif
+}
+
+const char *vamp_maestro_info_variable(void)
+{
+#if VAMP_MSTRO_HAS_ENV_POOL_INFO
+    return MSTRO_ENV_POOL_INFO;
+#else
+    return "MSTRO_POOL_MANAGER_INFO";
+#endif
+}
+
+/* ------------------------------------------------------------------ for `vampire --version` */
+
+struct ability {
+    const char *name;
+    bool there;
+};
+
+static void tell(const char *title, bool there, const struct ability *abilities, size_t count,
+                 void (*line)(void *context, const char *text), void *context)
+{
+    char text[512];
+    size_t used = (size_t)snprintf(text, sizeof text, "%s", title);
+    unsigned told = 0;
+    for (size_t i = 0; i < count && used < sizeof text; i++) {
+        if (abilities[i].there == there) {
+            used += (size_t)snprintf(text + used, sizeof text - used, " %s", abilities[i].name);
+            told++;
+        }
+    }
+    if (told != 0) {
+        line(context, text);
+    }
+}
+
+void vamp_source_maestro_abilities(void (*line)(void *context, const char *text), void *context)
+{
+    struct ability kinds[KIND_PAIR_COUNT];
+    for (size_t i = 0; i < KIND_PAIR_COUNT; i++) {
+        kinds[i] =
+            (struct ability){vamp_event_kind_name(kind_pairs[i].ours), kind_pairs[i].theirs != 0};
+    }
+    static const struct ability fields[] = {
+        {"serial", VAMP_MSTRO_HAS_SERIAL},
+        {"time", VAMP_MSTRO_HAS_TIME},
+        {"cdo_id", VAMP_MSTRO_HAS_CDO_ID},
+        {"size", VAMP_MSTRO_HAS_CDO_SIZE},
+        {"peer", VAMP_MSTRO_HAS_PEER},
+        {"transport_id", VAMP_MSTRO_HAS_TRANSPORT},
+        {"tier", VAMP_MSTRO_HAS_TIER},
+        {"cause", VAMP_MSTRO_HAS_CAUSE},
+        {"leave_reason", VAMP_MSTRO_HAS_REASON},
+        {"offer_appid", VAMP_MSTRO_HAS_APPID_offer},
+        {"offer_name", VAMP_MSTRO_HAS_NAME_offer},
+        {"lost_counts", VAMP_MSTRO_HAS_KIND_LOST},
+        {"pool_gone", VAMP_MSTRO_HAS_KIND_POOL_GONE},
+        {"signal_before", VAMP_MSTRO_HAS_SIGNAL_BEFORE},
+    };
+    const size_t field_count = sizeof fields / sizeof *fields;
+    char text[256];
+#if VAMP_MSTRO_HAS_VERSION
+    (void)snprintf(text, sizeof text, "Maestro %s, event members %s", mstro_version(),
+                   VAMP_MSTRO_HAS_PAYLOAD ? "in payload" : "without payload");
+#else
+    (void)snprintf(text, sizeof text, "Maestro of unknown version, event members %s",
+                   VAMP_MSTRO_HAS_PAYLOAD ? "in payload" : "without payload");
+#endif
+    line(context, text);
+    tell("event kinds:", true, kinds, KIND_PAIR_COUNT, line, context);
+    tell("event kinds not available:", false, kinds, KIND_PAIR_COUNT, line, context);
+    tell("event fields:", true, fields, field_count, line, context);
+    tell("event fields not available:", false, fields, field_count, line, context);
+}

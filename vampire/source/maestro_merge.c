@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/source/maestro_merge.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "vampire/source/maestro_fields.h"
+
+void vamp_merge_add(struct vamp_merge *merge, mstro_subscription subscription,
+                    enum vamp_event_phase phase)
+{
+    assert(merge->stream_count < VAMP_MERGE_STREAMS);
+    struct vamp_merge_stream *stream = &merge->streams[merge->stream_count++];
+    stream->subscription = subscription;
+    stream->phase = phase;
+    stream->read_empty_ns = INT64_MIN;
+}
+
+static void retire(struct vamp_merge *merge)
+{
+    if (merge->retired != NULL) {
+        (void)mstro_pool_event_dispose(merge->retired);
+        merge->retired = NULL;
+    }
+}
+
+static struct vamp_merge_list *front(struct vamp_merge_stream *stream)
+{
+    return &stream->lists[stream->first % VAMP_MERGE_LISTS];
+}
+
+void vamp_merge_done(struct vamp_merge *merge)
+{
+    retire(merge);
+    for (unsigned i = 0; i < merge->stream_count; i++) {
+        struct vamp_merge_stream *stream = &merge->streams[i];
+        for (; stream->count > 0; stream->count--, stream->first++) {
+            (void)mstro_pool_event_dispose(front(stream)->head);
+        }
+        if (stream->subscription != NULL) {
+            (void)mstro_subscription_dispose(stream->subscription);
+        }
+    }
+    merge->stream_count = 0;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static void take(struct vamp_merge *merge, struct vamp_merge_stream *stream, mstro_pool_event list)
+{
+    stream->lists[(stream->first + stream->count++) % VAMP_MERGE_LISTS] = (struct vamp_merge_list){
+        .head = list,
+        .at = list,
+        .arrived_utc_ns = vamp_clock_utc_ns(merge->clock),
+        .arrived_ns = vamp_clock_monotonic_ns(merge->clock),
+    };
+}
+
+/* A read that failed ends its stream; one that only timed out does not. */
+static bool failed(struct vamp_merge *merge, struct vamp_merge_stream *stream, mstro_status status)
+{
+    if (status == MSTRO_OK || status == MSTRO_TIMEOUT) {
+        return false;
+    }
+    stream->ended = true;
+    merge->failure = status;
+    return true;
+}
+
+static bool any_ended(const struct vamp_merge *merge)
+{
+    for (unsigned i = 0; i < merge->stream_count; i++) {
+        if (merge->streams[i].ended) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_stream(struct vamp_merge *merge, struct vamp_merge_stream *stream, bool closing)
+{
+    if (stream->ended || stream->count == VAMP_MERGE_LISTS) {
+        return false;
+    }
+    mstro_pool_event list = NULL;
+    if (failed(merge, stream, mstro_subscription_poll(stream->subscription, &list))) {
+        return false;
+    }
+    if (list == NULL) {
+        stream->read_empty_ns = vamp_clock_monotonic_ns(merge->clock);
+        stream->ended = closing;
+        return false;
+    }
+    take(merge, stream, list);
+    return true;
+}
+
+bool vamp_merge_read(struct vamp_merge *merge)
+{
+    /* When the pool manager was gone for one subscription before this round began, an empty
+     * other one has nothing to come either. */
+    const bool closing = any_ended(merge);
+    bool came = false;
+    for (unsigned i = 0; i < merge->stream_count; i++) {
+        came = read_stream(merge, &merge->streams[i], closing) || came;
+    }
+    return came;
+}
+
+static struct timespec timespec_of(int64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / VAMP_NS_PER_SECOND),
+                             .tv_nsec = (long)(ns % VAMP_NS_PER_SECOND)};
+}
+
+void vamp_merge_wait(struct vamp_merge *merge, int64_t timeout_ns)
+{
+    struct vamp_merge_stream *stream = &merge->streams[merge->stream_count - 1];
+    if (stream->ended || stream->count == VAMP_MERGE_LISTS) {
+        const struct timespec pause = timespec_of(timeout_ns);
+        (void)nanosleep(&pause, NULL);
+        return;
+    }
+    const struct timespec until = timespec_of(vamp_clock_utc_ns(merge->clock) + timeout_ns);
+    mstro_pool_event list = NULL;
+    mstro_status status = mstro_subscription_timedwait(stream->subscription, &until, &list);
+    if (!failed(merge, stream, status) && list != NULL) {
+        take(merge, stream, list);
+    }
+}
+
+/* ------------------------------------------------------------------ giving out */
+
+/* The place of the stream's next event in the common order; 0 when it has none. */
+static uint64_t key(struct vamp_merge_stream *stream)
+{
+    const struct mstro_pool_event_ *at = front(stream)->at;
+    uint64_t serial = vamp_maestro_serial(at);
+    /* A loss belongs before the event that follows it. */
+    return serial == 0 && at->next != NULL ? vamp_maestro_serial(at->next) : serial;
+}
+
+static bool may_go(const struct vamp_merge *merge, struct vamp_merge_stream *stream)
+{
+    if (key(stream) == 0) {
+        return true;
+    }
+    const int64_t since_ns = front(stream)->arrived_ns + VAMP_MERGE_HOLD_NS;
+    for (unsigned i = 0; i < merge->stream_count; i++) {
+        const struct vamp_merge_stream *other = &merge->streams[i];
+        if (other != stream && other->count == 0 && !other->ended &&
+            other->read_empty_ns < since_ns) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct vamp_merge_stream *earliest(struct vamp_merge *merge)
+{
+    struct vamp_merge_stream *best = NULL;
+    for (unsigned i = 0; i < merge->stream_count; i++) {
+        struct vamp_merge_stream *stream = &merge->streams[i];
+        if (stream->count != 0 && (best == NULL || key(stream) < key(best))) {
+            best = stream;
+        }
+    }
+    return best;
+}
+
+/* Moves past the stream's next event; a list that is used up waits for retire(). */
+static mstro_pool_event step(struct vamp_merge *merge, struct vamp_merge_stream *stream)
+{
+    struct vamp_merge_list *list = front(stream);
+    mstro_pool_event event = list->at;
+    list->at = event->next;
+    if (list->at == NULL) {
+        merge->retired = list->head;
+        stream->first++;
+        stream->count--;
+    }
+    return event;
+}
+
+bool vamp_merge_next(struct vamp_merge *merge, struct vamp_merge_event *ret_event)
+{
+    for (;;) {
+        retire(merge);
+        struct vamp_merge_stream *stream = earliest(merge);
+        if (stream == NULL || !may_go(merge, stream)) {
+            return false;
+        }
+        const int64_t arrived_utc_ns = front(stream)->arrived_utc_ns;
+        mstro_pool_event event = step(merge, stream);
+        if (vamp_maestro_is_gone(event)) {
+            stream->ended = true;
+            continue;
+        }
+        *ret_event = (struct vamp_merge_event){
+            .event = event, .phase = stream->phase, .arrived_utc_ns = arrived_utc_ns};
+        return true;
+    }
+}
+
+bool vamp_merge_holds(const struct vamp_merge *merge)
+{
+    for (unsigned i = 0; i < merge->stream_count; i++) {
+        if (merge->streams[i].count != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool vamp_merge_ended(const struct vamp_merge *merge)
+{
+    for (unsigned i = 0; i < merge->stream_count; i++) {
+        if (!merge->streams[i].ended) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Several subscriptions of one component, given out as one stream in the order of the pool
+ * manager's serial numbers.
+ *
+ * Why a wait is needed at all. Every event has its place in one order, its serial. A subscription's
+ * events come in that order, but two subscriptions come in batches of their own: when a batch of
+ * one has been read up to serial 63, the other's batch with serial 2 may be right behind it. So the
+ * event with the least serial of all heads is given out when each other subscription
+ *   - has a later event waiting (then nothing earlier can come on it), or
+ *   - has ended, or
+ *   - has been read, and was empty, VAMP_MERGE_HOLD_NS after the event arrived.
+ * The pool manager sends all subscriptions of a component together, at least every millisecond,
+ * oldest serial first; so what is earlier arrives within the hold, and no event waits longer than
+ * that. The hold is far more than a millisecond because processes that share a processor are
+ * kept from it for several at a time (3 ms were too few on a loaded machine of two), and far less
+ * than a bucket. What comes later still is given out at once: nothing is lost, only the order then
+ * suffers. A serial of 0 (none) waits for nobody.
+ *
+ * Bounded: VAMP_MERGE_LISTS lists a subscription; while that many wait, no more are read.
+ * Source thread only.
+ */
+#ifndef VAMP_SOURCE_MAESTRO_MERGE_H
+#define VAMP_SOURCE_MAESTRO_MERGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <maestro.h>
+
+#include "vampire/core/clock.h"
+#include "vampire/core/event.h"
+
+#define VAMP_MERGE_STREAMS 3
+#define VAMP_MERGE_LISTS 1024U /* a power of two */
+#define VAMP_MERGE_HOLD_NS (20 * 1000 * 1000)
+
+/* A list as Maestro gave it. */
+struct vamp_merge_list {
+    mstro_pool_event head; /* to be disposed of */
+    mstro_pool_event at;   /* the next to give out */
+    int64_t arrived_utc_ns, arrived_ns;
+};
+
+struct vamp_merge_stream {
+    mstro_subscription subscription;
+    enum vamp_event_phase phase;
+    bool ended;            /* the pool manager is gone: nothing follows */
+    int64_t read_empty_ns; /* when it was last found empty */
+    unsigned first, count; /* of `lists`, a queue */
+    struct vamp_merge_list lists[VAMP_MERGE_LISTS];
+};
+
+struct vamp_merge {
+    const struct vamp_clock *clock;
+    unsigned stream_count;
+    mstro_pool_event retired; /* given out to its end; disposed of at the next call */
+    mstro_status failure;     /* of the read that ended a stream, else MSTRO_OK */
+    struct vamp_merge_stream streams[VAMP_MERGE_STREAMS];
+};
+
+struct vamp_merge_event {
+    mstro_pool_event event; /* valid until the next vamp_merge_next */
+    enum vamp_event_phase phase;
+    int64_t arrived_utc_ns;
+};
+
+/* Takes a subscription over; the last one is the one to wait on. */
+void vamp_merge_add(struct vamp_merge *merge, mstro_subscription subscription,
+                    enum vamp_event_phase phase);
+/* Disposes of lists and subscriptions. Zero-initialised is fine. */
+void vamp_merge_done(struct vamp_merge *merge);
+
+/* True: `*ret_event` is the next one. False: nothing can be given out now. */
+bool vamp_merge_next(struct vamp_merge *merge, struct vamp_merge_event *ret_event);
+/* Reads every subscription once, without waiting. True when anything came. */
+bool vamp_merge_read(struct vamp_merge *merge);
+/* Waits on the last subscription at most `timeout_ns`, and takes what comes. */
+void vamp_merge_wait(struct vamp_merge *merge, int64_t timeout_ns);
+/* Events are there whose turn has not come. */
+bool vamp_merge_holds(const struct vamp_merge *merge);
+/* Every subscription has ended; events may still be there. */
+bool vamp_merge_ended(const struct vamp_merge *merge);
+
+#endif

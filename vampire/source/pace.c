@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/source/pace.h"
+
+#include <time.h>
+
+void vamp_pace_init(struct vamp_pace *pace, const struct vamp_clock *clock, uint64_t speed)
+{
+    *pace = (struct vamp_pace){.clock = clock, .speed = speed, .first_event_ns = INT64_MIN};
+}
+
+int64_t vamp_pace_left_ns(struct vamp_pace *pace, int64_t event_ns)
+{
+    if (pace->speed == 0) {
+        return 0;
+    }
+    const int64_t now_ns = vamp_clock_monotonic_ns(pace->clock);
+    if (pace->first_event_ns == INT64_MIN) {
+        pace->first_event_ns = event_ns;
+        pace->first_ns = now_ns;
+    }
+    if (event_ns <= pace->first_event_ns) {
+        return 0;
+    }
+    /* Times may be any two numbers: their distance fits in 64 bits without a sign only. */
+    uint64_t wait_ns = ((uint64_t)event_ns - (uint64_t)pace->first_event_ns) / pace->speed;
+    if (wait_ns > INT64_MAX) {
+        wait_ns = INT64_MAX;
+    }
+    return (int64_t)wait_ns - (now_ns - pace->first_ns);
+}
+
+void vamp_pace_wait(struct vamp_pace *pace, int64_t event_ns, int64_t timeout_ns)
+{
+    int64_t left_ns = vamp_pace_left_ns(pace, event_ns);
+    left_ns = left_ns < timeout_ns ? left_ns : timeout_ns;
+    if (left_ns > 0) {
+        const struct timespec pause = {.tv_sec = (time_t)(left_ns / VAMP_NS_PER_SECOND),
+                                       .tv_nsec = (long)(left_ns % VAMP_NS_PER_SECOND)};
+        (void)nanosleep(&pause, NULL);
+    }
+}

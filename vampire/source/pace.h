@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Recorded or generated time against the machine's: when the next event is due. */
+#ifndef VAMP_SOURCE_PACE_H
+#define VAMP_SOURCE_PACE_H
+
+#include <stdint.h>
+
+#include "vampire/core/clock.h"
+
+/* `speed` 0: as fast as possible; n: n times as fast as the events' own time. */
+struct vamp_pace {
+    const struct vamp_clock *clock;
+    uint64_t speed;
+    int64_t first_event_ns; /* INT64_MIN: no event yet */
+    int64_t first_ns;       /* monotonic, when it was given */
+};
+
+void vamp_pace_init(struct vamp_pace *pace, const struct vamp_clock *clock, uint64_t speed);
+/* How long an event of this time has to wait; 0 or less: it is due. The first is due at once, and
+ * so is one whose time lies before the first's. */
+int64_t vamp_pace_left_ns(struct vamp_pace *pace, int64_t event_ns);
+/* Sleeps until an event of this time is due, at most `timeout_ns`. */
+void vamp_pace_wait(struct vamp_pace *pace, int64_t event_ns, int64_t timeout_ns);
+
+#endif

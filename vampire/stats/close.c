@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/close.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "vampire/stats/self.h"
+
+/* The block a bucket lies in, cut from front to back. All parts are multiples of 8 bytes. */
+struct block {
+    unsigned char *at;
+};
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + 7) & ~(size_t)7;
+}
+
+static void *cut(struct block *block, size_t bytes)
+{
+    void *part = block->at;
+    block->at += rounded(bytes);
+    return part;
+}
+
+static uint32_t series_count(const struct vamp_cells *cells, enum vamp_metric_id id)
+{
+    return cells->series.sets[cells->range[id].set].count;
+}
+
+static uint32_t count_histograms(const struct vamp_cells *cells, const struct vamp_slot *slot,
+                                 enum vamp_metric_id id)
+{
+    const uint32_t first = cells->range[id].first;
+    const uint32_t count = series_count(cells, id);
+    uint32_t used = 0;
+    for (uint32_t i = first; i < first + count; i++) {
+        used += slot->histograms[i] != NULL;
+    }
+    return used;
+}
+
+static unsigned count_changed(const struct vamp_components *components)
+{
+    unsigned changed = 0;
+    for (size_t i = 0; i < vamp_components_count(components); i++) {
+        changed += vamp_components_row(components, i)->changed;
+    }
+    return changed;
+}
+
+static size_t bytes_of_metric(const struct vamp_cells *cells, const struct vamp_slot *slot,
+                              enum vamp_metric_id id)
+{
+    switch (vamp_metrics[id].kind) {
+    case VAMP_COUNTER:
+        return series_count(cells, id) * sizeof(struct vamp_counter_value);
+    case VAMP_GAUGE:
+        return series_count(cells, id) * sizeof(struct vamp_gauge_value);
+    case VAMP_HISTOGRAM:
+        break;
+    }
+    return count_histograms(cells, slot, id) *
+           (sizeof(struct vamp_histogram_value) + cells->histogram_bytes);
+}
+
+static size_t bytes_of(const struct vamp_cells *cells, const struct vamp_slot *slot,
+                       unsigned changed)
+{
+    size_t bytes =
+        rounded(sizeof(struct vamp_bucket)) + rounded(cells->series.set_count * sizeof(unsigned)) +
+        cells->schema.metric_count * sizeof(struct vamp_metric_values) +
+        slot->gap_count * sizeof(struct vamp_gap) + changed * sizeof(struct vamp_component_row);
+    for (unsigned i = 0; i < cells->schema.metric_count; i++) {
+        bytes += bytes_of_metric(cells, slot, cells->metrics[i].id);
+    }
+    return bytes;
+}
+
+static void destroy(const struct vamp_bucket *bucket)
+{
+    free((void *)(uintptr_t)bucket);
+}
+
+static const struct vamp_counter_value *copy_counters(const struct vamp_cells *cells,
+                                                      const struct vamp_slot *slot,
+                                                      struct block *block, enum vamp_metric_id id)
+{
+    const uint32_t first = cells->range[id].first;
+    const uint32_t count = series_count(cells, id);
+    struct vamp_counter_value *values = cut(block, count * sizeof *values);
+    for (uint32_t i = 0; i < count; i++) {
+        values[i].delta = slot->counters[first + i];
+        values[i].value = cells->counter_totals[first + i];
+    }
+    return values;
+}
+
+static const struct vamp_gauge_value *copy_gauges(const struct vamp_cells *cells,
+                                                  const struct vamp_slot *slot, struct block *block,
+                                                  enum vamp_metric_id id)
+{
+    const uint32_t first = cells->range[id].first;
+    const uint32_t count = series_count(cells, id);
+    struct vamp_gauge_value *values = cut(block, count * sizeof *values);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct vamp_gauge_change *change = &slot->gauges[first + i];
+        const int64_t begin = cells->gauge_values[first + i] - change->net;
+        values[i].value = begin + change->net;
+        values[i].min = begin + change->min;
+        values[i].max = begin + change->max;
+    }
+    return values;
+}
+
+static const struct vamp_histogram_value *copy_histograms(const struct vamp_cells *cells,
+                                                          const struct vamp_slot *slot,
+                                                          struct block *block,
+                                                          enum vamp_metric_id id, unsigned *count)
+{
+    const uint32_t first = cells->range[id].first;
+    const uint32_t all = series_count(cells, id);
+    *count = count_histograms(cells, slot, id);
+    struct vamp_histogram_value *values = cut(block, *count * sizeof *values);
+    struct vamp_histogram_value *next = values;
+    for (uint32_t i = 0; i < all; i++) {
+        if (slot->histograms[first + i] != NULL) {
+            void *copy = cut(block, cells->histogram_bytes);
+            memcpy(copy, slot->histograms[first + i], cells->histogram_bytes);
+            next->series = i;
+            next->histogram = copy;
+            next++;
+        }
+    }
+    return values;
+}
+
+static const struct vamp_metric_values *
+copy_values(const struct vamp_cells *cells, const struct vamp_slot *slot, struct block *block)
+{
+    struct vamp_metric_values *values = cut(block, cells->schema.metric_count * sizeof *values);
+    for (unsigned i = 0; i < cells->schema.metric_count; i++) {
+        enum vamp_metric_id id = cells->metrics[i].id;
+        values[i].count = series_count(cells, id);
+        switch (vamp_metrics[id].kind) {
+        case VAMP_COUNTER:
+            values[i].counters = copy_counters(cells, slot, block, id);
+            break;
+        case VAMP_GAUGE:
+            values[i].gauges = copy_gauges(cells, slot, block, id);
+            break;
+        case VAMP_HISTOGRAM:
+            values[i].histograms = copy_histograms(cells, slot, block, id, &values[i].count);
+            break;
+        }
+    }
+    return values;
+}
+
+static const struct vamp_component_row *copy_rows(struct vamp_components *components,
+                                                  struct block *block, unsigned changed)
+{
+    struct vamp_component_row *rows = cut(block, changed * sizeof *rows);
+    struct vamp_component_row *next = rows;
+    for (size_t i = 0; i < vamp_components_count(components); i++) {
+        const struct vamp_component *row = vamp_components_row(components, i);
+        if (row->changed) {
+            next->index = (unsigned)i;
+            next->component = *row;
+            next++;
+            vamp_components_changed_clear(components, i);
+        }
+    }
+    return rows;
+}
+
+static const struct vamp_bucket *build(const struct vamp_cells *cells, const struct vamp_slot *slot,
+                                       uint64_t number, int64_t start_ns,
+                                       struct vamp_components *components)
+{
+    const unsigned changed = count_changed(components);
+    struct vamp_bucket *bucket = malloc(bytes_of(cells, slot, changed));
+    if (bucket == NULL) {
+        return NULL;
+    }
+    struct block block = {(unsigned char *)bucket};
+    (void)cut(&block, sizeof *bucket);
+    unsigned *counts = cut(&block, cells->series.set_count * sizeof *counts);
+    for (unsigned i = 0; i < cells->series.set_count; i++) {
+        counts[i] = cells->series.sets[i].count;
+    }
+    struct vamp_gap *gaps = cut(&block, slot->gap_count * sizeof *gaps);
+    memcpy(gaps, slot->gaps, slot->gap_count * sizeof *gaps);
+    *bucket = (struct vamp_bucket){
+        .number = number,
+        .start_ns = start_ns,
+        .width_ns = cells->schema.bucket_ns,
+        .schema = &cells->schema,
+        .series_count = counts,
+        .series = cells->series_arrays,
+        .values = copy_values(cells, slot, &block),
+        .accounting = cells->accounting,
+        .gaps = gaps,
+        .gap_count = slot->gap_count,
+        .components = copy_rows(components, &block, changed),
+        .component_count = changed,
+        .holders = 1,
+        .destroy = destroy,
+    };
+    return bucket;
+}
+
+static void add_to_totals(struct vamp_cells *cells, const struct vamp_slot *slot)
+{
+    for (unsigned i = 0; i < cells->schema.metric_count; i++) {
+        enum vamp_metric_id id = cells->metrics[i].id;
+        const uint32_t first = cells->range[id].first;
+        const uint32_t end = first + series_count(cells, id);
+        for (uint32_t k = first; vamp_metrics[id].kind == VAMP_COUNTER && k < end; k++) {
+            cells->counter_totals[k] += slot->counters[k];
+        }
+        for (uint32_t k = first; vamp_metrics[id].kind == VAMP_GAUGE && k < end; k++) {
+            cells->gauge_values[k] += slot->gauges[k].net;
+        }
+    }
+}
+
+const struct vamp_bucket *vamp_close_bucket(struct vamp_cells *cells, struct vamp_slot *slot,
+                                            uint64_t number, int64_t start_ns,
+                                            struct vamp_components *components)
+{
+    vamp_self_fold(cells, slot);
+    add_to_totals(cells, slot);
+    const struct vamp_bucket *bucket = build(cells, slot, number, start_ns, components);
+    vamp_cells_clear(cells, slot);
+    return bucket;
+}

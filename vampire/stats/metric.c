@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/metric.h"
+
+const struct vamp_metric vamp_metrics[VAMP_METRIC_COUNT] = {
+#define VAMP_METRIC(symbol, name, kind, unit, labels, sets, help, origin)                          \
+    {name, kind, unit, labels, sets, help, origin},
+#include "vampire/stats/metrics.def"
+#undef VAMP_METRIC
+};
+
+const char *vamp_label_name(unsigned label)
+{
+    static const char *const names[VAMP_LABEL_COUNT] = {
+        [VAMP_LABEL_COMPONENT] = "component",
+        [VAMP_LABEL_SOURCE] = "source",
+        [VAMP_LABEL_SINK] = "sink",
+        [VAMP_LABEL_OPERATION] = "operation",
+        [VAMP_LABEL_SIZE_CLASS] = "size_class",
+        [VAMP_LABEL_TIER] = "tier",
+        [VAMP_LABEL_CAUSE] = "cause",
+        [VAMP_LABEL_ANOMALY] = "anomaly",
+        [VAMP_LABEL_OUTPUT] = "output",
+        [VAMP_LABEL_REASON] = "reason",
+    };
+    return label < VAMP_LABEL_COUNT ? names[label] : "unknown";
+}
+
+const char *vamp_metric_kind_name(unsigned kind)
+{
+    static const char *const names[] = {
+        [VAMP_COUNTER] = "counter",
+        [VAMP_GAUGE] = "gauge",
+        [VAMP_HISTOGRAM] = "histogram",
+    };
+    return kind < sizeof names / sizeof names[0] ? names[kind] : "unknown";
+}
+
+const char *vamp_anomaly_name(unsigned anomaly)
+{
+    static const char *const names[VAMP_ANOMALY_COUNT] = {
+        [VAMP_ANOMALY_NOT_WITHDRAWN_AT_LEAVE] = "not_withdrawn_at_leave",
+        [VAMP_ANOMALY_NOT_DISPOSED_AT_LEAVE] = "not_disposed_at_leave",
+        [VAMP_ANOMALY_OFFER_NEVER_DEMANDED] = "offer_never_demanded",
+        [VAMP_ANOMALY_DEMAND_NEVER_SATISFIED] = "demand_never_satisfied",
+        [VAMP_ANOMALY_TRANSPORT_FAILED] = "transport_failed",
+        [VAMP_ANOMALY_NEGATIVE_INTERVAL] = "negative_interval",
+        [VAMP_ANOMALY_OPERATION_OUT_OF_ORDER] = "operation_out_of_order",
+        [VAMP_ANOMALY_UNKNOWN_COMPONENT] = "unknown_component",
+    };
+    return anomaly < VAMP_ANOMALY_COUNT ? names[anomaly] : "unknown";
+}
+
+uint32_t vamp_metric_labels_at(const struct vamp_metric *metric, enum vamp_level level)
+{
+    const uint32_t who = (UINT32_C(1) << VAMP_LABEL_COMPONENT) |
+                         (UINT32_C(1) << VAMP_LABEL_SOURCE) | (UINT32_C(1) << VAMP_LABEL_SINK);
+    return level == VAMP_LEVEL_WORKFLOW ? metric->labels & ~who : metric->labels;
+}
+
+unsigned vamp_size_class(bool known, uint64_t size_bytes)
+{
+    if (!known) {
+        return VAMP_SIZE_CLASS_UNKNOWN;
+    }
+    if (size_bytes < 256) {
+        return 0;
+    }
+    unsigned doublings = 63U - (unsigned)__builtin_clzll(size_bytes);
+    return doublings >= 30 ? VAMP_SIZE_CLASS_UNKNOWN - 1 : doublings - 7;
+}
+
+const char *vamp_size_class_name(unsigned size_class)
+{
+    static const char *const names[VAMP_SIZE_CLASS_COUNT] = {
+        "[0,256)",         "[256,512)",       "[512,1KiB)",    "[1KiB,2KiB)",   "[2KiB,4KiB)",
+        "[4KiB,8KiB)",     "[8KiB,16KiB)",    "[16KiB,32KiB)", "[32KiB,64KiB)", "[64KiB,128KiB)",
+        "[128KiB,256KiB)", "[256KiB,512KiB)", "[512KiB,1MiB)", "[1MiB,2MiB)",   "[2MiB,4MiB)",
+        "[4MiB,8MiB)",     "[8MiB,16MiB)",    "[16MiB,32MiB)", "[32MiB,64MiB)", "[64MiB,128MiB)",
+        "[128MiB,256MiB)", "[256MiB,512MiB)", "[512MiB,1GiB)", "[1GiB,inf)",    "unknown",
+    };
+    return names[size_class < VAMP_SIZE_CLASS_COUNT ? size_class : VAMP_SIZE_CLASS_UNKNOWN];
+}

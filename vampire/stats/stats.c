@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/stats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "vampire/core/clock.h"
+#include "vampire/stats/self.h"
+#include "vampire/stats/statistic.h"
+#include "vampire/stats/track.h"
+#include "vampire/stats/window.h"
+
+#define BUCKET_NS_MAX (INT64_C(86400) * VAMP_NS_PER_SECOND)
+#define SERIES_MAX (UINT64_C(1) << 20)
+
+/* Whom to show an event of one kind and phase; without gaps. */
+struct listeners {
+    unsigned count;
+    uint8_t statistic[VAMP_STATISTIC_COUNT];
+};
+
+struct vamp_stats {
+    struct vamp_cells cells;
+    struct vamp_window window;
+    struct vamp_tracker tracker;
+    void *selves[VAMP_STATISTIC_COUNT];
+    bool enabled[VAMP_STATISTIC_COUNT];
+    struct listeners listeners[2][VAMP_EVENT_KIND_COUNT]; /* by phase and kind */
+    struct vamp_observation seen;
+    struct vamp_slot_account account; /* since the start */
+    int64_t previous_ns;              /* time of the event before this one */
+    bool any_event;
+};
+
+static int check_number(const char *name, uint64_t value, uint64_t least, uint64_t most,
+                        struct vamp_err *err)
+{
+    if (value >= least && value <= most) {
+        return 0;
+    }
+    return vamp_err_set(err, -EINVAL, "statistics: %s is %llu; allowed are %llu to %llu", name,
+                        (unsigned long long)value, (unsigned long long)least,
+                        (unsigned long long)most);
+}
+
+static int check_lateness(const struct vamp_stats_options *options, struct vamp_err *err)
+{
+    if (options->lateness_ns < 0 ||
+        options->lateness_ns / options->bucket_ns < VAMP_OPEN_BUCKETS_MAX) {
+        return 0;
+    }
+    return vamp_err_set(err, -EINVAL,
+                        "statistics: a lateness of %lld ns keeps too many buckets of %lld ns open; "
+                        "allowed is less than %d of them: wider buckets or a smaller lateness",
+                        (long long)options->lateness_ns, (long long)options->bucket_ns,
+                        VAMP_OPEN_BUCKETS_MAX);
+}
+
+static int check_options(const struct vamp_stats_options *options, struct vamp_err *err)
+{
+    int status =
+        check_number("bucket_ns", (uint64_t)options->bucket_ns, 1, (uint64_t)BUCKET_NS_MAX, err);
+    status = status != 0 ? status : check_lateness(options, err);
+    status = status != 0 ? status : check_number("level", options->level, 0, VAMP_LEVEL_CDO, err);
+    status = status != 0 ? status : check_number("sub_bits", options->sub_bits, 2, 4, err);
+    status =
+        status != 0 ? status : check_number("max_series", options->max_series, 2, SERIES_MAX, err);
+    status = status != 0 ? status
+                         : check_number("max_components", options->max_components, 2,
+                                        VAMP_COMPONENTS_MAX, err);
+    status =
+        status != 0 ? status : check_number("max_cdos", options->max_cdos, 1, VAMP_TABLE_MAX, err);
+    status = status != 0
+                 ? status
+                 : check_number("max_pending", options->max_pending, 1, VAMP_TABLE_MAX, err);
+    return status != 0 ? status
+                       : check_number("max_empty", options->max_empty, 0, (uint64_t)INT32_MAX, err);
+}
+
+static bool is_wanted(const struct vamp_cells *cells, const struct vamp_statistic_ops *ops)
+{
+    for (const enum vamp_metric_id *id = ops->metrics; *id != VAMP_METRIC_COUNT; id++) {
+        if (cells->range[*id].enabled) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void listen_to(struct vamp_stats *stats, uint8_t statistic)
+{
+    const struct vamp_statistic_ops *ops = vamp_statistics[statistic];
+    for (unsigned kind = 0; kind < VAMP_EVENT_KIND_COUNT; kind++) {
+        const uint32_t bit = UINT32_C(1) << kind;
+        const uint32_t wants[2] = {
+            [VAMP_PHASE_AFTER] = ops->after & bit,
+            [VAMP_PHASE_BEFORE] = ops->before & bit,
+        };
+        for (unsigned phase = 0; phase < 2; phase++) {
+            struct listeners *listeners = &stats->listeners[phase][kind];
+            if (wants[phase] != 0) {
+                listeners->statistic[listeners->count++] = statistic;
+            }
+        }
+    }
+}
+
+static int create_statistics(struct vamp_stats *stats, struct vamp_err *err)
+{
+    for (uint8_t i = 0; vamp_statistics[i] != NULL; i++) {
+        const struct vamp_statistic_ops *ops = vamp_statistics[i];
+        if (!is_wanted(&stats->cells, ops)) {
+            continue;
+        }
+        int status = ops->create == NULL ? 0 : ops->create(&stats->cells, &stats->selves[i], err);
+        if (status != 0) {
+            return status;
+        }
+        stats->enabled[i] = true;
+        listen_to(stats, i);
+    }
+    return 0;
+}
+
+int vamp_stats_create(const struct vamp_stats_options *options, const char *run_id,
+                      struct vamp_components *components, vamp_bucket_fn *emit, void *emit_context,
+                      struct vamp_stats **ret_stats, struct vamp_err *err)
+{
+    int status = check_options(options, err);
+    if (status != 0) {
+        return status;
+    }
+    struct vamp_stats *stats = calloc(1, sizeof *stats);
+    if (stats == NULL) {
+        return vamp_err_set(err, -ENOMEM, "statistics: out of memory");
+    }
+    status = vamp_cells_init(&stats->cells, options, run_id, components, vamp_window_slots(options),
+                             err);
+    if (status == 0) {
+        status = vamp_tracker_init(&stats->tracker, options, components, err);
+    }
+    if (status == 0) {
+        status = create_statistics(stats, err);
+    }
+    if (status != 0) {
+        vamp_stats_free(stats);
+        return status;
+    }
+    vamp_window_init(&stats->window, options, &stats->cells, components, emit, emit_context);
+    *ret_stats = stats;
+    return 0;
+}
+
+void vamp_stats_free(struct vamp_stats *stats)
+{
+    if (stats == NULL) {
+        return;
+    }
+    for (unsigned i = 0; vamp_statistics[i] != NULL; i++) {
+        if (vamp_statistics[i]->free != NULL) {
+            vamp_statistics[i]->free(stats->selves[i]);
+        }
+    }
+    vamp_tracker_done(&stats->tracker);
+    vamp_cells_done(&stats->cells);
+    free(stats);
+}
+
+const struct vamp_schema *vamp_stats_schema(const struct vamp_stats *stats)
+{
+    return &stats->cells.schema;
+}
+
+static void observe_mark(struct vamp_stats *stats, struct vamp_slot *slot,
+                         const struct vamp_event *mark)
+{
+    if (mark->kind == VAMP_EVENT_REJECTED) {
+        slot->account.received += mark->count;
+        slot->account.rejected += mark->count;
+        stats->account.received += mark->count;
+        stats->account.rejected += mark->count;
+        return;
+    }
+    const unsigned reason = mark->reason < VAMP_LOSS_COUNT ? mark->reason : VAMP_LOSS_RECORDING;
+    slot->account.lost[reason] += mark->count;
+    stats->account.lost[reason] += mark->count;
+    const struct vamp_gap gap = {
+        .start_ns = stats->any_event ? stats->previous_ns : mark->time_ns,
+        .end_ns = mark->time_ns,
+        .reason = reason,
+        .events = mark->count,
+    };
+    vamp_cells_gap(slot, &gap);
+}
+
+static void account_event(struct vamp_slot_account *account, bool passed, bool late)
+{
+    account->received++;
+    account->decoded++;
+    account->filtered += !passed;
+    account->counted += passed;
+    account->late += passed && late;
+}
+
+/* Shows the event to the tracker, and what it means to the statistics. */
+static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
+                        const struct vamp_event *event)
+{
+    struct vamp_observation *seen = &stats->seen;
+    seen->slot = slot;
+    vamp_track(&stats->tracker, event, seen);
+    const struct listeners *listeners = &stats->listeners[event->phase][event->kind];
+    for (unsigned i = 0; i < listeners->count; i++) {
+        const uint8_t statistic = listeners->statistic[i];
+        vamp_statistics[statistic]->observe(stats->selves[statistic], &stats->cells, seen);
+    }
+    slot->account.evicted += seen->evicted;
+    vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,
+                      seen->tracked);
+    if (stats->cells.series.overflow != 0) {
+        slot->account.overflow += stats->cells.series.overflow;
+        stats->cells.series.overflow = 0;
+    }
+}
+
+void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event, bool passed)
+{
+    bool late = false;
+    struct vamp_slot *slot = vamp_window_place(&stats->window, event->time_ns, &late);
+    if (vamp_event_is_mark(event)) {
+        observe_mark(stats, slot, event);
+    } else {
+        account_event(&slot->account, passed, late);
+        account_event(&stats->account, passed, late);
+        if (passed && event->kind < VAMP_EVENT_KIND_COUNT && event->phase <= VAMP_PHASE_BEFORE) {
+            count_event(stats, slot, event);
+        }
+    }
+    stats->previous_ns = event->time_ns;
+    stats->any_event = true;
+}
+
+void vamp_stats_tick(struct vamp_stats *stats, int64_t now_ns)
+{
+    vamp_window_tick(&stats->window, now_ns);
+}
+
+void vamp_stats_outputs(struct vamp_stats *stats, const struct vamp_output_account *outputs,
+                        unsigned count)
+{
+    vamp_self_outputs(&stats->cells, outputs, count);
+}
+
+void vamp_stats_self(struct vamp_stats *stats, enum vamp_metric_id id, unsigned output,
+                     int64_t value)
+{
+    vamp_self_tell(&stats->cells, vamp_window_oldest(&stats->window), id, output, value);
+}
+
+void vamp_stats_gap(struct vamp_stats *stats, const struct vamp_gap *gap)
+{
+    vamp_cells_gap(vamp_window_at(&stats->window, gap->end_ns), gap);
+}
+
+/* CDOs whose size was never told count at last. */
+static void count_rest(struct vamp_stats *stats)
+{
+    struct vamp_labels labels = {{0}};
+    labels.value[VAMP_LABEL_SIZE_CLASS] = VAMP_SIZE_CLASS_UNKNOWN;
+    uint32_t position = 0;
+    while (vamp_track_rest(&stats->tracker, &position, &labels.value[VAMP_LABEL_COMPONENT])) {
+        vamp_cells_count(&stats->cells, vamp_window_newest(&stats->window),
+                         VAMP_METRIC_CDOS_CREATED, &labels, 1);
+    }
+}
+
+void vamp_stats_finish(struct vamp_stats *stats)
+{
+    count_rest(stats);
+    vamp_window_finish(&stats->window);
+}
+
+void vamp_stats_totals(const struct vamp_stats *stats, struct vamp_totals *ret_totals)
+{
+    memset(ret_totals, 0, sizeof *ret_totals);
+    for (unsigned i = 0; vamp_statistics[i] != NULL; i++) {
+        if (stats->enabled[i] && vamp_statistics[i]->totals != NULL) {
+            vamp_statistics[i]->totals(stats->selves[i], ret_totals);
+        }
+    }
+    vamp_self_account(&ret_totals->accounting, &stats->account);
+    ret_totals->accounting.output_count = stats->cells.accounting.output_count;
+    memcpy(ret_totals->accounting.outputs, stats->cells.accounting.outputs,
+           sizeof ret_totals->accounting.outputs);
+}

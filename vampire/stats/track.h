@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The tracker: pairs events that belong together (a CDO's life, a wait's two ends, a transport)
+ * in bounded tables and says in an observation what each event means. Private to the statistics;
+ * worker thread. The rules are written down in docs/metrics.md; they follow stream order.
+ */
+#ifndef VAMP_STATS_TRACK_H
+#define VAMP_STATS_TRACK_H
+
+#include "vampire/stats/observation.h"
+#include "vampire/stats/table.h"
+
+enum vamp_cdo_flag {
+    VAMP_CDO_SIZED = 1 << 0,    /* size_bytes is known */
+    VAMP_CDO_COUNTED = 1 << 1,  /* in cdos_created */
+    VAMP_CDO_MAKER = 1 << 2,    /* its owner may be, or is, its producer */
+    VAMP_CDO_DECLARED = 1 << 3, /* declared_ns is known */
+    VAMP_CDO_OFFERED = 1 << 4,  /* in the pool */
+    VAMP_CDO_ONCE = 1 << 5,     /* was offered before */
+};
+
+/* One live CDO: 80 bytes, and 4 for its chain. */
+struct vamp_cdo {
+    struct vamp_record record;
+    uint64_t key[2];
+    uint64_t size_bytes;
+    int64_t declared_ns, offered_ns;
+    uint32_t handles;       /* of all components */
+    uint32_t owner_handles; /* of its owner */
+    uint32_t demands;       /* since the last withdraw */
+    uint16_t flags;
+    uint16_t offers; /* by how many it is offered now */
+};
+
+/* Something of a component and a CDO that waits for its other end. Key: CDO, component id, kind. */
+struct vamp_pending {
+    struct vamp_record record;
+    uint64_t key[4];
+    int64_t since_ns;
+    uint32_t count;    /* handles, of a declared CDO that somebody else declared first */
+    bool acknowledged; /* of a demand: the pool manager has taken it */
+    bool failed;       /* of a demand: a transport for it failed */
+    uint8_t reserved[2];
+};
+
+struct vamp_transport {
+    struct vamp_record record;
+    uint64_t key[4];
+    int64_t started_ns;
+    uint64_t size_bytes;
+    uint32_t source, sink; /* name numbers */
+    uint8_t sized, has_source, tier, cause;
+    uint8_t reserved[4];
+};
+
+/* What a component holds; by row of the component table, row 0 for those without one. */
+struct vamp_tally {
+    uint64_t offered_bytes;
+    uint32_t offered, unsized, handles, present;
+    bool left, unknown_told;
+};
+
+struct vamp_tracker {
+    const struct vamp_components *components;
+    struct vamp_table cdos, received, demands, transports;
+    struct vamp_tally *tallies;
+};
+
+/* 0 or -ENOMEM; vamp_tracker_done is right after either. */
+VAMP_MUST_CHECK int vamp_tracker_init(struct vamp_tracker *tracker,
+                                      const struct vamp_stats_options *options,
+                                      const struct vamp_components *components,
+                                      struct vamp_err *err);
+void vamp_tracker_done(struct vamp_tracker *tracker);
+/* Fills all of `seen` but its slot, which is set already. */
+void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
+                struct vamp_observation *seen);
+/* The stream has ended: takes the CDOs of unknown size one after the other. False at the end.
+ * `*position` starts at 0. */
+bool vamp_track_rest(struct vamp_tracker *tracker, uint32_t *position, uint32_t *ret_component);
+
+/* ---- between the tracker's files */
+
+/* What the tracker's files know of the event at hand. */
+struct vamp_track_context {
+    struct vamp_tracker *tracker;
+    const struct vamp_event *event;
+    struct vamp_observation *seen;
+    const struct vamp_component *component; /* NULL: no row */
+    uint32_t row;                           /* 0: no row */
+    bool has_cdo;
+    uint64_t cdo_key[2];
+    struct vamp_cdo *cdo; /* NULL: not tracked */
+};
+
+void vamp_track_cdo(struct vamp_track_context *at);
+/* A component has gone: what it held is nobody's. */
+void vamp_track_leave_cdos(struct vamp_track_context *at);
+
+/* Both ends of waits. `before`: the pool manager has not handled the operation yet. */
+void vamp_track_received(struct vamp_track_context *at);
+void vamp_track_handled(struct vamp_track_context *at);
+void vamp_track_demand(struct vamp_track_context *at, bool before);
+/* A transport for the pending demand failed: there may be another, or the demand is over. */
+void vamp_track_demand_failed(struct vamp_track_context *at);
+/* Ends the pending demand of this CDO and component; false when there is none. */
+bool vamp_track_demand_end(struct vamp_track_context *at, int64_t *ret_since_ns);
+/* Notes that a component declared a CDO which somebody else declared first, and takes the note
+ * back. */
+void vamp_track_second_declare(struct vamp_track_context *at);
+bool vamp_track_second_declare_end(struct vamp_track_context *at, int64_t *ret_since_ns,
+                                   uint32_t *ret_handles);
+
+/* The key of a CDO by the event's name. */
+void vamp_track_name_key(const struct vamp_event *event, uint64_t key[2]);
+void vamp_track_transport(struct vamp_track_context *at);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which bucket an event belongs to, and when buckets close: the rules of stats.h. Private to the
+ * statistics; worker thread.
+ */
+#ifndef VAMP_STATS_WINDOW_H
+#define VAMP_STATS_WINDOW_H
+
+#include "vampire/stats/cells.h"
+
+struct vamp_window {
+    struct vamp_cells *cells;
+    struct vamp_components *components;
+    vamp_bucket_fn *emit;
+    void *emit_context;
+    int64_t bucket_ns, lateness_ns, max_empty;
+    bool started;
+    int64_t base;           /* the bucket in slot 0 */
+    int64_t oldest, newest; /* open buckets: start time over bucket_ns */
+    unsigned late_run;      /* late events since the last that was not */
+    uint64_t emitted;
+};
+
+/* Slots needed so that every bucket not yet closed has one. */
+unsigned vamp_window_slots(const struct vamp_stats_options *options);
+void vamp_window_init(struct vamp_window *window, const struct vamp_stats_options *options,
+                      struct vamp_cells *cells, struct vamp_components *components,
+                      vamp_bucket_fn *emit, void *emit_context);
+
+/* Moves time to `time_ns`, emitting what closes. The slot of that time's bucket; `*ret_late` when
+ * it is a later one because that bucket is closed. */
+struct vamp_slot *vamp_window_place(struct vamp_window *window, int64_t time_ns, bool *ret_late);
+/* Time without an event; an earlier time than known is ignored. */
+void vamp_window_tick(struct vamp_window *window, int64_t now_ns);
+/* The bucket that closes next, or will be the first. */
+struct vamp_slot *vamp_window_oldest(const struct vamp_window *window);
+/* The newest open one. */
+struct vamp_slot *vamp_window_newest(const struct vamp_window *window);
+/* The open bucket nearest to this time. */
+struct vamp_slot *vamp_window_at(const struct vamp_window *window, int64_t time_ns);
+/* Emits all that is open. */
+void vamp_window_finish(struct vamp_window *window);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/summary.h"
+
+#include <inttypes.h>
+
+#include "vampire/core/clock.h"
+#include "vampire/core/event.h"
+#include "vampire/units.h"
+
+#define NAME_COLUMNS 22
+/* More components than this are not listed on the terminal; the files have them all. */
+#define COMPONENTS_SHOWN 20
+
+static void print_operations(FILE *stream, const struct vamp_totals *totals)
+{
+    (void)fprintf(stream, "  %-*s %14s\n", NAME_COLUMNS, "operation", "count");
+    char text[VAMP_UNIT_TEXT_BYTES];
+    for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT; kind++) {
+        if (totals->operations[kind] > 0) {
+            (void)fprintf(stream, "  %-*s %14s\n", NAME_COLUMNS, vamp_event_kind_name(kind),
+                          vamp_count_people(totals->operations[kind], text));
+        }
+    }
+    (void)fprintf(stream, "  %-*s %14s\n\n", NAME_COLUMNS, "all",
+                  vamp_count_people(vamp_totals_operations(totals), text));
+}
+
+static void print_quantiles(FILE *stream, const char *what, const struct vamp_histogram *histogram,
+                            const struct vamp_bins *bins)
+{
+    if (histogram == NULL || histogram->count == 0) {
+        return;
+    }
+    char p50[VAMP_UNIT_TEXT_BYTES], p99[VAMP_UNIT_TEXT_BYTES], max[VAMP_UNIT_TEXT_BYTES];
+    (void)fprintf(stream, "  %-*s p50 %s, p99 %s, max %s\n", NAME_COLUMNS, what,
+                  vamp_duration_people(vamp_histogram_quantile(histogram, bins, 0.5), p50),
+                  vamp_duration_people(vamp_histogram_quantile(histogram, bins, 0.99), p99),
+                  vamp_duration_people(histogram->max, max));
+}
+
+static void print_movement(FILE *stream, const struct vamp_summary *summary)
+{
+    const struct vamp_totals *totals = summary->totals;
+    char count[VAMP_UNIT_TEXT_BYTES], bytes[VAMP_UNIT_TEXT_BYTES];
+    (void)fprintf(stream, "  %-*s %s\n", NAME_COLUMNS, "produced",
+                  vamp_bytes_people((double)totals->produced_bytes, bytes));
+    (void)fprintf(stream, "  %-*s %s, %s\n", NAME_COLUMNS, "transports",
+                  vamp_count_people(totals->transports, count),
+                  vamp_bytes_people((double)totals->transport_bytes, bytes));
+    print_quantiles(stream, "transport time", totals->transport_ns, summary->bins);
+    print_quantiles(stream, "wait on demand", totals->demand_wait_ns, summary->bins);
+    (void)fputc('\n', stream);
+}
+
+/* Names come from the wire: control characters must not reach the terminal. */
+static void print_name(FILE *stream, const char *name)
+{
+    int columns = 0;
+    for (const char *c = name; *c != '\0' && columns < NAME_COLUMNS; c++, columns++) {
+        bool control = (unsigned char)*c < 0x20 || *c == 0x7f;
+        (void)fputc(control ? '?' : *c, stream);
+    }
+    (void)fprintf(stream, "%*s", NAME_COLUMNS - columns, "");
+}
+
+static void print_components(FILE *stream, const struct vamp_components *components)
+{
+    size_t count = vamp_components_count(components);
+    if (count < 2) {
+        return;
+    }
+    (void)fprintf(stream, "  %-*s %14s  %s\n", NAME_COLUMNS, "component", "operations", "left");
+    char text[VAMP_UNIT_TEXT_BYTES];
+    for (size_t i = 1; i < count && i <= COMPONENTS_SHOWN; i++) {
+        const struct vamp_component *component = vamp_components_row(components, i);
+        (void)fputs("  ", stream);
+        print_name(stream, component->name);
+        (void)fprintf(stream, " %14s  %s\n", vamp_count_people(component->operations, text),
+                      component->left_ns == INT64_MIN ? "no"
+                                                      : vamp_leave_reason_name(component->reason));
+    }
+    if (count - 1 > COMPONENTS_SHOWN) {
+        (void)fprintf(stream, "  ... and %zu more\n", count - 1 - COMPONENTS_SHOWN);
+    }
+    (void)fputc('\n', stream);
+}
+
+static void print_losses(FILE *stream, const struct vamp_totals *totals)
+{
+    const struct vamp_accounting *account = &totals->accounting;
+    char text[VAMP_UNIT_TEXT_BYTES];
+    if (vamp_totals_lost(totals) == 0 && account->rejected == 0) {
+        (void)fprintf(stream, "  %-*s none\n", NAME_COLUMNS, "losses");
+    }
+    for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
+        if (account->lost[reason] > 0) {
+            (void)fprintf(stream, "  %-*s %s events (%s)\n", NAME_COLUMNS, "LOST",
+                          vamp_count_people(account->lost[reason], text), vamp_loss_name(reason));
+        }
+    }
+    if (account->rejected > 0) {
+        (void)fprintf(stream, "  %-*s %s events could not be understood\n", NAME_COLUMNS,
+                      "REJECTED", vamp_count_people(account->rejected, text));
+    }
+    if (account->filtered > 0) {
+        (void)fprintf(stream, "  %-*s %s events\n", NAME_COLUMNS, "filtered out",
+                      vamp_count_people(account->filtered, text));
+    }
+}
+
+static void print_path(void *context, const char *path)
+{
+    (void)fprintf(context, "  %-*s %s\n", NAME_COLUMNS, "", path);
+}
+
+static void print_outputs(FILE *stream, const struct vamp_outputs *outputs)
+{
+    for (unsigned i = 0; i < outputs->count; i++) {
+        struct vamp_output_account account;
+        vamp_sink_account(outputs->sinks[i], &account);
+        (void)fprintf(stream, "  %-*s %" PRIu64 " buckets written", NAME_COLUMNS, account.name,
+                      account.written);
+        if (account.lost > 0) {
+            (void)fprintf(stream, ", %" PRIu64 " LOST", account.lost);
+        }
+        (void)fputc('\n', stream);
+        vamp_sink_paths(outputs->sinks[i], print_path, stream);
+    }
+}
+
+void vamp_summary_print(FILE *stream, const struct vamp_summary *summary)
+{
+    char text[VAMP_UNIT_TEXT_BYTES];
+    (void)fprintf(stream, "\nvampire: workflow \"%s\": %s after %s\n\n", summary->workflow,
+                  summary->reason, vamp_duration_people((uint64_t)summary->duration_ns, text));
+    print_operations(stream, summary->totals);
+    print_movement(stream, summary);
+    print_components(stream, summary->components);
+    print_losses(stream, summary->totals);
+    print_outputs(stream, summary->outputs);
+    (void)fflush(stream);
+}

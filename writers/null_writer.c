@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A writer that keeps nothing: to measure the rest, and the smallest example of a writer.
+ */
+#include "writers/writer.h"
+
+#include <stdlib.h>
+
+struct null_writer {
+    uint64_t buckets;
+};
+
+static const struct vamp_opt null_options[] = {{.key = NULL}};
+
+static int null_open(const void *options, const struct vamp_writer_target *target, void **ret_self,
+                     struct vamp_err *err)
+{
+    (void)options;
+    struct null_writer *self = calloc(1, sizeof *self);
+    if (self == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", target->name);
+    }
+    *ret_self = self;
+    return 0;
+}
+
+static int null_write(void *self, const struct vamp_delivery *delivery, struct vamp_err *err)
+{
+    (void)delivery;
+    (void)err;
+    ((struct null_writer *)self)->buckets++;
+    return 0;
+}
+
+static uint64_t null_bytes(const void *self)
+{
+    (void)self;
+    return 0;
+}
+
+static const char *null_path(const void *self)
+{
+    (void)self;
+    return "nowhere";
+}
+
+static int null_close(void *self, const struct vamp_ending *ending, struct vamp_err *err)
+{
+    (void)ending;
+    (void)err;
+    free(self);
+    return 0;
+}
+
+const struct vamp_writer_ops vamp_writer_null = {
+    .name = "null",
+    .summary = "writes nothing; to measure vampire without output",
+    .options = null_options,
+    .options_bytes = 0,
+    .open = null_open,
+    .write = null_write,
+    .bytes = null_bytes,
+    .path = null_path,
+    .close = null_close,
+};

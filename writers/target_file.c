@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/target_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WORKFLOW_BYTES 64
+
+const char *const vamp_target_access_words[] = {"private", "group", "all", NULL};
+
+static mode_t access_mode(enum vamp_target_access access)
+{
+    switch (access) {
+    case VAMP_ACCESS_PRIVATE:
+        return 0600;
+    case VAMP_ACCESS_GROUP:
+        return 0640;
+    case VAMP_ACCESS_ALL:
+        return 0644;
+    }
+    return 0600;
+}
+
+static void sanitize(const char *workflow, char out[static WORKFLOW_BYTES + 1])
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-";
+    size_t length = strnlen(workflow, WORKFLOW_BYTES);
+    for (size_t i = 0; i < length; i++) {
+        out[i] = strchr(allowed, workflow[i]) != NULL ? workflow[i] : '_';
+    }
+    out[length] = '\0';
+    if (length == 0) {
+        memcpy(out, "unnamed", sizeof "unnamed");
+    }
+}
+
+char *vamp_target_name(const char *directory, const struct vamp_writer_target *target,
+                       const char *extension)
+{
+    char workflow[WORKFLOW_BYTES + 1];
+    sanitize(target->run->workflow, workflow);
+    time_t seconds = (time_t)(target->run->started_ns / 1000000000);
+    struct tm parts;
+    char start[32] = "19700101T000000Z";
+    if (gmtime_r(&seconds, &parts) != NULL) {
+        (void)strftime(start, sizeof start, "%Y%m%dT%H%M%SZ", &parts);
+    }
+    char *path = NULL;
+    if (asprintf(&path, "%s/vampire-%s-%s-%04u.%s", directory, workflow, start, target->segment,
+                 extension) < 0) {
+        return NULL;
+    }
+    return path;
+}
+
+static int create_error(int code, const char *path, struct vamp_err *err)
+{
+    struct stat status;
+    if (code == EEXIST && lstat(path, &status) == 0 && S_ISLNK(status.st_mode)) {
+        return vamp_err_set(err, -ELOOP,
+                            "create %s: it is a symbolic link, and vampire follows none there; "
+                            "remove it or give the real path",
+                            path);
+    }
+    if (code == EEXIST) {
+        return vamp_err_set(err, -EEXIST,
+                            "create %s: it exists, and vampire never overwrites; move it away or "
+                            "choose another name",
+                            path);
+    }
+    if (code == ENOENT) {
+        return vamp_err_set(err, -ENOENT, "create %s: the directory does not exist; create it first",
+                            path);
+    }
+    return vamp_err_set_errno(err, code, "create %s", path);
+}
+
+int vamp_target_create(const char *path, enum vamp_target_access access, int *ret_fd,
+                       struct vamp_err *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return create_error(errno, path, err);
+    }
+    if (fchmod(fd, access_mode(access)) != 0) { /* whatever the umask says */
+        int code = errno;
+        (void)close(fd);
+        (void)unlink(path);
+        return vamp_err_set_errno(err, code, "set the permissions of %s", path);
+    }
+    *ret_fd = fd;
+    return 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Names of output files and their safe creation, the same for every writer of files.
+ */
+#ifndef VAMP_WRITERS_TARGET_FILE_H
+#define VAMP_WRITERS_TARGET_FILE_H
+
+#include <stddef.h>
+
+#include "writers/writer.h"
+
+/* Who may read a new file; the words and file modes of the option "access". */
+enum vamp_target_access { VAMP_ACCESS_PRIVATE, VAMP_ACCESS_GROUP, VAMP_ACCESS_ALL };
+extern const char *const vamp_target_access_words[]; /* "private", "group", "all", NULL */
+
+/* DIRECTORY/vampire-WORKFLOW-START-SEGMENT.EXTENSION, for example
+ * runs/vampire-forecast-20261121T034400Z-0001.h5. In the workflow's name everything but letters,
+ * digits, '.', '_', '+' and '-' becomes '_', and it is cut to 64 bytes. malloc'ed; NULL without
+ * memory. */
+char *vamp_target_name(const char *directory, const struct vamp_writer_target *target,
+                       const char *extension);
+
+/* Creates a file that did not exist, follows no symbolic link at the last component, with exactly
+ * the mode of `access`. Opened for writing, close-on-exec. 0; -EEXIST, -ENOENT, ... with text. */
+VAMP_MUST_CHECK int vamp_target_create(const char *path, enum vamp_target_access access,
+                                       int *ret_fd, struct vamp_err *err);
+
+#endif
