@@ -188,6 +188,24 @@ static void set_id(struct vamp_value *ret, struct event_lookup *lookup)
     ret->text.length = VAMP_CDO_ID_DIGITS;
 }
 
+/* What was acted on, and how. */
+static void look_up_object(enum event_field field, struct event_lookup *lookup,
+                           struct vamp_value *ret)
+{
+    const struct vamp_event *event = lookup->event;
+    if (field == FIELD_CDO_NAME && vamp_event_has(event, VAMP_HAS_CDO_NAME)) {
+        set_name(ret, event);
+    } else if (field == FIELD_CDO_SIZE && vamp_event_has(event, VAMP_HAS_SIZE)) {
+        set_natural(ret, event->size_bytes);
+    } else if (field == FIELD_CDO_ID && vamp_event_has(event, VAMP_HAS_CDO_ID)) {
+        set_id(ret, lookup);
+    } else if (field == FIELD_TRANSPORT_TIER && vamp_event_has(event, VAMP_HAS_TIER)) {
+        set_word(ret, vamp_tier_name(event->tier));
+    } else if (field == FIELD_TRANSPORT_CAUSE && vamp_event_has(event, VAMP_HAS_CAUSE)) {
+        set_word(ret, vamp_cause_name(event->cause));
+    }
+}
+
 static void look_up_event(enum event_field field, struct event_lookup *lookup,
                           struct vamp_value *ret)
 {
@@ -226,29 +244,11 @@ static void look_up_event(enum event_field field, struct event_lookup *lookup,
         }
         break;
     case FIELD_CDO_NAME:
-        if (vamp_event_has(event, VAMP_HAS_CDO_NAME)) {
-            set_name(ret, event);
-        }
-        break;
     case FIELD_CDO_SIZE:
-        if (vamp_event_has(event, VAMP_HAS_SIZE)) {
-            set_natural(ret, event->size_bytes);
-        }
-        break;
     case FIELD_CDO_ID:
-        if (vamp_event_has(event, VAMP_HAS_CDO_ID)) {
-            set_id(ret, lookup);
-        }
-        break;
     case FIELD_TRANSPORT_TIER:
-        if (vamp_event_has(event, VAMP_HAS_TIER)) {
-            set_word(ret, vamp_tier_name(event->tier));
-        }
-        break;
     case FIELD_TRANSPORT_CAUSE:
-        if (vamp_event_has(event, VAMP_HAS_CAUSE)) {
-            set_word(ret, vamp_cause_name(event->cause));
-        }
+        look_up_object(field, lookup, ret);
         break;
     case FIELD_COUNT:
         break;

@@ -21,11 +21,8 @@ static const char *full_name(struct compiler *compiler, const struct token *toke
     bool dot = length == 0 || prefix[length - 1] != '.';
     char *name = vamp_arena_alloc(&compiler->expression->arena, length + 1 + token->length + 1);
     if (name != NULL) {
-        memcpy(name, prefix, length);
-        if (dot) {
-            name[length] = '.';
-        }
-        memcpy(name + length + dot, token->text, token->length);
+        (void)snprintf(name, length + token->length + 2, "%s%s%s", prefix, dot ? "." : "",
+                       token->text);
     }
     return name;
 }

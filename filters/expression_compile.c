@@ -14,6 +14,7 @@ struct reference {
 };
 
 /* The whole of a text is one expression. The caller restores the lexer. */
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
 static int parse_text(struct compiler *compiler, const char *text, const char *filter,
                       struct node **ret_node)
 {
@@ -94,6 +95,7 @@ static int check_circle(struct compiler *compiler, const struct token *token)
 }
 
 /* reference = "@" name ; the text of the named filter is compiled in its place */
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
 int vamp_parse_reference(struct compiler *compiler, struct node **ret_node)
 {
     struct token token = compiler->token;

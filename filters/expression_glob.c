@@ -13,11 +13,13 @@
 static uint32_t take(const char *text, size_t length, size_t *at)
 {
     const unsigned char *b = (const unsigned char *)text + *at;
+    if (b[0] < 0x80) {
+        ++*at;
+        return b[0];
+    }
     size_t size = vamp_utf8_character(text + *at, length - *at);
     *at += size == 0 ? 1 : size;
     switch (size) {
-    case 1:
-        return b[0];
     case 2:
         return (b[0] & 0x1FU) << 6 | (b[1] & 0x3FU);
     case 3:

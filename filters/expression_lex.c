@@ -199,7 +199,9 @@ static int read_escape(struct lexer *lexer, const struct position *at, char *ret
         int low = hex_digit((unsigned char)lexer->cursor[2]);
         if (high >= 0 && low >= 0) {
             *ret_byte = (char)(high * 16 + low);
-            step(lexer), step(lexer), step(lexer);
+            step(lexer);
+            step(lexer);
+            step(lexer);
             return 0;
         }
     }

@@ -18,21 +18,23 @@ static enum order reverse(enum order order)
     return order == ORDER_LESS ? ORDER_GREATER : order == ORDER_GREATER ? ORDER_LESS : order;
 }
 
-/* A whole number of either type: its sign and the bits. */
-static enum order compare_whole(const struct vamp_value *a, const struct vamp_value *b)
+/* An INT against a UINT. */
+static enum order compare_mixed(int64_t integer, uint64_t natural)
 {
-    if (a->type == b->type) {
-        return a->type == VAMP_VALUE_INT ? order_of(a->integer<b->integer, a->integer> b->integer)
-                                         : order_of(a->natural<b->natural, a->natural> b->natural);
-    }
-    if (a->type == VAMP_VALUE_UINT) {
-        return reverse(compare_whole(b, a));
-    }
-    if (a->integer < 0) {
+    if (integer < 0) {
         return ORDER_LESS;
     }
-    uint64_t left = (uint64_t)a->integer;
-    return order_of(left<b->natural, left> b->natural);
+    return order_of((uint64_t)integer<natural, (uint64_t)integer> natural);
+}
+
+static enum order compare_whole(const struct vamp_value *a, const struct vamp_value *b)
+{
+    if (a->type == VAMP_VALUE_INT) {
+        return b->type == VAMP_VALUE_INT ? order_of(a->integer<b->integer, a->integer> b->integer)
+                                         : compare_mixed(a->integer, b->natural);
+    }
+    return b->type == VAMP_VALUE_INT ? reverse(compare_mixed(b->integer, a->natural))
+                                     : order_of(a->natural<b->natural, a->natural> b->natural);
 }
 
 /* Exact: a double is never rounded to compare it with a whole number, nor the other way round. */

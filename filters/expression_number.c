@@ -114,14 +114,14 @@ static int64_t days_of_date(int64_t year, int64_t month, int64_t day)
            719468;
 }
 
-static bool date_is_valid(unsigned year, unsigned month, unsigned day)
+static bool date_is_valid(int64_t year, int64_t month, int64_t day)
 {
     static const unsigned char lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     if (month < 1 || month > 12 || day < 1) {
         return false;
     }
     bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return day <= lengths[month - 1] + (unsigned)(leap && month == 2);
+    return day <= lengths[month - 1] + (leap && month == 2);
 }
 
 /* ".123456789" to nanoseconds; moves *text behind it. False: not one to nine digits. */
@@ -144,21 +144,30 @@ static bool read_fraction(const char **text, int64_t *ret_ns)
     return true;
 }
 
+/* The number that `count` digits are; they are known to be digits. */
+static int64_t number_of(const char *text, size_t count)
+{
+    int64_t number = 0;
+    for (size_t i = 0; i < count; i++) {
+        number = number * 10 + (text[i] - '0');
+    }
+    return number;
+}
+
 /* "Z" or "+02:00" to seconds east; the whole of text. */
 static bool read_offset(const char *text, int64_t *ret_seconds)
 {
-    unsigned hours, minutes;
     *ret_seconds = 0;
     if (strcmp(text, "Z") == 0 || strcmp(text, "z") == 0) {
         return true;
     }
     if ((text[0] != '+' && text[0] != '-') || digits(text + 1) != 2 || text[3] != ':' ||
-        digits(text + 4) != 2 || text[6] != '\0' ||
-        sscanf(text + 1, "%2u:%2u", &hours, &minutes) != 2 || hours > 23 || minutes > 59) {
+        digits(text + 4) != 2 || text[6] != '\0') {
         return false;
     }
-    *ret_seconds = (int64_t)(hours * 3600 + minutes * 60) * (text[0] == '-' ? -1 : 1);
-    return true;
+    int64_t hours = number_of(text + 1, 2), minutes = number_of(text + 4, 2);
+    *ret_seconds = (hours * 3600 + minutes * 60) * (text[0] == '-' ? -1 : 1);
+    return hours <= 23 && minutes <= 59;
 }
 
 /* True when the word has the outline of a date, so that an error can speak of a time. */
@@ -179,10 +188,10 @@ static enum word_kind read_time(const char *word, struct vamp_value *value)
             return WORD_BROKEN;
         }
     }
-    unsigned year, month, day, hour, minute, second;
-    if (sscanf(word, "%4u-%2u-%2u%*1c%2u:%2u:%2u", &year, &month, &day, &hour, &minute, &second) !=
-            6 ||
-        !date_is_valid(year, month, day) || hour > 23 || minute > 59 || second > 59) {
+    int64_t year = number_of(word, 4), month = number_of(word + 5, 2);
+    int64_t day = number_of(word + 8, 2), hour = number_of(word + 11, 2);
+    int64_t minute = number_of(word + 14, 2), second = number_of(word + 17, 2);
+    if (!date_is_valid(year, month, day) || hour > 23 || minute > 59 || second > 59) {
         return WORD_BROKEN;
     }
     const char *rest = word + sizeof(outline) - 1;
@@ -257,7 +266,7 @@ static void print_double(double real, char text[static VAMP_NUMBER_TEXT_BYTES])
         freelocale(plain);
     }
     if (strpbrk(text, ".e") == NULL) {
-        (void)strcat(text, ".0");
+        memcpy(text + strlen(text), ".0", sizeof(".0"));
     }
 }
 
@@ -273,7 +282,8 @@ static void print_time(int64_t ns, char text[static VAMP_NUMBER_TEXT_BYTES])
     if (end[-1] == '.') {
         end--;
     }
-    (void)strcpy(end, "Z");
+    end[0] = 'Z';
+    end[1] = '\0';
 }
 
 const char *vamp_number_text(const struct vamp_value *value, enum vamp_notation notation,

@@ -58,22 +58,23 @@ int vamp_count_term(struct compiler *compiler, const struct position *at)
     return 0;
 }
 
-static int new_node(struct compiler *compiler, enum node_kind kind, const struct position *at,
-                    struct node **ret_node)
+/* A new node; NULL when `*ret_rc` says why not. */
+static struct node *new_node(struct compiler *compiler, enum node_kind kind,
+                             const struct position *at, int *ret_rc)
 {
-    int rc = vamp_count_term(compiler, at);
-    if (rc != 0) {
-        return rc;
+    *ret_rc = vamp_count_term(compiler, at);
+    if (*ret_rc != 0) {
+        return NULL;
     }
     struct node *node = vamp_arena_alloc(&compiler->expression->arena, sizeof(*node));
     if (node == NULL) {
-        return vamp_no_memory(compiler);
+        *ret_rc = vamp_no_memory(compiler);
+        return NULL;
     }
     node->kind = kind;
     node->at = *at;
     node->field = -1;
-    *ret_node = node;
-    return 0;
+    return node;
 }
 
 static int enter(struct compiler *compiler, const struct position *at)
@@ -108,20 +109,21 @@ static int close_term(struct compiler *compiler, const char *after)
 }
 
 /* and = "(" "and" expression { expression } ")" ; or likewise. The keyword is the current token. */
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
 static int parse_group(struct compiler *compiler, enum node_kind kind, struct node **ret_node)
 {
-    struct node *group = NULL;
-    struct position at = compiler->token.at;
+    int rc;
     const char *word = compiler->token.text;
-    int rc = new_node(compiler, kind, &at, &group);
-    if (rc == 0) {
-        rc = vamp_parse_advance(compiler);
+    struct node *group = new_node(compiler, kind, &compiler->token.at, &rc);
+    if (group == NULL) {
+        return rc;
     }
-    struct node **tail = rc == 0 ? &group->children : NULL;
+    struct node **tail = &group->children;
+    rc = vamp_parse_advance(compiler);
     while (rc == 0 && compiler->token.kind != TOKEN_CLOSE && compiler->token.kind != TOKEN_END) {
         struct node *child = NULL;
         rc = vamp_parse_expression(compiler, &child);
-        if (rc == 0) {
+        if (rc == 0 && child != NULL) {
             tail = append(tail, child, kind);
         }
     }
@@ -138,13 +140,15 @@ static int parse_group(struct compiler *compiler, enum node_kind kind, struct no
 }
 
 /* not = "(" "not" expression ")" */
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
 static int parse_not(struct compiler *compiler, struct node **ret_node)
 {
-    struct node *node = NULL;
-    int rc = new_node(compiler, NODE_NOT, &compiler->token.at, &node);
-    if (rc == 0) {
-        rc = vamp_parse_advance(compiler);
+    int rc;
+    struct node *node = new_node(compiler, NODE_NOT, &compiler->token.at, &rc);
+    if (node == NULL) {
+        return rc;
     }
+    rc = vamp_parse_advance(compiler);
     if (rc == 0) {
         rc = vamp_parse_expression(compiler, &node->children);
     }
@@ -158,12 +162,13 @@ static int parse_not(struct compiler *compiler, struct node **ret_node)
 /* has = "(" "has" name ")" */
 static int parse_has(struct compiler *compiler, struct node **ret_node)
 {
-    struct node *node = NULL;
     struct field_type type;
-    int rc = new_node(compiler, NODE_HAS, &compiler->token.at, &node);
-    if (rc == 0) {
-        rc = vamp_parse_advance(compiler);
+    int rc;
+    struct node *node = new_node(compiler, NODE_HAS, &compiler->token.at, &rc);
+    if (node == NULL) {
+        return rc;
     }
+    rc = vamp_parse_advance(compiler);
     if (rc == 0 && compiler->token.kind != TOKEN_WORD) {
         rc = vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
                                  "'has' takes a name such as .cdo.size, found %s",
@@ -282,12 +287,13 @@ static int operator_error(struct compiler *compiler, const struct node *term)
 /* comparison = "(" name operator value ")" ; the name is the current token */
 static int parse_term(struct compiler *compiler, struct node **ret_node)
 {
-    struct node *term = NULL;
     struct field_type type;
-    int rc = new_node(compiler, NODE_COMPARE, &compiler->token.at, &term);
-    if (rc == 0) {
-        rc = vamp_check_name(compiler, &compiler->token, term, &type);
+    int rc;
+    struct node *term = new_node(compiler, NODE_COMPARE, &compiler->token.at, &rc);
+    if (term == NULL) {
+        return rc;
     }
+    rc = vamp_check_name(compiler, &compiler->token, term, &type);
     if (rc == 0) {
         rc = vamp_parse_advance(compiler);
     }
@@ -318,11 +324,13 @@ static int parse_term(struct compiler *compiler, struct node **ret_node)
 static int parse_constant(struct compiler *compiler, struct node **ret_node)
 {
     enum node_kind kind = is_word(&compiler->token, "true") ? NODE_TRUE : NODE_FALSE;
-    int rc = new_node(compiler, kind, &compiler->token.at, ret_node);
+    int rc;
+    *ret_node = new_node(compiler, kind, &compiler->token.at, &rc);
     return rc != 0 ? rc : vamp_parse_advance(compiler);
 }
 
 /* What stands in parentheses; the current token is the one behind "(". */
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
 static int parse_inside(struct compiler *compiler, struct node **ret_node)
 {
     const struct token *token = &compiler->token;
@@ -362,6 +370,7 @@ static int parse_inside(struct compiler *compiler, struct node **ret_node)
 }
 
 /* expression = "(" ... ")" | true | false | reference */
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
 int vamp_parse_expression(struct compiler *compiler, struct node **ret_node)
 {
     const struct token *token = &compiler->token;

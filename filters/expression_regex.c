@@ -65,21 +65,24 @@ static pcre2_code *compile(const char *pattern, size_t length, struct regex_scra
     return code;
 }
 
-/* Makes the frames as large as they may get: a match that needs one more for every character. */
-static void warm(struct regex_scratch *scratch)
+/* Makes the frames as large as they may get: a match that needs one more for every character. False
+ * without memory. */
+static bool warm(struct regex_scratch *scratch)
 {
     static const char pattern[] = "(*NO_START_OPT)(?:a|b)*c";
-    const size_t length = HEAP_LIMIT_KIB * 16;
-    int code;
+    const size_t length = (size_t)HEAP_LIMIT_KIB * 16;
+    int rc = PCRE2_ERROR_NOMEMORY;
     PCRE2_SIZE offset;
     char *subject = malloc(length);
-    pcre2_code *regex = compile(pattern, sizeof(pattern) - 1, scratch, &code, &offset);
+    pcre2_code *regex = compile(pattern, sizeof(pattern) - 1, scratch, &rc, &offset);
     if (subject != NULL && regex != NULL) {
         memset(subject, 'a', length);
-        (void)pcre2_match(regex, (PCRE2_SPTR)subject, length, 0, 0, scratch->data, scratch->match);
+        rc = pcre2_match(regex, (PCRE2_SPTR)subject, length, 0, 0, scratch->data, scratch->match);
     }
+    bool warmed = subject != NULL && regex != NULL && rc != PCRE2_ERROR_NOMEMORY;
     pcre2_code_free(regex);
     free(subject);
+    return warmed;
 }
 
 static struct regex_scratch *scratch_create(void)
@@ -100,7 +103,10 @@ static struct regex_scratch *scratch_create(void)
     (void)pcre2_set_match_limit(scratch->match, VAMP_EXPRESSION_STEPS_MAX);
     (void)pcre2_set_depth_limit(scratch->match, VAMP_EXPRESSION_STEPS_MAX);
     (void)pcre2_set_heap_limit(scratch->match, HEAP_LIMIT_KIB);
-    warm(scratch);
+    if (!warm(scratch)) {
+        scratch_done(scratch);
+        return NULL;
+    }
     return scratch;
 }
 

@@ -56,6 +56,7 @@ static struct node *reduce_term(struct reduction *reduction, const struct node *
 
 static struct node *reduce(struct reduction *reduction, const struct node *node);
 
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
 static struct node *reduce_not(struct reduction *reduction, const struct node *node)
 {
     struct node *child = reduce(reduction, node->children);
@@ -73,6 +74,7 @@ static struct node *reduce_not(struct reduction *reduction, const struct node *n
 }
 
 /* AND, in the words of which the comments speak, or OR with true and false exchanged. */
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
 static struct node *reduce_group(struct reduction *reduction, const struct node *node)
 {
     const enum node_kind neutral = node->kind == NODE_AND ? NODE_TRUE : NODE_FALSE;

@@ -107,6 +107,9 @@ mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
                            enum mstro_cdo_attr_value_type type, const void *value, bool copy,
                            bool user_owned)
 {
+    if (value == NULL && type != MSTRO_CDO_ATTR_VALUE_pointer) {
+        return api_fail(MSTRO_INVARG, "mstro_cdo_attribute_set: no value for \"%.200s\"", key);
+    }
     size_t key_bytes = strlen(key) + 1;
     struct attribute *attribute = calloc(1, sizeof *attribute + key_bytes);
     if (attribute == NULL) {
@@ -160,8 +163,6 @@ mstro_status mstro_cdo_attribute_set(mstro_cdo cdo, const char *key, void *value
     } else if (strcmp(key, MSTRO_ATTR_CORE_CDO_NAME) == 0) {
         status = api_fail(MSTRO_INVARG, "mstro_cdo_attribute_set: a CDO has the name it was "
                                         "declared with");
-    } else if (value == NULL && !is_raw_ptr) {
-        status = api_fail(MSTRO_INVARG, "mstro_cdo_attribute_set: no value for \"%.200s\"", key);
     } else {
         status = attribute_put(cdo, key, known->type, value, copy, user_owned);
         if (status == MSTRO_OK && is_raw_ptr) {

@@ -133,8 +133,7 @@ size_t cdos_detach(void)
 {
     size_t count = 0;
     struct list_link *link;
-    while ((link = list_first(&library.cdo_list)) != NULL) {
-        list_remove(link);
+    while ((link = list_take(&library.cdo_list)) != NULL) {
         list_append(&library.leftovers, link);
         CONTAINER_OF(link, struct mstro_cdo_, of_library)->registered = false;
         count++;

@@ -77,6 +77,15 @@ static const char *environment(const char *name)
     return value == NULL || *value == '\0' ? NULL : value;
 }
 
+static uint32_t join_deadline_ms(void)
+{
+    const char *text = environment(MSTRO_ENV_JOIN_TIMEOUT_MS);
+    char *end = NULL;
+    unsigned long value = text != NULL ? strtoul(text, &end, 10) : 0;
+    bool fits = text != NULL && *end == '\0' && value > 0 && value <= 3600000;
+    return fits ? (uint32_t)value : JOIN_DEADLINE_MS;
+}
+
 static mstro_status open_port(uint64_t index, struct vamp_err *err)
 {
     const struct port_events events = {.place = cdo_place,
@@ -88,7 +97,7 @@ static mstro_status open_port(uint64_t index, struct vamp_err *err)
         return port_open_local(library.workflow, library.component, index, NULL, &events,
                                &library.port, err);
     }
-    return port_open_remote(info, library.workflow, library.component, index, JOIN_DEADLINE_MS,
+    return port_open_remote(info, library.workflow, library.component, index, join_deadline_ms(),
                             &events, &library.port, err);
 }
 

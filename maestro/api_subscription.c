@@ -154,8 +154,7 @@ void subscriptions_gone(void)
 void subscriptions_detach(void)
 {
     struct list_link *link;
-    while ((link = list_first(&library.subscription_list)) != NULL) {
-        list_remove(link);
+    while ((link = list_take(&library.subscription_list)) != NULL) {
         list_append(&library.leftovers, link);
     }
     event_block_free(library.stray_first);

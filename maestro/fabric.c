@@ -125,8 +125,8 @@ int fabric_register(struct fabric *fabric, void *address, size_t bytes,
         key &= (UINT64_C(1) << (8 * key_bytes)) - 1;
     }
     struct fid_mr *registration = NULL;
-    int result = fi_mr_reg(fabric->domain, address, bytes, FI_REMOTE_READ, 0, key, 0, &registration,
-                           NULL);
+    int result =
+        fi_mr_reg(fabric->domain, address, bytes, FI_REMOTE_READ, 0, key, 0, &registration, NULL);
     if (result != 0) {
         return vamp_err_set(err, result, "register %zu bytes of memory for remote reads: %s", bytes,
                             fi_strerror(-result));
@@ -156,8 +156,8 @@ int fabric_read(struct fabric *fabric, fabric_peer peer, uint64_t address, uint6
         return -EAGAIN;
     }
     op->tag = tag;
-    int result = plain_result(fi_read(fabric->endpoint, destination, bytes, NULL, peer, address, key,
-                                      &op->context));
+    int result = plain_result(
+        fi_read(fabric->endpoint, destination, bytes, NULL, peer, address, key, &op->context));
     if (result != 0) {
         give(&fabric->free_reads, op);
     }
@@ -231,9 +231,8 @@ int fabric_poll(struct fabric *fabric, struct fabric_event events[FABRIC_EVENTS]
     }
     int count = 0;
     for (ssize_t i = 0; i < got; i++) {
-        if (entries[i].op_context != NULL &&
-            complete(fabric, op_of_context(entries[i].op_context), 0, entries[i].len,
-                     &events[count])) {
+        if (entries[i].op_context != NULL && complete(fabric, op_of_context(entries[i].op_context),
+                                                      0, entries[i].len, &events[count])) {
             count++;
         }
     }

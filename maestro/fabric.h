@@ -75,7 +75,8 @@ VAMP_MUST_CHECK int fabric_register(struct fabric *fabric, void *address, size_t
                                     struct fabric_memory *ret_memory, struct vamp_err *err);
 void fabric_unregister(struct fabric *fabric, struct fabric_memory *memory);
 /* Starts reading `bytes` at `address` of the peer. FABRIC_READ with `tag` follows exactly once,
- * unless the endpoint is closed before. 0, -EAGAIN (no slot, or the provider says later), -errno. */
+ * unless the endpoint is closed before. 0, -EAGAIN (no slot, or the provider says later), -errno.
+ */
 VAMP_MUST_CHECK int fabric_read(struct fabric *fabric, fabric_peer peer, uint64_t address,
                                 uint64_t key, void *destination, size_t bytes, uint64_t tag);
 

@@ -46,7 +46,8 @@ static void raise_descriptor_limit(void)
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit); /* one descriptor a peer; the old limit is not fatal */
+        (void)setrlimit(RLIMIT_NOFILE,
+                        &limit); /* one descriptor a peer; the old limit is not fatal */
     }
 }
 
@@ -89,8 +90,7 @@ static int look_for(const char *provider, const char *bind, uint64_t capabilitie
         hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
     }
     hints->fabric_attr->prov_name = strdup(provider);
-    int result =
-        hints->fabric_attr->prov_name == NULL ? -ENOMEM : get_info(hints, bind, ret_info);
+    int result = hints->fabric_attr->prov_name == NULL ? -ENOMEM : get_info(hints, bind, ret_info);
     fi_freeinfo(hints);
     return result;
 }
@@ -122,10 +122,11 @@ static int explain(const char *provider, const char *bind, struct vamp_err *err)
                             "memory; " ALLOWED,
                             provider);
     }
-    return vamp_err_set(err, -EADDRNOTAVAIL,
-                        "libfabric provider \"%s\" cannot listen on \"%s\": give an address of this "
-                        "host",
-                        provider, bind != NULL ? bind : "any");
+    return vamp_err_set(
+        err, -EADDRNOTAVAIL,
+        "libfabric provider \"%s\" cannot listen on \"%s\": give an address of this "
+        "host",
+        provider, bind != NULL ? bind : "any");
 }
 
 int fabric_find(const char *provider, const char *bind, struct fi_info **ret_info,
@@ -143,9 +144,10 @@ int fabric_find(const char *provider, const char *bind, struct fi_info **ret_inf
     }
     if (info->tx_attr->size < 64 || info->ep_attr->max_msg_size < FABRIC_MESSAGE_BYTES) {
         fi_freeinfo(info);
-        return vamp_err_set(err, -ENOTSUP,
-                            "libfabric provider \"%s\" does not take messages of %zu bytes; " ALLOWED,
-                            provider, FABRIC_MESSAGE_BYTES);
+        return vamp_err_set(
+            err, -ENOTSUP,
+            "libfabric provider \"%s\" does not take messages of %zu bytes; " ALLOWED, provider,
+            FABRIC_MESSAGE_BYTES);
     }
     *ret_info = info;
     return 0;
@@ -202,8 +204,8 @@ static void lay_out_buffers(struct fabric *fabric)
 {
     uint8_t *next = fabric->memory;
     for (size_t i = 0; i < FABRIC_RECEIVES; i++, next += FABRIC_MESSAGE_BYTES) {
-        fabric->receives[i] = (struct fabric_op){
-            .kind = FABRIC_OP_RECEIVE, .bytes = next, .next = fabric->unposted};
+        fabric->receives[i] =
+            (struct fabric_op){.kind = FABRIC_OP_RECEIVE, .bytes = next, .next = fabric->unposted};
         fabric->unposted = &fabric->receives[i];
     }
     for (size_t i = 0; i < FABRIC_SENDS; i++, next += FABRIC_MESSAGE_BYTES) {

@@ -20,8 +20,8 @@
 /* Lost wake-ups have been seen in libfabric; so no wait is longer than this. */
 #define WAIT_LONGEST_NS VAMP_NS_PER_SECOND
 
-/* What the provider offers but does badly: plain tcp keeps its descriptor readable for ever, shm and
- * rxd spin inside a blocking read. */
+/* What the provider offers but does badly: plain tcp keeps its descriptor readable for ever, shm
+ * and rxd spin inside a blocking read. */
 static bool descriptor_is_good(const char *provider)
 {
     return strcmp(provider, "tcp") != 0 && strncmp(provider, "shm", 3) != 0;

@@ -6,7 +6,8 @@
 
 #define PIECE_BYTES ((uint64_t)1 << 20)
 #define PIECES_IN_FLIGHT 4U
-/* Jobs under way at a time; no more than there are reads for. The others wait without a deadline. */
+/* Jobs under way at a time; no more than there are reads for. The others wait without a deadline.
+ */
 #define JOBS_ACTIVE 16U
 #define RETRY_NS INT64_C(200000)
 /* How long a closed connection has to answer for its reads. */
@@ -192,11 +193,13 @@ int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns)
     return next_ns;
 }
 
-void fetch_end(struct fetcher *fetcher)
+bool fetch_end(struct fetcher *fetcher)
 {
+    bool quiet = fetcher->orphans == NULL;
     while (fetcher->first != NULL) {
         struct fetch_job *job = fetcher->first;
         take_out(fetcher, NULL, job);
+        quiet = quiet && job->in_flight == 0;
         job->in_flight = 0;
         end(fetcher, job, -ECANCELED);
     }
@@ -205,4 +208,5 @@ void fetch_end(struct fetcher *fetcher)
         fetcher->orphans = job->next;
         free(job);
     }
+    return quiet;
 }

@@ -19,9 +19,9 @@ struct fetch_order {
     uint64_t address, key;
     void *destination;
     uint64_t bytes; /* not 0 */
-    /* A piece failed or nothing came for too long: closes the connection, so that nothing is written
-     * to the destination any more. Called at most once for all jobs of a peer that are under way,
-     * before their `done`. NULL: the connection is not this job's to close. */
+    /* A piece failed or nothing came for too long: closes the connection, so that nothing is
+     * written to the destination any more. Called at most once for all jobs of a peer that are
+     * under way, before their `done`. NULL: the connection is not this job's to close. */
     void (*give_up)(void *context);
     /* Called exactly once, from fetch_advance or fetch_end. The destination is not touched
      * afterwards. */
@@ -46,7 +46,8 @@ void fetch_completed(struct fetcher *fetcher, int64_t now_ns, const struct fabri
 /* Issues reads, ends jobs. Returns when to call again at the latest, INT64_MAX: not before a
  * completion. Callbacks may start other jobs. */
 int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns);
-/* Ends all jobs with -ECANCELED. The fabric must not be polled afterwards. */
-void fetch_end(struct fetcher *fetcher);
+/* Ends all jobs with -ECANCELED. False: reads are still in flight, so the fabric must not be polled
+ * any more, else they would write to memory that is no longer theirs. */
+bool fetch_end(struct fetcher *fetcher);
 
 #endif

@@ -146,7 +146,7 @@ static bool is_body(const struct field *field)
 struct envelope {
     struct frame frame;
     uint64_t version;
-    unsigned seen;   /* bits of the fields 1 to 4 */
+    unsigned seen; /* bits of the fields 1 to 4 */
     unsigned bodies;
 };
 
@@ -187,8 +187,10 @@ int frame_parse(const uint8_t *bytes, size_t length, struct frame *ret_frame, st
                             length);
     }
     if (envelope.seen != needed || envelope.bodies != 1 || envelope.frame.session == 0) {
-        return vamp_err_set(err, -EBADMSG, "a message of %zu bytes lacks its session, its sequence "
-                            "or exactly one body", length);
+        return vamp_err_set(err, -EBADMSG,
+                            "a message of %zu bytes lacks its session, its sequence "
+                            "or exactly one body",
+                            length);
     }
     *ret_frame = envelope.frame;
     if (envelope.version != FRAME_VERSION) {
@@ -263,7 +265,8 @@ static void block_free(void *data, void *pointer)
     (void)pointer; /* the whole block is freed at once */
 }
 
-bool frame_count_events(const uint8_t *body, size_t length, uint64_t *ret_events, uint64_t *ret_lost)
+bool frame_count_events(const uint8_t *body, size_t length, uint64_t *ret_events,
+                        uint64_t *ret_lost)
 {
     struct reader reader = {.at = body, .end = body + length};
     struct field field;
@@ -278,8 +281,8 @@ bool frame_count_events(const uint8_t *body, size_t length, uint64_t *ret_events
     return !reader.bad && reader.at == reader.end;
 }
 
-/* How much an honest batch needs: its structures, its texts (each rounded up and terminated), and what
- * protobuf-c needs while it scans (below 64 bytes a field). 0: no batch. */
+/* How much an honest batch needs: its structures, its texts (each rounded up and terminated), and
+ * what protobuf-c needs while it scans (below 64 bytes a field). 0: no batch. */
 static size_t batch_bytes(const struct frame *frame)
 {
     uint64_t events;
@@ -305,7 +308,8 @@ int frame_batch(const struct frame *frame, struct port_batch *ret_batch, struct 
     }
     block->bytes = bytes;
     block->used = 0;
-    ProtobufCAllocator allocator = {.alloc = block_alloc, .free = block_free, .allocator_data = block};
+    ProtobufCAllocator allocator = {
+        .alloc = block_alloc, .free = block_free, .allocator_data = block};
     Vamp__Wire__EventBatch *batch =
         vamp__wire__event_batch__unpack(&allocator, frame->body_length, frame->body);
     if (batch == NULL) {

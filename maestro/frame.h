@@ -24,14 +24,14 @@
 #define FRAME_EVENTS_MAX ((size_t)1024)
 
 enum frame_kind { /* the field numbers of Envelope's bodies */
-    FRAME_JOIN = 10,
-    FRAME_WELCOME,
-    FRAME_REQUEST,
-    FRAME_RESPONSE,
-    FRAME_TICKET,
-    FRAME_EVENTS,
-    FRAME_HEARTBEAT,
-    FRAME_GOODBYE,
+                  FRAME_JOIN = 10,
+                  FRAME_WELCOME,
+                  FRAME_REQUEST,
+                  FRAME_RESPONSE,
+                  FRAME_TICKET,
+                  FRAME_EVENTS,
+                  FRAME_HEARTBEAT,
+                  FRAME_GOODBYE,
 };
 
 struct frame {
@@ -49,8 +49,8 @@ size_t frame_pack(const struct frame *frame, const ProtobufCMessage *body, uint8
  * begins, at buffer + FRAME_HEAD_BYTES. Returns where the message begins in `buffer`. */
 size_t frame_head(const struct frame *frame, size_t body_length, uint8_t *buffer);
 
-/* Takes an envelope apart and checks it. 0, or -EBADMSG with a text; -EPROTO: another version (the frame is filled all
- * the same, so that a Join can be refused in words). */
+/* Takes an envelope apart and checks it. 0, or -EBADMSG with a text; -EPROTO: another version (the
+ * frame is filled all the same, so that a Join can be refused in words). */
 VAMP_MUST_CHECK int frame_parse(const uint8_t *bytes, size_t length, struct frame *ret_frame,
                                 struct vamp_err *err);
 /* Unpacks the body of any kind into the arena. NULL with text when it cannot be understood or does

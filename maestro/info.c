@@ -102,9 +102,10 @@ int info_print(const struct info *info, char text[static INFO_TEXT_BYTES], struc
     uint8_t packed[RECORD_BYTES];
     size_t length = mstro__wire__pool_info__get_packed_size(&record);
     if (length > sizeof packed) {
-        return vamp_err_set(err, -EMSGSIZE, "the workflow's name is too long for the pool manager's "
-                            "info: %zu bytes, at most %d", strlen(info->workflow),
-                            INFO_WORKFLOW_BYTES - 1);
+        return vamp_err_set(err, -EMSGSIZE,
+                            "the workflow's name is too long for the pool manager's "
+                            "info: %zu bytes, at most %d",
+                            strlen(info->workflow), INFO_WORKFLOW_BYTES - 1);
     }
     (void)mstro__wire__pool_info__pack(&record, packed);
     static_assert(sizeof PREFIX + (RECORD_BYTES + 2) / 3 * 4 < INFO_TEXT_BYTES, "text has room");
@@ -117,8 +118,10 @@ static int take_record(const Mstro__Wire__PoolInfo *record, struct info *ret_inf
                        struct vamp_err *err)
 {
     if (record->version != FRAME_VERSION) {
-        return vamp_err_set(err, -EINVAL, "the pool manager speaks protocol version %u, this is "
-                            "version %d", record->version, FRAME_VERSION);
+        return vamp_err_set(err, -EINVAL,
+                            "the pool manager speaks protocol version %u, this is "
+                            "version %d",
+                            record->version, FRAME_VERSION);
     }
     if (record->check != check_of(record) || strlen(record->provider) >= INFO_PROVIDER_BYTES ||
         strlen(record->workflow) >= INFO_WORKFLOW_BYTES || record->address.len == 0 ||
@@ -146,13 +149,14 @@ int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
         return vamp_err_set(err, -EINVAL, "the pool manager's info is empty");
     }
     if (strncmp(text, PREFIX, sizeof PREFIX - 1) != 0) {
-        return vamp_err_set(err, -EINVAL, "the pool manager's info \"%.20s%s\" was not written by an "
-                            "embedded Maestro of this version; it begins with " PREFIX, text,
-                            length > 20 ? "..." : "");
+        return vamp_err_set(err, -EINVAL,
+                            "the pool manager's info \"%.20s%s\" was not written by an "
+                            "embedded Maestro of this version; it begins with " PREFIX,
+                            text, length > 20 ? "..." : "");
     }
     uint8_t packed[RECORD_BYTES];
-    int bytes = base64_parse(text + sizeof PREFIX - 1, length - (sizeof PREFIX - 1), packed,
-                             sizeof packed);
+    int bytes =
+        base64_parse(text + sizeof PREFIX - 1, length - (sizeof PREFIX - 1), packed, sizeof packed);
     if (bytes <= 0) {
         return vamp_err_set(err, -EINVAL, "the pool manager's info is damaged; copy it whole");
     }
@@ -161,8 +165,8 @@ int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
     if (result != 0) {
         return result;
     }
-    const Mstro__Wire__PoolInfo *record = mstro__wire__pool_info__unpack(
-        vamp_decode_arena_reset(&arena), (size_t)bytes, packed);
+    const Mstro__Wire__PoolInfo *record =
+        mstro__wire__pool_info__unpack(vamp_decode_arena_reset(&arena), (size_t)bytes, packed);
     result = record == NULL
                  ? vamp_err_set(err, -EINVAL, "the pool manager's info is damaged; copy it whole")
                  : take_record(record, ret_info, err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The text of MSTRO_POOL_MANAGER_INFO: where the pool manager is. One printable line without ';',
- * opaque to everybody else: a prefix with the version and a PoolInfo message (pool.proto) in base64.
+ * opaque to everybody else: a prefix with the version and a PoolInfo message (pool.proto) in
+ * base64.
  */
 #ifndef MAESTRO_INFO_H
 #define MAESTRO_INFO_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The outgoing half of a connection to one peer: numbers messages, posts them at once when it
- * can, else keeps them in a bounded queue in order. Both the pool manager (one link a component) and a
- * component (one link) use it. Under the lock of the fabric's owner.
+ * can, else keeps them in a bounded queue in order. Both the pool manager (one link a component)
+ * and a component (one link) use it. Under the lock of the fabric's owner.
  */
 #ifndef MAESTRO_LINK_H
 #define MAESTRO_LINK_H
@@ -33,8 +33,8 @@ struct link {
     struct link_message *first, *last;
     size_t queued_bytes;
     unsigned in_flight;
-    int64_t sent_ns;       /* monotonic: when the last message was made */
-    int64_t retry_ns;      /* when the queue is worth another try */
+    int64_t sent_ns;  /* monotonic: when the last message was made */
+    int64_t retry_ns; /* when the queue is worth another try */
     int64_t retry_step_ns;
 };
 

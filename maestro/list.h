@@ -56,12 +56,26 @@ static inline bool list_is_linked(const struct list_link *link)
     return link->next != link;
 }
 
-/* NULL when empty, or at the end. */
+/* NULL when empty. */
 static inline struct list_link *list_first(const struct list *list)
 {
     return list_is_empty(list) ? NULL : list->head.next;
 }
 
+/* Takes the first one out; NULL when empty. */
+static inline struct list_link *list_take(struct list *list)
+{
+    if (list_is_empty(list)) {
+        return NULL;
+    }
+    struct list_link *link = list->head.next;
+    list->head.next = link->next;
+    link->next->previous = &list->head;
+    list_link_init(link);
+    return link;
+}
+
+/* The one behind `link`; NULL at the end. */
 static inline struct list_link *list_next(const struct list *list, const struct list_link *link)
 {
     return link->next == &list->head ? NULL : link->next;

@@ -29,24 +29,27 @@ extern "C" {
 #define MSTRO_ENV_SCHEMA_PATH "MSTRO_SCHEMA_PATH"
 #define MSTRO_ENV_DROP_UNKNOWN_ATTRIBUTES "MSTRO_DROP_UNKNOWN_ATTRIBUTES"
 #define MSTRO_ENV_OFI_PROVIDER "MSTRO_OFI_PROVIDER"
+/* Own extension: how long mstro_init waits for a pool manager's answer, 1 to 3,600,000 ms; 30,000
+ * when not set or anything else. */
+#define MSTRO_ENV_JOIN_TIMEOUT_MS "MSTRO_JOIN_TIMEOUT_MS"
 
 typedef enum mstro_status {
     MSTRO_OK = 0,
-    MSTRO_FAIL,          /* anything not named below; the log on stderr says more */
-    MSTRO_INVARG,        /* an argument makes no sense */
-    MSTRO_INVMSG,        /* a message could not be understood */
-    MSTRO_NOMEM,         /* no memory, or a documented bound was reached */
-    MSTRO_UNINIT,        /* mstro_init has not been called */
-    MSTRO_NOT_TWICE,     /* done before, and only once allowed */
-    MSTRO_NOENT,         /* no such key, name or handle */
-    MSTRO_NOMATCH,       /* type or value does not fit the schema */
-    MSTRO_TIMEOUT,       /* not within the time allowed */
-    MSTRO_WOULDBLOCK,    /* would have to wait */
-    MSTRO_INVSTATE,      /* not allowed in the CDO's present state */
-    MSTRO_NO_PM,         /* no pool manager, or it is gone */
-    MSTRO_REFUSED,       /* the pool manager refused (name taken, other workflow, other version) */
-    MSTRO_OFI_FAIL,      /* libfabric reported an error */
-    MSTRO_UNIMPL,        /* upstream has it, the embedded Maestro does not */
+    MSTRO_FAIL,       /* anything not named below; the log on stderr says more */
+    MSTRO_INVARG,     /* an argument makes no sense */
+    MSTRO_INVMSG,     /* a message could not be understood */
+    MSTRO_NOMEM,      /* no memory, or a documented bound was reached */
+    MSTRO_UNINIT,     /* mstro_init has not been called */
+    MSTRO_NOT_TWICE,  /* done before, and only once allowed */
+    MSTRO_NOENT,      /* no such key, name or handle */
+    MSTRO_NOMATCH,    /* type or value does not fit the schema */
+    MSTRO_TIMEOUT,    /* not within the time allowed */
+    MSTRO_WOULDBLOCK, /* would have to wait */
+    MSTRO_INVSTATE,   /* not allowed in the CDO's present state */
+    MSTRO_NO_PM,      /* no pool manager, or it is gone */
+    MSTRO_REFUSED,    /* the pool manager refused (name taken, other workflow, other version) */
+    MSTRO_OFI_FAIL,   /* libfabric reported an error */
+    MSTRO_UNIMPL,     /* upstream has it, the embedded Maestro does not */
     mstro_status_MAX
 } mstro_status;
 
@@ -115,11 +118,14 @@ enum mstro_cdo_attr_value_type {
 #define MSTRO_ATTR_DEFAULT ((mstro_cdo_attributes)0)
 
 /* The type of the value behind `value` is the schema's: bool *, int32_t *, int64_t *, uint32_t *,
- * uint64_t *, float *, double *, const char ** for text, mstro_timestamp *; for raw-ptr the pointer
- * itself. `copy`: take a copy; otherwise the memory must stay until the CDO is disposed (raw-ptr:
- * until it is withdrawn or disposed). `user_owned`: the caller frees it. MSTRO_NOENT: no schema
- * has this key (MSTRO_OK without effect when MSTRO_DROP_UNKNOWN_ATTRIBUTES=1); MSTRO_INVSTATE: the
- * CDO is sealed; MSTRO_NOMATCH. */
+ * uint64_t *, float *, double *, const char ** for text, mstro_timestamp *; for raw-ptr and other
+ * pointers the pointer itself. Setting a key again replaces its value.
+ * `copy`: take a copy, at once; of raw-ptr's data when the CDO is sealed. Otherwise the memory must
+ * stay until the CDO is disposed (raw-ptr: until it is withdrawn or disposed).
+ * `user_owned`: the caller frees it; otherwise, without `copy`, the library does with free(): the
+ * value, of text the text itself, of a pointer what it points to.
+ * MSTRO_NOENT: no schema has this key (MSTRO_OK without effect when
+ * MSTRO_DROP_UNKNOWN_ATTRIBUTES=1); MSTRO_INVSTATE: the CDO is sealed; MSTRO_NOMATCH. */
 mstro_status mstro_cdo_attribute_set(mstro_cdo cdo, const char *key, void *value, bool copy,
                                      bool user_owned);
 /* `*value` points at the value (for text at a const char *), valid until the CDO is disposed.
@@ -129,14 +135,29 @@ mstro_status mstro_cdo_attribute_get(mstro_cdo cdo, const char *key,
 
 /* ------------------------------------------------------------------ CDOs */
 
-mstro_status mstro_cdo_declare(const char *name, mstro_cdo_attributes attributes, mstro_cdo *result);
+/* An operation that is not possible in the handle's state returns MSTRO_INVSTATE and a text with
+ * both. Handles of one name, in this or other components, are of one CDO. */
+
+/* Names: UTF-8, 1 to 4096 bytes. `attributes` is MSTRO_ATTR_DEFAULT (else MSTRO_UNIMPL). */
+mstro_status mstro_cdo_declare(const char *name, mstro_cdo_attributes attributes,
+                               mstro_cdo *result);
+/* Attributes become final. Offer and require seal what is not sealed. */
 mstro_status mstro_cdo_seal(mstro_cdo cdo);
 mstro_status mstro_cdo_offer(mstro_cdo cdo);
 mstro_status mstro_cdo_require(mstro_cdo cdo);
-mstro_status mstro_cdo_demand(mstro_cdo cdo);   /* returns when the data are here */
+/* Returns when the data are here, however long it takes until somebody offers. They are in the
+ * caller's raw-ptr if that was set and local-size is enough, else in memory of the library until
+ * dispose. When reading them failed and no other offer is left, MSTRO_FAIL (or MSTRO_NOMEM): the
+ * CDO is required again: demand once more, or retract. */
+mstro_status mstro_cdo_demand(mstro_cdo cdo);
 mstro_status mstro_cdo_retract(mstro_cdo cdo);
-mstro_status mstro_cdo_withdraw(mstro_cdo cdo); /* returns when nobody needs it any more */
-mstro_status mstro_cdo_dispose(mstro_cdo cdo);  /* the handle is gone afterwards */
+/* Returns when nobody needs it any more: nothing reads from it, and nobody requires or demands the
+ * CDO unless another component offers it too. */
+mstro_status mstro_cdo_withdraw(mstro_cdo cdo);
+/* When declared, sealed, withdrawn, retracted, or demanded and satisfied. The handle is gone
+ * afterwards. Handles left over from before mstro_finalize can and need still be disposed. */
+mstro_status mstro_cdo_dispose(mstro_cdo cdo);
+/* NULL without a CDO; else valid until it is disposed. */
 const char *mstro_cdo_name(mstro_cdo cdo);
 /* The data of an offered or demanded CDO. MSTRO_NOENT and untouched outputs when there are none. */
 mstro_status mstro_cdo_access_ptr(mstro_cdo cdo, void **data, int64_t *bytes);
@@ -177,7 +198,9 @@ typedef uint64_t mstro_pool_event_kind;
 
 typedef uint32_t mstro_subscription_opts;
 #define MSTRO_SUBSCRIPTION_OPTS_DEFAULT ((mstro_subscription_opts)0)
-/* The operation is held up until every such subscriber has acknowledged the event. */
+/* The operation is held up until every such subscriber has acknowledged the event, is gone, or the
+ * event was lost: with SIGNAL_BEFORE before it is handled, else before it is answered. What is no
+ * component's request (APP_JOIN, TRANSPORT_INIT, a component found dead) is not held up. */
 #define MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK ((mstro_subscription_opts)1)
 /* The event is sent before the pool manager handles the operation, else after. Without
  * REQUIRE_ACK it holds up nobody. */
@@ -191,20 +214,32 @@ struct mstro_pool_event_ {
     mstro_pool_event_kind kind;
     uint64_t serial;
     union {
-        struct { uint64_t appid; const char *component_name; } join;
-        struct { uint64_t appid; } leave;
-        struct { uint64_t appid; const char *cdo_name; } declare, seal, offer, require, demand,
-            retract, withdraw, dispose, transport_init, transport_completed, transport_failed;
-        struct { uint64_t appid; } subscribe, unsubscribe;
-        struct { uint64_t count; } lost;
+        struct {
+            uint64_t appid;
+            const char *component_name;
+        } join;
+        struct {
+            uint64_t appid;
+        } leave;
+        struct {
+            uint64_t appid;
+            const char *cdo_name;
+        } declare, seal, offer, require, demand, retract, withdraw, dispose, transport_init,
+            transport_completed, transport_failed;
+        struct {
+            uint64_t appid;
+        } subscribe, unsubscribe;
+        struct {
+            uint64_t count;
+        } lost;
     } payload;
     struct mstro_pool_event_ *next;
 
     /* Own extension from here on. `present` tells which of them hold a value. */
-    uint32_t present;      /* enum mstro_pool_event_field bits */
-    uint32_t reason;       /* of LEAVE: 0 unknown, 1 finalized, 2 vanished, 3 protocol, 4 pool ended */
-    int64_t time_ns;       /* the pool manager's clock, UTC */
-    uint64_t cdo_size;     /* bytes */
+    uint32_t present;  /* enum mstro_pool_event_field bits */
+    uint32_t reason;   /* of LEAVE: 0 unknown, 1 finalized, 2 vanished, 3 protocol, 4 pool ended */
+    int64_t time_ns;   /* the pool manager's clock, UTC */
+    uint64_t cdo_size; /* bytes */
     uint64_t peer_appid;   /* of a transport: the source; appid is the sink */
     uint64_t transport_id; /* the same in init and completed or failed */
     unsigned char cdo_id[16];
@@ -225,6 +260,10 @@ enum mstro_pool_event_field {
     MSTRO_POOL_EVENT_HAS_REASON = 1 << 7
 };
 
+/* From now on, nothing of before. Selectors choose CDOs: events that are not about a CDO pass
+ * them. A subscriber who does not poll costs nobody else anything: beyond 64 MiB of waiting events
+ * in this process (not with REQUIRE_ACK) they are dropped and counted as LOST. MSTRO_INVARG,
+ * MSTRO_NOMEM (too many subscriptions). */
 mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind event_mask,
                              mstro_subscription_opts opts, mstro_subscription *result);
 mstro_status mstro_subscription_dispose(mstro_subscription subscription);

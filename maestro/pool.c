@@ -110,7 +110,7 @@ void pool_free(struct pool *pool)
     /* What is left belonged to components that had gone with their answer outstanding. */
     struct list *const lists[] = {&pool->held_list, &pool->runnable};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        while ((link = list_first(lists[i])) != NULL) {
+        while ((link = list_take(lists[i])) != NULL) {
             held_free(pool, CONTAINER_OF(link, struct held, of_pool));
         }
     }

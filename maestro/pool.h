@@ -10,6 +10,19 @@
  * through `struct pool_outlet`, called from inside the pool_* functions; an outlet must not call
  * back into the pool. The caller serialises all calls with one lock.
  *
+ * A demand is answered when it is registered; a ticket follows when there is an offer, and ends
+ * with the sink's TransportEnd. A transport whose source leaves goes on: only its sink knows how it
+ * ends. When one fails, the next offer that this demand has not tried is taken; without one the
+ * demand ends (a ticket with `status`), and the handle is required again. A withdrawal is answered
+ * when nothing reads from the handle and either another offer stays or nobody requires or demands
+ * the CDO.
+ *
+ * Events: the operation is checked; SIGNAL_BEFORE subscribers are told; it is handled; the others
+ * are told; it is answered. A refused operation has no event. REQUIRE_ACK holds a request up
+ * before it is handled, or before it is answered; JOIN, TRANSPORT_INIT and a death hold up nobody.
+ * Selectors see the attributes of the first handle of the CDO that was sealed with any; before that
+ * only the name. Events about no CDO pass every selector.
+ *
  * Bounds, all refused with MSTRO_NOMEM and a text: components, handles of one component, live
  * CDOs, attribute bytes of one CDO, subscriptions of one component, bytes queued in one
  * subscription (there: dropped and counted, never refused).

@@ -186,9 +186,8 @@ mstro_status cdo_apply_declare(struct pool *pool, struct component *component,
 static void orphan_transports(struct handle *handle)
 {
     struct list_link *link;
-    while ((link = list_first(&handle->sending)) != NULL) {
+    while ((link = list_take(&handle->sending)) != NULL) {
         struct transport *transport = CONTAINER_OF(link, struct transport, of_source);
-        list_remove(link);
         transport->source = NULL;
     }
 }

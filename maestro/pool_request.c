@@ -254,9 +254,8 @@ static bool hold_before(struct pool *pool, const struct component *component,
 void held_run(struct pool *pool)
 {
     struct list_link *link;
-    while ((link = list_first(&pool->runnable)) != NULL) {
+    while ((link = list_take(&pool->runnable)) != NULL) {
         struct held *held = CONTAINER_OF(link, struct held, of_pool);
-        list_remove(link);
         if (held->request == NULL) {
             pool_respond(pool, held->app_id, held->request_id, MSTRO_OK, NULL, &held->answer);
             held_free(pool, held);

@@ -53,9 +53,10 @@ struct port_answer {
 };
 
 struct port_ops {
-    /* Sends a request and waits for its response. `request->id` is set by the port. `deadline_ms` 0: as
-     * long as the pool lives (withdraw, subscribers' acknowledgements). `ret_response` is only
-     * written on MSTRO_OK; other statuses are the pool's or the port's own, with text in err. */
+    /* Sends a request and waits for its response. `request->id` is set by the port. `deadline_ms`
+     * 0: as long as the pool lives (withdraw, subscribers' acknowledgements). `ret_response` is
+     * only written on MSTRO_OK; other statuses are the pool's or the port's own, with text in err.
+     */
     mstro_status (*call)(struct port *port, Mstro__Wire__Request *request, uint32_t deadline_ms,
                          struct port_answer *ret_answer, struct vamp_err *err);
     /* Makes memory readable for sinks until forgotten. */
@@ -65,8 +66,8 @@ struct port_ops {
     void (*forget)(struct port *port, void *registration);
     /* Calls in progress and later ones end with MSTRO_NO_PM; `gone` is not called. */
     void (*shut)(struct port *port);
-    /* Behind shut, with no call in progress: ends the connection, without a leave request of its own,
-     * and frees the port. */
+    /* Behind shut, with no call in progress: ends the connection, without a leave request of its
+     * own, and frees the port. */
     void (*close)(struct port *port);
 };
 
@@ -79,8 +80,9 @@ struct port {
 /* Joins the pool manager that `info` describes. MSTRO_REFUSED, MSTRO_NO_PM (nobody answers in
  * `deadline_ms`), MSTRO_INVARG (info cannot be read), MSTRO_OFI_FAIL, MSTRO_NOMEM. */
 mstro_status port_open_remote(const char *info, const char *workflow, const char *component,
-                              uint64_t index, uint32_t deadline_ms, const struct port_events *events,
-                              struct port **ret_port, struct vamp_err *err);
+                              uint64_t index, uint32_t deadline_ms,
+                              const struct port_events *events, struct port **ret_port,
+                              struct vamp_err *err);
 
 /* A pool of this process alone. `bounds` NULL: the defaults. */
 struct pool;
@@ -104,8 +106,8 @@ struct port_service {
      * server's thread without the lock, also when the server stops. Another status: it is not
      * called. Called with the lock held; does not block. */
     mstro_status (*fetch)(void *context, uint64_t source_app_id, const Mstro__Wire__Memory *memory,
-                  void *destination, void (*done)(void *done_context, mstro_status status),
-                  void *done_context);
+                          void *destination, void (*done)(void *done_context, mstro_status status),
+                          void *done_context);
     void *context;
 };
 struct pool *port_local_lock(struct port *local_port);
@@ -120,8 +122,8 @@ void port_local_serve(struct port *local_port, const struct port_service *servic
  * (MSTRO_OFI_PROVIDER, FI_PROVIDER, MSTRO_POOL_BIND), else the default. */
 struct server;
 struct server_options {
-    const char *provider; /* "tcp;ofi_rxm" */
-    const char *bind;     /* address to listen on; 127.0.0.1 */
+    const char *provider;              /* "tcp;ofi_rxm" */
+    const char *bind;                  /* address to listen on; 127.0.0.1 */
     uint32_t heartbeat_ms, silence_ms; /* 500, 30000 */
 };
 /* `options` NULL: all defaults. */
@@ -137,12 +139,12 @@ struct server_counts {
     uint64_t vanished;    /* components */
     uint64_t protocol_errors;
 };
-/* A descriptor that becomes readable when the service has failed for good; the text of the failure, NULL while
- * it works. */
+/* A descriptor that becomes readable when the service has failed for good; the text of the failure,
+ * NULL while it works. */
 int server_failure_fd(const struct server *server);
 const char *server_failure(const struct server *server);
-/* Sends what is queued, says good-bye to all components and ends the thread; about two seconds when a
- * component does not listen. NULL-safe. `ret_counts` may be NULL. */
+/* Sends what is queued, says good-bye to all components and ends the thread; about two seconds when
+ * a component does not listen. NULL-safe. `ret_counts` may be NULL. */
 void server_stop(struct server *server, struct server_counts *ret_counts);
 
 #endif

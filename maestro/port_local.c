@@ -226,13 +226,36 @@ static void run_job(struct job *job)
     finish_job(job, MSTRO_OK);
 }
 
+/* The subscription that a packed batch of the pool begins with. */
+static uint64_t subscription_of(const uint8_t *batch)
+{
+    uint64_t id = 0;
+    unsigned shift = 0;
+    const uint8_t *at = batch;
+    do {
+        at++;
+        id |= (uint64_t)(*at & 0x7f) << shift;
+        shift += 7;
+    } while ((*at & 0x80) != 0);
+    return id;
+}
+
 static void deliver_batch(struct local *local, size_t bytes)
 {
     const struct frame frame = {.kind = FRAME_EVENTS, .body = local->batch, .body_length = bytes};
     struct port_batch batch;
-    if (frame_batch(&frame, &batch, NULL) == 0) {
-        local->events.events(local->events.context, &batch);
+    Vamp__Wire__EventBatch count = VAMP__WIRE__EVENT_BATCH__INIT;
+    uint64_t events;
+    uint64_t lost;
+    if (frame_batch(&frame, &batch, NULL) != 0) {
+        /* No memory: what they were is lost, not how many. */
+        (void)frame_count_events(local->batch, bytes, &events, &lost);
+        count.subscription = subscription_of(local->batch);
+        count.has_lost = true;
+        count.lost = events + lost;
+        batch = (struct port_batch){.batch = &count};
     }
+    local->events.events(local->events.context, &batch);
 }
 
 /* Called with the lock; comes back with it. False: nothing was left to do. */
@@ -360,9 +383,8 @@ static void local_close(struct port *port)
 {
     struct local *local = as_local(port);
     struct list_link *link;
-    while ((link = list_first(&local->jobs)) != NULL) {
+    while ((link = list_take(&local->jobs)) != NULL) {
         struct job *job = CONTAINER_OF(link, struct job, of_port);
-        list_remove(link);
         mstro__wire__ticket__free_unpacked(job->ticket, NULL);
         free(job);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A component's port to a pool manager: calls, exposed memory, and the thread that makes progress. */
+/* A component's port to a pool manager: calls, exposed memory, and the thread that makes progress.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,9 @@
 
 /* The thread never sleeps so long: the process was stopped, and may not blame the pool manager. */
 #define STALLED_NS INT64_C(3000000000)
+
+/* At the end, for the last messages to go out. */
+#define GOODBYE_NS INT64_C(200000000)
 
 int64_t remote_now(void)
 {
@@ -161,9 +165,8 @@ static bool await(struct remote *remote, struct remote_waiting *waiting, uint32_
                            .tv_nsec = end_ns % VAMP_NS_PER_SECOND};
     int result = 0;
     while (!waiting->done && !remote->gone && !remote->shut && result != ETIMEDOUT) {
-        result = deadline_ms == 0
-                     ? pthread_cond_wait(&waiting->answered, &remote->lock)
-                     : pthread_cond_timedwait(&waiting->answered, &remote->lock, &end);
+        result = deadline_ms == 0 ? pthread_cond_wait(&waiting->answered, &remote->lock)
+                                  : pthread_cond_timedwait(&waiting->answered, &remote->lock, &end);
     }
     return waiting->done || remote->gone || remote->shut;
 }
@@ -187,8 +190,10 @@ static mstro_status send_and_wait(struct remote *remote, Mstro__Wire__Request *r
     waiting->id = request->id = ++remote->last_request;
     int result = link_send(&remote->link, remote_now(), FRAME_REQUEST, &request->base);
     if (result == -EMSGSIZE) {
-        (void)vamp_err_set(err, result, "a request (name, attributes, selector) is longer than the "
-                           "%zu bytes a message may have", FRAME_BYTES_MAX);
+        (void)vamp_err_set(err, result,
+                           "a request (name, attributes, selector) is longer than the "
+                           "%zu bytes a message may have",
+                           FRAME_BYTES_MAX);
         return MSTRO_INVARG;
     }
     if (result == -ENOBUFS || result == -ENOMEM) {
@@ -292,9 +297,35 @@ static void remote_shut(struct port *port)
     (void)pthread_mutex_unlock(&remote->lock);
 }
 
+/* Tells the pool manager that nothing more will come, and lets what was sent go out. The thread has
+ * ended. */
+static void say_goodbye(struct remote *remote)
+{
+    struct fabric_event events[FABRIC_EVENTS];
+    Mstro__Wire__Goodbye goodbye = MSTRO__WIRE__GOODBYE__INIT;
+    int64_t end_ns = remote_now() + GOODBYE_NS;
+    int result = link_send(&remote->link, remote_now(), FRAME_GOODBYE, &goodbye.base);
+    while (result >= 0 && (remote->link.in_flight > 0 || remote->link.first != NULL) &&
+           remote_now() < end_ns) {
+        result = fabric_poll(remote->fabric, events);
+        for (int i = 0; i < result; i++) {
+            if (events[i].kind == FABRIC_RECEIVED) {
+                fabric_release(remote->fabric, &events[i]);
+            } else if (events[i].kind == FABRIC_SENT) {
+                link_sent(&remote->link);
+            }
+        }
+        if (result == 0) {
+            result = link_flush(&remote->link, remote_now());
+            fabric_wait(remote->fabric, 1000000);
+        }
+    }
+}
+
 static void remote_close(struct port *port)
 {
     struct remote *remote = as_remote(port);
+    bool quiet = true;
     if (remote->thread_started) {
         (void)pthread_mutex_lock(&remote->lock);
         remote->stop = true;
@@ -302,11 +333,13 @@ static void remote_close(struct port *port)
         fabric_wake(remote->fabric);
         (void)pthread_join(remote->thread, NULL);
         (void)pthread_mutex_lock(&remote->lock);
-        remote->gone = true; /* nothing more is sent */
-        fetch_end(&remote->fetcher);
+        quiet = fetch_end(&remote->fetcher);
         (void)pthread_mutex_unlock(&remote->lock);
         remote_finish_transports(remote);
         remote_forget_sources(remote);
+    }
+    if (remote->answered && !remote->gone && quiet) {
+        say_goodbye(remote);
     }
     link_done(&remote->link);
     fabric_close(remote->fabric);

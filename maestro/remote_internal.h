@@ -54,6 +54,7 @@ struct remote {
     struct port port;
     pthread_mutex_t lock;
     pthread_t thread;
+    bool answered; /* by a welcome, be it a refusal */
     bool thread_started, stop, shut;
     bool gone, gone_told;
     char gone_text[VAMP_ERR_TEXT_BYTES];

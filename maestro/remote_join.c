@@ -46,9 +46,8 @@ static bool address_towards(const struct info *info, char text[static INET6_ADDR
 static int connect_fabric(struct remote *remote, struct vamp_err *err)
 {
     char own[INET6_ADDRSTRLEN];
-    const char *bind = getenv(FABRIC_ENV_BIND) == NULL && address_towards(&remote->info, own)
-                           ? own
-                           : NULL;
+    const char *bind =
+        getenv(FABRIC_ENV_BIND) == NULL && address_towards(&remote->info, own) ? own : NULL;
     int result = fabric_open(remote->info.provider, bind, &remote->fabric, err);
     if (result != 0) {
         return result;
@@ -102,6 +101,7 @@ static int connect_again(struct remote *remote, struct vamp_err *err)
 static mstro_status take_welcome(struct remote *remote, const Mstro__Wire__Welcome *welcome,
                                  struct vamp_err *err)
 {
+    remote->answered = true;
     if (welcome->status != MSTRO_OK) {
         (void)vamp_err_set(err, -EPERM, "the pool manager refuses: %s",
                            welcome->text != NULL ? welcome->text : "it does not say why");
@@ -130,7 +130,8 @@ static int await_welcome(struct remote *remote, int64_t until_ns,
         result = look_for_welcome(remote, ret_welcome);
         if (result == 0) {
             result = link_flush(&remote->link, now_ns);
-            fabric_wait(remote->fabric, until_ns - now_ns < 10000000 ? until_ns - now_ns : 10000000);
+            fabric_wait(remote->fabric,
+                        until_ns - now_ns < 10000000 ? until_ns - now_ns : 10000000);
         }
         now_ns = remote_now();
     }
@@ -165,9 +166,10 @@ static mstro_status exchange(struct remote *remote, const Mstro__Wire__Join *joi
             }
         }
     } while (remote_now() < deadline_ns);
-    (void)vamp_err_set(err, -ETIMEDOUT, "no pool manager answers within %.1f s over %s%s%s; is it "
-                       "still running, and is the info its own?", (double)deadline_ms / 1e3,
-                       remote->info.provider, failure != 0 ? ": " : "",
+    (void)vamp_err_set(err, -ETIMEDOUT,
+                       "no pool manager answers within %.1f s over %s%s%s; is it "
+                       "still running, and is the info its own?",
+                       (double)deadline_ms / 1e3, remote->info.provider, failure != 0 ? ": " : "",
                        failure != 0 ? strerror(-failure) : "");
     return MSTRO_NO_PM;
 }

@@ -14,8 +14,7 @@ void remote_lose(struct remote *remote, const char *text)
     (void)snprintf(remote->gone_text, sizeof remote->gone_text, "%s", text);
     for (struct list_link *link = list_first(&remote->waiting); link != NULL;
          link = list_next(&remote->waiting, link)) {
-        (void)pthread_cond_signal(
-            &CONTAINER_OF(link, struct remote_waiting, of_remote)->answered);
+        (void)pthread_cond_signal(&CONTAINER_OF(link, struct remote_waiting, of_remote)->answered);
     }
 }
 
@@ -36,8 +35,8 @@ static void take_response(struct remote *remote, const Mstro__Wire__Response *re
             continue;
         }
         waiting->done = true;
-        waiting->status = response->status < mstro_status_MAX ? (mstro_status)response->status
-                                                              : MSTRO_FAIL;
+        waiting->status =
+            response->status < mstro_status_MAX ? (mstro_status)response->status : MSTRO_FAIL;
         waiting->answer.handle = response->handle;
         waiting->answer.subscription = response->subscription;
         if (response->has_cdo_id && response->cdo_id.len == sizeof waiting->answer.cdo_id) {

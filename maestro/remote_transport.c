@@ -69,7 +69,8 @@ static int connect_source(struct remote *remote, const Mstro__Wire__Ticket *tick
         if (source == NULL) {
             return -ENOMEM;
         }
-        int result = fabric_peer_add(remote->fabric, address->data, address->len, &source->peer, NULL);
+        int result =
+            fabric_peer_add(remote->fabric, address->data, address->len, &source->peer, NULL);
         if (result != 0) {
             free(source);
             return result;
@@ -205,8 +206,8 @@ void remote_ticket(struct remote *remote, const struct frame *frame)
     }
     *transport = (struct remote_transport){.remote = remote, .ticket = ticket};
     if (ticket->has_status && ticket->status != MSTRO_OK) {
-        transport->status = ticket->status < mstro_status_MAX ? (mstro_status)ticket->status
-                                                              : MSTRO_FAIL;
+        transport->status =
+            ticket->status < mstro_status_MAX ? (mstro_status)ticket->status : MSTRO_FAIL;
     } else if (ticket->memory != NULL && ticket->memory->bytes > 0) {
         transport->status = begin(remote, transport);
         if (transport->status == MSTRO_OK) {

@@ -88,8 +88,7 @@ void schema_free(struct schema_set *set)
         return;
     }
     struct list_link *link;
-    while ((link = list_first(&set->entries)) != NULL) {
-        list_remove(link);
+    while ((link = list_take(&set->entries)) != NULL) {
         free(CONTAINER_OF(link, struct entry, of_set));
     }
     table_done(&set->keys);

@@ -102,7 +102,8 @@ static int describe(struct server *server, const char *workflow, struct vamp_err
 {
     struct info *info = &server->info;
     if (strlen(workflow) >= sizeof info->workflow) {
-        return vamp_err_set(err, -EINVAL, "the workflow's name has %zu bytes, at most %d are allowed",
+        return vamp_err_set(err, -EINVAL,
+                            "the workflow's name has %zu bytes, at most %d are allowed",
                             strlen(workflow), INFO_WORKFLOW_BYTES - 1);
     }
     (void)snprintf(info->workflow, sizeof info->workflow, "%s", workflow);
@@ -120,7 +121,8 @@ static int describe(struct server *server, const char *workflow, struct vamp_err
 static int take_options(struct server *server, const struct server_options *options,
                         struct vamp_err *err)
 {
-    uint32_t heartbeat_ms = options->heartbeat_ms != 0 ? options->heartbeat_ms : HEARTBEAT_PRESET_MS;
+    uint32_t heartbeat_ms =
+        options->heartbeat_ms != 0 ? options->heartbeat_ms : HEARTBEAT_PRESET_MS;
     uint32_t silence_ms = options->silence_ms != 0 ? options->silence_ms : SILENCE_PRESET_MS;
     if (heartbeat_ms < 100 || silence_ms / 3 < heartbeat_ms) {
         return vamp_err_set(err, -EINVAL,
@@ -224,7 +226,7 @@ void server_stop(struct server *server, struct server_counts *ret_counts)
     (void)pthread_join(server->thread, NULL);
     port_local_serve(server->port, NULL);
     (void)port_local_lock(server->port);
-    fetch_end(&server->fetcher);
+    (void)fetch_end(&server->fetcher); /* nobody polls any more */
     port_local_unlock(server->port);
     if (ret_counts != NULL) {
         *ret_counts = server->counts;

@@ -27,6 +27,8 @@
 #define SERVER_BATCH_NS INT64_C(1000000)
 /* A peer that is done with is kept this long, so that the last message reaches it. */
 #define SERVER_LINGER_NS INT64_C(1000000000)
+/* The same for one that does not seem to be there. */
+#define SERVER_VANISHED_LINGER_NS INT64_C(200000000)
 /* Refused components that still wait for the end of their time; more are not answered. */
 #define SERVER_REFUSED_MAX 64U
 #define SERVER_BUCKETS 1024U
@@ -50,7 +52,7 @@ struct server_peer {
     struct server_peer *next_work;
     enum server_peer_state state;
     bool on_work_list, events_waiting;
-    bool broken; /* found unreachable inside the pool; server_work dismisses it */
+    bool broken;              /* found unreachable inside the pool; server_work dismisses it */
     uint64_t session, app_id; /* app_id 0: refused */
     struct link link;
     uint8_t address[FABRIC_ADDRESS_BYTES];

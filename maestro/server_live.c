@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who is still there: libfabric tells no receiver that a peer died, so each side speaks at least once a
- * heartbeat and is given up after the silence time. And the orderly end of the service. */
+/* Who is still there: libfabric tells no receiver that a peer died, so each side speaks at least
+ * once a heartbeat and is given up after the silence time. And the orderly end of the service. */
 #include <stdio.h>
 
 #include "maestro/server_internal.h"
@@ -24,7 +24,8 @@ static void forgive(struct server *server, int64_t gap_ns)
 static void give_up(struct server *server, struct server_peer *peer)
 {
     char text[160];
-    (void)snprintf(text, sizeof text, "the pool manager heard nothing from this component for %.1f s",
+    (void)snprintf(text, sizeof text,
+                   "the pool manager heard nothing from this component for %.1f s",
                    (double)server->silence_ns / 1e9);
     server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, text);
 }

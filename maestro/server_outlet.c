@@ -90,10 +90,8 @@ static mstro_status fetch_for_local(void *context, uint64_t source_app_id,
 
 void server_outlet_init(struct server *server)
 {
-    server->outlet = (struct pool_outlet){.respond = respond,
-                                          .ticket = send_ticket,
-                                          .events_ready = events_ready,
-                                          .context = server};
+    server->outlet = (struct pool_outlet){
+        .respond = respond, .ticket = send_ticket, .events_ready = events_ready, .context = server};
     server->service = (struct port_service){
         .outlet = &server->outlet, .fetch = fetch_for_local, .context = server};
 }
@@ -193,8 +191,8 @@ static bool wants_batch(const struct server_peer *peer)
            peer->batches_sent - peer->batches_taken < SERVER_WINDOW;
 }
 
-/* Does what can be done for the peer now. Returns when there is more to do; INT64_MAX: when something
- * else happens. */
+/* Does what can be done for the peer now. Returns when there is more to do; INT64_MAX: when
+ * something else happens. */
 static int64_t work_for(struct server *server, struct server_peer *peer, int64_t now_ns)
 {
     int result = peer->broken ? -EIO : link_flush(&peer->link, now_ns);

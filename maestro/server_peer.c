@@ -134,10 +134,10 @@ void server_peer_remove(struct server *server, struct server_peer *peer)
 }
 
 /* From now on only the link lives, for a while. */
-static void begin_end(struct server *server, struct server_peer *peer)
+static void begin_end(struct server *server, struct server_peer *peer, int64_t linger_ns)
 {
     peer->state = SERVER_PEER_ENDING;
-    peer->end_ns = server_now() + SERVER_LINGER_NS;
+    peer->end_ns = server_now() + linger_ns;
     server_look_by(server, peer->end_ns);
     peer->events_waiting = false;
     return_all_loans(server, peer);
@@ -146,11 +146,12 @@ static void begin_end(struct server *server, struct server_peer *peer)
 void server_peer_left(struct server *server, struct server_peer *peer)
 {
     if (peer->state == SERVER_PEER_JOINED) {
-        begin_end(server, peer);
+        begin_end(server, peer, SERVER_LINGER_NS);
     }
 }
 
-static void say_goodbye(struct server *server, struct server_peer *peer, mstro_status status, const char *text)
+static void say_goodbye(struct server *server, struct server_peer *peer, mstro_status status,
+                        const char *text)
 {
     char copy[VAMP_ERR_TEXT_BYTES];
     (void)snprintf(copy, sizeof copy, "%s", text);
@@ -170,7 +171,8 @@ void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_l
     if (peer->state == SERVER_PEER_ENDING) {
         return;
     }
-    begin_end(server, peer);
+    begin_end(server, peer,
+              reason == VAMP_LEAVE_VANISHED ? SERVER_VANISHED_LINGER_NS : SERVER_LINGER_NS);
     say_goodbye(server, peer, status, text);
     server_put_to_work(server, peer);
     server->counts.vanished += reason == VAMP_LEAVE_VANISHED ? 1U : 0U;
@@ -247,8 +249,9 @@ static mstro_status examine(const struct server *server, const Mstro__Wire__Join
         return MSTRO_NO_PM;
     }
     if (join->pool_session != server->info.session) {
-        (void)vamp_err_set(err, -ESTALE, "the pool manager's info is of an earlier pool manager; "
-                                         "take the one of the pool manager that runs now");
+        (void)vamp_err_set(err, -ESTALE,
+                           "the pool manager's info is of an earlier pool manager; "
+                           "take the one of the pool manager that runs now");
         return MSTRO_REFUSED;
     }
     if (strcmp(join->workflow, server->info.workflow) != 0) {

@@ -35,7 +35,7 @@ static void take_body(struct server *server, struct server_peer *peer, const str
         break;
     case FRAME_HEARTBEAT: /* having been heard is all it is for */
         break;
-    case FRAME_GOODBYE:
+    case FRAME_GOODBYE: /* it closes without having left */
         server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, "good-bye");
         break;
     case FRAME_JOIN:

@@ -148,7 +148,9 @@ int config_check(struct config_loader *loader)
     config->statistics.sub_bits = config->sub_bins + 2;
     check_names(loader);
     check_times(loader);
-    check_memory(loader);
+    if (!config_is_wrong(loader, "/statistics")) {
+        check_memory(loader);
+    }
     int code = settle_info(loader);
     if (code == 0) {
         code = config_compose_filter(loader);

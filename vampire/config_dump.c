@@ -153,11 +153,17 @@ static bool dump_all(json_t *root, const struct vamp_config *config)
 
 char *vamp_config_dump(const struct vamp_config *config, unsigned indent)
 {
+    struct config_memory_watch watch;
+    config_memory_watch(&watch);
     json_t *root = json_object();
     char *text = NULL;
     if (root != NULL && dump_all(root, config)) {
         text = json_dumps(root, indent > 0 ? JSON_INDENT(indent) : 0);
     }
     json_decref(root);
+    if (config_memory_unwatch(&watch)) {
+        free(text);
+        return NULL;
+    }
     return text;
 }

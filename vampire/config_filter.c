@@ -38,12 +38,15 @@ static void put_glob(FILE *stream, const char *field, const char *glob)
     (void)fputc(')', stream);
 }
 
+/* One pattern must match. */
 static void put_globs(FILE *stream, const char *field, const struct vamp_strings *globs)
 {
+    (void)fputs(globs->count > 1 ? "(or" : "", stream);
     for (size_t i = 0; i < globs->count; i++) {
-        (void)fputs(i > 0 ? " or " : "", stream);
+        (void)fputs(globs->count > 1 ? " " : "", stream);
         put_glob(stream, field, globs->items[i]);
     }
+    (void)fputs(globs->count > 1 ? ")" : "", stream);
 }
 
 /* Bits of indices into the words are bits of kinds, one lower. */
@@ -54,7 +57,7 @@ static uint64_t kinds_mask(const struct vamp_config_events *events)
 
 static void put_kinds(FILE *stream, uint64_t mask)
 {
-    (void)fputs(".event.kind in (", stream);
+    (void)fputs("(.event.kind in (", stream);
     const char *blank = "";
     for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT; kind++) {
         if ((mask & VAMP_EVENT_BIT(kind)) != 0) {
@@ -63,47 +66,40 @@ static void put_kinds(FILE *stream, uint64_t mask)
             blank = " ";
         }
     }
-    (void)fputc(')', stream);
+    (void)fputs("))", stream);
 }
 
-static void put_and(FILE *stream, unsigned *parts)
-{
-    if ((*parts)++ > 0) {
-        (void)fputs(" and ", stream);
-    }
-}
-
-/* All parts joined by "and"; nothing when every event counts. */
+/* What all must hold; nothing when every event counts. */
 static void put_events(FILE *stream, const struct vamp_config_events *events)
 {
-    unsigned parts = 0;
-    if (kinds_mask(events) != VAMP_EVENT_KINDS_ALL) {
-        put_and(stream, &parts);
-        (void)fputc('(', stream);
+    bool kinds = kinds_mask(events) != VAMP_EVENT_KINDS_ALL;
+    int parts = kinds + (events->components.count > 0) + (events->cdo_names.count > 0) +
+                (events->min_size_bytes > 0) + (events->filter != NULL);
+    const char *before = parts > 1 ? "(and " : "";
+    if (kinds) {
+        (void)fputs(before, stream);
         put_kinds(stream, kinds_mask(events));
-        (void)fputc(')', stream);
+        before = " ";
     }
     if (events->components.count > 0) {
-        put_and(stream, &parts);
-        (void)fputc('(', stream);
+        (void)fputs(before, stream);
         put_globs(stream, ".component.name", &events->components);
-        (void)fputc(')', stream);
+        before = " ";
     }
     if (events->cdo_names.count > 0) {
-        put_and(stream, &parts);
-        (void)fputc('(', stream);
+        (void)fputs(before, stream);
         put_globs(stream, ".cdo.name", &events->cdo_names);
-        (void)fputc(')', stream);
+        before = " ";
     }
     if (events->min_size_bytes > 0) {
-        put_and(stream, &parts);
-        (void)fprintf(stream, "(.cdo.size >= %" PRIu64 ")", events->min_size_bytes);
+        (void)fprintf(stream, "%s(.cdo.size >= %" PRIu64 ")", before, events->min_size_bytes);
+        before = " ";
     }
     if (events->filter != NULL) {
-        put_and(stream, &parts);
-        /* The line ends a comment that the text may end with. */
-        (void)fprintf(stream, "(%s\n)", events->filter);
+        /* The new line ends a comment that the text may end with. */
+        (void)fprintf(stream, "%s%s%s", before, events->filter, parts > 1 ? "\n" : "");
     }
+    (void)fputs(parts > 1 ? ")" : "", stream);
 }
 
 /* A text under way, in memory. */
@@ -249,10 +245,9 @@ int config_compose_filter(struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
     config->event_kinds = VAMP_EVENT_KINDS_ALL;
-    unsigned errors = loader->diagnostics->error_count;
     uint64_t filter_kinds = VAMP_EVENT_KINDS_ALL;
     int code = check_parts(loader, &filter_kinds);
-    if (code != 0 || loader->diagnostics->error_count > errors) {
+    if (code != 0 || config_is_wrong(loader, "/events")) {
         return code;
     }
     if (kinds_mask(&config->events) == 0) {

@@ -112,6 +112,20 @@ struct config_loader {
     unsigned output_index[VAMP_OUTPUTS_MAX];
 };
 
+/* ---- config_memory.c: jansson's allocations, watched */
+
+struct config_memory_watch {
+    json_malloc_t usual_malloc;
+    json_free_t usual_free;
+    bool lacked_before;
+};
+/* Begins and ends the watch; watches may be nested. One thread at a time, as jansson demands. */
+void config_memory_watch(struct config_memory_watch *watch);
+/* Whether an allocation has failed since the innermost watch began. */
+bool config_memory_lacked(void);
+/* The same, at the end of the watch. */
+bool config_memory_unwatch(const struct config_memory_watch *watch);
+
 /* ---- config_report.c */
 
 enum config_spot { CONFIG_AT_KEY, CONFIG_AT_VALUE };
@@ -131,6 +145,8 @@ void config_warning(const struct config_loader *loader, const char *path, const 
 void config_expression_error(const struct config_loader *loader, const char *path,
                              const char *message);
 void config_near(struct vamp_diagnostic *diagnostic, const char *near);
+/* Whether an error was noted at this path or inside it, so that nothing more need be said of it. */
+bool config_is_wrong(const struct config_loader *loader, const char *path);
 /* Who set a path from outside the file, NULL: nobody. */
 const struct config_origin *config_origin_find(const struct config_loader *loader,
                                                const char *path);

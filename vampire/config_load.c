@@ -90,8 +90,9 @@ static int parse(struct config_loader *loader)
         return 0;
     }
     json_error_t error;
+    /* Duplicate keys are found later, all of them. */
     loader->root = json_loadb(loader->text.blanked, loader->text.length, 0, &error);
-    if (loader->root == NULL && json_error_code(&error) == json_error_out_of_memory) {
+    if (config_memory_lacked()) {
         return vamp_err_set_errno(loader->err, ENOMEM, "read the configuration %s", loader->file);
     }
     if (loader->root == NULL) {
@@ -172,7 +173,12 @@ int vamp_config_load(const struct vamp_config_request *request, struct vamp_conf
         return vamp_err_set_errno(err, ENOMEM, "prepare the configuration");
     }
     unsigned errors = diagnostics->error_count;
+    struct config_memory_watch watch;
+    config_memory_watch(&watch);
     int code = run_stages(&loader);
+    if (config_memory_unwatch(&watch) && code == 0) {
+        code = vamp_err_set_errno(err, ENOMEM, "read the configuration %s", loader.file);
+    }
     vamp_diagnostics_sort(diagnostics);
     if (code == 0 && diagnostics->error_count > errors) {
         code = vamp_err_set(err, -EINVAL, "the configuration has %u errors",

@@ -75,6 +75,17 @@ static struct vamp_diagnostic begin(const struct config_loader *loader, const ch
     return diagnostic;
 }
 
+bool config_is_wrong(const struct config_loader *loader, const char *path)
+{
+    for (unsigned i = 0; i < loader->diagnostics->count; i++) {
+        const struct vamp_diagnostic *item = &loader->diagnostics->items[i];
+        if (item->severity == VAMP_SEVERITY_ERROR && encloses(path, item->path)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct vamp_diagnostic config_problem(const struct config_loader *loader, const char *path,
                                       enum config_spot spot, const char *format, ...)
 {

@@ -80,7 +80,7 @@ static bool put_set(json_t *object, const struct vamp_opt *opt)
 static bool put_strings(json_t *object, const struct vamp_opt *opt)
 {
     json_t *items = json_pack("{s:s, s:i}", "type", "string", "minLength", 1);
-    return put_text(object, "type", "array") && put(object, "items", items) &&
+    return put(object, "items", items) && put_text(object, "type", "array") &&
            (opt->max == 0 || put(items, "maxLength", json_integer((json_int_t)opt->max))) &&
            put(object, "maxItems", json_integer(VAMP_STRINGS_MAX));
 }
@@ -228,7 +228,8 @@ static bool put_sections(json_t *properties)
     return true;
 }
 
-char *vamp_config_schema(void)
+/* The schema without its newline; NULL without memory. */
+static char *make_schema(void)
 {
     json_t *properties = json_object();
     json_t *root = json_pack(
@@ -243,8 +244,17 @@ char *vamp_config_schema(void)
         text = json_dumps(root, JSON_INDENT(2));
     }
     json_decref(root);
+    return text;
+}
+
+char *vamp_config_schema(void)
+{
+    struct config_memory_watch watch;
+    config_memory_watch(&watch);
+    char *text = make_schema();
+    bool lacked = config_memory_unwatch(&watch);
     size_t length = text != NULL ? strlen(text) : 0;
-    char *with_newline = text != NULL ? realloc(text, length + 2) : NULL;
+    char *with_newline = text != NULL && !lacked ? realloc(text, length + 2) : NULL;
     if (with_newline == NULL) {
         free(text);
         return NULL;

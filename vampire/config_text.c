@@ -169,6 +169,9 @@ static void take_excerpt(const char *line, size_t length, size_t offset,
         excerpt[used++] = (unsigned char)line[at] < 0x20 || line[at] == 0x7f ? ' ' : line[at];
         caret += at < offset && begins_character(line[at]);
     }
+    while (used > 0 && excerpt[used - 1] == ' ') {
+        used--;
+    }
     excerpt[used] = '\0';
     diagnostic->caret = caret;
 }

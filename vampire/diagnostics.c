@@ -88,7 +88,9 @@ static void print_item(const struct vamp_diagnostic *item, const struct palette 
 {
     print_place(item, palette, stream);
     if (item->excerpt[0] != '\0') {
-        (void)fprintf(stream, "    %s\n    %*s%s^%s\n", item->excerpt, (int)item->caret, "",
+        char clean[sizeof item->excerpt * 3]; /* a file that is no text stays off the terminal */
+        size_t length = vamp_utf8_copy(clean, sizeof clean, item->excerpt);
+        (void)fprintf(stream, "    %.*s\n    %*s%s^%s\n", (int)length, clean, (int)item->caret, "",
                       palette->mark, palette->plain);
     }
     if (item->near[0] != '\0') {

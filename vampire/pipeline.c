@@ -283,7 +283,11 @@ static enum vamp_exit_code failed_start(struct pipeline *pipeline, int status,
         return VAMP_EXIT_OK;
     }
     vamp_status_error(&pipeline->status, "%s", err->text);
-    return status == -ETIMEDOUT || status == -ECONNREFUSED ? VAMP_EXIT_NO_POOL : VAMP_EXIT_FAILED;
+    if (status == -ETIMEDOUT || status == -ECONNREFUSED) {
+        return VAMP_EXIT_NO_POOL;
+    }
+    /* Options that only show to be wrong when they are used, such as an info that is none. */
+    return status == -EINVAL ? VAMP_EXIT_USAGE : VAMP_EXIT_FAILED;
 }
 
 static int start_source_thread(struct pipeline *pipeline, struct vamp_err *err)

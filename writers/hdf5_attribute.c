@@ -92,8 +92,9 @@ int hdf5_attribute_bytes(hid_t id, const char *name, const uint8_t *values, unsi
 {
     hsize_t size = count;
     hid_t space = H5Screate_simple(1, &size, NULL);
-    int code = space < 0 ? hdf5_fail(err, "describe attribute \"%s\"", name)
-                         : attribute_write(id, name, H5T_STD_U8LE, H5T_NATIVE_UINT8, space, values, err);
+    int code = space < 0
+                   ? hdf5_fail(err, "describe attribute \"%s\"", name)
+                   : attribute_write(id, name, H5T_STD_U8LE, H5T_NATIVE_UINT8, space, values, err);
     (void)H5Sclose(space);
     return code;
 }

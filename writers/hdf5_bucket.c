@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writing a bucket: labels and data first, flushed; `time` last, flushed again. A reader that asks for
- * time first never sees half a bucket, and whatever was flushed survives a kill.
+ * Writing a bucket: labels and data first, flushed; `time` last, flushed again. A reader that asks
+ * for time first never sees half a bucket, and whatever was flushed survives a kill.
  */
 #include "writers/hdf5_internal.h"
 
@@ -166,8 +166,7 @@ static int put_row(struct hdf5_file *file, unsigned dataset, struct vamp_err *er
     }
     const struct hdf5_dataset *shape = &file->datasets[dataset];
     const hsize_t start[] = {file->rows, 0};
-    const hsize_t count[] = {
-        1, shape->rank > 1 ? file->dimensions[shape->dimensions[1]].size : 1};
+    const hsize_t count[] = {1, shape->rank > 1 ? file->dimensions[shape->dimensions[1]].size : 1};
     return hdf5_dataset_put(file, dataset, start, count, file->scratch, err);
 }
 
@@ -212,7 +211,8 @@ static int write_histogram_summary(struct hdf5_file *file, unsigned first, unsig
     memset(file->scratch, extreme ? 0xFF : 0, slots * sizeof *file->scratch);
     for (unsigned i = 0; i < values->count; i++) {
         const struct vamp_histogram *histogram = values->histograms[i].histogram;
-        file->scratch[values->histograms[i].series] = part == HDF5_HISTOGRAM_COUNT ? histogram->count
+        file->scratch[values->histograms[i].series] = part == HDF5_HISTOGRAM_COUNT
+                                                          ? histogram->count
                                                       : part == HDF5_HISTOGRAM_SUM ? histogram->sum
                                                       : part == HDF5_HISTOGRAM_MIN ? histogram->min
                                                                                    : histogram->max;
@@ -248,7 +248,8 @@ static int write_histogram(struct hdf5_file *file, const struct hdf5_set *set, u
                            struct vamp_err *err)
 {
     int code = write_bins(file, set, first + HDF5_HISTOGRAM_BINS, labelled, values, err);
-    for (unsigned part = HDF5_HISTOGRAM_COUNT; code == 0 && part < HDF5_HISTOGRAM_DATASETS; part++) {
+    for (unsigned part = HDF5_HISTOGRAM_COUNT; code == 0 && part < HDF5_HISTOGRAM_DATASETS;
+         part++) {
         code = values->count > 0
                    ? write_histogram_summary(file, first, set->slots, part, values, err)
                    : hdf5_dataset_extend(file, first + part, file->rows + 1, err);

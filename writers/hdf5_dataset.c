@@ -16,7 +16,8 @@ static int create_bare_scale(struct hdf5_file *file, struct hdf5_dimension *dime
                              struct vamp_err *err)
 {
     char label[96];
-    (void)snprintf(label, sizeof label, "This is a netCDF dimension but not a netCDF variable.%10llu",
+    (void)snprintf(label, sizeof label,
+                   "This is a netCDF dimension but not a netCDF variable.%10llu",
                    (unsigned long long)dimension->size);
     hid_t space = H5Screate_simple(1, &dimension->size, NULL);
     hid_t create = H5Pcreate(H5P_DATASET_CREATE);
@@ -105,7 +106,8 @@ static hid_t creation_properties(const struct hdf5_file *file, struct hdf5_datas
     return list;
 }
 
-/* Chunks are written whole, once: keeping them would only cost memory. Columns are the exception. */
+/* Chunks are written whole, once: keeping them would only cost memory. Columns are the exception.
+ */
 static hid_t access_properties(const struct hdf5_dataset *dataset)
 {
     hid_t list = H5Pcreate(H5P_DATASET_ACCESS);

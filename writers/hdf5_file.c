@@ -21,8 +21,7 @@ static int allocate(struct hdf5_file *file, struct vamp_err *err)
     file->dataset_capacity = OTHER_DATASETS + schema->metric_count * HDF5_HISTOGRAM_DATASETS +
                              schema->label_set_count * (VAMP_LABELS_MAX + 1);
     file->datasets = calloc(file->dataset_capacity, sizeof *file->datasets);
-    file->dimensions =
-        calloc(HDF5_FIRST_SET + schema->label_set_count, sizeof *file->dimensions);
+    file->dimensions = calloc(HDF5_FIRST_SET + schema->label_set_count, sizeof *file->dimensions);
     file->sets = calloc(schema->label_set_count + 1, sizeof *file->sets);
     file->metric_first = calloc(schema->metric_count + 1, sizeof *file->metric_first);
     if (file->datasets == NULL || file->dimensions == NULL || file->sets == NULL ||
@@ -128,12 +127,15 @@ static int write_attributes(const struct hdf5_file *file, struct vamp_err *err)
         {"configuration", run->configuration},
         {"how_to_open_live",
          "closed file: xarray.open_dataset(path). While vampire writes it: "
-         "xarray.open_dataset(xarray.backends.H5NetCDFStore(h5netcdf.File(path, 'r', swmr=True))) or "
+         "xarray.open_dataset(xarray.backends.H5NetCDFStore(h5netcdf.File(path, 'r', swmr=True))) "
+         "or "
          "h5py.File(path, 'r', swmr=True). After a crash: h5clear -s --increment=0 path"},
         {NULL, NULL},
     };
-    const char *const time[][2] = {
-        {"calendar", "proleptic_gregorian"}, {"standard_name", "time"}, {"axis", "T"}, {NULL, NULL}};
+    const char *const time[][2] = {{"calendar", "proleptic_gregorian"},
+                                   {"standard_name", "time"},
+                                   {"axis", "T"},
+                                   {NULL, NULL}};
     int code = write_texts(file->file, root, err);
     if (code == 0) {
         code = write_texts(file->datasets[file->time].id, time, err);

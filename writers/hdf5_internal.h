@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The HDF5 writer, split by stage: hdf5_layout.c makes everything a file contains, hdf5_file.c opens
- * and closes it, hdf5_bucket.c writes a bucket, hdf5_space.c keeps the disk from running full,
- * hdf5_error.c turns HDF5's error stack into ours, hdf5_attribute.c writes attributes,
+ * The HDF5 writer, split by stage: hdf5_layout.c makes everything a file contains, hdf5_file.c
+ * opens and closes it, hdf5_bucket.c writes a bucket, hdf5_space.c keeps the disk from running
+ * full, hdf5_error.c turns HDF5's error stack into ours, hdf5_attribute.c writes attributes,
  * hdf5_writer.c is the table. The format is specified in docs/output-hdf5.md.
  *
  * HDF5 1.10 has one lock for the whole library and stalls of milliseconds: only sink threads
@@ -68,7 +68,7 @@ struct hdf5_spec {
     unsigned rank;
     unsigned dimensions[HDF5_RANK_MAX];
     hsize_t chunk[HDF5_RANK_MAX]; /* 0: the writer's choice for this shape */
-    bool has_fill;                /* fill_value is a _FillValue attribute: it means "nothing here" */
+    bool has_fill; /* fill_value is a _FillValue attribute: it means "nothing here" */
     uint64_t fill_value;
     const char *units, *long_name; /* NULL: no such attribute */
 };
@@ -93,12 +93,23 @@ enum {
     HDF5_HISTOGRAM_MAX,
     HDF5_HISTOGRAM_DATASETS
 };
-enum { HDF5_OUTPUT_QUEUED, HDF5_OUTPUT_WRITTEN, HDF5_OUTPUT_LOST, HDF5_OUTPUT_WAITING,
-       HDF5_OUTPUT_DATASETS };
+enum {
+    HDF5_OUTPUT_QUEUED,
+    HDF5_OUTPUT_WRITTEN,
+    HDF5_OUTPUT_LOST,
+    HDF5_OUTPUT_WAITING,
+    HDF5_OUTPUT_DATASETS
+};
 enum { HDF5_GAP_START, HDF5_GAP_END, HDF5_GAP_EVENTS, HDF5_GAP_REASON, HDF5_GAP_DATASETS };
-enum { HDF5_COMPONENT_APP_ID, HDF5_COMPONENT_JOINED, HDF5_COMPONENT_LEFT,
-       HDF5_COMPONENT_OPERATIONS, HDF5_COMPONENT_NAME, HDF5_COMPONENT_REASON,
-       HDF5_COMPONENT_DATASETS };
+enum {
+    HDF5_COMPONENT_APP_ID,
+    HDF5_COMPONENT_JOINED,
+    HDF5_COMPONENT_LEFT,
+    HDF5_COMPONENT_OPERATIONS,
+    HDF5_COMPONENT_NAME,
+    HDF5_COMPONENT_REASON,
+    HDF5_COMPONENT_DATASETS
+};
 #define HDF5_EVENT_COLUMNS (6 + VAMP_LOSS_COUNT)
 
 /* What a file says about its own end; how_ended has these values. */
@@ -184,6 +195,15 @@ VAMP_MUST_CHECK int hdf5_layout_create(struct hdf5_file *file, const struct vamp
                                        struct vamp_err *err);
 /* Series of one histogram chunk. */
 unsigned hdf5_layout_chunk_series(const struct hdf5_file *file, const struct hdf5_set *set);
+
+/* The name of a label's variable: the plain word for the first label set that has the label, else
+ * LABEL_of_SET. */
+void hdf5_label_variable(const struct vamp_schema *schema, unsigned set, unsigned label,
+                         char name[static HDF5_NAME_BYTES]);
+
+/* hdf5_metric.c: the datasets of the schema's metric `number`. */
+VAMP_MUST_CHECK int hdf5_metric_create(struct hdf5_file *file, unsigned number,
+                                       struct vamp_err *err);
 
 /* hdf5_file.c. */
 VAMP_MUST_CHECK int hdf5_file_open(const struct hdf5_options *options,

@@ -31,11 +31,12 @@ int hdf5_space_check(const char *directory, struct vamp_err *err)
                                   directory);
     }
     if (!hdf5_space_is_posix((long)status.f_type)) {
-        return vamp_err_set(err, -ENOTSUP,
-                            "the directory \"%s\" is on NFS or SMB, where an HDF5 file that is read "
-                            "while it grows gets damaged; set \"directory\" to a local or parallel "
-                            "file system and copy the closed files",
-                            directory);
+        return vamp_err_set(
+            err, -ENOTSUP,
+            "the directory \"%s\" is on NFS or SMB, where an HDF5 file that is read "
+            "while it grows gets damaged; set \"directory\" to a local or parallel "
+            "file system and copy the closed files",
+            directory);
     }
     return 0;
 }

@@ -293,8 +293,8 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
 {
     const struct vamp_bucket *bucket = delivery->bucket;
     /* After a loss a reader may hold values that have changed unseen. */
-    const bool complete = self->buckets % self->options->complete_every == 0 ||
-                          delivery->lost_before > 0;
+    const bool complete =
+        self->buckets % self->options->complete_every == 0 || delivery->lost_before > 0;
     component_lines(self, delivery);
     series_lines(self, bucket);
     gap_lines(self, delivery);

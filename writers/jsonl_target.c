@@ -192,8 +192,9 @@ static int send_some(struct jsonl *self, struct vamp_err *err)
         return 0;
     }
     if (code == EAGAIN || code == ENOSPC || code == EDQUOT) {
-        return vamp_err_set(err, -EAGAIN, "%s takes no more (%s); lines wait, then are lost and "
-                                          "counted",
+        return vamp_err_set(err, -EAGAIN,
+                            "%s takes no more (%s); lines wait, then are lost and "
+                            "counted",
                             self->path, code == EAGAIN ? "its reader does not read" : "it is full");
     }
     return vamp_err_set_errno(err, code, "write to %s", self->path);
@@ -207,8 +208,7 @@ static int send_stream(struct jsonl *self, struct vamp_err *err)
         if (code != 0) {
             return code;
         }
-        if (self->sent < self->json.used &&
-            vamp_clock_monotonic_ns(&vamp_clock_system) > until) {
+        if (self->sent < self->json.used && vamp_clock_monotonic_ns(&vamp_clock_system) > until) {
             return vamp_err_set(err, -EAGAIN, "the reader of %s is slow", self->path);
         }
     }

@@ -147,9 +147,8 @@ static void cut_pending(struct jsonl *self)
         return;
     }
     bool mid_line = self->sent > 0 && self->json.bytes[self->sent - 1] != '\n';
-    const char *end = mid_line ? memchr(self->json.bytes + self->sent, '\n',
-                                        self->json.used - self->sent)
-                               : NULL;
+    const char *end =
+        mid_line ? memchr(self->json.bytes + self->sent, '\n', self->json.used - self->sent) : NULL;
     self->json.used = end != NULL ? (size_t)(end - self->json.bytes) + 1 : self->sent;
 }
 

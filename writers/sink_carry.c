@@ -12,8 +12,7 @@ int vamp_carry_init(struct vamp_carry *carry, unsigned max_components, struct va
     carry->out = calloc(capacity, sizeof *carry->out);
     carry->known = calloc(capacity, sizeof *carry->known);
     carry->fresh = calloc(capacity, sizeof *carry->fresh);
-    if (carry->rows == NULL || carry->out == NULL || carry->known == NULL ||
-        carry->fresh == NULL) {
+    if (carry->rows == NULL || carry->out == NULL || carry->known == NULL || carry->fresh == NULL) {
         vamp_carry_done(carry);
         return vamp_err_set_errno(err, ENOMEM, "keep a table of %u components", max_components);
     }

@@ -27,7 +27,8 @@ static mode_t access_mode(enum vamp_target_access access)
 
 static void sanitize(const char *workflow, char out[static WORKFLOW_BYTES + 1])
 {
-    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-";
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-";
     size_t length = strnlen(workflow, WORKFLOW_BYTES);
     for (size_t i = 0; i < length; i++) {
         out[i] = strchr(allowed, workflow[i]) != NULL ? workflow[i] : '_';
@@ -73,8 +74,8 @@ static int create_error(int code, const char *path, struct vamp_err *err)
                             path);
     }
     if (code == ENOENT) {
-        return vamp_err_set(err, -ENOENT, "create %s: the directory does not exist; create it first",
-                            path);
+        return vamp_err_set(err, -ENOENT,
+                            "create %s: the directory does not exist; create it first", path);
     }
     return vamp_err_set_errno(err, code, "create %s", path);
 }

@@ -113,6 +113,9 @@ class JsonRun:
                 self.records.append(json.loads(line))
         header = next(record for record in self.records if record["type"] == "header")
         order = {metric["name"]: metric["labels"] for metric in header["metrics"]}
+        for metric in header["metrics"]:
+            # One that never changed has no lines.
+            getattr(self, metric["kind"] + "s")[metric["name"]] = {}
         for record in self.records:
             if record["type"] == "metric":
                 self._take(record, order[record["metric"]])

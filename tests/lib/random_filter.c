@@ -62,6 +62,7 @@ static void grow_term(struct random_filter *filter, struct random_node *node)
     }
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as it was grown. */
 static struct random_node *grow(struct random_filter *filter, unsigned depth)
 {
     struct random_node *node = &filter->nodes[filter->used++];
@@ -126,6 +127,7 @@ static void print_term(struct random_filter *filter, const struct random_node *n
     put(text, node->sort == SORT_IN ? ")" : "");
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as it was grown. */
 static void print(struct random_filter *filter, const struct random_node *node, char *text)
 {
     static const char *const words[] = {"true", "false", "and", "or", "not"};
@@ -168,6 +170,7 @@ static bool term_holds(const struct random_value *value, size_t comparison,
     return holds[comparison];
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as it was grown. */
 bool random_filter_holds(const struct random_filter *filter, const struct random_node *node,
                          const struct random_value *values)
 {

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "recording.pb-c.h"
 #include "vampire/core/recording.h"
 
 struct fixture {
@@ -171,6 +172,58 @@ static void what_is_written_is_read(void **state)
     vamp_recording_close(NULL);
 }
 
+static size_t load(const char *path, uint8_t **ret_bytes)
+{
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    size_t length = (size_t)status.st_size;
+    uint8_t *bytes = malloc(length);
+    assert_non_null(bytes);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fread(bytes, 1, length, file), length);
+    assert_int_equal(fclose(file), 0);
+    *ret_bytes = bytes;
+    return length;
+}
+
+/* A reader that takes a batch as a whole, as every protobuf library does, sees each mark. */
+static void other_readers_see_the_same(void **state)
+{
+    struct fixture *fixture = *state;
+    write_events(fixture->path, 5000, true);
+    uint8_t *bytes = NULL;
+    const size_t length = load(fixture->path, &bytes);
+    uint64_t events = 0, marked = 0, messages = 0;
+    bool end = false;
+    for (size_t at = 0; at < length; messages++) {
+        size_t message_length = 0;
+        for (unsigned shift = 0, more = 1; more != 0; shift += 7, at++) {
+            message_length |= (size_t)(bytes[at] & 0x7f) << shift;
+            more = bytes[at] & 0x80;
+        }
+        if (messages != 0) { /* the header comes first */
+            Vamp__Recording__Batch *batch =
+                vamp__recording__batch__unpack(NULL, message_length, bytes + at);
+            assert_non_null(batch);
+            assert_false(end);
+            assert_int_equal(batch->first, events);
+            if (batch->mark != NULL) { /* it stands before the events of its batch */
+                assert_int_equal(batch->first, batch->mark->count + 1);
+                marked += batch->mark->count;
+            }
+            events += batch->n_events;
+            end = batch->has_end && batch->end;
+            vamp__recording__batch__free_unpacked(batch, NULL);
+        }
+        at += message_length;
+    }
+    free(bytes);
+    assert_true(end);
+    assert_int_equal(events, 5000);
+    assert_int_equal(marked, 999 + 1999 + 2999 + 3999 + 4999);
+}
+
 static void an_empty_recording_is_one(void **state)
 {
     struct fixture *fixture = *state;
@@ -213,21 +266,6 @@ static void other_files_are_refused(void **state)
     assert_int_equal(fclose(file), 0);
     assert_int_equal(read_all(fixture->path, &tally), -EPROTONOSUPPORT);
     assert_int_equal(read_all(fixture->folder, &tally), -EISDIR);
-}
-
-static size_t load(const char *path, uint8_t **ret_bytes)
-{
-    struct stat status;
-    assert_int_equal(stat(path, &status), 0);
-    size_t length = (size_t)status.st_size;
-    uint8_t *bytes = malloc(length);
-    assert_non_null(bytes);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    assert_int_equal(fread(bytes, 1, length, file), length);
-    assert_int_equal(fclose(file), 0);
-    *ret_bytes = bytes;
-    return length;
 }
 
 static void store(const char *path, const uint8_t *bytes, size_t length)
@@ -355,6 +393,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RECORDING_TEST(what_is_written_is_read),
+        RECORDING_TEST(other_readers_see_the_same),
         RECORDING_TEST(an_empty_recording_is_one),
         RECORDING_TEST(without_its_end_it_says_so),
         RECORDING_TEST(other_files_are_refused),

@@ -88,9 +88,8 @@ static char *next_word(char **rest, bool *ret_quoted)
             inside = !inside;
             *ret_quoted = true;
         } else if (*p == '\\' && p[1] == 'x') {
-            unsigned byte = 0;
-            (void)sscanf(p + 2, "%2x", &byte);
-            *out++ = (char)byte;
+            const char digits[] = {p[2], p[2] != '\0' ? p[3] : '\0', '\0'};
+            *out++ = (char)strtoul(digits, NULL, 16);
             p += 3;
         } else {
             *out++ = *p;
@@ -124,7 +123,14 @@ static unsigned word_index(const char *(*name_of)(unsigned), unsigned count, con
 
 static bool set_cdo_id(struct vamp_event *event, const char *value)
 {
-    return sscanf(value, "%16" SCNx64 "%16" SCNx64, &event->cdo_id.high, &event->cdo_id.low) == 2;
+    char high[17] = "";
+    if (strlen(value) != 32) {
+        return false;
+    }
+    memcpy(high, value, 16);
+    event->cdo_id.high = strtoull(high, NULL, 16);
+    event->cdo_id.low = strtoull(value + 16, NULL, 16);
+    return true;
 }
 
 /* One field of an event; false: unknown. */
@@ -314,13 +320,14 @@ static void expect_normal(struct runner *runner, const char *expected)
 
 static void expect_error(struct runner *runner, const char *expected)
 {
-    unsigned line = 0, column = 0;
-    char place[80] = "";
-    int used = 0;
-    if (sscanf(expected, "%u:%u%n", &line, &column, &used) == 2) {
-        (void)snprintf(place, sizeof(place), "line %u, column %u: ", line, column);
+    char place[80] = "", *end = NULL;
+    unsigned long line = strtoul(expected, &end, 10);
+    const char *text = expected;
+    if (end != expected && *end == ':') {
+        unsigned long column = strtoul(end + 1, &end, 10);
+        (void)snprintf(place, sizeof(place), "line %lu, column %lu: ", line, column);
+        text = end + strspn(end, " ");
     }
-    const char *text = expected + used + strspn(expected + used, " ");
     if (runner->rc == 0) {
         complain(runner, "compiles to %s, expected the error %s", runner->normal, expected);
     } else if (strstr(runner->err.text, place) == NULL || strstr(runner->err.text, text) == NULL) {

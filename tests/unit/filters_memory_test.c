@@ -196,10 +196,9 @@ static void each_allocation_may_fail(void **state)
                 fail_msg("case %zu, allocation %u: %ld pieces are left", i, at, live - before);
             }
             assert_true(rc == 0 || rc == -ENOMEM);
-            /* One failure may be harmless: a warming match that did not happen. */
-        } while (at < 400);
-        assert_int_equal(rc, 0);
-        assert_int_equal(live_once(cases[i].text, cases[i].place), 0);
+        } while (rc != 0);
+        /* It failed at each of them, and not just at the first few. */
+        assert_true(at > 20);
     }
 }
 

@@ -279,7 +279,8 @@ static void test_nobody_there(void **state)
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(1)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     fabric_peer peer;
-    assert_int_equal(0, fabric_peer_add(fabric, (const uint8_t *)&address, sizeof address, &peer, &err));
+    assert_int_equal(
+        0, fabric_peer_add(fabric, (const uint8_t *)&address, sizeof address, &peer, &err));
     struct seen seen = {0};
     int result = -EAGAIN;
     for (int64_t end = now() + 300000000; now() < end && seen.failed == 0;) {

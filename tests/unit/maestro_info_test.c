@@ -84,7 +84,8 @@ static void test_refusals(void **state)
         shorter[cut] = '\0';
         refused(shorter, "damaged");
     }
-    for (size_t at = 19; at + 4 < length; at++) { /* any other letter, too, or it is another version */
+    for (size_t at = 19; at + 4 < length;
+         at++) { /* any other letter, too, or it is another version */
         char other[INFO_TEXT_BYTES];
         memcpy(other, text, length + 1);
         other[at] = other[at] == 'A' ? 'B' : 'A';

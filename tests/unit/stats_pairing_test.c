@@ -26,25 +26,43 @@
 /* ---- counting allocations: glibc lets a program put its own malloc in front */
 
 static uint64_t allocations;
+static int64_t living;                  /* blocks allocated and not freed */
+static uint64_t fail_from = UINT64_MAX; /* the first allocation that fails; all after it do */
 #ifndef SANITIZED
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *block, size_t bytes);
+void __libc_free(void *block);
+
+static bool is_refused(void)
+{
+    return allocations++ >= fail_from;
+}
 
 void *malloc(size_t bytes)
 {
-    allocations++;
-    return __libc_malloc(bytes);
+    void *block = is_refused() ? NULL : __libc_malloc(bytes);
+    living += block != NULL;
+    return block;
 }
+
 void *calloc(size_t count, size_t bytes)
 {
-    allocations++;
-    return __libc_calloc(count, bytes);
+    void *block = is_refused() ? NULL : __libc_calloc(count, bytes);
+    living += block != NULL;
+    return block;
 }
+
 void *realloc(void *block, size_t bytes)
 {
-    allocations++;
+    living += block == NULL;
     return __libc_realloc(block, bytes);
+}
+
+void free(void *block)
+{
+    living -= block != NULL;
+    __libc_free(block);
 }
 #endif
 
@@ -337,6 +355,62 @@ static void observing_allocates_nothing_in_steady_state(void **state)
     collect_end(&run);
 }
 
+static void creation_without_memory_leaves_nothing_behind(void **state)
+{
+    (void)state;
+#ifdef SANITIZED
+    skip();
+#endif
+    const struct vamp_stats_options options = collect_options();
+    int status = -ENOMEM;
+    uint64_t granted = 0;
+    for (; status != 0; granted++) {
+        struct vamp_components *components = NULL;
+        struct vamp_stats *stats = NULL;
+        const int64_t before = living;
+        fail_from = allocations + granted;
+        status = vamp_components_create(options.max_components, &components, NULL);
+        if (status == 0) {
+            status = vamp_stats_create(&options, COLLECT_RUN_ID, components, collect_emit, NULL,
+                                       &stats, NULL);
+        }
+        fail_from = UINT64_MAX;
+        assert_true(status == 0 || status == -ENOMEM);
+        assert_int_equal(status == 0, stats != NULL);
+        vamp_stats_free(stats);
+        vamp_components_free(components);
+        assert_int_equal(living, before);
+    }
+    assert_true(granted > 50);
+}
+
+static void without_memory_values_are_missing_but_told(void **state)
+{
+    (void)state;
+#ifdef SANITIZED
+    skip();
+#endif
+    const struct vamp_stats_options options = collect_options();
+    struct collect run;
+    collect_start(&run, &options);
+    fail_from = 0;
+    int64_t time_ns = 10;
+    for (uint64_t i = 1; i <= 20; i++) {
+        live(&run, i * 4000, &time_ns); /* many size classes: more histograms than are at hand */
+    }
+    vamp_stats_tick(run.stats, 2 * SECOND); /* no memory for the bucket either */
+    fail_from = UINT64_MAX;
+    live(&run, 99, &time_ns);
+    vamp_stats_finish(run.stats);
+    assert_int_equal(run.count, 2);
+    assert_int_equal(run.buckets[0]->gap_count, 1);
+    assert_string_equal(vamp_gap_reason_name(run.buckets[0]->gaps[0].reason), "memory");
+    assert_int_equal(run.buckets[0]->gaps[0].start_ns, 0);
+    assert_int_equal(run.buckets[0]->accounting.counted, 21 * LIFE_EVENTS);
+    assert_true(collect_counter(&run, 0, VAMP_METRIC_VAMPIRE_SERIES_OVERFLOW, "") > 0);
+    collect_end(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +418,8 @@ int main(void)
         cmocka_unit_test(a_million_cdos_are_small_and_never_pause),
         cmocka_unit_test(at_the_bound_the_oldest_goes_and_is_counted),
         cmocka_unit_test(observing_allocates_nothing_in_steady_state),
+        cmocka_unit_test(creation_without_memory_leaves_nothing_behind),
+        cmocka_unit_test(without_memory_values_are_missing_but_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

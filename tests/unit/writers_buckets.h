@@ -18,23 +18,29 @@
 #define MADE_COMPONENTS 6
 
 /* Names as components may really have them; the last but one is not UTF-8. */
-static const char *const made_names[MADE_COMPONENTS] = {
-    "IFS -- 0", "Products, \"1\"", "Gr\xC3\xB6\xC3\x9F" "e \\ / {}", "tab\tand\nline \x01",
-    "bad \xFF byte", "emoji \xF0\x9F\x8C\x8D"};
+static const char *const made_names[MADE_COMPONENTS] = {"IFS -- 0",
+                                                        "Products, \"1\"",
+                                                        "Gr\xC3\xB6\xC3\x9F"
+                                                        "e \\ / {}",
+                                                        "tab\tand\nline \x01",
+                                                        "bad \xFF byte",
+                                                        "emoji \xF0\x9F\x8C\x8D"};
 
 struct made_run {
     struct vamp_run run;
     struct vamp_schema schema;
     struct vamp_label_set sets[VAMP_METRIC_COUNT];
     struct vamp_schema_metric metrics[VAMP_METRIC_COUNT];
-    struct vamp_series *series[VAMP_METRIC_COUNT];              /* per set, max_series of them */
+    struct vamp_series *series[VAMP_METRIC_COUNT];               /* per set, max_series of them */
     const struct vamp_series **series_arrays[VAMP_METRIC_COUNT]; /* pointers to them */
     const struct vamp_series *const *series_tables[VAMP_METRIC_COUNT];
     unsigned growth; /* series each bucket adds */
-    unsigned long_name_from; /* series number from which component names have 1,000 bytes; 0: never */
+    unsigned
+        long_name_from; /* series number from which component names have 1,000 bytes; 0: never */
 };
 
-static inline const char *made_label(const struct made_run *made, enum vamp_label label, unsigned series)
+static inline const char *made_label(const struct made_run *made, enum vamp_label label,
+                                     unsigned series)
 {
     static const char long_name[] =
 #define TEN(x) x x x x x x x x x x
@@ -101,7 +107,8 @@ static inline void made_series(struct made_run *made, unsigned s)
         for (unsigned l = 0; l < set->label_count; l++) {
             series->labels[l] = made_label(made, set->labels[l], i);
         }
-        (void)snprintf(series->id, sizeof series->id, "00000000-0000-5000-8%03u-%012u", s % 1000, i);
+        (void)snprintf(series->id, sizeof series->id, "00000000-0000-5000-8%03u-%012u", s % 1000,
+                       i);
         made->series_arrays[s][i] = series;
     }
 }
@@ -223,7 +230,8 @@ static inline void made_fill_histograms(const struct made_run *made, struct made
         if (recorded == 0) {
             continue;
         }
-        struct vamp_histogram *histogram = (struct vamp_histogram *)(void *)(histograms + used * bytes);
+        struct vamp_histogram *histogram =
+            (struct vamp_histogram *)(void *)(histograms + used * bytes);
         vamp_histogram_clear(histogram, bins);
         for (unsigned k = 0; k < recorded; k++) {
             vamp_histogram_record(histogram, made->schema.bins.sub_bits,
@@ -235,10 +243,12 @@ static inline void made_fill_histograms(const struct made_run *made, struct made
     bucket->values[m].histograms = values;
 }
 
-static inline void made_fill_metric(const struct made_run *made, struct made_bucket *bucket, unsigned m)
+static inline void made_fill_metric(const struct made_run *made, struct made_bucket *bucket,
+                                    unsigned m)
 {
     const uint64_t n = bucket->bucket.number;
-    const unsigned id = made->metrics[m].id, count = bucket->series_count[made->metrics[m].label_set];
+    const unsigned id = made->metrics[m].id,
+                   count = bucket->series_count[made->metrics[m].label_set];
     if (vamp_metrics[id].kind == VAMP_HISTOGRAM) {
         made_fill_histograms(made, bucket, m, count);
         return;
@@ -299,8 +309,12 @@ static inline const struct vamp_bucket *made_bucket(const struct made_run *made,
         .series_count = bucket->series_count,
         .series = made->series_tables,
         .values = bucket->values,
-        .accounting = {.received = 10 * n + 3, .decoded = 10 * n + 2, .rejected = 1,
-                       .filtered = 2, .counted = 10 * n, .late = n / 2,
+        .accounting = {.received = 10 * n + 3,
+                       .decoded = 10 * n + 2,
+                       .rejected = 1,
+                       .filtered = 2,
+                       .counted = 10 * n,
+                       .late = n / 2,
                        .lost = {n / 10 * 10, 0, 0},
                        .outputs = {{"files", n, n, 0, 0}},
                        .output_count = 1},

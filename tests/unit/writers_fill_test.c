@@ -10,11 +10,12 @@
  * "failure TEXT" for failures and "account QUEUED WRITTEN LOST WAITING". Exit code 0: all written.
  */
 #include <inttypes.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #include "tests/unit/writers_buckets.h"
 #include "writers/sink.h"
@@ -75,7 +76,8 @@ static int finish(struct fill *fill)
         .reason = "finished",
         .accounting = {.outputs = {{.name = "files"}}, .output_count = 1},
     };
-    int code = vamp_sink_finish(fill->sink, &ending, (int64_t)fill->plan.deadline_ms * 1000000, &err);
+    int code =
+        vamp_sink_finish(fill->sink, &ending, (int64_t)fill->plan.deadline_ms * 1000000, &err);
     if (code != 0) {
         (void)printf("failure %s\n", err.text);
     }
@@ -130,11 +132,16 @@ static void set_plan(struct plan *plan, const char *key, const char *value)
         const char *key;
         uint64_t *number;
     } numbers[] = {
-        {"buckets", &plan->buckets},           {"growth", &plan->growth},
-        {"max_series", &plan->max_series},     {"long_names", &plan->long_names},
-        {"pause_us", &plan->pause_us},         {"queue", &plan->queue},
-        {"rotate_bytes", &plan->rotate_bytes}, {"rotate_ns", &plan->rotate_ns},
-        {"deadline_ms", &plan->deadline_ms},   {"wait", &plan->wait},
+        {"buckets", &plan->buckets},
+        {"growth", &plan->growth},
+        {"max_series", &plan->max_series},
+        {"long_names", &plan->long_names},
+        {"pause_us", &plan->pause_us},
+        {"queue", &plan->queue},
+        {"rotate_bytes", &plan->rotate_bytes},
+        {"rotate_ns", &plan->rotate_ns},
+        {"deadline_ms", &plan->deadline_ms},
+        {"wait", &plan->wait},
         {"configuration", &plan->configuration},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
@@ -162,8 +169,8 @@ static char *split(char *argument)
 static int tool(int argc, char **argv)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    struct plan plan = {.buckets = 10, .growth = 2, .max_series = 1024, .queue = 64,
-                        .deadline_ms = 20000};
+    struct plan plan = {
+        .buckets = 10, .growth = 2, .max_series = 1024, .queue = 64, .deadline_ms = 20000};
     const struct vamp_writer_ops *ops = vamp_writer_find(argv[1]);
     if (ops == NULL) {
         (void)fprintf(stderr, "no writer %s\n", argv[1]);
@@ -198,8 +205,8 @@ static int tool(int argc, char **argv)
 static void test_null_takes_all(void **state)
 {
     (void)state;
-    const struct plan plan = {.buckets = 5, .growth = 1, .max_series = 8, .queue = 16,
-                              .deadline_ms = 10000};
+    const struct plan plan = {
+        .buckets = 5, .growth = 1, .max_series = 8, .queue = 16, .deadline_ms = 10000};
     assert_int_equal(run(&vamp_writer_null, NULL, &plan), 0);
 }
 

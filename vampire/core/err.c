@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+VAMP_PRINTF(3, 0)
 static void write_text(struct vamp_err *err, int code, const char *format, va_list arguments)
 {
     err->code = code;

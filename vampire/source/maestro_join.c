@@ -17,6 +17,10 @@
 #define INFO_FILE_BYTES ((size_t)64 * 1024)
 #define PAUSE_NS (100 * 1000 * 1000)
 #define REMIND_NS (10 * VAMP_NS_PER_SECOND)
+/* One attempt: short enough to stop between two when a signal comes. The embedded Maestro takes this
+ * from the environment, others have their own idea. */
+#define ATTEMPT_MS 3000
+#define ATTEMPT_VARIABLE "MSTRO_JOIN_TIMEOUT_MS"
 
 /* The text that begins the line, as the environment variable is called. */
 #define LINE_START "MSTRO_POOL_MANAGER_INFO;"
@@ -178,10 +182,21 @@ static void remind(const struct vamp_source_context *context, const char *why, i
     }
 }
 
+/* What the user has set stays. */
+static void limit_attempts(int64_t wait_ns)
+{
+    char text[32];
+    int64_t wait_ms = wait_ns / (VAMP_NS_PER_SECOND / 1000) + 1;
+    (void)snprintf(text, sizeof text, "%lld",
+                   (long long)(wait_ms < ATTEMPT_MS ? wait_ms : ATTEMPT_MS));
+    (void)setenv(ATTEMPT_VARIABLE, text, 0); /* without memory: the library's own patience */
+}
+
 int vamp_maestro_join(const struct vamp_maestro_options *options,
                       const struct vamp_source_context *context, int64_t *ret_ns,
                       struct vamp_err *err)
 {
+    limit_attempts(options->wait_ns);
     int64_t now_ns = vamp_clock_monotonic_ns(context->clock);
     const int64_t until_ns = now_ns + options->wait_ns;
     int64_t remind_ns = now_ns;

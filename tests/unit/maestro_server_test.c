@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The pool manager with components over the fabric. Components that are to die or to stand still
+ * are processes of their own: this program started again with a role.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "maestro/fabric.h"
+#include "maestro/frame.h"
+#include "maestro/info.h"
+#include "tests/unit/maestro_component.h"
+
+static const char *provider; /* of the tests that run */
+
+struct manager {
+    struct component local; /* with a local port */
+    struct server *server;
+    struct server_counts counts; /* once stopped */
+};
+
+static void start_manager(struct manager *manager, uint32_t silence_ms)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    *manager = (struct manager){0};
+    (void)pthread_mutex_init(&manager->local.lock, NULL);
+    struct port_events events = component_callbacks(&manager->local);
+    assert_int_equal(MSTRO_OK, port_open_local(COMPONENT_WORKFLOW, "pool manager", 0, NULL, &events,
+                                               &manager->local.port, &err));
+    struct server_options options = {
+        .provider = provider, .heartbeat_ms = 100, .silence_ms = silence_ms};
+    if (server_start(manager->local.port, COMPONENT_WORKFLOW, &options, &manager->server, &err) !=
+        MSTRO_OK) {
+        fail_msg("%s", err.text);
+    }
+}
+
+static void stop_manager(struct manager *manager)
+{
+    server_stop(manager->server, &manager->counts);
+    component_close(&manager->local);
+}
+
+static void join(struct component *component, const struct manager *manager, const char *name)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (component_open(component, server_info(manager->server), COMPONENT_WORKFLOW, name,
+                       COMPONENT_DEADLINE_MS, &err) != MSTRO_OK) {
+        fail_msg("%s", err.text);
+    }
+}
+
+/* ---- children */
+
+static pid_t start_child(const char *role, const struct manager *manager)
+{
+    int ready[2];
+    assert_int_equal(0, pipe(ready));
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)dup2(ready[1], 3);
+        (void)execl("/proc/self/exe", "test", role, server_info(manager->server), (char *)NULL);
+        _exit(127);
+    }
+    (void)close(ready[1]);
+    char letter = 0;
+    assert_int_equal(1, read(ready[0], &letter, 1)); /* it is where it should be */
+    (void)close(ready[0]);
+    return child;
+}
+
+static void end_child(pid_t child)
+{
+    (void)kill(child, SIGKILL);
+    (void)waitpid(child, NULL, 0);
+}
+
+static int play_role(const char *role, const char *info)
+{
+    static uint8_t memory[1 << 20];
+    struct component component;
+    struct vamp_err err = VAMP_ERR_NONE;
+    uint64_t handle;
+    void *registration;
+    (void)alarm(30);
+    if (component_open(&component, info, COMPONENT_WORKFLOW, role, COMPONENT_DEADLINE_MS, &err) !=
+        MSTRO_OK) {
+        return 1;
+    }
+    memset(memory, 0x5a, sizeof memory);
+    mstro_status status =
+        strcmp(role, "holder") == 0
+            ? component_offer(&component, "held", memory, sizeof memory, &handle, &registration)
+            : component_subscribe(&component);
+    if (status != MSTRO_OK || write(3, "r", 1) != 1) {
+        return 2;
+    }
+    while (COMPONENT_READ(&component, gone) == 0) {
+        (void)usleep(10000);
+    }
+    component_close(&component);
+    return 0;
+}
+
+/* ---- tests */
+
+static void transfer(struct component *producer, struct component *consumer, const char *name)
+{
+    enum { BYTES = (1 << 20) + 77 };
+    uint8_t *data = malloc(BYTES);
+    assert_non_null(data);
+    for (size_t i = 0; i < BYTES; i++) {
+        data[i] = (uint8_t)(i * 13 >> 2);
+    }
+    uint64_t offered;
+    uint64_t wanted;
+    void *registration = NULL;
+    unsigned before = (unsigned)COMPONENT_READ(consumer, arrived);
+    assert_int_equal(MSTRO_OK,
+                     component_offer(producer, name, data, BYTES, &offered, &registration));
+    assert_int_equal(MSTRO_OK, component_declare(consumer, name, &wanted));
+    assert_int_equal(MSTRO_OK,
+                     component_operate(consumer, MSTRO__WIRE__OPERATION__REQUIRE, wanted, NULL));
+    assert_int_equal(MSTRO_OK,
+                     component_operate(consumer, MSTRO__WIRE__OPERATION__DEMAND, wanted, NULL));
+    COMPONENT_WAIT(COMPONENT_READ(consumer, arrived) > before);
+    assert_int_equal(consumer->arrived_status, MSTRO_OK);
+    assert_int_equal(consumer->payload_bytes, BYTES);
+    assert_memory_equal(consumer->payload, data, BYTES);
+    assert_int_equal(MSTRO_OK,
+                     component_operate(consumer, MSTRO__WIRE__OPERATION__DISPOSE, wanted, NULL));
+    assert_int_equal(MSTRO_OK,
+                     component_operate(producer, MSTRO__WIRE__OPERATION__WITHDRAW, offered, NULL));
+    producer->port->ops->forget(producer->port, registration);
+    assert_int_equal(MSTRO_OK,
+                     component_operate(producer, MSTRO__WIRE__OPERATION__DISPOSE, offered, NULL));
+    free(data);
+}
+
+static void test_workflow(void **state)
+{
+    (void)state;
+    struct manager manager;
+    struct component producer;
+    struct component consumer;
+    start_manager(&manager, 5000);
+    assert_int_equal(MSTRO_OK, component_subscribe(&manager.local));
+    join(&producer, &manager, "IFS -- 0");
+    join(&consumer, &manager, "Products, \"1\"");
+    assert_int_equal(MSTRO_OK, component_subscribe(&consumer));
+    transfer(&producer, &consumer, "class:rd,step:1");
+    transfer(&manager.local, &consumer, "from the pool manager's own component");
+    transfer(&producer, &manager.local, "to the pool manager's own component");
+    component_leave(&producer);
+    component_close(&producer);
+    COMPONENT_WAIT(COMPONENT_READ(&consumer, kinds[VAMP_EVENT_LEAVE]) == 1);
+    assert_int_equal(consumer.leave_reason, VAMP_LEAVE_FINALIZED);
+    assert_int_equal(COMPONENT_READ(&consumer, kinds[VAMP_EVENT_OFFER]), 3);
+    assert_int_equal(COMPONENT_READ(&consumer, kinds[VAMP_EVENT_TRANSPORT_COMPLETED]), 3);
+    assert_int_equal(COMPONENT_READ(&consumer, out_of_order), 0);
+    assert_int_equal(COMPONENT_READ(&manager.local, kinds[VAMP_EVENT_JOIN]), 2);
+    stop_manager(&manager);
+    COMPONENT_WAIT(COMPONENT_READ(&consumer, gone) == 1);
+    uint64_t handle;
+    assert_int_equal(MSTRO_NO_PM, component_declare(&consumer, "too late", &handle));
+    component_close(&consumer);
+    assert_int_equal(manager.counts.joins, 2);
+    assert_int_equal(manager.counts.vanished, 0);
+    assert_int_equal(manager.counts.protocol_errors, 0);
+    assert_true(manager.counts.events_sent >= 20);
+}
+
+/* The owner of an offered CDO dies: noticed within the silence, its CDO goes, the sink is told. */
+static void test_killed(void **state)
+{
+    (void)state;
+    struct manager manager;
+    struct component consumer;
+    start_manager(&manager, 600);
+    join(&consumer, &manager, "consumer");
+    assert_int_equal(MSTRO_OK, component_subscribe(&consumer));
+    pid_t child = start_child("holder", &manager);
+    end_child(child);
+    int64_t killed = vamp_clock_monotonic_ns(&vamp_clock_system);
+    uint64_t wanted; /* the transport cannot succeed; the component survives that */
+    assert_int_equal(MSTRO_OK, component_declare(&consumer, "held", &wanted));
+    assert_int_equal(MSTRO_OK,
+                     component_operate(&consumer, MSTRO__WIRE__OPERATION__REQUIRE, wanted, NULL));
+    COMPONENT_WAIT(COMPONENT_READ(&consumer, kinds[VAMP_EVENT_LEAVE]) == 1);
+    assert_int_equal(consumer.leave_reason, VAMP_LEAVE_VANISHED);
+    int64_t took = vamp_clock_monotonic_ns(&vamp_clock_system) - killed;
+    assert_true(took < 3 * VAMP_NS_PER_SECOND);
+    assert_int_equal(MSTRO_OK,
+                     component_operate(&consumer, MSTRO__WIRE__OPERATION__RETRACT, wanted, NULL));
+    component_leave(&consumer);
+    component_close(&consumer);
+    stop_manager(&manager);
+    assert_int_equal(manager.counts.vanished, 1);
+}
+
+/* The source dies with a transport under way: it fails, in bounded time. */
+static void test_source_dies(void **state)
+{
+    (void)state;
+    struct manager manager;
+    struct component consumer;
+    start_manager(&manager, 600);
+    join(&consumer, &manager, "consumer");
+    pid_t child = start_child("holder", &manager);
+    uint64_t wanted;
+    assert_int_equal(MSTRO_OK, component_declare(&consumer, "held", &wanted));
+    assert_int_equal(MSTRO_OK,
+                     component_operate(&consumer, MSTRO__WIRE__OPERATION__REQUIRE, wanted, NULL));
+    (void)kill(child, SIGSTOP); /* it makes no progress */
+    (void)component_operate(&consumer, MSTRO__WIRE__OPERATION__DEMAND, wanted, NULL);
+    end_child(child);
+    COMPONENT_WAIT(COMPONENT_READ(&consumer, arrived) >= 1);
+    component_leave(&consumer);
+    component_close(&consumer);
+    stop_manager(&manager);
+}
+
+static void expect_refusal(const struct manager *manager, const char *workflow, const char *name,
+                           mstro_status expected, const char *word)
+{
+    struct component component;
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(expected, component_open(&component, server_info(manager->server), workflow,
+                                              name, COMPONENT_DEADLINE_MS, &err));
+    if (strstr(err.text, word) == NULL) {
+        fail_msg("\"%s\" does not speak of \"%s\"", err.text, word);
+    }
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    struct manager manager;
+    struct component component;
+    struct component again;
+    struct vamp_err err = VAMP_ERR_NONE;
+    start_manager(&manager, 5000);
+    join(&component, &manager, "one");
+    expect_refusal(&manager, "another workflow", "two", MSTRO_REFUSED, "another workflow");
+    expect_refusal(&manager, COMPONENT_WORKFLOW, "one", MSTRO_REFUSED, "one");
+    char info[INFO_TEXT_BYTES];
+    (void)snprintf(info, sizeof info, "%s", server_info(manager.server));
+    struct info stale;
+    assert_int_equal(0, info_parse(info, &stale, NULL));
+    stop_manager(&manager);
+    component_close(&component);
+    assert_int_equal(manager.counts.refused, 2);
+    int64_t begin = vamp_clock_monotonic_ns(&vamp_clock_system);
+    assert_int_equal(MSTRO_NO_PM,
+                     component_open(&again, info, COMPONENT_WORKFLOW, "late", 700, &err));
+    assert_non_null(strstr(err.text, "no pool manager answers"));
+    int64_t took = vamp_clock_monotonic_ns(&vamp_clock_system) - begin;
+    assert_true(took > VAMP_NS_PER_SECOND / 2 && took < 4 * VAMP_NS_PER_SECOND);
+    assert_int_equal(MSTRO_INVARG,
+                     component_open(&again, "nonsense", COMPONENT_WORKFLOW, "late", 700, &err));
+}
+
+/* A stopped subscriber holds up nobody, and gets its events, or their number, afterwards. */
+static void test_stopped_subscriber(void **state)
+{
+    (void)state;
+    enum { CDOS = 4000 };
+    struct manager manager;
+    struct component worker;
+    struct component watcher;
+    start_manager(&manager, 20000);
+    pid_t child = start_child("watcher in a process", &manager);
+    join(&worker, &manager, "worker");
+    join(&watcher, &manager, "watcher");
+    assert_int_equal(MSTRO_OK, component_subscribe(&watcher));
+    assert_int_equal(0, kill(child, SIGSTOP));
+    for (unsigned i = 0; i < CDOS; i++) {
+        char name[64];
+        uint64_t handle;
+        (void)snprintf(name, sizeof name, "cdo %u", i);
+        assert_int_equal(MSTRO_OK, component_declare(&worker, name, &handle));
+        assert_int_equal(MSTRO_OK,
+                         component_operate(&worker, MSTRO__WIRE__OPERATION__DISPOSE, handle, NULL));
+    }
+    COMPONENT_WAIT(COMPONENT_READ(&watcher, kinds[VAMP_EVENT_DISPOSE]) == CDOS);
+    assert_int_equal(COMPONENT_READ(&watcher, lost), 0);
+    assert_int_equal(COMPONENT_READ(&watcher, out_of_order), 0);
+    component_leave(&worker);
+    component_close(&worker);
+    component_leave(&watcher);
+    component_close(&watcher);
+    assert_int_equal(0, kill(child, SIGCONT));
+    stop_manager(&manager); /* says good-bye to the child, which then ends by itself */
+    int status = -1;
+    assert_int_equal(child, waitpid(child, &status, 0));
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* ---- hostile peers */
+
+static void send_raw(struct fabric *fabric, fabric_peer peer, const uint8_t *bytes, size_t length)
+{
+    struct fabric_event events[FABRIC_EVENTS];
+    struct fabric_message *message = fabric_message_get(fabric);
+    assert_non_null(message);
+    memcpy(fabric_message_bytes(message), bytes, length);
+    int result = -EAGAIN;
+    bool sent = false;
+    for (unsigned i = 0; i < 2000 && !sent; i++) {
+        if (result == -EAGAIN) {
+            result = fabric_send(fabric, peer, message, 0, length, 1);
+        }
+        int count = fabric_poll(fabric, events);
+        for (int k = 0; k < count; k++) {
+            sent = sent || events[k].kind == FABRIC_SENT;
+            if (events[k].kind == FABRIC_RECEIVED) {
+                fabric_release(fabric, &events[k]);
+            }
+        }
+        if (!sent) {
+            fabric_wait(fabric, 1000000);
+        }
+    }
+    assert_true(sent);
+}
+
+/* Messages that are none, of strangers and of a component that had joined properly. */
+static void test_bad_messages(void **state)
+{
+    (void)state;
+    struct manager manager;
+    struct component good;
+    struct fabric *fabric = NULL;
+    struct info info;
+    fabric_peer peer;
+    struct vamp_err err = VAMP_ERR_NONE;
+    start_manager(&manager, 5000);
+    assert_int_equal(MSTRO_OK, component_subscribe(&manager.local));
+    join(&good, &manager, "good");
+    assert_int_equal(0, info_parse(server_info(manager.server), &info, &err));
+    assert_int_equal(0, fabric_open(info.provider, NULL, &fabric, &err));
+    assert_int_equal(0, fabric_peer_add(fabric, info.address, info.address_length, &peer, &err));
+    uint8_t bytes[FRAME_BYTES_MAX];
+    memset(bytes, 0xff, sizeof bytes);
+    for (size_t length = 1; length <= 5000; length += 777) {
+        send_raw(fabric, peer, bytes, length);
+    }
+    Mstro__Wire__Join hello = MSTRO__WIRE__JOIN__INIT;
+    char workflow[] = COMPONENT_WORKFLOW;
+    char name[] = "bad";
+    uint8_t address[FABRIC_ADDRESS_BYTES];
+    hello.workflow = workflow;
+    hello.component = name;
+    hello.address.data = address;
+    memcpy(address, fabric_address(fabric, &hello.address.len), sizeof address);
+    hello.pool_session = info.session;
+    struct frame frame = {.session = 77, .sequence = 1, .kind = FRAME_JOIN};
+    send_raw(fabric, peer, bytes, frame_pack(&frame, &hello.base, bytes, sizeof bytes));
+    frame.sequence = 2;
+    frame.kind = FRAME_WELCOME; /* nothing that a component may send */
+    Mstro__Wire__Welcome welcome = MSTRO__WIRE__WELCOME__INIT;
+    send_raw(fabric, peer, bytes, frame_pack(&frame, &welcome.base, bytes, sizeof bytes));
+    COMPONENT_WAIT(COMPONENT_READ(&manager.local, kinds[VAMP_EVENT_LEAVE]) == 1);
+    assert_int_equal(manager.local.leave_reason, VAMP_LEAVE_PROTOCOL);
+    uint64_t handle;
+    assert_int_equal(MSTRO_OK, component_declare(&good, "still served", &handle));
+    component_leave(&good);
+    component_close(&good);
+    fabric_close(fabric);
+    stop_manager(&manager);
+    assert_true(manager.counts.protocol_errors >= 7);
+}
+
+/* Port scans, browsers and floods on the listening port. Only for TCP. */
+static void test_garbage_on_port(void **state)
+{
+    (void)state;
+    struct manager manager;
+    struct info info;
+    int sockets[20];
+    start_manager(&manager, 5000);
+    assert_int_equal(0, info_parse(server_info(manager.server), &info, NULL));
+    struct sockaddr_in address;
+    memcpy(&address, info.address, sizeof address);
+    uint8_t garbage[100000];
+    for (size_t i = 0; i < sizeof garbage; i++) {
+        garbage[i] = (uint8_t)(i * 2654435761U >> 13);
+    }
+    for (size_t i = 0; i < sizeof sockets / sizeof sockets[0]; i++) {
+        sockets[i] = socket(AF_INET, SOCK_STREAM, 0);
+        assert_true(sockets[i] >= 0);
+        assert_int_equal(0, connect(sockets[i], (struct sockaddr *)&address, sizeof address));
+        static const char http[] = "GET / HTTP/1.1\r\n\r\n";
+        if (i % 3 == 0) {
+            (void)!send(sockets[i], garbage, sizeof garbage, MSG_NOSIGNAL | MSG_DONTWAIT);
+        } else if (i % 3 == 1) {
+            (void)!send(sockets[i], http, sizeof http - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        } /* the others stay silent */
+    }
+    struct component component;
+    join(&component, &manager, "in spite of it");
+    uint64_t handle;
+    assert_int_equal(MSTRO_OK, component_declare(&component, "served", &handle));
+    for (size_t i = 0; i < sizeof sockets / sizeof sockets[0]; i++) {
+        (void)close(sockets[i]);
+    }
+    component_leave(&component);
+    component_close(&component);
+    stop_manager(&manager);
+}
+
+int main(int count, char **arguments)
+{
+    if (count == 3) {
+        return play_role(arguments[1], arguments[2]);
+    }
+    const struct CMUnitTest everywhere[] = {
+        cmocka_unit_test(test_workflow),           cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_source_dies),        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_stopped_subscriber), cmocka_unit_test(test_bad_messages),
+    };
+    const struct CMUnitTest tcp_only[] = {
+        cmocka_unit_test(test_garbage_on_port),
+    };
+    provider = "tcp;ofi_rxm";
+    int failures = cmocka_run_group_tests_name("tcp", everywhere, NULL, NULL);
+    failures += cmocka_run_group_tests_name("tcp only", tcp_only, NULL, NULL);
+    provider = "shm";
+    failures += cmocka_run_group_tests_name("shm", everywhere, NULL, NULL);
+    return failures == 0 ? 0 : 1;
+}

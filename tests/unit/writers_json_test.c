@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "writers/json_emit.h"
+#include "writers/utf8.h"
+
+static void expect_text(const char *text, const char *json_text)
+{
+    struct vamp_json json = {.bytes = NULL};
+    char wanted[256];
+    (void)snprintf(wanted, sizeof wanted, "{\"t\":\"%s\"}\n", json_text);
+    vamp_json_line_begin(&json);
+    vamp_json_text(&json, "t", text);
+    vamp_json_line_end(&json);
+    assert_int_equal(json.used, strlen(wanted));
+    assert_memory_equal(json.bytes, wanted, json.used);
+    vamp_json_done(&json);
+}
+
+#define BAD VAMP_UTF8_REPLACEMENT
+
+static void test_escaping(void **state)
+{
+    (void)state;
+    expect_text("", "");
+    expect_text("IFS -- 0", "IFS -- 0");
+    expect_text("a\"b\\c/d", "a\\\"b\\\\c/d");
+    expect_text("\b\f\n\r\t", "\\b\\f\\n\\r\\t");
+    expect_text("\x01\x1F\x7F", "\\u0001\\u001f\\u007f");
+    expect_text("Gr\xC3\xB6\xC3\x9F"
+                "e \xF0\x9F\x8C\x8D",
+                "Gr\xC3\xB6\xC3\x9F"
+                "e \xF0\x9F\x8C\x8D");
+}
+
+static void test_bad_utf8_is_replaced(void **state)
+{
+    (void)state;
+    expect_text("\xFF", BAD);
+    expect_text("a\x80"
+                "b",
+                "a" BAD "b");
+    expect_text("\xC3", BAD);                            /* cut short */
+    expect_text("\xE2\x82", BAD BAD);                    /* cut short */
+    expect_text("\xC0\xAF", BAD BAD);                    /* overlong */
+    expect_text("\xE0\x80\xAF", BAD BAD BAD);            /* overlong */
+    expect_text("\xED\xA0\x80", BAD BAD BAD);            /* surrogate */
+    expect_text("\xF4\x90\x80\x80", BAD BAD BAD BAD);    /* beyond U+10FFFF */
+    expect_text("\xF4\x8F\xBF\xBF", "\xF4\x8F\xBF\xBF"); /* the last one */
+}
+
+static void test_every_two_bytes_are_well_formed(void **state)
+{
+    (void)state;
+    for (unsigned first = 1; first < 256; first++) {
+        for (unsigned second = 1; second < 256; second++) {
+            const char text[] = {(char)first, (char)second, 0};
+            char out[16];
+            size_t used = vamp_utf8_copy(out, sizeof out, text);
+            assert_in_range(used, 2, 6);
+            for (size_t at = 0; at < used;) {
+                size_t length = vamp_utf8_length(out + at);
+                assert_in_range(length, 1, 4);
+                at += length;
+            }
+        }
+    }
+}
+
+static void test_copy_cuts_at_a_character(void **state)
+{
+    (void)state;
+    char out[5];
+    assert_int_equal(vamp_utf8_copy(out, sizeof out, "abc\xC3\xB6"), 5);
+    assert_int_equal(vamp_utf8_copy(out, sizeof out, "abcd\xC3\xB6"), 4);
+    assert_int_equal(out[4], 0);
+    assert_int_equal(vamp_utf8_copy(out, sizeof out, "abc\xFF"), 3);
+    assert_int_equal(vamp_utf8_copy(out, 0, "abc"), 0);
+}
+
+static void test_numbers_and_nesting(void **state)
+{
+    (void)state;
+    struct vamp_json json = {.bytes = NULL};
+    vamp_json_line_begin(&json);
+    vamp_json_unsigned(&json, "a", UINT64_MAX);
+    vamp_json_unsigned(&json, "b", 0);
+    vamp_json_signed(&json, "c", INT64_MIN);
+    vamp_json_open(&json, "d", '[');
+    vamp_json_open(&json, NULL, '[');
+    vamp_json_close(&json, ']');
+    vamp_json_bool(&json, NULL, true);
+    vamp_json_open(&json, NULL, '{');
+    vamp_json_null(&json, "e");
+    vamp_json_close(&json, '}');
+    vamp_json_close(&json, ']');
+    vamp_json_time(&json, "f", INT64_MIN);
+    vamp_json_time(&json, "g", 1500000000);
+    vamp_json_line_end(&json);
+    const char wanted[] = "{\"a\":18446744073709551615,\"b\":0,\"c\":-9223372036854775808,"
+                          "\"d\":[[],true,{\"e\":null}],\"f\":null,"
+                          "\"g\":\"1970-01-01T00:00:01.500000000Z\"}\n";
+    assert_int_equal(json.used, sizeof wanted - 1);
+    assert_memory_equal(json.bytes, wanted, json.used);
+    vamp_json_done(&json);
+}
+
+static void test_long_text_is_cut_and_says_so(void **state)
+{
+    (void)state;
+    struct vamp_json json = {.bytes = NULL};
+    char *text = malloc(100001);
+    memset(text, '\x01', 100000); /* six bytes each */
+    text[100000] = '\0';
+    vamp_json_line_begin(&json);
+    vamp_json_text(&json, "t", text);
+    vamp_json_line_end(&json);
+    assert_true(json.used <= VAMP_JSON_TEXT_BYTES + 32);
+    assert_memory_equal(json.bytes + json.used - 14, "\",\"cut\":true}\n", 14);
+    assert_memory_equal(json.bytes + json.used - 17, "\xE2\x80\xA6", 3);
+    vamp_json_line_begin(&json); /* the next line is not cut */
+    vamp_json_line_end(&json);
+    assert_memory_equal(json.bytes + json.used - 3, "{}\n", 3);
+    vamp_json_done(&json);
+    free(text);
+}
+
+static void test_oversized_line_is_dropped_and_counted(void **state)
+{
+    (void)state;
+    struct vamp_json json = {.bytes = NULL};
+    char *text = calloc(1, 70001);
+    memset(text, 'x', 70000);
+    vamp_json_line_begin(&json);
+    vamp_json_unsigned(&json, "n", 1);
+    vamp_json_line_end(&json);
+    const size_t before = json.used;
+    vamp_json_line_begin(&json);
+    vamp_json_long_text(&json, "t", text, 70000);
+    vamp_json_line_end(&json);
+    assert_int_equal(json.used, before);
+    assert_int_equal(json.oversized, 1);
+    vamp_json_done(&json);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_escaping),
+        cmocka_unit_test(test_bad_utf8_is_replaced),
+        cmocka_unit_test(test_every_two_bytes_are_well_formed),
+        cmocka_unit_test(test_copy_cuts_at_a_character),
+        cmocka_unit_test(test_numbers_and_nesting),
+        cmocka_unit_test(test_long_text_is_cut_and_says_so),
+        cmocka_unit_test(test_oversized_line_is_dropped_and_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

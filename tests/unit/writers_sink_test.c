@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The sink's policy, with a writer that does what a script says: write, refuse, fail, block.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/writers_buckets.h"
+#include "writers/sink.h"
+
+#define LONG_NS (20 * VAMP_NS_PER_SECOND)
+#define LOG_MAX 256
+
+/* What the scripted writer saw and is told to do. Shared by its instances through `options`. */
+struct script {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int results[LOG_MAX]; /* of the n-th write, 0 beyond result_count */
+    unsigned result_count;
+    int open_results[LOG_MAX];
+    unsigned open_result_count;
+    int close_result;
+    bool blocked; /* writes wait until it is cleared */
+    bool inside;  /* a write is waiting */
+    uint64_t bytes_per_bucket;
+
+    unsigned writes, opens, closes, endings, last_segment;
+    uint64_t numbers[LOG_MAX]; /* buckets written well, in order */
+    unsigned segments[LOG_MAX];
+    unsigned number_count;
+    unsigned components[LOG_MAX], gaps[LOG_MAX]; /* delivered with them */
+    uint64_t lost_before[LOG_MAX];
+    struct vamp_output_account at_end;
+};
+
+struct scripted {
+    struct script *script;
+    unsigned segment;
+    uint64_t bytes;
+};
+
+static int scripted_open(const void *options, const struct vamp_writer_target *target,
+                         void **ret_self, struct vamp_err *err)
+{
+    struct script *script = *(struct script *const *)options;
+    (void)pthread_mutex_lock(&script->lock);
+    unsigned n = script->opens++;
+    int code = n < script->open_result_count ? script->open_results[n] : 0;
+    if (code == 0) {
+        script->last_segment = target->segment;
+        struct scripted *self = calloc(1, sizeof *self);
+        *self = (struct scripted){.script = script, .segment = target->segment};
+        *ret_self = self;
+    }
+    (void)pthread_mutex_unlock(&script->lock);
+    return code == 0 ? 0 : vamp_err_set(err, code, "scripted open failure");
+}
+
+static int scripted_write(void *context, const struct vamp_delivery *delivery, struct vamp_err *err)
+{
+    struct scripted *self = context;
+    struct script *script = self->script;
+    (void)pthread_mutex_lock(&script->lock);
+    script->inside = true;
+    (void)pthread_cond_broadcast(&script->changed);
+    while (script->blocked) {
+        (void)pthread_cond_wait(&script->changed, &script->lock);
+    }
+    script->inside = false;
+    unsigned n = script->writes++;
+    int code = n < script->result_count ? script->results[n] : 0;
+    if (code == 0 && script->number_count < LOG_MAX) {
+        unsigned at = script->number_count++;
+        script->numbers[at] = delivery->bucket->number;
+        script->segments[at] = self->segment;
+        script->components[at] = delivery->component_count;
+        script->gaps[at] = delivery->gap_count;
+        script->lost_before[at] = delivery->lost_before;
+        self->bytes += script->bytes_per_bucket;
+    }
+    (void)pthread_mutex_unlock(&script->lock);
+    return code == 0 ? 0 : vamp_err_set(err, code, "scripted write failure");
+}
+
+static uint64_t scripted_bytes(const void *self)
+{
+    return ((const struct scripted *)self)->bytes;
+}
+
+static const char *scripted_path(const void *self)
+{
+    static const char *const paths[] = {"zero", "one", "two", "three", "four"};
+    unsigned segment = ((const struct scripted *)self)->segment;
+    return paths[segment < 5 ? segment : 0];
+}
+
+static int scripted_close(void *context, const struct vamp_ending *ending, struct vamp_err *err)
+{
+    struct scripted *self = context;
+    if (self == NULL) {
+        return 0;
+    }
+    struct script *script = self->script;
+    (void)pthread_mutex_lock(&script->lock);
+    script->closes++;
+    if (ending != NULL) {
+        script->endings++;
+        script->at_end = ending->accounting.outputs[0];
+    }
+    int code = script->close_result;
+    (void)pthread_mutex_unlock(&script->lock);
+    free(self);
+    return code == 0 ? 0 : vamp_err_set(err, code, "scripted close failure");
+}
+
+static const struct vamp_opt no_options[] = {{.key = NULL}};
+static const struct vamp_writer_ops scripted_ops = {.name = "scripted",
+                                                    .summary = "for tests",
+                                                    .options = no_options,
+                                                    .open = scripted_open,
+                                                    .write = scripted_write,
+                                                    .bytes = scripted_bytes,
+                                                    .path = scripted_path,
+                                                    .close = scripted_close};
+
+struct bench {
+    struct script script;
+    struct script *options;
+    struct made_run *made;
+    struct vamp_sink *sink;
+    unsigned submitted, destroyed;
+};
+
+static void start(struct bench *bench, const struct vamp_sink_options *options)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    bench->options = &bench->script;
+    assert_int_equal(vamp_sink_create(&scripted_ops, &bench->options, options, &bench->made->run,
+                                      &bench->made->schema, &vamp_clock_system, &bench->sink, &err),
+                     0);
+}
+
+static int setup(void **state)
+{
+    struct bench *bench = calloc(1, sizeof *bench);
+    (void)pthread_mutex_init(&bench->script.lock, NULL);
+    (void)pthread_cond_init(&bench->script.changed, NULL);
+    bench->made = made_run_create(VAMP_SET_SELF, 8, 1, 0);
+    *state = bench;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct bench *bench = *state;
+    assert_int_equal(bench->destroyed, bench->submitted); /* nobody kept or lost a hold */
+    made_run_free(bench->made);
+    (void)pthread_cond_destroy(&bench->script.changed);
+    (void)pthread_mutex_destroy(&bench->script.lock);
+    free(bench);
+    return 0;
+}
+
+static struct vamp_output_account account(struct bench *bench)
+{
+    struct vamp_output_account account;
+    vamp_sink_account(bench->sink, &account);
+    assert_int_equal(account.queued, account.written + account.lost + account.waiting);
+    return account;
+}
+
+static void submit(struct bench *bench, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        vamp_sink_submit(bench->sink,
+                         made_bucket(bench->made, bench->submitted++, &bench->destroyed));
+        (void)account(bench);
+    }
+}
+
+/* A condition with a deadline, never a time. */
+static void await_written(struct bench *bench, uint64_t written)
+{
+    for (unsigned i = 0; account(bench).written < written; i++) {
+        assert_true(i < 100000);
+        (void)usleep(200);
+    }
+}
+
+static int finish(struct bench *bench, int64_t deadline_ns, struct vamp_err *err)
+{
+    const struct vamp_ending ending = {
+        .reason = "finished", .accounting = {.outputs = {{.name = "out"}}, .output_count = 1}};
+    return vamp_sink_finish(bench->sink, &ending, deadline_ns, err);
+}
+
+static void finish_well(struct bench *bench)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(finish(bench, LONG_NS, &err), 0);
+    assert_int_equal(account(bench).waiting, 0);
+    assert_int_equal(bench->script.endings, 1);
+    assert_int_equal(bench->script.at_end.written, bench->submitted);
+    vamp_sink_free(bench->sink);
+}
+
+static void fail_writes(struct bench *bench, const int *results, unsigned count)
+{
+    memcpy(bench->script.results, results, count * sizeof *results);
+    bench->script.result_count = count;
+}
+
+static void set_blocked(struct bench *bench, bool blocked)
+{
+    (void)pthread_mutex_lock(&bench->script.lock);
+    bench->script.blocked = blocked;
+    (void)pthread_cond_broadcast(&bench->script.changed);
+    (void)pthread_mutex_unlock(&bench->script.lock);
+}
+
+static void await_inside(struct bench *bench)
+{
+    (void)pthread_mutex_lock(&bench->script.lock);
+    while (!bench->script.inside) {
+        (void)pthread_cond_wait(&bench->script.changed, &bench->script.lock);
+    }
+    (void)pthread_mutex_unlock(&bench->script.lock);
+}
+
+static const struct vamp_sink_options plain = {.name = "out", .queue_length = 64};
+
+static void test_all_in_order(void **state)
+{
+    struct bench *bench = *state;
+    start(bench, &plain);
+    submit(bench, 40);
+    finish_well(bench);
+    assert_int_equal(bench->script.number_count, 40);
+    for (unsigned i = 0; i < 40; i++) {
+        assert_int_equal(bench->script.numbers[i], i);
+        assert_int_equal(bench->script.segments[i], 1);
+    }
+}
+
+static void test_open_failure_leaves_nothing(void **state)
+{
+    struct bench *bench = *state;
+    struct vamp_err err = VAMP_ERR_NONE;
+    bench->options = &bench->script;
+    bench->script.open_results[0] = -EACCES;
+    bench->script.open_result_count = 1;
+    assert_int_equal(vamp_sink_create(&scripted_ops, &bench->options, &plain, &bench->made->run,
+                                      &bench->made->schema, &vamp_clock_system, &bench->sink, &err),
+                     -EACCES);
+    assert_string_equal(err.text, "output \"out\": scripted open failure");
+}
+
+static void test_blocked_writer_never_blocks_submit(void **state)
+{
+    struct bench *bench = *state;
+    const struct vamp_sink_options options = {.name = "out", .queue_length = 4};
+    struct vamp_err err = VAMP_ERR_NONE;
+    bench->script.blocked = true;
+    start(bench, &options);
+    submit(bench, 1);
+    await_inside(bench);
+    submit(bench, 30); /* 4 wait, 26 are lost */
+    assert_int_equal(account(bench).waiting, 5);
+    assert_int_equal(account(bench).lost, 26);
+    set_blocked(bench, false);
+    await_written(bench, 5);
+    submit(bench, 1);
+    assert_int_equal(finish(bench, LONG_NS, &err), -ENOBUFS);
+    assert_non_null(strstr(err.text, "26 of 32 buckets are lost"));
+    assert_int_equal(account(bench).written, 6);
+    assert_int_equal(bench->script.numbers[5], 31);
+    assert_int_equal(bench->script.lost_before[5], 26);
+    /* Rows and gaps of lost buckets arrive: gaps of 9, 19, 29; component 5 and the leave in 8. */
+    assert_int_equal(bench->script.gaps[5], 3);
+    assert_int_equal(bench->script.components[5], 2);
+    vamp_sink_free(bench->sink);
+}
+
+static void test_failure_keeps_the_bucket(void **state)
+{
+    struct bench *bench = *state;
+    const int results[] = {0, 0, -EIO};
+    struct vamp_err failure;
+    fail_writes(bench, results, 3);
+    start(bench, &plain);
+    submit(bench, 10);
+    await_written(bench, 10);
+    assert_true(vamp_sink_failure(bench->sink, &failure));
+    assert_string_equal(failure.text, "scripted write failure");
+    assert_false(vamp_sink_failure(bench->sink, &failure));
+    finish_well(bench);
+    assert_int_equal(bench->script.segments[1], 1);
+    assert_int_equal(bench->script.segments[2], 2);
+    assert_int_equal(bench->script.numbers[2], 2);
+    assert_int_equal(bench->script.components[2], 3); /* the new file has all rows */
+}
+
+static void test_outgrown_rotates(void **state)
+{
+    struct bench *bench = *state;
+    const int results[] = {0, -ENOBUFS};
+    struct vamp_err failure;
+    fail_writes(bench, results, 2);
+    start(bench, &plain);
+    submit(bench, 3);
+    await_written(bench, 3);
+    assert_false(vamp_sink_failure(bench->sink, &failure)); /* it is no failure */
+    finish_well(bench);
+    assert_int_equal(bench->script.segments[0], 1);
+    assert_int_equal(bench->script.segments[1], 2);
+}
+
+static void test_again_retries_the_same_target(void **state)
+{
+    struct bench *bench = *state;
+    const int results[] = {-EAGAIN, -EAGAIN, 0};
+    fail_writes(bench, results, 3);
+    start(bench, &plain);
+    submit(bench, 2);
+    await_written(bench, 2);
+    finish_well(bench);
+    assert_int_equal(bench->script.opens, 1);
+    assert_int_equal(bench->script.segments[1], 1);
+}
+
+static void test_hopeless_bucket_is_given_up(void **state)
+{
+    struct bench *bench = *state;
+    const int results[] = {-EIO, -EIO, -EIO, -EIO, -EIO};
+    struct vamp_err err = VAMP_ERR_NONE;
+    fail_writes(bench, results, 5);
+    start(bench, &plain);
+    submit(bench, 2);
+    await_written(bench, 1);
+    assert_int_equal(finish(bench, LONG_NS, &err), -EIO);
+    assert_int_equal(account(bench).lost, 1);
+    assert_int_equal(bench->script.numbers[0], 1);
+    assert_int_equal(bench->script.lost_before[0], 1);
+    assert_int_equal(bench->script.closes, bench->script.opens);
+    vamp_sink_free(bench->sink);
+}
+
+static void test_open_is_retried(void **state)
+{
+    struct bench *bench = *state;
+    const int results[] = {0, -EIO};
+    fail_writes(bench, results, 2);
+    bench->script.open_results[1] = -ENOSPC;
+    bench->script.open_results[2] = -EEXIST; /* a taken name costs a number */
+    bench->script.open_result_count = 3;
+    start(bench, &plain);
+    submit(bench, 2);
+    await_written(bench, 2);
+    finish_well(bench);
+    assert_int_equal(bench->script.segments[1], 3);
+}
+
+static void count_path(void *context, const char *path)
+{
+    char *text = context;
+    (void)strcat(strcat(text, path), " ");
+}
+
+static void test_rotation_by_size_and_time(void **state)
+{
+    struct bench *bench = *state;
+    const struct vamp_sink_options options = {
+        .name = "out", .queue_length = 64, .rotate_bytes = 400, .rotate_ns = 6 * MADE_WIDTH_NS};
+    char paths[64] = "";
+    bench->script.bytes_per_bucket = 100;
+    start(bench, &options);
+    submit(bench, 9);
+    await_written(bench, 9);
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(finish(bench, LONG_NS, &err), 0);
+    /* MADE_START_NS is a multiple of 6 s: 0-3 by size, 4-5 until the time, 6-8. */
+    const unsigned wanted[] = {1, 1, 1, 1, 2, 2, 3, 3, 3};
+    assert_int_equal(MADE_START_NS % (6 * MADE_WIDTH_NS), 0);
+    for (unsigned i = 0; i < 9; i++) {
+        assert_int_equal(bench->script.segments[i], wanted[i]);
+    }
+    vamp_sink_paths(bench->sink, count_path, paths);
+    assert_string_equal(paths, "one two three ");
+    vamp_sink_free(bench->sink);
+}
+
+static void test_finish_gives_up_at_the_deadline(void **state)
+{
+    struct bench *bench = *state;
+    struct vamp_err err = VAMP_ERR_NONE;
+    for (unsigned i = 0; i < LOG_MAX; i++) {
+        bench->script.results[i] = -EAGAIN;
+    }
+    bench->script.result_count = LOG_MAX;
+    start(bench, &plain);
+    submit(bench, 7);
+    assert_int_equal(finish(bench, 50000000, &err), -EAGAIN);
+    assert_int_equal(account(bench).lost, 7);
+    assert_int_equal(bench->script.closes, 1);
+    vamp_sink_free(bench->sink);
+}
+
+static void test_close_failure_is_told(void **state)
+{
+    struct bench *bench = *state;
+    struct vamp_err err = VAMP_ERR_NONE;
+    bench->script.close_result = -EIO;
+    start(bench, &plain);
+    submit(bench, 1);
+    assert_int_equal(finish(bench, LONG_NS, &err), -EIO);
+    assert_string_equal(err.text, "output \"out\": scripted close failure");
+    vamp_sink_free(bench->sink);
+}
+
+static void test_submit_after_finish_is_lost(void **state)
+{
+    struct bench *bench = *state;
+    struct vamp_err err = VAMP_ERR_NONE;
+    start(bench, &plain);
+    assert_int_equal(finish(bench, LONG_NS, &err), 0);
+    submit(bench, 2);
+    assert_int_equal(account(bench).lost, 2);
+    vamp_sink_free(bench->sink);
+}
+
+static void test_free_without_finish(void **state)
+{
+    struct bench *bench = *state;
+    start(bench, &plain);
+    submit(bench, 3);
+    vamp_sink_free(bench->sink);
+    vamp_sink_free(NULL);
+    assert_int_equal(bench->script.closes, 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_all_in_order),
+        TEST(test_open_failure_leaves_nothing),
+        TEST(test_blocked_writer_never_blocks_submit),
+        TEST(test_failure_keeps_the_bucket),
+        TEST(test_outgrown_rotates),
+        TEST(test_again_retries_the_same_target),
+        TEST(test_hopeless_bucket_is_given_up),
+        TEST(test_open_is_retried),
+        TEST(test_rotation_by_size_and_time),
+        TEST(test_finish_gives_up_at_the_deadline),
+        TEST(test_close_failure_is_told),
+        TEST(test_submit_after_finish_is_lost),
+        TEST(test_free_without_finish),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
