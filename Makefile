@@ -61,7 +61,7 @@ endif
 # ---------------------------------------------------------------- folders, lowest first
 # One static archive a folder. A test of a folder links that folder and what it may include,
 # so a dependency in the wrong direction does not link.
-LAYERS := core filters stats source writers maestro app
+LAYERS := core filters stats source writers maestro app top
 DIR_core := vampire/core
 DIR_filters := filters
 DIR_stats := vampire/stats
@@ -69,12 +69,14 @@ DIR_source := vampire/source
 DIR_writers := writers
 DIR_maestro := maestro
 DIR_app := vampire
+DIR_top := top
 
-MAINS := vampire/main.c maestro/pool_manager.c
+MAINS := vampire/main.c maestro/pool_manager.c top/main.c
 PROTO := $(patsubst %.proto,$(GEN)/%.pb-c,$(notdir $(wildcard vampire/core/*.proto)))
 SRC_core := $(wildcard vampire/core/*.c) $(addsuffix .c,$(PROTO))
 SRC_maestro := $(filter-out $(MAINS),$(wildcard maestro/*.c)) $(GEN)/pool.pb-c.c
 SRC_app := $(filter-out $(MAINS),$(wildcard vampire/*.c))
+SRC_top := $(filter-out $(MAINS),$(wildcard top/*.c))
 $(foreach l,filters stats source writers,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
 
 PKG_core := libprotobuf-c
@@ -84,6 +86,7 @@ PKG_source :=
 PKG_writers := hdf5-serial
 PKG_maestro := libfabric yaml-0.1 uuid
 PKG_app := jansson uuid
+PKG_top := jansson ncursesw
 
 # What a test of a layer links beside its own archive.
 USES_core :=
@@ -93,6 +96,7 @@ USES_source := $(MAESTRO_LAYERS) filters core
 USES_writers := stats core
 USES_maestro := filters core
 USES_app := source writers stats filters $(MAESTRO_LAYERS) core
+USES_top := core
 
 objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
 archive = $(B)/lib/$(1).a

@@ -3,7 +3,11 @@
 #include "maestro/fabric.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 
 #include "maestro/fabric_internal.h"
@@ -35,6 +39,24 @@ void fabric_peer_remove(struct fabric *fabric, fabric_peer peer)
 {
     fi_addr_t address = peer;
     (void)fi_av_remove(fabric->av, &address, 1, 0);
+}
+
+void fabric_peer_bury(const struct fabric *fabric, const uint8_t *address, size_t length)
+{
+    static const char head[] = "fi_shm://";
+    char name[64];
+    const size_t skip = sizeof head - 2; /* the last slash begins the name of the segment */
+    if (fabric->info->addr_format != FI_ADDR_STR || length <= skip + 1 ||
+        length - skip >= sizeof name || memcmp(address, head, sizeof head - 1) != 0) {
+        return;
+    }
+    memcpy(name, address + skip, length - skip);
+    name[length - skip] = '\0';
+    long process = strtol(name + 1, NULL, 10);
+    if (process > 0 && process <= INT_MAX && strchr(name + 1, '/') == NULL &&
+        kill((pid_t)process, 0) != 0 && errno == ESRCH) {
+        (void)shm_unlink(name);
+    }
 }
 
 /* ---- operations */

@@ -35,7 +35,12 @@ const char *fabric_provider_choice(const char *wanted);
  * with a text that says what the provider lacks and which ones will do. */
 VAMP_MUST_CHECK int fabric_open(const char *provider, const char *bind, struct fabric **ret_fabric,
                                 struct vamp_err *err);
-/* NULL is fine. Reads still in flight are abandoned. */
+/* Another endpoint like this one, only for reads: closing it is the one sure way to end reads that
+ * a peer does not answer (removing the peer is not: tcp;ofi_rxm goes on writing to their memory).
+ */
+VAMP_MUST_CHECK int fabric_open_reader(const struct fabric *like, struct fabric **ret_fabric,
+                                       struct vamp_err *err);
+/* NULL is fine. No read writes to its destination any more. */
 void fabric_close(struct fabric *fabric);
 /* The full name libfabric gives it, such as "tcp;ofi_rxm". */
 const char *fabric_provider(const struct fabric *fabric);
@@ -47,8 +52,12 @@ const char *fabric_wait_name(const struct fabric *fabric);
 /* 0 or -errno. The same address twice may yield the same peer. */
 VAMP_MUST_CHECK int fabric_peer_add(struct fabric *fabric, const uint8_t *address, size_t length,
                                     fabric_peer *ret_peer, struct vamp_err *err);
-/* Closes the connection; what is in flight to this peer ends with an error or not at all. */
+/* Forgets the address. What is in flight to this peer ends in its own time, or not at all. */
 void fabric_peer_remove(struct fabric *fabric, fabric_peer peer);
+
+/* The peer's process is dead, as far as is known: removes what it could not remove itself (a file
+ * of the shm provider, 16 MiB; only if no process of its number exists). */
+void fabric_peer_bury(const struct fabric *fabric, const uint8_t *address, size_t length);
 
 /* ---- messages. A buffer comes from a bounded set; posted, it returns by itself on completion. */
 struct fabric_message;
@@ -100,9 +109,9 @@ VAMP_MUST_CHECK int fabric_poll(struct fabric *fabric, struct fabric_event event
 /* Posts the buffer of a FABRIC_RECEIVED again. Every one must be given back. */
 void fabric_release(struct fabric *fabric, const struct fabric_event *event);
 
-/* Waits until fabric_poll may find something, fabric_wake was called, or `timeout_ns` is over; may
- * return early without reason. */
-void fabric_wait(struct fabric *fabric, int64_t timeout_ns);
+/* Waits until fabric_poll of `fabric` or of `reader` (NULL: none) may find something, fabric_wake
+ * was called for `fabric`, or `timeout_ns` is over; may return early without reason. */
+void fabric_wait(struct fabric *fabric, struct fabric *reader, int64_t timeout_ns);
 void fabric_wake(struct fabric *fabric);
 
 #endif

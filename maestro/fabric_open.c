@@ -200,8 +200,17 @@ static int open_objects(struct fabric *fabric, struct vamp_err *err)
     return 0;
 }
 
-static void lay_out_buffers(struct fabric *fabric)
+#define BUFFERS_BYTES ((FABRIC_RECEIVES + FABRIC_SENDS) * FABRIC_MESSAGE_BYTES)
+
+static int lay_out_buffers(struct fabric *fabric, struct vamp_err *err)
 {
+    /* Pages of buffers that are never used are never touched. */
+    void *memory = mmap(NULL, BUFFERS_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return vamp_err_set_errno(err, errno, "reserve %zu bytes for messages", BUFFERS_BYTES);
+    }
+    fabric->memory = memory;
     uint8_t *next = fabric->memory;
     for (size_t i = 0; i < FABRIC_RECEIVES; i++, next += FABRIC_MESSAGE_BYTES) {
         fabric->receives[i] =
@@ -213,47 +222,42 @@ static void lay_out_buffers(struct fabric *fabric)
             (struct fabric_op){.kind = FABRIC_OP_SEND, .bytes = next, .next = fabric->free_sends};
         fabric->free_sends = &fabric->sends[i];
     }
-    for (size_t i = 0; i < FABRIC_READS; i++) {
-        fabric->reads[i] = (struct fabric_op){.kind = FABRIC_OP_READ, .next = fabric->free_reads};
-        fabric->free_reads = &fabric->reads[i];
-    }
+    return 0;
 }
 
-#define BUFFERS_BYTES ((FABRIC_RECEIVES + FABRIC_SENDS) * FABRIC_MESSAGE_BYTES)
-
-static int open_all(struct fabric *fabric, const char *provider, const char *bind,
-                    struct vamp_err *err)
+static int open_all(struct fabric *fabric, const char *provider, struct vamp_err *err)
 {
     fabric->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (fabric->wake_fd < 0) {
         return vamp_err_set_errno(err, errno, "create an event descriptor");
     }
-    /* Pages of buffers that are never used are never touched. */
-    void *memory = mmap(NULL, BUFFERS_BYTES, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
-        return vamp_err_set_errno(err, errno, "reserve %zu bytes for messages", BUFFERS_BYTES);
+    for (size_t i = 0; i < FABRIC_READS; i++) {
+        fabric->reads[i] = (struct fabric_op){.kind = FABRIC_OP_READ, .next = fabric->free_reads};
+        fabric->free_reads = &fabric->reads[i];
     }
-    fabric->memory = memory;
-    lay_out_buffers(fabric);
-    int result = fabric_find(provider, bind, &fabric->info, err);
+    int result = fabric->only_reads ? 0 : lay_out_buffers(fabric, err);
     if (result == 0) {
-        result = open_objects(fabric, err);
-        if (result != 0) {
-            (void)vamp_err_wrap(err, "libfabric provider \"%s\" on the address %s", provider, bind);
-        }
+        result = fabric_find(provider, fabric->bind, &fabric->info, err);
     }
+    if (result != 0) {
+        return result;
+    }
+    result = open_objects(fabric, err);
     if (result == 0) {
         result = fabric_post_receives(fabric);
         if (result != 0) {
             (void)failed(err, result, "post receive buffers");
         }
     }
+    if (result != 0) {
+        (void)vamp_err_wrap(err, "libfabric provider \"%s\" on the address %s", provider,
+                            fabric->bind);
+    }
     return result;
 }
 
-int fabric_open(const char *provider, const char *bind, struct fabric **ret_fabric,
-                struct vamp_err *err)
+static int open_one(const char *provider, const char *bind, bool only_reads,
+                    struct fabric **ret_fabric, struct vamp_err *err)
 {
     struct fabric *fabric = calloc(1, sizeof *fabric);
     if (fabric == NULL) {
@@ -261,6 +265,22 @@ int fabric_open(const char *provider, const char *bind, struct fabric **ret_fabr
     }
     fabric->wake_fd = -1;
     fabric->cq_fd = -1;
+    fabric->only_reads = only_reads;
+    int length = snprintf(fabric->bind, sizeof fabric->bind, "%s", bind);
+    int result = length < 0 || (size_t)length >= sizeof fabric->bind
+                     ? vamp_err_set(err, -EINVAL, "the address to listen on is too long")
+                     : open_all(fabric, provider, err);
+    if (result != 0) {
+        fabric_close(fabric);
+        return result;
+    }
+    *ret_fabric = fabric;
+    return 0;
+}
+
+int fabric_open(const char *provider, const char *bind, struct fabric **ret_fabric,
+                struct vamp_err *err)
+{
     raise_descriptor_limit();
     trim_memory();
     if (bind == NULL || bind[0] == '\0') {
@@ -269,13 +289,12 @@ int fabric_open(const char *provider, const char *bind, struct fabric **ret_fabr
     if (bind == NULL || bind[0] == '\0') {
         bind = FABRIC_BIND_PRESET;
     }
-    int result = open_all(fabric, provider, bind, err);
-    if (result != 0) {
-        fabric_close(fabric);
-        return result;
-    }
-    *ret_fabric = fabric;
-    return 0;
+    return open_one(provider, bind, false, ret_fabric, err);
+}
+
+int fabric_open_reader(const struct fabric *like, struct fabric **ret_fabric, struct vamp_err *err)
+{
+    return open_one(fabric_provider(like), like->bind, true, ret_fabric, err);
 }
 
 static void close_object(struct fid *fid)

@@ -75,20 +75,33 @@ static void sleep_on(struct pollfd *descriptors, nfds_t count, int64_t timeout_n
     (void)ppoll(descriptors, count, &timeout, NULL); /* an early return is allowed */
 }
 
-static void wait_on_descriptor(struct fabric *fabric, int64_t timeout_ns)
+/* False: there is something to read already; the normal answer under load. */
+static bool may_sleep(struct fabric *fabric)
 {
     struct fid *fid = &fabric->cq->fid;
-    if (fi_trywait(fabric->fabric, &fid, 1) != 0) {
-        return; /* there is something to read already; the normal answer under load */
-    }
-    struct pollfd descriptors[] = {{.fd = fabric->cq_fd, .events = POLLIN},
-                                   {.fd = fabric->wake_fd, .events = POLLIN}};
-    sleep_on(descriptors, 2, timeout_ns);
+    return fi_trywait(fabric->fabric, &fid, 1) == 0;
 }
 
-static void wait_in_naps(struct fabric *fabric, int64_t timeout_ns)
+static void wait_on_descriptors(struct fabric *fabric, struct fabric *reader, int64_t timeout_ns)
 {
-    if (atomic_exchange(&fabric->busy, false)) {
+    if (!may_sleep(fabric) || (reader != NULL && !may_sleep(reader))) {
+        return;
+    }
+    struct pollfd descriptors[] = {
+        {.fd = fabric->cq_fd, .events = POLLIN},
+        {.fd = fabric->wake_fd, .events = POLLIN},
+        {.fd = reader != NULL ? reader->cq_fd : -1, .events = POLLIN},
+    };
+    sleep_on(descriptors, 3, timeout_ns);
+}
+
+static void wait_in_naps(struct fabric *fabric, struct fabric *reader, int64_t timeout_ns)
+{
+    bool busy = atomic_exchange(&fabric->busy, false);
+    if (reader != NULL) {
+        busy = atomic_exchange(&reader->busy, false) || busy;
+    }
+    if (busy) {
         fabric->nap_ns = NAP_SHORTEST_NS;
     } else if (fabric->nap_ns < NAP_LONGEST_NS) {
         fabric->nap_ns += fabric->nap_ns / 8;
@@ -97,16 +110,15 @@ static void wait_in_naps(struct fabric *fabric, int64_t timeout_ns)
     sleep_on(&descriptor, 1, timeout_ns < fabric->nap_ns ? timeout_ns : fabric->nap_ns);
 }
 
-static void wait_in_queue(struct fabric *fabric, int64_t timeout_ns)
+/* One queue can be waited in; the other one is looked at often. */
+static void wait_in_queue(struct fabric *fabric, const struct fabric *reader, int64_t timeout_ns)
 {
-    int timeout_ms = (int)((timeout_ns + 999999) / 1000000);
-    /* Count 0 would be a wait without taking anything, but some providers then return at once;
-     * the blocking read is therefore only used to be woken, by a peek of no entries. */
+    int timeout_ms = reader != NULL ? 1 : (int)((timeout_ns + 999999) / 1000000);
     struct fi_cq_msg_entry none;
-    (void)fi_cq_sread(fabric->cq, &none, 0, NULL, timeout_ms);
+    (void)fi_cq_sread(fabric->cq, &none, 0, NULL, timeout_ms); /* takes nothing */
 }
 
-void fabric_wait(struct fabric *fabric, int64_t timeout_ns)
+void fabric_wait(struct fabric *fabric, struct fabric *reader, int64_t timeout_ns)
 {
     if (timeout_ns > WAIT_LONGEST_NS) {
         timeout_ns = WAIT_LONGEST_NS;
@@ -114,13 +126,13 @@ void fabric_wait(struct fabric *fabric, int64_t timeout_ns)
     if (timeout_ns > 0 && !atomic_load(&fabric->wake_pending)) {
         switch (fabric->wait) {
         case FABRIC_WAIT_FD:
-            wait_on_descriptor(fabric, timeout_ns);
+            wait_on_descriptors(fabric, reader, timeout_ns);
             break;
         case FABRIC_WAIT_SREAD:
-            wait_in_queue(fabric, timeout_ns);
+            wait_in_queue(fabric, reader, timeout_ns);
             break;
         case FABRIC_WAIT_TIMED:
-            wait_in_naps(fabric, timeout_ns);
+            wait_in_naps(fabric, reader, timeout_ns);
             break;
         }
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "maestro/fetch.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PIECE_BYTES ((uint64_t)1 << 20)
 #define PIECES_IN_FLIGHT 4U
@@ -10,22 +10,33 @@
  */
 #define JOBS_ACTIVE 16U
 #define RETRY_NS INT64_C(200000)
-/* How long a closed connection has to answer for its reads. */
-#define GRACE_NS INT64_C(2000000000)
+/* After one piece failed the others usually do, too; so long they may take. */
+#define GRACE_NS INT64_C(100000000)
+/* Connections kept for later; beyond that the ones not in use are let go. */
+#define CONNECTIONS_MAX 256U
+
+/* A source in the reader's address table. */
+struct fetch_connection {
+    struct fetch_connection *next;
+    struct fetch_source source;
+    fabric_peer peer;
+    unsigned in_flight; /* pieces */
+    bool broken;        /* to be made anew once nothing is in flight */
+};
 
 struct fetch_job {
     struct fetch_job *next;
     struct fetch_order order;
-    uint64_t issued;    /* bytes */
-    unsigned in_flight; /* pieces */
+    struct fetch_connection *connection; /* NULL: none yet */
+    uint64_t issued;                     /* bytes */
+    unsigned in_flight;                  /* pieces */
     int status;
-    bool given_up;
     int64_t deadline_ns; /* 0: has not begun */
 };
 
-void fetch_init(struct fetcher *fetcher, struct fabric *fabric, int64_t patience_ns)
+void fetch_init(struct fetcher *fetcher, const struct fabric *like, int64_t patience_ns)
 {
-    *fetcher = (struct fetcher){.fabric = fabric, .patience_ns = patience_ns};
+    *fetcher = (struct fetcher){.like = like, .patience_ns = patience_ns};
 }
 
 int fetch_start(struct fetcher *fetcher, const struct fetch_order *order)
@@ -44,54 +55,201 @@ int fetch_start(struct fetcher *fetcher, const struct fetch_order *order)
     return 0;
 }
 
-static void mark(struct fetch_job *job, int64_t now_ns, int status)
+bool fetch_is_idle(const struct fetcher *fetcher)
+{
+    return fetcher->first == NULL;
+}
+
+static bool same_address(const struct fetch_source *a, const struct fetch_source *b)
+{
+    return a->length == b->length && memcmp(a->address, b->address, a->length) == 0;
+}
+
+/* ---- the reader and its connections */
+
+static void drop_connection(struct fetcher *fetcher, struct fetch_connection *connection)
+{
+    struct fetch_connection **at = &fetcher->connections;
+    while (*at != connection) {
+        at = &(*at)->next;
+    }
+    *at = connection->next;
+    fetcher->connection_count--;
+    for (struct fetch_job *job = fetcher->first; job != NULL; job = job->next) {
+        if (job->connection == connection) {
+            job->connection = NULL;
+        }
+    }
+    fabric_peer_remove(fetcher->reader, connection->peer);
+    free(connection);
+}
+
+static void drop_useless(struct fetcher *fetcher, bool all)
+{
+    struct fetch_connection *connection = fetcher->connections;
+    while (connection != NULL) {
+        struct fetch_connection *next = connection->next;
+        if (connection->in_flight == 0 && (all || connection->broken)) {
+            drop_connection(fetcher, connection);
+        }
+        connection = next;
+    }
+}
+
+/* Ends every read for good. Jobs that were under way and have not failed begin again. */
+static void close_reader(struct fetcher *fetcher)
+{
+    for (struct fetch_job *job = fetcher->first; job != NULL; job = job->next) {
+        job->connection = NULL;
+        job->in_flight = 0;
+        job->issued = 0;
+    }
+    fabric_close(fetcher->reader);
+    fetcher->reader = NULL;
+    while (fetcher->connections != NULL) {
+        struct fetch_connection *connection = fetcher->connections;
+        fetcher->connections = connection->next;
+        free(connection);
+    }
+    fetcher->connection_count = 0;
+}
+
+static struct fetch_connection *find_connection(struct fetcher *fetcher,
+                                                const struct fetch_source *source)
+{
+    struct fetch_connection *connection = fetcher->connections;
+    while (connection != NULL && !same_address(&connection->source, source)) {
+        connection = connection->next;
+    }
+    return connection;
+}
+
+/* NULL with an errno value when it cannot be made. */
+static struct fetch_connection *make_connection(struct fetcher *fetcher,
+                                                const struct fetch_source *source, int *ret_result)
+{
+    if (fetcher->connection_count >= CONNECTIONS_MAX) {
+        drop_useless(fetcher, true);
+    }
+    struct fetch_connection *connection = calloc(1, sizeof *connection);
+    if (connection == NULL) {
+        *ret_result = -ENOMEM;
+        return NULL;
+    }
+    *ret_result =
+        fabric_peer_add(fetcher->reader, source->address, source->length, &connection->peer, NULL);
+    if (*ret_result != 0) {
+        free(connection);
+        return NULL;
+    }
+    connection->source = *source;
+    connection->next = fetcher->connections;
+    fetcher->connections = connection;
+    fetcher->connection_count++;
+    return connection;
+}
+
+/* 0; -EAGAIN: the old connection has to go first; another -errno. */
+static int connect_job(struct fetcher *fetcher, struct fetch_job *job)
+{
+    const struct fetch_source *source = &job->order.source;
+    if (fetcher->reader == NULL) {
+        int result = fabric_open_reader(fetcher->like, &fetcher->reader, NULL);
+        if (result != 0) {
+            return result == -EAGAIN ? -EIO : result;
+        }
+    }
+    struct fetch_connection *connection = find_connection(fetcher, source);
+    if (connection == NULL) {
+        int result;
+        connection = make_connection(fetcher, source, &result);
+        if (connection == NULL) {
+            return result;
+        }
+    }
+    if (connection->source.session != source->session) {
+        connection->broken = true; /* another process at the same address */
+    }
+    if (connection->broken) {
+        return -EAGAIN;
+    }
+    job->connection = connection;
+    return 0;
+}
+
+/* ---- jobs */
+
+static void fail(struct fetch_job *job, int status, int64_t until_ns)
 {
     if (job->status == 0) {
         job->status = status;
-        job->deadline_ns = now_ns + GRACE_NS;
+        job->deadline_ns = until_ns;
     }
-    job->given_up = true;
 }
 
-/* The connection is closed, so all jobs that use it have failed. */
-static void fail(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns, int status)
+void fetch_cancel(struct fetcher *fetcher, const void *context)
 {
-    bool first = !job->given_up;
-    mark(job, now_ns, status);
-    if (!first || job->order.give_up == NULL) {
-        return;
-    }
-    for (struct fetch_job *other = fetcher->first; other != NULL; other = other->next) {
-        if (other->order.peer == job->order.peer) {
-            mark(other, now_ns, status);
+    for (struct fetch_job *job = fetcher->first; job != NULL; job = job->next) {
+        if (context == NULL || job->order.context == context) {
+            fail(job, -ECANCELED, 1); /* long ago: the reader is closed at once if need be */
         }
     }
-    job->order.give_up(job->order.context);
 }
 
-bool fetch_uses(const struct fetcher *fetcher, fabric_peer peer)
+void fetch_abandon(struct fetcher *fetcher, const void *context)
 {
-    const struct fetch_job *job = fetcher->first;
-    while (job != NULL && job->order.peer != peer) {
-        job = job->next;
+    for (struct fetch_job *job = fetcher->first; job != NULL; job = job->next) {
+        if (job->order.context == context) {
+            fail(job, -ECANCELED, 1);
+            if (job->in_flight > 0) {
+                close_reader(fetcher);
+            }
+            return;
+        }
     }
-    return job != NULL;
 }
 
-/* The tag of a read is its job, which lives as long as a read of it may answer. */
-static struct fetch_job *job_of(uint64_t tag)
+void fetch_abandon_source(struct fetcher *fetcher, const struct fetch_source *source)
 {
-    return (struct fetch_job *)(uintptr_t)tag;
+    bool in_flight = false;
+    for (struct fetch_job *job = fetcher->first; job != NULL; job = job->next) {
+        if (same_address(&job->order.source, source) &&
+            job->order.source.session == source->session) {
+            in_flight = in_flight || job->in_flight > 0;
+            fail(job, -ECANCELED, 1);
+        }
+    }
+    if (in_flight) {
+        close_reader(fetcher);
+    }
 }
 
-void fetch_completed(struct fetcher *fetcher, int64_t now_ns, const struct fabric_event *event)
+/* The tag of a read is its job: it lives as long as a read of it may answer. */
+static void complete(struct fetcher *fetcher, const struct fabric_event *event, int64_t now_ns)
 {
-    struct fetch_job *job = job_of(event->tag);
+    struct fetch_job *job = (struct fetch_job *)(uintptr_t)event->tag;
     job->in_flight--;
+    job->connection->in_flight--;
     if (event->status != 0) {
-        fail(fetcher, job, now_ns, event->status);
+        job->connection->broken = true;
+        fail(job, event->status, now_ns + GRACE_NS);
     } else if (job->status == 0) {
         job->deadline_ns = now_ns + fetcher->patience_ns;
+    }
+}
+
+static void take_completions(struct fetcher *fetcher, int64_t now_ns)
+{
+    struct fabric_event events[FABRIC_EVENTS];
+    int count = FABRIC_EVENTS;
+    while (fetcher->reader != NULL && count == FABRIC_EVENTS) {
+        count = fabric_poll(fetcher->reader, events);
+        for (int i = 0; i < count; i++) {
+            complete(fetcher, &events[i], now_ns);
+        }
+    }
+    if (count < 0) {
+        close_reader(fetcher);
     }
 }
 
@@ -102,29 +260,34 @@ static bool issue(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns
     while (job->status == 0 && job->issued < order->bytes && job->in_flight < PIECES_IN_FLIGHT) {
         uint64_t left = order->bytes - job->issued;
         size_t piece = (size_t)(left < PIECE_BYTES ? left : PIECE_BYTES);
-        int result = fabric_read(fetcher->fabric, order->peer, order->address + job->issued,
-                                 order->key, (uint8_t *)order->destination + job->issued, piece,
-                                 (uint64_t)(uintptr_t)job);
+        int result = 0;
+        if (job->connection == NULL) {
+            result = connect_job(fetcher, job);
+        } else if (job->connection->broken) {
+            result = -ECONNRESET;
+        }
+        if (result == 0) {
+            result = fabric_read(
+                fetcher->reader, job->connection->peer, order->address + job->issued, order->key,
+                (uint8_t *)order->destination + job->issued, piece, (uint64_t)(uintptr_t)job);
+        }
         if (result == -EAGAIN) {
             return false;
         }
         if (result != 0) {
-            fail(fetcher, job, now_ns, result);
+            fail(job, result, now_ns + GRACE_NS);
             break;
         }
+        job->connection->in_flight++;
         job->in_flight++;
         job->issued += piece;
     }
     return true;
 }
 
-static bool finished(const struct fetch_job *job)
-{
-    return job->in_flight == 0 && (job->status != 0 || job->issued == job->order.bytes);
-}
-
-/* Takes the job behind `before` (NULL: the first) out of the list. */
-static void take_out(struct fetcher *fetcher, struct fetch_job *before, struct fetch_job *job)
+/* Takes the job behind `before` (NULL: the first) out of the list and tells its owner. */
+static void end(struct fetcher *fetcher, struct fetch_job *before, struct fetch_job *job,
+                int status)
 {
     if (before != NULL) {
         before->next = job->next;
@@ -134,18 +297,8 @@ static void take_out(struct fetcher *fetcher, struct fetch_job *before, struct f
     if (fetcher->last == job) {
         fetcher->last = before;
     }
-    job->next = NULL;
-}
-
-static void end(struct fetcher *fetcher, struct fetch_job *job, int status)
-{
     struct fetch_order order = job->order;
-    if (job->in_flight == 0) {
-        free(job);
-    } else {
-        job->next = fetcher->orphans;
-        fetcher->orphans = job;
-    }
+    free(job);
     order.done(order.context, status);
 }
 
@@ -153,60 +306,50 @@ static void end(struct fetcher *fetcher, struct fetch_job *job, int status)
 static bool check(struct fetcher *fetcher, struct fetch_job *before, struct fetch_job *job,
                   int64_t now_ns)
 {
-    if (!finished(job) && now_ns >= job->deadline_ns) {
-        if (job->status == 0) {
-            fail(fetcher, job, now_ns, -ETIMEDOUT);
-        } else {
-            take_out(fetcher, before, job);
-            end(fetcher, job, job->status);
-            return true;
+    if (now_ns >= job->deadline_ns) {
+        fail(job, -ETIMEDOUT, now_ns);
+        if (job->in_flight > 0) {
+            close_reader(fetcher);
         }
     }
-    if (finished(job)) {
-        take_out(fetcher, before, job);
-        end(fetcher, job, job->status);
-        return true;
+    if (job->in_flight > 0 || (job->status == 0 && job->issued < job->order.bytes)) {
+        return false;
     }
-    return false;
+    end(fetcher, before, job, job->status);
+    return true;
 }
 
 int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns)
 {
     int64_t next_ns = INT64_MAX;
+    take_completions(fetcher, now_ns);
+    drop_useless(fetcher, false);
     struct fetch_job *before = NULL;
     struct fetch_job *job = fetcher->first;
     for (unsigned active = 0; job != NULL && active < JOBS_ACTIVE; active++) {
-        struct fetch_job *next = job->next;
         if (job->deadline_ns == 0) {
             job->deadline_ns = now_ns + fetcher->patience_ns;
         }
         if (!issue(fetcher, job, now_ns) && now_ns + RETRY_NS < next_ns) {
             next_ns = now_ns + RETRY_NS;
         }
-        if (!check(fetcher, before, job, now_ns)) {
+        struct fetch_job *next = job->next;
+        if (check(fetcher, before, job, now_ns)) {
+            next_ns = now_ns; /* there is room for another, or one was started meanwhile */
+        } else {
             next_ns = job->deadline_ns < next_ns ? job->deadline_ns : next_ns;
             before = job;
-            next = job->next; /* a callback may have added one behind the last */
+            next = job->next;
         }
         job = next;
     }
     return next_ns;
 }
 
-bool fetch_end(struct fetcher *fetcher)
+void fetch_end(struct fetcher *fetcher)
 {
-    bool quiet = fetcher->orphans == NULL;
+    close_reader(fetcher);
     while (fetcher->first != NULL) {
-        struct fetch_job *job = fetcher->first;
-        take_out(fetcher, NULL, job);
-        quiet = quiet && job->in_flight == 0;
-        job->in_flight = 0;
-        end(fetcher, job, -ECANCELED);
+        end(fetcher, NULL, fetcher->first, -ECANCELED);
     }
-    while (fetcher->orphans != NULL) {
-        struct fetch_job *job = fetcher->orphans;
-        fetcher->orphans = job->next;
-        free(job);
-    }
-    return quiet;
 }

@@ -70,13 +70,9 @@ static void take_event(struct remote *remote, const struct fabric_event *event)
         return;
     }
     (void)pthread_mutex_lock(&remote->lock);
-    if (event->kind == FABRIC_READ) {
-        fetch_completed(&remote->fetcher, remote_now(), event);
-    } else {
-        link_sent(&remote->link);
-        if (event->status != 0) {
-            remote_lose(remote, "the connection to the pool manager broke");
-        }
+    link_sent(&remote->link);
+    if (event->status != 0) {
+        remote_lose(remote, "the connection to the pool manager broke");
     }
     (void)pthread_mutex_unlock(&remote->lock);
 }
@@ -98,11 +94,21 @@ static int64_t advance(struct remote *remote)
     return next_ns <= now_ns ? 0 : next_ns - now_ns;
 }
 
+/* Not before the last read has ended: the users of the calls that end now may free its memory. */
 static void tell_gone(struct remote *remote)
 {
     (void)pthread_mutex_lock(&remote->lock);
-    bool tell = remote->gone && !remote->gone_told && !remote->shut;
-    remote->gone_told = remote->gone_told || tell;
+    bool tell = remote->gone && !remote->gone_told && fetch_is_idle(&remote->fetcher) &&
+                list_is_empty(&remote->transports);
+    if (tell) {
+        remote->gone_told = true;
+        for (struct list_link *link = list_first(&remote->waiting); link != NULL;
+             link = list_next(&remote->waiting, link)) {
+            (void)pthread_cond_signal(
+                &CONTAINER_OF(link, struct remote_waiting, of_remote)->answered);
+        }
+    }
+    tell = tell && !remote->shut;
     (void)pthread_mutex_unlock(&remote->lock);
     if (tell) {
         remote->events.gone(remote->events.context, MSTRO_NO_PM, remote->gone_text);
@@ -137,7 +143,7 @@ static void *make_progress(void *argument)
         remote_finish_transports(remote);
         tell_gone(remote);
         if (count == 0 && !ended && !stop) {
-            fabric_wait(remote->fabric, idle_ns);
+            fabric_wait(remote->fabric, remote->fetcher.reader, idle_ns);
         }
     }
     return NULL;
@@ -164,11 +170,11 @@ static bool await(struct remote *remote, struct remote_waiting *waiting, uint32_
     struct timespec end = {.tv_sec = end_ns / VAMP_NS_PER_SECOND,
                            .tv_nsec = end_ns % VAMP_NS_PER_SECOND};
     int result = 0;
-    while (!waiting->done && !remote->gone && !remote->shut && result != ETIMEDOUT) {
+    while (!waiting->done && !remote->gone_told && !remote->shut && result != ETIMEDOUT) {
         result = deadline_ms == 0 ? pthread_cond_wait(&waiting->answered, &remote->lock)
                                   : pthread_cond_timedwait(&waiting->answered, &remote->lock, &end);
     }
-    return waiting->done || remote->gone || remote->shut;
+    return waiting->done || remote->gone_told || remote->shut;
 }
 
 /* With the lock. */
@@ -317,7 +323,7 @@ static void say_goodbye(struct remote *remote)
         }
         if (result == 0) {
             result = link_flush(&remote->link, remote_now());
-            fabric_wait(remote->fabric, 1000000);
+            fabric_wait(remote->fabric, NULL, 1000000);
         }
     }
 }
@@ -325,7 +331,6 @@ static void say_goodbye(struct remote *remote)
 static void remote_close(struct port *port)
 {
     struct remote *remote = as_remote(port);
-    bool quiet = true;
     if (remote->thread_started) {
         (void)pthread_mutex_lock(&remote->lock);
         remote->stop = true;
@@ -333,12 +338,11 @@ static void remote_close(struct port *port)
         fabric_wake(remote->fabric);
         (void)pthread_join(remote->thread, NULL);
         (void)pthread_mutex_lock(&remote->lock);
-        quiet = fetch_end(&remote->fetcher);
+        fetch_end(&remote->fetcher);
         (void)pthread_mutex_unlock(&remote->lock);
         remote_finish_transports(remote);
-        remote_forget_sources(remote);
     }
-    if (remote->answered && !remote->gone && quiet) {
+    if (remote->answered && !remote->gone) {
         say_goodbye(remote);
     }
     link_done(&remote->link);
@@ -383,7 +387,7 @@ mstro_status port_open_remote(const char *info, const char *workflow, const char
     remote->port.ops = &remote_ops;
     remote->events = *events;
     list_init(&remote->waiting);
-    list_init(&remote->sources);
+    list_init(&remote->transports);
     list_init(&remote->ended);
     (void)pthread_mutex_init(&remote->lock, NULL);
     mstro_status status = MSTRO_INVARG;

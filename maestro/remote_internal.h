@@ -32,21 +32,12 @@ struct remote_waiting {
     char text[VAMP_ERR_TEXT_BYTES];
 };
 
-/* A component that payloads were read from. */
-struct remote_source {
-    struct list_link of_remote;
-    fabric_peer peer;
-    uint64_t session;
-    uint8_t address[FABRIC_ADDRESS_BYTES];
-    size_t address_length;
-};
-
 /* A payload on its way to us. */
 struct remote_transport {
-    struct list_link of_remote; /* once it has ended */
+    struct list_link of_remote; /* until it is finished */
+    struct list_link of_ended;  /* once the reading has ended */
     struct remote *remote;
     Mstro__Wire__Ticket *ticket;
-    fabric_peer peer;
     mstro_status status;
 };
 
@@ -56,7 +47,8 @@ struct remote {
     pthread_t thread;
     bool answered; /* by a welcome, be it a refusal */
     bool thread_started, stop, shut;
-    bool gone, gone_told;
+    bool gone;      /* nothing is sent any more */
+    bool gone_told; /* calls in progress have ended, and events.gone was called */
     char gone_text[VAMP_ERR_TEXT_BYTES];
     struct info info; /* the pool manager's */
     struct fabric *fabric;
@@ -64,8 +56,7 @@ struct remote {
     struct fetcher fetcher;
     struct vamp_decode_arena arena; /* of the progress thread */
     struct port_events events;
-    struct list waiting, sources, ended;
-    size_t source_count;
+    struct list waiting, transports, ended;
     uint64_t last_request;
     uint64_t received_sequence;
     int64_t heard_ns, looked_ns;
@@ -88,6 +79,5 @@ void remote_lose(struct remote *remote, const char *text);
 void remote_ticket(struct remote *remote, const struct frame *frame);
 /* Tells of the transports that have ended. */
 void remote_finish_transports(struct remote *remote);
-void remote_forget_sources(struct remote *remote);
 
 #endif

@@ -75,11 +75,15 @@ static int look_for_welcome(struct remote *remote, const Mstro__Wire__Welcome **
             link_sent(&remote->link);
             result = events[i].status != 0 && result == 0 ? events[i].status : result;
         } else if (events[i].kind == FABRIC_RECEIVED) {
-            if (result != 1 && frame_parse(events[i].bytes, events[i].length, &frame, NULL) == 0 &&
-                frame.session == remote->info.session && frame.kind == FRAME_WELCOME) {
+            bool ours = frame_parse(events[i].bytes, events[i].length, &frame, NULL) == 0 &&
+                        frame.session == remote->info.session;
+            if (ours && result != 1 && frame.kind == FRAME_WELCOME) {
                 *ret_welcome = frame_unpack(&frame, &remote->arena, NULL);
                 remote->received_sequence = frame.sequence;
                 result = *ret_welcome != NULL ? 1 : result;
+            } else if (ours && result == 1 && frame.sequence == remote->received_sequence + 1) {
+                /* A heartbeat or a second welcome right behind: nothing to do, but not lost. */
+                remote->received_sequence = frame.sequence;
             }
             fabric_release(remote->fabric, &events[i]);
         }
@@ -130,7 +134,7 @@ static int await_welcome(struct remote *remote, int64_t until_ns,
         result = look_for_welcome(remote, ret_welcome);
         if (result == 0) {
             result = link_flush(&remote->link, now_ns);
-            fabric_wait(remote->fabric,
+            fabric_wait(remote->fabric, NULL,
                         until_ns - now_ns < 10000000 ? until_ns - now_ns : 10000000);
         }
         now_ns = remote_now();
@@ -160,7 +164,7 @@ static mstro_status exchange(struct remote *remote, const Mstro__Wire__Join *joi
         }
         failure = result != 0 ? result : failure;
         if (result != 0) {
-            fabric_wait(remote->fabric, ERROR_PAUSE_NS);
+            fabric_wait(remote->fabric, NULL, ERROR_PAUSE_NS);
             if (connect_again(remote, err) != 0) {
                 return MSTRO_OFI_FAIL;
             }

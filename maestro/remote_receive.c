@@ -12,10 +12,7 @@ void remote_lose(struct remote *remote, const char *text)
     }
     remote->gone = true;
     (void)snprintf(remote->gone_text, sizeof remote->gone_text, "%s", text);
-    for (struct list_link *link = list_first(&remote->waiting); link != NULL;
-         link = list_next(&remote->waiting, link)) {
-        (void)pthread_cond_signal(&CONTAINER_OF(link, struct remote_waiting, of_remote)->answered);
-    }
+    fetch_cancel(&remote->fetcher, NULL);
 }
 
 static void lose(struct remote *remote, const char *text)

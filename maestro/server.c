@@ -20,7 +20,7 @@ int64_t server_now(void)
 
 /* ---- the thread */
 
-static void take_event(struct server *server, const struct fabric_event *event, int64_t now_ns)
+static void take_event(struct server *server, const struct fabric_event *event)
 {
     struct server_peer *peer;
     switch (event->kind) {
@@ -38,8 +38,7 @@ static void take_event(struct server *server, const struct fabric_event *event, 
             }
         }
         break;
-    case FABRIC_READ:
-        fetch_completed(&server->fetcher, now_ns, event);
+    case FABRIC_READ: /* those are the fetcher's, on an endpoint of its own */
         break;
     }
 }
@@ -70,7 +69,7 @@ static int64_t go_round(struct server *server)
     }
     int64_t now_ns = server_now();
     for (int i = 0; i < count; i++) {
-        take_event(server, &events[i], now_ns);
+        take_event(server, &events[i]);
     }
     int64_t next_ns = fetch_advance(&server->fetcher, now_ns);
     int64_t work_ns = server_work(server, now_ns);
@@ -90,7 +89,7 @@ static void *serve(void *argument)
         ended = server->phase == SERVER_ENDED;
         port_local_unlock(server->port);
         if (!ended && idle_ns > 0) {
-            fabric_wait(server->fabric, idle_ns);
+            fabric_wait(server->fabric, server->fetcher.reader, idle_ns);
         }
     }
     return NULL;
@@ -226,7 +225,7 @@ void server_stop(struct server *server, struct server_counts *ret_counts)
     (void)pthread_join(server->thread, NULL);
     port_local_serve(server->port, NULL);
     (void)port_local_lock(server->port);
-    (void)fetch_end(&server->fetcher); /* nobody polls any more */
+    fetch_end(&server->fetcher);
     port_local_unlock(server->port);
     if (ret_counts != NULL) {
         *ret_counts = server->counts;

@@ -111,6 +111,7 @@ void server_peer_remove(struct server *server, struct server_peer *peer);
 /* Sends; a peer that cannot be reached is dismissed. */
 void server_send(struct server *server, struct server_peer *peer, enum frame_kind kind,
                  const ProtobufCMessage *body);
+struct fetch_source server_source(const struct server_peer *peer);
 void server_put_to_work(struct server *server, struct server_peer *peer);
 void server_return_loan(struct server *server, struct server_peer *peer, uint64_t transport_id);
 

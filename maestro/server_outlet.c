@@ -129,7 +129,7 @@ static mstro_status fetch_for_local(void *context, uint64_t source_app_id,
         return MSTRO_NOMEM;
     }
     *fetch = (struct local_fetch){.server = server, .done = done, .done_context = done_context};
-    struct fetch_order order = {.peer = source->link.peer,
+    struct fetch_order order = {.source = server_source(source),
                                 .address = memory->address,
                                 .key = memory->key,
                                 .destination = destination,

@@ -150,6 +150,13 @@ void server_peer_left(struct server *server, struct server_peer *peer)
     }
 }
 
+struct fetch_source server_source(const struct server_peer *peer)
+{
+    struct fetch_source source = {.session = peer->session, .length = peer->address_length};
+    memcpy(source.address, peer->address, peer->address_length);
+    return source;
+}
+
 static void say_goodbye(struct server *server, struct server_peer *peer, mstro_status status,
                         const char *text)
 {
@@ -175,6 +182,11 @@ void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_l
               reason == VAMP_LEAVE_VANISHED ? SERVER_VANISHED_LINGER_NS : SERVER_LINGER_NS);
     say_goodbye(server, peer, status, text);
     server_put_to_work(server, peer);
+    const struct fetch_source source = server_source(peer);
+    fetch_abandon_source(&server->fetcher, &source);
+    if (reason == VAMP_LEAVE_VANISHED) {
+        fabric_peer_bury(server->fabric, peer->address, peer->address_length);
+    }
     server->counts.vanished += reason == VAMP_LEAVE_VANISHED ? 1U : 0U;
     server->counts.protocol_errors += reason == VAMP_LEAVE_PROTOCOL ? 1U : 0U;
     pool_leave(server->pool, peer->app_id, reason);

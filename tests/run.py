@@ -72,14 +72,24 @@ def run(argv, seconds, environment):
     return code, output.decode(errors="replace"), time.monotonic() - began
 
 
+def test_environment(mode, **more):
+    """What sanitizers and tests are told."""
+    environment = dict(os.environ, **more)
+    environment["ASAN_OPTIONS"] = "exitcode=99:detect_stack_use_after_return=1"
+    environment["LSAN_OPTIONS"] = f"exitcode=99:print_suppressions=0:suppressions={TESTS}/lsan.supp"
+    environment["UBSAN_OPTIONS"] = "print_stacktrace=1:exitcode=99"
+    environment["TSAN_OPTIONS"] = "exitcode=99:second_deadlock_stack=1"
+    environment["MODE"] = mode
+    return environment
+
+
 def run_unit(tally, mode, source):
     name = f"{source.parent.name}/{source.stem}"
     path = ROOT / "build" / mode / name
     if not path.exists():
         tally.add(name, 0, 0, 1, 0, f"{path} has not been built")
         return
-    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP")
-    environment.setdefault("TSAN_OPTIONS", "exitcode=99:second_deadlock_stack=1")
+    environment = test_environment(mode, CMOCKA_MESSAGE_OUTPUT="TAP")
     code, output, seconds = run([str(path)], UNIT_SECONDS * SLOWER.get(mode, 1), environment)
     lines = list(TAP_LINE.finditer(output))
     # cmocka writes a skipped test as "not ok N # SKIP".
@@ -95,7 +105,7 @@ def run_unit(tally, mode, source):
 
 
 def run_e2e(tally, mode, node):
-    environment = dict(os.environ, MODE=mode, PYTHONDONTWRITEBYTECODE="1")
+    environment = test_environment(mode, PYTHONDONTWRITEBYTECODE="1")
     argv = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-rs", "--tb=short"]
     code, output, seconds = run(
         argv + ["-p", "no:cacheprovider", node], E2E_SECONDS * SLOWER.get(mode, 1), environment

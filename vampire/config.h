@@ -26,10 +26,6 @@
 #include "writers/sink.h"
 #include "writers/writer.h"
 
-/* Where `filter` of struct vamp_config stands. INSIDE: a filter on attributes of CDOs is refused,
- * since nobody asks the pool manager to decide it. */
-#define VAMP_CONFIG_FILTER_PLACE VAMP_FILTER_INSIDE
-
 /* The section "events": shortcuts, composed into the one filter text. */
 struct vamp_config_events {
     uint64_t kinds; /* bits of indices into the kinds' table order; see event_kinds below */
@@ -38,12 +34,31 @@ struct vamp_config_events {
     char *filter; /* expression as written, NULL: none */
 };
 
+/* An expression of the filter language with what it is called or what it is for. */
+struct vamp_config_text {
+    char *name, *text;
+};
+/* Owned. */
+struct vamp_config_texts {
+    struct vamp_config_text *items;
+    size_t count;
+};
+
+/* The section "sampling": 1,000,000, 1 and 0 leave nothing out. */
+struct vamp_config_sampling {
+    uint64_t fraction; /* CDOs of a million */
+    uint64_t every;    /* one event of so many */
+    uint64_t rate;     /* events a second; 0: any number */
+};
+
 /* What a file says of any output, whatever its type. */
 struct vamp_config_sink {
     char *name;
-    uint64_t queue; /* buckets */
+    uint64_t queue;        /* buckets */
     uint64_t rotate_bytes; /* 0: never */
     int64_t rotate_ns;     /* 0: never */
+    char *filter;                /* of a recording: expression, NULL: none */
+    struct vamp_strings metrics; /* of buckets: glob patterns, none: all */
 };
 
 struct vamp_config_output {
@@ -54,7 +69,7 @@ struct vamp_config_output {
 };
 
 struct vamp_config {
-    char *workflow;  /* NULL only when the request did not ask for a run */
+    char *workflow;  /* NULL only when the source is not live, or the request not for a run */
     char *component; /* never NULL */
     uint64_t ring_bytes;
 
@@ -68,7 +83,9 @@ struct vamp_config {
     /* What the source must deliver: bit per enum vamp_event_kind. JOIN and LEAVE are always in it,
      * since they teach component names; `filter` still keeps them from being counted. */
     uint64_t event_kinds;
-    char *filter; /* all of `events` as one expression; NULL: every event counts */
+    /* All of `events` as one expression; NULL: every event counts. With a live source it may ask
+     * for attributes of CDOs (VAMP_FILTER_FIRST), with others it does not. */
+    char *filter;
 
     struct vamp_config_output outputs[VAMP_OUTPUTS_MAX];
     unsigned output_count;
@@ -91,7 +108,7 @@ struct vamp_config_request {
     const char *(*environment)(const char *name);
     /* For the check of the series' bound; 0: this machine's. */
     uint64_t memory_bytes;
-    bool run;   /* what only a run needs is demanded too: a workflow name */
+    bool run;   /* what only a run needs is demanded too: the workflow to join */
     bool paths; /* look whether the outputs' directories are there and can be written to */
 };
 

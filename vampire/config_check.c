@@ -13,7 +13,8 @@ static void check_names(const struct config_loader *loader)
     if (config->component == NULL) {
         config_error(loader, "/component", "the name under which to join must not be empty");
     }
-    if (config->workflow == NULL && loader->request->run) {
+    /* A recording knows its workflow, a generator has none. */
+    if (config->workflow == NULL && loader->request->run && !config->source->can_wait) {
         config_error(loader, "/workflow",
                      "no workflow to join: set \"workflow\", the environment variable "
                      "MSTRO_WORKFLOW_NAME, or --workflow");
@@ -30,10 +31,11 @@ static void check_times(const struct config_loader *loader)
         char longest[VAMP_QUANTITY_TEXT_BYTES];
         vamp_duration_text((VAMP_OPEN_BUCKETS_MAX - 1) * statistics->bucket_ns, longest,
                            sizeof longest);
-        config_error(loader, "/statistics/lateness",
-                     "too long for the bucket width: more than %d buckets would be open at the same "
-                     "time (at most %s, or set a wider \"bucket\")",
-                     VAMP_OPEN_BUCKETS_MAX, longest);
+        config_error(
+            loader, "/statistics/lateness",
+            "too long for the bucket width: more than %d buckets would be open at the same "
+            "time (at most %s, or set a wider \"bucket\")",
+            VAMP_OPEN_BUCKETS_MAX, longest);
     }
 }
 

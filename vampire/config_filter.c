@@ -128,11 +128,18 @@ static char *draft_end(struct draft *draft)
     return draft->text;
 }
 
+/* Attributes of CDOs are not in the events: only a live pool manager can decide on them. */
+static enum vamp_filter_place filter_place(const struct config_loader *loader)
+{
+    return loader->config->source->can_wait ? VAMP_FILTER_INSIDE : VAMP_FILTER_FIRST;
+}
+
 /* Whether a text is right, and which kinds of events it lets pass. */
-static int try_text(const char *text, uint64_t *ret_kinds, struct vamp_err *err)
+static int try_text(const struct config_loader *loader, const char *text, uint64_t *ret_kinds,
+                    struct vamp_err *err)
 {
     struct vamp_event_filter *filter = NULL;
-    int code = vamp_event_filter_compile(text, VAMP_CONFIG_FILTER_PLACE, NULL, &filter, err);
+    int code = vamp_event_filter_compile(text, filter_place(loader), NULL, &filter, err);
     if (code == 0) {
         *ret_kinds = vamp_event_filter_kinds(filter);
     }
@@ -144,7 +151,7 @@ static int check_filter(const struct config_loader *loader, const char *path, co
                         uint64_t *ret_kinds)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    int code = try_text(text, ret_kinds, &err);
+    int code = try_text(loader, text, ret_kinds, &err);
     if (code == -ENOMEM) {
         return no_memory(loader);
     }
@@ -168,7 +175,7 @@ static int check_glob(const struct config_loader *loader, const char *path, cons
     }
     uint64_t kinds = 0;
     struct vamp_err err = VAMP_ERR_NONE;
-    int code = try_text(text, &kinds, &err);
+    int code = try_text(loader, text, &kinds, &err);
     free(text);
     if (code == -ENOMEM) {
         return no_memory(loader);

@@ -9,16 +9,16 @@
 #define WIDTH 100
 
 /* Text in lines of WIDTH, indented; with a capital at its begin. */
-static void print_wrapped(FILE *stream, const char *text)
+static void print_wrapped(FILE *stream, int indent, const char *text)
 {
-    size_t column = INDENT;
-    (void)fprintf(stream, "%*s", INDENT, "");
+    size_t column = (size_t)indent;
+    (void)fprintf(stream, "%*s", indent, "");
     bool first = true;
     while (*text != '\0') {
         size_t length = strcspn(text, " ");
         if (!first && column + 1 + length > WIDTH) {
-            (void)fprintf(stream, "\n%*s", INDENT, "");
-            column = INDENT;
+            (void)fprintf(stream, "\n%*s", indent, "");
+            column = (size_t)indent;
         } else if (!first) {
             (void)fputc(' ', stream);
             column++;
@@ -48,7 +48,7 @@ static void print_option(FILE *stream, const char *section, const struct vamp_op
     (void)fputc('\n', stream);
     char text[1024 + VAMP_OPT_ALLOWED_BYTES];
     (void)snprintf(text, sizeof text, "%s. Allowed: %s.", opt->help, allowed);
-    print_wrapped(stream, text);
+    print_wrapped(stream, INDENT, text);
 }
 
 static void print_table(FILE *stream, const char *section, const struct vamp_opt *table)
@@ -64,17 +64,22 @@ void vamp_config_help(FILE *stream)
         (void)fprintf(stream, "%s:\n", section->help);
         print_table(stream, section->key, section->options);
     }
-    for (const struct vamp_source_ops *const *each = config_sources; *each != NULL; each++) {
-        (void)fprintf(stream, "Source \"type\": \"%s\"%s: %s:\n", (*each)->name,
-                      each == config_sources ? " (the default)" : "", (*each)->summary);
+    for (const struct vamp_source_ops *const *each = vamp_sources; *each != NULL; each++) {
+        char heading[256];
+        (void)snprintf(heading, sizeof heading, "Source \"type\": \"%s\"%s: %s:", (*each)->name,
+                       each == vamp_sources ? " (the default)" : "", (*each)->summary);
+        print_wrapped(stream, 0, heading);
         print_table(stream, "source", (*each)->options);
     }
-    (void)fprintf(stream, "Every output of the list \"outputs\" (N: its number from 0, or its name):\n");
+    print_wrapped(stream, 0,
+                  "Every output of the list \"outputs\" (N: its number from 0, or its name):");
     print_table(stream, "outputs.N", config_sink_options);
     print_table(stream, "outputs.N.rotate", config_rotate_options);
     for (const struct vamp_writer_ops *const *each = vamp_writers; *each != NULL; each++) {
-        (void)fprintf(stream, "Output \"type\": \"%s\": %s%s\n", (*each)->name, (*each)->summary,
-                      (*each)->options->key != NULL ? ":" : "");
+        char heading[256];
+        (void)snprintf(heading, sizeof heading, "Output \"type\": \"%s\": %s%s", (*each)->name,
+                       (*each)->summary, (*each)->options->key != NULL ? ":" : "");
+        print_wrapped(stream, 0, heading);
         print_table(stream, "outputs.N", (*each)->options);
     }
 }

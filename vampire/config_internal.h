@@ -49,7 +49,7 @@ struct config_position {
     uint32_t index;      /* in its list or object */
     uint32_t key_offset; /* of the opening quote; unused in lists */
     uint32_t value_offset;
-    bool keyed;            /* member of an object */
+    bool keyed; /* member of an object */
 };
 
 struct config_positions {
@@ -88,7 +88,12 @@ const char *config_path_component(const char *path, char *component, size_t byte
 /* ---- one load under way */
 
 /* Where a value came from; a stronger level wins. */
-enum config_level { CONFIG_LEVEL_DEFAULT, CONFIG_LEVEL_FILE, CONFIG_LEVEL_ENVIRONMENT, CONFIG_LEVEL_COMMAND };
+enum config_level {
+    CONFIG_LEVEL_DEFAULT,
+    CONFIG_LEVEL_FILE,
+    CONFIG_LEVEL_ENVIRONMENT,
+    CONFIG_LEVEL_COMMAND
+};
 
 struct config_origin {
     char *path;       /* JSON pointer, owned */
@@ -130,8 +135,8 @@ bool config_memory_unwatch(const struct config_memory_watch *watch);
 
 enum config_spot { CONFIG_AT_KEY, CONFIG_AT_VALUE };
 
-/* Starts a diagnostic about the value at a path. The caller may add `allowed` and `near`, then hands
- * it to vamp_diagnostics_add. */
+/* Starts a diagnostic about the value at a path. The caller may add `allowed` and `near`, then
+ * hands it to vamp_diagnostics_add. */
 struct vamp_diagnostic config_problem(const struct config_loader *loader, const char *path,
                                       enum config_spot spot, const char *format, ...)
     VAMP_PRINTF(4, 5);
@@ -188,8 +193,6 @@ struct config_section {
 };
 extern const struct config_section config_sections[];
 
-extern const struct vamp_source_ops *const config_sources[]; /* ended by NULL; the first is the default */
-const struct vamp_source_ops *config_source_find(const char *name);
 /* Whether an ENUM's words are numbers, so that JSON numbers stand for them. */
 bool config_numeric_choices(const struct vamp_opt *opt);
 

@@ -165,9 +165,9 @@ int vamp_config_load(const struct vamp_config_request *request, struct vamp_conf
         .config = calloc(1, sizeof *loader.config),
         .diagnostics = diagnostics,
         .err = err != NULL ? err : &own,
-        .file = request->file == NULL               ? "built-in defaults"
+        .file = request->file == NULL             ? "built-in defaults"
                 : strcmp(request->file, "-") == 0 ? "standard input"
-                                                    : request->file,
+                                                  : request->file,
     };
     if (loader.config == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "prepare the configuration");

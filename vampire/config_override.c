@@ -38,11 +38,12 @@ static int remember(struct config_loader *loader, const char *path, const char *
         return no_memory(loader);
     }
     loader->origins = origins;
-    char *copy = strdup(path);
-    if (copy == NULL) {
+    struct config_origin *origin = &origins[loader->origin_count];
+    *origin = (struct config_origin){.path = strdup(path), .name = name, .level = level};
+    if (origin->path == NULL) {
         return no_memory(loader);
     }
-    origins[loader->origin_count++] = (struct config_origin){copy, name, level};
+    loader->origin_count++;
     return 0;
 }
 
@@ -52,7 +53,8 @@ static long find_output(json_t *list, const char *word)
     static const char *const members[] = {"name", "type"};
     for (size_t m = 0; m < 2; m++) {
         for (size_t i = 0; i < json_array_size(list); i++) {
-            const char *text = json_string_value(json_object_get(json_array_get(list, i), members[m]));
+            const char *text =
+                json_string_value(json_object_get(json_array_get(list, i), members[m]));
             if (text != NULL && strcmp(text, word) == 0) {
                 return (long)i;
             }
@@ -209,8 +211,8 @@ static int apply(struct config_loader *loader, const struct vamp_config_override
 static bool source_takes_info(const struct config_loader *loader)
 {
     const json_t *type = json_object_get(json_object_get(loader->root, "source"), "type");
-    const char *name = type == NULL ? config_sources[0]->name : json_string_value(type);
-    const struct vamp_source_ops *source = name != NULL ? config_source_find(name) : NULL;
+    const char *name = type == NULL ? vamp_sources[0]->name : json_string_value(type);
+    const struct vamp_source_ops *source = name != NULL ? vamp_source_find(name) : NULL;
     return source != NULL && vamp_opt_find(source->options, "info") != NULL;
 }
 
@@ -231,10 +233,42 @@ static int apply_environment(struct config_loader *loader)
     return code;
 }
 
-int config_apply_overrides(struct config_loader *loader)
+static bool changes_source(const struct config_loader *loader,
+                           const struct vamp_config_override *override)
+{
+    const json_t *type = json_object_get(json_object_get(loader->root, "source"), "type");
+    const char *name = type == NULL ? vamp_sources[0]->name : json_string_value(type);
+    return strcmp(override->path, "source.type") == 0 &&
+           (name == NULL || strcmp(name, override->value) != 0);
+}
+
+/* Another type of source than the file's: what the file says of its own does not fit this one. */
+static int forget_source(struct config_loader *loader)
+{
+    json_t *source = json_object_get(loader->root, "source");
+    if (source == NULL || !json_is_object(source)) {
+        return 0;
+    }
+    return json_object_clear(source) == 0 ? 0 : no_memory(loader);
+}
+
+static int apply_source_type(struct config_loader *loader)
 {
     const struct vamp_config_request *request = loader->request;
     int code = 0;
+    for (size_t i = 0; i < request->override_count && code == 0; i++) {
+        if (changes_source(loader, &request->overrides[i])) {
+            code = forget_source(loader);
+            code = code != 0 ? code : apply(loader, &request->overrides[i], CONFIG_LEVEL_COMMAND);
+        }
+    }
+    return code;
+}
+
+int config_apply_overrides(struct config_loader *loader)
+{
+    const struct vamp_config_request *request = loader->request;
+    int code = apply_source_type(loader);
     for (size_t i = 0; i < request->override_count && code == 0; i++) {
         code = apply(loader, &request->overrides[i], CONFIG_LEVEL_COMMAND);
     }

@@ -270,7 +270,8 @@ const char *config_path_component(const char *path, char *component, size_t byte
     return path;
 }
 
-/* The child of item `parent` with this key or index, 0: none. Children come behind their parents. */
+/* The child of item `parent` with this key or index, 0: none. Children come behind their parents.
+ */
 static uint32_t find_child(const struct config_positions *positions, uint32_t parent,
                            const char *component)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Mistakes with their place: in the file, or in the environment or command line that caused them. */
+/* Mistakes with their place: in the file, or in the environment or command line that caused them.
+ */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "vampire/config_internal.h"
@@ -118,18 +120,33 @@ void config_warning(const struct config_loader *loader, const char *path, const 
     vamp_diagnostics_add(loader->diagnostics, &diagnostic);
 }
 
+/* "line L, column C: ..." */
+static bool read_place(const char *message, unsigned *ret_line, unsigned *ret_column)
+{
+    static const char before_line[] = "line ", before_column[] = ", column ";
+    if (strncmp(message, before_line, sizeof before_line - 1) != 0) {
+        return false;
+    }
+    char *end = NULL;
+    *ret_line = (unsigned)strtoul(message + sizeof before_line - 1, &end, 10);
+    if (strncmp(end, before_column, sizeof before_column - 1) != 0) {
+        return false;
+    }
+    *ret_column = (unsigned)strtoul(end + sizeof before_column - 1, &end, 10);
+    return *end == ':';
+}
+
 void config_expression_error(const struct config_loader *loader, const char *path,
                              const char *message)
 {
-    struct vamp_diagnostic diagnostic =
-        config_problem(loader, path, CONFIG_AT_VALUE, "%.*s",
-                       (int)sizeof diagnostic.text - 1, message);
+    struct vamp_diagnostic diagnostic = config_problem(loader, path, CONFIG_AT_VALUE, "%.*s",
+                                                       (int)sizeof diagnostic.text - 1, message);
     unsigned line = 0;
     unsigned column = 0;
     bool exact = false;
     const struct config_position *position =
         config_positions_find(&loader->positions, path, &exact);
-    if (sscanf(message, "line %u, column %u:", &line, &column) == 2 && position != NULL && exact &&
+    if (read_place(message, &line, &column) && position != NULL && exact &&
         config_origin_find(loader, path) == NULL) {
         config_text_place(&loader->text,
                           config_positions_inside(&loader->positions, position, line, column),

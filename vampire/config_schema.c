@@ -122,8 +122,8 @@ static bool put_default(json_t *object, const struct vamp_opt *opt)
     if (opt->type == VAMP_OPT_BOOL) {
         return put(object, "default", json_boolean(strcmp(preset, "true") == 0));
     }
-    bool number = opt->type == VAMP_OPT_UINT ||
-                  (opt->type == VAMP_OPT_ENUM && config_numeric_choices(opt));
+    bool number =
+        opt->type == VAMP_OPT_UINT || (opt->type == VAMP_OPT_ENUM && config_numeric_choices(opt));
     return put(object, "default",
                number ? json_integer(strtoll(preset, NULL, 10)) : json_string(preset));
 }
@@ -181,8 +181,8 @@ static bool put_source(json_t *root_properties)
                        types))) {
         return false;
     }
-    for (unsigned i = 0; config_sources[i] != NULL; i++) {
-        const struct vamp_source_ops *ops = config_sources[i];
+    for (unsigned i = 0; vamp_sources[i] != NULL; i++) {
+        const struct vamp_source_ops *ops = vamp_sources[i];
         json_t *object = add_type(types, ops->name, ops->summary, ops->options);
         /* The first type is the one meant without "type". */
         if (object == NULL || (i > 0 && !put(object, "required", json_pack("[s]", "type")))) {

@@ -13,8 +13,8 @@
 #define GIB(n) ((uint64_t)(n) << 30)
 #define TIB(n) ((uint64_t)(n) << 40)
 #define SECONDS(n) ((uint64_t)(n) * (uint64_t)VAMP_NS_PER_SECOND)
-#define DAYS(n) SECONDS((uint64_t)(n) * 86400)
-#define MILLISECONDS(n) ((uint64_t)(n) * 1000000)
+#define DAYS(n) SECONDS((uint64_t)(n)*86400)
+#define MILLISECONDS(n) ((uint64_t)(n)*1000000)
 
 #define AT(member) offsetof(struct vamp_config, member)
 
@@ -45,8 +45,8 @@ const struct vamp_opt config_root_options[] = {
 /* In the order of enum vamp_level; its CDO is not offered as long as no statistic knows it. */
 static const char *const level_words[] = {"workflow", "component", NULL};
 /* In the order of the bits of enum vamp_metric_set; SELF is always on and has no word. */
-static const char *const set_words[] = {"basic", "waits", "transport", "lifecycle", "anomalies",
-                                        NULL};
+static const char *const set_words[] = {"basic",     "waits",     "transport",
+                                        "lifecycle", "anomalies", NULL};
 /* Of index i: i + 2 sub-bits. */
 static const char *const sub_bin_words[] = {"4", "8", "16", NULL};
 
@@ -179,7 +179,9 @@ const struct vamp_opt config_sink_options[] = {
      .min = 1,
      .max = 65536,
      .offset = SINK_AT(queue),
-     .help = "Buckets that may wait for this output; beyond it they are lost and counted as lost"},
+     .help =
+         "Buckets that may wait for this output; beyond it they are lost and counted as lost (a "
+         "recording has \"buffer\" instead)"},
     {.key = NULL},
 };
 
@@ -205,21 +207,6 @@ const struct config_section config_sections[] = {
     {"events", config_events_options, "Which events count"},
     {NULL, NULL, NULL},
 };
-
-const struct vamp_source_ops *const config_sources[] = {
-    &vamp_source_maestro,
-    NULL,
-};
-
-const struct vamp_source_ops *config_source_find(const char *name)
-{
-    for (const struct vamp_source_ops *const *each = config_sources; *each != NULL; each++) {
-        if (strcmp((*each)->name, name) == 0) {
-            return *each;
-        }
-    }
-    return NULL;
-}
 
 bool config_numeric_choices(const struct vamp_opt *opt)
 {

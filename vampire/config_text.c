@@ -132,7 +132,8 @@ bool config_text_blank(struct config_text *text, struct config_fault *ret_fault)
         return false;
     }
     if (strspn(text->blanked, " \t\r\n") == text->length) {
-        *ret_fault = (struct config_fault){0, "the file is empty; {} is the smallest configuration"};
+        *ret_fault =
+            (struct config_fault){0, "the file is empty; {} is the smallest configuration"};
         return false;
     }
     return true;
@@ -169,7 +170,7 @@ static void take_excerpt(const char *line, size_t length, size_t offset,
         excerpt[used++] = (unsigned char)line[at] < 0x20 || line[at] == 0x7f ? ' ' : line[at];
         caret += at < offset && begins_character(line[at]);
     }
-    while (used > 0 && excerpt[used - 1] == ' ') {
+    while (used > caret && excerpt[used - 1] == ' ') {
         used--;
     }
     excerpt[used] = '\0';

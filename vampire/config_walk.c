@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From one JSON object to the structs, along the option tables. Every mistake is noted and the walk goes on
- * with the default in its place; only want of memory ends it.
+ * From one JSON object to the structs, along the option tables. Every mistake is noted and the walk
+ * goes on with the default in its place; only want of memory ends it.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -195,7 +195,8 @@ static int set_value(const struct setting *setting, const json_t *value)
         return set_text(setting, json_is_true(value) ? "true" : "false");
     }
     char seconds[32] = "";
-    if (json_is_integer(value) && opt->type == VAMP_OPT_DURATION && json_integer_value(value) >= 0) {
+    if (json_is_integer(value) && opt->type == VAMP_OPT_DURATION &&
+        json_integer_value(value) >= 0) {
         (void)snprintf(seconds, sizeof seconds, "%" JSON_INTEGER_FORMAT "s",
                        json_integer_value(value));
     }
@@ -233,8 +234,8 @@ static void list_members(const struct config_shape *shape, char *text, size_t by
     for (size_t i = 0; i < 2 && shape->tables[i] != NULL; i++) {
         for (const struct vamp_opt *opt = shape->tables[i]; opt->key != NULL && used < bytes;
              opt++) {
-            used += (size_t)snprintf(text + used, bytes - used, "%s%s", used > 0 ? ", " : "",
-                                     opt->key);
+            used +=
+                (size_t)snprintf(text + used, bytes - used, "%s%s", used > 0 ? ", " : "", opt->key);
         }
     }
 }
@@ -242,16 +243,15 @@ static void list_members(const struct config_shape *shape, char *text, size_t by
 static void report_unknown(const struct config_loader *loader, const struct config_shape *shape,
                            const char *key)
 {
-    struct vamp_diagnostic problem =
-        config_problem(loader, loader->path, CONFIG_AT_KEY, "\"%.100s\" is not an option of %s",
-                       key, shape->what);
+    struct vamp_diagnostic problem = config_problem(
+        loader, loader->path, CONFIG_AT_KEY, "\"%.100s\" is not an option of %s", key, shape->what);
     config_near(&problem, near_member(shape, key));
     list_members(shape, problem.allowed, sizeof problem.allowed);
     vamp_diagnostics_add(loader->diagnostics, &problem);
 }
 
-static int walk_member(struct config_loader *loader, const struct config_shape *shape, const char *key,
-                       const json_t *value)
+static int walk_member(struct config_loader *loader, const struct config_shape *shape,
+                       const char *key, const json_t *value)
 {
     for (size_t i = 0; i < 2 && shape->tables[i] != NULL; i++) {
         const struct vamp_opt *opt = vamp_opt_find(shape->tables[i], key);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The whole file: its sections, the source, the outputs. The type decides the table of the latter. */
+/* The whole file: its sections, the source, the outputs. The type decides the table of the latter.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +44,8 @@ static void finish_type_problem(const struct config_loader *loader, const char *
     vamp_diagnostics_add(loader->diagnostics, problem);
 }
 
-/* Checks the member "type" of an object against the words. NULL: it is wrong, and that was noted. */
+/* Checks the member "type" of an object against the words. NULL: it is wrong, and that was noted.
+ */
 static const char *check_type(struct config_loader *loader, const json_t *type,
                               const char *const *words)
 {
@@ -89,13 +91,13 @@ static int walk_source(struct config_loader *loader)
     json_t *object = json_object_get(loader->root, "source");
     const json_t *type = json_object_get(object, "type");
     const char *words[TYPES_MAX + 1] = {NULL};
-    for (unsigned i = 0; i < TYPES_MAX && config_sources[i] != NULL; i++) {
-        words[i] = config_sources[i]->name;
+    for (unsigned i = 0; i < TYPES_MAX && vamp_sources[i] != NULL; i++) {
+        words[i] = vamp_sources[i]->name;
     }
     size_t length = config_path_push(loader->path, "source");
     const char *name = type == NULL ? words[0] : check_type(loader, type, words);
     loader->path[length] = '\0';
-    config->source = name != NULL ? config_source_find(name) : config_sources[0];
+    config->source = name != NULL ? vamp_source_find(name) : vamp_sources[0];
     int code = make_options(config->source->options, config->source->options_bytes,
                             &config->source_options, loader->err);
     if (code != 0 || name == NULL) {
@@ -169,7 +171,8 @@ static const char *output_type(struct config_loader *loader, const json_t *objec
     }
     struct vamp_diagnostic problem;
     if (json_is_object(object)) {
-        problem = config_problem(loader, loader->path, CONFIG_AT_VALUE, "an output needs a \"type\"");
+        problem =
+            config_problem(loader, loader->path, CONFIG_AT_VALUE, "an output needs a \"type\"");
     } else {
         char found[128];
         config_describe(object, found, sizeof found);

@@ -64,7 +64,8 @@ void vamp_diagnostics_sort(struct vamp_diagnostics *diagnostics)
 struct palette {
     const char *strong, *error, *warning, *mark, *plain;
 };
-static const struct palette colours = {"\033[1m", "\033[1;31m", "\033[1;35m", "\033[1;32m", "\033[0m"};
+static const struct palette colours = {"\033[1m", "\033[1;31m", "\033[1;35m", "\033[1;32m",
+                                       "\033[0m"};
 static const struct palette no_colours = {"", "", "", "", ""};
 
 static void print_place(const struct vamp_diagnostic *item, const struct palette *palette,

@@ -43,12 +43,14 @@ static void list_text(FILE *stream)
                       vamp_metric_kind_name(metric->kind), metric->unit,
                       labels[0] != '\0' ? labels : "-", sets, metric->help, metric->origin);
     }
-    (void)fputs("\nLabels are those of level component; at level workflow component, source and sink "
-                "fall away.\nThe set \"vampire\" is always on.\n",
-                stream);
+    (void)fputs(
+        "\nLabels are those of level component; at level workflow component, source and sink "
+        "fall away.\nThe set \"vampire\" is always on.\n",
+        stream);
 }
 
-/* The tables hold plain text without quotes and backslashes; what may change is checked by a test. */
+/* The tables hold plain text without quotes and backslashes; what may change is checked by a test.
+ */
 static void put_list(FILE *stream, const char *key, uint32_t mask, const char *(*name_of)(unsigned))
 {
     char names[256];

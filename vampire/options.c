@@ -15,6 +15,7 @@ enum action {
     ACTION_LIST,     /* a command that may name a format */
     ACTION_FLAG,     /* sets a flag */
     ACTION_OVERRIDE, /* sets the option `path` of the configuration */
+    ACTION_REPLAY,   /* names the recording to read */
     ACTION_SET,      /* KEY=VALUE */
 };
 
@@ -24,8 +25,8 @@ struct option_row {
     const char *name; /* with its dashes */
     char letter;      /* 0: none */
     enum action action;
-    int what;         /* enum vamp_command or enum flag */
-    const char *path; /* OVERRIDE */
+    int what;             /* enum vamp_command or enum flag */
+    const char *path;     /* OVERRIDE */
     const char *argument; /* NULL: none; in brackets: may be missing */
     const char *help;
 };
@@ -44,10 +45,12 @@ static const struct option_row rows[] = {
     {"--set", 'o', ACTION_SET, 0, NULL, "KEY=VALUE",
      "set any option of the configuration, for example -o statistics.bucket=500ms or -o "
      "outputs.0.directory=/scratch; words of a list are separated by commas"},
+    {"--replay", 'r', ACTION_REPLAY, 0, NULL, "FILE",
+     "read the events from a recording instead of joining a workflow; -o source.speed=1 gives them "
+     "in their own time"},
     {"--quiet", 'q', ACTION_FLAG, FLAG_QUIET, NULL, NULL,
      "no status line, no summary; errors only"},
-    {"--verbose", 'v', ACTION_FLAG, FLAG_VERBOSE, NULL, NULL,
-     "say more about what is being done"},
+    {"--verbose", 'v', ACTION_FLAG, FLAG_VERBOSE, NULL, NULL, "say more about what is being done"},
     {"--check-config", 0, ACTION_CHECK, VAMP_COMMAND_CHECK_CONFIG, NULL, "[=FILE]",
      "check the configuration, tell every mistake, and end with 0 or 2"},
     {"--dump-config", 0, ACTION_CHECK, VAMP_COMMAND_DUMP_CONFIG, NULL, "[=FILE]",
@@ -81,7 +84,8 @@ static void make_getopt(struct option longs[static ROW_COUNT + 1],
     size_t used = 0;
     letters[used++] = ':'; /* tell a missing argument from an unknown option */
     for (size_t i = 0; i < ROW_COUNT; i++) {
-        longs[i] = (struct option){rows[i].name + 2, has_argument(&rows[i]), NULL, LONG_BASE + (int)i};
+        longs[i] =
+            (struct option){rows[i].name + 2, has_argument(&rows[i]), NULL, LONG_BASE + (int)i};
         if (rows[i].letter != 0) {
             letters[used++] = rows[i].letter;
             if (has_argument(&rows[i]) == required_argument) {
@@ -110,7 +114,8 @@ static int add_override(struct vamp_options *options, const char *path, const ch
                         const char *origin, struct vamp_err *err)
 {
     if (options->override_count >= VAMP_OVERRIDES_MAX) {
-        return vamp_err_set(err, -EINVAL, "more than %d options of the configuration are set" SEE_HELP,
+        return vamp_err_set(err, -EINVAL,
+                            "more than %d options of the configuration are set" SEE_HELP,
                             VAMP_OVERRIDES_MAX);
     }
     options->overrides[options->override_count++] =
@@ -122,8 +127,10 @@ static int add_setting(struct vamp_options *options, const char *text, struct va
 {
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text) {
-        return vamp_err_set(err, -EINVAL, "-o %s: expected KEY=VALUE, such as -o "
-                            "statistics.bucket=500ms" SEE_HELP, text);
+        return vamp_err_set(err, -EINVAL,
+                            "-o %s: expected KEY=VALUE, such as -o "
+                            "statistics.bucket=500ms" SEE_HELP,
+                            text);
     }
     if (options->override_count >= VAMP_OVERRIDES_MAX) {
         return add_override(options, "", "", "-o", err);
@@ -136,10 +143,18 @@ static int add_setting(struct vamp_options *options, const char *text, struct va
     return add_override(options, path, equals + 1, "-o", err);
 }
 
+/* The recording takes the place of whatever source the file describes. */
+static int choose_recording(struct vamp_options *options, const char *file, struct vamp_err *err)
+{
+    int code = add_override(options, "source.type", vamp_source_replay.name, "--replay", err);
+    return code != 0 ? code : add_override(options, "source.file", file, "--replay", err);
+}
+
 static int choose_command(struct vamp_options *options, int command, struct vamp_err *err)
 {
     if (options->command != VAMP_COMMAND_RUN && (int)options->command != command) {
-        return vamp_err_set(err, -EINVAL, "only one of --check-config, --dump-config, "
+        return vamp_err_set(err, -EINVAL,
+                            "only one of --check-config, --dump-config, "
                             "--print-schema, --list-metrics, --help and --version at a time");
     }
     options->command = (enum vamp_command)command;
@@ -195,6 +210,8 @@ static int perform(struct vamp_options *options, const struct option_row *row, c
         return 0;
     case ACTION_OVERRIDE:
         return add_override(options, row->path, argument, row->name, err);
+    case ACTION_REPLAY:
+        return choose_recording(options, argument, err);
     case ACTION_SET:
         return add_setting(options, argument, err);
     }
@@ -238,8 +255,10 @@ static int take_rest(struct vamp_options *options, int argc, char **argv, struct
                       options->command == VAMP_COMMAND_DUMP_CONFIG;
     for (int i = optind; i < argc; i++) {
         if (!takes_file) {
-            return vamp_err_set(err, -EINVAL, "what is \"%s\" for? The configuration is named by -c "
-                                "FILE" SEE_HELP, argv[i]);
+            return vamp_err_set(err, -EINVAL,
+                                "what is \"%s\" for? The configuration is named by -c "
+                                "FILE" SEE_HELP,
+                                argv[i]);
         }
         int code = choose_file(options, argv[i], err);
         if (code != 0) {
@@ -333,21 +352,23 @@ static void print_row(FILE *stream, const struct option_row *row)
 
 void vamp_options_help(FILE *stream)
 {
-    (void)fputs("usage: vampire [-c FILE] [OPTION...]\n"
-                "       vampire --check-config FILE [--json]\n\n"
-                "Joins a running Maestro workflow as a component, counts the pool's events and writes\n"
-                "time-bucketed statistics. It ends when the workflow has ended, on SIGTERM or SIGINT.\n\n"
-                "Options:\n",
-                stream);
+    (void)fputs(
+        "usage: vampire [-c FILE] [OPTION...]\n"
+        "       vampire --check-config FILE [--json]\n\n"
+        "Joins a running Maestro workflow as a component, counts the pool's events and writes\n"
+        "time-bucketed statistics. It ends when the workflow has ended, on SIGTERM or SIGINT.\n\n"
+        "Options:\n",
+        stream);
     for (size_t i = 0; i < ROW_COUNT; i++) {
         print_row(stream, &rows[i]);
     }
-    (void)fputs("\nThe configuration is one JSON file; // and /* */ comments are fine. Stronger wins:\n"
-                "built-in default < file < environment < command line. The environment variables are\n"
-                "MSTRO_WORKFLOW_NAME (workflow), MSTRO_COMPONENT_NAME (component) and\n"
-                "MSTRO_POOL_MANAGER_INFO (source.info); an empty one counts as not set. With both\n"
-                "source.info and source.info_file, the stronger one counts.\n\n",
-                stream);
+    (void)fputs(
+        "\nThe configuration is one JSON file; // and /* */ comments are fine. Stronger wins:\n"
+        "built-in default < file < environment < command line. The environment variables are\n"
+        "MSTRO_WORKFLOW_NAME (workflow), MSTRO_COMPONENT_NAME (component) and\n"
+        "MSTRO_POOL_MANAGER_INFO (source.info); an empty one counts as not set. With both\n"
+        "source.info and source.info_file, the stronger one counts.\n\n",
+        stream);
     vamp_config_help(stream);
     (void)fprintf(stream,
                   "\nExit codes:\n"

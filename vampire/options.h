@@ -50,7 +50,8 @@ void vamp_list_metrics(FILE *stream, bool json);
  * (mistakes). `command` must not be RUN. Returns the exit code. */
 int vamp_options_perform(const struct vamp_options *options, FILE *out, FILE *error);
 
-/* The configuration for a run; mistakes are printed to `error`. NULL: exit with `*ret_exit_code`. */
+/* The configuration for a run; mistakes are printed to `error`. NULL: exit with `*ret_exit_code`.
+ */
 struct vamp_config *vamp_options_load_config(const struct vamp_options *options, FILE *error,
                                              int *ret_exit_code);
 

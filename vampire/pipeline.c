@@ -7,6 +7,7 @@
 
 #include "filters/event_filter.h"
 #include "vampire/core/components.h"
+#include "vampire/core/recording.h"
 #include "vampire/core/ring.h"
 #include "vampire/event_clock.h"
 #include "vampire/outputs.h"
@@ -27,6 +28,7 @@ struct pipeline {
     const struct vamp_clock *clock;
     struct vamp_run run;
     char host[256];
+    char workflow[VAMP_RECORDING_TEXT_BYTES]; /* as the source knows it */
     struct vamp_status status;
     struct vamp_ring *ring;
     struct vamp_components *components;
@@ -72,7 +74,7 @@ static void describe_run(struct pipeline *pipeline)
     if (gethostname(pipeline->host, sizeof pipeline->host - 1) != 0) {
         pipeline->host[0] = '\0';
     }
-    pipeline->run.workflow = pipeline->config->workflow;
+    pipeline->run.workflow = pipeline->config->workflow != NULL ? pipeline->config->workflow : "";
     pipeline->run.component = pipeline->config->component;
     pipeline->run.host = pipeline->host;
     pipeline->run.version = pipeline->options->version;
@@ -103,8 +105,11 @@ static int build(struct pipeline *pipeline, struct vamp_err *err)
 
 static int open_outputs(struct pipeline *pipeline, struct vamp_err *err)
 {
-    return vamp_outputs_open(&pipeline->outputs, pipeline->config, &pipeline->run,
-                             vamp_stats_schema(pipeline->stats), pipeline->clock, err);
+    int status = vamp_outputs_open(&pipeline->outputs, pipeline->config, &pipeline->run,
+                                   vamp_stats_schema(pipeline->stats), pipeline->clock, err);
+    pipeline->outputs.patient = pipeline->config->source->can_wait;
+    pipeline->outputs.stop = &pipeline->options->signals->stop;
+    return status;
 }
 
 static int open_source(struct pipeline *pipeline, struct vamp_err *err)
@@ -113,8 +118,8 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
     const struct vamp_source_context context = {
         .clock = pipeline->clock,
         .event_kinds = config->event_kinds,
-        .workflow = config->workflow,
-        .component = config->component,
+        .workflow = pipeline->run.workflow,
+        .component = pipeline->run.component,
         .selector = pipeline->filter != NULL ? vamp_event_filter_selector(pipeline->filter) : NULL,
         .own_roundtrip = note_own_roundtrip,
         .own_roundtrip_context = pipeline,
@@ -122,7 +127,15 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
         .say_context = pipeline,
         .stop = &pipeline->options->signals->stop,
     };
-    return config->source->open(config->source_options, &context, &pipeline->source, err);
+    int status = config->source->open(config->source_options, &context, &pipeline->source, err);
+    if (status == 0 && config->source->workflow != NULL) {
+        const char *workflow = config->source->workflow(pipeline->source);
+        if (workflow != NULL) {
+            (void)snprintf(pipeline->workflow, sizeof pipeline->workflow, "%s", workflow);
+            pipeline->run.workflow = pipeline->workflow;
+        }
+    }
+    return status;
 }
 
 static void observe(struct pipeline *pipeline, const struct vamp_event *event)
@@ -134,6 +147,7 @@ static void observe(struct pipeline *pipeline, const struct vamp_event *event)
                  vamp_event_filter_match(pipeline->filter, event, pipeline->components);
     }
     pipeline->newest_event_ns = event->time_ns;
+    vamp_outputs_record(&pipeline->outputs, event, passed);
     vamp_stats_observe(pipeline->stats, event, passed);
 }
 
@@ -176,7 +190,9 @@ static void tick(struct pipeline *pipeline, int64_t now_ns, bool idle)
     /* Only an empty ring proves that silence is silence. */
     if (idle && !pipeline->config->source->can_wait &&
         vamp_event_clock_now(&pipeline->event_clock, now_ns, &event_now_ns)) {
-        vamp_stats_tick(pipeline->stats, event_now_ns);
+        const struct vamp_event mark = {.kind = VAMP_EVENT_TIME, .time_ns = event_now_ns};
+        vamp_outputs_record(&pipeline->outputs, &mark, true);
+        vamp_stats_observe(pipeline->stats, &mark, true);
     }
     show_status(pipeline, now_ns);
 }

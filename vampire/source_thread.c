@@ -16,60 +16,14 @@ static void wait_for_room(void)
     (void)nanosleep(&pause, NULL);
 }
 
-static void remember_loss(struct vamp_source_thread *thread, const struct vamp_event *event)
-{
-    switch (event->kind) {
-    case VAMP_EVENT_LOST:
-        thread->pending_lost[event->reason] += event->count;
-        break;
-    case VAMP_EVENT_REJECTED:
-        thread->pending_rejected += event->count;
-        break;
-    default:
-        thread->pending_lost[VAMP_LOSS_RING]++;
-        break;
-    }
-    thread->pending_time_ns = event->time_ns;
-}
-
-static bool tell_one(struct vamp_source_thread *thread, enum vamp_event_kind kind, uint8_t reason,
-                     uint64_t *count)
-{
-    if (*count == 0) {
-        return true;
-    }
-    const struct vamp_event mark = {
-        .kind = (uint8_t)kind,
-        .reason = reason,
-        .count = *count,
-        .time_ns = thread->pending_time_ns,
-    };
-    if (!vamp_ring_push(thread->ring, &mark)) {
-        return false;
-    }
-    *count = 0;
-    return true;
-}
-
-/* Puts marks for everything pending into the ring; false when it is still full. */
-static bool tell_losses(struct vamp_source_thread *thread)
-{
-    for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
-        if (!tell_one(thread, VAMP_EVENT_LOST, (uint8_t)reason, &thread->pending_lost[reason])) {
-            return false;
-        }
-    }
-    return tell_one(thread, VAMP_EVENT_REJECTED, 0, &thread->pending_rejected);
-}
-
 static void deliver(struct vamp_source_thread *thread, const struct vamp_event *event)
 {
     for (;;) {
-        if (tell_losses(thread) && vamp_ring_push(thread->ring, event)) {
+        if (vamp_losses_tell(&thread->losses, thread->ring) && vamp_ring_push(thread->ring, event)) {
             return;
         }
         if (!thread->ops->can_wait || atomic_load_explicit(thread->stop, memory_order_relaxed)) {
-            remember_loss(thread, event);
+            vamp_losses_note(&thread->losses, event, VAMP_LOSS_RING);
             return;
         }
         wait_for_room();
@@ -102,7 +56,7 @@ static void *run(void *argument)
     struct vamp_source_thread *thread = argument;
     thread->end = drain(thread);
     /* The worker empties the ring until it is closed, so there will be room. */
-    while (!tell_losses(thread)) {
+    while (!vamp_losses_tell(&thread->losses, thread->ring)) {
         wait_for_room();
     }
     vamp_ring_close(thread->ring);

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "vampire/core/err.h"
+#include "vampire/core/losses.h"
 #include "vampire/core/ring.h"
 #include "vampire/source/source.h"
 
@@ -28,9 +29,7 @@ struct vamp_source_thread {
 
     /* The thread's own. */
     pthread_t thread;
-    uint64_t pending_lost[VAMP_LOSS_COUNT]; /* not yet told the consumer */
-    uint64_t pending_rejected;
-    int64_t pending_time_ns; /* of the newest event lost */
+    struct vamp_losses losses; /* not yet told the consumer */
 };
 
 /* 0 or -errno. The ring is closed by the thread when it ends. */

@@ -106,6 +106,10 @@ static void print_losses(FILE *stream, const struct vamp_totals *totals)
         (void)fprintf(stream, "  %-*s %s events\n", NAME_COLUMNS, "filtered out",
                       vamp_count_people(account->filtered, text));
     }
+    if (account->sampled_out > 0) {
+        (void)fprintf(stream, "  %-*s %s events of these; see vampire_weight\n", NAME_COLUMNS,
+                      "sampled out", vamp_count_people(account->sampled_out, text));
+    }
 }
 
 static void print_path(void *context, const char *path)
@@ -117,14 +121,14 @@ static void print_outputs(FILE *stream, const struct vamp_outputs *outputs)
 {
     for (unsigned i = 0; i < outputs->count; i++) {
         struct vamp_output_account account;
-        vamp_sink_account(outputs->sinks[i], &account);
-        (void)fprintf(stream, "  %-*s %" PRIu64 " buckets written", NAME_COLUMNS, account.name,
-                      account.written);
+        vamp_output_account(&outputs->items[i], &account);
+        (void)fprintf(stream, "  %-*s %" PRIu64 " %s written", NAME_COLUMNS, account.name,
+                      account.written, outputs->items[i].events != NULL ? "events" : "buckets");
         if (account.lost > 0) {
             (void)fprintf(stream, ", %" PRIu64 " LOST", account.lost);
         }
         (void)fputc('\n', stream);
-        vamp_sink_paths(outputs->sinks[i], print_path, stream);
+        vamp_output_paths(&outputs->items[i], print_path, stream);
     }
 }
 

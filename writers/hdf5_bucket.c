@@ -151,7 +151,8 @@ static int write_gaps(struct hdf5_file *file, const struct vamp_delivery *delive
             code = put_number(file, first + HDF5_GAP_EVENTS, row, gap->events, err);
         }
         if (code == 0) {
-            code = put_text(file, first + HDF5_GAP_REASON, row, vamp_loss_name(gap->reason), err);
+            code = put_text(file, first + HDF5_GAP_REASON, row, vamp_gap_reason_name(gap->reason),
+                            err);
         }
     }
     return code;

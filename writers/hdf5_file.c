@@ -65,6 +65,10 @@ static int verify_same_file(const struct hdf5_file *file, struct vamp_err *err)
     return 0;
 }
 
+/* Small metadata never crosses a page: a kill in the middle of a write leaves whole pages only, and
+ * half an object header would cost its dataset. */
+#define PAGE_BYTES 4096
+
 /* The format of HDF5 1.10 by name, not "latest": files must not change with the library. */
 static int create_hdf5(struct hdf5_file *file, struct vamp_err *err)
 {
@@ -74,6 +78,9 @@ static int create_hdf5(struct hdf5_file *file, struct vamp_err *err)
     if (access >= 0 && create >= 0 &&
         H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
         H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
+        H5Pset_obj_track_times(create, false) >= 0 &&
+        H5Pset_file_space_strategy(create, H5F_FSPACE_STRATEGY_PAGE, false, 1) >= 0 &&
+        H5Pset_file_space_page_size(create, PAGE_BYTES) >= 0 &&
         H5Pset_link_creation_order(create, order) >= 0 &&
         H5Pset_attr_creation_order(create, order) >= 0) {
         file->file = H5Fcreate(file->path, H5F_ACC_TRUNC, create, access);

@@ -59,12 +59,6 @@ static unsigned longest_name(const struct vamp_schema *schema, const struct vamp
     return longest < VAMP_NAME_BYTES_MAX ? (unsigned)longest : VAMP_NAME_BYTES_MAX;
 }
 
-/* A dimension may not have the name of one of its labels: netCDF would take it for a coordinate. */
-static void set_dimension_name(const struct vamp_label_set *set, char name[static HDF5_NAME_BYTES])
-{
-    (void)snprintf(name, HDF5_NAME_BYTES, set->label_count == 1 ? "%s_series" : "%s", set->name);
-}
-
 static void name_dimension(struct hdf5_file *file, unsigned number, const char *name, hsize_t size)
 {
     struct hdf5_dimension *dimension = &file->dimensions[number];
@@ -99,12 +93,10 @@ static int create_dimensions(struct hdf5_file *file, const struct vamp_delivery 
         if (set->label_count == 0) {
             continue;
         }
-        char name[HDF5_NAME_BYTES];
-        set_dimension_name(set, name);
         own->slots = slots_for(first == NULL ? 0 : first->bucket->series_count[s], SERIES_SLOTS_MIN,
                                set->max_series);
         own->dimension = file->dimension_count++;
-        name_dimension(file, own->dimension, name, own->slots);
+        name_dimension(file, own->dimension, set->name, own->slots);
     }
     int code = 0;
     for (unsigned i = 0; code == 0 && i < file->dimension_count; i++) {

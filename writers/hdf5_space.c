@@ -15,8 +15,8 @@
 
 /* Reserved ahead beside the bound, so that the next buckets need no call that changes anything,
  * and left free where reserving is not possible. */
-#define MARGIN_BYTES (1024 * 1024)
-#define FIXED_BYTES (64 * 1024)
+#define MARGIN_BYTES 1048576
+#define FIXED_BYTES 65536
 
 bool hdf5_space_is_posix(long magic)
 {

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VAMP_JSON_LINE_BYTES (64 * 1024) /* newline included */
-#define VAMP_JSON_TEXT_BYTES 4096        /* of a text after escaping, unless told otherwise */
+#define VAMP_JSON_LINE_BYTES 65536 /* newline included */
+#define VAMP_JSON_TEXT_BYTES 4096  /* of a text after escaping, unless told otherwise */
 
 struct vamp_json {
     char *bytes; /* malloc'ed, `used` of `capacity` */

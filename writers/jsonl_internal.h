@@ -13,7 +13,7 @@
 
 #define JSONL_VERSION 1
 /* The configuration is the one text that may be long; the rest of a header takes 20 KiB. */
-#define JSONL_CONFIGURATION_BYTES (32 * 1024)
+#define JSONL_CONFIGURATION_BYTES 32768
 
 struct jsonl_options {
     char *directory;

@@ -122,7 +122,7 @@ static void gap_lines(struct jsonl *self, const struct vamp_delivery *delivery)
         begin(self, "gap", delivery->bucket->start_ns);
         vamp_json_time(json, "start", gap->start_ns);
         vamp_json_time(json, "end", gap->end_ns);
-        vamp_json_text(json, "reason", vamp_loss_name(gap->reason));
+        vamp_json_text(json, "reason", vamp_gap_reason_name(gap->reason));
         vamp_json_unsigned(json, "events", gap->events);
         vamp_json_line_end(json);
     }

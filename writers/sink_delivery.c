@@ -70,6 +70,7 @@ int vamp_sink_open_segment(struct vamp_sink *sink, const struct vamp_delivery *f
     }
     if (code == 0) {
         sink->segment_buckets = 0;
+        sink->segment_blind = first == NULL;
         vamp_carry_renew(&sink->carry);
         remember_path(sink);
     } else {
@@ -176,7 +177,7 @@ static enum attempt attempt_write(struct vamp_sink *sink, const struct vamp_buck
         return ATTEMPT_AGAIN;
     }
     /* Outgrown is normal, unless the segment was made for this very bucket. */
-    if (code == -ENOBUFS && sink->segment_buckets > 0) {
+    if (code == -ENOBUFS && (sink->segment_buckets > 0 || sink->segment_blind)) {
         (void)vamp_sink_close_segment(sink, NULL, false);
         return ATTEMPT_NEXT_SEGMENT;
     }

@@ -47,6 +47,7 @@ struct vamp_sink {
     /* thread-private */
     void *writer; /* NULL: none open */
     unsigned segment, segment_buckets;
+    bool segment_blind;     /* opened before any bucket was there to measure it by */
     int64_t segment_period; /* of rotate_ns */
     struct vamp_carry carry;
     uint64_t lost_before; /* not yet told to a target */

@@ -30,8 +30,11 @@ static void sanitize(const char *workflow, char out[static WORKFLOW_BYTES + 1])
     static const char allowed[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-";
     size_t length = strnlen(workflow, WORKFLOW_BYTES);
+    memcpy(out, workflow, length);
     for (size_t i = 0; i < length; i++) {
-        out[i] = strchr(allowed, workflow[i]) != NULL ? workflow[i] : '_';
+        if (strchr(allowed, out[i]) == NULL) {
+            out[i] = '_';
+        }
     }
     out[length] = '\0';
     if (length == 0) {

@@ -7,6 +7,7 @@
 #ifndef VAMP_WRITERS_WRITER_H
 #define VAMP_WRITERS_WRITER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "vampire/core/err.h"
@@ -31,8 +32,9 @@ struct vamp_delivery {
 struct vamp_writer_target {
     const struct vamp_run *run;
     const struct vamp_schema *schema;
-    const char *name; /* the instance's name in the configuration */
-    unsigned segment; /* 1, 2, ...: the file of this run to open now */
+    const char *name;     /* the instance's name in the configuration */
+    unsigned segment;     /* 1, 2, ...: the file of this run to open now */
+    uint64_t event_kinds; /* of a format of events: bit per kind, no other one will come */
     /* What will be written first, so that the target can be made large enough; NULL when nothing
      * is known yet. */
     const struct vamp_delivery *first;
@@ -45,8 +47,23 @@ struct vamp_ending {
     struct vamp_accounting accounting;
 };
 
+/* What a format of single events, not of buckets, can do (event_sink.h). */
+struct vamp_event_format {
+    /* Room for events that wait, from the options. */
+    size_t (*buffer_bytes)(const void *options);
+    /* Whether an event is to be recorded; any thread. Marks always are. */
+    bool (*wants)(const void *options, const struct vamp_event *event, bool passed);
+    /* Takes an event or a mark. 0 or -errno: the target is finished, but what was flushed before is
+     * in it; every later call fails too. */
+    int (*record)(void *self, const struct vamp_event *event, struct vamp_err *err);
+    /* Hands everything taken so far to the operating system. 0 or -errno as above. */
+    int (*flush)(void *self, struct vamp_err *err);
+    /* Events in the target, and events taken that will never be there. */
+    void (*account)(const void *self, uint64_t *ret_written, uint64_t *ret_lost);
+};
+
 struct vamp_writer_ops {
-    const char *name;               /* "hdf5", "jsonl", "null" */
+    const char *name;               /* "hdf5", "jsonl", "recording", "null" */
     const char *summary;            /* one line for --help */
     const struct vamp_opt *options; /* fills a struct of options_bytes; ends with a NULL key */
     size_t options_bytes;           /* may be 0 */
@@ -57,6 +74,8 @@ struct vamp_writer_ops {
      * live longer than the writer. */
     int (*open)(const void *options, const struct vamp_writer_target *target, void **ret_self,
                 struct vamp_err *err);
+    /* Not NULL: a format of events; `write` is NULL. */
+    const struct vamp_event_format *events;
     /* Makes one bucket visible to readers and flushes it out of the process, all or nothing.
      * 0; or
      * -ENOBUFS: the bucket does not fit this target (more series than it has room for). Nothing
@@ -79,6 +98,7 @@ struct vamp_writer_ops {
 
 extern const struct vamp_writer_ops vamp_writer_hdf5;
 extern const struct vamp_writer_ops vamp_writer_jsonl;
+extern const struct vamp_writer_ops vamp_writer_recording;
 extern const struct vamp_writer_ops vamp_writer_null;
 
 /* Every writer, ended by NULL: the only list of them. */

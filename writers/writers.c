@@ -4,10 +4,7 @@
 #include <string.h>
 
 const struct vamp_writer_ops *const vamp_writers[] = {
-    &vamp_writer_hdf5,
-    &vamp_writer_jsonl,
-    &vamp_writer_null,
-    NULL,
+    &vamp_writer_hdf5, &vamp_writer_jsonl, &vamp_writer_recording, &vamp_writer_null, NULL,
 };
 
 const struct vamp_writer_ops *vamp_writer_find(const char *name)

@@ -54,13 +54,9 @@ def clean_environment(extra=None):
         if not key.startswith(("MSTRO_", "FI_", "VAMP"))
     }
     environment.update(
-        # A workflow of its own for every run, so that a mistake shows as a refusal.
         MSTRO_WORKFLOW_NAME="weather",
         MSTRO_SCHEMA_LIST="ecmwf.yaml",
         MSTRO_SCHEMA_PATH=str(ROOT / "tests" / "workflow"),
-        ASAN_OPTIONS="abort_on_error=0:exitcode=99:detect_stack_use_after_return=1",
-        UBSAN_OPTIONS="print_stacktrace=1:exitcode=99",
-        TSAN_OPTIONS="exitcode=99:second_deadlock_stack=1",
     )
     environment.update(extra or {})
     return environment

@@ -89,8 +89,10 @@ def test_another_vampire_takes_over(space):
     workflow.models[0].until_stderr("step 5 offered")
     vampire.signal(signal.SIGKILL)
     vampire.wait()
+    # The pool manager may not have noticed yet that the first one is dead.
     second = space.vampire(
-        harness.vampire_config(jsonl="second.jsonl", bucket="100ms"), name="vampire-second"
+        harness.vampire_config(jsonl="second.jsonl", bucket="100ms"),
+        "--component", "vampire 2", name="vampire-second",
     )
     reports = workflow.finish()
     second.expect_exit(0)

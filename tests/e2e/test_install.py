@@ -56,15 +56,15 @@ def test_a_cpp_caller(installed, compiler):
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     space, prefix = installed
-    program = space.path / "caller"
-    source = harness.ROOT / "tests" / "e2e" / "caller.cpp"
+    program = space.path / "cxx_caller"
+    source = harness.ROOT / "tests" / "e2e" / "cxx_caller.cpp"
     flags = pkg_config(prefix, "--cflags", "--libs")
     subprocess.run(
         [compiler, "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", source,
          "-o", program, *flags, f"-Wl,-rpath,{prefix}/lib"],
         check=True,
     )
-    caller = space.start([program], "caller")
+    caller = space.start([program], "cxx_caller")
     caller.expect_exit(0)
     assert caller.stdout == "ok\n"
 

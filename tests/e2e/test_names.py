@@ -64,3 +64,16 @@ def test_a_name_that_is_taken_is_refused(space):
     first.expect_exit(0)
     vampire.expect_exit(0)
     assert_agreement(space, [model.report(), first.report()])
+
+
+def test_a_long_name_in_the_first_bucket_is_no_failure(space):
+    """The first file is made before any name is known; a longer one begins the next file."""
+    space.pool_manager()
+    vampire = space.vampire(harness.vampire_config(bucket="100ms"))
+    name = "m" * 1000
+    model = space.model(*model_options(4, 2, 2, 64, 4096, 40), name=name, label="model")
+    model.expect_exit(0)
+    vampire.expect_exit(0)
+    assert "error" not in vampire.stderr
+    assert len(space.hdf5_files()) == 2
+    assert_agreement(space, [model.report()])

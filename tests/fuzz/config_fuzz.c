@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fuzz target of the configuration reader: the text of a file, and behind the first byte 0x01 lines
- * PATH=VALUE as the command line would give them. Whatever is wrong has to be told, with places that
- * exist; what loads has to dump itself and load again to the same.
+ * PATH=VALUE as the command line would give them. Whatever is wrong has to be told, with places
+ * that exist; what loads has to dump itself and load again to the same.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -117,9 +117,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     /* A dump may be larger than a file may be: many short words become many lines. */
     if (strlen(dump) < 200000) {
         memory_file_write(&file, dump, strlen(dump));
-        struct vamp_config *again = load(
-            &(struct vamp_config_request){.file = file.path, .memory_bytes = MEMORY_BYTES},
-            strlen(dump));
+        struct vamp_config *again =
+            load(&(struct vamp_config_request){.file = file.path, .memory_bytes = MEMORY_BYTES},
+                 strlen(dump));
         require(again != NULL && strcmp(config->effective_text, again->effective_text) == 0);
         require(config->event_kinds == again->event_kinds);
         require(config->filter == NULL ? again->filter == NULL

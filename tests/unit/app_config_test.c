@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The configuration: golden cases, round trips, precedence of what overrides it, memory that runs
- * out, the checked-in schema and the ready configurations.
+ * The configuration: golden cases, round trips, what overrides it, the checked-in schema and the
+ * ready configurations. Want of memory has app_config_memory_test.c.
  *
  * A golden case is a folder tests/golden/config/CASE/ with `input.json` and `expect`, and where it
  * needs them `environment` and `options` (NAME=VALUE a line) and `run` (empty: what a run needs is
@@ -24,7 +24,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/lib/fault.h"
 #include "vampire/config.h"
 
 #define GOLDEN "tests/golden/config"
@@ -341,11 +340,11 @@ static void files_that_cannot_be_read(void **state)
     (void)state;
     struct vamp_config *config = NULL;
     char *printed = NULL;
-    assert_int_equal(load(&(struct vamp_config_request){.file = "/nonexistent/c.json"}, &config,
-                          &printed),
-                     -ENOENT);
-    assert_string_equal(
-        printed, "open the configuration /nonexistent/c.json: No such file or directory\n");
+    assert_int_equal(
+        load(&(struct vamp_config_request){.file = "/nonexistent/c.json"}, &config, &printed),
+        -ENOENT);
+    assert_string_equal(printed,
+                        "open the configuration /nonexistent/c.json: No such file or directory\n");
     free(printed);
     assert_int_equal(load(&(struct vamp_config_request){.file = "/"}, &config, &printed), -EISDIR);
     free(printed);
@@ -398,64 +397,6 @@ static void directories_are_looked_at(void **state)
     assert_null(strstr(printed, "/outputs/2"));
     free(printed);
     scratch_remove(&scratch);
-}
-
-/* A configuration that uses every kind of option, so that every allocation is met. */
-#define FULL_CASE GOLDEN "/good-all-sections/input.json"
-
-static void every_allocation_may_fail(void **state)
-{
-    (void)state;
-    static const struct vamp_config_override overrides[] = {
-        {"outputs.0.queue", "9", "-o"}, {"events.kinds", "offer,demand", "-o"}};
-    const struct vamp_config_request request = {
-        .file = FULL_CASE,
-        .overrides = overrides,
-        .override_count = 2,
-        .memory_bytes = MEMORY_BYTES,
-    };
-    struct vamp_diagnostics diagnostics;
-    assert_int_equal(vamp_diagnostics_init(&diagnostics, NULL), 0);
-    unsigned n = 1;
-    for (;; n++) {
-        struct vamp_config *config = NULL;
-        struct vamp_err err = VAMP_ERR_NONE;
-        fault_alloc_fail_at(n);
-        int code = vamp_config_load(&request, &config, &diagnostics, &err);
-        bool failed = fault_alloc_end();
-        assert_int_equal(code == 0, config != NULL);
-        vamp_config_free(config);
-        if (!failed) {
-            assert_int_equal(code, 0);
-            break;
-        }
-        if (code != -ENOMEM || diagnostics.error_count != 0 || err.text[0] == '\0') {
-            vamp_diagnostics_print(&diagnostics, stderr, false);
-            fail_msg("allocation %u: %d, %s", n, code, err.text);
-        }
-    }
-    print_message("%u allocations failed in turn\n", n - 1);
-    assert_true(n > 200);
-    vamp_diagnostics_done(&diagnostics);
-}
-
-static void schema_and_dump_without_memory(void **state)
-{
-    (void)state;
-    struct vamp_config *config = load_good(FULL_CASE);
-    for (unsigned what = 0; what < 2; what++) {
-        for (unsigned n = 1;; n++) {
-            fault_alloc_fail_at(n);
-            char *text = what == 0 ? vamp_config_schema() : vamp_config_dump(config, 2);
-            bool failed = fault_alloc_end();
-            assert_int_equal(text == NULL, failed);
-            free(text);
-            if (!failed) {
-                break;
-            }
-        }
-    }
-    vamp_config_free(config);
 }
 
 static void schema_is_the_checked_in_one(void **state)
@@ -524,8 +465,6 @@ int main(void)
         cmocka_unit_test(every_kind_has_its_word),
         cmocka_unit_test(files_that_cannot_be_read),
         cmocka_unit_test(directories_are_looked_at),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(schema_and_dump_without_memory),
         cmocka_unit_test(schema_is_the_checked_in_one),
         cmocka_unit_test(ready_configurations_are_right),
         cmocka_unit_test(more_diagnostics_than_room_are_counted),

@@ -4,6 +4,7 @@
 #define TESTS_MAESTRO_COMPONENT_H
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,7 +75,10 @@ static void component_gone(void *context, mstro_status status, const char *text)
 {
     struct component *component = context;
     (void)status;
-    (void)text;
+    if (strstr(text, "has shut down") == NULL) { /* else it was expected */
+        (void)fprintf(stderr, "application %llu: %s\n",
+                      (unsigned long long)component->port->app_id, text);
+    }
     (void)pthread_mutex_lock(&component->lock);
     component->gone++;
     (void)pthread_mutex_unlock(&component->lock);

@@ -157,6 +157,56 @@ static void read_memory(const char *provider)
     free(sink);
 }
 
+/* A read that the other side does not answer: once its endpoint is closed, nothing is written any
+ * more. (Removing the peer from the address table would not do.) */
+static void close_ends_reads(const char *provider)
+{
+    enum { BYTES = 1 << 20 };
+    struct pair pair;
+    open_pair(&pair, provider);
+    uint8_t *memory = calloc(2, BYTES);
+    assert_non_null(memory);
+    memset(memory, 0x5a, BYTES);
+    uint8_t *sink = memory + BYTES;
+    struct vamp_err err = VAMP_ERR_NONE;
+    struct fabric_memory registered;
+    assert_int_equal(0, fabric_register(pair.b, memory, BYTES, &registered, &err));
+    struct fabric *reader = NULL;
+    assert_int_equal(0, fabric_open_reader(pair.a, &reader, &err));
+    size_t length;
+    fabric_peer peer;
+    const uint8_t *address = fabric_address(pair.b, &length);
+    assert_int_equal(0, fabric_peer_add(reader, address, length, &peer, &err));
+    struct seen seen = {0};
+    struct seen b = {0};
+    int64_t end = now() + DEADLINE_NS;
+    bool posted = false;
+    while (seen.read == 0 && now() < end) { /* one small read connects */
+        posted = posted ||
+                 fabric_read(reader, peer, registered.address, registered.key, sink, 64, 1) == 0;
+        look(reader, &seen);
+        look(pair.b, &b);
+    }
+    assert_int_equal(seen.read, 1);
+    int result = -EAGAIN;
+    while (result == -EAGAIN && now() < end) {
+        result = fabric_read(reader, peer, registered.address, registered.key, sink, BYTES, 2);
+    }
+    assert_int_equal(result, 0);
+    fabric_close(reader);
+    memset(sink, 0xee, BYTES);
+    for (unsigned i = 0; i < 100; i++) {
+        look(pair.b, &b);
+        fabric_wait(pair.b, NULL, 1000000);
+    }
+    for (size_t i = 0; i < BYTES; i++) {
+        assert_int_equal(sink[i], 0xee);
+    }
+    fabric_unregister(pair.b, &registered);
+    close_pair(&pair);
+    free(memory);
+}
+
 /* A wake from elsewhere ends a wait; a message does, too; without either it lasts. */
 static void waits(const char *provider)
 {
@@ -166,7 +216,7 @@ static void waits(const char *provider)
     struct seen b = {0};
     int64_t begin = now();
     fabric_wake(pair.a);
-    fabric_wait(pair.a, VAMP_NS_PER_SECOND);
+    fabric_wait(pair.a, NULL, VAMP_NS_PER_SECOND);
     assert_true(now() - begin < VAMP_NS_PER_SECOND / 2);
 
     while (post(pair.a, pair.b_of_a, 0, 100) == -EAGAIN && now() < begin + DEADLINE_NS) {
@@ -176,13 +226,13 @@ static void waits(const char *provider)
     while (b.received == 0 && now() < begin + DEADLINE_NS) {
         look(pair.a, &a);
         look(pair.b, &b);
-        fabric_wait(pair.b, 2000000);
+        fabric_wait(pair.b, NULL, 2000000);
     }
     assert_int_equal(b.received, 1);
 
     unsigned waits = 0; /* idle: it must not spin */
     for (int64_t end = now() + 200000000; now() < end; waits++) {
-        fabric_wait(pair.b, 50000000);
+        fabric_wait(pair.b, NULL, 50000000);
         look(pair.b, &b);
     }
     assert_true(waits < 1000);
@@ -213,6 +263,16 @@ static void test_read_shm(void **state)
 {
     (void)state;
     read_memory("shm");
+}
+static void test_close_ends_reads_tcp(void **state)
+{
+    (void)state;
+    close_ends_reads("tcp;ofi_rxm");
+}
+static void test_close_ends_reads_shm(void **state)
+{
+    (void)state;
+    close_ends_reads("shm");
 }
 static void test_wait_tcp(void **state)
 {
@@ -288,7 +348,7 @@ static void test_nobody_there(void **state)
             result = post(fabric, peer, 0, 100);
         }
         look(fabric, &seen);
-        fabric_wait(fabric, 5000000);
+        fabric_wait(fabric, NULL, 5000000);
     }
     assert_int_equal(seen.received, 0);
     fabric_peer_remove(fabric, peer);
@@ -298,11 +358,18 @@ static void test_nobody_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exchange_tcp), cmocka_unit_test(test_exchange_short_name),
-        cmocka_unit_test(test_exchange_shm), cmocka_unit_test(test_read_tcp),
-        cmocka_unit_test(test_read_shm),     cmocka_unit_test(test_wait_tcp),
-        cmocka_unit_test(test_wait_shm),     cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_choice),       cmocka_unit_test(test_nobody_there),
+        cmocka_unit_test(test_exchange_tcp),
+        cmocka_unit_test(test_exchange_short_name),
+        cmocka_unit_test(test_exchange_shm),
+        cmocka_unit_test(test_read_tcp),
+        cmocka_unit_test(test_close_ends_reads_tcp),
+        cmocka_unit_test(test_close_ends_reads_shm),
+        cmocka_unit_test(test_read_shm),
+        cmocka_unit_test(test_wait_tcp),
+        cmocka_unit_test(test_wait_shm),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_nobody_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

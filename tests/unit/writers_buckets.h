@@ -18,13 +18,15 @@
 #define MADE_COMPONENTS 6
 
 /* Names as components may really have them; the last but one is not UTF-8. */
-static const char *const made_names[MADE_COMPONENTS] = {"IFS -- 0",
-                                                        "Products, \"1\"",
-                                                        "Gr\xC3\xB6\xC3\x9F"
-                                                        "e \\ / {}",
-                                                        "tab\tand\nline \x01",
-                                                        "bad \xFF byte",
-                                                        "emoji \xF0\x9F\x8C\x8D"};
+static const char *const made_names[MADE_COMPONENTS] = {
+    "IFS -- 0",
+    "Products, \"1\"",
+    ("Gr\xC3\xB6\xC3\x9F"
+     "e \\ / {}"),
+    "tab\tand\nline \x01",
+    "bad \xFF byte",
+    "emoji \xF0\x9F\x8C\x8D",
+};
 
 struct made_run {
     struct vamp_run run;
@@ -85,6 +87,9 @@ static inline unsigned made_set(struct made_run *made, uint32_t labels, unsigned
                            vamp_label_name(label));
             set.labels[set.label_count++] = (enum vamp_label)label;
         }
+    }
+    if (set.label_count == 1) {
+        (void)snprintf(set.name + strlen(set.name), sizeof set.name - strlen(set.name), "_series");
     }
     for (unsigned s = 0; s < made->schema.label_set_count; s++) {
         if (strcmp(made->sets[s].name, set.name) == 0) {

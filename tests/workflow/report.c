@@ -11,12 +11,21 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Upstream's library does not have it. */
+extern const char *mstro_last_error(void) __attribute__((weak));
+
 static const char *const operation_names[OP_COUNT] = {
     [OP_JOIN] = "join",       [OP_LEAVE] = "leave",         [OP_DECLARE] = "declare",
     [OP_SEAL] = "seal",       [OP_OFFER] = "offer",         [OP_REQUIRE] = "require",
     [OP_DEMAND] = "demand",   [OP_RETRACT] = "retract",     [OP_WITHDRAW] = "withdraw",
     [OP_DISPOSE] = "dispose", [OP_SUBSCRIBE] = "subscribe", [OP_UNSUBSCRIBE] = "unsubscribe",
 };
+
+const char *failure_text(mstro_status status)
+{
+    const char *text = mstro_last_error != NULL ? mstro_last_error() : "";
+    return *text != '\0' ? text : mstro_status_description(status);
+}
 
 void report_init(struct report *report, const char *component, const char *role)
 {
@@ -38,7 +47,7 @@ bool report_operation(struct report *report, enum operation operation, mstro_sta
     }
     report->failed++;
     fprintf(stderr, "%s: %s of %s: %s\n", report->component, operation_names[operation], what,
-            mstro_status_description(status));
+            failure_text(status));
     return false;
 }
 

@@ -33,6 +33,10 @@ enum operation {
     OP_COUNT
 };
 
+/* Why the last Maestro call of this thread failed: the embedded Maestro's own text where there is
+ * one, else the description of the status. */
+const char *failure_text(mstro_status status);
+
 struct report {
     const char *component, *role;
     uint64_t operations[OP_COUNT]; /* those that succeeded */

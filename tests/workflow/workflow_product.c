@@ -328,7 +328,7 @@ static bool take_next_offers(struct product *product)
     mstro_status status = mstro_subscription_timedwait(product->offers, &until, &head);
     if (status != MSTRO_OK && status != MSTRO_TIMEOUT) {
         product->pool_gone = true;
-        report_failure(&product->report, "waiting for offers", mstro_status_description(status));
+        report_failure(&product->report, "waiting for offers", failure_text(status));
     }
     if (head == NULL) {
         return false;
@@ -365,7 +365,7 @@ static bool subscribe(struct product *product)
         status = mstro_cdo_selector_create(NULL, NULL, NULL, &everything);
     }
     if (status != MSTRO_OK) {
-        report_failure(report, product->options.select, mstro_status_description(status));
+        report_failure(report, product->options.select, failure_text(status));
         return false;
     }
     bool subscribed =

@@ -26,6 +26,9 @@ static const char *name_or_unknown(const char *const *names, unsigned count, uns
 
 const char *vamp_event_kind_name(unsigned kind)
 {
+    if (kind == VAMP_EVENT_TIME) {
+        return "time";
+    }
     if (kind == VAMP_EVENT_LOST) {
         return "lost";
     }

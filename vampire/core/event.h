@@ -20,8 +20,10 @@ enum vamp_event_kind {
 #define VAMP_EVENT_KIND(symbol, number, name, help) VAMP_EVENT_##symbol = (number),
 #include "vampire/core/event_kinds.def"
 #undef VAMP_EVENT_KIND
-    /* Marks in the stream, not operations: `count` events were lost or could not be decoded
-     * here. They travel in order with the events, so that a loss falls into its bucket. */
+    /* Marks in the stream, not operations. They travel in order with the events. Time has come to
+     * `time_ns` although no event told: buckets close. `count` events were lost or could not be
+     * decoded here, so that a loss falls into its bucket. */
+    VAMP_EVENT_TIME = 29,
     VAMP_EVENT_LOST = 30,
     VAMP_EVENT_REJECTED = 31,
 };
@@ -96,10 +98,10 @@ static inline bool vamp_event_has(const struct vamp_event *event, enum vamp_even
     return (event->present & (unsigned)field) != 0;
 }
 
-/* LOST and REJECTED are marks, everything else an operation. */
+/* TIME, LOST and REJECTED are marks, everything else an operation. */
 static inline bool vamp_event_is_mark(const struct vamp_event *event)
 {
-    return event->kind >= VAMP_EVENT_LOST;
+    return event->kind >= VAMP_EVENT_TIME;
 }
 
 /* Longest CDO or component name vampire keeps; a longer one is cut at a character border by

@@ -23,8 +23,8 @@ enum vamp_opt_type {
     VAMP_OPT_SIZE,     /* uint64_t, bytes:  "64KiB"; units B KiB MiB GiB TiB kB MB GB TB */
     VAMP_OPT_STRING,   /* char *:           any text, NULL when empty */
     VAMP_OPT_ENUM,     /* unsigned:         index into `choices` */
-    VAMP_OPT_SET,      /* uint64_t:         bits of indices into `choices`; a list of words, or "all" */
-    VAMP_OPT_STRINGS,  /* struct vamp_strings: a list of texts */
+    VAMP_OPT_SET, /* uint64_t:         bits of indices into `choices`; a list of words, or "all" */
+    VAMP_OPT_STRINGS, /* struct vamp_strings: a list of texts */
 };
 
 /* What the text of a STRING names; lets the configuration's checks look at it before a run. */
@@ -49,8 +49,8 @@ struct vamp_opt {
     /* Default as text; a SET's and STRINGS' words separated by blanks. NULL: empty, 0, false; a
      * DURATION -1: "not set", its help says what holds then. */
     const char *preset;
-    uint64_t min, max;  /* UINT, DURATION, SIZE: bounds in the base unit; max 0: no bound.
-                           STRING(S): longest text in bytes */
+    uint64_t min, max;          /* UINT, DURATION, SIZE: bounds in the base unit; max 0: no bound.
+                                   STRING(S): longest text in bytes */
     const char *const *choices; /* ENUM, SET: NULL-terminated words; of a SET at most 64 */
     size_t offset;
     const char *help; /* one sentence, no full stop */

@@ -14,19 +14,19 @@ struct unit {
 
 /* Largest first, as printing needs them. */
 static const struct unit duration_units[] = {
-    {"d", UINT64_C(86400000000000)}, {"h", UINT64_C(3600000000000)},
-    {"min", UINT64_C(60000000000)},  {"s", UINT64_C(1000000000)},
-    {"ms", UINT64_C(1000000)},       {"us", UINT64_C(1000)},
-    {"ns", UINT64_C(1)},             {NULL, 0},
+    {"d", UINT64_C(86400000000000)},
+    {"h", UINT64_C(3600000000000)},
+    {"min", UINT64_C(60000000000)},
+    {"s", UINT64_C(1000000000)},
+    {"ms", UINT64_C(1000000)},
+    {"us", UINT64_C(1000)},
+    {"ns", UINT64_C(1)},
+    {NULL, 0},
 };
 
 static const struct unit size_units[] = {
-    {"TiB", UINT64_C(1) << 40},
-    {"GiB", UINT64_C(1) << 30},
-    {"MiB", UINT64_C(1) << 20},
-    {"KiB", UINT64_C(1) << 10},
-    {"B", UINT64_C(1)},
-    {NULL, 0},
+    {"TiB", UINT64_C(1) << 40}, {"GiB", UINT64_C(1) << 30}, {"MiB", UINT64_C(1) << 20},
+    {"KiB", UINT64_C(1) << 10}, {"B", UINT64_C(1)},         {NULL, 0},
 };
 
 /* Read, never printed: powers of ten. */
@@ -125,9 +125,8 @@ int vamp_duration_parse(const char *text, int64_t *ret_ns, struct vamp_err *err)
         return vamp_err_set(err, -EINVAL, "\"%s\" is a duration without a unit", text);
     }
     if (unit == NULL) {
-        return vamp_err_set(err, -EINVAL,
-                            "\"%s\" is not a duration: the units are ns, us, ms, s, min, h, d",
-                            text);
+        return vamp_err_set(
+            err, -EINVAL, "\"%s\" is not a duration: the units are ns, us, ms, s, min, h, d", text);
     }
     uint64_t value = 0;
     int code = scale_number(&number, unit->factor, &value);

@@ -62,9 +62,9 @@ static unsigned nearness(const char *word, const char *candidate)
     }
     /* A part of the name, or the name with something added: "series" for "max_series". */
     size_t shorter = word_length < length ? word_length : length;
-    if (shorter >= 3 && (strncasecmp(word, candidate, shorter) == 0 ||
-                         strcasecmp(word + word_length - shorter, candidate + length - shorter) ==
-                             0)) {
+    if (shorter >= 3 &&
+        (strncasecmp(word, candidate, shorter) == 0 ||
+         strcasecmp(word + word_length - shorter, candidate + length - shorter) == 0)) {
         return edits + WORD_BYTES_MAX;
     }
     return NOT_NEAR;
@@ -98,8 +98,8 @@ const char *vamp_opt_near_key(const struct vamp_opt *table, const char *word)
     return nearest;
 }
 
-static void VAMP_PRINTF(2, 3) append(char text[static VAMP_OPT_ALLOWED_BYTES], const char *format,
-                                     ...)
+static void VAMP_PRINTF(2, 3)
+    append(char text[static VAMP_OPT_ALLOWED_BYTES], const char *format, ...)
 {
     size_t used = strlen(text);
     va_list arguments;

@@ -205,30 +205,38 @@ static int write_header(struct vamp_recorder *recorder, const struct vamp_record
     return write_batch(recorder, err);
 }
 
-int vamp_recorder_open(const char *path, const struct vamp_recording_header *header,
-                       struct vamp_recorder **ret_recorder, struct vamp_err *err)
+int vamp_recorder_begin(int file, const char *path, const struct vamp_recording_header *header,
+                        struct vamp_recorder **ret_recorder, struct vamp_err *err)
 {
     struct vamp_recorder *recorder = malloc(sizeof *recorder);
     if (recorder == NULL) {
+        (void)close(file);
         return vamp_err_set(err, -ENOMEM, "no memory to record to %s", path);
     }
-    *recorder = (struct vamp_recorder){.used = LENGTH_BYTES};
+    *recorder = (struct vamp_recorder){.file = file, .used = LENGTH_BYTES};
     (void)snprintf(recorder->path, sizeof recorder->path, "%s", path);
-    recorder->file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (recorder->file < 0) {
-        int result = vamp_err_set_errno(err, errno, "create recording %s", path);
-        free(recorder);
-        return result;
-    }
     int result = write_header(recorder, header, err);
     if (result != 0) {
-        (void)close(recorder->file);
-        (void)unlink(path);
+        (void)close(file);
         free(recorder);
         return result;
     }
     *ret_recorder = recorder;
     return 0;
+}
+
+int vamp_recorder_open(const char *path, const struct vamp_recording_header *header,
+                       struct vamp_recorder **ret_recorder, struct vamp_err *err)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (file < 0) {
+        return vamp_err_set_errno(err, errno, "create recording %s", path);
+    }
+    int result = vamp_recorder_begin(file, path, header, ret_recorder, err);
+    if (result != 0) {
+        (void)unlink(path);
+    }
+    return result;
 }
 
 int vamp_recorder_close(struct vamp_recorder *recorder, struct vamp_err *err)

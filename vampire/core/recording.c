@@ -254,7 +254,7 @@ static bool give_mark(struct vamp_recording *recording, struct slice bytes,
 {
     const Vamp__Recording__Mark *mark = vamp__recording__mark__unpack(
         vamp_decode_arena_reset(&recording->arena), bytes.length, bytes.bytes);
-    if (mark == NULL || (mark->kind != VAMP_EVENT_LOST && mark->kind != VAMP_EVENT_REJECTED) ||
+    if (mark == NULL || mark->kind < VAMP_EVENT_TIME || mark->kind > VAMP_EVENT_REJECTED ||
         mark->reason >= VAMP_LOSS_COUNT) {
         recording->damaged++;
         make_mark(recording, VAMP_EVENT_REJECTED, 1, ret_event);
@@ -266,7 +266,7 @@ static bool give_mark(struct vamp_recording *recording, struct slice bytes,
         .count = mark->count,
         .time_ns = mark->time_ns,
     };
-    return mark->count != 0;
+    return mark->count != 0 || mark->kind == VAMP_EVENT_TIME;
 }
 
 static void give_event(struct vamp_recording *recording, struct slice bytes,

@@ -38,6 +38,11 @@ struct vamp_recorder;
  * failure no file is left. */
 VAMP_MUST_CHECK int vamp_recorder_open(const char *path, const struct vamp_recording_header *header,
                                        struct vamp_recorder **ret_recorder, struct vamp_err *err);
+/* The same into an empty file that is open for writing and becomes the recorder's, also on failure;
+ * `path` is for messages. */
+VAMP_MUST_CHECK int vamp_recorder_begin(int file, const char *path,
+                                        const struct vamp_recording_header *header,
+                                        struct vamp_recorder **ret_recorder, struct vamp_err *err);
 /* Appends an event or a mark; writes when a batch is full. 0 or -errno. After a failure the file
  * ends with the last batch that was written whole (the rest is cut off where the file system lets
  * us), the events since then are lost, and every later call fails the same way. */

@@ -149,6 +149,7 @@ static struct actor actor_of(const struct mstro_pool_event_ *theirs, enum vamp_e
     case VAMP_EVENT_UNSUBSCRIBE:
         return ACTOR(unsubscribe);
     case VAMP_EVENT_NONE:
+    case VAMP_EVENT_TIME:
     case VAMP_EVENT_LOST:
     case VAMP_EVENT_REJECTED:
         break;

@@ -86,6 +86,12 @@ static int replay_open(const void *options, const struct vamp_source_context *co
     return 0;
 }
 
+static const char *replay_workflow(const void *self)
+{
+    const struct replay *replay = self;
+    return replay->header.workflow[0] != '\0' ? replay->header.workflow : NULL;
+}
+
 static bool is_wanted(const struct replay *replay, const struct vamp_event *event)
 {
     return vamp_event_is_mark(event) ||
@@ -153,6 +159,7 @@ const struct vamp_source_ops vamp_source_replay = {
     .options_bytes = sizeof(struct replay_options),
     .can_wait = true,
     .open = replay_open,
+    .workflow = replay_workflow,
     .next = replay_next,
     .wait = replay_wait,
     .close = replay_close,

@@ -32,7 +32,7 @@ enum vamp_own_operation { VAMP_OWN_JOIN, VAMP_OWN_SUBSCRIBE, VAMP_OWN_LEAVE };
 struct vamp_source_context {
     const struct vamp_clock *clock;
     uint64_t event_kinds;             /* bit per enum vamp_event_kind: no other kind is wanted */
-    const char *workflow, *component; /* our own names, never NULL */
+    const char *workflow, *component; /* our own names; "" when there is none */
     const char *selector;             /* push-down: Maestro selector text or NULL for all */
     /* Called when something takes longer than a person expects; one line, no newline. */
     void (*say)(void *say_context, const char *line);
@@ -60,6 +60,9 @@ struct vamp_source_ops {
      * `options`, stay the caller's and outlive the source. */
     int (*open)(const void *options, const struct vamp_source_context *context, void **ret_self,
                 struct vamp_err *err);
+    /* The workflow that the events come from, when the source knows it better than the
+     * configuration does; else NULL. Valid until close. The member may be NULL. */
+    const char *(*workflow)(const void *self);
     /* Never blocks. MORE: `*ret_event` is filled, its text is valid until the next call on this
      * source. Losses come as VAMP_EVENT_LOST marks, undecodable events as VAMP_EVENT_REJECTED. */
     enum vamp_source_status (*next)(void *self, struct vamp_event *ret_event, struct vamp_err *err);

@@ -114,6 +114,12 @@ static int synthetic_open(const void *options, const struct vamp_source_context 
     return 0;
 }
 
+static const char *synthetic_workflow(const void *self)
+{
+    (void)self;
+    return "synthetic";
+}
+
 /* ------------------------------------------------------------------ faults */
 
 /* Keeps the pending event back for some events; false when one is kept already. */
@@ -228,6 +234,7 @@ const struct vamp_source_ops vamp_source_synthetic = {
     .options_bytes = sizeof(struct synthetic_options),
     .can_wait = true,
     .open = synthetic_open,
+    .workflow = synthetic_workflow,
     .next = synthetic_next,
     .wait = synthetic_wait,
     .close = synthetic_close,

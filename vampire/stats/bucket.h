@@ -26,8 +26,10 @@ struct vamp_series {
 
 /* A dimension: all metrics with the same labels share it and its series numbers. */
 struct vamp_label_set {
-    char name[96]; /* "component_operation"; "" for metrics without labels (one series, no
-                      dimension) */
+    /* "component_operation"; with one label "component_series", since a dimension may not have
+     * the name of its label (netCDF would take that for a coordinate); "" for metrics without
+     * labels: one series, no dimension. */
+    char name[96];
     enum vamp_label labels[VAMP_LABELS_MAX];
     unsigned label_count;
     unsigned max_series; /* series 0 is "(other)" in every label; bounds included */
@@ -98,6 +100,7 @@ struct vamp_output_account {
  * filtered + counted. The outputs' accounts are those of the bucket's close. */
 struct vamp_accounting {
     uint64_t received, decoded, rejected, filtered, counted;
+    uint64_t sampled_out;           /* of those filtered: what sampling left out */
     uint64_t late;                  /* counted, but into a bucket after their own */
     uint64_t lost[VAMP_LOSS_COUNT]; /* before they reached us: not in received */
     struct vamp_output_account outputs[VAMP_OUTPUTS_MAX];

@@ -97,6 +97,7 @@ int vamp_cells_init(struct vamp_cells *cells, const struct vamp_stats_options *o
                     unsigned slot_count, struct vamp_err *err)
 {
     memset(cells, 0, sizeof *cells);
+    cells->weight = 1;
     int status =
         vamp_series_init(&cells->series, run_id, (uint32_t)options->max_series, components, err);
     if (status != 0) {

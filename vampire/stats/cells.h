@@ -25,6 +25,9 @@ struct vamp_gauge_change {
 /* What one bucket adds to the accounts. */
 struct vamp_slot_account {
     uint64_t received, decoded, rejected, filtered, counted, late, evicted, overflow;
+    /* Counted though sampled (so joins and leaves are not in it); left out by sampling, those by a
+     * rate included; left out by a rate. */
+    uint64_t sampled_in, sampled_out, rated_out;
     uint64_t lost[VAMP_LOSS_COUNT];
 };
 
@@ -62,6 +65,8 @@ struct vamp_cells {
     int64_t *gauge_values;    /* likewise */
     uint64_t *told_counters;  /* absolute values of the counters that are told, by cell */
     struct vamp_told_gauge *told_gauges;
+    double weight;                     /* of sampling, without a rate's part */
+    bool muted[VAMP_METRIC_COUNT];     /* the event being counted does not count for these */
     struct vamp_accounting accounting; /* at the last closed bucket's end; outputs as last told */
 
     struct vamp_slot *slots;
@@ -92,7 +97,7 @@ static inline void vamp_cells_count(struct vamp_cells *cells, struct vamp_slot *
                                     uint64_t amount)
 {
     const struct vamp_cell_range *range = &cells->range[id];
-    if (range->enabled) {
+    if (range->enabled && !cells->muted[id]) {
         slot->counters[range->first + vamp_series_number(&cells->series, range->set, labels)] +=
             amount;
     }
@@ -103,7 +108,7 @@ static inline void vamp_cells_change(struct vamp_cells *cells, struct vamp_slot 
                                      int64_t change)
 {
     const struct vamp_cell_range *range = &cells->range[id];
-    if (range->enabled && change != 0) {
+    if (range->enabled && change != 0 && !cells->muted[id]) {
         struct vamp_gauge_change *gauge =
             &slot->gauges[range->first + vamp_series_number(&cells->series, range->set, labels)];
         gauge->net += change;
@@ -117,7 +122,7 @@ static inline void vamp_cells_record(struct vamp_cells *cells, struct vamp_slot 
                                      uint64_t value)
 {
     const struct vamp_cell_range *range = &cells->range[id];
-    if (!range->enabled) {
+    if (!range->enabled || cells->muted[id]) {
         return;
     }
     struct vamp_histogram **histogram =

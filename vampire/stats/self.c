@@ -98,6 +98,7 @@ void vamp_self_account(struct vamp_accounting *accounting, const struct vamp_slo
     accounting->rejected += account->rejected;
     accounting->filtered += account->filtered;
     accounting->counted += account->counted;
+    accounting->sampled_out += account->sampled_out;
     accounting->late += account->late;
     for (unsigned i = 0; i < VAMP_LOSS_COUNT; i++) {
         accounting->lost[i] += account->lost[i];
@@ -112,6 +113,7 @@ static void fold_account(struct vamp_cells *cells, struct vamp_slot *slot)
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_DECODED, &labels, account->decoded);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_REJECTED, &labels, account->rejected);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_FILTERED, &labels, account->filtered);
+    vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_SAMPLED_OUT, &labels, account->sampled_out);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_COUNTED, &labels, account->counted);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_LATE, &labels, account->late);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_EVICTED, &labels, account->evicted);
@@ -123,6 +125,22 @@ static void fold_account(struct vamp_cells *cells, struct vamp_slot *slot)
                      account->overflow + cells->series.overflow);
     cells->series.overflow = 0;
     vamp_self_account(&cells->accounting, account);
+}
+
+/* Nothing sampled in the bucket: nothing to put a rate's part on. */
+static void tell_weight(struct vamp_cells *cells, const struct vamp_slot_account *account)
+{
+    double weight = cells->weight;
+    if (account->sampled_in > 0) {
+        weight *= (double)(account->sampled_in + account->rated_out) / (double)account->sampled_in;
+    }
+    tell_gauge(cells, VAMP_METRIC_VAMPIRE_WEIGHT, 0, (int64_t)(weight * 1e6 + 0.5));
+    uint32_t cell = 0;
+    if (cell_of(cells, VAMP_METRIC_VAMPIRE_WEIGHT, VAMP_LABEL_OUTPUT, 0, &cell)) {
+        struct vamp_told_gauge *gauge = &cells->told_gauges[cell];
+        gauge->min = gauge->value;
+        gauge->max = gauge->value;
+    }
 }
 
 static void fold_told_counters(const struct vamp_cells *cells, struct vamp_slot *slot,
@@ -158,7 +176,9 @@ static void fold_told_gauges(struct vamp_cells *cells, struct vamp_slot *slot,
 
 void vamp_self_fold(struct vamp_cells *cells, struct vamp_slot *slot)
 {
+    memset(cells->muted, 0, sizeof cells->muted); /* ours, not an event's */
     fold_account(cells, slot);
+    tell_weight(cells, &slot->account);
     fold_told_counters(cells, slot, VAMP_METRIC_VAMPIRE_WRITTEN);
     fold_told_counters(cells, slot, VAMP_METRIC_VAMPIRE_LOST_BUCKETS);
     fold_told_counters(cells, slot, VAMP_METRIC_VAMPIRE_CPU_NS);
@@ -166,4 +186,5 @@ void vamp_self_fold(struct vamp_cells *cells, struct vamp_slot *slot)
     fold_told_gauges(cells, slot, VAMP_METRIC_VAMPIRE_LAG_NS);
     fold_told_gauges(cells, slot, VAMP_METRIC_VAMPIRE_RING_BYTES);
     fold_told_gauges(cells, slot, VAMP_METRIC_VAMPIRE_RSS_BYTES);
+    fold_told_gauges(cells, slot, VAMP_METRIC_VAMPIRE_WEIGHT);
 }

@@ -28,6 +28,8 @@ struct vamp_stats {
     struct listeners listeners[2][VAMP_EVENT_KIND_COUNT]; /* by phase and kind */
     struct vamp_observation seen;
     struct vamp_slot_account account; /* since the start */
+    vamp_mute_fn *mute;               /* NULL: none */
+    void *mute_context;
     int64_t previous_ns;              /* time of the event before this one */
     bool any_event;
 };
@@ -193,13 +195,19 @@ static void observe_mark(struct vamp_stats *stats, struct vamp_slot *slot,
     vamp_cells_gap(slot, &gap);
 }
 
-static void account_event(struct vamp_slot_account *account, bool passed, bool late)
+static void account_event(struct vamp_slot_account *account, const struct vamp_event *event,
+                          enum vamp_verdict verdict, bool late)
 {
+    const bool passed = verdict == VAMP_PASSED;
+    const bool exempt = event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE;
     account->received++;
     account->decoded++;
     account->filtered += !passed;
     account->counted += passed;
     account->late += passed && late;
+    account->sampled_in += passed && !exempt;
+    account->sampled_out += verdict == VAMP_SAMPLED_OUT || verdict == VAMP_RATED_OUT;
+    account->rated_out += verdict == VAMP_RATED_OUT;
 }
 
 /* Shows the event to the tracker, and what it means to the statistics. */
@@ -209,6 +217,9 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
     struct vamp_observation *seen = &stats->seen;
     seen->slot = slot;
     vamp_track(&stats->tracker, event, seen);
+    if (stats->mute != NULL) {
+        stats->mute(stats->mute_context, event, stats->cells.muted);
+    }
     const struct listeners *listeners = &stats->listeners[event->phase][event->kind];
     for (unsigned i = 0; i < listeners->count; i++) {
         const uint8_t statistic = listeners->statistic[i];
@@ -223,16 +234,26 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
     }
 }
 
-void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event, bool passed)
+void vamp_stats_tick(struct vamp_stats *stats, int64_t now_ns)
 {
+    vamp_window_tick(&stats->window, now_ns);
+}
+
+void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event,
+                        enum vamp_verdict verdict)
+{
+    if (event->kind == VAMP_EVENT_TIME) {
+        vamp_stats_tick(stats, event->time_ns);
+        return;
+    }
     bool late = false;
     struct vamp_slot *slot = vamp_window_place(&stats->window, event->time_ns, &late);
     if (vamp_event_is_mark(event)) {
         observe_mark(stats, slot, event);
     } else {
-        account_event(&slot->account, passed, late);
-        account_event(&stats->account, passed, late);
-        if (passed && event->kind < VAMP_EVENT_KIND_COUNT && event->phase <= VAMP_PHASE_BEFORE) {
+        account_event(&slot->account, event, verdict, late);
+        account_event(&stats->account, event, verdict, late);
+        if (verdict == VAMP_PASSED && event->kind < VAMP_EVENT_KIND_COUNT && event->phase <= VAMP_PHASE_BEFORE) {
             count_event(stats, slot, event);
         }
     }
@@ -240,9 +261,16 @@ void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event
     stats->any_event = true;
 }
 
-void vamp_stats_tick(struct vamp_stats *stats, int64_t now_ns)
+void vamp_stats_sampling(struct vamp_stats *stats, double weight)
 {
-    vamp_window_tick(&stats->window, now_ns);
+    stats->cells.weight = weight;
+}
+
+void vamp_stats_mute(struct vamp_stats *stats, vamp_mute_fn *mute, void *context)
+{
+    stats->mute = mute;
+    stats->mute_context = context;
+    memset(stats->cells.muted, 0, sizeof stats->cells.muted);
 }
 
 void vamp_stats_outputs(struct vamp_stats *stats, const struct vamp_output_account *outputs,
@@ -265,6 +293,7 @@ void vamp_stats_gap(struct vamp_stats *stats, const struct vamp_gap *gap)
 /* CDOs whose size was never told count at last. */
 static void count_rest(struct vamp_stats *stats)
 {
+    memset(stats->cells.muted, 0, sizeof stats->cells.muted);
     struct vamp_labels labels = {{0}};
     labels.value[VAMP_LABEL_SIZE_CLASS] = VAMP_SIZE_CLASS_UNKNOWN;
     uint32_t position = 0;

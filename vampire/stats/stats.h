@@ -52,10 +52,28 @@ VAMP_MUST_CHECK int vamp_stats_create(const struct vamp_stats_options *options, 
 void vamp_stats_free(struct vamp_stats *stats);
 const struct vamp_schema *vamp_stats_schema(const struct vamp_stats *stats);
 
+/* What the filters say of an event; false and true will do where nothing is sampled. */
+enum vamp_verdict {
+    VAMP_FILTERED = 0,
+    VAMP_PASSED = 1,
+    VAMP_SAMPLED_OUT = 2, /* left out by a part of known size */
+    VAMP_RATED_OUT = 3,   /* left out by a bound in time, which leaves out more or less */
+};
+
 /* Every event of the stream in order, marks included; the caller has already let `components`
- * observe it. `passed`: the filters accepted it. An event that did not pass is accounted as
- * filtered, but still moves time forward. */
-void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event, bool passed);
+ * observe it. An event that did not pass is accounted as filtered (and as sampled out, if it is
+ * that), but still moves time forward. */
+void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event,
+                        enum vamp_verdict verdict);
+/* How many events each one that passed stands for, apart from those rated out, which are put on top
+ * bucket by bucket: metric vampire_weight. 1 unless told. */
+void vamp_stats_sampling(struct vamp_stats *stats, double weight);
+/* Called for every event that passed, to say for which metrics it does not count: sets or clears
+ * entries of `muted`, which keeps what was said before and begins with nothing muted. NULL: every
+ * event counts for all. May not block or fail. */
+typedef void vamp_mute_fn(void *context, const struct vamp_event *event,
+                          bool muted[static VAMP_METRIC_COUNT]);
+void vamp_stats_mute(struct vamp_stats *stats, vamp_mute_fn *mute, void *context);
 /* Event time has reached `now_ns` although nothing was seen (live sources, once in a while). */
 void vamp_stats_tick(struct vamp_stats *stats, int64_t now_ns);
 /* The writers' accounts as of now, for the next buckets (vampire_* metrics and accounting). */

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The configuration as other programs see it: an independent validator reads the JSON Schema, a tool
+reads --check-config --json, an editor's file comes back from --dump-config."""
+
+import json
+import re
+import subprocess
+
+import jsonschema
+import pytest
+
+import harness
+
+CASES = harness.ROOT / "tests" / "golden" / "config"
+READY = sorted(
+    path for path in (harness.ROOT / "config").glob("*.json") if not path.match("*.schema.json")
+)
+SCHEMA = json.loads((harness.ROOT / "config" / "vampire.schema.json").read_text())
+# Mistakes a schema can express; the others only vampire finds.
+SEEN_BY_SCHEMA = [
+    "bad-bounds", "bad-list", "bad-level-cdo", "bad-near-keys", "bad-null-values",
+    "bad-output-options", "bad-output-types", "bad-sections-of-wrong-type", "bad-source-options",
+    "bad-source-type", "bad-too-many-outputs", "bad-types", "bad-units", "bad-unknown-key",
+    "bad-words",
+]
+
+
+def vampire(*arguments, **options):
+    return subprocess.run(
+        [harness.program("vampire"), *map(str, arguments)],
+        capture_output=True, text=True, timeout=60, check=False,
+        env=harness.clean_environment(), **options,
+    )
+
+
+def load(path):
+    """JSON with comments, read by somebody else's rules."""
+    text = path.read_text(encoding="utf-8-sig")
+    token = r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/'
+    return json.loads(re.sub(token, lambda match: match.group(1) or " ", text, flags=re.DOTALL))
+
+
+def is_valid(instance):
+    return jsonschema.Draft202012Validator(SCHEMA).is_valid(instance)
+
+
+def test_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert vampire("--print-schema").stdout == json.dumps(SCHEMA, indent=2) + "\n"
+
+
+@pytest.mark.parametrize("path", READY, ids=lambda path: path.name)
+def test_ready_configurations_fit_the_schema(path):
+    assert is_valid(load(path))
+    dump = vampire("--dump-config", path)
+    assert dump.returncode == 0 and is_valid(json.loads(dump.stdout))
+
+
+def test_schema_accepts_what_is_right():
+    good = [path for path in CASES.iterdir() if not path.name.startswith("bad-")]
+    assert len(good) >= 20
+    refused = [path.name for path in good if not is_valid(load(path / "input.json"))]
+    assert not refused
+
+
+@pytest.mark.parametrize("name", SEEN_BY_SCHEMA)
+def test_schema_refuses_what_is_wrong(name):
+    assert not is_valid(load(CASES / name / "input.json"))
+
+
+def test_check_for_tools(space):
+    path = space.path / "w\u00f6rse.json"
+    path.write_text('{\n  "statistics": {"buket": "1s"},\n  "events": {"filter": "(.a \\"\n"}\n}\n')
+    answer = vampire("--check-config", path, "--json")
+    assert answer.returncode == 2 and answer.stderr == ""
+    report = json.loads(answer.stdout)
+    assert report["file"] == str(path) and report["errors"] == 1
+    path.write_text('{\n  "statistics": {"buket": "1s"},\n  "events": {"filter": "(.event.kin = 1)"}\n}\n')
+    report = json.loads(vampire("--check-config", path, "--json").stdout)
+    assert report["errors"] == 2 and len(report["diagnostics"]) == 2
+    first, second = report["diagnostics"]
+    assert (first["line"], first["column"], first["path"]) == (2, 18, "/statistics/buket")
+    assert first["did_you_mean"] == "bucket" and "lateness" in first["allowed"]
+    assert (second["line"], second["column"]) == (3, 26)
+    assert "line 1, column 2" in second["text"]
+    good = vampire("--check-config", "--json", READY[0])
+    assert good.returncode == 0 and json.loads(good.stdout)["diagnostics"] == []
+
+
+def test_standard_input():
+    answer = vampire("--dump-config", "-c", "-", input='{"ring": "3MiB"} // fine\n')
+    assert answer.returncode == 0 and json.loads(answer.stdout)["ring"] == "3MiB"
+    answer = vampire("--check-config", "-", input="{")
+    assert answer.returncode == 2 and answer.stderr.startswith("standard input:1:2: error:")
+
+
+def test_no_colours_in_a_pipe():
+    answer = vampire("--check-config", "-", input='{"a": 1}')
+    assert "\033" not in answer.stderr and "    {" in answer.stderr and "^" in answer.stderr
+
+
+def test_metrics_for_tools():
+    metrics = json.loads(vampire("--list-metrics=json").stdout)["metrics"]
+    names = [metric["name"] for metric in metrics]
+    assert len(names) == len(set(names)) and "transport_ns" in names
+    for metric in metrics:
+        assert metric["kind"] in ("counter", "gauge", "histogram")
+        assert metric["unit"] and metric["help"] and metric["origin"] and metric["sets"]

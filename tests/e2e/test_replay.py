@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A replayed recording gives the HDF5 content of the live run, bit for bit."""
+
+import h5py
+import numpy
+import pytest
+
+import harness
+
+# What vampire measures of itself, and what belongs to a run and not to its events.
+OWN = (
+    "vampire_ring_bytes vampire_lag_ns vampire_rss_bytes vampire_cpu_ns vampire_queue_high_water "
+    "vampire_commit_ns vampire_queued vampire_written vampire_output_lost own_roundtrip_ns "
+    "buckets_queued buckets_written buckets_lost buckets_waiting ended"
+).split()
+
+
+def is_own(name):
+    return any(name == own or name.startswith(own + "_") for own in OWN) or name.endswith("_id") and not name.startswith("component_app")
+
+
+def differences(left, right):
+    """Names of the datasets that are not the same, values and shapes."""
+    with h5py.File(left, "r") as a, h5py.File(right, "r") as b:
+        found = [f"only in one: {name}" for name in set(a) ^ set(b)]
+        compared = [name for name in a if name in b and not is_own(name)]
+        found += [name for name in compared if not numpy.array_equal(a[name][...], b[name][...])]
+        assert len(compared) > 60, compared
+        return found
+
+
+def config(tmp, **more):
+    tmp.mkdir(exist_ok=True)
+    return {
+        "statistics": {"bucket": "200ms", **more.pop("statistics", {})},
+        "outputs": [
+            {"type": "hdf5", "directory": str(tmp)},
+            {"type": "recording", "directory": str(tmp), **more.pop("recording", {})},
+        ],
+        **more,
+    }
+
+
+def only(path, ending):
+    files = sorted(path.glob(f"*.{ending}"))
+    assert len(files) == 1, files
+    return files[0]
+
+
+def replay(space, name, source, *options, **more):
+    where = space.path / name
+    process = space.vampire(
+        config(where, **more), "--replay", source, *options, name=name, ready=False
+    )
+    process.expect_exit(0)
+    return where
+
+
+def test_demo_workflow_replayed(space):
+    space.pool_manager()
+    live = space.path / "live"
+    vampire = space.vampire(config(live, source={"leave_grace": "2s", "signal_before": "all"}))
+    harness.Workflow(space, model_options=["--steps", 4, "--levels", 2, "--params", 2, "--rate", 60]).finish()
+    vampire.expect_exit(0)
+    again = replay(space, "again", only(live, "rec"))
+    assert not differences(only(live, "h5"), only(again, "h5"))
+
+
+FAULTS = {
+    "none": [],
+    "all": ["late=40", "lost=30", "missing=30", "duplicated=30", "reordered=60", "vanish=200",
+            "unseen=1"],
+}
+
+
+@pytest.mark.parametrize("faults", FAULTS)
+@pytest.mark.threads
+def test_synthetic_stream_replayed(space, faults):
+    live = space.path / "live"
+    options = [word for fault in FAULTS[faults] for word in ("-o", "source." + fault)]
+    process = space.vampire(
+        config(live, source={"type": "synthetic", "steps": 20, "producers": 3}), *options, ready=False
+    )
+    process.expect_exit(0)
+    again = replay(space, "again", only(live, "rec"), "-o", "source.speed=0")
+    assert not differences(only(live, "h5"), only(again, "h5"))
+    third = replay(space, "third", only(again, "rec"))
+    assert not differences(only(live, "h5"), only(third, "h5"))
+
+
+def test_filtered_events_can_be_recorded_too(space):
+    """Then a replay with the same filter accounts for them as the live run did."""
+    live, events = space.path / "live", {"kinds": ["offer", "demand", "withdraw"]}
+    source = {"type": "synthetic", "steps": 5}
+    both = {"events": events, "recording": {"filtered": True}}
+    space.vampire(config(live, source=source, **both), ready=False).expect_exit(0)
+    both = {"events": events, "recording": {"filtered": True}}
+    again = replay(space, "again", only(live, "rec"), **both)
+    assert not differences(only(live, "h5"), only(again, "h5"))
+
+
+def test_speed_and_no_workflow_name(space):
+    """At 20 times the speed four steps of one second last about 0.2 s; the environment is empty."""
+    live = space.path / "live"
+    space.vampire(config(live, source={"type": "synthetic", "steps": 5}), ready=False).expect_exit(0)
+    none = {"MSTRO_WORKFLOW_NAME": ""}
+    where = space.path / "slow"
+    process = space.vampire(config(where), "--replay", only(live, "rec"), "-o", "source.speed=20",
+                            ready=False, extra=none, name="slow")
+    process.expect_exit(0)
+    assert not differences(only(live, "h5"), only(where, "h5"))
+    with h5py.File(only(where, "h5")) as file:
+        assert file.attrs["workflow"].decode() == "synthetic"

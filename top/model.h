@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a JSON lines stream of vampire says, as a state: fed line by line, read as a snapshot.
+ * Knows nothing of files and terminals. Memory is bounded: at most TOP_ROWS_MAX components and as
+ * many source-sink pairs; what does not fit is counted in the row "(other)". Numbers are doubles:
+ * exact up to 2^53. One model belongs to one thread.
+ */
+#ifndef TOP_MODEL_H
+#define TOP_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vampire/core/err.h"
+
+#define TOP_ROWS_MAX 1024
+#define TOP_NAME_BYTES 192
+#define TOP_TIME_BYTES 32
+#define TOP_WORD_BYTES 32
+#define TOP_LOSSES_MAX 24
+#define TOP_KINDS_MAX 24
+#define TOP_HISTORY 240 /* buckets of which the totals are remembered */
+/* A line of the format is at most so long, with its newline. */
+#define TOP_LINE_BYTES (64 * 1024)
+
+struct top_model;
+
+/* NULL: no memory. */
+struct top_model *top_model_create(void);
+void top_model_free(struct top_model *model);
+
+enum top_fed {
+    TOP_FED_LINE,    /* taken, or of a type that has nothing to show */
+    TOP_FED_BUCKET,  /* it was a bucket's last line: the state has changed */
+    TOP_FED_ROTATED, /* the last line of a segment: the run goes on in the next one */
+    TOP_FED_END,     /* the last line of the run */
+    TOP_FED_BAD,     /* no line of the format; counted */
+};
+/* One line without its newline, need not be terminated. Lines of another run begin a new state. */
+enum top_fed top_model_feed(struct top_model *model, const char *line, size_t bytes);
+/* A line that was too long to be given: counted as bad. */
+void top_model_skip(struct top_model *model);
+
+/* Of the stream: "" and 0 until it was told. */
+const char *top_model_run(const struct top_model *model);
+unsigned top_model_segment(const struct top_model *model);
+
+/* ---- snapshot */
+
+enum top_mode {
+    TOP_MODE_RATES, /* of the newest bucket, for each second */
+    TOP_MODE_SUMS,  /* of all buckets seen, whole numbers */
+};
+
+/* Times are nanoseconds; without values (`count` 0) they are 0. */
+struct top_times {
+    double count;
+    double p50, p99, max;
+};
+
+struct top_component_row {
+    char name[TOP_NAME_BYTES]; /* clean: safe for a terminal */
+    bool left;                 /* all of this name have left */
+    char reason[TOP_WORD_BYTES];
+    double operations, produced, consumed; /* bytes the latter two */
+    double anomalies;                      /* always the sum of all buckets seen */
+    struct top_times wait;                 /* from demand to data */
+};
+
+struct top_pair_row {
+    char source[TOP_NAME_BYTES]; /* clean */
+    char sink[TOP_NAME_BYTES];
+    double transports, bytes;
+    struct top_times time;
+};
+
+struct top_loss {
+    char text[2 * TOP_WORD_BYTES]; /* "events in ring", "buckets of live", clean */
+    double count;                  /* since the run began */
+    double fresh;                  /* of these, in the newest bucket */
+};
+
+struct top_kind {
+    char name[TOP_WORD_BYTES];
+    double operations;
+};
+
+struct top_gauge {
+    bool known; /* false: the stream began in the middle and has not told it yet */
+    double value, max;
+};
+
+struct top_snapshot {
+    enum top_mode mode;
+    bool any;  /* a bucket was seen; without, only the texts of the header are set */
+    bool ended;
+    char end_reason[TOP_WORD_BYTES];
+    char workflow[TOP_NAME_BYTES], host[TOP_NAME_BYTES], level[TOP_WORD_BYTES];
+    char since[TOP_TIME_BYTES];   /* start of the first bucket seen */
+    char time[TOP_TIME_BYTES];    /* start of the newest one, RFC 3339 */
+    double bucket, width_ns;      /* its number and width */
+    double buckets;               /* seen */
+    double seen_ns;               /* their widths */
+    bool partial;                 /* it has fewer values than it should */
+    double operations, produced, moved;
+    struct top_gauge components, pool_cdos, pool_bytes, transports_active, lag_ns;
+    double anomalies;
+    struct top_kind kinds[TOP_KINDS_MAX];
+    unsigned kind_count;
+    struct top_loss losses[TOP_LOSSES_MAX]; /* those that are not 0 */
+    unsigned loss_count;
+    double gaps;                  /* stretches of the stream that miss events */
+    char gap[4 * TOP_TIME_BYTES]; /* the last of them */
+    double bad_lines;             /* of the stream, as read here */
+    double folded;                /* values counted under (other) here */
+    /* Operations and bytes moved for each second, oldest first. */
+    double operations_history[TOP_HISTORY], moved_history[TOP_HISTORY];
+    unsigned history_count;
+    struct top_component_row *component_rows; /* owned */
+    size_t component_count;
+    struct top_pair_row *pairs; /* owned */
+    size_t pair_count;
+};
+
+/* Starts as all zeros; may be taken again and again into the same one. 0 or -ENOMEM, then the
+ * snapshot is empty. */
+VAMP_MUST_CHECK int top_snapshot_take(struct top_snapshot *snapshot, const struct top_model *model,
+                                      enum top_mode mode, struct vamp_err *err);
+void top_snapshot_done(struct top_snapshot *snapshot);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the parts of the model share; nobody else includes this. */
+#ifndef TOP_MODEL_INTERNAL_H
+#define TOP_MODEL_INTERNAL_H
+
+#include "top/model.h"
+#include "top/rows.h"
+#include "top/spread.h"
+
+struct top_account {
+    char text[2 * TOP_WORD_BYTES];
+    double count, fresh;
+};
+
+#define TOP_TIERS_MAX 8
+struct top_tier {
+    char name[TOP_WORD_BYTES];
+    double value;
+};
+
+struct top_totals {
+    double operations, produced, moved, anomalies;
+    double kinds[TOP_KINDS_MAX];
+};
+
+struct top_model {
+    /* The run. */
+    char run[40];
+    char workflow[TOP_NAME_BYTES], host[TOP_NAME_BYTES], level[TOP_WORD_BYTES];
+    unsigned segment;
+    bool ended;
+    char end_reason[TOP_WORD_BYTES];
+    /* The newest bucket, and the one whose lines are coming in (`next`). */
+    char since[TOP_TIME_BYTES], time[TOP_TIME_BYTES];
+    double bucket, width_ns, buckets, seen_ns;
+    double next_metrics; /* metric lines of the bucket that comes in */
+    bool partial;
+    struct top_totals next, now, all;
+    char kinds[TOP_KINDS_MAX][TOP_WORD_BYTES];
+    unsigned kind_count;
+    struct top_gauge components, pool_cdos, pool_bytes, transports_active, lag_ns;
+    struct top_tier tiers[TOP_TIERS_MAX]; /* of which transports_active is the sum */
+    struct top_account losses[TOP_LOSSES_MAX];
+    unsigned loss_count;
+    double gaps;
+    char gap[4 * TOP_TIME_BYTES];
+    double bad_lines;
+    double folded;
+    double operations_history[TOP_HISTORY], moved_history[TOP_HISTORY];
+    unsigned history_next, history_count;
+    struct top_rows rows[2]; /* components; pairs */
+};
+
+enum { TOP_COMPONENTS, TOP_PAIRS };
+
+/* All of the bucket has come: `next` becomes `now`. */
+void top_model_commit(struct top_model *model);
+/* Another run: everything but the count of bad lines is forgotten. */
+void top_model_reset(struct top_model *model);
+
+#endif

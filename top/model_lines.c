@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From a line's JSON to the model. What is missing or of another type than it should be counts as
+ * 0 or "": a stream of a later version of the format is shown as far as it is understood.
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "top/model_internal.h"
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+static double number_of(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+/* The largest whole number below 2^64 that a double has is 2^64 - 2048. */
+static uint64_t whole(double value)
+{
+    return value <= 0 ? 0 : value >= 18446744073709549568.0 ? UINT64_MAX : (uint64_t)value;
+}
+
+static void copy(char *out, size_t bytes, const char *text)
+{
+    (void)snprintf(out, bytes, "%s", text);
+}
+
+/* ---- losses */
+
+static struct top_account *loss_of(struct top_model *model, const char *text)
+{
+    for (unsigned i = 0; i < model->loss_count; i++) {
+        if (strcmp(model->losses[i].text, text) == 0) {
+            return &model->losses[i];
+        }
+    }
+    /* The last one takes what finds no place. */
+    if (model->loss_count == TOP_LOSSES_MAX) {
+        return &model->losses[TOP_LOSSES_MAX - 1];
+    }
+    struct top_account *loss = &model->losses[model->loss_count++];
+    *loss = (struct top_account){.count = 0};
+    copy(loss->text, sizeof loss->text, text);
+    return loss;
+}
+
+/* A number that only grows, told with each bucket. What was lost before the first bucket that we
+ * see is no news. */
+static void tell_loss(struct top_model *model, const char *text, double count)
+{
+    struct top_account *loss = loss_of(model, text);
+    loss->fresh = model->buckets > 0 && count > loss->count ? count - loss->count : 0;
+    loss->count = count;
+}
+
+static void take_accounting(struct top_model *model, const json_t *accounting)
+{
+    char text[2 * TOP_WORD_BYTES];
+    const char *reason = NULL;
+    json_t *value = NULL;
+    json_object_foreach(json_object_get(accounting, "lost"), reason, value)
+    {
+        (void)snprintf(text, sizeof text, "events in %.31s", reason);
+        tell_loss(model, text, json_number_value(value));
+    }
+    tell_loss(model, "events rejected", number_of(accounting, "rejected"));
+    size_t i = 0;
+    json_array_foreach(json_object_get(accounting, "outputs"), i, value)
+    {
+        (void)snprintf(text, sizeof text, "buckets of %.40s", text_of(value, "name"));
+        tell_loss(model, text, number_of(value, "lost"));
+    }
+}
+
+/* Lines that were too long are told nowhere else; the other losses come with the accounts. */
+static void take_lost(struct top_model *model, const json_t *line)
+{
+    if (strcmp(text_of(line, "what"), "lines") == 0) {
+        struct top_account *loss = loss_of(model, "lines too long");
+        loss->fresh = number_of(line, "count");
+        loss->count += loss->fresh;
+    }
+}
+
+static void take_gap(struct top_model *model, const json_t *line)
+{
+    model->gaps++;
+    (void)snprintf(model->gap, sizeof model->gap, "%.12s to %.12s (%.31s)",
+                   strlen(text_of(line, "start")) > 11 ? text_of(line, "start") + 11 : "?",
+                   strlen(text_of(line, "end")) > 11 ? text_of(line, "end") + 11 : "?",
+                   text_of(line, "reason"));
+}
+
+/* ---- metrics */
+
+static void take_times(struct top_spread *times, const json_t *line)
+{
+    json_t *bins = json_object_get(line, "bins");
+    if (json_array_size(bins) == 0) {
+        return;
+    }
+    top_spread_range(times, whole(number_of(line, "min")), whole(number_of(line, "max")));
+    size_t i = 0;
+    json_t *bin = NULL;
+    json_array_foreach(bins, i, bin)
+    {
+        top_spread_add(times, whole(json_number_value(json_array_get(bin, 0))),
+                       whole(json_number_value(json_array_get(bin, 1))));
+    }
+}
+
+static double *kind_of(struct top_model *model, const char *name)
+{
+    for (unsigned i = 0; i < model->kind_count; i++) {
+        if (strncmp(model->kinds[i], name, TOP_WORD_BYTES - 1) == 0) {
+            return &model->next.kinds[i];
+        }
+    }
+    if (model->kind_count == TOP_KINDS_MAX) {
+        return &model->next.kinds[TOP_KINDS_MAX - 1];
+    }
+    copy(model->kinds[model->kind_count], TOP_WORD_BYTES, name);
+    return &model->next.kinds[model->kind_count++];
+}
+
+/* The row of `name`; a scratch row when the stream does not tell components apart. */
+static struct top_part *part_of(struct top_model *model, unsigned table, const char *name,
+                                const char *second)
+{
+    if (*name == '\0') {
+        return NULL;
+    }
+    struct top_row *row = top_rows_get(&model->rows[table], name, second);
+    model->folded += strcmp(row->name, name) != 0;
+    return &row->next;
+}
+
+static void take_component_metric(struct top_model *model, const char *metric, const json_t *line,
+                                  const json_t *labels)
+{
+    double delta = number_of(line, "delta");
+    bool times = strcmp(metric, "demand_wait_ns") == 0;
+    if (!times && delta == 0) {
+        return;
+    }
+    struct top_part none = {.operations = 0};
+    struct top_part *part = part_of(model, TOP_COMPONENTS, text_of(labels, "component"), "");
+    part = part != NULL ? part : &none;
+    if (times) {
+        take_times(&part->times, line);
+    } else if (strcmp(metric, "pool_operations") == 0) {
+        part->operations += delta;
+        model->next.operations += delta;
+        *kind_of(model, text_of(labels, "operation")) += delta;
+    } else if (strcmp(metric, "produced_bytes") == 0) {
+        part->produced += delta;
+        model->next.produced += delta;
+    } else if (strcmp(metric, "consumed_bytes") == 0) {
+        part->consumed += delta;
+    } else if (strcmp(metric, "anomalies") == 0) {
+        part->anomalies += delta;
+        model->next.anomalies += delta;
+    }
+}
+
+static void take_pair_metric(struct top_model *model, const char *metric, const json_t *line,
+                             const json_t *labels)
+{
+    double delta = number_of(line, "delta");
+    bool times = strcmp(metric, "transport_ns") == 0;
+    if (!times && delta == 0) {
+        return;
+    }
+    struct top_part none = {.operations = 0};
+    struct top_part *part =
+        part_of(model, TOP_PAIRS, text_of(labels, "source"), text_of(labels, "sink"));
+    part = part != NULL ? part : &none;
+    if (times) {
+        take_times(&part->times, line);
+    } else if (strcmp(metric, "transports") == 0) {
+        part->transports += delta;
+    } else {
+        part->moved += delta;
+        model->next.moved += delta;
+    }
+}
+
+static void take_gauge(struct top_gauge *gauge, const json_t *line)
+{
+    *gauge = (struct top_gauge){true, number_of(line, "value"), number_of(line, "max")};
+}
+
+/* Only lines of tiers that moved come, so the sum is kept by what each changed. */
+static void take_active(struct top_model *model, const json_t *line)
+{
+    const char *tier = text_of(json_object_get(line, "labels"), "tier");
+    double value = number_of(line, "value");
+    struct top_gauge *gauge = &model->transports_active;
+    unsigned free_slot = TOP_TIERS_MAX;
+    gauge->known = true;
+    for (unsigned i = 0; i < TOP_TIERS_MAX; i++) {
+        if (strcmp(model->tiers[i].name, tier) == 0) {
+            gauge->value += value - model->tiers[i].value;
+            model->tiers[i].value = value;
+            return;
+        }
+        free_slot = free_slot == TOP_TIERS_MAX && model->tiers[i].name[0] == '\0' ? i : free_slot;
+    }
+    if (free_slot < TOP_TIERS_MAX && *tier != '\0') {
+        copy(model->tiers[free_slot].name, TOP_WORD_BYTES, tier);
+        model->tiers[free_slot].value = value;
+        gauge->value += value;
+    }
+}
+
+static void take_metric(struct top_model *model, const json_t *line)
+{
+    static const char *const of_components[] = {"pool_operations", "produced_bytes",
+                                                "consumed_bytes", "anomalies", "demand_wait_ns"};
+    static const char *const of_pairs[] = {"transport_ns", "transports", "transport_bytes"};
+    const char *metric = text_of(line, "metric");
+    const json_t *labels = json_object_get(line, "labels");
+    model->next_metrics++;
+    for (size_t i = 0; i < sizeof of_components / sizeof of_components[0]; i++) {
+        if (strcmp(metric, of_components[i]) == 0) {
+            take_component_metric(model, metric, line, labels);
+            return;
+        }
+    }
+    for (size_t i = 0; i < sizeof of_pairs / sizeof of_pairs[0]; i++) {
+        if (strcmp(metric, of_pairs[i]) == 0) {
+            take_pair_metric(model, metric, line, labels);
+            return;
+        }
+    }
+    if (strcmp(metric, "components_present") == 0) {
+        take_gauge(&model->components, line);
+    } else if (strcmp(metric, "pool_cdos") == 0) {
+        take_gauge(&model->pool_cdos, line);
+    } else if (strcmp(metric, "pool_bytes") == 0) {
+        take_gauge(&model->pool_bytes, line);
+    } else if (strcmp(metric, "vampire_lag_ns") == 0) {
+        take_gauge(&model->lag_ns, line);
+    } else if (strcmp(metric, "transports_active") == 0) {
+        take_active(model, line);
+    }
+}
+
+/* ---- the other lines */
+
+static void take_header(struct top_model *model, const json_t *line)
+{
+    model->segment = (unsigned)number_of(line, "segment");
+    model->ended = false;
+    copy(model->workflow, sizeof model->workflow, text_of(line, "workflow"));
+    copy(model->host, sizeof model->host, text_of(line, "host"));
+    copy(model->level, sizeof model->level, text_of(line, "level"));
+}
+
+static void take_component(struct top_model *model, const json_t *line)
+{
+    const char *name = text_of(line, "name");
+    struct top_row *row = top_rows_get(&model->rows[TOP_COMPONENTS], name, "");
+    if (strcmp(row->name, name) == 0) {
+        row->left = json_is_string(json_object_get(line, "left"));
+        copy(row->reason, sizeof row->reason, text_of(line, "reason"));
+    }
+}
+
+static void take_bucket(struct top_model *model, const json_t *line)
+{
+    take_accounting(model, json_object_get(line, "accounting"));
+    copy(model->time, sizeof model->time, text_of(line, "time"));
+    if (model->buckets == 0) {
+        copy(model->since, sizeof model->since, model->time);
+    }
+    model->bucket = number_of(line, "bucket");
+    model->width_ns = number_of(line, "width_ns");
+    model->partial = model->next_metrics < number_of(line, "metrics");
+    top_model_commit(model);
+}
+
+static enum top_fed take_end(struct top_model *model, const json_t *line)
+{
+    const char *reason = text_of(line, "reason");
+    if (strcmp(reason, "rotated") == 0) {
+        return TOP_FED_ROTATED;
+    }
+    take_accounting(model, json_object_get(line, "accounting"));
+    model->ended = true;
+    copy(model->end_reason, sizeof model->end_reason, reason);
+    return TOP_FED_END;
+}
+
+static enum top_fed take_line(struct top_model *model, const json_t *line)
+{
+    const char *type = text_of(line, "type");
+    const char *run = text_of(line, "run");
+    if (*type == '\0' || *run == '\0') {
+        model->bad_lines++;
+        return TOP_FED_BAD;
+    }
+    if (strncmp(run, model->run, sizeof model->run - 1) != 0) {
+        top_model_reset(model);
+        copy(model->run, sizeof model->run, run);
+    }
+    if (strcmp(type, "metric") == 0) {
+        take_metric(model, line);
+    } else if (strcmp(type, "bucket") == 0) {
+        take_bucket(model, line);
+        return TOP_FED_BUCKET;
+    } else if (strcmp(type, "header") == 0) {
+        take_header(model, line);
+    } else if (strcmp(type, "component") == 0) {
+        take_component(model, line);
+    } else if (strcmp(type, "lost") == 0) {
+        take_lost(model, line);
+    } else if (strcmp(type, "gap") == 0) {
+        take_gap(model, line);
+    } else if (strcmp(type, "end") == 0) {
+        return take_end(model, line);
+    }
+    return TOP_FED_LINE;
+}
+
+enum top_fed top_model_feed(struct top_model *model, const char *line, size_t bytes)
+{
+    /* As doubles: jansson's integers end at 2^63, the format's at 2^64. */
+    json_t *json = json_loadb(line, bytes, JSON_DECODE_INT_AS_REAL, NULL);
+    if (json == NULL) {
+        model->bad_lines++;
+        return TOP_FED_BAD;
+    }
+    enum top_fed fed = take_line(model, json);
+    json_decref(json);
+    return fed;
+}

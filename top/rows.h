@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Named rows of numbers, at most TOP_ROWS_MAX of them, found by name. Row 0 is "(other)" and takes
+ * what does not fit. About 12 KiB for each row. Belongs to one thread.
+ */
+#ifndef TOP_ROWS_H
+#define TOP_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "top/spread.h"
+
+/* What a bucket, or all buckets, add to a row. */
+struct top_part {
+    double operations, produced, consumed; /* of a component */
+    double transports, moved;              /* of a pair */
+    double anomalies;
+    struct top_spread times; /* waits of a component, durations of a pair */
+};
+
+struct top_row {
+    char *name;       /* owned; of a pair: the source. As it came, not clean */
+    char *second;     /* of a pair: the sink, inside the memory of `name`; else "" */
+    bool left;        /* said the last line about a component of this name */
+    char reason[32];
+    struct top_part next, now, all;
+};
+
+struct top_rows {
+    struct top_row **rows; /* owned, `count` of them */
+    size_t count;
+    uint16_t *index; /* owned: hash to row + 1, 0 is free */
+};
+
+/* -1: no memory, then nothing is to be freed. */
+int top_rows_init(struct top_rows *rows);
+void top_rows_done(struct top_rows *rows);
+void top_rows_clear(struct top_rows *rows);
+
+/* The row of this name, made when it is new. Row "(other)" when there is no room. Never NULL. */
+struct top_row *top_rows_get(struct top_rows *rows, const char *name, const char *second);
+/* Ends a bucket: adds `next` to `all`, makes it `now` and begins an empty one. */
+void top_rows_commit(struct top_rows *rows);
+
+#endif

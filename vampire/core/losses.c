@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/core/losses.h"
+
+void vamp_losses_note(struct vamp_losses *losses, const struct vamp_event *event,
+                      enum vamp_loss reason)
+{
+    switch (event->kind) {
+    case VAMP_EVENT_TIME:
+        return;
+    case VAMP_EVENT_LOST:
+        losses->lost[event->reason] += event->count;
+        break;
+    case VAMP_EVENT_REJECTED:
+        losses->rejected += event->count;
+        break;
+    default:
+        losses->lost[reason]++;
+        break;
+    }
+    losses->time_ns = event->time_ns;
+}
+
+static bool tell_one(const struct vamp_losses *losses, struct vamp_ring *ring,
+                     enum vamp_event_kind kind, uint8_t reason, uint64_t *count)
+{
+    if (*count == 0) {
+        return true;
+    }
+    const struct vamp_event mark = {
+        .kind = (uint8_t)kind,
+        .reason = reason,
+        .count = *count,
+        .time_ns = losses->time_ns,
+    };
+    if (!vamp_ring_push(ring, &mark)) {
+        return false;
+    }
+    *count = 0;
+    return true;
+}
+
+bool vamp_losses_tell(struct vamp_losses *losses, struct vamp_ring *ring)
+{
+    for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
+        if (!tell_one(losses, ring, VAMP_EVENT_LOST, (uint8_t)reason, &losses->lost[reason])) {
+            return false;
+        }
+    }
+    return tell_one(losses, ring, VAMP_EVENT_REJECTED, 0, &losses->rejected);
+}

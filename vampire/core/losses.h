@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What found no room in a ring, until it can be told: the producer notes each event it had to
+ * drop, and puts marks with the exact numbers into the ring, in order, as soon as there is room.
+ * Producer's thread. Zero-initialised is empty.
+ */
+#ifndef VAMP_CORE_LOSSES_H
+#define VAMP_CORE_LOSSES_H
+
+#include "vampire/core/ring.h"
+
+struct vamp_losses {
+    uint64_t lost[VAMP_LOSS_COUNT];
+    uint64_t rejected;
+    int64_t time_ns; /* of the newest one */
+};
+
+/* `event` was dropped because the ring was full, which is a loss of reason `reason`. A mark keeps
+ * its own meaning; one of time loses nothing. */
+void vamp_losses_note(struct vamp_losses *losses, const struct vamp_event *event,
+                      enum vamp_loss reason);
+/* Puts marks for everything noted into the ring; false when it is still full. */
+bool vamp_losses_tell(struct vamp_losses *losses, struct vamp_ring *ring);
+
+#endif

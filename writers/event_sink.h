@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An event sink: one configured writer of events (a recording) with its thread, its bounded ring
+ * and its account. Recording never blocks: what finds no room is lost, counted, and told in the
+ * target itself by a mark. The identity queued = written + lost + waiting, in events, holds
+ * whenever the account is read.
+ *
+ * Policy: one target for the whole run. After a failure the target is finished; everything before
+ * the failure is in it, everything after counts as lost, and the failure is told once.
+ */
+#ifndef VAMP_WRITERS_EVENT_SINK_H
+#define VAMP_WRITERS_EVENT_SINK_H
+
+#include <stdbool.h>
+
+#include "writers/writer.h"
+
+struct vamp_event_sink;
+
+/* Opens the target on the calling thread, then starts the sink's thread, which takes no signals.
+ * `options` and all that `target` points to must outlive the sink. 0 or -errno with nothing left
+ * behind. */
+VAMP_MUST_CHECK int vamp_event_sink_create(const struct vamp_writer_ops *ops, const void *options,
+                                           const struct vamp_writer_target *target,
+                                           struct vamp_event_sink **ret_sink, struct vamp_err *err);
+/* Every event of the stream, marks included, in order. `passed`: the filters accepted it. Never
+ * blocks. One thread, that of the next function too. */
+void vamp_event_sink_record(struct vamp_event_sink *sink, const struct vamp_event *event,
+                            bool passed);
+/* More than half of the room is used. */
+bool vamp_event_sink_crowded(const struct vamp_event_sink *sink);
+void vamp_event_sink_account(const struct vamp_event_sink *sink,
+                             struct vamp_output_account *ret_account);
+/* The message of the failure when it has not been asked for before; else false. Any thread. */
+bool vamp_event_sink_failure(struct vamp_event_sink *sink, struct vamp_err *ret_err);
+/* Valid until vamp_event_sink_free. */
+const char *vamp_event_sink_path(const struct vamp_event_sink *sink);
+/* Writes what waits, closes the target and ends the thread. 0: every event is in the target.
+ * Else -errno and a text with how many were lost and the first failure; -ETIMEDOUT: the thread did
+ * not end in `deadline_ns` (a dead file system) and is left behind with the sink's memory. */
+VAMP_MUST_CHECK int vamp_event_sink_finish(struct vamp_event_sink *sink,
+                                           const struct vamp_ending *ending, int64_t deadline_ns,
+                                           struct vamp_err *err);
+/* NULL-safe; finishes if that was not done. */
+void vamp_event_sink_free(struct vamp_event_sink *sink);
+
+#endif
