@@ -92,13 +92,13 @@ static mstro_status open_port(uint64_t index, struct vamp_err *err)
                                        .arrived = cdo_arrived,
                                        .events = subscriptions_events,
                                        .gone = pool_gone};
+    const struct port_member member = {
+        .workflow = library.workflow, .component = library.component, .index = index};
     const char *info = environment(MSTRO_ENV_POOL_INFO);
     if (info == NULL) {
-        return port_open_local(library.workflow, library.component, index, NULL, &events,
-                               &library.port, err);
+        return port_open_local(&member, NULL, &events, &library.port, err);
     }
-    return port_open_remote(info, library.workflow, library.component, index, join_deadline_ms(),
-                            &events, &library.port, err);
+    return port_open_remote(info, &member, join_deadline_ms(), &events, &library.port, err);
 }
 
 static void forget_all(void)

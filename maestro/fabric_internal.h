@@ -33,7 +33,6 @@ struct fabric_op {
 };
 
 struct fabric {
-    bool only_reads;
     char bind[FABRIC_ADDRESS_BYTES];
     struct fi_info *info;
     struct fid_fabric *fabric;

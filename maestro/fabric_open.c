@@ -225,7 +225,9 @@ static int lay_out_buffers(struct fabric *fabric, struct vamp_err *err)
     return 0;
 }
 
-static int open_all(struct fabric *fabric, const char *provider, struct vamp_err *err)
+/* `like` NULL: any endpoint of the provider; else a reader of the same kind. */
+static int open_all(struct fabric *fabric, const char *provider, const struct fabric *like,
+                    struct vamp_err *err)
 {
     fabric->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (fabric->wake_fd < 0) {
@@ -235,9 +237,13 @@ static int open_all(struct fabric *fabric, const char *provider, struct vamp_err
         fabric->reads[i] = (struct fabric_op){.kind = FABRIC_OP_READ, .next = fabric->free_reads};
         fabric->free_reads = &fabric->reads[i];
     }
-    int result = fabric->only_reads ? 0 : lay_out_buffers(fabric, err);
-    if (result == 0) {
-        result = fabric_find(provider, fabric->bind, &fabric->info, err);
+    int result = 0;
+    if (like != NULL) {
+        fabric->info = fi_dupinfo(like->info); /* looking for it again takes some milliseconds */
+        result = fabric->info != NULL ? 0 : vamp_err_set_errno(err, ENOMEM, "open an endpoint");
+    } else {
+        result = lay_out_buffers(fabric, err);
+        result = result == 0 ? fabric_find(provider, fabric->bind, &fabric->info, err) : result;
     }
     if (result != 0) {
         return result;
@@ -256,7 +262,7 @@ static int open_all(struct fabric *fabric, const char *provider, struct vamp_err
     return result;
 }
 
-static int open_one(const char *provider, const char *bind, bool only_reads,
+static int open_one(const char *provider, const char *bind, const struct fabric *like,
                     struct fabric **ret_fabric, struct vamp_err *err)
 {
     struct fabric *fabric = calloc(1, sizeof *fabric);
@@ -265,11 +271,10 @@ static int open_one(const char *provider, const char *bind, bool only_reads,
     }
     fabric->wake_fd = -1;
     fabric->cq_fd = -1;
-    fabric->only_reads = only_reads;
     int length = snprintf(fabric->bind, sizeof fabric->bind, "%s", bind);
     int result = length < 0 || (size_t)length >= sizeof fabric->bind
                      ? vamp_err_set(err, -EINVAL, "the address to listen on is too long")
-                     : open_all(fabric, provider, err);
+                     : open_all(fabric, provider, like, err);
     if (result != 0) {
         fabric_close(fabric);
         return result;
@@ -289,12 +294,12 @@ int fabric_open(const char *provider, const char *bind, struct fabric **ret_fabr
     if (bind == NULL || bind[0] == '\0') {
         bind = FABRIC_BIND_PRESET;
     }
-    return open_one(provider, bind, false, ret_fabric, err);
+    return open_one(provider, bind, NULL, ret_fabric, err);
 }
 
 int fabric_open_reader(const struct fabric *like, struct fabric **ret_fabric, struct vamp_err *err)
 {
-    return open_one(fabric_provider(like), like->bind, true, ret_fabric, err);
+    return open_one(fabric_provider(like), like->bind, like, ret_fabric, err);
 }
 
 static void close_object(struct fid *fid)

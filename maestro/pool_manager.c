@@ -198,7 +198,8 @@ static int read_arguments(struct settings *settings, int count, char **arguments
 {
     opterr = 0;
     int key;
-    while ((key = getopt_long(count, arguments, ":", option_table, NULL)) != -1) {
+    int index = 0;
+    while ((key = getopt_long(count, arguments, ":", option_table, &index)) != -1) {
         if (key == KEY_HELP) {
             return fputs(help, stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILED : EXIT_FINE;
         }
@@ -214,7 +215,7 @@ static int read_arguments(struct settings *settings, int count, char **arguments
         }
         struct vamp_err err = VAMP_ERR_NONE;
         if (take_option(settings, key, optarg, &err) != 0) {
-            return usage("\"%s\": %s", given, err.text);
+            return usage("--%s: \"%s\": %s", option_table[index].name, given, err.text);
         }
     }
     if (optind < count) {
@@ -345,7 +346,11 @@ static int serve(const struct settings *settings, struct port *port, int signals
 {
     struct vamp_err err = VAMP_ERR_NONE;
     struct server *server = NULL;
-    if (server_start(port, settings->workflow, &settings->server, &server, &err) != MSTRO_OK) {
+    mstro_status status = server_start(port, settings->workflow, &settings->server, &server, &err);
+    if (status == MSTRO_INVARG) {
+        return usage("%s", err.text);
+    }
+    if (status != MSTRO_OK) {
         (void)fprintf(stderr, PROGRAM ": cannot start: %s\n", err.text);
         return EXIT_NO_START;
     }
@@ -378,8 +383,10 @@ int main(int argument_count, char **arguments)
     int signals = open_signals();
     struct port *port = NULL;
     struct vamp_err err = VAMP_ERR_NONE;
-    if (signals < 0 || port_open_local(settings.workflow, settings.component, 0, &settings.bounds,
-                                       &no_events, &port, &err) != MSTRO_OK) {
+    const struct port_member member = {.workflow = settings.workflow,
+                                       .component = settings.component};
+    if (signals < 0 ||
+        port_open_local(&member, &settings.bounds, &no_events, &port, &err) != MSTRO_OK) {
         (void)fprintf(stderr, PROGRAM ": cannot start: %s\n",
                       signals < 0 ? strerror(errno) : err.text);
         return EXIT_NO_START;

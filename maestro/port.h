@@ -77,20 +77,25 @@ struct port {
     uint64_t app_id;
 };
 
+/* Who joins. The texts are only read while a port is opened. */
+struct port_member {
+    const char *workflow, *component;
+    uint64_t index; /* told to the pool manager, nothing more */
+};
+
 /* Joins the pool manager that `info` describes. MSTRO_REFUSED, MSTRO_NO_PM (nobody answers in
  * `deadline_ms`), MSTRO_INVARG (info cannot be read), MSTRO_OFI_FAIL, MSTRO_NOMEM. */
-mstro_status port_open_remote(const char *info, const char *workflow, const char *component,
-                              uint64_t index, uint32_t deadline_ms,
-                              const struct port_events *events, struct port **ret_port,
-                              struct vamp_err *err);
+mstro_status port_open_remote(const char *info, const struct port_member *member,
+                              uint32_t deadline_ms, const struct port_events *events,
+                              struct port **ret_port, struct vamp_err *err);
 
 /* A pool of this process alone. `bounds` NULL: the defaults. */
 struct pool;
 struct pool_bounds;
 struct pool_outlet;
-mstro_status port_open_local(const char *workflow, const char *component, uint64_t index,
-                             const struct pool_bounds *bounds, const struct port_events *events,
-                             struct port **ret_port, struct vamp_err *err);
+mstro_status port_open_local(const struct port_member *member, const struct pool_bounds *bounds,
+                             const struct port_events *events, struct port **ret_port,
+                             struct vamp_err *err);
 
 /* ---- between a local port and the server that opens its pool to other processes.
  *

@@ -401,11 +401,10 @@ static const struct port_ops local_ops = {
     .close = local_close,
 };
 
-mstro_status port_open_local(const char *workflow, const char *component, uint64_t index,
-                             const struct pool_bounds *bounds, const struct port_events *events,
-                             struct port **ret_port, struct vamp_err *err)
+mstro_status port_open_local(const struct port_member *member, const struct pool_bounds *bounds,
+                             const struct port_events *events, struct port **ret_port,
+                             struct vamp_err *err)
 {
-    (void)workflow; /* there is nobody else who could be in another one */
     struct local *local = calloc(1, sizeof *local);
     if (local == NULL) {
         (void)vamp_err_set(err, -ENOMEM, "local pool: no memory");
@@ -422,7 +421,7 @@ mstro_status port_open_local(const char *workflow, const char *component, uint64
                                        .context = local};
     mstro_status status = MSTRO_NOMEM;
     if (pool_create(bounds, &vamp_clock_system, &outlet, &local->pool, err) == 0) {
-        status = pool_join(local->pool, component, index, &local->port.app_id, err);
+        status = pool_join(local->pool, member->component, member->index, &local->port.app_id, err);
     }
     if (status != MSTRO_OK) {
         local_close(&local->port);

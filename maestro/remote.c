@@ -9,9 +9,8 @@
 #include "maestro/remote_internal.h"
 #include "vampire/core/clock.h"
 
-/* The thread never sleeps so long: the process was stopped, and may not blame the pool manager. */
-#define STALLED_NS INT64_C(3000000000)
-
+/* So many rounds in a row may bring something before silence is looked at all the same. */
+#define BUSY_ROUNDS_MAX 100U
 /* At the end, for the last messages to go out. */
 #define GOODBYE_NS INT64_C(200000000)
 
@@ -40,7 +39,9 @@ static int64_t look_after(struct remote *remote, int64_t now_ns)
 {
     int64_t gap_ns = now_ns - remote->looked_ns;
     remote->looked_ns = now_ns;
-    if (gap_ns >= STALLED_NS) {
+    /* The thread wakes for every heartbeat; after so long the process was stopped, and may not
+     * blame the pool manager for it. */
+    if (gap_ns >= remote->silence_ns * 3 / 4) {
         remote->heard_ns += gap_ns;
     }
     if (remote->gone) {
@@ -78,11 +79,15 @@ static void take_event(struct remote *remote, const struct fabric_event *event)
 }
 
 /* With the lock: what is due. Returns how long there is nothing to do. */
-static int64_t advance(struct remote *remote)
+static int64_t advance(struct remote *remote, bool drained)
 {
     int64_t now_ns = remote_now();
     int64_t next_ns = fetch_advance(&remote->fetcher, now_ns);
-    int64_t look_ns = look_after(remote, now_ns);
+    int64_t look_ns = now_ns;
+    remote->busy_rounds = drained ? 0 : remote->busy_rounds + 1;
+    if (remote->busy_rounds % BUSY_ROUNDS_MAX == 0) {
+        look_ns = look_after(remote, now_ns);
+    }
     next_ns = look_ns < next_ns ? look_ns : next_ns;
     if (link_flush(&remote->link, now_ns) != 0) {
         remote_lose(remote, "the pool manager cannot be reached");
@@ -136,7 +141,7 @@ static void *make_progress(void *argument)
                 fabric_release(remote->fabric, &events[i]);
             }
         }
-        int64_t idle_ns = advance(remote);
+        int64_t idle_ns = advance(remote, count == 0);
         bool ended = list_first(&remote->ended) != NULL;
         stop = remote->stop || count < 0;
         (void)pthread_mutex_unlock(&remote->lock);
@@ -373,10 +378,9 @@ static mstro_status start(struct remote *remote, struct vamp_err *err)
     return MSTRO_OK;
 }
 
-mstro_status port_open_remote(const char *info, const char *workflow, const char *component,
-                              uint64_t index, uint32_t deadline_ms,
-                              const struct port_events *events, struct port **ret_port,
-                              struct vamp_err *err)
+mstro_status port_open_remote(const char *info, const struct port_member *member,
+                              uint32_t deadline_ms, const struct port_events *events,
+                              struct port **ret_port, struct vamp_err *err)
 {
     struct remote *remote = calloc(1, sizeof *remote);
     if (remote == NULL || vamp_decode_arena_init(&remote->arena, FRAME_ARENA_BYTES, err) != 0) {
@@ -392,7 +396,7 @@ mstro_status port_open_remote(const char *info, const char *workflow, const char
     (void)pthread_mutex_init(&remote->lock, NULL);
     mstro_status status = MSTRO_INVARG;
     if (info_parse(info, &remote->info, err) == 0) {
-        status = remote_join(remote, workflow, component, index, deadline_ms, err);
+        status = remote_join(remote, member, deadline_ms, err);
     }
     if (status == MSTRO_OK) {
         status = start(remote, err);

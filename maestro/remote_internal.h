@@ -61,14 +61,15 @@ struct remote {
     uint64_t received_sequence;
     int64_t heard_ns, looked_ns;
     int64_t heartbeat_ns, silence_ns;
+    unsigned busy_rounds;
     bool answer_heartbeat;
 };
 
 int64_t remote_now(void);
 
 /* remote_join.c: opens the fabric and joins; no thread is running yet. */
-mstro_status remote_join(struct remote *remote, const char *workflow, const char *component,
-                         uint64_t index, uint32_t deadline_ms, struct vamp_err *err);
+mstro_status remote_join(struct remote *remote, const struct port_member *member,
+                         uint32_t deadline_ms, struct vamp_err *err);
 
 /* remote_receive.c: a message from the pool manager; on the progress thread without the lock. */
 void remote_receive(struct remote *remote, const struct fabric_event *event);

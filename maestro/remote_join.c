@@ -159,7 +159,7 @@ static mstro_status exchange(struct remote *remote, const Mstro__Wire__Join *joi
         if (result == 0) {
             result = await_welcome(remote, again_ns, &welcome);
         }
-        if (result == 1) {
+        if (welcome != NULL) {
             return take_welcome(remote, welcome, err);
         }
         failure = result != 0 ? result : failure;
@@ -178,8 +178,8 @@ static mstro_status exchange(struct remote *remote, const Mstro__Wire__Join *joi
     return MSTRO_NO_PM;
 }
 
-mstro_status remote_join(struct remote *remote, const char *workflow, const char *component,
-                         uint64_t index, uint32_t deadline_ms, struct vamp_err *err)
+mstro_status remote_join(struct remote *remote, const struct port_member *member,
+                         uint32_t deadline_ms, struct vamp_err *err)
 {
     int result = connect_fabric(remote, err);
     if (result != 0) {
@@ -189,7 +189,7 @@ mstro_status remote_join(struct remote *remote, const char *workflow, const char
     union {
         const char *in;
         char *out;
-    } name = {component}, flow = {workflow};
+    } name = {member->component}, flow = {member->workflow};
     union {
         const uint8_t *in;
         uint8_t *out;
@@ -200,7 +200,7 @@ mstro_status remote_join(struct remote *remote, const char *workflow, const char
     join.workflow = flow.out;
     join.component = name.out;
     join.has_index = 1;
-    join.index = index;
+    join.index = member->index;
     join.address = (ProtobufCBinaryData){.len = length, .data = address.out};
     join.pool_session = remote->info.session;
     return exchange(remote, &join, deadline_ms, err);

@@ -12,6 +12,8 @@
 
 #define HEARTBEAT_PRESET_MS 500U
 #define SILENCE_PRESET_MS 30000U
+/* So many rounds in a row may bring something before liveness is looked at all the same. */
+#define BUSY_ROUNDS_MAX 100U
 
 int64_t server_now(void)
 {
@@ -73,7 +75,12 @@ static int64_t go_round(struct server *server)
     }
     int64_t next_ns = fetch_advance(&server->fetcher, now_ns);
     int64_t work_ns = server_work(server, now_ns);
-    int64_t look_ns = server_look_after(server, now_ns);
+    int64_t look_ns = now_ns;
+    /* Whether somebody is silent can be told only when everything that came in was heard. */
+    server->busy_rounds = count == 0 ? 0 : server->busy_rounds + 1;
+    if (server->busy_rounds % BUSY_ROUNDS_MAX == 0) {
+        look_ns = server_look_after(server, now_ns);
+    }
     next_ns = work_ns < next_ns ? work_ns : next_ns;
     next_ns = look_ns < next_ns ? look_ns : next_ns;
     return count > 0 || next_ns <= now_ns ? 0 : next_ns - now_ns;

@@ -86,7 +86,8 @@ struct server {
     enum server_phase phase;
     int64_t phase_end_ns;
     int64_t check_ns;  /* when liveness is to be looked at next */
-    int64_t looked_ns; /* the last round of the thread */
+    int64_t looked_ns; /* when it was */
+    unsigned busy_rounds;
     atomic_bool stop;
     int failure_fd;
     atomic_bool failed;

@@ -9,8 +9,6 @@
 #define CHECK_NS INT64_C(10000000)
 /* Heartbeats due within this time are sent together: fewer wake-ups. */
 #define TOGETHER_NS INT64_C(50000000)
-/* The thread never sleeps so long: it was stopped, and may not blame the others for it. */
-#define STALLED_NS INT64_C(3000000000)
 /* For the events still queued, and then again for the good-byes. */
 #define PHASE_NS INT64_C(1000000000)
 
@@ -124,7 +122,9 @@ int64_t server_look_after(struct server *server, int64_t now_ns)
 {
     int64_t gap_ns = now_ns - server->looked_ns;
     server->looked_ns = now_ns;
-    if (gap_ns >= STALLED_NS) {
+    /* The thread wakes for every heartbeat; after so long it was stopped itself, and may not blame
+     * the others for it. */
+    if (gap_ns >= server->silence_ns / 2) {
         forgive(server, gap_ns);
         server_look_by(server, 0);
     }

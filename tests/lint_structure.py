@@ -21,18 +21,19 @@ MAY_INCLUDE = {
     "writers": ["vampire/core/", "vampire/stats/"],
     "maestro": ["vampire/core/", "filters/"],
     "vampire": ["vampire/", "filters/", "writers/", "version.h"],
+    "top": ["vampire/core/"],
     "tests/workflow": ["maestro.h"],
 }
-OWN = re.compile(r"^(vampire/|filters/|writers/|maestro/|maestro\.h|tests/)")
+OWN = re.compile(r"^(vampire/|filters/|writers/|maestro/|maestro\.h|top/|tests/)")
 # Third-party header: the files that may include it.
 CONFINED = {
     r"rdma/": r"maestro/",
     r"protobuf-c/|.*\.pb-c\.h": r"maestro/|vampire/core/(event_codec|recorder|recording)|tests/(unit|fuzz|lib|conformance)/",
     r"hdf5(_hl)?\.h": r"writers/hdf5|tests/unit/writers_hdf5",
-    r"jansson\.h": r"vampire/config|tests/unit/app_config",
+    r"jansson\.h": r"vampire/config|top/|tests/unit/app_config",
     r"yaml\.h": r"maestro/",
     r"pcre2\.h": r"filters/",
-    r"uuid/": r"maestro/|vampire/",
+    r"uuid/": r"maestro/|vampire/|tests/",
 }
 FUNCTION_LINES, FUNCTION_LIMIT = 60, 100
 FILE_LINES, FILE_LIMIT = 500, 1000

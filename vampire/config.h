@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "filters/named.h"
 #include "vampire/core/err.h"
 #include "vampire/core/opt.h"
 #include "vampire/diagnostics.h"
@@ -77,12 +78,18 @@ struct vamp_config {
     void *source_options; /* the source's own, filled by its table */
 
     struct vamp_stats_options statistics; /* lateness_ns is resolved, never -1 */
+    char *selected;                       /* expression, NULL: all CDOs have a record */
+    struct vamp_strings metrics;          /* "+name" and "-name"; in `statistics` as bits */
     unsigned sub_bins;                    /* as an index into "4", "8", "16" */
 
     struct vamp_config_events events;
     /* What the source must deliver: bit per enum vamp_event_kind. JOIN and LEAVE are always in it,
      * since they teach component names; `filter` still keeps them from being counted. */
     uint64_t event_kinds;
+    struct vamp_config_texts filters; /* by name, for @name in every other one */
+    struct vamp_named_filters *named; /* the same, as the filter language wants them; never NULL */
+    struct vamp_config_texts metric_filters; /* "statistics.filters": by metric */
+    struct vamp_config_sampling sampling;
     /* All of `events` as one expression; NULL: every event counts. With a live source it may ask
      * for attributes of CDOs (VAMP_FILTER_FIRST), with others it does not. */
     char *filter;

@@ -62,7 +62,7 @@ static unsigned labelled_histograms(const struct vamp_stats_options *statistics)
     for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
         const struct vamp_metric *metric = &vamp_metrics[id];
         count += metric->kind == VAMP_HISTOGRAM &&
-                 (metric->sets & (statistics->sets | VAMP_SET_SELF)) != 0 &&
+                 vamp_stats_wants(statistics, (enum vamp_metric_id)id) &&
                  vamp_metric_labels_at(metric, statistics->level) != 0;
     }
     return count;
@@ -150,12 +150,22 @@ int config_check(struct config_loader *loader)
     config->statistics.sub_bits = config->sub_bins + 2;
     check_names(loader);
     check_times(loader);
+    int code = config_check_metrics(loader);
+    if (code != 0) {
+        return code;
+    }
     if (!config_is_wrong(loader, "/statistics")) {
         check_memory(loader);
     }
-    int code = settle_info(loader);
+    code = settle_info(loader);
+    if (code == 0) {
+        code = config_check_named(loader);
+    }
     if (code == 0) {
         code = config_compose_filter(loader);
+    }
+    if (code == 0) {
+        code = config_check_metric_filters(loader);
     }
     return code != 0 ? code : config_check_outputs(loader);
 }

@@ -138,13 +138,19 @@ static bool dump_outputs(json_t *root, const struct vamp_config *config)
 
 static bool dump_all(json_t *root, const struct vamp_config *config)
 {
-    if (!dump_table(root, config_root_options, config) || !dump_source(root, config)) {
+    if (!dump_table(root, config_root_options, config) || !dump_source(root, config) ||
+        json_object_set_new(root, "filters", config_texts_dump(&config->filters)) != 0) {
         return false;
     }
     for (const struct config_section *section = config_sections + 1; section->key != NULL;
          section++) {
         json_t *object = add_object(root, section->key);
         if (object == NULL || !dump_table(object, section->options, config)) {
+            return false;
+        }
+        if (section->options == config_statistics_options &&
+            json_object_set_new(object, "filters", config_texts_dump(&config->metric_filters)) !=
+                0) {
             return false;
         }
     }

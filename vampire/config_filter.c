@@ -128,37 +128,11 @@ static char *draft_end(struct draft *draft)
     return draft->text;
 }
 
-/* Attributes of CDOs are not in the events: only a live pool manager can decide on them. */
-static enum vamp_filter_place filter_place(const struct config_loader *loader)
-{
-    return loader->config->source->can_wait ? VAMP_FILTER_INSIDE : VAMP_FILTER_FIRST;
-}
-
-/* Whether a text is right, and which kinds of events it lets pass. */
-static int try_text(const struct config_loader *loader, const char *text, uint64_t *ret_kinds,
-                    struct vamp_err *err)
-{
-    struct vamp_event_filter *filter = NULL;
-    int code = vamp_event_filter_compile(text, filter_place(loader), NULL, &filter, err);
-    if (code == 0) {
-        *ret_kinds = vamp_event_filter_kinds(filter);
-    }
-    vamp_event_filter_free(filter);
-    return code;
-}
-
 static int check_filter(const struct config_loader *loader, const char *path, const char *text,
                         uint64_t *ret_kinds)
 {
-    struct vamp_err err = VAMP_ERR_NONE;
-    int code = try_text(loader, text, ret_kinds, &err);
-    if (code == -ENOMEM) {
-        return no_memory(loader);
-    }
-    if (code != 0) {
-        config_expression_error(loader, path, err.text);
-    }
-    return 0;
+    return config_check_expression(loader, path, text, config_first_place(loader->config),
+                                   ret_kinds);
 }
 
 static int check_glob(const struct config_loader *loader, const char *path, const char *field,
@@ -173,9 +147,12 @@ static int check_glob(const struct config_loader *loader, const char *path, cons
     if (text == NULL) {
         return no_memory(loader);
     }
-    uint64_t kinds = 0;
+    struct vamp_event_filter *filter = NULL;
     struct vamp_err err = VAMP_ERR_NONE;
-    int code = try_text(loader, text, &kinds, &err);
+    int code = vamp_event_filter_compile(text, VAMP_FILTER_INSIDE, NULL, &filter, &err);
+    if (code == 0) {
+        vamp_event_filter_free(filter);
+    }
     free(text);
     if (code == -ENOMEM) {
         return no_memory(loader);
@@ -254,7 +231,7 @@ int config_compose_filter(struct config_loader *loader)
     config->event_kinds = VAMP_EVENT_KINDS_ALL;
     uint64_t filter_kinds = VAMP_EVENT_KINDS_ALL;
     int code = check_parts(loader, &filter_kinds);
-    if (code != 0 || config_is_wrong(loader, "/events")) {
+    if (code != 0 || config_is_wrong(loader, "/events") || config_is_wrong(loader, "/filters")) {
         return code;
     }
     if (kinds_mask(&config->events) == 0) {

@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "filters/event_filter.h"
 #include "vampire/config.h"
 
 /* ---- config_text.c: the file's bytes */
@@ -182,6 +183,7 @@ VAMP_MUST_CHECK int config_walk(struct config_loader *loader);
 extern const struct vamp_opt config_root_options[];       /* fills struct vamp_config */
 extern const struct vamp_opt config_statistics_options[]; /* fills struct vamp_config */
 extern const struct vamp_opt config_events_options[];     /* fills struct vamp_config */
+extern const struct vamp_opt config_sampling_options[];   /* fills struct vamp_config */
 extern const struct vamp_opt config_sink_options[];       /* fills struct vamp_config_sink */
 extern const struct vamp_opt config_rotate_options[];     /* fills struct vamp_config_sink */
 
@@ -199,6 +201,36 @@ bool config_numeric_choices(const struct vamp_opt *opt);
 /* ---- config_filter.c */
 /* Composes `events` into `config->filter` and checks each part of it. */
 VAMP_MUST_CHECK int config_compose_filter(struct config_loader *loader);
+
+/* ---- config_texts.c: expressions by name */
+#define CONFIG_FILTERS_HELP                                                                        \
+    "Expressions of the filter language by name; every filter, these included, may refer to one as " \
+    "@NAME"
+#define CONFIG_METRIC_FILTERS_HELP                                                                 \
+    "Expressions by the name of a counter or histogram: an event counts for that metric only if it " \
+    "holds, too; which event that is vampire --list-metrics says"
+/* Reads "filters" and "statistics.filters". */
+VAMP_MUST_CHECK int config_walk_texts(struct config_loader *loader);
+/* Checks them; the former before every other filter is. */
+VAMP_MUST_CHECK int config_check_named(struct config_loader *loader);
+VAMP_MUST_CHECK int config_check_metric_filters(struct config_loader *loader);
+/* Notes that there is no metric of this name, with the nearest. */
+void config_report_no_metric(const struct config_loader *loader, const char *path,
+                             const char *name);
+void config_texts_done(struct vamp_config_texts *texts);
+/* A new JSON object with them; NULL without memory. */
+json_t *config_texts_dump(const struct vamp_config_texts *texts);
+/* Compiles an expression and notes what is wrong with it, at its own place or at that of the named
+ * filter in which the mistake is. `*ret_kinds` are the kinds that can pass, 0 also when it is wrong.
+ * 0 or -ENOMEM. */
+VAMP_MUST_CHECK int config_check_expression(const struct config_loader *loader, const char *path,
+                                            const char *text, enum vamp_filter_place place,
+                                            uint64_t *ret_kinds);
+/* Attributes of CDOs are not in the events: only a live pool manager can decide on them. */
+enum vamp_filter_place config_first_place(const struct vamp_config *config);
+
+/* ---- config_metrics.c: single metrics and the selected CDOs */
+VAMP_MUST_CHECK int config_check_metrics(const struct config_loader *loader);
 
 /* ---- config_check.c, config_check_outputs.c: across options */
 VAMP_MUST_CHECK int config_check(struct config_loader *loader);

@@ -181,8 +181,9 @@ int vamp_config_load(const struct vamp_config_request *request, struct vamp_conf
     }
     vamp_diagnostics_sort(diagnostics);
     if (code == 0 && diagnostics->error_count > errors) {
-        code = vamp_err_set(err, -EINVAL, "the configuration has %u errors",
-                            diagnostics->error_count - errors);
+        code = vamp_err_set(err, -EINVAL, "the configuration has %u error%s",
+                            diagnostics->error_count - errors,
+                            diagnostics->error_count - errors > 1 ? "s" : "");
     }
     if (code == 0) {
         loader.config->effective_text = vamp_config_dump(loader.config, 0);
@@ -219,6 +220,9 @@ void vamp_config_free(struct vamp_config *config)
             free(output->options);
         }
     }
+    config_texts_done(&config->filters);
+    config_texts_done(&config->metric_filters);
+    vamp_named_filters_free(config->named);
     free(config->filter);
     free(config->effective_text);
     free(config);

@@ -215,6 +215,14 @@ static bool put_outputs(json_t *root_properties)
     return true;
 }
 
+/* An object of expressions by name. */
+static bool put_texts(json_t *properties, const char *description)
+{
+    return put(properties, "filters",
+               json_pack("{s:s+, s:s, s:{s:s}}", "description", description, ".", "type", "object",
+                         "additionalProperties", "type", "string"));
+}
+
 static bool put_sections(json_t *properties)
 {
     for (const struct config_section *section = config_sections + 1; section->key != NULL;
@@ -225,7 +233,9 @@ static bool put_sections(json_t *properties)
             return false;
         }
     }
-    return true;
+    json_t *statistics = json_object_get(properties, "statistics");
+    return put_texts(json_object_get(statistics, "properties"), CONFIG_METRIC_FILTERS_HELP) &&
+           put_texts(properties, CONFIG_FILTERS_HELP);
 }
 
 /* The schema without its newline; NULL without memory. */

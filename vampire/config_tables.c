@@ -42,8 +42,8 @@ const struct vamp_opt config_root_options[] = {
     {.key = NULL},
 };
 
-/* In the order of enum vamp_level; its CDO is not offered as long as no statistic knows it. */
-static const char *const level_words[] = {"workflow", "component", NULL};
+/* In the order of enum vamp_level. */
+static const char *const level_words[] = {"workflow", "component", "cdo", NULL};
 /* In the order of the bits of enum vamp_metric_set; SELF is always on and has no word. */
 static const char *const set_words[] = {"basic",     "waits",     "transport",
                                         "lifecycle", "anomalies", NULL};
@@ -68,13 +68,27 @@ const struct vamp_opt config_statistics_options[] = {
      .preset = "component",
      .choices = level_words,
      .offset = AT(statistics.level),
-     .help = "How fine to count: for the whole workflow, or for each component"},
+     .help = "How fine to count: for the whole workflow, for each component, or beside that with a "
+             "record of the life of each CDO"},
+    {.key = "selected",
+     .type = VAMP_OPT_STRING,
+     .preset = "",
+     .max = 60000,
+     .offset = AT(selected),
+     .help = "At level cdo: an expression of the filter language; only CDOs for one of whose events "
+             "it holds have a record. Empty: all"},
     {.key = "sets",
      .type = VAMP_OPT_SET,
      .preset = "all",
      .choices = set_words,
      .offset = AT(statistics.sets),
      .help = "Which metrics to compute; vampire --list-metrics shows what is in which set"},
+    {.key = "metrics",
+     .type = VAMP_OPT_STRINGS,
+     .max = 64,
+     .offset = AT(metrics),
+     .help = "Single metrics beside the sets, \"+transport_ns\", or without, \"-handling_ns\"; of two "
+             "words on one metric the last one counts"},
     {.key = "sub_bins",
      .type = VAMP_OPT_ENUM,
      .preset = "8",
@@ -164,6 +178,31 @@ const struct vamp_opt config_events_options[] = {
     {.key = NULL},
 };
 
+const struct vamp_opt config_sampling_options[] = {
+    {.key = "fraction",
+     .type = VAMP_OPT_UINT,
+     .preset = "1000000",
+     .min = 1,
+     .max = 1000000,
+     .offset = AT(sampling.fraction),
+     .help = "How many CDOs of a million are watched, with all their events, chosen by the CDO's "
+             "identifier; 1000000: all"},
+    {.key = "every",
+     .type = VAMP_OPT_UINT,
+     .preset = "1",
+     .min = 1,
+     .max = 1000000000,
+     .offset = AT(sampling.every),
+     .help = "One event of so many counts; events of a CDO are torn apart; 1: all"},
+    {.key = "rate",
+     .type = VAMP_OPT_UINT,
+     .preset = "0",
+     .max = 1000000000,
+     .offset = AT(sampling.rate),
+     .help = "At most so many events count in each second of event time; 0: any number"},
+    {.key = NULL},
+};
+
 #define SINK_AT(member) offsetof(struct vamp_config_sink, member)
 
 const struct vamp_opt config_sink_options[] = {
@@ -173,6 +212,19 @@ const struct vamp_opt config_sink_options[] = {
      .max = VAMP_OUTPUT_NAME_BYTES - 1,
      .offset = SINK_AT(name),
      .help = "Name of the output in messages and metrics; its type unless set"},
+    {.key = "metrics",
+     .type = VAMP_OPT_STRINGS,
+     .max = 256,
+     .offset = SINK_AT(metrics),
+     .help = "Names of metrics, or glob patterns such as \"transport*\": this output gets only "
+             "these; none: all that are computed. Not for a recording"},
+    {.key = "filter",
+     .type = VAMP_OPT_STRING,
+     .preset = "",
+     .max = 60000,
+     .offset = SINK_AT(filter),
+     .help = "Only for a recording: an expression of the filter language; only events for which it "
+             "holds are recorded, and joins and leaves, for the names"},
     {.key = "queue",
      .type = VAMP_OPT_UINT,
      .preset = "64",
@@ -205,6 +257,8 @@ const struct config_section config_sections[] = {
     {"", config_root_options, "The whole"},
     {"statistics", config_statistics_options, "What is computed, and within which bounds"},
     {"events", config_events_options, "Which events count"},
+    {"sampling", config_sampling_options,
+     "Which of these events stand for all; joins and leaves always count"},
     {NULL, NULL, NULL},
 };
 

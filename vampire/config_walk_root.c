@@ -6,7 +6,9 @@
 
 #include "vampire/config_internal.h"
 
-static const char *const root_others[] = {"source", "statistics", "events", "outputs", NULL};
+static const char *const root_others[] = {"source",   "filters", "statistics", "events",
+                                          "sampling", "outputs", NULL};
+static const char *const filters_only[] = {"filters", NULL};
 static const char *const type_only[] = {"type", NULL};
 static const char *const output_others[] = {"type", "rotate", NULL};
 static const char *const no_others[] = {NULL};
@@ -244,10 +246,13 @@ int config_walk(struct config_loader *loader)
         const struct config_shape shape = {
             .tables = {section->options},
             .bases = {config},
-            .others = no_others,
+            .others = section->options == config_statistics_options ? filters_only : no_others,
             .what = what,
         };
         code = walk_child(loader, loader->root, section->key, &shape);
+    }
+    if (code == 0) {
+        code = config_walk_texts(loader);
     }
     if (code == 0) {
         code = walk_source(loader);

@@ -10,29 +10,100 @@
 /* Between two looks whether an output has room. */
 #define ROOM_NS 200000
 
+/* Another process, or a rotation under way, may have taken the name. */
+#define SEGMENTS_TRIED 16
+
+static int open_buckets(struct vamp_output *output, const struct vamp_config_output *chosen,
+                        const struct vamp_outputs_context *context, struct vamp_err *err)
+{
+    struct vamp_sink_options options = chosen->sink;
+    options.segments_before = output->first_segment - 1;
+    output->queue_length = options.queue_length;
+    const struct vamp_schema *schema = context->schema;
+    if (chosen->settings.metrics.count > 0) {
+        /* Those in the queue, one being written, one being submitted. */
+        int status = vamp_pick_create(&chosen->settings.metrics, schema, options.queue_length + 2,
+                                      &output->pick, err);
+        if (status != 0) {
+            return status;
+        }
+        schema = vamp_pick_schema(output->pick);
+    }
+    return vamp_sink_create(chosen->ops, chosen->options, &options, context->run, schema,
+                            context->clock, &output->buckets, err);
+}
+
+static int open_events(struct vamp_output *output, const struct vamp_config *config,
+                       const struct vamp_config_output *chosen,
+                       const struct vamp_outputs_context *context, struct vamp_err *err)
+{
+    if (chosen->settings.filter != NULL) {
+        int status = vamp_event_filter_compile(chosen->settings.filter, VAMP_FILTER_INSIDE,
+                                               config->named, &output->filter, err);
+        if (status != 0) {
+            return status;
+        }
+    }
+    const struct vamp_writer_target target = {
+        .run = context->run,
+        .schema = context->schema,
+        .segment = output->first_segment,
+        .name = chosen->sink.name,
+        .event_kinds = config->event_kinds,
+    };
+    return vamp_event_sink_create(chosen->ops, chosen->options, &target, &output->events, err);
+}
+
+static void output_done(struct vamp_output *output)
+{
+    vamp_sink_free(output->buckets);
+    vamp_event_sink_free(output->events);
+    if (!output->left_behind) {
+        vamp_pick_free(output->pick);
+    }
+    vamp_event_filter_free(output->filter);
+    *output = (struct vamp_output){0};
+}
+
 static int open_one(struct vamp_output *output, const struct vamp_config *config, unsigned number,
-                    struct vamp_writer_target *target, const struct vamp_clock *clock,
+                    const struct vamp_outputs_context *context, unsigned first_segment,
                     struct vamp_err *err)
 {
     const struct vamp_config_output *chosen = &config->outputs[number];
-    output->queue_length = chosen->sink.queue_length;
-    if (chosen->ops->events == NULL) {
-        return vamp_sink_create(chosen->ops, chosen->options, &chosen->sink, target->run,
-                                target->schema, clock, &output->buckets, err);
+    int status = -EEXIST;
+    const unsigned tries = first_segment > 1 ? SEGMENTS_TRIED : 1;
+    for (unsigned i = 0; i < tries && status == -EEXIST; i++) {
+        *output = (struct vamp_output){.first_segment = first_segment + i};
+        status = chosen->ops->events == NULL ? open_buckets(output, chosen, context, err)
+                                             : open_events(output, config, chosen, context, err);
+        if (status != 0) {
+            output_done(output);
+        }
     }
-    target->name = chosen->sink.name;
-    target->event_kinds = config->event_kinds;
-    return vamp_event_sink_create(chosen->ops, chosen->options, target, &output->events, err);
+    return status;
+}
+
+/* The number of the newest file of all. */
+static unsigned newest_segment(const struct vamp_outputs *outputs)
+{
+    unsigned newest = 0;
+    for (unsigned i = 0; outputs != NULL && i < outputs->count; i++) {
+        const struct vamp_output *output = &outputs->items[i];
+        unsigned segment =
+            output->buckets != NULL ? vamp_sink_segment(output->buckets) : output->first_segment;
+        newest = segment > newest ? segment : newest;
+    }
+    return newest;
 }
 
 int vamp_outputs_open(struct vamp_outputs *outputs, const struct vamp_config *config,
-                      const struct vamp_run *run, const struct vamp_schema *schema,
-                      const struct vamp_clock *clock, struct vamp_err *err)
+                      const struct vamp_outputs_context *context, const struct vamp_outputs *before,
+                      struct vamp_err *err)
 {
-    *outputs = (struct vamp_outputs){0};
+    *outputs = (struct vamp_outputs){.components = context->components};
+    const unsigned first_segment = newest_segment(before) + 1;
     for (unsigned i = 0; i < config->output_count; i++) {
-        struct vamp_writer_target target = {.run = run, .schema = schema, .segment = 1};
-        int status = open_one(&outputs->items[i], config, i, &target, clock, err);
+        int status = open_one(&outputs->items[i], config, i, context, first_segment, err);
         if (status != 0) {
             vamp_outputs_done(outputs);
             return status;
@@ -40,6 +111,13 @@ int vamp_outputs_open(struct vamp_outputs *outputs, const struct vamp_config *co
         outputs->count++;
     }
     return 0;
+}
+
+void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before)
+{
+    for (unsigned i = 0; i < outputs->count && i < before->count; i++) {
+        vamp_output_account(&before->items[i], &outputs->items[i].before);
+    }
 }
 
 static bool is_crowded(const struct vamp_output *output)
@@ -65,22 +143,44 @@ static void wait_for_room(const struct vamp_outputs *outputs, struct vamp_output
     }
 }
 
+static bool wants(const struct vamp_outputs *outputs, const struct vamp_output *output,
+                  const struct vamp_event *event)
+{
+    return output->filter == NULL || vamp_event_is_mark(event) ||
+           event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE ||
+           vamp_event_filter_match(output->filter, event, outputs->components);
+}
+
 void vamp_outputs_record(struct vamp_outputs *outputs, const struct vamp_event *event, bool passed)
 {
     for (unsigned i = 0; i < outputs->count; i++) {
-        if (outputs->items[i].events != NULL) {
-            wait_for_room(outputs, &outputs->items[i]);
-            vamp_event_sink_record(outputs->items[i].events, event, passed);
+        struct vamp_output *output = &outputs->items[i];
+        if (output->events != NULL && wants(outputs, output, event)) {
+            wait_for_room(outputs, output);
+            vamp_event_sink_record(output->events, event, passed);
         }
+    }
+}
+
+static void submit(struct vamp_outputs *outputs, struct vamp_output *output,
+                   const struct vamp_bucket *bucket)
+{
+    const struct vamp_bucket *own =
+        output->pick != NULL ? vamp_pick_bucket(output->pick, bucket) : vamp_bucket_hold(bucket);
+    if (own != NULL) {
+        vamp_sink_submit(output->buckets, own);
+    } else {
+        outputs->failed = true; /* the sink holds more than it says */
     }
 }
 
 void vamp_outputs_submit(struct vamp_outputs *outputs, const struct vamp_bucket *bucket)
 {
     for (unsigned i = 0; i < outputs->count; i++) {
-        if (outputs->items[i].buckets != NULL) {
-            wait_for_room(outputs, &outputs->items[i]);
-            vamp_sink_submit(outputs->items[i].buckets, vamp_bucket_hold(bucket));
+        struct vamp_output *output = &outputs->items[i];
+        if (output->buckets != NULL) {
+            wait_for_room(outputs, output);
+            submit(outputs, output, bucket);
         }
     }
     vamp_bucket_release(bucket);
@@ -93,6 +193,9 @@ void vamp_output_account(const struct vamp_output *output, struct vamp_output_ac
     } else {
         vamp_event_sink_account(output->events, ret_account);
     }
+    ret_account->queued += output->before.queued;
+    ret_account->written += output->before.written;
+    ret_account->lost += output->before.lost;
 }
 
 void vamp_output_paths(const struct vamp_output *output,
@@ -153,6 +256,7 @@ int vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending *
             vamp_output_account(&outputs->items[i], &account);
             vamp_status_error(status, "output %s: %s", account.name, err.text);
             first = first == 0 ? result : first;
+            outputs->items[i].left_behind = result == -ETIMEDOUT;
         }
     }
     return first;
@@ -161,9 +265,7 @@ int vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending *
 void vamp_outputs_done(struct vamp_outputs *outputs)
 {
     for (unsigned i = 0; i < outputs->count; i++) {
-        vamp_sink_free(outputs->items[i].buckets);
-        vamp_event_sink_free(outputs->items[i].events);
-        outputs->items[i] = (struct vamp_output){0};
+        output_done(&outputs->items[i]);
     }
     outputs->count = 0;
 }

@@ -6,7 +6,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "filters/event_filter.h"
 #include "vampire/config.h"
+#include "vampire/pick.h"
 #include "vampire/core/clock.h"
 #include "vampire/stats/stats.h"
 #include "vampire/status.h"
@@ -19,8 +21,22 @@
 struct vamp_output {
     unsigned queue_length; /* of `buckets` */
     bool stuck;            /* made us wait too long once: nobody waits for it again */
+    unsigned first_segment;
+    bool left_behind; /* its thread is stuck: what it may still look at is never freed */
     struct vamp_sink *buckets;
+    struct vamp_pick *pick; /* NULL: `buckets` gets all metrics */
     struct vamp_event_sink *events;
+    struct vamp_event_filter *filter; /* of `events`; NULL: none */
+    /* What an output of this name did before a reload; without a name: nothing. */
+    struct vamp_output_account before;
+};
+
+/* What every output is told. All of it outlives the outputs. */
+struct vamp_outputs_context {
+    const struct vamp_run *run;
+    const struct vamp_schema *schema;
+    const struct vamp_clock *clock;
+    const struct vamp_components *components;
 };
 
 struct vamp_outputs {
@@ -30,16 +46,22 @@ struct vamp_outputs {
      * while `*stop` is 0 and an output goes on within VAMP_OUTPUTS_PATIENCE_NS. */
     bool patient;
     const atomic_int *stop;
+    const struct vamp_components *components;
     bool failed; /* an output has reported a failure */
 };
 
 /* Opens every output, so that a wrong path is known before anything starts. 0 or -errno with all
- * closed again. `config`, `run` and `schema` must outlive the outputs. */
+ * closed again. `config` must outlive the outputs. `before`: the outputs whose place these will
+ * take, still open; their files go on being written and these begin with later segments. NULL:
+ * there are none. */
 VAMP_MUST_CHECK int vamp_outputs_open(struct vamp_outputs *outputs,
-                                      const struct vamp_config *config, const struct vamp_run *run,
-                                      const struct vamp_schema *schema,
-                                      const struct vamp_clock *clock, struct vamp_err *err);
-/* Gives the event to every sink of events. */
+                                      const struct vamp_config *config,
+                                      const struct vamp_outputs_context *context,
+                                      const struct vamp_outputs *before, struct vamp_err *err);
+/* Takes over the accounts of the outputs before, which have finished. */
+void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before);
+/* Gives the event to every sink of events whose own filter it passes; joins, leaves and marks to
+ * all of them. */
 void vamp_outputs_record(struct vamp_outputs *outputs, const struct vamp_event *event, bool passed);
 /* Gives the bucket to every sink of buckets and lets go of it. */
 void vamp_outputs_submit(struct vamp_outputs *outputs, const struct vamp_bucket *bucket);

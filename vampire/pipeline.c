@@ -33,6 +33,7 @@ struct pipeline {
     struct vamp_ring *ring;
     struct vamp_components *components;
     struct vamp_event_filter *filter; /* NULL: everything passes */
+    struct vamp_event_filter *selected; /* NULL: every CDO */
     struct vamp_stats *stats;
     struct vamp_outputs outputs;
     void *source;
@@ -83,6 +84,26 @@ static void describe_run(struct pipeline *pipeline)
     pipeline->run.started_ns = vamp_clock_utc_ns(pipeline->clock);
 }
 
+static bool is_selected(void *context, const struct vamp_event *event)
+{
+    const struct pipeline *pipeline = context;
+    return vamp_event_filter_match(pipeline->selected, event, pipeline->components);
+}
+
+static int build_selection(struct pipeline *pipeline, struct vamp_err *err)
+{
+    const char *text = pipeline->config->selected;
+    if (text == NULL) {
+        return 0;
+    }
+    int status =
+        vamp_event_filter_compile(text, VAMP_FILTER_INSIDE, NULL, &pipeline->selected, err);
+    if (status == 0) {
+        vamp_stats_select(pipeline->stats, is_selected, pipeline);
+    }
+    return status;
+}
+
 /* What needs neither the pool manager nor files. */
 static int build(struct pipeline *pipeline, struct vamp_err *err)
 {
@@ -100,7 +121,7 @@ static int build(struct pipeline *pipeline, struct vamp_err *err)
         status = vamp_stats_create(&config->statistics, pipeline->run.id, pipeline->components,
                                    emit, pipeline, &pipeline->stats, err);
     }
-    return status;
+    return status != 0 ? status : build_selection(pipeline, err);
 }
 
 static int open_outputs(struct pipeline *pipeline, struct vamp_err *err)
@@ -360,6 +381,7 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *option
     vamp_outputs_done(&pipeline->outputs);
     vamp_stats_free(pipeline->stats);
     vamp_event_filter_free(pipeline->filter);
+    vamp_event_filter_free(pipeline->selected);
     vamp_components_free(pipeline->components);
     vamp_ring_free(pipeline->ring);
     free(pipeline);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "writers/jsonl_internal.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static void begin(struct jsonl *self, const char *type, int64_t time_ns)
@@ -153,6 +155,67 @@ static void lost_lines(struct jsonl *self, const struct vamp_delivery *delivery)
     }
 }
 
+/* 32 hexadecimal digits, null when no event told it. */
+static void cdo_id(struct vamp_json *json, const struct vamp_cdo_id *id, bool known)
+{
+    char text[33];
+    (void)snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64, id->high, id->low);
+    if (known) {
+        vamp_json_text(json, "id", text);
+    } else {
+        vamp_json_null(json, "id");
+    }
+}
+
+static void cdo_lines(struct jsonl *self, const struct vamp_bucket *bucket)
+{
+    struct vamp_json *json = &self->json;
+    for (unsigned i = 0; i < bucket->cdo_count; i++) {
+        const struct vamp_cdo_row *row = &bucket->cdos[i];
+        begin(self, "cdo", bucket->start_ns);
+        cdo_id(json, &row->id, row->id_known);
+        vamp_json_text(json, "name", row->name);
+        vamp_json_text(json, "producer", row->producer);
+        if (row->size_known) {
+            vamp_json_unsigned(json, "size_bytes", row->size_bytes);
+        } else {
+            vamp_json_null(json, "size_bytes");
+        }
+        vamp_json_unsigned(json, "demands", row->demands);
+        vamp_json_unsigned(json, "consumers", row->consumers);
+        for (unsigned what = 0; what < VAMP_CDO_TIME_COUNT; what++) {
+            vamp_json_time(json, vamp_cdo_time_name(what), row->times_ns[what]);
+        }
+        vamp_json_text(json, "end", vamp_cdo_end_name(row->end));
+        vamp_json_line_end(json);
+    }
+    if (bucket->cdos_unlisted > 0) {
+        lost_line(self, bucket->start_ns, "cdos", "more than a bucket lists",
+                  bucket->cdos_unlisted);
+    }
+}
+
+static void alert_lines(struct jsonl *self, const struct vamp_bucket *bucket)
+{
+    struct vamp_json *json = &self->json;
+    for (unsigned i = 0; i < bucket->alert_count; i++) {
+        const struct vamp_alert *alert = &bucket->alerts[i];
+        begin(self, "alert", alert->time_ns);
+        vamp_json_unsigned(json, "bucket", bucket->number);
+        vamp_json_text(json, "anomaly", vamp_anomaly_name(alert->anomaly));
+        vamp_json_unsigned(json, "count", alert->count);
+        vamp_json_text(json, "component", alert->component);
+        vamp_json_text(json, "operation", vamp_event_kind_name(alert->kind));
+        cdo_id(json, &alert->id, alert->id_known);
+        vamp_json_text(json, "name", alert->name);
+        vamp_json_line_end(json);
+    }
+    if (bucket->alerts_unlisted > 0) {
+        lost_line(self, bucket->start_ns, "alerts", "more than a bucket lists",
+                  bucket->alerts_unlisted);
+    }
+}
+
 static void accounting(struct vamp_json *json, const struct vamp_accounting *account)
 {
     vamp_json_open(json, "accounting", '{');
@@ -299,6 +362,8 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
     series_lines(self, bucket);
     gap_lines(self, delivery);
     lost_lines(self, delivery);
+    cdo_lines(self, bucket);
+    alert_lines(self, bucket);
     const uint64_t oversized = self->json.oversized;
     unsigned lines = metric_lines(self, bucket, complete);
     const uint64_t dropped = self->json.oversized - oversized;

@@ -85,6 +85,7 @@ int vamp_sink_create(const struct vamp_writer_ops *ops, const void *writer_optio
     sink->options = *options;
     sink->options.queue_length = options->queue_length > 0 ? options->queue_length : 1;
     sink->give_up_ns = VAMP_SINK_NEVER_NS;
+    atomic_init(&sink->segment, options->segments_before);
     (void)snprintf(sink->account.name, sizeof sink->account.name, "%s", options->name);
     int code = prepare(sink, err);
     if (code == 0) {
@@ -124,6 +125,11 @@ void vamp_sink_submit(struct vamp_sink *sink, const struct vamp_bucket *bucket)
     if (!accepted) {
         vamp_bucket_release(bucket);
     }
+}
+
+unsigned vamp_sink_segment(const struct vamp_sink *sink)
+{
+    return atomic_load_explicit(&sink->segment, memory_order_relaxed);
 }
 
 void vamp_sink_account(struct vamp_sink *sink, struct vamp_output_account *ret_account)

@@ -28,6 +28,7 @@ struct vamp_sink_options {
     unsigned queue_length; /* buckets waiting at most, 0 means 1 */
     uint64_t rotate_bytes; /* 0: never */
     int64_t rotate_ns;     /* of bucket time; 0: never */
+    unsigned segments_before; /* numbers that are taken; the first file has the next one */
 };
 
 /* Opens the first segment on the calling thread, so that a wrong path is known at once, then
@@ -40,6 +41,8 @@ VAMP_MUST_CHECK int vamp_sink_create(const struct vamp_writer_ops *ops, const vo
                                      struct vamp_err *err);
 /* Takes over the caller's hold on the bucket. Never blocks. One thread. */
 void vamp_sink_submit(struct vamp_sink *sink, const struct vamp_bucket *bucket);
+/* The number of the newest file; any thread. */
+unsigned vamp_sink_segment(const struct vamp_sink *sink);
 /* Any thread. */
 void vamp_sink_account(struct vamp_sink *sink, struct vamp_output_account *ret_account);
 /* Time of the last commit in ns, 0 when none since the last call; any thread. */

@@ -7,6 +7,7 @@
 #define VAMP_WRITERS_SINK_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "writers/sink.h"
 #include "writers/sink_carry.h"
@@ -46,7 +47,8 @@ struct vamp_sink {
 
     /* thread-private */
     void *writer; /* NULL: none open */
-    unsigned segment, segment_buckets;
+    atomic_uint segment; /* read by others too */
+    unsigned segment_buckets;
     bool segment_blind;     /* opened before any bucket was there to measure it by */
     int64_t segment_period; /* of rotate_ns */
     struct vamp_carry carry;

@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from harness import BUILD, PATIENCE, ROOT, wait_until
+from harness import BUILD, MODE, PATIENCE, ROOT, wait_until
 
 FILL = str(BUILD / "unit" / "writers_fill_test")
 START_NS = 1795232640000000000
@@ -434,19 +434,49 @@ def test_kill_keeps_every_flushed_bucket(tmp_path, round_number):
             assert int(ds.how_ended) == 0
 
 
+@pytest.mark.skipif(MODE in ("asan", "tsan"), reason="sanitizers want to be preloaded first")
+def test_a_torn_write_costs_no_flushed_bucket(tmp_path):
+    """Writes stopped at a page, one after the other: the worst that SIGKILL can do to one."""
+    library = tmp_path / "torn.so"
+    source = ROOT / "tests" / "e2e" / "torn_write.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+
+    def run(tear):
+        directory = tmp_path / str(tear)
+        directory.mkdir()
+        argv = [FILL, "hdf5", f"directory={directory}", "--", "buckets=8", "wait=1"]
+        environment = dict(os.environ, LD_PRELOAD=str(library), TEAR=str(tear))
+        done = subprocess.run(argv, capture_output=True, text=True, env=environment)
+        acked = re.findall(r"^acked (\d+)$", done.stdout, re.MULTILINE)
+        return done, directory, int(acked[-1]) if acked else 0
+
+    done, _, _ = run(0)
+    crossings = int(re.search(r"^crossings (\d+)$", done.stderr, re.MULTILINE)[1])
+    assert crossings > 0, "the library is in place"
+    for tear in sorted(random.Random(1).sample(range(1, crossings + 1), min(crossings, 25))):
+        done, directory, acked = run(tear)
+        assert done.returncode == -signal.SIGKILL
+        if acked == 0:
+            continue
+        path = only_file(directory)
+        clear = ["h5clear", "-s", "--increment=0", str(path)]
+        assert subprocess.run(clear, capture_output=True).returncode == 0
+        assert len(check_file(path, 2, 1024)) >= acked
+
+
 # ---- full disks
 
 
 def test_a_limit_on_file_size_starts_new_files(tmp_path):
-    done = fill("hdf5", f"directory={tmp_path}", limit=900000, buckets=30, wait=1, deadline_ms=60000)
-    assert account(done) == (30, 30, 0, 0)
+    done = fill("hdf5", f"directory={tmp_path}", limit=1600000, buckets=60, wait=1, deadline_ms=60000)
+    assert account(done) == (60, 60, 0, 0)
     files = paths(done)
     assert len(files) > 1
     numbers = []
     for path in files:
         subprocess.run(["h5clear", "-s", "--increment=0", path], capture_output=True)
         numbers += check_file(path, 2, 1024)
-    assert numbers == list(range(30))
+    assert numbers == list(range(60))
 
 
 @pytest.fixture

@@ -76,8 +76,8 @@ static void component_gone(void *context, mstro_status status, const char *text)
     struct component *component = context;
     (void)status;
     if (strstr(text, "has shut down") == NULL) { /* else it was expected */
-        (void)fprintf(stderr, "application %llu: %s\n",
-                      (unsigned long long)component->port->app_id, text);
+        (void)fprintf(stderr, "application %llu: %s\n", (unsigned long long)component->port->app_id,
+                      text);
     }
     (void)pthread_mutex_lock(&component->lock);
     component->gone++;
@@ -100,7 +100,8 @@ static mstro_status component_open(struct component *component, const char *info
     *component = (struct component){0};
     (void)pthread_mutex_init(&component->lock, NULL);
     struct port_events events = component_callbacks(component);
-    return port_open_remote(info, workflow, name, 0, deadline_ms, &events, &component->port, err);
+    const struct port_member member = {.workflow = workflow, .component = name};
+    return port_open_remote(info, &member, deadline_ms, &events, &component->port, err);
 }
 
 static mstro_status component_call(struct component *component, Mstro__Wire__Request *request,

@@ -20,7 +20,7 @@
 #include "tests/unit/maestro_component.h"
 
 /* Short, for the sake of the tests' time; long enough for a busy machine. */
-#define SILENCE_MS 1200
+#define SILENCE_MS 1500
 
 static const char *provider; /* of the tests that run */
 
@@ -36,8 +36,8 @@ static void start_manager(struct manager *manager, uint32_t silence_ms)
     *manager = (struct manager){0};
     (void)pthread_mutex_init(&manager->local.lock, NULL);
     struct port_events events = component_callbacks(&manager->local);
-    assert_int_equal(MSTRO_OK, port_open_local(COMPONENT_WORKFLOW, "pool manager", 0, NULL, &events,
-                                               &manager->local.port, &err));
+    const struct port_member member = {.workflow = COMPONENT_WORKFLOW, .component = "pool manager"};
+    assert_int_equal(MSTRO_OK, port_open_local(&member, NULL, &events, &manager->local.port, &err));
     struct server_options options = {
         .provider = provider, .heartbeat_ms = 100, .silence_ms = silence_ms};
     if (server_start(manager->local.port, COMPONENT_WORKFLOW, &options, &manager->server, &err) !=

@@ -17,8 +17,8 @@
 #define INFO_FILE_BYTES ((size_t)64 * 1024)
 #define PAUSE_NS (100 * 1000 * 1000)
 #define REMIND_NS (10 * VAMP_NS_PER_SECOND)
-/* One attempt: short enough to stop between two when a signal comes. The embedded Maestro takes this
- * from the environment, others have their own idea. */
+/* One attempt: short enough to stop between two when a signal comes. The embedded Maestro takes
+ * this from the environment, others have their own idea. */
 #define ATTEMPT_MS 3000
 #define ATTEMPT_VARIABLE "MSTRO_JOIN_TIMEOUT_MS"
 

@@ -27,3 +27,18 @@ const char *vamp_gap_reason_name(unsigned reason)
     }
     return reason == VAMP_GAP_MEMORY ? "memory" : vamp_loss_name(reason);
 }
+
+const char *vamp_cdo_time_name(unsigned what)
+{
+    static const char *const names[VAMP_CDO_TIME_COUNT] = {
+        "declared",       "sealed",    "offered",  "first_demand",
+        "last_transport", "withdrawn", "disposed",
+    };
+    return what < VAMP_CDO_TIME_COUNT ? names[what] : "unknown";
+}
+
+const char *vamp_cdo_end_name(unsigned end)
+{
+    static const char *const names[] = {"disposed", "left", "evicted", "run"};
+    return end < sizeof names / sizeof names[0] ? names[end] : "unknown";
+}

@@ -128,6 +128,55 @@ struct vamp_component_row {
     struct vamp_component component;
 };
 
+/* At level `cdo`: the life of a CDO of the selected set, told in the bucket in which its record
+ * ended. */
+enum vamp_cdo_time {
+    VAMP_CDO_TIME_DECLARED,
+    VAMP_CDO_TIME_SEALED,
+    VAMP_CDO_TIME_OFFERED,
+    VAMP_CDO_TIME_FIRST_DEMAND,
+    VAMP_CDO_TIME_LAST_TRANSPORT, /* completed */
+    VAMP_CDO_TIME_WITHDRAWN,
+    VAMP_CDO_TIME_DISPOSED,
+};
+#define VAMP_CDO_TIME_COUNT 7
+const char *vamp_cdo_time_name(unsigned what); /* never NULL */
+
+enum vamp_cdo_end {
+    VAMP_CDO_END_DISPOSED,
+    VAMP_CDO_END_LEFT,    /* its producer left */
+    VAMP_CDO_END_EVICTED, /* max_cdos */
+    VAMP_CDO_END_RUN,     /* it outlived the run */
+};
+const char *vamp_cdo_end_name(unsigned end); /* never NULL */
+
+#define VAMP_CDO_NAME_BYTES 256 /* a longer name is cut at a character's border */
+/* Rows that one bucket lists; more of them are counted. */
+#define VAMP_CDO_ROWS_MAX 4096
+#define VAMP_ALERTS_MAX 64
+
+struct vamp_cdo_row {
+    const char *producer; /* owned by the component table; "unknown" when nobody is known */
+    struct vamp_cdo_id id;
+    uint64_t size_bytes, demands;
+    uint64_t consumers;                    /* transports of it that were completed */
+    int64_t times_ns[VAMP_CDO_TIME_COUNT]; /* UTC; INT64_MIN: not seen */
+    bool id_known, size_known;
+    uint8_t end;                    /* enum vamp_cdo_end */
+    char name[VAMP_CDO_NAME_BYTES]; /* "": never told */
+};
+
+/* An anomaly: who, which CDO, when. */
+struct vamp_alert {
+    const char *component; /* owned by the component table */
+    int64_t time_ns;       /* of the event that showed it */
+    struct vamp_cdo_id id;
+    bool id_known;
+    uint8_t anomaly, kind; /* enum vamp_anomaly; the event's kind */
+    uint32_t count;        /* as many at once, of a LEAVE */
+    char name[VAMP_CDO_NAME_BYTES];
+};
+
 struct vamp_bucket {
     uint64_t number; /* 0, 1, 2, ... without holes */
     int64_t start_ns, width_ns;
@@ -140,6 +189,12 @@ struct vamp_bucket {
     unsigned gap_count;
     const struct vamp_component_row *components; /* rows new or changed since the last bucket */
     unsigned component_count;
+    const struct vamp_cdo_row *cdos; /* CDOs whose record ended in this bucket; at level `cdo` */
+    unsigned cdo_count;
+    uint64_t cdos_unlisted; /* beyond VAMP_CDO_ROWS_MAX */
+    const struct vamp_alert *alerts; /* as counted by the metric `anomalies` */
+    unsigned alert_count;
+    uint64_t alerts_unlisted; /* beyond VAMP_ALERTS_MAX */
     /* For whoever makes buckets: starts at 1; vamp_bucket_hold and _release count it with
      * __atomic operations, and the last release calls `destroy`. */
     unsigned holders;

@@ -31,7 +31,7 @@ static int lay_out(struct vamp_cells *cells, const struct vamp_stats_options *op
     unsigned count = 0;
     for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
         const struct vamp_metric *metric = &vamp_metrics[id];
-        if ((metric->sets & (options->sets | VAMP_SET_SELF)) == 0) {
+        if (!vamp_stats_wants(options, (enum vamp_metric_id)id)) {
             continue;
         }
         unsigned set = 0;
@@ -88,6 +88,13 @@ static int allocate(struct vamp_cells *cells, unsigned slot_count)
         if (slot->counters == NULL || slot->gauges == NULL || slot->histograms == NULL) {
             return -ENOMEM;
         }
+        slot->alerts = zeroed(VAMP_ALERTS_MAX, sizeof *slot->alerts);
+        if (cells->schema.level == VAMP_LEVEL_CDO) {
+            slot->cdos = zeroed(VAMP_CDO_ROWS_MAX, sizeof *slot->cdos);
+        }
+        if (slot->alerts == NULL || (cells->schema.level == VAMP_LEVEL_CDO && slot->cdos == NULL)) {
+            return -ENOMEM;
+        }
     }
     return 0;
 }
@@ -125,6 +132,8 @@ void vamp_cells_done(struct vamp_cells *cells)
         free(cells->slots[i].counters);
         free(cells->slots[i].gauges);
         free(cells->slots[i].histograms);
+        free(cells->slots[i].cdos);
+        free(cells->slots[i].alerts);
     }
     free(cells->slots);
     free(cells->counter_totals);
@@ -201,6 +210,10 @@ void vamp_cells_clear(struct vamp_cells *cells, struct vamp_slot *slot)
     }
     memset(&slot->account, 0, sizeof slot->account);
     slot->gap_count = 0;
+    slot->cdo_count = 0;
+    slot->cdos_unlisted = 0;
+    slot->alert_count = 0;
+    slot->alerts_unlisted = 0;
 }
 
 void vamp_cells_gap(struct vamp_slot *slot, const struct vamp_gap *gap)

@@ -38,6 +38,12 @@ struct vamp_slot {
     struct vamp_slot_account account;
     struct vamp_gap gaps[VAMP_SLOT_GAPS_MAX];
     unsigned gap_count;
+    struct vamp_cdo_row *cdos; /* VAMP_CDO_ROWS_MAX; NULL: not at level `cdo` */
+    unsigned cdo_count;
+    uint64_t cdos_unlisted;
+    struct vamp_alert *alerts; /* VAMP_ALERTS_MAX */
+    unsigned alert_count;
+    uint64_t alerts_unlisted;
 };
 
 /* A metric's cells. */

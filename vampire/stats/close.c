@@ -70,7 +70,9 @@ static size_t bytes_of(const struct vamp_cells *cells, const struct vamp_slot *s
     size_t bytes =
         rounded(sizeof(struct vamp_bucket)) + rounded(cells->series.set_count * sizeof(unsigned)) +
         cells->schema.metric_count * sizeof(struct vamp_metric_values) +
-        slot->gap_count * sizeof(struct vamp_gap) + changed * sizeof(struct vamp_component_row);
+        slot->gap_count * sizeof(struct vamp_gap) + changed * sizeof(struct vamp_component_row) +
+        slot->cdo_count * sizeof(struct vamp_cdo_row) +
+        slot->alert_count * sizeof(struct vamp_alert);
     for (unsigned i = 0; i < cells->schema.metric_count; i++) {
         bytes += bytes_of_metric(cells, slot, cells->metrics[i].id);
     }
@@ -191,6 +193,12 @@ static const struct vamp_bucket *build(const struct vamp_cells *cells, const str
     }
     struct vamp_gap *gaps = cut(&block, slot->gap_count * sizeof *gaps);
     memcpy(gaps, slot->gaps, slot->gap_count * sizeof *gaps);
+    struct vamp_cdo_row *cdos = cut(&block, slot->cdo_count * sizeof *cdos);
+    struct vamp_alert *alerts = cut(&block, slot->alert_count * sizeof *alerts);
+    if (slot->cdo_count > 0) {
+        memcpy(cdos, slot->cdos, slot->cdo_count * sizeof *cdos);
+    }
+    memcpy(alerts, slot->alerts, slot->alert_count * sizeof *alerts);
     *bucket = (struct vamp_bucket){
         .number = number,
         .start_ns = start_ns,
@@ -204,6 +212,12 @@ static const struct vamp_bucket *build(const struct vamp_cells *cells, const str
         .gap_count = slot->gap_count,
         .components = copy_rows(components, &block, changed),
         .component_count = changed,
+        .cdos = cdos,
+        .cdo_count = slot->cdo_count,
+        .cdos_unlisted = slot->cdos_unlisted,
+        .alerts = alerts,
+        .alert_count = slot->alert_count,
+        .alerts_unlisted = slot->alerts_unlisted,
         .holders = 1,
         .destroy = destroy,
     };

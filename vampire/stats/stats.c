@@ -7,6 +7,7 @@
 #include "vampire/core/clock.h"
 #include "vampire/stats/self.h"
 #include "vampire/stats/statistic.h"
+#include "vampire/stats/story.h"
 #include "vampire/stats/track.h"
 #include "vampire/stats/window.h"
 
@@ -173,6 +174,12 @@ const struct vamp_schema *vamp_stats_schema(const struct vamp_stats *stats)
     return &stats->cells.schema;
 }
 
+void vamp_stats_select(struct vamp_stats *stats, vamp_select_fn *select, void *context)
+{
+    stats->tracker.select = select;
+    stats->tracker.select_context = context;
+}
+
 static void observe_mark(struct vamp_stats *stats, struct vamp_slot *slot,
                          const struct vamp_event *mark)
 {
@@ -306,6 +313,7 @@ static void count_rest(struct vamp_stats *stats)
 void vamp_stats_finish(struct vamp_stats *stats)
 {
     count_rest(stats);
+    vamp_story_finish(&stats->tracker, vamp_window_newest(&stats->window));
     vamp_window_finish(&stats->window);
 }
 

@@ -31,6 +31,7 @@ struct vamp_stats_options {
     int64_t lateness_ns; /* -1: one bucket */
     unsigned level;      /* enum vamp_level */
     uint64_t sets;       /* enum vamp_metric_set bits; SELF is always added */
+    uint64_t metrics_on, metrics_off; /* bit per enum vamp_metric_id: beside and without the sets */
     unsigned sub_bits;   /* 2, 3 or 4 */
     uint64_t max_series; /* per label set */
     uint64_t max_components;
@@ -38,6 +39,19 @@ struct vamp_stats_options {
     uint64_t max_pending; /* demands and transports tracked, each kind this many */
     uint64_t max_empty;   /* buckets; 0: VAMP_MAX_EMPTY_DEFAULT */
 };
+
+/* Whether the metric is computed: named itself, or else by its sets. */
+static inline bool vamp_stats_wants(const struct vamp_stats_options *options,
+                                    enum vamp_metric_id id)
+{
+    const uint64_t bit = UINT64_C(1) << id;
+    return (options->metrics_off & bit) == 0 &&
+           ((options->metrics_on & bit) != 0 ||
+            (vamp_metrics[id].sets & (options->sets | VAMP_SET_SELF)) != 0);
+}
+
+/* Whether an event selects its CDO for the table of level `cdo`. */
+typedef bool vamp_select_fn(void *context, const struct vamp_event *event);
 
 /* Where closed buckets go. Takes a holder: the callee releases it. Must not block. */
 typedef void vamp_bucket_fn(void *context, const struct vamp_bucket *bucket);
@@ -50,6 +64,9 @@ VAMP_MUST_CHECK int vamp_stats_create(const struct vamp_stats_options *options, 
                                       void *emit_context, struct vamp_stats **ret_stats,
                                       struct vamp_err *err);
 void vamp_stats_free(struct vamp_stats *stats);
+/* Which CDOs have a row at level `cdo`: those of which one event is selected. Before the first
+ * event; without it every CDO has one. */
+void vamp_stats_select(struct vamp_stats *stats, vamp_select_fn *select, void *context);
 const struct vamp_schema *vamp_stats_schema(const struct vamp_stats *stats);
 
 /* What the filters say of an event; false and true will do where nothing is sampled. */

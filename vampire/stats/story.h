@@ -17,6 +17,9 @@ struct vamp_story {
     char name[VAMP_CDO_NAME_BYTES];
 };
 
+/* The event's name, cut to what a row holds. */
+void vamp_story_copy_name(const struct vamp_event *event, char name[static VAMP_CDO_NAME_BYTES]);
+
 /* All of these do nothing when no stories are told (tracker->stories is NULL). */
 
 /* The CDO of `at` has a new record. */

@@ -296,3 +296,13 @@ void *vamp_table_next(const struct vamp_table *table, uint32_t *position)
     }
     return NULL;
 }
+
+const void *vamp_table_owned(const struct vamp_table *table, uint32_t number, uint32_t *position)
+{
+    const struct vamp_owner *owner = &table->owners[number];
+    if (number == 0 || owner->gone) {
+        return NULL;
+    }
+    *position = *position == 0 ? owner->first : at(table, *position)->after;
+    return *position == 0 ? NULL : at(table, *position);
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/stats/track.h"
+#include "vampire/stats/story.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +22,10 @@ int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_opti
     status |= vamp_table_init(&tracker->demands, pending, sizeof(struct vamp_pending), 4, rows);
     status |=
         vamp_table_init(&tracker->transports, pending, sizeof(struct vamp_transport), 4, rows);
+    if (options->level == VAMP_LEVEL_CDO) {
+        tracker->stories = calloc(options->max_cdos, sizeof *tracker->stories);
+        status |= tracker->stories == NULL ? -ENOMEM : 0;
+    }
     if (status != 0) {
         return vamp_err_set(err, -ENOMEM,
                             "statistics: out of memory for %llu CDOs and %llu waits and "
@@ -39,6 +43,7 @@ void vamp_tracker_done(struct vamp_tracker *tracker)
     vamp_table_done(&tracker->demands);
     vamp_table_done(&tracker->transports);
     free(tracker->tallies);
+    free(tracker->stories);
     memset(tracker, 0, sizeof *tracker);
 }
 

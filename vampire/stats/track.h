@@ -64,6 +64,9 @@ struct vamp_tracker {
     const struct vamp_components *components;
     struct vamp_table cdos, received, demands, transports;
     struct vamp_tally *tallies;
+    struct vamp_story *stories; /* by record of `cdos`; NULL: not at level `cdo` */
+    vamp_select_fn *select;     /* NULL: every CDO is selected */
+    void *select_context;
 };
 
 /* 0 or -ENOMEM; vamp_tracker_done is right after either. */

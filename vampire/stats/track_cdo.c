@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/stats/track.h"
+#include "vampire/stats/story.h"
 
 /* Everything that depends on a CDO's flags, size and owner: taken away before one of them
  * changes (sign -1) and added after (sign 1). */
@@ -36,8 +36,9 @@ static void set_flags(struct vamp_track_context *at, struct vamp_cdo *cdo, unsig
 }
 
 /* The record goes. A CDO whose size nobody ever told is counted now. */
-static void forget(struct vamp_track_context *at, struct vamp_cdo *cdo)
+static void forget(struct vamp_track_context *at, struct vamp_cdo *cdo, enum vamp_cdo_end end)
 {
+    vamp_story_end(at, cdo, end);
     if ((cdo->flags & (VAMP_CDO_MAKER | VAMP_CDO_COUNTED)) == VAMP_CDO_MAKER) {
         at->seen->forgotten++;
         at->seen->forgotten_of = owner_name(at, cdo);
@@ -50,12 +51,13 @@ static void add_cdo(struct vamp_track_context *at)
 {
     struct vamp_cdo *oldest = vamp_table_crowded(&at->tracker->cdos);
     if (oldest != NULL) {
-        forget(at, oldest);
+        forget(at, oldest, VAMP_CDO_END_EVICTED);
         at->seen->evicted++;
     }
     at->cdo = vamp_table_insert(&at->tracker->cdos, at->cdo_key, at->row);
     at->cdo->handles = 1;
     at->cdo->owner_handles = 1;
+    vamp_story_begin(at);
 }
 
 static bool is_owner(const struct vamp_track_context *at)
@@ -228,7 +230,7 @@ static void dispose_by_owner(struct vamp_track_context *at)
     if ((cdo->flags & VAMP_CDO_OFFERED) != 0) {
         take_back(at);
     }
-    forget(at, cdo);
+    forget(at, cdo, VAMP_CDO_END_DISPOSED);
 }
 
 static void dispose(struct vamp_track_context *at)
@@ -253,7 +255,7 @@ static void dispose(struct vamp_track_context *at)
     const uint32_t least = made ? cdo->owner_handles : 0;
     cdo->handles -= cdo->handles > least;
     if (cdo->handles == 0) {
-        forget(at, cdo);
+        forget(at, cdo, VAMP_CDO_END_DISPOSED);
     }
 }
 
@@ -277,6 +279,7 @@ void vamp_track_cdo(struct vamp_track_context *at)
     if (at->cdo != NULL) {
         at->seen->producer = owner_name(at, at->cdo);
         learn_size(at);
+        vamp_story_learn(at);
     }
     switch (at->event->kind) {
     case VAMP_EVENT_REQUIRE:
@@ -309,6 +312,7 @@ void vamp_track_leave_cdos(struct vamp_track_context *at)
     seen->pool_bytes -= (int64_t)tally->offered_bytes;
     seen->forgotten = tally->unsized;
     seen->forgotten_of = seen->labels.value[VAMP_LABEL_COMPONENT];
+    vamp_story_owner_leaves(at);
     (void)vamp_table_owner_leaves(&at->tracker->cdos, at->row);
     tally->offered = 0;
     tally->offered_bytes = 0;

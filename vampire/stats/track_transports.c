@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/stats/track.h"
+#include "vampire/stats/story.h"
 
 /* By its number; without one by CDO and sink. False when there is neither. */
 static bool transport_key(const struct vamp_track_context *at, uint64_t key[4])
@@ -102,6 +102,7 @@ static void end(struct vamp_track_context *at)
         return;
     }
     seen->transport_completed = true;
+    vamp_story_transported(at);
     int64_t since_ns = 0;
     if (at->has_cdo && vamp_track_demand_end(at, &since_ns)) {
         (void)vamp_observe_interval(seen, VAMP_INTERVAL_DEMAND_WAIT, since_ns);

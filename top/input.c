@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "top/input.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "top/input_internal.h"
+
+static int open_source(struct top_input *input, struct vamp_err *err)
+{
+    const char *source = input->options.source;
+    if (strcmp(source, "-") == 0) {
+        input->kind = INPUT_STREAM;
+        input->fd = STDIN_FILENO;
+        return 0;
+    }
+    if (strncmp(source, "unix:", 5) == 0 || strncmp(source, "tcp:", 4) == 0) {
+        input->kind = INPUT_STREAM;
+        return input_connect(input, err);
+    }
+    return input_open_path(input, err);
+}
+
+static bool may_come(int code)
+{
+    return code == -ENOENT || code == -ECONNREFUSED;
+}
+
+int top_input_open(const struct top_input_options *options, struct top_input **ret_input,
+                   struct vamp_err *err)
+{
+    struct top_input *input = calloc(1, sizeof *input);
+    if (input == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "open %s", options->source);
+    }
+    input->options = *options;
+    input->fd = -1;
+    if (strlen(options->source) >= sizeof input->path) {
+        top_input_close(input);
+        return vamp_err_set(err, -ENAMETOOLONG, "open %.64s...: the name is longer than %d bytes",
+                            options->source, INPUT_PATH_BYTES - 1);
+    }
+    strcpy(input->path, options->source);
+    int code = open_source(input, err);
+    if (code != 0 && !(options->wait && may_come(code))) {
+        top_input_close(input);
+        return code;
+    }
+    *ret_input = input;
+    return 0;
+}
+
+void top_input_close(struct top_input *input)
+{
+    if (input == NULL) {
+        return;
+    }
+    if (input->fd > STDIN_FILENO) {
+        (void)close(input->fd);
+    }
+    free(input);
+}
+
+const char *top_input_name(const struct top_input *input)
+{
+    return strcmp(input->path, "-") == 0 ? "standard input" : input->path;
+}
+
+/* ---- lines */
+
+static enum top_fed feed_line(struct top_input *input, struct top_model *model, const char *line,
+                              size_t bytes)
+{
+    if (input->skip_line) {
+        if (!input->skip_silently) {
+            top_model_skip(model);
+        }
+        input->skip_line = input->skip_silently = false;
+        return TOP_FED_LINE;
+    }
+    if (bytes == 0) {
+        return TOP_FED_LINE;
+    }
+    return top_model_feed(model, line, bytes);
+}
+
+/* The lines that are in the buffer, up to the end of a bucket. */
+static bool feed_lines(struct top_input *input, struct top_model *model)
+{
+    while (input->taken < input->held) {
+        const char *line = input->buffer + input->taken;
+        const char *end = memchr(line, '\n', input->held - input->taken);
+        if (end == NULL) {
+            return false;
+        }
+        enum top_fed fed = feed_line(input, model, line, (size_t)(end - line));
+        input->taken += (size_t)(end - line) + 1;
+        input->rotated = input->rotated || fed == TOP_FED_ROTATED;
+        input->finished = fed == TOP_FED_END || (input->finished && fed == TOP_FED_LINE);
+        if (fed == TOP_FED_BUCKET || fed == TOP_FED_END) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Room for more: what is left of a line goes to the front. A line that fills all is too long. */
+static void make_room(struct top_input *input)
+{
+    memmove(input->buffer, input->buffer + input->taken, input->held - input->taken);
+    input->held -= input->taken;
+    input->taken = 0;
+    if (input->held == sizeof input->buffer) {
+        input->held = 0;
+        input->skip_line = true;
+    }
+}
+
+/* ---- reading */
+
+/* What the end of the data means for this kind of input. */
+static enum top_input_state at_end(struct top_input *input, const struct top_model *model)
+{
+    switch (input->kind) {
+    case INPUT_STREAM:
+        return TOP_INPUT_END;
+    case INPUT_FIFO:
+        input->hung_up = true;
+        return input->finished ? TOP_INPUT_END : TOP_INPUT_IDLE;
+    case INPUT_FILE:
+        if (input_follow(input, model)) {
+            return TOP_INPUT_MORE;
+        }
+        return input->finished ? TOP_INPUT_END : TOP_INPUT_IDLE;
+    }
+    return TOP_INPUT_END;
+}
+
+int top_input_read(struct top_input *input, struct top_model *model,
+                   enum top_input_state *ret_state, struct vamp_err *err)
+{
+    *ret_state = TOP_INPUT_MORE;
+    if (feed_lines(input, model)) {
+        *ret_state = TOP_INPUT_BUCKET;
+        return 0;
+    }
+    if (input->fd < 0) {
+        *ret_state = TOP_INPUT_IDLE;
+        struct vamp_err late = VAMP_ERR_NONE;
+        int code = open_source(input, &late);
+        return code == 0 || may_come(code) ? 0 : vamp_err_set(err, code, "%s", late.text);
+    }
+    if (input->begins_within_line) {
+        input->skip_line = input->skip_silently = true;
+        input->begins_within_line = false;
+    }
+    make_room(input);
+    ssize_t bytes =
+        read(input->fd, input->buffer + input->held, sizeof input->buffer - input->held);
+    if (bytes < 0) {
+        if (errno == EAGAIN || errno == EINTR) {
+            *ret_state = TOP_INPUT_IDLE;
+            return 0;
+        }
+        *ret_state = TOP_INPUT_END;
+        return vamp_err_set_errno(err, errno, "read %s", top_input_name(input));
+    }
+    if (bytes == 0) {
+        *ret_state = at_end(input, model);
+        return 0;
+    }
+    input->held += (size_t)bytes;
+    input->offset += bytes;
+    input->hung_up = false;
+    *ret_state = feed_lines(input, model) ? TOP_INPUT_BUCKET : TOP_INPUT_MORE;
+    return 0;
+}
+
+void top_input_wait(struct top_input *input, int key_fd, int milliseconds)
+{
+    /* A file is always readable and a FIFO without writer always at its end: only time helps. */
+    bool pollable = input->kind != INPUT_FILE && !input->hung_up;
+    struct pollfd waiting[2] = {{.fd = key_fd, .events = POLLIN},
+                                {.fd = pollable ? input->fd : -1, .events = POLLIN}};
+    (void)poll(waiting, 2, milliseconds);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "top/order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const sort_names[TOP_SORT_COUNT] = {"operations", "bytes", "wait", "name"};
+
+const char *top_sort_name(enum top_sort sort)
+{
+    return sort_names[sort];
+}
+
+bool top_sort_parse(const char *word, enum top_sort *ret_sort)
+{
+    for (unsigned i = 0; i < TOP_SORT_COUNT; i++) {
+        if (strcmp(word, sort_names[i]) == 0) {
+            *ret_sort = (enum top_sort)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool fits(const char *name, const char *filter)
+{
+    return *filter == '\0' || strcasestr(name, filter) != NULL;
+}
+
+/* Larger first. */
+static int descending(double a, double b)
+{
+    return (a < b) - (a > b);
+}
+
+/* "IFS -- 2" before "IFS -- 10". */
+static int by_name(const char *a, const char *b)
+{
+    return strverscmp(a, b);
+}
+
+static int compare_components(const void *left, const void *right, void *context)
+{
+    const struct top_component_row *a = left;
+    const struct top_component_row *b = right;
+    const struct top_choice *choice = context;
+    int order = (int)!fits(a->name, choice->filter) - (int)!fits(b->name, choice->filter);
+    if (order != 0) {
+        return order;
+    }
+    switch (choice->sort) {
+    case TOP_SORT_OPERATIONS:
+        order = descending(a->operations, b->operations);
+        break;
+    case TOP_SORT_BYTES:
+        order = descending(a->produced + a->consumed, b->produced + b->consumed);
+        break;
+    case TOP_SORT_WAIT:
+        order = descending(a->wait.p99, b->wait.p99);
+        break;
+    case TOP_SORT_NAME:
+        break;
+    }
+    order = order != 0 ? order : by_name(a->name, b->name);
+    return choice->reverse ? -order : order;
+}
+
+static bool pair_fits(const struct top_pair_row *pair, const char *filter)
+{
+    return fits(pair->source, filter) || fits(pair->sink, filter);
+}
+
+static int compare_pairs(const void *left, const void *right, void *context)
+{
+    const struct top_pair_row *a = left;
+    const struct top_pair_row *b = right;
+    const struct top_choice *choice = context;
+    int order = (int)!pair_fits(a, choice->filter) - (int)!pair_fits(b, choice->filter);
+    if (order != 0) {
+        return order;
+    }
+    switch (choice->sort) {
+    case TOP_SORT_OPERATIONS:
+    case TOP_SORT_WAIT:
+        order = descending(a->time.p99, b->time.p99);
+        break;
+    case TOP_SORT_BYTES:
+        order = descending(a->bytes, b->bytes);
+        break;
+    case TOP_SORT_NAME:
+        break;
+    }
+    order = order != 0 ? order : by_name(a->source, b->source);
+    order = order != 0 ? order : by_name(a->sink, b->sink);
+    return choice->reverse ? -order : order;
+}
+
+void top_order(struct top_snapshot *snapshot, const struct top_choice *choice,
+               size_t *ret_components, size_t *ret_pairs)
+{
+    struct top_choice own = *choice;
+    if (snapshot->component_count > 0) {
+        qsort_r(snapshot->component_rows, snapshot->component_count,
+                sizeof *snapshot->component_rows, compare_components, &own);
+    }
+    if (snapshot->pair_count > 0) {
+        qsort_r(snapshot->pairs, snapshot->pair_count, sizeof *snapshot->pairs, compare_pairs, &own);
+    }
+    size_t count = 0;
+    while (count < snapshot->component_count &&
+           fits(snapshot->component_rows[count].name, own.filter)) {
+        count++;
+    }
+    *ret_components = count;
+    count = 0;
+    while (count < snapshot->pair_count && pair_fits(&snapshot->pairs[count], own.filter)) {
+        count++;
+    }
+    *ret_pairs = count;
+}

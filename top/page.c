@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "top/page.h"
+
+#include <langinfo.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "top/text.h"
+
+/* Fills the line with the text, cut or padded to `columns`. */
+static void fit(struct page_line *line, unsigned columns, const char *format, ...)
+    VAMP_PRINTF(3, 4);
+static void fit(struct page_line *line, unsigned columns, const char *format, ...)
+{
+    char text[PAGE_LINE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    top_text_fit(line->text, sizeof line->text, text,
+                 columns < PAGE_COLUMNS ? columns : PAGE_COLUMNS);
+}
+
+/* ---- curves */
+
+/* The last values, one column each, as heights of the largest. */
+static void curve_text(char *out, size_t out_bytes, const double *values, unsigned count,
+                       unsigned columns)
+{
+    static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
+                                         "\u2585", "\u2586", "\u2587", "\u2588"};
+    static const char *const letters[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
+    const char *const *heights = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? blocks : letters;
+    unsigned first = count > columns ? count - columns : 0;
+    double largest = 0;
+    for (unsigned i = first; i < count; i++) {
+        largest = values[i] > largest ? values[i] : largest;
+    }
+    size_t used = 0;
+    out[0] = '\0';
+    for (unsigned i = first; i < count; i++) {
+        unsigned height = largest > 0 ? (unsigned)(values[i] / largest * 7.999) : 0;
+        const char *mark = values[i] > 0 ? heights[height] : " ";
+        size_t bytes = strlen(mark);
+        if (used + bytes >= out_bytes) {
+            break;
+        }
+        memcpy(out + used, mark, bytes + 1);
+        used += bytes;
+    }
+}
+
+/* Puts the curve behind the text when there is room for a useful one. */
+static void add_curve(struct page_line *line, unsigned columns, const double *values,
+                      unsigned count, unsigned from_column)
+{
+    if (columns < from_column + 12) {
+        return;
+    }
+    unsigned width = columns - from_column - 1;
+    char left[PAGE_LINE_BYTES];
+    char curve[PAGE_LINE_BYTES];
+    top_text_fit(left, sizeof left, line->text, from_column);
+    curve_text(curve, sizeof curve, values, count, width < TOP_HISTORY ? width : TOP_HISTORY);
+    fit(line, columns, "%s %s", left, curve);
+}
+
+/* ---- head */
+
+static void head_run(struct page_line *line, const struct top_snapshot *s, const char *name,
+                     unsigned columns)
+{
+    char width[TOP_NUMBER_BYTES];
+    char clean[TOP_NAME_BYTES];
+    top_text_time(width, s->width_ns);
+    top_text_clean(clean, sizeof clean, name);
+    line->mark = PAGE_TITLE;
+    if (!s->any) {
+        fit(line, columns, "vampire-top  %s  waiting for the first bucket of %s",
+            s->workflow, clean);
+        return;
+    }
+    const char *time = strlen(s->time) > 21 ? s->time + 11 : s->time;
+    const char *since = strlen(s->since) > 19 ? s->since + 11 : s->since;
+    if (s->mode == TOP_MODE_SUMS) {
+        fit(line, columns, "vampire-top  %s  %.8s to %.10s UTC  sums of %.0f buckets%s%s",
+            s->workflow, since, time, s->buckets, s->ended ? "  ended: " : "", s->end_reason);
+        return;
+    }
+    fit(line, columns, "vampire-top  %s  %.10s UTC  bucket %.0f of %s%s%s%s", s->workflow, time,
+        s->bucket, width, s->partial ? "  (begun within it)" : "", s->ended ? "  ended: " : "",
+        s->end_reason);
+}
+
+static void head_operations(struct page_line *line, const struct top_snapshot *s, unsigned columns,
+                            bool curve)
+{
+    const char *each = s->mode == TOP_MODE_SUMS ? "" : "/s";
+    char total[TOP_NUMBER_BYTES];
+    char kinds[PAGE_LINE_BYTES] = "";
+    size_t used = 0;
+    top_text_count(total, s->operations);
+    static const char *const wanted[] = {"offer", "demand", "withdraw"};
+    for (size_t w = 0; w < sizeof wanted / sizeof wanted[0]; w++) {
+        for (unsigned i = 0; i < s->kind_count; i++) {
+            if (strcmp(s->kinds[i].name, wanted[w]) == 0) {
+                char count[TOP_NUMBER_BYTES];
+                top_text_count(count, s->kinds[i].operations);
+                int more = snprintf(kinds + used, sizeof kinds - used, "  %s %s", wanted[w], count);
+                used += more > 0 ? (size_t)more : 0;
+            }
+        }
+    }
+    line->mark = PAGE_PLAIN;
+    fit(line, columns, "operations %8s%s%s", total, each, kinds);
+    if (curve) {
+        add_curve(line, columns, s->operations_history, s->history_count, 61);
+    }
+}
+
+static void head_bytes(struct page_line *line, const struct top_snapshot *s, unsigned columns,
+                       bool curve)
+{
+    const char *each = s->mode == TOP_MODE_SUMS ? "" : "/s";
+    char produced[TOP_NUMBER_BYTES];
+    char moved[TOP_NUMBER_BYTES];
+    top_text_bytes(produced, s->produced);
+    top_text_bytes(moved, s->moved);
+    line->mark = PAGE_PLAIN;
+    fit(line, columns, "bytes      %8s%s moved  %s%s produced", moved, each, produced, each);
+    if (curve) {
+        add_curve(line, columns, s->moved_history, s->history_count, 61);
+    }
+}
+
+/* "?" as long as a stream that began in the middle has not told it. */
+static void gauge_text(char out[static TOP_NUMBER_BYTES], const struct top_gauge *gauge,
+                       void (*write)(char out[static TOP_NUMBER_BYTES], double value))
+{
+    if (gauge->known) {
+        write(out, gauge->value);
+    } else {
+        memcpy(out, "?", 2);
+    }
+}
+
+static void head_pool(struct page_line *line, const struct top_snapshot *s, unsigned columns)
+{
+    char cdos[TOP_NUMBER_BYTES];
+    char bytes[TOP_NUMBER_BYTES];
+    char components[TOP_NUMBER_BYTES];
+    char active[TOP_NUMBER_BYTES];
+    char anomalies[TOP_NUMBER_BYTES];
+    gauge_text(cdos, &s->pool_cdos, top_text_count);
+    gauge_text(bytes, &s->pool_bytes, top_text_bytes);
+    gauge_text(components, &s->components, top_text_count);
+    gauge_text(active, &s->transports_active, top_text_count);
+    top_text_count(anomalies, s->anomalies);
+    line->mark = s->anomalies > 0 ? PAGE_WARNING : PAGE_PLAIN;
+    fit(line, columns, "pool       %8s in %s CDOs  components %s  transports %s  anomalies %s", bytes,
+        cdos, components, active, anomalies);
+}
+
+static void head_losses(struct page_line *line, const struct top_snapshot *s, unsigned columns)
+{
+    char text[PAGE_LINE_BYTES] = "";
+    size_t used = 0;
+    for (unsigned i = 0; i < s->loss_count && used < sizeof text; i++) {
+        char count[TOP_NUMBER_BYTES];
+        char fresh[TOP_NUMBER_BYTES];
+        top_text_count(count, s->losses[i].count);
+        top_text_count(fresh, s->losses[i].fresh);
+        bool grows = s->losses[i].fresh > 0;
+        int more = snprintf(text + used, sizeof text - used, "  %s %s%s%s%s", count,
+                            s->losses[i].text, grows ? " (+" : "", grows ? fresh : "",
+                            grows ? ")" : "");
+        used += more > 0 ? (size_t)more : 0;
+    }
+    if (s->gaps > 0 && used < sizeof text) {
+        int more = snprintf(text + used, sizeof text - used, "  %.0f gaps, last %s", s->gaps, s->gap);
+        used += more > 0 ? (size_t)more : 0;
+    }
+    if (s->bad_lines > 0 && used < sizeof text) {
+        (void)snprintf(text + used, sizeof text - used, "  %.0f lines not understood", s->bad_lines);
+    }
+    line->mark = text[0] != '\0' ? PAGE_LOSS : PAGE_PLAIN;
+    fit(line, columns, "losses     %s", text[0] != '\0' ? text + 2 : "none");
+}
+
+void page_head(struct page_line lines[static PAGE_HEAD_LINES], const struct top_snapshot *snapshot,
+               const char *name, unsigned columns, bool curve)
+{
+    head_run(&lines[0], snapshot, name, columns);
+    head_operations(&lines[1], snapshot, columns, curve);
+    head_bytes(&lines[2], snapshot, columns, curve);
+    head_pool(&lines[3], snapshot, columns);
+    head_losses(&lines[4], snapshot, columns);
+}
+
+/* ---- tables */
+
+/* Columns of the numbers behind a component's name and behind a pair's names. */
+#define COMPONENT_NUMBERS 57
+#define PAIR_NUMBERS 48
+
+static unsigned name_columns(unsigned columns, unsigned numbers)
+{
+    return columns > numbers + 8 ? columns - numbers : 8;
+}
+
+/* Two times of three: an idle row has none. */
+static void times_text(char out[static 3][TOP_NUMBER_BYTES], const struct top_times *times)
+{
+    const double values[] = {times->p50, times->p99, times->max};
+    for (unsigned i = 0; i < 3; i++) {
+        if (times->count > 0) {
+            top_text_time(out[i], values[i]);
+        } else {
+            memcpy(out[i], "-", 2);
+        }
+    }
+}
+
+void page_component_title(struct page_line *line, enum top_mode mode, unsigned columns)
+{
+    char name[PAGE_LINE_BYTES];
+    const bool sums = mode == TOP_MODE_SUMS;
+    line->mark = PAGE_TITLE;
+    top_text_fit(name, sizeof name, "COMPONENT", name_columns(columns, COMPONENT_NUMBERS));
+    fit(line, columns, "%s %7s %11s %11s %8s %8s %6s", name, sums ? "OPS" : "OPS/S",
+        sums ? "PRODUCED" : "PRODUCED/S", sums ? "CONSUMED" : "CONSUMED/S", "WAIT p50", "WAIT p99",
+        "ANOM.");
+}
+
+void page_component(struct page_line *line, const struct top_component_row *row, unsigned columns)
+{
+    char name[PAGE_LINE_BYTES];
+    char label[TOP_NAME_BYTES + TOP_WORD_BYTES + 8];
+    char operations[TOP_NUMBER_BYTES];
+    char produced[TOP_NUMBER_BYTES];
+    char consumed[TOP_NUMBER_BYTES];
+    char anomalies[TOP_NUMBER_BYTES];
+    char wait[3][TOP_NUMBER_BYTES];
+    (void)snprintf(label, sizeof label, "%s%s%s%s", row->name, row->left ? " (" : "",
+                   row->left ? row->reason : "", row->left ? ")" : "");
+    top_text_fit(name, sizeof name, label, name_columns(columns, COMPONENT_NUMBERS));
+    top_text_count(operations, row->operations);
+    top_text_bytes(produced, row->produced);
+    top_text_bytes(consumed, row->consumed);
+    top_text_count(anomalies, row->anomalies);
+    times_text(wait, &row->wait);
+    line->mark = row->left && strcmp(row->reason, "finalized") != 0 ? PAGE_WARNING
+                 : row->anomalies > 0                               ? PAGE_WARNING
+                 : row->left                                        ? PAGE_DIM
+                                                                    : PAGE_PLAIN;
+    fit(line, columns, "%s %7s %11s %11s %8s %8s %6s", name, operations, produced, consumed, wait[0],
+        wait[1], anomalies);
+}
+
+void page_pair_title(struct page_line *line, enum top_mode mode, unsigned columns)
+{
+    char name[PAGE_LINE_BYTES];
+    const bool sums = mode == TOP_MODE_SUMS;
+    line->mark = PAGE_TITLE;
+    top_text_fit(name, sizeof name, "SOURCE -> SINK", name_columns(columns, PAIR_NUMBERS));
+    fit(line, columns, "%s %7s %11s %8s %8s %8s", name, sums ? "MOVES" : "MOVES/S",
+        sums ? "BYTES" : "BYTES/S", "p50", "p99", "MAX");
+}
+
+void page_pair(struct page_line *line, const struct top_pair_row *row, unsigned columns)
+{
+    char source[PAGE_LINE_BYTES];
+    char sink[PAGE_LINE_BYTES];
+    char transports[TOP_NUMBER_BYTES];
+    char bytes[TOP_NUMBER_BYTES];
+    char times[3][TOP_NUMBER_BYTES];
+    unsigned room = name_columns(columns, PAIR_NUMBERS) - 4;
+    /* A long source leaves half of the room to the sink. */
+    unsigned half = room / 2;
+    unsigned source_columns = top_text_columns(row->source);
+    unsigned sink_columns = top_text_columns(row->sink);
+    if (source_columns + sink_columns > room) {
+        source_columns = source_columns <= half            ? source_columns
+                         : room - half >= sink_columns     ? room - sink_columns
+                                                           : half;
+    }
+    top_text_fit(source, sizeof source, row->source, source_columns);
+    top_text_fit(sink, sizeof sink, row->sink, room - source_columns);
+    top_text_count(transports, row->transports);
+    top_text_bytes(bytes, row->bytes);
+    times_text(times, &row->time);
+    line->mark = PAGE_PLAIN;
+    fit(line, columns, "%s -> %s %7s %11s %8s %8s %8s", source, sink, transports, bytes, times[0],
+        times[1], times[2]);
+}

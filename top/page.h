@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The texts of a snapshot, as lines of a wanted width: the view and the plain output show the same.
+ * Everything returned is clean. No state; any thread.
+ */
+#ifndef TOP_PAGE_H
+#define TOP_PAGE_H
+
+#include "top/model.h"
+
+/* A line of at most PAGE_COLUMNS columns, each character at most 4 bytes. */
+#define PAGE_COLUMNS 250
+#define PAGE_LINE_BYTES (4 * PAGE_COLUMNS + 8)
+/* Lines above the tables. */
+#define PAGE_HEAD_LINES 5
+
+enum page_mark {
+    PAGE_PLAIN,
+    PAGE_TITLE,
+    PAGE_WARNING, /* worth a look */
+    PAGE_LOSS,    /* data is missing */
+    PAGE_DIM,     /* gone, idle */
+};
+
+struct page_line {
+    enum page_mark mark;
+    char text[PAGE_LINE_BYTES];
+};
+
+/* The lines above the tables: run, operations, bytes, pool, losses. `name` is that of the source;
+ * at most PAGE_COLUMNS `columns`. `curve`: end the lines of rates with their history. */
+void page_head(struct page_line lines[static PAGE_HEAD_LINES], const struct top_snapshot *snapshot,
+               const char *name, unsigned columns, bool curve);
+
+void page_component_title(struct page_line *line, enum top_mode mode, unsigned columns);
+void page_component(struct page_line *line, const struct top_component_row *row,
+                    unsigned columns);
+void page_pair_title(struct page_line *line, enum top_mode mode, unsigned columns);
+void page_pair(struct page_line *line, const struct top_pair_row *row, unsigned columns);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/pick.h"
+
+#include <fnmatch.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A smaller bucket with its arrays, of which the large ones are the source. */
+struct picked {
+    struct vamp_bucket bucket;
+    struct vamp_pick *pick;
+    const struct vamp_bucket *whole;
+    atomic_bool used;
+    struct vamp_metric_values *values;
+    unsigned *series_count;
+    const struct vamp_series *const **series;
+};
+
+struct vamp_pick {
+    struct vamp_schema schema;
+    struct vamp_label_set *label_sets;
+    struct vamp_schema_metric *metrics;
+    unsigned *metric_from, *set_from; /* their places in the whole */
+    struct picked *picked;
+    unsigned picked_count, next;
+};
+
+bool vamp_pick_wants(const struct vamp_strings *patterns, const char *metric)
+{
+    for (size_t i = 0; i < patterns->count; i++) {
+        if (fnmatch(patterns->items[i], metric, 0) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The place of a label set of the whole among ours, which it joins when it is new. */
+static unsigned take_set(struct vamp_pick *pick, const struct vamp_schema *whole, unsigned set)
+{
+    for (unsigned i = 0; i < pick->schema.label_set_count; i++) {
+        if (pick->set_from[i] == set) {
+            return i;
+        }
+    }
+    const unsigned place = pick->schema.label_set_count++;
+    pick->set_from[place] = set;
+    pick->label_sets[place] = whole->label_sets[set];
+    return place;
+}
+
+static void choose(struct vamp_pick *pick, const struct vamp_strings *patterns,
+                   const struct vamp_schema *whole)
+{
+    pick->schema = *whole;
+    pick->schema.label_sets = pick->label_sets;
+    pick->schema.metrics = pick->metrics;
+    pick->schema.label_set_count = 0;
+    pick->schema.metric_count = 0;
+    for (unsigned i = 0; i < whole->metric_count; i++) {
+        if (vamp_pick_wants(patterns, vamp_metrics[whole->metrics[i].id].name)) {
+            const unsigned place = pick->schema.metric_count++;
+            pick->metric_from[place] = i;
+            pick->metrics[place] = (struct vamp_schema_metric){
+                whole->metrics[i].id, take_set(pick, whole, whole->metrics[i].label_set)};
+        }
+    }
+}
+
+static bool make_picked(struct vamp_pick *pick, struct picked *picked)
+{
+    picked->pick = pick;
+    picked->values = calloc(pick->schema.metric_count + 1, sizeof *picked->values);
+    picked->series_count = calloc(pick->schema.label_set_count + 1, sizeof *picked->series_count);
+    picked->series = calloc(pick->schema.label_set_count + 1, sizeof(void *));
+    atomic_init(&picked->used, false);
+    return picked->values != NULL && picked->series_count != NULL && picked->series != NULL;
+}
+
+static bool make_all(struct vamp_pick *pick, const struct vamp_strings *patterns,
+                     const struct vamp_schema *schema, unsigned buckets)
+{
+    pick->label_sets = calloc(schema->label_set_count + 1, sizeof *pick->label_sets);
+    pick->set_from = calloc(schema->label_set_count + 1, sizeof *pick->set_from);
+    pick->metrics = calloc(schema->metric_count + 1, sizeof *pick->metrics);
+    pick->metric_from = calloc(schema->metric_count + 1, sizeof *pick->metric_from);
+    pick->picked = calloc(buckets, sizeof *pick->picked);
+    if (pick->label_sets == NULL || pick->set_from == NULL || pick->metrics == NULL ||
+        pick->metric_from == NULL || pick->picked == NULL) {
+        return false;
+    }
+    choose(pick, patterns, schema);
+    bool good = true;
+    for (; good && pick->picked_count < buckets; pick->picked_count++) {
+        good = make_picked(pick, &pick->picked[pick->picked_count]);
+    }
+    return good;
+}
+
+int vamp_pick_create(const struct vamp_strings *patterns, const struct vamp_schema *schema,
+                     unsigned buckets, struct vamp_pick **ret_pick, struct vamp_err *err)
+{
+    struct vamp_pick *pick = calloc(1, sizeof *pick);
+    if (pick == NULL || !make_all(pick, patterns, schema, buckets)) {
+        vamp_pick_free(pick);
+        return vamp_err_set_errno(err, ENOMEM, "choose an output's metrics");
+    }
+    *ret_pick = pick;
+    return 0;
+}
+
+void vamp_pick_free(struct vamp_pick *pick)
+{
+    if (pick == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < pick->picked_count; i++) {
+        free(pick->picked[i].values);
+        free(pick->picked[i].series_count);
+        free(pick->picked[i].series);
+    }
+    free(pick->picked);
+    free(pick->label_sets);
+    free(pick->set_from);
+    free(pick->metrics);
+    free(pick->metric_from);
+    free(pick);
+}
+
+const struct vamp_schema *vamp_pick_schema(const struct vamp_pick *pick)
+{
+    return &pick->schema;
+}
+
+static void give_back(const struct vamp_bucket *bucket)
+{
+    const ptrdiff_t at = offsetof(struct picked, bucket);
+    struct picked *picked = (struct picked *)(uintptr_t)((const char *)bucket - at);
+    vamp_bucket_release(picked->whole);
+    atomic_store_explicit(&picked->used, false, memory_order_release);
+}
+
+/* Buckets are released in the order of their making, so the next one is nearly always free. */
+static struct picked *find_free(struct vamp_pick *pick)
+{
+    for (unsigned tried = 0; tried < pick->picked_count; tried++) {
+        struct picked *picked = &pick->picked[pick->next];
+        pick->next = pick->next + 1 == pick->picked_count ? 0 : pick->next + 1;
+        if (!atomic_load_explicit(&picked->used, memory_order_acquire)) {
+            return picked;
+        }
+    }
+    return NULL;
+}
+
+const struct vamp_bucket *vamp_pick_bucket(struct vamp_pick *pick, const struct vamp_bucket *bucket)
+{
+    struct picked *picked = find_free(pick);
+    if (picked == NULL) {
+        return NULL;
+    }
+    atomic_store_explicit(&picked->used, true, memory_order_relaxed);
+    for (unsigned i = 0; i < pick->schema.metric_count; i++) {
+        picked->values[i] = bucket->values[pick->metric_from[i]];
+    }
+    for (unsigned i = 0; i < pick->schema.label_set_count; i++) {
+        picked->series_count[i] = bucket->series_count[pick->set_from[i]];
+        picked->series[i] = bucket->series[pick->set_from[i]];
+    }
+    picked->whole = vamp_bucket_hold(bucket);
+    picked->bucket = *bucket;
+    picked->bucket.schema = &pick->schema;
+    picked->bucket.series_count = picked->series_count;
+    picked->bucket.series = picked->series;
+    picked->bucket.values = picked->values;
+    picked->bucket.holders = 1;
+    picked->bucket.destroy = give_back;
+    return &picked->bucket;
+}
