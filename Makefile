@@ -105,7 +105,7 @@ archives = $(foreach l,$(1) $(USES_$(1)),$(call archive,$(l)))
 libraries = $(call archives,$(1)) $(MAESTRO_LIBS) $(call lib,$(call packages,$(1))) -lm
 
 WORKFLOW := $(patsubst tests/workflow/%.c,$(B)/bin/%,$(wildcard tests/workflow/workflow_*.c))
-PROGRAMS := $(B)/bin/vampire $(if $(MAESTRO_LAYERS),$(B)/bin/maestro-pool-manager)
+PROGRAMS := $(B)/bin/vampire $(B)/bin/vampire-top $(if $(MAESTRO_LAYERS),$(B)/bin/maestro-pool-manager)
 LIBMAESTRO := $(B)/lib/libmaestro.so.0
 
 .PHONY: all clean help
@@ -157,6 +157,12 @@ $(B)/bin/maestro-pool-manager: $(B)/obj/maestro/pool_manager.o $(call archives,m
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call libraries,maestro)
+
+# Whoever only looks needs no network and no HDF5.
+$(B)/bin/vampire-top: $(B)/obj/top/main.o $(call archives,top)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -Wl,--as-needed -o $@ $< $(call archives,top) $(call lib,$(call packages,top))
 
 # The demo workflow is written against <maestro.h> alone.
 $(B)/obj/tests/workflow/%.o: CFLAGS += $(MAESTRO_CFLAGS)
@@ -210,12 +216,27 @@ check-tsan:      ## the threaded parts and one workflow with the thread sanitize
 lint:            ## format, clang-tidy, cppcheck, dependency direction, sizes
 	$(Q)sh tests/lint.sh
 
+# What stands in files and comes from the option tables.
+.PHONY: generated
+generated: $(B)/bin/vampire  ## renew the JSON Schema and the manual's list of options
+	$(B)/bin/vampire --print-schema > config/vampire.schema.json
+	{ sed '/^\.\\" Made by/,$$d' docs/vampire.json.5; $(B)/bin/vampire --print-manual-options; \
+	  sed -n '/^\.\\" End of the options/,$$p' docs/vampire.json.5; } > $(B)/vampire.json.5
+	mv $(B)/vampire.json.5 docs/vampire.json.5
+
 # ---------------------------------------------------------------- installing
 .PHONY: install
 INSTALL ?= install
 install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/vampire/config $(DESTDIR)$(PREFIX)/share/doc/vampire
-	$(INSTALL) -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	$(INSTALL) -m 755 $(PROGRAMS) notebooks/vampire-report $(DESTDIR)$(PREFIX)/bin
+	$(INSTALL) -d $(DESTDIR)$(PREFIX)/share/vampire/notebooks
+	$(INSTALL) -m 644 notebooks/vampire.py notebooks/first-look.ipynb $(DESTDIR)$(PREFIX)/share/vampire/notebooks
+	$(INSTALL) -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man7
+	for page in $(wildcard docs/*.[157]); do \
+	  $(INSTALL) -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} || exit; done
+	$(INSTALL) -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	$(B)/bin/vampire --print-completion > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/vampire
 	$(INSTALL) -m 644 $(wildcard config/*.json) $(DESTDIR)$(PREFIX)/share/vampire/config
 	$(INSTALL) -m 644 README.md LICENSE $(wildcard docs/*) $(DESTDIR)$(PREFIX)/share/doc/vampire
 ifeq ($(MAESTRO_PREFIX),)

@@ -13,6 +13,7 @@
 #include "maestro/fabric_internal.h"
 
 #define API_VERSION FI_VERSION(1, 17)
+#define ENDPOINT_TRIES 16U
 #define ALLOWED "allowed are tcp;ofi_rxm (the default), tcp, and shm on a single host"
 
 const char *fabric_provider_choice(const char *wanted)
@@ -159,8 +160,30 @@ static int failed(struct vamp_err *err, int result, const char *what)
                         fi_strerror(-result));
 }
 
+static int start_endpoint(struct fabric *fabric, struct vamp_err *err)
+{
+    int result = fi_endpoint(fabric->domain, fabric->info, &fabric->endpoint, NULL);
+    if (result != 0) {
+        return failed(err, result, "open the endpoint");
+    }
+    result = fi_ep_bind(fabric->endpoint, &fabric->av->fid, 0);
+    if (result == 0) {
+        result = fi_ep_bind(fabric->endpoint, &fabric->cq->fid, FI_TRANSMIT | FI_RECV);
+    }
+    if (result == 0) {
+        result = fi_enable(fabric->endpoint);
+    }
+    if (result != 0) {
+        (void)fi_close(&fabric->endpoint->fid);
+        fabric->endpoint = NULL;
+        return failed(err, result, "start the endpoint");
+    }
+    return 0;
+}
+
 static int open_objects(struct fabric *fabric, struct vamp_err *err)
 {
+    unsigned tries = 0;
     struct fi_info *info = fabric->info;
     int result = fi_fabric(info->fabric_attr, &fabric->fabric, NULL);
     if (result != 0) {
@@ -178,19 +201,13 @@ static int open_objects(struct fabric *fabric, struct vamp_err *err)
     if (fabric_open_queue(fabric, err) != 0) {
         return err != NULL ? err->code : -EIO;
     }
-    result = fi_endpoint(fabric->domain, info, &fabric->endpoint, NULL);
+    /* A killed process leaves its shm file behind; when its number comes again, the name is taken.
+     * The next endpoint has the next name. */
+    do {
+        result = start_endpoint(fabric, err);
+    } while (result == -FI_EBUSY && ++tries < ENDPOINT_TRIES);
     if (result != 0) {
-        return failed(err, result, "open the endpoint");
-    }
-    result = fi_ep_bind(fabric->endpoint, &fabric->av->fid, 0);
-    if (result == 0) {
-        result = fi_ep_bind(fabric->endpoint, &fabric->cq->fid, FI_TRANSMIT | FI_RECV);
-    }
-    if (result == 0) {
-        result = fi_enable(fabric->endpoint);
-    }
-    if (result != 0) {
-        return failed(err, result, "start the endpoint");
+        return result;
     }
     fabric->address_length = sizeof fabric->address;
     result = fi_getname(&fabric->endpoint->fid, fabric->address, &fabric->address_length);

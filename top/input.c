@@ -181,7 +181,7 @@ int top_input_read(struct top_input *input, struct top_model *model,
 void top_input_wait(struct top_input *input, int key_fd, int milliseconds)
 {
     /* A file is always readable and a FIFO without writer always at its end: only time helps. */
-    bool pollable = input->kind != INPUT_FILE && !input->hung_up;
+    bool pollable = input != NULL && input->kind != INPUT_FILE && !input->hung_up;
     struct pollfd waiting[2] = {{.fd = key_fd, .events = POLLIN},
                                 {.fd = pollable ? input->fd : -1, .events = POLLIN}};
     (void)poll(waiting, 2, milliseconds);

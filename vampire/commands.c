@@ -38,8 +38,8 @@ static struct vamp_config_request make_request(const struct vamp_options *option
 }
 
 /* NULL: it is wrong, what is wrong has been printed, and `*ret_exit_code` is set. */
-static struct vamp_config *load(const struct vamp_config_request *request, FILE *error,
-                                int *ret_exit_code)
+static struct vamp_config *load(const struct vamp_config_request *request, const char *consequence,
+                                FILE *error, int *ret_exit_code)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     struct vamp_diagnostics diagnostics;
@@ -51,7 +51,7 @@ static struct vamp_config *load(const struct vamp_config_request *request, FILE 
         vamp_diagnostics_done(&diagnostics);
     }
     if (code != 0) {
-        (void)fprintf(error, "vampire: error: %s; nothing was started\n", err.text);
+        (void)fprintf(error, "vampire: error: %s; %s\n", err.text, consequence);
         *ret_exit_code = code == -ENOMEM ? VAMP_EXIT_FAILED : VAMP_EXIT_USAGE;
         return NULL;
     }
@@ -64,7 +64,24 @@ struct vamp_config *vamp_options_load_config(const struct vamp_options *options,
     struct vamp_config_request request = make_request(options);
     request.run = true;
     request.paths = true;
-    return load(&request, error, ret_exit_code);
+    return load(&request, "nothing was started", error, ret_exit_code);
+}
+
+struct vamp_config *vamp_options_reload_config(const struct vamp_options *options)
+{
+    static const char stays[] = "the configuration stays as it was";
+    if (options->config_file != NULL && strcmp(options->config_file, "-") == 0) {
+        (void)fprintf(stderr,
+                      "vampire: error: the configuration came from standard input and cannot be "
+                      "read again; %s\n",
+                      stays);
+        return NULL;
+    }
+    struct vamp_config_request request = make_request(options);
+    request.run = true;
+    request.paths = true;
+    int ignored = 0;
+    return load(&request, stays, stderr, &ignored);
 }
 
 static void print_verdict(const struct vamp_diagnostics *diagnostics, const char *file, FILE *out)
@@ -136,7 +153,7 @@ static int dump_config(const struct vamp_options *options, FILE *out, FILE *erro
 {
     const struct vamp_config_request request = make_request(options);
     int exit_code = VAMP_EXIT_OK;
-    struct vamp_config *config = load(&request, error, &exit_code);
+    struct vamp_config *config = load(&request, "nothing was started", error, &exit_code);
     if (config == NULL) {
         return exit_code;
     }
@@ -159,6 +176,12 @@ static int perform(const struct vamp_options *options, FILE *out, FILE *error)
         return dump_config(options, out, error);
     case VAMP_COMMAND_PRINT_SCHEMA:
         return print_text(vamp_config_schema(), "", out, error);
+    case VAMP_COMMAND_PRINT_COMPLETION:
+        vamp_options_completion(out);
+        return VAMP_EXIT_OK;
+    case VAMP_COMMAND_PRINT_MANUAL:
+        vamp_options_manual(out);
+        return VAMP_EXIT_OK;
     case VAMP_COMMAND_LIST_METRICS:
         vamp_list_metrics(out, options->json);
         return VAMP_EXIT_OK;

@@ -55,9 +55,9 @@ struct vamp_config_sampling {
 /* What a file says of any output, whatever its type. */
 struct vamp_config_sink {
     char *name;
-    uint64_t queue;        /* buckets */
-    uint64_t rotate_bytes; /* 0: never */
-    int64_t rotate_ns;     /* 0: never */
+    uint64_t queue;              /* buckets */
+    uint64_t rotate_bytes;       /* 0: never */
+    int64_t rotate_ns;           /* 0: never */
     char *filter;                /* of a recording: expression, NULL: none */
     struct vamp_strings metrics; /* of buckets: glob patterns, none: all */
 };
@@ -128,6 +128,11 @@ VAMP_MUST_CHECK int vamp_config_load(const struct vamp_config_request *request,
 /* NULL is fine. */
 void vamp_config_free(struct vamp_config *config);
 
+/* Whether a section of the effective configuration ("source", "ring", "statistics") is the same in
+ * both. The filters of metrics and the selection do not belong to "statistics" here. False without
+ * memory. */
+bool vamp_config_same(const struct vamp_config *one, const struct vamp_config *other,
+                      const char *section);
 /* The effective configuration with all defaults as JSON, `indent` blanks a level (0: one line).
  * It is valid input and loads to the same configuration. malloc'ed, ends without a newline; NULL
  * without memory. */

@@ -150,7 +150,8 @@ int config_check(struct config_loader *loader)
     config->statistics.sub_bits = config->sub_bins + 2;
     check_names(loader);
     check_times(loader);
-    int code = config_check_metrics(loader);
+    int code = config_check_named(loader);
+    code = code != 0 ? code : config_check_metrics(loader);
     if (code != 0) {
         return code;
     }
@@ -158,9 +159,6 @@ int config_check(struct config_loader *loader)
         check_memory(loader);
     }
     code = settle_info(loader);
-    if (code == 0) {
-        code = config_check_named(loader);
-    }
     if (code == 0) {
         code = config_compose_filter(loader);
     }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "vampire/config_internal.h"
+#include "vampire/pick.h"
 
 static void output_path(const struct config_loader *loader, unsigned output, const char *key,
                         char path[static CONFIG_PATH_BYTES])
@@ -105,6 +106,84 @@ static void check_rotation(const struct config_loader *loader, unsigned index)
         (void)config_path_push(path, "size");
         config_error(loader, path, "too small: 0B (never) or at least 64KiB");
     }
+}
+
+/* ---- what outputs get */
+
+static bool is_computed(const struct vamp_config *config, const char *pattern)
+{
+    char *items[] = {(char *)(uintptr_t)pattern};
+    const struct vamp_strings one = {.items = items, .count = 1};
+    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        if (vamp_stats_wants(&config->statistics, (enum vamp_metric_id)id) &&
+            vamp_pick_wants(&one, vamp_metrics[id].name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void report_not_computed(const struct config_loader *loader, const char *path,
+                                const char *pattern)
+{
+    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        if (strcmp(vamp_metrics[id].name, pattern) == 0) {
+            config_error(loader, path,
+                         "%s is not computed: add it to \"statistics.metrics\" or its set to "
+                         "\"statistics.sets\"",
+                         pattern);
+            return;
+        }
+    }
+    config_report_no_metric(loader, path, pattern);
+}
+
+static void check_output_metrics(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    char path[CONFIG_PATH_BYTES];
+    output_path(loader, index, "metrics", path);
+    if (output->ops->events != NULL && output->settings.metrics.count > 0) {
+        config_error(loader, path,
+                     "an output of type %s writes events, not metrics: choose them with \"filter\"",
+                     output->ops->name);
+        return;
+    }
+    for (size_t i = 0; i < output->settings.metrics.count; i++) {
+        const char *pattern = output->settings.metrics.items[i];
+        if (!is_computed(loader->config, pattern)) {
+            size_t length = config_path_push_index(path, i);
+            report_not_computed(loader, path, pattern);
+            path[length] = '\0';
+        }
+    }
+}
+
+static int check_output_filter(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    if (output->settings.filter == NULL) {
+        return 0;
+    }
+    char path[CONFIG_PATH_BYTES];
+    output_path(loader, index, "filter", path);
+    if (output->ops->events == NULL) {
+        config_error(
+            loader, path,
+            "an output of type %s writes buckets, in which no single event is left: choose "
+            "what it gets with \"metrics\", and which events count with \"events\" or "
+            "\"statistics.filters\"",
+            output->ops->name);
+        return 0;
+    }
+    uint64_t kinds = 0;
+    int code =
+        config_check_expression(loader, path, output->settings.filter, VAMP_FILTER_INSIDE, &kinds);
+    if (code == 0 && kinds == 0 && !config_is_wrong(loader, path) &&
+        !config_is_wrong(loader, "/filters")) {
+        config_error(loader, path, "this filter is never true: nothing would be recorded");
+    }
+    return code;
 }
 
 /* ---- where outputs write */
@@ -247,6 +326,11 @@ int config_check_outputs(struct config_loader *loader)
     }
     for (unsigned i = 0; i < config->output_count; i++) {
         check_rotation(loader, i);
+        check_output_metrics(loader, i);
+        code = check_output_filter(loader, i);
+        if (code != 0) {
+            return code;
+        }
     }
     check_places(loader);
     if (json_is_array(json_object_get(loader->root, "outputs")) &&

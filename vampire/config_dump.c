@@ -173,3 +173,24 @@ char *vamp_config_dump(const struct vamp_config *config, unsigned indent)
     }
     return text;
 }
+
+static json_t *section_of(const struct vamp_config *config, const char *section)
+{
+    json_t *root = json_loads(config->effective_text, 0, NULL);
+    json_t *value = json_incref(json_object_get(root, section));
+    json_decref(root);
+    (void)json_object_del(value, "filters");
+    (void)json_object_del(value, "selected");
+    return value;
+}
+
+bool vamp_config_same(const struct vamp_config *one, const struct vamp_config *other,
+                      const char *section)
+{
+    json_t *left = section_of(one, section);
+    json_t *right = section_of(other, section);
+    bool same = left != NULL && json_equal(left, right) != 0;
+    json_decref(left);
+    json_decref(right);
+    return same;
+}

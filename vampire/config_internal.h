@@ -204,10 +204,12 @@ VAMP_MUST_CHECK int config_compose_filter(struct config_loader *loader);
 
 /* ---- config_texts.c: expressions by name */
 #define CONFIG_FILTERS_HELP                                                                        \
-    "Expressions of the filter language by name; every filter, these included, may refer to one as " \
+    "Expressions of the filter language by name; every filter, these included, may refer to one "  \
+    "as "                                                                                          \
     "@NAME"
 #define CONFIG_METRIC_FILTERS_HELP                                                                 \
-    "Expressions by the name of a counter or histogram: an event counts for that metric only if it " \
+    "Expressions by the name of a counter or histogram: an event counts for that metric only if "  \
+    "it "                                                                                          \
     "holds, too; which event that is vampire --list-metrics says"
 /* Reads "filters" and "statistics.filters". */
 VAMP_MUST_CHECK int config_walk_texts(struct config_loader *loader);
@@ -221,8 +223,8 @@ void config_texts_done(struct vamp_config_texts *texts);
 /* A new JSON object with them; NULL without memory. */
 json_t *config_texts_dump(const struct vamp_config_texts *texts);
 /* Compiles an expression and notes what is wrong with it, at its own place or at that of the named
- * filter in which the mistake is. `*ret_kinds` are the kinds that can pass, 0 also when it is wrong.
- * 0 or -ENOMEM. */
+ * filter in which the mistake is. `*ret_kinds` are the kinds that can pass, 0 also when it is
+ * wrong. 0 or -ENOMEM. */
 VAMP_MUST_CHECK int config_check_expression(const struct config_loader *loader, const char *path,
                                             const char *text, enum vamp_filter_place place,
                                             uint64_t *ret_kinds);

@@ -35,8 +35,10 @@ static void take_word(const struct config_loader *loader, const char *path, cons
 {
     struct vamp_stats_options *statistics = &loader->config->statistics;
     if (word[0] != '+' && word[0] != '-') {
-        config_error(loader, path, "\"%.80s\" does not say whether the metric is wanted: write "
-                     "+%.80s or -%.80s", word, word, word);
+        config_error(loader, path,
+                     "\"%.80s\" does not say whether the metric is wanted: write "
+                     "+%.80s or -%.80s",
+                     word, word, word);
         return;
     }
     const int id = find_metric(word + 1);
@@ -59,21 +61,19 @@ static int check_selected(const struct config_loader *loader)
     if (config->selected == NULL) {
         return 0;
     }
-    struct vamp_event_filter *filter = NULL;
-    struct vamp_err err = VAMP_ERR_NONE;
-    int code =
-        vamp_event_filter_compile(config->selected, VAMP_FILTER_INSIDE, NULL, &filter, &err);
-    vamp_event_filter_free(filter);
-    if (code == -ENOMEM) {
-        return vamp_err_set_errno(loader->err, ENOMEM, "check the selection of CDOs");
+    uint64_t kinds = 0;
+    int code = config_check_expression(loader, "/statistics/selected", config->selected,
+                                       VAMP_FILTER_INSIDE, &kinds);
+    if (code == 0 && !config_is_wrong(loader, "/statistics/selected") &&
+        !config_is_wrong(loader, "/filters")) {
+        if (kinds == 0) {
+            config_error(loader, "/statistics/selected", "this filter is never true");
+        } else if (config->statistics.level != VAMP_LEVEL_CDO) {
+            config_warning(loader, "/statistics/selected",
+                           "has no effect unless \"level\" is \"cdo\"");
+        }
     }
-    if (code != 0) {
-        config_expression_error(loader, "/statistics/selected", err.text);
-    } else if (config->statistics.level != VAMP_LEVEL_CDO) {
-        config_warning(loader, "/statistics/selected",
-                       "has no effect unless \"level\" is \"cdo\"");
-    }
-    return 0;
+    return code;
 }
 
 int config_check_metrics(const struct config_loader *loader)

@@ -75,8 +75,9 @@ const struct vamp_opt config_statistics_options[] = {
      .preset = "",
      .max = 60000,
      .offset = AT(selected),
-     .help = "At level cdo: an expression of the filter language; only CDOs for one of whose events "
-             "it holds have a record. Empty: all"},
+     .help =
+         "At level cdo: an expression of the filter language; only CDOs for one of whose events "
+         "it holds have a record. Empty: all"},
     {.key = "sets",
      .type = VAMP_OPT_SET,
      .preset = "all",
@@ -87,8 +88,9 @@ const struct vamp_opt config_statistics_options[] = {
      .type = VAMP_OPT_STRINGS,
      .max = 64,
      .offset = AT(metrics),
-     .help = "Single metrics beside the sets, \"+transport_ns\", or without, \"-handling_ns\"; of two "
-             "words on one metric the last one counts"},
+     .help =
+         "Single metrics beside the sets, \"+transport_ns\", or without, \"-handling_ns\"; of two "
+         "words on one metric the last one counts"},
     {.key = "sub_bins",
      .type = VAMP_OPT_ENUM,
      .preset = "8",

@@ -24,8 +24,8 @@ json_t *config_texts_dump(const struct vamp_config_texts *texts)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < texts->count && object != NULL; i++) {
-        if (json_object_set_new(object, texts->items[i].name,
-                                json_string(texts->items[i].text)) != 0) {
+        if (json_object_set_new(object, texts->items[i].name, json_string(texts->items[i].text)) !=
+            0) {
             json_decref(object);
             object = NULL;
         }

@@ -11,7 +11,12 @@
 #include "vampire/signals.h"
 #include "version.h"
 
-static int run(const struct vamp_options *options)
+static struct vamp_config *reload(void *context)
+{
+    return vamp_options_reload_config(context);
+}
+
+static int run(struct vamp_options *options)
 {
     int code = VAMP_EXIT_FAILED;
     struct vamp_config *config = vamp_options_load_config(options, stderr, &code);
@@ -30,6 +35,8 @@ static int run(const struct vamp_options *options)
         .clock = &vamp_clock_system,
         .signals = &signals,
         .version = VAMP_VERSION,
+        .reload = reload,
+        .reload_context = options,
         .quiet = options->quiet,
     });
     vamp_signals_stop(&signals);

@@ -59,6 +59,10 @@ static const struct option_row rows[] = {
      "with --check-config and --list-metrics: print JSON, for tools"},
     {"--print-schema", 0, ACTION_COMMAND, VAMP_COMMAND_PRINT_SCHEMA, NULL, NULL,
      "print the JSON Schema of the configuration, and end"},
+    {"--print-completion", 0, ACTION_COMMAND, VAMP_COMMAND_PRINT_COMPLETION, NULL, NULL,
+     "print the completion for bash, and end"},
+    {"--print-manual-options", 0, ACTION_COMMAND, VAMP_COMMAND_PRINT_MANUAL, NULL, NULL,
+     "print the options of the configuration as a part of vampire.json(5), and end"},
     {"--list-metrics", 0, ACTION_LIST, VAMP_COMMAND_LIST_METRICS, NULL, "[=json]",
      "print all metrics with unit, labels and meaning, and end"},
     {"--help", 'h', ACTION_COMMAND, VAMP_COMMAND_HELP, NULL, NULL, "print this, and end"},
@@ -155,7 +159,8 @@ static int choose_command(struct vamp_options *options, int command, struct vamp
     if (options->command != VAMP_COMMAND_RUN && (int)options->command != command) {
         return vamp_err_set(err, -EINVAL,
                             "only one of --check-config, --dump-config, "
-                            "--print-schema, --list-metrics, --help and --version at a time");
+                            "--print-schema, --print-completion, --print-manual-options, "
+                            "--list-metrics, --help and --version at a time");
     }
     options->command = (enum vamp_command)command;
     return 0;
@@ -316,6 +321,16 @@ void vamp_options_done(struct vamp_options *options)
 }
 
 /* ---- help */
+
+void vamp_options_names(FILE *stream)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        (void)fprintf(stream, "        %s\n", rows[i].name);
+        if (rows[i].letter != 0) {
+            (void)fprintf(stream, "        -%c\n", rows[i].letter);
+        }
+    }
+}
 
 /* Indented, in lines of at most 100 characters. */
 static void print_help_text(FILE *stream, const char *text)

@@ -18,6 +18,8 @@ enum vamp_command {
     VAMP_COMMAND_CHECK_CONFIG,
     VAMP_COMMAND_DUMP_CONFIG,
     VAMP_COMMAND_PRINT_SCHEMA,
+    VAMP_COMMAND_PRINT_COMPLETION,
+    VAMP_COMMAND_PRINT_MANUAL,
     VAMP_COMMAND_LIST_METRICS,
     VAMP_COMMAND_HELP,
     VAMP_COMMAND_VERSION,
@@ -43,12 +45,22 @@ void vamp_options_done(struct vamp_options *options);
 /* The whole text of --help: usage, options, configuration, environment, exit codes. */
 void vamp_options_help(FILE *stream);
 
+/* One option of the command line on each line, as typed. */
+void vamp_options_names(FILE *stream);
+/* --print-completion: a file that bash sources. */
+void vamp_options_completion(FILE *stream);
+/* --print-manual-options: the options of the configuration in mdoc(7), a part of vampire.json(5). */
+void vamp_options_manual(FILE *stream);
+
 /* --list-metrics: the catalogue as a table, or as one JSON object. */
 void vamp_list_metrics(FILE *stream, bool json);
 
 /* Everything but a run: does what `options` asks for, printing to `out` (results) and `error`
  * (mistakes). `command` must not be RUN. Returns the exit code. */
 int vamp_options_perform(const struct vamp_options *options, FILE *out, FILE *error);
+
+/* The same while a run goes on: what it says on stderr ends accordingly. */
+struct vamp_config *vamp_options_reload_config(const struct vamp_options *options);
 
 /* The configuration for a run; mistakes are printed to `error`. NULL: exit with `*ret_exit_code`.
  */

@@ -146,8 +146,8 @@ static void wait_for_room(const struct vamp_outputs *outputs, struct vamp_output
 static bool wants(const struct vamp_outputs *outputs, const struct vamp_output *output,
                   const struct vamp_event *event)
 {
-    return output->filter == NULL || vamp_event_is_mark(event) ||
-           event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE ||
+    return output->filter == NULL || vamp_event_is_mark(event) || event->kind == VAMP_EVENT_JOIN ||
+           event->kind == VAMP_EVENT_LEAVE ||
            vamp_event_filter_match(output->filter, event, outputs->components);
 }
 
@@ -239,9 +239,8 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
 static int finish_one(const struct vamp_output *output, const struct vamp_ending *ending,
                       struct vamp_err *err)
 {
-    return output->buckets != NULL
-               ? vamp_sink_finish(output->buckets, ending, FINISH_NS, err)
-               : vamp_event_sink_finish(output->events, ending, FINISH_NS, err);
+    return output->buckets != NULL ? vamp_sink_finish(output->buckets, ending, FINISH_NS, err)
+                                   : vamp_event_sink_finish(output->events, ending, FINISH_NS, err);
 }
 
 int vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending *ending,

@@ -8,8 +8,8 @@
 
 #include "filters/event_filter.h"
 #include "vampire/config.h"
-#include "vampire/pick.h"
 #include "vampire/core/clock.h"
+#include "vampire/pick.h"
 #include "vampire/stats/stats.h"
 #include "vampire/status.h"
 #include "writers/event_sink.h"

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/pipeline.h"
+#include "vampire/pipeline_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include <uuid/uuid.h>
 
-#include "filters/event_filter.h"
-#include "vampire/core/components.h"
-#include "vampire/core/recording.h"
-#include "vampire/core/ring.h"
-#include "vampire/event_clock.h"
-#include "vampire/outputs.h"
 #include "vampire/self_usage.h"
-#include "vampire/source_thread.h"
-#include "vampire/stats/stats.h"
-#include "vampire/status.h"
 #include "vampire/summary.h"
 
 /* Events handled between two looks at the clock. */
@@ -22,28 +14,7 @@
 /* Own metrics, silent buckets, status line. */
 #define TICK_NS (VAMP_NS_PER_SECOND / 2)
 
-struct pipeline {
-    const struct vamp_pipeline_options *options;
-    const struct vamp_config *config;
-    const struct vamp_clock *clock;
-    struct vamp_run run;
-    char host[256];
-    char workflow[VAMP_RECORDING_TEXT_BYTES]; /* as the source knows it */
-    struct vamp_status status;
-    struct vamp_ring *ring;
-    struct vamp_components *components;
-    struct vamp_event_filter *filter; /* NULL: everything passes */
-    struct vamp_event_filter *selected; /* NULL: every CDO */
-    struct vamp_stats *stats;
-    struct vamp_outputs outputs;
-    void *source;
-    struct vamp_source_thread source_thread;
-    struct vamp_event_clock event_clock;
-    int64_t next_tick_ns; /* monotonic */
-    int64_t newest_event_ns;
-};
-
-static void emit(void *context, const struct vamp_bucket *bucket)
+void pipeline_emit(void *context, const struct vamp_bucket *bucket)
 {
     struct pipeline *pipeline = context;
     vamp_outputs_submit(&pipeline->outputs, bucket);
@@ -71,37 +42,17 @@ static void describe_run(struct pipeline *pipeline)
 {
     uuid_t id;
     uuid_generate(id);
-    uuid_unparse_lower(id, pipeline->run.id);
+    uuid_unparse_lower(id, pipeline->run->id);
     if (gethostname(pipeline->host, sizeof pipeline->host - 1) != 0) {
         pipeline->host[0] = '\0';
     }
-    pipeline->run.workflow = pipeline->config->workflow != NULL ? pipeline->config->workflow : "";
-    pipeline->run.component = pipeline->config->component;
-    pipeline->run.host = pipeline->host;
-    pipeline->run.version = pipeline->options->version;
-    pipeline->run.clock = "event";
-    pipeline->run.configuration = pipeline->config->effective_text;
-    pipeline->run.started_ns = vamp_clock_utc_ns(pipeline->clock);
-}
-
-static bool is_selected(void *context, const struct vamp_event *event)
-{
-    const struct pipeline *pipeline = context;
-    return vamp_event_filter_match(pipeline->selected, event, pipeline->components);
-}
-
-static int build_selection(struct pipeline *pipeline, struct vamp_err *err)
-{
-    const char *text = pipeline->config->selected;
-    if (text == NULL) {
-        return 0;
-    }
-    int status =
-        vamp_event_filter_compile(text, VAMP_FILTER_INSIDE, NULL, &pipeline->selected, err);
-    if (status == 0) {
-        vamp_stats_select(pipeline->stats, is_selected, pipeline);
-    }
-    return status;
+    pipeline->run->workflow = pipeline->config->workflow != NULL ? pipeline->config->workflow : "";
+    pipeline->run->component = pipeline->config->component;
+    pipeline->run->host = pipeline->host;
+    pipeline->run->version = pipeline->options->version;
+    pipeline->run->clock = "event";
+    pipeline->run->configuration = pipeline->config->effective_text;
+    pipeline->run->started_ns = vamp_clock_utc_ns(pipeline->clock);
 }
 
 /* What needs neither the pool manager nor files. */
@@ -113,22 +64,43 @@ static int build(struct pipeline *pipeline, struct vamp_err *err)
         status =
             vamp_components_create(config->statistics.max_components, &pipeline->components, err);
     }
-    if (status == 0 && config->filter != NULL) {
-        status = vamp_event_filter_compile(config->filter, VAMP_FILTER_FIRST, NULL,
-                                           &pipeline->filter, err);
+    if (status == 0) {
+        status = vamp_rules_create(config, pipeline->components, &pipeline->rules, err);
     }
     if (status == 0) {
-        status = vamp_stats_create(&config->statistics, pipeline->run.id, pipeline->components,
-                                   emit, pipeline, &pipeline->stats, err);
+        status = vamp_stats_create(&config->statistics, pipeline->run->id, pipeline->components,
+                                   pipeline_emit, pipeline, &pipeline->stats, err);
     }
-    return status != 0 ? status : build_selection(pipeline, err);
+    if (status != 0) {
+        return status;
+    }
+    vamp_rules_apply(pipeline->rules, pipeline->stats);
+    pipeline->run->sampling = vamp_rules_sampling(pipeline->rules);
+    const char *selector = vamp_rules_selector(pipeline->rules);
+    pipeline->selector = selector != NULL ? strdup(selector) : NULL;
+    return selector != NULL && pipeline->selector == NULL
+               ? vamp_err_set_errno(err, ENOMEM, "prepare the filters")
+               : 0;
+}
+
+struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipeline,
+                                                     const struct vamp_run *run,
+                                                     const struct vamp_stats *stats)
+{
+    return (struct vamp_outputs_context){
+        .run = run,
+        .schema = vamp_stats_schema(stats),
+        .clock = pipeline->clock,
+        .components = pipeline->components,
+    };
 }
 
 static int open_outputs(struct pipeline *pipeline, struct vamp_err *err)
 {
-    int status = vamp_outputs_open(&pipeline->outputs, pipeline->config, &pipeline->run,
-                                   vamp_stats_schema(pipeline->stats), pipeline->clock, err);
-    pipeline->outputs.patient = pipeline->config->source->can_wait;
+    const struct vamp_outputs_context context =
+        pipeline_outputs_context(pipeline, pipeline->run, pipeline->stats);
+    int status = vamp_outputs_open(&pipeline->outputs, pipeline->config, &context, NULL, err);
+    pipeline->outputs.patient = pipeline->first->source->can_wait;
     pipeline->outputs.stop = &pipeline->options->signals->stop;
     return status;
 }
@@ -139,9 +111,9 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
     const struct vamp_source_context context = {
         .clock = pipeline->clock,
         .event_kinds = config->event_kinds,
-        .workflow = pipeline->run.workflow,
-        .component = pipeline->run.component,
-        .selector = pipeline->filter != NULL ? vamp_event_filter_selector(pipeline->filter) : NULL,
+        .workflow = pipeline->run->workflow,
+        .component = pipeline->run->component,
+        .selector = pipeline->selector,
         .own_roundtrip = note_own_roundtrip,
         .own_roundtrip_context = pipeline,
         .say = say,
@@ -153,7 +125,7 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
         const char *workflow = config->source->workflow(pipeline->source);
         if (workflow != NULL) {
             (void)snprintf(pipeline->workflow, sizeof pipeline->workflow, "%s", workflow);
-            pipeline->run.workflow = pipeline->workflow;
+            pipeline->run->workflow = pipeline->workflow;
         }
     }
     return status;
@@ -161,15 +133,14 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
 
 static void observe(struct pipeline *pipeline, const struct vamp_event *event)
 {
-    bool passed = true;
+    enum vamp_verdict verdict = VAMP_PASSED;
     if (!vamp_event_is_mark(event)) {
         vamp_components_observe(pipeline->components, event);
-        passed = pipeline->filter == NULL ||
-                 vamp_event_filter_match(pipeline->filter, event, pipeline->components);
+        verdict = vamp_rules_judge(pipeline->rules, event);
     }
     pipeline->newest_event_ns = event->time_ns;
-    vamp_outputs_record(&pipeline->outputs, event, passed);
-    vamp_stats_observe(pipeline->stats, event, passed);
+    vamp_outputs_record(&pipeline->outputs, event, verdict == VAMP_PASSED);
+    vamp_stats_observe(pipeline->stats, event, verdict);
 }
 
 /* Takes what the ring has, at most a batch. Returns how many. */
@@ -185,7 +156,7 @@ static unsigned drain(struct pipeline *pipeline)
     return count;
 }
 
-static void report_self(struct pipeline *pipeline)
+void pipeline_report_self(struct pipeline *pipeline)
 {
     struct vamp_stats *stats = pipeline->stats;
     vamp_outputs_report(&pipeline->outputs, stats, &pipeline->status);
@@ -206,14 +177,14 @@ static void tick(struct pipeline *pipeline, int64_t now_ns, bool idle)
         return;
     }
     pipeline->next_tick_ns = now_ns + TICK_NS;
-    report_self(pipeline);
+    pipeline_report_self(pipeline);
     int64_t event_now_ns = 0;
     /* Only an empty ring proves that silence is silence. */
-    if (idle && !pipeline->config->source->can_wait &&
+    if (idle && !pipeline->first->source->can_wait &&
         vamp_event_clock_now(&pipeline->event_clock, now_ns, &event_now_ns)) {
         const struct vamp_event mark = {.kind = VAMP_EVENT_TIME, .time_ns = event_now_ns};
         vamp_outputs_record(&pipeline->outputs, &mark, true);
-        vamp_stats_observe(pipeline->stats, &mark, true);
+        vamp_stats_observe(pipeline->stats, &mark, VAMP_PASSED);
     }
     show_status(pipeline, now_ns);
 }
@@ -222,7 +193,7 @@ static void note_batch(struct pipeline *pipeline, int64_t now_ns, size_t ring_by
 {
     vamp_event_clock_observe(&pipeline->event_clock, pipeline->newest_event_ns, now_ns);
     vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_RING_BYTES, 0, (int64_t)ring_bytes);
-    if (!pipeline->config->source->can_wait) {
+    if (!pipeline->first->source->can_wait) {
         vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_LAG_NS, 0,
                         vamp_clock_utc_ns(pipeline->clock) - pipeline->newest_event_ns);
     }
@@ -231,6 +202,7 @@ static void note_batch(struct pipeline *pipeline, int64_t now_ns, size_t ring_by
 static void work(struct pipeline *pipeline)
 {
     while (!vamp_ring_finished(pipeline->ring)) {
+        pipeline_reload_if_asked(pipeline);
         size_t ring_bytes = vamp_ring_used_bytes(pipeline->ring);
         unsigned count = drain(pipeline);
         int64_t now_ns = vamp_clock_monotonic_ns(pipeline->clock);
@@ -271,7 +243,7 @@ static const char *ending(struct pipeline *pipeline, enum vamp_exit_code *ret_co
 static void close_source(struct pipeline *pipeline)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    if (pipeline->source != NULL && pipeline->config->source->close(pipeline->source, &err) != 0) {
+    if (pipeline->source != NULL && pipeline->first->source->close(pipeline->source, &err) != 0) {
         vamp_status_error(&pipeline->status, "%s", err.text);
     }
     pipeline->source = NULL;
@@ -281,7 +253,7 @@ static enum vamp_exit_code finish(struct pipeline *pipeline, int64_t began_ns)
 {
     enum vamp_exit_code code;
     const char *reason = ending(pipeline, &code);
-    report_self(pipeline);
+    pipeline_report_self(pipeline);
     vamp_stats_finish(pipeline->stats);
 
     struct vamp_totals totals;
@@ -299,7 +271,7 @@ static enum vamp_exit_code finish(struct pipeline *pipeline, int64_t began_ns)
     if (!pipeline->options->quiet) {
         vamp_summary_print(stderr,
                            &(struct vamp_summary){
-                               .workflow = pipeline->run.workflow,
+                               .workflow = pipeline->run->workflow,
                                .reason = reason,
                                .duration_ns = vamp_clock_monotonic_ns(pipeline->clock) - began_ns,
                                .totals = &totals,
@@ -330,7 +302,7 @@ static enum vamp_exit_code failed_start(struct pipeline *pipeline, int status,
 static int start_source_thread(struct pipeline *pipeline, struct vamp_err *err)
 {
     pipeline->source_thread = (struct vamp_source_thread){
-        .ops = pipeline->config->source,
+        .ops = pipeline->first->source,
         .source = pipeline->source,
         .ring = pipeline->ring,
         .stop = &pipeline->options->signals->stop,
@@ -370,6 +342,8 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *option
     }
     pipeline->options = options;
     pipeline->config = options->config;
+    pipeline->first = options->config;
+    pipeline->run = &pipeline->runs[0];
     pipeline->clock = options->clock;
     vamp_status_init(&pipeline->status, options->quiet, vamp_clock_monotonic_ns(options->clock));
     vamp_event_clock_init(&pipeline->event_clock);
@@ -380,8 +354,9 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *option
     close_source(pipeline);
     vamp_outputs_done(&pipeline->outputs);
     vamp_stats_free(pipeline->stats);
-    vamp_event_filter_free(pipeline->filter);
-    vamp_event_filter_free(pipeline->selected);
+    vamp_rules_free(pipeline->rules);
+    vamp_config_free(pipeline->own_config);
+    free(pipeline->selector);
     vamp_components_free(pipeline->components);
     vamp_ring_free(pipeline->ring);
     free(pipeline);

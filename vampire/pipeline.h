@@ -18,6 +18,10 @@ struct vamp_pipeline_options {
     const struct vamp_clock *clock;
     const struct vamp_signals *signals;
     const char *version;
+    /* The configuration as it is now, on SIGHUP; the pipeline frees it. NULL: it is wrong, and that
+     * has been told. May itself be NULL: there is none. */
+    struct vamp_config *(*reload)(void *context);
+    void *reload_context;
     bool quiet; /* no status line, no summary, errors only */
 };
 

@@ -13,6 +13,7 @@ static void watched_signals(sigset_t *set)
     (void)sigemptyset(set);
     (void)sigaddset(set, SIGINT);
     (void)sigaddset(set, SIGTERM);
+    (void)sigaddset(set, SIGHUP);
     (void)sigaddset(set, END_THREAD);
 }
 
@@ -32,6 +33,10 @@ static void *watch(void *argument)
             }
             continue; /* from outside: it means nothing to us */
         }
+        if (number == SIGHUP) {
+            (void)atomic_fetch_add(&signals->reload, 1);
+            continue;
+        }
         if (atomic_exchange(&signals->stop, number) != 0) {
             /* Asked twice: the person at the terminal does not want to wait for us. */
             _exit(128 + number);
@@ -43,7 +48,9 @@ int vamp_signals_start(struct vamp_signals *signals, struct vamp_err *err)
 {
     atomic_init(&signals->stop, 0);
     atomic_init(&signals->ending, false);
+    atomic_init(&signals->reload, 0);
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a limit on file size is a write error, too */
     sigset_t set;
     watched_signals(&set);
     int status = pthread_sigmask(SIG_BLOCK, &set, NULL);

@@ -54,6 +54,11 @@ static int check_room(const struct hdf5_file *file, const struct vamp_delivery *
                                 row->index);
         }
     }
+    if (file->cdo_dimension != 0 &&
+        file->cdo_rows + delivery->bucket->cdo_count > file->dimensions[file->cdo_dimension].size) {
+        return vamp_err_set(err, -ENOBUFS, "%s has room for %u CDOs", file->path,
+                            (unsigned)file->dimensions[file->cdo_dimension].size);
+    }
     if (file->gap_rows + delivery->gap_count > file->dimensions[HDF5_GAP].size) {
         return vamp_err_set(err, -ENOBUFS, "%s has room for %u gaps", file->path,
                             (unsigned)file->dimensions[HDF5_GAP].size);
@@ -343,6 +348,9 @@ static int write_all(struct hdf5_file *file, const struct vamp_delivery *deliver
     }
     if (code == 0) {
         code = write_gaps(file, delivery, err);
+    }
+    if (code == 0) {
+        code = hdf5_cdo_write(file, bucket, err);
     }
     if (code == 0) {
         code = write_metrics(file, bucket, err);

@@ -67,6 +67,9 @@ static void choose_chunk(const struct hdf5_file *file, struct hdf5_dataset *data
             dataset->chunk[i] = size > 0 ? size : 1;
         }
     }
+    if (dataset->plain) {
+        return;
+    }
     if (dataset->rank == 1 && dataset->dimensions[0] == HDF5_TIME) {
         dataset->chunk[0] = COLUMN_CHUNK_ROWS;
     } else if (dataset->rank > 1) {
@@ -76,7 +79,7 @@ static void choose_chunk(const struct hdf5_file *file, struct hdf5_dataset *data
 
 static bool is_compressed(const struct hdf5_dataset *dataset)
 {
-    return dataset->rank > 1;
+    return dataset->rank > 1 && !dataset->plain;
 }
 
 static hid_t creation_properties(const struct hdf5_file *file, struct hdf5_dataset *dataset,
@@ -167,7 +170,8 @@ int hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec, un
     }
     unsigned index = file->dataset_count;
     struct hdf5_dataset *dataset = &file->datasets[index];
-    *dataset = (struct hdf5_dataset){.type = spec->type, .rank = spec->rank, .id = -1};
+    *dataset = (struct hdf5_dataset){
+        .type = spec->type, .rank = spec->rank, .plain = spec->plain, .id = -1};
     (void)snprintf(dataset->name, sizeof dataset->name, "%s", spec->name);
     memcpy(dataset->dimensions, spec->dimensions, sizeof dataset->dimensions);
     memcpy(dataset->chunk, spec->chunk, sizeof dataset->chunk);

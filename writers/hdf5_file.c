@@ -11,7 +11,7 @@
 #include "writers/utf8.h"
 
 /* Datasets beside those of metrics and label sets; creation refuses more than it has room for. */
-#define OTHER_DATASETS 48
+#define OTHER_DATASETS 64
 /* For everything a file has before its first bucket; a dataset takes about 1.5 KiB. */
 #define LAYOUT_BYTES_PER_DATASET 4096
 
@@ -21,7 +21,8 @@ static int allocate(struct hdf5_file *file, struct vamp_err *err)
     file->dataset_capacity = OTHER_DATASETS + schema->metric_count * HDF5_HISTOGRAM_DATASETS +
                              schema->label_set_count * (VAMP_LABELS_MAX + 1);
     file->datasets = calloc(file->dataset_capacity, sizeof *file->datasets);
-    file->dimensions = calloc(HDF5_FIRST_SET + schema->label_set_count, sizeof *file->dimensions);
+    file->dimensions =
+        calloc(HDF5_FIRST_SET + schema->label_set_count + 2, sizeof *file->dimensions);
     file->sets = calloc(schema->label_set_count + 1, sizeof *file->sets);
     file->metric_first = calloc(schema->metric_count + 1, sizeof *file->metric_first);
     if (file->datasets == NULL || file->dimensions == NULL || file->sets == NULL ||
@@ -131,6 +132,7 @@ static int write_attributes(const struct hdf5_file *file, struct vamp_err *err)
         {"output", file->output},
         {"level", level_name(file->schema->level)},
         {"clock", run->clock},
+        {"sampling", run->sampling != NULL ? run->sampling : "none"},
         {"configuration", run->configuration},
         {"how_to_open_live",
          "closed file: xarray.open_dataset(path). While vampire writes it: "
@@ -153,6 +155,14 @@ static int write_attributes(const struct hdf5_file *file, struct vamp_err *err)
     if (code == 0) {
         code = hdf5_attribute_number(file->file, "bucket_ns", HDF5_I64,
                                      (uint64_t)file->schema->bucket_ns, err);
+    }
+    if (code == 0) {
+        code = hdf5_attribute_number(file->file, "reloads", HDF5_U64, run->reloads, err);
+    }
+    if (code == 0 && run->reloads > 0) {
+        char reloaded[VAMP_TIME_TEXT_BYTES];
+        vamp_time_text(run->reloaded_ns, reloaded);
+        code = hdf5_attribute_text(file->file, "reloaded", reloaded, err);
     }
     return code;
 }

@@ -58,6 +58,7 @@ struct hdf5_dataset {
     unsigned rank;
     unsigned dimensions[HDF5_RANK_MAX]; /* indices into hdf5_file.dimensions */
     hsize_t chunk[HDF5_RANK_MAX];
+    bool plain;
     hid_t id; /* -1: closed */
 };
 
@@ -68,6 +69,7 @@ struct hdf5_spec {
     unsigned rank;
     unsigned dimensions[HDF5_RANK_MAX];
     hsize_t chunk[HDF5_RANK_MAX]; /* 0: the writer's choice for this shape */
+    bool plain;                   /* as in `chunk`, not compressed: for blocks of rows that grow */
     bool has_fill; /* fill_value is a _FillValue attribute: it means "nothing here" */
     uint64_t fill_value;
     const char *units, *long_name; /* NULL: no such attribute */
@@ -110,6 +112,9 @@ enum {
     HDF5_COMPONENT_REASON,
     HDF5_COMPONENT_DATASETS
 };
+/* Columns of the CDO table: numbers, then times, then texts. */
+#define HDF5_CDO_NUMBERS 4
+#define HDF5_CDO_TEXTS 4
 #define HDF5_EVENT_COLUMNS (6 + VAMP_LOSS_COUNT)
 
 /* What a file says about its own end; how_ended has these values. */
@@ -138,6 +143,8 @@ struct hdf5_file {
 
     hsize_t rows; /* buckets committed */
     unsigned gap_rows;
+    unsigned cdo_dimension; /* 0: not at level `cdo`; the next one is the length of its texts */
+    unsigned cdos_first, cdo_rows;
     unsigned outputs_named;
     bool failed; /* after any HDF5 error: nothing is written any more */
     uint64_t *scratch;
@@ -211,6 +218,13 @@ VAMP_MUST_CHECK int hdf5_file_open(const struct hdf5_options *options,
                                    struct hdf5_file **ret_file, struct vamp_err *err);
 VAMP_MUST_CHECK int hdf5_file_close(struct hdf5_file *file, const struct vamp_ending *ending,
                                     struct vamp_err *err);
+
+/* hdf5_cdo.c: the table of level `cdo`. */
+unsigned hdf5_cdo_slots(const struct vamp_delivery *first);
+VAMP_MUST_CHECK int hdf5_cdo_create(struct hdf5_file *file, struct vamp_err *err);
+/* The bucket's rows, for which there is room. */
+VAMP_MUST_CHECK int hdf5_cdo_write(struct hdf5_file *file, const struct vamp_bucket *bucket,
+                                   struct vamp_err *err);
 
 /* hdf5_bucket.c: as the table's `write`. */
 VAMP_MUST_CHECK int hdf5_bucket_write(struct hdf5_file *file, const struct vamp_delivery *delivery,

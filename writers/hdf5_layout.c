@@ -15,6 +15,8 @@
 #define CHUNK_BYTES_MAX (64 * 1024)
 
 #define UNIT_TIME "nanoseconds since 1970-01-01T00:00:00Z"
+/* What numpy and xarray read as "not a time". No attribute _FillValue says so: with one, xarray
+ * goes through doubles, which cost nanoseconds, and warns at every missing time. */
 #define TIME_MISSING ((uint64_t)INT64_MIN)
 
 static unsigned smaller(unsigned a, unsigned b)
@@ -97,6 +99,11 @@ static int create_dimensions(struct hdf5_file *file, const struct vamp_delivery 
                                set->max_series);
         own->dimension = file->dimension_count++;
         name_dimension(file, own->dimension, set->name, own->slots);
+    }
+    if (schema->level == VAMP_LEVEL_CDO) {
+        file->cdo_dimension = file->dimension_count;
+        name_dimension(file, file->dimension_count++, "cdo", hdf5_cdo_slots(first));
+        name_dimension(file, file->dimension_count++, "cdo_text_length", VAMP_CDO_NAME_BYTES);
     }
     int code = 0;
     for (unsigned i = 0; code == 0 && i < file->dimension_count; i++) {
@@ -305,8 +312,8 @@ static int create_table(struct hdf5_file *file, unsigned dimension,
 
 static const struct table_column gap_columns[HDF5_GAP_DATASETS] = {
     [HDF5_GAP_START] = {"gap_start", "start of a stretch that misses events", UNIT_TIME, HDF5_I64,
-                        true, TIME_MISSING, 0},
-    [HDF5_GAP_END] = {"gap_end", "end of a stretch that misses events", UNIT_TIME, HDF5_I64, true,
+                        false, TIME_MISSING, 0},
+    [HDF5_GAP_END] = {"gap_end", "end of a stretch that misses events", UNIT_TIME, HDF5_I64, false,
                       TIME_MISSING, 0},
     [HDF5_GAP_EVENTS] = {"gap_events", "events missing; 0: not known how many", "1", HDF5_U64,
                          false, 0, 0},
@@ -318,9 +325,9 @@ static const struct table_column component_columns[HDF5_COMPONENT_DATASETS] = {
     [HDF5_COMPONENT_APP_ID] = {"component_app_id", "application id of the component", "1", HDF5_U64,
                                false, 0, 0},
     [HDF5_COMPONENT_JOINED] = {"component_joined", "when it joined; missing: not seen", UNIT_TIME,
-                               HDF5_I64, true, TIME_MISSING, 0},
+                               HDF5_I64, false, TIME_MISSING, 0},
     [HDF5_COMPONENT_LEFT] = {"component_left", "when it left; missing: still there", UNIT_TIME,
-                             HDF5_I64, true, TIME_MISSING, 0},
+                             HDF5_I64, false, TIME_MISSING, 0},
     [HDF5_COMPONENT_OPERATIONS] = {"component_operations",
                                    "pool operations when the row was last written", "1", HDF5_U64,
                                    false, 0, 0},
@@ -342,7 +349,6 @@ static int create_end(struct hdf5_file *file, struct vamp_err *err)
     const struct hdf5_spec when = {
         .name = "ended",
         .type = HDF5_I64,
-        .has_fill = true,
         .fill_value = TIME_MISSING,
         .units = UNIT_TIME,
         .long_name = "when the run ended; missing: not in this file",
@@ -405,6 +411,9 @@ int hdf5_layout_create(struct hdf5_file *file, const struct vamp_delivery *first
     if (code == 0) {
         code = create_table(file, HDF5_COMPONENT, component_columns, HDF5_COMPONENT_DATASETS,
                             &file->components_first, err);
+    }
+    if (code == 0 && file->cdo_dimension != 0) {
+        code = hdf5_cdo_create(file, err);
     }
     if (code == 0) {
         code = create_end(file, err);

@@ -121,6 +121,10 @@ static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_deliv
         bytes += fresh * (file->schema->label_sets[s].label_count * name + 64);
     }
     bytes += delivery->component_count * (name + word + 64);
+    /* Chunks of the CDO table are allotted whole. */
+    bytes += file->cdo_dimension != 0 ? (delivery->bucket->cdo_count + 512) *
+                                            (uint64_t)(16 * 8 + 4 * VAMP_CDO_NAME_BYTES)
+                                      : 0;
     return bytes + delivery->gap_count * (word + 64);
 }
 

@@ -68,8 +68,14 @@ void jsonl_header(struct jsonl *self)
         metric_description(self, &schema->metrics[i]);
     }
     vamp_json_close(json, ']');
+    vamp_json_text(json, "sampling", run->sampling != NULL ? run->sampling : "none");
     vamp_json_long_text(json, "configuration", run->configuration, JSONL_CONFIGURATION_BYTES);
     vamp_json_line_end(json);
+    if (run->reloads > 0) {
+        begin(self, "reload", run->reloaded_ns);
+        vamp_json_unsigned(json, "number", run->reloads);
+        vamp_json_line_end(json);
+    }
 }
 
 static void labels(struct vamp_json *json, const struct vamp_label_set *set,

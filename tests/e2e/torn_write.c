@@ -19,7 +19,7 @@ static ssize_t torn(int fd, const void *bytes, size_t count, off_t offset)
 {
     const char *text = getenv("TEAR");
     const size_t first = PAGE - (size_t)(offset % PAGE);
-    if (count > first && ++crossings == (text != NULL ? atol(text) : 0)) {
+    if (count > first && ++crossings == (text != NULL ? strtol(text, NULL, 10) : 0)) {
         (void)syscall(SYS_pwrite64, fd, bytes, first, offset);
         (void)raise(SIGKILL);
     }

@@ -126,6 +126,7 @@ static void mistakes_are_told(void **state)
         {"--check-config a.json b.json",
          "two configuration files: a.json and b.json; see vampire --help"},
         {"--help --version", "only one of --check-config, --dump-config, --print-schema, "
+                             "--print-completion, --print-manual-options, "
                              "--list-metrics, --help and --version at a time"},
         {"--list-metrics=xml", "--list-metrics=xml: only json is known; see vampire --help"},
     };

@@ -446,11 +446,16 @@ int main(int count, char **arguments)
         return play_role(arguments[1], arguments[2]);
     }
     const struct CMUnitTest everywhere[] = {
-        cmocka_unit_test(test_workflow),           cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_source_stops),       cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_stopped_subscriber), cmocka_unit_test(test_bad_messages),
+        cmocka_unit_test(test_workflow),
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_bad_messages),
     };
+    /* A process that is stopped while it holds a lock of shm's, in shared memory, blocks everybody
+     * who sends to it; libfabric leaves no way around that. */
     const struct CMUnitTest tcp_only[] = {
+        cmocka_unit_test(test_source_stops),
+        cmocka_unit_test(test_stopped_subscriber),
         cmocka_unit_test(test_garbage_on_port),
     };
     provider = "tcp;ofi_rxm";

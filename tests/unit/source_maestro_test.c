@@ -223,7 +223,8 @@ static void long_names_are_cut_between_characters(void **state)
     open_source(fixture);
     static char name[VAMP_NAME_BYTES_MAX + 8];
     memset(name, 'n', sizeof name - 1);
-    memcpy(name + VAMP_NAME_BYTES_MAX - 1, "\xe2\x82\xac", 3); /* one character of three bytes */
+    static const char euro[] = {'\xe2', '\x82', '\xac'}; /* one character of three bytes */
+    memcpy(name + VAMP_NAME_BYTES_MAX - 1, euro, sizeof euro);
     struct mstro_pool_event_ theirs = at_serial(MSTRO_POOL_EVENT_OFFER, 1);
     theirs.payload.offer.cdo_name = name;
     theirs.name_length = sizeof name - 1;

@@ -130,7 +130,7 @@ static void a_long_silence_is_a_gap(void **state)
 {
     (void)state;
     at(100 * SECOND);
-    at(100 * SECOND + (VAMP_MAX_EMPTY_DEFAULT + 1) * SECOND);
+    at(100 * SECOND + (VAMP_MAX_EMPTY_DEFAULT + 2) * SECOND);
     assert_int_equal(run.count, 1);
     vamp_stats_finish(run.stats);
     assert_int_equal(run.count, 2);
@@ -140,6 +140,16 @@ static void a_long_silence_is_a_gap(void **state)
     assert_int_equal(bucket->gaps[0].end_ns, bucket->start_ns);
     assert_int_equal(bucket->gaps[0].events, 0);
     assert_string_equal(vamp_gap_reason_name(bucket->gaps[0].reason), "leap");
+}
+
+static void a_silence_of_the_most_empty_buckets_is_written(void **state)
+{
+    (void)state;
+    at(100 * SECOND);
+    at(100 * SECOND + (VAMP_MAX_EMPTY_DEFAULT + 1) * SECOND);
+    vamp_stats_finish(run.stats);
+    assert_int_equal(run.count, VAMP_MAX_EMPTY_DEFAULT + 2);
+    assert_int_equal(run.buckets[VAMP_MAX_EMPTY_DEFAULT + 1]->gap_count, 0);
 }
 
 static void a_clock_set_back_goes_on(void **state)
@@ -218,10 +228,10 @@ static void counters_accumulate_and_deltas_add_up(void **state)
 {
     (void)state;
     const struct vamp_gauge_value *gauge = NULL;
-    for (int i = 0; i < 5; i++) {
-        for (int k = 0; k <= i; k++) {
-            collect_feed(
-                &run, event_cdo(VAMP_EVENT_OFFER, (100 + i) * SECOND, 1, (uint64_t)(100 * i + k)));
+    for (unsigned i = 0; i < 5; i++) {
+        for (unsigned k = 0; k <= i; k++) {
+            collect_feed(&run, event_cdo(VAMP_EVENT_OFFER, (100 + (int)i) * SECOND, 1,
+                                         UINT64_C(100) * i + k));
         }
     }
     collect_feed(&run, event_cdo(VAMP_EVENT_WITHDRAW, 104 * SECOND, 1, 0));
@@ -353,6 +363,7 @@ int main(void)
         TEST(times_before_1970_are_times),
         TEST(silence_makes_empty_buckets),
         TEST(a_long_silence_is_a_gap),
+        TEST(a_silence_of_the_most_empty_buckets_is_written),
         TEST(a_clock_set_back_goes_on),
         TEST(losses_are_gaps_with_exact_numbers),
         TEST(more_gaps_than_a_bucket_names_are_joined),

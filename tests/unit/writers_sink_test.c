@@ -364,10 +364,13 @@ static void test_open_is_retried(void **state)
     assert_int_equal(bench->script.segments[1], 3);
 }
 
+#define PATHS_BYTES 64
+
 static void count_path(void *context, const char *path)
 {
     char *text = context;
-    (void)strcat(strcat(text, path), " ");
+    size_t used = strlen(text);
+    (void)snprintf(text + used, PATHS_BYTES - used, "%s ", path);
 }
 
 static void test_rotation_by_size_and_time(void **state)
@@ -375,7 +378,7 @@ static void test_rotation_by_size_and_time(void **state)
     struct bench *bench = *state;
     const struct vamp_sink_options options = {
         .name = "out", .queue_length = 64, .rotate_bytes = 400, .rotate_ns = 6 * MADE_WIDTH_NS};
-    char paths[64] = "";
+    char paths[PATHS_BYTES] = "";
     bench->script.bytes_per_bucket = 100;
     start(bench, &options);
     submit(bench, 9);

@@ -7,6 +7,7 @@ import argparse
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 import time
 
@@ -104,6 +105,16 @@ def check(space, reports):
     return differences
 
 
+def make_report(directory, files):
+    """A page with pictures, when the packages for it are there."""
+    program = harness.ROOT / "notebooks" / "vampire-report"
+    done = subprocess.run(
+        [sys.executable, program, "-o", directory / "report.html", "--png", directory / "pictures", *files],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    say(f"report: {directory / 'report.html'}" if done.returncode == 0
+        else f"no report: {done.stderr.strip()}")
+
+
 def main():
     options = parse_arguments()
     directory = options.directory or pathlib.Path(time.strftime("demo-%Y%m%d-%H%M%S"))
@@ -130,6 +141,7 @@ def main():
     if options.remove:
         shutil.rmtree(directory)
         return 0
+    make_report(directory, files)
     say("to look at it:")
     print(f"""  /usr/bin/python3 -c 'import xarray; print(xarray.open_dataset("{files[0]}", """
           """engine="h5netcdf"))'""", file=sys.stderr)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/core/components.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +138,7 @@ static uint32_t name_number(struct vamp_components *components, const char *name
 /* A new row that becomes the one of its id; row 0 at the bound. */
 static struct vamp_component *add_row(struct vamp_components *components, uint64_t app_id)
 {
+    assert(components->rows != NULL);
     if (components->count == components->max) {
         components->overflow++;
         return &components->rows[0];
@@ -278,4 +280,11 @@ uint64_t vamp_components_overflow(const struct vamp_components *components)
 void vamp_components_changed_clear(struct vamp_components *components, size_t index)
 {
     components->rows[index].changed = false;
+}
+
+void vamp_components_changed_all(struct vamp_components *components)
+{
+    for (size_t i = 0; i < vamp_components_count(components); i++) {
+        components->rows[i].changed = true;
+    }
 }

@@ -64,5 +64,7 @@ const char *vamp_components_name(const struct vamp_components *components, uint3
 /* Observations that fell to `(other)` because the table was full. */
 uint64_t vamp_components_overflow(const struct vamp_components *components);
 void vamp_components_changed_clear(struct vamp_components *components, size_t index);
+/* Marks every row as changed, for a reader who has seen none. */
+void vamp_components_changed_all(struct vamp_components *components);
 
 #endif

@@ -189,7 +189,7 @@ int vamp_synthetic_life_create(const struct vamp_synthetic_plan *plan,
     if (life == NULL || life->components == NULL || life->heap == NULL) {
         vamp_synthetic_life_free(life);
         return vamp_err_set(err, -ENOMEM, "no memory for a synthetic workflow of %llu components",
-                            (unsigned long long)(plan->producers + plan->consumers));
+                            (unsigned long long)plan->producers + plan->consumers);
     }
     init_components(life);
     *ret_life = life;

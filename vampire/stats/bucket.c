@@ -31,8 +31,7 @@ const char *vamp_gap_reason_name(unsigned reason)
 const char *vamp_cdo_time_name(unsigned what)
 {
     static const char *const names[VAMP_CDO_TIME_COUNT] = {
-        "declared",       "sealed",    "offered",  "first_demand",
-        "last_transport", "withdrawn", "disposed",
+        "declared", "sealed", "offered", "first_demand", "last_transport", "withdrawn", "disposed",
     };
     return what < VAMP_CDO_TIME_COUNT ? names[what] : "unknown";
 }

@@ -57,6 +57,9 @@ struct vamp_run {
     char id[37]; /* UUIDv4 */
     const char *workflow, *component, *host, *version;
     const char *clock;         /* "event" or "arrival": what bucket times are */
+    const char *sampling;      /* "none", "fraction 10000, rate 100" */
+    unsigned reloads;          /* how often the configuration was read again so far */
+    int64_t reloaded_ns;       /* UTC, the last time; 0 without one */
     const char *configuration; /* effective configuration, JSON text */
     int64_t started_ns;        /* UTC */
 };
@@ -191,7 +194,7 @@ struct vamp_bucket {
     unsigned component_count;
     const struct vamp_cdo_row *cdos; /* CDOs whose record ended in this bucket; at level `cdo` */
     unsigned cdo_count;
-    uint64_t cdos_unlisted; /* beyond VAMP_CDO_ROWS_MAX */
+    uint64_t cdos_unlisted;          /* beyond VAMP_CDO_ROWS_MAX */
     const struct vamp_alert *alerts; /* as counted by the metric `anomalies` */
     unsigned alert_count;
     uint64_t alerts_unlisted; /* beyond VAMP_ALERTS_MAX */

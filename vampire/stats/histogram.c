@@ -12,7 +12,8 @@ void vamp_bins_init(struct vamp_bins *bins, unsigned sub_bits)
     bins->count = vamp_bin_index(sub_bits, UINT64_MAX) + 1;
     for (unsigned i = 0; i < bins->count; i++) {
         /* Below 2 * sub_bins bins are one wide; above, each doubling is one shift more. */
-        unsigned shift = i < 2 * sub_bins ? 0 : (i >> sub_bits) - 1;
+        unsigned doubling = i >> sub_bits;
+        unsigned shift = doubling > 1 ? doubling - 1 : 0;
         uint64_t mantissa = shift == 0 ? i : sub_bins + (i & (sub_bins - 1));
         bins->lower[i] = mantissa << shift;
         bins->upper[i] = bins->lower[i] + ((UINT64_C(1) << shift) - 1);

@@ -201,10 +201,9 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
         set->label_count++;
     }
     description->label_count = set->label_count;
-    combinations += set->label_count > 0 ? 1 : 0; /* (other) */
-    description->max_series = combinations <= SMALL_SET || combinations < table->max_series
-                                  ? (unsigned)combinations
-                                  : table->max_series;
+    const uint64_t all = combinations + (set->label_count > 0 ? 1 : 0); /* and (other) */
+    description->max_series =
+        combinations <= SMALL_SET || all < table->max_series ? (unsigned)all : table->max_series;
     name_set(description);
     return bits > 63 ? -EINVAL : 0;
 }
@@ -258,9 +257,26 @@ int vamp_series_set(struct vamp_series_table *table, uint32_t labels, uint64_t m
     return status;
 }
 
+/* A component beyond the bound: series 0 is its series already. */
+static bool is_all_other(const struct vamp_series_set *set, const struct vamp_labels *labels)
+{
+    for (unsigned i = 0; i < set->label_count; i++) {
+        const unsigned label = set->labels[i];
+        const bool is_name =
+            label == VAMP_LABEL_COMPONENT || label == VAMP_LABEL_SOURCE || label == VAMP_LABEL_SINK;
+        if (!is_name || labels->value[label] != VAMP_NAME_OTHER) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static uint32_t add_series(struct vamp_series_table *table, struct vamp_series_set *set,
                            const struct vamp_labels *labels, uint64_t key, uint32_t *entry)
 {
+    if (is_all_other(set, labels)) {
+        return 0;
+    }
     struct vamp_series *series =
         set->count < set->description->max_series ? take_series(table) : NULL;
     if (series == NULL) {

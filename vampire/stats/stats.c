@@ -31,7 +31,7 @@ struct vamp_stats {
     struct vamp_slot_account account; /* since the start */
     vamp_mute_fn *mute;               /* NULL: none */
     void *mute_context;
-    int64_t previous_ns;              /* time of the event before this one */
+    int64_t previous_ns; /* time of the event before this one */
     bool any_event;
 };
 
@@ -217,6 +217,13 @@ static void account_event(struct vamp_slot_account *account, const struct vamp_e
     account->rated_out += verdict == VAMP_RATED_OUT;
 }
 
+/* Values that found no series, to the bucket in which they count. */
+static void book_overflow(struct vamp_stats *stats, struct vamp_slot *slot)
+{
+    slot->account.overflow += stats->cells.series.overflow;
+    stats->cells.series.overflow = 0;
+}
+
 /* Shows the event to the tracker, and what it means to the statistics. */
 static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
                         const struct vamp_event *event)
@@ -235,10 +242,7 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
     slot->account.evicted += seen->evicted;
     vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,
                       seen->tracked);
-    if (stats->cells.series.overflow != 0) {
-        slot->account.overflow += stats->cells.series.overflow;
-        stats->cells.series.overflow = 0;
-    }
+    book_overflow(stats, slot);
 }
 
 void vamp_stats_tick(struct vamp_stats *stats, int64_t now_ns)
@@ -260,7 +264,8 @@ void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event
     } else {
         account_event(&slot->account, event, verdict, late);
         account_event(&stats->account, event, verdict, late);
-        if (verdict == VAMP_PASSED && event->kind < VAMP_EVENT_KIND_COUNT && event->phase <= VAMP_PHASE_BEFORE) {
+        if (verdict == VAMP_PASSED && event->kind < VAMP_EVENT_KIND_COUNT &&
+            event->phase <= VAMP_PHASE_BEFORE) {
             count_event(stats, slot, event);
         }
     }
@@ -308,6 +313,7 @@ static void count_rest(struct vamp_stats *stats)
         vamp_cells_count(&stats->cells, vamp_window_newest(&stats->window),
                          VAMP_METRIC_CDOS_CREATED, &labels, 1);
     }
+    book_overflow(stats, vamp_window_newest(&stats->window));
 }
 
 void vamp_stats_finish(struct vamp_stats *stats)

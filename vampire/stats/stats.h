@@ -28,12 +28,12 @@ struct vamp_stats;
 
 struct vamp_stats_options {
     int64_t bucket_ns;
-    int64_t lateness_ns; /* -1: one bucket */
-    unsigned level;      /* enum vamp_level */
-    uint64_t sets;       /* enum vamp_metric_set bits; SELF is always added */
+    int64_t lateness_ns;              /* -1: one bucket */
+    unsigned level;                   /* enum vamp_level */
+    uint64_t sets;                    /* enum vamp_metric_set bits; SELF is always added */
     uint64_t metrics_on, metrics_off; /* bit per enum vamp_metric_id: beside and without the sets */
-    unsigned sub_bits;   /* 2, 3 or 4 */
-    uint64_t max_series; /* per label set */
+    unsigned sub_bits;                /* 2, 3 or 4 */
+    uint64_t max_series;              /* per label set */
     uint64_t max_components;
     uint64_t max_cdos;    /* pairing state: live CDOs tracked */
     uint64_t max_pending; /* demands and transports tracked, each kind this many */

@@ -151,8 +151,7 @@ void vamp_story_finish(struct vamp_tracker *tracker, struct vamp_slot *slot)
 {
     uint32_t position = 0;
     const struct vamp_cdo *cdo = NULL;
-    while (tracker->stories != NULL &&
-           (cdo = vamp_table_next(&tracker->cdos, &position)) != NULL) {
+    while (tracker->stories != NULL && (cdo = vamp_table_next(&tracker->cdos, &position)) != NULL) {
         tell(tracker, slot, cdo, VAMP_CDO_END_RUN);
     }
 }

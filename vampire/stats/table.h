@@ -73,7 +73,8 @@ static inline uint32_t vamp_table_live(const struct vamp_table *table)
 {
     return table->used - table->dead;
 }
-/* The next record of a live owner behind the one at `*position`, which starts at 0; NULL at the end.
+/* The next record of a live owner behind the one at `*position`, which starts at 0; NULL at the
+ * end.
  */
 const void *vamp_table_owned(const struct vamp_table *table, uint32_t owner, uint32_t *position);
 /* The next live record at or after position `*position`, which moves on; NULL at the end. */

@@ -114,7 +114,7 @@ static void begin_at(struct vamp_window *window, int64_t bucket)
 /* Time goes on to this bucket, which is not before the newest one. */
 static void move_to(struct vamp_window *window, int64_t bucket, int64_t time_ns)
 {
-    if (bucket - window->newest > window->max_empty) {
+    if (bucket - window->newest - 1 > window->max_empty) {
         restart_at(window, bucket);
         return;
     }

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Filters end to end: pushed down to the pool manager or not, by name, for single metrics, for single
+outputs; and sampling, whose weights bring the totals back."""
+
+import json
+
+import h5py
+import pytest
+
+import harness
+import results
+
+MODEL = ["--steps", 8, "--levels", 2, "--params", 2, "--size-min", 1024, "--size-max", 65536]
+# The model's steps are 0, 6, 12, ... hours.
+BY_NAME = r"(.cdo.name match '(^|,)step:(0|6|12|18)(,|$)')"
+BY_ATTRIBUTE = "(.maestro.ecmwf.step <= 18)"
+BOTH_KINDS = ["offer", "demand", "withdraw", "transport_init", "transport_completed"]
+
+
+def config(name, **more):
+    made = harness.vampire_config(jsonl=f"{name}.jsonl", directory=name)
+    made["component"] = name
+    made.update(more)
+    return made
+
+
+def watch(space, name, **more):
+    (space.path / name).mkdir()
+    return space.vampire(config(name, **more), name=name)
+
+
+def hdf5(space, name):
+    return results.Hdf5Run(sorted((space.path / name).glob("*.h5")))
+
+
+def operations(run, *others):
+    """What happened, without the vampires themselves."""
+    return {
+        label: value
+        for label, value in run.counters["pool_operations"].items()
+        if value and label[0] not in others and label[1] in BOTH_KINDS
+    }
+
+
+@pytest.mark.threads
+def test_pushed_down_or_not_the_meaning_is_the_same(space):
+    space.pool_manager()
+    names = ("everything", "there", "here")
+    vampires = [
+        watch(space, "everything"),
+        watch(space, "there", events={"kinds": BOTH_KINDS, "filter": BY_ATTRIBUTE}),
+        watch(space, "here", events={"kinds": BOTH_KINDS, "filter": BY_NAME}),
+    ]
+    harness.Workflow(space, model_options=MODEL).finish()
+    for vampire in vampires:
+        vampire.expect_exit(0)
+    everything, there, here = (hdf5(space, name) for name in names)
+    assert operations(there) == operations(here)
+    assert 0 < sum(operations(there).values()) < sum(operations(everything).values())
+    for metric in ("consumed_bytes", "transports", "transport_bytes"):
+        assert there.counters[metric] == here.counters[metric], metric
+    assert there.histograms["transport_ns"].keys() == here.histograms["transport_ns"].keys()
+    # Only what is wanted crossed the wire: everything that came also counted, joins and leaves aside.
+    assert there.columns["events_received"] < here.columns["events_received"]
+    assert there.columns["events_counted"] == here.columns["events_counted"]
+
+
+def test_metric_and_output_filters(space):
+    """One run, four outputs and two metrics that see only part of it."""
+    space.pool_manager()
+    small = "(.cdo.size < 16KiB)"
+    made = config(
+        "vampire",
+        filters={"small": small, "small_offers": "(and @small (.event.kind = offer))"},
+    )
+    made["statistics"]["filters"] = {"produced_bytes": "@small", "transport_ns": "@small"}
+    made["outputs"] = [
+        {"type": "hdf5", "directory": "."},
+        {"type": "jsonl", "path": "part.jsonl", "metrics": ["transport*", "produced_bytes"]},
+        {"type": "recording", "directory": ".", "filter": "@small_offers"},
+    ]
+    vampire = space.vampire(made)
+    reports = harness.Workflow(space, model_options=MODEL).finish()
+    vampire.expect_exit(0)
+    run = results.Hdf5Run([space.hdf5()])
+    part = results.JsonRun(space.path / "part.jsonl")
+    names = {m["name"] for m in part.records[0]["metrics"]}
+    assert names == {name for name in run.counters | run.gauges | run.histograms
+                     if name.startswith("transport") or name == "produced_bytes"}
+    assert sum(part.counters["produced_bytes"].values()) == sum(
+        run.counters["produced_bytes"].values())
+    produced = sum(report["produced_bytes"] for report in reports)
+    assert 0 < sum(run.counters["produced_bytes"].values()) < produced
+    # Everything else counts everything.
+    consumed = sum(report["consumed_bytes"] for report in reports)
+    assert sum(run.counters["consumed_bytes"].values()) == consumed
+    counts = sum(count for count, _ in run.histograms["transport_ns"].values())
+    assert 0 < counts < sum(run.counters["transports"].values())
+
+    recording = next(space.path.glob("*.rec"))
+    replay = space.vampire(
+        {"outputs": [{"type": "jsonl", "path": "replayed.jsonl"}]},
+        "--replay", recording, name="replay", ready=False)
+    replay.expect_exit(0)
+    replayed = results.JsonRun(space.path / "replayed.jsonl")
+    kinds = {label[1] for label, value in replayed.counters["pool_operations"].items() if value}
+    assert kinds == {"offer", "join", "leave"}
+    assert sum(replayed.counters["produced_bytes"].values()) == sum(
+        run.counters["produced_bytes"].values())
+
+
+def synthetic(space, name, **sampling):
+    """The same imagined workflow each time, sampled in one way or another."""
+    directory = space.path / name
+    directory.mkdir()
+    vampire = space.vampire(
+        {
+            "source": {"type": "synthetic", "steps": 200, "burst": 20},
+            "sampling": sampling,
+            "outputs": [{"type": "hdf5", "directory": name}, {"type": "null"}],
+        },
+        name=name, ready=False)
+    vampire.expect_exit(0)
+    return results.Hdf5Run(sorted(directory.glob("*.h5"))), sorted(directory.glob("*.h5"))
+
+
+def offers(run):
+    return sum(v for label, v in run.counters["pool_operations"].items() if label[1] == "offer")
+
+
+def test_sampling_is_counted_and_weighed(space):
+    whole, _ = synthetic(space, "whole")
+    assert whole.counters["vampire_sampled_out"][()] == 0
+    for name, sampling, weight in (
+        ("fraction", {"fraction": 250000}, 4.0),
+        ("every", {"every": 10}, 10.0),
+        ("both", {"fraction": 500000, "every": 5}, 10.0),
+    ):
+        run, files = synthetic(space, name, **sampling)
+        out = run.counters["vampire_sampled_out"][()]
+        assert out == run.columns["events_filtered"] > 0
+        assert run.columns["events_received"] == whole.columns["events_received"]
+        assert not results.accounting_differences(run)
+        with h5py.File(files[0]) as file:
+            assert set(file["vampire_weight"][...]) == {round(weight * 1e6)}
+            text = results.text_attribute(file, "sampling")
+            assert all(f"{key} {value}" in text for key, value in sampling.items())
+            assert json.loads(results.text_attribute(file, "configuration"))["sampling"]
+        estimate = offers(run) * weight
+        assert abs(estimate - offers(whole)) < 0.15 * offers(whole), name
+    # All events of a CDO together: what is offered is also withdrawn.
+    run, _ = synthetic(space, "pairs", fraction=100000)
+    assert offers(run) == sum(
+        v for label, v in run.counters["pool_operations"].items() if label[1] == "withdraw")
+
+
+def test_rate_weighs_bucket_by_bucket(space):
+    whole, _ = synthetic(space, "whole")
+    run, files = synthetic(space, "rate", rate=500)
+    assert run.counters["vampire_sampled_out"][()] > 0
+    estimate = 0.0
+    for path in files:
+        with h5py.File(path) as file:
+            counted = file["events_counted"][...].astype(float)
+            deltas = counted - [0.0, *counted[:-1]]
+            estimate += float((deltas * file["vampire_weight"][...] / 1e6).sum())
+    received = whole.columns["events_received"]
+    assert abs(estimate - received) < 0.02 * received

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every number against an independent program (tests/oracle/): the demo, hundreds of seeded streams
+with every kind of fault, and corner cases written by hand."""
+
+import collections
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import harness
+
+sys.path.insert(0, str(harness.ROOT / "tests" / "oracle"))
+import compare
+import stream
+import streams
+
+# Seeds are split into parts, so that they share the processors; each seed is two streams: as the
+# synthetic source gives it, and bent.
+SEEDS = int(os.environ.get("VAMPIRE_ORACLE_SEEDS", "104" if harness.MODE == "release" else "8"))
+PARTS = 4
+
+
+def config(statistics, source=None, **more):
+    return {
+        "source": source or {},
+        "statistics": statistics,
+        "outputs": [
+            {"type": "hdf5", "queue": 4096},
+            {"type": "jsonl", "path": "vampire.jsonl", "complete_every": 7, "queue": 4096},
+            {"type": "recording"},
+        ],
+        **more,
+    }
+
+
+def run_vampire(space, name, configuration, *options):
+    """Runs it in a directory of its own; returns that."""
+    where = space.path / name
+    where.mkdir()
+    (where / "config.json").write_text(json.dumps(configuration))
+    done = subprocess.run(
+        [harness.program("vampire"), "-q", "-c", "config.json", *map(str, options)],
+        cwd=where, env=space.environment, capture_output=True, text=True, timeout=60 * harness.PATIENCE,
+    )
+    assert done.returncode == 0, f"{name}: {done.stderr}"
+    return where
+
+
+def differences(where):
+    hdf5, recordings = sorted(where.glob("*.h5")), list(where.glob("*.rec"))
+    assert len(hdf5) == 1 and len(recordings) == 1, list(where.iterdir())
+    return compare.differences(recordings[0], hdf5[0], where / "vampire.jsonl")
+
+
+def check(where, seed):
+    found = differences(where)
+    assert not found, f"{seed}: {len(found)} differences\n" + "\n".join(line[:400] for line in found[:30])
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_seeded_streams(space, part):
+    seen = collections.Counter()
+    for seed in range(part + 1, SEEDS + 1, PARTS):
+        source, statistics = streams.synthetic_options(seed)
+        live = run_vampire(space, f"{seed}", config(statistics, {"type": "synthetic", **source}))
+        check(live, f"seed {seed}")
+        _, items = stream.read(next(live.glob("*.rec")))
+        bent = streams.bend(items, seed)
+        stream.write(space.path / f"{seed}.rec", bent)
+        replayed = run_vampire(space, f"{seed}-bent", config(statistics), "--replay",
+                               space.path / f"{seed}.rec")
+        check(replayed, f"seed {seed}, bent")
+        seen.update(type(item).__name__ for item in items + bent)
+        for directory in (live, replayed):
+            shutil.rmtree(directory)
+    assert seen["Event"] > 200, seen
+    assert seen["Mark"] > 5 or SEEDS < 100, seen
+
+
+@pytest.mark.parametrize("name", streams.corner_cases())
+def test_corner_case(space, name):
+    items, statistics = streams.corner_cases()[name]
+    stream.write(space.path / "hand.rec", items)
+    where = run_vampire(space, "hand", config(statistics), "--replay", space.path / "hand.rec")
+    check(where, name)
+
+
+def test_demo_workflow(space):
+    space.pool_manager()
+    settings = config({"bucket": "500ms"}, {"leave_grace": "300ms", "signal_before": "all"})
+    vampire = space.vampire(settings)
+    harness.Workflow(space, model_options=["--steps", 4, "--levels", 2, "--params", 2, "--rate", 60]).finish()
+    vampire.expect_exit(0)
+    check(space.path, "demo")
+
+
+def test_oracle_notices(space):
+    """A stream with one event more is another stream: the comparison can fail."""
+    items, statistics = streams.corner_cases()["one life"]
+    stream.write(space.path / "hand.rec", items)
+    where = run_vampire(space, "hand", config(statistics), "--replay", space.path / "hand.rec")
+    stream.write(next(where.glob("*.rec")), items + [items[-2]])
+    found = differences(where)
+    assert any("pool_operations" in line for line in found)
+    assert any(line.startswith("json") for line in found)

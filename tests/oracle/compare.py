@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What vampire wrote against what the oracle says: value by value, bin by bin, bucket by bucket.
+
+    compare.py RECORDING HDF5-FILE [JSON-LINES]    prints the differences and their number
+"""
+
+import calendar
+import json
+import sys
+import time
+
+import h5py
+import numpy
+
+import oracle
+import stream
+
+UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9,
+         "h": 3600 * 10**9, "d": 86400 * 10**9}
+NO_TIME = -(2**63)
+
+
+def nanoseconds(text):
+    digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    return int(float(digits) * UNITS[text[len(digits):]])
+
+
+def options_of(path):
+    with h5py.File(path, "r") as file:
+        statistics = json.loads(file.attrs["configuration"])["statistics"]
+    return {
+        "bucket_ns": nanoseconds(statistics["bucket"]),
+        "lateness_ns": nanoseconds(statistics["lateness"]),
+        "sub_bits": {4: 2, 8: 3, 16: 4}[int(statistics["sub_bins"])],
+        **{key: statistics[key] for key in ("level", "max_series", "max_components", "max_cdos",
+                                            "max_pending", "max_empty")},
+    }
+
+
+def texts(dataset):
+    return [row.tobytes().rstrip(b"\0").decode("utf-8") for row in dataset[...]]
+
+
+def attribute(item, name):
+    value = item.attrs.get(name, "")
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def nothing(metric, entries):
+    """What a series that the oracle does not know has in each bucket."""
+    if metric in oracle.HISTOGRAMS:
+        return [None] * entries
+    return [(0, 0) if metric in oracle.COUNTERS else (0, 0, 0)] * entries
+
+
+# ---------------------------------------------------------------- HDF5
+
+
+class Hdf5:
+    def __init__(self, path):
+        self.file = h5py.File(path, "r")
+        self.starts = [int(start) for start in self.file["time"][...]]
+
+    def metrics(self):
+        for name, item in self.file.items():
+            if attribute(item, "kind") and name == attribute(item, "metric") and name in oracle.LABELS:
+                yield name
+
+    def labels(self, name):
+        item = self.file[name]
+        count = len(attribute(item, "labels").split())
+        if count == 0:
+            return [()]
+        variables = attribute(item, "coordinates").split()[:count]
+        return list(zip(*(texts(self.file[variable]) for variable in variables)))
+
+    def series(self, name):
+        """labels, entries of each series that has any value or a name."""
+        labels = self.labels(name)
+        parts = {"": self.file[name][...]}
+        for part in ("_delta", "_min", "_max", "_count", "_sum"):
+            if name + part in self.file:
+                parts[part] = self.file[name + part][...]
+        for key in parts:
+            if labels == [()]:
+                parts[key] = numpy.expand_dims(parts[key], 1)
+        for number, label in enumerate(labels):
+            if label == () or any(label):
+                yield label, self.entries(name, parts, number)
+            else:
+                assert not parts.get("_delta", parts.get("_count", parts[""]))[:, number].any(), name
+
+    def entries(self, name, parts, number):
+        if name in oracle.COUNTERS:
+            return [(int(a), int(b)) for a, b in zip(parts[""][:, number], parts["_delta"][:, number])]
+        if name in oracle.GAUGES:
+            return [(int(a), int(b), int(c)) for a, b, c in zip(
+                parts[""][:, number], parts["_min"][:, number], parts["_max"][:, number])]
+        lower = self.file["bin_lower"][...]
+        entries = []
+        for bucket in range(len(self.starts)):
+            count = int(parts["_count"][bucket, number])
+            bins = parts[""][bucket, number]
+            entries.append(None if count == 0 and not bins.any() else {
+                "count": count,
+                "sum": int(parts["_sum"][bucket, number]),
+                "min": int(parts["_min"][bucket, number]),
+                "max": int(parts["_max"][bucket, number]),
+                "bins": {int(lower[i]): int(bins[i]) for i in bins.nonzero()[0]},
+            })
+        return entries
+
+    def gaps(self):
+        file = self.file
+        rows = zip(file["gap_start"][...], file["gap_end"][...], texts(file["gap_reason"]),
+                   file["gap_events"][...])
+        return [(int(a), int(b), reason, int(n)) for a, b, reason, n in rows if int(a) != NO_TIME]
+
+    def stories(self):
+        file = self.file
+        if "cdo_end" not in file:
+            return []
+        columns = [texts(file["cdo_" + name]) for name in ("id", "name", "producer")]
+        columns += [file["cdo_" + name][...] for name in ("size_bytes", "size_known", "demands", "consumers")]
+        columns += [file["cdo_" + name][...] for name in oracle.CDO_TIMES] + [texts(file["cdo_end"])]
+        rows = []
+        for id, name, producer, size, known, demands, consumers, *times, end in zip(*columns):
+            if end:
+                rows.append((id or None, name, producer, int(size) if known else None, int(demands),
+                             int(consumers), *(None if t == NO_TIME else int(t) for t in times), end))
+        return rows
+
+    def components(self):
+        file = self.file
+        columns = [texts(file["component_name"])] + [
+            file["component_" + name][...] for name in ("app_id", "joined", "left", "operations")
+        ] + [texts(file["component_leave_reason"])]
+        rows = []
+        for name, app, joined, left, operations, reason in list(zip(*columns))[1:]:
+            if name:
+                rows.append((name, int(app), None if joined == NO_TIME else int(joined),
+                             None if left == NO_TIME else int(left), reason, int(operations)))
+        return rows
+
+    def accounts(self):
+        for name in ("received", "decoded", "rejected", "filtered", "counted", "late"):
+            yield name, [int(value) for value in self.file["events_" + name][...]]
+
+
+def differences_hdf5(path, result):
+    run, found = Hdf5(path), []
+    if run.starts != result.starts:
+        return [f"buckets: {len(run.starts)} in the file, {len(result.starts)} expected"]
+    seen = set()
+    for name in run.metrics():
+        seen.add(name)
+        expected = dict(result.metrics.get(name, {}))
+        for label, entries in run.series(name):
+            right = expected.pop(label, None) or nothing(name, len(entries))
+            found += [f"{name}{label} bucket {i}: {a}, expected {b}"
+                      for i, (a, b) in enumerate(zip(entries, right)) if a != b]
+        found += [f"{name}{label} is missing" for label in expected]
+    found += [f"{name} is missing" for name in set(oracle.LABELS) - seen]
+    if run.gaps() != result.gaps:
+        found.append(f"gaps: {run.gaps()}, expected {result.gaps}")
+    expected = sorted((row for _, row in result.stories), key=repr)
+    if sorted(run.stories(), key=repr) != expected:
+        found.append(f"CDOs: {sorted(run.stories(), key=repr)}, expected {expected}")
+    if run.components() != result.components:
+        found.append(f"components: {run.components()}, expected {result.components}")
+    for name, totals in run.accounts():
+        right = result.metrics["vampire_" + name].get((), nothing("vampire_late", len(totals)))
+        if totals != [value for value, _ in right]:
+            found.append(f"events_{name}: {totals}")
+    return found
+
+
+# ---------------------------------------------------------------- JSON lines
+
+
+def read_time(text):
+    seconds, fraction = text[:-1].split(".")
+    return calendar.timegm(time.strptime(seconds, "%Y-%m-%dT%H:%M:%S")) * 10**9 + int(fraction)
+
+
+def json_entry(record):
+    if "bins" in record:
+        return {"count": record["count"], "sum": record["sum"], "min": record["min"],
+                "max": record["max"], "bins": {lower: count for lower, count in record["bins"]}}
+    if "delta" in record:
+        return (record["value"], record["delta"])
+    return (record["value"], record["min"], record["max"])
+
+
+def must_be_told(name, entries, bucket):
+    """Whether the stream has a line for this value, complete buckets aside."""
+    entry = entries[bucket]
+    if name in oracle.HISTOGRAMS:
+        return entry is not None
+    if name in oracle.COUNTERS:
+        return entry[1] != 0
+    before = entries[bucket - 1][0] if bucket else 0
+    return entry[0] != before or entry[1] != entry[2]
+
+
+def json_story(record):
+    times = (record[name] and read_time(record[name]) for name in oracle.CDO_TIMES)
+    return (record["id"], record["name"], record["producer"], record["size_bytes"], record["demands"],
+            record["consumers"], *times, record["end"])
+
+
+def differences_json(path, result, level):
+    found, starts, lines = [], [], {}
+    gaps, alerts, stories, unlisted = [], {}, [], False
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            record = json.loads(line)
+            if record["type"] == "bucket":
+                starts.append(read_time(record["time"]))
+            elif record["type"] == "gap":
+                gaps.append((read_time(record["start"]), read_time(record["end"]), record["reason"],
+                             record["events"]))
+            elif record["type"] == "metric" and record["metric"] in oracle.LABELS:
+                names = oracle.labels_at(record["metric"], level)
+                label = tuple(record.get("labels", {}).get(name) for name in names)
+                lines[record["metric"], label, record["bucket"]] = json_entry(record)
+            elif record["type"] == "cdo":
+                stories.append((len(starts), json_story(record)))
+            elif record["type"] == "alert":
+                key = (record["component"], record["anomaly"], record["bucket"])
+                alerts[key] = alerts.get(key, 0) + record["count"]
+            elif record["type"] == "lost" and record["what"] == "alerts":
+                unlisted = True
+    if starts != result.starts:
+        return [f"buckets: {len(starts)} in the stream, {len(result.starts)} expected"]
+    for (name, label, bucket), entry in lines.items():
+        right = result.metrics.get(name, {}).get(label) or nothing(name, len(starts))
+        if right[bucket] != entry:
+            found.append(f"json {name}{label} bucket {bucket}: {entry}, expected {right[bucket]}")
+    for name, series in result.metrics.items():
+        for label, entries in series.items():
+            for bucket in range(len(starts)):
+                if must_be_told(name, entries, bucket) and (name, label, bucket) not in lines:
+                    found.append(f"json {name}{label} bucket {bucket}: no line")
+    if gaps != result.gaps:
+        found.append(f"json gaps: {gaps}, expected {result.gaps}")
+    if sorted(stories, key=repr) != result.stories:
+        found.append(f"json CDOs: {sorted(stories, key=repr)}, expected {result.stories}")
+    if not unlisted and level != "workflow":
+        found += alert_differences(alerts, result)
+    return found
+
+
+def alert_differences(alerts, result):
+    """Each anomaly that was counted is told by itself."""
+    counted = {}
+    for label, entries in result.metrics.get("anomalies", {}).items():
+        if label == (oracle.OTHER, oracle.OTHER):
+            return []
+        for bucket, (_, delta) in enumerate(entries):
+            if delta:
+                counted[(*label, bucket)] = delta
+    return [] if counted == alerts else [f"alerts: {alerts}, expected {counted}"]
+
+
+def differences(recording, hdf5, jsonl=None):
+    _, items = stream.read(recording)
+    options = options_of(hdf5)
+    result = oracle.Result(items, options)
+    found = differences_hdf5(hdf5, result)
+    return found if jsonl is None else found + differences_json(jsonl, result, options["level"])
+
+
+if __name__ == "__main__":
+    all_found = differences(*sys.argv[1:])
+    print("\n".join(all_found[:40]))
+    print(f"{len(all_found)} differences")
+    sys.exit(bool(all_found))

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Streams to ask the oracle about: seeded options of the synthetic source, and recordings bent or
+written by hand. The same seed always gives the same stream."""
+
+import copy
+import random
+
+import stream
+
+Event, Mark = stream.event_pb2.Event, stream.recording_pb2.Mark
+BEGIN = 1_800_000_000 * 10**9
+MILLISECOND = 10**6
+NUMBER = {name: number for number, name in stream.KINDS.items()}
+
+
+def synthetic_options(seed):
+    """Source and statistics of one synthetic stream: each fault, bound and level of detail at times."""
+    dice = random.Random(seed)
+    consumers = dice.randint(1, 4)
+    source = {
+        "seed": seed,
+        "producers": dice.randint(1, 4),
+        "consumers": consumers,
+        "steps": dice.randint(1, 5),
+        "burst": dice.randint(1, 6),
+        "fan_out": dice.randint(0, min(3, consumers)),
+        "size_min": dice.choice(["0B", "200B", "256KiB"]),
+        "size_max": dice.choice(["257B", "1MiB", "2GiB"]),
+        "unseen": dice.choice([0, 0, 1, 2]),
+        "vanish": dice.choice([0, 0, 150]),
+    }
+    if source["size_max"] == "257B" and source["size_min"] == "256KiB":
+        source["size_min"] = "0B"
+    for fault in ("lost", "missing", "duplicated", "reordered", "late"):
+        source[fault] = dice.choice([0, 0, 20, 150])
+    statistics = {
+        "bucket": dice.choice(["100ms", "1s", "1s", "3s"]),
+        "sub_bins": dice.choice([4, 8, 16]),
+        "max_series": dice.choice([2, 5, 12, 1024]),
+        "max_components": dice.choice([2, 4, 64]),
+        "max_cdos": dice.choice([16, 30, 65536]),
+        "max_pending": dice.choice([16, 65536]),
+        "level": dice.choice(["workflow", "component", "component", "cdo"]),
+        "max_empty": dice.choice([5, 600]),
+    }
+    if dice.random() < 0.3:
+        statistics["lateness"] = dice.choice(["0s", "50ms", "2500ms"])
+    return source, statistics
+
+
+def bend(items, seed):
+    """Other faults than the synthetic source knows: clock steps, fields that nobody told, events sent
+    before their operation was handled, failed transports, application ids that join again."""
+    dice = random.Random(seed)
+    absent = [name for name in ("cdo_id", "size_bytes", "transport_id", "peer_id", "app_id", "tier",
+                                "cause", "serial", "name") if dice.random() < 0.15]
+    step = dice.choice([0, 0, -3, 7, 2000]) * 10**9
+    step_at = dice.randrange(len(items) or 1)
+    apps = dice.choice([0, 0, 2])
+    bent = []
+    for number, item in enumerate(items):
+        item = copy.deepcopy(item)
+        if isinstance(item, Mark):
+            item.time_ns += step if number >= step_at else 0
+            bent.append(item)
+            continue
+        item.time_ns += step if number >= step_at else 0
+        for name in absent:
+            if dice.random() < 0.7 and not (name == "name" and item.kind == NUMBER["join"]):
+                item.ClearField(name)
+        if apps and item.HasField("app_id"):
+            item.app_id = item.app_id % apps + 1
+        if item.kind == NUMBER["transport_completed"] and dice.random() < 0.1:
+            item.kind = NUMBER["transport_failed"]
+        if item.kind < NUMBER["transport_init"] and dice.random() < 0.5:
+            bent.append(received(item, dice))
+        bent.append(item)
+        if dice.random() < 0.01:
+            bent.append(Mark(kind=dice.choice([29, 30, 31]), count=dice.randint(1, 9),
+                             reason=dice.randrange(3), time_ns=item.time_ns + dice.randint(-9, 9) * 10**9))
+    return bent
+
+
+def received(event, dice):
+    """The event as it was sent before handling; mostly a little earlier."""
+    before = copy.deepcopy(event)
+    before.before = True
+    before.time_ns -= dice.choice([0, 1000, 5000, 10**6, -2000])
+    if event.kind == NUMBER["join"]:
+        before.ClearField("app_id")
+    if event.kind == NUMBER["declare"]:
+        before.ClearField("cdo_id")
+    return before
+
+
+# ---------------------------------------------------------------- by hand
+
+
+class Hand:
+    """A short way to write a stream: hand("offer", 12, app=1, cdo="a", size=5)."""
+
+    def __init__(self):
+        self.items = []
+
+    def __call__(self, kind, ms, app=1, cdo=None, **fields):
+        event = Event(kind=NUMBER[kind], time_ns=BEGIN + int(ms * MILLISECOND))
+        if app is not None:
+            event.app_id = app
+        if cdo is not None:
+            event.cdo_id = cdo.encode().ljust(16, b"\0")
+        for name, value in fields.items():
+            setattr(event, {"size": "size_bytes", "peer": "peer_id", "number": "transport_id"}.get(
+                name, name), value)
+        self.items.append(event)
+        return self
+
+    def mark(self, kind, ms, count=1, reason=0):
+        self.items.append(Mark(kind=kind, count=count, reason=reason, time_ns=BEGIN + int(ms * MILLISECOND)))
+        return self
+
+    def join(self, ms, app, name):
+        return self("join", ms, app, name=name.encode())
+
+    def life(self, ms, cdo, maker=1, taker=2, size=1000):
+        for number, (kind, app) in enumerate([
+            ("declare", maker), ("seal", maker), ("offer", maker), ("declare", taker),
+            ("require", taker), ("demand", taker),
+        ]):
+            self(kind, ms + number, app, cdo, **({"size": size} if kind == "seal" else {}))
+        self("transport_init", ms + 7, taker, cdo, peer=maker, tier=1, cause=1, number=int(ms))
+        self("transport_completed", ms + 9, taker, cdo, number=int(ms))
+        self("dispose", ms + 10, taker, cdo)
+        self("withdraw", ms + 11, maker, cdo)
+        return self("dispose", ms + 12, maker, cdo)
+
+
+def corner_cases():
+    """name: (items, statistics)."""
+    cases = {}
+
+    def case(name, **statistics):
+        cases[name] = (Hand(), {"bucket": "100ms", **statistics})
+        return cases[name][0].join(0, 1, "IFS -- 0").join(1, 2, "Products")
+
+    cases["nothing"] = (Hand(), {})
+    cases["one event"] = (Hand()("offer", 0, 1, "a"), {})
+    case("one life").life(10, "a")("leave", 90, 1, reason=1)("leave", 95, 2, reason=1)
+    edges = case("sizes at the edges of classes and bins")
+    for number, size in enumerate([0, 1, 255, 256, 257, 2**20 - 1, 2**20, 2**30 - 1, 2**30, 2**62 - 1, 2**62]):
+        edges.life(20 * number + 10, f"c{number}", size=size)
+    case("lateness on the edge", lateness="100ms")("offer", 150, 1, "a")("offer", 299.999999, 1, "b")(
+        "offer", 99, 1, "c")("offer", 300, 1, "d")("offer", 99, 1, "e")("offer", 199, 1, "f")
+    for empty in (4, 5, 6, 7):
+        case(f"{empty - 1} empty buckets of 5", max_empty=5)("offer", 100 * empty, 1, "a")("offer", 100 * empty + 1, 1, "b")
+    back = case("clock set back for good")("offer", 100_000, 1, "z")
+    for number in range(300):
+        back("declare", number, 1, f"n{number}")
+    back = case("clock set back, 255 events")("offer", 100_000, 1, "z")
+    for number in range(255):
+        back("declare", number, 1, f"n{number}")
+    back("offer", 100_001, 1, "y")
+    case("everything before its partner")("declare", 50, 1, "a")("offer", 40, 1, "a", size=9)(
+        "demand", 30, 2, "a")("transport_init", 29, 2, "a", peer=1)("transport_completed", 20, 2, "a")(
+        "withdraw", 10, 1, "a")("dispose", 9, 1, "a")("leave", -5, 1)
+    case("what a leaving component holds")("declare", 5, 1, "a")("seal", 6, 1, "a", size=7)("offer", 7, 1, "a")(
+        "declare", 8, 1, "b")("declare", 9, 2, "a")("demand", 10, 2, "a")("leave", 20, 1, reason=2)(
+        "leave", 21, 2)("offer", 30, 1, "c")("dispose", 31, 2, "a")
+    case("an id that joins again")("offer", 5, 1, "a", size=1)("leave", 10, 1)("join", 20, 1, name=b"again")(
+        "offer", 25, 1, "b", size=2)("join", 30, 1, name=b"without leaving")("offer", 31, 1, "c", size=3)(
+        "leave", 40, 1)("leave", 41, 1)
+    case("consumer first")("declare", 5, 2, "a")("require", 6, 2, "a")("declare", 7, 1, "a")(
+        "seal", 8, 1, "a", size=300)("offer", 9, 1, "a")("demand", 10, 2, "a")("dispose", 11, 2, "a")(
+        "dispose", 12, 1, "a")
+    case("two who offer")("offer", 5, 1, "a", size=3)("offer", 6, 2, "a")("offer", 7, 1, "a")("withdraw", 8, 1, "a")(
+        "withdraw", 9, 2, "a")("withdraw", 10, 1, "a")("offer", 11, 2, "a")("withdraw", 12, 2, "a")
+    case("demands that fail and repeat")("demand", 5, 2, "a")("transport_failed", 6, 2, "a")("demand", 7, 2, "a")(
+        "demand", 8, 2, "a")("transport_completed", 9, 2, "a", size=12)("demand", 10, 2, "a")("retract", 11, 2, "a")(
+        "transport_completed", 12, 2, "a")
+    case("received and handled")("withdraw", 10, 1, "a", before=True)("withdraw", 15, 1, "a")(
+        "demand", 20, 2, "a", before=True)("demand", 21, 2, "a", before=True)("demand", 22, 2, "a")(
+        "transport_completed", 30, 2, "a", size=1)("leave", 40, 1, before=True)("leave", 50, 1, reason=1)(
+        "leave", 60, 2, before=True)("leave", 70, 2, reason=2)
+    case("nobody's events")("offer", 5, None, "a", size=3)("demand", 6, None, "a")(
+        "transport_init", 7, None, "a")("transport_completed", 9, None, "a", size=3)("leave", 10, None)
+    case("marks").mark(30, 10, 5, 0).mark(31, 20, 2)("offer", 30, 1, "a").mark(30, 250, 7, 1).mark(
+        29, 900).mark(30, 950, 3, 2)("offer", 960, 1, "b").mark(29, 5000)
+    many = case("more losses than a bucket names")
+    for number in range(40):
+        many.mark(30, 10 + number, 1, number % 3)
+    anonymous = case("names instead of ids")
+    for kind, app in (("declare", 1), ("seal", 1), ("offer", 1), ("demand", 2), ("withdraw", 1), ("dispose", 1)):
+        anonymous(kind, 20 + len(anonymous.items), app, name="temperature π".encode(), size=5)
+    crowded = case("more CDOs and waits than bounds", max_cdos=16, max_pending=16)
+    for number in range(40):
+        crowded("declare", 5 + number, 1, f"n{number}")("demand", 5.5 + number, 2, f"n{number}")(
+            "transport_init", 5.7 + number, 2, f"n{number}", peer=1, number=number)
+    for number in range(40):
+        crowded("transport_completed", 60 + number, 2, f"n{number}", number=number)
+    return {name: (hand.items, statistics) for name, (hand, statistics) in cases.items()}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The sink of events with the recording writer: nothing is lost unsaid, whatever the ring holds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/writers_buckets.h"
+#include "vampire/core/clock.h"
+#include "vampire/core/recording.h"
+#include "writers/event_sink.h"
+
+struct bench {
+    char directory[128];
+    void *options;
+    struct made_run *made;
+    struct vamp_event_sink *sink;
+};
+
+static int setup(void **state)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    const struct vamp_writer_ops *ops = &vamp_writer_recording;
+    struct bench *bench = calloc(1, sizeof *bench);
+    assert_non_null(bench);
+    const char *base = getenv("TMPDIR");
+    (void)snprintf(bench->directory, sizeof bench->directory, "%s/vampire-events-XXXXXX",
+                   base != NULL ? base : "/tmp");
+    assert_non_null(mkdtemp(bench->directory));
+    bench->options = calloc(1, ops->options_bytes);
+    assert_int_equal(vamp_opt_presets(ops->options, bench->options, &err), 0);
+    const char *const settings[][2] = {{"directory", bench->directory}, {"buffer", "64KiB"}};
+    for (unsigned i = 0; i < 2; i++) {
+        const struct vamp_opt *opt = vamp_opt_find(ops->options, settings[i][0]);
+        assert_int_equal(vamp_opt_set(opt, bench->options, settings[i][1], &err), 0);
+    }
+    bench->made = made_run_create(VAMP_SET_BASIC, 300, 3, 0);
+    const struct vamp_writer_target target = {.run = &bench->made->run,
+                                              .schema = &bench->made->schema,
+                                              .name = "recording",
+                                              .segment = 1,
+                                              .event_kinds = 0xfffe};
+    assert_int_equal(vamp_event_sink_create(ops, bench->options, &target, &bench->sink, &err), 0);
+    *state = bench;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct bench *bench = *state;
+    (void)unlink(vamp_event_sink_path(bench->sink));
+    vamp_event_sink_free(bench->sink);
+    assert_int_equal(rmdir(bench->directory), 0);
+    vamp_opt_done(vamp_writer_recording.options, bench->options);
+    free(bench->options);
+    made_run_free(bench->made);
+    free(bench);
+    return 0;
+}
+
+static struct vamp_event make_event(enum vamp_event_kind kind, int64_t time_ns)
+{
+    return (struct vamp_event){.kind = (uint8_t)kind,
+                               .time_ns = time_ns,
+                               .app_id = 7,
+                               .present = VAMP_HAS_APP | VAMP_HAS_TIME};
+}
+
+/* Events, lost events and time marks of the file. */
+static void count_file(const char *path, uint64_t counts[3])
+{
+    struct vamp_recording *recording = NULL;
+    struct vamp_recording_header header;
+    struct vamp_err err = VAMP_ERR_NONE;
+    struct vamp_event event;
+    assert_int_equal(vamp_recording_open(path, &recording, &header, &err), 0);
+    assert_int_equal(header.event_kinds, 0xfffe);
+    counts[0] = counts[1] = counts[2] = 0;
+    while (vamp_recording_next(recording, &event, &err) == VAMP_RECORDING_EVENT) {
+        counts[0] += !vamp_event_is_mark(&event);
+        counts[1] += event.kind == VAMP_EVENT_LOST ? event.count : 0;
+        counts[2] += event.kind == VAMP_EVENT_TIME;
+    }
+    assert_null(vamp_recording_remark(recording));
+    vamp_recording_close(recording);
+}
+
+static void finish(const struct bench *bench, struct vamp_output_account *ret_account,
+                   int *ret_code)
+{
+    const struct vamp_ending ending = {.reason = "finished"};
+    struct vamp_err err = VAMP_ERR_NONE;
+    *ret_code = vamp_event_sink_finish(bench->sink, &ending, 20 * VAMP_NS_PER_SECOND, &err);
+    vamp_event_sink_account(bench->sink, ret_account);
+    assert_int_equal(ret_account->queued,
+                     ret_account->written + ret_account->lost + ret_account->waiting);
+    assert_int_equal(ret_account->waiting, 0);
+}
+
+static void what_passed_and_who_came_is_recorded(void **state)
+{
+    struct bench *bench = *state;
+    const enum vamp_event_kind kinds[] = {VAMP_EVENT_JOIN, VAMP_EVENT_OFFER, VAMP_EVENT_OFFER,
+                                          VAMP_EVENT_LEAVE, VAMP_EVENT_TIME};
+    const bool passed[] = {false, true, false, false, true};
+    for (unsigned i = 0; i < 5; i++) {
+        struct vamp_event event = make_event(kinds[i], i);
+        vamp_event_sink_record(bench->sink, &event, passed[i]);
+    }
+    struct vamp_output_account account;
+    int code = 0;
+    finish(bench, &account, &code);
+    assert_int_equal(code, 0);
+    assert_int_equal(account.written, 3);
+    uint64_t counts[3];
+    count_file(vamp_event_sink_path(bench->sink), counts);
+    assert_int_equal(counts[0], 3);
+    assert_int_equal(counts[1], 0);
+    assert_int_equal(counts[2], 1);
+}
+
+/* Faster than any disk, until something is lost; the file tells exactly how much. */
+static void what_finds_no_room_is_told(void **state)
+{
+    struct bench *bench = *state;
+    struct vamp_output_account account = {0};
+    uint64_t pushed = 0;
+    while (account.lost == 0 && pushed < 10000000) {
+        for (unsigned i = 0; i < 2000; i++) {
+            struct vamp_event event = make_event(VAMP_EVENT_OFFER, (int64_t)pushed++);
+            vamp_event_sink_record(bench->sink, &event, true);
+        }
+        vamp_event_sink_account(bench->sink, &account);
+        assert_int_equal(account.queued, account.written + account.lost + account.waiting);
+    }
+    assert_true(account.lost > 0);
+    int code = 0;
+    finish(bench, &account, &code);
+    assert_int_equal(code, -ENOBUFS);
+    assert_int_equal(account.queued, pushed);
+    uint64_t counts[3];
+    count_file(vamp_event_sink_path(bench->sink), counts);
+    assert_int_equal(counts[0], account.written);
+    assert_int_equal(counts[1], account.lost);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_passed_and_who_came_is_recorded, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_finds_no_room_is_told, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "top/plain.h"
+
+#include <string.h>
+
+#include "top/page.h"
+
+#define COLUMNS 100
+#define PAIRS_SHOWN 20
+#define PAUSE_MS 200
+
+/* Without the blanks at its end; losses are marked, since there are no colours. */
+static void print_line(FILE *out, const struct page_line *line)
+{
+    size_t bytes = strlen(line->text);
+    while (bytes > 0 && line->text[bytes - 1] == ' ') {
+        bytes--;
+    }
+    (void)fprintf(out, "%s%.*s\n", line->mark == PAGE_LOSS ? "! " : "  ", (int)bytes, line->text);
+}
+
+static int print_block(struct top_snapshot *snapshot, const struct top_choice *choice,
+                       const char *name, FILE *out, struct vamp_err *err)
+{
+    struct page_line head[PAGE_HEAD_LINES];
+    struct page_line line;
+    size_t components = 0;
+    size_t pairs = 0;
+    top_order(snapshot, choice, &components, &pairs);
+    page_head(head, snapshot, name, PAGE_COLUMNS, false);
+    for (unsigned i = 0; i < PAGE_HEAD_LINES; i++) {
+        print_line(out, &head[i]);
+    }
+    page_component_title(&line, snapshot->mode, COLUMNS);
+    print_line(out, &line);
+    for (size_t i = 0; i < components; i++) {
+        page_component(&line, &snapshot->component_rows[i], COLUMNS);
+        print_line(out, &line);
+    }
+    page_pair_title(&line, snapshot->mode, COLUMNS);
+    print_line(out, &line);
+    for (size_t i = 0; i < pairs && i < PAIRS_SHOWN; i++) {
+        page_pair(&line, &snapshot->pairs[i], COLUMNS);
+        print_line(out, &line);
+    }
+    if (pairs > PAIRS_SHOWN) {
+        (void)fprintf(out, "  and %zu more pairs\n", pairs - PAIRS_SHOWN);
+    }
+    (void)fputc('\n', out);
+    /* Who reads a pipe wants each bucket at once. */
+    return fflush(out) == 0 ? 0 : vamp_err_set_errno(err, errno, "print");
+}
+
+static int show_newest(struct top_input *input, const struct top_model *model,
+                       const struct top_show *show, FILE *out, struct vamp_err *err)
+{
+    struct top_snapshot snapshot = {.any = false};
+    int code = top_snapshot_take(&snapshot, model, show->mode, err);
+    if (code != 0) {
+        return code;
+    }
+    code = snapshot.any ? print_block(&snapshot, &show->choice, top_input_name(input), out, err)
+                        : vamp_err_set(err, -ENODATA, "%s: it holds no bucket%s",
+                                       top_input_name(input),
+                                       snapshot.bad_lines > 0
+                                           ? "; is it a JSON lines output of vampire?"
+                                           : " yet");
+    top_snapshot_done(&snapshot);
+    return code;
+}
+
+int top_plain_run(struct top_input *input, struct top_model *model, const struct top_show *show,
+                  FILE *out, struct vamp_err *err)
+{
+    bool any = false;
+    for (;;) {
+        enum top_input_state state = TOP_INPUT_IDLE;
+        int code = top_input_read(input, model, &state, err);
+        if (code != 0) {
+            return code;
+        }
+        any = any || state == TOP_INPUT_BUCKET;
+        if (state == TOP_INPUT_END) {
+            return show->once || !any ? show_newest(input, model, show, out, err) : 0;
+        }
+        if (show->once && any && state == TOP_INPUT_IDLE) {
+            return show_newest(input, model, show, out, err);
+        }
+        if (state == TOP_INPUT_BUCKET && !show->once) {
+            code = show_newest(input, model, show, out, err);
+            if (code != 0) {
+                return code;
+            }
+        }
+        if (state == TOP_INPUT_IDLE) {
+            top_input_wait(input, -1, PAUSE_MS);
+        }
+    }
+}
