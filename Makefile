@@ -213,6 +213,15 @@ check-asan:      ## the same with address and undefined-behaviour sanitizers
 check-tsan:      ## the threaded parts and one workflow with the thread sanitizer
 	$(Q)$(MAKE) --no-print-directory MODE=tsan all unit
 	$(Q)$(PYTHON) tests/run.py --mode tsan
+# Programs of one file, each linked with the statistics.
+BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*_bench.c))
+$(B)/bench/%: $(B)/obj/tests/bench/%.o $(call archives,stats)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call libraries,stats)
+.PHONY: bench
+bench: $(BENCH)  ## what single steps cost, beside a bare baseline of the same run
+	$(Q)for b in $(BENCH); do $$b || exit 1; done
 lint:            ## format, clang-tidy, cppcheck, dependency direction, sizes
 	$(Q)sh tests/lint.sh
 
