@@ -27,11 +27,12 @@ FLAGS_release := -O2 -g -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-cla
 FLAGS_debug   := -O0 -g3
 FLAGS_asan    := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 FLAGS_tsan    := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
+FLAGS_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 FLAGS_cov     := -O0 -g --coverage
 LINK_release  := -pie -Wl,-z,relro,-z,now
 MODE_FLAGS    := $(FLAGS_$(MODE))
 ifeq ($(MODE_FLAGS),)
-$(error MODE=$(MODE) is unknown; it is one of release, debug, asan, tsan, cov)
+$(error MODE=$(MODE) is unknown; it is one of release, debug, asan, tsan, fuzz, cov)
 endif
 
 # make V=1 shows the commands.
@@ -222,6 +223,23 @@ $(B)/bench/%: $(B)/obj/tests/bench/%.o $(call archives,stats)
 .PHONY: bench
 bench: $(BENCH)  ## what single steps cost, beside a bare baseline of the same run
 	$(Q)for b in $(BENCH); do $$b || exit 1; done
+# Fuzzing, with libFuzzer: every target for FUZZ_SECONDS from its seeds; what is found stays in
+# build/fuzz/found.
+FUZZ_SECONDS ?= 60
+FUZZ := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
+build/fuzz/bin/%_fuzz: build/fuzz/obj/tests/fuzz/%_fuzz.o $(call archives,app)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< $(call libraries,app)
+.PHONY: fuzz fuzz-run
+fuzz:            ## fuzz targets for FUZZ_SECONDS each (60)
+	$(Q)$(MAKE) --no-print-directory MODE=fuzz CC=clang-14 fuzz-run
+fuzz-run: $(FUZZ:%=build/fuzz/bin/%_fuzz)
+	$(Q)for f in $(FUZZ); do mkdir -p build/fuzz/corpus/$$f build/fuzz/found; \
+	  build/fuzz/bin/$${f}_fuzz -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=4096 -verbosity=0 \
+	    -print_final_stats=1 -artifact_prefix=build/fuzz/found/$$f- \
+	    build/fuzz/corpus/$$f tests/fuzz/seeds/$$f 2>&1 | tee build/fuzz/$$f.log | grep -E 'ERROR|SUMMARY|executed_units' ; \
+	  ! grep -q ERROR build/fuzz/$$f.log || exit 1; done
 lint:            ## format, clang-tidy, cppcheck, dependency direction, sizes
 	$(Q)sh tests/lint.sh
 

@@ -49,7 +49,8 @@ void vamp_options_help(FILE *stream);
 void vamp_options_names(FILE *stream);
 /* --print-completion: a file that bash sources. */
 void vamp_options_completion(FILE *stream);
-/* --print-manual-options: the options of the configuration in mdoc(7), a part of vampire.json(5). */
+/* --print-manual-options: the options of the configuration in mdoc(7), a part of vampire.json(5).
+ */
 void vamp_options_manual(FILE *stream);
 
 /* --list-metrics: the catalogue as a table, or as one JSON object. */

@@ -16,7 +16,7 @@
 #include "vampire/core/err.h"
 
 struct vamp_signals {
-    atomic_int stop; /* the signal that asked us to end, else 0 */
+    atomic_int stop;    /* the signal that asked us to end, else 0 */
     atomic_uint reload; /* how often SIGHUP came */
     atomic_bool ending;
     pthread_t thread;

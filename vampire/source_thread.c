@@ -19,7 +19,8 @@ static void wait_for_room(void)
 static void deliver(struct vamp_source_thread *thread, const struct vamp_event *event)
 {
     for (;;) {
-        if (vamp_losses_tell(&thread->losses, thread->ring) && vamp_ring_push(thread->ring, event)) {
+        if (vamp_losses_tell(&thread->losses, thread->ring) &&
+            vamp_ring_push(thread->ring, event)) {
             return;
         }
         if (!thread->ops->can_wait || atomic_load_explicit(thread->stop, memory_order_relaxed)) {

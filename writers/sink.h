@@ -24,10 +24,10 @@
 struct vamp_sink;
 
 struct vamp_sink_options {
-    const char *name;      /* the instance's name; copied */
-    unsigned queue_length; /* buckets waiting at most, 0 means 1 */
-    uint64_t rotate_bytes; /* 0: never */
-    int64_t rotate_ns;     /* of bucket time; 0: never */
+    const char *name;         /* the instance's name; copied */
+    unsigned queue_length;    /* buckets waiting at most, 0 means 1 */
+    uint64_t rotate_bytes;    /* 0: never */
+    int64_t rotate_ns;        /* of bucket time; 0: never */
     unsigned segments_before; /* numbers that are taken; the first file has the next one */
 };
 

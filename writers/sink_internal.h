@@ -46,7 +46,7 @@ struct vamp_sink {
     int close_code;
 
     /* thread-private */
-    void *writer; /* NULL: none open */
+    void *writer;        /* NULL: none open */
     atomic_uint segment; /* read by others too */
     unsigned segment_buckets;
     bool segment_blind;     /* opened before any bucket was there to measure it by */

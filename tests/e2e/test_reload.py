@@ -129,3 +129,40 @@ def test_rules_change_in_the_middle(space):
         assert run.counters["pool_operations"].get(label, 0) == report["operations"]["offer"]
         label = (report["component"], "leave")
         assert run.counters["pool_operations"].get(label, 0) == 0
+
+
+def imagined(space, name):
+    """A workflow at full speed: the source waits for room, so nothing may be missing."""
+    (space.path / name).mkdir()
+    made = {
+        "source": {"type": "synthetic", "steps": 4000, "burst": 20},
+        "statistics": {"bucket": "10s"},
+        "outputs": [{"type": "hdf5", "directory": name, "queue": 256}],
+    }
+    (space.path / f"{name}.json").write_text(json.dumps(made))
+    return space.vampire(made, name=name)
+
+
+def test_reload_at_full_speed_changes_no_count(space):
+    plain = imagined(space, "plain")
+    plain.expect_exit(0)
+    often = imagined(space, "often")
+    number = 0
+    while often.running() and number < 5:
+        number += 1
+        often.signal(signal.SIGHUP)
+        try:
+            often.until_stderr(f"number {number})")
+        except harness.Failure:
+            break  # it had come to its end
+    often.expect_exit(0)
+    runs = [
+        results.Hdf5Run(sorted((space.path / name).glob("*.h5"))) for name in ("plain", "often")
+    ]
+    assert len(runs[1].paths) > 1
+    assert runs[0].columns == runs[1].columns
+    for metric in ("pool_operations", "transports", "transport_bytes", "produced_bytes"):
+        assert runs[0].counters[metric] == runs[1].counters[metric], metric
+    for metric in ("transport_ns", "demand_wait_ns", "cdo_lifetime_ns"):
+        assert runs[0].histograms[metric] == runs[1].histograms[metric], metric
+    assert runs[0].gauges["pool_cdos"] == runs[1].gauges["pool_cdos"]
