@@ -42,7 +42,7 @@ int top_input_open(const struct top_input_options *options, struct top_input **r
         return vamp_err_set(err, -ENAMETOOLONG, "open %.64s...: the name is longer than %d bytes",
                             options->source, INPUT_PATH_BYTES - 1);
     }
-    strcpy(input->path, options->source);
+    memcpy(input->path, options->source, strlen(options->source) + 1);
     int code = open_source(input, err);
     if (code != 0 && !(options->wait && may_come(code))) {
         top_input_close(input);

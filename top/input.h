@@ -35,8 +35,8 @@ enum top_input_state {
 VAMP_MUST_CHECK int top_input_read(struct top_input *input, struct top_model *model,
                                    enum top_input_state *ret_state, struct vamp_err *err);
 
-/* Waits until there may be something to read (no more, when `input` is NULL), or `key_fd` (-1: none) is readable, or the time is
- * over, or a signal came. */
+/* Waits until there may be something to read (no more, when `input` is NULL), or `key_fd` (-1:
+ * none) is readable, or the time is over, or a signal came. */
 void top_input_wait(struct top_input *input, int key_fd, int milliseconds);
 
 /* The name of what is being read, for people. Valid until the next read. */

@@ -42,7 +42,7 @@ int input_connect_unix(struct top_input *input, const char *path, struct vamp_er
         return vamp_err_set(err, -EINVAL, "connect to %s: the path of a socket has 1 to %zu bytes",
                             input->options.source, sizeof address.sun_path - 1);
     }
-    strcpy(address.sun_path, path);
+    memcpy(address.sun_path, path, strlen(path) + 1);
     return connect_to(input, (const struct sockaddr *)&address, sizeof address, err);
 }
 
@@ -117,8 +117,10 @@ static int take_fd(struct top_input *input, int fd, struct vamp_err *err)
         return vamp_err_set_errno(err, errno, "look at %s", input->path);
     }
     if (S_ISDIR(status.st_mode)) {
-        return vamp_err_set(err, -EISDIR, "open %s: it is a directory; name the file, such as "
-                            "%.200s/vampire.jsonl", input->path, input->path);
+        return vamp_err_set(err, -EISDIR,
+                            "open %s: it is a directory; name the file, such as "
+                            "%.200s/vampire.jsonl",
+                            input->path, input->path);
     }
     input->kind = S_ISREG(status.st_mode)    ? INPUT_FILE
                   : S_ISFIFO(status.st_mode) ? INPUT_FIFO
@@ -183,10 +185,11 @@ static void segment_path(char out[static INPUT_PATH_BYTES], const char *path, un
     size_t prefix_bytes = 0;
     const char *suffix = "";
     unsigned number = segment_number(path, &prefix_bytes, &suffix) + ahead;
-    if (prefix_bytes == 0) {
-        (void)snprintf(out, INPUT_PATH_BYTES, "%s.%04u", path, number);
-    } else {
-        (void)snprintf(out, INPUT_PATH_BYTES, "%.*s%04u%s", (int)prefix_bytes, path, number, suffix);
+    int length = prefix_bytes == 0 ? snprintf(out, INPUT_PATH_BYTES, "%s.%04u", path, number)
+                                   : snprintf(out, INPUT_PATH_BYTES, "%.*s%04u%s",
+                                              (int)prefix_bytes, path, number, suffix);
+    if (length < 0 || length >= INPUT_PATH_BYTES) {
+        out[0] = '\0'; /* no such file then */
     }
 }
 
@@ -211,7 +214,7 @@ static bool next_segment(struct top_input *input, const struct top_model *model)
             return false;
         }
         if (is_of_run(fd, top_model_run(model)) && take_fd(input, fd, NULL) == 0) {
-            strcpy(input->path, path);
+            memcpy(input->path, path, strlen(path) + 1);
             return true;
         }
         (void)close(fd);

@@ -25,10 +25,12 @@ struct options {
 static const char help_text[] =
     "usage: vampire-top [OPTION...] [SOURCE]\n"
     "\n"
-    "Shows what a vampire sees, from its output of type \"jsonl\": operations and bytes a second, the\n"
+    "Shows what a vampire sees, from its output of type \"jsonl\": operations and bytes a second, "
+    "the\n"
     "pool, components and their waits, the slowest pairs, losses. Keys: h shows them.\n"
     "\n"
-    "SOURCE is a file (followed, also into the next segments), a FIFO, unix:PATH or tcp:[ADDRESS:]PORT\n"
+    "SOURCE is a file (followed, also into the next segments), a FIFO, unix:PATH or "
+    "tcp:[ADDRESS:]PORT\n"
     "on this machine, or - for standard input, which is the default when it is no terminal.\n"
     "\n"
     "Options:\n"
@@ -49,11 +51,11 @@ static const char help_text[] =
     "  2  command line\n";
 
 static const struct option long_options[] = {
-    {"once", no_argument, NULL, '1'},          {"plain", no_argument, NULL, 'p'},
-    {"totals", no_argument, NULL, 't'},        {"sort", required_argument, NULL, 's'},
-    {"filter", required_argument, NULL, 'f'},  {"all", no_argument, NULL, 'a'},
-    {"wait", no_argument, NULL, 'w'},          {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
+    {"once", no_argument, NULL, '1'},         {"plain", no_argument, NULL, 'p'},
+    {"totals", no_argument, NULL, 't'},       {"sort", required_argument, NULL, 's'},
+    {"filter", required_argument, NULL, 'f'}, {"all", no_argument, NULL, 'a'},
+    {"wait", no_argument, NULL, 'w'},         {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},      {NULL, 0, NULL, 0},
 };
 
 static int take_option(struct options *options, int letter, struct vamp_err *err)
@@ -72,14 +74,16 @@ static int take_option(struct options *options, int letter, struct vamp_err *err
     case 's':
         return top_sort_parse(optarg, &choice->sort)
                    ? 0
-                   : vamp_err_set(err, -EINVAL, "--sort %s: it is one of operations, bytes, wait, "
-                                  "name", optarg);
+                   : vamp_err_set(err, -EINVAL,
+                                  "--sort %s: it is one of operations, bytes, wait, "
+                                  "name",
+                                  optarg);
     case 'f':
         if (strlen(optarg) >= sizeof choice->filter) {
             return vamp_err_set(err, -EINVAL, "--filter: a text of at most %zu bytes",
                                 sizeof choice->filter - 1);
         }
-        strcpy(choice->filter, optarg);
+        memcpy(choice->filter, optarg, strlen(optarg) + 1);
         return 0;
     case 'a':
         options->input.whole = true;
@@ -108,12 +112,15 @@ static int parse(int argc, char **argv, struct options *options, struct vamp_err
         }
     }
     if (argc - optind > 1) {
-        return vamp_err_set(err, -EINVAL, "one SOURCE at a time, not \"%s\" and \"%s\"; see "
-                            "vampire-top --help", argv[optind], argv[optind + 1]);
+        return vamp_err_set(err, -EINVAL,
+                            "one SOURCE at a time, not \"%s\" and \"%s\"; see "
+                            "vampire-top --help",
+                            argv[optind], argv[optind + 1]);
     }
     options->input.source = optind < argc ? argv[optind] : "-";
     if (optind == argc && isatty(STDIN_FILENO) && !options->help && !options->version) {
-        return vamp_err_set(err, -EINVAL, "which SOURCE? The file of vampire's jsonl output, such "
+        return vamp_err_set(err, -EINVAL,
+                            "which SOURCE? The file of vampire's jsonl output, such "
                             "as vampire.jsonl; see vampire-top --help");
     }
     return 0;

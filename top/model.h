@@ -93,16 +93,16 @@ struct top_gauge {
 
 struct top_snapshot {
     enum top_mode mode;
-    bool any;  /* a bucket was seen; without, only the texts of the header are set */
+    bool any; /* a bucket was seen; without, only the texts of the header are set */
     bool ended;
     char end_reason[TOP_WORD_BYTES];
     char workflow[TOP_NAME_BYTES], host[TOP_NAME_BYTES], level[TOP_WORD_BYTES];
-    char since[TOP_TIME_BYTES];   /* start of the first bucket seen */
-    char time[TOP_TIME_BYTES];    /* start of the newest one, RFC 3339 */
-    double bucket, width_ns;      /* its number and width */
-    double buckets;               /* seen */
-    double seen_ns;               /* their widths */
-    bool partial;                 /* it has fewer values than it should */
+    char since[TOP_TIME_BYTES]; /* start of the first bucket seen */
+    char time[TOP_TIME_BYTES];  /* start of the newest one, RFC 3339 */
+    double bucket, width_ns;    /* its number and width */
+    double buckets;             /* seen */
+    double seen_ns;             /* their widths */
+    bool partial;               /* it has fewer values than it should */
     double operations, produced, moved;
     struct top_gauge components, pool_cdos, pool_bytes, transports_active, lag_ns;
     double anomalies;

@@ -104,7 +104,8 @@ void top_order(struct top_snapshot *snapshot, const struct top_choice *choice,
                 sizeof *snapshot->component_rows, compare_components, &own);
     }
     if (snapshot->pair_count > 0) {
-        qsort_r(snapshot->pairs, snapshot->pair_count, sizeof *snapshot->pairs, compare_pairs, &own);
+        qsort_r(snapshot->pairs, snapshot->pair_count, sizeof *snapshot->pairs, compare_pairs,
+                &own);
     }
     size_t count = 0;
     while (count < snapshot->component_count &&

@@ -77,8 +77,8 @@ static void head_run(struct page_line *line, const struct top_snapshot *s, const
     top_text_clean(clean, sizeof clean, name);
     line->mark = PAGE_TITLE;
     if (!s->any) {
-        fit(line, columns, "vampire-top  %s  waiting for the first bucket of %s",
-            s->workflow, clean);
+        fit(line, columns, "vampire-top  %s  waiting for the first bucket of %s", s->workflow,
+            clean);
         return;
     }
     const char *time = strlen(s->time) > 21 ? s->time + 11 : s->time;
@@ -158,8 +158,8 @@ static void head_pool(struct page_line *line, const struct top_snapshot *s, unsi
     gauge_text(active, &s->transports_active, top_text_count);
     top_text_count(anomalies, s->anomalies);
     line->mark = s->anomalies > 0 ? PAGE_WARNING : PAGE_PLAIN;
-    fit(line, columns, "pool       %8s in %s CDOs  components %s  transports %s  anomalies %s", bytes,
-        cdos, components, active, anomalies);
+    fit(line, columns, "pool       %8s in %s CDOs  components %s  transports %s  anomalies %s",
+        bytes, cdos, components, active, anomalies);
 }
 
 static void head_losses(struct page_line *line, const struct top_snapshot *s, unsigned columns)
@@ -172,17 +172,19 @@ static void head_losses(struct page_line *line, const struct top_snapshot *s, un
         top_text_count(count, s->losses[i].count);
         top_text_count(fresh, s->losses[i].fresh);
         bool grows = s->losses[i].fresh > 0;
-        int more = snprintf(text + used, sizeof text - used, "  %s %s%s%s%s", count,
-                            s->losses[i].text, grows ? " (+" : "", grows ? fresh : "",
-                            grows ? ")" : "");
+        int more =
+            snprintf(text + used, sizeof text - used, "  %s %s%s%s%s", count, s->losses[i].text,
+                     grows ? " (+" : "", grows ? fresh : "", grows ? ")" : "");
         used += more > 0 ? (size_t)more : 0;
     }
     if (s->gaps > 0 && used < sizeof text) {
-        int more = snprintf(text + used, sizeof text - used, "  %.0f gaps, last %s", s->gaps, s->gap);
+        int more =
+            snprintf(text + used, sizeof text - used, "  %.0f gaps, last %s", s->gaps, s->gap);
         used += more > 0 ? (size_t)more : 0;
     }
     if (s->bad_lines > 0 && used < sizeof text) {
-        (void)snprintf(text + used, sizeof text - used, "  %.0f lines not understood", s->bad_lines);
+        (void)snprintf(text + used, sizeof text - used, "  %.0f lines not understood",
+                       s->bad_lines);
     }
     line->mark = text[0] != '\0' ? PAGE_LOSS : PAGE_PLAIN;
     fit(line, columns, "losses     %s", text[0] != '\0' ? text + 2 : "none");
@@ -254,8 +256,8 @@ void page_component(struct page_line *line, const struct top_component_row *row,
                  : row->anomalies > 0                               ? PAGE_WARNING
                  : row->left                                        ? PAGE_DIM
                                                                     : PAGE_PLAIN;
-    fit(line, columns, "%s %7s %11s %11s %8s %8s %6s", name, operations, produced, consumed, wait[0],
-        wait[1], anomalies);
+    fit(line, columns, "%s %7s %11s %11s %8s %8s %6s", name, operations, produced, consumed,
+        wait[0], wait[1], anomalies);
 }
 
 void page_pair_title(struct page_line *line, enum top_mode mode, unsigned columns)
@@ -281,9 +283,9 @@ void page_pair(struct page_line *line, const struct top_pair_row *row, unsigned 
     unsigned source_columns = top_text_columns(row->source);
     unsigned sink_columns = top_text_columns(row->sink);
     if (source_columns + sink_columns > room) {
-        source_columns = source_columns <= half            ? source_columns
-                         : room - half >= sink_columns     ? room - sink_columns
-                                                           : half;
+        source_columns = source_columns <= half        ? source_columns
+                         : room - half >= sink_columns ? room - sink_columns
+                                                       : half;
     }
     top_text_fit(source, sizeof source, row->source, source_columns);
     top_text_fit(sink, sizeof sink, row->sink, room - source_columns);

@@ -33,8 +33,7 @@ void page_head(struct page_line lines[static PAGE_HEAD_LINES], const struct top_
                const char *name, unsigned columns, bool curve);
 
 void page_component_title(struct page_line *line, enum top_mode mode, unsigned columns);
-void page_component(struct page_line *line, const struct top_component_row *row,
-                    unsigned columns);
+void page_component(struct page_line *line, const struct top_component_row *row, unsigned columns);
 void page_pair_title(struct page_line *line, enum top_mode mode, unsigned columns);
 void page_pair(struct page_line *line, const struct top_pair_row *row, unsigned columns);
 

@@ -59,12 +59,11 @@ static int show_newest(struct top_input *input, const struct top_model *model,
     if (code != 0) {
         return code;
     }
-    code = snapshot.any ? print_block(&snapshot, &show->choice, top_input_name(input), out, err)
-                        : vamp_err_set(err, -ENODATA, "%s: it holds no bucket%s",
-                                       top_input_name(input),
-                                       snapshot.bad_lines > 0
-                                           ? "; is it a JSON lines output of vampire?"
-                                           : " yet");
+    code = snapshot.any
+               ? print_block(&snapshot, &show->choice, top_input_name(input), out, err)
+               : vamp_err_set(err, -ENODATA, "%s: it holds no bucket%s", top_input_name(input),
+                              snapshot.bad_lines > 0 ? "; is it a JSON lines output of vampire?"
+                                                     : " yet");
     top_snapshot_done(&snapshot);
     return code;
 }

@@ -112,7 +112,8 @@ void top_rows_clear(struct top_rows *rows)
 struct top_row *top_rows_get(struct top_rows *rows, const char *name, const char *second)
 {
     /* Of components, the stream's own "(other)" comes without a second name. */
-    size_t slot = find_slot(rows, name, strcmp(name, other) == 0 && *second == '\0' ? other : second);
+    size_t slot =
+        find_slot(rows, name, strcmp(name, other) == 0 && *second == '\0' ? other : second);
     if (rows->index[slot] != 0) {
         return rows->rows[rows->index[slot] - 1];
     }

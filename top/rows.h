@@ -21,9 +21,9 @@ struct top_part {
 };
 
 struct top_row {
-    char *name;       /* owned; of a pair: the source. As it came, not clean */
-    char *second;     /* of a pair: the sink, inside the memory of `name`; else "" */
-    bool left;        /* said the last line about a component of this name */
+    char *name;   /* owned; of a pair: the source. As it came, not clean */
+    char *second; /* of a pair: the sink, inside the memory of `name`; else "" */
+    bool left;    /* said the last line about a component of this name */
     char reason[32];
     struct top_part next, now, all;
 };

@@ -154,7 +154,7 @@ static void draw_tables(struct view *view)
     int rows = LINES - PAGE_HEAD_LINES - 2;
     int components = (int)view->components + 1;
     int pairs = (int)view->pairs + 1;
-    int upper = components + pairs <= rows ? components
+    int upper = components + pairs <= rows   ? components
                 : components <= rows * 3 / 5 ? components
                 : pairs < rows * 2 / 5       ? rows - pairs
                                              : rows * 3 / 5;
@@ -375,15 +375,18 @@ static int open_screen(struct view *view, struct vamp_err *err)
     if (!isatty(STDIN_FILENO)) {
         view->keys = fopen("/dev/tty", "re");
         if (view->keys == NULL) {
-            return vamp_err_set_errno(err, errno, "open /dev/tty to read keys (--plain needs none)");
+            return vamp_err_set_errno(err, errno,
+                                      "open /dev/tty to read keys (--plain needs none)");
         }
         view->key_fd = fileno(view->keys);
     }
     view->screen = newterm(NULL, stdout, view->keys != NULL ? view->keys : stdin);
     if (view->screen == NULL) {
         const char *term = getenv("TERM");
-        return vamp_err_set(err, -ENOTSUP, "the terminal \"%s\" is not known here; set TERM, or use "
-                            "--plain", term != NULL ? term : "");
+        return vamp_err_set(err, -ENOTSUP,
+                            "the terminal \"%s\" is not known here; set TERM, or use "
+                            "--plain",
+                            term != NULL ? term : "");
     }
     (void)cbreak();
     (void)noecho();
