@@ -29,8 +29,13 @@ static int open_buckets(struct vamp_output *output, const struct vamp_config_out
         }
         schema = vamp_pick_schema(output->pick);
     }
-    return vamp_sink_create(chosen->ops, chosen->options, &options, context->run, schema,
-                            context->clock, &output->buckets, err);
+    const struct vamp_sink_surroundings surroundings = {
+        .run = context->run,
+        .schema = schema,
+        .clock = context->clock,
+    };
+    return vamp_sink_create(chosen->ops, chosen->options, &options, &surroundings, &output->buckets,
+                            err);
 }
 
 static int open_events(struct vamp_output *output, const struct vamp_config *config,

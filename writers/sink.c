@@ -69,9 +69,9 @@ static int prepare(struct vamp_sink *sink, struct vamp_err *err)
 }
 
 int vamp_sink_create(const struct vamp_writer_ops *ops, const void *writer_options,
-                     const struct vamp_sink_options *options, const struct vamp_run *run,
-                     const struct vamp_schema *schema, const struct vamp_clock *clock,
-                     struct vamp_sink **ret_sink, struct vamp_err *err)
+                     const struct vamp_sink_options *options,
+                     const struct vamp_sink_surroundings *surroundings, struct vamp_sink **ret_sink,
+                     struct vamp_err *err)
 {
     struct vamp_sink *sink = calloc(1, sizeof *sink);
     if (sink == NULL) {
@@ -79,9 +79,9 @@ int vamp_sink_create(const struct vamp_writer_ops *ops, const void *writer_optio
     }
     sink->ops = ops;
     sink->writer_options = writer_options;
-    sink->run = run;
-    sink->schema = schema;
-    sink->clock = clock;
+    sink->run = surroundings->run;
+    sink->schema = surroundings->schema;
+    sink->clock = surroundings->clock;
     sink->options = *options;
     sink->options.queue_length = options->queue_length > 0 ? options->queue_length : 1;
     sink->give_up_ns = VAMP_SINK_NEVER_NS;

@@ -31,14 +31,20 @@ struct vamp_sink_options {
     unsigned segments_before; /* numbers that are taken; the first file has the next one */
 };
 
+/* What a sink is part of; copied, but what it points to must outlive the sink. */
+struct vamp_sink_surroundings {
+    const struct vamp_run *run;
+    const struct vamp_schema *schema;
+    const struct vamp_clock *clock;
+};
+
 /* Opens the first segment on the calling thread, so that a wrong path is known at once, then
- * starts the sink's thread, which takes no signals. `writer_options`, `run`, `schema`, `clock` and
- * the component table must outlive the sink. 0 or -errno with nothing left behind. */
+ * starts the sink's thread, which takes no signals. `writer_options` and the component table must
+ * outlive the sink. 0 or -errno with nothing left behind. */
 VAMP_MUST_CHECK int vamp_sink_create(const struct vamp_writer_ops *ops, const void *writer_options,
                                      const struct vamp_sink_options *options,
-                                     const struct vamp_run *run, const struct vamp_schema *schema,
-                                     const struct vamp_clock *clock, struct vamp_sink **ret_sink,
-                                     struct vamp_err *err);
+                                     const struct vamp_sink_surroundings *surroundings,
+                                     struct vamp_sink **ret_sink, struct vamp_err *err);
 /* Takes over the caller's hold on the bucket. Never blocks. One thread. */
 void vamp_sink_submit(struct vamp_sink *sink, const struct vamp_bucket *bucket);
 /* The number of the newest file; any thread. */

@@ -106,8 +106,12 @@ static int run(const struct vamp_writer_ops *ops, const void *options, const str
         .rotate_bytes = plan->rotate_bytes,
         .rotate_ns = (int64_t)plan->rotate_ns,
     };
-    int code = vamp_sink_create(ops, options, &sink_options, &fill.made->run, &fill.made->schema,
-                                &vamp_clock_system, &fill.sink, &err);
+    const struct vamp_sink_surroundings surroundings = {
+        .run = &fill.made->run,
+        .schema = &fill.made->schema,
+        .clock = &vamp_clock_system,
+    };
+    int code = vamp_sink_create(ops, options, &sink_options, &surroundings, &fill.sink, &err);
     if (code != 0) {
         (void)printf("failure %s\n", err.text);
     } else {

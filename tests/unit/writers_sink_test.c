@@ -135,13 +135,23 @@ struct bench {
     unsigned submitted, destroyed;
 };
 
+static int create(struct bench *bench, const struct vamp_sink_options *options,
+                  struct vamp_err *err)
+{
+    const struct vamp_sink_surroundings surroundings = {
+        .run = &bench->made->run,
+        .schema = &bench->made->schema,
+        .clock = &vamp_clock_system,
+    };
+    bench->options = &bench->script;
+    return vamp_sink_create(&scripted_ops, &bench->options, options, &surroundings, &bench->sink,
+                            err);
+}
+
 static void start(struct bench *bench, const struct vamp_sink_options *options)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    bench->options = &bench->script;
-    assert_int_equal(vamp_sink_create(&scripted_ops, &bench->options, options, &bench->made->run,
-                                      &bench->made->schema, &vamp_clock_system, &bench->sink, &err),
-                     0);
+    assert_int_equal(create(bench, options, &err), 0);
 }
 
 static int setup(void **state)
@@ -250,12 +260,9 @@ static void test_open_failure_leaves_nothing(void **state)
 {
     struct bench *bench = *state;
     struct vamp_err err = VAMP_ERR_NONE;
-    bench->options = &bench->script;
     bench->script.open_results[0] = -EACCES;
     bench->script.open_result_count = 1;
-    assert_int_equal(vamp_sink_create(&scripted_ops, &bench->options, &plain, &bench->made->run,
-                                      &bench->made->schema, &vamp_clock_system, &bench->sink, &err),
-                     -EACCES);
+    assert_int_equal(create(bench, &plain, &err), -EACCES);
     assert_string_equal(err.text, "output \"out\": scripted open failure");
 }
 
