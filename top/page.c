@@ -61,6 +61,11 @@ static void add_curve(struct page_line *line, unsigned columns, const double *va
     unsigned width = columns - from_column - 1;
     char left[PAGE_LINE_BYTES];
     char curve[PAGE_LINE_BYTES];
+    /* It is padded: only what lies behind the padding would be cut. */
+    size_t bytes = strlen(line->text);
+    while (bytes > 0 && line->text[bytes - 1] == ' ') {
+        line->text[--bytes] = '\0';
+    }
     top_text_fit(left, sizeof left, line->text, from_column);
     curve_text(curve, sizeof curve, values, count, width < TOP_HISTORY ? width : TOP_HISTORY);
     fit(line, columns, "%s %s", left, curve);
