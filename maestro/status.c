@@ -22,7 +22,7 @@ static const char *const descriptions[mstro_status_MAX] = {
     [MSTRO_NO_PM] = "no pool manager",
     [MSTRO_REFUSED] = "refused by the pool manager",
     [MSTRO_OFI_FAIL] = "libfabric failure",
-    [MSTRO_UNIMPL] = "not implemented",
+    [MSTRO_UNIMPL] = "the embedded Maestro does not have this",
 };
 
 static _Thread_local char last_error[VAMP_ERR_TEXT_BYTES];

@@ -92,19 +92,6 @@ static int create_hdf5(struct hdf5_file *file, struct vamp_err *err)
     return code != 0 ? code : verify_same_file(file, err);
 }
 
-static const char *level_name(enum vamp_level level)
-{
-    switch (level) {
-    case VAMP_LEVEL_WORKFLOW:
-        return "workflow";
-    case VAMP_LEVEL_COMPONENT:
-        return "component";
-    case VAMP_LEVEL_CDO:
-        return "cdo";
-    }
-    return "unknown";
-}
-
 static int write_texts(hid_t id, const char *const (*pairs)[2], struct vamp_err *err)
 {
     int code = 0;
@@ -130,7 +117,7 @@ static int write_attributes(const struct hdf5_file *file, struct vamp_err *err)
         {"run_id", run->id},
         {"run_started", started},
         {"output", file->output},
-        {"level", level_name(file->schema->level)},
+        {"level", vamp_level_name(file->schema->level)},
         {"clock", run->clock},
         {"sampling", run->sampling != NULL ? run->sampling : "none"},
         {"configuration", run->configuration},

@@ -15,19 +15,6 @@ static void begin(struct jsonl *self, const char *type, int64_t time_ns)
     vamp_json_time(json, "time", time_ns);
 }
 
-static const char *level_name(enum vamp_level level)
-{
-    switch (level) {
-    case VAMP_LEVEL_WORKFLOW:
-        return "workflow";
-    case VAMP_LEVEL_COMPONENT:
-        return "component";
-    case VAMP_LEVEL_CDO:
-        return "cdo";
-    }
-    return "unknown";
-}
-
 static void metric_description(struct jsonl *self, const struct vamp_schema_metric *entry)
 {
     struct vamp_json *json = &self->json;
@@ -60,7 +47,7 @@ void jsonl_header(struct jsonl *self)
     vamp_json_text(json, "output", self->name);
     vamp_json_unsigned(json, "segment", self->segment);
     vamp_json_text(json, "clock", run->clock);
-    vamp_json_text(json, "level", level_name(schema->level));
+    vamp_json_text(json, "level", vamp_level_name(schema->level));
     vamp_json_signed(json, "bucket_ns", schema->bucket_ns);
     vamp_json_unsigned(json, "sub_bits", schema->bins.sub_bits);
     vamp_json_open(json, "metrics", '[');

@@ -25,6 +25,19 @@ const char *vamp_label_name(unsigned label)
     return label < VAMP_LABEL_COUNT ? names[label] : "unknown";
 }
 
+const char *vamp_level_name(enum vamp_level level)
+{
+    switch (level) {
+    case VAMP_LEVEL_WORKFLOW:
+        return "workflow";
+    case VAMP_LEVEL_COMPONENT:
+        return "component";
+    case VAMP_LEVEL_CDO:
+        return "cdo";
+    }
+    return "unknown";
+}
+
 const char *vamp_metric_kind_name(unsigned kind)
 {
     static const char *const names[] = {

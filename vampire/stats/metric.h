@@ -63,7 +63,8 @@ extern const struct vamp_metric vamp_metrics[];
 
 /* Never NULL. "component", "source", ... */
 const char *vamp_label_name(unsigned label);
-const char *vamp_metric_kind_name(unsigned kind); /* "counter", "gauge", "histogram" */
+const char *vamp_metric_kind_name(unsigned kind);   /* "counter", "gauge", "histogram" */
+const char *vamp_level_name(enum vamp_level level); /* "workflow", "component", "cdo" */
 /* The metric's labels at a level: component, source and sink fall away at `workflow`. */
 uint32_t vamp_metric_labels_at(const struct vamp_metric *metric, enum vamp_level level);
 
