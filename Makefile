@@ -245,11 +245,12 @@ lint:            ## format, clang-tidy, cppcheck, dependency direction, sizes
 
 # What stands in files and comes from the option tables.
 .PHONY: generated
-generated: $(B)/bin/vampire  ## renew the JSON Schema and the manual's list of options
+generated: $(B)/bin/vampire  ## renew the JSON Schema and the manuals' lists of options and metrics
 	$(B)/bin/vampire --print-schema > config/vampire.schema.json
 	{ sed '/^\.\\" Made by/,$$d' docs/vampire.json.5; $(B)/bin/vampire --print-manual-options; \
 	  sed -n '/^\.\\" End of the options/,$$p' docs/vampire.json.5; } > $(B)/vampire.json.5
 	mv $(B)/vampire.json.5 docs/vampire.json.5
+	$(B)/bin/vampire --list-metrics=json | $(PYTHON) docs/metrics_manual.py > docs/vampire-metrics.7
 
 # ---------------------------------------------------------------- installing
 .PHONY: install
