@@ -138,6 +138,11 @@ static enum top_input_state at_end(struct top_input *input, const struct top_mod
     return TOP_INPUT_END;
 }
 
+bool top_input_is_settled(const struct top_input *input)
+{
+    return input->kind == INPUT_FILE && input->fd >= 0 && !input->options.wait;
+}
+
 int top_input_read(struct top_input *input, struct top_model *model,
                    enum top_input_state *ret_state, struct vamp_err *err)
 {

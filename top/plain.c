@@ -82,7 +82,7 @@ int top_plain_run(struct top_input *input, struct top_model *model, const struct
         if (state == TOP_INPUT_END) {
             return show->once || !any ? show_newest(input, model, show, out, err) : 0;
         }
-        if (show->once && any && state == TOP_INPUT_IDLE) {
+        if (show->once && state == TOP_INPUT_IDLE && (any || top_input_is_settled(input))) {
             return show_newest(input, model, show, out, err);
         }
         if (state == TOP_INPUT_BUCKET && !show->once) {
