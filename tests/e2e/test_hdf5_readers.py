@@ -599,10 +599,17 @@ def test_a_second_run_takes_the_next_name(tmp_path):
 
 
 def test_standard_output(tmp_path):
-    done = subprocess.run([FILL, "jsonl", "path=-", "--", "buckets=3"], capture_output=True)
-    assert done.returncode == 0
-    lines = [line for line in done.stdout.splitlines(True) if line.startswith(b"{")]
-    assert [line["type"] for line in json_lines(b"".join(lines))][-1] == "end"
+    config = tmp_path / "vampire.json"
+    config.write_text(json.dumps({
+        "workflow": "made up",
+        "source": {"type": "synthetic", "steps": 20},
+        "outputs": [{"type": "jsonl", "path": "-"}],
+    }))
+    vampire = str(FILL).replace("unit/writers_fill_test", "bin/vampire")
+    done = subprocess.run([vampire, "-c", config], capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    types = [line["type"] for line in json_lines(done.stdout)]
+    assert types[0] == "header" and types[-1] == "end" and "bucket" in types
 
 
 def test_a_fifo_nobody_reads_loses_exactly(tmp_path):
