@@ -201,19 +201,21 @@ unit: $(UNIT)
 
 # ---------------------------------------------------------------- running and checking
 PYTHON := /usr/bin/python3
-.PHONY: deps demo check check-asan check-tsan lint
+.PHONY: deps demo check check-asan check-tsan check-long lint
 deps:            ## install the packages needed to build and to test (Debian 12)
 	$(Q)sh tests/install_packages.sh
 demo: deps       ## build all, run a weather workflow with a vampire in it, compare
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)$(PYTHON) tests/workflow/demo.py $(DEMO_OPTIONS)
 check: all unit $(LIBMAESTRO)  ## every test with this MODE's build
-	$(Q)$(PYTHON) tests/run.py --mode $(MODE)
+	$(Q)$(PYTHON) tests/run.py --mode $(MODE) $(CHECK_OPTIONS)
 check-asan:      ## the same with address and undefined-behaviour sanitizers
 	$(Q)$(MAKE) --no-print-directory MODE=asan check
 check-tsan:      ## the threaded parts and one workflow with the thread sanitizer
 	$(Q)$(MAKE) --no-print-directory MODE=tsan all unit
-	$(Q)$(PYTHON) tests/run.py --mode tsan
+	$(Q)$(PYTHON) tests/run.py --mode tsan $(CHECK_OPTIONS)
+check-long: all  ## the tests that take minutes to hours: kills, soak
+	$(Q)$(PYTHON) tests/run.py --mode $(MODE) --long --jobs 1
 # Programs of one file, each linked with the statistics.
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*_bench.c))
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(call archives,stats)

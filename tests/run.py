@@ -24,7 +24,11 @@ E2E_SECONDS = 150
 PYTHON = "/usr/bin/python3"  # Debian's modules are there
 SLOWER = {"asan": 3, "tsan": 6, "debug": 1.5, "cov": 2}
 # What of the end-to-end tests makes sense under a sanitizer.
-E2E_MARKS = {"asan": "not plain", "tsan": "threads"}
+E2E_MARKS = {"asan": "not plain and not long", "tsan": "threads and not long"}
+E2E_MARK = "not long"
+LONG_SECONDS = 4 * 3600
+SUMMARY_LINES = 25
+REPEATED_AT_MOST = 5
 TAP_LINE = re.compile(r"^(not )?ok\b.*?(# *SKIP.*)?$", re.MULTILINE | re.IGNORECASE)
 TAP_PLAN = re.compile(r"^1\.\.(\d+)", re.MULTILINE)
 
@@ -32,6 +36,8 @@ TAP_PLAN = re.compile(r"^1\.\.(\d+)", re.MULTILINE)
 class Tally:
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
+        self.failures = []  # (name, output)
+        self.unsteady = []
         self.lock = threading.Lock()
 
     def add(self, name, seconds, passed, failed, skipped, output):
@@ -43,11 +49,30 @@ class Tally:
             count = f" {passed}" if passed > 1 else ""
             print(f"{word:4}{count:>4}  {name} ({seconds:.1f} s)", flush=True)
             if failed:
+                self.failures.append((name, output))
                 print(output.rstrip() + f"\n---- end of {name}", flush=True)
             elif skipped:
                 reasons = re.findall(r"^SKIPPED .*?: (.*)$", output, re.MULTILINE)
                 for reason in sorted(set(reasons)):
                     print(f"          {reason}", flush=True)
+
+
+    def take_back(self, name):
+        """One failure of an end-to-end test that is about to be repeated."""
+        with self.lock:
+            self.failed -= 1
+            self.failures = [failure for failure in self.failures if failure[0] != name]
+
+    def summary(self):
+        """The failures once more, where a reader of a long log looks first."""
+        for name in self.unsteady:
+            print(f"UNSTEADY  {name}: failed among the others, passed alone")
+        for name, output in self.failures:
+            print(f"FAILED  {name}")
+            for line in output.rstrip().splitlines()[-SUMMARY_LINES:]:
+                print(f"    {line}")
+        skipped = f", {self.skipped} skipped" if self.skipped else ""
+        print(f"{self.passed} passed, {self.failed} failed{skipped}")
 
 
 def run(argv, seconds, environment):
@@ -108,26 +133,40 @@ def run_unit(tally, mode, source):
     tally.add(name, seconds, passed, failed, skipped, output)
 
 
-def run_e2e(tally, mode, node):
+def run_e2e(tally, mode, node, seconds=E2E_SECONDS):
     environment = test_environment(mode, PYTHONDONTWRITEBYTECODE="1")
     argv = [PYTHON, "-m", "pytest", "-q", "-x", "--no-header", "-rs", "--tb=short"]
     code, output, seconds = run(
-        argv + ["-p", "no:cacheprovider", node], E2E_SECONDS * SLOWER.get(mode, 1), environment
+        argv + ["-p", "no:cacheprovider", node], seconds * SLOWER.get(mode, 1), environment
     )
     skipped = 1 if code == 0 and not re.search(r"\b1 passed", output) else 0
     failed = 0 if code == 0 else 1
     tally.add(node.split("/")[-1], seconds, 1 - failed - skipped, failed, skipped, output)
 
 
-def collect_e2e(mode):
+def collect_e2e(mode, long):
     """Node ids, slowest kinds first is not known: as pytest lists them."""
     argv = [PYTHON, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
-    if mode in E2E_MARKS:
-        argv += ["-m", E2E_MARKS[mode]]
+    argv += ["-m", "long" if long else E2E_MARKS.get(mode, E2E_MARK)]
     environment = dict(os.environ, MODE=mode, PYTHONDONTWRITEBYTECODE="1")
     code, output, _ = run(argv + ["tests/e2e"], 60, environment)
     nodes = [line for line in output.splitlines() if "::" in line and not line.startswith(" ")]
     return (nodes, "") if code == 0 else ([], output)
+
+
+def repeat_failed(tally, mode):
+    """Again, one at a time. What a sanitizer reported stays a failure, and so do many failures."""
+    again = [
+        name for name, output in tally.failures if "::" in name and "Sanitizer" not in output
+    ]
+    if len(again) > REPEATED_AT_MOST:
+        return
+    for name in again:
+        tally.take_back(name)
+        failed = tally.failed
+        run_e2e(tally, mode, f"tests/e2e/{name}")
+        if tally.failed == failed:
+            tally.unsteady.append(name)
 
 
 def main():
@@ -135,7 +174,13 @@ def main():
     parser.add_argument("names", nargs="*", help="only tests whose name contains one of these")
     parser.add_argument("--mode", default="release", help="of the build: build/MODE")
     parser.add_argument("--only", choices=["unit", "e2e"])
+    parser.add_argument("--long", action="store_true", help="the end-to-end tests that take minutes or more, and no others")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument(
+        "--repeat-failed",
+        action="store_true",
+        help="end-to-end tests that failed once more, alone: a loaded machine is not a defect of ours",
+    )
     options = parser.parse_args()
 
     def wanted(name):
@@ -144,22 +189,24 @@ def main():
     tally = Tally()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as workers:
         jobs = []
-        if options.only != "e2e":
+        if options.only != "e2e" and not options.long:
             sources = sorted(TESTS.glob("unit/*_test.c")) + sorted(TESTS.glob("conformance/*_test.c"))
             for source in sources:
                 if wanted(f"{source.parent.name}/{source.stem}"):
                     jobs.append(workers.submit(run_unit, tally, options.mode, source))
         if options.only != "unit":
-            nodes, trouble = collect_e2e(options.mode)
+            nodes, trouble = collect_e2e(options.mode, options.long)
             if trouble:
                 tally.add("collecting tests/e2e", 0, 0, 1, 0, trouble)
             for node in nodes:
                 if wanted(node):
-                    jobs.append(workers.submit(run_e2e, tally, options.mode, node))
+                    seconds = LONG_SECONDS if options.long else E2E_SECONDS
+                    jobs.append(workers.submit(run_e2e, tally, options.mode, node, seconds))
         for job in jobs:
             job.result()
-    skipped = f", {tally.skipped} skipped" if tally.skipped else ""
-    print(f"{tally.passed} passed, {tally.failed} failed{skipped}")
+    if options.repeat_failed:
+        repeat_failed(tally, options.mode)
+    tally.summary()
     return 0 if tally.failed == 0 and tally.passed > 0 else 1
 
 

@@ -11,6 +11,7 @@ import harness
 def pytest_configure(config):
     config.addinivalue_line("markers", "threads: also runs under the thread sanitizer")
     config.addinivalue_line("markers", "plain: only with the release build (compiles, installs)")
+    config.addinivalue_line("markers", "long: minutes or more, only in make check-long")
 
 
 @pytest.fixture
