@@ -61,8 +61,7 @@ static bool attribute(void *context, const char *name, enum vamp_value_type *ret
 {
     (void)context;
     *ret_type = VAMP_VALUE_ABSENT;
-    return strncmp(name, VAMP_ATTRIBUTE_PREFIX, sizeof(VAMP_ATTRIBUTE_PREFIX) - 1) == 0 ||
-           strcmp(name, VAMP_TRANSPORT_DURATION) == 0;
+    return strncmp(name, VAMP_ATTRIBUTE_PREFIX, sizeof(VAMP_ATTRIBUTE_PREFIX) - 1) == 0;
 }
 
 static const struct vamp_field_rules *rules(void *context, int field)
@@ -119,6 +118,8 @@ bool vamp_event_field_possible(enum event_field field, enum vamp_event_kind kind
     case FIELD_TRANSPORT_TIER:
     case FIELD_TRANSPORT_CAUSE:
         return is_transport(kind);
+    case FIELD_TRANSPORT_DURATION:
+        return is_transport(kind) && kind != VAMP_EVENT_TRANSPORT_INIT;
     case FIELD_EVENT_KIND:
     case FIELD_EVENT_PHASE:
     case FIELD_EVENT_TIME:
@@ -203,6 +204,8 @@ static void look_up_object(enum event_field field, struct event_lookup *lookup,
         set_word(ret, vamp_tier_name(event->tier));
     } else if (field == FIELD_TRANSPORT_CAUSE && vamp_event_has(event, VAMP_HAS_CAUSE)) {
         set_word(ret, vamp_cause_name(event->cause));
+    } else if (field == FIELD_TRANSPORT_DURATION && vamp_event_has(event, VAMP_HAS_DURATION)) {
+        set_natural(ret, event->duration_ns);
     }
 }
 
@@ -248,6 +251,7 @@ static void look_up_event(enum event_field field, struct event_lookup *lookup,
     case FIELD_CDO_ID:
     case FIELD_TRANSPORT_TIER:
     case FIELD_TRANSPORT_CAUSE:
+    case FIELD_TRANSPORT_DURATION:
         look_up_object(field, lookup, ret);
         break;
     case FIELD_COUNT:

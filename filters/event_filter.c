@@ -2,7 +2,6 @@
 #include "filters/event_filter.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "filters/event_fields.h"
 #include "filters/expression_tree.h"
@@ -25,27 +24,11 @@ static int check_attributes(const struct vamp_expression *expression, enum vamp_
     if (place == VAMP_FILTER_INSIDE) {
         return vamp_position_error(&term->at, -EINVAL, err,
                                    "%s is known to the pool manager only, and this filter is "
-                                   "evaluated here; ask for it in the filter that comes first",
+                                   "evaluated here; only the first filter (events.filter) of a "
+                                   "vampire that joins a workflow can ask for it",
                                    term->name);
     }
     return 0;
-}
-
-/* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
-static int check_duration(const struct node *node, struct vamp_err *err)
-{
-    if (node->name != NULL && strcmp(node->name, VAMP_TRANSPORT_DURATION) == 0) {
-        return vamp_position_error(
-            &node->at, -EINVAL, err,
-            "%s belongs to a pair of events, and a filter sees one event at a "
-            "time; the transport histograms show durations",
-            node->name);
-    }
-    int rc = 0;
-    for (const struct node *child = node->children; child != NULL && rc == 0; child = child->next) {
-        rc = check_duration(child, err);
-    }
-    return rc;
 }
 
 int vamp_event_filter_compile(const char *text, enum vamp_filter_place place,
@@ -58,9 +41,6 @@ int vamp_event_filter_compile(const char *text, enum vamp_filter_place place,
         return vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
     }
     int rc = vamp_expression_compile(text, &vocabulary, &filter->expression, err);
-    if (rc == 0) {
-        rc = check_duration(filter->expression->root, err);
-    }
     if (rc == 0) {
         rc = check_attributes(filter->expression, place, err);
     }

@@ -31,7 +31,6 @@ struct vamp_named_filters;
      VAMP_EVENT_BIT(VAMP_EVENT_SUBSCRIBE) | VAMP_EVENT_BIT(VAMP_EVENT_UNSUBSCRIBE))
 
 #define VAMP_ATTRIBUTE_PREFIX ".maestro."
-#define VAMP_TRANSPORT_DURATION ".transport.duration"
 
 enum vamp_filter_place {
     VAMP_FILTER_INSIDE, /* anywhere: attributes are errors */

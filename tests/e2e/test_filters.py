@@ -65,6 +65,35 @@ def test_pushed_down_or_not_the_meaning_is_the_same(space):
     assert there.columns["events_counted"] == here.columns["events_counted"]
 
 
+def transports(run):
+    return sum(run.counters["transports"].values())
+
+
+def test_duration_of_a_transport(space):
+    """The pool manager tells it, the recording keeps it, and a filter asks for it."""
+    space.pool_manager()
+    recording = {"type": "recording", "directory": "."}
+    everything = watch(space, "everything", outputs=[
+        {"type": "hdf5", "directory": "everything"}, recording])
+    timed = watch(space, "timed", events={"filter": "(.transport.duration > 0ns)"})
+    never = watch(space, "never", events={"filter": "(.transport.duration > 1h)"})
+    harness.Workflow(space, model_options=MODEL).finish()
+    for vampire in (everything, timed, never):
+        vampire.expect_exit(0)
+    whole, timed, never = (hdf5(space, name) for name in ("everything", "timed", "never"))
+    assert transports(timed) == transports(whole) > 0
+    assert set(operations(timed)) == {label for label in operations(whole)
+                                      if label[1] == "transport_completed"}
+    assert transports(never) == 0
+
+    again = space.vampire(
+        {"events": {"filter": "(.transport.duration > 0ns)"},
+         "outputs": [{"type": "jsonl", "path": "again.jsonl"}]},
+        "--replay", next(space.path.glob("*.rec")), name="again", ready=False)
+    again.expect_exit(0)
+    assert transports(results.JsonRun(space.path / "again.jsonl")) == transports(whole)
+
+
 def test_metric_and_output_filters(space):
     """One run, four outputs and two metrics that see only part of it."""
     space.pool_manager()
@@ -107,6 +136,45 @@ def test_metric_and_output_filters(space):
     assert kinds == {"offer", "join", "leave"}
     assert sum(replayed.counters["produced_bytes"].values()) == sum(
         run.counters["produced_bytes"].values())
+
+
+def test_outputs_choose_series(space):
+    """Three outputs of one run: everything, the models' series, and one tier."""
+    made = config("vampire")
+    for directory in ("whole", "part"):
+        (space.path / directory).mkdir()
+    made["outputs"] = [
+        {"type": "hdf5", "name": "all", "directory": "whole"},
+        {"type": "hdf5", "name": "models", "directory": "part",
+         "series": ["component=IFS*", "component=Nobody", "operation=offer", "operation=with*"]},
+        {"type": "jsonl", "path": "tier.jsonl", "series": ["tier=OFI", "size_class=*KiB*"]},
+    ]
+    space.pool_manager()
+    vampire = space.vampire(made)
+    reports = harness.Workflow(space, model_options=MODEL).finish()
+    vampire.expect_exit(0)
+    whole, models = hdf5(space, "whole"), hdf5(space, "part")
+    tier = results.JsonRun(space.path / "tier.jsonl")
+    names = {report["component"] for report in reports if report["role"] == "model"}
+    assert names
+
+    def kept(metric, wanted, run):
+        expected = {label: value for label, value in whole.counters[metric].items()
+                    if value and wanted(label)}
+        got = {label: value for label, value in run.counters[metric].items() if value}
+        assert got == expected and expected, metric
+        return expected
+
+    chosen = kept("pool_operations",
+                  lambda label: label[0] in names and label[1] in ("offer", "withdraw"), models)
+    assert len(chosen) == 2 * len(names)
+    kept("produced_bytes", lambda label: label[0] in names, models)
+    kept("transports", lambda label: True, models)  # these have a source and a sink
+    assert models.columns["events_counted"] == whole.columns["events_counted"]
+    for label, histogram in models.histograms["offer_to_withdraw_ns"].items():
+        assert histogram == whole.histograms["offer_to_withdraw_ns"][label]
+    kept("transports", lambda label: "OFI" in label and any("KiB" in text for text in label), tier)
+    kept("pool_operations", lambda label: True, tier)
 
 
 def synthetic(space, name, **sampling):

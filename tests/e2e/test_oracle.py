@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 
+import h5py
 import pytest
 
 import harness
@@ -31,7 +32,7 @@ def config(statistics, source=None, **more):
         "outputs": [
             {"type": "hdf5", "queue": 4096},
             {"type": "jsonl", "path": "vampire.jsonl", "complete_every": 7, "queue": 4096},
-            {"type": "recording"},
+            {"type": "recording", "filtered": True},
         ],
         **more,
     }
@@ -66,19 +67,33 @@ def test_seeded_streams(space, part):
     seen = collections.Counter()
     for seed in range(part + 1, SEEDS + 1, PARTS):
         source, statistics = streams.synthetic_options(seed)
-        live = run_vampire(space, f"{seed}", config(statistics, {"type": "synthetic", **source}))
+        # Every second stream with filters and sampling, of its own for what follows.
+        rules, more = streams.random_rules(seed) if seed // PARTS % 2 else ({}, {})
+        live = run_vampire(space, f"{seed}", config(
+            {**statistics, **more}, {"type": "synthetic", **source}, **rules))
         check(live, f"seed {seed}")
         _, items = stream.read(next(live.glob("*.rec")))
         bent = streams.bend(items, seed)
         stream.write(space.path / f"{seed}.rec", bent)
-        replayed = run_vampire(space, f"{seed}-bent", config(statistics), "--replay",
-                               space.path / f"{seed}.rec")
+        rules, more = streams.random_rules(-seed) if seed // PARTS % 2 else ({}, {})
+        replayed = run_vampire(space, f"{seed}-bent", config({**statistics, **more}, **rules),
+                               "--replay", space.path / f"{seed}.rec")
         check(replayed, f"seed {seed}, bent")
         seen.update(type(item).__name__ for item in items + bent)
+        seen.update(turned_away(live) + turned_away(replayed))
         for directory in (live, replayed):
             shutil.rmtree(directory)
     assert seen["Event"] > 200, seen
     assert seen["Mark"] > 5 or SEEDS < 100, seen
+    # Filters and sampling had something to do.
+    assert seen["filtered"] > 100 and seen["sampled_out"] > 100 or SEEDS < 100, seen
+
+
+def turned_away(where):
+    with h5py.File(next(where.glob("*.h5"))) as file:
+        return collections.Counter({
+            name: int(file["vampire_" + name][-1]) if len(file["time"]) else 0
+            for name in ("filtered", "sampled_out")})
 
 
 @pytest.mark.parametrize("name", streams.corner_cases())

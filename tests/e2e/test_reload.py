@@ -3,13 +3,19 @@
 wrong file changes nothing."""
 
 import json
+import re
 import signal
+import sys
 
 import h5py
 import pytest
 
 import harness
 import results
+
+sys.path.insert(0, str(harness.ROOT / "tests" / "oracle"))
+import compare
+import stream
 
 MODEL = ["--steps", 40, "--levels", 2, "--params", 2, "--size-min", 1024, "--size-max", 65536,
          "--rate", 40]
@@ -166,3 +172,127 @@ def test_reload_at_full_speed_changes_no_count(space):
     for metric in ("transport_ns", "demand_wait_ns", "cdo_lifetime_ns"):
         assert runs[0].histograms[metric] == runs[1].histograms[metric], metric
     assert runs[0].gauges["pool_cdos"] == runs[1].gauges["pool_cdos"]
+
+
+# ---- the oracle, before and after each change
+
+# Sections of the configuration, one after the other; the level changes too, so that the statistics
+# begin anew twice.
+RULES = [
+    {},
+    {"filters": {"large": "(.cdo.size >= 32KiB)"},
+     "events": {"filter": "(or @large (not (has .cdo.size)))"}},
+    {"events": {"kinds": ["offer", "withdraw", "transport_init", "transport_completed", "dispose"]},
+     "sampling": {"fraction": 500000, "every": 2}},
+    {"statistics": {"level": "workflow"}, "sampling": {"rate": 100},
+     "events": {"filter": "(not (.transport.duration > 100us))"}},
+    {"statistics": {"level": "cdo", "selected": "(.cdo.size < 1MiB)",
+                    "filters": {"transport_ns": "(.transport.tier = OFI)",
+                                "pool_operations": "(.component.name glob '*0')"}}},
+    {"statistics": {"level": "cdo", "selected": "(.component.id = 1)"},
+     "events": {"components": ["*0"]}},
+]
+
+
+EVENTS_BETWEEN_CHANGES = 100
+
+
+def under(rules, bucket, source):
+    """Everything is recorded, so that the oracle sees what the rules turned away."""
+    return {
+        "source": source,
+        **rules,
+        "statistics": {"bucket": bucket, **rules.get("statistics", {})},
+        "outputs": [
+            {"type": "hdf5", "queue": 4096},
+            {"type": "jsonl", "path": "vampire.jsonl", "complete_every": 7, "queue": 4096},
+            {"type": "recording", "filtered": True, "buffer": "64MiB"},
+        ],
+    }
+
+
+def files_of(space):
+    """Recordings, HDF5 files, JSON lines: one of each for each reading of the configuration."""
+    return [sorted(space.path.glob(pattern)) for pattern in ("*.rec", "*.h5", "vampire.jsonl*")]
+
+
+def counts_in_a_bucket(space, number):
+    """Under the configuration of this number, some events have come and a bucket was closed."""
+    streams = sorted(space.path.glob("vampire.jsonl*"))
+    if len(streams) != number:
+        return False
+    received = re.findall(r'"accounting":{"received":(\d+)', streams[-1].read_text())
+    return len(received) > 1 and sum(map(int, received)) > EVENTS_BETWEEN_CHANGES
+
+
+def change_often(space, vampire, bucket, source):
+    """Goes through all rules; the number of changes that were made before the stream ended."""
+    for number, rules in enumerate(RULES[1:], 1):
+        try:
+            harness.wait_until(lambda: counts_in_a_bucket(space, number) or not vampire.running(),
+                               f"a bucket under configuration {number}", 60)
+            reload(space, vampire, under(rules, bucket, source), f"(number {number})")
+        except (harness.Failure, ProcessLookupError):
+            assert not vampire.running()
+            return number - 1
+    return len(RULES) - 1
+
+
+def assert_oracle_agrees(space, changes):
+    recordings, hdf5s, jsonls = files_of(space)
+    assert len(recordings) == len(hdf5s) == len(jsonls) == changes + 1
+    found = compare.differences_of_run(recordings, hdf5s, jsonls)
+    assert not found, f"{len(found)} differences\n" + "\n".join(line[:400] for line in found[:30])
+
+
+@pytest.mark.threads
+def test_oracle_agrees_while_a_workflow_runs(space):
+    space.pool_manager()
+    source = {"leave_grace": "300ms", "signal_before": "all"}
+    vampire = space.vampire(under(RULES[0], "200ms", source))
+    workflow = harness.Workflow(space, model_options=MODEL)
+    changes = change_often(space, vampire, "200ms", source)
+    workflow.finish()
+    vampire.expect_exit(0)
+    assert changes >= 2
+    assert_oracle_agrees(space, changes)
+
+
+def fast_stream(space):
+    """A stream of thousands of events a second that goes on until it is stopped."""
+    source = {"type": "synthetic", "steps": 10**9, "burst": 4, "producers": 3, "size_min": "1KiB",
+              "step": "20ms", "speed": 2, "late": 5, "reordered": 20, "duplicated": 5, "lost": 5}
+    vampire = space.vampire(under(RULES[0], "50ms", source))
+    changes = change_often(space, vampire, "50ms", source)
+    assert changes == len(RULES) - 1
+    harness.wait_until(lambda: counts_in_a_bucket(space, changes + 1), "a last bucket", 60)
+    vampire.signal(signal.SIGTERM)
+    vampire.expect_exit(0)
+    return changes
+
+
+@pytest.mark.threads
+def test_oracle_agrees_with_a_fast_stream(space):
+    assert_oracle_agrees(space, fast_stream(space))
+
+
+def test_oracle_notices_what_goes_wrong_at_a_change(space):
+    """An event that is lost, counted twice, or counted with the rules of its neighbour."""
+    fast_stream(space)
+    recordings, hdf5s, _ = files_of(space)
+    items = [stream.read(path)[1] for path in recordings]
+    # The events next to the border that the rules behind it turn away, those before it do not.
+    small = [[number for number, item in enumerate(part)
+              if isinstance(item, stream.event_pb2.Event) and 0 < item.size_bytes < 32 << 10]
+             for part in items[:2]]
+    last, first = small[0][-1], small[1][0] + 1
+    for name, before, after in (
+        ("lost before", items[0][:-1], items[1]),
+        ("lost behind", items[0], items[1][1:]),
+        ("twice", items[0] + items[0][-1:], items[1]),
+        ("too early", items[0] + items[1][:first], items[1][first:]),
+        ("too late", items[0][:last], items[0][last:] + items[1]),
+    ):
+        stream.write(recordings[0], before)
+        stream.write(recordings[1], after)
+        assert compare.differences_of_run(recordings, hdf5s), name

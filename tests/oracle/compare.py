@@ -2,6 +2,9 @@
 """What vampire wrote against what the oracle says: value by value, bin by bin, bucket by bucket.
 
     compare.py RECORDING HDF5-FILE [JSON-LINES]    prints the differences and their number
+
+Of a run whose configuration was read again, the files of each sort in order, joined by commas. The
+recording must hold what the filters turned away ("filtered": true), if they did.
 """
 
 import calendar
@@ -12,29 +15,16 @@ import time
 import h5py
 import numpy
 
-import oracle
+import catalogue
 import stream
+from outcome import outcomes
 
-UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9,
-         "h": 3600 * 10**9, "d": 86400 * 10**9}
 NO_TIME = -(2**63)
 
 
-def nanoseconds(text):
-    digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
-    return int(float(digits) * UNITS[text[len(digits):]])
-
-
-def options_of(path):
+def configuration_of(path):
     with h5py.File(path, "r") as file:
-        statistics = json.loads(file.attrs["configuration"])["statistics"]
-    return {
-        "bucket_ns": nanoseconds(statistics["bucket"]),
-        "lateness_ns": nanoseconds(statistics["lateness"]),
-        "sub_bits": {4: 2, 8: 3, 16: 4}[int(statistics["sub_bins"])],
-        **{key: statistics[key] for key in ("level", "max_series", "max_components", "max_cdos",
-                                            "max_pending", "max_empty")},
-    }
+        return json.loads(file.attrs["configuration"])
 
 
 def texts(dataset):
@@ -48,9 +38,9 @@ def attribute(item, name):
 
 def nothing(metric, entries):
     """What a series that the oracle does not know has in each bucket."""
-    if metric in oracle.HISTOGRAMS:
+    if metric in catalogue.HISTOGRAMS:
         return [None] * entries
-    return [(0, 0) if metric in oracle.COUNTERS else (0, 0, 0)] * entries
+    return [(0, 0) if metric in catalogue.COUNTERS else (0, 0, 0)] * entries
 
 
 # ---------------------------------------------------------------- HDF5
@@ -63,7 +53,7 @@ class Hdf5:
 
     def metrics(self):
         for name, item in self.file.items():
-            if attribute(item, "kind") and name == attribute(item, "metric") and name in oracle.LABELS:
+            if attribute(item, "kind") and name == attribute(item, "metric") and name in catalogue.LABELS:
                 yield name
 
     def labels(self, name):
@@ -91,9 +81,9 @@ class Hdf5:
                 assert not parts.get("_delta", parts.get("_count", parts[""]))[:, number].any(), name
 
     def entries(self, name, parts, number):
-        if name in oracle.COUNTERS:
+        if name in catalogue.COUNTERS:
             return [(int(a), int(b)) for a, b in zip(parts[""][:, number], parts["_delta"][:, number])]
-        if name in oracle.GAUGES:
+        if name in catalogue.GAUGES:
             return [(int(a), int(b), int(c)) for a, b, c in zip(
                 parts[""][:, number], parts["_min"][:, number], parts["_max"][:, number])]
         lower = self.file["bin_lower"][...]
@@ -122,7 +112,7 @@ class Hdf5:
             return []
         columns = [texts(file["cdo_" + name]) for name in ("id", "name", "producer")]
         columns += [file["cdo_" + name][...] for name in ("size_bytes", "size_known", "demands", "consumers")]
-        columns += [file["cdo_" + name][...] for name in oracle.CDO_TIMES] + [texts(file["cdo_end"])]
+        columns += [file["cdo_" + name][...] for name in catalogue.CDO_TIMES] + [texts(file["cdo_end"])]
         rows = []
         for id, name, producer, size, known, demands, consumers, *times, end in zip(*columns):
             if end:
@@ -147,29 +137,49 @@ class Hdf5:
             yield name, [int(value) for value in self.file["events_" + name][...]]
 
 
-def differences_hdf5(path, result):
+class Part:
+    """The buckets of one file, of a result that may be longer: its neighbours hold the rest."""
+
+    def __init__(self, result, first, end):
+        self.result, self.first, self.end = result, first, end
+        self.starts = result.starts[first:end]
+        self.is_all = (first, end) == (0, len(result.starts))
+        self.gaps = [gap for bucket, gap in result.gaps if first <= bucket < end]
+        self.stories = [(bucket, row) for bucket, row in result.stories if first <= bucket < end]
+
+    def series(self, name):
+        """labels: entries. In a part, those of which nothing happened yet may not be there."""
+        count = len(self.starts)
+        found = {label: entries[self.first : self.end]
+                 for label, entries in self.result.metrics.get(name, {}).items()}
+        return {label: entries for label, entries in found.items()
+                if self.is_all or entries != nothing(name, count)}
+
+
+def differences_hdf5(path, part, is_last=True):
     run, found = Hdf5(path), []
-    if run.starts != result.starts:
-        return [f"buckets: {len(run.starts)} in the file, {len(result.starts)} expected"]
+    if run.starts != part.starts:
+        return [f"buckets: {len(run.starts)} in the file, {len(part.starts)} expected"]
     seen = set()
     for name in run.metrics():
         seen.add(name)
-        expected = dict(result.metrics.get(name, {}))
+        expected = part.series(name)
         for label, entries in run.series(name):
             right = expected.pop(label, None) or nothing(name, len(entries))
             found += [f"{name}{label} bucket {i}: {a}, expected {b}"
                       for i, (a, b) in enumerate(zip(entries, right)) if a != b]
         found += [f"{name}{label} is missing" for label in expected]
-    found += [f"{name} is missing" for name in set(oracle.LABELS) - seen]
-    if run.gaps() != result.gaps:
-        found.append(f"gaps: {run.gaps()}, expected {result.gaps}")
-    expected = sorted((row for _, row in result.stories), key=repr)
+    found += [f"{name} is missing" for name in set(catalogue.LABELS) - seen]
+    if run.gaps() != part.gaps:
+        found.append(f"gaps: {run.gaps()}, expected {part.gaps}")
+    expected = sorted((row for _, row in part.stories), key=repr)
     if sorted(run.stories(), key=repr) != expected:
         found.append(f"CDOs: {sorted(run.stories(), key=repr)}, expected {expected}")
-    if run.components() != result.components:
-        found.append(f"components: {run.components()}, expected {result.components}")
+    # The table of a file before the last one is that of a moment which no event tells.
+    if is_last and run.components() != part.result.components:
+        found.append(f"components: {run.components()}, expected {part.result.components}")
     for name, totals in run.accounts():
-        right = result.metrics["vampire_" + name].get((), nothing("vampire_late", len(totals)))
+        right = part.series("vampire_" + name).get((), nothing("vampire_late", len(totals)))
         if totals != [value for value, _ in right]:
             found.append(f"events_{name}: {totals}")
     return found
@@ -195,21 +205,21 @@ def json_entry(record):
 def must_be_told(name, entries, bucket):
     """Whether the stream has a line for this value, complete buckets aside."""
     entry = entries[bucket]
-    if name in oracle.HISTOGRAMS:
+    if name in catalogue.HISTOGRAMS:
         return entry is not None
-    if name in oracle.COUNTERS:
+    if name in catalogue.COUNTERS:
         return entry[1] != 0
     before = entries[bucket - 1][0] if bucket else 0
     return entry[0] != before or entry[1] != entry[2]
 
 
 def json_story(record):
-    times = (record[name] and read_time(record[name]) for name in oracle.CDO_TIMES)
+    times = (record[name] and read_time(record[name]) for name in catalogue.CDO_TIMES)
     return (record["id"], record["name"], record["producer"], record["size_bytes"], record["demands"],
             record["consumers"], *times, record["end"])
 
 
-def differences_json(path, result, level):
+def differences_json(path, part, level):
     found, starts, lines = [], [], {}
     gaps, alerts, stories, unlisted = [], {}, [], False
     with open(path, encoding="utf-8") as file:
@@ -220,8 +230,8 @@ def differences_json(path, result, level):
             elif record["type"] == "gap":
                 gaps.append((read_time(record["start"]), read_time(record["end"]), record["reason"],
                              record["events"]))
-            elif record["type"] == "metric" and record["metric"] in oracle.LABELS:
-                names = oracle.labels_at(record["metric"], level)
+            elif record["type"] == "metric" and record["metric"] in catalogue.LABELS:
+                names = catalogue.labels_at(record["metric"], level)
                 label = tuple(record.get("labels", {}).get(name) for name in names)
                 lines[record["metric"], label, record["bucket"]] = json_entry(record)
             elif record["type"] == "cdo":
@@ -231,48 +241,64 @@ def differences_json(path, result, level):
                 alerts[key] = alerts.get(key, 0) + record["count"]
             elif record["type"] == "lost" and record["what"] == "alerts":
                 unlisted = True
-    if starts != result.starts:
-        return [f"buckets: {len(starts)} in the stream, {len(result.starts)} expected"]
+    result, buckets = part.result, range(part.first, part.end)
+    if starts != part.starts:
+        return [f"buckets: {len(starts)} in the stream, {len(part.starts)} expected"]
     for (name, label, bucket), entry in lines.items():
-        right = result.metrics.get(name, {}).get(label) or nothing(name, len(starts))
+        right = result.metrics.get(name, {}).get(label) or nothing(name, part.end)
         if right[bucket] != entry:
             found.append(f"json {name}{label} bucket {bucket}: {entry}, expected {right[bucket]}")
     for name, series in result.metrics.items():
         for label, entries in series.items():
-            for bucket in range(len(starts)):
+            for bucket in buckets:
                 if must_be_told(name, entries, bucket) and (name, label, bucket) not in lines:
                     found.append(f"json {name}{label} bucket {bucket}: no line")
-    if gaps != result.gaps:
-        found.append(f"json gaps: {gaps}, expected {result.gaps}")
-    if sorted(stories, key=repr) != result.stories:
-        found.append(f"json CDOs: {sorted(stories, key=repr)}, expected {result.stories}")
+    if gaps != part.gaps:
+        found.append(f"json gaps: {gaps}, expected {part.gaps}")
+    stories = sorted(((part.first + at, row) for at, row in stories), key=repr)
+    if stories != part.stories:
+        found.append(f"json CDOs: {stories}, expected {part.stories}")
     if not unlisted and level != "workflow":
-        found += alert_differences(alerts, result)
+        found += alert_differences(alerts, result, buckets)
     return found
 
 
-def alert_differences(alerts, result):
+def alert_differences(alerts, result, buckets):
     """Each anomaly that was counted is told by itself."""
     counted = {}
     for label, entries in result.metrics.get("anomalies", {}).items():
-        if label == (oracle.OTHER, oracle.OTHER):
+        if label == (catalogue.OTHER, catalogue.OTHER):
             return []
-        for bucket, (_, delta) in enumerate(entries):
+        for bucket in buckets:
+            delta = entries[bucket][1]
             if delta:
                 counted[(*label, bucket)] = delta
     return [] if counted == alerts else [f"alerts: {alerts}, expected {counted}"]
 
 
+def differences_of_run(recordings, hdf5s, jsonls=()):
+    """One file of each sort for each time the configuration was read, in order. The borders of the
+    recordings are the places in the stream of events at which it changed."""
+    configurations = [configuration_of(path) for path in hdf5s]
+    phases = [(stream.read(path)[1], configuration)
+              for path, configuration in zip(recordings, configurations, strict=True)]
+    found = []
+    for number, (result, first, end) in enumerate(outcomes(phases)):
+        part, more = Part(result, first, end), []
+        more += differences_hdf5(hdf5s[number], part, number == len(phases) - 1)
+        if jsonls:
+            level = configurations[number]["statistics"]["level"]
+            more += differences_json(jsonls[number], part, level)
+        found += [f"file {number + 1}: {line}" for line in more] if len(phases) > 1 else more
+    return found
+
+
 def differences(recording, hdf5, jsonl=None):
-    _, items = stream.read(recording)
-    options = options_of(hdf5)
-    result = oracle.Result(items, options)
-    found = differences_hdf5(hdf5, result)
-    return found if jsonl is None else found + differences_json(jsonl, result, options["level"])
+    return differences_of_run([recording], [hdf5], [] if jsonl is None else [jsonl])
 
 
 if __name__ == "__main__":
-    all_found = differences(*sys.argv[1:])
+    all_found = differences_of_run(*(argument.split(",") for argument in sys.argv[1:]))
     print("\n".join(all_found[:40]))
     print(f"{len(all_found)} differences")
     sys.exit(bool(all_found))

@@ -33,7 +33,8 @@ KINDS = {
 }
 TIERS = {0: "unknown", 1: "OFI", 2: "GFS", 3: "MIO"}
 CAUSES = {0: "unknown", 1: "demand", 2: "manager"}
-REASONS = {0: "unknown", 1: "finalized", 2: "vanished", 3: "protocol", 4: "pool_ended"}
+REASONS = {0: "unknown", 1: "finalized", 2: "vanished", 3: "protocol", 4: "pool_ended",
+           5: "pool_gone"}
 LOSSES = {0: "pool_manager", 1: "ring", 2: "recording"}
 
 

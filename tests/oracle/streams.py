@@ -48,6 +48,55 @@ def synthetic_options(seed):
     return source, statistics
 
 
+NAMED = {
+    "large": "(.cdo.size >= 1MiB)",
+    "models": '(.component.name glob "Model*")',
+    "quick": "(and (has .transport.duration) (.transport.duration <= 60us))",
+    "both": "(and @large (not @models))",
+}
+FILTERS = [
+    "@large", "@models", "(not @models)", "@both", "(not @quick)",
+    "(or (.event.phase = before) (.event.kind in (offer demand withdraw transport_completed)))",
+    "(or (not (has .transport.duration)) (.transport.duration > 0.05ms)) ; what ended slowly",
+    "(.cdo.name match 'param:13[01],number:\\d*[02468]$')",
+    "(and (.component.id <= 2) (.event.serial > 20))",
+    "(or (.transport.tier != ofi) (.transport.cause = manager) (has .peer.name))",
+    "(not (.cdo.size < 300KiB))",
+    "(.event.time >= 2001-09-09T01:46:43.25Z)",
+    '(or (.peer.name = "Model -- 0") (.cdo.name glob "*level?ist:[0-3]*") (.event.kind != demand))',
+]
+
+
+def random_rules(seed):
+    """Which events count, in which part, for which metrics, and which CDOs have a record: sections of
+    the configuration, and what they add to its "statistics"."""
+    dice = random.Random(seed * 31 + 7)
+    events, sampling, statistics = {}, {}, {}
+    if dice.random() < 0.5:
+        events["filter"] = dice.choice(FILTERS)
+    if dice.random() < 0.2:
+        events["components"] = dice.choice([["Model*"], ["*0", "Products ?"]])
+    if dice.random() < 0.2:
+        events["min_size"] = "100KiB"
+    if dice.random() < 0.2:
+        events["kinds"] = ["offer", "declare", "transport_completed", "leave", "withdraw", "seal"]
+    for key, values in (("fraction", [300000, 999999]), ("every", [2, 7]), ("rate", [3, 40])):
+        if dice.random() < 0.25:
+            sampling[key] = dice.choice(values)
+    if dice.random() < 0.4:
+        metrics = ["transport_ns", "pool_operations", "anomalies", "cdos_created", "handling_ns",
+                   "demands_per_cdo", "transport_bytes"]
+        statistics["filters"] = {name: dice.choice(FILTERS) for name in dice.sample(metrics, 3)}
+    if dice.random() < 0.5:
+        statistics["selected"] = dice.choice(FILTERS + ["@quick", "(.transport.tier = MIO)"])
+    return {"filters": NAMED, "events": events, "sampling": sampling}, statistics
+
+
+# Each may be a gap, and a file has room for 256: with more of them another file begins, which the
+# comparison of one file with one stream is not about.
+MARKS_MAX = 200
+
+
 def bend(items, seed):
     """Other faults than the synthetic source knows: clock steps, fields that nobody told, events sent
     before their operation was handled, failed transports, application ids that join again."""
@@ -57,12 +106,14 @@ def bend(items, seed):
     step = dice.choice([0, 0, -3, 7, 2000]) * 10**9
     step_at = dice.randrange(len(items) or 1)
     apps = dice.choice([0, 0, 2])
-    bent = []
+    bent, marks = [], 0
     for number, item in enumerate(items):
         item = copy.deepcopy(item)
         if isinstance(item, Mark):
             item.time_ns += step if number >= step_at else 0
-            bent.append(item)
+            marks += 1
+            if marks <= MARKS_MAX:
+                bent.append(item)
             continue
         item.time_ns += step if number >= step_at else 0
         for name in absent:
@@ -75,8 +126,9 @@ def bend(items, seed):
         if item.kind < NUMBER["transport_init"] and dice.random() < 0.5:
             bent.append(received(item, dice))
         bent.append(item)
-        if dice.random() < 0.01:
-            bent.append(Mark(kind=dice.choice([29, 30, 31]), count=dice.randint(1, 9),
+        if dice.random() < 0.01 and marks < MARKS_MAX:
+            marks += 1
+            bent.append(Mark(kind=dice.choice([27, 28, 29, 30, 31]), count=dice.randint(1, 9),
                              reason=dice.randrange(3), time_ns=item.time_ns + dice.randint(-9, 9) * 10**9))
     return bent
 
@@ -162,6 +214,12 @@ def corner_cases():
     case("everything before its partner")("declare", 50, 1, "a")("offer", 40, 1, "a", size=9)(
         "demand", 30, 2, "a")("transport_init", 29, 2, "a", peer=1)("transport_completed", 20, 2, "a")(
         "withdraw", 10, 1, "a")("dispose", 9, 1, "a")("leave", -5, 1)
+    case("a pool that vanishes, and another with the same ids")("declare", 5, 1, "a")("seal", 6, 1, "a", size=7)(
+        "offer", 7, 1, "a")("declare", 8, 1, "b")("demand", 10, 2, "a")("transport_init", 11, 2, "a", peer=1, number=4)(
+        "offer", 12, 9, "z").mark(27, 20, 0).mark(29, 350, 0).mark(28, 400, 0)("offer", 410, 1, "a").join(
+        420, 1, "other").life(430, "a")("leave", 450, 1, reason=1)
+    case("a pool that vanishes for good").life(10, "a")("offer", 40, 1, "b").mark(27, 50, 0).mark(29, 900, 0)
+    cases["a pool in which nothing was seen"] = (Hand().mark(27, 10, 0).mark(28, 20, 0)("offer", 30, 1, "a"), {})
     case("what a leaving component holds")("declare", 5, 1, "a")("seal", 6, 1, "a", size=7)("offer", 7, 1, "a")(
         "declare", 8, 1, "b")("declare", 9, 2, "a")("demand", 10, 2, "a")("leave", 20, 1, reason=2)(
         "leave", 21, 2)("offer", 30, 1, "c")("dispose", 31, 2, "a")

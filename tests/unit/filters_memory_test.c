@@ -202,12 +202,91 @@ static void each_allocation_may_fail(void **state)
     }
 }
 
+/* Every way in which a text can be wrong: it is told as that, or as want of memory. */
+static void wrong_filters_without_memory(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "(",
+        "(.cdo.size > )",
+        "(.cdo.sise > 1)",
+        "(.event.kind = ofer)",
+        "(.cdo.id = 1)",
+        "(.cdo.name match '(')",
+        "(.cdo.name glob '[')",
+        "(and (has .maestro.a) @nobody)",
+        "(or (has .maestro.a) (.cdo.size > 1MiB))",
+        "(.event.time > \"now\")",
+        "(has \"x\")",
+        "(or (.event.kind = declare) (has .maestro.a))",
+        "(.transport.duration > 5)",
+        "'open",
+        "(.component.name = a,b)",
+        "(not @named @named)",
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        assert_int_equal(live_once(texts[i], VAMP_FILTER_FIRST), -EINVAL);
+        for (unsigned at = 1;; at++) {
+            long before = live;
+            arm(at);
+            const int rc = live_once(texts[i], VAMP_FILTER_FIRST);
+            const bool failed = allocations >= at;
+            arm(0);
+            if (live != before || (rc != -EINVAL && !(failed && rc == -ENOMEM))) {
+                fail_msg("%s, allocation %u: %d, %ld pieces are left", texts[i], at, rc,
+                         live - before);
+            }
+            if (!failed) {
+                break;
+            }
+        }
+    }
+}
+
+/* The table of filters: create and print. */
+static void filter_table_without_memory(void **state)
+{
+    (void)state;
+    struct {
+        char *text;
+    } expression = {(char[]){"(and (.cdo.name glob 'a*') (.cdo.size > 1))"}};
+    uint64_t number = 7;
+    for (size_t i = 0; vamp_filters[i] != NULL; i++) {
+        const struct vamp_filter_ops *ops = vamp_filters[i];
+        const void *options =
+            ops == &vamp_filter_expression ? (const void *)&expression : (const void *)&number;
+        const struct vamp_filter_context context = {.place = VAMP_FILTER_INSIDE};
+        bool failed = true;
+        for (unsigned at = 1; failed; at++) {
+            void *self = NULL;
+            struct vamp_err err = VAMP_ERR_NONE;
+            long before = live;
+            arm(at);
+            const int rc = ops->create(options, &context, &self, &err);
+            char *text = rc == 0 ? ops->print(self) : NULL;
+            failed = allocations >= at;
+            arm(0);
+            /* The C library may do without: it shrinks a text with realloc. */
+            assert_true(failed || (rc == 0 && text != NULL));
+            assert_true(rc == 0 || rc == -ENOMEM);
+            assert_true(rc == 0 || err.text[0] != '\0');
+            free(text);
+            if (rc == 0) {
+                ops->free(self);
+            }
+            assert_int_equal(live, before);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(evaluation_allocates_nothing),
         cmocka_unit_test(sampling_allocates_nothing),
         cmocka_unit_test(each_allocation_may_fail),
+        cmocka_unit_test(wrong_filters_without_memory),
+        cmocka_unit_test(filter_table_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

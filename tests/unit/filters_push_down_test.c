@@ -20,17 +20,18 @@
 #include "filters/expression.h"
 #include "tests/lib/random_filter.h"
 
-enum { KIND, SIZE, APP, TIER, ATTRIBUTE_A, ATTRIBUTE_B, FIELD_COUNT };
+enum { KIND, SIZE, APP, TIER, DURATION, ATTRIBUTE_A, ATTRIBUTE_B, FIELD_COUNT };
 
 static const struct random_field fields[FIELD_COUNT] = {
     [KIND] = {".event.kind",
               false,
-              6,
+              7,
               {{RANDOM_TEXT, 0, "offer", "offer"},
                {RANDOM_TEXT, 0, "demand", "\"demand\""},
                {RANDOM_TEXT, 0, "join", "join"},
                {RANDOM_TEXT, 0, "leave", "LEAVE"},
                {RANDOM_TEXT, 0, "transport_init", "transport_init"},
+               {RANDOM_TEXT, 0, "transport_completed", "transport_completed"},
                {RANDOM_TEXT, 0, "seal", "seal"}}},
     [SIZE] = {".cdo.size",
               true,
@@ -46,6 +47,12 @@ static const struct random_field fields[FIELD_COUNT] = {
               false,
               2,
               {{RANDOM_TEXT, 0, "OFI", "OFI"}, {RANDOM_TEXT, 0, "GFS", "gfs"}}},
+    [DURATION] = {".transport.duration",
+                  true,
+                  3,
+                  {{RANDOM_NUMBER, 0, NULL, "0"},
+                   {RANDOM_NUMBER, 1000, NULL, "1us"},
+                   {RANDOM_NUMBER, 5e6, NULL, "5ms"}}},
     [ATTRIBUTE_A] = {".maestro.x.step",
                      true,
                      3,
@@ -85,8 +92,12 @@ static struct world random_world(uint64_t *seed)
         pick(seed, ATTRIBUTE_A, &values[ATTRIBUTE_A]);
         pick(seed, ATTRIBUTE_B, &values[ATTRIBUTE_B]);
     }
-    if (world.event.kind == VAMP_EVENT_TRANSPORT_INIT) {
+    if (world.event.kind == VAMP_EVENT_TRANSPORT_INIT ||
+        world.event.kind == VAMP_EVENT_TRANSPORT_COMPLETED) {
         pick(seed, TIER, &values[TIER]);
+    }
+    if (world.event.kind == VAMP_EVENT_TRANSPORT_COMPLETED) {
+        pick(seed, DURATION, &values[DURATION]);
     }
     unsigned present = 0;
     if (values[SIZE].sort != RANDOM_ABSENT) {
@@ -100,6 +111,10 @@ static struct world random_world(uint64_t *seed)
     if (values[TIER].sort != RANDOM_ABSENT) {
         present |= VAMP_HAS_TIER;
         world.event.tier = strcmp(values[TIER].text, "OFI") == 0 ? VAMP_TIER_OFI : VAMP_TIER_GFS;
+    }
+    if (values[DURATION].sort != RANDOM_ABSENT) {
+        present |= VAMP_HAS_DURATION;
+        world.event.duration_ns = (uint64_t)values[DURATION].number;
     }
     world.event.present = (uint16_t)present;
     return world;

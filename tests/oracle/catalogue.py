@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The metrics, their labels, and the classes and bins that values fall into: docs/metrics.md as tables."""
+
+OTHER, UNKNOWN = "(other)", "unknown"
+SECOND = 10**9
+LEAP_RUN = 256
+COMBINATIONS_ALWAYS_HELD = 64
+GAPS_OF_A_BUCKET = 32
+NAME_BYTES = 255
+CDO_TIMES = "declared sealed offered first_demand last_transport withdrawn disposed".split()
+
+LABELS = {
+    "pool_operations": ("component", "operation"),
+    "cdos_created": ("component", "size_class"),
+    "cdos_created_bytes": ("component", "size_class"),
+    "component_association_ns": (),
+    "produced_bytes": ("component",),
+    "consumed_bytes": ("component",),
+    "demand_wait_ns": ("component", "size_class"),
+    "withdraw_wait_ns": ("component", "size_class"),
+    "leave_wait_ns": ("component",),
+    "handling_ns": ("operation",),
+    "declare_to_offer_ns": ("component", "size_class"),
+    "offer_to_first_demand_ns": ("component", "size_class"),
+    "offer_to_withdraw_ns": ("component", "size_class"),
+    "cdo_lifetime_ns": ("component", "size_class"),
+    "demands_per_cdo": ("component",),
+    "transport_ns": ("source", "sink", "size_class", "tier"),
+    "transports": ("source", "sink", "size_class", "tier", "cause"),
+    "transport_bytes": ("source", "sink", "size_class", "tier", "cause"),
+    "transport_bytes_per_second": ("tier",),
+    "anomalies": ("component", "anomaly"),
+    "components_present": (), "pool_cdos": (), "pool_bytes": (), "transports_active": ("tier",),
+    "vampire_received": (), "vampire_decoded": (), "vampire_rejected": (), "vampire_filtered": (),
+    "vampire_sampled_out": (), "vampire_weight": (),
+    "vampire_counted": (), "vampire_late": (), "vampire_lost": ("reason",), "vampire_evicted": (),
+    "vampire_series_overflow": (), "vampire_tracked_cdos": (),
+}
+COUNTERS = ("pool_operations cdos_created cdos_created_bytes produced_bytes consumed_bytes transports "
+            "transport_bytes anomalies vampire_received vampire_decoded vampire_rejected "
+            "vampire_filtered vampire_sampled_out vampire_counted vampire_late vampire_lost "
+            "vampire_evicted vampire_series_overflow").split()
+GAUGES = ("components_present pool_cdos pool_bytes transports_active vampire_tracked_cdos "
+          "vampire_weight").split()
+HISTOGRAMS = [name for name in LABELS if name not in COUNTERS and name not in GAUGES]
+ANOMALIES = ("not_withdrawn_at_leave not_disposed_at_leave offer_never_demanded "
+             "demand_never_satisfied transport_failed negative_interval operation_out_of_order "
+             "unknown_component").split()
+
+
+def labels_at(metric, level):
+    """The labels of a metric: those that tell components apart fall away at level `workflow`."""
+    gone = ("component", "source", "sink") if level == "workflow" else ()
+    return tuple(name for name in LABELS[metric] if name not in gone)
+
+
+def size_text(size):
+    for unit, word in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size // unit}{word}"
+    return str(size)
+
+
+def size_class(size):
+    if size is None:
+        return UNKNOWN
+    lower, upper = 0, 256
+    while size >= upper and upper < 1 << 30:
+        lower, upper = upper, upper * 2
+    if size >= 1 << 30:
+        return "[1GiB,inf)"
+    return f"[{size_text(lower)},{size_text(upper)})"
+
+
+def bin_of(value, sub_bits):
+    """Smallest value of the bin that holds `value`."""
+    if value < 1 << sub_bits:
+        return value
+    doubling = value.bit_length() - 1
+    width = 1 << (doubling - sub_bits)
+    return value // width * width

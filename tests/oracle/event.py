@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One event: who it is about, what it begins and ends."""
+
+import collections
+
+import stream
+from catalogue import UNKNOWN
+from event_cdo import OnCdo
+from event_count import Counting
+from event_gone import OnGone
+from event_transport import OnTransport
+
+
+class Event(OnCdo, OnGone, OnTransport, Counting):
+    """What one event does to the oracle."""
+
+    def __init__(self, oracle, event):
+        self.oracle, self.event = oracle, event
+        self.kind = stream.KINDS[event.kind]
+        self.time = stream.time_of(event)
+        self.row = oracle.rows[0]
+        self.component = UNKNOWN
+        if event.HasField("app_id"):
+            self.row = oracle.find_row(event.app_id) or oracle.rows[0]
+            self.component = oracle.name_of(event.app_id)
+        self.nobody = self.row is oracle.rows[0]
+        self.source = oracle.name_of(event.peer_id) if event.HasField("peer_id") else UNKNOWN
+        self.sink = self.component
+        self.tier = stream.TIERS.get(event.tier, UNKNOWN)
+        self.cause = stream.CAUSES.get(event.cause, UNKNOWN)
+        self.size = event.size_bytes if event.HasField("size_bytes") else None
+        names_component = self.kind == "join"
+        self.key = None
+        if event.HasField("cdo_id"):
+            self.key = ("id", event.cdo_id)
+        elif event.HasField("name") and not names_component:
+            self.key = ("name", event.name)
+        self.anomalies = collections.Counter()
+        self.lifecycle, self.waits = {}, {}
+        self.fan_out = None
+        self.offered = self.completed = False
+        self.transport_time = None
+        self.association = None
+        self.producer = self.component
+        self.created = None
+        oracle.change, oracle.created = collections.Counter(), []
+
+    def handle(self):
+        before = self.event.before
+        transport = self.kind.startswith("transport_")
+        tracked = len(self.oracle.cdos)
+        if before:
+            if not transport:
+                self.before()
+        else:
+            self.check_component()
+            if transport:
+                if self.key in self.oracle.cdos:
+                    self.select(self.oracle.cdos[self.key])
+                getattr(self, self.kind)()
+            else:
+                self.handled()
+                if self.kind in ("join", "leave"):
+                    getattr(self, self.kind)()
+                elif self.key is not None:
+                    self.on_cdo()
+        self.oracle.change["vampire_tracked_cdos", ()] = len(self.oracle.cdos) - tracked
+        self.write_down(before)
+
+    def select(self, cdo):
+        """One event of a CDO, handled already, decides whether it has a row at level `cdo`."""
+        cdo.selected |= self.oracle.rules.selects(self.event, self.oracle.find_row)
+
+    def interval(self, since):
+        """None when the partner is later: an anomaly."""
+        if self.time < since:
+            self.anomalies["negative_interval"] += 1
+            return None
+        return self.time - since
+
+    # ------------------------------------------------------------ components
+
+    def check_component(self):
+        if self.nobody:
+            return
+        if self.row.joined is None and not self.row.told_unknown:
+            self.row.told_unknown = True
+            self.anomalies["unknown_component"] += 1
+        if self.row.gone:
+            self.anomalies["operation_out_of_order"] += 1
+
+    def join(self):
+        if not self.nobody and self.row.present:
+            self.anomalies["operation_out_of_order"] += 1
+            return
+        self.row.present += 1
+        self.oracle.change["components_present", ()] += 1
+
+    def leave(self):
+        oracle, row = self.oracle, self.row
+        if row.gone:
+            return
+        if row.present:
+            row.present -= 1
+            oracle.change["components_present", ()] -= 1
+        if self.nobody:
+            return
+        if row.joined is not None:
+            self.association = self.interval(row.joined)
+        self.release()
+
+    # ------------------------------------------------------------ operations received and handled
+
+    def who(self):
+        """The component as part of a key."""
+        if self.nobody and self.event.HasField("app_id"):
+            return ("app", self.event.app_id)
+        return self.row
+
+    def operation_key(self):
+        if self.kind == "join":
+            return (self.event.name, "joining", self.kind)
+        if self.kind == "declare" and self.event.HasField("name"):
+            return (("name", self.event.name), self.who(), self.kind)
+        return (self.key, self.who(), self.kind)
+
+    def before(self):
+        key = self.operation_key()
+        if key in self.oracle.received:
+            self.oracle.received[key] = self.time
+        else:
+            self.oracle.received.add(key, self.time)
+        if self.kind == "demand" and self.key is not None:
+            self.begin_demand(before=True)
+
+    def handled(self):
+        since = self.oracle.received.pop(self.operation_key(), None)
+        if since is None:
+            return
+        reason = stream.REASONS.get(self.event.reason, UNKNOWN)
+        if self.kind == "leave" and reason not in ("finalized", UNKNOWN):
+            return
+        duration = self.interval(since)
+        if duration is None:
+            return
+        self.waits["handling_ns"] = duration
+        if self.kind in ("withdraw", "leave"):
+            self.waits[self.kind + "_wait_ns"] = duration
+
+    # ------------------------------------------------------------ demands
+
+    def begin_demand(self, before):
+        demands, key = self.oracle.demands, (self.key, self.who())
+        pending = demands.get(key)
+        if pending is None:
+            demands.add(key, {"since": self.time, "acknowledged": not before, "failed": False})
+            return
+        anew = before and not pending["acknowledged"]
+        if pending["failed"]:
+            self.anomalies["demand_never_satisfied"] += 1
+            anew = True
+        if anew:
+            pending.update(since=self.time, acknowledged=False, failed=False)
+        pending["acknowledged"] |= not before
+
+    def end_demand(self):
+        return self.oracle.demands.pop((self.key, self.who()), None)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""An event written down under the metrics it counts for, in the order of the catalogue."""
+
+from catalogue import ANOMALIES, SECOND, UNKNOWN, size_class
+
+
+class Counting:
+    """Part of event.Event."""
+
+    def write_down(self, before):
+        oracle, classed = self.oracle, size_class(self.size)
+        if not before:
+            oracle.count("pool_operations", (self.component, self.kind), 1)
+        if self.created is not None:
+            oracle.count("cdos_created", (self.created, classed), 1)
+            oracle.count("cdos_created_bytes", (self.created, classed), self.size)
+        forgotten = [name for name, _ in oracle.created]
+        for name in forgotten[:1]:
+            oracle.count("cdos_created", (name, UNKNOWN), len(forgotten))
+        for (metric, labels), change in oracle.change.items():
+            if change:
+                oracle.moves[metric, labels].append((oracle.position(), change))
+        if self.association is not None:
+            oracle.record("component_association_ns", (), self.association)
+        if self.offered and self.size is not None:
+            oracle.count("produced_bytes", (self.component,), self.size)
+        if self.completed and self.size is not None:
+            oracle.count("consumed_bytes", (self.component,), self.size)
+        for metric in ("demand_wait_ns", "withdraw_wait_ns"):
+            if self.waits.get(metric) is not None:
+                oracle.record(metric, (self.component, classed), self.waits[metric])
+        if self.waits.get("leave_wait_ns") is not None:
+            oracle.record("leave_wait_ns", (self.component,), self.waits["leave_wait_ns"])
+        if self.waits.get("handling_ns") is not None:
+            oracle.record("handling_ns", (self.kind,), self.waits["handling_ns"])
+        for metric in ("declare_to_offer_ns", "offer_to_first_demand_ns", "offer_to_withdraw_ns",
+                       "cdo_lifetime_ns"):
+            if self.lifecycle.get(metric) is not None:
+                oracle.record(metric, (self.producer, classed), self.lifecycle[metric])
+        if self.fan_out is not None:
+            oracle.record("demands_per_cdo", (self.producer,), self.fan_out)
+        if self.completed:
+            self.write_transport(classed)
+        for anomaly in ANOMALIES:
+            if self.anomalies[anomaly]:
+                oracle.count("anomalies", (self.component, anomaly), self.anomalies[anomaly])
+
+    def write_transport(self, classed):
+        oracle = self.oracle
+        labels = (self.source, self.sink, classed, self.tier)
+        oracle.count("transports", labels + (self.cause,), 1)
+        oracle.count("transport_bytes", labels + (self.cause,), self.size or 0)
+        if self.transport_time is not None:
+            oracle.record("transport_ns", labels, self.transport_time)
+            if self.transport_time and self.size:
+                rate = self.size * SECOND // self.transport_time
+                oracle.record("transport_bytes_per_second", (self.tier,), min(rate, 2**64 - 1))

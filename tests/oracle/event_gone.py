@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A part of the oracle's event: the pool manager vanishes, and all that was in its pool."""
+
+import stream
+from catalogue import UNKNOWN
+
+
+class OnGone:
+    def release(self):
+        """What the component held is nobody's."""
+        oracle, row = self.oracle, self.row
+        row.gone = True
+        for key, cdo in list(oracle.cdos.items()):
+            if cdo.row is row:
+                self.anomalies["not_withdrawn_at_leave"] += cdo.in_pool
+                oracle.end_cdo(oracle.cdos.pop(key), "left")
+        self.anomalies["not_disposed_at_leave"] += row.handles
+        row.handles = 0
+        for key in [key for key in oracle.demands if key[1] is row]:
+            del oracle.demands[key]
+            self.anomalies["demand_never_satisfied"] += 1
+        for key in [key for key in oracle.received if key[1] is row]:
+            del oracle.received[key]
+
+    def release_rest(self):
+        """What belongs to nobody."""
+        oracle = self.oracle
+        self.row.handles = 0
+        for cdo in oracle.cdos.values():
+            oracle.end_cdo(cdo, "left")
+        for transport in oracle.transports.values():
+            oracle.change["transports_active", (transport["tier"],)] -= 1
+        for table in (oracle.cdos, oracle.received, oracle.demands, oracle.transports):
+            table.clear()
+
+    @classmethod
+    def released(cls, oracle, row, time):
+        """The row's component as if it had left, but for the operation; row 0: whatever is left."""
+        leave = stream.event_pb2.Event(kind=2, time_ns=time, reason=5)
+        if row.app is not None:
+            leave.app_id = row.app
+        oracle.muted = oracle.rules.muted(leave, oracle.find_row)
+        self = cls(oracle, leave)
+        self.row, self.nobody = row, row is oracle.rows[0]
+        self.component = UNKNOWN if self.nobody else row.name
+        tracked = len(oracle.cdos)
+        oracle.change["components_present", ()] -= row.present
+        row.present = 0
+        if self.nobody:
+            self.release_rest()
+        else:
+            self.release()
+        oracle.change["vampire_tracked_cdos", ()] = len(oracle.cdos) - tracked
+        self.write_down(before=True)  # no operation is counted

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the oracle says of a whole run, bucket by bucket."""
+
+import collections
+
+from catalogue import bin_of
+from oracle import Oracle
+from rules import Rules
+
+UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9,
+         "h": 3600 * 10**9, "d": 86400 * 10**9}
+
+
+def nanoseconds(text):
+    digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    return int(float(digits) * UNITS[text[len(digits):]])
+
+
+def options_of(configuration):
+    """What the statistics are told, from the effective configuration."""
+    statistics = configuration["statistics"]
+    return {
+        "bucket_ns": nanoseconds(statistics["bucket"]),
+        "lateness_ns": nanoseconds(statistics["lateness"]),
+        "sub_bits": {4: 2, 8: 3, 16: 4}[int(statistics["sub_bins"])],
+        **{key: statistics[key] for key in ("level", "max_series", "max_components", "max_cdos",
+                                            "max_pending", "max_empty")},
+    }
+
+
+def goes_on(before, after):
+    """Whether the statistics survive another configuration (docs/configuration.md)."""
+    names = [[output["name"] for output in one["outputs"]] for one in (before, after)]
+    return options_of(before) == options_of(after) and names[1][: len(names[0])] == names[0]
+
+
+def outcomes(phases):
+    """A list of (items, effective configuration), one for each time the configuration was read, gives
+    for each of them (result, first bucket, end): the buckets that were closed meanwhile, of the
+    result of the statistics at work then."""
+    lives, oracle, before = [], None, None
+    for items, configuration in phases:
+        if oracle is None or not goes_on(before, configuration):
+            if oracle is not None:
+                oracle.finish()
+            oracle = Oracle(options_of(configuration), oracle)
+            lives.append((oracle, []))
+        oracle.rules = Rules(configuration)
+        for item in items:
+            oracle.observe(item)
+        lives[-1][1].append(len(oracle.closed))
+        before = configuration
+    oracle.finish()
+    found = []
+    for oracle, ends in lives:
+        ends[-1] = len(oracle.closed)
+        result = Result(oracle)
+        found += [(result, first, end) for first, end in zip([0, *ends], ends)]
+    return found
+
+
+class Result:
+    """Per metric and labels one entry for each bucket: counters (value, delta), gauges (value, min,
+    max), histograms {"count", "sum", "min", "max", "bins"} or None. Of statistics that have ended."""
+
+    def __init__(self, oracle):
+        options = oracle.options
+        self.starts = [bucket * oracle.width for bucket in oracle.closed]
+        self.metrics = collections.defaultdict(dict)
+        count = len(self.starts)
+        for (metric, labels), adds in oracle.adds.items():
+            deltas = [0] * count
+            for bucket, amount in adds:
+                deltas[bucket] += amount
+            total, entries = 0, []
+            for delta in deltas:
+                total = (total + delta) % 2**64
+                entries.append((total, delta))
+            self.metrics[metric][labels] = entries
+        for (metric, labels), moves in oracle.moves.items():
+            self.metrics[metric][labels] = self.gauge(moves, count)
+        for (metric, labels), values in oracle.values.items():
+            self.metrics[metric][labels] = self.histogram(values, count, options["sub_bits"])
+        self.metrics["vampire_weight"][()] = [(weight,) * 3 for weight in oracle.weights]
+        self.gaps = [(bucket, tuple(gap)) for bucket in sorted(oracle.gaps)
+                     for gap in oracle.gaps[bucket]]
+        self.stories = sorted(oracle.stories, key=repr) if options["level"] == "cdo" else []
+        self.components = [
+            (row.name, row.app, row.joined, row.left, row.reason, row.operations)
+            for row in oracle.rows[1:]
+        ]
+
+    @staticmethod
+    def gauge(moves, count):
+        by_bucket = collections.defaultdict(list)
+        for bucket, change in moves:
+            by_bucket[bucket].append(change)
+        value, entries = 0, []
+        for bucket in range(count):
+            seen = [value]
+            for change in by_bucket[bucket]:
+                value += change
+                seen.append(value)
+            entries.append((value, min(seen), max(seen)))
+        return entries
+
+    @staticmethod
+    def histogram(values, count, sub_bits):
+        by_bucket = collections.defaultdict(list)
+        for bucket, value in values:
+            by_bucket[bucket].append(value)
+        entries = []
+        for bucket in range(count):
+            found = by_bucket[bucket]
+            entries.append(None if not found else {
+                "count": len(found), "sum": sum(found) % 2**64, "min": min(found), "max": max(found),
+                "bins": dict(collections.Counter(bin_of(value, sub_bits) for value in found)),
+            })
+        return entries

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a configuration says about which events count: the first filter, sampling, the filters of
+single metrics, the selected CDOs. From docs/configuration.md."""
+
+import stream
+from catalogue import SECOND
+from language import Filter, glob, number
+
+PASSED, FILTERED, SAMPLED_OUT, RATED_OUT = "passed", "filtered", "sampled out", "rated out"
+COMPONENT_KINDS = ("join", "leave", "subscribe", "unsubscribe")
+NEVER_SAMPLED = ("join", "leave")
+MILLION = 10**6
+
+
+class Fields:
+    """What a filter can ask about an event. `rows` finds a component by its application id."""
+
+    def __init__(self, event, find_row):
+        self.event, self.find_row = event, find_row
+        self.kind = stream.KINDS[event.kind]
+
+    def __call__(self, name):
+        section, field = name[1:].split(".", 1)
+        ask = {"event": self.of_event, "component": self.of_component, "peer": self.of_peer,
+               "cdo": self.of_cdo, "transport": self.of_transport}[section]
+        value = ask(field)
+        return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
+
+    def told(self, field):
+        return getattr(self.event, field) if self.event.HasField(field) else None
+
+    def name_of(self, app):
+        row = None if app is None else self.find_row(app)
+        return None if row is None or row.joined is None else row.name
+
+    def of_component(self, field):
+        if field == "id":
+            return self.told("app_id")
+        if self.kind in COMPONENT_KINDS and self.event.HasField("name"):
+            return self.event.name
+        return self.name_of(self.told("app_id"))
+
+    def of_peer(self, field):
+        return self.told("peer_id") if field == "id" else self.name_of(self.told("peer_id"))
+
+    def of_cdo(self, field):
+        if self.kind in COMPONENT_KINDS:
+            return None
+        if field == "id":
+            return self.event.cdo_id.hex() if self.event.HasField("cdo_id") else None
+        return self.told({"name": "name", "size": "size_bytes"}[field])
+
+    def of_transport(self, field):
+        if not self.kind.startswith("transport_"):
+            return None
+        if field == "duration":
+            return None if self.kind == "transport_init" else self.told("duration_ns")
+        number = self.told(field)
+        words = {"tier": stream.TIERS, "cause": stream.CAUSES}[field]
+        return None if number is None else words.get(number)
+
+    def of_event(self, field):
+        return {"kind": self.kind, "phase": "before" if self.event.before else "after",
+                "time": stream.time_of(self.event), "serial": self.told("serial")}[field]
+
+
+def mix(bits):
+    """The finalizer of MurmurHash3."""
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        bits = (bits ^ bits >> 33) * factor % 2**64
+    return bits ^ bits >> 33
+
+
+class Fraction:
+    def __init__(self, per_million):
+        self.per_million, self.weight, self.verdict = per_million, MILLION / per_million, SAMPLED_OUT
+
+    def passes(self, event):
+        if not event.HasField("cdo_id"):
+            return True
+        high, low = (int.from_bytes(event.cdo_id[at : at + 8], "big") for at in (0, 8))
+        return mix(mix((high + 0x9E3779B97F4A7C15) % 2**64) ^ low) < self.per_million * 2**64 // MILLION
+
+
+class Every:
+    def __init__(self, n):
+        self.n, self.seen, self.weight, self.verdict = n, 0, float(n), SAMPLED_OUT
+
+    def passes(self, _):
+        self.seen += 1
+        return (self.seen - 1) % self.n == 0
+
+
+class Rate:
+    weight, verdict = 1.0, RATED_OUT
+
+    def __init__(self, per_second):
+        self.most, self.second, self.passed = per_second, None, 0
+
+    def passes(self, event):
+        second = stream.time_of(event) // SECOND
+        if self.second is None or second > self.second or second < self.second - 10:
+            self.second, self.passed = second, 0
+        if self.passed == self.most:
+            return False
+        self.passed += 1
+        return True
+
+
+class Rules:
+    """Of one effective configuration. An object lasts from one reading of the file to the next."""
+
+    def __init__(self, configuration):
+        self.named = configuration.get("filters", {})
+        self.events = configuration.get("events", {})
+        self.first = self.compiled(self.events.get("filter"))
+        statistics = configuration.get("statistics", {})
+        self.selected = self.compiled(statistics.get("selected"))
+        self.metrics = {name: self.compiled(text)
+                        for name, text in (statistics.get("filters") or {}).items()}
+        self.samplers = self.sampling(configuration.get("sampling", {}))
+        self.weight = 1.0
+        for sampler in self.samplers:
+            self.weight *= sampler.weight
+
+    def compiled(self, text):
+        return Filter(text, self.named) if text else None
+
+    @staticmethod
+    def sampling(chosen):
+        samplers = []
+        if chosen.get("fraction", MILLION) < MILLION:
+            samplers.append(Fraction(chosen["fraction"]))
+        if chosen.get("every", 1) > 1:
+            samplers.append(Every(chosen["every"]))
+        if chosen.get("rate", 0) > 0:
+            samplers.append(Rate(chosen["rate"]))
+        return samplers
+
+    def judge(self, event, find_row):
+        fields = Fields(event, find_row)
+        if not self.counts(fields):
+            return FILTERED
+        if fields.kind not in NEVER_SAMPLED:
+            for sampler in self.samplers:
+                if not sampler.passes(event):
+                    return sampler.verdict
+        return PASSED
+
+    def counts(self, fields):
+        """All conditions of the section "events"."""
+        chosen = self.events
+        kinds = chosen.get("kinds", "all")
+        if kinds != "all" and "all" not in kinds and fields(".event.kind") not in kinds:
+            return False
+        for key, name in (("components", ".component.name"), ("cdo_names", ".cdo.name")):
+            value = fields(name)
+            if chosen.get(key) and (value is None or not any(
+                    glob(pattern).fullmatch(value) for pattern in chosen[key])):
+                return False
+        least = number(chosen.get("min_size", "0B"))
+        if least and (fields(".cdo.size") is None or fields(".cdo.size") < least):
+            return False
+        return self.first is None or self.first.holds(fields)
+
+    def muted(self, event, find_row):
+        """The metrics for which this event does not count."""
+        fields = Fields(event, find_row)
+        return {name for name, filter in self.metrics.items() if not filter.holds(fields)}
+
+    def selects(self, event, find_row):
+        return self.selected is None or self.selected.holds(Fields(event, find_row))
