@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/core/cdo_id.h"
 
+#include <endian.h>
+#include <string.h>
+
 static void put_big_endian(uint64_t value, uint8_t bytes[static 8])
 {
-    for (int i = 7; i >= 0; i--) {
-        bytes[i] = (uint8_t)(value & 0xff);
-        value >>= 8;
-    }
+    const uint64_t turned = htobe64(value);
+    memcpy(bytes, &turned, sizeof turned);
 }
 
 static uint64_t get_big_endian(const uint8_t bytes[static 8])
 {
     uint64_t value = 0;
-    for (int i = 0; i < 8; i++) {
-        value = value << 8 | bytes[i];
-    }
-    return value;
+    memcpy(&value, bytes, sizeof value);
+    return be64toh(value);
 }
 
 void vamp_cdo_id_to_bytes(struct vamp_cdo_id id, uint8_t bytes[static VAMP_CDO_ID_BYTES])

@@ -244,6 +244,15 @@ const struct vamp_component *vamp_components_observe(struct vamp_components *com
     return row;
 }
 
+void vamp_components_gone(struct vamp_components *components, int64_t time_ns)
+{
+    for (size_t i = 1; i < components->count; i++) {
+        leave(components, &components->rows[i], time_ns, VAMP_LEAVE_POOL_GONE);
+    }
+    memset(components->by_id.entries, 0,
+           (size_t)(components->by_id.mask + 1) * sizeof *components->by_id.entries);
+}
+
 const struct vamp_component *vamp_components_find(const struct vamp_components *components,
                                                   uint64_t app_id)
 {

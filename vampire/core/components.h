@@ -50,6 +50,9 @@ void vamp_components_free(struct vamp_components *components);
  * event without one. */
 const struct vamp_component *vamp_components_observe(struct vamp_components *components,
                                                      const struct vamp_event *event);
+/* The pool is gone (mark GONE), and who was in it: ends the rows of all who are there, with reason
+ * VAMP_LEAVE_POOL_GONE, and forgets which id was whose. */
+void vamp_components_gone(struct vamp_components *components, int64_t time_ns);
 /* The row of an id, NULL when it was never observed. The last one when an id came twice. */
 const struct vamp_component *vamp_components_find(const struct vamp_components *components,
                                                   uint64_t app_id);

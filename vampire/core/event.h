@@ -20,9 +20,13 @@ enum vamp_event_kind {
 #define VAMP_EVENT_KIND(symbol, number, name, help) VAMP_EVENT_##symbol = (number),
 #include "vampire/core/event_kinds.def"
 #undef VAMP_EVENT_KIND
-    /* Marks in the stream, not operations. They travel in order with the events. Time has come to
-     * `time_ns` although no event told: buckets close. `count` events were lost or could not be
-     * decoded here, so that a loss falls into its bucket. */
+    /* Marks in the stream, not operations. They travel in order with the events. GONE: the pool
+     * manager is gone, and with it everything that was in its pool; application ids begin anew.
+     * UNWATCHED, always behind it: from the event before up to `time_ns` nobody watched. Time has
+     * come to `time_ns` although no event told: buckets close. `count` events were lost or could
+     * not be decoded here, so that a loss falls into its bucket. */
+    VAMP_EVENT_GONE = 27,
+    VAMP_EVENT_UNWATCHED = 28,
     VAMP_EVENT_TIME = 29,
     VAMP_EVENT_LOST = 30,
     VAMP_EVENT_REJECTED = 31,
@@ -44,8 +48,9 @@ enum vamp_leave_reason {
     VAMP_LEAVE_VANISHED = 2,   /* its heartbeat stopped */
     VAMP_LEAVE_PROTOCOL = 3,   /* closed for a message the pool manager could not accept */
     VAMP_LEAVE_POOL_ENDED = 4, /* the pool manager shut down */
+    VAMP_LEAVE_POOL_GONE = 5,  /* nobody told: the pool manager vanished, and all with it */
 };
-#define VAMP_LEAVE_REASON_COUNT 5
+#define VAMP_LEAVE_REASON_COUNT 6
 
 /* Where events were lost before vampire's statistics saw them. */
 enum vamp_loss {
@@ -68,6 +73,7 @@ enum vamp_event_field {
     VAMP_HAS_TIER = 1 << 9,
     VAMP_HAS_CAUSE = 1 << 10,
     VAMP_HAS_REASON = 1 << 11,
+    VAMP_HAS_DURATION = 1 << 12,
 };
 
 struct vamp_cdo_id {
@@ -82,6 +88,7 @@ struct vamp_event {
     struct vamp_cdo_id cdo_id;
     uint64_t size_bytes;   /* of the CDO */
     uint64_t transport_id; /* pairs init with completed or failed */
+    uint64_t duration_ns;  /* of the end of a transport: how long it took */
     uint64_t count;        /* LOST and REJECTED only: how many */
     const char *name;      /* CDO's name; of JOIN: the component's */
     uint32_t name_length;
@@ -98,10 +105,10 @@ static inline bool vamp_event_has(const struct vamp_event *event, enum vamp_even
     return (event->present & (unsigned)field) != 0;
 }
 
-/* TIME, LOST and REJECTED are marks, everything else an operation. */
+/* GONE and all behind it are marks, everything else an operation. */
 static inline bool vamp_event_is_mark(const struct vamp_event *event)
 {
-    return event->kind >= VAMP_EVENT_TIME;
+    return event->kind >= VAMP_EVENT_GONE;
 }
 
 /* Longest CDO or component name vampire keeps; a longer one is cut at a character border by

@@ -45,6 +45,8 @@ void vamp_event_to_message(const struct vamp_event *event, struct vamp_event_mes
     message->cause = event->cause;
     message->has_reason = vamp_event_has(event, VAMP_HAS_REASON);
     message->reason = event->reason;
+    message->has_duration_ns = vamp_event_has(event, VAMP_HAS_DURATION);
+    message->duration_ns = event->duration_ns;
     message->has_before = event->phase == VAMP_PHASE_BEFORE;
     message->before = message->has_before;
     if (vamp_event_has(event, VAMP_HAS_CDO_ID)) {
@@ -144,8 +146,7 @@ static uint16_t flag(bool has, enum vamp_event_field field)
     return has ? (uint16_t)field : 0;
 }
 
-/* The kinds that concern a component and no CDO: a name with them is the component's. */
-static bool is_component_kind(uint32_t kind)
+bool vamp_event_is_of_component(uint32_t kind)
 {
     return kind == VAMP_EVENT_JOIN || kind == VAMP_EVENT_LEAVE || kind == VAMP_EVENT_SUBSCRIBE ||
            kind == VAMP_EVENT_UNSUBSCRIBE;
@@ -168,14 +169,15 @@ int vamp_event_from_message(const Vamp__Wire__Event *message, struct vamp_event 
     const bool has_cause = message->has_cause && message->cause < VAMP_CAUSE_COUNT;
     const bool has_reason = message->has_reason && message->reason < VAMP_LEAVE_REASON_COUNT;
     const enum vamp_event_field name_field =
-        is_component_kind(message->kind) ? VAMP_HAS_COMPONENT_NAME : VAMP_HAS_CDO_NAME;
+        vamp_event_is_of_component(message->kind) ? VAMP_HAS_COMPONENT_NAME : VAMP_HAS_CDO_NAME;
     const unsigned present =
         (unsigned)flag(message->has_serial, VAMP_HAS_SERIAL) |
         flag(message->has_time_ns, VAMP_HAS_TIME) | flag(message->has_app_id, VAMP_HAS_APP) |
         flag(message->has_peer_id, VAMP_HAS_PEER) | flag(message->has_cdo_id, VAMP_HAS_CDO_ID) |
         flag(message->has_size_bytes, VAMP_HAS_SIZE) | flag(message->has_name, name_field) |
         flag(message->has_transport_id, VAMP_HAS_TRANSPORT) | flag(has_tier, VAMP_HAS_TIER) |
-        flag(has_cause, VAMP_HAS_CAUSE) | flag(has_reason, VAMP_HAS_REASON);
+        flag(has_cause, VAMP_HAS_CAUSE) | flag(has_reason, VAMP_HAS_REASON) |
+        flag(message->has_duration_ns, VAMP_HAS_DURATION);
     /* Absent fields are zero after unpacking, as the event wants them. */
     *ret_event = (struct vamp_event){
         .serial = message->serial,
@@ -184,6 +186,7 @@ int vamp_event_from_message(const Vamp__Wire__Event *message, struct vamp_event 
         .peer_id = message->peer_id,
         .size_bytes = message->size_bytes,
         .transport_id = message->transport_id,
+        .duration_ns = message->duration_ns,
         .name = message->has_name ? name_of(message) : NULL,
         .name_length = message->has_name ? (uint32_t)message->name.len : 0,
         .present = (uint16_t)present,
@@ -202,6 +205,9 @@ int vamp_event_from_message(const Vamp__Wire__Event *message, struct vamp_event 
 int vamp_event_unpack(struct vamp_decode_arena *arena, const uint8_t *bytes, size_t length,
                       struct vamp_event *ret_event, struct vamp_err *err)
 {
+    if (vamp_event_read_plain(bytes, length, ret_event)) {
+        return 0;
+    }
     Vamp__Wire__Event *message =
         vamp__wire__event__unpack(vamp_decode_arena_reset(arena), length, bytes);
     if (message == NULL) {

@@ -61,8 +61,16 @@ ProtobufCAllocator *vamp_decode_arena_reset(struct vamp_decode_arena *arena);
  * longer than VAMP_NAME_BYTES_MAX. On failure `*ret_event` is untouched. */
 VAMP_MUST_CHECK int vamp_event_from_message(const Vamp__Wire__Event *message,
                                             struct vamp_event *ret_event, struct vamp_err *err);
-/* Unpacks and checks one message; the name lives in the arena until its next reset. 0, -EBADMSG,
- * or -ENOBUFS when the arena is too small for it. */
+/* Whether the kind concerns a component and no CDO: a name with it is the component's. */
+bool vamp_event_is_of_component(uint32_t kind);
+/* Reads a message as vamp_event_pack makes them: known fields with their wire types and valid
+ * values. False, and `*ret_event` untouched, for any other, which protobuf-c has to judge; where
+ * true, protobuf-c and vamp_event_from_message come to the same event. The name points into
+ * `bytes`. */
+bool vamp_event_read_plain(const uint8_t *bytes, size_t length, struct vamp_event *ret_event);
+/* Unpacks and checks one message: with vamp_event_read_plain where that can, else with protobuf-c.
+ * The name lives in `bytes` or in the arena, so as long as both. 0, -EBADMSG, or -ENOBUFS when the
+ * arena is too small for what protobuf-c wants. */
 VAMP_MUST_CHECK int vamp_event_unpack(struct vamp_decode_arena *arena, const uint8_t *bytes,
                                       size_t length, struct vamp_event *ret_event,
                                       struct vamp_err *err);

@@ -4,8 +4,18 @@
 void vamp_losses_note(struct vamp_losses *losses, const struct vamp_event *event,
                       enum vamp_loss reason)
 {
+    if (event->kind == VAMP_EVENT_TIME) {
+        return;
+    }
+    losses->any = true;
     switch (event->kind) {
-    case VAMP_EVENT_TIME:
+    case VAMP_EVENT_GONE:
+        losses->gone = true;
+        losses->gone_ns = event->time_ns;
+        return;
+    case VAMP_EVENT_UNWATCHED:
+        losses->unwatched = true;
+        losses->unwatched_ns = event->time_ns;
         return;
     case VAMP_EVENT_LOST:
         losses->lost[event->reason] += event->count;
@@ -39,12 +49,27 @@ static bool tell_one(const struct vamp_losses *losses, struct vamp_ring *ring,
     return true;
 }
 
+static bool tell_mark(struct vamp_ring *ring, enum vamp_event_kind kind, int64_t time_ns,
+                      bool *waiting)
+{
+    const struct vamp_event mark = {.kind = (uint8_t)kind, .time_ns = time_ns};
+    *waiting = *waiting && !vamp_ring_push(ring, &mark);
+    return !*waiting;
+}
+
 bool vamp_losses_tell(struct vamp_losses *losses, struct vamp_ring *ring)
 {
+    if (!losses->any) {
+        return true; /* asked for every event */
+    }
     for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
         if (!tell_one(losses, ring, VAMP_EVENT_LOST, (uint8_t)reason, &losses->lost[reason])) {
             return false;
         }
     }
-    return tell_one(losses, ring, VAMP_EVENT_REJECTED, 0, &losses->rejected);
+    losses->any =
+        !(tell_one(losses, ring, VAMP_EVENT_REJECTED, 0, &losses->rejected) &&
+          tell_mark(ring, VAMP_EVENT_GONE, losses->gone_ns, &losses->gone) &&
+          tell_mark(ring, VAMP_EVENT_UNWATCHED, losses->unwatched_ns, &losses->unwatched));
+    return !losses->any;
 }

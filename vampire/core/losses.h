@@ -10,13 +10,16 @@
 #include "vampire/core/ring.h"
 
 struct vamp_losses {
+    bool any; /* of all below */
     uint64_t lost[VAMP_LOSS_COUNT];
     uint64_t rejected;
-    int64_t time_ns; /* of the newest one */
+    int64_t time_ns;      /* of the newest one */
+    bool gone, unwatched; /* marks that found no room; they are never dropped */
+    int64_t gone_ns, unwatched_ns;
 };
 
 /* `event` was dropped because the ring was full, which is a loss of reason `reason`. A mark keeps
- * its own meaning; one of time loses nothing. */
+ * its own meaning; one of time loses nothing, and those of a pool that is gone are told later. */
 void vamp_losses_note(struct vamp_losses *losses, const struct vamp_event *event,
                       enum vamp_loss reason);
 /* Puts marks for everything noted into the ring; false when it is still full. */

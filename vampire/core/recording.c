@@ -236,6 +236,39 @@ void vamp_recording_close(struct vamp_recording *recording)
     }
 }
 
+bool vamp_recording_begins(const uint8_t *begin, size_t bytes)
+{
+    static const char mark[] = "\x0a\x11" VAMP_RECORDING_FORMAT;
+    struct slice rest = {.bytes = begin, .length = bytes};
+    uint64_t length = 0;
+    return take_varint(&rest, &length) && rest.length >= sizeof mark - 1 &&
+           memcmp(rest.bytes, mark, sizeof mark - 1) == 0;
+}
+
+int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes, uint64_t *ret_messages,
+                           struct vamp_err *err)
+{
+    struct vamp_recording *recording = malloc(sizeof *recording);
+    if (recording == NULL) {
+        return vamp_err_set(err, -ENOMEM, "no memory to read recording %s", path);
+    }
+    *recording = (struct vamp_recording){.file = file};
+    *ret_bytes = *ret_messages = 0;
+    struct slice message;
+    enum found found = FOUND_FAILURE;
+    if (lseek(file, 0, SEEK_SET) != 0) {
+        (void)vamp_err_set_errno(err, errno, "read the recording");
+    } else {
+        while ((found = take_message(recording, &message, err)) == FOUND_MESSAGE) {
+            *ret_messages += 1;
+        }
+    }
+    const off_t offset = lseek(file, 0, SEEK_CUR);
+    *ret_bytes = offset < 0 ? 0 : (uint64_t)offset - (recording->to - recording->from);
+    free(recording);
+    return found != FOUND_FAILURE ? 0 : vamp_err_wrap(err, "%s", path);
+}
+
 /* ------------------------------------------------------------------ events */
 
 static void make_mark(struct vamp_recording *recording, enum vamp_event_kind kind, uint64_t count,
@@ -254,7 +287,7 @@ static bool give_mark(struct vamp_recording *recording, struct slice bytes,
 {
     const Vamp__Recording__Mark *mark = vamp__recording__mark__unpack(
         vamp_decode_arena_reset(&recording->arena), bytes.length, bytes.bytes);
-    if (mark == NULL || mark->kind < VAMP_EVENT_TIME || mark->kind > VAMP_EVENT_REJECTED ||
+    if (mark == NULL || mark->kind < VAMP_EVENT_GONE || mark->kind > VAMP_EVENT_REJECTED ||
         mark->reason >= VAMP_LOSS_COUNT) {
         recording->damaged++;
         make_mark(recording, VAMP_EVENT_REJECTED, 1, ret_event);
@@ -266,7 +299,7 @@ static bool give_mark(struct vamp_recording *recording, struct slice bytes,
         .count = mark->count,
         .time_ns = mark->time_ns,
     };
-    return mark->count != 0 || mark->kind == VAMP_EVENT_TIME;
+    return mark->count != 0 || mark->kind < VAMP_EVENT_LOST;
 }
 
 static void give_event(struct vamp_recording *recording, struct slice bytes,

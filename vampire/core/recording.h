@@ -80,6 +80,12 @@ void vamp_recording_close(struct vamp_recording *recording);
  * end. An event that makes no sense is a REJECTED mark. */
 enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
                                                struct vamp_event *ret_event, struct vamp_err *err);
+/* Looks at the messages of an open file from its beginning. 0, with the bytes of all whole messages
+ * before the first that is not whole, and their number; -EBADMSG: no recording; another -errno. */
+VAMP_MUST_CHECK int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes,
+                                           uint64_t *ret_messages, struct vamp_err *err);
+/* Whether a file that begins so is a recording, of whatever version. */
+bool vamp_recording_begins(const uint8_t *begin, size_t bytes);
 /* After the end: what is wrong with the recording, in words; NULL when it is complete. */
 const char *vamp_recording_remark(const struct vamp_recording *recording);
 

@@ -32,8 +32,8 @@ static void list(struct vamp_slot *slot, const struct vamp_components *component
 static void observe(void *self, struct vamp_cells *cells, const struct vamp_observation *seen)
 {
     (void)self;
-    if (!seen->any_anomaly) {
-        return;
+    if (!seen->any_anomaly || cells->muted[VAMP_METRIC_ANOMALIES]) {
+        return; /* what does not count is no alert either */
     }
     struct vamp_labels labels = seen->labels;
     for (uint32_t anomaly = 0; anomaly < VAMP_ANOMALY_COUNT; anomaly++) {

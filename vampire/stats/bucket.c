@@ -25,6 +25,9 @@ const char *vamp_gap_reason_name(unsigned reason)
     if (reason == VAMP_GAP_LEAP) {
         return "leap";
     }
+    if (reason == VAMP_GAP_POOL_GONE) {
+        return "pool_gone";
+    }
     return reason == VAMP_GAP_MEMORY ? "memory" : vamp_loss_name(reason);
 }
 

@@ -116,7 +116,9 @@ struct vamp_accounting {
 #define VAMP_GAP_MEMORY                                                                            \
     ((unsigned)VAMP_LOSS_COUNT + 1) /* no memory for this bucket: its counters are in              \
                                      the next one, its histograms are lost */
-#define VAMP_GAP_REASON_COUNT (VAMP_LOSS_COUNT + 2)
+#define VAMP_GAP_POOL_GONE                                                                         \
+    ((unsigned)VAMP_LOSS_COUNT + 2) /* the pool manager was gone: nobody watched */
+#define VAMP_GAP_REASON_COUNT (VAMP_LOSS_COUNT + 3)
 const char *vamp_gap_reason_name(unsigned reason); /* never NULL */
 
 /* A stretch of the stream that is known to miss events, or of time without buckets. */

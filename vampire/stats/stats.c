@@ -33,6 +33,10 @@ struct vamp_stats {
     void *mute_context;
     int64_t previous_ns; /* time of the event before this one */
     bool any_event;
+    bool gone;       /* the pool is: nothing since */
+    int64_t gone_ns; /* until when, as far as the stream tells */
+    unsigned unwatched;
+    uint64_t unwatched_ns; /* sum of these gaps */
 };
 
 static int check_number(const char *name, uint64_t value, uint64_t least, uint64_t most,
@@ -202,6 +206,81 @@ static void observe_mark(struct vamp_stats *stats, struct vamp_slot *slot,
     vamp_cells_gap(slot, &gap);
 }
 
+/* Values that found no series, to the bucket in which they count. */
+static void book_overflow(struct vamp_stats *stats, struct vamp_slot *slot)
+{
+    slot->account.overflow += stats->cells.series.overflow;
+    stats->cells.series.overflow = 0;
+}
+
+/* The pool is gone, as if everybody had left it; but nobody did an operation. */
+static void release_pool(struct vamp_stats *stats, struct vamp_slot *slot,
+                         const struct vamp_event *mark)
+{
+    const struct vamp_components *components = stats->cells.series.components;
+    struct vamp_observation *seen = &stats->seen;
+    const uint32_t count = (uint32_t)vamp_components_count(components);
+    for (uint32_t i = 1; i <= count; i++) {
+        const uint32_t row = i % count; /* nobody's last */
+        const struct vamp_event leave = {
+            .kind = VAMP_EVENT_LEAVE,
+            .time_ns = mark->time_ns,
+            .app_id = vamp_components_row(components, row)->app_id,
+            .reason = VAMP_LEAVE_POOL_GONE,
+            .present = row == 0 ? VAMP_HAS_REASON : VAMP_HAS_APP | VAMP_HAS_REASON,
+        };
+        seen->slot = slot;
+        if (!vamp_track_gone(&stats->tracker, row, &leave, seen)) {
+            continue;
+        }
+        if (stats->mute != NULL) {
+            stats->mute(stats->mute_context, &leave, stats->cells.muted);
+        }
+        for (unsigned s = 0; vamp_statistics[s] != NULL; s++) {
+            if (stats->enabled[s] && vamp_statistics[s] != &vamp_statistic_operations) {
+                vamp_statistics[s]->observe(stats->selves[s], &stats->cells, seen);
+            }
+        }
+        vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,
+                          seen->tracked);
+        book_overflow(stats, slot);
+    }
+}
+
+static void gap_of_gone(struct vamp_stats *stats, struct vamp_slot *slot, int64_t end_ns)
+{
+    const struct vamp_gap gap = {
+        .start_ns = stats->previous_ns,
+        .end_ns = end_ns,
+        .reason = VAMP_GAP_POOL_GONE,
+    };
+    vamp_cells_gap(slot, &gap);
+    stats->gone = false;
+    stats->unwatched++;
+    /* Not if the clock was set back meanwhile: then nobody knows how long it was. */
+    if (gap.end_ns > gap.start_ns) {
+        stats->unwatched_ns += (uint64_t)gap.end_ns - (uint64_t)gap.start_ns;
+    }
+}
+
+static void observe_gone(struct vamp_stats *stats, const struct vamp_event *mark)
+{
+    bool late = false;
+    struct vamp_slot *slot = vamp_window_place(&stats->window, mark->time_ns, &late);
+    if (!stats->any_event) {
+        stats->previous_ns = mark->time_ns;
+        stats->any_event = true;
+    }
+    if (mark->kind == VAMP_EVENT_UNWATCHED) {
+        gap_of_gone(stats, slot, mark->time_ns);
+        stats->previous_ns = mark->time_ns;
+        return;
+    }
+    release_pool(stats, slot, mark);
+    stats->gone = true;
+    stats->gone_ns = mark->time_ns;
+}
+
 static void account_event(struct vamp_slot_account *account, const struct vamp_event *event,
                           enum vamp_verdict verdict, bool late)
 {
@@ -215,13 +294,6 @@ static void account_event(struct vamp_slot_account *account, const struct vamp_e
     account->sampled_in += passed && !exempt;
     account->sampled_out += verdict == VAMP_SAMPLED_OUT || verdict == VAMP_RATED_OUT;
     account->rated_out += verdict == VAMP_RATED_OUT;
-}
-
-/* Values that found no series, to the bucket in which they count. */
-static void book_overflow(struct vamp_stats *stats, struct vamp_slot *slot)
-{
-    slot->account.overflow += stats->cells.series.overflow;
-    stats->cells.series.overflow = 0;
 }
 
 /* Shows the event to the tracker, and what it means to the statistics. */
@@ -255,6 +327,11 @@ void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event
 {
     if (event->kind == VAMP_EVENT_TIME) {
         vamp_stats_tick(stats, event->time_ns);
+        stats->gone_ns = event->time_ns > stats->gone_ns ? event->time_ns : stats->gone_ns;
+        return;
+    }
+    if (event->kind == VAMP_EVENT_GONE || event->kind == VAMP_EVENT_UNWATCHED) {
+        observe_gone(stats, event);
         return;
     }
     bool late = false;
@@ -271,6 +348,19 @@ void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event
     }
     stats->previous_ns = event->time_ns;
     stats->any_event = true;
+}
+
+bool vamp_stats_next_close(const struct vamp_stats *stats, int64_t *ret_ns)
+{
+    const struct vamp_window *window = &stats->window;
+    *ret_ns = (window->oldest + 1) * window->bucket_ns + window->lateness_ns;
+    return window->started;
+}
+
+void vamp_stats_look_ahead(struct vamp_stats *stats, const struct vamp_event *const *events,
+                           unsigned count)
+{
+    vamp_track_look_ahead(&stats->tracker, events, count);
 }
 
 void vamp_stats_sampling(struct vamp_stats *stats, double weight)
@@ -318,6 +408,9 @@ static void count_rest(struct vamp_stats *stats)
 
 void vamp_stats_finish(struct vamp_stats *stats)
 {
+    if (stats->gone) {
+        gap_of_gone(stats, vamp_window_newest(&stats->window), stats->gone_ns);
+    }
     count_rest(stats);
     vamp_story_finish(&stats->tracker, vamp_window_newest(&stats->window));
     vamp_window_finish(&stats->window);
@@ -326,6 +419,9 @@ void vamp_stats_finish(struct vamp_stats *stats)
 void vamp_stats_totals(const struct vamp_stats *stats, struct vamp_totals *ret_totals)
 {
     memset(ret_totals, 0, sizeof *ret_totals);
+    ret_totals->buckets_without_memory = stats->window.without_memory;
+    ret_totals->unwatched = stats->unwatched;
+    ret_totals->unwatched_ns = stats->unwatched_ns;
     for (unsigned i = 0; vamp_statistics[i] != NULL; i++) {
         if (stats->enabled[i] && vamp_statistics[i]->totals != NULL) {
             vamp_statistics[i]->totals(stats->selves[i], ret_totals);
@@ -335,4 +431,35 @@ void vamp_stats_totals(const struct vamp_stats *stats, struct vamp_totals *ret_t
     ret_totals->accounting.output_count = stats->cells.accounting.output_count;
     memcpy(ret_totals->accounting.outputs, stats->cells.accounting.outputs,
            sizeof ret_totals->accounting.outputs);
+}
+
+static struct vamp_fill fill_of(const struct vamp_table *table)
+{
+    return (struct vamp_fill){vamp_table_live(table), table->capacity};
+}
+
+void vamp_stats_state(const struct vamp_stats *stats, struct vamp_stats_state *ret_state)
+{
+    const struct vamp_window *window = &stats->window;
+    const struct vamp_series_table *series = &stats->cells.series;
+    const struct vamp_tracker *tracker = &stats->tracker;
+    *ret_state = (struct vamp_stats_state){
+        .started = window->started,
+        .oldest_ns = window->oldest * window->bucket_ns,
+        .newest_ns = window->newest * window->bucket_ns,
+        .closed = window->emitted,
+        .cdos = fill_of(&tracker->cdos),
+        .received = fill_of(&tracker->received),
+        .demands = fill_of(&tracker->demands),
+        .transports = fill_of(&tracker->transports),
+        .components = {vamp_components_count(series->components),
+                       stats->cells.schema.max_components},
+        .label_set_count = series->set_count,
+        .gone = stats->gone,
+    };
+    for (unsigned i = 0; i < series->set_count; i++) {
+        ret_state->label_set_names[i] = series->descriptions[i].name;
+        ret_state->series[i] =
+            (struct vamp_fill){series->sets[i].count, series->descriptions[i].max_series};
+    }
 }

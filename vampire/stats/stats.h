@@ -78,10 +78,17 @@ enum vamp_verdict {
 };
 
 /* Every event of the stream in order, marks included; the caller has already let `components`
- * observe it. An event that did not pass is accounted as filtered (and as sampled out, if it is
- * that), but still moves time forward. */
+ * observe it, but tells them of a mark GONE afterwards (vamp_components_gone). An event that did
+ * not pass is accounted as filtered (and as sampled out, if it is that), but still moves time
+ * forward. */
 void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event,
                         enum vamp_verdict verdict);
+/* The next events that will be observed, in any number up to VAMP_LOOK_AHEAD, marks included.
+ * Changes nothing; but with many live CDOs observing them then takes half the time, since what is
+ * known of them is brought near all at once. */
+#define VAMP_LOOK_AHEAD 16
+void vamp_stats_look_ahead(struct vamp_stats *stats, const struct vamp_event *const *events,
+                           unsigned count);
 /* How many events each one that passed stands for, apart from those rated out, which are put on top
  * bucket by bucket: metric vampire_weight. 1 unless told. */
 void vamp_stats_sampling(struct vamp_stats *stats, double weight);
@@ -93,6 +100,8 @@ typedef void vamp_mute_fn(void *context, const struct vamp_event *event,
 void vamp_stats_mute(struct vamp_stats *stats, vamp_mute_fn *mute, void *context);
 /* Event time has reached `now_ns` although nothing was seen (live sources, once in a while). */
 void vamp_stats_tick(struct vamp_stats *stats, int64_t now_ns);
+/* The event time at which the next bucket closes if no event comes; false: none is open yet. */
+bool vamp_stats_next_close(const struct vamp_stats *stats, int64_t *ret_ns);
 /* The writers' accounts as of now, for the next buckets (vampire_* metrics and accounting). */
 void vamp_stats_outputs(struct vamp_stats *stats, const struct vamp_output_account *outputs,
                         unsigned count);
@@ -114,10 +123,29 @@ struct vamp_totals {
     uint64_t produced_bytes, consumed_bytes;
     uint64_t transports, transport_bytes;
     uint64_t pool_cdos, pool_bytes;
+    uint64_t buckets_without_memory;           /* could not be built: gaps in the data */
+    unsigned unwatched;                        /* gaps while the pool manager was gone */
+    uint64_t unwatched_ns;                     /* their sum */
     const struct vamp_histogram *transport_ns; /* all series merged; NULL when not enabled */
     const struct vamp_histogram *demand_wait_ns;
     struct vamp_accounting accounting;
 };
 void vamp_stats_totals(const struct vamp_stats *stats, struct vamp_totals *ret_totals);
+
+/* How full the bounded parts are, for a person who asks. */
+struct vamp_fill {
+    uint64_t used, bound;
+};
+struct vamp_stats_state {
+    bool started;                 /* there was an event, or time */
+    int64_t oldest_ns, newest_ns; /* begins of the oldest and the newest open bucket */
+    uint64_t closed;              /* buckets */
+    struct vamp_fill cdos, received, demands, transports, components;
+    unsigned label_set_count;
+    const char *label_set_names[VAMP_METRIC_COUNT];
+    struct vamp_fill series[VAMP_METRIC_COUNT]; /* by label set */
+    bool gone;                                  /* the pool is */
+};
+void vamp_stats_state(const struct vamp_stats *stats, struct vamp_stats_state *ret_state);
 
 #endif

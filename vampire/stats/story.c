@@ -70,6 +70,16 @@ static void note_time(struct vamp_story *story, const struct vamp_event *event)
     }
 }
 
+void vamp_story_select(struct vamp_track_context *at)
+{
+    const struct vamp_tracker *tracker = at->tracker;
+    if (tracker->stories != NULL && at->cdo != NULL) {
+        struct vamp_story *story = story_of(tracker, at->cdo);
+        story->selected = story->selected || tracker->select == NULL ||
+                          tracker->select(tracker->select_context, at->event);
+    }
+}
+
 void vamp_story_learn(struct vamp_track_context *at)
 {
     const struct vamp_tracker *tracker = at->tracker;
@@ -85,8 +95,7 @@ void vamp_story_learn(struct vamp_track_context *at)
     if (vamp_event_has(event, VAMP_HAS_CDO_NAME) && story->name[0] == '\0') {
         vamp_story_copy_name(event, story->name);
     }
-    story->selected = story->selected || tracker->select == NULL ||
-                      tracker->select(tracker->select_context, event);
+    vamp_story_select(at);
     note_time(story, event);
 }
 

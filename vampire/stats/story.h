@@ -26,6 +26,9 @@ void vamp_story_copy_name(const struct vamp_event *event, char name[static VAMP_
 void vamp_story_begin(struct vamp_track_context *at);
 /* Learns from the event what it says of its CDO, which has a record. */
 void vamp_story_learn(struct vamp_track_context *at);
+/* The CDO gets a row if the event, handled already, selects it. Part of learning; transports, which
+ * tell nothing else of a CDO, ask for this alone. `at->cdo` may be NULL. */
+void vamp_story_select(struct vamp_track_context *at);
 /* A transport of the CDO was completed. */
 void vamp_story_transported(struct vamp_track_context *at);
 /* The record ends, by the event of `at`: the row goes to the event's bucket. */

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_CHAINS 256
+#define LINE_BYTES ((size_t)64)
+#define FIRST_LINES 64
+/* A line is added when the lines hold this many records each, on average. */
+#define LINE_FILL 4
 #define FREE_MARK UINT32_MAX /* owner of a record that is not in the table */
 
 static struct vamp_record *at(const struct vamp_table *table, uint32_t number)
@@ -35,7 +38,7 @@ static uint32_t hash_of(const struct vamp_table *table, const uint64_t *key)
     return (uint32_t)hash;
 }
 
-static bool same_key(const struct vamp_table *table, const uint64_t *a, const uint64_t *b)
+static inline bool same_key(const struct vamp_table *table, const uint64_t *a, const uint64_t *b)
 {
     for (unsigned i = 0; i < table->key_words; i++) {
         if (a[i] != b[i]) {
@@ -48,55 +51,116 @@ static bool same_key(const struct vamp_table *table, const uint64_t *a, const ui
 int vamp_table_init(struct vamp_table *table, size_t capacity, size_t record_bytes,
                     unsigned key_words, size_t owner_count)
 {
-    size_t chains = FIRST_CHAINS;
-    while (chains < capacity) {
-        chains *= 2;
+    size_t lines = FIRST_LINES;
+    while (lines * LINE_FILL < capacity) {
+        lines *= 2;
     }
     *table = (struct vamp_table){
         .record_bytes = record_bytes,
         .key_words = key_words,
         .capacity = (uint32_t)capacity,
         .owner_count = (uint32_t)owner_count,
-        .mask = FIRST_CHAINS - 1,
+        .mask = FIRST_LINES - 1,
         .records = calloc(capacity, record_bytes),
-        .chains = calloc(chains, sizeof(uint32_t)),
+        .line_memory = calloc(lines + 1, LINE_BYTES),
         .owners = calloc(owner_count, sizeof(struct vamp_owner)),
     };
-    return table->records == NULL || table->chains == NULL || table->owners == NULL ? -ENOMEM : 0;
+    if (table->records == NULL || table->line_memory == NULL || table->owners == NULL) {
+        return -ENOMEM;
+    }
+    const uintptr_t first = ((uintptr_t)table->line_memory + LINE_BYTES - 1) & ~(LINE_BYTES - 1);
+    table->lines = (struct vamp_table_line *)first;
+    return 0;
 }
 
 void vamp_table_done(struct vamp_table *table)
 {
     free(table->records);
-    free(table->chains);
+    free(table->line_memory);
     free(table->owners);
     memset(table, 0, sizeof *table);
 }
 
-static uint32_t *chain_of(const struct vamp_table *table, const uint64_t *key)
+static struct vamp_table_line *line_of(const struct vamp_table *table, uint32_t hash)
 {
-    uint32_t hash = hash_of(table, key);
-    uint32_t chain = hash & table->mask;
-    if (chain < table->split) {
-        chain = hash & (2 * table->mask + 1);
+    uint32_t line = hash & table->mask;
+    if (line < table->split) {
+        line = hash & (2 * table->mask + 1);
     }
-    return &table->chains[chain];
+    return &table->lines[line];
 }
 
-/* One chain more: half of the next chain's records move there. */
-static void split_chain(struct vamp_table *table)
+static uint16_t chain_bit(uint32_t hash)
+{
+    return (uint16_t)(1U << (hash >> 28));
+}
+
+static void put_in_line(const struct vamp_table *table, struct vamp_table_line *line, uint32_t hash,
+                        uint32_t number)
+{
+    if (line->used < VAMP_TABLE_LINE_RECORDS) {
+        line->hashes[line->used] = hash;
+        line->numbers[line->used] = number;
+        line->used++;
+    } else {
+        at(table, number)->chain = line->more;
+        line->more = number;
+        line->chained |= chain_bit(hash);
+    }
+}
+
+static void take_out_of_chain(const struct vamp_table *table, struct vamp_table_line *line,
+                              uint32_t number)
+{
+    uint32_t *link = &line->more;
+    while (*link != number) {
+        link = &at(table, *link)->chain;
+    }
+    *link = at(table, number)->chain;
+    line->chained = line->more != 0 ? line->chained : 0;
+}
+
+static void take_out_of_line(const struct vamp_table *table, struct vamp_table_line *line,
+                             uint32_t number)
+{
+    uint32_t i = 0;
+    while (i < line->used && line->numbers[i] != number) {
+        i++;
+    }
+    if (i == line->used) {
+        take_out_of_chain(table, line, number);
+        return;
+    }
+    const uint32_t chained = line->more;
+    if (chained != 0) {
+        struct vamp_record *record = at(table, chained);
+        line->more = record->chain;
+        line->chained = line->more != 0 ? line->chained : 0;
+        line->hashes[i] = hash_of(table, key_of(record));
+        line->numbers[i] = chained;
+        return;
+    }
+    line->used--;
+    line->hashes[i] = line->hashes[line->used];
+    line->numbers[i] = line->numbers[line->used];
+}
+
+/* One line more: half of the next line's records move there. */
+static void split_line(struct vamp_table *table)
 {
     const uint32_t bit = table->mask + 1;
-    uint32_t *stay = &table->chains[table->split];
-    uint32_t *move = &table->chains[table->split + bit];
-    uint32_t number = *stay;
-    *stay = 0;
-    while (number != 0) {
+    struct vamp_table_line *stay = &table->lines[table->split];
+    struct vamp_table_line *move = &table->lines[table->split + bit];
+    const struct vamp_table_line old = *stay;
+    *stay = (struct vamp_table_line){.used = 0};
+    for (uint32_t i = 0; i < old.used; i++) {
+        put_in_line(table, (old.hashes[i] & bit) != 0 ? move : stay, old.hashes[i], old.numbers[i]);
+    }
+    for (uint32_t number = old.more; number != 0;) {
         struct vamp_record *record = at(table, number);
-        uint32_t next = record->chain;
-        uint32_t *to = (hash_of(table, key_of(record)) & bit) != 0 ? move : stay;
-        record->chain = *to;
-        *to = number;
+        const uint32_t next = record->chain;
+        const uint32_t hash = hash_of(table, key_of(record));
+        put_in_line(table, (hash & bit) != 0 ? move : stay, hash, number);
         number = next;
     }
     table->split++;
@@ -111,21 +175,85 @@ static bool is_dead(const struct vamp_table *table, const struct vamp_record *re
     return record->owner != 0 && table->owners[record->owner].gone;
 }
 
-void *vamp_table_find(struct vamp_table *table, const uint64_t *key)
+/* A bit for each record of the line that has this hash. Without branches, which would be guessed
+ * wrong half of the time. */
+static unsigned matches(const struct vamp_table_line *line, uint32_t hash)
 {
-    uint32_t number = *chain_of(table, key);
-    while (number != 0) {
-        struct vamp_record *record = at(table, number);
+    const uint32_t *hashes = line->hashes;
+    const unsigned found = (unsigned)(hashes[0] == hash) | (unsigned)(hashes[1] == hash) << 1 |
+                           (unsigned)(hashes[2] == hash) << 2 | (unsigned)(hashes[3] == hash) << 3 |
+                           (unsigned)(hashes[4] == hash) << 4 | (unsigned)(hashes[5] == hash) << 5 |
+                           (unsigned)(hashes[6] == hash) << 6;
+    return found & ((1U << line->used) - 1);
+}
+
+static struct vamp_record *find_record(const struct vamp_table *table, const uint64_t *key)
+{
+    const uint32_t hash = hash_of(table, key);
+    const struct vamp_table_line *line = line_of(table, hash);
+    for (unsigned found = matches(line, hash); found != 0; found &= found - 1) {
+        struct vamp_record *record = at(table, line->numbers[__builtin_ctz(found)]);
         if (same_key(table, key_of(record), key)) {
-            if (is_dead(table, record)) {
-                vamp_table_remove(table, record);
-                return NULL;
-            }
             return record;
         }
-        number = record->chain;
+    }
+    if ((line->chained & chain_bit(hash)) == 0) {
+        return NULL;
+    }
+    for (uint32_t number = line->more; number != 0; number = at(table, number)->chain) {
+        if (same_key(table, key_of(at(table, number)), key)) {
+            return at(table, number);
+        }
     }
     return NULL;
+}
+
+void *vamp_table_find(struct vamp_table *table, const uint64_t *key)
+{
+    struct vamp_record *record = find_record(table, key);
+    if (record != NULL && is_dead(table, record)) {
+        vamp_table_remove(table, record);
+        return NULL;
+    }
+    return record;
+}
+
+void vamp_table_expect(const struct vamp_table *table, const uint64_t *key,
+                       struct vamp_table_expected *ret_expected)
+{
+    const uint32_t hash = hash_of(table, key);
+    *ret_expected = (struct vamp_table_expected){.table = table, .hash = hash};
+    __builtin_prefetch(line_of(table, hash), 1);
+}
+
+void vamp_table_expect_record(struct vamp_table_expected *expected)
+{
+    const struct vamp_table *table = expected->table;
+    const struct vamp_table_line *line = line_of(table, expected->hash);
+    uint32_t number = (line->chained & chain_bit(expected->hash)) != 0 ? line->more : 0;
+    const unsigned found = matches(line, expected->hash);
+    number = found != 0 ? line->numbers[__builtin_ctz(found)] : number;
+    if (number != 0) {
+        expected->record = at(table, number);
+        /* Longer than a cache line. */
+        __builtin_prefetch(expected->record, 1);
+        __builtin_prefetch((const char *)expected->record + table->record_bytes - 1, 1);
+    }
+}
+
+void vamp_table_expect_removal(const struct vamp_table_expected *expected)
+{
+    const struct vamp_table *table = expected->table;
+    const struct vamp_record *record = expected->record;
+    if (record == NULL) {
+        return;
+    }
+    const uint32_t neighbours[] = {record->older, record->newer, record->before, record->after};
+    for (unsigned i = 0; i < sizeof neighbours / sizeof neighbours[0]; i++) {
+        if (neighbours[i] != 0) {
+            __builtin_prefetch(at(table, neighbours[i]), 1);
+        }
+    }
 }
 
 static void leave_owner(struct vamp_table *table, struct vamp_record *record)
@@ -208,12 +336,12 @@ void *vamp_table_insert(struct vamp_table *table, const uint64_t *key, uint32_t 
     struct vamp_record *record = take_record(table);
     const uint32_t number = number_of(table, record);
     memcpy(key_of(record), key, table->key_words * sizeof *key);
-    if (table->used >= table->mask + 1 + table->split) {
-        split_chain(table);
+    const size_t lines = (size_t)table->mask + 1 + table->split;
+    if (table->used >= lines * LINE_FILL) {
+        split_line(table);
     }
-    uint32_t *chain = chain_of(table, key);
-    record->chain = *chain;
-    *chain = number;
+    const uint32_t hash = hash_of(table, key);
+    put_in_line(table, line_of(table, hash), hash, number);
     record->older = table->newest;
     if (table->newest != 0) {
         at(table, table->newest)->newer = number;
@@ -245,11 +373,7 @@ void vamp_table_remove(struct vamp_table *table, void *which)
     struct vamp_record *record = which;
     const uint32_t number = number_of(table, record);
     table->dead -= is_dead(table, record);
-    uint32_t *link = chain_of(table, key_of(record));
-    while (*link != number) {
-        link = &at(table, *link)->chain;
-    }
-    *link = record->chain;
+    take_out_of_line(table, line_of(table, hash_of(table, key_of(record))), number);
     leave_age(table, record);
     leave_owner(table, record);
     record->owner = FREE_MARK;

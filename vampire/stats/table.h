@@ -4,9 +4,13 @@
  * statistics; worker thread.
  *
  * Memory is reserved for the bound at once and touched only as the table fills (the system gives
- * pages on first use). Records lie in one slab and are chained by hash; the number of chains
- * grows with the records, one chain at a time (linear hashing), so that no insertion ever
- * waits for a rehash. A record costs its own bytes and four more for its chain.
+ * pages on first use). Records lie in one slab. Their hashes and numbers stand in an index of
+ * cache lines, which tells what is not there without a look at any record; it grows with the
+ * records, one line at a time (linear hashing), so that no insertion ever waits for a rehash. A
+ * record costs its own bytes and 16 more for the index.
+ *
+ * Where a table is larger than the processor's caches a look-up waits for memory. Whoever knows
+ * early which keys will come asks for them ahead: vamp_table_expect.
  *
  * When an owner leaves, all its records are dead at once, in constant time: they are not found
  * any more and are the first to be reused.
@@ -24,7 +28,7 @@
 
 /* Head of every record; the key follows it. Numbers are positions in the slab plus one. */
 struct vamp_record {
-    uint32_t chain;         /* next of the same hash; of a free record: the next free one */
+    uint32_t chain;         /* next beside a full line; of a free record: the next free one */
     uint32_t older, newer;  /* neighbours by age */
     uint32_t owner;         /* 0: nobody */
     uint32_t before, after; /* neighbours of the same owner */
@@ -37,14 +41,25 @@ struct vamp_owner {
     bool gone;
 };
 
+/* Records of one hash value in its low bits. One line of the processor's cache. */
+#define VAMP_TABLE_LINE_RECORDS 7
+struct vamp_table_line {
+    uint32_t hashes[VAMP_TABLE_LINE_RECORDS];
+    uint32_t numbers[VAMP_TABLE_LINE_RECORDS];
+    uint32_t more;    /* chain of those for which there was no place */
+    uint16_t used;    /* of the two above */
+    uint16_t chained; /* a bit for each value of four bits of the hashes that `more` may hold */
+};
+
 struct vamp_table {
     unsigned char *records;
-    uint32_t *chains;
+    struct vamp_table_line *lines;
+    void *line_memory; /* in which the lines are aligned */
     struct vamp_owner *owners;
     size_t record_bytes;
     unsigned key_words;
     uint32_t capacity, owner_count;
-    uint32_t mask, split; /* linear hashing: chains are mask + 1 + split */
+    uint32_t mask, split; /* linear hashing: lines are mask + 1 + split */
     uint32_t touched;     /* records ever used */
     uint32_t used, dead;  /* records in the table, and how many of them are dead */
     uint32_t free_record, oldest, newest;
@@ -62,6 +77,18 @@ void *vamp_table_find(struct vamp_table *table, const uint64_t *key);
 /* The record that must go before another can come: NULL while there is room. The caller takes
  * note of it and removes it. */
 void *vamp_table_crowded(struct vamp_table *table);
+/* Looking ahead, in three steps with other work between them, so that memory has time to come. None
+ * of them changes anything but the caches, and what they expect need not come. */
+struct vamp_table_expected {
+    const struct vamp_table *table;
+    const struct vamp_record *record; /* found by the second step, else NULL */
+    uint32_t hash;
+};
+void vamp_table_expect(const struct vamp_table *table, const uint64_t *key,
+                       struct vamp_table_expected *ret_expected);
+void vamp_table_expect_record(struct vamp_table_expected *expected);
+/* It will be removed: its neighbours change, too. */
+void vamp_table_expect_removal(const struct vamp_table_expected *expected);
 /* A new record, zero behind its key; the table must not be crowded nor hold the key. An owner
  * that has left owns nothing. */
 void *vamp_table_insert(struct vamp_table *table, const uint64_t *key, uint32_t owner);

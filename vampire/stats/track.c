@@ -68,7 +68,7 @@ void vamp_track_name_key(const struct vamp_event *event, uint64_t key[2])
     }
 }
 
-static bool find_key(const struct vamp_event *event, uint64_t key[2])
+bool vamp_track_find_key(const struct vamp_event *event, uint64_t key[2])
 {
     if (vamp_event_has(event, VAMP_HAS_CDO_ID)) {
         key[0] = event->cdo_id.high;
@@ -152,10 +152,16 @@ static void leave(struct vamp_track_context *at)
     if (at->row == 0) {
         return; /* nobody's or several components' at once: not told apart */
     }
-    tally->left = true;
     if (at->component->joined_ns != INT64_MIN) {
         (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_ASSOCIATION, at->component->joined_ns);
     }
+    vamp_track_release(at);
+}
+
+void vamp_track_release(struct vamp_track_context *at)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    tracker->tallies[at->row].left = true;
     vamp_track_leave_cdos(at);
     vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED,
                          vamp_table_owner_leaves(&tracker->demands, at->row));
@@ -178,7 +184,7 @@ static void check_component(struct vamp_track_context *at)
     }
 }
 
-static bool is_transport(unsigned kind)
+bool vamp_track_is_transport(unsigned kind)
 {
     return kind >= VAMP_EVENT_TRANSPORT_INIT && kind <= VAMP_EVENT_TRANSPORT_FAILED;
 }
@@ -186,7 +192,7 @@ static bool is_transport(unsigned kind)
 static void track_after(struct vamp_track_context *at)
 {
     check_component(at);
-    if (is_transport(at->event->kind)) {
+    if (vamp_track_is_transport(at->event->kind)) {
         vamp_track_transport(at);
         return;
     }
@@ -212,13 +218,13 @@ void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
     find_component(&at);
     find_size(seen, event);
     seen->producer = seen->labels.value[VAMP_LABEL_COMPONENT];
-    at.has_cdo = find_key(event, at.cdo_key);
+    at.has_cdo = vamp_track_find_key(event, at.cdo_key);
     if (event->phase == VAMP_PHASE_AFTER) {
         if (at.has_cdo) {
             at.cdo = vamp_table_find(&tracker->cdos, at.cdo_key);
         }
         track_after(&at);
-    } else if (!is_transport(event->kind)) {
+    } else if (!vamp_track_is_transport(event->kind)) {
         vamp_track_received(&at);
     }
     seen->tracked = (int64_t)vamp_table_live(&tracker->cdos) - (int64_t)tracked;

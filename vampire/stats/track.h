@@ -78,6 +78,15 @@ void vamp_tracker_done(struct vamp_tracker *tracker);
 /* Fills all of `seen` but its slot, which is set already. */
 void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
                 struct vamp_observation *seen);
+/* These events come next: what will be looked up for them is brought near. Changes nothing. At most
+ * VAMP_LOOK_AHEAD of them. */
+void vamp_track_look_ahead(struct vamp_tracker *tracker, const struct vamp_event *const *events,
+                           unsigned count);
+/* The pool is gone: what the component of row `row` held is nobody's, as at a LEAVE; of row 0 all
+ * that is left, so that one comes last. `leave` is that LEAVE, which nobody sent: at the time of
+ * the mark. Fills all of `seen` but its slot. False: there was nothing to do. */
+bool vamp_track_gone(struct vamp_tracker *tracker, uint32_t row, const struct vamp_event *leave,
+                     struct vamp_observation *seen);
 /* The stream has ended: takes the CDOs of unknown size one after the other. False at the end.
  * `*position` starts at 0. */
 bool vamp_track_rest(struct vamp_tracker *tracker, uint32_t *position, uint32_t *ret_component);
@@ -97,7 +106,10 @@ struct vamp_track_context {
 };
 
 void vamp_track_cdo(struct vamp_track_context *at);
-/* A component has gone: what it held is nobody's. */
+/* The record of every CDO that is left ends. */
+void vamp_track_forget_cdos(struct vamp_track_context *at);
+/* A component with a row has gone: what it held is nobody's, and what it waited for never comes. */
+void vamp_track_release(struct vamp_track_context *at);
 void vamp_track_leave_cdos(struct vamp_track_context *at);
 
 /* Both ends of waits. `before`: the pool manager has not handled the operation yet. */
@@ -114,6 +126,24 @@ void vamp_track_second_declare(struct vamp_track_context *at);
 bool vamp_track_second_declare_end(struct vamp_track_context *at, int64_t *ret_since_ns,
                                    uint32_t *ret_handles);
 
+/* The look-ups that some events to come will make. */
+#define VAMP_AHEAD_A_EVENT 4
+struct vamp_ahead {
+    unsigned count;
+    struct {
+        struct vamp_table_expected expected;
+        bool removal; /* what is found will be removed */
+    } items[VAMP_LOOK_AHEAD * VAMP_AHEAD_A_EVENT];
+};
+void vamp_ahead_add(struct vamp_ahead *ahead, const struct vamp_table *table, const uint64_t *key,
+                    bool removal);
+/* At most three and one. */
+void vamp_track_waits_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);
+void vamp_track_transport_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);
+
+bool vamp_track_is_transport(unsigned kind);
+/* The event's CDO as a key; false when it has none. */
+bool vamp_track_find_key(const struct vamp_event *event, uint64_t key[2]);
 /* The key of a CDO by the event's name. */
 void vamp_track_name_key(const struct vamp_event *event, uint64_t key[2]);
 void vamp_track_transport(struct vamp_track_context *at);

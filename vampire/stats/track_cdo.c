@@ -302,6 +302,15 @@ void vamp_track_cdo(struct vamp_track_context *at)
     }
 }
 
+void vamp_track_forget_cdos(struct vamp_track_context *at)
+{
+    uint32_t position = 0;
+    struct vamp_cdo *cdo = NULL;
+    while ((cdo = vamp_table_next(&at->tracker->cdos, &position)) != NULL) {
+        forget(at, cdo, VAMP_CDO_END_LEFT);
+    }
+}
+
 void vamp_track_leave_cdos(struct vamp_track_context *at)
 {
     struct vamp_tally *tally = &at->tracker->tallies[at->row];

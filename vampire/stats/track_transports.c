@@ -111,9 +111,19 @@ static void end(struct vamp_track_context *at)
 
 void vamp_track_transport(struct vamp_track_context *at)
 {
+    vamp_story_select(at);
     if (at->event->kind == VAMP_EVENT_TRANSPORT_INIT) {
         start(at);
     } else {
         end(at);
+    }
+}
+
+void vamp_track_transport_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead)
+{
+    uint64_t key[4];
+    if (vamp_track_is_transport(at->event->kind) && transport_key(at, key)) {
+        vamp_ahead_add(ahead, &at->tracker->transports, key,
+                       at->event->kind != VAMP_EVENT_TRANSPORT_INIT);
     }
 }

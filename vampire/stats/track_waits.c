@@ -163,3 +163,26 @@ bool vamp_track_second_declare_end(struct vamp_track_context *at, int64_t *ret_s
     vamp_table_remove(&at->tracker->received, pending);
     return true;
 }
+
+void vamp_track_waits_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead)
+{
+    const struct vamp_tracker *tracker = at->tracker;
+    const unsigned kind = at->event->kind;
+    const bool after = at->event->phase == VAMP_PHASE_AFTER;
+    const bool transported =
+        kind == VAMP_EVENT_TRANSPORT_COMPLETED || kind == VAMP_EVENT_TRANSPORT_FAILED;
+    uint64_t key[4];
+    if (!vamp_track_is_transport(kind)) {
+        operation_key(at, key);
+        vamp_ahead_add(ahead, &tracker->received, key, after);
+    }
+    if (transported || kind == VAMP_EVENT_DEMAND || (after && kind == VAMP_EVENT_DISPOSE)) {
+        pending_key(at, KEY_DEMAND, key);
+        vamp_ahead_add(ahead, &tracker->demands, key, kind != VAMP_EVENT_DEMAND);
+    }
+    if (after && (kind == VAMP_EVENT_REQUIRE || kind == VAMP_EVENT_DEMAND ||
+                  kind == VAMP_EVENT_DECLARE || kind == VAMP_EVENT_DISPOSE)) {
+        pending_key(at, KEY_SECOND_DECLARE, key);
+        vamp_ahead_add(ahead, &tracker->received, key, kind != VAMP_EVENT_DECLARE);
+    }
+}

@@ -74,6 +74,7 @@ static void close_oldest(struct vamp_window *window)
         window->emit(window->emit_context, bucket);
         return;
     }
+    window->without_memory++;
     const struct vamp_gap gap = {start_ns, start_ns + window->bucket_ns, VAMP_GAP_MEMORY, 0};
     vamp_cells_gap(vamp_window_oldest(window), &gap);
 }
@@ -162,7 +163,13 @@ void vamp_window_tick(struct vamp_window *window, int64_t now_ns)
 
 void vamp_window_finish(struct vamp_window *window)
 {
-    if (window->started) {
+    if (!window->started) {
+        return;
+    }
+    const uint64_t before = window->without_memory;
+    close_all(window);
+    if (window->without_memory != before && vamp_window_oldest(window)->gap_count > 0) {
+        window->newest = window->oldest;
         close_all(window);
     }
 }

@@ -19,6 +19,7 @@ struct vamp_window {
     int64_t oldest, newest; /* open buckets: start time over bucket_ns */
     unsigned late_run;      /* late events since the last that was not */
     uint64_t emitted;
+    uint64_t without_memory; /* buckets that could not be built */
 };
 
 /* Slots needed so that every bucket not yet closed has one. */
@@ -38,7 +39,7 @@ struct vamp_slot *vamp_window_oldest(const struct vamp_window *window);
 struct vamp_slot *vamp_window_newest(const struct vamp_window *window);
 /* The open bucket nearest to this time. */
 struct vamp_slot *vamp_window_at(const struct vamp_window *window, int64_t time_ns);
-/* Emits all that is open. */
+/* Emits all that is open; one bucket more when the last could not be built, to say so. */
 void vamp_window_finish(struct vamp_window *window);
 
 #endif
