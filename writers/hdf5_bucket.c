@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writing a bucket: labels and data first, flushed; `time` last, flushed again. A reader that asks
- * for time first never sees half a bucket, and whatever was flushed survives a kill.
+ * Writing a bucket: its number, flushed; labels and data, flushed; `time` last, flushed again. A
+ * reader that asks for time first never sees half a bucket, and whatever was flushed survives a
+ * kill.
  */
 #include "writers/hdf5_internal.h"
 
@@ -298,9 +299,6 @@ static int write_columns(struct hdf5_file *file, const struct vamp_bucket *bucke
     };
     memcpy(numbers + HDF5_EVENT_COLUMNS - VAMP_LOSS_COUNT, account->lost, sizeof account->lost);
     int code = append_number(file, file->bucket_ns, (uint64_t)bucket->width_ns, err);
-    if (code == 0) {
-        code = append_number(file, file->bucket_number, bucket->number, err);
-    }
     for (unsigned i = 0; code == 0 && i < HDF5_EVENT_COLUMNS; i++) {
         code = append_number(file, file->events_first + i, numbers[i], err);
     }
@@ -338,11 +336,24 @@ static int flush(struct hdf5_file *file, struct vamp_err *err)
     return H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0 ? hdf5_fail(err, "flush %s", file->path) : 0;
 }
 
+/* The variable that readers find in the list of `time`: no other may ever be longer. */
+static int write_number(struct hdf5_file *file, uint64_t number, struct vamp_err *err)
+{
+    int code = append_number(file, file->bucket_number, number, err);
+    if (code == 0 && H5Dflush(file->datasets[file->bucket_number].id) < 0) {
+        code = hdf5_fail(err, "flush %s", file->path);
+    }
+    return code;
+}
+
 static int write_all(struct hdf5_file *file, const struct vamp_delivery *delivery,
                      struct vamp_err *err)
 {
     const struct vamp_bucket *bucket = delivery->bucket;
-    int code = write_labels(file, bucket, err);
+    int code = write_number(file, bucket->number, err);
+    if (code == 0) {
+        code = write_labels(file, bucket, err);
+    }
     if (code == 0) {
         code = write_components(file, delivery, err);
     }

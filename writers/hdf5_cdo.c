@@ -14,8 +14,6 @@
 #define NUMBER_CHUNK_ROWS 512
 #define TEXT_CHUNK_ROWS 64
 #define UNIT_TIME "nanoseconds since 1970-01-01T00:00:00Z"
-/* What numpy and xarray read as "not a time". */
-#define TIME_MISSING ((uint64_t)INT64_MIN)
 
 static const char *const number_about[HDF5_CDO_NUMBERS][3] = {
     {"cdo_size_bytes", "size of the CDO; only where cdo_size_known is 1", "byte"},
@@ -59,23 +57,34 @@ static int create_column(struct hdf5_file *file, const struct hdf5_spec *spec, b
 int hdf5_cdo_create(struct hdf5_file *file, struct vamp_err *err)
 {
     int code = 0;
-    for (unsigned i = 0; code == 0 && i < HDF5_CDO_NUMBERS + VAMP_CDO_TIME_COUNT; i++) {
-        const unsigned what = i - HDF5_CDO_NUMBERS;
-        const bool is_time = i >= HDF5_CDO_NUMBERS;
-        char name[HDF5_NAME_BYTES];
-        (void)snprintf(name, sizeof name, "cdo_%s", vamp_cdo_time_name(what));
+    for (unsigned i = 0; code == 0 && i < HDF5_CDO_NUMBERS; i++) {
         const struct hdf5_spec spec = {
-            .name = is_time ? name : number_about[i][0],
-            .type = is_time ? HDF5_I64 : HDF5_U64,
+            .name = number_about[i][0],
+            .type = HDF5_U64,
             .rank = 1,
             .dimensions = {file->cdo_dimension},
             .chunk = {NUMBER_CHUNK_ROWS},
             .plain = true,
-            .fill_value = is_time ? TIME_MISSING : 0,
-            .units = is_time ? UNIT_TIME : number_about[i][2],
-            .long_name = is_time ? time_about[what] : number_about[i][1],
+            .units = number_about[i][2],
+            .long_name = number_about[i][1],
         };
         code = create_column(file, &spec, i == 0, err);
+    }
+    for (unsigned i = 0; code == 0 && i < VAMP_CDO_TIME_COUNT; i++) {
+        char name[HDF5_NAME_BYTES];
+        (void)snprintf(name, sizeof name, "cdo_%s", vamp_cdo_time_name(i));
+        const struct hdf5_spec spec = {
+            .name = name,
+            .type = HDF5_I64,
+            .rank = 1,
+            .dimensions = {file->cdo_dimension},
+            .chunk = {NUMBER_CHUNK_ROWS},
+            .plain = true,
+            .fill_value = HDF5_TIME_MISSING,
+            .units = UNIT_TIME,
+            .long_name = time_about[i],
+        };
+        code = create_column(file, &spec, false, err);
     }
     for (unsigned i = 0; code == 0 && i < HDF5_CDO_TEXTS; i++) {
         const struct hdf5_spec spec = {

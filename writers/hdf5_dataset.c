@@ -44,6 +44,7 @@ int hdf5_dimension_create(struct hdf5_file *file, unsigned number, struct vamp_e
         .type = HDF5_I64,
         .rank = 1,
         .dimensions = {HDF5_TIME},
+        .fill_value = HDF5_TIME_MISSING,
         .units = "nanoseconds since 1970-01-01T00:00:00Z",
         .long_name = "start of the bucket",
     };

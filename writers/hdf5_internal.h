@@ -23,6 +23,9 @@
 #define HDF5_RANK_MAX 3
 #define HDF5_NAME_BYTES 192
 #define HDF5_NO_DATASET UINT_MAX
+/* What numpy and xarray read as "not a time". No attribute _FillValue says so: with one, xarray
+ * goes through doubles, which cost nanoseconds, and warns at every missing time. */
+#define HDF5_TIME_MISSING ((uint64_t)INT64_MIN)
 
 struct hdf5_options {
     char *directory;
@@ -225,6 +228,9 @@ VAMP_MUST_CHECK int hdf5_cdo_create(struct hdf5_file *file, struct vamp_err *err
 /* The bucket's rows, for which there is room. */
 VAMP_MUST_CHECK int hdf5_cdo_write(struct hdf5_file *file, const struct vamp_bucket *bucket,
                                    struct vamp_err *err);
+
+/* hdf5_recover.c */
+extern const struct vamp_recovery_ops hdf5_recovery;
 
 /* hdf5_bucket.c: as the table's `write`. */
 VAMP_MUST_CHECK int hdf5_bucket_write(struct hdf5_file *file, const struct vamp_delivery *delivery,

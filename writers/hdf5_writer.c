@@ -75,5 +75,6 @@ const struct vamp_writer_ops vamp_writer_hdf5 = {
     .write = write_bucket,
     .bytes = file_bytes,
     .path = file_path,
+    .recovery = &hdf5_recovery,
     .close = close_file,
 };

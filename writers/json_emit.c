@@ -128,6 +128,17 @@ static size_t escape(const char *text, char out[static 8], size_t *ret_bytes)
     return length > 0 ? length : 1;
 }
 
+/* How many characters from `text` on stand for themselves, at most `most`. */
+static size_t plain_length(const char *text, size_t most)
+{
+    size_t length = 0;
+    while (length < most && text[length] >= ' ' && text[length] < 0x7F && text[length] != '"' &&
+           text[length] != '\\') {
+        length++;
+    }
+    return length;
+}
+
 void vamp_json_long_text(struct vamp_json *json, const char *key, const char *text,
                          size_t max_bytes)
 {
@@ -136,7 +147,12 @@ void vamp_json_long_text(struct vamp_json *json, const char *key, const char *te
     const size_t begin = json->used, room = max_bytes - (sizeof ELLIPSIS - 1);
     while (*text != '\0') {
         char out[8];
-        size_t bytes = 0;
+        size_t bytes = plain_length(text, room - (json->used - begin));
+        if (bytes > 0) {
+            put(json, text, bytes);
+            text += bytes;
+            continue;
+        }
         text += escape(text, out, &bytes);
         if (json->used - begin + bytes > room) {
             put_word(json, ELLIPSIS);
@@ -191,7 +207,9 @@ void vamp_json_time(struct vamp_json *json, const char *key, int64_t utc_ns)
         vamp_json_null(json, key);
         return;
     }
-    char text[VAMP_TIME_TEXT_BYTES];
-    vamp_time_text(utc_ns, text);
-    vamp_json_text(json, key, text);
+    if (json->time_text[0] == '\0' || json->time_ns != utc_ns) {
+        json->time_ns = utc_ns;
+        vamp_time_text(utc_ns, json->time_text);
+    }
+    vamp_json_text(json, key, json->time_text);
 }

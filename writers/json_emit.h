@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vampire/core/clock.h"
+
 #define VAMP_JSON_LINE_BYTES 65536 /* newline included */
 #define VAMP_JSON_TEXT_BYTES 4096  /* of a text after escaping, unless told otherwise */
 
@@ -23,6 +25,9 @@ struct vamp_json {
     bool cut;           /* a text of the present line was cut */
     bool failed;        /* no memory */
     uint64_t oversized; /* lines dropped for their length */
+    /* The newest time as text, since the lines of a bucket tell the same one; "": none yet. */
+    int64_t time_ns;
+    char time_text[VAMP_TIME_TEXT_BYTES];
 };
 
 void vamp_json_done(struct vamp_json *json); /* frees; the object is empty and usable again */

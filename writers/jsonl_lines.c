@@ -133,6 +133,11 @@ static void lost_line(struct jsonl *self, int64_t time_ns, const char *what, con
     vamp_json_line_end(&self->json);
 }
 
+void jsonl_lost(struct jsonl *self, const char *what, const char *reason, uint64_t count)
+{
+    lost_line(self, self->end_ns, what, reason, count);
+}
+
 static void lost_lines(struct jsonl *self, const struct vamp_delivery *delivery)
 {
     const struct vamp_bucket *bucket = delivery->bucket;
@@ -349,10 +354,13 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
 {
     const struct vamp_bucket *bucket = delivery->bucket;
     /* After a loss a reader may hold values that have changed unseen. */
-    const bool complete =
-        self->buckets % self->options->complete_every == 0 || delivery->lost_before > 0;
+    const bool complete = self->buckets % self->options->complete_every == 0 ||
+                          delivery->lost_before > 0 || self->ask_complete;
+    self->complete = complete;
     component_lines(self, delivery);
+    self->components_end = self->json.used;
     series_lines(self, bucket);
+    self->series_end = self->json.used;
     gap_lines(self, delivery);
     lost_lines(self, delivery);
     cdo_lines(self, bucket);

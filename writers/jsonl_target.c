@@ -118,6 +118,9 @@ int jsonl_target_open(struct jsonl *self, struct vamp_err *err)
     if (strcmp(path, "-") == 0) {
         return open_stdout(self, err);
     }
+    if (vamp_listener_is_address(path)) {
+        return jsonl_socket_open(self, err);
+    }
     struct stat status;
     if (lstat(path, &status) == 0) {
         if (S_ISFIFO(status.st_mode)) {
@@ -133,8 +136,10 @@ int jsonl_target_open(struct jsonl *self, struct vamp_err *err)
                                 path);
         }
         if (S_ISSOCK(status.st_mode)) {
-            return vamp_err_set(err, -ENOTSUP, "open %s: it is a socket; give a file or a FIFO",
-                                path);
+            return vamp_err_set(err, -ENOTSUP,
+                                "create %s: it is a socket; to have readers connect to this name "
+                                "say unix:%s",
+                                path, path);
         }
     }
     return open_numbered(self, err);

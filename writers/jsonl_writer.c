@@ -14,9 +14,10 @@ static const struct vamp_opt jsonl_options_table[] = {
         .preset = "",
         .max = 4000,
         .offset = offsetof(struct jsonl_options, path),
-        .help = "file, FIFO, or \"-\" for standard output; a file that exists stays and the next "
-                "free of NAME.0002, NAME.0003, ... is taken; empty: a name with the start time in "
-                "\"directory\"",
+        .help = "file, FIFO, \"-\" for standard output, or a socket to which readers connect: "
+                "unix:PATH, tcp:PORT (this machine only), tcp:ADDRESS:PORT; a file that exists "
+                "stays and the next free of NAME.0002, NAME.0003, ... is taken; empty: a name "
+                "with the start time in \"directory\"",
         .role = VAMP_OPT_NEW_FILE,
     },
     {
@@ -35,7 +36,8 @@ static const struct vamp_opt jsonl_options_table[] = {
         .preset = "private",
         .choices = vamp_target_access_words,
         .offset = offsetof(struct jsonl_options, access),
-        .help = "who may read new files: the owner, the owner's group, or all",
+        .help = "who may read new files, or connect to a Unix socket: the owner, the owner's "
+                "group, or all",
     },
     {
         .key = "complete_every",
@@ -46,6 +48,26 @@ static const struct vamp_opt jsonl_options_table[] = {
         .offset = offsetof(struct jsonl_options, complete_every),
         .help = "each bucket of this number holds all values, not only changed ones, so that a "
                 "reader can begin in the middle",
+    },
+    {
+        .key = "readers",
+        .type = VAMP_OPT_UINT,
+        .preset = "8",
+        .min = 1,
+        .max = VAMP_AUDIENCE_READERS_MAX,
+        .offset = offsetof(struct jsonl_options, readers),
+        .help = "of a socket: readers at a time; one more takes the place of one that does not "
+                "keep up, or is turned away",
+    },
+    {
+        .key = "reader_buffer",
+        .type = VAMP_OPT_SIZE,
+        .preset = "8MiB",
+        .min = (uint64_t)64 << 10,
+        .max = (uint64_t)1 << 30,
+        .offset = offsetof(struct jsonl_options, reader_buffer_bytes),
+        .help = "of a socket: room for what a slow reader still has to get; when it is full, that "
+                "reader loses whole buckets and is told how many",
     },
     {.key = NULL},
 };
@@ -104,6 +126,14 @@ static int open_target(const void *options, const struct vamp_writer_target *tar
         return code;
     }
     jsonl_header(self);
+    if (self->kind == JSONL_SOCKET) {
+        code = jsonl_socket_header(self, err);
+        if (code != 0) {
+            jsonl_socket_close(self);
+            jsonl_free(self);
+            return code;
+        }
+    }
     /* Others get it with the first bucket: nothing may block here. */
     if (self->kind == JSONL_FILE) {
         code = jsonl_target_send(self, err);
@@ -120,6 +150,9 @@ static int open_target(const void *options, const struct vamp_writer_target *tar
 static int write_bucket(void *context, const struct vamp_delivery *delivery, struct vamp_err *err)
 {
     struct jsonl *self = context;
+    if (self->kind == JSONL_SOCKET) {
+        return jsonl_socket_bucket(self, delivery, err);
+    }
     if (!self->pending) {
         jsonl_bucket(self, delivery);
         self->pending = true;
@@ -140,6 +173,12 @@ static const char *target_path(const void *self)
     return ((const struct jsonl *)self)->path;
 }
 
+static bool target_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
+{
+    struct jsonl *self = context;
+    return self->audience != NULL && vamp_audience_remark(self->audience, text);
+}
+
 /* Of a bucket that was given up, nothing more is sent than the line that has begun. */
 static void cut_pending(struct jsonl *self)
 {
@@ -156,6 +195,12 @@ static int close_target(void *context, const struct vamp_ending *ending, struct 
 {
     struct jsonl *self = context;
     if (self == NULL) {
+        return 0;
+    }
+    if (self->kind == JSONL_SOCKET) {
+        jsonl_end(self, ending);
+        jsonl_socket_close(self);
+        jsonl_free(self);
         return 0;
     }
     int code = 0;
@@ -181,12 +226,14 @@ static int close_target(void *context, const struct vamp_ending *ending, struct 
 
 const struct vamp_writer_ops vamp_writer_jsonl = {
     .name = "jsonl",
-    .summary = "JSON lines for programs that follow the run: file, FIFO or standard output",
+    .summary = "JSON lines for programs that follow the run: file, FIFO, socket, standard output",
     .options = jsonl_options_table,
     .options_bytes = sizeof(struct jsonl_options),
     .open = open_target,
     .write = write_bucket,
     .bytes = target_bytes,
     .path = target_path,
+    .remark = target_remark,
+    .recovery = &jsonl_recovery,
     .close = close_target,
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "vampire/core/recording.h"
+#include "writers/recover.h"
 #include "writers/target_file.h"
 #include "writers/writer.h"
 
@@ -173,6 +174,28 @@ static const struct vamp_event_format recording_events = {
     .account = account,
 };
 
+static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
+                   struct vamp_err *err)
+{
+    uint64_t whole = 0;
+    ret_recovery->record = "message";
+    int code = vamp_recording_measure(fd, path, &whole, &ret_recovery->records, err);
+    return code != 0
+               ? code
+               : vamp_recover_cut(fd, path,
+                                  &(struct vamp_recover_cut){
+                                      .whole_bytes = whole,
+                                      .record_bytes_max = VAMP_RECORDING_MESSAGE_BYTES_MAX + 5,
+                                      .dry_run = dry_run,
+                                  },
+                                  ret_recovery, err);
+}
+
+static const struct vamp_recovery_ops recording_recovery = {
+    .is_own = vamp_recording_begins,
+    .recover = recover,
+};
+
 const struct vamp_writer_ops vamp_writer_recording = {
     .name = "recording",
     .summary = "the events themselves, for vampire --replay",
@@ -180,6 +203,7 @@ const struct vamp_writer_ops vamp_writer_recording = {
     .options_bytes = sizeof(struct recording_options),
     .open = recording_open,
     .events = &recording_events,
+    .recovery = &recording_recovery,
     .bytes = recording_bytes,
     .path = recording_path,
     .close = recording_close,

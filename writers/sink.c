@@ -160,6 +160,18 @@ bool vamp_sink_failure(struct vamp_sink *sink, struct vamp_err *ret_err)
     return news;
 }
 
+bool vamp_sink_remark(struct vamp_sink *sink, char text[static VAMP_ERR_TEXT_BYTES])
+{
+    (void)pthread_mutex_lock(&sink->lock);
+    const bool news = sink->remark[0] != '\0';
+    if (news) {
+        memcpy(text, sink->remark, sizeof sink->remark);
+    }
+    sink->remark[0] = '\0';
+    (void)pthread_mutex_unlock(&sink->lock);
+    return news;
+}
+
 void vamp_sink_paths(const struct vamp_sink *sink, void (*each)(void *context, const char *path),
                      void *context)
 {

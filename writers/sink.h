@@ -55,6 +55,9 @@ void vamp_sink_account(struct vamp_sink *sink, struct vamp_output_account *ret_a
 int64_t vamp_sink_commit_ns(struct vamp_sink *sink);
 /* The message of the newest failure since the last call; false when there is none. Any thread. */
 bool vamp_sink_failure(struct vamp_sink *sink, struct vamp_err *ret_err);
+/* What the writer has to say that is no failure, since the last call; false: nothing. Any thread.
+ */
+bool vamp_sink_remark(struct vamp_sink *sink, char text[static VAMP_ERR_TEXT_BYTES]);
 /* Calls `each` with the path of every segment, oldest first; after vamp_sink_finish only. */
 void vamp_sink_paths(const struct vamp_sink *sink, void (*each)(void *context, const char *path),
                      void *context);

@@ -145,6 +145,16 @@ static void commit(struct vamp_sink *sink, const struct vamp_bucket *bucket, int
     (void)pthread_mutex_unlock(&sink->lock);
 }
 
+static void take_remark(struct vamp_sink *sink)
+{
+    char text[VAMP_ERR_TEXT_BYTES];
+    if (sink->ops->remark != NULL && sink->ops->remark(sink->writer, text)) {
+        (void)pthread_mutex_lock(&sink->lock);
+        memcpy(sink->remark, text, sizeof sink->remark);
+        (void)pthread_mutex_unlock(&sink->lock);
+    }
+}
+
 /* What one attempt to write a bucket came to. */
 enum attempt { ATTEMPT_WRITTEN, ATTEMPT_AGAIN, ATTEMPT_NEXT_SEGMENT, ATTEMPT_FAILED };
 
@@ -170,6 +180,7 @@ static enum attempt attempt_write(struct vamp_sink *sink, const struct vamp_buck
     int code = sink->ops->write(sink->writer, &delivery, &err);
     if (code == 0) {
         commit(sink, bucket, vamp_clock_monotonic_ns(sink->clock) - began);
+        take_remark(sink);
         return ATTEMPT_WRITTEN;
     }
     if (code == -EAGAIN) {

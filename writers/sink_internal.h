@@ -39,7 +39,8 @@ struct vamp_sink {
     int64_t commit_ns;
     struct vamp_err newest_failure, first_failure;
     bool has_news;
-    int64_t give_up_ns; /* monotonic; VAMP_SINK_NEVER_NS until finish */
+    char remark[VAMP_ERR_TEXT_BYTES]; /* "": none */
+    int64_t give_up_ns;               /* monotonic; VAMP_SINK_NEVER_NS until finish */
     struct vamp_ending ending;
     char reason[128];
     bool finishing, has_ending, done, abandoned;

@@ -96,6 +96,14 @@ int vamp_target_create(const char *path, enum vamp_target_access access, int *re
         (void)unlink(path);
         return vamp_err_set_errno(err, code, "set the permissions of %s", path);
     }
+    (void)vamp_target_lock(fd, false); /* it is new: nobody else can have it */
     *ret_fd = fd;
     return 0;
+}
+
+/* Not flock: HDF5 uses that itself, and gives it up when live reading begins. */
+bool vamp_target_lock(int fd, bool shared)
+{
+    struct flock lock = {.l_type = shared ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
 }

@@ -21,8 +21,13 @@ char *vamp_target_name(const char *directory, const struct vamp_writer_target *t
                        const char *extension);
 
 /* Creates a file that did not exist, follows no symbolic link at the last component, with exactly
- * the mode of `access`. Opened for writing, close-on-exec. 0; -EEXIST, -ENOENT, ... with text. */
+ * the mode of `access`. Opened for writing, close-on-exec, and locked while it is open, so that
+ * vampire --recover can tell it from one that nobody writes. 0; -EEXIST, -ENOENT, ... with text. */
 VAMP_MUST_CHECK int vamp_target_create(const char *path, enum vamp_target_access access,
                                        int *ret_fd, struct vamp_err *err);
+
+/* Locks the file behind `fd`: alone, or (`shared`) beside others that only look. The lock goes with
+ * `fd`, and only with it. False: another process has it. Where files cannot be locked: true. */
+bool vamp_target_lock(int fd, bool shared);
 
 #endif

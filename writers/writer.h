@@ -62,6 +62,26 @@ struct vamp_event_format {
     void (*account)(const void *self, uint64_t *ret_written, uint64_t *ret_lost);
 };
 
+/* What a killed run left in a file, and what was done about it. */
+struct vamp_recovery {
+    uint64_t records;   /* whole ones in the file */
+    const char *record; /* what they are: "bucket", "line", "message" */
+    bool damaged;       /* there was something to do; in a dry run: there is */
+    char what[128];     /* what that was */
+};
+
+/* Making a file whole that a killed run left. */
+struct vamp_recovery_ops {
+    /* Whether a file that begins so is of this format. */
+    bool (*is_own)(const uint8_t *begin, size_t bytes);
+    /* Takes from the end what is not a whole record, and no whole record; sets what keeps other
+     * programs from opening the file right. `fd` is open and locked, for writing unless
+     * `dry_run`, when nothing is changed. 0; -EBADMSG: it is damaged elsewhere, and was left as it
+     * is; another -errno. */
+    int (*recover)(int fd, const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
+                   struct vamp_err *err);
+};
+
 struct vamp_writer_ops {
     const char *name;               /* "hdf5", "jsonl", "recording", "null" */
     const char *summary;            /* one line for --help */
@@ -76,6 +96,8 @@ struct vamp_writer_ops {
                 struct vamp_err *err);
     /* Not NULL: a format of events; `write` is NULL. */
     const struct vamp_event_format *events;
+    /* NULL: a killed run leaves nothing that could be made whole (recover.h). */
+    const struct vamp_recovery_ops *recovery;
     /* Makes one bucket visible to readers and flushes it out of the process, all or nothing.
      * 0; or
      * -ENOBUFS: the bucket does not fit this target (more series than it has room for). Nothing
@@ -90,6 +112,9 @@ struct vamp_writer_ops {
     uint64_t (*bytes)(const void *self);
     /* The path or address people are told; valid until close. */
     const char *(*path)(const void *self);
+    /* NULL, or: something a person should know and no failure of the target, such as a reader among
+     * others that does not read. True once for each piece of news. */
+    bool (*remark)(void *self, char text[static VAMP_ERR_TEXT_BYTES]);
     /* Completes and closes. `ending` NULL: the run goes on in another segment. NULL-safe in
      * `self`. A target that failed before its first bucket is removed. 0 or -errno: the target
      * may lack what was written since the last successful write. The object is gone either way. */

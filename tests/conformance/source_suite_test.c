@@ -213,6 +213,7 @@ static void check_operation(const struct vamp_event *event)
         {VAMP_HAS_TIER, event->tier == 0},
         {VAMP_HAS_CAUSE, event->cause == 0},
         {VAMP_HAS_REASON, event->reason == 0},
+        {VAMP_HAS_DURATION, event->duration_ns == 0},
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         assert_true(vamp_event_has(event, fields[i].field) || fields[i].is_zero);
@@ -236,7 +237,8 @@ static uint64_t mix(uint64_t sum, const struct vamp_event *event)
                                event->count,       event->present,
                                event->kind,        event->phase,
                                event->tier,        event->cause,
-                               event->reason,      event->name_length};
+                               event->reason,      event->name_length,
+                               event->duration_ns};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         sum = (sum ^ values[i]) * UINT64_C(0x100000001b3);
     }

@@ -6,8 +6,9 @@
  *   writers_fill_test WRITER key=value... [-- buckets=N growth=N max_series=N long_names=N
  *       pause_us=N queue=N rotate_bytes=N rotate_ns=N deadline_ms=N wait=1 configuration=BYTES]
  *
- * It prints "acked N" when N buckets are known to be written, "path P" for each file at the end,
- * "failure TEXT" for failures and "account QUEUED WRITTEN LOST WAITING". Exit code 0: all written.
+ * SIGTERM ends it before its time. It prints "acked N" when N buckets are known to be written,
+ * "path P" for each file at the end, "failure TEXT" for failures and "account QUEUED WRITTEN LOST
+ * WAITING". Exit code 0: all written.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -24,6 +25,15 @@ struct plan {
     uint64_t buckets, growth, max_series, long_names, pause_us, queue, rotate_bytes, rotate_ns;
     uint64_t deadline_ms, wait, configuration;
 };
+
+/* SIGTERM: no more buckets. */
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal_number)
+{
+    (void)signal_number;
+    stopped = 1;
+}
 
 struct fill {
     struct plan plan;
@@ -43,6 +53,10 @@ static void tell(struct fill *fill)
     }
     if (vamp_sink_failure(fill->sink, &failure)) {
         (void)printf("failure %s\n", failure.text);
+    }
+    char remark[VAMP_ERR_TEXT_BYTES];
+    if (vamp_sink_remark(fill->sink, remark)) {
+        (void)printf("remark %s\n", remark);
     }
     if (account.written != fill->told) {
         fill->told = account.written;
@@ -115,7 +129,7 @@ static int run(const struct vamp_writer_ops *ops, const void *options, const str
     if (code != 0) {
         (void)printf("failure %s\n", err.text);
     } else {
-        for (uint64_t n = 0; n < plan->buckets; n++) {
+        for (uint64_t n = 0; n < plan->buckets && stopped == 0; n++) {
             vamp_sink_submit(fill.sink, made_bucket(fill.made, n, NULL));
             tell(&fill);
             if (plan->wait > 0) {
@@ -198,6 +212,7 @@ static int tool(int argc, char **argv)
         const char *value = split(argv[i]);
         set_plan(&plan, argv[i], value);
     }
+    (void)signal(SIGTERM, stop);
     (void)signal(SIGXFSZ, SIG_IGN); /* tests limit the size of files */
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     int code = run(ops, options, &plan);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Making files whole that a killed run left (vampire --recover). What is not a whole record is cut
+ * off the end; HDF5 files are made to open plainly. No whole record is ever taken away, a file that
+ * somebody writes is not touched, and a file that is damaged in another way is left as it is.
+ */
+#ifndef VAMP_WRITERS_RECOVER_H
+#define VAMP_WRITERS_RECOVER_H
+
+#include "writers/writer.h"
+
+/* One file; formats are known by their first bytes. 0; -EBUSY: somebody writes it; -EBADMSG: it is
+ * no file of vampire, or is damaged; another -errno. */
+VAMP_MUST_CHECK int vamp_recover_file(const char *path, bool dry_run,
+                                      struct vamp_recovery *ret_recovery, struct vamp_err *err);
+
+/* For the formats. */
+struct vamp_recover_cut {
+    uint64_t whole_bytes;      /* what stays */
+    uint64_t record_bytes_max; /* more than that behind it, other than zeros, is no torn record */
+    bool dry_run;
+};
+/* Cuts the file to `cut->whole_bytes`, on the disk when it returns, and says so. 0; -EBADMSG: what
+ * would be cut is too much; another -errno. */
+VAMP_MUST_CHECK int vamp_recover_cut(int fd, const char *path, const struct vamp_recover_cut *cut,
+                                     struct vamp_recovery *ret_recovery, struct vamp_err *err);
+
+#endif
