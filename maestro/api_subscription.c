@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "maestro/api_internal.h"
 #include "maestro/event_block.h"
+#include "vampire/core/clock.h"
 
 enum { ACKS_PER_MESSAGE = 512 };
+/* Seconds since 1970: some hundred years. */
+#define WAIT_UNTIL_MAX INT64_C(8000000000)
 
 #define KINDS_OF_POOL (((mstro_pool_event_kind)1 << VAMP_EVENT_KIND_COUNT) - 2)
 #define KINDS_ALL (KINDS_OF_POOL | MSTRO_POOL_EVENT_LOST | MSTRO_POOL_EVENT_POOL_GONE)
@@ -270,18 +274,34 @@ static mstro_pool_event take(struct mstro_subscription_ *subscription)
     return first->head;
 }
 
-/* NULL `abstime`: for ever. Returns false when the time is over. */
-static bool wait_change(struct mstro_subscription_ *subscription, const struct timespec *abstime)
+/* A time of the day as one of the clock that nobody sets: a wait is as long as it seemed when it
+ * began, also when the day's clock is stepped meanwhile. */
+static struct timespec monotonic_of(const struct timespec *abstime)
 {
-    if (abstime == NULL) {
+    /* A far future must not overflow. */
+    const int64_t seconds =
+        (int64_t)abstime->tv_sec < WAIT_UNTIL_MAX ? (int64_t)abstime->tv_sec : WAIT_UNTIL_MAX;
+    const int64_t until_ns = seconds * VAMP_NS_PER_SECOND + abstime->tv_nsec -
+                             vamp_clock_utc_ns(&vamp_clock_system) +
+                             vamp_clock_monotonic_ns(&vamp_clock_system);
+    const int64_t bounded_ns = until_ns > 0 ? until_ns : 0;
+    return (struct timespec){.tv_sec = bounded_ns / VAMP_NS_PER_SECOND,
+                             .tv_nsec = bounded_ns % VAMP_NS_PER_SECOND};
+}
+
+/* NULL `until`: for ever; else monotonic. Returns false when the time is over. */
+static bool wait_change(struct mstro_subscription_ *subscription, const struct timespec *until)
+{
+    if (until == NULL) {
         (void)pthread_cond_wait(&subscription->changed, &library.lock);
         return true;
     }
-    return pthread_cond_timedwait(&subscription->changed, &library.lock, abstime) == 0;
+    return pthread_cond_clockwait(&subscription->changed, &library.lock, CLOCK_MONOTONIC, until) ==
+           0;
 }
 
 static mstro_status poll(const char *what, mstro_subscription subscription, bool wait,
-                         const struct timespec *abstime, mstro_pool_event *result)
+                         const struct timespec *until, mstro_pool_event *result)
 {
     if (subscription == NULL || result == NULL) {
         return api_fail(MSTRO_INVARG, "%s: no subscription, or no place for the result", what);
@@ -292,7 +312,7 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
     bool ours = library.ready && subscription->generation == library.generation;
     library.active += ours;
     while (ours && wait && in_time && subscription->first == NULL && !subscription->gone) {
-        in_time = wait_change(subscription, abstime);
+        in_time = wait_change(subscription, until);
     }
     *result = take(subscription);
     bool ended = subscription->gone;
@@ -328,7 +348,8 @@ mstro_status mstro_subscription_timedwait(mstro_subscription subscription,
     if (abstime == NULL) {
         return api_fail(MSTRO_INVARG, "mstro_subscription_timedwait: no time");
     }
-    return poll("mstro_subscription_timedwait", subscription, true, abstime, result);
+    const struct timespec until = monotonic_of(abstime);
+    return poll("mstro_subscription_timedwait", subscription, true, &until, result);
 }
 
 /* ------------------------------------------------------------------ acknowledging */

@@ -49,6 +49,7 @@ static void fill_extension(const Vamp__Wire__Event *event, struct mstro_pool_eve
     present |= event->has_tier ? MSTRO_POOL_EVENT_HAS_TIER : 0U;
     present |= event->has_cause ? MSTRO_POOL_EVENT_HAS_CAUSE : 0U;
     present |= event->has_reason ? MSTRO_POOL_EVENT_HAS_REASON : 0U;
+    present |= event->has_duration_ns ? MSTRO_POOL_EVENT_HAS_DURATION : 0U;
     if (event->has_cdo_id && event->cdo_id.len == sizeof ret->cdo_id) {
         present |= MSTRO_POOL_EVENT_HAS_CDO_ID;
         memcpy(ret->cdo_id, event->cdo_id.data, sizeof ret->cdo_id);
@@ -62,6 +63,7 @@ static void fill_extension(const Vamp__Wire__Event *event, struct mstro_pool_eve
     ret->tier = event->tier;
     ret->cause = event->cause;
     ret->before = event->before;
+    ret->duration_ns = event->duration_ns;
 }
 
 /* Returns where the next text may go. */

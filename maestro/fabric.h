@@ -30,9 +30,10 @@ typedef uint64_t fabric_peer; /* libfabric's fi_addr_t */
 /* The provider to use: `wanted`, else MSTRO_OFI_PROVIDER, else FI_PROVIDER, else the preset. */
 const char *fabric_provider_choice(const char *wanted);
 
-/* Opens an endpoint on the address `bind` (NULL: FABRIC_ENV_BIND, else loopback; providers that
- * stay on one host ignore it). Raises the soft limit of open files to the hard one. 0, or -errno
- * with a text that says what the provider lacks and which ones will do. */
+/* Opens an endpoint on the address `bind`, or ADDRESS:PORT, [ADDRESS]:PORT (NULL: FABRIC_ENV_BIND,
+ * else loopback; providers that stay on one host ignore it). Raises the soft limit of open files to
+ * the hard one. 0, or -errno with a text that says what the provider lacks and which ones will do.
+ */
 VAMP_MUST_CHECK int fabric_open(const char *provider, const char *bind, struct fabric **ret_fabric,
                                 struct vamp_err *err);
 /* Another endpoint like this one, only for reads: closing it is the one sure way to end reads that

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finding a provider that can do what is needed, and opening an endpoint on it. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,13 +58,47 @@ static void raise_descriptor_limit(void)
 static const int taken_signals[] = {SIGBUS, SIGSEGV, SIGTERM, SIGINT};
 #define TAKEN_SIGNALS (sizeof taken_signals / sizeof taken_signals[0])
 
+/* "ADDRESS", "ADDRESS:PORT" or "[ADDRESS]:PORT", taken apart in `text`; NULL: no port. */
+static const char *take_port(char *text, const char **ret_node)
+{
+    *ret_node = text;
+    char *colon = strrchr(text, ':');
+    const bool bracketed = text[0] == '[' && colon != NULL && colon[-1] == ']';
+    if (colon == NULL || (!bracketed && strchr(text, ':') != colon)) {
+        return NULL; /* several without brackets: an address of version 6 */
+    }
+    *colon = '\0';
+    if (bracketed) {
+        colon[-1] = '\0';
+        *ret_node = text + 1;
+    }
+    return colon + 1;
+}
+
+/* A second endpoint of this process takes any port. */
+static void drop_port(const struct fi_info *info)
+{
+    if (info->src_addr != NULL && info->addr_format == FI_SOCKADDR_IN) {
+        ((struct sockaddr_in *)info->src_addr)->sin_port = 0;
+    } else if (info->src_addr != NULL && info->addr_format == FI_SOCKADDR_IN6) {
+        ((struct sockaddr_in6 *)info->src_addr)->sin6_port = 0;
+    }
+}
+
 static int get_info(const struct fi_info *hints, const char *bind, struct fi_info **ret_info)
 {
+    char text[FABRIC_ADDRESS_BYTES];
+    const char *node = NULL;
+    const char *port = NULL;
+    if (bind != NULL) {
+        (void)snprintf(text, sizeof text, "%s", bind);
+        port = take_port(text, &node);
+    }
     struct sigaction before[TAKEN_SIGNALS];
     for (size_t i = 0; i < TAKEN_SIGNALS; i++) {
         (void)sigaction(taken_signals[i], NULL, &before[i]);
     }
-    int result = fi_getinfo(API_VERSION, bind, NULL, bind != NULL ? FI_SOURCE : 0, hints, ret_info);
+    int result = fi_getinfo(API_VERSION, node, port, node != NULL ? FI_SOURCE : 0, hints, ret_info);
     for (size_t i = 0; i < TAKEN_SIGNALS; i++) {
         if (before[i].sa_handler != SIG_DFL) {
             (void)sigaction(taken_signals[i], &before[i], NULL);
@@ -170,9 +205,13 @@ static int start_endpoint(struct fabric *fabric, struct vamp_err *err)
     if (result == 0) {
         result = fi_ep_bind(fabric->endpoint, &fabric->cq->fid, FI_TRANSMIT | FI_RECV);
     }
-    if (result == 0) {
-        result = fi_enable(fabric->endpoint);
+    if (result != 0) {
+        /* ofi_rxm of libfabric 1.17 dies when it closes an endpoint without its table and queue, so
+         * they all stay; the process is about to end. */
+        fabric->endpoint = NULL;
+        return failed(err, result, "connect the endpoint with its queue");
     }
+    result = fi_enable(fabric->endpoint);
     if (result != 0) {
         (void)fi_close(&fabric->endpoint->fid);
         fabric->endpoint = NULL;
@@ -258,6 +297,9 @@ static int open_all(struct fabric *fabric, const char *provider, const struct fa
     if (like != NULL) {
         fabric->info = fi_dupinfo(like->info); /* looking for it again takes some milliseconds */
         result = fabric->info != NULL ? 0 : vamp_err_set_errno(err, ENOMEM, "open an endpoint");
+        if (result == 0) {
+            drop_port(fabric->info);
+        }
     } else {
         result = lay_out_buffers(fabric, err);
         result = result == 0 ? fabric_find(provider, fabric->bind, &fabric->info, err) : result;

@@ -247,6 +247,7 @@ struct mstro_pool_event_ {
     uint32_t cause;       /* 0 unknown, 1 demand, 2 manager */
     uint32_t name_length; /* of component_name or cdo_name, bytes */
     bool before;          /* sent before the operation was handled */
+    uint64_t duration_ns; /* of transport_completed and transport_failed: since its start */
 };
 
 enum mstro_pool_event_field {
@@ -257,7 +258,8 @@ enum mstro_pool_event_field {
     MSTRO_POOL_EVENT_HAS_TRANSPORT = 1 << 4,
     MSTRO_POOL_EVENT_HAS_TIER = 1 << 5,
     MSTRO_POOL_EVENT_HAS_CAUSE = 1 << 6,
-    MSTRO_POOL_EVENT_HAS_REASON = 1 << 7
+    MSTRO_POOL_EVENT_HAS_REASON = 1 << 7,
+    MSTRO_POOL_EVENT_HAS_DURATION = 1 << 8
 };
 
 /* From now on, nothing of before. Selectors choose CDOs: events that are not about a CDO pass

@@ -8,7 +8,7 @@
  * Requests and answers are the wire's message structs (pool.proto), decoded and checked for
  * well-formedness by the caller; the pool checks their meaning. Everything it says goes out
  * through `struct pool_outlet`, called from inside the pool_* functions; an outlet must not call
- * back into the pool. The caller serialises all calls with one lock.
+ * back into the pool, but for pool_component_name. The caller serialises all calls with one lock.
  *
  * A demand is answered when it is registered; a ticket follows when there is an offer, and ends
  * with the sink's TransportEnd. A transport whose source leaves goes on: only its sink knows how it

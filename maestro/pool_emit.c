@@ -102,6 +102,8 @@ static void fill(const struct pool *pool, const struct subject *subject, bool be
     event->cause = subject->cause;
     event->has_reason = subject->kind == VAMP_EVENT_LEAVE;
     event->reason = subject->reason;
+    event->has_duration_ns = subject->has_duration;
+    event->duration_ns = subject->duration_ns;
     event->has_before = before;
     event->before = before;
 }

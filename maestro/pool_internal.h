@@ -136,6 +136,7 @@ struct transport {
     struct handle *source; /* NULL when it is gone */
     uint64_t source_app_id, source_handle;
     uint64_t size_bytes;
+    int64_t started_ns; /* monotonic */
 };
 
 struct subscription {
@@ -158,8 +159,8 @@ struct subject {
     struct cdo *cdo;
     const char *name;
     size_t name_length;
-    bool has_size, has_peer;
-    uint64_t size_bytes, peer_id, transport_id;
+    bool has_size, has_peer, has_duration;
+    uint64_t size_bytes, peer_id, transport_id, duration_ns;
     unsigned tier, cause, reason;
 };
 

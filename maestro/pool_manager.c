@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The program maestro-pool-manager: a pool and a server, and nothing else. */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 #include "maestro/fabric.h"
 #include "maestro/pool.h"
 #include "maestro/port.h"
+#include "vampire/core/command_line.h"
 #include "vampire/core/opt.h"
 #include "version.h"
 
@@ -30,36 +31,80 @@ struct settings {
     struct pool_bounds bounds;
 };
 
-static const char help[] =
-    "Usage: " PROGRAM " [OPTION]...\n"
-    "\n"
-    "The pool manager of a workflow, of the embedded Maestro. Prints one line\n"
-    "  " MSTRO_ENV_POOL_INFO ";<info>;\n"
-    "whose <info> the components get in the environment variable " MSTRO_ENV_POOL_INFO ",\n"
-    "and serves them until it receives SIGUSR2, SIGTERM or SIGINT.\n"
-    "\n"
-    "  --workflow NAME      name of the workflow; default: " MSTRO_ENV_WORKFLOW_NAME "\n"
-    "  --component NAME     name of the pool manager as a component of it;\n"
-    "                       default: " MSTRO_ENV_COMPONENT_NAME ", else \"" COMPONENT_PRESET "\"\n"
-    "  --provider NAME      libfabric provider: tcp;ofi_rxm (or tcp), shm for processes\n"
-    "                       of one host; default: " MSTRO_ENV_OFI_PROVIDER ", else\n"
-    "                       FI_PROVIDER, else " FABRIC_PROVIDER_PRESET "\n"
-    "  --bind ADDRESS       address of this host to listen on; anybody who reaches it can\n"
-    "                       join; default: " FABRIC_ENV_BIND ", else " FABRIC_BIND_PRESET "\n"
-    "  --info-file PATH     write the line to this file, too; it appears whole\n"
-    "  --heartbeat TIME     from 100ms; default 500ms\n"
-    "  --silence TIME       a component not heard of for so long is gone; at least three\n"
-    "                       heartbeats; default 30s, which a stopped process survives\n"
-    "  --queue-bytes SIZE   events waiting for one subscription; what does not fit is lost\n"
-    "                       and counted; from 16KiB; default 8MiB\n"
-    "  --max-components N   default 4096\n"
-    "  --max-cdos N         live CDOs; default 2097152\n"
-    "  --max-handles N      CDO handles of one component; default 1048576\n"
-    "  --max-subscriptions N  of one component; default 256\n"
-    "  --help, --version\n"
-    "\n"
-    "Exit codes: 0 ended by a signal, everybody was told; 2 usage; 3 cannot start\n"
-    "(provider, address, file); 4 failed later. A summary goes to stderr at the end.\n";
+enum option_key {
+    KEY_WORKFLOW,
+    KEY_COMPONENT,
+    KEY_PROVIDER,
+    KEY_BIND,
+    KEY_INFO_FILE,
+    KEY_HEARTBEAT,
+    KEY_SILENCE,
+    KEY_QUEUE_BYTES,
+    KEY_MAX_COMPONENTS,
+    KEY_MAX_CDOS,
+    KEY_MAX_HANDLES,
+    KEY_MAX_SUBSCRIPTIONS,
+    KEY_PRINT_MANUAL_OPTIONS,
+    KEY_HELP,
+    KEY_VERSION
+};
+
+static const struct vamp_command_option options_table[] = {
+    {"--workflow", 'w', KEY_WORKFLOW, "NAME",
+     "name of the workflow; default: " MSTRO_ENV_WORKFLOW_NAME},
+    {"--component", 'n', KEY_COMPONENT, "NAME",
+     "name of the pool manager as a component of it; default: " MSTRO_ENV_COMPONENT_NAME
+     ", else \"" COMPONENT_PRESET "\""},
+    {"--provider", 0, KEY_PROVIDER, "NAME",
+     "libfabric provider: tcp;ofi_rxm (or tcp), shm for processes of one host; "
+     "default: " MSTRO_ENV_OFI_PROVIDER ", else FI_PROVIDER, else " FABRIC_PROVIDER_PRESET},
+    {"--bind", 0, KEY_BIND, "ADDRESS",
+     "address of this host to listen on, or ADDRESS:PORT; anybody who reaches it can join; "
+     "default: " FABRIC_ENV_BIND ", else " FABRIC_BIND_PRESET},
+    {"--info-file", 'i', KEY_INFO_FILE, "FILE",
+     "write the line to this file, too; it appears whole"},
+    {"--heartbeat", 0, KEY_HEARTBEAT, "TIME",
+     "both sides say something at least this often; from 100ms; default 500ms"},
+    {"--silence", 0, KEY_SILENCE, "TIME",
+     "a component not heard of for so long is gone; at least three heartbeats; default 60s, which "
+     "a stopped process survives"},
+    {"--queue-bytes", 0, KEY_QUEUE_BYTES, "SIZE",
+     "events waiting for one subscription; what does not fit is lost and counted; from 16KiB; "
+     "default 8MiB"},
+    {"--max-components", 0, KEY_MAX_COMPONENTS, "N", "components at a time; default 4096"},
+    {"--max-cdos", 0, KEY_MAX_CDOS, "N", "live CDOs; default 2097152"},
+    {"--max-handles", 0, KEY_MAX_HANDLES, "N", "CDO handles of one component; default 1048576"},
+    {"--max-subscriptions", 0, KEY_MAX_SUBSCRIPTIONS, "N",
+     "subscriptions of one component; default 256"},
+    {"--print-manual-options", 0, KEY_PRINT_MANUAL_OPTIONS, NULL,
+     "print these options as a part of " PROGRAM "(1), and end"},
+    {"--help", 'h', KEY_HELP, NULL, "print this, and end"},
+    {"--version", 'V', KEY_VERSION, NULL, "print the version, and end"},
+    {NULL, 0, 0, NULL, NULL},
+};
+
+static void print_help(void)
+{
+    (void)fputs("usage: " PROGRAM " [OPTION...]\n"
+                "\n"
+                "The pool manager of a workflow, of the embedded Maestro. Prints one line\n"
+                "  " MSTRO_ENV_POOL_INFO ";<info>;\n"
+                "whose <info> the components get in the environment variable " MSTRO_ENV_POOL_INFO
+                ",\n"
+                "and serves them until it receives SIGUSR2, SIGTERM or SIGINT.\n"
+                "\n"
+                "Options:\n",
+                stdout);
+    vamp_command_options_help(options_table, stdout);
+    (void)fputs("\n"
+                "Exit codes:\n"
+                "  0  ended by a signal, everybody was told\n"
+                "  2  command line\n"
+                "  3  cannot start: provider, address, file\n"
+                "  4  failed later\n"
+                "A summary goes to stderr at the end.\n",
+                stdout);
+}
 
 static int VAMP_PRINTF(1, 2) usage(const char *format, ...)
 {
@@ -73,41 +118,6 @@ static int VAMP_PRINTF(1, 2) usage(const char *format, ...)
 }
 
 /* ---- options */
-
-enum option_key {
-    KEY_WORKFLOW = 1000,
-    KEY_COMPONENT,
-    KEY_PROVIDER,
-    KEY_BIND,
-    KEY_INFO_FILE,
-    KEY_HEARTBEAT,
-    KEY_SILENCE,
-    KEY_QUEUE_BYTES,
-    KEY_MAX_COMPONENTS,
-    KEY_MAX_CDOS,
-    KEY_MAX_HANDLES,
-    KEY_MAX_SUBSCRIPTIONS,
-    KEY_HELP,
-    KEY_VERSION
-};
-
-static const struct option option_table[] = {
-    {"workflow", required_argument, NULL, KEY_WORKFLOW},
-    {"component", required_argument, NULL, KEY_COMPONENT},
-    {"provider", required_argument, NULL, KEY_PROVIDER},
-    {"bind", required_argument, NULL, KEY_BIND},
-    {"info-file", required_argument, NULL, KEY_INFO_FILE},
-    {"heartbeat", required_argument, NULL, KEY_HEARTBEAT},
-    {"silence", required_argument, NULL, KEY_SILENCE},
-    {"queue-bytes", required_argument, NULL, KEY_QUEUE_BYTES},
-    {"max-components", required_argument, NULL, KEY_MAX_COMPONENTS},
-    {"max-cdos", required_argument, NULL, KEY_MAX_CDOS},
-    {"max-handles", required_argument, NULL, KEY_MAX_HANDLES},
-    {"max-subscriptions", required_argument, NULL, KEY_MAX_SUBSCRIPTIONS},
-    {"help", no_argument, NULL, KEY_HELP},
-    {"version", no_argument, NULL, KEY_VERSION},
-    {NULL, 0, NULL, 0},
-};
 
 static int take_time(const char *text, uint32_t *ret_ms, struct vamp_err *err)
 {
@@ -150,7 +160,8 @@ static int take_count(const char *text, size_t *ret_count, struct vamp_err *err)
     return 0;
 }
 
-static int take_option(struct settings *settings, int key, const char *text, struct vamp_err *err)
+static int take_option(struct settings *settings, enum option_key key, const char *text,
+                       struct vamp_err *err)
 {
     switch (key) {
     case KEY_WORKFLOW:
@@ -182,9 +193,27 @@ static int take_option(struct settings *settings, int key, const char *text, str
         return take_count(text, &settings->bounds.handles_per_component, err);
     case KEY_MAX_SUBSCRIPTIONS:
         return take_count(text, &settings->bounds.subscriptions_per_component, err);
-    default:
-        return -EINVAL;
+    case KEY_PRINT_MANUAL_OPTIONS:
+    case KEY_HELP:
+    case KEY_VERSION:
+        break; /* answered before */
     }
+    return -EINVAL;
+}
+
+/* Whether the option only asks for a text; it has been printed. */
+static bool answer(enum option_key key)
+{
+    if (key == KEY_HELP) {
+        print_help();
+    } else if (key == KEY_VERSION) {
+        (void)puts(PROGRAM " " VAMP_VERSION);
+    } else if (key == KEY_PRINT_MANUAL_OPTIONS) {
+        vamp_command_options_manual(options_table, stdout);
+    } else {
+        return false;
+    }
+    return true;
 }
 
 static const char *environment(const char *name, const char *preset)
@@ -196,30 +225,26 @@ static const char *environment(const char *name, const char *preset)
 /* -1: go on; else the exit code. */
 static int read_arguments(struct settings *settings, int count, char **arguments)
 {
-    opterr = 0;
-    int key;
-    int index = 0;
-    while ((key = getopt_long(count, arguments, ":", option_table, &index)) != -1) {
-        if (key == KEY_HELP) {
-            return fputs(help, stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILED : EXIT_FINE;
+    const struct vamp_command_line line = {PROGRAM, options_table, count, arguments};
+    struct vamp_command_given given;
+    struct vamp_err err = VAMP_ERR_NONE;
+    int found = 0;
+    vamp_command_line_start();
+    while ((found = vamp_command_line_next(&line, &given, &err)) == 1) {
+        enum option_key key = (enum option_key)given.key;
+        if (answer(key)) {
+            return fflush(stdout) != 0 || ferror(stdout) ? EXIT_FAILED : EXIT_FINE;
         }
-        if (key == KEY_VERSION) {
-            return printf(PROGRAM " %s\n", VAMP_VERSION) < 0 ? EXIT_FAILED : EXIT_FINE;
-        }
-        const char *given = arguments[optind - 1];
-        if (key == ':') {
-            return usage("%s needs a value", given);
-        }
-        if (key == '?') {
-            return usage("there is no such option, or it is ambiguous: \"%s\"", given);
-        }
-        struct vamp_err err = VAMP_ERR_NONE;
-        if (take_option(settings, key, optarg, &err) != 0) {
-            return usage("--%s: \"%s\": %s", option_table[index].name, given, err.text);
+        if (take_option(settings, key, given.argument, &err) != 0) {
+            return usage("%s: \"%s\": %s", given.name, given.argument, err.text);
         }
     }
-    if (optind < count) {
-        return usage("\"%s\" is no option", arguments[optind]);
+    if (found != 0) {
+        (void)fprintf(stderr, PROGRAM ": %s\n", err.text);
+        return EXIT_USAGE;
+    }
+    if (vamp_command_line_rest() < count) {
+        return usage("\"%s\" is no option", arguments[vamp_command_line_rest()]);
     }
     if (settings->workflow == NULL || settings->workflow[0] == '\0') {
         return usage("no workflow name: give --workflow or set " MSTRO_ENV_WORKFLOW_NAME);

@@ -63,6 +63,17 @@ static void transport_subject(enum vamp_event_kind kind, const struct transport 
     ret_subject->tier = sink == transport->source_app_id ? VAMP_TIER_UNKNOWN : VAMP_TIER_OFI;
 }
 
+/* Of an event that ends the transport. The monotonic clock: a step of the time of day is no
+ * duration. */
+static void end_subject(const struct pool *pool, enum vamp_event_kind kind,
+                        const struct transport *transport, struct subject *ret_subject)
+{
+    transport_subject(kind, transport, ret_subject);
+    ret_subject->has_duration = true;
+    ret_subject->duration_ns =
+        (uint64_t)(vamp_clock_monotonic_ns(pool->clock) - transport->started_ns);
+}
+
 static void send_ticket(struct pool *pool, const struct transport *transport)
 {
     const struct handle *source = transport->source;
@@ -100,6 +111,7 @@ static int begin(struct pool *pool, struct handle *sink, struct handle *source)
     table_insert(&pool->transports, &transport->by_id,
                  table_hash_number(&pool->transports, transport->id));
     list_append(&source->sending, &transport->of_source);
+    transport->started_ns = vamp_clock_monotonic_ns(pool->clock);
     sink->receiving = transport;
     list_remove(&sink->of_role);
 
@@ -167,9 +179,10 @@ mstro_status transport_check_end(struct pool *pool, struct component *component,
                            (unsigned long long)end->transport_id);
         return MSTRO_NOENT;
     }
-    transport_subject(end->status == MSTRO_OK ? VAMP_EVENT_TRANSPORT_COMPLETED
-                                              : VAMP_EVENT_TRANSPORT_FAILED,
-                      transport, ret_subject);
+    end_subject(pool,
+                end->status == MSTRO_OK ? VAMP_EVENT_TRANSPORT_COMPLETED
+                                        : VAMP_EVENT_TRANSPORT_FAILED,
+                transport, ret_subject);
     return MSTRO_OK;
 }
 
@@ -216,7 +229,7 @@ mstro_status transport_apply_end(struct pool *pool, struct component *component,
 void transport_abort(struct pool *pool, struct transport *transport)
 {
     struct subject subject;
-    transport_subject(VAMP_EVENT_TRANSPORT_FAILED, transport, &subject);
+    end_subject(pool, VAMP_EVENT_TRANSPORT_FAILED, transport, &subject);
     pool_emit(pool, &subject, true, NULL);
     remove_transport(pool, transport);
     pool_emit(pool, &subject, false, NULL);

@@ -129,7 +129,7 @@ struct server;
 struct server_options {
     const char *provider;              /* "tcp;ofi_rxm" */
     const char *bind;                  /* address to listen on; 127.0.0.1 */
-    uint32_t heartbeat_ms, silence_ms; /* 500, 30000 */
+    uint32_t heartbeat_ms, silence_ms; /* 500, 60000 */
 };
 /* `options` NULL: all defaults. */
 mstro_status server_start(struct port *local_port, const char *workflow,

@@ -120,34 +120,44 @@ static void tell_gone(struct remote *remote)
     }
 }
 
+/* One round. Returns how long there is nothing to do; below 0: the thread is to end. */
+static int64_t go_round(struct remote *remote)
+{
+    struct fabric_event events[FABRIC_EVENTS];
+    (void)pthread_mutex_lock(&remote->lock);
+    int count = fabric_poll(remote->fabric, events);
+    if (count < 0) {
+        remote_lose(remote, "the fabric has failed");
+    }
+    (void)pthread_mutex_unlock(&remote->lock);
+    for (int i = 0; i < count; i++) {
+        take_event(remote, &events[i]);
+    }
+    (void)pthread_mutex_lock(&remote->lock);
+    for (int i = 0; i < count; i++) {
+        if (events[i].kind == FABRIC_RECEIVED) {
+            fabric_release(remote->fabric, &events[i]);
+        }
+    }
+    int64_t idle_ns = advance(remote, count == 0);
+    bool ended = list_first(&remote->ended) != NULL;
+    bool stop = remote->stop || count < 0;
+    (void)pthread_mutex_unlock(&remote->lock);
+    remote_finish_transports(remote);
+    tell_gone(remote);
+    if (stop) {
+        return -1;
+    }
+    return count == 0 && !ended ? idle_ns : 0;
+}
+
 static void *make_progress(void *argument)
 {
     struct remote *remote = argument;
-    struct fabric_event events[FABRIC_EVENTS];
-    bool stop = false;
-    while (!stop) {
-        (void)pthread_mutex_lock(&remote->lock);
-        int count = fabric_poll(remote->fabric, events);
-        if (count < 0) {
-            remote_lose(remote, "the fabric has failed");
-        }
-        (void)pthread_mutex_unlock(&remote->lock);
-        for (int i = 0; i < count; i++) {
-            take_event(remote, &events[i]);
-        }
-        (void)pthread_mutex_lock(&remote->lock);
-        for (int i = 0; i < count; i++) {
-            if (events[i].kind == FABRIC_RECEIVED) {
-                fabric_release(remote->fabric, &events[i]);
-            }
-        }
-        int64_t idle_ns = advance(remote, count == 0);
-        bool ended = list_first(&remote->ended) != NULL;
-        stop = remote->stop || count < 0;
-        (void)pthread_mutex_unlock(&remote->lock);
-        remote_finish_transports(remote);
-        tell_gone(remote);
-        if (count == 0 && !ended && !stop) {
+    int64_t idle_ns = 0;
+    while (idle_ns >= 0) {
+        idle_ns = go_round(remote);
+        if (idle_ns > 0) {
             fabric_wait(remote->fabric, remote->fetcher.reader, idle_ns);
         }
     }

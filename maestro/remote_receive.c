@@ -71,7 +71,8 @@ static void take_events(struct remote *remote, const struct frame *frame)
 static void take_goodbye(struct remote *remote, const Mstro__Wire__Goodbye *goodbye)
 {
     (void)pthread_mutex_lock(&remote->lock);
-    remote_lose(remote, goodbye->text != NULL ? goodbye->text : "the pool manager said good-bye");
+    bool told = goodbye->text != NULL && goodbye->text[0] != '\0';
+    remote_lose(remote, told ? goodbye->text : "the pool manager said good-bye");
     Mstro__Wire__Goodbye answer = MSTRO__WIRE__GOODBYE__INIT;
     /* it waits for this only a moment, so a failure is no matter */
     (void)!link_send(&remote->link, remote_now(), FRAME_GOODBYE, &answer.base);

@@ -11,7 +11,7 @@
 #include "vampire/core/clock.h"
 
 #define HEARTBEAT_PRESET_MS 500U
-#define SILENCE_PRESET_MS 30000U
+#define SILENCE_PRESET_MS 60000U
 /* So many rounds in a row may bring something before liveness is looked at all the same. */
 #define BUSY_ROUNDS_MAX 100U
 

@@ -53,6 +53,7 @@ struct server_peer {
     enum server_peer_state state;
     bool on_work_list, events_waiting;
     bool broken;              /* found unreachable inside the pool; server_work dismisses it */
+    bool leaving;             /* asked to; a subscriber may hold up the answer */
     uint64_t session, app_id; /* app_id 0: refused */
     struct link link;
     uint8_t address[FABRIC_ADDRESS_BYTES];

@@ -9,8 +9,12 @@ static void respond(void *context, uint64_t app_id, const Mstro__Wire__Response 
 {
     struct server *server = context;
     struct server_peer *peer = server_find_app(server, app_id);
-    if (peer != NULL && peer->state == SERVER_PEER_JOINED) {
-        server_send(server, peer, FRAME_RESPONSE, &response->base);
+    if (peer == NULL || peer->state != SERVER_PEER_JOINED) {
+        return;
+    }
+    server_send(server, peer, FRAME_RESPONSE, &response->base);
+    if (peer->leaving && pool_component_name(server->pool, app_id) == NULL) {
+        server_peer_left(server, peer); /* that was the answer to its leave */
     }
 }
 

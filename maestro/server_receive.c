@@ -19,11 +19,10 @@ static void take_request(struct server *server, struct server_peer *peer,
     if (request->what_case == MSTRO__WIRE__REQUEST__WHAT_TRANSPORT_END) {
         server_return_loan(server, peer, request->transport_end->transport_id);
     }
-    bool leaves = request->what_case == MSTRO__WIRE__REQUEST__WHAT_LEAVE;
-    pool_request(server->pool, peer->app_id, request);
-    if (leaves && pool_component_name(server->pool, peer->app_id) == NULL) {
-        server_peer_left(server, peer);
+    if (request->what_case == MSTRO__WIRE__REQUEST__WHAT_LEAVE) {
+        peer->leaving = true;
     }
+    pool_request(server->pool, peer->app_id, request);
 }
 
 static void take_body(struct server *server, struct server_peer *peer, const struct frame *frame,

@@ -29,7 +29,7 @@ struct component {
     unsigned gone;
 };
 
-static void *component_place(void *context, const Mstro__Wire__Ticket *ticket)
+static inline void *component_place(void *context, const Mstro__Wire__Ticket *ticket)
 {
     struct component *component = context;
     (void)pthread_mutex_lock(&component->lock);
@@ -41,7 +41,8 @@ static void *component_place(void *context, const Mstro__Wire__Ticket *ticket)
     return place;
 }
 
-static void component_arrived(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status)
+static inline void component_arrived(void *context, const Mstro__Wire__Ticket *ticket,
+                                     mstro_status status)
 {
     struct component *component = context;
     (void)ticket;
@@ -52,7 +53,7 @@ static void component_arrived(void *context, const Mstro__Wire__Ticket *ticket, 
     (void)pthread_mutex_unlock(&component->lock);
 }
 
-static void component_events(void *context, struct port_batch *batch)
+static inline void component_events(void *context, struct port_batch *batch)
 {
     struct component *component = context;
     (void)pthread_mutex_lock(&component->lock);
@@ -71,7 +72,7 @@ static void component_events(void *context, struct port_batch *batch)
     port_batch_free(batch);
 }
 
-static void component_gone(void *context, mstro_status status, const char *text)
+static inline void component_gone(void *context, mstro_status status, const char *text)
 {
     struct component *component = context;
     (void)status;
@@ -84,7 +85,7 @@ static void component_gone(void *context, mstro_status status, const char *text)
     (void)pthread_mutex_unlock(&component->lock);
 }
 
-static struct port_events component_callbacks(struct component *component)
+static inline struct port_events component_callbacks(struct component *component)
 {
     return (struct port_events){.place = component_place,
                                 .arrived = component_arrived,
@@ -93,9 +94,9 @@ static struct port_events component_callbacks(struct component *component)
                                 .context = component};
 }
 
-static mstro_status component_open(struct component *component, const char *info,
-                                   const char *workflow, const char *name, uint32_t deadline_ms,
-                                   struct vamp_err *err)
+static inline mstro_status component_open(struct component *component, const char *info,
+                                          const char *workflow, const char *name,
+                                          uint32_t deadline_ms, struct vamp_err *err)
 {
     *component = (struct component){0};
     (void)pthread_mutex_init(&component->lock, NULL);
@@ -104,8 +105,9 @@ static mstro_status component_open(struct component *component, const char *info
     return port_open_remote(info, &member, deadline_ms, &events, &component->port, err);
 }
 
-static mstro_status component_call(struct component *component, Mstro__Wire__Request *request,
-                                   struct port_answer *ret_answer)
+static inline mstro_status component_call(struct component *component,
+                                          Mstro__Wire__Request *request,
+                                          struct port_answer *ret_answer)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     struct port_answer unused;
@@ -113,8 +115,8 @@ static mstro_status component_call(struct component *component, Mstro__Wire__Req
                                       ret_answer != NULL ? ret_answer : &unused, &err);
 }
 
-static mstro_status component_declare(struct component *component, const char *name,
-                                      uint64_t *ret_handle)
+static inline mstro_status component_declare(struct component *component, const char *name,
+                                             uint64_t *ret_handle)
 {
     char copy[256];
     (void)strncpy(copy, name, sizeof copy - 1);
@@ -131,8 +133,9 @@ static mstro_status component_declare(struct component *component, const char *n
 }
 
 /* `memory` only with OFFER, else NULL; with SEAL its bytes are the size. */
-static mstro_status component_operate(struct component *component, Mstro__Wire__Operation operation,
-                                      uint64_t handle, Mstro__Wire__Memory *memory)
+static inline mstro_status component_operate(struct component *component,
+                                             Mstro__Wire__Operation operation, uint64_t handle,
+                                             Mstro__Wire__Memory *memory)
 {
     Mstro__Wire__CdoOperation what = MSTRO__WIRE__CDO_OPERATION__INIT;
     what.operation = operation;
@@ -149,7 +152,7 @@ static mstro_status component_operate(struct component *component, Mstro__Wire__
     return component_call(component, &request, NULL);
 }
 
-static mstro_status component_subscribe(struct component *component)
+static inline mstro_status component_subscribe(struct component *component)
 {
     Mstro__Wire__Subscribe subscribe = MSTRO__WIRE__SUBSCRIBE__INIT;
     subscribe.event_kinds = 0xfffe;
@@ -160,8 +163,9 @@ static mstro_status component_subscribe(struct component *component)
 }
 
 /* Declares, seals and offers `bytes` of memory. */
-static mstro_status component_offer(struct component *component, const char *name, void *address,
-                                    uint64_t bytes, uint64_t *ret_handle, void **ret_registration)
+static inline mstro_status component_offer(struct component *component, const char *name,
+                                           void *address, uint64_t bytes, uint64_t *ret_handle,
+                                           void **ret_registration)
 {
     Mstro__Wire__Memory memory = MSTRO__WIRE__MEMORY__INIT;
     struct vamp_err err = VAMP_ERR_NONE;
@@ -179,7 +183,7 @@ static mstro_status component_offer(struct component *component, const char *nam
     return status;
 }
 
-static void component_leave(struct component *component)
+static inline void component_leave(struct component *component)
 {
     Mstro__Wire__Leave leave = MSTRO__WIRE__LEAVE__INIT;
     Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
@@ -188,7 +192,7 @@ static void component_leave(struct component *component)
     (void)component_call(component, &request, NULL);
 }
 
-static void component_close(struct component *component)
+static inline void component_close(struct component *component)
 {
     component->port->ops->shut(component->port);
     component->port->ops->close(component->port);

@@ -72,11 +72,12 @@ static void test_optional_fields(void **state)
     Vamp__Wire__Event event = make(VAMP_EVENT_TRANSPORT_FAILED, NULL); /* a name left out */
     event.has_time_ns = event.has_size_bytes = event.has_peer_id = true;
     event.has_transport_id = event.has_tier = event.has_cause = event.has_reason = true;
-    event.has_cdo_id = true;
+    event.has_cdo_id = event.has_duration_ns = true;
     event.cdo_id = (ProtobufCBinaryData){.len = sizeof id, .data = id};
     event.time_ns = -1;
     event.size_bytes = UINT64_MAX;
     event.peer_id = 9;
+    event.duration_ns = 5000000;
     event.before = true;
     Vamp__Wire__Event *pointer = &event;
     Vamp__Wire__EventBatch batch = VAMP__WIRE__EVENT_BATCH__INIT;
@@ -84,11 +85,12 @@ static void test_optional_fields(void **state)
     batch.n_events = 1;
     struct event_block *block = event_block_create(&batch);
     assert_non_null(block);
-    assert_int_equal(block->head->present, 0xff);
+    assert_int_equal(block->head->present, 0x1ff);
     assert_string_equal(block->head->payload.transport_failed.cdo_name, "");
     assert_int_equal(block->head->time_ns, -1);
     assert_int_equal(block->head->cdo_size, UINT64_MAX);
     assert_int_equal(block->head->peer_appid, 9);
+    assert_int_equal(block->head->duration_ns, 5000000);
     assert_memory_equal(block->head->cdo_id, id, 16);
     assert_true(block->head->before);
     event_block_free(block);

@@ -73,6 +73,46 @@ static void test_own_transport_has_no_tier(void **state)
     world_free(world);
 }
 
+/* Transports that end well, badly, and because their sink leaves; the time of day is stepped. */
+static void test_transports_tell_their_duration(void **state)
+{
+    (void)state;
+    struct world *world = world_create(NULL);
+    uint64_t watcher = join(world, "watcher");
+    uint64_t producer = join(world, "producer");
+    uint64_t consumer = join(world, "consumer");
+    const uint64_t kinds = UINT64_C(1) << VAMP_EVENT_TRANSPORT_INIT |
+                           UINT64_C(1) << VAMP_EVENT_TRANSPORT_COMPLETED |
+                           UINT64_C(1) << VAMP_EVENT_TRANSPORT_FAILED;
+    (void)subscribe(world, watcher, NULL, kinds, 0);
+    static const char *const names[] = {"x", "y", "z"};
+    for (size_t i = 0; i < 3; i++) {
+        must(world, producer, declare(world, producer, names[i]), OFFER);
+        uint64_t sink = declare(world, consumer, names[i]);
+        must(world, consumer, sink, REQUIRE);
+        must(world, consumer, sink, DEMAND);
+    }
+    world->clock.utc_ns -= 3600 * VAMP_NS_PER_SECOND;
+    world->clock.monotonic_ns += 1000;
+    (void)send_end(world, consumer, world->tickets[1].transport, MSTRO_OK);
+    world->clock.monotonic_ns += 500;
+    (void)send_end(world, consumer, world->tickets[0].transport, MSTRO_OFI_FAIL);
+    world->clock.monotonic_ns += 1;
+    (void)send_leave(world, consumer);
+    struct ear *ear = calloc(1, sizeof *ear);
+    listen(world, watcher, 64, ear);
+    ASSERT_KINDS(ear, VAMP_EVENT_TRANSPORT_INIT, VAMP_EVENT_TRANSPORT_INIT,
+                 VAMP_EVENT_TRANSPORT_INIT, VAMP_EVENT_TRANSPORT_COMPLETED,
+                 VAMP_EVENT_TRANSPORT_FAILED, VAMP_EVENT_TRANSPORT_FAILED);
+    static const uint64_t expected[] = {0, 0, 0, 1000, 1500, 1501};
+    for (size_t i = 0; i < 6; i++) {
+        assert_int_equal(ear->events[i].has_duration, i >= 3);
+        assert_int_equal(ear->events[i].duration_ns, expected[i]);
+    }
+    free(ear);
+    world_free(world);
+}
+
 static void test_selectors(void **state)
 {
     (void)state;
@@ -379,6 +419,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events_of_a_life),
         cmocka_unit_test(test_own_transport_has_no_tier),
+        cmocka_unit_test(test_transports_tell_their_duration),
         cmocka_unit_test(test_selectors),
         cmocka_unit_test(test_many_selectors),
         cmocka_unit_test(test_before_and_after),

@@ -300,9 +300,10 @@ static inline uint64_t send_leave(struct world *world, uint64_t app)
 struct heard {
     uint64_t subscription, serial, app, peer, transport, size, lost;
     uint32_t kind, reason;
-    bool before, has_size, has_cdo, has_tier;
+    bool before, has_size, has_cdo, has_tier, has_duration;
     uint32_t tier, cause;
     int64_t time_ns;
+    uint64_t duration_ns;
     char name[64];
 };
 
@@ -337,7 +338,9 @@ static inline void hear_batch(struct ear *ear, const Vamp__Wire__EventBatch *bat
                                 .has_tier = event->has_tier,
                                 .tier = event->tier,
                                 .cause = event->cause,
-                                .time_ns = event->time_ns};
+                                .time_ns = event->time_ns,
+                                .has_duration = event->has_duration_ns,
+                                .duration_ns = event->duration_ns};
         size_t length = event->name.len < 63 ? event->name.len : 63;
         if (length > 0) {
             memcpy(heard->name, event->name.data, length);

@@ -18,6 +18,7 @@
 #include "maestro/frame.h"
 #include "maestro/info.h"
 #include "tests/unit/maestro_component.h"
+#include "tests/unit/maestro_raw_peer.h"
 
 /* Short, for the sake of the tests' time; long enough for a busy machine. */
 #define SILENCE_MS 1500
@@ -329,75 +330,32 @@ static void test_stopped_subscriber(void **state)
 
 /* ---- hostile peers */
 
-static void send_raw(struct fabric *fabric, fabric_peer peer, const uint8_t *bytes, size_t length)
-{
-    struct fabric_event events[FABRIC_EVENTS];
-    struct fabric_message *message = fabric_message_get(fabric);
-    assert_non_null(message);
-    memcpy(fabric_message_bytes(message), bytes, length);
-    int result = -EAGAIN;
-    bool sent = false;
-    for (unsigned i = 0; i < 2000 && !sent; i++) {
-        if (result == -EAGAIN) {
-            result = fabric_send(fabric, peer, message, 0, length, 1);
-        }
-        int count = fabric_poll(fabric, events);
-        for (int k = 0; k < count; k++) {
-            sent = sent || events[k].kind == FABRIC_SENT;
-            if (events[k].kind == FABRIC_RECEIVED) {
-                fabric_release(fabric, &events[k]);
-            }
-        }
-        if (!sent) {
-            fabric_wait(fabric, NULL, 1000000);
-        }
-    }
-    assert_true(sent);
-}
-
 /* Messages that are none, of strangers and of a component that had joined properly. */
 static void test_bad_messages(void **state)
 {
     (void)state;
     struct manager manager;
     struct component good;
-    struct fabric *fabric = NULL;
-    struct info info;
-    fabric_peer peer;
-    struct vamp_err err = VAMP_ERR_NONE;
+    struct raw_peer peer;
     start_manager(&manager, 5000);
     assert_int_equal(MSTRO_OK, component_subscribe(&manager.local));
     join(&good, &manager, "good");
-    assert_int_equal(0, info_parse(server_info(manager.server), &info, &err));
-    assert_int_equal(0, fabric_open(info.provider, NULL, &fabric, &err));
-    assert_int_equal(0, fabric_peer_add(fabric, info.address, info.address_length, &peer, &err));
+    raw_peer_open(&peer, server_info(manager.server), 77);
     uint8_t bytes[FRAME_BYTES_MAX];
     memset(bytes, 0xff, sizeof bytes);
     for (size_t length = 1; length <= 5000; length += 777) {
-        send_raw(fabric, peer, bytes, length);
+        assert_true(raw_peer_send(&peer, bytes, length));
     }
-    Mstro__Wire__Join hello = MSTRO__WIRE__JOIN__INIT;
-    char workflow[] = COMPONENT_WORKFLOW;
-    char name[] = "bad";
-    uint8_t address[FABRIC_ADDRESS_BYTES];
-    hello.workflow = workflow;
-    hello.component = name;
-    hello.address.data = address;
-    memcpy(address, fabric_address(fabric, &hello.address.len), sizeof address);
-    hello.pool_session = info.session;
-    struct frame frame = {.session = 77, .sequence = 1, .kind = FRAME_JOIN};
-    send_raw(fabric, peer, bytes, frame_pack(&frame, &hello.base, bytes, sizeof bytes));
-    frame.sequence = 2;
-    frame.kind = FRAME_WELCOME; /* nothing that a component may send */
+    assert_true(raw_peer_join(&peer, COMPONENT_WORKFLOW, "bad", NULL, 0));
     Mstro__Wire__Welcome welcome = MSTRO__WIRE__WELCOME__INIT;
-    send_raw(fabric, peer, bytes, frame_pack(&frame, &welcome.base, bytes, sizeof bytes));
+    assert_true(raw_peer_say(&peer, FRAME_WELCOME, &welcome.base)); /* nothing it may send */
     COMPONENT_WAIT(COMPONENT_READ(&manager.local, kinds[VAMP_EVENT_LEAVE]) == 1);
     assert_int_equal(manager.local.leave_reason, VAMP_LEAVE_PROTOCOL);
     uint64_t handle;
     assert_int_equal(MSTRO_OK, component_declare(&good, "still served", &handle));
     component_leave(&good);
     component_close(&good);
-    fabric_close(fabric);
+    raw_peer_close(&peer);
     stop_manager(&manager);
     assert_true(manager.counts.protocol_errors >= 7);
 }

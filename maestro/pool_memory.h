@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The memory of a pool: everything it keeps for components is taken and given back here, so one
+ * number bounds it all. Half is for what the components have (themselves, CDOs, handles,
+ * attributes, subscriptions, requests that wait), half for queued events: a subscriber that stands
+ * still must not be the reason why nobody can declare a CDO, nor the other way round. The caller
+ * serialises all calls.
+ */
+#ifndef MAESTRO_POOL_MEMORY_H
+#define MAESTRO_POOL_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pool.pb-c.h"
+
+enum pool_memory_use {
+    POOL_MEMORY_OBJECTS,
+    POOL_MEMORY_EVENTS,
+    /* Counted with the objects, never refused: there is one a handle at most, and a component that
+     * was let in shall get its data. */
+    POOL_MEMORY_TRANSPORTS,
+};
+
+struct pool_memory {
+    size_t limit; /* bytes of both halves; 0: no limit */
+    size_t object_bytes, event_bytes;
+    uint64_t refused; /* requests: pool_memory_refuse; the queues count their events themselves */
+    ProtobufCAllocator messages; /* copies of messages, as objects */
+};
+
+void pool_memory_init(struct pool_memory *memory, size_t limit);
+/* Whether `bytes` more of this use are within the bound. */
+bool pool_memory_has_room(const struct pool_memory *memory, enum pool_memory_use use, size_t bytes);
+/* A zeroed block; NULL: beyond the bound, or no memory. */
+void *pool_memory_take(struct pool_memory *memory, enum pool_memory_use use, size_t bytes);
+/* `block` may be NULL. Of the same use as it was taken for. */
+void pool_memory_give(struct pool_memory *memory, enum pool_memory_use use, void *block);
+
+#endif

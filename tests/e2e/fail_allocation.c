@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * To be preloaded: lets one allocation of the program's own code fail. Libraries keep theirs: what
+ * they make of a lack of memory is not ours to test, and a program cannot survive their ends.
+ *
+ * FAIL_ALLOCATION=N: the Nth, counted over all threads, fails; 0: none. FAIL_ONWARDS=1: all behind
+ * it as well. Says how many there were at the end: "allocations COUNT" on standard error.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern void *__libc_malloc(size_t bytes);
+extern void *__libc_calloc(size_t count, size_t bytes);
+extern void *__libc_realloc(void *block, size_t bytes);
+extern void *__libc_memalign(size_t alignment, size_t bytes);
+
+static atomic_ulong count;
+static unsigned long fail_at;
+static bool onwards;
+static uintptr_t begin, end; /* of the program's code */
+
+static int find_program(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size, (void)unused;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        if (header->p_type == PT_LOAD && (header->p_flags & PF_X) != 0) {
+            begin = info->dlpi_addr + header->p_vaddr;
+            end = begin + header->p_memsz;
+        }
+    }
+    return 1; /* the program is the first */
+}
+
+__attribute__((constructor)) static void prepare(void)
+{
+    const char *number = getenv("FAIL_ALLOCATION");
+    fail_at = number != NULL ? strtoul(number, NULL, 10) : 0;
+    onwards = getenv("FAIL_ONWARDS") != NULL;
+    (void)dl_iterate_phdr(find_program, NULL);
+}
+
+__attribute__((destructor)) static void tell(void)
+{
+    (void)fprintf(stderr, "allocations %lu\n", atomic_load(&count));
+}
+
+static bool fails(const void *caller)
+{
+    uintptr_t address = (uintptr_t)caller;
+    if (address < begin || address >= end) {
+        return false;
+    }
+    unsigned long number = atomic_fetch_add(&count, 1) + 1;
+    if (fail_at != 0 && (number == fail_at || (onwards && number > fail_at))) {
+        errno = ENOMEM;
+        return true;
+    }
+    return false;
+}
+
+#define CALLER __builtin_return_address(0)
+
+void *malloc(size_t bytes)
+{
+    return fails(CALLER) ? NULL : __libc_malloc(bytes);
+}
+
+void *calloc(size_t number, size_t bytes)
+{
+    return fails(CALLER) ? NULL : __libc_calloc(number, bytes);
+}
+
+void *realloc(void *block, size_t bytes)
+{
+    return fails(CALLER) ? NULL : __libc_realloc(block, bytes);
+}
+
+void *reallocarray(void *block, size_t number, size_t bytes)
+{
+    size_t all;
+    if (__builtin_mul_overflow(number, bytes, &all) || fails(CALLER)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return __libc_realloc(block, all);
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    return fails(CALLER) ? NULL : __libc_memalign(alignment, bytes);
+}
+
+int posix_memalign(void **block, size_t alignment, size_t bytes)
+{
+    if (fails(CALLER)) {
+        return ENOMEM;
+    }
+    *block = __libc_memalign(alignment, bytes);
+    return *block != NULL ? 0 : ENOMEM;
+}
+
+static char *copy(const char *text, size_t length)
+{
+    char *result = __libc_malloc(length + 1);
+    if (result != NULL) {
+        memcpy(result, text, length);
+        result[length] = '\0';
+    }
+    return result;
+}
+
+char *strdup(const char *text)
+{
+    return fails(CALLER) ? NULL : copy(text, strlen(text));
+}
+
+char *strndup(const char *text, size_t bytes)
+{
+    return fails(CALLER) ? NULL : copy(text, strnlen(text, bytes));
+}
+
+FILE *open_memstream(char **text, size_t *bytes)
+{
+    static FILE *(*real)(char **, size_t *);
+    if (real == NULL) {
+        real = (FILE * (*)(char **, size_t *)) dlsym(RTLD_NEXT, "open_memstream");
+    }
+    return fails(CALLER) ? NULL : real(text, bytes);
+}
+
+int vasprintf(char **text, const char *format, va_list arguments)
+{
+    static int (*real)(char **, const char *, va_list);
+    if (real == NULL) {
+        real = (int (*)(char **, const char *, va_list))dlsym(RTLD_NEXT, "vasprintf");
+    }
+    if (fails(CALLER)) {
+        *text = NULL;
+        return -1;
+    }
+    return real(text, format, arguments);
+}

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Strangers and components that mean no good, while a workflow runs: its results and vampire's counts
+stay right, memory stays at its bound, and what was refused is said."""
+
+import os
+import pathlib
+import re
+import signal
+import socket
+import struct
+
+import pytest
+
+import harness
+import results
+from test_workflow import KIB, assert_agreement, assert_complete, model_options
+
+MIB = 1 << 20
+MEASURED = harness.MODE not in ("asan", "tsan", "cov")  # sanitizers keep what was freed
+HOSTILE = str(harness.BUILD / "unit" / "maestro_hostile_test")
+STEADY = model_options(30, 2, 2, 4 * KIB, 64 * KIB, 120)
+
+
+def listening_ports(process):
+    """The TCP ports a process listens on."""
+    folder = pathlib.Path(f"/proc/{process.child.pid}")
+    inodes = set()
+    for descriptor in (folder / "fd").iterdir():
+        found = re.match(r"socket:\[(\d+)\]", str(descriptor.readlink()))
+        inodes |= {found[1]} if found else set()
+    ports = []
+    for line in (folder / "net" / "tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if fields[3] == "0A" and fields[9] in inodes:
+            ports.append(int(fields[1].split(":")[1], 16))
+    return ports
+
+
+def resident_bytes(process):
+    text = pathlib.Path(f"/proc/{process.child.pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s*(\d+)", text)[1]) * 1024
+
+
+GARBAGE = [b"", b"\0", b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 100000, bytes(range(256)) * 64,
+           struct.pack(">Q", 2**63) + b"\0" * 64, struct.pack("<I", 2**32 - 1) * 1000, b"\x16\x03\x01\x02\0\x01\0"]
+
+
+def knock(port, data, half_open):
+    """A connection that sends something and goes; or stays and says nothing more."""
+    stranger = socket.create_connection(("127.0.0.1", port), timeout=10)
+    try:
+        stranger.sendall(data)
+    except OSError:  # it was closed on us
+        pass
+    if half_open:
+        return stranger
+    stranger.close()
+    return None
+
+
+def hostile(space, role, number, workflow="weather"):
+    return space.start([HOSTILE, role, space.info, workflow, number], f"hostile-{role}")
+
+
+def counted(space):
+    """What vampire wrote and whether it adds up."""
+    return results.Hdf5Run(space.hdf5_files())
+
+
+def test_strangers_at_the_ports(space):
+    # libfabric itself forgets some bytes of a connection that ends before it is one.
+    space.environment["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+    manager = space.pool_manager()
+    vampire = space.vampire(harness.vampire_config())
+    workflow = harness.Workflow(space, models=1, products=1, model_options=STEADY)
+    ports = listening_ports(manager) + listening_ports(vampire)
+    assert len(ports) >= 2, "both have an endpoint"
+    open_ones = []
+    for turn in range(5):
+        for port in ports:
+            for data in GARBAGE:
+                open_ones.append(knock(port, data, half_open=turn % 2 == 0))
+            for _ in range(20):  # as a port scan does it
+                socket.create_connection(("127.0.0.1", port), timeout=10).close()
+    reports = workflow.finish()
+    vampire.expect_exit(0)
+    assert_complete(reports)
+    assert_agreement(space, reports)
+    for stranger in open_ones:
+        if stranger is not None:
+            stranger.close()
+
+
+def end_of(manager):
+    """The pool manager's last words as numbers."""
+    manager.signal(signal.SIGUSR2)
+    manager.expect_exit(0)
+    words = re.search(r"(\d+) components joined, (\d+) vanished, (\d+) refused;.* (\d+) bad messages", manager.stderr)
+    assert words, manager.stderr
+    return dict(zip(("joined", "vanished", "refused", "bad"), map(int, words.groups())))
+
+
+def test_bad_messages_of_joined_components(space):
+    manager = space.pool_manager()
+    vampire = space.vampire(harness.vampire_config())
+    workflow = harness.Workflow(space, models=1, products=1, model_options=STEADY)
+    bad = hostile(space, "garbage", 15)
+    bad.expect_exit(0)
+    reports = workflow.finish()
+    vampire.expect_exit(0)
+    assert_complete(reports)
+    # Vampire counts the hostile ones as well: what the workflow did must be there in full.
+    operations = counted(space).counters["pool_operations"]
+    for report in reports:
+        own = {label[1]: count for label, count in operations.items() if label[0] == report["component"]}
+        for name in ("offer", "seal", "declare"):
+            assert own.get(name, 0) == report["operations"].get(name, 0), (report["component"], name)
+    reasons = [row["reason"] for row in counted(space).components if row["name"].startswith("garbage")]
+    assert reasons.count("protocol") >= 5, reasons
+    assert end_of(manager)["bad"] >= 15
+
+
+def attack(space, role, warm, number, growth):
+    """An attack to get used to, then a larger one: both processes must not grow by more."""
+    # Few places, so that the first attack fills them all.
+    manager = space.pool_manager("--silence", "3s", "--max-components", 200)
+    vampire = space.vampire(harness.vampire_config(source={"leave_grace": "10s"}))
+    hostile(space, role, warm).expect_exit(0, 120)
+    before = {process.name: resident_bytes(process) for process in (manager, vampire)}
+    second = space.start([HOSTILE, role, space.info, "weather", number], f"hostile-{role}-again")
+    second.expect_exit(0, 3600)
+    harness.wait_until(lambda: (space.path / "vampire.jsonl").stat().st_size > 0, "vampire writes")
+    after = {process.name: resident_bytes(process) for process in (manager, vampire)}
+    for name, size in after.items():
+        print(f"{role} {number}: {name} {before[name] / MIB:.1f} -> {size / MIB:.1f} MiB")
+        assert not MEASURED or size - before[name] <= growth, name
+    vampire.signal(signal.SIGTERM)
+    vampire.expect_exit(0)
+    return end_of(manager)
+
+
+SIZES = {"joins": (5000, 5000), "names": (1000, 4000), "attributes": (100, 400)}
+LONG = {"joins": (10000, 1000000), "names": (10000, 1000000), "attributes": (1000, 100000)}
+# Of the first, libfabric's own buffers for connections, up to some 110 MiB in all.
+GROWTH = {"joins": 64 * MIB, "names": 16 * MIB, "attributes": 16 * MIB}
+
+
+@pytest.mark.parametrize("role", SIZES)
+def test_memory_stays(space, role):
+    end = attack(space, role, *SIZES[role], GROWTH[role])
+    if role == "joins":
+        assert end["joined"] + end["refused"] + end["bad"] >= sum(SIZES[role])
+    components = counted(space).components
+    assert len(components) <= 4096
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("role", LONG)
+def test_memory_stays_for_long(space, role):
+    attack(space, role, *LONG[role], GROWTH[role])

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fuzz target of a component's connection: the pool manager says whatever the input (script.h)
+ * wants, before the component has joined and after, over a fabric without a network. Every payload
+ * and every batch of events is looked at whole, and everything is given back.
+ */
+/* NOLINTNEXTLINE(bugprone-suspicious-include): its rounds are driven one by one, without a thread
+ */
+#include "maestro/remote.c"
+/* NOLINTNEXTLINE(bugprone-suspicious-include) */
+#include "maestro/remote_join.c"
+
+#include "tests/fuzz/memory_fabric.h"
+#include "tests/fuzz/script.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
+
+#define POOL_SESSION UINT64_C(0x5e5510)
+#define STRANGERS_SESSION UINT64_C(0x57a9)
+#define PAYLOAD_BYTES_MAX ((uint64_t)3 << 20)
+#define WAITING 2
+
+/* What the component above the connection sees. */
+struct hearer {
+    uint8_t *places[SCRIPT_STEPS_MAX]; /* of payloads, freed at the end: reads may be under way */
+    unsigned place_count, gone;
+};
+
+static void *place(void *context, const Mstro__Wire__Ticket *ticket)
+{
+    struct hearer *hearer = context;
+    require(ticket->memory != NULL && ticket->memory->bytes > 0);
+    if (ticket->memory->bytes > PAYLOAD_BYTES_MAX || hearer->place_count == SCRIPT_STEPS_MAX) {
+        return NULL;
+    }
+    uint8_t *memory = malloc((size_t)ticket->memory->bytes);
+    require(memory != NULL);
+    hearer->places[hearer->place_count++] = memory;
+    return memory;
+}
+
+static void arrived(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status)
+{
+    (void)context;
+    require(status < mstro_status_MAX);
+    for (size_t i = 0; i < ticket->n_attributes; i++) {
+        require(ticket->attributes[i]->key != NULL);
+    }
+}
+
+static void take_batch(void *context, struct port_batch *batch)
+{
+    uint32_t letters = 0; /* every byte is read */
+    (void)context;
+    for (size_t i = 0; i < batch->batch->n_events; i++) {
+        struct vamp_event event;
+        if (vamp_event_from_message(batch->batch->events[i], &event, NULL) == 0) {
+            require(event.name_length <= VAMP_NAME_BYTES_MAX);
+            for (uint32_t k = 0; k < event.name_length; k++) {
+                letters += event.name[k] == '\0' ? 0U : 1U;
+            }
+        }
+    }
+    require(letters < UINT32_MAX);
+    port_batch_free(batch);
+}
+
+static void gone(void *context, mstro_status status, const char *text)
+{
+    struct hearer *hearer = context;
+    require(hearer->gone++ == 0 && status == MSTRO_NO_PM && text[0] != '\0');
+}
+
+/* ---- the conversation */
+
+static void say(struct remote *remote, const struct script_step *step, uint64_t sequence)
+{
+    static uint8_t bytes[FRAME_BYTES_MAX + 1];
+    size_t begin = 0;
+    size_t length = step->length;
+    if (step->what == SCRIPT_RAW) {
+        length = length < sizeof bytes ? length : sizeof bytes;
+        memcpy(bytes, step->bytes, length);
+    } else {
+        const struct frame frame = {.session = step->peer == 3 ? STRANGERS_SESSION : POOL_SESSION,
+                                    .sequence = sequence,
+                                    .kind = (enum frame_kind)(FRAME_JOIN + step->what)};
+        size_t room = FRAME_BYTES_MAX - FRAME_HEAD_BYTES;
+        length = length < room ? length : room;
+        memcpy(bytes + FRAME_HEAD_BYTES, step->bytes, length);
+        begin = frame_head(&frame, length, bytes);
+        length += FRAME_HEAD_BYTES - begin;
+    }
+    memory_fabric_put(remote->fabric != NULL ? remote->fabric : memory_fabric_first, bytes + begin,
+                      length);
+}
+
+static void open_connection(struct remote *remote, struct hearer *hearer)
+{
+    *remote = (struct remote){.port.ops = &remote_ops};
+    require(vamp_decode_arena_init(&remote->arena, FRAME_ARENA_BYTES, NULL) == 0);
+    remote->events = (struct port_events){
+        .place = place, .arrived = arrived, .events = take_batch, .gone = gone, .context = hearer};
+    list_init(&remote->waiting);
+    list_init(&remote->transports);
+    list_init(&remote->ended);
+    (void)pthread_mutex_init(&remote->lock, NULL);
+    remote->info = (struct info){.session = POOL_SESSION,
+                                 .provider = FABRIC_PROVIDER_PRESET,
+                                 .workflow = "fuzz",
+                                 .address = {2},
+                                 .address_length = MEMORY_FABRIC_ADDRESS_BYTES};
+    require(fabric_open(NULL, NULL, &remote->fabric, NULL) == 0);
+    remote->link = (struct link){.fabric = remote->fabric, .session = 1, .tag = 1};
+}
+
+/* The first step may be any answer to a Join; without a welcome the component would ask again. */
+static bool join(struct remote *remote, const uint8_t **at, const uint8_t *end)
+{
+    struct script_step step;
+    struct vamp_err err = VAMP_ERR_NONE;
+    const Mstro__Wire__Welcome *welcome = NULL;
+    if (!script_next(at, end, &step)) {
+        return false;
+    }
+    say(remote, &step, 1);
+    int result = look_for_welcome(remote, &welcome);
+    require((result == 1) == (welcome != NULL));
+    mstro_status status = welcome != NULL ? take_welcome(remote, welcome, &err) : MSTRO_NO_PM;
+    require(welcome == NULL || status == MSTRO_OK || err.text[0] != '\0');
+    return status == MSTRO_OK;
+}
+
+static void let_time_pass(struct remote *remote, size_t how)
+{
+    remote->heard_ns = how % 3 == 1 ? 0 : remote->heard_ns;
+    remote->link.sent_ns = how % 3 == 2 ? 0 : remote->link.sent_ns;
+}
+
+/* Two calls are waiting for their responses all the time. */
+static void call_in(struct remote *remote, struct remote_waiting *calls)
+{
+    for (unsigned i = 0; i < WAITING; i++) {
+        calls[i] = (struct remote_waiting){.id = ++remote->last_request};
+        require(init_condition(&calls[i].answered) == 0);
+        list_append(&remote->waiting, &calls[i].of_remote);
+    }
+}
+
+static void call_out(struct remote_waiting *calls)
+{
+    for (unsigned i = 0; i < WAITING; i++) {
+        require(calls[i].status < mstro_status_MAX);
+        require(memchr(calls[i].text, 0, sizeof calls[i].text) != NULL);
+        list_remove(&calls[i].of_remote);
+        (void)pthread_cond_destroy(&calls[i].answered);
+    }
+}
+
+static void converse(struct remote *remote, const uint8_t *at, const uint8_t *end)
+{
+    struct script_step step;
+    struct remote_waiting calls[WAITING];
+    call_in(remote, calls);
+    for (unsigned i = 0; i < SCRIPT_STEPS_MAX && script_next(&at, end, &step); i++) {
+        if (step.what == SCRIPT_PAUSE) {
+            let_time_pass(remote, step.length);
+        } else {
+            say(remote, &step, remote->received_sequence + 1);
+        }
+        (void)go_round(remote);
+        (void)go_round(remote);
+        require(remote->link.queued_bytes <= LINK_QUEUE_BYTES);
+    }
+    call_out(calls);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct hearer hearer = {.gone = 0};
+    struct remote *remote = malloc(sizeof *remote);
+    require(remote != NULL);
+    open_connection(remote, &hearer);
+    const uint8_t *at = data;
+    if (join(remote, &at, data + size)) {
+        fetch_init(&remote->fetcher, remote->fabric, remote->silence_ns);
+        remote->heard_ns = remote->looked_ns = remote_now();
+        converse(remote, at, data + size);
+        fetch_end(&remote->fetcher);
+        remote_finish_transports(remote);
+        require(list_is_empty(&remote->transports));
+    }
+    remote->port.ops->shut(&remote->port);
+    remote->port.ops->close(&remote->port);
+    for (unsigned i = 0; i < hearer.place_count; i++) {
+        free(hearer.places[i]);
+    }
+    return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    return script_mutate(data, size, max, seed);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fuzz target of single messages: framing, bodies, batches and events. The envelope is read by hand
+ * in maestro/frame.c; protobuf-c's reading of the same bytes is what it is compared with. What is
+ * understood has to survive being packed and read again.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "maestro/frame.h"
+#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/require.h"
+#include "vampire/core/event_codec.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
+
+static struct vamp_decode_arena arena;
+
+static bool same_frame(const struct frame *a, const struct frame *b)
+{
+    return a->session == b->session && a->sequence == b->sequence &&
+           a->events_taken == b->events_taken && a->kind == b->kind;
+}
+
+/* protobuf-c may refuse more than frame_parse (it reads the body as well), never less. */
+static void compare_with_library(const uint8_t *data, size_t size, int result,
+                                 const struct frame *frame)
+{
+    Mstro__Wire__Envelope *envelope = mstro__wire__envelope__unpack(NULL, size, data);
+    if (envelope != NULL && envelope->version == FRAME_VERSION && result == 0) {
+        require(envelope->session == frame->session && envelope->sequence == frame->sequence);
+        require(envelope->events_taken == frame->events_taken);
+        require(envelope->body_case == (unsigned)frame->kind);
+    }
+    if (envelope != NULL) {
+        mstro__wire__envelope__free_unpacked(envelope, NULL);
+    }
+}
+
+static void pack_again(const struct frame *frame, const ProtobufCMessage *body)
+{
+    static uint8_t packed[2 * FRAME_BYTES_MAX];
+    struct frame again;
+    size_t length = frame_pack(frame, body, packed, FRAME_BYTES_MAX);
+    if (length > 0) {
+        require(frame_parse(packed, length, &again, NULL) == 0 && same_frame(frame, &again));
+        const ProtobufCMessage *twice = frame_unpack(&again, &arena, NULL);
+        require(twice != NULL && protobuf_c_message_get_packed_size(twice) == again.body_length);
+    }
+}
+
+static void try_event(const Vamp__Wire__Event *message)
+{
+    struct vamp_event event;
+    struct vamp_event again;
+    uint8_t packed[VAMP_EVENT_PACKED_BYTES_MAX];
+    if (vamp_event_from_message(message, &event, NULL) != 0) {
+        return;
+    }
+    size_t length = vamp_event_pack(&event, packed, sizeof packed);
+    require(length > 0);
+    require(vamp_event_unpack(&arena, packed, length, &again, NULL) == 0);
+    require(again.kind == event.kind && again.present == event.present);
+    require(again.serial == event.serial && again.app_id == event.app_id);
+    require(again.size_bytes == event.size_bytes && again.name_length == event.name_length);
+    require(event.name_length == 0 || memcmp(again.name, event.name, event.name_length) == 0);
+}
+
+static void try_batch(const struct frame *frame)
+{
+    struct port_batch batch;
+    uint64_t events = 0;
+    uint64_t lost = 0;
+    bool counted = frame_count_events(frame->body, frame->body_length, &events, &lost);
+    if (frame_batch(frame, &batch, NULL) == 0) {
+        require(counted && batch.batch->n_events == events && batch.batch->lost == lost);
+        for (size_t i = 0; i < batch.batch->n_events; i++) {
+            try_event(batch.batch->events[i]);
+        }
+        port_batch_free(&batch);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct frame frame = {0};
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (arena.memory == NULL) {
+        require(vamp_decode_arena_init(&arena, FRAME_ARENA_BYTES, &err) == 0);
+    }
+    int result = frame_parse(data, size, &frame, &err);
+    require(result == 0 || err.text[0] != '\0');
+    if (result != -EBADMSG) {
+        require(frame.body >= data && frame.body + frame.body_length <= data + size);
+    }
+    compare_with_library(data, size, result, &frame);
+    if (result != 0) {
+        return 0;
+    }
+    if (frame.kind == FRAME_EVENTS) {
+        try_batch(&frame);
+        return 0;
+    }
+    Mstro__Wire__Envelope *envelope = mstro__wire__envelope__unpack(NULL, size, data);
+    const ProtobufCMessage *body = frame_unpack(&frame, &arena, &err);
+    require(body != NULL || err.text[0] != '\0');
+    if (body != NULL && envelope != NULL) {
+        pack_again(&frame, (const ProtobufCMessage *)envelope->join); /* of the same union */
+    }
+    if (envelope != NULL) {
+        mstro__wire__envelope__free_unpacked(envelope, NULL);
+    }
+    return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    struct dice dice = {.state = seed * 2654435761U | 1U};
+    return mutate_packed(&mstro__wire__envelope__descriptor, data, size, max, &dice);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fuzz target of the pool manager's info text. The mutator changes the message inside the base64
+ * and mends its check sum, so that it gets past both. What is read has to print itself and read
+ * back.
+ */
+/* NOLINTNEXTLINE(bugprone-suspicious-include): for the check sum */
+#include "maestro/info.c"
+
+#include <stdlib.h>
+
+#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/require.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1);
+    require(text != NULL);
+    memcpy(text, data, size);
+    text[size] = '\0';
+    struct info info;
+    struct vamp_err err = VAMP_ERR_NONE;
+    int result = info_parse(text, &info, &err);
+    free(text);
+    require(result == 0 || (result == -EINVAL && err.text[0] != '\0'));
+    if (result == 0) {
+        char again_text[INFO_TEXT_BYTES];
+        struct info again;
+        require(info.address_length > 0 && info.address_length <= FABRIC_ADDRESS_BYTES);
+        require(memchr(info.provider, 0, sizeof info.provider) != NULL);
+        require(memchr(info.workflow, 0, sizeof info.workflow) != NULL);
+        require(info_print(&info, again_text, &err) == 0);
+        require(info_parse(again_text, &again, &err) == 0);
+        require(memcmp(&info, &again, sizeof info) == 0);
+    }
+    return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    struct dice dice = {.state = seed * 2654435761U | 1U};
+    uint8_t packed[RECORD_BYTES];
+    char text[INFO_TEXT_BYTES];
+    const size_t head = sizeof PREFIX - 1;
+    int length = size > head && dice_roll(&dice, 3) != 0
+                     ? base64_parse((const char *)data + head, size - head, packed, sizeof packed)
+                     : -1;
+    if (length <= 0) {
+        return LLVMFuzzerMutate(data, size, max);
+    }
+    size_t changed = mutate_packed(&mstro__wire__pool_info__descriptor, packed, (size_t)length,
+                                   sizeof packed, &dice);
+    Mstro__Wire__PoolInfo *record = mstro__wire__pool_info__unpack(NULL, changed, packed);
+    if (record != NULL && dice_roll(&dice, 8) != 0) {
+        record->check = check_of(record);
+        changed = mstro__wire__pool_info__pack(record, packed);
+    }
+    if (record != NULL) {
+        mstro__wire__pool_info__free_unpacked(record, NULL);
+    }
+    memcpy(text, PREFIX, head);
+    size_t whole = head + base64_print(packed, changed, text + head);
+    whole = whole < max ? whole : max;
+    memcpy(data, text, whole);
+    return whole;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Failing calls of libfabric on purpose. libfabric's calls are inline functions through tables that
+ * each object carries; so the objects are the real ones, and their tables are replaced when the
+ * program opens them. What libfabric does inside itself does not come here.
+ *
+ * Included once by a program, or by a library that is preloaded: it defines fi_fabric and
+ * fi_getinfo. Any thread.
+ */
+#ifndef TESTS_LIB_FABRIC_FAULTS_H
+#define TESTS_LIB_FABRIC_FAULTS_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* COMPLETE: the nth operation that completes says that it failed. */
+#define FABRIC_FAULT_CALLS(X)                                                                      \
+    X(GETINFO)                                                                                     \
+    X(FABRIC)                                                                                      \
+    X(DOMAIN) X(AV_OPEN) X(CQ_OPEN) X(ENDPOINT) X(GETWAIT) X(BIND) X(ENABLE) X(GETNAME) X(INSERT)  \
+        X(REMOVE) X(REGISTER) X(RECV) X(SEND) X(READ) X(TRYWAIT) X(CQ_READ) X(COMPLETE) X(CLOSE)
+enum fabric_fault_call {
+#define X(name) FABRIC_FAULT_##name,
+    FABRIC_FAULT_CALLS(X)
+#undef X
+        FABRIC_FAULT_CALL_COUNT
+};
+
+static const char *const fabric_fault_names[] = {
+#define X(name) #name,
+    FABRIC_FAULT_CALLS(X)
+#undef X
+};
+
+static struct {
+    atomic_uint call, number; /* number 0: none fails */
+    atomic_int error;         /* FI_EAGAIN and so on */
+    atomic_uint counts[FABRIC_FAULT_CALL_COUNT];
+    atomic_bool failed;
+    /* The completion that is to be told as an error; with the queue it stands in. */
+    _Atomic(struct fid_cq *) queue;
+    void *context;
+    uint64_t flags;
+    /* The real tables. An object of one kind has one, whatever endpoint it belongs to. */
+    struct fi_ops_fabric fabric, *real_fabric;
+    struct fi_ops_domain domain, *real_domain;
+    struct fi_ops_mr mr, *real_mr;
+    struct fi_ops_av av, *real_av;
+    struct fi_ops_cq cq, *real_cq;
+    struct fi_ops cq_fid, *real_cq_fid;
+    struct fi_ops ep_fid, *real_ep_fid;
+    struct fi_ops_msg msg, *real_msg;
+    struct fi_ops_rma rma, *real_rma;
+    struct fi_ops_cm cm, *real_cm;
+} fabric_faults;
+
+/* The numberth call of this kind from now on fails with `error`, once. */
+static inline void fabric_faults_arm(enum fabric_fault_call call, unsigned number, int error)
+{
+    atomic_store(&fabric_faults.number, 0);
+    for (unsigned i = 0; i < FABRIC_FAULT_CALL_COUNT; i++) {
+        atomic_store(&fabric_faults.counts[i], 0);
+    }
+    atomic_store(&fabric_faults.failed, false);
+    atomic_store(&fabric_faults.call, call);
+    atomic_store(&fabric_faults.error, error);
+    atomic_store(&fabric_faults.number, number);
+}
+
+/* 0, or how this call is to fail. */
+static int fabric_fault(enum fabric_fault_call call)
+{
+    unsigned count = atomic_fetch_add(&fabric_faults.counts[call], 1) + 1;
+    if (atomic_load(&fabric_faults.call) == call && atomic_load(&fabric_faults.number) == count) {
+        atomic_store(&fabric_faults.failed, true);
+        return -atomic_load(&fabric_faults.error);
+    }
+    return 0;
+}
+
+#define FABRIC_FAULT_RETURN(name)                                                                  \
+    do {                                                                                           \
+        int fault_ = fabric_fault(FABRIC_FAULT_##name);                                            \
+        if (fault_ != 0) {                                                                         \
+            return fault_;                                                                         \
+        }                                                                                          \
+    } while (0)
+
+/* Replaces a table by a copy in which some entries are ours. The copy is made with the first object
+ * of its kind, before there are threads; afterwards it is only read. */
+#define FABRIC_FAULT_TABLE(object, member, ...)                                                    \
+    do {                                                                                           \
+        if (fabric_faults.real_##member == NULL) {                                                 \
+            fabric_faults.member = *(object);                                                      \
+            __VA_ARGS__;                                                                           \
+            fabric_faults.real_##member = (object);                                                \
+        }                                                                                          \
+        (object) = &fabric_faults.member;                                                          \
+    } while (0)
+
+/* ---- endpoint */
+
+static ssize_t fault_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+                          fi_addr_t dest, void *context)
+{
+    FABRIC_FAULT_RETURN(SEND);
+    return fabric_faults.real_msg->send(ep, buf, len, desc, dest, context);
+}
+
+static ssize_t fault_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t source,
+                          void *context)
+{
+    FABRIC_FAULT_RETURN(RECV);
+    return fabric_faults.real_msg->recv(ep, buf, len, desc, source, context);
+}
+
+static ssize_t fault_read(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t source,
+                          uint64_t addr, uint64_t key, void *context)
+{
+    FABRIC_FAULT_RETURN(READ);
+    return fabric_faults.real_rma->read(ep, buf, len, desc, source, addr, key, context);
+}
+
+static int fault_getname(fid_t fid, void *addr, size_t *addrlen)
+{
+    FABRIC_FAULT_RETURN(GETNAME);
+    return fabric_faults.real_cm->getname(fid, addr, addrlen);
+}
+
+static int fault_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+    FABRIC_FAULT_RETURN(BIND);
+    return fabric_faults.real_ep_fid->bind(fid, bfid, flags);
+}
+
+static int fault_ep_control(struct fid *fid, int command, void *arg)
+{
+    FABRIC_FAULT_RETURN(ENABLE);
+    return fabric_faults.real_ep_fid->control(fid, command, arg);
+}
+
+/* It is closed all the same: else everything behind it is in use. */
+static int fault_ep_close(struct fid *fid)
+{
+    int fault = fabric_fault(FABRIC_FAULT_CLOSE);
+    int result = fabric_faults.real_ep_fid->close(fid);
+    return fault != 0 ? fault : result;
+}
+
+static int fault_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+                          void *context)
+{
+    FABRIC_FAULT_RETURN(ENDPOINT);
+    int result = fabric_faults.real_domain->endpoint(domain, info, ep, context);
+    if (result == 0) {
+        FABRIC_FAULT_TABLE((*ep)->msg, msg, fabric_faults.msg.send = fault_send;
+                           fabric_faults.msg.recv = fault_recv);
+        FABRIC_FAULT_TABLE((*ep)->rma, rma, fabric_faults.rma.read = fault_read);
+        FABRIC_FAULT_TABLE((*ep)->cm, cm, fabric_faults.cm.getname = fault_getname);
+        FABRIC_FAULT_TABLE((*ep)->fid.ops, ep_fid, fabric_faults.ep_fid.bind = fault_bind;
+                           fabric_faults.ep_fid.control = fault_ep_control;
+                           fabric_faults.ep_fid.close = fault_ep_close);
+    }
+    return result;
+}
+
+/* ---- queue */
+
+static ssize_t fault_cq_read(struct fid_cq *cq, void *buf, size_t count)
+{
+    if (count == 0) {
+        return fabric_faults.real_cq->read(cq, buf, count);
+    }
+    FABRIC_FAULT_RETURN(CQ_READ);
+    if (atomic_load(&fabric_faults.queue) == cq) {
+        return -FI_EAVAIL;
+    }
+    bool one = atomic_load(&fabric_faults.call) == FABRIC_FAULT_COMPLETE &&
+               atomic_load(&fabric_faults.number) != 0 && !atomic_load(&fabric_faults.failed);
+    ssize_t got = fabric_faults.real_cq->read(cq, buf, one ? 1 : count);
+    if (got == 1 && one && fabric_fault(FABRIC_FAULT_COMPLETE) != 0) {
+        const struct fi_cq_msg_entry *entry = buf;
+        fabric_faults.context = entry->op_context;
+        fabric_faults.flags = entry->flags;
+        atomic_store(&fabric_faults.queue, cq);
+        return -FI_EAVAIL;
+    }
+    return got;
+}
+
+static ssize_t fault_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+    if (atomic_load(&fabric_faults.queue) != cq) {
+        return fabric_faults.real_cq->readerr(cq, entry, flags);
+    }
+    entry->op_context = fabric_faults.context;
+    entry->flags = fabric_faults.flags;
+    entry->err = atomic_load(&fabric_faults.error);
+    entry->len = 0;
+    atomic_store(&fabric_faults.queue, NULL);
+    return 1;
+}
+
+static int fault_cq_control(struct fid *fid, int command, void *arg)
+{
+    FABRIC_FAULT_RETURN(GETWAIT);
+    return fabric_faults.real_cq_fid->control(fid, command, arg);
+}
+
+static int fault_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+                         void *context)
+{
+    FABRIC_FAULT_RETURN(CQ_OPEN);
+    int result = fabric_faults.real_domain->cq_open(domain, attr, cq, context);
+    if (result == 0) {
+        FABRIC_FAULT_TABLE((*cq)->ops, cq, fabric_faults.cq.read = fault_cq_read;
+                           fabric_faults.cq.readerr = fault_cq_readerr);
+        FABRIC_FAULT_TABLE((*cq)->fid.ops, cq_fid, fabric_faults.cq_fid.control = fault_cq_control);
+    }
+    return result;
+}
+
+/* ---- addresses, memory */
+
+static int fault_insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr,
+                        uint64_t flags, void *context)
+{
+    FABRIC_FAULT_RETURN(INSERT);
+    return fabric_faults.real_av->insert(av, addr, count, fi_addr, flags, context);
+}
+
+static int fault_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count, uint64_t flags)
+{
+    FABRIC_FAULT_RETURN(REMOVE);
+    return fabric_faults.real_av->remove(av, fi_addr, count, flags);
+}
+
+static int fault_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+                         void *context)
+{
+    FABRIC_FAULT_RETURN(AV_OPEN);
+    int result = fabric_faults.real_domain->av_open(domain, attr, av, context);
+    if (result == 0) {
+        FABRIC_FAULT_TABLE((*av)->ops, av, fabric_faults.av.insert = fault_insert;
+                           fabric_faults.av.remove = fault_remove);
+    }
+    return result;
+}
+
+static int fault_register(struct fid *fid, const void *buf, size_t len, uint64_t access,
+                          uint64_t offset, uint64_t key, uint64_t flags, struct fid_mr **mr,
+                          void *context)
+{
+    FABRIC_FAULT_RETURN(REGISTER);
+    return fabric_faults.real_mr->reg(fid, buf, len, access, offset, key, flags, mr, context);
+}
+
+/* ---- fabric and domain */
+
+static int fault_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
+{
+    FABRIC_FAULT_RETURN(TRYWAIT);
+    return fabric_faults.real_fabric->trywait(fabric, fids, count);
+}
+
+static int fault_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+                        void *context)
+{
+    FABRIC_FAULT_RETURN(DOMAIN);
+    int result = fabric_faults.real_fabric->domain(fabric, info, domain, context);
+    if (result == 0) {
+        FABRIC_FAULT_TABLE((*domain)->ops, domain, fabric_faults.domain.endpoint = fault_endpoint;
+                           fabric_faults.domain.cq_open = fault_cq_open;
+                           fabric_faults.domain.av_open = fault_av_open);
+        FABRIC_FAULT_TABLE((*domain)->mr, mr, fabric_faults.mr.reg = fault_register);
+    }
+    return result;
+}
+
+static int find_program(struct dl_phdr_info *info, size_t size, void *range)
+{
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        if (header->p_type == PT_LOAD && (header->p_flags & PF_X) != 0) {
+            ((uintptr_t *)range)[0] = info->dlpi_addr + header->p_vaddr;
+            ((uintptr_t *)range)[1] = info->dlpi_addr + header->p_vaddr + header->p_memsz;
+        }
+    }
+    return 1; /* the program is the first */
+}
+
+/* libfabric's providers stand on each other: their calls are not the program's. */
+static bool of_program(const void *caller)
+{
+    uintptr_t range[2] = {0, 0};
+    (void)dl_iterate_phdr(find_program, range);
+    return (uintptr_t)caller >= range[0] && (uintptr_t)caller < range[1];
+}
+
+int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+    union {
+        void *symbol;
+        int (*call)(struct fi_fabric_attr *, struct fid_fabric **, void *);
+    } real = {dlvsym(RTLD_NEXT, "fi_fabric", "FABRIC_1.1")};
+    if (!of_program(__builtin_return_address(0))) {
+        return real.call(attr, fabric, context);
+    }
+    FABRIC_FAULT_RETURN(FABRIC);
+    int result = real.call(attr, fabric, context);
+    if (result == 0) {
+        FABRIC_FAULT_TABLE((*fabric)->ops, fabric, fabric_faults.fabric.domain = fault_domain;
+                           fabric_faults.fabric.trywait = fault_trywait);
+    }
+    return result;
+}
+
+int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+               const struct fi_info *hints, struct fi_info **info)
+{
+    union {
+        void *symbol;
+        int (*call)(uint32_t, const char *, const char *, uint64_t, const struct fi_info *,
+                    struct fi_info **);
+    } real = {dlvsym(RTLD_NEXT, "fi_getinfo", "FABRIC_1.3")};
+    if (of_program(__builtin_return_address(0))) {
+        FABRIC_FAULT_RETURN(GETINFO);
+    }
+    return real.call(version, node, service, flags, hints, info);
+}
+
+#endif

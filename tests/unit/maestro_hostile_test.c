@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Components that mean no good, over real endpoints: messages that are none, as many components and
+ * CDOs as they can name, attributes as large as they can be. The pool manager goes on serving the
+ * others, its memory stays where it was, and everything is counted.
+ *
+ * With arguments it is such a component, for the end-to-end tests:
+ *   maestro_hostile_test garbage|joins|names|attributes INFO WORKFLOW NUMBER
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/maestro_component.h"
+#include "tests/unit/maestro_raw_peer.h"
+
+/* ---- what they do */
+
+/* A message out of one that is well-formed, or none at all. */
+static size_t spoil(unsigned number, uint8_t *bytes, size_t length)
+{
+    switch (number % 8) {
+    case 0: /* cut */
+        return length / 2;
+    case 1: /* noise */
+        for (size_t i = 0; i < FRAME_BYTES_MAX; i++) {
+            bytes[i] = (uint8_t)((i + number) * 2654435761U >> 11);
+        }
+        return FRAME_BYTES_MAX;
+    case 2: /* a length that is not there */
+        bytes[length - 1] = 0x7f;
+        return length;
+    case 3: /* another version */
+        bytes[1] = 9;
+        return length;
+    case 4:
+        return 1;
+    case 5: /* something behind it */
+        bytes[length] = 0xff;
+        return length + 1;
+    default: /* one byte is different */
+        bytes[number * 7 % length] ^= (uint8_t)(1 + number % 255);
+        return length;
+    }
+}
+
+/* A joined component sends what is no message, or a message of a kind that it may not send, and is
+ * thrown out; the next one comes. */
+static void send_garbage(const char *info, const char *workflow, unsigned number)
+{
+    for (unsigned i = 0; i < number; i++) {
+        struct raw_peer peer;
+        char name[32];
+        uint8_t bytes[FRAME_BYTES_MAX + 1];
+        raw_peer_open(&peer, info, 0xbad0000 + i);
+        (void)snprintf(name, sizeof name, "garbage %u", i);
+        (void)raw_peer_join(&peer, workflow, name, NULL, 0);
+        Mstro__Wire__Declare declare = MSTRO__WIRE__DECLARE__INIT;
+        declare.name = name;
+        Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
+        request.what_case = MSTRO__WIRE__REQUEST__WHAT_DECLARE;
+        request.declare = &declare;
+        for (unsigned k = 0; i % 2 == 0 && k < 8; k++) {
+            const struct frame frame = {
+                .session = peer.session, .sequence = ++peer.sequence, .kind = FRAME_REQUEST};
+            size_t length = frame_pack(&frame, &request.base, bytes, FRAME_BYTES_MAX);
+            length = spoil(i * 8 + k, bytes, length);
+            (void)raw_peer_send(&peer, bytes, length < FRAME_BYTES_MAX ? length : FRAME_BYTES_MAX);
+        }
+        Mstro__Wire__Welcome welcome = MSTRO__WIRE__WELCOME__INIT;
+        (void)raw_peer_say(&peer, FRAME_WELCOME, &welcome.base); /* nothing a component may send */
+        raw_peer_close(&peer);
+    }
+}
+
+/* One process joins as ever new components, at addresses where nobody is. */
+static void join_often(const char *info, const char *workflow, unsigned number)
+{
+    struct raw_peer peer;
+    raw_peer_open(&peer, info, 0);
+    for (unsigned i = 0; i < number; i++) {
+        char name[64];
+        struct sockaddr_in nowhere = {.sin_family = AF_INET, .sin_port = htons(1)};
+        nowhere.sin_addr.s_addr = htonl(0x7f010000 + i % 0xfe0000);
+        (void)snprintf(name, sizeof name, "component %u", i);
+        peer.session = ((uint64_t)getpid() << 32) + i + 1;
+        peer.sequence = 0;
+        assert_true(
+            raw_peer_join(&peer, workflow, name, (const uint8_t *)&nowhere, sizeof nowhere));
+    }
+    raw_peer_close(&peer);
+}
+
+static void name_many(const char *info, const char *workflow, unsigned number)
+{
+    struct component component;
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(
+        MSTRO_OK, component_open(&component, info, workflow, "namer", COMPONENT_DEADLINE_MS, &err));
+    for (unsigned i = 0; i < number; i++) {
+        char name[200];
+        uint64_t handle;
+        (void)snprintf(name, sizeof name, "class:rd,number:%u,%0150u", i, i);
+        assert_int_equal(MSTRO_OK, component_declare(&component, name, &handle));
+        assert_int_equal(
+            MSTRO_OK, component_operate(&component, MSTRO__WIRE__OPERATION__DISPOSE, handle, NULL));
+    }
+    component_leave(&component);
+    component_close(&component);
+}
+
+/* As many attributes as a message holds; the pool manager refuses them. And a name that is too
+ * long for any message: the client library refuses that. */
+static void bring_attributes(const char *info, const char *workflow, unsigned number)
+{
+    enum { COUNT = 500 };
+    static Mstro__Wire__Attribute attributes[COUNT];
+    static Mstro__Wire__Attribute *items[COUNT];
+    static char long_name[(1 << 20) + 1];
+    struct component component;
+    struct vamp_err err = VAMP_ERR_NONE;
+    char key[] = "k";
+    char text[] = "twenty characters...";
+    assert_int_equal(MSTRO_OK, component_open(&component, info, workflow, "bomber",
+                                              COMPONENT_DEADLINE_MS, &err));
+    for (unsigned i = 0; i < COUNT; i++) {
+        mstro__wire__attribute__init(&attributes[i]);
+        attributes[i].key = key;
+        attributes[i].value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_TEXT;
+        attributes[i].text = text;
+        items[i] = &attributes[i];
+    }
+    for (unsigned i = 0; i < number; i++) {
+        char name[32];
+        uint64_t handle;
+        (void)snprintf(name, sizeof name, "bomb %u", i);
+        assert_int_equal(MSTRO_OK, component_declare(&component, name, &handle));
+        Mstro__Wire__CdoOperation seal = MSTRO__WIRE__CDO_OPERATION__INIT;
+        seal.operation = MSTRO__WIRE__OPERATION__SEAL;
+        seal.handle = handle;
+        seal.attributes = items;
+        seal.n_attributes = COUNT;
+        Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
+        request.what_case = MSTRO__WIRE__REQUEST__WHAT_OPERATION;
+        request.operation = &seal;
+        assert_int_equal(MSTRO_NOMEM, component_call(&component, &request, NULL));
+        assert_int_equal(
+            MSTRO_OK, component_operate(&component, MSTRO__WIRE__OPERATION__DISPOSE, handle, NULL));
+    }
+    memset(long_name, 'x', sizeof long_name - 1);
+    Mstro__Wire__Declare declare = MSTRO__WIRE__DECLARE__INIT;
+    declare.name = long_name;
+    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
+    request.what_case = MSTRO__WIRE__REQUEST__WHAT_DECLARE;
+    request.declare = &declare;
+    assert_int_equal(MSTRO_INVARG, component_call(&component, &request, NULL));
+    component_leave(&component);
+    component_close(&component);
+}
+
+static const struct {
+    const char *name;
+    void (*attack)(const char *info, const char *workflow, unsigned number);
+} roles[] = {{"garbage", send_garbage},
+             {"joins", join_often},
+             {"names", name_many},
+             {"attributes", bring_attributes}};
+
+static void play_role(void **state)
+{
+    char **arguments = *state;
+    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++) {
+        if (strcmp(arguments[1], roles[i].name) == 0) {
+            roles[i].attack(arguments[2], arguments[3], (unsigned)strtoul(arguments[4], NULL, 10));
+            return;
+        }
+    }
+    fail_msg("no role %s", arguments[1]);
+}
+
+/* ---- the tests */
+
+struct manager {
+    struct component local;
+    struct server *server;
+    struct component good; /* somebody who goes on working */
+};
+
+static void start_manager(struct manager *manager)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    *manager = (struct manager){0};
+    (void)pthread_mutex_init(&manager->local.lock, NULL);
+    struct port_events events = component_callbacks(&manager->local);
+    const struct port_member member = {.workflow = COMPONENT_WORKFLOW, .component = "pool manager"};
+    const struct server_options options = {.provider = "tcp;ofi_rxm", .heartbeat_ms = 1000};
+    assert_int_equal(MSTRO_OK, port_open_local(&member, NULL, &events, &manager->local.port, &err));
+    assert_int_equal(MSTRO_OK, server_start(manager->local.port, COMPONENT_WORKFLOW, &options,
+                                            &manager->server, &err));
+    assert_int_equal(MSTRO_OK,
+                     component_open(&manager->good, server_info(manager->server),
+                                    COMPONENT_WORKFLOW, "good", COMPONENT_DEADLINE_MS, &err));
+    assert_int_equal(MSTRO_OK, component_subscribe(&manager->good));
+}
+
+static void stop_manager(struct manager *manager, struct server_counts *counts)
+{
+    uint64_t handle;
+    assert_int_equal(MSTRO_OK, component_declare(&manager->good, "still served", &handle));
+    COMPONENT_WAIT(COMPONENT_READ(&manager->good, kinds[VAMP_EVENT_DECLARE]) > 0);
+    assert_int_equal(COMPONENT_READ(&manager->good, out_of_order), 0);
+    component_leave(&manager->good);
+    component_close(&manager->good);
+    server_stop(manager->server, counts);
+    component_close(&manager->local);
+}
+
+/* (That memory stays where it is, the end-to-end tests measure at the processes.) */
+static void attack(void (*role)(const char *, const char *, unsigned), unsigned number,
+                   struct server_counts *counts)
+{
+    struct manager manager;
+    start_manager(&manager);
+    role(server_info(manager.server), COMPONENT_WORKFLOW, number);
+    stop_manager(&manager, counts);
+}
+
+static void test_garbage(void **state)
+{
+    (void)state;
+    struct server_counts counts;
+    attack(send_garbage, 20, &counts);
+    assert_int_equal(counts.joins, 20 + 1);
+    assert_true(counts.protocol_errors >= 20);
+}
+
+static void test_joins(void **state)
+{
+    (void)state;
+    struct server_counts counts;
+    attack(join_often, 1000, &counts);
+    /* each was let in, refused, or not answered */
+    assert_true(counts.joins + counts.refused + counts.protocol_errors >= 1000);
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    struct server_counts counts;
+    attack(name_many, 2000, &counts);
+    assert_int_equal(counts.protocol_errors, 0);
+}
+
+static void test_attributes(void **state)
+{
+    (void)state;
+    struct server_counts counts;
+    attack(bring_attributes, 100, &counts);
+    assert_int_equal(counts.protocol_errors, 0);
+}
+
+int main(int count, char **arguments)
+{
+    if (count == 5) {
+        const struct CMUnitTest role[] = {cmocka_unit_test_prestate(play_role, arguments)};
+        return cmocka_run_group_tests(role, NULL, NULL);
+    }
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_garbage), cmocka_unit_test(test_joins),
+                                       cmocka_unit_test(test_names),
+                                       cmocka_unit_test(test_attributes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

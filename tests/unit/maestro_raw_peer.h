@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whoever talks to a pool manager without the client library: an endpoint that sends any bytes. */
+#ifndef TESTS_UNIT_MAESTRO_RAW_PEER_H
+#define TESTS_UNIT_MAESTRO_RAW_PEER_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "maestro/fabric.h"
+#include "maestro/frame.h"
+#include "maestro/info.h"
+
+struct raw_peer {
+    struct fabric *fabric;
+    struct info info; /* the pool manager's */
+    fabric_peer peer;
+    uint64_t session, sequence;
+};
+
+static inline void raw_peer_open(struct raw_peer *peer, const char *info, uint64_t session)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    *peer = (struct raw_peer){.session = session};
+    assert_int_equal(0, info_parse(info, &peer->info, &err));
+    assert_int_equal(0, fabric_open(peer->info.provider, NULL, &peer->fabric, &err));
+    assert_int_equal(0, fabric_peer_add(peer->fabric, peer->info.address, peer->info.address_length,
+                                        &peer->peer, &err));
+}
+
+static inline void raw_peer_close(struct raw_peer *peer)
+{
+    fabric_close(peer->fabric);
+}
+
+/* Posts the bytes and waits until they are gone. False: the pool manager does not take them. */
+static inline bool raw_peer_send(struct raw_peer *peer, const uint8_t *bytes, size_t length)
+{
+    struct fabric_event events[FABRIC_EVENTS];
+    struct fabric_message *message = fabric_message_get(peer->fabric);
+    assert_non_null(message);
+    memcpy(fabric_message_bytes(message), bytes, length);
+    int result = -EAGAIN;
+    bool sent = false;
+    for (unsigned i = 0; i < 5000 && !sent; i++) {
+        if (result == -EAGAIN) {
+            result = fabric_send(peer->fabric, peer->peer, message, 0, length, 1);
+        }
+        int count = fabric_poll(peer->fabric, events);
+        for (int k = 0; k < count; k++) {
+            sent = sent || (events[k].kind == FABRIC_SENT && events[k].status == 0);
+            if (events[k].kind == FABRIC_RECEIVED) {
+                fabric_release(peer->fabric, &events[k]);
+            }
+        }
+        if (!sent && count == 0) {
+            fabric_wait(peer->fabric, NULL, 1000000);
+        }
+    }
+    return sent;
+}
+
+static inline bool raw_peer_say(struct raw_peer *peer, enum frame_kind kind,
+                                const ProtobufCMessage *body)
+{
+    uint8_t bytes[FRAME_BYTES_MAX];
+    const struct frame frame = {
+        .session = peer->session, .sequence = ++peer->sequence, .kind = kind};
+    return raw_peer_send(peer, bytes, frame_pack(&frame, body, bytes, sizeof bytes));
+}
+
+/* `address` NULL: its own. */
+static inline bool raw_peer_join(struct raw_peer *peer, const char *workflow, const char *name,
+                                 const uint8_t *address, size_t length)
+{
+    char flow[64];
+    char component[FRAME_BYTES_MAX];
+    uint8_t own[FABRIC_ADDRESS_BYTES];
+    (void)snprintf(flow, sizeof flow, "%s", workflow);
+    (void)snprintf(component, sizeof component, "%s", name);
+    address = address != NULL ? address : fabric_address(peer->fabric, &length);
+    memcpy(own, address, length);
+    Mstro__Wire__Join join = MSTRO__WIRE__JOIN__INIT;
+    join.workflow = flow;
+    join.component = component;
+    join.address = (ProtobufCBinaryData){.len = length, .data = own};
+    join.pool_session = peer->info.session;
+    return raw_peer_say(peer, FRAME_JOIN, &join.base);
+}
+
+#endif
