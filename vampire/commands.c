@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What vampire does instead of a run: check, dump, list, tell. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include "vampire/exit_codes.h"
 #include "vampire/options.h"
 #include "version.h"
+#include "writers/recover.h"
 
 static const char *get_environment(const char *name)
 {
@@ -167,6 +169,29 @@ static void print_ability(void *stream, const char *text)
     (void)fprintf(stream, "%s\n", text);
 }
 
+/* One line for each file; all are tried. */
+static int recover(const struct vamp_options *options, FILE *out, FILE *error)
+{
+    int exit_code = VAMP_EXIT_OK;
+    for (int i = 0; i < options->file_count; i++) {
+        const char *path = options->files[i];
+        struct vamp_recovery recovery;
+        struct vamp_err err = VAMP_ERR_NONE;
+        if (vamp_recover_file(path, options->dry_run, &recovery, &err) != 0) {
+            (void)fprintf(error, "vampire: error: %s\n", err.text);
+            exit_code = VAMP_EXIT_FAILED;
+        } else if (recovery.damaged) {
+            (void)fprintf(out, "%s: %s %s: %" PRIu64 " whole %ss\n", path,
+                          options->dry_run ? "would remove" : "removed", recovery.what,
+                          recovery.records, recovery.record);
+        } else {
+            (void)fprintf(out, "%s: nothing to do: %" PRIu64 " whole %ss\n", path, recovery.records,
+                          recovery.record);
+        }
+    }
+    return exit_code;
+}
+
 static int perform(const struct vamp_options *options, FILE *out, FILE *error)
 {
     switch (options->command) {
@@ -179,12 +204,17 @@ static int perform(const struct vamp_options *options, FILE *out, FILE *error)
     case VAMP_COMMAND_PRINT_COMPLETION:
         vamp_options_completion(out);
         return VAMP_EXIT_OK;
-    case VAMP_COMMAND_PRINT_MANUAL:
+    case VAMP_COMMAND_PRINT_MANUAL_OPTIONS:
         vamp_options_manual(out);
+        return VAMP_EXIT_OK;
+    case VAMP_COMMAND_PRINT_MANUAL_CONFIG:
+        vamp_options_manual_config(out);
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_LIST_METRICS:
         vamp_list_metrics(out, options->json);
         return VAMP_EXIT_OK;
+    case VAMP_COMMAND_RECOVER:
+        return recover(options, out, error);
     case VAMP_COMMAND_HELP:
         vamp_options_help(out);
         return VAMP_EXIT_OK;

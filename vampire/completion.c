@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Completion for bash, and the configuration's part of the manual, from the option tables. */
-#include <ctype.h>
 #include <string.h>
 
 #include "vampire/config_internal.h"
+#include "vampire/core/mdoc.h"
 #include "vampire/options.h"
 
 /* ---- every option of the configuration, in one order for all who list them */
@@ -123,50 +123,6 @@ void vamp_options_completion(FILE *stream)
 
 /* ---- the manual */
 
-#define MANUAL_COLUMNS 78
-
-/* One word: a dot or quote must not begin a line, a backslash is doubled, a hyphen stays one. */
-static void put_word(FILE *stream, const char *word, size_t length, bool first_of_line)
-{
-    if (first_of_line && (*word == '.' || *word == '\'')) {
-        (void)fputs("\\&", stream);
-    }
-    for (size_t i = 0; i < length; i++) {
-        if (word[i] == '\\') {
-            (void)fputs("\\e", stream);
-        } else if (word[i] == '-') {
-            (void)fputs("\\-", stream);
-        } else {
-            (void)fputc(word[i], stream);
-        }
-    }
-}
-
-/* Sentences as mdoc wants them: short lines, and each sentence on a new one. */
-static void put_mdoc(FILE *stream, const char *text)
-{
-    size_t column = 0;
-    bool sentence_ended = false;
-    while (*text != '\0') {
-        size_t length = strcspn(text, " ");
-        const char last = text[length - 1];
-        bool capital = isupper((unsigned char)text[0]) != 0;
-        if (column > 0 && (column + 1 + length > MANUAL_COLUMNS || (sentence_ended && capital))) {
-            (void)fputc('\n', stream);
-            column = 0;
-        } else if (column > 0) {
-            (void)fputc(' ', stream);
-            column++;
-        }
-        put_word(stream, text, length, column == 0);
-        column += length;
-        sentence_ended = last == '.' || last == '?' || last == '!';
-        text += length;
-        text += *text == ' ';
-    }
-    (void)fputc('\n', stream);
-}
-
 static void put_manual_option(FILE *stream, const char *section, const struct vamp_opt *opt)
 {
     char allowed[VAMP_OPT_ALLOWED_BYTES];
@@ -176,10 +132,9 @@ static void put_manual_option(FILE *stream, const char *section, const struct va
         (void)fprintf(stream, " No = Li %s%s", opt->preset[0] == '.' ? "\\&" : "", opt->preset);
     }
     char text[1024 + VAMP_OPT_ALLOWED_BYTES];
-    (void)snprintf(text, sizeof text, "%c%s. Allowed: %s.", toupper((unsigned char)opt->help[0]),
-                   opt->help + 1, allowed);
+    (void)snprintf(text, sizeof text, "%s. Allowed: %s.", opt->help, allowed);
     (void)fputc('\n', stream);
-    put_mdoc(stream, text);
+    vamp_mdoc_text(stream, text);
 }
 
 static void put_manual_table(FILE *stream, const char *title, const char *section,
@@ -195,10 +150,9 @@ static void put_manual_table(FILE *stream, const char *title, const char *sectio
     (void)fputs(".El\n", stream);
 }
 
-void vamp_options_manual(FILE *stream)
+void vamp_options_manual_config(FILE *stream)
 {
     char title[256];
-    (void)fputs(".\\\" Made by vampire --print-manual-options.\n", stream);
     for (const struct config_section *section = config_sections; section->key != NULL; section++) {
         put_manual_table(stream, section->help, section->key, section->options);
     }

@@ -60,6 +60,7 @@ struct vamp_config_sink {
     int64_t rotate_ns;           /* 0: never */
     char *filter;                /* of a recording: expression, NULL: none */
     struct vamp_strings metrics; /* of buckets: glob patterns, none: all */
+    struct vamp_strings series;  /* of buckets: "LABEL=PATTERN", none: all */
 };
 
 struct vamp_config_output {

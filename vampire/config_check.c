@@ -55,31 +55,64 @@ static uint64_t saturating_add(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Enabled histograms with labels: the others have one series. */
-static unsigned labelled_histograms(const struct vamp_stats_options *statistics)
+/* What one series of each enabled metric takes in an open bucket. Metrics without labels have one
+ * series and are left out. */
+static uint64_t series_bytes(const struct vamp_stats_options *statistics)
 {
-    unsigned count = 0;
+    struct vamp_bins bins;
+    vamp_bins_init(&bins, statistics->sub_bits);
+    const uint64_t bytes[] = {
+        [VAMP_COUNTER] = sizeof(struct vamp_counter_value),
+        [VAMP_GAUGE] = sizeof(struct vamp_gauge_value),
+        [VAMP_HISTOGRAM] = sizeof(struct vamp_histogram) + bins.count * sizeof bins.lower[0],
+    };
+    uint64_t sum = 0;
     for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
         const struct vamp_metric *metric = &vamp_metrics[id];
-        count += metric->kind == VAMP_HISTOGRAM &&
-                 vamp_stats_wants(statistics, (enum vamp_metric_id)id) &&
-                 vamp_metric_labels_at(metric, statistics->level) != 0;
+        if (vamp_stats_wants(statistics, (enum vamp_metric_id)id) &&
+            vamp_metric_labels_at(metric, statistics->level) != 0) {
+            sum += bytes[metric->kind];
+        }
     }
-    return count;
+    return sum;
 }
 
-/* When every series of every histogram is used in every open bucket. */
+/* At level cdo each tracked CDO has its story, and each open bucket room for rows. A row is what a
+ * story is told in, and no smaller. */
+static uint64_t story_bytes(const struct vamp_stats_options *statistics, uint64_t open)
+{
+    return statistics->level != VAMP_LEVEL_CDO
+               ? 0
+               : (statistics->max_cdos + open * VAMP_CDO_ROWS_MAX) * sizeof(struct vamp_cdo_row);
+}
+
+/* The buffers of recordings. */
+static uint64_t buffer_bytes(const struct vamp_config *config)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < config->output_count; i++) {
+        const struct vamp_config_output *output = &config->outputs[i];
+        const struct vamp_opt *buffer =
+            output->ops->events != NULL ? vamp_opt_find(output->ops->options, "buffer") : NULL;
+        if (buffer != NULL && output->options != NULL) {
+            sum +=
+                *(const uint64_t *)(const void *)((const char *)output->options + buffer->offset);
+        }
+    }
+    return sum;
+}
+
+/* When every series of every metric is used in every open bucket. */
 static uint64_t worst_case_bytes(const struct vamp_config *config)
 {
     const struct vamp_stats_options *statistics = &config->statistics;
-    struct vamp_bins bins;
-    vamp_bins_init(&bins, statistics->sub_bits);
     uint64_t open = (uint64_t)(statistics->lateness_ns / statistics->bucket_ns) + 2;
-    uint64_t histogram = sizeof(struct vamp_histogram) + bins.count * sizeof bins.lower[0];
-    uint64_t bytes = saturating_multiply(histogram * labelled_histograms(statistics),
+    uint64_t bytes = saturating_multiply(series_bytes(statistics),
                                          saturating_multiply(statistics->max_series, open));
     uint64_t tracked = statistics->max_cdos + 2 * statistics->max_pending;
-    return saturating_add(saturating_add(bytes, tracked * TRACKED_BYTES), config->ring_bytes);
+    bytes = saturating_add(bytes, tracked * TRACKED_BYTES);
+    bytes = saturating_add(bytes, story_bytes(statistics, open));
+    return saturating_add(saturating_add(bytes, config->ring_bytes), buffer_bytes(config));
 }
 
 static uint64_t machine_bytes(void)

@@ -8,6 +8,8 @@
 
 #include "vampire/config_internal.h"
 #include "vampire/pick.h"
+#include "vampire/pick_series.h"
+#include "writers/listener.h"
 
 static void output_path(const struct config_loader *loader, unsigned output, const char *key,
                         char path[static CONFIG_PATH_BYTES])
@@ -159,6 +161,77 @@ static void check_output_metrics(const struct config_loader *loader, unsigned in
     }
 }
 
+static void report_no_label(const struct config_loader *loader, const char *path, const char *text)
+{
+    const char *names[VAMP_LABEL_COUNT + 1] = {NULL};
+    for (unsigned label = 0; label < VAMP_LABEL_COUNT; label++) {
+        names[label] = vamp_label_name(label);
+    }
+    char name[32];
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
+    struct vamp_diagnostic problem = config_problem(
+        loader, path, CONFIG_AT_VALUE,
+        strchr(text, '=') == NULL ? "\"%.80s\" does not say of which label: write LABEL=PATTERN"
+                                  : "\"%.80s\" names no label of the metrics",
+        text);
+    config_near(&problem, vamp_opt_near_choice(names, name));
+    size_t used = (size_t)snprintf(problem.allowed, sizeof problem.allowed,
+                                   "LABEL=PATTERN with a LABEL from");
+    for (unsigned i = 0; names[i] != NULL && used < sizeof problem.allowed; i++) {
+        used += (size_t)snprintf(problem.allowed + used, sizeof problem.allowed - used, "%s %s",
+                                 i == 0 ? "" : ",", names[i]);
+    }
+    vamp_diagnostics_add(loader->diagnostics, &problem);
+}
+
+/* Whether a metric that this output gets has the label. */
+static bool has_label(const struct config_loader *loader, const struct vamp_config_sink *settings,
+                      enum vamp_label label)
+{
+    const struct vamp_stats_options *statistics = &loader->config->statistics;
+    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        const uint32_t labels =
+            vamp_metric_labels_at(&vamp_metrics[id], (enum vamp_level)statistics->level);
+        if ((labels & UINT32_C(1) << label) != 0 &&
+            vamp_stats_wants(statistics, (enum vamp_metric_id)id) &&
+            (settings->metrics.count == 0 ||
+             vamp_pick_wants(&settings->metrics, vamp_metrics[id].name))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_output_series(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    char path[CONFIG_PATH_BYTES];
+    output_path(loader, index, "series", path);
+    if (output->ops->events != NULL && output->settings.series.count > 0) {
+        config_error(loader, path,
+                     "an output of type %s writes events, not series: choose them with \"filter\"",
+                     output->ops->name);
+        return;
+    }
+    for (size_t i = 0; i < output->settings.series.count; i++) {
+        enum vamp_label label = VAMP_LABEL_COMPONENT;
+        const char *pattern = NULL;
+        const char *text = output->settings.series.items[i];
+        const size_t length = config_path_push_index(path, i);
+        if (!vamp_series_pattern(text, &label, &pattern)) {
+            report_no_label(loader, path, text);
+        } else if (!has_label(loader, &output->settings, label)) {
+            config_error(loader, path, "no metric of this output has the label \"%s\"%s",
+                         vamp_label_name(label),
+                         loader->config->statistics.level == VAMP_LEVEL_WORKFLOW &&
+                                 label <= VAMP_LABEL_SINK
+                             ? "; at level workflow nothing tells components apart"
+                             : "");
+        }
+        path[length] = '\0';
+    }
+}
+
 static int check_output_filter(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
@@ -253,6 +326,26 @@ static bool look_at(const struct config_loader *loader, const char *path, const 
     return true;
 }
 
+/* A socket: two outputs cannot listen on one address. */
+static bool find_address(const struct config_loader *loader, unsigned index, const char *path,
+                         const char *text, struct place *ret_place)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (vamp_listener_check(text, &err) != 0) {
+        config_error(loader, path, "%s", err.text);
+        return false;
+    }
+    const struct vamp_config_sink *settings = &loader->config->outputs[index].settings;
+    if (settings->rotate_ns > 0 || settings->rotate_bytes > 0) {
+        char rotate[CONFIG_PATH_BYTES];
+        output_path(loader, index, "rotate", rotate);
+        config_error(loader, rotate, "a socket is no file and has no rotation");
+    }
+    ret_place->file = true;
+    ret_place->name = text;
+    return true;
+}
+
 /* Where the output writes. False: nowhere, to standard output, or not known. */
 static bool find_place(const struct config_loader *loader, unsigned index, struct place *ret_place)
 {
@@ -268,14 +361,17 @@ static bool find_place(const struct config_loader *loader, unsigned index, struc
         ret_place->name = "-";
         return true;
     }
+    char path[CONFIG_PATH_BYTES];
+    output_path(loader, index, opt->key, path);
+    if (opt->role == VAMP_OPT_NEW_FILE && vamp_listener_is_address(text)) {
+        return find_address(loader, index, path, text, ret_place);
+    }
     char directory[4096];
     (void)snprintf(directory, sizeof directory, "%s", text);
     if (opt->role == VAMP_OPT_NEW_FILE) {
         ret_place->file = true;
         ret_place->name = split_path(text, directory, sizeof directory);
     }
-    char path[CONFIG_PATH_BYTES];
-    output_path(loader, index, opt->key, path);
     if (ret_place->file && ret_place->name[0] == '\0') {
         config_error(loader, path, "this names a directory, not a file");
         return false;
@@ -327,6 +423,7 @@ int config_check_outputs(struct config_loader *loader)
     for (unsigned i = 0; i < config->output_count; i++) {
         check_rotation(loader, i);
         check_output_metrics(loader, i);
+        check_output_series(loader, i);
         code = check_output_filter(loader, i);
         if (code != 0) {
             return code;

@@ -179,12 +179,10 @@ static int check_globs(const struct config_loader *loader, const char *path, con
 }
 
 /* The part that alone lets nothing pass, or all of them together. */
-static void report_never(const struct config_loader *loader, uint64_t filter_kinds)
+static void report_never(const struct config_loader *loader)
 {
     if (kinds_mask(&loader->config->events) == 0) {
         config_error(loader, "/events/kinds", "no kind is named, so no event would ever count");
-    } else if (filter_kinds == 0) {
-        config_error(loader, "/events/filter", "this filter is never true");
     } else {
         config_error(loader, "/events",
                      "no event would ever count: no kind of event meets all conditions of this "
@@ -231,11 +229,16 @@ int config_compose_filter(struct config_loader *loader)
     config->event_kinds = VAMP_EVENT_KINDS_ALL;
     uint64_t filter_kinds = VAMP_EVENT_KINDS_ALL;
     int code = check_parts(loader, &filter_kinds);
+    if (code == 0 && filter_kinds == 0 && !config_is_wrong(loader, "/events/filter") &&
+        !config_is_wrong(loader, "/filters")) {
+        config_error(loader, "/events/filter", "this filter is never true");
+        return 0;
+    }
     if (code != 0 || config_is_wrong(loader, "/events") || config_is_wrong(loader, "/filters")) {
         return code;
     }
     if (kinds_mask(&config->events) == 0) {
-        report_never(loader, filter_kinds);
+        report_never(loader);
         return 0;
     }
     code = compose(loader);
@@ -246,7 +249,7 @@ int config_compose_filter(struct config_loader *loader)
     code = check_filter(loader, "/events", config->filter, &kinds);
     config->event_kinds = kinds | MASK_JOIN_LEAVE;
     if (code == 0 && kinds == 0) {
-        report_never(loader, filter_kinds);
+        report_never(loader);
     }
     return code;
 }

@@ -91,8 +91,17 @@ static int parse(struct config_loader *loader)
     }
     json_error_t error;
     /* Duplicate keys are found later, all of them. */
-    loader->root = json_loadb(loader->text.blanked, loader->text.length, 0, &error);
-    if (config_memory_lacked()) {
+    const int reserved = config_memory_reserve(loader->text.length);
+    if (reserved == 0) {
+        loader->root = json_loadb(loader->text.blanked, loader->text.length, 0, &error);
+    }
+    const bool lacked = reserved != 0 || config_memory_lacked();
+    if (lacked) {
+        json_decref(loader->root);
+        loader->root = NULL;
+    }
+    config_memory_release();
+    if (lacked) {
         return vamp_err_set_errno(loader->err, ENOMEM, "read the configuration %s", loader->file);
     }
     if (loader->root == NULL) {

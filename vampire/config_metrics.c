@@ -66,8 +66,10 @@ static int check_selected(const struct config_loader *loader)
                                        VAMP_FILTER_INSIDE, &kinds);
     if (code == 0 && !config_is_wrong(loader, "/statistics/selected") &&
         !config_is_wrong(loader, "/filters")) {
-        if (kinds == 0) {
-            config_error(loader, "/statistics/selected", "this filter is never true");
+        if ((kinds & ~VAMP_EVENT_KINDS_WITHOUT_CDO) == 0) {
+            config_error(loader, "/statistics/selected",
+                         kinds == 0 ? "this filter is never true"
+                                    : "this filter is never true for an event of a CDO");
         } else if (config->statistics.level != VAMP_LEVEL_CDO) {
             config_warning(loader, "/statistics/selected",
                            "has no effect unless \"level\" is \"cdo\"");

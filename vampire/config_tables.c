@@ -220,6 +220,14 @@ const struct vamp_opt config_sink_options[] = {
      .offset = SINK_AT(metrics),
      .help = "Names of metrics, or glob patterns such as \"transport*\": this output gets only "
              "these; none: all that are computed. Not for a recording"},
+    {.key = "series",
+     .type = VAMP_OPT_STRINGS,
+     .max = 256,
+     .offset = SINK_AT(series),
+     .help =
+         "LABEL=PATTERN, such as \"component=IFS*\": of metrics with this label, this output gets "
+         "only series for which one pattern of each label named fits, and (other); none: all. Not "
+         "for a recording"},
     {.key = "filter",
      .type = VAMP_OPT_STRING,
      .preset = "",

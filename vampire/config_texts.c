@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "vampire/config_internal.h"
+#include "vampire/stats/statistic.h"
 
 static int no_memory(const struct config_loader *loader)
 {
@@ -213,6 +214,42 @@ void config_report_no_metric(const struct config_loader *loader, const char *pat
     vamp_diagnostics_add(loader->diagnostics, &problem);
 }
 
+/* The kinds of events at which the metric counts; all where that may be any. */
+static uint64_t counting_kinds(enum vamp_metric_id metric)
+{
+    for (unsigned i = 0; vamp_statistics[i] != NULL; i++) {
+        const struct vamp_statistic_ops *ops = vamp_statistics[i];
+        for (const enum vamp_metric_id *id = ops->metrics; *id != VAMP_METRIC_COUNT; id++) {
+            if (*id == metric) {
+                return (ops->after | ops->before) & VAMP_EVENT_KINDS_ALL;
+            }
+        }
+    }
+    return VAMP_EVENT_KINDS_ALL;
+}
+
+static void report_empty_metric(const struct config_loader *loader, const char *path,
+                                const struct vamp_metric *metric, uint64_t kinds)
+{
+    const uint64_t counting = counting_kinds((enum vamp_metric_id)(metric - vamp_metrics));
+    if (kinds == 0) {
+        config_error(loader, path, "this filter is never true: %s would stay empty", metric->name);
+    } else if ((kinds & counting) == 0) {
+        char names[200] = "";
+        size_t used = 0;
+        for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT && used < sizeof names; kind++) {
+            if ((counting & VAMP_EVENT_BIT(kind)) != 0) {
+                used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+                                         used == 0 ? "" : ", ", vamp_event_kind_name(kind));
+            }
+        }
+        config_error(loader, path,
+                     "this filter is never true where %s counts, so that it would stay empty: it "
+                     "counts at %s",
+                     metric->name, names);
+    }
+}
+
 static int check_metric_filter(const struct config_loader *loader,
                                const struct vamp_config_text *item)
 {
@@ -237,9 +274,8 @@ static int check_metric_filter(const struct config_loader *loader,
     }
     uint64_t kinds = 0;
     int code = config_check_expression(loader, path, item->text, VAMP_FILTER_INSIDE, &kinds);
-    if (code == 0 && kinds == 0 && !config_is_wrong(loader, path) &&
-        !config_is_wrong(loader, "/filters")) {
-        config_error(loader, path, "this filter is never true: %s would stay empty", item->name);
+    if (code == 0 && !config_is_wrong(loader, path) && !config_is_wrong(loader, "/filters")) {
+        report_empty_metric(loader, path, metric, kinds);
     }
     return code;
 }

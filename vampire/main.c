@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/notify.h"
 #include "vampire/options.h"
 #include "vampire/pipeline.h"
 #include "vampire/signals.h"
@@ -23,10 +24,13 @@ static int run(struct vamp_options *options)
     if (config == NULL) {
         return code;
     }
+    struct vamp_notify notify;
+    vamp_notify_init(&notify);
     struct vamp_err err = VAMP_ERR_NONE;
     struct vamp_signals signals;
     if (vamp_signals_start(&signals, &err) != 0) {
         (void)fprintf(stderr, "vampire: error: %s\n", err.text);
+        vamp_notify_done(&notify);
         vamp_config_free(config);
         return VAMP_EXIT_FAILED;
     }
@@ -34,12 +38,14 @@ static int run(struct vamp_options *options)
         .config = config,
         .clock = &vamp_clock_system,
         .signals = &signals,
+        .notify = &notify,
         .version = VAMP_VERSION,
         .reload = reload,
         .reload_context = options,
         .quiet = options->quiet,
     });
     vamp_signals_stop(&signals);
+    vamp_notify_done(&notify);
     vamp_config_free(config);
     return code;
 }

@@ -20,10 +20,14 @@ static int open_buckets(struct vamp_output *output, const struct vamp_config_out
     options.segments_before = output->first_segment - 1;
     output->queue_length = options.queue_length;
     const struct vamp_schema *schema = context->schema;
-    if (chosen->settings.metrics.count > 0) {
+    if (chosen->settings.metrics.count > 0 || chosen->settings.series.count > 0) {
+        const struct vamp_pick_choice choice = {
+            .metrics = &chosen->settings.metrics,
+            .series = &chosen->settings.series,
+        };
         /* Those in the queue, one being written, one being submitted. */
-        int status = vamp_pick_create(&chosen->settings.metrics, schema, options.queue_length + 2,
-                                      &output->pick, err);
+        int status =
+            vamp_pick_create(&choice, schema, options.queue_length + 2, &output->pick, err);
         if (status != 0) {
             return status;
         }
@@ -236,6 +240,10 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
         if (take_failure(output, &failure)) {
             outputs->failed = true;
             vamp_status_error(status, "output %s: %s", accounts[i].name, failure.text);
+        }
+        char remark[VAMP_ERR_TEXT_BYTES];
+        if (output->buckets != NULL && vamp_sink_remark(output->buckets, remark)) {
+            vamp_status_say(status, "output %s: %s", accounts[i].name, remark);
         }
     }
     vamp_stats_outputs(stats, accounts, outputs->count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/pipeline_internal.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,12 @@
 #define BATCH_EVENTS 4096
 /* Own metrics, silent buckets, status line. */
 #define TICK_NS (VAMP_NS_PER_SECOND / 2)
+/* A tick that comes so late shows that the process was stopped, or starved; and so often the source
+ * must then have found nothing before silence counts. */
+#define STOPPED_NS (VAMP_NS_PER_SECOND / 5)
+#define EMPTIES_AFTER_STOP 3
+/* The same while nothing happens and nobody looks. */
+#define IDLE_TICK_NS VAMP_NS_PER_SECOND
 
 void pipeline_emit(void *context, const struct vamp_bucket *bucket)
 {
@@ -26,16 +33,33 @@ static void say(void *context, const char *line)
     vamp_status_say(&pipeline->status, "%s", line);
 }
 
-/* On the worker thread: the source is opened before its thread exists and closed after it ended. */
+/* On the worker thread while the source is opened and closed, else on the source's. */
 static void note_own_roundtrip(void *context, enum vamp_own_operation operation, int64_t ns)
+{
+    struct pipeline_roundtrips *roundtrips = &((struct pipeline *)context)->roundtrips;
+    (void)pthread_mutex_lock(&roundtrips->lock);
+    if (roundtrips->count < PIPELINE_ROUNDTRIPS) {
+        roundtrips->items[roundtrips->count].operation = operation;
+        roundtrips->items[roundtrips->count++].ns = ns;
+    }
+    (void)pthread_mutex_unlock(&roundtrips->lock);
+}
+
+static void take_own_roundtrips(struct pipeline *pipeline)
 {
     static const enum vamp_event_kind kinds[VAMP_OWN_OPERATION_COUNT] = {
         [VAMP_OWN_JOIN] = VAMP_EVENT_JOIN,
         [VAMP_OWN_SUBSCRIBE] = VAMP_EVENT_SUBSCRIBE,
         [VAMP_OWN_LEAVE] = VAMP_EVENT_LEAVE,
     };
-    struct pipeline *pipeline = context;
-    vamp_stats_self(pipeline->stats, VAMP_METRIC_OWN_ROUNDTRIP_NS, kinds[operation], ns);
+    struct pipeline_roundtrips *roundtrips = &pipeline->roundtrips;
+    (void)pthread_mutex_lock(&roundtrips->lock);
+    for (unsigned i = 0; i < roundtrips->count; i++) {
+        vamp_stats_self(pipeline->stats, VAMP_METRIC_OWN_ROUNDTRIP_NS,
+                        kinds[roundtrips->items[i].operation], roundtrips->items[i].ns);
+    }
+    roundtrips->count = 0;
+    (void)pthread_mutex_unlock(&roundtrips->lock);
 }
 
 static void describe_run(struct pipeline *pipeline)
@@ -141,24 +165,37 @@ static void observe(struct pipeline *pipeline, const struct vamp_event *event)
     pipeline->newest_event_ns = event->time_ns;
     vamp_outputs_record(&pipeline->outputs, event, verdict == VAMP_PASSED);
     vamp_stats_observe(pipeline->stats, event, verdict);
+    if (event->kind == VAMP_EVENT_GONE) {
+        vamp_components_gone(pipeline->components, event->time_ns);
+    }
 }
 
-/* Takes what the ring has, at most a batch. Returns how many. */
+/* Takes what the ring has, at most a batch and a group. Returns how many. */
 static unsigned drain(struct pipeline *pipeline)
 {
+    const struct vamp_event *events[VAMP_LOOK_AHEAD];
+    unsigned all = 0;
     unsigned count = 0;
-    const struct vamp_event *event = NULL;
-    while (count < BATCH_EVENTS && (event = vamp_ring_next(pipeline->ring)) != NULL) {
-        observe(pipeline, event);
-        count++;
-    }
+    do {
+        count = 0;
+        while (count < VAMP_LOOK_AHEAD &&
+               (events[count] = vamp_ring_next(pipeline->ring)) != NULL) {
+            count++;
+        }
+        vamp_stats_look_ahead(pipeline->stats, events, count);
+        for (unsigned i = 0; i < count; i++) {
+            observe(pipeline, events[i]);
+        }
+        all += count;
+    } while (count == VAMP_LOOK_AHEAD && all < BATCH_EVENTS);
     vamp_ring_release(pipeline->ring);
-    return count;
+    return all;
 }
 
 void pipeline_report_self(struct pipeline *pipeline)
 {
     struct vamp_stats *stats = pipeline->stats;
+    take_own_roundtrips(pipeline);
     vamp_outputs_report(&pipeline->outputs, stats, &pipeline->status);
     vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_RSS_BYTES, 0, vamp_self_rss_bytes());
     vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_CPU_NS, 0, vamp_self_cpu_ns());
@@ -171,21 +208,68 @@ static void show_status(struct pipeline *pipeline, int64_t now_ns)
     vamp_status_show(&pipeline->status, &totals, &vamp_stats_schema(pipeline->stats)->bins, now_ns);
 }
 
+/* How long to leave the processor alone while no event comes: till the next bucket closes, if that
+ * is soon. */
+static int64_t idle_ns(const struct pipeline *pipeline, int64_t now_ns)
+{
+    int64_t event_now_ns = 0;
+    int64_t close_ns = 0;
+    if (pipeline->status.live) {
+        return TICK_NS;
+    }
+    if (!vamp_event_clock_now(&pipeline->event_clock, now_ns, &event_now_ns) ||
+        !vamp_stats_next_close(pipeline->stats, &close_ns) ||
+        close_ns >= event_now_ns + IDLE_TICK_NS) {
+        return IDLE_TICK_NS;
+    }
+    return close_ns > event_now_ns + TICK_NS ? close_ns - event_now_ns : TICK_NS;
+}
+
+/* A clock of events that was set back is known by buckets that begin anew: what was learned of it
+ * before would set it forward again. */
+static void follow_steps(struct pipeline *pipeline, int64_t now_ns)
+{
+    struct vamp_stats_state state;
+    vamp_stats_state(pipeline->stats, &state);
+    if (state.started && state.newest_ns < pipeline->newest_bucket_ns) {
+        vamp_event_clock_init(&pipeline->event_clock);
+        vamp_event_clock_observe(&pipeline->event_clock, pipeline->newest_event_ns, now_ns);
+    }
+    pipeline->newest_bucket_ns = state.newest_ns;
+}
+
+/* An empty ring proves that nothing happened, but not when we were stopped: then what happened
+ * meanwhile is still on its way. `late_ns`: by how much this tick is. */
+static bool is_silent(struct pipeline *pipeline, int64_t late_ns)
+{
+    const unsigned empties =
+        atomic_load_explicit(&pipeline->source_thread.empties, memory_order_relaxed);
+    if (late_ns > STOPPED_NS) {
+        pipeline->empties_expected = empties + EMPTIES_AFTER_STOP;
+    }
+    return !pipeline->first->source->can_wait && (int)(empties - pipeline->empties_expected) >= 0;
+}
+
 static void tick(struct pipeline *pipeline, int64_t now_ns, bool idle)
 {
+    if (!idle && pipeline->next_tick_ns > now_ns + TICK_NS) {
+        pipeline->next_tick_ns = now_ns + TICK_NS;
+    }
     if (now_ns < pipeline->next_tick_ns) {
         return;
     }
-    pipeline->next_tick_ns = now_ns + TICK_NS;
+    const int64_t late_ns = pipeline->next_tick_ns == 0 ? 0 : now_ns - pipeline->next_tick_ns;
     pipeline_report_self(pipeline);
+    vamp_status_flush(&pipeline->status);
     int64_t event_now_ns = 0;
-    /* Only an empty ring proves that silence is silence. */
-    if (idle && !pipeline->first->source->can_wait &&
+    follow_steps(pipeline, now_ns);
+    if (idle && is_silent(pipeline, late_ns) &&
         vamp_event_clock_now(&pipeline->event_clock, now_ns, &event_now_ns)) {
         const struct vamp_event mark = {.kind = VAMP_EVENT_TIME, .time_ns = event_now_ns};
         vamp_outputs_record(&pipeline->outputs, &mark, true);
         vamp_stats_observe(pipeline->stats, &mark, VAMP_PASSED);
     }
+    pipeline->next_tick_ns = now_ns + (idle ? idle_ns(pipeline, now_ns) : TICK_NS);
     show_status(pipeline, now_ns);
 }
 
@@ -203,6 +287,7 @@ static void work(struct pipeline *pipeline)
 {
     while (!vamp_ring_finished(pipeline->ring)) {
         pipeline_reload_if_asked(pipeline);
+        pipeline_show_if_asked(pipeline);
         size_t ring_bytes = vamp_ring_used_bytes(pipeline->ring);
         unsigned count = drain(pipeline);
         int64_t now_ns = vamp_clock_monotonic_ns(pipeline->clock);
@@ -210,6 +295,7 @@ static void work(struct pipeline *pipeline)
             note_batch(pipeline, now_ns, ring_bytes);
         }
         tick(pipeline, now_ns, count == 0);
+        pipeline_notify_alive(pipeline, now_ns);
         if (count == 0) {
             vamp_ring_wait(pipeline->ring, pipeline->next_tick_ns - now_ns);
         }
@@ -249,7 +335,7 @@ static void close_source(struct pipeline *pipeline)
     pipeline->source = NULL;
 }
 
-static enum vamp_exit_code finish(struct pipeline *pipeline, int64_t began_ns)
+static enum vamp_exit_code finish(struct pipeline *pipeline)
 {
     enum vamp_exit_code code;
     const char *reason = ending(pipeline, &code);
@@ -258,6 +344,12 @@ static enum vamp_exit_code finish(struct pipeline *pipeline, int64_t began_ns)
 
     struct vamp_totals totals;
     vamp_stats_totals(pipeline->stats, &totals);
+    if (totals.buckets_without_memory > 0) {
+        vamp_status_error(&pipeline->status,
+                          "no memory for %" PRIu64 " buckets; the files show them as gaps",
+                          totals.buckets_without_memory);
+        code = code == VAMP_EXIT_OK ? VAMP_EXIT_FAILED : code;
+    }
     const struct vamp_ending end = {
         .time_ns = vamp_clock_utc_ns(pipeline->clock),
         .reason = reason,
@@ -269,16 +361,16 @@ static enum vamp_exit_code finish(struct pipeline *pipeline, int64_t began_ns)
     }
     vamp_status_clear(&pipeline->status);
     if (!pipeline->options->quiet) {
-        vamp_summary_print(stderr,
-                           &(struct vamp_summary){
-                               .workflow = pipeline->run->workflow,
-                               .reason = reason,
-                               .duration_ns = vamp_clock_monotonic_ns(pipeline->clock) - began_ns,
-                               .totals = &totals,
-                               .bins = &vamp_stats_schema(pipeline->stats)->bins,
-                               .components = pipeline->components,
-                               .outputs = &pipeline->outputs,
-                           });
+        vamp_summary_print(stderr, &(struct vamp_summary){
+                                       .workflow = pipeline->run->workflow,
+                                       .reason = reason,
+                                       .duration_ns = vamp_clock_monotonic_ns(pipeline->clock) -
+                                                      pipeline->began_ns,
+                                       .totals = &totals,
+                                       .bins = &vamp_stats_schema(pipeline->stats)->bins,
+                                       .components = pipeline->components,
+                                       .outputs = &pipeline->outputs,
+                                   });
     }
     return code;
 }
@@ -327,17 +419,26 @@ static enum vamp_exit_code run(struct pipeline *pipeline)
     if (status != 0) {
         return failed_start(pipeline, status, &err);
     }
-    int64_t began_ns = vamp_clock_monotonic_ns(pipeline->clock);
+    pipeline->began_ns = vamp_clock_monotonic_ns(pipeline->clock);
+    pipeline->shown_ns = pipeline->began_ns;
+    char line[256];
+    pipeline_status_line(pipeline, line, sizeof line);
+    vamp_notify_ready(pipeline->options->notify, line);
     work(pipeline);
+    vamp_notify_stopping(pipeline->options->notify, "the files are being completed");
     vamp_source_thread_join(&pipeline->source_thread);
     close_source(pipeline);
-    return finish(pipeline, began_ns);
+    return finish(pipeline);
 }
 
 enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *options)
 {
     struct pipeline *pipeline = calloc(1, sizeof *pipeline);
     if (pipeline == NULL) {
+        struct vamp_status status;
+        vamp_status_init(&status, options->quiet, options->clock);
+        vamp_status_error(&status, "out of memory before anything was started");
+        vamp_status_done(&status);
         return VAMP_EXIT_FAILED;
     }
     pipeline->options = options;
@@ -345,7 +446,8 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *option
     pipeline->first = options->config;
     pipeline->run = &pipeline->runs[0];
     pipeline->clock = options->clock;
-    vamp_status_init(&pipeline->status, options->quiet, vamp_clock_monotonic_ns(options->clock));
+    vamp_status_init(&pipeline->status, options->quiet, options->clock);
+    (void)pthread_mutex_init(&pipeline->roundtrips.lock, NULL);
     vamp_event_clock_init(&pipeline->event_clock);
     describe_run(pipeline);
 
@@ -359,6 +461,8 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *option
     free(pipeline->selector);
     vamp_components_free(pipeline->components);
     vamp_ring_free(pipeline->ring);
+    vamp_status_done(&pipeline->status);
+    (void)pthread_mutex_destroy(&pipeline->roundtrips.lock);
     free(pipeline);
     return code;
 }

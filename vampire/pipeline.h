@@ -11,12 +11,14 @@
 #include "vampire/config.h"
 #include "vampire/core/clock.h"
 #include "vampire/exit_codes.h"
+#include "vampire/notify.h"
 #include "vampire/signals.h"
 
 struct vamp_pipeline_options {
     const struct vamp_config *config; /* outlives the run */
     const struct vamp_clock *clock;
     const struct vamp_signals *signals;
+    struct vamp_notify *notify; /* who started us as a service */
     const char *version;
     /* The configuration as it is now, on SIGHUP; the pipeline frees it. NULL: it is wrong, and that
      * has been told. May itself be NULL: there is none. */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The pipeline, split: pipeline.c is the run from start to end, pipeline_reload.c takes over
- * another configuration in the middle of it. Private to these two; worker thread. */
+ * another configuration in the middle of it, pipeline_state.c tells others how it is. Private to
+ * these; worker thread. */
 #ifndef VAMP_PIPELINE_INTERNAL_H
 #define VAMP_PIPELINE_INTERNAL_H
+
+#include <pthread.h>
 
 #include "vampire/core/components.h"
 #include "vampire/core/recording.h"
@@ -14,6 +17,18 @@
 #include "vampire/source_thread.h"
 #include "vampire/stats/stats.h"
 #include "vampire/status.h"
+
+/* Round trips of our own operations on the source thread, until the worker takes them. What does
+ * not fit is not measured. */
+#define PIPELINE_ROUNDTRIPS 32
+struct pipeline_roundtrips {
+    pthread_mutex_t lock;
+    unsigned count;
+    struct {
+        enum vamp_own_operation operation;
+        int64_t ns;
+    } items[PIPELINE_ROUNDTRIPS];
+};
 
 struct pipeline {
     const struct vamp_pipeline_options *options;
@@ -28,6 +43,8 @@ struct pipeline {
     struct vamp_event_clock event_clock;
     int64_t next_tick_ns; /* monotonic */
     int64_t newest_event_ns;
+    int64_t newest_bucket_ns;  /* begin of the newest bucket at the last tick */
+    unsigned empties_expected; /* silence is silence once the source was empty so often */
 
     /* What the source was opened with: it stays so for the whole run. */
     const struct vamp_config *first;
@@ -42,6 +59,15 @@ struct pipeline {
     struct vamp_stats *stats;
     struct vamp_outputs outputs;
     unsigned reloads_seen; /* of signals->reload */
+    unsigned shows_seen;   /* of signals->show */
+
+    struct pipeline_roundtrips roundtrips;
+    int64_t began_ns; /* monotonic */
+    /* Of the last account of our state; and of the source's last sign of life. */
+    uint64_t shown_events;
+    int64_t shown_ns;
+    unsigned beats_seen;
+    int64_t beat_ns;
 };
 
 /* Where the statistics' buckets go; the context is the pipeline. */
@@ -51,6 +77,12 @@ void pipeline_report_self(struct pipeline *pipeline);
 struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipeline,
                                                      const struct vamp_run *run,
                                                      const struct vamp_stats *stats);
+/* Shows the inner state on stderr if a signal asked for that since the last call. */
+void pipeline_show_if_asked(struct pipeline *pipeline);
+/* Tells the service manager that the run goes on, if it does. `now_ns` monotonic. */
+void pipeline_notify_alive(struct pipeline *pipeline, int64_t now_ns);
+/* One line for the service manager; static for the call. */
+void pipeline_status_line(struct pipeline *pipeline, char *line, size_t bytes);
 /* Takes over another configuration if a signal asked for that since the last call. */
 void pipeline_reload_if_asked(struct pipeline *pipeline);
 

@@ -204,7 +204,10 @@ void pipeline_reload_if_asked(struct pipeline *pipeline)
     if (asked != pipeline->reloads_seen) {
         pipeline->reloads_seen = asked;
         if (pipeline->options->reload != NULL) {
+            vamp_notify_reloading(pipeline->options->notify,
+                                  vamp_clock_monotonic_ns(pipeline->clock));
             reload(pipeline);
+            vamp_notify_ready(pipeline->options->notify, NULL);
         }
     }
 }

@@ -14,6 +14,7 @@ static void watched_signals(sigset_t *set)
     (void)sigaddset(set, SIGINT);
     (void)sigaddset(set, SIGTERM);
     (void)sigaddset(set, SIGHUP);
+    (void)sigaddset(set, SIGUSR1);
     (void)sigaddset(set, END_THREAD);
 }
 
@@ -37,6 +38,10 @@ static void *watch(void *argument)
             (void)atomic_fetch_add(&signals->reload, 1);
             continue;
         }
+        if (number == SIGUSR1) {
+            (void)atomic_fetch_add(&signals->show, 1);
+            continue;
+        }
         if (atomic_exchange(&signals->stop, number) != 0) {
             /* Asked twice: the person at the terminal does not want to wait for us. */
             _exit(128 + number);
@@ -49,6 +54,7 @@ int vamp_signals_start(struct vamp_signals *signals, struct vamp_err *err)
     atomic_init(&signals->stop, 0);
     atomic_init(&signals->ending, false);
     atomic_init(&signals->reload, 0);
+    atomic_init(&signals->show, 0);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN); /* a limit on file size is a write error, too */
     sigset_t set;

@@ -2,7 +2,8 @@
 /*
  * Signals, taken by a thread of their own so that no handler runs anywhere and every other
  * thread (libraries' included) has them blocked. SIGINT and SIGTERM ask for an orderly end; a
- * second one ends the process at once. SIGHUP asks to read the configuration again. SIGPIPE and
+ * second one ends the process at once. SIGHUP asks to read the configuration again, SIGUSR1 to
+ * show how vampire is. SIGPIPE and
  * SIGXFSZ are ignored: a closed reader or a limit on file size is a write error.
  * To be started first thing in main, before any other thread exists.
  */
@@ -18,6 +19,7 @@
 struct vamp_signals {
     atomic_int stop;    /* the signal that asked us to end, else 0 */
     atomic_uint reload; /* how often SIGHUP came */
+    atomic_uint show;   /* and SIGUSR1 */
     atomic_bool ending;
     pthread_t thread;
 };

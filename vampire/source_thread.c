@@ -5,8 +5,11 @@
 
 #include "vampire/core/clock.h"
 
-/* How long one wait may last before the stop flag is looked at again. */
+/* How long one wait may last before the stop flag is looked at again; the longer one once nothing
+ * has come for some of them. */
 #define WAIT_NS (VAMP_NS_PER_SECOND / 2)
+#define IDLE_WAIT_NS VAMP_NS_PER_SECOND
+#define WAITS_TO_IDLE 4
 /* How long to let the worker make room when the source can wait, or at the very end. */
 #define ROOM_NS 200000
 
@@ -31,17 +34,29 @@ static void deliver(struct vamp_source_thread *thread, const struct vamp_event *
     }
 }
 
+/* The only writer; so cheap that every event may do it. */
+static void beat(struct vamp_source_thread *thread)
+{
+    const unsigned beats = atomic_load_explicit(&thread->beats, memory_order_relaxed);
+    atomic_store_explicit(&thread->beats, beats + 1, memory_order_relaxed);
+}
+
 static enum vamp_source_status drain(struct vamp_source_thread *thread)
 {
+    unsigned waits = 0; /* since an event came */
     while (atomic_load_explicit(thread->stop, memory_order_relaxed) == 0) {
         struct vamp_event event;
+        beat(thread);
         enum vamp_source_status status = thread->ops->next(thread->source, &event, &thread->err);
         switch (status) {
         case VAMP_SOURCE_MORE:
             deliver(thread, &event);
+            waits = 0;
             break;
         case VAMP_SOURCE_EMPTY:
-            thread->ops->wait(thread->source, WAIT_NS);
+            (void)atomic_fetch_add_explicit(&thread->empties, 1, memory_order_relaxed);
+            thread->ops->wait(thread->source, waits < WAITS_TO_IDLE ? WAIT_NS : IDLE_WAIT_NS);
+            waits += waits < WAITS_TO_IDLE;
             break;
         case VAMP_SOURCE_END:
         case VAMP_SOURCE_GONE:

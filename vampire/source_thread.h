@@ -23,6 +23,10 @@ struct vamp_source_thread {
     struct vamp_ring *ring;
     const atomic_int *stop;
 
+    /* For others while it runs: counts on as long as the source goes on. */
+    atomic_uint beats;
+    atomic_uint empties; /* how often the source had nothing */
+
     /* For the caller after vamp_source_thread_join. */
     enum vamp_source_status end; /* END (also when stopped), GONE or ERROR */
     struct vamp_err err;

@@ -10,15 +10,18 @@
 
 #define LINE_BYTES 512
 
-void vamp_status_init(struct vamp_status *status, bool quiet, int64_t now_ns)
+void vamp_status_init(struct vamp_status *status, bool quiet, const struct vamp_clock *clock)
 {
+    const int64_t now_ns = vamp_clock_monotonic_ns(clock);
     *status = (struct vamp_status){
         .stream = stderr,
         .live = !quiet && isatty(STDERR_FILENO) != 0,
         .quiet = quiet,
         .started_ns = now_ns,
         .previous_ns = now_ns,
+        .clock = clock,
     };
+    (void)pthread_mutex_init(&status->lock, NULL);
 }
 
 uint64_t vamp_totals_operations(const struct vamp_totals *totals)
@@ -91,12 +94,16 @@ void vamp_status_show(struct vamp_status *status, const struct vamp_totals *tota
                    vamp_count_people(totals->pool_cdos, in_pool),
                    vamp_bytes_people((double)totals->pool_bytes, size), transports,
                    vamp_count_people(vamp_totals_lost(totals), lost));
+    (void)pthread_mutex_lock(&status->lock);
     (void)fprintf(status->stream, "\r%.*s\033[K", terminal_columns() - 1, line);
     (void)fflush(status->stream);
     status->shown = true;
+    (void)pthread_mutex_unlock(&status->lock);
 }
 
-void vamp_status_clear(struct vamp_status *status)
+/* The functions from here to the next remark are called with the lock. */
+
+static void clear(struct vamp_status *status)
 {
     if (status->shown) {
         (void)fputs("\r\033[K", status->stream);
@@ -105,27 +112,94 @@ void vamp_status_clear(struct vamp_status *status)
     }
 }
 
-void vamp_status_say(struct vamp_status *status, const char *format, ...)
+static void print_repeats(void *context, const char *line)
 {
-    if (status->quiet) {
+    struct vamp_status *status = context;
+    clear(status);
+    (void)fprintf(status->stream, "vampire: %s\n", line);
+}
+
+static void keep(struct vamp_status *status, const char *text, bool error)
+{
+    struct vamp_status_message *message = &status->kept[status->said++ % VAMP_STATUS_KEPT];
+    message->utc_ns = vamp_clock_utc_ns(status->clock);
+    message->error = error;
+    (void)snprintf(message->text, sizeof message->text, "%s", text);
+}
+
+static void say(struct vamp_status *status, const char *text, bool error)
+{
+    keep(status, text, error);
+    if (status->quiet && !error) {
         return;
     }
-    vamp_status_clear(status);
+    if (vamp_repeats_admit(&status->repeats, text, vamp_clock_monotonic_ns(status->clock),
+                           print_repeats, status)) {
+        clear(status);
+        (void)fprintf(status->stream, "vampire: %s%s\n", error ? "error: " : "", text);
+    }
+}
+
+/* ---- any thread, without the lock */
+
+void vamp_status_clear(struct vamp_status *status)
+{
+    (void)pthread_mutex_lock(&status->lock);
+    clear(status);
+    (void)pthread_mutex_unlock(&status->lock);
+}
+
+static void VAMP_PRINTF(3, 0)
+    say_formatted(struct vamp_status *status, bool error, const char *format, va_list arguments)
+{
+    char text[VAMP_STATUS_TEXT_BYTES];
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    (void)pthread_mutex_lock(&status->lock);
+    say(status, text, error);
+    (void)pthread_mutex_unlock(&status->lock);
+}
+
+void vamp_status_say(struct vamp_status *status, const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
-    (void)fputs("vampire: ", status->stream);
-    (void)vfprintf(status->stream, format, arguments);
-    (void)fputc('\n', status->stream);
+    say_formatted(status, false, format, arguments);
     va_end(arguments);
 }
 
 void vamp_status_error(struct vamp_status *status, const char *format, ...)
 {
-    vamp_status_clear(status);
     va_list arguments;
     va_start(arguments, format);
-    (void)fputs("vampire: error: ", status->stream);
-    (void)vfprintf(status->stream, format, arguments);
-    (void)fputc('\n', status->stream);
+    say_formatted(status, true, format, arguments);
     va_end(arguments);
+}
+
+void vamp_status_flush(struct vamp_status *status)
+{
+    (void)pthread_mutex_lock(&status->lock);
+    vamp_repeats_flush(&status->repeats, vamp_clock_monotonic_ns(status->clock), false,
+                       print_repeats, status);
+    (void)pthread_mutex_unlock(&status->lock);
+}
+
+void vamp_status_kept(struct vamp_status *status,
+                      void (*each)(void *context, const struct vamp_status_message *message),
+                      void *context)
+{
+    (void)pthread_mutex_lock(&status->lock);
+    const unsigned kept = status->said < VAMP_STATUS_KEPT ? status->said : VAMP_STATUS_KEPT;
+    for (unsigned i = status->said - kept; i != status->said; i++) {
+        each(context, &status->kept[i % VAMP_STATUS_KEPT]);
+    }
+    (void)pthread_mutex_unlock(&status->lock);
+}
+
+void vamp_status_done(struct vamp_status *status)
+{
+    (void)pthread_mutex_lock(&status->lock);
+    vamp_repeats_flush(&status->repeats, vamp_clock_monotonic_ns(status->clock), true,
+                       print_repeats, status);
+    (void)pthread_mutex_unlock(&status->lock);
+    (void)pthread_mutex_destroy(&status->lock);
 }

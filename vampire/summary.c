@@ -89,7 +89,12 @@ static void print_losses(FILE *stream, const struct vamp_totals *totals)
 {
     const struct vamp_accounting *account = &totals->accounting;
     char text[VAMP_UNIT_TEXT_BYTES];
-    if (vamp_totals_lost(totals) == 0 && account->rejected == 0) {
+    if (totals->unwatched > 0) {
+        (void)fprintf(stream, "  %-*s %u time%s, %s in all: the pool manager was gone\n",
+                      NAME_COLUMNS, "NOT WATCHED", totals->unwatched,
+                      totals->unwatched == 1 ? "" : "s",
+                      vamp_duration_people(totals->unwatched_ns, text));
+    } else if (vamp_totals_lost(totals) == 0 && account->rejected == 0) {
         (void)fprintf(stream, "  %-*s none\n", NAME_COLUMNS, "losses");
     }
     for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {

@@ -3,7 +3,11 @@
 what vampire wrote can be read."""
 
 import json
+import os
+import random
 import signal
+import sys
+import time
 
 import h5py
 import pytest
@@ -11,6 +15,9 @@ import pytest
 import harness
 import results
 from test_workflow import KIB, assert_agreement, assert_complete, model_options
+
+sys.path.insert(0, str(harness.ROOT / "tests" / "oracle"))
+import compare
 
 # Enough steps to be in the middle of something; slow enough to be caught there.
 STEADY = model_options(40, 3, 2, 4 * KIB, 256 * KIB, 120) + ["--verbose"]
@@ -23,6 +30,10 @@ def json_records(path):
     return [json.loads(line) for line in lines[:-1]]
 
 
+def descriptors(process):
+    return len(os.listdir(f"/proc/{process.child.pid}/fd"))
+
+
 def ending_of(path):
     with h5py.File(path, "r") as file:
         reason = file["end_reason"][...].tobytes().rstrip(b"\0").decode()
@@ -32,7 +43,8 @@ def ending_of(path):
 def start(space, options, silence="3s", **workflow):
     """`silence`: after which the pool manager and the others give each other up."""
     manager = space.pool_manager("--silence", silence)
-    vampire = space.vampire(harness.vampire_config(bucket="100ms"))
+    # To come back is another matter, see test_rejoin.py.
+    vampire = space.vampire(harness.vampire_config(bucket="100ms", source={"rejoin": "0s"}))
     return manager, vampire, harness.Workflow(space, model_options=options, **workflow)
 
 
@@ -69,6 +81,77 @@ def test_a_product_killed_while_producers_wait_for_it(space):
     reports = [process.report() for process in [*workflow.models, workflow.products[0]]]
     assert_complete(reports)
     assert_agreement(space, reports)
+
+
+def another_workflow(space, **options):
+    """In a workspace that had one."""
+    for mark in space.path.glob("product-*.ready"):
+        mark.unlink()
+    return harness.Workflow(space, **options)
+
+
+def killed_at_random(space, seed, rounds):
+    """Producers and consumers at random moments, together in one pool. Returns what is left of them."""
+    chance = random.Random(seed)
+    settings = harness.vampire_config(bucket="200ms", source={"leave_grace": "120s"})
+    settings["outputs"].append({"type": "recording"})
+    manager = space.pool_manager("--heartbeat", "100ms", "--silence", f"{3 * harness.PATIENCE:.0f}s")
+    vampire = space.vampire(settings)
+    sizes = []
+    for number in range(rounds):
+        names = [f"IFS -- {number}.{rank}" for rank in range(2)]
+        workflow = another_workflow(
+            space, model_names=names, product_names=[f"Products {number}.{which}" for which in range(2)],
+            model_options=[*model_options(100000, 3, 2, 64, 256 * KIB, chance.choice([0, 100, 1000])), "--verbose"])
+        if chance.random() < 0.7:  # else while they join
+            chance.choice(workflow.models).until_stderr(f"step {chance.randrange(4)} offered")
+        victims = workflow.all()
+        chance.shuffle(victims)
+        for victim in victims:
+            time.sleep(chance.random() * 0.05)
+            victim.signal(signal.SIGKILL)
+            victim.wait()
+        sizes.append((descriptors(manager), descriptors(vampire)))
+    # Whoever is left is noticed; then nobody and nothing is.
+    survivor = another_workflow(space, models=1, products=1, model_options=model_options(3, 2, 2, 64, KIB, 0))
+    reports = survivor.finish()
+    harness.wait_until(lambda: nobody_is_left(space), "all dead components are noticed", 60)
+    sizes.append((descriptors(manager), descriptors(vampire)))
+    vampire.signal(signal.SIGTERM)
+    vampire.expect_exit(0)
+    return reports, sizes
+
+
+def nobody_is_left(space):
+    present = [record["value"] for record in json_records(space.json_lines())
+               if record["type"] == "metric" and record["metric"] == "components_present"]
+    return present and present[-1] == 0
+
+
+def check_killed_at_random(space, seed, rounds):
+    reports, sizes = killed_at_random(space, seed, rounds)
+    run = results.Hdf5Run(space.hdf5_files())
+    assert not results.compare(reports, {"hdf5": run})
+    assert not results.accounting_differences(run)
+    # Pairing state is released, and what they held is told.
+    for gauge in ("pool_cdos", "pool_bytes", "components_present", "vampire_tracked_cdos"):
+        assert run.gauges[gauge][()] == 0, gauge
+    vanished = [row for row in run.components if row["reason"] == "vanished"]
+    assert len(vanished) >= rounds
+    assert sum(run.counters["anomalies"].values()) > 0
+    assert sizes[-1][0] <= sizes[0][0] + 4 and sizes[-1][1] <= sizes[0][1] + 4, sizes
+    (recording,) = space.path.glob("*.rec")
+    found = compare.differences(recording, space.hdf5(), space.json_lines())
+    assert not found, "\n".join(line[:400] for line in found[:20])
+
+
+def test_components_killed_at_random_moments(space):
+    check_killed_at_random(space, "a few", 4)
+
+
+@pytest.mark.long
+def test_many_components_killed_at_random_moments(space):
+    check_killed_at_random(space, "many", 50)
 
 
 def test_vampire_killed(space):

@@ -125,9 +125,10 @@ static void mistakes_are_told(void **state)
         {"-c a.json -c b.json", "two configuration files: a.json and b.json; see vampire --help"},
         {"--check-config a.json b.json",
          "two configuration files: a.json and b.json; see vampire --help"},
-        {"--help --version", "only one of --check-config, --dump-config, --print-schema, "
-                             "--print-completion, --print-manual-options, "
-                             "--list-metrics, --help and --version at a time"},
+        {"--help --version",
+         "only one of --check-config, --dump-config, --print-schema, "
+         "--print-completion, --print-manual-options, "
+         "--print-manual-config, --list-metrics, --recover, --help and --version at a time"},
         {"--list-metrics=xml", "--list-metrics=xml: only json is known; see vampire --help"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -184,7 +184,7 @@ static void fields_are_taken_over(void **state)
     struct mstro_pool_event_ theirs = at_serial(MSTRO_POOL_EVENT_TRANSPORT_COMPLETED, 77);
     theirs.payload.transport_completed.cdo_name = "class:rd,step:6";
     theirs.name_length = 15;
-    theirs.present = 0xff;
+    theirs.present = 0x1ff;
     theirs.time_ns = -5;
     theirs.cdo_size = 1 << 20;
     theirs.peer_appid = 3;
@@ -193,6 +193,7 @@ static void fields_are_taken_over(void **state)
     theirs.cdo_id[15] = 2;
     theirs.tier = VAMP_TIER_OFI;
     theirs.cause = VAMP_CAUSE_MANAGER;
+    theirs.duration_ns = 1234;
     theirs.reason = 99; /* of a newer Maestro */
     deliver(0, &theirs, 1);
     struct mstro_pool_event_ bare = at_serial(MSTRO_POOL_EVENT_APP_JOIN, 78);
@@ -202,7 +203,9 @@ static void fields_are_taken_over(void **state)
     assert_int_equal(event.kind, VAMP_EVENT_TRANSPORT_COMPLETED);
     assert_int_equal(event.present, VAMP_HAS_SERIAL | VAMP_HAS_TIME | VAMP_HAS_APP | VAMP_HAS_PEER |
                                         VAMP_HAS_CDO_ID | VAMP_HAS_SIZE | VAMP_HAS_CDO_NAME |
-                                        VAMP_HAS_TRANSPORT | VAMP_HAS_TIER | VAMP_HAS_CAUSE);
+                                        VAMP_HAS_TRANSPORT | VAMP_HAS_TIER | VAMP_HAS_CAUSE |
+                                        VAMP_HAS_DURATION);
+    assert_true(event.duration_ns == 1234);
     assert_true(event.serial == 77 && event.time_ns == -5 && event.size_bytes == 1 << 20);
     assert_true(event.app_id == 1 && event.peer_id == 3 && event.transport_id == 12);
     assert_true(event.cdo_id.high == UINT64_C(1) << 56 && event.cdo_id.low == 2);
@@ -318,9 +321,13 @@ static void gone_comes_after_everything_received(void **state)
     }
     struct vamp_event event;
     uint64_t expected = 1;
+    unsigned marks = 0;
     enum vamp_source_status status;
     while ((status = next(fixture, &event)) != VAMP_SOURCE_GONE) {
-        if (status == VAMP_SOURCE_MORE) {
+        if (status == VAMP_SOURCE_MORE && vamp_event_is_mark(&event)) {
+            assert_int_equal(expected, 4);
+            assert_int_equal(event.kind, marks++ == 0 ? VAMP_EVENT_GONE : VAMP_EVENT_UNWATCHED);
+        } else if (status == VAMP_SOURCE_MORE) {
             assert_int_equal(event.serial, expected++);
         } else {
             assert_int_equal(status, VAMP_SOURCE_EMPTY);
@@ -329,6 +336,7 @@ static void gone_comes_after_everything_received(void **state)
         }
     }
     assert_int_equal(expected, 4);
+    assert_int_equal(marks, 2);
     assert_int_equal(next(fixture, &event), VAMP_SOURCE_GONE); /* and stays so */
     vamp_source_maestro.wait(fixture->source, VAMP_NS_PER_SECOND * 3600);
     close_source(fixture);

@@ -38,7 +38,8 @@ struct mstro_subscription_ {
 static struct {
     mstro_status init_results[16];
     unsigned inits, finalizes, fail_subscribe_at;
-    char info[64]; /* what the environment held at the last mstro_init */
+    mstro_status fail_subscribe_with; /* MSTRO_OK: MSTRO_NOMEM */
+    char info[64];                    /* what the environment held at the last mstro_init */
     struct mstro_subscription_ subscriptions[MAX_SUBSCRIPTIONS];
     unsigned subscribed, disposed, lists_out;
 } script;
@@ -92,7 +93,7 @@ mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind 
     (void)selector;
     assert_int_equal(opts & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK, 0);
     if (++script.subscribed == script.fail_subscribe_at) {
-        return MSTRO_NOMEM;
+        return script.fail_subscribe_with != MSTRO_OK ? script.fail_subscribe_with : MSTRO_NOMEM;
     }
     /* The one with SIGNAL_BEFORE has the second place, whenever it comes. */
     struct mstro_subscription_ *subscription =

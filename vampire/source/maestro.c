@@ -7,7 +7,10 @@
  * maestro.h has no handle for the library, only one instance a process; so there can be only one
  * open source of this kind at a time (mstro_init refuses the second).
  */
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <maestro.h>
@@ -16,6 +19,8 @@
 #include "vampire/source/maestro_join.h"
 #include "vampire/source/maestro_merge.h"
 #include "vampire/source/maestro_options.h"
+#include "vampire/source/maestro_rejoin.h"
+#include "vampire/source/maestro_session.h"
 #include "vampire/source/roster.h"
 #include "vampire/source/source.h"
 
@@ -28,12 +33,39 @@
 /* While events wait for their turn, the subscriptions are read this often. */
 #define LOOK_NS (1000 * 1000)
 
+/* For so long an event that came at once tells the pool's clock. Events that waited (we were
+ * stopped, and read them late) do not tell it; all of this time they are, the clock was set back.
+ */
+#define AHEAD_NS (5 * VAMP_NS_PER_SECOND)
+
+/* In this order, but for WATCHING behind BACK. */
+enum maestro_phase {
+    PHASE_WATCHING,
+    PHASE_SEEKING,  /* the pool manager is gone, and that has been told */
+    PHASE_BACK,     /* there is another; to be told */
+    PHASE_GIVEN_UP, /* there is none; that the pool was not watched is to be told */
+    PHASE_OVER,
+};
+
 struct maestro_source {
     const struct vamp_maestro_options *options;
     struct vamp_source_context context;
     struct vamp_roster roster;
     int64_t all_left_ns; /* monotonic, when the last component left; INT64_MAX: not yet */
+    bool said_goodbye;   /* the pool manager; who was in the pool was thrown out */
+    bool joined;
+    /* By how much the pool's clock is ahead of the monotonic one, as told by the least delayed
+     * event of this while [0] and of the one before [1]; INT64_MIN: none. */
+    int64_t ahead_ns[2], ahead_since_ns;
+    struct vamp_rejoin rejoin;
     struct vamp_merge merge;
+
+    pthread_mutex_t lock; /* of what follows, which others may ask for */
+    enum maestro_phase phase;
+    int64_t phase_since_ns; /* monotonic */
+    unsigned rejoins;
+    char where[VAMP_SOURCE_WHERE_BYTES];
+    char trouble[VAMP_SOURCE_TROUBLE_BYTES]; /* why the last attempt to join again failed */
 };
 
 #define OPTION(member) offsetof(struct vamp_maestro_options, member)
@@ -63,6 +95,16 @@ static const struct vamp_opt maestro_options[] = {
      .max = (uint64_t)24 * 3600 * VAMP_NS_PER_SECOND,
      .offset = OPTION(wait_ns),
      .help = "How long to try to reach a pool manager before giving up"},
+    {.key = "rejoin",
+     .type = VAMP_OPT_DURATION,
+     .preset = "90s",
+     .min = 0,
+     .max = (uint64_t)7 * 24 * 3600 * VAMP_NS_PER_SECOND,
+     .offset = OPTION(rejoin_ns),
+     .help = "How long to try to join again when the pool manager has vanished; then, or at once "
+             "with 0, the files are completed and the exit code is 4. The preset outlasts the time "
+             "after which a pool manager forgets a silent component and lets its name be used "
+             "again. A pool manager that says good-bye is not waited for"},
     {.key = "signal_before",
      .type = VAMP_OPT_ENUM,
      .preset = "waits",
@@ -93,118 +135,24 @@ static const struct vamp_opt maestro_options[] = {
 
 /* ------------------------------------------------------------------ opening and closing */
 
-static uint64_t bit(enum vamp_event_kind kind)
+static void change_phase(struct maestro_source *source, enum maestro_phase phase)
 {
-    return UINT64_C(1) << kind;
+    (void)pthread_mutex_lock(&source->lock);
+    source->phase = phase;
+    source->phase_since_ns = vamp_clock_monotonic_ns(source->context.clock);
+    (void)pthread_mutex_unlock(&source->lock);
 }
 
-static uint64_t component_bits(void)
+/* The info begins alike everywhere; its end tells one pool manager from another. */
+static void note_where(struct maestro_source *source)
 {
-    return bit(VAMP_EVENT_JOIN) | bit(VAMP_EVENT_LEAVE) | bit(VAMP_EVENT_SUBSCRIBE) |
-           bit(VAMP_EVENT_UNSUBSCRIBE);
-}
-
-/* The kinds asked for with SIGNAL_BEFORE, as vampire's bits. */
-static uint64_t before_bits(const struct maestro_source *source)
-{
-    const uint64_t waits =
-        bit(VAMP_EVENT_DEMAND) | bit(VAMP_EVENT_WITHDRAW) | bit(VAMP_EVENT_LEAVE);
-    const uint64_t transports = bit(VAMP_EVENT_TRANSPORT_INIT) |
-                                bit(VAMP_EVENT_TRANSPORT_COMPLETED) |
-                                bit(VAMP_EVENT_TRANSPORT_FAILED);
-    switch ((enum vamp_signal_before)source->options->signal_before) {
-    case VAMP_SIGNAL_BEFORE_OFF:
-        return 0;
-    case VAMP_SIGNAL_BEFORE_WAITS:
-        return source->context.event_kinds & waits;
-    case VAMP_SIGNAL_BEFORE_ALL:
-        return source->context.event_kinds & ~transports;
-    }
-    return 0;
-}
-
-static void report(const struct maestro_source *source, enum vamp_own_operation operation,
-                   int64_t ns)
-{
-    if (source->context.own_roundtrip != NULL) {
-        source->context.own_roundtrip(source->context.own_roundtrip_context, operation, ns);
-    }
-}
-
-/* Subscribes to kinds given as vampire's bits; none of them known to this Maestro is no failure. */
-static int subscribe(struct maestro_source *source, uint64_t event_kinds,
-                     mstro_cdo_selector selector, mstro_subscription_opts options,
-                     struct vamp_err *err)
-{
-    const uint64_t kinds = vamp_maestro_kinds(event_kinds);
-    if (kinds == 0) {
-        return 0;
-    }
-    const mstro_pool_event_kind mask =
-        (mstro_pool_event_kind)(kinds | vamp_maestro_service_kinds());
-    const int64_t start_ns = vamp_clock_monotonic_ns(source->context.clock);
-    mstro_subscription subscription = NULL;
-    mstro_status status = mstro_subscribe(selector, mask, options, &subscription);
-    if (status != MSTRO_OK) {
-        char text[256];
-        vamp_maestro_status_text(status, text, sizeof text);
-        return vamp_err_set(err, -EIO, "cannot subscribe to the pool's events: %s", text);
-    }
-    report(source, VAMP_OWN_SUBSCRIBE, vamp_clock_monotonic_ns(source->context.clock) - start_ns);
-    vamp_merge_add(&source->merge, subscription,
-                   options == MSTRO_SUBSCRIPTION_OPTS_DEFAULT ? VAMP_PHASE_AFTER
-                                                              : VAMP_PHASE_BEFORE);
-    return 0;
-}
-
-/* A selector speaks of CDOs only, so events of components need a subscription without it. The last
- * subscription is the one waited on, the busiest; being the last it does not report the others' own
- * making, and whatever it reports as done was reported as begun. */
-static int subscribe_all(struct maestro_source *source, mstro_cdo_selector selector,
-                         struct vamp_err *err)
-{
-    uint64_t after = source->context.event_kinds;
-    if (source->options->leave_when_empty) {
-        after |= bit(VAMP_EVENT_JOIN) | bit(VAMP_EVENT_LEAVE);
-    }
-    int result = 0;
-#if VAMP_MSTRO_HAS_SIGNAL_BEFORE
-    result = subscribe(source, before_bits(source), selector, MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE,
-                       err);
-#endif
-    if (result == 0 && selector != NULL) {
-        result =
-            subscribe(source, after & component_bits(), NULL, MSTRO_SUBSCRIPTION_OPTS_DEFAULT, err);
-        after &= ~component_bits();
-    }
-    if (result == 0) {
-        result = subscribe(source, after, selector, MSTRO_SUBSCRIPTION_OPTS_DEFAULT, err);
-    }
-    if (result == 0 && source->merge.stream_count == 0) {
-        result = vamp_err_set(err, -EINVAL,
-                              "this Maestro has none of the kinds of event that are wanted");
-    }
-    return result;
-}
-
-static int select_and_subscribe(struct maestro_source *source, struct vamp_err *err)
-{
-    mstro_cdo_selector selector = NULL;
-    if (source->context.selector != NULL) {
-        mstro_status status =
-            mstro_cdo_selector_create(NULL, NULL, source->context.selector, &selector);
-        if (status != MSTRO_OK) {
-            char text[256];
-            vamp_maestro_status_text(status, text, sizeof text);
-            return vamp_err_set(err, -EINVAL, "Maestro does not accept the selector \"%s\": %s",
-                                source->context.selector, text);
-        }
-    }
-    int result = subscribe_all(source, selector, err);
-    if (selector != NULL) {
-        (void)mstro_cdo_selector_dispose(selector);
-    }
-    return result;
+    const char *info = getenv(vamp_maestro_info_variable());
+    const size_t length = info != NULL ? strlen(info) : 0;
+    const size_t kept = length < sizeof source->where ? length : sizeof source->where - 1;
+    (void)pthread_mutex_lock(&source->lock);
+    (void)snprintf(source->where, sizeof source->where, "%s",
+                   length != 0 ? info + length - kept : "");
+    (void)pthread_mutex_unlock(&source->lock);
 }
 
 static int maestro_close(void *self, struct vamp_err *err)
@@ -213,18 +161,39 @@ static int maestro_close(void *self, struct vamp_err *err)
     if (source == NULL) {
         return 0;
     }
-    vamp_merge_done(&source->merge);
-    const int64_t start_ns = vamp_clock_monotonic_ns(source->context.clock);
-    mstro_status status = mstro_finalize();
-    report(source, VAMP_OWN_LEAVE, vamp_clock_monotonic_ns(source->context.clock) - start_ns);
-    vamp_roster_done(&source->roster);
-    free(source);
-    if (status != MSTRO_OK && !vamp_maestro_status_no_manager(status)) {
-        char text[256];
-        vamp_maestro_status_text(status, text, sizeof text);
-        return vamp_err_set(err, -EIO, "leaving the workflow failed: %s", text);
+    int result = 0;
+    if (source->joined) {
+        result = vamp_maestro_leave(&source->context, &source->merge, err);
     }
-    return 0;
+    vamp_roster_done(&source->roster);
+    (void)pthread_mutex_destroy(&source->lock);
+    free(source);
+    return result;
+}
+
+/* Joins and subscribes; a pool manager that goes between the two is waited for again. */
+static int begin_session(struct maestro_source *source, struct vamp_err *err)
+{
+    const struct vamp_source_context *context = &source->context;
+    const int64_t until_ns = vamp_clock_monotonic_ns(context->clock) + source->options->wait_ns;
+    for (;;) {
+        int64_t join_ns = 0;
+        vamp_rejoin_note_info_file(&source->rejoin, source->options);
+        int result = vamp_maestro_join(source->options, context, until_ns, &join_ns, err);
+        if (result != 0) {
+            return result;
+        }
+        if (context->own_roundtrip != NULL) {
+            context->own_roundtrip(context->own_roundtrip_context, VAMP_OWN_JOIN, join_ns);
+        }
+        result = vamp_maestro_subscribe(source->options, context, &source->merge, err);
+        if (result != -ENOTCONN) {
+            return result;
+        }
+        if (vamp_clock_monotonic_ns(context->clock) >= until_ns) {
+            return vamp_err_wrap(err, "joined, but then the pool manager was gone");
+        }
+    }
 }
 
 static int maestro_open(const void *options, const struct vamp_source_context *context,
@@ -234,22 +203,20 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
     if (source == NULL) {
         return vamp_err_set(err, -ENOMEM, "no memory for the live source");
     }
+    (void)pthread_mutex_init(&source->lock, NULL);
     source->options = options;
     source->context = *context;
     source->merge.clock = context->clock;
     source->all_left_ns = INT64_MAX;
-    int64_t join_ns = 0;
-    int result = vamp_maestro_join(source->options, context, &join_ns, err);
-    if (result != 0) {
-        free(source);
-        return result;
-    }
-    report(source, VAMP_OWN_JOIN, join_ns);
-    result = select_and_subscribe(source, err);
+    source->ahead_ns[0] = source->ahead_ns[1] = INT64_MIN;
+    int result = begin_session(source, err);
     if (result != 0) {
         (void)maestro_close(source, NULL);
         return result;
     }
+    source->joined = true;
+    note_where(source);
+    change_phase(source, PHASE_WATCHING);
     *ret_self = source;
     return 0;
 }
@@ -266,15 +233,34 @@ static void observe_roster(struct maestro_source *source, const struct vamp_even
     }
 }
 
+static void note_time(struct maestro_source *source, const struct vamp_event *event)
+{
+    if (event->time_ns > INT64_MAX / 2 || event->time_ns < -(INT64_MAX / 2)) {
+        return; /* no clock says this */
+    }
+    const int64_t now_ns = vamp_clock_monotonic_ns(source->context.clock);
+    const int64_t ahead_ns = event->time_ns - now_ns;
+    if (now_ns - source->ahead_since_ns >= AHEAD_NS) {
+        source->ahead_ns[1] = source->ahead_ns[0];
+        source->ahead_ns[0] = ahead_ns;
+        source->ahead_since_ns = now_ns;
+    } else if (ahead_ns > source->ahead_ns[0]) {
+        source->ahead_ns[0] = ahead_ns;
+    }
+}
+
 /* The next event that is wanted, converted. */
 static bool give(struct maestro_source *source, struct vamp_event *ret_event)
 {
     struct vamp_merge_event next;
     while (vamp_merge_next(&source->merge, &next)) {
         vamp_maestro_convert(next.event, next.phase, next.arrived_utc_ns, ret_event);
+        note_time(source, ret_event);
         if (vamp_event_is_mark(ret_event)) {
             return true;
         }
+        source->said_goodbye = source->said_goodbye || (ret_event->kind == VAMP_EVENT_LEAVE &&
+                                                        ret_event->reason == VAMP_LEAVE_POOL_ENDED);
         if (source->options->leave_when_empty) {
             observe_roster(source, ret_event);
         }
@@ -288,7 +274,7 @@ static bool give(struct maestro_source *source, struct vamp_event *ret_event)
 /* Everything was given out and the pool manager is gone. */
 static enum vamp_source_status at_the_end(const struct maestro_source *source, struct vamp_err *err)
 {
-    if (source->all_left_ns != INT64_MAX && !source->roster.pool_ended) {
+    if (source->all_left_ns != INT64_MAX && !source->said_goodbye) {
         return VAMP_SOURCE_END;
     }
     const mstro_status failure = source->merge.failure;
@@ -310,10 +296,9 @@ static int64_t grace_left_ns(const struct maestro_source *source)
            vamp_clock_monotonic_ns(source->context.clock);
 }
 
-static enum vamp_source_status maestro_next(void *self, struct vamp_event *ret_event,
-                                            struct vamp_err *err)
+static enum vamp_source_status watch(struct maestro_source *source, struct vamp_event *ret_event,
+                                     struct vamp_err *err)
 {
-    struct maestro_source *source = self;
     if (give(source, ret_event)) {
         return VAMP_SOURCE_MORE;
     }
@@ -328,6 +313,128 @@ static enum vamp_source_status maestro_next(void *self, struct vamp_event *ret_e
         return at_the_end(source, err);
     }
     return grace_left_ns(source) <= 0 ? VAMP_SOURCE_END : VAMP_SOURCE_EMPTY;
+}
+
+/* ------------------------------------------------------------------ a pool that is gone */
+
+/* What the pool's clock would say now. Ours may be another, and a mark from the future would make
+ * all that follows late. */
+static int64_t event_now_ns(const struct maestro_source *source)
+{
+    const int64_t *told = source->ahead_ns;
+    const int64_t ahead_ns = told[0] > told[1] ? told[0] : told[1];
+    return ahead_ns == INT64_MIN ? vamp_clock_utc_ns(source->context.clock)
+                                 : ahead_ns + vamp_clock_monotonic_ns(source->context.clock);
+}
+
+static enum vamp_source_status tell(const struct maestro_source *source, enum vamp_event_kind mark,
+                                    struct vamp_event *ret_event)
+{
+    *ret_event = (struct vamp_event){.kind = (uint8_t)mark, .time_ns = event_now_ns(source)};
+    return VAMP_SOURCE_MORE;
+}
+
+/* Nothing of the old pool is kept but the time. */
+static enum vamp_source_status lose_pool(struct maestro_source *source,
+                                         struct vamp_event *ret_event)
+{
+    struct vamp_source_context no_reports = source->context;
+    no_reports.own_roundtrip = NULL; /* nobody answers this leave */
+    if (vamp_maestro_leave(&no_reports, &source->merge, NULL) != 0) {
+        (void)snprintf(source->trouble, sizeof source->trouble, "leaving the old pool failed");
+    }
+    source->joined = false;
+    vamp_roster_done(&source->roster);
+    source->all_left_ns = INT64_MAX;
+    if (source->options->rejoin_ns == 0) {
+        change_phase(source, PHASE_GIVEN_UP);
+    } else {
+        vamp_rejoin_begin(&source->rejoin, source->options, &source->context);
+        change_phase(source, PHASE_SEEKING);
+    }
+    return tell(source, VAMP_EVENT_GONE, ret_event);
+}
+
+static void seek(struct maestro_source *source, int64_t timeout_ns)
+{
+    switch (vamp_rejoin_step(&source->rejoin, source->options, &source->context, &source->merge,
+                             timeout_ns)) {
+    case VAMP_REJOIN_WAIT:
+        break;
+    case VAMP_REJOIN_BACK:
+        source->joined = true;
+        note_where(source);
+        change_phase(source, PHASE_BACK);
+        break;
+    case VAMP_REJOIN_OVER:
+        change_phase(source, PHASE_GIVEN_UP);
+        break;
+    }
+    (void)pthread_mutex_lock(&source->lock);
+    source->rejoins += source->phase == PHASE_BACK;
+    (void)snprintf(source->trouble, sizeof source->trouble, "%.*s", (int)sizeof source->trouble - 1,
+                   source->rejoin.why.text);
+    (void)pthread_mutex_unlock(&source->lock);
+}
+
+static enum vamp_source_status give_up(const struct maestro_source *source, struct vamp_err *err)
+{
+    if (source->rejoin.attempts == 0) {
+        (void)vamp_err_set(err, -ENOTCONN, "the pool manager is gone");
+    } else {
+        (void)vamp_err_set(err, -ENOTCONN,
+                           "the pool manager is gone, and did not come back in %.0f s (%s)",
+                           (double)source->options->rejoin_ns / (double)VAMP_NS_PER_SECOND,
+                           source->rejoin.why.text);
+    }
+    return VAMP_SOURCE_GONE;
+}
+
+static enum vamp_source_status maestro_next(void *self, struct vamp_event *ret_event,
+                                            struct vamp_err *err)
+{
+    struct maestro_source *source = self;
+    switch (source->phase) {
+    case PHASE_WATCHING: {
+        enum vamp_source_status status = watch(source, ret_event, err);
+        /* Who says good-bye has ended the workflow and does not come back. */
+        return status == VAMP_SOURCE_GONE && !source->said_goodbye ? lose_pool(source, ret_event)
+               : status == VAMP_SOURCE_GONE                        ? give_up(source, err)
+                                                                   : status;
+    }
+    case PHASE_SEEKING:
+        return VAMP_SOURCE_EMPTY;
+    case PHASE_BACK:
+        change_phase(source, PHASE_WATCHING);
+        return tell(source, VAMP_EVENT_UNWATCHED, ret_event);
+    case PHASE_GIVEN_UP:
+        change_phase(source, PHASE_OVER);
+        return tell(source, VAMP_EVENT_UNWATCHED, ret_event);
+    case PHASE_OVER:
+        return give_up(source, err);
+    }
+    return VAMP_SOURCE_ERROR;
+}
+
+static void maestro_describe(void *self, struct vamp_source_state *ret_state)
+{
+    static const char *const texts[] = {
+        [PHASE_WATCHING] = "watching the pool",
+        [PHASE_SEEKING] = "the pool manager is gone; trying to join again",
+        [PHASE_BACK] = "joined again",
+        [PHASE_GIVEN_UP] = "the pool manager did not come back",
+        [PHASE_OVER] = "the pool manager did not come back",
+    };
+    struct maestro_source *source = self;
+    (void)pthread_mutex_lock(&source->lock);
+    *ret_state = (struct vamp_source_state){
+        .what = texts[source->phase],
+        .since_ns = source->phase_since_ns,
+        .rejoins = source->rejoins,
+    };
+    memcpy(ret_state->where, source->where, sizeof ret_state->where);
+    memcpy(ret_state->trouble, source->trouble, sizeof ret_state->trouble);
+    (void)pthread_mutex_unlock(&source->lock);
 }
 
 /* ------------------------------------------------------------------ waiting */
@@ -348,6 +455,10 @@ static void maestro_wait(void *self, int64_t timeout_ns)
 {
     struct maestro_source *source = self;
     struct vamp_merge *merge = &source->merge;
+    if (source->phase == PHASE_SEEKING) {
+        seek(source, timeout_ns);
+        return;
+    }
     timeout_ns = least(timeout_ns, grace_left_ns(source));
     if (timeout_ns <= 0 || vamp_merge_ended(merge)) {
         return;
@@ -387,5 +498,6 @@ const struct vamp_source_ops vamp_source_maestro = {
     .open = maestro_open,
     .next = maestro_next,
     .wait = maestro_wait,
+    .describe = maestro_describe,
     .close = maestro_close,
 };

@@ -149,6 +149,8 @@ static struct actor actor_of(const struct mstro_pool_event_ *theirs, enum vamp_e
     case VAMP_EVENT_UNSUBSCRIBE:
         return ACTOR(unsubscribe);
     case VAMP_EVENT_NONE:
+    case VAMP_EVENT_GONE:
+    case VAMP_EVENT_UNWATCHED:
     case VAMP_EVENT_TIME:
     case VAMP_EVENT_LOST:
     case VAMP_EVENT_REJECTED:
@@ -247,6 +249,12 @@ static void take_extensions(const struct mstro_pool_event_ *theirs, struct vamp_
         theirs->reason < VAMP_LEAVE_REASON_COUNT) {
         event->reason = (uint8_t)theirs->reason;
         present |= VAMP_HAS_REASON;
+    }
+#endif
+#if VAMP_MSTRO_HAS_DURATION
+    if ((theirs->present & MSTRO_POOL_EVENT_HAS_DURATION) != 0) {
+        event->duration_ns = theirs->duration_ns;
+        present |= VAMP_HAS_DURATION;
     }
 #endif
     (void)theirs;
@@ -362,6 +370,7 @@ void vamp_source_maestro_abilities(void (*line)(void *context, const char *text)
         {"tier", VAMP_MSTRO_HAS_TIER},
         {"cause", VAMP_MSTRO_HAS_CAUSE},
         {"leave_reason", VAMP_MSTRO_HAS_REASON},
+        {"duration", VAMP_MSTRO_HAS_DURATION},
         {"offer_appid", VAMP_MSTRO_HAS_APPID_offer},
         {"offer_name", VAMP_MSTRO_HAS_NAME_offer},
         {"lost_counts", VAMP_MSTRO_HAS_KIND_LOST},

@@ -129,6 +129,8 @@ static int provide_info(const struct vamp_maestro_options *options, struct vamp_
         }
         return 0;
     }
+    /* At a rejoin other threads are there; the variable is, too, and then the C library only
+     * exchanges its text and keeps the one before for those who read it. */
     if (result == 0 && setenv(variable, info, 1) != 0) {
         result = vamp_err_set_errno(err, errno, "set %s", variable);
     }
@@ -137,10 +139,9 @@ static int provide_info(const struct vamp_maestro_options *options, struct vamp_
 
 /* ------------------------------------------------------------------ joining */
 
-/* One attempt. 0, -EAGAIN: worth another one, or another -errno. */
-static int join_once(const struct vamp_maestro_options *options,
-                     const struct vamp_source_context *context, int64_t *ret_ns,
-                     struct vamp_err *err)
+int vamp_maestro_join_once(const struct vamp_maestro_options *options,
+                           const struct vamp_source_context *context, int64_t *ret_ns,
+                           struct vamp_err *err)
 {
     int result = provide_info(options, err);
     if (result != 0) {
@@ -193,19 +194,18 @@ static void limit_attempts(int64_t wait_ns)
 }
 
 int vamp_maestro_join(const struct vamp_maestro_options *options,
-                      const struct vamp_source_context *context, int64_t *ret_ns,
+                      const struct vamp_source_context *context, int64_t until_ns, int64_t *ret_ns,
                       struct vamp_err *err)
 {
     limit_attempts(options->wait_ns);
     int64_t now_ns = vamp_clock_monotonic_ns(context->clock);
-    const int64_t until_ns = now_ns + options->wait_ns;
     int64_t remind_ns = now_ns;
     for (;;) {
         if (context->stop != NULL && atomic_load(context->stop) != 0) {
             return vamp_err_set(err, -ECANCELED, "stopped while waiting for a pool manager");
         }
         struct vamp_err why = VAMP_ERR_NONE;
-        int result = join_once(options, context, ret_ns, &why);
+        int result = vamp_maestro_join_once(options, context, ret_ns, &why);
         if (result != -EAGAIN) {
             return result == 0 ? 0 : vamp_err_set(err, result, "%s", why.text);
         }

@@ -16,6 +16,7 @@ struct vamp_maestro_options {
     char *info;      /* NULL: from the file or the environment */
     char *info_file; /* NULL: none */
     int64_t wait_ns;
+    int64_t rejoin_ns;      /* 0: never */
     unsigned signal_before; /* enum vamp_signal_before */
     bool leave_when_empty;
     int64_t leave_grace_ns;

@@ -101,6 +101,7 @@ all() {
     extension TIER TIER 'unsigned value = event->tier; (void)value;'
     extension CAUSE CAUSE 'unsigned value = event->cause; (void)value;'
     extension REASON REASON 'unsigned value = event->reason; (void)value;'
+    extension DURATION DURATION 'uint64_t value = event->duration_ns; (void)value;'
     has NAME_LENGTH 'uint32_t value = event->name_length; (void)value;'
     has SIGNAL_BEFORE 'uint64_t option = MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE; (void)option;'
     has STATUS_NO_PM 'mstro_status status = MSTRO_NO_PM; (void)status;'

@@ -20,8 +20,19 @@ enum vamp_source_status {
     VAMP_SOURCE_MORE,  /* an event was given; ask again */
     VAMP_SOURCE_EMPTY, /* nothing now: wait */
     VAMP_SOURCE_END,   /* the workflow or recording is complete; nothing will follow */
-    VAMP_SOURCE_GONE,  /* the pool manager vanished; reopen may bring it back */
+    VAMP_SOURCE_GONE,  /* the pool manager vanished for good; err says more */
     VAMP_SOURCE_ERROR, /* err says what; the source is only good for close */
+};
+
+/* How a source is, for a person. */
+#define VAMP_SOURCE_TROUBLE_BYTES 256
+#define VAMP_SOURCE_WHERE_BYTES 17
+struct vamp_source_state {
+    const char *what;                        /* constant text */
+    int64_t since_ns;                        /* monotonic */
+    unsigned rejoins;                        /* how often it came back to a pool */
+    char where[VAMP_SOURCE_WHERE_BYTES];     /* which pool: the end of the pool manager's info */
+    char trouble[VAMP_SOURCE_TROUBLE_BYTES]; /* what last went wrong; "" */
 };
 
 /* What vampire does to the pool itself and what is timed of it. */
@@ -34,12 +45,13 @@ struct vamp_source_context {
     uint64_t event_kinds;             /* bit per enum vamp_event_kind: no other kind is wanted */
     const char *workflow, *component; /* our own names; "" when there is none */
     const char *selector;             /* push-down: Maestro selector text or NULL for all */
-    /* Called when something takes longer than a person expects; one line, no newline. */
+    /* Called when something takes longer than a person expects; one line, no newline. By open, and
+     * on the source thread when the pool manager is gone. */
     void (*say)(void *say_context, const char *line);
     void *say_context;
     const atomic_int *stop; /* non-zero: a waiting open or wait gives up soon */
-    /* Called by open and close with the round-trip time of each of our own operations (metric
-     * own_roundtrip_ns); NULL: nobody wants to know. */
+    /* Called by open and close, and on the source thread when it joins again, with the round-trip
+     * time of each of our own operations (metric own_roundtrip_ns); NULL: nobody wants to know. */
     void (*own_roundtrip)(void *own_roundtrip_context, enum vamp_own_operation operation,
                           int64_t ns);
     void *own_roundtrip_context;
@@ -64,10 +76,14 @@ struct vamp_source_ops {
      * configuration does; else NULL. Valid until close. The member may be NULL. */
     const char *(*workflow)(const void *self);
     /* Never blocks. MORE: `*ret_event` is filled, its text is valid until the next call on this
-     * source. Losses come as VAMP_EVENT_LOST marks, undecodable events as VAMP_EVENT_REJECTED. */
+     * source. Losses come as VAMP_EVENT_LOST marks, a pool that went as VAMP_EVENT_GONE and, when
+     * another is watched or none came, VAMP_EVENT_UNWATCHED, undecodable events as
+     * VAMP_EVENT_REJECTED. */
     enum vamp_source_status (*next)(void *self, struct vamp_event *ret_event, struct vamp_err *err);
     /* Blocks until `next` may have something, at most `timeout_ns`. */
     void (*wait)(void *self, int64_t timeout_ns);
+    /* How the source is; any thread, while it is open. NULL: there is nothing to say. */
+    void (*describe)(void *self, struct vamp_source_state *ret_state);
     /* Ends the connection or closes the file and frees everything. NULL-safe. 0 or -errno; the
      * object is gone either way. */
     int (*close)(void *self, struct vamp_err *err);

@@ -32,7 +32,8 @@ enum stage {
 };
 
 struct cdo {
-    int64_t at_ns; /* of its next stage */
+    int64_t at_ns;      /* of its next stage */
+    int64_t started_ns; /* the transport */
     uint64_t number, size, transport;
     uint32_t producer, consumers_done;
     uint8_t stage;
@@ -289,6 +290,10 @@ static void give_stage(struct vamp_synthetic_life *life, struct cdo *cdo, struct
     if (cdo->stage == TRANSPORT_BEGIN || cdo->stage == TRANSPORT_END) {
         if (cdo->stage == TRANSPORT_BEGIN) {
             cdo->transport = ++life->transports;
+            cdo->started_ns = event->time_ns;
+        } else {
+            event->duration_ns = (uint64_t)(event->time_ns - cdo->started_ns);
+            present |= VAMP_HAS_DURATION;
         }
         event->transport_id = cdo->transport;
         event->peer_id = cdo->producer + 1;
