@@ -13,7 +13,7 @@ MAESTRO_PREFIX ?=
 B      := build/$(MODE)$(if $(MAESTRO_PREFIX),-maestro-prefix)
 GEN    := build/gen
 
-VERSION := $(shell git describe --always --dirty --tags 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
+VERSION := $(shell sh packaging/version.sh)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wformat=2 -Wstrict-prototypes \
   -Wmissing-prototypes -Wold-style-definition -Wundef -Wcast-qual -Wpointer-arith -Wwrite-strings \
@@ -49,7 +49,8 @@ override LDFLAGS += $(MODE_FLAGS) $(LINK_$(MODE)) -pthread
 # ---------------------------------------------------------------- which Maestro
 # vampire and the demo workflow see <maestro.h> and the library, nothing else of it.
 ifeq ($(MAESTRO_PREFIX),)
-MAESTRO_CFLAGS := -isystem maestro
+# Not a system folder: a change of maestro.h has to compile its users anew.
+MAESTRO_CFLAGS := -Imaestro
 MAESTRO_LAYERS := maestro
 else
 maestro_pc = PKG_CONFIG_PATH=$(MAESTRO_PREFIX)/lib/pkgconfig:$(MAESTRO_PREFIX)/lib64/pkgconfig pkg-config
@@ -168,7 +169,7 @@ $(B)/bin/vampire-top: $(B)/obj/top/main.o $(call archives,top)
 # The demo workflow is written against <maestro.h> alone.
 $(B)/obj/tests/workflow/%.o: CFLAGS += $(MAESTRO_CFLAGS)
 WORKFLOW_SHARED := $(call objects,tests/workflow/payload.c tests/workflow/report.c)
-$(B)/bin/workflow_model $(B)/bin/workflow_product: $(B)/bin/workflow_%: $(B)/obj/tests/workflow/workflow_%.o \
+$(WORKFLOW): $(B)/bin/%: $(B)/obj/tests/workflow/%.o \
   $(WORKFLOW_SHARED) $(if $(MAESTRO_LAYERS),$(call archives,maestro))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -207,7 +208,7 @@ deps:            ## install the packages needed to build and to test (Debian 12)
 demo: deps       ## build all, run a weather workflow with a vampire in it, compare
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)$(PYTHON) tests/workflow/demo.py $(DEMO_OPTIONS)
-check: all unit $(LIBMAESTRO)  ## every test with this MODE's build
+check: all unit $(LIBMAESTRO) $(if $(filter release,$(MODE)),bench-programs)  ## every test with this MODE's build
 	$(Q)$(PYTHON) tests/run.py --mode $(MODE) $(CHECK_OPTIONS)
 check-asan:      ## the same with address and undefined-behaviour sanitizers
 	$(Q)$(MAKE) --no-print-directory MODE=asan check
@@ -216,67 +217,104 @@ check-tsan:      ## the threaded parts and one workflow with the thread sanitize
 	$(Q)$(PYTHON) tests/run.py --mode tsan $(CHECK_OPTIONS)
 check-long: all  ## the tests that take minutes to hours: kills, soak
 	$(Q)$(PYTHON) tests/run.py --mode $(MODE) --long --jobs 1
-# Programs of one file, each linked with the statistics.
-BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*_bench.c))
-$(B)/bench/%: $(B)/obj/tests/bench/%.o $(call archives,stats)
+# The benchmark: `stages` measures within one process, `wire` is bare libfabric, `relay` a pool
+# manager that serves a recording. BENCH="pairing tcp" selects lines by a part of their name.
+BENCH ?=
+BENCH_JSON ?= $(B)/bench/results.json
+BENCH_PROGRAMS := $(addprefix $(B)/bench/,stages wire $(if $(MAESTRO_LAYERS),relay))
+BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/*.c))
+$(BENCH_OBJECTS): CFLAGS += $(call pkg,$(call packages,app))
+$(BENCH_OBJECTS): | $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h
+$(B)/bench/stages: $(call objects,$(addprefix tests/bench/,main.c bench.c heap_calls.c stream.c event_lines.c pairing_lines.c histogram_lines.c output_lines.c))
+$(B)/bench/wire: $(call objects,tests/bench/wire.c)
+$(B)/bench/relay: $(call objects,tests/bench/relay.c tests/bench/stream.c)
+$(BENCH_PROGRAMS): $(call archives,app)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call libraries,stats)
-.PHONY: bench
-bench: $(BENCH)  ## what single steps cost, beside a bare baseline of the same run
-	$(Q)for b in $(BENCH); do $$b || exit 1; done
-# Fuzzing, with libFuzzer: every target for FUZZ_SECONDS from its seeds; what is found stays in
-# build/fuzz/found.
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(call libraries,$(if $(filter %/relay,$@),maestro,app))
+.PHONY: bench bench-programs bench-others bench-instructions
+bench-programs: all $(BENCH_PROGRAMS)
+bench: bench-programs  ## every cost beside a bare baseline of the same run, as a table and in BENCH_JSON; BENCH=NAME...
+	$(Q)$(PYTHON) tests/bench/run.py --json $(BENCH_JSON) $(BENCH)
+bench-others: bench-programs  ## the same recording with what one would write without vampire
+	$(Q)$(PYTHON) tests/bench/compare_others.py --json $(BENCH_JSON)
+bench-instructions: bench-programs  ## renew the limits of tests/bench/instructions.json
+	$(Q)$(PYTHON) tests/bench/instructions.py --renew
+# Fuzzing, with libFuzzer: the targets of texts for FUZZ_SECONDS, the others for a part of it; fewer
+# than FUZZ_EXECUTIONS in all is a failure. What is found stays in build/fuzz/found.
 FUZZ_SECONDS ?= 60
+FUZZ_EXECUTIONS ?= 1000000
 FUZZ := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 build/fuzz/bin/%_fuzz: build/fuzz/obj/tests/fuzz/%_fuzz.o $(call archives,app)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< $(call libraries,app)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--as-needed -o $@ $< -Wl,--start-group $(call libraries,app) -Wl,--end-group
 .PHONY: fuzz fuzz-run
-fuzz:            ## fuzz targets for FUZZ_SECONDS each (60)
+fuzz:            ## fuzz targets for FUZZ_SECONDS (60); for a long run FUZZ_SECONDS=3600
 	$(Q)$(MAKE) --no-print-directory MODE=fuzz CC=clang-14 fuzz-run
 fuzz-run: $(FUZZ:%=build/fuzz/bin/%_fuzz)
-	$(Q)for f in $(FUZZ); do mkdir -p build/fuzz/corpus/$$f build/fuzz/found; \
-	  build/fuzz/bin/$${f}_fuzz -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=4096 -verbosity=0 \
-	    -print_final_stats=1 -artifact_prefix=build/fuzz/found/$$f- \
-	    build/fuzz/corpus/$$f tests/fuzz/seeds/$$f 2>&1 | tee build/fuzz/$$f.log | grep -E 'ERROR|SUMMARY|executed_units' ; \
-	  ! grep -q ERROR build/fuzz/$$f.log || exit 1; done
+	$(Q)$(PYTHON) tests/fuzz/run.py --seconds $(FUZZ_SECONDS) --executions $(FUZZ_EXECUTIONS) $(FUZZ)
 lint:            ## format, clang-tidy, cppcheck, dependency direction, sizes
 	$(Q)sh tests/lint.sh
 
-# What stands in files and comes from the option tables.
+# What stands in files and comes from tables in the code.
 .PHONY: generated
-generated: $(B)/bin/vampire  ## renew the JSON Schema and the manuals' lists of options and metrics
+generated: all  ## renew the JSON Schema and the manuals' lists of options, events, metrics, variables
 	$(B)/bin/vampire --print-schema > config/vampire.schema.json
-	{ sed '/^\.\\" Made by/,$$d' docs/vampire.json.5; $(B)/bin/vampire --print-manual-options; \
-	  sed -n '/^\.\\" End of the options/,$$p' docs/vampire.json.5; } > $(B)/vampire.json.5
-	mv $(B)/vampire.json.5 docs/vampire.json.5
-	$(B)/bin/vampire --list-metrics=json | $(PYTHON) docs/metrics_manual.py > docs/vampire-metrics.7
+	$(PYTHON) docs/manuals.py $(B)/bin
 
 # ---------------------------------------------------------------- installing
-.PHONY: install
+.PHONY: install uninstall dist deb
 INSTALL ?= install
+MANUALS := $(wildcard docs/*.[1-8])
+SERVICES := $(wildcard config/*.service)
+TO = $(DESTDIR)$(PREFIX)
+# Texts that name the usual prefix name the real one once installed: FILES, FOLDER.
+define install_texts
+for text in $(1); do \
+  $(INSTALL) -d $(2) && sed 's|/usr/local|$(PREFIX)|g' $$text > $(2)/$${text##*/} && chmod 644 $(2)/$${text##*/} || exit; done
+endef
 install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
-	$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/vampire/config $(DESTDIR)$(PREFIX)/share/doc/vampire
-	$(INSTALL) -m 755 $(PROGRAMS) notebooks/vampire-report $(DESTDIR)$(PREFIX)/bin
-	$(INSTALL) -d $(DESTDIR)$(PREFIX)/share/vampire/notebooks
-	$(INSTALL) -m 644 notebooks/vampire.py notebooks/first-look.ipynb $(DESTDIR)$(PREFIX)/share/vampire/notebooks
-	$(INSTALL) -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man7
-	for page in $(wildcard docs/*.[157]); do \
-	  $(INSTALL) -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} || exit; done
-	$(INSTALL) -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	$(B)/bin/vampire --print-completion > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/vampire
-	$(INSTALL) -m 644 $(wildcard config/*.json) $(DESTDIR)$(PREFIX)/share/vampire/config
-	$(INSTALL) -m 644 README.md LICENSE $(wildcard docs/*) $(DESTDIR)$(PREFIX)/share/doc/vampire
+	$(INSTALL) -d $(TO)/bin $(TO)/share/vampire/config $(TO)/share/vampire/notebooks $(TO)/share/doc/vampire
+	$(INSTALL) -m 755 $(PROGRAMS) notebooks/vampire-report $(TO)/bin
+	$(INSTALL) -m 644 notebooks/vampire.py notebooks/first-look.ipynb $(TO)/share/vampire/notebooks
+	$(call install_texts,$(MANUALS),$(TO)/share/man/man$${text##*.})
+	$(INSTALL) -d $(TO)/share/bash-completion/completions
+	$(B)/bin/vampire --print-completion > $(TO)/share/bash-completion/completions/vampire
+	$(INSTALL) -m 644 $(wildcard config/*.json) $(TO)/share/vampire/config
+	$(call install_texts,$(wildcard config/*.slurm config/*.pbs),$(TO)/share/vampire/config)
+	$(call install_texts,$(SERVICES),$(TO)/lib/systemd/system)
+	$(INSTALL) -m 644 LICENSE $(wildcard docs/*.json) $(TO)/share/doc/vampire
+	$(call install_texts,README.md $(wildcard docs/*.md),$(TO)/share/doc/vampire)
 ifeq ($(MAESTRO_PREFIX),)
-	$(INSTALL) -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	$(INSTALL) -m 644 maestro/maestro.h $(DESTDIR)$(PREFIX)/include
-	$(INSTALL) -m 755 $(LIBMAESTRO) $(DESTDIR)$(PREFIX)/lib
-	ln -sf libmaestro.so.0 $(DESTDIR)$(PREFIX)/lib/libmaestro.so
+	$(INSTALL) -d $(TO)/include $(TO)/lib/pkgconfig
+	$(INSTALL) -m 644 maestro/maestro.h $(TO)/include
+	$(INSTALL) -m 755 $(LIBMAESTRO) $(TO)/lib
+	ln -sf libmaestro.so.0 $(TO)/lib/libmaestro.so
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' maestro/maestro.pc.in \
-	  > $(DESTDIR)$(PREFIX)/lib/pkgconfig/maestro.pc
+	  > $(TO)/lib/pkgconfig/maestro.pc
 endif
+
+# What an installation of this source would have brought, and no more.
+INSTALLED := $(abspath $(B))/installed
+uninstall:       ## remove from DESTDIR/PREFIX what install put there
+	$(Q)rm -rf $(INSTALLED)
+	$(Q)$(MAKE) -s --no-print-directory install DESTDIR=$(INSTALLED)
+	$(Q)cd $(INSTALLED) && find . ! -type d -printf '%P\0' | (cd $(or $(DESTDIR),/) && xargs -0 rm -f)
+	$(Q)cd $(INSTALLED) && find . -depth -type d -path '*vampire*' -printf '%P\0' | \
+	  (cd $(or $(DESTDIR),/) && xargs -0 -r rmdir --ignore-fail-on-non-empty 2>/dev/null; true)
+	$(Q)rm -rf $(INSTALLED)
+
+DIST ?= build/dist
+dist:            ## a source archive of the commit, the same bytes each time, in DIST (build/dist)
+	$(Q)sh packaging/dist.sh $(DIST)
+deb: $(if $(MAESTRO_PREFIX),deb-needs-the-embedded-maestro)  ## Debian packages, in DIST (build/dist)
+	$(Q)rm -rf $(INSTALLED)
+	$(Q)$(MAKE) -s --no-print-directory install PREFIX=/usr DESTDIR=$(INSTALLED)
+	$(Q)sh packaging/deb.sh $(INSTALLED) $(DIST)
+	$(Q)rm -rf $(INSTALLED)
+deb-needs-the-embedded-maestro:
+	@echo "make deb: the packages hold the embedded Maestro; leave MAESTRO_PREFIX away" >&2; exit 2
 
 help:            ## this list
 	@printf 'make [MODE=release|debug|asan|tsan|cov] [MAESTRO_PREFIX=DIR] [PREFIX=DIR] [DESTDIR=DIR] [V=1] TARGET\n\n'

@@ -8,6 +8,20 @@
 
 #include "top/input_internal.h"
 
+static bool is_socket(const char *source)
+{
+    return strncmp(source, "unix:", 5) == 0 || strncmp(source, "tcp:", 4) == 0;
+}
+
+int top_input_check(const char *source, struct vamp_err *err)
+{
+    if (*source == '\0' || strlen(source) >= INPUT_PATH_BYTES) {
+        return vamp_err_set(err, -EINVAL, "SOURCE \"%.64s\": its name has 1 to %d bytes", source,
+                            INPUT_PATH_BYTES - 1);
+    }
+    return is_socket(source) ? input_check_socket(source, err) : 0;
+}
+
 static int open_source(struct top_input *input, struct vamp_err *err)
 {
     const char *source = input->options.source;
@@ -16,7 +30,7 @@ static int open_source(struct top_input *input, struct vamp_err *err)
         input->fd = STDIN_FILENO;
         return 0;
     }
-    if (strncmp(source, "unix:", 5) == 0 || strncmp(source, "tcp:", 4) == 0) {
+    if (is_socket(source)) {
         input->kind = INPUT_STREAM;
         return input_connect(input, err);
     }
@@ -31,19 +45,18 @@ static bool may_come(int code)
 int top_input_open(const struct top_input_options *options, struct top_input **ret_input,
                    struct vamp_err *err)
 {
+    int code = top_input_check(options->source, err);
+    if (code != 0) {
+        return code;
+    }
     struct top_input *input = calloc(1, sizeof *input);
     if (input == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "open %s", options->source);
     }
     input->options = *options;
     input->fd = -1;
-    if (strlen(options->source) >= sizeof input->path) {
-        top_input_close(input);
-        return vamp_err_set(err, -ENAMETOOLONG, "open %.64s...: the name is longer than %d bytes",
-                            options->source, INPUT_PATH_BYTES - 1);
-    }
     memcpy(input->path, options->source, strlen(options->source) + 1);
-    int code = open_source(input, err);
+    code = open_source(input, err);
     if (code != 0 && !(options->wait && may_come(code))) {
         top_input_close(input);
         return code;
@@ -86,24 +99,24 @@ static enum top_fed feed_line(struct top_input *input, struct top_model *model, 
     return top_model_feed(model, line, bytes);
 }
 
-/* The lines that are in the buffer, up to the end of a bucket. */
-static bool feed_lines(struct top_input *input, struct top_model *model)
+/* The lines that are in the buffer, up to the end of a bucket or of the run. */
+static enum top_input_state feed_lines(struct top_input *input, struct top_model *model)
 {
     while (input->taken < input->held) {
         const char *line = input->buffer + input->taken;
         const char *end = memchr(line, '\n', input->held - input->taken);
         if (end == NULL) {
-            return false;
+            break;
         }
         enum top_fed fed = feed_line(input, model, line, (size_t)(end - line));
         input->taken += (size_t)(end - line) + 1;
         input->rotated = input->rotated || fed == TOP_FED_ROTATED;
         input->finished = fed == TOP_FED_END || (input->finished && fed == TOP_FED_LINE);
         if (fed == TOP_FED_BUCKET || fed == TOP_FED_END) {
-            return true;
+            return fed == TOP_FED_BUCKET ? TOP_INPUT_BUCKET : TOP_INPUT_CLOSED;
         }
     }
-    return false;
+    return TOP_INPUT_MORE;
 }
 
 /* Room for more: what is left of a line goes to the front. A line that fills all is too long. */
@@ -121,10 +134,14 @@ static void make_room(struct top_input *input)
 /* ---- reading */
 
 /* What the end of the data means for this kind of input. */
-static enum top_input_state at_end(struct top_input *input, const struct top_model *model)
+static enum top_input_state at_end(struct top_input *input, struct top_model *model)
 {
     switch (input->kind) {
     case INPUT_STREAM:
+        if (input->held > 0) { /* a stream may end within a line: that is told as such */
+            (void)feed_line(input, model, input->buffer, input->held);
+            input->held = 0;
+        }
         return TOP_INPUT_END;
     case INPUT_FIFO:
         input->hung_up = true;
@@ -146,9 +163,8 @@ bool top_input_is_settled(const struct top_input *input)
 int top_input_read(struct top_input *input, struct top_model *model,
                    enum top_input_state *ret_state, struct vamp_err *err)
 {
-    *ret_state = TOP_INPUT_MORE;
-    if (feed_lines(input, model)) {
-        *ret_state = TOP_INPUT_BUCKET;
+    *ret_state = feed_lines(input, model);
+    if (*ret_state != TOP_INPUT_MORE) {
         return 0;
     }
     if (input->fd < 0) {
@@ -179,7 +195,7 @@ int top_input_read(struct top_input *input, struct top_model *model,
     input->held += (size_t)bytes;
     input->offset += bytes;
     input->hung_up = false;
-    *ret_state = feed_lines(input, model) ? TOP_INPUT_BUCKET : TOP_INPUT_MORE;
+    *ret_state = feed_lines(input, model);
     return 0;
 }
 

@@ -19,6 +19,8 @@ struct top_input_options {
     bool whole;         /* a long file is read from its beginning, not only its last 16 MiB */
 };
 
+/* 0, or -EINVAL with text when `source` can name nothing. */
+VAMP_MUST_CHECK int top_input_check(const char *source, struct vamp_err *err);
 /* 0; a negative errno with text when there is nothing to read at `source`. */
 VAMP_MUST_CHECK int top_input_open(const struct top_input_options *options,
                                    struct top_input **ret_input, struct vamp_err *err);
@@ -27,11 +29,12 @@ void top_input_close(struct top_input *input);
 enum top_input_state {
     TOP_INPUT_MORE,   /* something was read, there may be more at once */
     TOP_INPUT_BUCKET, /* the model has a new bucket; there may be more at once */
+    TOP_INPUT_CLOSED, /* the model's run has ended; there may be more at once */
     TOP_INPUT_IDLE,   /* nothing at the moment */
     TOP_INPUT_END,    /* nothing will come any more: the run has ended, or the stream was closed */
 };
-/* Feeds the model with what is there, up to the end of the next bucket. A negative errno with text
- * when reading fails; then, too, nothing will come any more. */
+/* Feeds the model with what is there, up to the end of the next bucket or of the run. A negative
+ * errno with text when reading fails; then, too, nothing will come any more. */
 VAMP_MUST_CHECK int top_input_read(struct top_input *input, struct top_model *model,
                                    enum top_input_state *ret_state, struct vamp_err *err);
 

@@ -36,9 +36,13 @@ struct top_input {
 
 /* Opens a path, whatever it is. 0, or -errno with text. */
 VAMP_MUST_CHECK int input_open_path(struct top_input *input, struct vamp_err *err);
+/* Whether a socket's name is well-formed. 0, or -EINVAL with text. */
+VAMP_MUST_CHECK int input_check_socket(const char *source, struct vamp_err *err);
 /* Connects unix:PATH and tcp:ADDRESS:PORT. 0, or -errno with text. */
 VAMP_MUST_CHECK int input_connect(struct top_input *input, struct vamp_err *err);
-int input_connect_unix(struct top_input *input, const char *path, struct vamp_err *err);
+/* The socket that lies at a path. */
+VAMP_MUST_CHECK int input_connect_unix(struct top_input *input, const char *path,
+                                       struct vamp_err *err);
 
 /* At the end of a file: was it replaced, cut, or is there a next segment? Opens that. True when
  * there is something new to read. */

@@ -19,12 +19,80 @@
 
 /* ---- sockets */
 
-static int connect_to(struct top_input *input, const struct sockaddr *address, socklen_t bytes,
+union address {
+    struct sockaddr any;
+    struct sockaddr_un path;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+static int parse_unix(const char *source, const char *path, union address *ret,
                       struct vamp_err *err)
 {
-    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    *ret = (union address){.path = {.sun_family = AF_UNIX}};
+    if (*path == '\0' || strlen(path) >= sizeof ret->path.sun_path) {
+        return vamp_err_set(err, -EINVAL, "%s: the path of a socket has 1 to %zu bytes", source,
+                            sizeof ret->path.sun_path - 1);
+    }
+    memcpy(ret->path.sun_path, path, strlen(path) + 1);
+    return 0;
+}
+
+/* PORT or ADDRESS:PORT, the address in numbers or "localhost", IPv6 in brackets. */
+static int parse_tcp(const char *source, const char *text, union address *ret, struct vamp_err *err)
+{
+    char host[64] = "127.0.0.1";
+    const char *colon = strrchr(text, ':');
+    const char *port_text = colon != NULL ? colon + 1 : text;
+    if (colon != NULL) {
+        size_t bytes = (size_t)(colon - text);
+        bool brackets = bytes > 2 && text[0] == '[' && colon[-1] == ']';
+        (void)snprintf(host, sizeof host, "%.*s", (int)(brackets ? bytes - 2 : bytes),
+                       text + brackets);
+    }
+    char *end = NULL;
+    unsigned long port = strtoul(port_text, &end, 10);
+    bool is_port =
+        *port_text >= '0' && *port_text <= '9' && *end == '\0' && port > 0 && port <= 65535;
+    const char *numbers = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
+    struct in_addr v4;
+    struct in6_addr v6;
+    if (is_port && inet_pton(AF_INET, numbers, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127) {
+        *ret = (union address){
+            .v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = v4}};
+        return 0;
+    }
+    if (is_port && inet_pton(AF_INET6, numbers, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6)) {
+        *ret = (union address){
+            .v6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port), .sin6_addr = v6}};
+        return 0;
+    }
+    return vamp_err_set(err, -EINVAL,
+                        "%s: expected tcp:PORT or tcp:ADDRESS:PORT with an address of this "
+                        "machine, such as tcp:127.0.0.1:7100 or tcp:[::1]:7100",
+                        source);
+}
+
+static int parse_socket(const char *source, union address *ret, struct vamp_err *err)
+{
+    return strncmp(source, "unix:", 5) == 0 ? parse_unix(source, source + 5, ret, err)
+                                            : parse_tcp(source, source + 4, ret, err);
+}
+
+int input_check_socket(const char *source, struct vamp_err *err)
+{
+    union address address;
+    return parse_socket(source, &address, err);
+}
+
+static int connect_to(struct top_input *input, const union address *address, struct vamp_err *err)
+{
+    socklen_t bytes = address->any.sa_family == AF_UNIX   ? sizeof address->path
+                      : address->any.sa_family == AF_INET ? sizeof address->v4
+                                                          : sizeof address->v6;
+    int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     /* Blocking: on this machine a connection is there or refused at once. */
-    if (fd < 0 || connect(fd, address, bytes) != 0 || fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
+    if (fd < 0 || connect(fd, &address->any, bytes) != 0 || fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
         int code = vamp_err_set_errno(err, errno, "connect to %s", input->options.source);
         if (fd >= 0) {
             (void)close(fd);
@@ -37,51 +105,16 @@ static int connect_to(struct top_input *input, const struct sockaddr *address, s
 
 int input_connect_unix(struct top_input *input, const char *path, struct vamp_err *err)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (*path == '\0' || strlen(path) >= sizeof address.sun_path) {
-        return vamp_err_set(err, -EINVAL, "connect to %s: the path of a socket has 1 to %zu bytes",
-                            input->options.source, sizeof address.sun_path - 1);
-    }
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    return connect_to(input, (const struct sockaddr *)&address, sizeof address, err);
-}
-
-/* PORT or ADDRESS:PORT, the address in numbers or "localhost", IPv6 in brackets. */
-static int connect_tcp(struct top_input *input, const char *text, struct vamp_err *err)
-{
-    static const char allowed[] = "expected tcp:PORT or tcp:ADDRESS:PORT with an address of this "
-                                  "machine, such as tcp:127.0.0.1:7100 or tcp:[::1]:7100";
-    char host[64] = "127.0.0.1";
-    const char *colon = strrchr(text, ':');
-    const char *port_text = colon != NULL ? colon + 1 : text;
-    if (colon != NULL) {
-        size_t bytes = (size_t)(colon - text);
-        bool brackets = bytes > 2 && text[0] == '[' && colon[-1] == ']';
-        (void)snprintf(host, sizeof host, "%.*s", (int)(brackets ? bytes - 2 : bytes),
-                       text + brackets);
-    }
-    char *end = NULL;
-    unsigned long port = strtoul(port_text, &end, 10);
-    if (*port_text < '0' || *port_text > '9' || *end != '\0' || port == 0 || port > 65535) {
-        return vamp_err_set(err, -EINVAL, "%s: %s", input->options.source, allowed);
-    }
-    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
-    const char *numbers = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
-    if (inet_pton(AF_INET, numbers, &v4.sin_addr) == 1 && ntohl(v4.sin_addr.s_addr) >> 24 == 127) {
-        return connect_to(input, (const struct sockaddr *)&v4, sizeof v4, err);
-    }
-    if (inet_pton(AF_INET6, numbers, &v6.sin6_addr) == 1 && IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr)) {
-        return connect_to(input, (const struct sockaddr *)&v6, sizeof v6, err);
-    }
-    return vamp_err_set(err, -EINVAL, "%s: %s", input->options.source, allowed);
+    union address address;
+    int code = parse_unix(input->options.source, path, &address, err);
+    return code != 0 ? code : connect_to(input, &address, err);
 }
 
 int input_connect(struct top_input *input, struct vamp_err *err)
 {
-    const char *source = input->options.source;
-    return strncmp(source, "unix:", 5) == 0 ? input_connect_unix(input, source + 5, err)
-                                            : connect_tcp(input, source + 4, err);
+    union address address;
+    int code = parse_socket(input->options.source, &address, err);
+    return code != 0 ? code : connect_to(input, &address, err);
 }
 
 /* ---- files */

@@ -2,7 +2,6 @@
 /*
  * vampire-top: shows what a running vampire sees, from its JSON lines.
  */
-#include <getopt.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,17 +11,49 @@
 
 #include "top/plain.h"
 #include "top/view.h"
+#include "vampire/core/command_line.h"
 #include "version.h"
 
 enum { EXIT_SHOWN = 0, EXIT_READING = 1, EXIT_USAGE = 2 };
 
+enum option_key {
+    KEY_ONCE,
+    KEY_PLAIN,
+    KEY_TOTALS,
+    KEY_SORT,
+    KEY_FILTER,
+    KEY_ALL,
+    KEY_WAIT,
+    KEY_PRINT_MANUAL_OPTIONS,
+    KEY_HELP,
+    KEY_VERSION,
+};
+
+static const struct vamp_command_option options_table[] = {
+    {"--once", '1', KEY_ONCE, NULL, "print the newest state as plain text, and end"},
+    {"--plain", 'p', KEY_PLAIN, NULL,
+     "print a block of text for each bucket; so does an output that is no terminal"},
+    {"--totals", 't', KEY_TOTALS, NULL,
+     "sums of all buckets seen instead of the newest bucket's rates"},
+    {"--sort", 's', KEY_SORT, "KEY", "sort by operations, bytes, wait or name (operations)"},
+    {"--filter", 'f', KEY_FILTER, "TEXT",
+     "show only components and pairs whose name contains TEXT"},
+    {"--all", 'a', KEY_ALL, NULL, "read a long file from its beginning, not only its last 16 MiB"},
+    {"--wait", 'w', KEY_WAIT, NULL, "wait for a SOURCE that is not there yet"},
+    {"--print-manual-options", 0, KEY_PRINT_MANUAL_OPTIONS, NULL,
+     "print these options as a part of vampire-top(1), and end"},
+    {"--help", 'h', KEY_HELP, NULL, "print this, and end"},
+    {"--version", 'V', KEY_VERSION, NULL, "print the version, and end"},
+    {NULL, 0, 0, NULL, NULL},
+};
+
 struct options {
     struct top_input_options input;
     struct top_show show;
-    bool plain, help, version;
+    bool plain, manual, help, version;
 };
 
-static const char help_text[] =
+static const char help_begin[] =
     "usage: vampire-top [OPTION...] [SOURCE]\n"
     "\n"
     "Shows what a vampire sees, from its output of type \"jsonl\": operations and bytes a second, "
@@ -33,97 +64,91 @@ static const char help_text[] =
     "tcp:[ADDRESS:]PORT\n"
     "on this machine, or - for standard input, which is the default when it is no terminal.\n"
     "\n"
-    "Options:\n"
-    "  -1, --once          print the newest state as plain text, and end\n"
-    "  -p, --plain         print a block of text for each bucket; so does an output that is no\n"
-    "                      terminal\n"
-    "  -t, --totals        sums of all buckets seen instead of the newest bucket's rates\n"
-    "  -s, --sort KEY      sort by operations, bytes, wait or name (operations)\n"
-    "  -f, --filter TEXT   show only components and pairs whose name contains TEXT\n"
-    "  -a, --all           read a long file from its beginning, not only its last 16 MiB\n"
-    "  -w, --wait          wait for a SOURCE that is not there yet\n"
-    "  -h, --help          print this, and end\n"
-    "  -V, --version       print the version, and end\n"
-    "\n"
-    "Exit codes:\n"
-    "  0  shown until the end, or until the user quit\n"
-    "  1  SOURCE cannot be read, or holds no bucket; stderr says what\n"
-    "  2  command line\n";
+    "Options:\n";
+static const char help_end[] = "\n"
+                               "Exit codes:\n"
+                               "  0  shown until the end, or until the user quit\n"
+                               "  1  SOURCE cannot be read, or holds no bucket; stderr says what\n"
+                               "  2  command line\n";
 
-static const struct option long_options[] = {
-    {"once", no_argument, NULL, '1'},         {"plain", no_argument, NULL, 'p'},
-    {"totals", no_argument, NULL, 't'},       {"sort", required_argument, NULL, 's'},
-    {"filter", required_argument, NULL, 'f'}, {"all", no_argument, NULL, 'a'},
-    {"wait", no_argument, NULL, 'w'},         {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},      {NULL, 0, NULL, 0},
-};
-
-static int take_option(struct options *options, int letter, struct vamp_err *err)
+static int take_option(struct options *options, const struct vamp_command_given *given,
+                       struct vamp_err *err)
 {
     struct top_choice *choice = &options->show.choice;
-    switch (letter) {
-    case '1':
+    const char *argument = given->argument;
+    switch ((enum option_key)given->key) {
+    case KEY_ONCE:
         options->show.once = options->plain = true;
         return 0;
-    case 'p':
+    case KEY_PLAIN:
         options->plain = true;
         return 0;
-    case 't':
+    case KEY_TOTALS:
         options->show.mode = TOP_MODE_SUMS;
         return 0;
-    case 's':
-        return top_sort_parse(optarg, &choice->sort)
+    case KEY_SORT:
+        return top_sort_parse(argument, &choice->sort)
                    ? 0
                    : vamp_err_set(err, -EINVAL,
                                   "--sort %s: it is one of operations, bytes, wait, "
                                   "name",
-                                  optarg);
-    case 'f':
-        if (strlen(optarg) >= sizeof choice->filter) {
+                                  argument);
+    case KEY_FILTER:
+        if (strlen(argument) >= sizeof choice->filter) {
             return vamp_err_set(err, -EINVAL, "--filter: a text of at most %zu bytes",
                                 sizeof choice->filter - 1);
         }
-        memcpy(choice->filter, optarg, strlen(optarg) + 1);
+        memcpy(choice->filter, argument, strlen(argument) + 1);
         return 0;
-    case 'a':
+    case KEY_ALL:
         options->input.whole = true;
         return 0;
-    case 'w':
+    case KEY_WAIT:
         options->input.wait = true;
         return 0;
-    case 'h':
+    case KEY_PRINT_MANUAL_OPTIONS:
+        options->manual = true;
+        return 0;
+    case KEY_HELP:
         options->help = true;
         return 0;
-    case 'V':
+    case KEY_VERSION:
         options->version = true;
         return 0;
-    default:
-        return vamp_err_set(err, -EINVAL, "see vampire-top --help");
     }
+    return -EINVAL;
 }
 
 static int parse(int argc, char **argv, struct options *options, struct vamp_err *err)
 {
-    int letter = 0;
-    while ((letter = getopt_long(argc, argv, "1pts:f:awhV", long_options, NULL)) != -1) {
-        int code = take_option(options, letter, err);
-        if (code != 0) {
-            return code;
+    const struct vamp_command_line line = {"vampire-top", options_table, argc, argv};
+    struct vamp_command_given given;
+    int code = 0;
+    vamp_command_line_start();
+    while ((code = vamp_command_line_next(&line, &given, err)) == 1) {
+        int taken = take_option(options, &given, err);
+        if (taken != 0) {
+            return taken;
         }
     }
-    if (argc - optind > 1) {
+    if (code != 0) {
+        return code;
+    }
+    int rest = vamp_command_line_rest();
+    if (argc - rest > 1) {
         return vamp_err_set(err, -EINVAL,
                             "one SOURCE at a time, not \"%s\" and \"%s\"; see "
                             "vampire-top --help",
-                            argv[optind], argv[optind + 1]);
+                            argv[rest], argv[rest + 1]);
     }
-    options->input.source = optind < argc ? argv[optind] : "-";
-    if (optind == argc && isatty(STDIN_FILENO) && !options->help && !options->version) {
+    options->input.source = rest < argc ? argv[rest] : "-";
+    bool shows = !options->manual && !options->help && !options->version;
+    if (rest == argc && isatty(STDIN_FILENO) && shows) {
         return vamp_err_set(err, -EINVAL,
                             "which SOURCE? The file of vampire's jsonl output, such "
                             "as vampire.jsonl; see vampire-top --help");
     }
-    return 0;
+    return top_input_check(options->input.source, err);
 }
 
 static bool is_plain_terminal(void)
@@ -152,6 +177,19 @@ static int show(const struct options *options, struct vamp_err *err)
     return code;
 }
 
+static void answer(const struct options *options)
+{
+    if (options->manual) {
+        vamp_command_options_manual(options_table, stdout);
+    } else if (options->help) {
+        (void)fputs(help_begin, stdout);
+        vamp_command_options_help(options_table, stdout);
+        (void)fputs(help_end, stdout);
+    } else {
+        (void)puts("vampire-top " VAMP_VERSION);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct options options = {.plain = false};
@@ -161,9 +199,9 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "vampire-top: %s\n", err.text);
         return EXIT_USAGE;
     }
-    if (options.help || options.version) {
-        (void)printf("%s", options.help ? help_text : "vampire-top " VAMP_VERSION "\n");
-        return fflush(stdout) == 0 ? EXIT_SHOWN : EXIT_READING;
+    if (options.manual || options.help || options.version) {
+        answer(&options);
+        return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SHOWN : EXIT_READING;
     }
     /* `vampire-top FILE | head` is no failure worth a signal. */
     (void)signal(SIGPIPE, SIG_IGN);

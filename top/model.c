@@ -11,7 +11,11 @@
 struct top_model *top_model_create(void)
 {
     struct top_model *model = calloc(1, sizeof *model);
-    if (model == NULL || top_rows_init(&model->rows[TOP_COMPONENTS]) != 0 ||
+    if (model == NULL) {
+        return NULL;
+    }
+    model->members = calloc(TOP_MEMBERS_MAX, sizeof *model->members);
+    if (model->members == NULL || top_rows_init(&model->rows[TOP_COMPONENTS]) != 0 ||
         top_rows_init(&model->rows[TOP_PAIRS]) != 0) {
         top_model_free(model);
         return NULL;
@@ -26,6 +30,7 @@ void top_model_free(struct top_model *model)
     }
     top_rows_done(&model->rows[TOP_COMPONENTS]);
     top_rows_done(&model->rows[TOP_PAIRS]);
+    free(model->members);
     free(model);
 }
 
@@ -33,12 +38,12 @@ void top_model_reset(struct top_model *model)
 {
     struct top_rows rows[2] = {model->rows[0], model->rows[1]};
     double bad_lines = model->bad_lines;
+    uint8_t *members = model->members;
     top_rows_clear(&rows[TOP_COMPONENTS]);
     top_rows_clear(&rows[TOP_PAIRS]);
-    memset(model, 0, sizeof *model);
-    model->rows[0] = rows[0];
-    model->rows[1] = rows[1];
-    model->bad_lines = bad_lines;
+    memset(members, TOP_MEMBER_UNKNOWN, TOP_MEMBERS_MAX * sizeof *members);
+    *model =
+        (struct top_model){.rows = {rows[0], rows[1]}, .members = members, .bad_lines = bad_lines};
 }
 
 const char *top_model_run(const struct top_model *model)
@@ -114,7 +119,10 @@ static void take_component(struct top_component_row *out, const struct top_model
 {
     const struct top_part *part = mode == TOP_MODE_SUMS ? &row->all : &row->now;
     *out = (struct top_component_row){
+        .members = row->members,
         .left = row->left,
+        .idle_ns = row->idle_buckets * model->width_ns,
+        .vanished = row->left > 0 && strcmp(row->reason, "finalized") != 0,
         .operations = shown(model, mode, row->now.operations, row->all.operations),
         .produced = shown(model, mode, row->now.produced, row->all.produced),
         .consumed = shown(model, mode, row->now.consumed, row->all.consumed),

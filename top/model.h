@@ -34,7 +34,7 @@ enum top_fed {
     TOP_FED_LINE,    /* taken, or of a type that has nothing to show */
     TOP_FED_BUCKET,  /* it was a bucket's last line: the state has changed */
     TOP_FED_ROTATED, /* the last line of a segment: the run goes on in the next one */
-    TOP_FED_END,     /* the last line of the run */
+    TOP_FED_END,     /* the last line of the run; the losses may have changed */
     TOP_FED_BAD,     /* no line of the format; counted */
 };
 /* One line without its newline, need not be terminated. Lines of another run begin a new state. */
@@ -61,8 +61,11 @@ struct top_times {
 
 struct top_component_row {
     char name[TOP_NAME_BYTES]; /* clean: safe for a terminal */
-    bool left;                 /* all of this name have left */
-    char reason[TOP_WORD_BYTES];
+    /* Components of one name are counted together; 0 of them: not told yet. */
+    unsigned members, left;      /* of this name; of these, gone */
+    char reason[TOP_WORD_BYTES]; /* why they left, the worst one; clean */
+    bool vanished;               /* one of them did not leave in order */
+    double idle_ns;              /* whole buckets without an operation, up to the newest */
     double operations, produced, consumed; /* bytes the latter two */
     double anomalies;                      /* always the sum of all buckets seen */
     struct top_times wait;                 /* from demand to data */

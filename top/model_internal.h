@@ -49,7 +49,10 @@ struct top_model {
     double operations_history[TOP_HISTORY], moved_history[TOP_HISTORY];
     unsigned history_next, history_count;
     struct top_rows rows[2]; /* components; pairs */
+    uint8_t *members;        /* owned: of each component's number, enum top_member */
 };
+
+enum top_member { TOP_MEMBER_UNKNOWN, TOP_MEMBER_HERE, TOP_MEMBER_LEFT };
 
 enum { TOP_COMPONENTS, TOP_PAIRS };
 

@@ -4,6 +4,7 @@
  * 0 or "": a stream of a later version of the format is shown as far as it is understood.
  */
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,15 +16,17 @@ static const char *text_of(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
-static double number_of(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
-
-/* The largest whole number below 2^64 that a double has is 2^64 - 2048. */
+/* The format has whole numbers from 0 to 2^64 - 1. The largest one that a double has is 2^64 -
+ * 2048. */
 static uint64_t whole(double value)
 {
     return value <= 0 ? 0 : value >= 18446744073709549568.0 ? UINT64_MAX : (uint64_t)value;
+}
+
+/* Within the format's bounds, whatever the line says: sums and quotients stay finite. */
+static double number_of(const json_t *object, const char *key)
+{
+    return (double)whole(json_number_value(json_object_get(object, key)));
 }
 
 static void copy(char *out, size_t bytes, const char *text)
@@ -67,7 +70,7 @@ static void take_accounting(struct top_model *model, const json_t *accounting)
     json_object_foreach(json_object_get(accounting, "lost"), reason, value)
     {
         (void)snprintf(text, sizeof text, "events in %.31s", reason);
-        tell_loss(model, text, json_number_value(value));
+        tell_loss(model, text, (double)whole(json_number_value(value)));
     }
     tell_loss(model, "events rejected", number_of(accounting, "rejected"));
     size_t i = 0;
@@ -256,21 +259,34 @@ static void take_metric(struct top_model *model, const json_t *line)
 
 static void take_header(struct top_model *model, const json_t *line)
 {
-    model->segment = (unsigned)number_of(line, "segment");
+    double segment = number_of(line, "segment");
+    model->segment = segment < UINT_MAX ? (unsigned)segment : UINT_MAX;
     model->ended = false;
     copy(model->workflow, sizeof model->workflow, text_of(line, "workflow"));
     copy(model->host, sizeof model->host, text_of(line, "host"));
     copy(model->level, sizeof model->level, text_of(line, "level"));
 }
 
+/* The metrics know names only; the lines of components know numbers, too. */
 static void take_component(struct top_model *model, const json_t *line)
 {
     const char *name = text_of(line, "name");
+    const json_t *index = json_object_get(line, "index");
+    double number = number_of(line, "index");
     struct top_row *row = top_rows_get(&model->rows[TOP_COMPONENTS], name, "");
-    if (strcmp(row->name, name) == 0) {
-        row->left = json_is_string(json_object_get(line, "left"));
-        copy(row->reason, sizeof row->reason, text_of(line, "reason"));
+    if (strcmp(row->name, name) != 0 || !json_is_number(index) || number >= TOP_MEMBERS_MAX) {
+        return;
     }
+    uint8_t *member = &model->members[(size_t)number];
+    bool left = json_is_string(json_object_get(line, "left"));
+    row->members += *member == TOP_MEMBER_UNKNOWN;
+    if (left && *member != TOP_MEMBER_LEFT) {
+        row->left++;
+        if (row->left == 1 || strcmp(row->reason, "finalized") == 0) {
+            copy(row->reason, sizeof row->reason, text_of(line, "reason"));
+        }
+    }
+    *member = left || *member == TOP_MEMBER_LEFT ? TOP_MEMBER_LEFT : TOP_MEMBER_HERE;
 }
 
 static void take_bucket(struct top_model *model, const json_t *line)

@@ -88,14 +88,22 @@ static void head_run(struct page_line *line, const struct top_snapshot *s, const
     }
     const char *time = strlen(s->time) > 21 ? s->time + 11 : s->time;
     const char *since = strlen(s->since) > 19 ? s->since + 11 : s->since;
+    char ended[TOP_WORD_BYTES + 16] = "";
+    if (s->ended) {
+        (void)snprintf(ended, sizeof ended, "  ended: %s", s->end_reason);
+    }
+    /* A long name of a workflow leaves room for what changes. */
+    char workflow[PAGE_LINE_BYTES];
+    unsigned wanted = top_text_columns(s->workflow);
+    top_text_fit(workflow, sizeof workflow, s->workflow,
+                 wanted < columns / 3 ? wanted : columns / 3);
     if (s->mode == TOP_MODE_SUMS) {
-        fit(line, columns, "vampire-top  %s  %.8s to %.10s UTC  sums of %.0f buckets%s%s",
-            s->workflow, since, time, s->buckets, s->ended ? "  ended: " : "", s->end_reason);
+        fit(line, columns, "vampire-top  %s%s  %.8s to %.10s UTC  sums of %.0f buckets", workflow,
+            ended, since, time, s->buckets);
         return;
     }
-    fit(line, columns, "vampire-top  %s  %.10s UTC  bucket %.0f of %s%s%s%s", s->workflow, time,
-        s->bucket, width, s->partial ? "  (begun within it)" : "", s->ended ? "  ended: " : "",
-        s->end_reason);
+    fit(line, columns, "vampire-top  %s%s  %.10s UTC  bucket %.0f of %s%s", workflow, ended, time,
+        s->bucket, width, s->partial ? "  (begun within it)" : "");
 }
 
 static void head_operations(struct page_line *line, const struct top_snapshot *s, unsigned columns,
@@ -132,8 +140,14 @@ static void head_bytes(struct page_line *line, const struct top_snapshot *s, uns
     char moved[TOP_NUMBER_BYTES];
     top_text_bytes(produced, s->produced);
     top_text_bytes(moved, s->moved);
-    line->mark = PAGE_PLAIN;
-    fit(line, columns, "bytes      %8s%s moved  %s%s produced", moved, each, produced, each);
+    char lag[TOP_NUMBER_BYTES + 8] = "";
+    if (s->lag_ns.known) { /* how old events are when vampire counts them */
+        char time[TOP_NUMBER_BYTES];
+        top_text_time(time, s->lag_ns.value);
+        (void)snprintf(lag, sizeof lag, "  lag %s", time);
+    }
+    line->mark = s->width_ns > 0 && s->lag_ns.value > s->width_ns ? PAGE_WARNING : PAGE_PLAIN;
+    fit(line, columns, "bytes      %8s%s moved  %s%s produced%s", moved, each, produced, each, lag);
     if (curve) {
         add_curve(line, columns, s->moved_history, s->history_count, 61);
     }
@@ -167,42 +181,107 @@ static void head_pool(struct page_line *line, const struct top_snapshot *s, unsi
         bytes, cdos, components, active, anomalies);
 }
 
-static void head_losses(struct page_line *line, const struct top_snapshot *s, unsigned columns)
+/* A list that goes on in the next line when one is full; what does not fit into the last line is
+ * cut there. */
+struct list {
+    struct page_line *lines;
+    unsigned count, most, columns;
+    enum page_mark mark;
+    char text[PAGE_LINE_BYTES]; /* of the last line */
+};
+
+static void list_begin(struct list *list, struct page_line *lines, unsigned most, unsigned columns,
+                       const char *title)
 {
-    char text[PAGE_LINE_BYTES] = "";
-    size_t used = 0;
-    for (unsigned i = 0; i < s->loss_count && used < sizeof text; i++) {
-        char count[TOP_NUMBER_BYTES];
+    list->lines = lines;
+    list->count = 1;
+    list->most = most;
+    list->columns = columns;
+    (void)snprintf(list->text, sizeof list->text, "%-9s", title);
+}
+
+static void list_end_line(struct list *list)
+{
+    struct page_line *line = &list->lines[list->count - 1];
+    line->mark = list->mark;
+    fit(line, list->columns, "%s", list->text);
+}
+
+static void list_add(struct list *list, const char *item)
+{
+    bool first = list->text[strlen(list->text) - 1] == ' ';
+    if (!first && list->count < list->most &&
+        top_text_columns(list->text) + 2 + top_text_columns(item) > list->columns) {
+        list_end_line(list);
+        list->count++;
+        (void)snprintf(list->text, sizeof list->text, "%-9s", "");
+    }
+    size_t used = strlen(list->text);
+    (void)snprintf(list->text + used, sizeof list->text - used, "  %s", item);
+}
+
+static unsigned vanished_lines(struct page_line *lines, const struct top_snapshot *s,
+                               unsigned columns)
+{
+    struct list list = {.mark = PAGE_WARNING};
+    bool any = false;
+    list_begin(&list, lines, PAGE_VANISHED_LINES, columns, "vanished");
+    for (size_t i = 0; i < s->component_count; i++) {
+        if (s->component_rows[i].vanished) {
+            list_add(&list, s->component_rows[i].name);
+            any = true;
+        }
+    }
+    list_end_line(&list);
+    return any ? list.count : 0;
+}
+
+unsigned page_losses(struct page_line lines[static PAGE_LOSS_LINES], const struct top_snapshot *s,
+                     unsigned columns)
+{
+    bool any = s->loss_count > 0 || s->gaps > 0 || s->bad_lines > 0;
+    struct list list = {.mark = any ? PAGE_LOSS : PAGE_PLAIN};
+    char item[sizeof s->gap + 2 * TOP_NUMBER_BYTES + 32];
+    char count[TOP_NUMBER_BYTES];
+    list_begin(&list, lines, PAGE_LOSS_LINES, columns, "losses");
+    for (unsigned i = 0; i < s->loss_count; i++) {
         char fresh[TOP_NUMBER_BYTES];
         top_text_count(count, s->losses[i].count);
         top_text_count(fresh, s->losses[i].fresh);
         bool grows = s->losses[i].fresh > 0;
-        int more =
-            snprintf(text + used, sizeof text - used, "  %s %s%s%s%s", count, s->losses[i].text,
-                     grows ? " (+" : "", grows ? fresh : "", grows ? ")" : "");
-        used += more > 0 ? (size_t)more : 0;
+        (void)snprintf(item, sizeof item, "%s %s%s%s%s", count, s->losses[i].text,
+                       grows ? " (+" : "", grows ? fresh : "", grows ? ")" : "");
+        list_add(&list, item);
     }
-    if (s->gaps > 0 && used < sizeof text) {
-        int more =
-            snprintf(text + used, sizeof text - used, "  %.0f gaps, last %s", s->gaps, s->gap);
-        used += more > 0 ? (size_t)more : 0;
+    if (s->gaps > 0) {
+        (void)snprintf(item, sizeof item, "%.0f gap%s, last %s", s->gaps, s->gaps > 1 ? "s" : "",
+                       s->gap);
+        list_add(&list, item);
     }
-    if (s->bad_lines > 0 && used < sizeof text) {
-        (void)snprintf(text + used, sizeof text - used, "  %.0f lines not understood",
-                       s->bad_lines);
+    if (s->bad_lines > 0) {
+        top_text_count(count, s->bad_lines);
+        (void)snprintf(item, sizeof item, "%s lines not understood", count);
+        list_add(&list, item);
     }
-    line->mark = text[0] != '\0' ? PAGE_LOSS : PAGE_PLAIN;
-    fit(line, columns, "losses     %s", text[0] != '\0' ? text + 2 : "none");
+    if (!any) {
+        list_add(&list, "none");
+    }
+    list_end_line(&list);
+    return list.count;
 }
 
-void page_head(struct page_line lines[static PAGE_HEAD_LINES], const struct top_snapshot *snapshot,
-               const char *name, unsigned columns, bool curve)
+unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
+                   const struct top_snapshot *snapshot, const char *name, unsigned columns,
+                   bool curve)
 {
+    unsigned count = 4;
     head_run(&lines[0], snapshot, name, columns);
     head_operations(&lines[1], snapshot, columns, curve);
     head_bytes(&lines[2], snapshot, columns, curve);
     head_pool(&lines[3], snapshot, columns);
-    head_losses(&lines[4], snapshot, columns);
+    count += vanished_lines(&lines[count], snapshot, columns);
+    count += page_losses(&lines[count], snapshot, columns);
+    return count;
 }
 
 /* ---- tables */
@@ -211,9 +290,13 @@ void page_head(struct page_line lines[static PAGE_HEAD_LINES], const struct top_
 #define COMPONENT_NUMBERS 57
 #define PAIR_NUMBERS 48
 
+/* In a wide terminal the numbers stay near their names. */
+#define NAME_COLUMNS_MAX 64
+
 static unsigned name_columns(unsigned columns, unsigned numbers)
 {
-    return columns > numbers + 8 ? columns - numbers : 8;
+    unsigned room = columns > numbers + 8 ? columns - numbers : 8;
+    return room < NAME_COLUMNS_MAX ? room : NAME_COLUMNS_MAX;
 }
 
 /* Two times of three: an idle row has none. */
@@ -240,27 +323,65 @@ void page_component_title(struct page_line *line, enum top_mode mode, unsigned c
         "ANOM.");
 }
 
+/* Without an operation for so long, a component that has not left is called idle. */
+#define IDLE_NS 5e9
+
+/* "", " (finalized)", " (x3)", " (x3, 1 vanished)", " (idle 12.0 s)". */
+static void state_text(char *out, size_t out_bytes, const struct top_component_row *row)
+{
+    const char *reason = row->reason[0] != '\0' ? row->reason : "left";
+    char alike[24] = "";
+    char what[TOP_WORD_BYTES + 24] = "";
+    if (row->members > 1) {
+        (void)snprintf(alike, sizeof alike, "x%u", row->members);
+    }
+    if (row->left > 0 && row->left < row->members) {
+        (void)snprintf(what, sizeof what, "%u %s", row->left, reason);
+    } else if (row->left > 0) {
+        (void)snprintf(what, sizeof what, "%s", reason);
+    } else if (row->idle_ns >= IDLE_NS) {
+        char time[TOP_NUMBER_BYTES];
+        top_text_time(time, row->idle_ns);
+        (void)snprintf(what, sizeof what, "idle %s", time);
+    }
+    bool none = alike[0] == '\0' && what[0] == '\0';
+    (void)snprintf(out, out_bytes, "%s%s%s%s%s", none ? "" : " (", alike,
+                   alike[0] != '\0' && what[0] != '\0' ? ", " : "", what, none ? "" : ")");
+}
+
+/* The name is cut, its state is not. */
+static void component_name(char *out, size_t out_bytes, const struct top_component_row *row,
+                           unsigned columns)
+{
+    char state[TOP_WORD_BYTES + 64];
+    state_text(state, sizeof state, row);
+    unsigned state_columns = top_text_columns(state);
+    unsigned name_wanted = top_text_columns(row->name);
+    unsigned name_room = columns > state_columns + 4 ? columns - state_columns : 4;
+    char name[PAGE_LINE_BYTES];
+    char both[2 * PAGE_LINE_BYTES];
+    top_text_fit(name, sizeof name, row->name, name_wanted < name_room ? name_wanted : name_room);
+    (void)snprintf(both, sizeof both, "%s%s", name, state);
+    top_text_fit(out, out_bytes, both, columns);
+}
+
 void page_component(struct page_line *line, const struct top_component_row *row, unsigned columns)
 {
     char name[PAGE_LINE_BYTES];
-    char label[TOP_NAME_BYTES + TOP_WORD_BYTES + 8];
     char operations[TOP_NUMBER_BYTES];
     char produced[TOP_NUMBER_BYTES];
     char consumed[TOP_NUMBER_BYTES];
     char anomalies[TOP_NUMBER_BYTES];
     char wait[3][TOP_NUMBER_BYTES];
-    (void)snprintf(label, sizeof label, "%s%s%s%s", row->name, row->left ? " (" : "",
-                   row->left ? row->reason : "", row->left ? ")" : "");
-    top_text_fit(name, sizeof name, label, name_columns(columns, COMPONENT_NUMBERS));
+    component_name(name, sizeof name, row, name_columns(columns, COMPONENT_NUMBERS));
     top_text_count(operations, row->operations);
     top_text_bytes(produced, row->produced);
     top_text_bytes(consumed, row->consumed);
     top_text_count(anomalies, row->anomalies);
     times_text(wait, &row->wait);
-    line->mark = row->left && strcmp(row->reason, "finalized") != 0 ? PAGE_WARNING
-                 : row->anomalies > 0                               ? PAGE_WARNING
-                 : row->left                                        ? PAGE_DIM
-                                                                    : PAGE_PLAIN;
+    line->mark = row->vanished || row->anomalies > 0             ? PAGE_WARNING
+                 : row->members > 0 && row->left == row->members ? PAGE_DIM
+                                                                 : PAGE_PLAIN;
     fit(line, columns, "%s %7s %11s %11s %8s %8s %6s", name, operations, produced, consumed,
         wait[0], wait[1], anomalies);
 }

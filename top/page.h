@@ -11,8 +11,10 @@
 /* A line of at most PAGE_COLUMNS columns, each character at most 4 bytes. */
 #define PAGE_COLUMNS 250
 #define PAGE_LINE_BYTES (4 * PAGE_COLUMNS + 8)
-/* Lines above the tables. */
-#define PAGE_HEAD_LINES 5
+/* Lines above the tables, at most; of these, for vanished components and for losses. */
+#define PAGE_HEAD_LINES 9
+#define PAGE_VANISHED_LINES 2
+#define PAGE_LOSS_LINES 3
 
 enum page_mark {
     PAGE_PLAIN,
@@ -27,10 +29,15 @@ struct page_line {
     char text[PAGE_LINE_BYTES];
 };
 
-/* The lines above the tables: run, operations, bytes, pool, losses. `name` is that of the source;
- * at most PAGE_COLUMNS `columns`. `curve`: end the lines of rates with their history. */
-void page_head(struct page_line lines[static PAGE_HEAD_LINES], const struct top_snapshot *snapshot,
-               const char *name, unsigned columns, bool curve);
+/* The lines above the tables: run, operations, bytes, pool, components that vanished (when there
+ * are any), losses; returns how many. `name` is that of the source; at most PAGE_COLUMNS `columns`.
+ * `curve`: end the lines of rates with their history. */
+unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
+                   const struct top_snapshot *snapshot, const char *name, unsigned columns,
+                   bool curve);
+/* The losses alone, in at most PAGE_LOSS_LINES lines; returns how many. */
+unsigned page_losses(struct page_line lines[static PAGE_LOSS_LINES],
+                     const struct top_snapshot *snapshot, unsigned columns);
 
 void page_component_title(struct page_line *line, enum top_mode mode, unsigned columns);
 void page_component(struct page_line *line, const struct top_component_row *row, unsigned columns);

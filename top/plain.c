@@ -27,8 +27,8 @@ static int print_block(struct top_snapshot *snapshot, const struct top_choice *c
     size_t components = 0;
     size_t pairs = 0;
     top_order(snapshot, choice, &components, &pairs);
-    page_head(head, snapshot, name, PAGE_COLUMNS, false);
-    for (unsigned i = 0; i < PAGE_HEAD_LINES; i++) {
+    unsigned head_lines = page_head(head, snapshot, name, PAGE_COLUMNS, false);
+    for (unsigned i = 0; i < head_lines; i++) {
         print_line(out, &head[i]);
     }
     page_component_title(&line, snapshot->mode, COLUMNS);
@@ -68,6 +68,25 @@ static int show_newest(struct top_input *input, const struct top_model *model,
     return code;
 }
 
+/* The run has ended: its buckets were shown, but not what was lost behind the last of them. */
+static int show_end(const struct top_model *model, FILE *out, struct vamp_err *err)
+{
+    struct top_snapshot snapshot = {.any = false};
+    int code = top_snapshot_take(&snapshot, model, TOP_MODE_SUMS, err);
+    if (code != 0) {
+        return code;
+    }
+    struct page_line losses[PAGE_LOSS_LINES];
+    unsigned lines = page_losses(losses, &snapshot, PAGE_COLUMNS);
+    (void)fprintf(out, "  ended: %s\n", snapshot.end_reason);
+    for (unsigned i = 0; i < lines; i++) {
+        print_line(out, &losses[i]);
+    }
+    (void)fputc('\n', out);
+    top_snapshot_done(&snapshot);
+    return fflush(out) == 0 ? 0 : vamp_err_set_errno(err, errno, "print");
+}
+
 int top_plain_run(struct top_input *input, struct top_model *model, const struct top_show *show,
                   FILE *out, struct vamp_err *err)
 {
@@ -87,9 +106,11 @@ int top_plain_run(struct top_input *input, struct top_model *model, const struct
         }
         if (state == TOP_INPUT_BUCKET && !show->once) {
             code = show_newest(input, model, show, out, err);
-            if (code != 0) {
-                return code;
-            }
+        } else if (state == TOP_INPUT_CLOSED && !show->once && any) {
+            code = show_end(model, out, err);
+        }
+        if (code != 0) {
+            return code;
         }
         if (state == TOP_INPUT_IDLE) {
             top_input_wait(input, -1, PAUSE_MS);

@@ -101,9 +101,7 @@ void top_rows_clear(struct top_rows *rows)
         row_free(rows->rows[i]);
     }
     struct top_row *first = rows->rows[0];
-    memset(&first->next, 0, sizeof first->next);
-    memset(&first->now, 0, sizeof first->now);
-    memset(&first->all, 0, sizeof first->all);
+    *first = (struct top_row){.name = first->name, .second = first->second};
     memset(rows->index, 0, SLOTS * sizeof *rows->index);
     rows->count = 1;
     rows->index[find_slot(rows, other, other)] = 1;
@@ -138,6 +136,7 @@ void top_rows_commit(struct top_rows *rows)
         struct top_row *row = rows->rows[i];
         add_part(&row->all, &row->next);
         row->now = row->next;
+        row->idle_buckets = row->next.operations > 0 ? 0 : row->idle_buckets + 1;
         memset(&row->next, 0, sizeof row->next);
     }
 }

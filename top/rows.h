@@ -23,8 +23,11 @@ struct top_part {
 struct top_row {
     char *name;   /* owned; of a pair: the source. As it came, not clean */
     char *second; /* of a pair: the sink, inside the memory of `name`; else "" */
-    bool left;    /* said the last line about a component of this name */
+    /* Of a component's name: how many there were of it, how many of them have left, and why;
+     * a bad reason stays. */
+    unsigned members, left;
     char reason[32];
+    double idle_buckets; /* since its last operation */
     struct top_part next, now, all;
 };
 
@@ -38,6 +41,9 @@ struct top_rows {
 int top_rows_init(struct top_rows *rows);
 void top_rows_done(struct top_rows *rows);
 void top_rows_clear(struct top_rows *rows);
+
+/* How many components the format numbers at most, as far as we tell those of one name apart. */
+#define TOP_MEMBERS_MAX 65536
 
 /* The row of this name, made when it is new. Row "(other)" when there is no room. Never NULL. */
 struct top_row *top_rows_get(struct top_rows *rows, const char *name, const char *second);

@@ -1,186 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "top/view.h"
 
-#include <curses.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "top/page.h"
-#include "top/text.h"
+#include "top/view_internal.h"
+#include "vampire/core/clock.h"
 
 /* Between looks at a file that is followed. */
 #define PAUSE_MS 200
-#define SMALLEST_LINES 8
-#define SMALLEST_COLUMNS 40
 /* So that keys work while much comes in. */
 #define BUCKETS_A_TURN 64
-
-struct view {
-    SCREEN *screen;
-    FILE *keys; /* where keys come from; NULL: standard input */
-    int key_fd;
-    int signal_fd;
-    struct top_input *input;
-    struct top_model *model;
-    struct top_show show;
-    struct top_snapshot snapshot; /* what is shown; stands still during a pause */
-    size_t components, pairs;     /* chosen rows of it */
-    size_t first[2];              /* rows scrolled away: components, pairs */
-    unsigned focus;               /* the table that is scrolled */
-    bool paused, typing, help, quit, source_ended;
-    char failure[VAMP_ERR_TEXT_BYTES]; /* why the source ended early */
-};
-
-/* ---- drawing */
-
-static const char *const help_lines[] = {
-    "q            quit",
-    "p, space     pause and go on; what comes in is still read",
-    "t            rates of the newest bucket, or sums of all seen",
-    "s            sort by the next of: operations, bytes, wait, name",
-    "o b w n      sort by operations, bytes, wait or name",
-    "r            turn the order round",
-    "/            show only names that contain a text; Enter keeps it, Esc ends it",
-    "Tab          scroll the other table",
-    "arrows, PgUp, PgDn, Home   scroll",
-    "h, ?         this page",
-    "",
-    "WAIT: from a component's demand to its data. p50, p99, MAX of pairs: time of a transport.",
-    "Red: data is missing. Yellow: anomalies, or a component that vanished.",
-};
-
-static attr_t attributes(enum page_mark mark)
-{
-    const attr_t colours = has_colors() ? A_NORMAL : A_REVERSE;
-    switch (mark) {
-    case PAGE_PLAIN:
-        return A_NORMAL;
-    case PAGE_TITLE:
-        return A_BOLD;
-    case PAGE_WARNING:
-        return has_colors() ? (attr_t)COLOR_PAIR(2) : A_BOLD;
-    case PAGE_LOSS:
-        return colours | A_BOLD | (attr_t)COLOR_PAIR(1);
-    case PAGE_DIM:
-        return A_DIM;
-    }
-    return A_NORMAL;
-}
-
-static void put(int row, const struct page_line *line)
-{
-    (void)attrset((int)attributes(line->mark));
-    (void)mvaddstr(row, 0, line->text);
-    (void)attrset(A_NORMAL);
-}
-
-static unsigned columns_used(void)
-{
-    return COLS < PAGE_COLUMNS ? (unsigned)COLS : PAGE_COLUMNS;
-}
-
-static void draw_table(struct view *view, unsigned table, int top, int rows)
-{
-    size_t count = table == 0 ? view->components : view->pairs;
-    size_t room = rows > 1 ? (size_t)rows - 1 : 0;
-    size_t last_first = count > room ? count - room : 0;
-    view->first[table] = view->first[table] < last_first ? view->first[table] : last_first;
-    struct page_line line;
-    if (table == 0) {
-        page_component_title(&line, view->snapshot.mode, columns_used());
-    } else {
-        page_pair_title(&line, view->snapshot.mode, columns_used());
-    }
-    put(top, &line);
-    (void)mvchgat(top, 0, -1, view->focus == table ? A_REVERSE | A_BOLD : A_REVERSE, 0, NULL);
-    for (size_t i = 0; i < room && view->first[table] + i < count; i++) {
-        size_t row = view->first[table] + i;
-        if (table == 0) {
-            page_component(&line, &view->snapshot.component_rows[row], columns_used());
-        } else {
-            page_pair(&line, &view->snapshot.pairs[row], columns_used());
-        }
-        put(top + 1 + (int)i, &line);
-    }
-}
-
-/* What the last line says: the filter that is typed, or the state and the keys. */
-static void draw_foot(const struct view *view)
-{
-    struct page_line line = {.mark = PAGE_PLAIN};
-    char text[PAGE_LINE_BYTES];
-    const struct top_choice *choice = &view->show.choice;
-    if (view->typing) {
-        (void)snprintf(text, sizeof text, "names that contain: %s_", choice->filter);
-    } else if (view->failure[0] != '\0') {
-        line.mark = PAGE_LOSS;
-        (void)snprintf(text, sizeof text, "%s", view->failure);
-    } else {
-        (void)snprintf(text, sizeof text,
-                       "%s%s%s%ssort: %s%s  q quit  p pause  t %s  s sort  / filter  h help",
-                       view->paused         ? "[paused]  "
-                       : view->source_ended ? "[end]  "
-                                            : "",
-                       choice->filter[0] != '\0' ? "[" : "", choice->filter,
-                       choice->filter[0] != '\0' ? "]  " : "", top_sort_name(choice->sort),
-                       choice->reverse ? " up" : "",
-                       view->show.mode == TOP_MODE_RATES ? "sums" : "rates");
-    }
-    top_text_fit(line.text, sizeof line.text, text, columns_used() - 1);
-    put(LINES - 1, &line);
-    if (view->paused) {
-        (void)mvchgat(LINES - 1, 0, 8, A_REVERSE, 0, NULL);
-    }
-}
-
-static void draw_help(void)
-{
-    for (size_t i = 0; i < sizeof help_lines / sizeof help_lines[0]; i++) {
-        struct page_line line = {.mark = PAGE_PLAIN};
-        top_text_fit(line.text, sizeof line.text, help_lines[i], columns_used() - 1);
-        if ((int)i + 1 < LINES) {
-            put((int)i + 1, &line);
-        }
-    }
-}
-
-/* Components get what they need, up to three fifths, or what pairs leave. */
-static void draw_tables(struct view *view)
-{
-    int rows = LINES - PAGE_HEAD_LINES - 2;
-    int components = (int)view->components + 1;
-    int pairs = (int)view->pairs + 1;
-    int upper = components + pairs <= rows   ? components
-                : components <= rows * 3 / 5 ? components
-                : pairs < rows * 2 / 5       ? rows - pairs
-                                             : rows * 3 / 5;
-    draw_table(view, 0, PAGE_HEAD_LINES + 1, upper);
-    draw_table(view, 1, PAGE_HEAD_LINES + 1 + upper, rows - upper);
-}
-
-static void draw(struct view *view)
-{
-    (void)erase();
-    if (LINES < SMALLEST_LINES || COLS < SMALLEST_COLUMNS) {
-        (void)mvaddnstr(0, 0, "vampire-top: too small", COLS);
-    } else if (view->help) {
-        draw_help();
-        draw_foot(view);
-    } else {
-        struct page_line head[PAGE_HEAD_LINES];
-        page_head(head, &view->snapshot, top_input_name(view->input), columns_used(), true);
-        for (int i = 0; i < PAGE_HEAD_LINES; i++) {
-            put(i, &head[i]);
-        }
-        draw_tables(view);
-        draw_foot(view);
-    }
-    (void)refresh();
-}
 
 /* ---- keys */
 
@@ -323,6 +156,9 @@ static bool take_input(struct view *view)
             state = TOP_INPUT_END;
         }
         view->source_ended = state == TOP_INPUT_END;
+        if (state == TOP_INPUT_BUCKET) {
+            view->news_ns = vamp_clock_monotonic_ns(&vamp_clock_system);
+        }
         if (state == TOP_INPUT_IDLE || state == TOP_INPUT_END) {
             return false;
         }
@@ -361,7 +197,7 @@ static int show_all(struct view *view, struct vamp_err *err)
         if (code != 0) {
             return code;
         }
-        draw(view);
+        view_draw(view);
         if (!more) {
             top_input_wait(view->source_ended ? NULL : view->input, view->key_fd, PAUSE_MS);
         }

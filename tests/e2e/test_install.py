@@ -15,12 +15,16 @@ from test_workflow import model_options
 pytestmark = pytest.mark.plain
 
 
+def plain_environment():
+    """Not the variables of the make that runs the tests."""
+    return {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS", "MODE"))}
+
+
 def make(*arguments, seconds=140):
     result = subprocess.run(
         ["make", "-C", harness.ROOT, *arguments], capture_output=True, text=True,
         timeout=seconds, check=False,
-        # Not the variables of the make that runs the tests.
-        env={key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))},
+        env=plain_environment(),
     )
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
 

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The source archive and the Debian packages."""
+
+import filecmp
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import harness
+from test_install import make, plain_environment
+
+pytestmark = pytest.mark.plain
+
+
+def run(*arguments, **options):
+    return subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=120, **options).stdout
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def unpacked(space):
+    """What is in an archive of this checkout."""
+    if not (harness.ROOT / ".git").exists():
+        pytest.skip("this is no git checkout: an archive is made of a commit")
+    make("dist", f"DIST={space.path}/one")
+    make("dist", f"DIST={space.path}/two")
+    (name,) = names(space.path / "one")
+    assert filecmp.cmp(space.path / "one" / name, space.path / "two" / name, shallow=False)
+    run("tar", "xzf", space.path / "one" / name, "-C", space.path)
+    return space.path / name.removesuffix(".tar.gz")
+
+
+def test_an_archive_is_a_source_tree(unpacked):
+    version = run("sh", unpacked / "packaging" / "version.sh").strip()
+    assert unpacked.name == f"vampire-{version}"
+    assert re.match(r"[0-9][0-9a-zA-Z.+~]*$", run("sh", unpacked / "packaging" / "version.sh", "debian").strip())
+    run("make", "-C", unpacked, "build/release/obj/vampire/core/clock.o", env=plain_environment())
+    assert f'"{version}"' in (unpacked / "build/gen/version.h").read_text()
+    done = subprocess.run(["make", "-C", unpacked, "dist"], capture_output=True, text=True, check=False,
+                          env=plain_environment())
+    assert done.returncode != 0 and "git checkout" in done.stderr
+
+
+@pytest.mark.long
+def test_an_archive_passes_its_tests(unpacked):
+    run("sh", unpacked / "tests" / "lint.sh", "structure")
+    done = subprocess.run(["make", "-C", unpacked, "-j2", "check"], capture_output=True, text=True, check=False,
+                          env=plain_environment())
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def contents(package):
+    """The files of a package with their kind, as far as an installation has them, too."""
+    found = set()
+    for line in run("dpkg-deb", "-c", package).splitlines():
+        kind, owner, path = line.split()[0], line.split()[1], line.split()[5].removeprefix("./")
+        assert owner == "root/root", line
+        if not kind.startswith("d") and not re.search(r"usr/share/doc/.*/(copyright|changelog\.gz)$", path):
+            found.add(re.sub(r"(/share/man/.*)\.gz$", r"\1", path))
+    return found
+
+
+def fields(package):
+    text = run("dpkg-deb", "-f", package)
+    return dict(re.findall(r"^([A-Z][A-Za-z-]*): *(.*)$", text, re.MULTILINE))
+
+
+def test_debian_packages(space):
+    """All that is installed is in one of them, and it runs."""
+    if shutil.which("dpkg-shlibdeps") is None:
+        pytest.skip("dpkg-dev is not installed")
+    tree, out = space.path / "tree", space.path / "out"
+    make("install", "PREFIX=/usr", f"DESTDIR={tree}")
+    installed = {str(path.relative_to(tree)) for path in tree.rglob("*") if path.is_symlink() or path.is_file()}
+    run("sh", harness.ROOT / "packaging" / "deb.sh", tree, out)
+    assert not [path for path in tree.rglob("*") if not path.is_dir()]
+    packages = {path.name.split("_")[0]: path for path in out.iterdir()}
+    assert set(packages) == {"vampire", "vampire-top", "vampire-report", "libmaestro-vampire"}
+
+    packed = [name for package in packages.values() for name in contents(package)]
+    assert len(packed) == len(set(packed)), "two packages have the same file"
+    assert set(packed) | {"usr/share/doc/vampire/LICENSE"} == installed
+
+    assert re.search(r"libc6.*libhdf5-103.*libjansson4", fields(packages["vampire"])["Depends"])
+    assert "hdf5" not in fields(packages["vampire-top"])["Depends"]
+    assert "python3-h5py" in fields(packages["vampire-report"])["Depends"]
+
+    root = space.path / "root"
+    for package in packages.values():
+        run("dpkg-deb", "-x", package, root)
+        run("md5sum", "--strict", "-c", "-", cwd=root, input=run("dpkg-deb", "-I", package, "md5sums"))
+    version = run("sh", harness.ROOT / "packaging" / "version.sh").strip()
+    for program in ("vampire", "vampire-top", "maestro-pool-manager"):
+        assert version in run(root / "usr/bin" / program, "--version")
+    assert "FILES" in run(root / "usr/bin/vampire-report", "--help")
+    run(root / "usr/bin/vampire", "--check-config", root / "usr/share/vampire/config/demo.json")
+
+
+def test_what_was_installed_can_be_removed(space):
+    root = space.path / "root"
+    kept = root / "usr/bin/other"
+    make("install", "PREFIX=/usr", f"DESTDIR={root}")
+    kept.write_text("")
+    make("uninstall", "PREFIX=/usr", f"DESTDIR={root}")
+    assert [path for path in root.rglob("*") if not path.is_dir()] == [kept]
+    assert not (root / "usr/share/vampire").exists()

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What vampire-top understands of a stream, of good ones and of bad ones. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/fault.h"
+#include "top/model.h"
+
+static enum top_fed feed(struct top_model *model, const char *line)
+{
+    return top_model_feed(model, line, strlen(line));
+}
+
+static struct top_model *model_of(void)
+{
+    struct top_model *model = top_model_create();
+    assert_non_null(model);
+    assert_int_equal(feed(model,
+                          "{\"type\":\"header\",\"run\":\"r\",\"segment\":1,"
+                          "\"workflow\":\"weather\",\"host\":\"h\",\"level\":\"component\"}"),
+                     TOP_FED_LINE);
+    return model;
+}
+
+static void feed_operations(struct top_model *model, const char *component, const char *delta)
+{
+    char line[512];
+    (void)snprintf(line, sizeof line,
+                   "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"pool_operations\",\"labels\":"
+                   "{\"component\":\"%s\",\"operation\":\"offer\"},\"delta\":%s}",
+                   component, delta);
+    assert_int_equal(feed(model, line), TOP_FED_LINE);
+}
+
+/* A member of the run: its number, its name, and how it left (NULL: it is there). */
+static void feed_component(struct top_model *model, unsigned index, const char *name,
+                           const char *reason)
+{
+    char line[512];
+    (void)snprintf(line, sizeof line,
+                   "{\"type\":\"component\",\"run\":\"r\",\"index\":%u,\"app_id\":%u,\"name\":"
+                   "\"%s\",\"left\":%s%s%s%s}",
+                   index, index, name, reason != NULL ? "\"2026-11-21T04:00:00Z\"" : "null",
+                   reason != NULL ? ",\"reason\":\"" : "", reason != NULL ? reason : "",
+                   reason != NULL ? "\"" : "");
+    assert_int_equal(feed(model, line), TOP_FED_LINE);
+}
+
+static void feed_bucket(struct top_model *model, unsigned lost)
+{
+    char line[512];
+    (void)snprintf(line, sizeof line,
+                   "{\"type\":\"bucket\",\"run\":\"r\",\"time\":\"2026-11-21T04:00:01.000000000Z\","
+                   "\"bucket\":1,\"width_ns\":500000000,\"metrics\":1,\"accounting\":{\"lost\":"
+                   "{\"ring\":%u},\"rejected\":0,\"outputs\":[{\"name\":\"live\",\"lost\":0}]}}",
+                   lost);
+    assert_int_equal(feed(model, line), TOP_FED_BUCKET);
+}
+
+static struct top_snapshot snapshot_of(const struct top_model *model, enum top_mode mode)
+{
+    struct top_snapshot snapshot = {.any = false};
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(top_snapshot_take(&snapshot, model, mode, &err), 0);
+    return snapshot;
+}
+
+static const struct top_component_row *row_of(const struct top_snapshot *snapshot, const char *name)
+{
+    for (size_t i = 0; i < snapshot->component_count; i++) {
+        if (strcmp(snapshot->component_rows[i].name, name) == 0) {
+            return &snapshot->component_rows[i];
+        }
+    }
+    fail_msg("no row %s", name);
+    return NULL;
+}
+
+static void rates_are_of_the_newest_bucket_sums_of_all(void **state)
+{
+    (void)state;
+    struct top_model *model = model_of();
+    feed_operations(model, "a", "10");
+    feed_bucket(model, 0);
+    feed_operations(model, "a", "3");
+    feed_operations(model, "b", "4");
+    feed_bucket(model, 0);
+    struct top_snapshot now = snapshot_of(model, TOP_MODE_RATES);
+    assert_float_equal(now.operations, 14, 0);
+    assert_float_equal(row_of(&now, "a")->operations, 6, 0);
+    struct top_snapshot all = snapshot_of(model, TOP_MODE_SUMS);
+    assert_float_equal(all.operations, 17, 0);
+    assert_float_equal(row_of(&all, "a")->operations, 13, 0);
+    assert_float_equal(all.history_count, 2, 0);
+    assert_float_equal(all.operations_history[0], 20, 0);
+    assert_string_equal(all.workflow, "weather");
+    top_snapshot_done(&now);
+    top_snapshot_done(&all);
+    top_model_free(model);
+}
+
+static void a_component_without_operations_is_idle(void **state)
+{
+    (void)state;
+    struct top_model *model = model_of();
+    feed_operations(model, "a", "10");
+    feed_bucket(model, 0);
+    feed_bucket(model, 0);
+    feed_bucket(model, 0);
+    struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_RATES);
+    assert_float_equal(row_of(&snapshot, "a")->idle_ns, 1e9, 0);
+    top_snapshot_done(&snapshot);
+    feed_operations(model, "a", "1");
+    feed_bucket(model, 0);
+    snapshot = snapshot_of(model, TOP_MODE_RATES);
+    assert_float_equal(row_of(&snapshot, "a")->idle_ns, 0, 0);
+    top_snapshot_done(&snapshot);
+    top_model_free(model);
+}
+
+static void components_of_one_name_are_counted(void **state)
+{
+    (void)state;
+    struct top_model *model = model_of();
+    feed_component(model, 1, "IFS", NULL);
+    feed_component(model, 2, "IFS", NULL);
+    feed_component(model, 2, "IFS", NULL); /* told again, since it changed */
+    feed_component(model, 3, "alone", NULL);
+    struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_RATES);
+    assert_int_equal(row_of(&snapshot, "IFS")->members, 2);
+    assert_int_equal(row_of(&snapshot, "IFS")->left, 0);
+    assert_int_equal(row_of(&snapshot, "alone")->members, 1);
+    top_snapshot_done(&snapshot);
+
+    feed_component(model, 1, "IFS", "vanished");
+    feed_component(model, 1, "IFS", "vanished");
+    snapshot = snapshot_of(model, TOP_MODE_RATES);
+    assert_int_equal(row_of(&snapshot, "IFS")->left, 1);
+    assert_true(row_of(&snapshot, "IFS")->vanished);
+    top_snapshot_done(&snapshot);
+
+    feed_component(model, 2, "IFS", "finalized"); /* does not hide what happened */
+    snapshot = snapshot_of(model, TOP_MODE_RATES);
+    assert_int_equal(row_of(&snapshot, "IFS")->left, 2);
+    assert_string_equal(row_of(&snapshot, "IFS")->reason, "vanished");
+    top_snapshot_done(&snapshot);
+    top_model_free(model);
+}
+
+static void a_worse_reason_replaces_a_good_one(void **state)
+{
+    (void)state;
+    struct top_model *model = model_of();
+    feed_component(model, 1, "IFS", "finalized");
+    feed_component(model, 2, "IFS", "evicted");
+    struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_RATES);
+    assert_string_equal(row_of(&snapshot, "IFS")->reason, "evicted");
+    assert_true(row_of(&snapshot, "IFS")->vanished);
+    top_snapshot_done(&snapshot);
+    top_model_free(model);
+}
+
+static void losses_before_the_first_bucket_are_no_news(void **state)
+{
+    (void)state;
+    struct top_model *model = model_of();
+    feed_bucket(model, 5);
+    struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_RATES);
+    assert_int_equal(snapshot.loss_count, 1);
+    assert_string_equal(snapshot.losses[0].text, "events in ring");
+    assert_float_equal(snapshot.losses[0].count, 5, 0);
+    assert_float_equal(snapshot.losses[0].fresh, 0, 0);
+    top_snapshot_done(&snapshot);
+    feed_bucket(model, 8);
+    snapshot = snapshot_of(model, TOP_MODE_RATES);
+    assert_float_equal(snapshot.losses[0].fresh, 3, 0);
+    top_snapshot_done(&snapshot);
+    top_model_free(model);
+}
+
+static void the_end_tells_the_last_losses(void **state)
+{
+    (void)state;
+    struct top_model *model = model_of();
+    feed_bucket(model, 0);
+    assert_int_equal(feed(model, "{\"type\":\"end\",\"run\":\"r\",\"reason\":\"rotated\"}"),
+                     TOP_FED_ROTATED);
+    assert_int_equal(feed(model, "{\"type\":\"end\",\"run\":\"r\",\"reason\":\"finished\","
+                                 "\"accounting\":{\"lost\":{\"ring\":7}}}"),
+                     TOP_FED_END);
+    struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_RATES);
+    assert_true(snapshot.ended);
+    assert_string_equal(snapshot.end_reason, "finished");
+    assert_float_equal(snapshot.losses[0].count, 7, 0);
+    top_snapshot_done(&snapshot);
+    top_model_free(model);
+}
+
+static void another_run_begins_anew(void **state)
+{
+    (void)state;
+    struct top_model *model = model_of();
+    feed_component(model, 1, "IFS", "vanished");
+    feed_operations(model, "IFS", "5");
+    feed_bucket(model, 9);
+    assert_int_equal(feed(model, "broken"), TOP_FED_BAD);
+    assert_int_equal(feed(model, "{\"type\":\"header\",\"run\":\"other\",\"workflow\":\"second\"}"),
+                     TOP_FED_LINE);
+    assert_int_equal(feed(model, "{\"type\":\"component\",\"run\":\"other\",\"index\":1,"
+                                 "\"name\":\"IFS\",\"left\":null}"),
+                     TOP_FED_LINE);
+    struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_SUMS);
+    assert_false(snapshot.any);
+    assert_string_equal(snapshot.workflow, "second");
+    assert_int_equal(snapshot.loss_count, 0);
+    assert_int_equal(row_of(&snapshot, "IFS")->members, 1);
+    assert_int_equal(row_of(&snapshot, "IFS")->left, 0);
+    assert_float_equal(snapshot.bad_lines, 1, 0); /* of the stream, not of the run */
+    top_snapshot_done(&snapshot);
+    top_model_free(model);
+}
+
+static void more_names_than_rows_are_folded_and_counted(void **state)
+{
+    (void)state;
+    struct top_model *model = model_of();
+    for (unsigned i = 0; i < TOP_ROWS_MAX + 50; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "component %u", i);
+        feed_component(model, i, name, NULL);
+        feed_operations(model, name, "1");
+    }
+    feed_component(model, 4000000000U, "far away", NULL);
+    feed_bucket(model, 0);
+    struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_SUMS);
+    assert_int_equal(snapshot.component_count, TOP_ROWS_MAX);
+    assert_float_equal(snapshot.operations, TOP_ROWS_MAX + 50, 0);
+    assert_float_equal(row_of(&snapshot, "(other)")->operations, 51, 0);
+    assert_float_equal(snapshot.folded, 51, 0);
+    assert_int_equal(row_of(&snapshot, "component 7")->members, 1);
+    top_snapshot_done(&snapshot);
+    top_model_free(model);
+}
+
+static void names_cannot_speak_to_the_terminal(void **state)
+{
+    (void)state;
+    struct top_model *model = model_of();
+    feed_component(model, 1, "\\u001b]0;owned\\u0007\\u001b[2J\\u009b5n\\r\\n", "\\u001b[5m");
+    feed_bucket(model, 0);
+    struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_RATES);
+    assert_int_equal(snapshot.component_count, 1);
+    const struct top_component_row *row = &snapshot.component_rows[0];
+    assert_string_equal(row->name, "?]0;owned??[2J?5n??");
+    assert_string_equal(row->reason, "?[5m");
+    top_snapshot_done(&snapshot);
+    top_model_free(model);
+}
+
+/* None of these may end the program or become an infinite number. */
+static void odd_lines_are_bad_or_harmless(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",
+        "{",
+        "null",
+        "[]",
+        "\"text\"",
+        "{}",
+        "{\"type\":\"bucket\"}",
+        "{\"type\":7,\"run\":\"r\"}",
+        "{\"type\":\"bucket\",\"run\":\"r\",\"width_ns\":1e999}",
+        "{\"type\":\"header\",\"run\":\"r\",\"workflow\":\"\\u0000\"}",
+        "{\"type\":\"header\",\"run\":\"r\",\"workflow\":\"\xff\xfe\"}",
+        "{\"type\":\"header\",\"run\":\"r\"} trailing",
+    };
+    static const char odd_times[] =
+        "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"transport_ns\",\"labels\":{\"source\":"
+        "\"a\","
+        "\"sink\":\"b\"},\"bins\":[1,[2],[3,\"x\"],[-1,-1],[1e300,1e300]],\"min\":5,\"max\":-5}";
+    static const char *const harmless[] = {
+        "{\"type\":\"header\",\"run\":\"r\",\"segment\":-1}",
+        "{\"type\":\"header\",\"run\":\"r\",\"segment\":1e300,\"workflow\":[]}",
+        "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"pool_operations\",\"delta\":-1e300}",
+        "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"pool_operations\",\"delta\":1e300}",
+        odd_times,
+        "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"transports_active\",\"value\":3}",
+        "{\"type\":\"metric\",\"run\":\"r\"}",
+        "{\"type\":\"component\",\"run\":\"r\",\"index\":-3,\"name\":\"a\"}",
+        "{\"type\":\"component\",\"run\":\"r\",\"index\":\"1\",\"name\":\"a\"}",
+        "{\"type\":\"component\",\"run\":\"r\",\"index\":1e300,\"name\":\"a\"}",
+        "{\"type\":\"gap\",\"run\":\"r\",\"start\":\"x\",\"end\":null}",
+        "{\"type\":\"lost\",\"run\":\"r\",\"what\":\"lines\",\"count\":-1}",
+        "{\"type\":\"of tomorrow\",\"run\":\"r\"}",
+    };
+    struct top_model *model = model_of();
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(feed(model, bad[i]), TOP_FED_BAD);
+    }
+    for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {
+        assert_int_equal(feed(model, harmless[i]), TOP_FED_LINE);
+    }
+    assert_int_equal(feed(model, "{\"type\":\"bucket\",\"run\":\"r\",\"width_ns\":1e-300,"
+                                 "\"accounting\":{\"lost\":{\"ring\":1e300},\"outputs\":[5]}}"),
+                     TOP_FED_BUCKET);
+    struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_RATES);
+    assert_float_equal(snapshot.bad_lines, sizeof bad / sizeof bad[0], 0);
+    assert_true(snapshot.operations >= 0 && snapshot.operations <= 1.9e19);
+    assert_true(snapshot.losses[0].count <= 1.9e19);
+    top_snapshot_done(&snapshot);
+    top_model_free(model);
+}
+
+/* Every byte changed in turn: whatever comes of it, nothing breaks. */
+static void changed_bytes_do_no_harm(void **state)
+{
+    (void)state;
+    static const char line[] =
+        "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"demand_wait_ns\",\"labels\":{"
+        "\"component\":"
+        "\"IFS\",\"size_class\":\"1 MiB\"},\"min\":1,\"max\":9,\"bins\":[[1,2],[9,1]]}";
+    static const char with[] = {'"', '{', '}', '[', ']', '9', '-', '\\', ',', '\x80', 'e', ' '};
+    struct top_model *model = model_of();
+    for (size_t i = 0; i < sizeof line - 1; i++) {
+        for (size_t k = 0; k < sizeof with; k++) {
+            char changed[sizeof line];
+            memcpy(changed, line, sizeof line);
+            changed[i] = with[k];
+            (void)feed(model, changed);
+        }
+        (void)top_model_feed(model, line, i); /* cut */
+    }
+    feed_bucket(model, 0);
+    struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_SUMS);
+    assert_true(snapshot.bad_lines > 0);
+    top_snapshot_done(&snapshot);
+    top_model_free(model);
+}
+
+static void a_lack_of_memory_is_told(void **state)
+{
+    (void)state;
+    for (unsigned n = 1;; n++) {
+        fault_alloc_fail_at(n);
+        struct top_model *model = top_model_create();
+        bool failed = fault_alloc_end();
+        assert_true(failed == (model == NULL));
+        top_model_free(model);
+        if (!failed) {
+            break;
+        }
+    }
+    struct top_model *model = model_of();
+    for (unsigned n = 1; n <= 2; n++) {
+        /* No row for a new name: its values go to "(other)". */
+        fault_alloc_fail_at(n);
+        feed_operations(model, "new", "1");
+        assert_true(fault_alloc_end());
+        struct top_snapshot snapshot = {.any = false};
+        fault_alloc_fail_at(n);
+        assert_int_equal(top_snapshot_take(&snapshot, model, TOP_MODE_SUMS, NULL), -ENOMEM);
+        assert_true(fault_alloc_end());
+        assert_null(snapshot.component_rows);
+    }
+    feed_bucket(model, 0);
+    struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_SUMS);
+    assert_float_equal(row_of(&snapshot, "(other)")->operations, 2, 0);
+    top_snapshot_done(&snapshot);
+    top_model_free(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rates_are_of_the_newest_bucket_sums_of_all),
+        cmocka_unit_test(a_component_without_operations_is_idle),
+        cmocka_unit_test(components_of_one_name_are_counted),
+        cmocka_unit_test(a_worse_reason_replaces_a_good_one),
+        cmocka_unit_test(losses_before_the_first_bucket_are_no_news),
+        cmocka_unit_test(the_end_tells_the_last_losses),
+        cmocka_unit_test(another_run_begins_anew),
+        cmocka_unit_test(more_names_than_rows_are_folded_and_counted),
+        cmocka_unit_test(names_cannot_speak_to_the_terminal),
+        cmocka_unit_test(odd_lines_are_bad_or_harmless),
+        cmocka_unit_test(changed_bytes_do_no_harm),
+        cmocka_unit_test(a_lack_of_memory_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

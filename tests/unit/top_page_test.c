@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What vampire-top writes: texts in columns, lines of the head, rows in order. */
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "top/order.h"
+#include "top/page.h"
+#include "top/text.h"
+
+#define E_ACUTE "e\xcc\x81"                 /* e and a combining accent: one column */
+#define JAPANESE "\xe6\x97\xa5\xe6\x9c\xac" /* two characters of two columns each */
+
+static void check_fit(const char *text, unsigned columns, const char *expected)
+{
+    char out[128];
+    top_text_fit(out, sizeof out, text, columns);
+    assert_string_equal(out, expected);
+}
+
+static void texts_are_cut_and_padded_by_columns(void **state)
+{
+    (void)state;
+    check_fit("abc", 5, "abc  ");
+    check_fit("abcdef", 4, "abc~");
+    check_fit("abc", 0, "");
+    check_fit(JAPANESE, 4, JAPANESE);
+    check_fit(JAPANESE, 3, "\xe6\x97\xa5~");
+    check_fit(JAPANESE, 2, "~ "); /* no half of a character */
+    check_fit(E_ACUTE "x", 3, E_ACUTE "x ");
+    assert_int_equal(top_text_columns(E_ACUTE JAPANESE), 5);
+}
+
+static void check_clean(const char *text, const char *expected)
+{
+    char out[64];
+    top_text_clean(out, sizeof out, text);
+    assert_string_equal(out, expected);
+}
+
+static void what_a_terminal_would_obey_is_not_shown(void **state)
+{
+    (void)state;
+    check_clean("\x1b[31mred\x7f", "?[31mred?");
+    check_clean("a\xc2\x9b"
+                "b",
+                "a?b"); /* CSI as one character */
+    check_clean("a\xe2\x80\xae"
+                "b",
+                "a?b"); /* turns the direction of writing */
+    check_clean("a\xe2\x80\x8b"
+                "b",
+                "a?b");                                /* a blank without width */
+    check_clean("\xff\xc0\x80\xed\xa0\x80", "??????"); /* no UTF-8 */
+    check_clean("\xcc\x81"
+                "a",
+                "?a"); /* an accent on nothing */
+    check_clean(JAPANESE E_ACUTE, JAPANESE E_ACUTE);
+    char out[8];
+    top_text_clean(out, sizeof out, JAPANESE JAPANESE); /* cut at a character's end */
+    assert_string_equal(out, JAPANESE);
+}
+
+static void numbers_take_few_columns(void **state)
+{
+    (void)state;
+    static const double values[] = {0,       0.04, 0.5,    9.96,  999.4,  999.6, 1023.4,
+                                    99999.4, 1e5,  1e6,    1e9,   1e12,   1e15,  1e18,
+                                    1.9e19,  1e30, 999499, 99950, 1048575};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        char text[TOP_NUMBER_BYTES];
+        top_text_count(text, values[i]);
+        assert_true(values[i] > 1e20 || strlen(text) <= 7);
+        top_text_bytes(text, values[i]);
+        assert_true(values[i] > 1e20 || strlen(text) <= 8);
+        top_text_time(text, values[i]);
+        assert_true(values[i] > 1e20 || strlen(text) <= 14);
+    }
+    char text[TOP_NUMBER_BYTES];
+    top_text_count(text, 1376);
+    assert_string_equal(text, "1,376");
+    top_text_bytes(text, 1024 * 1024);
+    assert_string_equal(text, "1.00 MiB");
+    top_text_time(text, 2160000);
+    assert_string_equal(text, "2.16 ms");
+}
+
+static struct top_component_row row_of(const char *name, unsigned members, unsigned left,
+                                       const char *reason)
+{
+    struct top_component_row row = {.members = members, .left = left};
+    (void)snprintf(row.name, sizeof row.name, "%s", name);
+    (void)snprintf(row.reason, sizeof row.reason, "%s", reason);
+    row.vanished = left > 0 && strcmp(reason, "finalized") != 0;
+    return row;
+}
+
+static void check_row(const struct top_component_row *row, enum page_mark mark, const char *begins)
+{
+    struct page_line line;
+    page_component(&line, row, 80);
+    assert_int_equal(line.mark, mark);
+    assert_int_equal(top_text_columns(line.text), 80);
+    if (strncmp(line.text, begins, strlen(begins)) != 0) {
+        fail_msg("\"%s\" does not begin with \"%s\"", line.text, begins);
+    }
+}
+
+static void the_state_of_a_component_is_never_cut(void **state)
+{
+    (void)state;
+    struct top_component_row row = row_of("IFS -- 0", 1, 0, "");
+    check_row(&row, PAGE_PLAIN, "IFS -- 0   ");
+    row = row_of("IFS -- 0", 1, 1, "finalized");
+    check_row(&row, PAGE_DIM, "IFS -- 0 (finalized) ");
+    row = row_of("a component with a long name", 1, 1, "vanished");
+    check_row(&row, PAGE_WARNING, "a component~ (vanished) ");
+    row = row_of("IFS -- 0", 1, 0, "");
+    row.idle_ns = 12e9;
+    check_row(&row, PAGE_PLAIN, "IFS -- 0 (idle 12.0 s) ");
+    row = row_of("IFS", 3, 0, "");
+    check_row(&row, PAGE_PLAIN, "IFS (x3) ");
+    row = row_of("IFS", 3, 1, "vanished");
+    check_row(&row, PAGE_WARNING, "IFS (x3, 1 vanished) ");
+    row = row_of("IFS", 3, 3, "finalized");
+    check_row(&row, PAGE_DIM, "IFS (x3, finalized) ");
+    row = row_of(JAPANESE JAPANESE JAPANESE JAPANESE JAPANESE JAPANESE, 2, 1, "vanished");
+    check_row(&row, PAGE_WARNING, JAPANESE);
+}
+
+static void a_long_list_of_losses_goes_on_in_the_next_line(void **state)
+{
+    (void)state;
+    struct top_snapshot snapshot = {.any = true, .gaps = 87, .bad_lines = 3, .loss_count = 2};
+    (void)snprintf(snapshot.losses[0].text, sizeof snapshot.losses[0].text, "events in ring");
+    (void)snprintf(snapshot.losses[1].text, sizeof snapshot.losses[1].text, "buckets of live");
+    snapshot.losses[0].count = 88;
+    snapshot.losses[0].fresh = 4;
+    snapshot.losses[1].count = 2;
+    (void)snprintf(snapshot.gap, sizeof snapshot.gap, "00:00:20.001 to 00:00:20.001 (ring)");
+    struct page_line lines[PAGE_LOSS_LINES];
+    assert_int_equal(page_losses(lines, &snapshot, 80), 3);
+    assert_non_null(strstr(lines[0].text, "88 events in ring (+4)  2 buckets of live"));
+    assert_non_null(strstr(lines[1].text, "87 gaps, last 00:00:20.001 to 00:00:20.001 (ring)"));
+    assert_non_null(strstr(lines[2].text, "3 lines not understood"));
+    assert_int_equal(lines[1].mark, PAGE_LOSS);
+    assert_int_equal(page_losses(lines, &snapshot, 200), 1);
+    assert_int_equal(page_losses(lines, &snapshot, 40), 3);
+    snapshot.loss_count = 0;
+    snapshot.gaps = snapshot.bad_lines = 0;
+    assert_int_equal(page_losses(lines, &snapshot, 80), 1);
+    assert_int_equal(lines[0].mark, PAGE_PLAIN);
+}
+
+static void vanished_components_stand_in_the_head(void **state)
+{
+    (void)state;
+    struct top_component_row rows[40];
+    for (unsigned i = 0; i < 40; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "component %u", i);
+        rows[i] = row_of(name, 1, i % 2, "vanished");
+    }
+    struct top_snapshot snapshot = {.any = true, .component_rows = rows, .component_count = 40};
+    struct page_line lines[PAGE_HEAD_LINES];
+    assert_int_equal(page_head(lines, &snapshot, "f", 80, true), 4 + PAGE_VANISHED_LINES + 1);
+    assert_non_null(strstr(lines[4].text, "vanished   component 1  component 3"));
+    assert_int_equal(lines[4].mark, PAGE_WARNING);
+    assert_int_equal(lines[5].text[strlen(lines[5].text) - 1], '~');
+    snapshot.component_count = 1;
+    assert_int_equal(page_head(lines, &snapshot, "f", 80, true), 5);
+}
+
+static void rows_are_sorted_and_filtered(void **state)
+{
+    (void)state;
+    struct top_component_row rows[] = {row_of("IFS -- 10", 1, 0, ""), row_of("IFS -- 2", 1, 0, ""),
+                                       row_of("products", 1, 0, "")};
+    rows[0].operations = 1;
+    rows[1].produced = 7;
+    rows[2].wait.p99 = 9;
+    struct top_snapshot snapshot = {.any = true, .component_rows = rows, .component_count = 3};
+    struct top_choice choice = {.sort = TOP_SORT_NAME};
+    size_t components = 0;
+    size_t pairs = 0;
+    top_order(&snapshot, &choice, &components, &pairs);
+    assert_int_equal(components, 3);
+    assert_string_equal(rows[0].name, "IFS -- 2"); /* numbers count as such */
+    choice.reverse = true;
+    top_order(&snapshot, &choice, &components, &pairs);
+    assert_string_equal(rows[0].name, "products");
+    static const struct {
+        enum top_sort sort;
+        const char *first;
+    } cases[] = {{TOP_SORT_OPERATIONS, "IFS -- 10"},
+                 {TOP_SORT_BYTES, "IFS -- 2"},
+                 {TOP_SORT_WAIT, "products"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        choice = (struct top_choice){.sort = cases[i].sort};
+        top_order(&snapshot, &choice, &components, &pairs);
+        assert_string_equal(rows[0].name, cases[i].first);
+    }
+    choice = (struct top_choice){.sort = TOP_SORT_NAME, .filter = "ifs"};
+    top_order(&snapshot, &choice, &components, &pairs);
+    assert_int_equal(components, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_cut_and_padded_by_columns),
+        cmocka_unit_test(what_a_terminal_would_obey_is_not_shown),
+        cmocka_unit_test(numbers_take_few_columns),
+        cmocka_unit_test(the_state_of_a_component_is_never_cut),
+        cmocka_unit_test(a_long_list_of_losses_goes_on_in_the_next_line),
+        cmocka_unit_test(vanished_components_stand_in_the_head),
+        cmocka_unit_test(rows_are_sorted_and_filtered),
+    };
+    /* Widths of characters come from the locale; this one is part of the C library. */
+    if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) {
+        return 1;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
