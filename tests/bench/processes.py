@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The benchmark's lines that need processes: whole pipelines, the wire, waiting, a workflow with
+and without vampire. Every function returns lines of results."""
+
+import contextlib
+import json
+import os
+import pathlib
+import statistics
+import time
+
+import h5py
+
+import measure
+from measure import harness
+
+PROVIDER = "tcp;ofi_rxm"
+EVENTS, LIVE, COMPONENTS = 2000000, 100000, 40
+ALL = {"statistics": {"max_cdos": 262144, "max_pending": 262144}, "outputs": [{"type": "null"}]}
+SINGLE_BYTES = 100     # of a message with one event
+BATCH_EVENTS = 64      # of the pool manager's messages
+IDLE_SECONDS = 10
+WORKFLOW_PAIRS, WORKFLOW_STEPS = 10, 60
+# 10^6 CDOs of 13 events in ten minutes: twice the 10^4 events a second that were asked for.
+SCALE = {"events": 13000000, "live": 100000, "components": 500, "step": 46153}
+
+
+def record(directory, name, events=EVENTS, live=LIVE, components=COMPONENTS, step=10000):
+    """A recording of the made-up stream; made once."""
+    path = pathlib.Path(directory) / f"{name}.rec"
+    if not path.exists():
+        measure.run([measure.bench_program("stages"), "--record", path, "--events", events,
+                     "--live", live, "--components", components, "--step", step], directory)
+    return path
+
+
+def write_config(directory, name, config):
+    path = pathlib.Path(directory) / f"{name}.json"
+    path.write_text(json.dumps(config))
+    return path
+
+
+def replay(directory, recording, config, one_core):
+    argv = [harness.program("vampire"), "-q", "-c", config, "--replay", recording]
+    return measure.run(argv, directory, one_core=one_core)[0]
+
+
+def unpack_ns(directory, one_core=True):
+    """protobuf-c's bare unpack of the same stream, in ns for an event."""
+    argv = [measure.bench_program("stages"), "--pairs", "1", "unpack"]
+    return json.loads(measure.run(argv, directory, one_core=one_core)[1])["median"]
+
+
+def replay_lines(directory):
+    recording = record(directory, "stream")
+    config = write_config(directory, "replay", ALL)
+    lines = []
+    for name, one_core, what in (
+            ("replay", True, "whole pipeline from a recording, all metrics, one core"),
+            ("replay.cores", False, "the same with a core for each of its two threads")):
+        accounts, times, bases = [], [], []
+        for _ in range(measure.PAIRS):
+            bases.append(unpack_ns(directory))
+            account = replay(directory, recording, config, one_core)
+            accounts.append(account)
+            times.append(account.seconds * 1e9 / EVENTS)
+        lines.append(measure.line(
+            name, what, "ns/event", times, "protobuf-c's bare unpack, same arena", bases, accounts,
+            events_per_second=1e9 / statistics.median(times), events=EVENTS, live=LIVE,
+            cpu_ns_per_event=statistics.median(a.cpu_seconds for a in accounts) * 1e9 / EVENTS))
+    return lines
+
+
+# ---------------------------------------------------------------- over the wire
+
+
+@contextlib.contextmanager
+def relayed(events, live, rate, config, directory):
+    """A relay and a vampire that has joined it."""
+    with harness.Workspace(directory=directory, provider="tcp") as space:
+        space.environment["MSTRO_WORKFLOW_NAME"] = "bench"
+        relay = space.start([measure.bench_program("relay"), events, live, rate], "relay")
+
+        def info():
+            for text in relay.stdout.splitlines():
+                if text.startswith(harness.INFO_MARK):
+                    return text.split(";")[1]
+            return None
+
+        space.environment["MSTRO_POOL_MANAGER_INFO"] = harness.wait_until(info, "the relay", 60)
+        began = time.monotonic()
+        vampire = space.vampire(config, "-o", "source.signal_before=off",
+                                "-o", "source.leave_grace=0s", ready=False)
+        yield relay, vampire, began
+
+
+def relay_report(relay):
+    relay.expect_exit(0, 60)
+    return json.loads(relay.stdout.splitlines()[-1])
+
+
+def over_tcp(directory, events, live, rate, config):
+    """(vampire's account, the relay's report, what vampire said at its end)."""
+    with relayed(events, live, rate, config, directory) as (relay, vampire, began):
+        account = measure.reap(vampire, began)
+        return account, relay_report(relay), vampire.stderr
+
+
+def tcp_lines(directory):
+    recording = record(directory, "stream")
+    # Room for all: a live source cannot wait, and what is looked for is the speed without loss.
+    config = {**ALL, "ring": "1GiB"}
+    replay_config = write_config(directory, "replay", ALL)
+    accounts, times, bases, reports, lost = [], [], [], [], 0
+    for _ in range(measure.PAIRS):
+        bases.append(replay(directory, recording, replay_config, False).seconds * 1e9 / EVENTS)
+        account, report, said = over_tcp(directory, EVENTS, LIVE, 0, config)
+        accounts.append(account)
+        reports.append(report)
+        times.append(account.seconds * 1e9 / EVENTS)
+        lost += report["lost"] + ("LOST" in said)
+    sent = statistics.median(r["cpu_seconds"] / r["events_sent"] for r in reports)
+    return [measure.line(
+        "tcp", "whole pipeline over tcp from a pool manager, until the last event is counted",
+        "ns/event", times, "whole pipeline from a recording", bases, accounts,
+        events_per_second=1e9 / statistics.median(times), lost=lost,
+        events_per_message=reports[0]["events_sent"] / reports[0]["messages"],
+        pool_manager_cpu_ns_per_event=sent * 1e9,
+        cpu_ns_per_event=statistics.median(a.cpu_seconds for a in accounts) * 1e9 / EVENTS)]
+
+
+def wire_receive(directory, messages, size):
+    argv = [measure.bench_program("wire"), "receive", PROVIDER, str(messages), str(size)]
+    return json.loads(measure.run(argv, directory)[1])
+
+
+def wire_lines(directory):
+    """What the provider alone can do with the same bytes."""
+    lines = []
+    for name, what, messages, events in (
+            ("wire.batched", "bare libfabric receives the same bytes, 64 events a message",
+             50000, BATCH_EVENTS),
+            ("wire.single", "bare libfabric receives the same bytes, one event a message",
+             500000, 1)):
+        runs = [wire_receive(directory, messages, events * SINGLE_BYTES)
+                for _ in range(measure.PAIRS)]
+        times = [r["seconds"] * 1e9 / (r["messages"] * events) for r in runs]
+        lines.append(measure.line(
+            name, what, "ns/event", times, messages_per_second=statistics.median(
+                r["messages"] / r["seconds"] for r in runs),
+            events_per_second=1e9 / statistics.median(times),
+            cpu_ns_per_message=statistics.median(
+                r["cpu_seconds"] * 1e9 / r["messages"] for r in runs)))
+    return lines
+
+
+def burst_lines(directory):
+    """100,000 events in 50 ms into default settings."""
+    events, lost, of_queue, took = 100000, [], [], []
+    for _ in range(measure.PAIRS):
+        with harness.Workspace() as space:
+            config = {"outputs": [{"type": "hdf5"}, {"type": "jsonl", "path": "vampire.jsonl"}]}
+            _, report, _ = over_tcp(space.path, events, 1000, 2000000, config)
+            lines = (space.path / "vampire.jsonl").read_text().splitlines()
+        end = next(json.loads(text) for text in reversed(lines) if '"end"' in text)
+        received = find_number(end, "received")
+        lost.append(report["events"] - received)
+        of_queue.append(report["lost"])
+        took.append(report["seconds"])
+    return [measure.line(
+        "burst", "100,000 events in a burst into default settings: lost", "events", lost,
+        lost_in_pool_manager=statistics.median(of_queue), seconds=statistics.median(took))]
+
+
+def find_number(record_, key):
+    """The first value of this name anywhere in a JSON object."""
+    if isinstance(record_, dict):
+        if key in record_:
+            return record_[key]
+        record_ = list(record_.values())
+    if isinstance(record_, list):
+        for item in record_:
+            found = find_number(item, key)
+            if found is not None:
+                return found
+    return None
+
+
+# ---------------------------------------------------------------- being there
+
+
+def thread_switches(pid):
+    """Times any thread of the process went to sleep by itself: as often it was woken."""
+    total = 0
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            for text in (task / "status").read_text().splitlines():
+                if text.startswith("voluntary_ctxt_switches"):
+                    total += int(text.split()[1])
+    return total
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(pid):
+    pages = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def watch(pid, seconds):
+    """Wake-ups a second and share of a core over a while."""
+    switches, used, began = thread_switches(pid), cpu_seconds(pid), time.monotonic()
+    time.sleep(seconds)
+    length = time.monotonic() - began
+    return (thread_switches(pid) - switches) / length, (cpu_seconds(pid) - used) / length
+
+
+def bare_endpoint_bytes(space):
+    """Resident memory of a process that only has a libfabric endpoint."""
+    process = space.start(["sh", "-c", f'sleep {IDLE_SECONDS} | "$0" idle "$1"',
+                           measure.bench_program("wire"), PROVIDER], "wire")
+    harness.wait_until(lambda: "ready" in process.stdout, "a bare endpoint", 30)
+    children = pathlib.Path(f"/proc/{process.child.pid}/task/{process.child.pid}/children")
+    for pid in children.read_text().split():
+        if "wire" in pathlib.Path(f"/proc/{pid}/comm").read_text():
+            return resident_bytes(pid)
+    raise harness.Failure("the bare endpoint is not there")
+
+
+def alone_bytes():
+    """Resident memory of a vampire whose source needs no provider and tells almost nothing."""
+    with harness.Workspace() as space:
+        vampire = space.vampire({"source": {"type": "synthetic", "speed": 1, "step": "1h"},
+                                 "outputs": [{"type": "hdf5"}]})
+        time.sleep(1)
+        return resident_bytes(vampire.child.pid)
+
+
+def idle_lines(_directory):
+    alone = alone_bytes()
+    with harness.Workspace() as space:
+        bare = bare_endpoint_bytes(space)
+        space.pool_manager()
+        vampire = space.vampire({"outputs": [{"type": "hdf5"}]})
+        time.sleep(2)  # what belongs to the start is over
+        wakeups, share = watch(vampire.child.pid, IDLE_SECONDS)
+        resident = resident_bytes(vampire.child.pid)
+    return [
+        measure.line("idle.wakeups", "wake-ups of all threads, joined and idle", "1/s", [wakeups]),
+        measure.line("idle.cpu", "share of a core, joined and idle", "%", [100 * share]),
+        measure.line("idle.memory", "resident memory of vampire, joined and idle", "MiB",
+                     [resident / 2**20], "a bare libfabric endpoint", [bare / 2**20],
+                     alone_mib=alone / 2**20),
+    ]
+
+
+def pace_lines(directory):
+    """Share of a core at a low rate."""
+    rate, shares, wakeups = 1000, [], []
+    config = {"outputs": [{"type": "hdf5", "directory": str(directory)}]}
+    with relayed(rate * (IDLE_SECONDS + 12), 1000, rate, config, directory) as (_, vampire, _began):
+        time.sleep(3)
+        for _ in range(measure.PAIRS):
+            woken, share = watch(vampire.child.pid, IDLE_SECONDS / measure.PAIRS)
+            shares.append(100 * share)
+            wakeups.append(woken)
+    return [measure.line("pace.1000", "share of a core at 1,000 events a second", "%", shares,
+                         wakeups_per_second=statistics.median(wakeups))]
+
+
+# ---------------------------------------------------------------- the workflow
+
+
+def workflow_once(with_vampire):
+    """(seconds of the workflow, the pool manager's CPU seconds, events sent, operations)."""
+    with harness.Workspace() as space:
+        manager = space.pool_manager()
+        vampire = space.vampire({"outputs": [{"type": "hdf5"}]}) if with_vampire else None
+        used = cpu_seconds(manager.child.pid)
+        began = time.monotonic()
+        flow = harness.Workflow(space, model_options=["--steps", WORKFLOW_STEPS, "--levels", 10, "--params", 10,
+                                                      "--size-min", 4096, "--size-max", 65536])
+        for process in flow.all():
+            process.expect_exit(0, 120)
+        seconds = time.monotonic() - began
+        used = cpu_seconds(manager.child.pid) - used
+        operations = sum(sum(report["operations"].values()) for report in flow.reports())
+        if vampire is not None:
+            vampire.expect_exit(0, 60)
+        manager.signal(15)
+        manager.wait(30)
+        words = manager.stderr.split("events sent")[0].split()
+        return seconds, used, int(words[-1]), operations
+
+
+def workflow_lines(_directory):
+    runs, bases = [], []
+    for number in range(WORKFLOW_PAIRS):
+        first = number % 2 == 0
+        pair = {with_it: workflow_once(with_it) for with_it in (first, not first)}
+        runs.append(pair[True])
+        bases.append(pair[False])
+    ratio, low, high = measure.interval([a[0] / b[0] for a, b in zip(runs, bases)])
+    sent = statistics.median((a[1] - b[1]) / max(a[2] - b[2], 1) for a, b in zip(runs, bases))
+    return [measure.line(
+        "workflow", "the demo workflow at full speed with vampire", "s", [r[0] for r in runs],
+        "the same without", [r[0] for r in bases], mean_ratio=ratio, mean_ratio_low=low,
+        mean_ratio_high=high, operations=runs[0][3],
+        pool_manager_cpu_us_per_event=sent * 1e6)]
+
+
+# ---------------------------------------------------------------- size and scale
+
+
+def file_lines(directory):
+    """Bytes on disk for each histogram row that has values."""
+    events = 1000000
+    recording = record(directory, "rows", events=events, live=10000)
+    folder = pathlib.Path(directory) / "rows"
+    folder.mkdir()
+    config = write_config(directory, "rows", {"outputs": [{"type": "hdf5",
+                                                           "directory": str(folder)}]})
+    account = replay(folder, recording, config, False)
+    path = next(folder.glob("vampire-*.h5"))
+    rows, stored = 0, 0
+    with h5py.File(path, "r") as file:
+        for name, item in file.items():
+            if item.attrs.get("kind") in (b"histogram", "histogram") and f"{name}_count" in file:
+                rows += int((file[f"{name}_count"][...] > 0).sum())
+                stored += item.id.get_storage_size()
+        buckets = file["time"].shape[0]
+    size = path.stat().st_size
+    return [measure.line("rows", "bytes in the HDF5 file for each non-empty histogram row", "bytes",
+                         [stored / rows], accounts=[account], rows=rows, buckets=buckets,
+                         file_bytes=size, whole_file_bytes_per_row=size / rows)]
+
+
+def scale_lines(directory):
+    recording = record(directory, "scale", **SCALE)
+    output = pathlib.Path(directory) / "scale.jsonl"
+    config = write_config(directory, "scale", {
+        "statistics": {"max_cdos": 262144, "max_pending": 262144},
+        "outputs": [{"type": "jsonl", "path": str(output), "metrics": ["vampire_*"]}]})
+    account = replay(directory, recording, config, False)
+    resident, lost = [], 0
+    with open(output, encoding="utf-8") as texts:
+        for text in texts:
+            item = json.loads(text)
+            if item.get("metric") == "vampire_rss_bytes":
+                resident.append(item["value"])
+            elif item.get("metric") in ("vampire_lost", "vampire_evicted"):
+                lost += item["delta"]
+    recording.unlink()
+    # As many CDOs end as begin after a tenth of the events. What comes and goes with the buckets
+    # that wait for the output is no growth: the largest values of both halves are compared.
+    middle = len(resident) // 2
+    first, second = max(resident[:middle]), max(resident[middle:])
+    return [measure.line(
+        "scale", "500 components, 10^6 CDOs, ten minutes at 2 x 10^4 events a second: growth of "
+        "memory from the first half to the second", "%", [100 * (second / first - 1)],
+        accounts=[account], lost=lost, resident_bytes=second,
+        events_per_second=SCALE["events"] / account.seconds)]
+
+
+# In the order of a full run. A line's name begins with its key.
+ALL_LINES = {
+    "wire": wire_lines,
+    "replay": replay_lines,
+    "tcp": tcp_lines,
+    "burst": burst_lines,
+    "idle": idle_lines,
+    "pace": pace_lines,
+    "workflow": workflow_lines,
+    "rows": file_lines,
+    "scale": scale_lines,
+}

@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The results of make bench as text, and as the tables of docs/performance.md:
+
+    tests/bench/table.py build/release/bench/results.json docs/performance.md
+
+replaces what stands between the marks in that page. --preliminary says so in it."""
+
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+MARK = "<!-- {}: made by tests/bench/table.py -->"
+
+
+def number(value):
+    """Three digits that count, with separators."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 0.1 else 4
+    return f"{value:.{digits}f}"
+
+
+def spread(line, name):
+    return f"{number(line[name])} ({number(line[name + '_q1'])} to {number(line[name + '_q3'])})"
+
+
+def text_of(line):
+    """One line of a terminal."""
+    text = f"{line['name']:22} {spread(line, 'median'):34} {line['unit']:10}"
+    if "ratio" in line:
+        text += f" {spread(line, 'ratio')} x {line['baseline']['what']}"
+    return text
+
+
+def people(size):
+    return f"{size / 2**20:.0f} MiB"
+
+
+def measured_table(results):
+    yield "| line | what | median (quartiles) | baseline | ratio (quartiles) | peak memory | CPU |"
+    yield "|---|---|---|---|---|---|---|"
+    for line in results["lines"]:
+        base, ratio = "", ""
+        if "ratio" in line:
+            base = f"{line['baseline']['what']}: {number(line['baseline']['median'])}"
+            ratio = spread(line, "ratio")
+        peak = people(line["peak_bytes"]) if "peak_bytes" in line else ""
+        cpu = f"{number(line['cpu_seconds'])} s" if "cpu_seconds" in line else ""
+        yield (f"| `{line['name']}` | {line['what']} | {spread(line, 'median')} {line['unit']} | "
+               f"{base} | {ratio} | {peak} | {cpu} |")
+
+
+# ---------------------------------------------------------------- targets
+
+
+class Target:
+    """What was to be reached, how to read it from the results, and whether it was."""
+
+    def __init__(self, what, aim, lines, reached, met):
+        self.what, self.aim, self.lines, self.reached, self.met = what, aim, lines, reached, met
+
+
+def million(value):
+    return f"{value / 1e6:.2f} M/s"
+
+
+TARGETS = [
+    Target("replay, level component, all metrics, 10^5 live CDOs, one core", "2.5 M events/s",
+           ["replay"], lambda r: million(r["replay"]["events_per_second"]),
+           lambda r: r["replay"]["events_per_second"] >= 2.5e6),
+    Target("the same beside protobuf-c's bare unpack", "60 % of its speed", ["replay"],
+           lambda r: f"{100 / r['replay']['ratio']:.0f} %", lambda r: r["replay"]["ratio"] <= 1 / 0.6),
+    Target("stretch: the same", "6 M events/s", ["replay"],
+           lambda r: million(r["replay"]["events_per_second"]),
+           lambda r: r["replay"]["events_per_second"] >= 6e6),
+    Target("over tcp, batched, nothing lost", "90 % of the replay figure", ["tcp"],
+           lambda r: f"{100 / r['tcp']['ratio']:.0f} %, {million(r['tcp']['events_per_second'])}, "
+                     f"{r['tcp']['lost']} lost",
+           lambda r: r["tcp"]["ratio"] <= 1 / 0.9 and r["tcp"]["lost"] == 0),
+    Target("one event a message, tcp;ofi_rxm", "80 % of the raw receive rate",
+           ["wire.single", "tcp.single"],
+           lambda r: f"{100 * r['tcp.single']['events_per_second'] / r['wire.single']['events_per_second']:.0f} %",
+           lambda r: r["tcp.single"]["events_per_second"] >= 0.8 * r["wire.single"]["events_per_second"]),
+    Target("allocation per event", "none", ["statistics.all"],
+           lambda r: f"{r['statistics.all']['heap_calls']:,} in {r['statistics.all']['events']:,.0f} "
+                     f"events: {r['statistics.all']['buckets']} buckets",
+           lambda r: r["decode"]["heap_calls"] == 0 and r["statistics.all"]["heap_calls"]
+           <= 500 * max(r["statistics.all"]["buckets"], 1)),
+    Target("histogram record", "2 ns", ["histogram"],
+           lambda r: f"{number(r['histogram']['median'])} ns", lambda r: r["histogram"]["median"] <= 2),
+    Target("JSON metric line", "400 ns", ["json"], lambda r: f"{number(r['json']['median'])} ns",
+           lambda r: r["json"]["median"] <= 400),
+    Target("pairing look-up at 10^6 live CDOs", "25 ns", ["pairing.1e6"],
+           lambda r: f"{number(r['pairing.1e6']['median'])} ns",
+           lambda r: r["pairing.1e6"]["median"] <= 25),
+    Target("pairing look-up at 10^7", "60 ns", ["pairing.1e7"],
+           lambda r: f"{number(r['pairing.1e7']['median'])} ns",
+           lambda r: r["pairing.1e7"]["median"] <= 60),
+    Target("memory for a CDO", "96 bytes", ["pairing.1e6"],
+           lambda r: f"{r['pairing.1e6']['bytes_per_cdo']:.0f} bytes",
+           lambda r: round(r["pairing.1e6"]["bytes_per_cdo"]) <= 96),
+    Target("largest single insert, to 10^7", "1 ms", ["pairing.1e7"],
+           lambda r: f"{r['pairing.1e7']['worst_insert_ns'] / 1e6:.2f} ms",
+           lambda r: r["pairing.1e7"]["worst_insert_ns"] <= 1e6),
+    Target("bucket commit, 20 x 248 bins, compressed", "1.5 times the bare append", ["hdf5"],
+           lambda r: f"{r['hdf5']['ratio']:.2f} times", lambda r: r["hdf5"]["ratio"] <= 1.5),
+    Target("burst of 100,000 events in 50 ms, default settings", "none lost", ["burst"],
+           lambda r: f"{number(r['burst']['median_q3'])} lost ({number(r['burst']['lost_in_pool_manager'])} in the pool "
+                     f"manager) in {1000 * r['burst']['seconds']:.0f} ms",
+           lambda r: r["burst"]["median_q3"] == 0),
+    Target("idle, joined: wake-ups a second", "2", ["idle.wakeups"],
+           lambda r: number(r["idle.wakeups"]["median"]), lambda r: r["idle.wakeups"]["median"] <= 2),
+    Target("idle, joined: share of a core", "0.1 %", ["idle.cpu"],
+           lambda r: f"{number(r['idle.cpu']['median'])} %", lambda r: r["idle.cpu"]["median"] < 0.1),
+    Target("idle, joined: memory without the provider", "16 MiB", ["idle.memory"],
+           lambda r: f"{r['idle.memory']['alone_mib']:.1f} MiB with a source that needs no provider",
+           lambda r: r["idle.memory"]["alone_mib"] < 16),
+    Target("1,000 events/s", "2 % of a core", ["pace.1000"],
+           lambda r: f"{number(r['pace.1000']['median'])} %", lambda r: r["pace.1000"]["median"] < 2),
+    Target("the workflow with vampire against without", "slower by less than 1 %", ["workflow"],
+           lambda r: f"{100 * (r['workflow']['mean_ratio'] - 1):+.1f} % "
+                     f"({100 * (r['workflow']['mean_ratio_low'] - 1):+.1f} to "
+                     f"{100 * (r['workflow']['mean_ratio_high'] - 1):+.1f}); pool manager "
+                     f"{r['workflow']['pool_manager_cpu_us_per_event']:.1f} us of CPU an event",
+           lambda r: r["workflow"]["mean_ratio"] < 1.01),
+    Target("file size", "200 bytes a non-empty histogram row", ["rows"],
+           lambda r: f"{number(r['rows']['median'])} bytes", lambda r: r["rows"]["median"] <= 200),
+    Target("500 components, 10^6 CDOs, 2 x 10^4 events/s for ten minutes",
+           "flat memory, no loss", ["scale"],
+           lambda r: f"{number(r['scale']['median'])} % growth from the first half to the second, "
+                     f"{r['scale']['lost']} lost, {people(r['scale']['resident_bytes'])}",
+           lambda r: r["scale"]["median"] < 5 and r["scale"]["lost"] == 0),
+]
+
+
+def target_table(results, reasons):
+    """`reasons`: {what: why it was missed}, kept from the page that stands."""
+    lines = {line["name"]: line for line in results["lines"]}
+    yield "| what | reach | reached | |"
+    yield "|---|---|---|---|"
+    for target in TARGETS:
+        if any(name not in lines for name in target.lines):
+            reached, verdict = "not measured", reasons.get(target.what, "")
+        else:
+            reached = target.reached(lines)
+            verdict = "met" if target.met(lines) else f"**missed** {reasons.get(target.what, '')}"
+        yield f"| {target.what} | {target.aim} | {reached} | {verdict.strip()} |"
+
+
+def machine_text(results, preliminary):
+    machine = results["machine"]
+    text = (f"{machine['processor']}, {machine['cores']} cores, "
+            f"{machine['memory_bytes'] / 2**30:.0f} GiB; Linux {machine['kernel']}; "
+            f"{machine['compiler']}; {machine['libc']}; libfabric {machine['libfabric']}, protobuf-c "
+            f"{machine['protobuf-c']}, HDF5 {machine['hdf5']}; commit {machine['commit']}, "
+            f"{machine['time'][:10]}.")
+    if preliminary:
+        text += (f" **Preliminary: the machine was shared and busy (load {machine['load']:.0f} on "
+                 f"{machine['cores']} cores).**")
+    return text
+
+
+def comparison_table(results):
+    yield "| what | events/s | processor time, vampire = 1 | peak memory | results |"
+    yield "|---|---|---|---|---|"
+    for line in results.get("comparison", []):
+        yield (f"| {line['what']} | {number(line['events_per_second'])} | {number(line['ratio'])} | "
+               f"{people(line['peak_bytes'])} | {line['agrees']} |")
+
+
+def reasons_of(page):
+    """The line "* what: why" of the page's list of reasons."""
+    part = re.search(r"## Why targets are missed\n(.*?)(?=\n## |\Z)", page, re.DOTALL)
+    return dict(re.findall(r"^\* \*\*(.+?)\*\*: (.*)$", part.group(1), re.MULTILINE)) if part else {}
+
+
+def fill(page, name, lines):
+    begin, end = MARK.format(name), MARK.format(f"end of {name}")
+    before, found, rest = page.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        sys.exit(f"table: the page has no marks for \"{name}\"")
+    return before + begin + "\n" + "\n".join(lines) + "\n" + end + after
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("results", type=pathlib.Path)
+    parser.add_argument("page", type=pathlib.Path)
+    parser.add_argument("--preliminary", action="store_true")
+    options = parser.parse_args()
+    results = json.loads(options.results.read_text())
+    page = options.page.read_text()
+    missed = {what: "(see below)" for what in reasons_of(page)}
+    page = fill(page, "machine", [machine_text(results, options.preliminary)])
+    page = fill(page, "targets", target_table(results, missed))
+    page = fill(page, "measurements", measured_table(results))
+    page = fill(page, "comparison", comparison_table(results))
+    options.page.write_text(page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
