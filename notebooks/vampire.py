@@ -578,16 +578,21 @@ def rate(counter):
     units = counter.attrs.get("units", "1")
     out = _rebuilt(counter, values).assign_attrs(units="s-1" if units == "1" else f"{units} s-1",
                                                  cell_methods="time: mean")
-    ends = counter.time.values + counter.bucket_ns.values.astype("timedelta64[ns]")
-    holes = np.flatnonzero(counter.time.values[1:] > ends[:-1])
+    return _broken_at_holes(out)
+
+
+def _broken_at_holes(array):
+    """The same with a row of NaN where buckets are missing."""
+    ends = array.time.values + array.bucket_ns.values.astype("timedelta64[ns]")
+    holes = np.flatnonzero(array.time.values[1:] > ends[:-1])
     if len(holes) == 0:
-        return out
-    fill = out.isel(time=holes).assign_coords(time=ends[holes])
+        return array
+    fill = array.isel(time=holes).assign_coords(time=ends[holes])
     fill = _rebuilt(fill, np.full(fill.shape, np.nan))
     fill.coords["complete"] = ("time", np.zeros(len(holes), bool))
-    both = xr.concat([out, fill], "time")
+    both = xr.concat([array, fill], "time")
     order = np.insert(np.arange(len(ends)), holes + 1, np.arange(len(holes)) + len(ends))
-    return both.isel(time=order).assign_attrs(out.attrs)
+    return both.isel(time=order).assign_attrs(array.attrs)
 
 
 def coarsen(array, buckets):
@@ -662,10 +667,14 @@ def amount(count, unit="B"):
     return f"{text} {name}{unit}" if unit else f"{text}{name}"
 
 
+def _shown(units):
+    """The function that writes a value of these units."""
+    return duration if units == "ns" else lambda value: amount(value, "B" if units.startswith("byte") else "")
+
+
 def _formatter(units):
     from matplotlib.ticker import FuncFormatter
-    show = duration if units == "ns" else (lambda v: amount(v, "B")) if units.startswith("byte") \
-        else (lambda v: amount(v, ""))
+    show = _shown(units)
     return FuncFormatter(lambda value, _: show(value) if value > 0 or units != "ns" else "0")
 
 
@@ -720,8 +729,7 @@ def _mark_incomplete(ax, array):
 def _nothing(ax, text):
     ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes)
     ax.grid(False)
-    ax.set_xticks([])
-    ax.set_yticks([])
+    ax.set(xticks=[], yticks=[])
     return ax
 
 
@@ -738,13 +746,9 @@ def plot_heatmap(histogram, ax=None, title=None):
     low, high = used[0], used[-1] + 1
     lower = data.bin_lower.values.astype(float)
     edges = np.append(lower[low:high], float(data.bin_upper.values[high - 1]) + 1)
-    counts = data.values[:, low:high].astype(float)
-    times = _time_axis(ax, data)
-    # A hole between two buckets belongs to none of them.
-    ends = data.time.values + data.bucket_ns.values.astype("timedelta64[ns]")
-    for hole in np.flatnonzero(data.time.values[1:] > ends[:-1])[::-1]:
-        times = np.insert(times, hole + 1, ends[hole])
-        counts = np.insert(counts, hole + 1, 0, axis=0)
+    broken = _broken_at_holes(data)  # a hole between two buckets belongs to none of them
+    counts = np.nan_to_num(broken.values[:, low:high].astype(float))
+    times = _time_axis(ax, broken)
     mesh = ax.pcolormesh(times, np.maximum(edges, 0.5), np.ma.masked_equal(counts, 0).T, cmap=_colour_map(),
                          norm=LogNorm(1, max(2, counts.max())), rasterized=True)
     _mark_incomplete(ax, data)
@@ -805,6 +809,28 @@ def plot_bytes(ds, ax=None, metric="consumed_bytes"):
     return plot_stack(ds[f"{metric}_delta"], "component", ax)
 
 
+def plot_gauge(ds, metric="pool_bytes", ax=None):
+    """A gauge without labels ([T]): a band from least to greatest in each bucket, a line through the
+    values at the ends of buckets. Where events are missing there is a hatched gap."""
+    ax = _axes(ax)
+    ax.set_title(ds[metric].attrs.get("help", metric))
+    low, high = (_broken_at_holes(masked(coarsen(ds[f"{metric}_{end}"], COLUMNS_MAX))) for end in ("min", "max"))
+    if not np.isfinite(high.values).any():
+        return _nothing(ax, "not known")
+    edges = _time_axis(ax, low)
+    ax.fill_between(edges, np.append(low.values, low.values[-1]), np.append(high.values, high.values[-1]), step="post",
+                    facecolor=COLOURS[4], alpha=0.6, linewidth=0, label="least to greatest")
+    if ds.sizes["time"] <= COLUMNS_MAX:
+        last = _broken_at_holes(masked(ds[metric]))
+        ax.plot(edges[1:], last.values, ".-", color=ax.yaxis.label.get_color(), label="at a bucket's end")
+    _mark_incomplete(ax, coarsen(ds[metric + "_max"], COLUMNS_MAX))
+    units = ds[metric].attrs.get("units", "1")
+    ax.set(ylim=(min(0, np.nanmin(low.values)), None), ylabel={"byte": "bytes", "1": "number"}.get(units, units))
+    _amount_ticks(ax.yaxis, ax.get_ylim()[1], units)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=2, handlelength=1.2)
+    return ax
+
+
 def plot_transports(ds, ax=None, metric="transport_bytes"):
     """Source-by-sink matrix of transport_bytes or transports over all buckets, with the numbers."""
     ax = _axes(ax)
@@ -815,17 +841,15 @@ def plot_transports(ds, ax=None, metric="transport_bytes"):
         return _nothing(ax, "no transports")
     values = table.to_numpy(float)
     picture = ax.imshow(np.ma.masked_equal(values, 0), cmap=_colour_map(), aspect="auto", vmin=0)
-    show = (lambda v: amount(v, "B")) if units == "byte" else (lambda v: amount(v, ""))
     if values.size <= 144:
         for (row, column), value in np.ndenumerate(values):
             if value > 0:
                 bright = value > 0.6 * values.max()
-                ax.text(column, row, show(value), ha="center", va="center", color="black" if bright else "white")
+                ax.text(column, row, _shown(units)(value), ha="center", va="center", color="black" if bright else "white")
     ax.set_xticks(range(len(table.columns)), [_short(c) for c in table.columns], rotation=30, ha="right",
                   rotation_mode="anchor")
     ax.set_yticks(range(len(table.index)), [_short(c) for c in table.index])
-    ax.set_xlabel("sink")
-    ax.set_ylabel("source")
+    ax.set(xlabel="sink", ylabel="source")
     ax.grid(False)
     bar = ax.figure.colorbar(picture, ax=ax, pad=0.02)
     _amount_ticks(bar.ax.yaxis, values.max(), units)
@@ -904,32 +928,73 @@ def plot_waits(ds, ax=None, metric="demand_wait_ns"):
         ax.xaxis.set_minor_formatter(_formatter("ns"))
         ax.tick_params(axis="x", which="both", rotation=30)
     ax.set_yticks(rows, [f"{label}  ({amount(count, '')})" for label, count in zip(table.index, table["count"])])
-    ax.set_ylim(-0.6, len(rows) - 0.4)
-    ax.set_xlabel("duration")
-    ax.set_ylabel("size of the CDO (waits)")
+    ax.set(ylim=(-0.6, len(rows) - 0.4), xlabel="duration", ylabel="size of the CDO (waits)")
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -2.4 / max(12, len(rows))), ncol=4, handlelength=1.2)
+    return ax
+
+
+def _cdo_times(ds):
+    times = [v for v in ds.data_vars if v.startswith("cdo_") and ds[v].dtype.kind == "M"]
+    if "cdo_name" not in ds or not times:
+        raise Error("the file holds no CDOs by name; they are written at level cdo "
+                    "(statistics: {\"level\": \"cdo\"})")
+    return times
+
+
+def cdo_table(ds):
+    """DataFrame, a row for each selected CDO by name, the longest life first: producer, size_bytes (NaN:
+    not known), demands, consumers, end, life, and its times (NaT: not seen). Needs level cdo."""
+    times = {v[len("cdo_"):]: ds[v].values for v in _cdo_times(ds)}
+    facts = {name: ds[f"cdo_{name}"].values for name in ("producer", "size_bytes", "demands", "consumers", "end")}
+    table = pd.DataFrame({**facts, "life": 0, **times}, index=list(ds.cdo_name.values))
+    table["size_bytes"] = np.where(ds.cdo_size_known.values != 0, table.size_bytes.astype(float), np.nan)
+    table["life"] = table[list(times)].max(axis=1) - table[list(times)].min(axis=1)
+    return table.sort_values("life", ascending=False, kind="stable")
+
+
+def plot_cdos(ds, most=12, ax=None):
+    """The lives of the CDOs that lived longest, a row each: x time since each was first seen, logarithmic
+    above 10 µs. What all names begin with is left away. Needs a file of level cdo."""
+    times = [v[len("cdo_"):] for v in _cdo_times(ds)]
+    ax, table = _axes(ax), cdo_table(ds).head(most)
+    ax.set_title(f"life of the CDOs that lived longest ({len(table)})")
+    if table.empty:
+        return _nothing(ax, "no CDOs yet")
+    offsets = table[times].sub(table[times].min(axis=1), axis=0)
+    rows = np.arange(len(table))
+    ax.hlines(rows, 0, table.life.to_numpy().astype(float), color=OTHERS, linewidth=1)
+    for number, what in enumerate(offsets.median().sort_values(kind="stable").index):
+        seen = offsets[what].notna().to_numpy()
+        ax.plot(offsets[what].to_numpy().astype(float)[seen], rows[seen], "osD^vPX*"[number % 8], markersize=6,
+                color=COLOURS[number % len(COLOURS)], label=what.replace("_", " "), markeredgewidth=0.5)
+    alike = os.path.commonprefix(list(table.index)).rfind(",") + 1 if len(table) > 1 else 0
+    narrow = ax.figure.get_size_inches()[0] < 5  # a telephone's
+    room = 17 if narrow else 27
+    ax.set_yticks(rows, ["…" * (alike > 0 or len(name) > room) + name[alike:][-room:] for name in table.index])
+    ax.set_xscale("symlog", linthresh=1e4, linscale=0.5)
+    longest = float(offsets.max().max().value)
+    ax.set(ylim=(len(rows) - 0.4, -0.6), xlim=(-2e3, max(2e4, 2 * longest)), xlabel="time since it was first seen")
+    powers = 10.0 ** np.arange(5 if narrow else 4, 20, 2 if narrow or longest > 1e10 else 1)
+    ax.set_xticks([0, *powers[powers <= 2 * longest]])
+    ax.xaxis.set_major_formatter(_formatter("ns"))
+    ax.xaxis.set_minor_formatter("")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -3.2 / max(12, len(rows))), ncol=3, handlelength=1)
     return ax
 
 
 def plot_cdo(ds, name, ax=None):
     """Timeline of one CDO: when it was declared, sealed, offered, demanded, moved, withdrawn and
     disposed of; x milliseconds since the first. Needs a file of level cdo."""
-    times = [v for v in ds.data_vars if v.startswith("cdo_") and ds[v].dtype.kind == "M"]
-    if "cdo_name" not in ds or not times:
-        raise Error("the file holds no CDOs by name; they are written at level cdo "
-                    "(statistics: {\"level\": \"cdo\"})")
-    rows = np.flatnonzero(ds.cdo_name.values == name)
-    if len(rows) == 0:
-        raise Error(f"no CDO '{name}' among {ds.sizes[ds.cdo_name.dims[0]]}, such as "
-                    f"{', '.join(map(repr, ds.cdo_name.values[:3]))}")
+    times = [v[len("cdo_"):] for v in _cdo_times(ds)]
+    found = cdo_table(ds).query("index == @name")
+    if found.empty:
+        raise Error(f"no CDO '{name}' among {len(ds.cdo_name)}, such as {', '.join(map(repr, ds.cdo_name.values[:3]))}")
     ax = _axes(ax)
     ax.set_title(f"CDO {_short(name, 40)}")
-    points = sorted((ds[v].values[rows[0]], v[len("cdo_"):].replace("_", " ")) for v in times
-                    if not np.isnat(ds[v].values[rows[0]]))
-    offsets = [(when - points[0][0]).astype("timedelta64[ns]").astype(float) for when, _ in points]
-    ax.plot(offsets, range(len(points)), "o-", color=COLOURS[0])
-    ax.set_yticks(range(len(points)), [what for _, what in points])
+    points = found[times].iloc[0].dropna().astype("datetime64[ns]").sort_values(kind="stable")
+    ax.plot((points - points.min()).to_numpy().astype(float), range(len(points)), "o-", color=COLOURS[0])
+    ax.set_yticks(range(len(points)), [what.replace("_", " ") for what in points.index])
     ax.invert_yaxis()
     ax.xaxis.set_major_formatter(_formatter("ns"))
-    ax.set_xlabel(f"time since {str(points[0][0])[:23]} UTC" if points else "time")
+    ax.set_xlabel(f"time since {str(points.min())[:23]} UTC" if len(points) else "time")
     return ax

@@ -32,7 +32,7 @@ def program(name):
     return str(BUILD / "bin" / name)
 
 
-def wait_until(condition, what, seconds=20.0):
+def wait_until(condition, what, seconds=60.0):
     """Returns the first true value of condition()."""
     deadline = time.monotonic() + seconds * PATIENCE
     pause = 0.002
@@ -144,7 +144,7 @@ class Process:
             f"{self.stdout[-2000:]}{self.stderr[-6000:]}"
         )
 
-    def until_stderr(self, text, seconds=30.0):
+    def until_stderr(self, text, seconds=60.0):
         """Waits until it has said this, or fails when it ended before."""
 
         def said():

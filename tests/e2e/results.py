@@ -27,6 +27,39 @@ def text_attribute(item, name):
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
+def assert_identities(get, output_get, where):
+    """Nothing appears or vanishes: events on their way in, and what each output was given."""
+    assert get("received") == get("decoded") + get("rejected"), f"received: {where}"
+    assert get("decoded") == get("counted") + get("filtered"), f"decoded: {where}"
+    for queued, written, lost, waiting in output_get():
+        assert queued == written + lost + waiting, f"an output's account: {where}"
+
+
+def assert_account(file):
+    """The identities in each bucket of an HDF5 file."""
+    rows = file["time"].shape[0]
+    words = ("received", "decoded", "rejected", "counted", "filtered")
+    columns = {word: file[f"events_{word}"][:rows] for word in words}
+    outputs = [file[f"buckets_{word}"][:rows] for word in ("queued", "written", "lost", "waiting")]
+    for row in range(rows):
+        assert_identities(
+            lambda word: int(columns[word][row]),
+            lambda: zip(*([int(value) for value in output[row]] for output in outputs)),
+            f"bucket {row} of {file.filename}",
+        )
+
+
+def assert_line_account(record):
+    """The same in a JSON line that has an account."""
+    account = record["accounting"]
+    assert_identities(
+        account.__getitem__,
+        lambda: ([one[word] for word in ("queued", "written", "lost", "waiting")]
+                 for one in account["outputs"]),
+        f"{record['type']} at {record['time']}",
+    )
+
+
 class Hdf5Run:
     """All segments of one run, in order."""
 
@@ -52,6 +85,7 @@ class Hdf5Run:
         self.buckets += file["time"].shape[0]
         if file["time"].shape[0] == 0:
             return
+        assert_account(file)
         for name, item in file.items():
             kind = text_attribute(item, "kind")
             if kind and name == text_attribute(item, "metric"):
@@ -117,6 +151,8 @@ class JsonRun:
             # One that never changed has no lines.
             getattr(self, metric["kind"] + "s")[metric["name"]] = {}
         for record in self.records:
+            if "accounting" in record:
+                assert_line_account(record)
             if record["type"] == "metric":
                 self._take(record, order[record["metric"]])
 

@@ -84,25 +84,3 @@ def test_completion():
     assert "all" in complete("-o", "statistics.sets", "=")
     assert complete("-o", "outputs.hdf5.access", "=", "g") == ["group"]
     assert complete("--list-metrics", "=", "") == ["json"]
-
-
-def test_manual_is_as_generated():
-    text = (harness.ROOT / "docs" / "vampire.json.5").read_text()
-    options = subprocess.run(
-        [harness.program("vampire"), "--print-manual-options"],
-        capture_output=True, text=True, timeout=30, check=True).stdout
-    begin, end = text.index('.\\" Made by'), text.index('.\\" End of the options')
-    assert text[begin:end] == options, "make generated"
-
-
-def test_manual_of_the_metrics_is_as_generated():
-    metrics = subprocess.run(
-        [harness.program("vampire"), "--list-metrics=json"],
-        capture_output=True, timeout=30, check=True).stdout
-    page = subprocess.run(
-        ["/usr/bin/python3", harness.ROOT / "docs" / "metrics_manual.py"],
-        input=metrics, capture_output=True, timeout=30, check=True).stdout
-    path = harness.ROOT / "docs" / "vampire-metrics.7"
-    assert path.read_bytes() == page, "make generated"
-    lint = subprocess.run(["mandoc", "-Tlint", "-Wwarning", path], capture_output=True, timeout=30)
-    assert lint.returncode == 0, lint.stdout.decode()

@@ -4,6 +4,7 @@ does not work."""
 
 import json
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -200,3 +201,31 @@ def test_questions_are_answered_on_stdout(argument):
              "--list-metrics": ["pool_operations", "transport_ns", "demand_wait_ns"]}
     for word in words[argument]:
         assert word.lower() in result.stdout.lower(), word
+
+
+@pytest.mark.plain
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not installed")
+def test_no_privileges_are_needed(space, monkeypatch):
+    """The whole workflow as nobody, without any capability, and with no way to get one."""
+    nobody, place = 65534, space.path / "nobody"
+    shutil.copytree(harness.BUILD / "bin", place / "bin")
+    shutil.copy(harness.ROOT / "tests" / "workflow" / "ecmwf.yaml", place)
+    space.environment["MSTRO_SCHEMA_PATH"] = str(place)
+    monkeypatch.setattr(harness, "BUILD", place)
+    argv = ["setpriv", "--no-new-privs"]
+    if os.geteuid() == 0:
+        argv += ["--reuid", nobody, "--regid", nobody, "--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all"]
+        for path in (space.path, place, *place.rglob("*")):
+            os.chown(path, nobody, nobody)
+    start = space.start
+    monkeypatch.setattr(space, "start", lambda program, *more, **options: start([*argv, *program], *more, **options))
+    manager = space.pool_manager()
+    vampire = space.vampire(harness.vampire_config())
+    for process in (manager, vampire):
+        with open(f"/proc/{process.child.pid}/status", encoding="ascii") as lines:
+            status = dict(line.split(":", 1) for line in lines)
+        assert int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0
+        assert "0" not in status["Uid"].split()
+    reports = harness.Workflow(space, model_options=model_options(3, 2, 2, 64, 4096, 0)).finish()
+    vampire.expect_exit(0)
+    assert_agreement(space, reports)
