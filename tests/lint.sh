@@ -9,7 +9,12 @@ cd "$(dirname "$0")/.."
 
 jobs=$(nproc)
 failed=
-files=$(git ls-files -co --exclude-standard '*.c' '*.h' | while read -r f; do [ -f "$f" ] && echo "$f"; done)
+# In a source archive there is no git to ask; nothing but sources is in it, and build/.
+if [ -e .git ]; then
+    files=$(git ls-files -co --exclude-standard '*.c' '*.h' | while read -r f; do [ -f "$f" ] && echo "$f"; done)
+else
+    files=$(find . -path ./build -prune -o -name '*.[ch]' -printf '%P\n' | sort)
+fi
 files=${LINT_FILES:-$files}
 sources=$(echo "$files" | tr ' ' '\n' | grep '\.c$')
 wanted=${*:-format structure cppcheck tidy}
