@@ -111,7 +111,8 @@ struct mstro_cdo_selector_ {
  * and counted as LOST. Not with REQUIRE_ACK: there the operations held up are the bound. */
 #define SUBSCRIPTION_BYTES_MAX ((size_t)64 << 20)
 
-/* Callback of the port. */
+/* Callbacks of the port. */
+bool subscriptions_packed(void *context, const uint8_t *batch, size_t length);
 void subscriptions_events(void *context, struct port_batch *batch);
 /* Under the lock: the last event of each. */
 void subscriptions_gone(void);

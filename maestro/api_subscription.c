@@ -113,22 +113,43 @@ static void adopt_strays(struct mstro_subscription_ *subscription)
     }
 }
 
-void subscriptions_events(void *context, struct port_batch *batch)
+static void take_block(struct event_block *block)
 {
-    (void)context;
-    struct event_block *block = event_block_create(batch->batch);
     (void)pthread_mutex_lock(&library.lock);
-    struct mstro_subscription_ *subscription = find(batch->batch->subscription);
-    if (block == NULL) {
-        if (subscription != NULL) {
-            count_lost(subscription, batch->batch->n_events + batch->batch->lost);
-        }
-    } else if (subscription == NULL) {
+    struct mstro_subscription_ *subscription = find(block->subscription);
+    if (subscription == NULL) {
         keep_stray(block);
     } else {
         accept(subscription, block);
     }
     (void)pthread_mutex_unlock(&library.lock);
+}
+
+bool subscriptions_packed(void *context, const uint8_t *batch, size_t length)
+{
+    (void)context;
+    struct event_block *block = event_block_read(batch, length);
+    if (block == NULL) {
+        return false;
+    }
+    take_block(block);
+    return true;
+}
+
+void subscriptions_events(void *context, struct port_batch *batch)
+{
+    (void)context;
+    struct event_block *block = event_block_create(batch->batch);
+    if (block != NULL) {
+        take_block(block);
+    } else {
+        (void)pthread_mutex_lock(&library.lock);
+        struct mstro_subscription_ *subscription = find(batch->batch->subscription);
+        if (subscription != NULL) {
+            count_lost(subscription, batch->batch->n_events + batch->batch->lost);
+        }
+        (void)pthread_mutex_unlock(&library.lock);
+    }
     port_batch_free(batch);
 }
 

@@ -24,6 +24,9 @@ struct event_block {
 /* From a batch; the first node tells of `lost` if there are any. Events of unknown kinds are left
  * out. NULL without memory. */
 struct event_block *event_block_create(const Vamp__Wire__EventBatch *batch);
+/* The same from a packed batch, straight from the wire, if it is as pool managers send them. NULL:
+ * protobuf-c has to judge it, or there is no memory. */
+struct event_block *event_block_read(const uint8_t *packed, size_t length);
 /* One node of kind LOST or POOL_GONE. */
 struct event_block *event_block_mark(mstro_pool_event_kind kind, uint64_t count);
 /* For a subscriber who does not ask for LOST: takes its node out. */

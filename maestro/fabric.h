@@ -59,6 +59,9 @@ void fabric_peer_remove(struct fabric *fabric, fabric_peer peer);
 /* The peer's process is dead, as far as is known: removes what it could not remove itself (a file
  * of the shm provider, 16 MiB; only if no process of its number exists). */
 void fabric_peer_bury(const struct fabric *fabric, const uint8_t *address, size_t length);
+/* Whether nobody listens at the peer's address any more, asked now; takes 2 ms at most. False also
+ * when that cannot be told: another provider than tcp, a host that does not answer. */
+bool fabric_peer_refuses(const struct fabric *fabric, const uint8_t *address, size_t length);
 
 /* ---- messages. A buffer comes from a bounded set; posted, it returns by itself on completion. */
 struct fabric_message;
@@ -113,6 +116,8 @@ void fabric_release(struct fabric *fabric, const struct fabric_event *event);
 /* Waits until fabric_poll of `fabric` or of `reader` (NULL: none) may find something, fabric_wake
  * was called for `fabric`, or `timeout_ns` is over; may return early without reason. */
 void fabric_wait(struct fabric *fabric, struct fabric *reader, int64_t timeout_ns);
+/* Lost wake-ups have been seen in libfabric: whoever has something under way waits no longer. */
+#define FABRIC_WAIT_LONGEST_NS INT64_C(1000000000)
 void fabric_wake(struct fabric *fabric);
 
 #endif

@@ -17,8 +17,6 @@
 /* Naps of timed polling: short after traffic, for the sake of round trips; long when idle. */
 #define NAP_SHORTEST_NS INT64_C(20000)
 #define NAP_LONGEST_NS INT64_C(2000000)
-/* Lost wake-ups have been seen in libfabric; so no wait is longer than this. */
-#define WAIT_LONGEST_NS VAMP_NS_PER_SECOND
 
 /* What the provider offers but does badly: plain tcp keeps its descriptor readable for ever, shm
  * and rxd spin inside a blocking read. */
@@ -120,9 +118,6 @@ static void wait_in_queue(struct fabric *fabric, const struct fabric *reader, in
 
 void fabric_wait(struct fabric *fabric, struct fabric *reader, int64_t timeout_ns)
 {
-    if (timeout_ns > WAIT_LONGEST_NS) {
-        timeout_ns = WAIT_LONGEST_NS;
-    }
     if (timeout_ns > 0 && !atomic_load(&fabric->wake_pending)) {
         switch (fabric->wait) {
         case FABRIC_WAIT_FD:

@@ -13,7 +13,8 @@ const struct pool_bounds pool_bounds_default = {
     .handles_per_component = (size_t)1 << 20,
     .subscriptions_per_component = 256,
     .attribute_bytes_per_cdo = 8192,
-    .queue_bytes_per_subscription = (size_t)8 << 20,
+    .queue_bytes_per_subscription = (size_t)16 << 20,
+    .memory_bytes = (size_t)2 << 30,
 };
 
 /* xorshift128+: ids have to be different, not secret. */
@@ -56,6 +57,7 @@ int pool_create(const struct pool_bounds *bounds, const struct vamp_clock *clock
         return vamp_err_set(err, -ENOMEM, "pool: no memory");
     }
     pool->bounds = bounds == NULL ? pool_bounds_default : *bounds;
+    pool_memory_init(&pool->memory, pool->bounds.memory_bytes);
     pool->clock = clock;
     pool->outlet = *outlet;
     pool->match_epoch = 1; /* a new CDO has 0: it knows no results */
@@ -122,6 +124,14 @@ void pool_free(struct pool *pool)
     table_done(&pool->helds);
     free(pool->subscriptions);
     free(pool);
+}
+
+void pool_memory_state(const struct pool *pool, struct pool_memory_state *ret_state)
+{
+    *ret_state = (struct pool_memory_state){.limit = pool->memory.limit,
+                                            .object_bytes = pool->memory.object_bytes,
+                                            .event_bytes = pool->memory.event_bytes,
+                                            .refused = pool->memory.refused};
 }
 
 /* The length of the UTF-8 character at `text` (terminated), 0 when there is none. */

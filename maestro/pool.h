@@ -25,7 +25,10 @@
  *
  * Bounds, all refused with MSTRO_NOMEM and a text: components, handles of one component, live
  * CDOs, attribute bytes of one CDO, subscriptions of one component, bytes queued in one
- * subscription (there: dropped and counted, never refused).
+ * subscription (there: dropped and counted, never refused). Over all of them stands one bound of
+ * memory, half of it for what components have, half for queued events: at the first, a join, a
+ * declaration, attributes and a subscription are refused; at the second, events are dropped and
+ * counted. Whatever gives something back is never refused.
  */
 #ifndef MAESTRO_POOL_H
 #define MAESTRO_POOL_H
@@ -45,6 +48,7 @@ struct pool;
 struct pool_bounds {
     size_t components, cdos, handles_per_component, subscriptions_per_component;
     size_t attribute_bytes_per_cdo, queue_bytes_per_subscription;
+    size_t memory_bytes; /* of the pool in all; 0: only the other bounds */
 };
 extern const struct pool_bounds pool_bounds_default;
 
@@ -89,6 +93,16 @@ void pool_request(struct pool *pool, uint64_t app_id, const Mstro__Wire__Request
  * written; 0: nothing waits, and events_ready is called again for the next event. */
 size_t pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *buffer, size_t size,
                         size_t max_events);
+/* How many wait, over all subscriptions of app_id; SIZE_MAX: an operation is held up by one of
+ * them. */
+size_t pool_events_waiting(const struct pool *pool, uint64_t app_id);
+
+/* What is taken of bounds.memory_bytes, in bytes. */
+struct pool_memory_state {
+    size_t limit, object_bytes, event_bytes;
+    uint64_t refused; /* joins and requests, at the bound */
+};
+void pool_memory_state(const struct pool *pool, struct pool_memory_state *ret_state);
 
 size_t pool_component_count(const struct pool *pool);
 const char *pool_component_name(const struct pool *pool, uint64_t app_id); /* NULL: unknown */

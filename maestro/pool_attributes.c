@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdlib.h>
 #include <string.h>
 
 #include "maestro/pool_internal.h"
@@ -23,19 +22,27 @@ static size_t text_bytes(const Mstro__Wire__Attribute *item)
     return bytes;
 }
 
-struct pool_attributes *pool_attributes_copy(Mstro__Wire__Attribute *const *items, size_t count)
+/* One slot of the block: where the item is, the item, and room for its timestamp. */
+struct slot {
+    Mstro__Wire__Attribute item;
+    Mstro__Wire__Timestamp timestamp;
+};
+
+size_t pool_attributes_copy_bytes(Mstro__Wire__Attribute *const *items, size_t count)
 {
-    /* One slot of the block: where the item is, the item, and room for its timestamp. */
-    struct slot {
-        Mstro__Wire__Attribute item;
-        Mstro__Wire__Timestamp timestamp;
-    };
     size_t bytes = sizeof(struct pool_attributes) +
                    count * (sizeof(struct slot) + sizeof(Mstro__Wire__Attribute *));
     for (size_t i = 0; i < count; i++) {
         bytes += text_bytes(items[i]);
     }
-    struct pool_attributes *copy = malloc(bytes);
+    return bytes;
+}
+
+struct pool_attributes *pool_attributes_copy(struct pool_memory *memory,
+                                             Mstro__Wire__Attribute *const *items, size_t count)
+{
+    struct pool_attributes *copy =
+        pool_memory_take(memory, POOL_MEMORY_OBJECTS, pool_attributes_copy_bytes(items, count));
     if (copy == NULL) {
         return NULL;
     }
@@ -73,10 +80,10 @@ struct pool_attributes *pool_attributes_retain(struct pool_attributes *attribute
     return attributes;
 }
 
-void pool_attributes_release(struct pool_attributes *attributes)
+void pool_attributes_release(struct pool_memory *memory, struct pool_attributes *attributes)
 {
     if (attributes != NULL && --attributes->references == 0) {
-        free(attributes);
+        pool_memory_give(memory, POOL_MEMORY_OBJECTS, attributes);
     }
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The life of a CDO as its handles' states. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "maestro/pool_internal.h"
@@ -107,6 +106,11 @@ mstro_status cdo_check_declare(struct pool *pool, struct component *component,
     }
     uint64_t hash;
     struct cdo *cdo = find_cdo(pool, declare->name, &hash);
+    size_t bytes = sizeof(struct handle);
+    bytes += cdo == NULL ? sizeof *cdo + strlen(declare->name) + 1 : 0;
+    if (!pool_memory_has_room(&pool->memory, POOL_MEMORY_OBJECTS, bytes)) {
+        return pool_memory_refuse(&pool->memory, "declare", err);
+    }
     if (cdo != NULL) {
         cdo_subject(VAMP_EVENT_DECLARE, component->id, cdo, ret_subject);
         return MSTRO_OK;
@@ -126,7 +130,8 @@ mstro_status cdo_check_declare(struct pool *pool, struct component *component,
 static struct cdo *create_cdo(struct pool *pool, const char *name, uint64_t hash)
 {
     size_t length = strlen(name);
-    struct cdo *cdo = calloc(1, sizeof *cdo + length + 1);
+    struct cdo *cdo =
+        pool_memory_take(&pool->memory, POOL_MEMORY_OBJECTS, sizeof *cdo + length + 1);
     if (cdo == NULL) {
         return NULL;
     }
@@ -144,8 +149,8 @@ static void free_unused_cdo(struct pool *pool, struct cdo *cdo)
 {
     if (cdo->handle_count == 0) {
         table_remove(&pool->cdos, &cdo->by_name);
-        pool_attributes_release(cdo->attributes);
-        free(cdo);
+        pool_attributes_release(&pool->memory, cdo->attributes);
+        pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, cdo);
     }
 }
 
@@ -154,15 +159,14 @@ mstro_status cdo_apply_declare(struct pool *pool, struct component *component,
 {
     uint64_t hash;
     const char *name = request->declare->name;
-    struct handle *handle = calloc(1, sizeof *handle);
+    struct handle *handle = pool_memory_take(&pool->memory, POOL_MEMORY_OBJECTS, sizeof *handle);
     struct cdo *cdo = find_cdo(pool, name, &hash);
     if (cdo == NULL && handle != NULL) {
         cdo = create_cdo(pool, name, hash);
     }
     if (handle == NULL || cdo == NULL) {
-        free(handle);
-        (void)vamp_err_set(err, -ENOMEM, "declare: no memory");
-        return MSTRO_NOMEM;
+        pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, handle);
+        return pool_memory_refuse(&pool->memory, "declare", err);
     }
     handle->id = ++pool->last_handle;
     handle->component = component;
@@ -201,8 +205,8 @@ static void free_handle(struct pool *pool, struct handle *handle)
     handle->component->handle_count--;
     handle->cdo->handle_count--;
     free_unused_cdo(pool, handle->cdo);
-    pool_attributes_release(handle->attributes);
-    free(handle);
+    pool_attributes_release(&pool->memory, handle->attributes);
+    pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, handle);
 }
 
 void handle_release(struct pool *pool, struct handle *handle)
@@ -237,6 +241,13 @@ static struct handle *find_handle(const struct pool *pool, const struct componen
     return NULL;
 }
 
+static bool keeps_attributes(const struct handle *handle,
+                             const Mstro__Wire__CdoOperation *operation)
+{
+    return operation->n_attributes > 0 && handle->state == HANDLE_DECLARED &&
+           operation->operation != MSTRO__WIRE__OPERATION__DISPOSE;
+}
+
 mstro_status cdo_check_operation(struct pool *pool, struct component *component,
                                  const Mstro__Wire__CdoOperation *operation,
                                  struct subject *ret_subject, struct vamp_err *err)
@@ -268,6 +279,12 @@ mstro_status cdo_check_operation(struct pool *pool, struct component *component,
                            pool->bounds.attribute_bytes_per_cdo);
         return MSTRO_NOMEM;
     }
+    if (keeps_attributes(handle, operation) &&
+        !pool_memory_has_room(
+            &pool->memory, POOL_MEMORY_OBJECTS,
+            pool_attributes_copy_bytes(operation->attributes, operation->n_attributes))) {
+        return pool_memory_refuse(&pool->memory, rule->name, err);
+    }
     cdo_subject((enum vamp_event_kind)number, component->id, handle->cdo, ret_subject);
     return MSTRO_OK;
 }
@@ -277,12 +294,11 @@ mstro_status cdo_apply_operation(struct pool *pool, struct component *component,
 {
     const Mstro__Wire__CdoOperation *operation = request->operation;
     struct handle *handle = find_handle(pool, component, operation->handle);
-    if (operation->n_attributes > 0 && handle->state == HANDLE_DECLARED &&
-        operation->operation != MSTRO__WIRE__OPERATION__DISPOSE) {
-        handle->attributes = pool_attributes_copy(operation->attributes, operation->n_attributes);
+    if (keeps_attributes(handle, operation)) {
+        handle->attributes =
+            pool_attributes_copy(&pool->memory, operation->attributes, operation->n_attributes);
         if (handle->attributes == NULL) {
-            (void)vamp_err_set(err, -ENOMEM, "%s: no memory", rules[operation->operation].name);
-            return MSTRO_NOMEM;
+            return pool_memory_refuse(&pool->memory, rules[operation->operation].name, err);
         }
     }
     rules[operation->operation].handle(pool, handle, request);

@@ -50,10 +50,10 @@ mstro_status pool_join(struct pool *pool, const char *name, uint64_t index, uint
                            pool->bounds.components);
         return MSTRO_NOMEM;
     }
-    struct component *component = calloc(1, sizeof *component + length + 1);
+    struct component *component =
+        pool_memory_take(&pool->memory, POOL_MEMORY_OBJECTS, sizeof *component + length + 1);
     if (component == NULL) {
-        (void)vamp_err_set(err, -ENOMEM, "join: no memory");
-        return MSTRO_NOMEM;
+        return pool_memory_refuse(&pool->memory, "join", err);
     }
     memcpy(component->name, name, length + 1);
     component->id = ++pool->last_app;
@@ -85,7 +85,7 @@ void component_release(struct pool *pool, struct component *component)
     table_remove(&pool->components, &component->by_id);
     table_remove(&pool->component_names, &component->by_name);
     held_forget_component(pool, component->id);
-    free(component);
+    pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, component);
 }
 
 void component_leave_subject(uint64_t app_id, enum vamp_leave_reason reason,
@@ -143,4 +143,24 @@ size_t pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *buffer, siz
         return 0;
     }
     return pool_queue_take(&oldest->queue, oldest->id, buffer, size, max_events);
+}
+
+size_t pool_events_waiting(const struct pool *pool, uint64_t app_id)
+{
+    const struct component *component = component_find(pool, app_id);
+    if (component == NULL) {
+        return 0;
+    }
+    size_t waiting = 0;
+    for (struct list_link *link = list_first(&component->subscriptions); link != NULL;
+         link = list_next(&component->subscriptions, link)) {
+        const struct subscription *subscription =
+            CONTAINER_OF(link, struct subscription, of_component);
+        if (subscription->queue.count > 0 &&
+            (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) != 0) {
+            return SIZE_MAX;
+        }
+        waiting += subscription->queue.count;
+    }
+    return waiting;
 }

@@ -132,7 +132,8 @@ static void await(struct pool *pool, const struct subscription *subscription,
 {
     struct held *held = *ret_held;
     if (held == NULL) {
-        held = calloc(1, sizeof *held + pool->subscription_count * sizeof held->waiting[0]);
+        held = pool_memory_take(&pool->memory, POOL_MEMORY_OBJECTS,
+                                sizeof *held + pool->subscription_count * sizeof held->waiting[0]);
         if (held == NULL) {
             return;
         }

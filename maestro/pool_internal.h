@@ -11,6 +11,7 @@
 #include "filters/expression.h"
 #include "maestro/list.h"
 #include "maestro/pool.h"
+#include "maestro/pool_memory.h"
 #include "maestro/table.h"
 
 enum {
@@ -34,10 +35,13 @@ struct pool_attributes {
 };
 
 /* Copies. NULL without memory. */
-struct pool_attributes *pool_attributes_copy(Mstro__Wire__Attribute *const *items, size_t count);
+struct pool_attributes *pool_attributes_copy(struct pool_memory *memory,
+                                             Mstro__Wire__Attribute *const *items, size_t count);
+/* What a copy takes. */
+size_t pool_attributes_copy_bytes(Mstro__Wire__Attribute *const *items, size_t count);
 struct pool_attributes *pool_attributes_retain(struct pool_attributes *attributes);
 /* NULL is fine. */
-void pool_attributes_release(struct pool_attributes *attributes);
+void pool_attributes_release(struct pool_memory *memory, struct pool_attributes *attributes);
 /* Bytes on the wire. */
 size_t pool_attributes_bytes(Mstro__Wire__Attribute *const *items, size_t count);
 void pool_attributes_lookup(const struct pool_attributes *attributes, const char *key,
@@ -46,8 +50,10 @@ void pool_attributes_lookup(const struct pool_attributes *attributes, const char
 /* ------------------------------------------------------------------ queue of packed events */
 
 /* Ring of packed events, each as it stands in an EventBatch (tag, length, event). Grows up to its
- * limit; then events are refused and counted, and the count stays at its place in the stream. */
+ * limit or the pool's; then events are refused and counted, and the count stays at its place in the
+ * stream. */
 struct pool_queue {
+    struct pool_memory *memory;
     uint8_t *bytes;
     size_t capacity, limit;
     size_t head, tail, wrap; /* wrap: where the data before the turn end; 0: no turn */
@@ -56,7 +62,7 @@ struct pool_queue {
     uint64_t lost_serial; /* the first of them */
 };
 
-void pool_queue_init(struct pool_queue *queue, size_t limit);
+void pool_queue_init(struct pool_queue *queue, size_t limit, struct pool_memory *memory);
 void pool_queue_done(struct pool_queue *queue);
 /* False: no room, counted. */
 bool pool_queue_push(struct pool_queue *queue, uint64_t serial, const uint8_t *bytes,
@@ -147,6 +153,7 @@ struct subscription {
     uint32_t options;
     struct vamp_expression *selector; /* NULL: everything */
     int match_bit;                    /* -1: not kept with CDOs */
+    size_t selector_bytes;            /* charged for the selector */
     struct pool_queue queue;
 };
 
@@ -184,6 +191,7 @@ struct held {
 
 struct pool {
     struct pool_bounds bounds;
+    struct pool_memory memory;
     const struct vamp_clock *clock;
     struct pool_outlet outlet;
     struct table components, component_names, cdos, handles, transports, helds;

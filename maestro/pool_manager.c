@@ -40,6 +40,7 @@ enum option_key {
     KEY_HEARTBEAT,
     KEY_SILENCE,
     KEY_QUEUE_BYTES,
+    KEY_MEMORY,
     KEY_MAX_COMPONENTS,
     KEY_MAX_CDOS,
     KEY_MAX_HANDLES,
@@ -64,13 +65,17 @@ static const struct vamp_command_option options_table[] = {
     {"--info-file", 'i', KEY_INFO_FILE, "FILE",
      "write the line to this file, too; it appears whole"},
     {"--heartbeat", 0, KEY_HEARTBEAT, "TIME",
-     "both sides say something at least this often; from 100ms; default 500ms"},
+     "both sides say something at least this often; from 100ms; default a twelfth of the silence"},
     {"--silence", 0, KEY_SILENCE, "TIME",
      "a component not heard of for so long is gone; at least three heartbeats; default 60s, which "
      "a stopped process survives"},
     {"--queue-bytes", 0, KEY_QUEUE_BYTES, "SIZE",
      "events waiting for one subscription; what does not fit is lost and counted; from 16KiB; "
-     "default 8MiB"},
+     "default 16MiB"},
+    {"--memory", 0, KEY_MEMORY, "SIZE",
+     "bound of all that is kept for components: half for themselves, their CDOs, attributes and "
+     "subscriptions (more is refused), half for queued events (more is lost and counted); from "
+     "64KiB; default 2GiB"},
     {"--max-components", 0, KEY_MAX_COMPONENTS, "N", "components at a time; default 4096"},
     {"--max-cdos", 0, KEY_MAX_CDOS, "N", "live CDOs; default 2097152"},
     {"--max-handles", 0, KEY_MAX_HANDLES, "N", "CDO handles of one component; default 1048576"},
@@ -133,15 +138,15 @@ static int take_time(const char *text, uint32_t *ret_ms, struct vamp_err *err)
     return 0;
 }
 
-static int take_size(const char *text, size_t *ret_size, struct vamp_err *err)
+static int take_size(const char *text, uint64_t least, size_t *ret_size, struct vamp_err *err)
 {
     uint64_t bytes = 0;
     int result = vamp_size_parse(text, &bytes, err);
     if (result != 0) {
         return result;
     }
-    if (bytes < 16384 || bytes > UINT64_C(1) << 40) {
-        return vamp_err_set(err, -ERANGE, "allowed are 16KiB to 1TiB");
+    if (bytes < least || bytes > UINT64_C(1) << 40) {
+        return vamp_err_set(err, -ERANGE, "allowed are %" PRIu64 "KiB to 1TiB", least / 1024);
     }
     *ret_size = (size_t)bytes;
     return 0;
@@ -184,7 +189,9 @@ static int take_option(struct settings *settings, enum option_key key, const cha
     case KEY_SILENCE:
         return take_time(text, &settings->server.silence_ms, err);
     case KEY_QUEUE_BYTES:
-        return take_size(text, &settings->bounds.queue_bytes_per_subscription, err);
+        return take_size(text, 16384, &settings->bounds.queue_bytes_per_subscription, err);
+    case KEY_MEMORY:
+        return take_size(text, 65536, &settings->bounds.memory_bytes, err);
     case KEY_MAX_COMPONENTS:
         return take_count(text, &settings->bounds.components, err);
     case KEY_MAX_CDOS:
@@ -361,10 +368,16 @@ static void print_summary(const struct server_counts *counts)
     (void)fprintf(stderr,
                   PROGRAM ": %" PRIu64 " components joined, %" PRIu64 " vanished, %" PRIu64
                           " refused; %" PRIu64 " operations; %" PRIu64 " events sent in %" PRIu64
-                          " messages, %" PRIu64 " lost; %" PRIu64 " bad messages\n",
+                          " messages, %" PRIu64 " lost; %" PRIu64 " bad messages; %" PRIu64
+                          " refused for want of memory\n",
                   counts->joins, counts->vanished, counts->refused, counts->requests,
                   counts->events_sent, counts->event_messages, counts->events_lost,
-                  counts->protocol_errors);
+                  counts->protocol_errors, counts->memory_refused);
+}
+
+static void say(const char *text)
+{
+    (void)fprintf(stderr, PROGRAM ": %s\n", text);
 }
 
 static int serve(const struct settings *settings, struct port *port, int signals)
@@ -400,6 +413,7 @@ int main(int argument_count, char **arguments)
         .workflow = environment(MSTRO_ENV_WORKFLOW_NAME, NULL),
         .component = environment(MSTRO_ENV_COMPONENT_NAME, COMPONENT_PRESET),
         .bounds = pool_bounds_default,
+        .server = {.say = say},
     };
     int code = read_arguments(&settings, argument_count, arguments);
     if (code >= 0) {

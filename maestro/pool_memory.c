@@ -4,8 +4,8 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-/* What the allocator adds to a block. */
-enum { OVERHEAD_BYTES = 8 };
+/* What the allocator adds to a block, and two slots of the table that finds it. */
+enum { OVERHEAD_BYTES = 24 };
 
 static size_t *bytes_of(struct pool_memory *memory, enum pool_memory_use use)
 {
@@ -39,6 +39,31 @@ void pool_memory_give(struct pool_memory *memory, enum pool_memory_use use, void
     }
 }
 
+void pool_memory_charge(struct pool_memory *memory, enum pool_memory_use use, size_t bytes)
+{
+    *bytes_of(memory, use) += bytes;
+}
+
+void pool_memory_discharge(struct pool_memory *memory, enum pool_memory_use use, size_t bytes)
+{
+    *bytes_of(memory, use) -= bytes;
+}
+
+mstro_status pool_memory_refuse(struct pool_memory *memory, const char *what, struct vamp_err *err)
+{
+    memory->refused++;
+    if (memory->limit == 0) {
+        (void)vamp_err_set(err, -ENOMEM, "%s: no memory", what);
+        return MSTRO_NOMEM;
+    }
+    (void)vamp_err_set(err, -ENOMEM,
+                       "%s: no memory: the pool keeps %zu KiB for its components, and %zu KiB are "
+                       "allowed (half of the pool manager's --memory); dispose of CDOs or end "
+                       "subscriptions",
+                       what, memory->object_bytes / 1024, memory->limit / 2 / 1024);
+    return MSTRO_NOMEM;
+}
+
 static void *take_message(void *context, size_t bytes)
 {
     return pool_memory_take(context, POOL_MEMORY_OBJECTS, bytes == 0 ? 1 : bytes);
@@ -52,6 +77,6 @@ static void give_message(void *context, void *block)
 void pool_memory_init(struct pool_memory *memory, size_t limit)
 {
     *memory = (struct pool_memory){.limit = limit};
-    memory->messages = (ProtobufCAllocator){
-        .alloc = take_message, .free = give_message, .allocator_data = memory};
+    memory->messages =
+        (ProtobufCAllocator){.alloc = take_message, .free = give_message, .allocator_data = memory};
 }

@@ -13,7 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "maestro/maestro.h"
 #include "pool.pb-c.h"
+#include "vampire/core/err.h"
 
 enum pool_memory_use {
     POOL_MEMORY_OBJECTS,
@@ -26,7 +28,7 @@ enum pool_memory_use {
 struct pool_memory {
     size_t limit; /* bytes of both halves; 0: no limit */
     size_t object_bytes, event_bytes;
-    uint64_t refused; /* requests: pool_memory_refuse; the queues count their events themselves */
+    uint64_t refused;            /* requests and joins; the queues count their events themselves */
     ProtobufCAllocator messages; /* copies of messages, as objects */
 };
 
@@ -35,7 +37,12 @@ void pool_memory_init(struct pool_memory *memory, size_t limit);
 bool pool_memory_has_room(const struct pool_memory *memory, enum pool_memory_use use, size_t bytes);
 /* A zeroed block; NULL: beyond the bound, or no memory. */
 void *pool_memory_take(struct pool_memory *memory, enum pool_memory_use use, size_t bytes);
+/* What is allocated elsewhere: counted by an estimate, given back with the same number. */
+void pool_memory_charge(struct pool_memory *memory, enum pool_memory_use use, size_t bytes);
+void pool_memory_discharge(struct pool_memory *memory, enum pool_memory_use use, size_t bytes);
 /* `block` may be NULL. Of the same use as it was taken for. */
 void pool_memory_give(struct pool_memory *memory, enum pool_memory_use use, void *block);
+/* Counts a refusal of `what`, and says why and what to do. MSTRO_NOMEM. */
+mstro_status pool_memory_refuse(struct pool_memory *memory, const char *what, struct vamp_err *err);
 
 #endif

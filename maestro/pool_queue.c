@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdlib.h>
 #include <string.h>
 
 #include "maestro/pool_internal.h"
 
-enum { CAPACITY_MIN = 4096, ALIGNMENT = 8 };
+enum { CAPACITY_MIN = 4096, CAPACITY_KEPT = 65536, ALIGNMENT = 8 };
 
 /* Before each event in the ring. */
 struct record {
@@ -18,15 +17,15 @@ static size_t record_bytes(size_t length)
     return (sizeof(struct record) + length + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
-void pool_queue_init(struct pool_queue *queue, size_t limit)
+void pool_queue_init(struct pool_queue *queue, size_t limit, struct pool_memory *memory)
 {
-    *queue = (struct pool_queue){.limit = limit};
+    *queue = (struct pool_queue){.limit = limit, .memory = memory};
 }
 
 void pool_queue_done(struct pool_queue *queue)
 {
-    free(queue->bytes);
-    pool_queue_init(queue, queue->limit);
+    pool_memory_give(queue->memory, POOL_MEMORY_EVENTS, queue->bytes);
+    pool_queue_init(queue, queue->limit, queue->memory);
 }
 
 /* Where `need` bytes in one piece are free behind the newest event; SIZE_MAX: nowhere. */
@@ -63,7 +62,7 @@ static bool grow(struct pool_queue *queue, size_t need)
     if (capacity <= queue->capacity || capacity - used < need) {
         return false;
     }
-    uint8_t *bytes = malloc(capacity);
+    uint8_t *bytes = pool_memory_take(queue->memory, POOL_MEMORY_EVENTS, capacity);
     if (bytes == NULL) {
         return false;
     }
@@ -72,7 +71,7 @@ static bool grow(struct pool_queue *queue, size_t need)
         memcpy(bytes, queue->bytes + queue->head, first);
         memcpy(bytes + first, queue->bytes, used - first);
     }
-    free(queue->bytes);
+    pool_memory_give(queue->memory, POOL_MEMORY_EVENTS, queue->bytes);
     queue->bytes = bytes;
     queue->capacity = capacity;
     queue->head = queue->wrap = 0;
@@ -134,6 +133,18 @@ static void remove_oldest(struct pool_queue *queue, size_t length)
     }
 }
 
+/* What one queue needed once is given back when it is empty and others may be short of it. */
+static void shrink(struct pool_queue *queue)
+{
+    const struct pool_memory *memory = queue->memory;
+    if (queue->count == 0 && queue->capacity > CAPACITY_KEPT && memory->limit != 0 &&
+        memory->event_bytes > memory->limit / 4) {
+        pool_memory_give(queue->memory, POOL_MEMORY_EVENTS, queue->bytes);
+        queue->bytes = NULL;
+        queue->capacity = 0;
+    }
+}
+
 size_t pool_queue_take(struct pool_queue *queue, uint64_t subscription, uint8_t *buffer,
                        size_t size, size_t max_events)
 {
@@ -164,5 +175,6 @@ size_t pool_queue_take(struct pool_queue *queue, uint64_t subscription, uint8_t 
         at += record.length;
         remove_oldest(queue, record.length);
     }
+    shrink(queue);
     return (size_t)(at - buffer);
 }

@@ -53,9 +53,9 @@ void held_free(struct pool *pool, struct held *held)
     }
     list_remove(&held->of_pool);
     if (held->request != NULL) {
-        mstro__wire__request__free_unpacked(held->request, NULL);
+        mstro__wire__request__free_unpacked(held->request, &pool->memory.messages);
     }
-    free(held);
+    pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, held);
 }
 
 void held_release(struct pool *pool, struct held *held, uint64_t subscription)
@@ -104,7 +104,7 @@ void held_forget_component(struct pool *pool, uint64_t app_id)
 }
 
 /* A copy that outlives the caller's message. */
-static Mstro__Wire__Request *copy_request(const Mstro__Wire__Request *request)
+static Mstro__Wire__Request *copy_request(struct pool *pool, const Mstro__Wire__Request *request)
 {
     size_t bytes = mstro__wire__request__get_packed_size(request);
     uint8_t *packed = malloc(bytes + 1);
@@ -112,7 +112,8 @@ static Mstro__Wire__Request *copy_request(const Mstro__Wire__Request *request)
         return NULL;
     }
     (void)mstro__wire__request__pack(request, packed);
-    Mstro__Wire__Request *copy = mstro__wire__request__unpack(NULL, bytes, packed);
+    Mstro__Wire__Request *copy =
+        mstro__wire__request__unpack(&pool->memory.messages, bytes, packed);
     free(packed);
     return copy;
 }
@@ -242,9 +243,9 @@ static bool hold_before(struct pool *pool, const struct component *component,
     if (held == NULL) {
         return false;
     }
-    held->request = copy_request(request);
+    held->request = copy_request(pool, request);
     if (held->request == NULL) {
-        free(held);
+        pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, held);
         return false;
     }
     hold(pool, held, component->id, request->id);

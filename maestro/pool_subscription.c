@@ -4,7 +4,11 @@
 
 #include "maestro/pool_internal.h"
 
-enum { SUBSCRIPTIONS_MIN = 16 };
+enum {
+    SUBSCRIPTIONS_MIN = 16,
+    /* What a compiled selector takes for each byte of its text, by estimate. */
+    SELECTOR_FACTOR = 64,
+};
 
 #define KINDS_KNOWN (POOL_EVENT_BIT(VAMP_EVENT_KIND_COUNT) - 2)
 #define OPTIONS_KNOWN                                                                              \
@@ -33,6 +37,11 @@ static mstro_status compile(const char *text, struct vamp_expression **ret_selec
     return status == -ENOMEM ? MSTRO_NOMEM : MSTRO_INVARG;
 }
 
+static size_t selector_bytes(const Mstro__Wire__Subscribe *subscribe)
+{
+    return subscribe->selector == NULL ? 0 : strlen(subscribe->selector) * SELECTOR_FACTOR;
+}
+
 mstro_status subscription_check(struct pool *pool, struct component *component,
                                 const Mstro__Wire__Subscribe *subscribe, struct vamp_err *err)
 {
@@ -45,6 +54,10 @@ mstro_status subscription_check(struct pool *pool, struct component *component,
         (void)vamp_err_set(err, -ENOSPC, "subscribe: a component has at most %zu subscriptions",
                            pool->bounds.subscriptions_per_component);
         return MSTRO_NOMEM;
+    }
+    if (!pool_memory_has_room(&pool->memory, POOL_MEMORY_OBJECTS,
+                              sizeof(struct subscription) + selector_bytes(subscribe))) {
+        return pool_memory_refuse(&pool->memory, "subscribe", err);
     }
     struct vamp_expression *selector;
     mstro_status status = compile(subscribe->selector, &selector, err);
@@ -100,23 +113,25 @@ mstro_status subscription_apply(struct pool *pool, struct component *component,
                                 const Mstro__Wire__Request *request, struct vamp_err *err)
 {
     const Mstro__Wire__Subscribe *subscribe = request->subscribe;
-    struct subscription *subscription = calloc(1, sizeof *subscription);
+    struct subscription *subscription =
+        pool_memory_take(&pool->memory, POOL_MEMORY_OBJECTS, sizeof *subscription);
     if (subscription == NULL || reserve_row(pool) < 0) {
-        free(subscription);
-        (void)vamp_err_set(err, -ENOMEM, "subscribe: no memory");
-        return MSTRO_NOMEM;
+        pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, subscription);
+        return pool_memory_refuse(&pool->memory, "subscribe", err);
     }
     mstro_status status = compile(subscribe->selector, &subscription->selector, err);
     if (status != MSTRO_OK) {
-        free(subscription);
+        pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, subscription);
         return status;
     }
+    subscription->selector_bytes = selector_bytes(subscribe);
+    pool_memory_charge(&pool->memory, POOL_MEMORY_OBJECTS, subscription->selector_bytes);
     subscription->id = ++pool->last_subscription;
     subscription->component = component;
     subscription->kinds = subscribe->event_kinds & KINDS_KNOWN;
     subscription->options = subscribe->options;
     subscription->match_bit = subscription->selector == NULL ? -1 : take_match_bit(pool);
-    pool_queue_init(&subscription->queue, pool->bounds.queue_bytes_per_subscription);
+    pool_queue_init(&subscription->queue, pool->bounds.queue_bytes_per_subscription, &pool->memory);
 
     /* It begins behind its own SUBSCRIBE event, which is for the others. */
     struct answer answer = {.has_subscription = true, .subscription = subscription->id};
@@ -158,8 +173,9 @@ void subscription_release(struct pool *pool, struct subscription *subscription)
     subscription->component->subscription_count--;
     held_forget_subscription(pool, subscription->id);
     vamp_expression_free(subscription->selector);
+    pool_memory_discharge(&pool->memory, POOL_MEMORY_OBJECTS, subscription->selector_bytes);
     pool_queue_done(&subscription->queue);
-    free(subscription);
+    pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, subscription);
 }
 
 mstro_status subscription_check_end(struct component *component,

@@ -8,8 +8,6 @@
  * none, the demand ends with MSTRO_FAIL and the handle is `required` again: its owner may
  * demand once more, which waits for a new offer, or retract.
  */
-#include <stdlib.h>
-
 #include "maestro/pool_internal.h"
 
 static bool was_tried(const struct handle *demand, uint64_t offer)
@@ -98,7 +96,8 @@ static void send_ticket(struct pool *pool, const struct transport *transport)
 
 static int begin(struct pool *pool, struct handle *sink, struct handle *source)
 {
-    struct transport *transport = calloc(1, sizeof *transport);
+    struct transport *transport =
+        pool_memory_take(&pool->memory, POOL_MEMORY_TRANSPORTS, sizeof *transport);
     if (transport == NULL) {
         return -ENOMEM;
     }
@@ -191,7 +190,7 @@ static void remove_transport(struct pool *pool, struct transport *transport)
     table_remove(&pool->transports, &transport->by_id);
     list_remove(&transport->of_source);
     transport->sink->receiving = NULL;
-    free(transport);
+    pool_memory_give(&pool->memory, POOL_MEMORY_TRANSPORTS, transport);
 }
 
 mstro_status transport_apply_end(struct pool *pool, struct component *component,

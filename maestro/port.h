@@ -11,6 +11,8 @@
 #ifndef MAESTRO_PORT_H
 #define MAESTRO_PORT_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "maestro/maestro.h"
@@ -35,6 +37,9 @@ struct port_events {
      * ticket whose `status` is set. For such a ticket the port calls only this, with that status:
      * no place, no TransportEnd. A ticket without memory: no place, TransportEnd, MSTRO_OK. */
     void (*arrived)(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status);
+    /* Optional: a batch packed as it came, valid during the call. False: not taken; it comes
+     * unpacked, to `events`. */
+    bool (*packed)(void *context, const uint8_t *batch, size_t length);
     /* Takes the batch over. */
     void (*events)(void *context, struct port_batch *batch);
     /* The pool manager is gone (vanished or said good-bye): every call in progress and every later
@@ -130,6 +135,10 @@ struct server_options {
     const char *provider;              /* "tcp;ofi_rxm" */
     const char *bind;                  /* address to listen on; 127.0.0.1 */
     uint32_t heartbeat_ms, silence_ms; /* 500, 60000 */
+    size_t events_per_message;         /* at most; 64 */
+    /* What somebody who looks after the workflow should know; rarely. On the server's thread, with
+     * the lock held. NULL: nobody is told. */
+    void (*say)(const char *text);
 };
 /* `options` NULL: all defaults. */
 mstro_status server_start(struct port *local_port, const char *workflow,
@@ -143,6 +152,7 @@ struct server_counts {
     uint64_t events_lost; /* as told to the subscribers */
     uint64_t vanished;    /* components */
     uint64_t protocol_errors;
+    uint64_t memory_refused; /* joins and requests, at the pool's bound of memory */
 };
 /* A descriptor that becomes readable when the service has failed for good; the text of the failure,
  * NULL while it works. */

@@ -247,6 +247,10 @@ static void deliver_batch(struct local *local, size_t bytes)
     Vamp__Wire__EventBatch count = VAMP__WIRE__EVENT_BATCH__INIT;
     uint64_t events;
     uint64_t lost;
+    if (local->events.packed != NULL &&
+        local->events.packed(local->events.context, local->batch, bytes)) {
+        return;
+    }
     if (frame_batch(&frame, &batch, NULL) != 0) {
         /* No memory: what they were is lost, not how many. */
         (void)frame_count_events(local->batch, bytes, &events, &lost);

@@ -61,7 +61,9 @@ static int64_t look_after(struct remote *remote, int64_t now_ns)
         send_heartbeat(remote, now_ns);
     }
     remote->answer_heartbeat = false;
-    return remote->link.sent_ns + 2 * remote->heartbeat_ns;
+    int64_t beat_ns = remote->link.sent_ns + 2 * remote->heartbeat_ns;
+    int64_t silence_ns = remote->heard_ns + remote->silence_ns;
+    return beat_ns < silence_ns ? beat_ns : silence_ns;
 }
 
 static void take_event(struct remote *remote, const struct fabric_event *event)
@@ -76,6 +78,14 @@ static void take_event(struct remote *remote, const struct fabric_event *event)
         remote_lose(remote, "the connection to the pool manager broke");
     }
     (void)pthread_mutex_unlock(&remote->lock);
+}
+
+/* With the lock: whether a message that comes may be waited for, or memory be read by others. One
+ * who only listens is woken by the heartbeat at the latest. */
+static bool is_busy(const struct remote *remote)
+{
+    return remote->gone || remote->exposed > 0 || list_first(&remote->waiting) != NULL ||
+           list_first(&remote->transports) != NULL || remote->link.first != NULL;
 }
 
 /* With the lock: what is due. Returns how long there is nothing to do. */
@@ -95,6 +105,10 @@ static int64_t advance(struct remote *remote, bool drained)
     }
     if (remote->link.first != NULL && remote->link.retry_ns < next_ns) {
         next_ns = remote->link.retry_ns;
+    }
+    remote->waits_long = !is_busy(remote);
+    if (!remote->waits_long && next_ns > now_ns + FABRIC_WAIT_LONGEST_NS) {
+        next_ns = now_ns + FABRIC_WAIT_LONGEST_NS;
     }
     return next_ns <= now_ns ? 0 : next_ns - now_ns;
 }
@@ -226,8 +240,8 @@ static mstro_status send_and_wait(struct remote *remote, Mstro__Wire__Request *r
         fabric_wake(remote->fabric);
         return no_pool_manager(remote, err);
     }
-    if (remote->link.first != NULL) {
-        fabric_wake(remote->fabric); /* the progress thread has to try again */
+    if (remote->link.first != NULL || remote->waits_long) {
+        fabric_wake(remote->fabric); /* the progress thread has to try again, or look more often */
     }
     list_append(&remote->waiting, &waiting->of_remote);
     bool in_time = await(remote, waiting, deadline_ms);
@@ -280,6 +294,7 @@ static mstro_status remote_expose(struct port *port, void *address, uint64_t byt
     }
     (void)pthread_mutex_lock(&remote->lock);
     int result = fabric_register(remote->fabric, address, bytes, memory, err);
+    remote->exposed += result == 0 ? 1U : 0U;
     (void)pthread_mutex_unlock(&remote->lock);
     if (result != 0) {
         free(memory);
@@ -299,6 +314,7 @@ static void remote_forget(struct port *port, void *registration)
     if (registration != NULL) {
         (void)pthread_mutex_lock(&remote->lock);
         fabric_unregister(remote->fabric, registration);
+        remote->exposed--;
         (void)pthread_mutex_unlock(&remote->lock);
         free(registration);
     }

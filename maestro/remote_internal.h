@@ -62,6 +62,8 @@ struct remote {
     int64_t heard_ns, looked_ns;
     int64_t heartbeat_ns, silence_ns;
     unsigned busy_rounds;
+    unsigned exposed; /* pieces of memory that others may read */
+    bool waits_long;  /* the progress thread, longer than a request could bear a lost wake-up */
     bool answer_heartbeat;
 };
 

@@ -47,15 +47,29 @@ static void take_response(struct remote *remote, const Mstro__Wire__Response *re
     (void)pthread_mutex_unlock(&remote->lock);
 }
 
-static void take_events(struct remote *remote, const struct frame *frame)
+/* False: it is no batch. */
+static bool give_events(struct remote *remote, const struct frame *frame)
 {
+    const struct port_events *events = &remote->events;
     struct vamp_err err = VAMP_ERR_NONE;
     struct port_batch batch;
+    if (events->packed != NULL &&
+        events->packed(events->context, frame->body, frame->body_length)) {
+        return true;
+    }
     if (frame_batch(frame, &batch, &err) != 0) {
         lose(remote, err.text);
+        return false;
+    }
+    events->events(events->context, &batch);
+    return true;
+}
+
+static void take_events(struct remote *remote, const struct frame *frame)
+{
+    if (!give_events(remote, frame)) {
         return;
     }
-    remote->events.events(remote->events.context, &batch);
     (void)pthread_mutex_lock(&remote->lock);
     struct link *link = &remote->link;
     link->events_taken++;

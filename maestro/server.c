@@ -10,8 +10,10 @@
 #include "maestro/server_internal.h"
 #include "vampire/core/clock.h"
 
-#define HEARTBEAT_PRESET_MS 500U
 #define SILENCE_PRESET_MS 60000U
+/* The heartbeat is so much more frequent than the silence time, unless told. */
+#define HEARTBEATS_PER_SILENCE 12U
+#define HEARTBEAT_LEAST_MS 100U
 /* So many rounds in a row may bring something before liveness is looked at all the same. */
 #define BUSY_ROUNDS_MAX 100U
 
@@ -96,7 +98,8 @@ static void *serve(void *argument)
         ended = server->phase == SERVER_ENDED;
         port_local_unlock(server->port);
         if (!ended && idle_ns > 0) {
-            fabric_wait(server->fabric, server->fetcher.reader, idle_ns);
+            fabric_wait(server->fabric, server->fetcher.reader,
+                        idle_ns < FABRIC_WAIT_LONGEST_NS ? idle_ns : FABRIC_WAIT_LONGEST_NS);
         }
     }
     return NULL;
@@ -127,10 +130,13 @@ static int describe(struct server *server, const char *workflow, struct vamp_err
 static int take_options(struct server *server, const struct server_options *options,
                         struct vamp_err *err)
 {
-    uint32_t heartbeat_ms =
-        options->heartbeat_ms != 0 ? options->heartbeat_ms : HEARTBEAT_PRESET_MS;
     uint32_t silence_ms = options->silence_ms != 0 ? options->silence_ms : SILENCE_PRESET_MS;
-    if (heartbeat_ms < 100 || silence_ms / 3 < heartbeat_ms) {
+    uint32_t heartbeat_ms = options->heartbeat_ms;
+    if (heartbeat_ms == 0) {
+        heartbeat_ms = silence_ms / HEARTBEATS_PER_SILENCE;
+        heartbeat_ms = heartbeat_ms > HEARTBEAT_LEAST_MS ? heartbeat_ms : HEARTBEAT_LEAST_MS;
+    }
+    if (heartbeat_ms < HEARTBEAT_LEAST_MS || silence_ms / 3 < heartbeat_ms) {
         return vamp_err_set(err, -EINVAL,
                             "a heartbeat of %u ms and a silence of %u ms do not go together; the "
                             "heartbeat is at least 100 ms, the silence at least three heartbeats",
@@ -138,6 +144,9 @@ static int take_options(struct server *server, const struct server_options *opti
     }
     server->heartbeat_ns = (int64_t)heartbeat_ms * 1000000;
     server->silence_ns = (int64_t)silence_ms * 1000000;
+    server->events_per_message =
+        options->events_per_message != 0 ? options->events_per_message : SERVER_BATCH_EVENTS;
+    server->say = options->say;
     return 0;
 }
 
@@ -233,6 +242,9 @@ void server_stop(struct server *server, struct server_counts *ret_counts)
     port_local_serve(server->port, NULL);
     (void)port_local_lock(server->port);
     fetch_end(&server->fetcher);
+    struct pool_memory_state memory;
+    pool_memory_state(server->pool, &memory);
+    server->counts.memory_refused = memory.refused;
     port_local_unlock(server->port);
     if (ret_counts != NULL) {
         *ret_counts = server->counts;

@@ -23,8 +23,13 @@
  * trip, and little enough that a stopped subscriber costs 512 KiB. */
 #define SERVER_WINDOW 32U
 #define SERVER_BATCH_EVENTS ((size_t)64)
-/* A busy subscriber gets its events this often, an idle one at once. */
-#define SERVER_BATCH_NS INT64_C(1000000)
+/* A subscriber to whom nothing was sent for so long gets an event at once. Else events wait until
+ * they fill a message, or until this time is over: each message costs both sides some 10 wake-ups
+ * and system calls, however little is in it. Where an acknowledgement is waited for, nothing
+ * gathers. */
+#define SERVER_BATCH_NS INT64_C(10000000)
+/* Where no message is free to send events with. */
+#define SERVER_RETRY_NS INT64_C(1000000)
 /* A peer that is done with is kept this long, so that the last message reaches it. */
 #define SERVER_LINGER_NS INT64_C(1000000000)
 /* The same for one that does not seem to be there. */
@@ -52,8 +57,9 @@ struct server_peer {
     struct server_peer *next_work;
     enum server_peer_state state;
     bool on_work_list, events_waiting;
-    bool broken;              /* found unreachable inside the pool; server_work dismisses it */
-    bool leaving;             /* asked to; a subscriber may hold up the answer */
+    bool emptying; /* its queues, until nothing waits: subscriptions are to advance together */
+    bool broken;   /* found unreachable inside the pool; server_work dismisses it */
+    bool leaving;  /* asked to; a subscriber may hold up the answer */
     uint64_t session, app_id; /* app_id 0: refused */
     struct link link;
     uint8_t address[FABRIC_ADDRESS_BYTES];
@@ -79,6 +85,7 @@ struct server {
     struct info info;
     char info_text[INFO_TEXT_BYTES];
     int64_t heartbeat_ns, silence_ns;
+    size_t events_per_message;
 
     struct server_peer *by_session[SERVER_BUCKETS], *by_app[SERVER_BUCKETS];
     struct server_peer *all, *work;
@@ -88,6 +95,10 @@ struct server {
     int64_t phase_end_ns;
     int64_t check_ns;  /* when liveness is to be looked at next */
     int64_t looked_ns; /* when it was */
+    int64_t probe_ns;  /* when one may be asked again whether it is there */
+    void (*say)(const char *text);
+    uint64_t memory_said; /* refusals for want of memory that have been told */
+    int64_t memory_said_ns;
     unsigned busy_rounds;
     atomic_bool stop;
     int failure_fd;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who is still there: libfabric tells no receiver that a peer died, so each side speaks at least
  * once a heartbeat and is given up after the silence time. And the orderly end of the service. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "maestro/server_internal.h"
@@ -9,8 +10,12 @@
 #define CHECK_NS INT64_C(10000000)
 /* Heartbeats due within this time are sent together: fewer wake-ups. */
 #define TOGETHER_NS INT64_C(50000000)
+/* Asking whether peers are there takes one part in so many of the time at most. */
+#define PROBE_SHARE 20
 /* For the events still queued, and then again for the good-byes. */
 #define PHASE_NS INT64_C(1000000000)
+/* That memory is short is said at once, and then no more often than this. */
+#define MEMORY_SAID_NS INT64_C(60000000000)
 
 static void forgive(struct server *server, int64_t gap_ns)
 {
@@ -26,6 +31,18 @@ static void give_up(struct server *server, struct server_peer *peer)
                    "the pool manager heard nothing from this component for %.1f s",
                    (double)server->silence_ns / 1e9);
     server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, text);
+}
+
+/* A heartbeat is due, and what was sent before it still waits. */
+static bool is_dead(struct server *server, const struct server_peer *peer, int64_t now_ns)
+{
+    if (peer->link.first == NULL || now_ns < server->probe_ns) {
+        return false;
+    }
+    bool dead = fabric_peer_refuses(server->fabric, peer->address, peer->address_length);
+    int64_t took_ns = server_now() - now_ns;
+    server->probe_ns = now_ns + PROBE_SHARE * took_ns;
+    return dead;
 }
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -48,6 +65,11 @@ static int64_t look_at(struct server *server, struct server_peer *peer, int64_t 
         return peer->end_ns;
     }
     if (now_ns - peer->link.sent_ns >= server->heartbeat_ns - TOGETHER_NS) {
+        if (is_dead(server, peer, now_ns)) {
+            server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM,
+                           "this component's address refuses connections");
+            return peer->end_ns;
+        }
         Mstro__Wire__Heartbeat heartbeat = MSTRO__WIRE__HEARTBEAT__INIT;
         server_send(server, peer, FRAME_HEARTBEAT, &heartbeat.base);
     }
@@ -118,6 +140,27 @@ void server_look_by(struct server *server, int64_t time_ns)
     server->check_ns = earlier(server->check_ns, time_ns);
 }
 
+static void tell_memory(struct server *server, int64_t now_ns)
+{
+    struct pool_memory_state memory;
+    pool_memory_state(server->pool, &memory);
+    bool again = server->memory_said > 0;
+    if (server->say == NULL || memory.refused == server->memory_said ||
+        (again && now_ns - server->memory_said_ns < MEMORY_SAID_NS)) {
+        return;
+    }
+    char text[256];
+    (void)snprintf(text, sizeof text,
+                   "%" PRIu64 " requests refused %s: what the components have takes %zu KiB, "
+                   "%zu KiB are allowed (half of --memory); the workflow goes on with what it has",
+                   memory.refused - server->memory_said,
+                   again ? "since the last message" : "so far", memory.object_bytes / 1024,
+                   memory.limit / 2 / 1024);
+    server->say(text);
+    server->memory_said = memory.refused;
+    server->memory_said_ns = now_ns;
+}
+
 int64_t server_look_after(struct server *server, int64_t now_ns)
 {
     int64_t gap_ns = now_ns - server->looked_ns;
@@ -129,6 +172,7 @@ int64_t server_look_after(struct server *server, int64_t now_ns)
         server_look_by(server, 0);
     }
     advance_phase(server, now_ns);
+    tell_memory(server, now_ns);
     if (now_ns >= server->check_ns) {
         int64_t next_ns = look_at_all(server, now_ns);
         server->check_ns = next_ns < now_ns + CHECK_NS ? now_ns + CHECK_NS : next_ns;

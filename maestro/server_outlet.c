@@ -159,7 +159,7 @@ static size_t fill_batch(void *context, uint8_t *body, size_t size)
 {
     const struct filling *filling = context;
     size_t length = pool_events_take(filling->server->pool, filling->peer->app_id, body, size,
-                                     SERVER_BATCH_EVENTS);
+                                     filling->server->events_per_message);
     uint64_t events;
     uint64_t lost;
     if (length > 0 && frame_count_events(body, length, &events, &lost)) {
@@ -169,18 +169,35 @@ static size_t fill_batch(void *context, uint8_t *body, size_t size)
     return length;
 }
 
-/* Sends batches while the window is open. 0 or -errno. */
+static bool wants_batch(const struct server_peer *peer)
+{
+    return peer->events_waiting && link_clear(&peer->link) &&
+           peer->batches_sent - peer->batches_taken < SERVER_WINDOW;
+}
+
+/* Enough waits, or has waited long enough. */
+static bool is_due(const struct server *server, const struct server_peer *peer, int64_t now_ns)
+{
+    return now_ns - peer->batched_ns >= SERVER_BATCH_NS ||
+           pool_events_waiting(server->pool, peer->app_id) >= server->events_per_message;
+}
+
+/* Sends batches while the window is open, once they are due. 0 or -errno. */
 static int send_batches(struct server *server, struct server_peer *peer, int64_t now_ns)
 {
     struct filling filling = {server, peer};
+    if (!wants_batch(peer) || (!peer->emptying && !is_due(server, peer, now_ns))) {
+        return 0;
+    }
     peer->batched_ns = now_ns;
-    while (link_clear(&peer->link) && peer->batches_sent - peer->batches_taken < SERVER_WINDOW) {
+    peer->emptying = true;
+    while (wants_batch(peer)) {
         int result = link_send_events(&peer->link, now_ns, fill_batch, &filling);
         if (result < 0) {
             return result == -EAGAIN ? 0 : result;
         }
         if (result == 0) {
-            peer->events_waiting = false;
+            peer->events_waiting = peer->emptying = false;
             break;
         }
         peer->batches_sent++;
@@ -189,18 +206,12 @@ static int send_batches(struct server *server, struct server_peer *peer, int64_t
     return 0;
 }
 
-static bool wants_batch(const struct server_peer *peer)
-{
-    return peer->events_waiting && link_clear(&peer->link) &&
-           peer->batches_sent - peer->batches_taken < SERVER_WINDOW;
-}
-
 /* Does what can be done for the peer now. Returns when there is more to do; INT64_MAX: when
  * something else happens. */
 static int64_t work_for(struct server *server, struct server_peer *peer, int64_t now_ns)
 {
     int result = peer->broken ? -EIO : link_flush(&peer->link, now_ns);
-    if (result == 0 && wants_batch(peer) && now_ns - peer->batched_ns >= SERVER_BATCH_NS) {
+    if (result == 0) {
         result = send_batches(server, peer, now_ns);
     }
     if (result != 0) {
@@ -214,7 +225,10 @@ static int64_t work_for(struct server *server, struct server_peer *peer, int64_t
     if (peer->link.first != NULL) {
         return peer->link.in_flight < LINK_IN_FLIGHT ? peer->link.retry_ns : INT64_MAX;
     }
-    return wants_batch(peer) ? peer->batched_ns + SERVER_BATCH_NS : INT64_MAX;
+    if (!wants_batch(peer)) {
+        return INT64_MAX;
+    }
+    return peer->batched_ns + (peer->emptying ? SERVER_RETRY_NS : SERVER_BATCH_NS);
 }
 
 int64_t server_work(struct server *server, int64_t now_ns)

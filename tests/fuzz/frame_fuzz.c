@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "maestro/event_block.h"
 #include "maestro/frame.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/require.h"
@@ -67,6 +68,57 @@ static void try_event(const Vamp__Wire__Event *message)
     require(event.name_length == 0 || memcmp(again.name, event.name, event.name_length) == 0);
 }
 
+static bool same_name(const struct mstro_pool_event_ *left, const struct mstro_pool_event_ *right)
+{
+    /* Every member of the payload that has a name has it at the same place. */
+    const char *name = left->payload.declare.cdo_name;
+    const char *other = right->payload.declare.cdo_name;
+    return (name == NULL) == (other == NULL) && left->name_length == right->name_length &&
+           (name == NULL || memcmp(name, other, left->name_length + (size_t)1) == 0);
+}
+
+static void require_same_event(const struct mstro_pool_event_ *left,
+                               const struct mstro_pool_event_ *right)
+{
+    require(left->kind == right->kind && left->serial == right->serial);
+    if (left->kind == MSTRO_POOL_EVENT_LOST) {
+        require(left->payload.lost.count == right->payload.lost.count);
+        return;
+    }
+    require(left->payload.leave.appid == right->payload.leave.appid && same_name(left, right));
+    require(left->present == right->present && left->reason == right->reason);
+    require(left->time_ns == right->time_ns && left->cdo_size == right->cdo_size);
+    require(left->peer_appid == right->peer_appid);
+    require(left->transport_id == right->transport_id && left->duration_ns == right->duration_ns);
+    require((left->present & MSTRO_POOL_EVENT_HAS_CDO_ID) == 0 ||
+            memcmp(left->cdo_id, right->cdo_id, sizeof left->cdo_id) == 0);
+    require(left->tier == right->tier && left->cause == right->cause);
+    require(left->before == right->before);
+}
+
+/* What is read straight from the wire is what protobuf-c makes of it. */
+static void compare_blocks(const struct frame *frame, const struct port_batch *batch)
+{
+    struct event_block *read = event_block_read(frame->body, frame->body_length);
+    require(read == NULL || batch != NULL);
+    if (read == NULL) {
+        return;
+    }
+    struct event_block *made = event_block_create(batch->batch);
+    require(made != NULL && read->subscription == made->subscription);
+    require(read->events == made->events && read->lost == made->lost);
+    mstro_pool_event right = made->head;
+    for (mstro_pool_event left = read->head; left != NULL; left = left->next) {
+        require(right != NULL && event_block_of(left) == read);
+        require_same_event(left, right);
+        require((left == read->tail) == (left->next == NULL));
+        right = right->next;
+    }
+    require(right == NULL);
+    event_block_free(made);
+    event_block_free(read);
+}
+
 static void try_batch(const struct frame *frame)
 {
     struct port_batch batch;
@@ -78,7 +130,10 @@ static void try_batch(const struct frame *frame)
         for (size_t i = 0; i < batch.batch->n_events; i++) {
             try_event(batch.batch->events[i]);
         }
+        compare_blocks(frame, &batch);
         port_batch_free(&batch);
+    } else {
+        compare_blocks(frame, NULL);
     }
 }
 

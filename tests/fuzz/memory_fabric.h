@@ -124,6 +124,12 @@ void fabric_peer_bury(const struct fabric *fabric, const uint8_t *address, size_
     (void)fabric, (void)address, (void)length;
 }
 
+bool fabric_peer_refuses(const struct fabric *fabric, const uint8_t *address, size_t length)
+{
+    (void)fabric, (void)address, (void)length;
+    return false;
+}
+
 /* ---- messages */
 
 struct fabric_message *fabric_message_get(struct fabric *fabric)
@@ -207,11 +213,9 @@ int fabric_poll(struct fabric *fabric, struct fabric_event events[FABRIC_EVENTS]
     }
     if (fabric->incoming != NULL) {
         /* A copy of the exact size, so that a read too far is seen. */
-        uint8_t *copy = malloc(fabric->incoming_length + 1);
+        uint8_t *copy = malloc(fabric->incoming_length > 0 ? fabric->incoming_length : 1);
         require(copy != NULL);
         memcpy(copy, fabric->incoming, fabric->incoming_length);
-        copy = realloc(copy, fabric->incoming_length > 0 ? fabric->incoming_length : 1);
-        require(copy != NULL);
         events[count++] = (struct fabric_event){.kind = FABRIC_RECEIVED,
                                                 .bytes = copy,
                                                 .length = fabric->incoming_length,

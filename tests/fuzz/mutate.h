@@ -157,10 +157,11 @@ static inline void mutate_repeated(const ProtobufCFieldDescriptor *field, void *
         mutate_forget(field, *array + *count * size);
     } else if (way == 1 || *count == 0) {
         size_t more = dice_roll(dice, 8) == 0 ? 64 : 1;
-        *array = realloc(*array, (*count + more) * size);
-        if (*array == NULL) {
+        uint8_t *larger = realloc(*array, (*count + more) * size);
+        if (larger == NULL) {
             abort();
         }
+        *array = larger;
         memset(*array + *count * size, 0, more * size);
         while (more-- > 0) {
             mutate_value(field, *array + *count * size, dice);

@@ -29,8 +29,24 @@
 #define FABRIC_FAULT_CALLS(X)                                                                      \
     X(GETINFO)                                                                                     \
     X(FABRIC)                                                                                      \
-    X(DOMAIN) X(AV_OPEN) X(CQ_OPEN) X(ENDPOINT) X(GETWAIT) X(BIND) X(ENABLE) X(GETNAME) X(INSERT)  \
-        X(REMOVE) X(REGISTER) X(RECV) X(SEND) X(READ) X(TRYWAIT) X(CQ_READ) X(COMPLETE) X(CLOSE)
+    X(DOMAIN)                                                                                      \
+    X(AV_OPEN)                                                                                     \
+    X(CQ_OPEN)                                                                                     \
+    X(ENDPOINT)                                                                                    \
+    X(GETWAIT)                                                                                     \
+    X(BIND)                                                                                        \
+    X(ENABLE)                                                                                      \
+    X(GETNAME)                                                                                     \
+    X(INSERT)                                                                                      \
+    X(REMOVE)                                                                                      \
+    X(REGISTER)                                                                                    \
+    X(RECV)                                                                                        \
+    X(SEND)                                                                                        \
+    X(READ)                                                                                        \
+    X(TRYWAIT)                                                                                     \
+    X(CQ_READ)                                                                                     \
+    X(COMPLETE)                                                                                    \
+    X(CLOSE)
 enum fabric_fault_call {
 #define X(name) FABRIC_FAULT_##name,
     FABRIC_FAULT_CALLS(X)

@@ -134,12 +134,112 @@ static void test_lost(void **state)
     event_block_free(NULL);
 }
 
+/* Packed, and `more` behind it. */
+static struct event_block *read_batch(const Vamp__Wire__EventBatch *batch, const char *more)
+{
+    uint8_t packed[4096];
+    size_t length = vamp__wire__event_batch__get_packed_size(batch);
+    assert_true(length + strlen(more) <= sizeof packed);
+    (void)vamp__wire__event_batch__pack(batch, packed);
+    memcpy(packed + length, more, strlen(more));
+    struct event_block *block = event_block_read(packed, length + strlen(more));
+    memset(packed, 0xff, sizeof packed); /* nothing points there */
+    return block;
+}
+
+static void test_from_the_wire(void **state)
+{
+    (void)state;
+    unsigned char id[16] = "0123456789abcdef";
+    Vamp__Wire__Event events[VAMP_EVENT_KIND_COUNT - 1];
+    Vamp__Wire__Event *pointers[VAMP_EVENT_KIND_COUNT - 1];
+    for (uint32_t i = 0; i < VAMP_EVENT_KIND_COUNT - 1; i++) {
+        events[i] = make(i + 1, i % 4 == 3 ? NULL : "a name");
+        events[i].has_time_ns = true;
+        events[i].time_ns = -5;
+        events[i].has_cdo_id = true;
+        events[i].cdo_id = (ProtobufCBinaryData){.len = sizeof id, .data = id};
+        events[i].has_duration_ns = i == 12;
+        events[i].has_before = events[i].before = i % 2 != 0;
+        pointers[i] = &events[i];
+    }
+    Vamp__Wire__EventBatch batch = VAMP__WIRE__EVENT_BATCH__INIT;
+    batch.subscription = 300;
+    batch.events = pointers;
+    batch.n_events = VAMP_EVENT_KIND_COUNT - 1;
+    batch.has_lost = true;
+    batch.lost = 70000;
+    struct event_block *block = read_batch(&batch, "");
+    assert_non_null(block);
+    assert_int_equal(block->subscription, 300);
+    assert_int_equal(block->lost, 70000);
+    assert_int_equal(block->events, VAMP_EVENT_KIND_COUNT - 1);
+    assert_int_equal(block->head->kind, MSTRO_POOL_EVENT_LOST);
+    assert_int_equal(block->head->payload.lost.count, 70000);
+    uint32_t i = 0;
+    for (mstro_pool_event event = block->head->next; event != NULL; event = event->next, i++) {
+        const bool nameless = i + 1 == VAMP_EVENT_LEAVE || i + 1 == VAMP_EVENT_SUBSCRIBE ||
+                              i + 1 == VAMP_EVENT_UNSUBSCRIBE;
+        assert_int_equal(event->kind, (mstro_pool_event_kind)1 << (i + 1));
+        assert_int_equal(event->serial, 101 + i);
+        assert_int_equal(event->payload.leave.appid, 7);
+        assert_int_equal(event->time_ns, -5);
+        assert_memory_equal(event->cdo_id, id, sizeof id);
+        assert_int_equal(event->before, i % 2 != 0);
+        assert_int_equal(event->present, MSTRO_POOL_EVENT_HAS_TIME | MSTRO_POOL_EVENT_HAS_CDO_ID |
+                                             (i == 12 ? MSTRO_POOL_EVENT_HAS_DURATION : 0));
+        if (!nameless) {
+            assert_string_equal(event->payload.declare.cdo_name, i % 4 == 3 ? "" : "a name");
+            assert_int_equal(event->name_length, i % 4 == 3 ? 0 : 6);
+        }
+        assert_ptr_equal(event_block_of(event), block);
+    }
+    assert_int_equal(i, VAMP_EVENT_KIND_COUNT - 1);
+    event_block_free(block);
+}
+
+static void test_odd_on_the_wire(void **state)
+{
+    (void)state;
+    Vamp__Wire__Event event = make(VAMP_EVENT_OFFER, "x");
+    Vamp__Wire__Event *pointer = &event;
+    Vamp__Wire__EventBatch batch = VAMP__WIRE__EVENT_BATCH__INIT;
+    batch.events = &pointer;
+    batch.n_events = 1;
+    struct event_block *block = read_batch(&batch, "");
+    assert_non_null(block);
+    event_block_free(block);
+    static const char *const ends[] = {
+        "\x20\x01",             /* a field that is not known */
+        "\x1a\x7f",             /* an event longer than the batch */
+        "\x1a",                 /* no length */
+        "\x10\xff\xff",         /* half a number */
+        "\x1a\x02\x08\x40",     /* of a kind that is not known */
+        "\x1a\x82\x80\x80\x02", /* a length longer than any message */
+    };
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        assert_null(read_batch(&batch, ends[i]));
+    }
+    event.kind = VAMP_EVENT_KIND_COUNT;
+    assert_null(read_batch(&batch, ""));
+    assert_null(event_block_read(NULL, 0)); /* without a subscription */
+    static const uint8_t one[] = {0x1a, 0x02, 0x08, 0x05};
+    assert_null(event_block_read(one, sizeof one));
+    uint8_t many[2 + 2 * 1025] = {0x08, 0x01};
+    for (size_t i = 2; i < sizeof many; i += 2) {
+        many[i] = 0x1a;
+    }
+    assert_null(event_block_read(many, sizeof many)); /* more than a batch may hold */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kind),
         cmocka_unit_test(test_optional_fields),
         cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_from_the_wire),
+        cmocka_unit_test(test_odd_on_the_wire),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

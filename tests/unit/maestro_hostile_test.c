@@ -5,7 +5,7 @@
  * others, its memory stays where it was, and everything is counted.
  *
  * With arguments it is such a component, for the end-to-end tests:
- *   maestro_hostile_test garbage|joins|names|attributes INFO WORKFLOW NUMBER
+ *   maestro_hostile_test garbage|joins|names|hoards|attributes INFO WORKFLOW NUMBER
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -113,6 +113,27 @@ static void name_many(const char *info, const char *workflow, unsigned number)
     component_close(&component);
 }
 
+/* Keeps all that it can name: at the bound of the pool's memory it is refused, and stays. */
+static void hoard(const char *info, const char *workflow, unsigned number)
+{
+    struct component component;
+    struct vamp_err err = VAMP_ERR_NONE;
+    unsigned refused = 0;
+    assert_int_equal(MSTRO_OK, component_open(&component, info, workflow, "hoarder",
+                                              COMPONENT_DEADLINE_MS, &err));
+    for (unsigned i = 0; i < number; i++) {
+        char name[64];
+        uint64_t handle;
+        (void)snprintf(name, sizeof name, "class:rd,number:%u", i);
+        mstro_status status = component_declare(&component, name, &handle);
+        assert_true(status == MSTRO_OK || status == MSTRO_NOMEM);
+        refused += status == MSTRO_NOMEM;
+    }
+    assert_in_range(refused, 1, number - 1);
+    component_leave(&component);
+    component_close(&component);
+}
+
 /* As many attributes as a message holds; the pool manager refuses them. And a name that is too
  * long for any message: the client library refuses that. */
 static void bring_attributes(const char *info, const char *workflow, unsigned number)
@@ -168,6 +189,7 @@ static const struct {
 } roles[] = {{"garbage", send_garbage},
              {"joins", join_often},
              {"names", name_many},
+             {"hoards", hoard},
              {"attributes", bring_attributes}};
 
 static void play_role(void **state)

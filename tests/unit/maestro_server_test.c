@@ -17,6 +17,7 @@
 #include "maestro/fabric.h"
 #include "maestro/frame.h"
 #include "maestro/info.h"
+#include "tests/lib/at_once.h"
 #include "tests/unit/maestro_component.h"
 #include "tests/unit/maestro_raw_peer.h"
 
@@ -398,28 +399,41 @@ static void test_garbage_on_port(void **state)
     stop_manager(&manager);
 }
 
+/* ---- all of them */
+
+/* Each at the same time as the others, for they mostly wait. */
+static const struct CMUnitTest tcp_tests[] = {
+    cmocka_unit_test(test_workflow),        cmocka_unit_test(test_killed),
+    cmocka_unit_test(test_refusals),        cmocka_unit_test(test_bad_messages),
+    cmocka_unit_test(test_source_stops),    cmocka_unit_test(test_stopped_subscriber),
+    cmocka_unit_test(test_garbage_on_port),
+};
+/* In one process, one after the other. A process that is stopped while it holds a lock of shm's, in
+ * shared memory, blocks everybody who sends to it; libfabric leaves no way around that. */
+static const struct CMUnitTest shm_tests[] = {
+    cmocka_unit_test(test_workflow),
+    cmocka_unit_test(test_killed),
+    cmocka_unit_test(test_refusals),
+    cmocka_unit_test(test_bad_messages),
+};
+enum { TCP_TESTS = sizeof tcp_tests / sizeof tcp_tests[0] };
+
+static int run_group(const void *context, size_t number)
+{
+    (void)context;
+    if (number == TCP_TESTS) {
+        provider = "shm";
+        return cmocka_run_group_tests_name("shm", shm_tests, NULL, NULL);
+    }
+    const struct CMUnitTest one[] = {tcp_tests[number]};
+    provider = "tcp;ofi_rxm";
+    return cmocka_run_group_tests_name("tcp", one, NULL, NULL);
+}
+
 int main(int count, char **arguments)
 {
     if (count == 3) {
         return play_role(arguments[1], arguments[2]);
     }
-    const struct CMUnitTest everywhere[] = {
-        cmocka_unit_test(test_workflow),
-        cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_bad_messages),
-    };
-    /* A process that is stopped while it holds a lock of shm's, in shared memory, blocks everybody
-     * who sends to it; libfabric leaves no way around that. */
-    const struct CMUnitTest tcp_only[] = {
-        cmocka_unit_test(test_source_stops),
-        cmocka_unit_test(test_stopped_subscriber),
-        cmocka_unit_test(test_garbage_on_port),
-    };
-    provider = "tcp;ofi_rxm";
-    int failures = cmocka_run_group_tests_name("tcp", everywhere, NULL, NULL);
-    failures += cmocka_run_group_tests_name("tcp only", tcp_only, NULL, NULL);
-    provider = "shm";
-    failures += cmocka_run_group_tests_name("shm", everywhere, NULL, NULL);
-    return failures == 0 ? 0 : 1;
+    return at_once(run_group, NULL, TCP_TESTS + 1) == 0 ? 0 : 1;
 }
