@@ -11,12 +11,15 @@
 #include <time.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/components.h"
 #include "vampire/core/losses.h"
 
 /* What waits in the writer's own buffer goes out at least this often. */
 #define FLUSH_NS VAMP_NS_PER_SECOND
 /* How long the caller of finish waits for room for the last marks. */
 #define ROOM_NS 200000
+/* Components that are told again in each segment, those that left included. */
+#define CARRIED_MAX 16384
 
 struct vamp_event_sink {
     const struct vamp_writer_ops *ops;
@@ -27,6 +30,16 @@ struct vamp_event_sink {
     pthread_t thread;
     bool started, abandoned;
 
+    /* The thread's: rotation. */
+    struct vamp_event_sink_options rotation;
+    struct vamp_writer_target target; /* the present segment */
+    struct vamp_components *components;
+    bool any;                    /* event in this segment */
+    int64_t period;              /* of rotate_ns */
+    uint64_t refused_bytes;      /* the size at which no new segment could be made */
+    uint64_t written_in_earlier; /* segments */
+    uint64_t lost_in_earlier;
+
     /* The producer's. */
     struct vamp_losses losses;
     uint64_t queued;  /* events handed in and wanted */
@@ -35,6 +48,7 @@ struct vamp_event_sink {
 
     /* The thread's, read by others. */
     _Atomic uint64_t written, lost;
+    atomic_uint segment;
     atomic_int failure; /* 0: none; -errno */
     atomic_bool told;
     struct vamp_err err; /* unchanged once `failure` is set */
@@ -54,16 +68,107 @@ static void publish(struct vamp_event_sink *sink)
 {
     uint64_t written = 0, lost = 0;
     sink->ops->events->account(sink->writer, &written, &lost);
-    atomic_store(&sink->written, written);
-    atomic_store(&sink->lost, lost);
+    atomic_store(&sink->written, sink->written_in_earlier + written);
+    atomic_store(&sink->lost, sink->lost_in_earlier + lost);
 }
+
+/* ---- rotation */
+
+static int64_t period_of(const struct vamp_event_sink *sink, const struct vamp_event *event)
+{
+    const int64_t length = sink->rotation.rotate_ns;
+    if (length <= 0) {
+        return 0;
+    }
+    return event->time_ns / length - (event->time_ns % length < 0);
+}
+
+/* Times may go back and forth a little; a segment never does. */
+static bool rotation_is_due(const struct vamp_event_sink *sink, const struct vamp_event *event)
+{
+    return sink->any && !vamp_event_is_mark(event) &&
+           (period_of(sink, event) > sink->period ||
+            (sink->rotation.rotate_bytes > 0 &&
+             sink->ops->bytes(sink->writer) >= sink->rotation.rotate_bytes + sink->refused_bytes));
+}
+
+/* Who is there, as of `time_ns`. */
+static void carry_joins(struct vamp_event_sink *sink, int64_t time_ns)
+{
+    for (size_t i = 1; i < vamp_components_count(sink->components); i++) {
+        const struct vamp_component *row = vamp_components_row(sink->components, i);
+        if (row->left_ns != INT64_MIN || row->joined_ns == INT64_MIN) {
+            continue;
+        }
+        const struct vamp_event join = {
+            .kind = VAMP_EVENT_JOIN,
+            .phase = VAMP_PHASE_AFTER,
+            .time_ns = time_ns,
+            .app_id = row->app_id,
+            .name = row->name,
+            .name_length = (uint32_t)strlen(row->name),
+            .present = VAMP_HAS_TIME | VAMP_HAS_APP | VAMP_HAS_COMPONENT_NAME,
+        };
+        struct vamp_err err = VAMP_ERR_NONE;
+        note_failure(sink, sink->ops->events->carry(sink->writer, &join, &err), &err);
+    }
+}
+
+/* Completes the present segment and begins the next one with `event`. */
+static void rotate(struct vamp_event_sink *sink, const struct vamp_event *event)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    note_failure(sink, sink->ops->events->flush(sink->writer, &err), &err);
+    uint64_t written = 0, lost = 0;
+    sink->ops->events->account(sink->writer, &written, &lost);
+    struct vamp_writer_target target = sink->target;
+    target.segment++;
+    target.events_before += written + lost;
+    void *writer = NULL;
+    int code = sink->ops->open(sink->options, &target, &writer, &err);
+    if (code != 0) {
+        /* Nothing is lost by a file that grows; later there may be room for another. */
+        note_failure(sink, code, &err);
+        sink->refused_bytes += sink->rotation.rotate_bytes;
+        sink->period = period_of(sink, event);
+        return;
+    }
+    note_failure(sink, sink->ops->close(sink->writer, NULL, &err), &err);
+    sink->writer = writer;
+    sink->target = target;
+    atomic_store(&sink->segment, target.segment);
+    sink->written_in_earlier += written;
+    sink->lost_in_earlier += lost;
+    sink->refused_bytes = 0;
+    sink->any = false;
+    carry_joins(sink, event->time_ns);
+}
+
+static void take(struct vamp_event_sink *sink, const struct vamp_event *event)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (sink->components != NULL) {
+        if (rotation_is_due(sink, event)) {
+            rotate(sink, event);
+        }
+        if (event->kind == VAMP_EVENT_GONE) {
+            vamp_components_gone(sink->components, event->time_ns);
+        } else if (!vamp_event_is_mark(event)) {
+            (void)vamp_components_observe(sink->components, event);
+            sink->period = sink->any ? sink->period : period_of(sink, event);
+            sink->any = true;
+        }
+    }
+    note_failure(sink, sink->ops->events->record(sink->writer, event, &err), &err);
+}
+
+/* ---- the loop */
 
 static void drain(struct vamp_event_sink *sink)
 {
     const struct vamp_event *event = NULL;
     while ((event = vamp_ring_next(sink->ring)) != NULL) {
-        struct vamp_err err = VAMP_ERR_NONE;
-        note_failure(sink, sink->ops->events->record(sink->writer, event, &err), &err);
+        take(sink, event);
         vamp_ring_release(sink->ring);
     }
 }
@@ -105,6 +210,9 @@ static int open_all(struct vamp_event_sink *sink, const struct vamp_writer_targe
     if (code == 0) {
         code = sink->ops->open(sink->options, target, &sink->writer, err);
     }
+    if (code == 0 && (sink->rotation.rotate_bytes > 0 || sink->rotation.rotate_ns > 0)) {
+        code = vamp_components_create(CARRIED_MAX, &sink->components, err);
+    }
     if (code != 0) {
         return code;
     }
@@ -116,6 +224,7 @@ static int open_all(struct vamp_event_sink *sink, const struct vamp_writer_targe
 }
 
 int vamp_event_sink_create(const struct vamp_writer_ops *ops, const void *options,
+                           const struct vamp_event_sink_options *rotation,
                            const struct vamp_writer_target *target,
                            struct vamp_event_sink **ret_sink, struct vamp_err *err)
 {
@@ -125,6 +234,9 @@ int vamp_event_sink_create(const struct vamp_writer_ops *ops, const void *option
     }
     sink->ops = ops;
     sink->options = options;
+    sink->rotation = *rotation;
+    sink->target = *target;
+    atomic_store(&sink->segment, target->segment);
     (void)snprintf(sink->name, sizeof sink->name, "%s", target->name);
     int code = open_all(sink, target, err);
     if (code != 0) {
@@ -174,6 +286,11 @@ bool vamp_event_sink_failure(struct vamp_event_sink *sink, struct vamp_err *ret_
     }
     *ret_err = sink->err;
     return true;
+}
+
+unsigned vamp_event_sink_segment(const struct vamp_event_sink *sink)
+{
+    return atomic_load(&sink->segment);
 }
 
 const char *vamp_event_sink_path(const struct vamp_event_sink *sink)
@@ -240,6 +357,7 @@ void vamp_event_sink_free(struct vamp_event_sink *sink)
     if (sink->writer != NULL) {
         (void)sink->ops->close(sink->writer, NULL, &ignored);
     }
+    vamp_components_free(sink->components);
     vamp_ring_free(sink->ring);
     free(sink->path);
     free(sink);

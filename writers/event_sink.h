@@ -5,8 +5,11 @@
  * target itself by a mark. The identity queued = written + lost + waiting, in events, holds
  * whenever the account is read.
  *
- * Policy: one target for the whole run. After a failure the target is finished; everything before
- * the failure is in it, everything after counts as lost, and the failure is told once.
+ * Policy: the next segment begins with the first event after rotate_bytes are reached, or whose
+ * time is in a later multiple of rotate_ns; in front of it stand the JOINs of those who are there.
+ * Where no new one can be made, the present one goes on. After a failure the target is finished;
+ * everything before the failure is in it, everything after it up to the next segment counts as
+ * lost, and the failure is told once.
  */
 #ifndef VAMP_WRITERS_EVENT_SINK_H
 #define VAMP_WRITERS_EVENT_SINK_H
@@ -17,10 +20,16 @@
 
 struct vamp_event_sink;
 
+struct vamp_event_sink_options {
+    uint64_t rotate_bytes; /* 0: never */
+    int64_t rotate_ns;     /* of event time; 0: never */
+};
+
 /* Opens the target on the calling thread, then starts the sink's thread, which takes no signals.
  * `options` and all that `target` points to must outlive the sink. 0 or -errno with nothing left
  * behind. */
 VAMP_MUST_CHECK int vamp_event_sink_create(const struct vamp_writer_ops *ops, const void *options,
+                                           const struct vamp_event_sink_options *rotation,
                                            const struct vamp_writer_target *target,
                                            struct vamp_event_sink **ret_sink, struct vamp_err *err);
 /* Every event of the stream, marks included, in order. `passed`: the filters accepted it. Never
@@ -33,7 +42,9 @@ void vamp_event_sink_account(const struct vamp_event_sink *sink,
                              struct vamp_output_account *ret_account);
 /* The message of the failure when it has not been asked for before; else false. Any thread. */
 bool vamp_event_sink_failure(struct vamp_event_sink *sink, struct vamp_err *ret_err);
-/* Valid until vamp_event_sink_free. */
+/* The number of the newest segment. */
+unsigned vamp_event_sink_segment(const struct vamp_event_sink *sink);
+/* Of the first segment. Valid until vamp_event_sink_free. */
 const char *vamp_event_sink_path(const struct vamp_event_sink *sink);
 /* Writes what waits, closes the target and ends the thread. 0: every event is in the target.
  * Else -errno and a text with how many were lost and the first failure; -ETIMEDOUT: the thread did

@@ -12,6 +12,8 @@
 
 #include "writers/utf8.h"
 
+#define RESERVE_STEP_BYTES 65536
+
 /* A name longer than any file has room for is cut; the others must fit. */
 static bool name_fits(const struct hdf5_file *file, const char *name)
 {
@@ -399,6 +401,14 @@ static int as_final(int code, struct vamp_err *err)
     return -EIO;
 }
 
+/* What the bucket needs at most, in steps: asked for again while the end of the file stays, it is
+ * there already, which costs the file system next to nothing. */
+static int reserve(const struct hdf5_file *file, hsize_t end, uint64_t bytes, struct vamp_err *err)
+{
+    const uint64_t steps = (bytes + RESERVE_STEP_BYTES - 1) / RESERVE_STEP_BYTES;
+    return hdf5_space_reserve(file->fd, end, steps * RESERVE_STEP_BYTES, file->path, err);
+}
+
 int hdf5_bucket_write(struct hdf5_file *file, const struct vamp_delivery *delivery,
                       struct vamp_err *err)
 {
@@ -415,7 +425,7 @@ int hdf5_bucket_write(struct hdf5_file *file, const struct vamp_delivery *delive
         file->failed = true;
         return as_final(hdf5_fail(err, "look at %s", file->path), err);
     }
-    code = hdf5_space_reserve(file->fd, end, hdf5_space_needed(file, delivery), file->path, err);
+    code = reserve(file, end, hdf5_space_needed(file, delivery), err);
     if (code != 0) {
         return code;
     }

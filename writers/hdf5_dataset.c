@@ -8,7 +8,6 @@
 /* Columns along time are not compressed: a compressed chunk of many rows, flushed for each row,
  * would be written to a new place each time. */
 #define COLUMN_CHUNK_ROWS 512
-#define DEFLATE_LEVEL 1
 
 /* A dimension without a variable of its own, as the netCDF-4 library marks it. Were it a
  * variable, readers would not join characters into text. */
@@ -101,7 +100,7 @@ static hid_t creation_properties(const struct hdf5_file *file, struct hdf5_datas
         good = H5Pset_chunk(list, (int)dataset->rank, dataset->chunk) >= 0;
     }
     if (good && is_compressed(dataset)) {
-        good = H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, DEFLATE_LEVEL) >= 0;
+        good = H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, HDF5_DEFLATE_LEVEL) >= 0;
     }
     if (!good) {
         (void)H5Pclose(list);
@@ -110,13 +109,12 @@ static hid_t creation_properties(const struct hdf5_file *file, struct hdf5_datas
     return list;
 }
 
-/* Chunks are written whole, once: keeping them would only cost memory. Columns are the exception.
- */
-static hid_t access_properties(const struct hdf5_dataset *dataset)
+/* Nothing is kept. Compressed chunks are written whole, once; of columns only the new number goes
+ * out, where keeping a chunk would mean to write all of it for each number. */
+static hid_t access_properties(void)
 {
     hid_t list = H5Pcreate(H5P_DATASET_ACCESS);
-    size_t bytes = is_compressed(dataset) ? 0 : COLUMN_CHUNK_ROWS * sizeof(uint64_t) * 4;
-    if (list >= 0 && H5Pset_chunk_cache(list, 13, bytes, 1.0) < 0) {
+    if (list >= 0 && H5Pset_chunk_cache(list, 13, 0, 1.0) < 0) {
         (void)H5Pclose(list);
         return -1;
     }
@@ -178,7 +176,7 @@ int hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec, un
     memcpy(dataset->chunk, spec->chunk, sizeof dataset->chunk);
 
     hid_t create = creation_properties(file, dataset, spec->fill_value);
-    hid_t access = access_properties(dataset);
+    hid_t access = access_properties();
     hid_t space = dataset_space(file, dataset);
     if (create >= 0 && access >= 0 && space >= 0) {
         dataset->id = H5Dcreate2(file->file, dataset->name, hdf5_file_type(dataset->type), space,
@@ -209,10 +207,33 @@ int hdf5_dataset_extend(struct hdf5_file *file, unsigned index, hsize_t rows, st
                : 0;
 }
 
+/* Whether the block is one whole chunk of compressed numbers: how many numbers, else 0. */
+static size_t whole_chunk(const struct hdf5_dataset *dataset, const hsize_t *start,
+                          const hsize_t *count)
+{
+    if (!is_compressed(dataset) || dataset->type == HDF5_CHAR || dataset->type == HDF5_U8) {
+        return 0;
+    }
+    size_t numbers = 1;
+    for (unsigned i = 0; i < dataset->rank; i++) {
+        if (count[i] != dataset->chunk[i] || start[i] % dataset->chunk[i] != 0) {
+            return 0;
+        }
+        numbers *= (size_t)count[i];
+    }
+    return numbers;
+}
+
 int hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *start,
                      const hsize_t *count, const void *values, struct vamp_err *err)
 {
     const struct hdf5_dataset *dataset = &file->datasets[index];
+    const size_t whole = whole_chunk(dataset, start, count);
+    if (whole > 0 && whole <= file->scratch_items) {
+        return hdf5_chunk_put(&file->chunks, dataset->id, start, values, whole) < 0
+                   ? hdf5_fail(err, "write \"%s\" in %s", dataset->name, file->path)
+                   : 0;
+    }
     hid_t type = hdf5_memory_type(dataset->type);
     if (dataset->rank == 0) {
         return H5Dwrite(dataset->id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0
@@ -258,7 +279,7 @@ int hdf5_datasets_reopen(struct hdf5_file *file, struct vamp_err *err)
 {
     for (unsigned i = 0; i < file->dataset_count; i++) {
         struct hdf5_dataset *dataset = &file->datasets[i];
-        hid_t access = access_properties(dataset);
+        hid_t access = access_properties();
         dataset->id = access < 0 ? -1 : H5Dopen2(file->file, dataset->name, access);
         (void)H5Pclose(access);
         if (dataset->id < 0) {

@@ -45,7 +45,8 @@ static int allocate_scratch(struct hdf5_file *file, struct vamp_err *err)
     }
     file->scratch = calloc(items, sizeof *file->scratch);
     file->scratch_items = items;
-    return file->scratch == NULL
+    return file->scratch == NULL ||
+                   hdf5_chunks_init(&file->chunks, items * sizeof *file->scratch) != 0
                ? vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", file->output)
                : 0;
 }
@@ -207,6 +208,7 @@ static void file_free(struct hdf5_file *file)
     free(file->sets);
     free(file->metric_first);
     free(file->scratch);
+    hdf5_chunks_done(&file->chunks);
     free(file);
 }
 

@@ -14,6 +14,7 @@
 #include <hdf5.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <zlib.h>
 
 #include "writers/target_file.h"
 #include "writers/writer.h"
@@ -22,6 +23,7 @@
 
 #define HDF5_RANK_MAX 3
 #define HDF5_NAME_BYTES 192
+#define HDF5_DEFLATE_LEVEL 1
 #define HDF5_NO_DATASET UINT_MAX
 /* What numpy and xarray read as "not a time". No attribute _FillValue says so: with one, xarray
  * goes through doubles, which cost nanoseconds, and warns at every missing time. */
@@ -123,6 +125,14 @@ enum {
 /* What a file says about its own end; how_ended has these values. */
 enum hdf5_ending { HDF5_OPEN = 0, HDF5_ROTATED = 1, HDF5_ENDED = 2 };
 
+/* Compresses chunks; hdf5_chunk.c. Stays where it is: zlib points to it. */
+struct hdf5_chunks {
+    bool made;
+    z_stream small, large;
+    unsigned char *shuffled, *packed;
+    size_t shuffled_bytes, packed_bytes;
+};
+
 struct hdf5_file {
     const struct hdf5_options *options;
     const struct vamp_run *run;
@@ -152,6 +162,7 @@ struct hdf5_file {
     bool failed; /* after any HDF5 error: nothing is written any more */
     uint64_t *scratch;
     size_t scratch_items;
+    struct hdf5_chunks chunks;
 };
 
 /* hdf5_error.c. Sets `err` from HDF5's error stack and clears the stack. The code is -errno of the
@@ -199,6 +210,14 @@ VAMP_MUST_CHECK int hdf5_dataset_extend(struct hdf5_file *file, unsigned index, 
                                         struct vamp_err *err);
 VAMP_MUST_CHECK int hdf5_datasets_close(struct hdf5_file *file, struct vamp_err *err);
 VAMP_MUST_CHECK int hdf5_datasets_reopen(struct hdf5_file *file, struct vamp_err *err);
+
+/* hdf5_chunk.c: for chunks of at most `most_bytes`. 0 or -ENOMEM; hdf5_chunks_done is right after
+ * either. */
+VAMP_MUST_CHECK int hdf5_chunks_init(struct hdf5_chunks *chunks, size_t most_bytes);
+void hdf5_chunks_done(struct hdf5_chunks *chunks);
+/* Writes the chunk that begins at `start`, whole. 0; negative after an error, for hdf5_fail. */
+VAMP_MUST_CHECK int hdf5_chunk_put(struct hdf5_chunks *chunks, hid_t dataset, const hsize_t *start,
+                                   const uint64_t *numbers, size_t count);
 
 /* hdf5_layout.c: every dimension and dataset of a file, from the schema. */
 VAMP_MUST_CHECK int hdf5_layout_create(struct hdf5_file *file, const struct vamp_delivery *first,

@@ -58,18 +58,24 @@ static void put_word(struct vamp_json *json, const char *word)
     put(json, word, strlen(word));
 }
 
-/* Comma and key, when they are due. */
+/* Comma and key, when they are due; in one go, since there are many. */
 static void member(struct vamp_json *json, const char *key)
 {
-    if (json->comma) {
-        put(json, ",", 1);
+    const size_t length = key != NULL ? strlen(key) : 0;
+    if (reserve(json, length + sizeof ",\"\":")) {
+        char *to = json->bytes + json->used;
+        if (json->comma) {
+            *to++ = ',';
+        }
+        if (key != NULL) {
+            *to++ = '"';
+            to = mempcpy(to, key, length);
+            *to++ = '"';
+            *to++ = ':';
+        }
+        json->used = (size_t)(to - json->bytes);
     }
     json->comma = true;
-    if (key != NULL) {
-        put(json, "\"", 1);
-        put_word(json, key);
-        put(json, "\":", 2);
-    }
 }
 
 void vamp_json_line_begin(struct vamp_json *json)

@@ -29,7 +29,7 @@ static const struct vamp_opt recording_options[] = {
         .preset = ".",
         .max = 3840,
         .offset = offsetof(struct recording_options, directory),
-        .help = "existing directory for the file vampire-WORKFLOW-START-0001.rec",
+        .help = "existing directory for files vampire-WORKFLOW-START-SEGMENT.rec",
         .role = VAMP_OPT_DIRECTORY,
     },
     {
@@ -68,6 +68,8 @@ static void make_header(const struct vamp_writer_target *target,
     *header = (struct vamp_recording_header){
         .started_ns = run->started_ns,
         .event_kinds = target->event_kinds,
+        .segment = target->segment,
+        .events_before = target->events_before,
     };
     (void)snprintf(header->workflow, sizeof header->workflow, "%s", run->workflow);
     (void)snprintf(header->component, sizeof header->component, "%s", run->component);
@@ -154,6 +156,11 @@ static int record(void *self, const struct vamp_event *event, struct vamp_err *e
     return vamp_recorder_add(((struct recording_writer *)self)->recorder, event, err);
 }
 
+static int carry(void *self, const struct vamp_event *event, struct vamp_err *err)
+{
+    return vamp_recorder_carry(((struct recording_writer *)self)->recorder, event, err);
+}
+
 static int flush(void *self, struct vamp_err *err)
 {
     return vamp_recorder_flush(((struct recording_writer *)self)->recorder, false, err);
@@ -170,6 +177,7 @@ static const struct vamp_event_format recording_events = {
     .buffer_bytes = buffer_bytes,
     .wants = wants,
     .record = record,
+    .carry = carry,
     .flush = flush,
     .account = account,
 };

@@ -32,9 +32,10 @@ struct vamp_delivery {
 struct vamp_writer_target {
     const struct vamp_run *run;
     const struct vamp_schema *schema;
-    const char *name;     /* the instance's name in the configuration */
-    unsigned segment;     /* 1, 2, ...: the file of this run to open now */
-    uint64_t event_kinds; /* of a format of events: bit per kind, no other one will come */
+    const char *name;       /* the instance's name in the configuration */
+    unsigned segment;       /* 1, 2, ...: the file of this run to open now */
+    uint64_t event_kinds;   /* of a format of events: bit per kind, no other one will come */
+    uint64_t events_before; /* of a format of events: how many the earlier segments hold */
     /* What will be written first, so that the target can be made large enough; NULL when nothing
      * is known yet. */
     const struct vamp_delivery *first;
@@ -56,6 +57,9 @@ struct vamp_event_format {
     /* Takes an event or a mark. 0 or -errno: the target is finished, but what was flushed before is
      * in it; every later call fails too. */
     int (*record)(void *self, const struct vamp_event *event, struct vamp_err *err);
+    /* Takes an event of an earlier segment once more, for those who read this one alone; it counts
+     * nowhere. Only before the first record. 0 or -errno as above. */
+    int (*carry)(void *self, const struct vamp_event *event, struct vamp_err *err);
     /* Hands everything taken so far to the operating system. 0 or -errno as above. */
     int (*flush)(void *self, struct vamp_err *err);
     /* Events in the target, and events taken that will never be there. */

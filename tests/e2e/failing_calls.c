@@ -89,8 +89,9 @@ ssize_t write(int fd, const void *bytes, size_t count)
 static ssize_t pwrite_half(bool fail, ssize_t (*real)(int, const void *, size_t, off_t), int fd,
                            const void *bytes, size_t count, off_t offset)
 {
-    return !fail ? real(fd, bytes, count, offset)
-                 : (number("FAIL_SHORT") != 0 && count > 1 ? real(fd, bytes, count / 2, offset) : -1);
+    return !fail
+               ? real(fd, bytes, count, offset)
+               : (number("FAIL_SHORT") != 0 && count > 1 ? real(fd, bytes, count / 2, offset) : -1);
 }
 
 ssize_t pwrite(int fd, const void *bytes, size_t count, off_t offset)

@@ -80,7 +80,7 @@ def check_one(library, place, writer, at, way):
         assert queued == BUCKETS and queued == written + lost and waiting == 0, what
         assert (lost == 0) or done.returncode == 1, what
         there = set(buckets_in_files(writer, place))
-        assert len(there) >= written, f"{what}\nin the files: {sorted(there)}"
+        assert len(there) == written, f"{what}\nin the files: {sorted(there)}"
         assert lost > 0 or there == set(range(BUCKETS)), what
     shutil.rmtree(place)
     return failed

@@ -6,6 +6,8 @@ Two ways: made-up buckets, whose values are computed here again (test_hdf5_reade
 program with all its outputs, against a run of the same events that nobody killed.
 """
 
+import concurrent.futures
+import functools
 import json
 import pathlib
 import random
@@ -23,11 +25,14 @@ from test_hdf5_readers import FILL, check_open_file, check_row, only_file
 import test_replay
 
 # Together with those of test_hdf5_readers.py more than 200 in each release run.
-PARTS = 8
+# Kills come in bunches, since most of a kill's time is a program's start.
+PARTS = 4
 SLOW = MODE in ("asan", "tsan")
-KILLS_FILL = 2 if SLOW else 13
-KILLS_VAMPIRE = 1 if SLOW else 9
+KILLS_FILL = 4 if SLOW else 22
+KILLS_VAMPIRE = 2 if SLOW else 21
+AT_A_TIME = 3
 TALK = 60 * PATIENCE
+SERIES = 64
 LIVELY = ("pool_operations", "transport_ns", "transport_ns_sum", "components_present")
 
 
@@ -41,12 +46,14 @@ def recover(*paths, code=0, options=()):
 # ---- made-up buckets
 
 
-def fill_and_kill(directory, chance):
+def fill_and_kill(directory, seed):
     """Buckets that were certainly flushed when the kill came."""
+    chance = random.Random(seed)
     directory.mkdir()
-    argv = [FILL, "hdf5", f"directory={directory}", "--", "buckets=500", "wait=1", "growth=1"]
+    argv = [FILL, "hdf5", f"directory={directory}", "--", "buckets=500", "wait=1", "growth=1",
+            f"max_series={SERIES}"]
     writer = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
-    acked, until = 0, chance.randrange(1, 12)
+    acked, until = 0, chance.randrange(1, 8)
     for line in writer.stdout:
         acked = int(line.split()[1]) if line.startswith("acked ") else acked
         if acked >= until:
@@ -56,33 +63,40 @@ def fill_and_kill(directory, chance):
     for line in writer.stdout:
         acked = int(line.split()[1]) if line.startswith("acked ") else acked
     writer.wait()
-    return acked
+    return only_file(directory), acked
 
 
-def check_buckets(path, acked, **options):
+def kill_all(kill, places):
+    """Some at a time: places are (directory, seed)."""
+    with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as workers:
+        return list(workers.map(lambda place: kill(*place), places))
+
+
+def check_buckets(path, acked, every=True, **options):
+    """How many there are. `every`: each value of the last one; else of a few metrics."""
     with h5py.File(path, "r", **options) as file:
-        numbers = check_open_file(file, 1, 1024, LIVELY)
+        numbers = check_open_file(file, 1, SERIES, LIVELY)
         assert len(numbers) >= acked and numbers == list(range(len(numbers)))
-        check_row(file, len(numbers) - 1, numbers[-1], 1, 1024)
+        if every:
+            check_row(file, len(numbers) - 1, numbers[-1], 1, SERIES)
         return len(numbers)
 
 
 def kill_made_up(directory, seed, kills):
-    chance = random.Random(f"made up {seed}")
-    for attempt in range(kills):
-        place = directory / str(attempt)
-        acked = fill_and_kill(place, chance)
-        path = only_file(place)
-        live = check_buckets(path, acked, swmr=True)
-        if attempt % 2 == 0:
-            said = recover(path)
-            assert f"{live} whole buckets" in said and "nothing to do" not in said
-            assert "nothing to do" in recover(path)
-        else:
-            clear = ["h5clear", "-s", "--increment=0", str(path)]
-            assert subprocess.run(clear, capture_output=True, timeout=TALK).returncode == 0
-        assert check_buckets(path, acked) == live
-        shutil.rmtree(place)
+    killed = kill_all(fill_and_kill, [(directory / str(n), f"made up {seed} {n}") for n in range(kills)])
+    live = {path: check_buckets(path, acked, every=False, swmr=True) for path, acked in killed}
+    ours, cleared = list(live)[::2], list(live)[1::2]
+    said = recover(*ours).splitlines()
+    for path, line in zip(ours, said, strict=True):
+        assert line.startswith(f"{path}: ") and line.endswith(f" {live[path]} whole buckets")
+        assert "nothing to do" not in line
+    assert recover(*ours).count("nothing to do") == len(ours)
+    for path in cleared:
+        clear = ["h5clear", "-s", "--increment=0", str(path)]
+        assert subprocess.run(clear, capture_output=True, timeout=TALK).returncode == 0
+    for path, acked in killed:
+        assert check_buckets(path, acked) == live[path]
+    shutil.rmtree(directory)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -93,7 +107,7 @@ def test_kills_of_the_hdf5_writer(tmp_path, part):
 # ---- the whole program
 
 
-STEPS = 12
+STEPS = 8
 
 
 def start_vampire(place, steps=STEPS):
@@ -101,7 +115,8 @@ def start_vampire(place, steps=STEPS):
     config = place / "vampire.json"
     config.write_text(json.dumps({
         "source": {"type": "synthetic", "steps": steps, "producers": 2},
-        "statistics": {"bucket": "100ms"},
+        # Few series make small files, which are quick to compare.
+        "statistics": {"bucket": "100ms", "max_series": 64, "max_components": 16},
         "outputs": [
             {"type": "hdf5", "directory": str(place)},
             {"type": "jsonl", "path": str(place / "lines.jsonl")},
@@ -146,6 +161,7 @@ def recorded_events(path):
     return events
 
 
+@functools.lru_cache(maxsize=None)
 def is_own(name):
     """What vampire measures of itself is not the same in two runs."""
     return name.startswith(("vampire_", "own_")) or test_replay.is_own(name)
@@ -179,83 +195,139 @@ def whole_lines(path):
     return [json.loads(line) for line in data.split(b"\n")[:-1]]
 
 
+def called_written(records):
+    """Buckets in the HDF5 file, as the newest account says."""
+    written = 0
+    for record in records:
+        if record["type"] == "bucket":
+            outputs = {one["name"]: one for one in record["accounting"]["outputs"]}
+            written = outputs.get("hdf5", {"written": 0})["written"]
+    return written
+
+
+def acknowledged(place):
+    """Whether a bucket of the HDF5 file has been called written."""
+    lines = place / "lines.jsonl"
+    if not lines.exists():
+        return False
+    whole = lines.read_bytes().split(b"\n")[:-1]
+    buckets = [json.loads(line) for line in whole if b'"type":"bucket"' in line]
+    return called_written(buckets) > 0
+
+
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
     """The same events in a run that came to its end."""
     place = tmp_path_factory.mktemp("reference") / "run"
     began = time.monotonic()
     vampire = start_vampire(place)
+    wait_until(lambda: acknowledged(place), "an acknowledged bucket", seconds=TALK)
+    first = time.monotonic()
     assert vampire.wait(TALK) == 0, vampire.stderr.read()
-    took = time.monotonic() - began
+    ended = time.monotonic()
+    with h5py.File(only(place, "h5"), "r") as file:
+        rows = {name: file[name][...] for name in file if is_by_time(file, name)}
     return {
-        "took": took,
-        "h5": only(place, "h5"),
+        "took": ended - began,
+        "worked": ended - first,
+        "rows": rows,
         "lines": [text for text in map(comparable, whole_lines(place / "lines.jsonl")) if text],
         "events": recorded_events(only(place, "rec")),
     }
 
 
-def hdf5_rows(path, reference, **options):
-    """Rows of the file; each equals the same row of the run that nobody killed."""
-    with h5py.File(path, "r", **options) as file, h5py.File(reference["h5"], "r") as good:
+def is_by_time(file, name):
+    return not is_own(name) and file[name].maxshape[:1] == (None,)
+
+
+def hdf5_rows(path, reference, names=(), **options):
+    """Rows of the file; each equals the same row of the run that nobody killed. `names`: only of
+    these metrics."""
+    with h5py.File(path, "r", **options) as file:
         rows = file["time"].shape[0]
-        for name in file:
-            if is_own(name) or file[name].maxshape[:1] != (None,):
-                continue
+        if not names:
+            names = {name for name in file if is_by_time(file, name)}
+            assert names == set(reference["rows"])
+        for name in names:
             assert file[name].shape[0] >= rows, name
-            assert numpy.array_equal(file[name][:rows], good[name][:rows]), name
+            assert numpy.array_equal(file[name][:rows], reference["rows"][name][:rows]), name
         return rows
 
 
-def kill_vampire(place, reference, chance):
-    vampire = start_vampire(place)
-    time.sleep(chance.random() * reference["took"])
-    vampire.send_signal(signal.SIGKILL)
-    vampire.communicate()
-    path, lines, recording = only(place, "h5"), place / "lines.jsonl", only(place, "rec")
-    files = [file for file in (path, lines, recording) if file and file.exists()]
-    # A file that was only created holds nothing yet.
-    files = [file for file in files if file.stat().st_size > 0]
-    live = 0
-    if path in files:
+def kill_vampire(place, seed, reference):
+    """At any moment after the first acknowledged bucket; one of five at any moment at all."""
+    chance = random.Random(seed)
+    early = chance.random() < 0.2
+    window = reference["took"] if early else reference["worked"]
+    for _ in range(20):
+        vampire = start_vampire(place)
         try:
-            live = hdf5_rows(path, reference, swmr=True)
-        except OSError:
-            files.remove(path)  # killed while it was being created
-    torn = {file: file.read_bytes() for file in files}
-    if not files:
-        shutil.rmtree(place)
-        return 0
-    recover(*files, options=["--dry-run"])
-    assert all(file.read_bytes() == data for file, data in torn.items()), "a dry run changes nothing"
-    recover(*files)
-    written = 0
-    if lines in files:
-        cut = len(torn[lines]) - lines.stat().st_size
-        assert cut >= 0 and b"\n" not in torn[lines][len(torn[lines]) - cut :], "whole lines stay"
-        records = whole_lines(lines)
-        mine = [text for text in map(comparable, records) if text]
-        assert_begins(mine, reference["lines"])
-        for record in records:
-            if record["type"] == "bucket":
-                outputs = {one["name"]: one for one in record["accounting"]["outputs"]}
-                written = outputs.get("hdf5", {"written": 0})["written"]
-    if path in files:
-        rows = hdf5_rows(path, reference)
-        assert rows >= live and rows >= written, "what the account called written is there"
-    else:
-        assert written == 0
-    if recording in files:
-        events = recorded_events(recording)
-        assert_begins(events, reference["events"])
-    shutil.rmtree(place)
-    return written
+            if not early:
+                wait_until(lambda: acknowledged(place), "an acknowledged bucket", seconds=TALK)
+            time.sleep(chance.random() * window)
+        finally:
+            vampire.send_signal(signal.SIGKILL)
+            vampire.communicate()
+        if vampire.returncode == -signal.SIGKILL:
+            return place, early
+        shutil.rmtree(place)  # it was done before
+        window /= 2
+    pytest.fail("vampire was always done before the kill")
+
+
+class Killed:
+    """What is left of one run."""
+
+    def __init__(self, place, early, reference):
+        self.early, self.reference = early, reference
+        self.hdf5, self.lines, self.recording = only(place, "h5"), place / "lines.jsonl", only(place, "rec")
+        files = [file for file in (self.hdf5, self.lines, self.recording) if file and file.exists()]
+        # A file that was only created holds nothing yet.
+        files = [file for file in files if file.stat().st_size > 0]
+        self.live = 0
+        if self.hdf5 in files:
+            try:
+                self.live = hdf5_rows(self.hdf5, reference, LIVELY, swmr=True)
+            except OSError:
+                assert early
+                files.remove(self.hdf5)  # killed while it was being created
+        self.torn = {file: file.read_bytes() for file in files}
+
+    def check_unchanged(self):
+        for file, data in self.torn.items():
+            assert file.read_bytes() == data, f"a dry run changed {file}"
+
+    def check_recovered(self):
+        """The buckets that were called written."""
+        written = 0
+        if self.lines in self.torn:
+            data = self.torn[self.lines]
+            cut = len(data) - self.lines.stat().st_size
+            assert cut >= 0 and b"\n" not in data[len(data) - cut :], "whole lines stay"
+            records = whole_lines(self.lines)
+            assert_begins([text for text in map(comparable, records) if text], self.reference["lines"])
+            written = called_written(records)
+        if self.hdf5 in self.torn:
+            rows = hdf5_rows(self.hdf5, self.reference)
+            assert rows >= self.live and rows >= written, "what the account called written is there"
+        assert written == 0 or self.hdf5 in self.torn
+        assert written > 0 or self.early
+        if self.recording in self.torn:
+            assert_begins(recorded_events(self.recording), self.reference["events"])
+        return written
 
 
 def kill_whole_program(directory, reference, seed, kills):
-    chance = random.Random(f"whole {seed}")
-    written = [kill_vampire(directory / str(n), reference, chance) for n in range(kills)]
-    assert any(written), "some kills came in the middle of the run"
+    places = [(directory / str(n), f"whole {seed} {n}") for n in range(kills)]
+    killed = [Killed(place, early, reference)
+              for place, early in kill_all(lambda *place: kill_vampire(*place, reference), places)]
+    files = [file for one in killed for file in one.torn]
+    recover(*files, options=["--dry-run"])
+    for one in killed:
+        one.check_unchanged()
+    recover(*files)
+    assert any([one.check_recovered() for one in killed])
+    shutil.rmtree(directory)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -266,8 +338,10 @@ def test_kills_of_vampire(tmp_path, reference, part):
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(10))
 def test_a_thousand_kills(tmp_path, reference, part):
-    kill_made_up(tmp_path, f"long {part}", 50)
-    kill_whole_program(tmp_path, reference, f"long {part}", 50)
+    for way in ("made-up", "whole"):
+        (tmp_path / way).mkdir()
+    kill_made_up(tmp_path / "made-up", f"long {part}", 50)
+    kill_whole_program(tmp_path / "whole", reference, f"long {part}", 50)
 
 
 # ---- vampire --recover

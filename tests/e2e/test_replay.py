@@ -111,3 +111,79 @@ def test_speed_and_no_workflow_name(space):
     assert not differences(only(live, "h5"), only(where, "h5"))
     with h5py.File(only(where, "h5")) as file:
         assert file.attrs["workflow"].decode() == "synthetic"
+
+
+def record_rotated(space, name, rotate, *options):
+    live = space.path / name
+    space.vampire(
+        config(live, source={"type": "synthetic", "steps": 20, "producers": 3}, recording={"rotate": rotate}),
+        *options, name=name, ready=False,
+    ).expect_exit(0)
+    segments = sorted(live.glob("*.rec"))
+    assert [path.name[-9:] for path in segments] == [f"-{n:04}.rec" for n in range(1, len(segments) + 1)]
+    assert len(segments) > 3
+    return live, segments
+
+
+@pytest.mark.parametrize("faults, rotate", [("all", {"interval": "3s"}), ("none", {"size": "64KiB"})])
+def test_a_rotated_recording_is_one_stream(space, rotate, faults):
+    """Its segments, by a pattern or one by one, replay to what the whole recording does."""
+    options = [word for fault in FAULTS[faults] for word in ("-o", "source." + fault)]
+    live, segments = record_rotated(space, "live", rotate, *options)
+    again = replay(space, "again", live / "*.rec")
+    assert not differences(only(live, "h5"), only(again, "h5"))
+    listed = ",".join(path.name for path in segments)
+    third = replay(space, "third", f"{live}/{{{listed}}}")
+    assert not differences(only(live, "h5"), only(third, "h5"))
+
+
+def components(path):
+    with h5py.File(path) as file:
+        return {row.tobytes().rstrip(b"\0") for row in file["component_name"][...]}
+
+
+def test_a_segment_alone_and_a_segment_missing(space):
+    live, segments = record_rotated(space, "live", {"interval": "3s"})
+    alone = replay(space, "alone", segments[2])
+    assert components(only(alone, "h5")) == components(only(live, "h5"))
+    segments[2].rename(space.path / "kept")
+    where = space.path / "rest"
+    process = space.vampire(config(where), "--replay", live / "*.rec", name="rest", ready=False)
+    process.expect_exit(0)
+    with h5py.File(only(live, "h5")) as file, h5py.File(only(where, "h5")) as rest:
+        missing = int(file["events_received"][-1]) - int(rest["events_received"][-1])
+        assert missing > 0 and [int(lost) for lost in rest["gap_events"][...] if lost] == [missing]
+    assert f" {missing} events are missing" in process.stderr
+
+
+def test_recordings_that_do_not_belong_together(space):
+    for name in ("one", "two"):
+        record_rotated(space, name, {"interval": "3s"})
+    where = space.path / "both"
+    process = space.vampire(config(where), "--replay", f"{space.path}/{{one,two}}/*.rec", name="both", ready=False)
+    process.expect_exit(2)
+    assert "does not go on where" in process.stderr
+    process = space.vampire(config(where), "--replay", space.path / "none*.rec", name="none", ready=False)
+    process.expect_exit(1)
+    assert "no file matches" in process.stderr
+
+
+@pytest.mark.parametrize("level", ["component", "cdo"])
+def test_hostile_names_stay_off_the_terminal(space, level):
+    """Escape sequences and control characters, as names of components and of CDOs."""
+    live, hostile = space.path / "live", space.path / "hostile.rec"
+    source = {"type": "synthetic", "steps": 3, "producers": 1}
+    space.vampire(config(live, source=source), ready=False).expect_exit(0)
+    record = only(live, "rec").read_bytes()
+    bad = b"\x1b[2J\nevil\x07"
+    assert len(bad) == len(b"Model -- 0") and b"Model -- 0" in record
+    hostile.write_bytes(record.replace(b"Model -- 0", bad).replace(b"param", b"\x1b]0;\x07"))
+    where = space.path / "again"
+    process = space.vampire(config(where, statistics={"level": level}), "-v", "--replay", hostile,
+                            name="again", ready=False)
+    process.expect_exit(0)
+    said = process.stderr.replace("\n", "")
+    assert "evil" in said and said.isprintable(), ascii(said)
+    assert "\nevil" not in process.stderr
+    with h5py.File(only(where, "h5")) as file:
+        assert bad in {row.tobytes().rstrip(b"\0") for row in file["component_name"][...]}

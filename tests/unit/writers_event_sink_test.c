@@ -43,7 +43,10 @@ static int setup(void **state)
                                               .name = "recording",
                                               .segment = 1,
                                               .event_kinds = 0xfffe};
-    assert_int_equal(vamp_event_sink_create(ops, bench->options, &target, &bench->sink, &err), 0);
+    assert_int_equal(vamp_event_sink_create(ops, bench->options,
+                                            &(struct vamp_event_sink_options){0}, &target,
+                                            &bench->sink, &err),
+                     0);
     *state = bench;
     return 0;
 }

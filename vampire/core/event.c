@@ -15,8 +15,8 @@ static const struct kind_text kind_texts[VAMP_EVENT_KIND_COUNT] = {
 
 static const char *const tier_names[VAMP_TIER_COUNT] = {"unknown", "OFI", "GFS", "MIO"};
 static const char *const cause_names[VAMP_CAUSE_COUNT] = {"unknown", "demand", "manager"};
-static const char *const leave_names[VAMP_LEAVE_REASON_COUNT] = {"unknown", "finalized", "vanished",
-                                                                 "protocol", "pool_ended", "pool_gone"};
+static const char *const leave_names[VAMP_LEAVE_REASON_COUNT] = {
+    "unknown", "finalized", "vanished", "protocol", "pool_ended", "pool_gone"};
 static const char *const loss_names[VAMP_LOSS_COUNT] = {"pool_manager", "ring", "recording"};
 
 static const char *name_or_unknown(const char *const *names, unsigned count, unsigned value)

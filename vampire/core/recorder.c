@@ -16,7 +16,13 @@
 #define BUFFER_BYTES (LENGTH_BYTES + BATCH_BYTES + VAMP_EVENT_PACKED_BYTES_MAX + 64)
 
 /* Tags of Batch: (number << 3) | wire type. */
-enum { TAG_FIRST = 1 << 3, TAG_MARK = 2 << 3 | 2, TAG_EVENT = 3 << 3 | 2, TAG_END = 4 << 3 };
+enum {
+    TAG_FIRST = 1 << 3,
+    TAG_MARK = 2 << 3 | 2,
+    TAG_EVENT = 3 << 3 | 2,
+    TAG_END = 4 << 3,
+    TAG_CARRIED = 5 << 3
+};
 
 struct vamp_recorder {
     int file;
@@ -25,6 +31,7 @@ struct vamp_recorder {
     uint64_t written; /* events in the file */
     uint64_t lost;
     uint64_t waiting; /* events in the batch */
+    bool carrying;    /* the batch repeats events of earlier segments */
     size_t used;      /* of `buffer`; LENGTH_BYTES: empty */
     char path[PATH_MAX];
     uint8_t buffer[BUFFER_BYTES];
@@ -92,6 +99,7 @@ static int write_batch(struct vamp_recorder *recorder, struct vamp_err *err)
         recorder->lost += recorder->waiting;
     }
     recorder->waiting = 0;
+    recorder->carrying = false;
     recorder->used = LENGTH_BYTES;
     return result;
 }
@@ -125,7 +133,6 @@ static void add_event(struct vamp_recorder *recorder, const struct vamp_event *e
     size_t length =
         vamp_event_pack(event, recorder->buffer + recorder->used + 3, VAMP_EVENT_PACKED_BYTES_MAX);
     wrap_packed(recorder, TAG_EVENT, length);
-    recorder->waiting++;
 }
 
 static void add_mark(struct vamp_recorder *recorder, const struct vamp_event *event)
@@ -154,7 +161,7 @@ int vamp_recorder_add(struct vamp_recorder *recorder, const struct vamp_event *e
                             event->name_length);
     }
     /* A mark stands at the start of its batch, so that the order is in the file. */
-    if (is_mark || recorder->used >= LENGTH_BYTES + BATCH_BYTES) {
+    if (is_mark || recorder->carrying || recorder->used >= LENGTH_BYTES + BATCH_BYTES) {
         int result = write_batch(recorder, err);
         if (result != 0) {
             recorder->lost += !is_mark;
@@ -165,7 +172,28 @@ int vamp_recorder_add(struct vamp_recorder *recorder, const struct vamp_event *e
         add_mark(recorder, event);
     } else {
         add_event(recorder, event);
+        recorder->waiting++;
     }
+    return 0;
+}
+
+int vamp_recorder_carry(struct vamp_recorder *recorder, const struct vamp_event *event,
+                        struct vamp_err *err)
+{
+    if (recorder->failure != 0) {
+        return already_failed(recorder, err);
+    }
+    if (!recorder->carrying || recorder->used >= LENGTH_BYTES + BATCH_BYTES) {
+        int result = write_batch(recorder, err);
+        if (result != 0) {
+            return result;
+        }
+        begin_batch(recorder);
+        recorder->buffer[recorder->used++] = TAG_CARRIED;
+        recorder->buffer[recorder->used++] = 1;
+        recorder->carrying = true;
+    }
+    add_event(recorder, event);
     return 0;
 }
 
@@ -201,6 +229,10 @@ static int write_header(struct vamp_recorder *recorder, const struct vamp_record
     message.started_ns = texts.started_ns;
     message.has_event_kinds = true;
     message.event_kinds = texts.event_kinds;
+    message.has_segment = texts.segment != 0;
+    message.segment = texts.segment;
+    message.has_events_before = texts.events_before != 0;
+    message.events_before = texts.events_before;
     recorder->used += vamp__recording__header__pack(&message, recorder->buffer + recorder->used);
     return write_batch(recorder, err);
 }

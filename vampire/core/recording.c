@@ -20,7 +20,7 @@
 #define BUFFER_BYTES (2 * VAMP_RECORDING_MESSAGE_BYTES_MAX)
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
-enum { FIELD_FIRST = 1, FIELD_MARK = 2, FIELD_EVENT = 3, FIELD_END = 4 };
+enum { FIELD_FIRST = 1, FIELD_MARK = 2, FIELD_EVENT = 3, FIELD_END = 4, FIELD_CARRIED = 5 };
 
 struct slice {
     const uint8_t *bytes;
@@ -34,8 +34,10 @@ struct vamp_recording {
     bool complete;      /* the end mark was seen */
     size_t from, to;    /* unread part of `buffer` */
     struct slice batch; /* unread part of the present batch */
-    uint64_t events;    /* given, rejected or told as lost */
-    uint64_t damaged;   /* places */
+    bool carried;       /* it repeats events of earlier segments */
+    bool skip_carried;
+    uint64_t events;  /* given, rejected or told as lost */
+    uint64_t damaged; /* places */
     int64_t newest_ns;
     struct vamp_decode_arena arena;
     char remark[256];
@@ -199,6 +201,8 @@ static int read_header(struct vamp_recording *recording, const char *path,
     copy_text(ret_header->run_id, header->run_id);
     ret_header->started_ns = header->started_ns;
     ret_header->event_kinds = header->has_event_kinds ? header->event_kinds : UINT64_MAX;
+    ret_header->segment = header->has_segment ? header->segment : 0;
+    ret_header->events_before = header->has_events_before ? header->events_before : 0;
     return 0;
 }
 
@@ -305,7 +309,7 @@ static bool give_mark(struct vamp_recording *recording, struct slice bytes,
 static void give_event(struct vamp_recording *recording, struct slice bytes,
                        struct vamp_event *ret_event)
 {
-    recording->events++;
+    recording->events += !recording->carried;
     if (vamp_event_unpack(&recording->arena, bytes.bytes, bytes.length, ret_event, NULL) != 0) {
         recording->damaged++;
         make_mark(recording, VAMP_EVENT_REJECTED, 1, ret_event);
@@ -325,6 +329,9 @@ static bool next_of_batch(struct vamp_recording *recording, struct vamp_event *r
             recording->batch.length = 0;
             return false;
         }
+        if (field.number == FIELD_EVENT && recording->carried && recording->skip_carried) {
+            continue;
+        }
         if (field.number == FIELD_EVENT && field.bytes.bytes != NULL) {
             give_event(recording, field.bytes, ret_event);
             return true;
@@ -339,6 +346,8 @@ static bool next_of_batch(struct vamp_recording *recording, struct vamp_event *r
             recording->events = field.value;
             return true;
         }
+        recording->carried =
+            recording->carried || (field.number == FIELD_CARRIED && field.value != 0);
         recording->complete =
             recording->complete || (field.number == FIELD_END && field.value != 0);
     }
@@ -363,6 +372,7 @@ static bool finish(struct vamp_recording *recording, bool torn, struct vamp_even
                "it ends in the middle of a record: %llu events were read, the last %zu bytes were "
                "not",
                (unsigned long long)recording->events, recording->to - recording->from);
+        recording->events++;
         make_mark(recording, VAMP_EVENT_LOST, 1, ret_event);
         return true;
     }
@@ -384,6 +394,7 @@ enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
         enum found found = take_message(recording, &recording->batch, err);
         switch (found) {
         case FOUND_MESSAGE:
+            recording->carried = false;
             break;
         case FOUND_FAILURE:
             recording->finished = true;
@@ -397,6 +408,16 @@ enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
         }
     }
     return VAMP_RECORDING_END;
+}
+
+void vamp_recording_skip_carried(struct vamp_recording *recording)
+{
+    recording->skip_carried = true;
+}
+
+uint64_t vamp_recording_events(const struct vamp_recording *recording)
+{
+    return recording->events;
 }
 
 const char *vamp_recording_remark(const struct vamp_recording *recording)

@@ -28,6 +28,8 @@ struct vamp_recording_header {
     char run_id[VAMP_RECORDING_TEXT_BYTES];
     int64_t started_ns;
     uint64_t event_kinds;
+    unsigned segment;       /* 1, 2, ...: which file of the run; 0: not known */
+    uint64_t events_before; /* in the earlier segments */
 };
 
 /* ------------------------------------------------------------------ writing */
@@ -48,6 +50,10 @@ VAMP_MUST_CHECK int vamp_recorder_begin(int file, const char *path,
  * us), the events since then are lost, and every later call fails the same way. */
 VAMP_MUST_CHECK int vamp_recorder_add(struct vamp_recorder *recorder,
                                       const struct vamp_event *event, struct vamp_err *err);
+/* Appends an event of an earlier segment once more, for those who read this one alone. It is not
+ * counted, here or by the reader. 0 or -errno, as above. */
+VAMP_MUST_CHECK int vamp_recorder_carry(struct vamp_recorder *recorder,
+                                        const struct vamp_event *event, struct vamp_err *err);
 /* Writes what is waiting; `durable`: and has it on the disk before it returns. 0 or -errno. */
 VAMP_MUST_CHECK int vamp_recorder_flush(struct vamp_recorder *recorder, bool durable,
                                         struct vamp_err *err);
@@ -80,6 +86,10 @@ void vamp_recording_close(struct vamp_recording *recording);
  * end. An event that makes no sense is a REJECTED mark. */
 enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
                                                struct vamp_event *ret_event, struct vamp_err *err);
+/* Events that are repeated from earlier segments are not given: the reader had those. */
+void vamp_recording_skip_carried(struct vamp_recording *recording);
+/* Events given, rejected or told as lost so far. */
+uint64_t vamp_recording_events(const struct vamp_recording *recording);
 /* Looks at the messages of an open file from its beginning. 0, with the bytes of all whole messages
  * before the first that is not whole, and their number; -EBADMSG: no recording; another -errno. */
 VAMP_MUST_CHECK int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes,
