@@ -92,12 +92,6 @@ static void check_rotation(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_config_sink *settings = &loader->config->outputs[index].settings;
     char path[CONFIG_PATH_BYTES];
-    if (loader->config->outputs[index].ops->events != NULL &&
-        (settings->rotate_ns > 0 || settings->rotate_bytes > 0)) {
-        output_path(loader, index, "rotate", path);
-        config_error(loader, path, "a recording is one file and has no rotation");
-        return;
-    }
     if (settings->rotate_ns > 0 && settings->rotate_ns < loader->config->statistics.bucket_ns) {
         output_path(loader, index, "rotate", path);
         (void)config_path_push(path, "interval");

@@ -127,8 +127,8 @@ struct config_memory_watch {
 };
 /* Begins and ends the watch; watches may be nested. One thread at a time, as jansson demands. */
 void config_memory_watch(struct config_memory_watch *watch);
-/* While jansson reads a text of so many bytes and until _release, it has a reserve and lacks nothing
- * itself; what it made must be freed before when config_memory_lacked. 0 or -ENOMEM. */
+/* While jansson reads a text of so many bytes and until _release, it has a reserve and lacks
+ * nothing itself; what it made must be freed before when config_memory_lacked. 0 or -ENOMEM. */
 VAMP_MUST_CHECK int config_memory_reserve(size_t text_bytes);
 void config_memory_release(void);
 /* Whether an allocation has failed since the innermost watch began. */

@@ -47,8 +47,9 @@ static const struct vamp_command_option options_table[] = {
      "set any option of the configuration, for example -o statistics.bucket=500ms or -o "
      "outputs.0.directory=/scratch; words of a list are separated by commas"},
     {"--replay", 'r', KEY_REPLAY, "FILE",
-     "read the events from a recording instead of joining a workflow; -o source.speed=1 gives them "
-     "in their own time"},
+     "read the events from a recording instead of joining a workflow, or, with a pattern in "
+     "quotes, "
+     "from all segments of a run; -o source.speed=1 gives them in their own time"},
     {"--quiet", 'q', KEY_QUIET, NULL, "no status line, no summary; errors only"},
     {"--verbose", 'v', KEY_VERBOSE, NULL, "say more about what is being done"},
     {"--check-config", 0, KEY_CHECK_CONFIG, "[=FILE]",
@@ -319,6 +320,11 @@ void vamp_options_help(FILE *stream)
         "source.info and source.info_file, the stronger one counts.\n\n",
         stream);
     vamp_config_help(stream);
+    (void)fputs("\nSignals:\n"
+                "  SIGTERM, SIGINT  complete all files and end; a second one ends at once\n"
+                "  SIGHUP           read the configuration again\n"
+                "  SIGUSR1          show on stderr how the run is\n",
+                stream);
     (void)fprintf(stream,
                   "\nExit codes:\n"
                   "  %d  the workflow ended, or a signal asked to stop; all files are complete\n"

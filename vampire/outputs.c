@@ -60,7 +60,12 @@ static int open_events(struct vamp_output *output, const struct vamp_config *con
         .name = chosen->sink.name,
         .event_kinds = config->event_kinds,
     };
-    return vamp_event_sink_create(chosen->ops, chosen->options, &target, &output->events, err);
+    const struct vamp_event_sink_options rotation = {
+        .rotate_bytes = chosen->sink.rotate_bytes,
+        .rotate_ns = chosen->sink.rotate_ns,
+    };
+    return vamp_event_sink_create(chosen->ops, chosen->options, &rotation, &target, &output->events,
+                                  err);
 }
 
 static void output_done(struct vamp_output *output)
@@ -98,8 +103,8 @@ static unsigned newest_segment(const struct vamp_outputs *outputs)
     unsigned newest = 0;
     for (unsigned i = 0; outputs != NULL && i < outputs->count; i++) {
         const struct vamp_output *output = &outputs->items[i];
-        unsigned segment =
-            output->buckets != NULL ? vamp_sink_segment(output->buckets) : output->first_segment;
+        unsigned segment = output->buckets != NULL ? vamp_sink_segment(output->buckets)
+                                                   : vamp_event_sink_segment(output->events);
         newest = segment > newest ? segment : newest;
     }
     return newest;

@@ -19,7 +19,7 @@
 #define STOPPED_NS (VAMP_NS_PER_SECOND / 5)
 #define EMPTIES_AFTER_STOP 3
 /* The same while nothing happens and nobody looks. */
-#define IDLE_TICK_NS VAMP_NS_PER_SECOND
+#define IDLE_TICK_NS (2 * VAMP_NS_PER_SECOND)
 
 void pipeline_emit(void *context, const struct vamp_bucket *bucket)
 {
@@ -214,7 +214,8 @@ static int64_t idle_ns(const struct pipeline *pipeline, int64_t now_ns)
 {
     int64_t event_now_ns = 0;
     int64_t close_ns = 0;
-    if (pipeline->status.live) {
+    const int64_t watchdog_ns = pipeline->options->notify->watchdog_ns;
+    if (pipeline->status.live || (watchdog_ns > 0 && watchdog_ns < IDLE_TICK_NS)) {
         return TICK_NS;
     }
     if (!vamp_event_clock_now(&pipeline->event_clock, now_ns, &event_now_ns) ||

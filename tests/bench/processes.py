@@ -18,6 +18,7 @@ PROVIDER = "tcp;ofi_rxm"
 EVENTS, LIVE, COMPONENTS = 2000000, 100000, 40
 ALL = {"statistics": {"max_cdos": 262144, "max_pending": 262144}, "outputs": [{"type": "null"}]}
 SINGLE_BYTES = 100     # of a message with one event
+SINGLE_MESSAGES = 500000
 BATCH_EVENTS = 64      # of the pool manager's messages
 IDLE_SECONDS = 10
 WORKFLOW_PAIRS, WORKFLOW_STEPS = 10, 60
@@ -75,11 +76,12 @@ def replay_lines(directory):
 
 
 @contextlib.contextmanager
-def relayed(events, live, rate, config, directory):
+def relayed(events, live, rate, config, directory, per_message=BATCH_EVENTS):
     """A relay and a vampire that has joined it."""
     with harness.Workspace(directory=directory, provider="tcp") as space:
         space.environment["MSTRO_WORKFLOW_NAME"] = "bench"
-        relay = space.start([measure.bench_program("relay"), events, live, rate], "relay")
+        relay = space.start([measure.bench_program("relay"), events, live, rate, per_message],
+                            "relay")
 
         def info():
             for text in relay.stdout.splitlines():
@@ -99,34 +101,50 @@ def relay_report(relay):
     return json.loads(relay.stdout.splitlines()[-1])
 
 
-def over_tcp(directory, events, live, rate, config):
+def over_tcp(directory, events, live, rate, config, per_message=BATCH_EVENTS):
     """(vampire's account, the relay's report, what vampire said at its end)."""
-    with relayed(events, live, rate, config, directory) as (relay, vampire, began):
+    with relayed(events, live, rate, config, directory, per_message) as (relay, vampire, began):
         account = measure.reap(vampire, began)
         return account, relay_report(relay), vampire.stderr
 
 
-def tcp_lines(directory):
-    recording = record(directory, "stream")
+def tcp_line(directory, name, what, baseline, base, per_message):
+    """A line over tcp; `base` gives the baseline's ns for an event."""
     # Room for all: a live source cannot wait, and what is looked for is the speed without loss.
     config = {**ALL, "ring": "1GiB"}
-    replay_config = write_config(directory, "replay", ALL)
     accounts, times, bases, reports, lost = [], [], [], [], 0
     for _ in range(measure.PAIRS):
-        bases.append(replay(directory, recording, replay_config, False).seconds * 1e9 / EVENTS)
-        account, report, said = over_tcp(directory, EVENTS, LIVE, 0, config)
+        bases.append(base())
+        account, report, said = over_tcp(directory, EVENTS, LIVE, 0, config, per_message)
         accounts.append(account)
         reports.append(report)
         times.append(account.seconds * 1e9 / EVENTS)
         lost += report["lost"] + ("LOST" in said)
     sent = statistics.median(r["cpu_seconds"] / r["events_sent"] for r in reports)
-    return [measure.line(
-        "tcp", "whole pipeline over tcp from a pool manager, until the last event is counted",
-        "ns/event", times, "whole pipeline from a recording", bases, accounts,
+    return measure.line(
+        name, what, "ns/event", times, baseline, bases, accounts,
         events_per_second=1e9 / statistics.median(times), lost=lost,
         events_per_message=reports[0]["events_sent"] / reports[0]["messages"],
         pool_manager_cpu_ns_per_event=sent * 1e9,
-        cpu_ns_per_event=statistics.median(a.cpu_seconds for a in accounts) * 1e9 / EVENTS)]
+        cpu_ns_per_event=statistics.median(a.cpu_seconds for a in accounts) * 1e9 / EVENTS)
+
+
+def tcp_lines(directory):
+    recording = record(directory, "stream")
+    replay_config = write_config(directory, "replay", ALL)
+    what = "whole pipeline over tcp from a pool manager, until the last event is counted"
+    return [
+        tcp_line(directory, "tcp", what, "whole pipeline from a recording",
+                 lambda: replay(directory, recording, replay_config, False).seconds * 1e9 / EVENTS,
+                 BATCH_EVENTS),
+        tcp_line(directory, "tcp.single", f"{what}, one event a message",
+                 "bare libfabric receives the same bytes",
+                 lambda: message_ns(wire_receive(directory, SINGLE_MESSAGES, SINGLE_BYTES)), 1),
+    ]
+
+
+def message_ns(received):
+    return received["seconds"] * 1e9 / received["messages"]
 
 
 def wire_receive(directory, messages, size):
@@ -141,7 +159,7 @@ def wire_lines(directory):
             ("wire.batched", "bare libfabric receives the same bytes, 64 events a message",
              50000, BATCH_EVENTS),
             ("wire.single", "bare libfabric receives the same bytes, one event a message",
-             500000, 1)):
+             SINGLE_MESSAGES, 1)):
         runs = [wire_receive(directory, messages, events * SINGLE_BYTES)
                 for _ in range(measure.PAIRS)]
         times = [r["seconds"] * 1e9 / (r["messages"] * events) for r in runs]
@@ -201,8 +219,12 @@ def thread_switches(pid):
 
 
 def cpu_seconds(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """In nanoseconds from each thread's schedstat: ticks are too coarse for who sleeps."""
+    total = 0
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            total += int((task / "schedstat").read_text().split()[0])
+    return total / 1e9
 
 
 def resident_bytes(pid):

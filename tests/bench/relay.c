@@ -5,7 +5,9 @@
  * pace. So the pool's own work, which is the same with and without a subscriber, does not stand in
  * the way of measuring what comes behind it.
  *
- *   relay EVENTS LIVE RATE     RATE in events a second, 0: as fast as they are taken
+ *   relay EVENTS LIVE RATE [EVENTS_PER_MESSAGE]
+ *
+ * RATE in events a second, 0: as fast as they are taken.
  *
  * Prints the pool manager's info as maestro-pool-manager does, and at the end one JSON object.
  */
@@ -175,8 +177,8 @@ static void push_all(struct port *port, struct pushing *pushing)
 
 int main(int count, char **arguments)
 {
-    if (count != 4) {
-        (void)fputs("usage: relay EVENTS LIVE RATE\n", stderr);
+    if (count != 4 && count != 5) {
+        (void)fputs("usage: relay EVENTS LIVE RATE [EVENTS_PER_MESSAGE]\n", stderr);
         return 2;
     }
     const struct bench_plan plan = {.events = strtoull(arguments[1], NULL, 10),
@@ -189,8 +191,11 @@ int main(int count, char **arguments)
     struct server *server = NULL;
     const char *workflow = getenv("MSTRO_WORKFLOW_NAME");
     const struct port_member member = {.workflow = workflow, .component = "Relay"};
-    const struct server_options options = {
-        .provider = getenv("MSTRO_OFI_PROVIDER"), .heartbeat_ms = 500, .silence_ms = 30000};
+    const struct server_options options = {.provider = getenv("MSTRO_OFI_PROVIDER"),
+                                           .heartbeat_ms = 500,
+                                           .silence_ms = 30000,
+                                           .events_per_message =
+                                               count == 5 ? strtoull(arguments[4], NULL, 10) : 0};
     if (workflow == NULL || bench_stream_init(&stream, &plan) != 0 ||
         port_open_local(&member, &pool_bounds_default, &no_events, &port, &err) != MSTRO_OK ||
         server_start(port, workflow, &options, &server, &err) != MSTRO_OK) {

@@ -90,9 +90,9 @@ def another_workflow(space, **options):
     return harness.Workflow(space, **options)
 
 
-def killed_at_random(space, seed, rounds):
+def killed_at_random(space, rounds):
     """Producers and consumers at random moments, together in one pool. Returns what is left of them."""
-    chance = random.Random(seed)
+    chance = random.Random("killed")
     settings = harness.vampire_config(bucket="200ms", source={"leave_grace": "120s"})
     settings["outputs"].append({"type": "recording"})
     manager = space.pool_manager("--heartbeat", "100ms", "--silence", f"{3 * harness.PATIENCE:.0f}s")
@@ -102,7 +102,7 @@ def killed_at_random(space, seed, rounds):
         names = [f"IFS -- {number}.{rank}" for rank in range(2)]
         workflow = another_workflow(
             space, model_names=names, product_names=[f"Products {number}.{which}" for which in range(2)],
-            model_options=[*model_options(100000, 3, 2, 64, 256 * KIB, chance.choice([0, 100, 1000])), "--verbose"])
+            model_options=[*model_options(100000, 3, 2, 64, 256 * KIB, chance.choice([50, 100, 200])), "--verbose"])
         if chance.random() < 0.7:  # else while they join
             chance.choice(workflow.models).until_stderr(f"step {chance.randrange(4)} offered")
         victims = workflow.all()
@@ -113,7 +113,8 @@ def killed_at_random(space, seed, rounds):
             victim.wait()
         sizes.append((descriptors(manager), descriptors(vampire)))
     # Whoever is left is noticed; then nobody and nothing is.
-    survivor = another_workflow(space, models=1, products=1, model_options=model_options(3, 2, 2, 64, KIB, 0))
+    survivor = another_workflow(space, models=1, products=1, model_options=[
+        *model_options(3, 2, 2, 64, KIB, 0), "--cdo-prefix", "later,"])  # no CDO that a dead one offers, too
     reports = survivor.finish()
     harness.wait_until(lambda: nobody_is_left(space), "all dead components are noticed", 60)
     sizes.append((descriptors(manager), descriptors(vampire)))
@@ -128,8 +129,11 @@ def nobody_is_left(space):
     return present and present[-1] == 0
 
 
-def check_killed_at_random(space, seed, rounds):
-    reports, sizes = killed_at_random(space, seed, rounds)
+@pytest.mark.long
+def test_components_killed_at_random_moments(space):
+    """Beside test_component_deaths.py, which has each state: all that comes together by chance."""
+    rounds = 8
+    reports, sizes = killed_at_random(space, rounds)
     run = results.Hdf5Run(space.hdf5_files())
     assert not results.compare(reports, {"hdf5": run})
     assert not results.accounting_differences(run)
@@ -143,15 +147,6 @@ def check_killed_at_random(space, seed, rounds):
     (recording,) = space.path.glob("*.rec")
     found = compare.differences(recording, space.hdf5(), space.json_lines())
     assert not found, "\n".join(line[:400] for line in found[:20])
-
-
-def test_components_killed_at_random_moments(space):
-    check_killed_at_random(space, "a few", 4)
-
-
-@pytest.mark.long
-def test_many_components_killed_at_random_moments(space):
-    check_killed_at_random(space, "many", 50)
 
 
 def test_vampire_killed(space):
@@ -182,8 +177,9 @@ def test_another_vampire_takes_over(space):
     assert_complete(reports)
     run = results.Hdf5Run([space.hdf5_files()[-1]])
     operations = run.counters["pool_operations"]
-    # It was not there when they joined, and who leaves does not tell a name.
-    assert operations[("unknown", "leave")] == len(reports)
+    # It was not there when they joined, and who leaves does not tell a name. The first one's end
+    # may be noticed while the second is there.
+    assert operations[("unknown", "leave")] - len(reports) in (0, 1)
     assert {label[0] for label, count in operations.items() if count} == {"unknown"}
     assert 0 < operations[("unknown", "offer")] < sum(
         report["operations"]["offer"] for report in reports

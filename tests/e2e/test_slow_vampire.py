@@ -158,7 +158,7 @@ def test_vampire_stopped_until_it_is_given_up(space):
 PAIRS = 4
 SECONDS_STOPPED = 30
 # Longer than that, on the machine of docs/reliability.md.
-FULL_SPEED_STEPS = 1500
+FULL_SPEED_STEPS = 4000
 # What two runs of the same may differ by on a machine that does other things, too.
 NOISE = 0.1
 

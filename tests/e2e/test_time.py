@@ -83,7 +83,7 @@ def test_the_pool_managers_clock_is_stepped(space, clock):
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("offset", [-2 * HOUR, 2 * HOUR])
+@pytest.mark.parametrize("offset", [-2 * HOUR, pytest.param(2 * HOUR, marks=pytest.mark.long)])
 def test_vampires_own_clock_is_stepped(space, clock, offset):
     """Buckets follow the events' time; a wait that has begun is neither cut nor stretched."""
     space.pool_manager()

@@ -60,14 +60,16 @@ static size_t find(const struct steps *steps, const char *name)
 
 static mstro_status declare(struct steps *steps, const char *name)
 {
-    size_t i = 0;
-    while (i < CDOS_MAX && steps->cdos[i].name != NULL) {
-        i++;
+    for (size_t i = 0; i < CDOS_MAX; i++) {
+        if (steps->cdos[i].name == NULL) {
+            steps->cdos[i].name = strdup(name);
+            if (steps->cdos[i].name == NULL) {
+                die("no memory for the name %s", name);
+            }
+            return mstro_cdo_declare(name, MSTRO_ATTR_DEFAULT, &steps->cdos[i].cdo);
+        }
     }
-    if (i == CDOS_MAX || (steps->cdos[i].name = strdup(name)) == NULL) {
-        die("no room for %s; at most %d CDOs at a time", name, CDOS_MAX);
-    }
-    return mstro_cdo_declare(name, MSTRO_ATTR_DEFAULT, &steps->cdos[i].cdo);
+    die("no room for %s; at most %d CDOs at a time", name, CDOS_MAX);
 }
 
 static mstro_status set_size(struct steps *steps, size_t i, const char *text)

@@ -33,9 +33,8 @@
 /* While events wait for their turn, the subscriptions are read this often. */
 #define LOOK_NS (1000 * 1000)
 
-/* For so long an event that came at once tells the pool's clock. Events that waited (we were
- * stopped, and read them late) do not tell it; all of this time they are, the clock was set back.
- */
+/* So long is believed what the promptest event told of the pool's clock: others may be read late,
+ * because we were stopped. */
 #define AHEAD_NS (5 * VAMP_NS_PER_SECOND)
 
 /* In this order, but for WATCHING behind BACK. */
@@ -54,8 +53,8 @@ struct maestro_source {
     int64_t all_left_ns; /* monotonic, when the last component left; INT64_MAX: not yet */
     bool said_goodbye;   /* the pool manager; who was in the pool was thrown out */
     bool joined;
-    /* By how much the pool's clock is ahead of the monotonic one, as told by the least delayed
-     * event of this while [0] and of the one before [1]; INT64_MIN: none. */
+    /* Of the pool's clock before the monotonic one, the most in this AHEAD_NS and in the last;
+     * INT64_MIN: none. */
     int64_t ahead_ns[2], ahead_since_ns;
     struct vamp_rejoin rejoin;
     struct vamp_merge merge;
@@ -233,12 +232,11 @@ static void observe_roster(struct maestro_source *source, const struct vamp_even
     }
 }
 
-static void note_time(struct maestro_source *source, const struct vamp_event *event)
+static void note_time(struct maestro_source *source, const struct vamp_event *event, int64_t now_ns)
 {
     if (event->time_ns > INT64_MAX / 2 || event->time_ns < -(INT64_MAX / 2)) {
         return; /* no clock says this */
     }
-    const int64_t now_ns = vamp_clock_monotonic_ns(source->context.clock);
     const int64_t ahead_ns = event->time_ns - now_ns;
     if (now_ns - source->ahead_since_ns >= AHEAD_NS) {
         source->ahead_ns[1] = source->ahead_ns[0];
@@ -255,7 +253,7 @@ static bool give(struct maestro_source *source, struct vamp_event *ret_event)
     struct vamp_merge_event next;
     while (vamp_merge_next(&source->merge, &next)) {
         vamp_maestro_convert(next.event, next.phase, next.arrived_utc_ns, ret_event);
-        note_time(source, ret_event);
+        note_time(source, ret_event, next.arrived_ns);
         if (vamp_event_is_mark(ret_event)) {
             return true;
         }
@@ -317,8 +315,7 @@ static enum vamp_source_status watch(struct maestro_source *source, struct vamp_
 
 /* ------------------------------------------------------------------ a pool that is gone */
 
-/* What the pool's clock would say now. Ours may be another, and a mark from the future would make
- * all that follows late. */
+/* What the pool's clock says. Ours may be another; a mark from the future makes others late. */
 static int64_t event_now_ns(const struct maestro_source *source)
 {
     const int64_t *told = source->ahead_ns;

@@ -191,14 +191,16 @@ bool vamp_merge_next(struct vamp_merge *merge, struct vamp_merge_event *ret_even
         if (stream == NULL || !may_go(merge, stream)) {
             return false;
         }
-        const int64_t arrived_utc_ns = front(stream)->arrived_utc_ns;
+        const struct vamp_merge_list list = *front(stream);
         mstro_pool_event event = step(merge, stream);
         if (vamp_maestro_is_gone(event)) {
             stream->ended = true;
             continue;
         }
-        *ret_event = (struct vamp_merge_event){
-            .event = event, .phase = stream->phase, .arrived_utc_ns = arrived_utc_ns};
+        *ret_event = (struct vamp_merge_event){.event = event,
+                                               .phase = stream->phase,
+                                               .arrived_utc_ns = list.arrived_utc_ns,
+                                               .arrived_ns = list.arrived_ns};
         return true;
     }
 }

@@ -10,12 +10,12 @@
  *   - has a later event waiting (then nothing earlier can come on it), or
  *   - has ended, or
  *   - has been read, and was empty, VAMP_MERGE_HOLD_NS after the event arrived.
- * The pool manager sends all subscriptions of a component together, at least every millisecond,
- * oldest serial first; so what is earlier arrives within the hold, and no event waits longer than
- * that. The hold is far more than a millisecond because processes that share a processor are
- * kept from it for several at a time (3 ms were too few on a loaded machine of two), and far less
- * than a bucket. What comes later still is given out at once: nothing is lost, only the order then
- * suffers. A serial of 0 (none) waits for nobody.
+ * The pool manager sends all subscriptions of a component together, oldest serial first; so
+ * what is earlier arrives within the hold, and no event waits
+ * longer than that. The hold is far more than a millisecond because processes that share a
+ * processor are kept from it for several at a time (3 ms were too few on a loaded machine of two),
+ * and far less than a bucket. What comes later still is given out at once: nothing is lost, only
+ * the order then suffers. A serial of 0 (none) waits for nobody.
  *
  * Bounded: VAMP_MERGE_LISTS lists a subscription; while that many wait, no more are read.
  * Source thread only.
@@ -62,7 +62,7 @@ struct vamp_merge {
 struct vamp_merge_event {
     mstro_pool_event event; /* valid until the next vamp_merge_next */
     enum vamp_event_phase phase;
-    int64_t arrived_utc_ns;
+    int64_t arrived_utc_ns, arrived_ns; /* when its list was read */
 };
 
 /* Takes a subscription over; the last one is the one to wait on. */

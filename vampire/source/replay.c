@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The replay source: a recording, at full speed or at a multiple of its own. */
+/*
+ * The replay source: a recording, at full speed or at a multiple of its own. The segments of a run
+ * that rotated are one stream.
+ */
+#include <glob.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "vampire/core/recording.h"
 #include "vampire/source/pace.h"
@@ -16,9 +23,12 @@ struct replay_options {
 struct replay {
     const struct replay_options *options;
     struct vamp_source_context context;
+    glob_t files;
+    size_t file; /* the present one */
     struct vamp_recording *recording;
-    struct vamp_recording_header header;
+    struct vamp_recording_header header; /* of the present file */
     struct vamp_pace pace;
+    int64_t newest_ns;
     bool pending_there;
     bool remarked;
     struct vamp_event pending; /* read, but not due yet */
@@ -30,7 +40,8 @@ static const struct vamp_opt replay_options[] = {
      .preset = "",
      .max = 4096,
      .offset = offsetof(struct replay_options, file),
-     .help = "The recording to read"},
+     .help = "The recording to read; for the segments of one run a pattern such as "
+             "\"run/*.rec\", or \"{a.rec,b.rec}\""},
     {.key = "speed",
      .type = VAMP_OPT_UINT,
      .preset = "0",
@@ -53,9 +64,76 @@ static int replay_close(void *self, struct vamp_err *err)
     (void)err;
     if (replay != NULL) {
         vamp_recording_close(replay->recording);
+        globfree(&replay->files);
         free(replay);
     }
     return 0;
+}
+
+/* The files the option names: itself, or what the pattern matches, in order of their names. */
+static int find_files(struct replay *replay, struct vamp_err *err)
+{
+    const char *const file = replay->options->file;
+    const bool pattern = strpbrk(file, "*?[{") != NULL && access(file, F_OK) != 0;
+    /* A plain name is not looked for here: opening it says best what is wrong. */
+    const int code =
+        glob(file, pattern ? GLOB_BRACE : GLOB_NOCHECK | GLOB_NOESCAPE, NULL, &replay->files);
+    if (code == GLOB_NOMATCH) {
+        return vamp_err_set(err, -ENOENT, "no recording to replay: no file matches %s", file);
+    }
+    return code == 0 ? 0 : vamp_err_set(err, -ENOMEM, "cannot look for recordings %s", file);
+}
+
+static const char *present_path(const struct replay *replay)
+{
+    return replay->files.gl_pathv[replay->file];
+}
+
+/* The segments follow each other in one run; else nothing begins. */
+static int check_order(struct replay *replay, struct vamp_err *err)
+{
+    struct vamp_recording_header before = {.segment = 0};
+    for (size_t i = 0; i < replay->files.gl_pathc; i++) {
+        const char *path = replay->files.gl_pathv[i];
+        struct vamp_recording *recording = NULL;
+        struct vamp_recording_header header;
+        int code = vamp_recording_open(path, &recording, &header, err);
+        vamp_recording_close(recording);
+        if (code != 0) {
+            return code;
+        }
+        if (i > 0 &&
+            (strcmp(header.run_id, before.run_id) != 0 || header.segment <= before.segment)) {
+            return vamp_err_set(err, -EINVAL,
+                                "%s does not go on where %s ends: replay the segments of one run, "
+                                "in order, or each recording alone",
+                                path, replay->files.gl_pathv[i - 1]);
+        }
+        before = header;
+    }
+    return 0;
+}
+
+/* True: the next file goes on; `*ret_lost` events between the two are in neither. */
+static bool open_next(struct replay *replay, uint64_t *ret_lost, int *ret_code,
+                      struct vamp_err *err)
+{
+    *ret_code = 0;
+    if (replay->file + 1 >= replay->files.gl_pathc) {
+        return false;
+    }
+    const uint64_t seen = replay->header.events_before + vamp_recording_events(replay->recording);
+    vamp_recording_close(replay->recording);
+    replay->recording = NULL;
+    replay->file++;
+    *ret_code = vamp_recording_open(present_path(replay), &replay->recording, &replay->header, err);
+    if (*ret_code != 0) {
+        return false;
+    }
+    vamp_recording_skip_carried(replay->recording);
+    replay->remarked = false;
+    *ret_lost = replay->header.events_before > seen ? replay->header.events_before - seen : 0;
+    return true;
 }
 
 static int replay_open(const void *options, const struct vamp_source_context *context,
@@ -73,7 +151,14 @@ static int replay_open(const void *options, const struct vamp_source_context *co
     replay->options = chosen;
     replay->context = *context;
     vamp_pace_init(&replay->pace, context->clock, chosen->speed);
-    int result = vamp_recording_open(chosen->file, &replay->recording, &replay->header, err);
+    int result = find_files(replay, err);
+    if (result == 0) {
+        result = check_order(replay, err);
+    }
+    if (result == 0) {
+        result =
+            vamp_recording_open(present_path(replay), &replay->recording, &replay->header, err);
+    }
     if (result != 0) {
         (void)replay_close(replay, NULL);
         return result;
@@ -103,25 +188,54 @@ static void tell_remark(struct replay *replay)
     const char *remark = vamp_recording_remark(replay->recording);
     if (remark != NULL && !replay->remarked) {
         char line[VAMP_ERR_TEXT_BYTES];
-        (void)snprintf(line, sizeof line, "recording %s: %s", replay->options->file, remark);
+        (void)snprintf(line, sizeof line, "recording %s: %s", present_path(replay), remark);
         say(replay, line);
         replay->remarked = true;
     }
 }
 
+/* At the end of a file. MORE: go on, perhaps with a mark that is pending. */
+static enum vamp_source_status go_on(struct replay *replay, struct vamp_err *err)
+{
+    tell_remark(replay);
+    uint64_t lost = 0;
+    int code = 0;
+    if (!open_next(replay, &lost, &code, err)) {
+        return code == 0 ? VAMP_SOURCE_END : VAMP_SOURCE_ERROR;
+    }
+    if (lost > 0) {
+        char line[VAMP_ERR_TEXT_BYTES];
+        (void)snprintf(line, sizeof line,
+                       "before recording %s %" PRIu64 " events are missing; is a segment missing?",
+                       present_path(replay), lost);
+        say(replay, line);
+        replay->pending = (struct vamp_event){.kind = VAMP_EVENT_LOST,
+                                              .reason = VAMP_LOSS_RECORDING,
+                                              .count = lost,
+                                              .time_ns = replay->newest_ns};
+        replay->pending_there = true;
+    }
+    return VAMP_SOURCE_MORE;
+}
+
 /* Reads until a wanted event is pending. MORE, END or ERROR. */
 static enum vamp_source_status fetch(struct replay *replay, struct vamp_err *err)
 {
+    enum vamp_source_status status = VAMP_SOURCE_MORE;
     while (!replay->pending_there) {
         switch (vamp_recording_next(replay->recording, &replay->pending, err)) {
         case VAMP_RECORDING_EVENT:
+            replay->newest_ns = replay->pending.time_ns;
             replay->pending_there = is_wanted(replay, &replay->pending);
             break;
         case VAMP_RECORDING_END:
-            tell_remark(replay);
-            return VAMP_SOURCE_END;
+            status = go_on(replay, err);
+            if (status != VAMP_SOURCE_MORE) {
+                return status;
+            }
+            break;
         case VAMP_RECORDING_ERROR:
-            (void)vamp_err_wrap(err, "replay %s", replay->options->file);
+            (void)vamp_err_wrap(err, "replay %s", present_path(replay));
             return VAMP_SOURCE_ERROR;
         }
     }

@@ -284,14 +284,15 @@ static void observe_gone(struct vamp_stats *stats, const struct vamp_event *mark
 static void account_event(struct vamp_slot_account *account, const struct vamp_event *event,
                           enum vamp_verdict verdict, bool late)
 {
-    const bool passed = verdict == VAMP_PASSED;
-    const bool exempt = event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE;
     account->received++;
     account->decoded++;
-    account->filtered += !passed;
-    account->counted += passed;
-    account->late += passed && late;
-    account->sampled_in += passed && !exempt;
+    if (verdict == VAMP_PASSED) {
+        account->counted++;
+        account->late += late;
+        account->sampled_in += event->kind != VAMP_EVENT_JOIN && event->kind != VAMP_EVENT_LEAVE;
+        return;
+    }
+    account->filtered++;
     account->sampled_out += verdict == VAMP_SAMPLED_OUT || verdict == VAMP_RATED_OUT;
     account->rated_out += verdict == VAMP_RATED_OUT;
 }

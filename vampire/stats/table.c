@@ -28,24 +28,26 @@ static uint64_t *key_of(struct vamp_record *record)
     return (uint64_t *)(void *)(record + 1);
 }
 
-static uint32_t hash_of(const struct vamp_table *table, const uint64_t *key)
+static inline uint64_t mix(uint64_t hash, uint64_t word)
 {
-    uint64_t hash = 0;
-    for (unsigned i = 0; i < table->key_words; i++) {
-        hash = (hash ^ key[i]) * UINT64_C(0x9E3779B97F4A7C15);
-        hash ^= hash >> 32;
+    hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 32;
+}
+
+/* Keys are of two or of four words. */
+static inline uint32_t hash_of(const struct vamp_table *table, const uint64_t *key)
+{
+    uint64_t hash = mix(mix(0, key[0]), key[1]);
+    if (table->key_words > 2) {
+        hash = mix(mix(hash, key[2]), key[3]);
     }
     return (uint32_t)hash;
 }
 
 static inline bool same_key(const struct vamp_table *table, const uint64_t *a, const uint64_t *b)
 {
-    for (unsigned i = 0; i < table->key_words; i++) {
-        if (a[i] != b[i]) {
-            return false;
-        }
-    }
-    return true;
+    return a[0] == b[0] && a[1] == b[1] &&
+           (table->key_words == 2 || (a[2] == b[2] && a[3] == b[3]));
 }
 
 int vamp_table_init(struct vamp_table *table, size_t capacity, size_t record_bytes,
@@ -274,7 +276,9 @@ static void leave_owner(struct vamp_table *table, struct vamp_record *record)
     record->owner = 0;
 }
 
-static void join_owner(struct vamp_table *table, struct vamp_record *record, uint32_t number)
+/* Gives record `own` to the owner `number`. */
+static void join_owner(struct vamp_table *table, struct vamp_record *record, uint32_t own,
+                       uint32_t number)
 {
     record->owner = number != 0 && !table->owners[number].gone ? number : 0;
     record->before = 0;
@@ -285,9 +289,9 @@ static void join_owner(struct vamp_table *table, struct vamp_record *record, uin
     struct vamp_owner *owner = &table->owners[number];
     record->after = owner->first;
     if (owner->first != 0) {
-        at(table, owner->first)->before = number_of(table, record);
+        at(table, owner->first)->before = own;
     }
-    owner->first = number_of(table, record);
+    owner->first = own;
     owner->count++;
 }
 
@@ -317,15 +321,17 @@ void *vamp_table_crowded(struct vamp_table *table)
     return at(table, table->oldest);
 }
 
-static struct vamp_record *take_record(struct vamp_table *table)
+static struct vamp_record *take_record(struct vamp_table *table, uint32_t *ret_number)
 {
     assert(table->used < table->capacity);
     struct vamp_record *record = NULL;
     if (table->free_record != 0) {
-        record = at(table, table->free_record);
+        *ret_number = table->free_record;
+        record = at(table, *ret_number);
         table->free_record = record->chain;
     } else {
-        record = at(table, ++table->touched);
+        *ret_number = ++table->touched;
+        record = at(table, *ret_number);
     }
     memset(record, 0, table->record_bytes);
     return record;
@@ -333,8 +339,8 @@ static struct vamp_record *take_record(struct vamp_table *table)
 
 void *vamp_table_insert(struct vamp_table *table, const uint64_t *key, uint32_t owner)
 {
-    struct vamp_record *record = take_record(table);
-    const uint32_t number = number_of(table, record);
+    uint32_t number = 0;
+    struct vamp_record *record = take_record(table, &number);
     memcpy(key_of(record), key, table->key_words * sizeof *key);
     const size_t lines = (size_t)table->mask + 1 + table->split;
     if (table->used >= lines * LINE_FILL) {
@@ -349,7 +355,7 @@ void *vamp_table_insert(struct vamp_table *table, const uint64_t *key, uint32_t 
         table->oldest = number;
     }
     table->newest = number;
-    join_owner(table, record, owner);
+    join_owner(table, record, number, owner);
     table->used++;
     return record;
 }
@@ -387,7 +393,7 @@ void vamp_table_set_owner(struct vamp_table *table, void *which, uint32_t owner)
     struct vamp_record *record = which;
     if (record->owner != owner) {
         leave_owner(table, record);
-        join_owner(table, record, owner);
+        join_owner(table, record, number_of(table, record), owner);
     }
 }
 

@@ -66,7 +66,7 @@ struct vamp_table {
     uint32_t gone_first, gone_last;
 };
 
-/* `record_bytes` includes the head and `key_words` 64-bit words after it and is a multiple of 8.
+/* `record_bytes` includes the head and `key_words` (2 or 4) 64-bit words after it; a multiple of 8.
  * Owners are numbers below `owner_count`. 0 or -ENOMEM; vamp_table_done is right after either. */
 VAMP_MUST_CHECK int vamp_table_init(struct vamp_table *table, size_t capacity, size_t record_bytes,
                                     unsigned key_words, size_t owner_count);

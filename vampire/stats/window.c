@@ -62,8 +62,24 @@ struct vamp_slot *vamp_window_at(const struct vamp_window *window, int64_t time_
                                                      : bucket);
 }
 
+static void forget_easy(struct vamp_window *window)
+{
+    window->easy_to = window->easy_from;
+}
+
+/* After time has moved to the newest bucket. */
+static void note_easy(struct vamp_window *window)
+{
+    const int64_t end_ns = (window->newest + 1) * window->bucket_ns;
+    const int64_t close_ns = (window->oldest + 1) * window->bucket_ns + window->lateness_ns;
+    window->easy = vamp_window_newest(window);
+    window->easy_from = window->newest * window->bucket_ns;
+    window->easy_to = end_ns < close_ns ? end_ns : close_ns;
+}
+
 static void close_oldest(struct vamp_window *window)
 {
+    forget_easy(window);
     struct vamp_slot *slot = vamp_window_oldest(window);
     const int64_t start_ns = window->oldest * window->bucket_ns;
     const struct vamp_bucket *bucket =
@@ -89,6 +105,7 @@ static void close_all(struct vamp_window *window)
 static void restart_at(struct vamp_window *window, int64_t bucket)
 {
     close_all(window);
+    forget_easy(window);
     /* A gap for want of memory may lie in the slot that would have been next. */
     struct vamp_slot *next = vamp_window_oldest(window);
     const struct vamp_gap leap = {
@@ -127,9 +144,13 @@ static void move_to(struct vamp_window *window, int64_t bucket, int64_t time_ns)
 
 struct vamp_slot *vamp_window_place(struct vamp_window *window, int64_t time_ns, bool *ret_late)
 {
+    *ret_late = false;
+    if (time_ns >= window->easy_from && time_ns < window->easy_to) {
+        window->late_run = 0;
+        return window->easy;
+    }
     time_ns = bounded_time(time_ns);
     const int64_t bucket = floor_div(time_ns, window->bucket_ns);
-    *ret_late = false;
     if (!window->started) {
         begin_at(window, bucket);
     }
@@ -137,6 +158,7 @@ struct vamp_slot *vamp_window_place(struct vamp_window *window, int64_t time_ns,
         window->late_run = 0;
         if (bucket >= window->newest) {
             move_to(window, bucket, time_ns);
+            note_easy(window);
         }
         return slot_of(window, bucket);
     }

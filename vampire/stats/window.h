@@ -18,6 +18,11 @@ struct vamp_window {
     int64_t base;           /* the bucket in slot 0 */
     int64_t oldest, newest; /* open buckets: start time over bucket_ns */
     unsigned late_run;      /* late events since the last that was not */
+    /* Times from `easy_from` to before `easy_to` count in `easy` and close nothing: most events are
+     * of the same bucket as the one before, and need no division. Forgotten when a bucket closes.
+     */
+    struct vamp_slot *easy;
+    int64_t easy_from, easy_to;
     uint64_t emitted;
     uint64_t without_memory; /* buckets that could not be built */
 };
