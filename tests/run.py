@@ -3,7 +3,7 @@
 """Runs the tests of one build: unit and conformance programs, then the end-to-end tests.
 
 Each program and each end-to-end test is a process of its own with a deadline; as many run at a
-time as there are processors. The last line is "N passed, N failed" (", N skipped" if any).
+time as there are processors, and one more. The last line is "N passed, N failed" (", N skipped" if any).
 """
 
 import argparse
@@ -175,7 +175,8 @@ def main():
     parser.add_argument("--mode", default="release", help="of the build: build/MODE")
     parser.add_argument("--only", choices=["unit", "e2e"])
     parser.add_argument("--long", action="store_true", help="the end-to-end tests that take minutes or more, and no others")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    # Many tests wait for something most of the time.
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() + 1)
     parser.add_argument(
         "--repeat-failed",
         action="store_true",

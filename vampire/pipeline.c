@@ -14,10 +14,6 @@
 #define BATCH_EVENTS 4096
 /* Own metrics, silent buckets, status line. */
 #define TICK_NS (VAMP_NS_PER_SECOND / 2)
-/* A tick that comes so late shows that the process was stopped, or starved; and so often the source
- * must then have found nothing before silence counts. */
-#define STOPPED_NS (VAMP_NS_PER_SECOND / 5)
-#define EMPTIES_AFTER_STOP 3
 /* The same while nothing happens and nobody looks. */
 #define IDLE_TICK_NS (2 * VAMP_NS_PER_SECOND)
 
@@ -239,16 +235,19 @@ static void follow_steps(struct pipeline *pipeline, int64_t now_ns)
     pipeline->newest_bucket_ns = state.newest_ns;
 }
 
-/* An empty ring proves that nothing happened, but not when we were stopped: then what happened
- * meanwhile is still on its way. `late_ns`: by how much this tick is. */
-static bool is_silent(struct pipeline *pipeline, int64_t late_ns)
+/* An empty ring proves that nothing happened up to the moment of which the source says so. When we
+ * were stopped, what happened meanwhile is still on its way. */
+static void tell_silence(struct pipeline *pipeline)
 {
-    const unsigned empties =
-        atomic_load_explicit(&pipeline->source_thread.empties, memory_order_relaxed);
-    if (late_ns > STOPPED_NS) {
-        pipeline->empties_expected = empties + EMPTIES_AFTER_STOP;
+    int64_t event_ns = 0;
+    if (pipeline->first->source->can_wait || pipeline->quiet_until_ns == 0 ||
+        !vamp_event_clock_now(&pipeline->event_clock, pipeline->quiet_until_ns, &event_ns) ||
+        event_ns <= pipeline->newest_event_ns) {
+        return;
     }
-    return !pipeline->first->source->can_wait && (int)(empties - pipeline->empties_expected) >= 0;
+    const struct vamp_event mark = {.kind = VAMP_EVENT_TIME, .time_ns = event_ns};
+    vamp_outputs_record(&pipeline->outputs, &mark, true);
+    vamp_stats_observe(pipeline->stats, &mark, VAMP_PASSED);
 }
 
 static void tick(struct pipeline *pipeline, int64_t now_ns, bool idle)
@@ -259,16 +258,11 @@ static void tick(struct pipeline *pipeline, int64_t now_ns, bool idle)
     if (now_ns < pipeline->next_tick_ns) {
         return;
     }
-    const int64_t late_ns = pipeline->next_tick_ns == 0 ? 0 : now_ns - pipeline->next_tick_ns;
     pipeline_report_self(pipeline);
     vamp_status_flush(&pipeline->status);
-    int64_t event_now_ns = 0;
     follow_steps(pipeline, now_ns);
-    if (idle && is_silent(pipeline, late_ns) &&
-        vamp_event_clock_now(&pipeline->event_clock, now_ns, &event_now_ns)) {
-        const struct vamp_event mark = {.kind = VAMP_EVENT_TIME, .time_ns = event_now_ns};
-        vamp_outputs_record(&pipeline->outputs, &mark, true);
-        vamp_stats_observe(pipeline->stats, &mark, VAMP_PASSED);
+    if (idle) {
+        tell_silence(pipeline);
     }
     pipeline->next_tick_ns = now_ns + (idle ? idle_ns(pipeline, now_ns) : TICK_NS);
     show_status(pipeline, now_ns);
@@ -290,6 +284,9 @@ static void work(struct pipeline *pipeline)
         pipeline_reload_if_asked(pipeline);
         pipeline_show_if_asked(pipeline);
         size_t ring_bytes = vamp_ring_used_bytes(pipeline->ring);
+        /* First, so that what came before that moment is in the ring. */
+        pipeline->quiet_until_ns =
+            atomic_load_explicit(&pipeline->source_thread.quiet_until_ns, memory_order_acquire);
         unsigned count = drain(pipeline);
         int64_t now_ns = vamp_clock_monotonic_ns(pipeline->clock);
         if (count > 0) {
@@ -398,6 +395,7 @@ static int start_source_thread(struct pipeline *pipeline, struct vamp_err *err)
         .ops = pipeline->first->source,
         .source = pipeline->source,
         .ring = pipeline->ring,
+        .clock = pipeline->clock,
         .stop = &pipeline->options->signals->stop,
     };
     return vamp_source_thread_start(&pipeline->source_thread, err);

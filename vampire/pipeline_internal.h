@@ -44,7 +44,7 @@ struct pipeline {
     int64_t next_tick_ns; /* monotonic */
     int64_t newest_event_ns;
     int64_t newest_bucket_ns;  /* begin of the newest bucket at the last tick */
-    unsigned empties_expected; /* silence is silence once the source was empty so often */
+    int64_t quiet_until_ns; /* of the source thread, before the ring was last emptied */
 
     /* What the source was opened with: it stays so for the whole run. */
     const struct vamp_config *first;

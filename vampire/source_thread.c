@@ -3,13 +3,14 @@
 
 #include <time.h>
 
-#include "vampire/core/clock.h"
-
 /* How long one wait may last before the stop flag is looked at again; the longer one once nothing
  * has come for some of them. */
 #define WAIT_NS (VAMP_NS_PER_SECOND / 2)
 #define IDLE_WAIT_NS VAMP_NS_PER_SECOND
 #define WAITS_TO_IDLE 4
+/* What had happened when the source was empty has come if it is empty this much later. A process
+ * that was stopped in between is no exception: the first look after that starts anew. */
+#define QUIET_NS (VAMP_NS_PER_SECOND / 5)
 /* How long to let the worker make room when the source can wait, or at the very end. */
 #define ROOM_NS 200000
 
@@ -41,6 +42,19 @@ static void beat(struct vamp_source_thread *thread)
     atomic_store_explicit(&thread->beats, beats + 1, memory_order_relaxed);
 }
 
+static void note_empty(struct vamp_source_thread *thread)
+{
+    const int64_t now_ns = vamp_clock_monotonic_ns(thread->clock);
+    if (thread->empty_since_ns != 0 && now_ns - thread->empty_since_ns < QUIET_NS) {
+        return;
+    }
+    if (thread->empty_since_ns != 0) {
+        atomic_store_explicit(&thread->quiet_until_ns, thread->empty_since_ns,
+                              memory_order_release);
+    }
+    thread->empty_since_ns = now_ns;
+}
+
 static enum vamp_source_status drain(struct vamp_source_thread *thread)
 {
     unsigned waits = 0; /* since an event came */
@@ -51,10 +65,11 @@ static enum vamp_source_status drain(struct vamp_source_thread *thread)
         switch (status) {
         case VAMP_SOURCE_MORE:
             deliver(thread, &event);
+            thread->empty_since_ns = 0;
             waits = 0;
             break;
         case VAMP_SOURCE_EMPTY:
-            (void)atomic_fetch_add_explicit(&thread->empties, 1, memory_order_relaxed);
+            note_empty(thread);
             thread->ops->wait(thread->source, waits < WAITS_TO_IDLE ? WAIT_NS : IDLE_WAIT_NS);
             waits += waits < WAITS_TO_IDLE;
             break;

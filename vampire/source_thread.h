@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "vampire/core/clock.h"
 #include "vampire/core/err.h"
 #include "vampire/core/losses.h"
 #include "vampire/core/ring.h"
@@ -21,11 +22,13 @@ struct vamp_source_thread {
     const struct vamp_source_ops *ops;
     void *source; /* open; stays the caller's, to close after join */
     struct vamp_ring *ring;
+    const struct vamp_clock *clock;
     const atomic_int *stop;
 
     /* For others while it runs: counts on as long as the source goes on. */
     atomic_uint beats;
-    atomic_uint empties; /* how often the source had nothing */
+    /* Monotonic: whatever happened before has come out of the source. 0: not known yet. */
+    _Atomic int64_t quiet_until_ns;
 
     /* For the caller after vamp_source_thread_join. */
     enum vamp_source_status end; /* END (also when stopped), GONE or ERROR */
@@ -34,6 +37,7 @@ struct vamp_source_thread {
     /* The thread's own. */
     pthread_t thread;
     struct vamp_losses losses; /* not yet told the consumer */
+    int64_t empty_since_ns;    /* monotonic; 0: the last look found something */
 };
 
 /* 0 or -errno. The ring is closed by the thread when it ends. */

@@ -80,7 +80,8 @@ static void read_all(struct vamp_ring *ring, struct seen *seen)
 static void start(struct vamp_source_thread *thread, const struct vamp_source_ops *ops,
                   struct script *script, const atomic_int *stop)
 {
-    *thread = (struct vamp_source_thread){.ops = ops, .source = script, .stop = stop};
+    *thread = (struct vamp_source_thread){
+        .ops = ops, .source = script, .clock = &vamp_clock_system, .stop = stop};
     assert_int_equal(vamp_ring_create(65536, &thread->ring, NULL), 0);
     assert_int_equal(vamp_source_thread_start(thread, NULL), 0);
 }
