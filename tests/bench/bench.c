@@ -35,10 +35,12 @@ double bench_processor_ns(void)
 uint64_t bench_resident_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
-    uint64_t size = 0;
+    char line[128];
     uint64_t resident = 0;
-    if (file == NULL || fscanf(file, "%" SCNu64 " %" SCNu64, &size, &resident) != 2) {
-        resident = 0;
+    if (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        char *behind = line; /* the size stands before it */
+        (void)strtoull(line, &behind, 10);
+        resident = strtoull(behind, NULL, 10);
     }
     if (file != NULL) {
         (void)fclose(file);

@@ -11,14 +11,19 @@
 __attribute__((constructor)) static void prepare(void)
 {
     const char *wish = getenv("FAIL_FABRIC");
-    char name[32];
-    unsigned number;
-    int error;
-    if (wish == NULL || sscanf(wish, "%31[A-Z_]:%u:%d", name, &number, &error) != 3) {
+    const size_t length = wish == NULL ? 0 : strcspn(wish, ":");
+    if (length == 0 || wish[length] == '\0') {
         return;
     }
+    char *behind = NULL;
+    const unsigned number = (unsigned)strtoul(wish + length + 1, &behind, 10);
+    if (*behind != ':') {
+        return;
+    }
+    const int error = (int)strtol(behind + 1, NULL, 10);
     for (unsigned i = 0; i < FABRIC_FAULT_CALL_COUNT; i++) {
-        if (strcmp(name, fabric_fault_names[i]) == 0) {
+        if (strlen(fabric_fault_names[i]) == length &&
+            strncmp(wish, fabric_fault_names[i], length) == 0) {
             fabric_faults_arm((enum fabric_fault_call)i, number, error);
         }
     }

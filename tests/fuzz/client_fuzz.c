@@ -4,10 +4,8 @@
  * wants, before the component has joined and after, over a fabric without a network. Every payload
  * and every batch of events is looked at whole, and everything is given back.
  */
-/* NOLINTNEXTLINE(bugprone-suspicious-include): its rounds are driven one by one, without a thread
- */
+/* Its rounds are driven one by one, without a thread. */
 #include "maestro/remote.c"
-/* NOLINTNEXTLINE(bugprone-suspicious-include) */
 #include "maestro/remote_join.c"
 
 #include "tests/fuzz/memory_fabric.h"

@@ -29,7 +29,8 @@ static void require_same(const struct vamp_event *left, const struct vamp_event 
     require(left->reason == right->reason);
     require(left->name_length == right->name_length);
     require((left->name == NULL) == (right->name == NULL));
-    require(left->name_length == 0 || memcmp(left->name, right->name, left->name_length) == 0);
+    require(left->name == NULL || right->name == NULL ||
+            memcmp(left->name, right->name, left->name_length) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

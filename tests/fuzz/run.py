@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs fuzz targets, as many at a time as there are processors, and counts what they executed.
 
-The targets of people's texts (config, filter) get the whole time, those of single messages half of
+The targets of people's texts (config, filter) get the whole time, those of single messages a quarter of
 it, the others, whose mutators know whole conversations and files, a third. Ends with 1 when a target found something, or when all together executed
 less than they should have: a fuzzer that stands still finds nothing either.
 """
@@ -18,7 +18,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build" / "fuzz"
-SHARES = {"config": 1, "filter": 1, "frame": 2, "info": 2, "event_decode": 2}
+SHARES = {"config": 1, "filter": 1, "frame": 4, "info": 4, "event_decode": 4}
 SHARE_PRESET = 3
 INPUT_BYTES = {"frame": 16384, "recording": 16384}
 INPUT_BYTES_PRESET = 4096

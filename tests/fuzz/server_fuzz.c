@@ -4,8 +4,7 @@
  * a whole service, over a fabric without a network. Whatever they say, what the pool manager says
  * is well-formed (memory_fabric.h checks it), its books agree, and everything is given back.
  */
-/* NOLINTNEXTLINE(bugprone-suspicious-include): its rounds are driven one by one, without a thread
- */
+/* Its rounds are driven one by one, without a thread. */
 #include "maestro/server.c"
 
 #include "tests/fuzz/memory_fabric.h"

@@ -123,7 +123,7 @@ static void long_texts_are_wrapped(void **state)
     (void)state;
     char words[400] = "";
     for (size_t i = 0; i + 8 < sizeof words; i += 8) {
-        memcpy(words + i, ".abc de ", 8);
+        (void)snprintf(words + i, sizeof words - i, ".abc de ");
     }
     char *text = NULL;
     size_t length = 0;

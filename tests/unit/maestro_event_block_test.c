@@ -141,6 +141,7 @@ static struct event_block *read_batch(const Vamp__Wire__EventBatch *batch, const
     size_t length = vamp__wire__event_batch__get_packed_size(batch);
     assert_true(length + strlen(more) <= sizeof packed);
     (void)vamp__wire__event_batch__pack(batch, packed);
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): bytes, not a text */
     memcpy(packed + length, more, strlen(more));
     struct event_block *block = event_block_read(packed, length + strlen(more));
     memset(packed, 0xff, sizeof packed); /* nothing points there */

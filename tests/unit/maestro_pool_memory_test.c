@@ -46,7 +46,7 @@ static void test_memory_bound(void **state)
     struct pool_memory_state memory;
     uint64_t app = join(world, "one");
     pool_memory_state(world->pool, &empty);
-    uint64_t handles[HANDLES_MAX];
+    uint64_t handles[HANDLES_MAX] = {0};
     size_t count = fill(world, app, handles);
     pool_memory_state(world->pool, &memory);
     assert_int_equal(memory.refused, 2);
