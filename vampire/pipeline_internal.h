@@ -8,9 +8,9 @@
 #include <pthread.h>
 
 #include "vampire/core/components.h"
+#include "vampire/core/event_clock.h"
 #include "vampire/core/recording.h"
 #include "vampire/core/ring.h"
-#include "vampire/event_clock.h"
 #include "vampire/outputs.h"
 #include "vampire/pipeline.h"
 #include "vampire/rules.h"
@@ -43,8 +43,8 @@ struct pipeline {
     struct vamp_event_clock event_clock;
     int64_t next_tick_ns; /* monotonic */
     int64_t newest_event_ns;
-    int64_t newest_bucket_ns;  /* begin of the newest bucket at the last tick */
-    int64_t quiet_until_ns; /* of the source thread, before the ring was last emptied */
+    int64_t newest_bucket_ns; /* begin of the newest bucket at the last tick */
+    int64_t quiet_until_ns;   /* of the source thread, before the ring was last emptied */
 
     /* What the source was opened with: it stays so for the whole run. */
     const struct vamp_config *first;

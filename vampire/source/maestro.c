@@ -15,6 +15,7 @@
 
 #include <maestro.h>
 
+#include "vampire/core/event_clock.h"
 #include "vampire/source/maestro_fields.h"
 #include "vampire/source/maestro_join.h"
 #include "vampire/source/maestro_merge.h"
@@ -33,10 +34,6 @@
 /* While events wait for their turn, the subscriptions are read this often. */
 #define LOOK_NS (1000 * 1000)
 
-/* So long is believed what the promptest event told of the pool's clock: others may be read late,
- * because we were stopped. */
-#define AHEAD_NS (5 * VAMP_NS_PER_SECOND)
-
 /* In this order, but for WATCHING behind BACK. */
 enum maestro_phase {
     PHASE_WATCHING,
@@ -53,9 +50,7 @@ struct maestro_source {
     int64_t all_left_ns; /* monotonic, when the last component left; INT64_MAX: not yet */
     bool said_goodbye;   /* the pool manager; who was in the pool was thrown out */
     bool joined;
-    /* Of the pool's clock before the monotonic one, the most in this AHEAD_NS and in the last;
-     * INT64_MIN: none. */
-    int64_t ahead_ns[2], ahead_since_ns;
+    struct vamp_event_clock event_clock;
     struct vamp_rejoin rejoin;
     struct vamp_merge merge;
 
@@ -207,7 +202,7 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
     source->context = *context;
     source->merge.clock = context->clock;
     source->all_left_ns = INT64_MAX;
-    source->ahead_ns[0] = source->ahead_ns[1] = INT64_MIN;
+    vamp_event_clock_init(&source->event_clock);
     int result = begin_session(source, err);
     if (result != 0) {
         (void)maestro_close(source, NULL);
@@ -232,28 +227,13 @@ static void observe_roster(struct maestro_source *source, const struct vamp_even
     }
 }
 
-static void note_time(struct maestro_source *source, const struct vamp_event *event, int64_t now_ns)
-{
-    if (event->time_ns > INT64_MAX / 2 || event->time_ns < -(INT64_MAX / 2)) {
-        return; /* no clock says this */
-    }
-    const int64_t ahead_ns = event->time_ns - now_ns;
-    if (now_ns - source->ahead_since_ns >= AHEAD_NS) {
-        source->ahead_ns[1] = source->ahead_ns[0];
-        source->ahead_ns[0] = ahead_ns;
-        source->ahead_since_ns = now_ns;
-    } else if (ahead_ns > source->ahead_ns[0]) {
-        source->ahead_ns[0] = ahead_ns;
-    }
-}
-
 /* The next event that is wanted, converted. */
 static bool give(struct maestro_source *source, struct vamp_event *ret_event)
 {
     struct vamp_merge_event next;
     while (vamp_merge_next(&source->merge, &next)) {
         vamp_maestro_convert(next.event, next.phase, next.arrived_utc_ns, ret_event);
-        note_time(source, ret_event, next.arrived_ns);
+        vamp_event_clock_observe(&source->event_clock, ret_event->time_ns, next.arrived_ns);
         if (vamp_event_is_mark(ret_event)) {
             return true;
         }
@@ -318,10 +298,11 @@ static enum vamp_source_status watch(struct maestro_source *source, struct vamp_
 /* What the pool's clock says. Ours may be another; a mark from the future makes others late. */
 static int64_t event_now_ns(const struct maestro_source *source)
 {
-    const int64_t *told = source->ahead_ns;
-    const int64_t ahead_ns = told[0] > told[1] ? told[0] : told[1];
-    return ahead_ns == INT64_MIN ? vamp_clock_utc_ns(source->context.clock)
-                                 : ahead_ns + vamp_clock_monotonic_ns(source->context.clock);
+    int64_t event_ns = 0;
+    return vamp_event_clock_now(&source->event_clock,
+                                vamp_clock_monotonic_ns(source->context.clock), &event_ns)
+               ? event_ns
+               : vamp_clock_utc_ns(source->context.clock);
 }
 
 static enum vamp_source_status tell(const struct maestro_source *source, enum vamp_event_kind mark,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/event_clock.h"
+#include "vampire/core/event_clock.h"
 
 #include "vampire/core/clock.h"
 
-#define WINDOW_NS (10 * VAMP_NS_PER_SECOND)
+#define WINDOW_NS (5 * VAMP_NS_PER_SECOND)
 
 void vamp_event_clock_init(struct vamp_event_clock *clock)
 {
@@ -13,6 +13,9 @@ void vamp_event_clock_init(struct vamp_event_clock *clock)
 void vamp_event_clock_observe(struct vamp_event_clock *clock, int64_t event_ns,
                               int64_t monotonic_ns)
 {
+    if (event_ns > INT64_MAX / 2 || event_ns < -(INT64_MAX / 2)) {
+        return;
+    }
     if (clock->known[0] && monotonic_ns - clock->window_start_ns >= WINDOW_NS) {
         clock->lead_ns[1] = clock->lead_ns[0];
         clock->known[1] = true;
