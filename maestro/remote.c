@@ -8,6 +8,7 @@
 
 #include "maestro/remote_internal.h"
 #include "vampire/core/clock.h"
+#include "vampire/core/thread.h"
 
 /* So many rounds in a row may bring something before silence is looked at all the same. */
 #define BUSY_ROUNDS_MAX 100U
@@ -395,9 +396,7 @@ static mstro_status start(struct remote *remote, struct vamp_err *err)
 {
     fetch_init(&remote->fetcher, remote->fabric, remote->silence_ns);
     remote->heard_ns = remote->looked_ns = remote_now();
-    int result = pthread_create(&remote->thread, NULL, make_progress, remote);
-    if (result != 0) {
-        (void)vamp_err_set_errno(err, result, "start the thread that talks to the pool manager");
+    if (vamp_thread_start(&remote->thread, "maestro", make_progress, remote, err) != 0) {
         return MSTRO_NOMEM;
     }
     remote->thread_started = true;

@@ -9,6 +9,7 @@
 
 #include "maestro/server_internal.h"
 #include "vampire/core/clock.h"
+#include "vampire/core/thread.h"
 
 #define SILENCE_PRESET_MS 60000U
 /* The heartbeat is so much more frequent than the silence time, unless told. */
@@ -219,10 +220,9 @@ mstro_status server_start(struct port *local_port, const char *workflow,
     server_outlet_init(server);
     server->looked_ns = server_now();
     server->pool = port_local_lock(local_port);
-    result = pthread_create(&server->thread, NULL, serve, server);
+    result = vamp_thread_start(&server->thread, "pool manager", serve, server, err);
     port_local_unlock(local_port); /* not before: the thread reads its own id */
     if (result != 0) {
-        (void)vamp_err_set_errno(err, result, "start the pool manager's thread");
         free_server(server);
         return MSTRO_NOMEM;
     }

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "vampire/core/thread.h"
+
 /* Sent by vamp_signals_stop to end the thread. */
 #define END_THREAD SIGUSR2
 
@@ -59,14 +61,8 @@ int vamp_signals_start(struct vamp_signals *signals, struct vamp_err *err)
     (void)signal(SIGXFSZ, SIG_IGN); /* a limit on file size is a write error, too */
     sigset_t set;
     watched_signals(&set);
-    int status = pthread_sigmask(SIG_BLOCK, &set, NULL);
-    if (status == 0) {
-        status = pthread_create(&signals->thread, NULL, watch, signals);
-    }
-    if (status != 0) {
-        return vamp_err_set_errno(err, status, "start the signal thread");
-    }
-    return 0;
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* cannot fail with these arguments */
+    return vamp_thread_start(&signals->thread, "signals", watch, signals, err);
 }
 
 void vamp_signals_stop(struct vamp_signals *signals)

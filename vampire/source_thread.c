@@ -3,6 +3,8 @@
 
 #include <time.h>
 
+#include "vampire/core/thread.h"
+
 /* How long one wait may last before the stop flag is looked at again; the longer one once nothing
  * has come for some of them. */
 #define WAIT_NS (VAMP_NS_PER_SECOND / 2)
@@ -96,8 +98,7 @@ static void *run(void *argument)
 
 int vamp_source_thread_start(struct vamp_source_thread *thread, struct vamp_err *err)
 {
-    int status = pthread_create(&thread->thread, NULL, run, thread);
-    return status == 0 ? 0 : vamp_err_set_errno(err, status, "start the source thread");
+    return vamp_thread_start(&thread->thread, "source", run, thread, err);
 }
 
 void vamp_source_thread_join(struct vamp_source_thread *thread)

@@ -2,7 +2,6 @@
 #include "writers/audience_internal.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/thread.h"
 
 #define REMARK_NS (10 * VAMP_NS_PER_SECOND)
 /* A reader that reads to the end may take so many times the patience. */
@@ -91,16 +91,6 @@ static void free_audience(struct vamp_audience *audience)
     free(audience);
 }
 
-static int start_thread(struct vamp_audience *audience, struct vamp_err *err)
-{
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&audience->thread, NULL, audience_run, audience);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return code == 0 ? 0 : vamp_err_set_errno(err, code, "serve %s", audience->name);
-}
-
 static int prepare(struct vamp_audience *audience, struct vamp_err *err)
 {
     const unsigned rows = audience->options.rows_max;
@@ -138,7 +128,7 @@ int vamp_audience_open(const struct vamp_audience_options *options,
     (void)snprintf(audience->name, sizeof audience->name, "%s", options->address);
     int code = prepare(audience, err);
     if (code == 0) {
-        code = start_thread(audience, err);
+        code = vamp_thread_start(&audience->thread, "readers", audience_run, audience, err);
     }
     if (code != 0) {
         free_audience(audience);

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "vampire/core/clock.h"
 #include "vampire/core/components.h"
 #include "vampire/core/losses.h"
+#include "vampire/core/thread.h"
 
 /* What waits in the writer's own buffer goes out at least this often. */
 #define FLUSH_NS VAMP_NS_PER_SECOND
@@ -186,19 +186,11 @@ static void *run_thread(void *context)
     return NULL;
 }
 
-/* Signals belong to the program's own threads. */
 static int start_thread(struct vamp_event_sink *sink, struct vamp_err *err)
 {
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&sink->thread, NULL, run_thread, sink);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (code != 0) {
-        return vamp_err_set_errno(err, code, "start the thread of output \"%s\"", sink->name);
-    }
-    sink->started = true;
-    return 0;
+    const int code = vamp_thread_start(&sink->thread, sink->name, run_thread, sink, err);
+    sink->started = code == 0;
+    return code;
 }
 
 /* ---- the producer */

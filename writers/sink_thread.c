@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "writers/sink_internal.h"
 
-#include <signal.h>
 #include <string.h>
+
+#include "vampire/core/thread.h"
 
 /* Waits for the next bucket; false: there will be none. */
 static bool take(struct vamp_sink *sink, struct vamp_sink_entry *ret_entry)
@@ -81,18 +82,9 @@ static void *run_thread(void *context)
     return NULL;
 }
 
-/* Signals belong to the program's own threads; SIGPIPE becomes EPIPE. */
 int vamp_sink_start_thread(struct vamp_sink *sink, struct vamp_err *err)
 {
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&sink->thread, NULL, run_thread, sink);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (code != 0) {
-        return vamp_err_set_errno(err, code, "start the thread of output \"%s\"",
-                                  sink->account.name);
-    }
-    sink->started = true;
-    return 0;
+    const int code = vamp_thread_start(&sink->thread, sink->account.name, run_thread, sink, err);
+    sink->started = code == 0;
+    return code;
 }

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/core/thread.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+static void give_name(pthread_t thread, const char *name)
+{
+    char kept[16];
+    (void)snprintf(kept, sizeof kept, "%.15s", name);
+    (void)pthread_setname_np(thread, kept); /* a help for people: nothing depends on it */
+}
+
+int vamp_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void *), void *argument,
+                      struct vamp_err *err)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int code = pthread_create(ret_thread, NULL, run, argument);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code != 0) {
+        return vamp_err_set_errno(err, code, "start the thread %s", name);
+    }
+    give_name(*ret_thread, name);
+    return 0;
+}
