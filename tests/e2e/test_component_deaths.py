@@ -240,5 +240,6 @@ def test_killed_in_every_state_many_times(space):
         sizes.append((resident_kib(deaths.manager), resident_kib(deaths.vampire)))
     print(f"resident KiB of pool manager and vampire: {sizes}")
     check(deaths.finish(), deaths.rounds)
-    for first, last in zip(sizes[9], sizes[-1]):
-        assert last - first < 4 * 1024, sizes
+    # By now every set of series is as large as it may be; a row of each component is kept.
+    for first, last in zip(sizes[30], sizes[-1]):
+        assert last - first < 1024, sizes
