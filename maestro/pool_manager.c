@@ -259,34 +259,6 @@ static int read_arguments(struct settings *settings, int count, char **arguments
     return -1;
 }
 
-/* ---- the local component, which does nothing */
-
-static void *place(void *context, const Mstro__Wire__Ticket *ticket)
-{
-    (void)context;
-    (void)ticket;
-    return NULL;
-}
-static void arrived(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status)
-{
-    (void)context;
-    (void)ticket;
-    (void)status;
-}
-static void take_events(void *context, struct port_batch *batch)
-{
-    (void)context;
-    port_batch_free(batch);
-}
-static void gone(void *context, mstro_status status, const char *text)
-{
-    (void)context;
-    (void)status;
-    (void)text;
-}
-static const struct port_events no_events = {
-    .place = place, .arrived = arrived, .events = take_events, .gone = gone};
-
 /* ---- telling where we are */
 
 static int write_file(const char *path, const char *info, struct vamp_err *err)
@@ -424,8 +396,7 @@ int main(int argument_count, char **arguments)
     struct vamp_err err = VAMP_ERR_NONE;
     const struct port_member member = {.workflow = settings.workflow,
                                        .component = settings.component};
-    if (signals < 0 ||
-        port_open_local(&member, &settings.bounds, &no_events, &port, &err) != MSTRO_OK) {
+    if (signals < 0 || port_open_local(&member, &settings.bounds, NULL, &port, &err) != MSTRO_OK) {
         (void)fprintf(stderr, PROGRAM ": cannot start: %s\n",
                       signals < 0 ? strerror(errno) : err.text);
         return EXIT_NO_START;

@@ -94,7 +94,8 @@ mstro_status port_open_remote(const char *info, const struct port_member *member
                               uint32_t deadline_ms, const struct port_events *events,
                               struct port **ret_port, struct vamp_err *err);
 
-/* A pool of this process alone. `bounds` NULL: the defaults. */
+/* A pool of this process alone. `bounds` NULL: the defaults. `events` NULL: for a component that
+ * neither subscribes nor demands; what it is told all the same is ignored. */
 struct pool;
 struct pool_bounds;
 struct pool_outlet;

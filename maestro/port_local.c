@@ -314,6 +314,29 @@ void port_local_unlock(struct port *port)
     (void)pthread_mutex_unlock(&local->lock);
 }
 
+/* ------------------------------------------------------------------ who ignores everything */
+
+static void *no_place(void *context, const Mstro__Wire__Ticket *ticket)
+{
+    (void)context, (void)ticket;
+    return NULL;
+}
+
+static void ignore_arrival(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status)
+{
+    (void)context, (void)ticket, (void)status;
+}
+
+static void ignore_events(void *context, struct port_batch *batch)
+{
+    (void)context;
+    port_batch_free(batch);
+}
+
+/* A pool of one's own is never gone. */
+static const struct port_events no_events = {
+    .place = no_place, .arrived = ignore_arrival, .events = ignore_events};
+
 /* ------------------------------------------------------------------ the table */
 
 static mstro_status local_call(struct port *port, Mstro__Wire__Request *request,
@@ -415,7 +438,7 @@ mstro_status port_open_local(const struct port_member *member, const struct pool
         return MSTRO_NOMEM;
     }
     local->port.ops = &local_ops;
-    local->events = *events;
+    local->events = events != NULL ? *events : no_events;
     list_init(&local->waiting);
     list_init(&local->jobs);
     (void)pthread_mutex_init(&local->lock, NULL);

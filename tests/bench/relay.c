@@ -29,32 +29,6 @@
 #define EMPTY_PAUSES 10000
 #define EVENT_BYTES_MAX 192
 
-static void *place(void *context, const Mstro__Wire__Ticket *ticket)
-{
-    (void)context;
-    (void)ticket;
-    return NULL;
-}
-static void arrived(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status)
-{
-    (void)context;
-    (void)ticket;
-    (void)status;
-}
-static void take_events(void *context, struct port_batch *batch)
-{
-    (void)context;
-    port_batch_free(batch);
-}
-static void gone(void *context, mstro_status status, const char *text)
-{
-    (void)context;
-    (void)status;
-    (void)text;
-}
-static const struct port_events no_events = {
-    .place = place, .arrived = arrived, .events = take_events, .gone = gone};
-
 static double now_ns(clockid_t clock)
 {
     struct timespec now;
@@ -197,7 +171,7 @@ int main(int count, char **arguments)
                                            .events_per_message =
                                                count == 5 ? strtoull(arguments[4], NULL, 10) : 0};
     if (workflow == NULL || bench_stream_init(&stream, &plan) != 0 ||
-        port_open_local(&member, &pool_bounds_default, &no_events, &port, &err) != MSTRO_OK ||
+        port_open_local(&member, &pool_bounds_default, NULL, &port, &err) != MSTRO_OK ||
         server_start(port, workflow, &options, &server, &err) != MSTRO_OK) {
         (void)fprintf(stderr, "relay: cannot start: %s\n", err.text);
         return 1;
