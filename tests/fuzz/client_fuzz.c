@@ -8,6 +8,7 @@
 #include "maestro/remote.c"
 #include "maestro/remote_join.c"
 
+#include "tests/fuzz/hearer.h"
 #include "tests/fuzz/memory_fabric.h"
 #include "tests/fuzz/script.h"
 
@@ -16,36 +17,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 
 #define POOL_SESSION UINT64_C(0x5e5510)
 #define STRANGERS_SESSION UINT64_C(0x57a9)
-#define PAYLOAD_BYTES_MAX ((uint64_t)3 << 20)
 #define WAITING 2
-
-/* What the component above the connection sees. */
-struct hearer {
-    uint8_t *places[SCRIPT_STEPS_MAX]; /* of payloads, freed at the end: reads may be under way */
-    unsigned place_count, gone;
-};
-
-static void *place(void *context, const Mstro__Wire__Ticket *ticket)
-{
-    struct hearer *hearer = context;
-    require(ticket->memory != NULL && ticket->memory->bytes > 0);
-    if (ticket->memory->bytes > PAYLOAD_BYTES_MAX || hearer->place_count == SCRIPT_STEPS_MAX) {
-        return NULL;
-    }
-    uint8_t *memory = malloc((size_t)ticket->memory->bytes);
-    require(memory != NULL);
-    hearer->places[hearer->place_count++] = memory;
-    return memory;
-}
-
-static void arrived(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status)
-{
-    (void)context;
-    require(status < mstro_status_MAX);
-    for (size_t i = 0; i < ticket->n_attributes; i++) {
-        require(ticket->attributes[i]->key != NULL);
-    }
-}
 
 static void take_batch(void *context, struct port_batch *batch)
 {
@@ -64,33 +36,15 @@ static void take_batch(void *context, struct port_batch *batch)
     port_batch_free(batch);
 }
 
-static void gone(void *context, mstro_status status, const char *text)
-{
-    struct hearer *hearer = context;
-    require(hearer->gone++ == 0 && status == MSTRO_NO_PM && text[0] != '\0');
-}
-
 /* ---- the conversation */
 
 static void say(struct remote *remote, const struct script_step *step, uint64_t sequence)
 {
-    static uint8_t bytes[FRAME_BYTES_MAX + 1];
-    size_t begin = 0;
-    size_t length = step->length;
-    if (step->what == SCRIPT_RAW) {
-        length = length < sizeof bytes ? length : sizeof bytes;
-        memcpy(bytes, step->bytes, length);
-    } else {
-        const struct frame frame = {.session = step->peer == 3 ? STRANGERS_SESSION : POOL_SESSION,
-                                    .sequence = sequence,
-                                    .kind = (enum frame_kind)(FRAME_JOIN + step->what)};
-        size_t room = FRAME_BYTES_MAX - FRAME_HEAD_BYTES;
-        length = length < room ? length : room;
-        memcpy(bytes + FRAME_HEAD_BYTES, step->bytes, length);
-        begin = frame_head(&frame, length, bytes);
-        length += FRAME_HEAD_BYTES - begin;
-    }
-    memory_fabric_put(remote->fabric != NULL ? remote->fabric : memory_fabric_first, bytes + begin,
+    const struct frame frame = {.session = step->peer == 3 ? STRANGERS_SESSION : POOL_SESSION,
+                                .sequence = sequence};
+    size_t length = 0;
+    const uint8_t *message = script_message(step, frame, &length);
+    memory_fabric_put(remote->fabric != NULL ? remote->fabric : memory_fabric_first, message,
                       length);
 }
 
@@ -98,8 +52,7 @@ static void open_connection(struct remote *remote, struct hearer *hearer)
 {
     *remote = (struct remote){.port.ops = &remote_ops};
     require(vamp_decode_arena_init(&remote->arena, FRAME_ARENA_BYTES, NULL) == 0);
-    remote->events = (struct port_events){
-        .place = place, .arrived = arrived, .events = take_batch, .gone = gone, .context = hearer};
+    remote->events = hearer_callbacks(hearer, take_batch);
     list_init(&remote->waiting);
     list_init(&remote->transports);
     list_init(&remote->ended);
@@ -191,9 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     remote->port.ops->shut(&remote->port);
     remote->port.ops->close(&remote->port);
-    for (unsigned i = 0; i < hearer.place_count; i++) {
-        free(hearer.places[i]);
-    }
+    hearer_free_places(&hearer);
     return 0;
 }
 

@@ -48,6 +48,25 @@ static inline bool script_next(const uint8_t **at, const uint8_t *end, struct sc
     return true;
 }
 
+/* The step as a message, valid until the next call: its bytes as they are, or behind an envelope of
+ * `frame`'s numbers and the step's kind. */
+static inline const uint8_t *script_message(const struct script_step *step, struct frame frame,
+                                            size_t *ret_length)
+{
+    static uint8_t message[FRAME_BYTES_MAX + 1];
+    size_t head = step->what == SCRIPT_RAW ? 0 : FRAME_HEAD_BYTES;
+    size_t room = step->what == SCRIPT_RAW ? sizeof message : FRAME_BYTES_MAX - FRAME_HEAD_BYTES;
+    size_t length = step->length < room ? step->length : room;
+    size_t begin = 0;
+    memcpy(message + head, step->bytes, length);
+    if (step->what != SCRIPT_RAW) {
+        frame.kind = (enum frame_kind)(FRAME_JOIN + step->what);
+        begin = frame_head(&frame, length, message);
+    }
+    *ret_length = head + length - begin;
+    return message + begin;
+}
+
 static inline const ProtobufCMessageDescriptor *script_descriptor(unsigned what)
 {
     static const ProtobufCMessageDescriptor *const descriptors[] = {

@@ -7,6 +7,7 @@
 /* Its rounds are driven one by one, without a thread. */
 #include "maestro/server.c"
 
+#include "tests/fuzz/hearer.h"
 #include "tests/fuzz/memory_fabric.h"
 #include "tests/fuzz/script.h"
 
@@ -18,31 +19,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 
 /* ---- the pool manager's own component: listens to everything, offers a CDO and wants another */
 
-#define PAYLOAD_BYTES_MAX ((uint64_t)1 << 20)
-
 static uint8_t offered[8192];
-
-struct hearer {
-    uint8_t *places[SCRIPT_STEPS_MAX]; /* of payloads, freed at the end: reads may be under way */
-    unsigned place_count;
-};
-
-static void *place(void *context, const Mstro__Wire__Ticket *ticket)
-{
-    struct hearer *hearer = context;
-    if (ticket->memory->bytes > PAYLOAD_BYTES_MAX || hearer->place_count == SCRIPT_STEPS_MAX) {
-        return NULL;
-    }
-    uint8_t *memory = malloc((size_t)ticket->memory->bytes);
-    require(memory != NULL);
-    hearer->places[hearer->place_count++] = memory;
-    return memory;
-}
-
-static void arrived(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status)
-{
-    (void)context, (void)ticket, (void)status;
-}
 
 static void take_batch(void *context, struct port_batch *batch)
 {
@@ -52,11 +29,6 @@ static void take_batch(void *context, struct port_batch *batch)
         require(vamp_event_from_message(batch->batch->events[i], &event, NULL) == 0);
     }
     port_batch_free(batch);
-}
-
-static void gone(void *context, mstro_status status, const char *text)
-{
-    (void)context, (void)status, (void)text;
 }
 
 static uint64_t call(struct port *port, Mstro__Wire__Request *request)
@@ -153,25 +125,13 @@ static void let_time_pass(struct server *server, size_t how)
 
 static void say(struct server *server, const struct script_step *step)
 {
-    static uint8_t bytes[FRAME_BYTES_MAX + 1];
     const struct server_peer *peer = server_find_session(server, PEER_SESSION(step->peer));
-    size_t begin = 0;
-    size_t length = step->length;
-    if (step->what == SCRIPT_RAW) {
-        length = length < sizeof bytes ? length : sizeof bytes;
-        memcpy(bytes, step->bytes, length);
-    } else {
-        const struct frame frame = {.session = PEER_SESSION(step->peer),
-                                    .sequence = peer != NULL ? peer->received_sequence + 1 : 1,
-                                    .events_taken = peer != NULL ? peer->batches_sent : 0,
-                                    .kind = (enum frame_kind)(FRAME_JOIN + step->what)};
-        size_t room = FRAME_BYTES_MAX - FRAME_HEAD_BYTES;
-        length = length < room ? length : room;
-        memcpy(bytes + FRAME_HEAD_BYTES, step->bytes, length);
-        begin = frame_head(&frame, length, bytes);
-        length += FRAME_HEAD_BYTES - begin;
-    }
-    memory_fabric_put(server->fabric, bytes + begin, length);
+    const struct frame frame = {.session = PEER_SESSION(step->peer),
+                                .sequence = peer != NULL ? peer->received_sequence + 1 : 1,
+                                .events_taken = peer != NULL ? peer->batches_sent : 0};
+    size_t length = 0;
+    const uint8_t *message = script_message(step, frame, &length);
+    memory_fabric_put(server->fabric, message, length);
 }
 
 static void check_books(const struct server *server)
@@ -200,8 +160,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                               .queue_bytes_per_subscription = 8192};
     static const struct port_member member = {.workflow = "fuzz", .component = "pool manager"};
     struct hearer hearer = {.place_count = 0};
-    const struct port_events events = {
-        .place = place, .arrived = arrived, .events = take_batch, .gone = gone, .context = &hearer};
+    const struct port_events events = hearer_callbacks(&hearer, take_batch);
     struct port *port = NULL;
     require(port_open_local(&member, &bounds, &events, &port, NULL) == MSTRO_OK);
     struct server *server = open_service(port);
@@ -224,9 +183,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free_server(server);
     port->ops->shut(port);
     port->ops->close(port);
-    for (unsigned i = 0; i < hearer.place_count; i++) {
-        free(hearer.places[i]);
-    }
+    hearer_free_places(&hearer);
     return 0;
 }
 
