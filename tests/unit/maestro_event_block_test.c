@@ -34,6 +34,20 @@ static Vamp__Wire__Event make(uint32_t kind, const char *name)
     return event;
 }
 
+/* A batch of one event. */
+struct single {
+    Vamp__Wire__Event event, *pointer;
+    Vamp__Wire__EventBatch batch;
+};
+
+static void make_single(struct single *single, uint32_t kind, const char *name)
+{
+    *single = (struct single){.event = make(kind, name), .pointer = &single->event};
+    vamp__wire__event_batch__init(&single->batch);
+    single->batch.events = &single->pointer;
+    single->batch.n_events = 1;
+}
+
 static void test_every_kind(void **state)
 {
     (void)state;
@@ -69,21 +83,19 @@ static void test_optional_fields(void **state)
 {
     (void)state;
     unsigned char id[16] = "0123456789abcdef";
-    Vamp__Wire__Event event = make(VAMP_EVENT_TRANSPORT_FAILED, NULL); /* a name left out */
-    event.has_time_ns = event.has_size_bytes = event.has_peer_id = true;
-    event.has_transport_id = event.has_tier = event.has_cause = event.has_reason = true;
-    event.has_cdo_id = event.has_duration_ns = true;
-    event.cdo_id = (ProtobufCBinaryData){.len = sizeof id, .data = id};
-    event.time_ns = -1;
-    event.size_bytes = UINT64_MAX;
-    event.peer_id = 9;
-    event.duration_ns = 5000000;
-    event.before = true;
-    Vamp__Wire__Event *pointer = &event;
-    Vamp__Wire__EventBatch batch = VAMP__WIRE__EVENT_BATCH__INIT;
-    batch.events = &pointer;
-    batch.n_events = 1;
-    struct event_block *block = event_block_create(&batch);
+    struct single single;
+    make_single(&single, VAMP_EVENT_TRANSPORT_FAILED, NULL); /* a name left out */
+    Vamp__Wire__Event *event = &single.event;
+    event->has_time_ns = event->has_size_bytes = event->has_peer_id = true;
+    event->has_transport_id = event->has_tier = event->has_cause = event->has_reason = true;
+    event->has_cdo_id = event->has_duration_ns = true;
+    event->cdo_id = (ProtobufCBinaryData){.len = sizeof id, .data = id};
+    event->time_ns = -1;
+    event->size_bytes = UINT64_MAX;
+    event->peer_id = 9;
+    event->duration_ns = 5000000;
+    event->before = true;
+    struct event_block *block = event_block_create(&single.batch);
     assert_non_null(block);
     assert_int_equal(block->head->present, 0x1ff);
     assert_string_equal(block->head->payload.transport_failed.cdo_name, "");
@@ -94,8 +106,8 @@ static void test_optional_fields(void **state)
     assert_memory_equal(block->head->cdo_id, id, 16);
     assert_true(block->head->before);
     event_block_free(block);
-    event.cdo_id.len = 15; /* not an id */
-    block = event_block_create(&batch);
+    event->cdo_id.len = 15; /* not an id */
+    block = event_block_create(&single.batch);
     assert_non_null(block);
     assert_int_equal(block->head->present & (unsigned)MSTRO_POOL_EVENT_HAS_CDO_ID, 0);
     event_block_free(block);
@@ -104,14 +116,11 @@ static void test_optional_fields(void **state)
 static void test_lost(void **state)
 {
     (void)state;
-    Vamp__Wire__Event event = make(VAMP_EVENT_OFFER, "x");
-    Vamp__Wire__Event *pointer = &event;
-    Vamp__Wire__EventBatch batch = VAMP__WIRE__EVENT_BATCH__INIT;
-    batch.events = &pointer;
-    batch.n_events = 1;
-    batch.has_lost = true;
-    batch.lost = 5;
-    struct event_block *block = event_block_create(&batch);
+    struct single single;
+    make_single(&single, VAMP_EVENT_OFFER, "x");
+    single.batch.has_lost = true;
+    single.batch.lost = 5;
+    struct event_block *block = event_block_create(&single.batch);
     assert_non_null(block);
     assert_int_equal(block->head->kind, MSTRO_POOL_EVENT_LOST);
     assert_int_equal(block->head->payload.lost.count, 5);
@@ -122,8 +131,8 @@ static void test_lost(void **state)
     event_block_hide_lost(block);
     assert_non_null(block->head);
     event_block_free(block);
-    batch.n_events = 0;
-    block = event_block_create(&batch);
+    single.batch.n_events = 0;
+    block = event_block_create(&single.batch);
     assert_non_null(block);
     event_block_add_lost(block, 2);
     assert_int_equal(block->head->payload.lost.count, 7);
@@ -202,12 +211,9 @@ static void test_from_the_wire(void **state)
 static void test_odd_on_the_wire(void **state)
 {
     (void)state;
-    Vamp__Wire__Event event = make(VAMP_EVENT_OFFER, "x");
-    Vamp__Wire__Event *pointer = &event;
-    Vamp__Wire__EventBatch batch = VAMP__WIRE__EVENT_BATCH__INIT;
-    batch.events = &pointer;
-    batch.n_events = 1;
-    struct event_block *block = read_batch(&batch, "");
+    struct single single;
+    make_single(&single, VAMP_EVENT_OFFER, "x");
+    struct event_block *block = read_batch(&single.batch, "");
     assert_non_null(block);
     event_block_free(block);
     static const char *const ends[] = {
@@ -219,10 +225,10 @@ static void test_odd_on_the_wire(void **state)
         "\x1a\x82\x80\x80\x02", /* a length longer than any message */
     };
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        assert_null(read_batch(&batch, ends[i]));
+        assert_null(read_batch(&single.batch, ends[i]));
     }
-    event.kind = VAMP_EVENT_KIND_COUNT;
-    assert_null(read_batch(&batch, ""));
+    single.event.kind = VAMP_EVENT_KIND_COUNT;
+    assert_null(read_batch(&single.batch, ""));
     assert_null(event_block_read(NULL, 0)); /* without a subscription */
     static const uint8_t one[] = {0x1a, 0x02, 0x08, 0x05};
     assert_null(event_block_read(one, sizeof one));
