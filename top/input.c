@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include "top/input_internal.h"
+#include "vampire/core/clock.h"
+
+#define RECONNECT_NS (10 * VAMP_NS_PER_SECOND)
 
 static bool is_socket(const char *source)
 {
@@ -133,6 +136,16 @@ static void make_room(struct top_input *input)
 
 /* ---- reading */
 
+/* The run goes on with another configuration, and listens anew in a moment. */
+static enum top_input_state connect_again(struct top_input *input)
+{
+    (void)close(input->fd);
+    input->fd = -1;
+    input->rotated = false;
+    input->reconnect_until_ns = vamp_clock_monotonic_ns(&vamp_clock_system) + RECONNECT_NS;
+    return TOP_INPUT_IDLE;
+}
+
 /* What the end of the data means for this kind of input. */
 static enum top_input_state at_end(struct top_input *input, struct top_model *model)
 {
@@ -142,7 +155,8 @@ static enum top_input_state at_end(struct top_input *input, struct top_model *mo
             (void)feed_line(input, model, input->buffer, input->held);
             input->held = 0;
         }
-        return TOP_INPUT_END;
+        return input->rotated && is_socket(input->options.source) ? connect_again(input)
+                                                                  : TOP_INPUT_END;
     case INPUT_FIFO:
         input->hung_up = true;
         return input->finished ? TOP_INPUT_END : TOP_INPUT_IDLE;
@@ -160,6 +174,16 @@ bool top_input_is_settled(const struct top_input *input)
     return input->kind == INPUT_FILE && input->fd >= 0 && !input->options.wait;
 }
 
+/* What was not there before, or is not there any more for a moment. */
+static int open_late(struct top_input *input, struct vamp_err *err)
+{
+    struct vamp_err late = VAMP_ERR_NONE;
+    int code = open_source(input, &late);
+    bool waits = input->options.wait ||
+                 vamp_clock_monotonic_ns(&vamp_clock_system) < input->reconnect_until_ns;
+    return code == 0 || (may_come(code) && waits) ? 0 : vamp_err_set(err, code, "%s", late.text);
+}
+
 int top_input_read(struct top_input *input, struct top_model *model,
                    enum top_input_state *ret_state, struct vamp_err *err)
 {
@@ -169,9 +193,7 @@ int top_input_read(struct top_input *input, struct top_model *model,
     }
     if (input->fd < 0) {
         *ret_state = TOP_INPUT_IDLE;
-        struct vamp_err late = VAMP_ERR_NONE;
-        int code = open_source(input, &late);
-        return code == 0 || may_come(code) ? 0 : vamp_err_set(err, code, "%s", late.text);
+        return open_late(input, err);
     }
     if (input->begins_within_line) {
         input->skip_line = input->skip_silently = true;

@@ -3,6 +3,7 @@
 #ifndef TOP_INPUT_INTERNAL_H
 #define TOP_INPUT_INTERNAL_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "top/input.h"
@@ -24,13 +25,14 @@ struct top_input {
     dev_t device;
     ino_t inode;
     off_t offset;
-    bool rotated;            /* its last line was read; the next segment is looked for */
-    bool finished;           /* the run has ended */
-    bool hung_up;            /* of a FIFO: no writer at the moment */
-    bool begins_within_line; /* what is read next, probably */
-    bool skip_line;          /* until the next newline: too long, or begun before we did */
-    bool skip_silently;      /* the latter */
-    size_t taken, held;      /* of buffer: lines done, bytes there */
+    bool rotated;               /* its last line was read; the next segment is looked for */
+    int64_t reconnect_until_ns; /* of a socket whose run goes on, by the monotonic clock */
+    bool finished;              /* the run has ended */
+    bool hung_up;               /* of a FIFO: no writer at the moment */
+    bool begins_within_line;    /* what is read next, probably */
+    bool skip_line;             /* until the next newline: too long, or begun before we did */
+    bool skip_silently;         /* the latter */
+    size_t taken, held;         /* of buffer: lines done, bytes there */
     char buffer[TOP_LINE_BYTES];
 };
 

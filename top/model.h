@@ -33,7 +33,8 @@ void top_model_free(struct top_model *model);
 enum top_fed {
     TOP_FED_LINE,    /* taken, or of a type that has nothing to show */
     TOP_FED_BUCKET,  /* it was a bucket's last line: the state has changed */
-    TOP_FED_ROTATED, /* the last line of a segment: the run goes on in the next one */
+    TOP_FED_ROTATED, /* the last line of a segment: the run goes on in the next one, or a new
+                        connection */
     TOP_FED_END,     /* the last line of the run; the losses may have changed */
     TOP_FED_BAD,     /* no line of the format; counted */
 };

@@ -305,7 +305,7 @@ static void take_bucket(struct top_model *model, const json_t *line)
 static enum top_fed take_end(struct top_model *model, const json_t *line)
 {
     const char *reason = text_of(line, "reason");
-    if (strcmp(reason, "rotated") == 0) {
+    if (strcmp(reason, "rotated") == 0 || strcmp(reason, "configuration reloaded") == 0) {
         return TOP_FED_ROTATED;
     }
     take_accounting(model, json_object_get(line, "accounting"));

@@ -190,6 +190,24 @@ def test_sockets(space, kind):
         assert blocks(top("--plain", source).stdout) == ["3", "5"]
 
 
+def test_a_socket_after_a_reload(space):
+    """Its readers are told the end of the old configuration, and connect again."""
+    run = Lines()
+    path = space.path / "socket"
+    process = None
+    for operations, reason in ((3, "configuration reloaded"), (5, "finished")):
+        path.unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.settimeout(SECONDS)
+            listener.bind(str(path))
+            listener.listen(1)
+            process = process or follow(space, f"unix:{path}")
+            with listener.accept()[0] as connection:
+                connection.sendall((run.header() + run.bucket({"a": operations}) + run.end(reason)).encode())
+    process.expect_exit(0, 60)
+    assert blocks(process.stdout) == ["3", "5"]
+
+
 def test_a_connection_that_breaks(space):
     run = Lines()
     text = (run.header() + run.bucket({"a": 3})).encode()
@@ -221,7 +239,8 @@ def append(path, text):
         file.write(text)
 
 
-def test_a_file_that_grows_rotates_and_is_replaced(space):
+@pytest.mark.parametrize("reason", ["rotated", "configuration reloaded"])
+def test_a_file_that_grows_rotates_and_is_replaced(space, reason):
     path = space.path / "vampire.jsonl"
     run = Lines()
     process = follow(space, path, "--wait")
@@ -233,7 +252,7 @@ def test_a_file_that_grows_rotates_and_is_replaced(space):
     shows(process, ["3", "5"])
     # Another run has the next number: it is not ours.
     append(f"{path}.0002", Lines("run-9").header() + Lines("run-9").bucket({"z": 99}))
-    append(path, run.end("rotated"))
+    append(path, run.end(reason))
     append(f"{path}.0003", run.header(2) + run.bucket({"a": 7}))
     shows(process, ["3", "5", "7"])
     # Replaced by a file of another run, then cut and written anew.

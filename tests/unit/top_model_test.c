@@ -191,6 +191,9 @@ static void the_end_tells_the_last_losses(void **state)
     feed_bucket(model, 0);
     assert_int_equal(feed(model, "{\"type\":\"end\",\"run\":\"r\",\"reason\":\"rotated\"}"),
                      TOP_FED_ROTATED);
+    assert_int_equal(
+        feed(model, "{\"type\":\"end\",\"run\":\"r\",\"reason\":\"configuration reloaded\"}"),
+        TOP_FED_ROTATED);
     assert_int_equal(feed(model, "{\"type\":\"end\",\"run\":\"r\",\"reason\":\"finished\","
                                  "\"accounting\":{\"lost\":{\"ring\":7}}}"),
                      TOP_FED_END);
