@@ -22,7 +22,7 @@ ifeq (,$(findstring clang,$(shell $(CC) --version 2>/dev/null)))
 WARNINGS += -Wlogical-op -Wduplicated-cond -Wduplicated-branches
 endif
 
-FLAGS_release := -O2 -g -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection \
+FLAGS_release := -O3 -g -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection \
   -fcf-protection
 FLAGS_debug   := -O0 -g3
 FLAGS_asan    := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all

@@ -28,7 +28,7 @@ static void report_fault(const struct config_loader *loader, size_t offset, cons
 {
     struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR};
     (void)snprintf(problem.file, sizeof problem.file, "%s", loader->file);
-    (void)snprintf(problem.text, sizeof problem.text, "%s", text);
+    (void)snprintf(problem.text, sizeof problem.text, "%.*s", (int)sizeof problem.text - 1, text);
     config_text_place(&loader->text, offset, &problem);
     vamp_diagnostics_add(loader->diagnostics, &problem);
 }
