@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "writers/json_emit.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,24 +57,38 @@ static void put_word(struct vamp_json *json, const char *word)
     put(json, word, strlen(word));
 }
 
-/* Comma and key, when they are due; in one go, since there are many. */
-static void member(struct vamp_json *json, const char *key)
+/* Comma and key, when they are due, in one go, since there are many. Returns where the value goes,
+ * with room for `bytes` of it; NULL without memory. */
+static char *begin_member(struct vamp_json *json, const char *key, size_t bytes)
 {
     const size_t length = key != NULL ? strlen(key) : 0;
-    if (reserve(json, length + sizeof ",\"\":")) {
-        char *to = json->bytes + json->used;
-        if (json->comma) {
-            *to++ = ',';
-        }
-        if (key != NULL) {
-            *to++ = '"';
-            to = mempcpy(to, key, length);
-            *to++ = '"';
-            *to++ = ':';
-        }
-        json->used = (size_t)(to - json->bytes);
-    }
+    const bool comma = json->comma;
     json->comma = true;
+    if (!reserve(json, length + sizeof ",\"\":" + bytes)) {
+        return NULL;
+    }
+    char *to = json->bytes + json->used;
+    if (comma) {
+        *to++ = ',';
+    }
+    if (key != NULL) {
+        *to++ = '"';
+        to = mempcpy(to, key, length);
+        *to++ = '"';
+        *to++ = ':';
+    }
+    json->used = (size_t)(to - json->bytes);
+    return to;
+}
+
+/* With a value of few bytes. */
+static void short_member(struct vamp_json *json, const char *key, const char *value, size_t bytes)
+{
+    char *to = begin_member(json, key, bytes);
+    if (to != NULL) {
+        memcpy(to, value, bytes);
+        json->used += bytes;
+    }
 }
 
 void vamp_json_line_begin(struct vamp_json *json)
@@ -84,6 +97,18 @@ void vamp_json_line_begin(struct vamp_json *json)
     json->cut = false;
     put(json, "{", 1);
     json->comma = false;
+}
+
+void vamp_json_line_begin_like(struct vamp_json *json, size_t line, size_t bytes)
+{
+    json->line = json->used;
+    json->cut = false;
+    if (reserve(json, bytes)) {
+        /* Onto itself when that line has just been dropped. */
+        memmove(json->bytes + json->used, json->bytes + line, bytes);
+        json->used += bytes;
+    }
+    json->comma = true;
 }
 
 void vamp_json_line_end(struct vamp_json *json)
@@ -100,8 +125,7 @@ void vamp_json_line_end(struct vamp_json *json)
 
 void vamp_json_open(struct vamp_json *json, const char *key, char bracket)
 {
-    member(json, key);
-    put(json, &bracket, 1);
+    short_member(json, key, &bracket, 1);
     json->comma = false;
 }
 
@@ -134,12 +158,33 @@ static size_t escape(const char *text, char out[static 8], size_t *ret_bytes)
     return length > 0 ? length : 1;
 }
 
-/* How many characters from `text` on stand for themselves, at most `most`. */
+static bool is_plain(char character)
+{
+    return character >= ' ' && character < 0x7F && character != '"' && character != '\\';
+}
+
+/* Whether each of the eight characters stands for itself: the high bit of a byte is set when it is
+ * not, and after the first such byte perhaps wrongly. */
+static bool are_plain(const char text[static 8])
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
+    uint64_t word;
+    memcpy(&word, text, sizeof word);
+    const uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
+    const uint64_t special =
+        (word - ones * ' ') | (word + ones) | word | (quote - ones) | (backslash - ones);
+    return (special & high) == 0;
+}
+
+/* How many of the `most` characters from `text` on stand for themselves, until the first that does
+ * not. */
 static size_t plain_length(const char *text, size_t most)
 {
     size_t length = 0;
-    while (length < most && text[length] >= ' ' && text[length] < 0x7F && text[length] != '"' &&
-           text[length] != '\\') {
+    while (most - length >= 8 && are_plain(text + length)) {
+        length += 8;
+    }
+    while (length < most && is_plain(text[length])) {
         length++;
     }
     return length;
@@ -148,19 +193,22 @@ static size_t plain_length(const char *text, size_t most)
 void vamp_json_long_text(struct vamp_json *json, const char *key, const char *text,
                          size_t max_bytes)
 {
-    member(json, key);
-    put(json, "\"", 1);
-    const size_t begin = json->used, room = max_bytes - (sizeof ELLIPSIS - 1);
-    while (*text != '\0') {
+    const size_t room = max_bytes - (sizeof ELLIPSIS - 1);
+    /* No character becomes shorter: what is behind has no room in any case. */
+    const char *const end = text + strnlen(text, room + 1);
+    short_member(json, key, "\"", 1);
+    const size_t begin = json->used;
+    while (text < end) {
         char out[8];
-        size_t bytes = plain_length(text, room - (json->used - begin));
+        const size_t left = room - (json->used - begin), rest = (size_t)(end - text);
+        size_t bytes = plain_length(text, rest < left ? rest : left);
         if (bytes > 0) {
             put(json, text, bytes);
             text += bytes;
             continue;
         }
         text += escape(text, out, &bytes);
-        if (json->used - begin + bytes > room) {
+        if (bytes > left) {
             put_word(json, ELLIPSIS);
             json->cut = true;
             break;
@@ -175,36 +223,55 @@ void vamp_json_text(struct vamp_json *json, const char *key, const char *text)
     vamp_json_long_text(json, key, text, VAMP_JSON_TEXT_BYTES);
 }
 
+/* Writes the digits before `end`; returns where they begin. */
+static char *digits_before(char *end, uint64_t value)
+{
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930"
+                                "31323334353637383940414243444546474849505152535455565758596061"
+                                "62636465666768697071727374757677787980818283848586878889909192"
+                                "93949596979899";
+    while (value >= 100) {
+        end -= 2;
+        memcpy(end, pairs + value % 100 * 2, 2);
+        value /= 100;
+    }
+    if (value >= 10) {
+        end -= 2;
+        memcpy(end, pairs + value * 2, 2);
+    } else {
+        *--end = (char)('0' + value);
+    }
+    return end;
+}
+
 void vamp_json_unsigned(struct vamp_json *json, const char *key, uint64_t value)
 {
     char digits[24];
-    char *at = digits + sizeof digits;
-    do {
-        *--at = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0);
-    member(json, key);
-    put(json, at, (size_t)(digits + sizeof digits - at));
+    char *const end = digits + sizeof digits;
+    const char *const from = digits_before(end, value);
+    short_member(json, key, from, (size_t)(end - from));
 }
 
 void vamp_json_signed(struct vamp_json *json, const char *key, int64_t value)
 {
     char digits[24];
-    int length = snprintf(digits, sizeof digits, "%" PRId64, value);
-    member(json, key);
-    put(json, digits, (size_t)length);
+    char *const end = digits + sizeof digits;
+    char *from = digits_before(end, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+    if (value < 0) {
+        *--from = '-';
+    }
+    short_member(json, key, from, (size_t)(end - from));
 }
 
 void vamp_json_bool(struct vamp_json *json, const char *key, bool value)
 {
-    member(json, key);
-    put_word(json, value ? "true" : "false");
+    const char *const word = value ? "true" : "false";
+    short_member(json, key, word, strlen(word));
 }
 
 void vamp_json_null(struct vamp_json *json, const char *key)
 {
-    member(json, key);
-    put_word(json, "null");
+    short_member(json, key, "null", 4);
 }
 
 void vamp_json_time(struct vamp_json *json, const char *key, int64_t utc_ns)

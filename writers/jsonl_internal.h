@@ -51,6 +51,11 @@ struct jsonl {
     /* In the bucket's lines: those of components, each as long as its line, then those of series.
      */
     size_t components_end, series_end;
+    /* How the lines of the present metric and bucket begin: as the first of them, in `json`. */
+    struct {
+        const struct vamp_schema_metric *entry; /* NULL: none yet */
+        size_t line, bytes;
+    } alike;
     size_t sent;  /* of them, to a stream */
     bool pending; /* the lines of a bucket wait for room or a reader */
 

@@ -245,13 +245,21 @@ static void accounting(struct vamp_json *json, const struct vamp_accounting *acc
 
 /* ---- values */
 
+/* The lines of a metric in a bucket all begin alike. */
 static void metric_begin(struct jsonl *self, const struct vamp_bucket *bucket,
                          const struct vamp_schema_metric *entry, unsigned series)
 {
     const struct vamp_series *described = bucket->series[entry->label_set][series];
-    begin(self, "metric", bucket->start_ns);
-    vamp_json_unsigned(&self->json, "bucket", bucket->number);
-    vamp_json_text(&self->json, "metric", vamp_metrics[entry->id].name);
+    if (self->alike.entry == entry) {
+        vamp_json_line_begin_like(&self->json, self->alike.line, self->alike.bytes);
+    } else {
+        self->alike.line = self->json.used;
+        begin(self, "metric", bucket->start_ns);
+        vamp_json_unsigned(&self->json, "bucket", bucket->number);
+        vamp_json_text(&self->json, "metric", vamp_metrics[entry->id].name);
+        self->alike.bytes = self->json.used - self->alike.line;
+        self->alike.entry = entry;
+    }
     vamp_json_text(&self->json, "series", described->id);
     labels(&self->json, &self->schema->label_sets[entry->label_set], described);
 }
@@ -332,6 +340,7 @@ static unsigned histogram_lines(struct jsonl *self, const struct vamp_bucket *bu
 static unsigned metric_lines(struct jsonl *self, const struct vamp_bucket *bucket, bool complete)
 {
     unsigned lines = 0;
+    self->alike.entry = NULL;
     for (unsigned i = 0; i < self->schema->metric_count; i++) {
         switch (vamp_metrics[self->schema->metrics[i].id].kind) {
         case VAMP_COUNTER:

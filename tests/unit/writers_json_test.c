@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,6 +38,28 @@ static void test_escaping(void **state)
                 "e \xF0\x9F\x8C\x8D",
                 "Gr\xC3\xB6\xC3\x9F"
                 "e \xF0\x9F\x8C\x8D");
+}
+
+/* Eight characters are looked at together: wherever one stands that cannot stay, it is found. */
+static void test_every_byte_at_every_place(void **state)
+{
+    (void)state;
+    for (unsigned byte = 1; byte < 256; byte++) {
+        const char alone[2] = {(char)byte, '\0'};
+        struct vamp_json json = {.bytes = NULL};
+        vamp_json_text(&json, NULL, alone);
+        char escaped[16];
+        (void)snprintf(escaped, sizeof escaped, "%.*s", (int)json.used - 2, json.bytes + 1);
+        vamp_json_done(&json);
+        for (unsigned place = 0; place < 20; place++) {
+            char text[64], wanted[128];
+            (void)snprintf(text, sizeof text, "%.*s%s%.*s", (int)place, "abcdefghijklmnopqrst",
+                           alone, (int)(20 - place), "ABCDEFGHIJKLMNOPQRST");
+            (void)snprintf(wanted, sizeof wanted, "%.*s%s%.*s", (int)place, "abcdefghijklmnopqrst",
+                           escaped, (int)(20 - place), "ABCDEFGHIJKLMNOPQRST");
+            expect_text(text, wanted);
+        }
+    }
 }
 
 static void test_bad_utf8_is_replaced(void **state)
@@ -150,16 +173,71 @@ static void test_oversized_line_is_dropped_and_counted(void **state)
     free(text);
 }
 
+static void test_numbers_of_every_length(void **state)
+{
+    (void)state;
+    struct vamp_json json = {.bytes = NULL};
+    for (uint64_t value = 1; value < UINT64_MAX / 10; value *= 10) {
+        for (unsigned step = 0; step < 3; step++) { /* 99, 100, 101 */
+            char wanted[96];
+            const uint64_t number = value - 1 + step;
+            const int length =
+                snprintf(wanted, sizeof wanted, "{\"a\":%" PRIu64 ",\"b\":-%" PRIu64 "}\n", number,
+                         number + 1);
+            vamp_json_clear(&json);
+            vamp_json_line_begin(&json);
+            vamp_json_unsigned(&json, "a", number);
+            vamp_json_signed(&json, "b", -(int64_t)number - 1);
+            vamp_json_line_end(&json);
+            assert_int_equal(json.used, length);
+            assert_memory_equal(json.bytes, wanted, json.used);
+        }
+    }
+    vamp_json_done(&json);
+}
+
+/* As an earlier line, even if that one was dropped. */
+static void test_line_begins_like_another(void **state)
+{
+    (void)state;
+    struct vamp_json json = {.bytes = NULL};
+    char *text = calloc(1, 70001);
+    memset(text, 'x', 70000);
+    vamp_json_line_begin(&json);
+    vamp_json_unsigned(&json, "n", 1);
+    vamp_json_line_end(&json);
+    const size_t line = json.used;
+    vamp_json_line_begin(&json);
+    vamp_json_text(&json, "like", "this");
+    const size_t bytes = json.used - line;
+    vamp_json_long_text(&json, "t", text, 70000);
+    vamp_json_line_end(&json);
+    assert_int_equal(json.used, line);
+    for (uint64_t i = 0; i < 2; i++) {
+        vamp_json_line_begin_like(&json, line, bytes);
+        vamp_json_unsigned(&json, "i", i);
+        vamp_json_line_end(&json);
+    }
+    const char wanted[] = "{\"n\":1}\n{\"like\":\"this\",\"i\":0}\n{\"like\":\"this\",\"i\":1}\n";
+    assert_int_equal(json.used, sizeof wanted - 1);
+    assert_memory_equal(json.bytes, wanted, json.used);
+    vamp_json_done(&json);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_escaping),
+        cmocka_unit_test(test_every_byte_at_every_place),
         cmocka_unit_test(test_bad_utf8_is_replaced),
         cmocka_unit_test(test_every_two_bytes_are_well_formed),
         cmocka_unit_test(test_copy_cuts_at_a_character),
         cmocka_unit_test(test_numbers_and_nesting),
         cmocka_unit_test(test_long_text_is_cut_and_says_so),
         cmocka_unit_test(test_oversized_line_is_dropped_and_counted),
+        cmocka_unit_test(test_numbers_of_every_length),
+        cmocka_unit_test(test_line_begins_like_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
