@@ -295,9 +295,42 @@ static const char *split_path(const char *text, char *directory, size_t bytes)
     return slash + 1;
 }
 
-/* Looks at the directory. False: it cannot be written to; said if the request wants that. */
+/* Looks at what has the name of a new file already; a regular file is no hindrance, its name gets
+ * a number. False: nothing can be written there, which is said. `*ret_device`: a device or FIFO,
+ * whose directory is only looked at. */
+static bool look_at_name(const struct config_loader *loader, const char *path, const char *text,
+                         bool *ret_device)
+{
+    struct stat status;
+    *ret_device = false;
+    if (!loader->request->paths || lstat(text, &status) != 0 || S_ISREG(status.st_mode)) {
+        return true;
+    }
+    if (S_ISDIR(status.st_mode)) {
+        config_error(loader, path,
+                     "%s is a directory; give the name of a file in it, or set \"directory\" "
+                     "instead of \"path\"",
+                     text);
+        return false;
+    }
+    if (S_ISLNK(status.st_mode)) {
+        config_error(loader, path,
+                     "%s is a symbolic link, and vampire follows none there; give the real path",
+                     text);
+        return false;
+    }
+    *ret_device = S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode);
+    if (*ret_device && faccessat(AT_FDCWD, text, W_OK, AT_EACCESS) != 0) {
+        config_error(loader, path, "%s cannot be written to: %s", text, strerrordesc_np(errno));
+        return false;
+    }
+    return true;
+}
+
+/* Looks at the directory. False: it cannot be used, or not be written to although `writable` asks
+ * for that; said if the request wants it. */
 static bool look_at(const struct config_loader *loader, const char *path, const char *directory,
-                    struct stat *ret_status)
+                    bool writable, struct stat *ret_status)
 {
     bool there = stat(directory, ret_status) == 0;
     if (!loader->request->paths) {
@@ -312,7 +345,7 @@ static bool look_at(const struct config_loader *loader, const char *path, const 
         config_error(loader, path, "%s is not a directory", directory);
         return false;
     }
-    if (faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) != 0) {
+    if (writable && faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) != 0) {
         config_error(loader, path, "the directory %s cannot be written to: %s", directory,
                      strerrordesc_np(errno));
         return false;
@@ -370,8 +403,10 @@ static bool find_place(const struct config_loader *loader, unsigned index, struc
         config_error(loader, path, "this names a directory, not a file");
         return false;
     }
+    bool device = false;
     struct stat status;
-    if (!look_at(loader, path, directory, &status)) {
+    if ((ret_place->file && !look_at_name(loader, path, text, &device)) ||
+        !look_at(loader, path, directory, !device, &status)) {
         return false;
     }
     ret_place->device = status.st_dev;

@@ -250,6 +250,19 @@ static int take_rest(struct vamp_options *options, int argc, char **argv, struct
     return 0;
 }
 
+/* Who says --dry-run without --recover expects that nothing happens: a run would be a surprise. */
+static int check_together(const struct vamp_options *options, struct vamp_err *err)
+{
+    if (options->command != VAMP_COMMAND_RUN || (!options->dry_run && !options->json)) {
+        return 0;
+    }
+    return vamp_err_set(err, -EINVAL, "%s" SEE_HELP,
+                        options->dry_run
+                            ? "--dry-run belongs to --recover; a configuration is tried with "
+                              "--check-config"
+                            : "--json belongs to --check-config and --list-metrics");
+}
+
 static int parse(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
 {
     const struct vamp_command_line line = {"vampire", options_table, argc, argv};
@@ -272,6 +285,9 @@ int vamp_options_parse(int argc, char **argv, struct vamp_options *ret_options,
 {
     struct vamp_options options = {.command = VAMP_COMMAND_RUN};
     int code = parse(&options, argc, argv, err);
+    if (code == 0) {
+        code = check_together(&options, err);
+    }
     if (code != 0) {
         vamp_options_done(&options);
         return code;

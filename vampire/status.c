@@ -87,13 +87,14 @@ void vamp_status_show(struct vamp_status *status, const struct vamp_totals *tota
     char size[VAMP_UNIT_TEXT_BYTES], lost[VAMP_UNIT_TEXT_BYTES];
     transports_text(totals, bins, transports, sizeof transports);
     char line[LINE_BYTES];
-    (void)snprintf(line, sizeof line, "%4lld s | %s ops/s | %s/s | pool %s CDOs %s%s | lost %s",
+    /* What a narrow terminal cuts off is the least. */
+    (void)snprintf(line, sizeof line, "%4lld s | %s ops/s | %s/s | pool %s CDOs %s | lost %s%s",
                    (long long)((now_ns - status->started_ns) / VAMP_NS_PER_SECOND),
                    vamp_count_people((uint64_t)per_second, rate),
                    vamp_bytes_people(bytes_per_second, speed),
                    vamp_count_people(totals->pool_cdos, in_pool),
-                   vamp_bytes_people((double)totals->pool_bytes, size), transports,
-                   vamp_count_people(vamp_totals_lost(totals), lost));
+                   vamp_bytes_people((double)totals->pool_bytes, size),
+                   vamp_count_people(vamp_totals_lost(totals), lost), transports);
     (void)pthread_mutex_lock(&status->lock);
     (void)fprintf(status->stream, "\r%.*s\033[K", terminal_columns() - 1, line);
     (void)fflush(status->stream);

@@ -85,8 +85,28 @@ static void print_components(FILE *stream, const struct vamp_components *compone
     (void)fputc('\n', stream);
 }
 
-static void print_losses(FILE *stream, const struct vamp_totals *totals)
+/* Whether any was. */
+static bool print_output_losses(FILE *stream, const struct vamp_outputs *outputs)
 {
+    bool any = false;
+    char text[VAMP_UNIT_TEXT_BYTES];
+    for (unsigned i = 0; i < outputs->count; i++) {
+        struct vamp_output_account account;
+        vamp_output_account(&outputs->items[i], &account);
+        if (account.lost > 0) {
+            (void)fprintf(stream, "  %-*s %s %s (output %s)\n", NAME_COLUMNS, "LOST",
+                          vamp_count_people(account.lost, text),
+                          outputs->items[i].events != NULL ? "events" : "buckets", account.name);
+            any = true;
+        }
+    }
+    return any;
+}
+
+static void print_losses(FILE *stream, const struct vamp_totals *totals,
+                         const struct vamp_outputs *outputs)
+{
+    const bool of_outputs = print_output_losses(stream, outputs);
     const struct vamp_accounting *account = &totals->accounting;
     char text[VAMP_UNIT_TEXT_BYTES];
     if (totals->unwatched > 0) {
@@ -94,7 +114,7 @@ static void print_losses(FILE *stream, const struct vamp_totals *totals)
                       NAME_COLUMNS, "NOT WATCHED", totals->unwatched,
                       totals->unwatched == 1 ? "" : "s",
                       vamp_duration_people(totals->unwatched_ns, text));
-    } else if (vamp_totals_lost(totals) == 0 && account->rejected == 0) {
+    } else if (vamp_totals_lost(totals) == 0 && account->rejected == 0 && !of_outputs) {
         (void)fprintf(stream, "  %-*s none\n", NAME_COLUMNS, "losses");
     }
     for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
@@ -145,7 +165,7 @@ void vamp_summary_print(FILE *stream, const struct vamp_summary *summary)
     print_operations(stream, summary->totals);
     print_movement(stream, summary);
     print_components(stream, summary->components);
-    print_losses(stream, summary->totals);
+    print_losses(stream, summary->totals, summary->outputs);
     print_outputs(stream, summary->outputs);
     (void)fflush(stream);
 }

@@ -176,12 +176,6 @@ static int build(struct hdf5_file *file, const struct vamp_delivery *first, stru
     uint64_t layout = (uint64_t)file->dataset_capacity * LAYOUT_BYTES_PER_DATASET +
                       strlen(file->run->configuration);
     int code = hdf5_space_reserve(file->fd, 0, layout, file->path, err);
-    if (code == -EAGAIN) {
-        code = -ENOSPC;
-        if (err != NULL) {
-            err->code = code;
-        }
-    }
     if (code == 0) {
         code = create_hdf5(file, err);
     }

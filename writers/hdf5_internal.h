@@ -187,7 +187,8 @@ hid_t hdf5_memory_type(enum hdf5_type type);
  * writes), with a text that says what to do. */
 VAMP_MUST_CHECK int hdf5_space_check(const char *directory, struct vamp_err *err);
 bool hdf5_space_is_posix(long file_system_magic);
-/* Makes sure that the file can grow by `bytes`. 0; -EAGAIN with text: it cannot now. */
+/* Makes sure that the file can grow by `bytes` from `end` on. 0; -EAGAIN with text: it cannot now;
+ * of a new file, whose end is 0, -ENOSPC. */
 VAMP_MUST_CHECK int hdf5_space_reserve(int fd, uint64_t end, uint64_t bytes, const char *path,
                                        struct vamp_err *err);
 /* Gives back what was reserved and not used. */

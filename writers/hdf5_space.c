@@ -41,11 +41,16 @@ int hdf5_space_check(const char *directory, struct vamp_err *err)
     return 0;
 }
 
-static int no_room(const char *path, uint64_t bytes, int code, struct vamp_err *err)
+static int no_room(const char *path, uint64_t end, uint64_t bytes, int code, struct vamp_err *err)
 {
     struct vamp_err reason = VAMP_ERR_NONE;
-    (void)vamp_err_set_errno(&reason, code, "reserve %llu KiB for the next bucket",
-                             (unsigned long long)(bytes / 1024));
+    (void)vamp_err_set_errno(&reason, code, "reserve %llu KiB for %s",
+                             (unsigned long long)(bytes / 1024),
+                             end == 0 ? "a new file" : "the next bucket");
+    if (end == 0) {
+        return vamp_err_set(err, -ENOSPC, "%s: %s; free some space on that file system", path,
+                            reason.text);
+    }
     return vamp_err_set(err, -EAGAIN,
                         "%s: %s; buckets wait in memory, free some space on that file system", path,
                         reason.text);
@@ -58,14 +63,14 @@ int hdf5_space_reserve(int fd, uint64_t end, uint64_t bytes, const char *path, s
     }
     int code = errno;
     if (code != EOPNOTSUPP && code != ENOSYS && code != EINTR) {
-        return no_room(path, bytes, code, err);
+        return no_room(path, end, bytes, code, err);
     }
     struct statvfs status;
     if (fstatvfs(fd, &status) != 0) {
         return 0; /* nobody can tell; the write will */
     }
     uint64_t available = (uint64_t)status.f_bavail * status.f_frsize;
-    return available < bytes + MARGIN_BYTES ? no_room(path, bytes, ENOSPC, err) : 0;
+    return available < bytes + MARGIN_BYTES ? no_room(path, end, bytes, ENOSPC, err) : 0;
 }
 
 void hdf5_space_release(int fd)

@@ -376,12 +376,19 @@ static void directories_are_looked_at(void **state)
 {
     (void)state;
     struct scratch scratch = scratch_make("");
-    char text[512];
+    char text[1024];
     (void)snprintf(text, sizeof text,
                    "{\"outputs\": [{\"type\": \"hdf5\", \"directory\": \"%s/none\"},\n"
                    "{\"type\": \"jsonl\", \"path\": \"%s/c.json/x\"},\n"
-                   "{\"type\": \"jsonl\", \"path\": \"%s/fine\"}]}",
-                   scratch.directory, scratch.directory, scratch.directory);
+                   "{\"type\": \"jsonl\", \"path\": \"%s/fine\"},\n"
+                   "{\"type\": \"jsonl\", \"path\": \"%s\", \"name\": \"d\"},\n"
+                   "{\"type\": \"jsonl\", \"path\": \"%s/link\", \"name\": \"l\"},\n"
+                   "{\"type\": \"jsonl\", \"path\": \"/dev/null\", \"name\": \"n\"}]}",
+                   scratch.directory, scratch.directory, scratch.directory, scratch.directory,
+                   scratch.directory);
+    char link[512];
+    (void)snprintf(link, sizeof link, "%s/link", scratch.directory);
+    assert_int_equal(symlink("elsewhere", link), 0);
     write_file(scratch.file, text);
     struct vamp_config_request request = {.file = scratch.file, .memory_bytes = MEMORY_BYTES};
     struct vamp_config *config = NULL;
@@ -395,7 +402,13 @@ static void directories_are_looked_at(void **state)
     assert_non_null(strstr(printed, "c.json:2:27: error: /outputs/1/path: "));
     assert_non_null(strstr(printed, "is not a directory"));
     assert_null(strstr(printed, "/outputs/2"));
+    assert_non_null(strstr(printed, "c.json:4:27: error: /outputs/3/path: "));
+    assert_non_null(strstr(printed, "is a directory; give the name of a file in it"));
+    assert_non_null(strstr(printed, "c.json:5:27: error: /outputs/4/path: "));
+    assert_non_null(strstr(printed, "is a symbolic link"));
+    assert_null(strstr(printed, "/outputs/5"));
     free(printed);
+    assert_int_equal(unlink(link), 0);
     scratch_remove(&scratch);
 }
 

@@ -129,6 +129,9 @@ static void mistakes_are_told(void **state)
          "only one of --check-config, --dump-config, --print-schema, "
          "--print-completion, --print-manual-options, "
          "--print-manual-config, --list-metrics, --recover, --help and --version at a time"},
+        {"-c a.json --dry-run", "--dry-run belongs to --recover; a configuration is tried with "
+                                "--check-config; see vampire --help"},
+        {"--json", "--json belongs to --check-config and --list-metrics; see vampire --help"},
         {"--list-metrics=xml", "--list-metrics=xml: only json is known; see vampire --help"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
