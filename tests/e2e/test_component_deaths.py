@@ -8,8 +8,9 @@ import signal
 import pytest
 
 import harness
+import jsonl
 import results
-from test_failures import descriptors, json_records
+from test_failures import descriptors
 from test_rejoin import resident_kib
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -100,7 +101,7 @@ class Deaths:
     def newest(self, metric):
         """The newest value of each series of the metric."""
         values = {}
-        for record in json_records(self.space.json_lines()):
+        for record in jsonl.records(self.space.json_lines()):
             if record["type"] == "metric" and record["metric"] == metric:
                 labels = record.get("labels", {})
                 values[labels.get("component"), labels.get("operation")] = record["value"]

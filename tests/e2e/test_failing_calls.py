@@ -15,10 +15,10 @@ import subprocess
 
 import pytest
 
+import jsonl
 import results
 from harness import MODE, PATIENCE, ROOT, Workflow, program, vampire_config
-from test_failures import json_records
-from test_hdf5_readers import FILL, WIDTH_NS, check_file, json_lines
+from made_up import FILL, WIDTH_NS, check_file
 from test_workflow import assert_complete, model_options
 
 pytestmark = pytest.mark.skipif(
@@ -61,7 +61,7 @@ def buckets_in_files(writer, place):
         if writer == "hdf5":
             numbers += check_file(path, 1, 1024)
         else:
-            numbers += [line["bucket"] for line in json_lines(path.read_bytes())
+            numbers += [line["bucket"] for line in jsonl.strict(path.read_bytes())
                         if line["type"] == "bucket"]
     return numbers
 
@@ -118,7 +118,7 @@ def test_a_device_that_stands_still(space, library):
     stands_still.touch()
     for model in workflow.models:
         model.until_stderr("step 50 offered")
-    accounts = [line["accounting"]["outputs"] for line in json_records(space.json_lines()) if line["type"] == "bucket"]
+    accounts = [line["accounting"]["outputs"] for line in jsonl.records(space.json_lines()) if line["type"] == "bucket"]
     assert accounts[-1][0]["lost"] > 0, "the other output goes on, and knows"
     stands_still.unlink()
     reports = workflow.finish()
@@ -128,11 +128,11 @@ def test_a_device_that_stands_still(space, library):
     assert not results.compare(reports, {"json": runs["json"]})
     # Counters are totals: the last bucket has them, whatever was lost before it.
     assert runs["hdf5"].counters["pool_operations"] == runs["json"].counters["pool_operations"]
-    accounts = [line["accounting"]["outputs"] for line in json_records(space.json_lines()) if line["type"] == "bucket"]
+    accounts = [line["accounting"]["outputs"] for line in jsonl.records(space.json_lines()) if line["type"] == "bucket"]
     for account in accounts:
         for output in account:
             assert output["queued"] == output["written"] + output["lost"] + output["waiting"]
-    buckets = [line["bucket"] for line in json_records(space.json_lines()) if line["type"] == "bucket"]
+    buckets = [line["bucket"] for line in jsonl.records(space.json_lines()) if line["type"] == "bucket"]
     assert buckets == list(range(len(buckets)))
     lost = int(re.search(r"hdf5 +\d+ buckets written, (\d+) LOST", vampire.stderr)[1])
     assert re.search(rf"LOST +{lost} buckets \(output hdf5\)", vampire.stderr)

@@ -2,7 +2,6 @@
 """Processes that die, stand still or are told to stop: the workflow's results stay the same, and
 what vampire wrote can be read."""
 
-import json
 import os
 import random
 import signal
@@ -13,6 +12,7 @@ import h5py
 import pytest
 
 import harness
+import jsonl
 import results
 from test_workflow import KIB, assert_agreement, assert_complete, model_options
 
@@ -22,12 +22,6 @@ import compare
 # Enough steps to be in the middle of something; slow enough to be caught there.
 STEADY = model_options(40, 3, 2, 4 * KIB, 256 * KIB, 120) + ["--verbose"]
 LONG = model_options(4000, 3, 2, 4 * KIB, 64 * KIB, 120) + ["--verbose"]
-
-
-def json_records(path):
-    """All whole lines; a killed writer may leave a part of one at the end."""
-    lines = path.read_bytes().split(b"\n")
-    return [json.loads(line) for line in lines[:-1]]
 
 
 def descriptors(process):
@@ -124,7 +118,7 @@ def killed_at_random(space, rounds):
 
 
 def nobody_is_left(space):
-    present = [record["value"] for record in json_records(space.json_lines())
+    present = [record["value"] for record in jsonl.records(space.json_lines())
                if record["type"] == "metric" and record["metric"] == "components_present"]
     return present and present[-1] == 0
 
@@ -158,7 +152,7 @@ def test_vampire_killed(space):
     with h5py.File(space.hdf5(), "r", swmr=True) as file:
         assert file["time"].shape[0] > 0
         assert int(file["how_ended"][()]) == 0
-    records = json_records(space.json_lines())
+    records = jsonl.records(space.json_lines())
     assert records[0]["type"] == "header" and records[-1]["type"] != "end"
 
 
@@ -211,7 +205,7 @@ def test_vampire_stopped_until_it_is_given_up(space):
     assert vampire.wait() in (0, 4)
     how, _ = ending_of(space.hdf5())
     assert how == 2
-    assert json_records(space.json_lines())[-1]["type"] == "end"
+    assert jsonl.records(space.json_lines())[-1]["type"] == "end"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -223,7 +217,7 @@ def test_vampire_leaves_when_asked(space, number):
     assert_complete(workflow.finish())
     how, reason = ending_of(space.hdf5())
     assert how == 2 and "signal" in reason
-    last = json_records(space.json_lines())[-1]
+    last = jsonl.records(space.json_lines())[-1]
     assert last["type"] == "end"
     assert results.Hdf5Run(space.hdf5_files()).counters["pool_operations"][("IFS -- 0", "offer")] > 0
 
@@ -239,7 +233,7 @@ def test_the_pool_manager_ends(space, number):
         assert process.wait() == 1, "a component without its pool manager fails, and does not hang"
     how, reason = ending_of(space.hdf5())
     assert how == 2 and "pool manager" in reason
-    assert json_records(space.json_lines())[-1]["type"] == "end"
+    assert jsonl.records(space.json_lines())[-1]["type"] == "end"
     if number == signal.SIGUSR2:
         manager.expect_exit(0)
 

@@ -1,170 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the writers write, read by other programs: xarray, h5py, netCDF, ncdump, h5dump, h5clear
-and a JSON Schema validator. The buckets are made up (tests/unit/writers_buckets.h); every value is
-computed here again from the same formulas, so files are compared with an oracle, not with a
-look at themselves.
-"""
+"""What the HDF5 writer writes, read by other programs: xarray, h5py, netCDF, ncdump, h5dump, h5clear.
+The buckets are made up (made_up.py)."""
 
-import functools
-import json
 import os
 import pathlib
 import random
 import re
-import resource
-import shlex
 import signal
 import subprocess
 import time
 
 import h5netcdf
 import h5py
-import jsonschema
 import numpy as np
 import pytest
 import xarray as xr
 
-from harness import BUILD, MODE, PATIENCE, ROOT, Failure, wait_until
-
-FILL = str(BUILD / "unit" / "writers_fill_test")
-START_NS = 1795232640000000000
-WIDTH_NS = 1000000000
-METRIC = re.compile(r'VAMP_METRIC\(\w+,\s*"(\w+)",\s*VAMP_(\w+),\s*"([^"]*)",\s*([^"]*?),\s*VAMP_SET')
-METRICS = [
-    (name, kind, unit, [label.lower() for label in re.findall(r"L\((\w+)\)", labels)])
-    for name, kind, unit, labels in METRIC.findall(
-        (ROOT / "vampire/stats/metrics.def").read_text()
-    )
-]
-COMPONENT_NAMES = [
-    "IFS -- 0",
-    'Products, "1"',
-    "Größe \\ / {}",
-    "tab\tand\nline \x01",
-    "bad \N{REPLACEMENT CHARACTER} byte",
-    "emoji \N{EARTH GLOBE EUROPE-AFRICA}",
-]
-KINDS = re.findall(r"VAMP_EVENT_KIND\(\w+, \d+, \"(\w+)\"", (ROOT / "vampire/core/event_kinds.def").read_text())
+from harness import MODE, ROOT, Failure, wait_until
+from made_up import (COMPONENT_NAMES, FILL, KINDS, METRICS, START_NS, WIDTH_NS, account, check_file, check_open_file,
+                     check_row, clear, delta, fill, follow, kill_while_filling, only_file, paths)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:invalid value encountered in cast"),  # NaT in xarray
     # These look at files. The writers meet the sanitizers in their unit tests and in each workflow.
     pytest.mark.plain,
 ]
-
-
-# ---- the oracle
-
-
-def series_count(labels, bucket, growth, max_series):
-    return min(3 + growth * bucket, max_series if labels else 1)
-
-
-def delta(metric, series, bucket):
-    return (metric + 1) * (series + 1) + bucket % 7
-
-
-def values(metric, series, bucket):
-    first = 1000 * (metric + 1) + 37 * series + bucket
-    return [first << k for k in range((metric + series + bucket) % 3)]
-
-
-def bin_index(value):
-    if value < 8:
-        return value
-    shift = value.bit_length() - 4
-    return (shift << 3) + (value >> shift)
-
-
-@functools.lru_cache(maxsize=None)
-def expected(bucket, growth, max_series):
-    """variable name -> {series: value} of one bucket; series that are not named hold nothing."""
-    out = {}
-    for metric, (name, kind, _, labels) in enumerate(METRICS):
-        present = range(series_count(labels, bucket, growth, max_series))
-        if kind == "COUNTER":
-            before = expected(bucket - 1, growth, max_series)[name] if bucket > 0 else {}
-            out[name] = {s: before.get(s, 0) + delta(metric, s, bucket) for s in present}
-            out[name + "_delta"] = {s: delta(metric, s, bucket) for s in present}
-        elif kind == "GAUGE":
-            for suffix, offset in (("", 0), ("_min", -1), ("_max", 2)):
-                out[name + suffix] = {s: metric * 10 + s + bucket - 5 + offset for s in present}
-        else:
-            recorded = {s: values(metric, s, bucket) for s in present}
-            recorded = {s: v for s, v in recorded.items() if v}
-            out[name] = {
-                s: {bin_index(x): 1 for x in v} for s, v in recorded.items()
-            }
-            for suffix, function in (("count", len), ("sum", sum), ("min", min), ("max", max)):
-                out[f"{name}_{suffix}"] = {s: function(v) for s, v in recorded.items()}
-    return out
-
-
-def check_row(file, row, bucket, growth, max_series, names=None):
-    """Row `row` of an h5py file is bucket `bucket`, bit for bit."""
-    for name, wanted in expected(bucket, growth, max_series).items():
-        if names is not None and name not in names:
-            continue
-        data = file[name]
-        got = data[row]
-        reference = np.full(got.shape, data.fillvalue, dtype=got.dtype)
-        for series, value in wanted.items():
-            if isinstance(value, dict):
-                target = reference[series] if reference.ndim == 2 else reference
-                for index, count in value.items():
-                    target[index] = count
-            elif reference.ndim == 0:
-                reference[()] = value
-            else:
-                reference[series] = value
-        assert np.array_equal(got, reference), f"{name} in bucket {bucket}"
-
-
-def check_file(path, growth, max_series, **options):
-    """All rows of a closed or repaired file; returns the bucket numbers."""
-    with h5py.File(path, "r", **options) as file:
-        return check_open_file(file, growth, max_series)
-
-
-def check_open_file(file, growth, max_series, names=None):
-    rows = file["time"].shape[0]
-    numbers = [int(n) for n in file["bucket_number"][:rows]]
-    assert [int(t) for t in file["time"][:]] == [START_NS + n * WIDTH_NS for n in numbers]
-    for row, number in enumerate(numbers):
-        check_row(file, row, number, growth, max_series, names)
-        account = [int(file["events_" + word][row]) for word in ("received", "decoded", "rejected")]
-        assert account == [10 * number + 3, 10 * number + 2, 1]
-    return numbers
-
-
-# ---- running the tool
-
-
-def fill(writer, *arguments, limit=None, check=True, seconds=60, **numbers):
-    argv = [FILL, writer, *arguments, "--"] + [f"{key}={value}" for key, value in numbers.items()]
-
-    def lower():
-        if limit is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    done = subprocess.run(
-        argv, capture_output=True, timeout=seconds * PATIENCE, preexec_fn=lower, text=True
-    )
-    assert "ERROR: " not in done.stderr and "runtime error" not in done.stderr, done.stderr
-    if check:
-        assert done.returncode == 0, done.stdout + done.stderr
-    return done
-
-
-def paths(done):
-    return [line[5:] for line in done.stdout.splitlines() if line.startswith("path ")]
-
-
-def account(done):
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("account ")]
-    queued, written, lost, waiting = map(int, line.split()[1:])
-    assert queued == written + lost + waiting
-    return queued, written, lost, waiting
 
 
 @pytest.fixture(scope="module")
@@ -298,16 +158,21 @@ def test_large_configuration(tmp_path):
         assert ds.attrs["configuration"] == "c" * 300000
 
 
+def another_second():
+    began = int(time.time())
+    wait_until(lambda: int(time.time()) > began, "another second")
+
+
 def test_the_same_buckets_give_the_same_bytes(tmp_path):
     contents = []
     for name in ("a", "b"):
+        another_second()
         (tmp_path / name).mkdir()
         (path,) = paths(fill("hdf5", f"directory={tmp_path / name}", buckets=5))
         contents.append(bytearray(pathlib.Path(path).read_bytes()))
         # HDF5 notes the second in which it made its own object behind the superblock.
         assert contents[-1][48:52] == b"OHDR"
         contents[-1][48:108] = b""
-        time.sleep(1.1)
     assert contents[0] == contents[1]
 
 
@@ -347,16 +212,6 @@ def test_long_names_get_a_file_of_their_own(tmp_path):
 
 
 # ---- while it is written
-
-
-def follow(argv_numbers, directory):
-    argv = [FILL, "hdf5", f"directory={directory}", "--"] + argv_numbers
-    return subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
-
-
-def only_file(directory):
-    files = sorted(pathlib.Path(directory).glob("*.h5"))
-    return files[0] if files else None
 
 
 def open_live(path):
@@ -419,28 +274,12 @@ def test_the_recipe_for_live_xarray(tmp_path):
 
 @pytest.mark.parametrize("round_number", range(3))
 def test_kill_keeps_every_flushed_bucket(tmp_path, round_number):
-    chance = random.Random(round_number)
     for attempt in range(10):
-        directory = tmp_path / str(attempt)
-        directory.mkdir()
-        writer = follow(["buckets=500", "wait=1", "growth=1"], directory)
-        acked, until = 0, chance.randrange(1, 25)
-        for line in writer.stdout:
-            if line.startswith("acked "):
-                acked = int(line.split()[1])
-                if acked >= until:
-                    break
-        time.sleep(chance.random() * 0.03)  # any moment within a bucket
-        writer.send_signal(signal.SIGKILL)
-        for line in writer.stdout:
-            acked = int(line.split()[1]) if line.startswith("acked ") else acked
-        writer.wait()
-        path = only_file(directory)
+        path, acked = kill_while_filling(tmp_path / str(attempt), f"{round_number} {attempt}", 25)
         names = ("pool_operations", "transport_ns", "transport_ns_sum", "components_present")
         with h5py.File(path, "r", swmr=True) as file:
             assert len(check_open_file(file, 1, 1024, names)) >= acked
-        clear = ["h5clear", "-s", "--increment=0", str(path)]
-        assert subprocess.run(clear, capture_output=True).returncode == 0
+        clear(path)
         with h5py.File(path, "r") as file:
             rows = len(check_open_file(file, 1, 1024, names))
             assert rows >= acked
@@ -478,8 +317,7 @@ def test_a_torn_write_costs_no_flushed_bucket(tmp_path):
         if acked == 0:
             continue
         path = only_file(directory)
-        clear = ["h5clear", "-s", "--increment=0", str(path)]
-        assert subprocess.run(clear, capture_output=True).returncode == 0
+        clear(path)
         assert len(check_file(path, 2, 1024)) >= acked
 
 
@@ -493,31 +331,9 @@ def test_a_limit_on_file_size_starts_new_files(tmp_path):
     assert len(files) > 1
     numbers = []
     for path in files:
-        subprocess.run(["h5clear", "-s", "--increment=0", path], capture_output=True)
+        clear(path)
         numbers += check_file(path, 2, 1024)
     assert numbers == list(range(60))
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    place = tmp_path / "small"
-    place.mkdir()
-
-    keepers = []
-
-    def mount(kib):
-        """In a name space of its own, where anyone may mount; it is seen through its keeper."""
-        say = f"mount -t tmpfs -o size={kib}k vampire-test {shlex.quote(str(place))} && echo there && exec cat"
-        keeper = subprocess.Popen(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", say],
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        keepers.append(keeper)
-        if keeper.stdout.readline() != b"there\n":
-            pytest.skip(f"no tmpfs can be mounted here: {keeper.communicate()[1].decode().strip()}")
-        return pathlib.Path(f"/proc/{keeper.pid}/root{place}")
-
-    yield mount
-    for keeper in keepers:
-        keeper.communicate()  # its end of input
 
 
 @pytest.mark.parametrize("kib", range(8192, 8192 + 6 * 64, 64))
@@ -543,137 +359,3 @@ def test_a_full_disk_costs_nothing_acknowledged(small_disk, kib):
     written = int(totals.split()[2])
     assert acked == written == 40
     assert merged(files, 1, 1024) == list(range(40))
-
-
-# ---- JSON lines
-
-
-SCHEMA = ROOT / "docs" / "vampire-jsonl.schema.json"
-
-
-def validator():
-    schema = json.loads(SCHEMA.read_text())
-    cls = jsonschema.validators.validator_for(schema)
-    cls.check_schema(schema)
-    return cls(schema)
-
-
-def no_constant(word):
-    raise AssertionError(f"{word} is not JSON")
-
-
-def json_lines(data):
-    assert data.endswith(b"\n")
-    lines = data.split(b"\n")[:-1]
-    assert all(len(line) < 64 * 1024 for line in lines)
-    return [json.loads(line.decode("utf-8"), parse_constant=no_constant) for line in lines]
-
-
-@pytest.mark.parametrize("numbers", [{}, {"long_names": 1}, {"configuration": 100000}])
-def test_every_json_line_is_valid(tmp_path, numbers):
-    path = tmp_path / "vampire.jsonl"
-    fill("jsonl", f"path={path}", "complete_every=5", buckets=11, growth=0, **numbers)
-    lines = json_lines(path.read_bytes())
-    check = validator()
-    for line in lines:
-        check.validate(line)
-    assert lines[0]["type"] == "header" and lines[-1]["type"] == "end"
-    assert {line["type"] for line in lines} >= {
-        "header", "series", "bucket", "metric", "gap", "component", "end"
-    }
-    assert lines[0].get("cut", False) == ("configuration" in numbers)
-
-
-def test_json_values_equal_the_oracle(tmp_path):
-    path = tmp_path / "vampire.jsonl"
-    fill("jsonl", f"path={path}", "complete_every=4", buckets=9, growth=1)
-    series, values_of, metrics_seen = {}, {}, 0
-    for line in json_lines(path.read_bytes()):
-        if line["type"] == "series":
-            series.setdefault(line["label_set"], []).append(line["id"])
-        elif line["type"] == "metric":
-            values_of.setdefault(line["bucket"], {})[line["metric"], line["series"]] = line
-            metrics_seen += 1
-        elif line["type"] == "bucket":
-            assert line["metrics"] == metrics_seen
-            metrics_seen = 0
-            assert line["complete"] == (line["bucket"] % 4 == 0)
-    for bucket in range(9):
-        wanted = expected(bucket, 1, 1024)
-        for name, kind, _, labels in METRICS:
-            ids = series["_".join(labels) + ("_series" if len(labels) == 1 else "")]
-            for s, value in wanted[name].items():
-                line = values_of[bucket].get((name, ids[s]))
-                if kind == "COUNTER":
-                    assert (line["value"], line["delta"]) == (value, wanted[name + "_delta"][s])
-                elif kind == "GAUGE":
-                    assert (line["value"], line["min"], line["max"]) == (value, value - 1, value + 2)
-                else:
-                    assert line["count"] == sum(value.values()) == sum(n for _, n in line["bins"])
-                    assert [bin_index(lower) for lower, _ in line["bins"]] == sorted(value)
-                    assert line["sum"] == wanted[name + "_sum"][s]
-                    assert line["min"] <= line["p50"] <= line["p99"] <= line["p999"] <= line["max"]
-
-
-def test_a_second_run_takes_the_next_name(tmp_path):
-    path = tmp_path / "vampire.jsonl"
-    first = fill("jsonl", f"path={path}", buckets=2)
-    content = path.read_bytes()
-    second = fill("jsonl", f"path={path}", buckets=3)
-    assert paths(first) == [str(path)] and paths(second) == [str(path) + ".0002"]
-    assert path.read_bytes() == content
-
-
-def test_standard_output(tmp_path):
-    config = tmp_path / "vampire.json"
-    config.write_text(json.dumps({
-        "workflow": "made up",
-        "source": {"type": "synthetic", "steps": 20},
-        "outputs": [{"type": "jsonl", "path": "-"}],
-    }))
-    vampire = str(FILL).replace("unit/writers_fill_test", "bin/vampire")
-    done = subprocess.run([vampire, "-c", config], capture_output=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    types = [line["type"] for line in json_lines(done.stdout)]
-    assert types[0] == "header" and types[-1] == "end" and "bucket" in types
-
-
-def test_a_fifo_nobody_reads_loses_exactly(tmp_path):
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    done = fill("jsonl", f"path={fifo}", check=False, buckets=20, queue=4, deadline_ms=300)
-    queued, written, lost, waiting = account(done)
-    assert (queued, written, lost, waiting) == (20, 0, 20, 0)
-    assert done.returncode == 1 and "nobody reads the FIFO" in done.stdout
-
-
-def test_a_slow_fifo_reader_is_told_what_it_missed(tmp_path):
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    argv = [FILL, "jsonl", f"path={fifo}", "--", "buckets=40", "queue=3", "growth=0",
-            "pause_us=20000", "deadline_ms=20000"]
-    writer = subprocess.Popen(argv, stdout=subprocess.PIPE)
-    with open(fifo, "rb") as reader:
-        time.sleep(0.5)  # the writer runs against a pipe that is full: that is the test
-        lines = json_lines(reader.read())
-    output = writer.communicate()[0].decode()
-    (totals,) = [line.split() for line in output.splitlines() if line.startswith("account ")]
-    lost = sum(line["count"] for line in lines if line["type"] == "lost" and line["what"] == "buckets")
-    numbers = [line["bucket"] for line in lines if line["type"] == "bucket"]
-    assert len(numbers) == int(totals[2]) and int(totals[3]) > 0
-    holes = sum(b - a - 1 for a, b in zip([-1] + numbers, numbers))
-    assert lost == holes
-    check = validator()
-    for line in lines:
-        check.validate(line)
-
-
-def test_a_json_file_on_a_full_disk_has_only_whole_lines(small_disk):
-    place = small_disk(1024)
-    path = place / "vampire.jsonl"
-    done = fill("jsonl", f"path={path}", check=False, buckets=60, queue=100, growth=1,
-                deadline_ms=500)
-    queued, written, lost, _ = account(done)
-    assert lost > 0 and queued == written + lost
-    lines = json_lines(path.read_bytes())
-    assert [line["bucket"] for line in lines if line["type"] == "bucket"] == list(range(written))

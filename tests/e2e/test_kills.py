@@ -2,7 +2,7 @@
 """kill -9 at random moments: every flushed bucket is there, live and after `vampire --recover`;
 JSON lines and recordings end at a whole record, or are repaired to one.
 
-Two ways: made-up buckets, whose values are computed here again (test_hdf5_readers.py), and the whole
+Two ways: made-up buckets, whose values are computed here again (made_up.py), and the whole
 program with all its outputs, against a run of the same events that nobody killed.
 """
 
@@ -20,8 +20,9 @@ import h5py
 import numpy
 import pytest
 
+import jsonl
 from harness import MODE, PATIENCE, program, wait_until
-from test_hdf5_readers import FILL, check_open_file, check_row, only_file
+from made_up import FILL, check_open_file, check_row, clear, kill_while_filling
 import test_replay
 
 # Together with those of test_hdf5_readers.py more than 200 in each release run.
@@ -47,23 +48,7 @@ def recover(*paths, code=0, options=()):
 
 
 def fill_and_kill(directory, seed):
-    """Buckets that were certainly flushed when the kill came."""
-    chance = random.Random(seed)
-    directory.mkdir()
-    argv = [FILL, "hdf5", f"directory={directory}", "--", "buckets=500", "wait=1", "growth=1",
-            f"max_series={SERIES}"]
-    writer = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
-    acked, until = 0, chance.randrange(1, 8)
-    for line in writer.stdout:
-        acked = int(line.split()[1]) if line.startswith("acked ") else acked
-        if acked >= until:
-            break
-    time.sleep(chance.random() * 0.03)  # any moment within a bucket
-    writer.send_signal(signal.SIGKILL)
-    for line in writer.stdout:
-        acked = int(line.split()[1]) if line.startswith("acked ") else acked
-    writer.wait()
-    return only_file(directory), acked
+    return kill_while_filling(directory, seed, 8, f"max_series={SERIES}")
 
 
 def kill_all(kill, places):
@@ -92,8 +77,7 @@ def kill_made_up(directory, seed, kills):
         assert "nothing to do" not in line
     assert recover(*ours).count("nothing to do") == len(ours)
     for path in cleared:
-        clear = ["h5clear", "-s", "--increment=0", str(path)]
-        assert subprocess.run(clear, capture_output=True, timeout=TALK).returncode == 0
+        clear(path)
     for path, acked in killed:
         assert check_buckets(path, acked) == live[path]
     shutil.rmtree(directory)
@@ -189,12 +173,6 @@ def assert_begins(mine, whole):
         pytest.fail(f"{len(mine)} records, not at most {len(whole)}")
 
 
-def whole_lines(path):
-    data = path.read_bytes()
-    assert data == b"" or data.endswith(b"\n")
-    return [json.loads(line) for line in data.split(b"\n")[:-1]]
-
-
 def called_written(records):
     """Buckets in the HDF5 file, as the newest account says."""
     written = 0
@@ -231,7 +209,7 @@ def reference(tmp_path_factory):
         "took": ended - began,
         "worked": ended - first,
         "rows": rows,
-        "lines": [text for text in map(comparable, whole_lines(place / "lines.jsonl")) if text],
+        "lines": [text for text in map(comparable, jsonl.strict((place / "lines.jsonl").read_bytes())) if text],
         "events": recorded_events(only(place, "rec")),
     }
 
@@ -304,7 +282,7 @@ class Killed:
             data = self.torn[self.lines]
             cut = len(data) - self.lines.stat().st_size
             assert cut >= 0 and b"\n" not in data[len(data) - cut :], "whole lines stay"
-            records = whole_lines(self.lines)
+            records = jsonl.strict(self.lines.read_bytes())
             assert_begins([text for text in map(comparable, records) if text], self.reference["lines"])
             written = called_written(records)
         if self.hdf5 in self.torn:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """notebooks/vampire.py, the notebook and vampire-report, against numpy on the raw values of files: made-up
-ones (tests/unit/writers_buckets.h) and a small run of the demo workflow."""
+ones (made_up.py) and a small run of the demo workflow."""
 
 import html.parser
 import os
@@ -12,7 +12,8 @@ import h5py
 import numpy as np
 import pytest
 
-from harness import BUILD, ROOT, Workflow, wait_until
+import made_up
+from harness import ROOT, Workflow, wait_until
 
 sys.path.insert(0, str(ROOT / "notebooks"))
 pytest.importorskip("matplotlib").use("Agg")
@@ -20,7 +21,6 @@ pytest.importorskip("pandas")
 import vampire
 
 pytestmark = pytest.mark.plain
-FILL = str(BUILD / "unit" / "writers_fill_test")
 REPORT = str(ROOT / "notebooks" / "vampire-report")
 COUNTER, HISTOGRAM = "pool_operations", "transport_ns"
 OPTIONS = ["--steps", "4", "--levels", "2", "--params", "2", "--size-min", "65536", "--size-max", "262144", "--rate", "40"]
@@ -28,9 +28,7 @@ OPTIONS = ["--steps", "4", "--levels", "2", "--params", "2", "--size-min", "6553
 
 def fill(directory, **numbers):
     directory.mkdir(exist_ok=True)
-    argv = [FILL, "hdf5", f"directory={directory}", "--"] + [f"{k}={v}" for k, v in numbers.items()]
-    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
-    return [line[5:] for line in done.stdout.splitlines() if line.startswith("path ")]
+    return made_up.paths(made_up.fill("hdf5", f"directory={directory}", **numbers))
 
 
 @pytest.fixture(scope="module")
@@ -123,8 +121,7 @@ def test_choosing_metrics_and_times(rotated, ds):
 
 
 def test_while_it_is_written(tmp_path):
-    argv = [FILL, "hdf5", f"directory={tmp_path}", "--", "buckets=400", "wait=1", "pause_us=10000", "growth=1"]
-    writer = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    writer = made_up.follow(["buckets=400", "wait=1", "pause_us=10000", "growth=1"], tmp_path)
     try:
         def look():
             try:

@@ -14,12 +14,12 @@ import stat
 import subprocess
 import tempfile
 
-import jsonschema
 import pytest
 
-from harness import BUILD, PATIENCE, ROOT, program, wait_until
+import jsonl
+from harness import PATIENCE, program, wait_until
+from made_up import FILL
 
-FILL = str(BUILD / "unit" / "writers_fill_test")
 TALK = 60 * PATIENCE
 
 
@@ -109,8 +109,7 @@ class Reader:
             self.data += got
 
     def lines(self):
-        assert self.data.endswith(b"\n"), "whole lines"
-        return [json.loads(line) for line in bytes(self.data).split(b"\n")[:-1]]
+        return jsonl.strict(bytes(self.data))
 
 
 def read_all(*readers):
@@ -122,8 +121,7 @@ def read_all(*readers):
 def validate(lines):
     """The first lines of each type: the validator is slow."""
     seen = {}
-    schema = json.loads((ROOT / "docs" / "vampire-jsonl.schema.json").read_text())
-    check = jsonschema.validators.validator_for(schema)(schema)
+    check = jsonl.validator()
     for line in lines:
         seen[line["type"]] = seen.get(line["type"], 0) + 1
         if seen[line["type"]] <= 20:

@@ -12,8 +12,9 @@ import h5py
 import pytest
 
 import harness
+import jsonl
 import results
-from test_failures import descriptors, ending_of, json_records
+from test_failures import descriptors, ending_of
 from test_workflow import KIB, model_options
 
 sys.path.insert(0, str(harness.ROOT / "tests" / "oracle"))
@@ -181,7 +182,7 @@ class Lives:
         assert len(rows) == gaps, rows
         assert all(start < end for start, end, _ in rows), rows
         assert all(left[1] <= right[0] for left, right in zip(rows, rows[1:])), rows
-        lines = [line for line in json_records(self.space.json_lines())
+        lines = [line for line in jsonl.records(self.space.json_lines())
                  if line["type"] == "gap" and line["reason"] == "pool_gone"]
         assert len(lines) == gaps
 
@@ -262,7 +263,7 @@ def test_giving_up(space):
     assert "did not come back in 1 s" in lives.vampire.stderr
     how, reason = ending_of(space.hdf5())
     assert how == 2 and "pool manager" in reason
-    assert json_records(space.json_lines())[-1]["type"] == "end"
+    assert jsonl.records(space.json_lines())[-1]["type"] == "end"
     lives.check_gaps(1)
     run = results.Hdf5Run(space.hdf5_files())
     assert run.gauges["pool_cdos"][()] == 0

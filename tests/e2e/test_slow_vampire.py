@@ -10,8 +10,8 @@ import h5py
 import pytest
 
 import harness
+import jsonl
 import results
-from test_failures import json_records
 from test_rejoin import NO_TIME, resident_kib
 from test_workflow import KIB, assert_complete, model_options
 
@@ -63,7 +63,7 @@ def lost_rows(space, reason):
     """Events lost as the table of gaps and the JSON lines tell it."""
     rows = gaps(space, reason)
     assert all(start <= end for start, end, _ in rows), rows
-    lines = [line for line in json_records(space.json_lines()) if line["type"] == "gap" and line["reason"] == reason]
+    lines = [line for line in jsonl.records(space.json_lines()) if line["type"] == "gap" and line["reason"] == reason]
     assert [line["events"] for line in lines] == [count for _, _, count in rows]
     return sum(count for _, _, count in rows)
 
@@ -83,7 +83,7 @@ def account(space, reports):
                 file[f"events_{name}"][...] for name in ("received", "decoded", "rejected", "filtered", "counted"))
         assert (received == decoded + rejected).all() and (decoded == filtered + counted).all()
         all_received += received.tolist()
-    buckets = [line["accounting"] for line in json_records(space.json_lines()) if line["type"] == "bucket"]
+    buckets = [line["accounting"] for line in jsonl.records(space.json_lines()) if line["type"] == "bucket"]
     assert [bucket["received"] for bucket in buckets] == all_received
     for reason, count in lost.items():
         assert lost_rows(space, reason) == count

@@ -2,7 +2,7 @@
 /*
  * Made-up schemas and buckets for the tests of the writers. Every value follows from metric,
  * series and bucket number by the formulas below, so that a reader in another language
- * (tests/e2e/test_hdf5_readers.py) computes them again. The metrics are the real catalogue.
+ * (tests/e2e/made_up.py) computes them again. The metrics are the real catalogue.
  */
 #ifndef VAMP_TESTS_WRITERS_BUCKETS_H
 #define VAMP_TESTS_WRITERS_BUCKETS_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Writes made-up buckets through a sink. Alone it is a small test; with arguments it is the tool
- * of tests/e2e/test_hdf5_readers.py:
+ * of tests/e2e/made_up.py:
  *
  *   writers_fill_test WRITER key=value... [-- buckets=N growth=N max_series=N long_names=N
  *       pause_us=N queue=N rotate_bytes=N rotate_ns=N deadline_ms=N wait=1 configuration=BYTES]
  *
  * SIGTERM ends it before its time. It prints "acked N" when N buckets are known to be written,
- * "path P" for each file at the end, "failure TEXT" for failures and "account QUEUED WRITTEN LOST
- * WAITING". Exit code 0: all written.
+ * "lost N" when N are lost, "failure TEXT" for failures and at the end "path P" for each file and
+ * "account QUEUED WRITTEN LOST WAITING". Exit code 0: all written.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -39,7 +39,7 @@ struct fill {
     struct plan plan;
     struct made_run *made;
     struct vamp_sink *sink;
-    uint64_t told;
+    uint64_t told, told_lost;
 };
 
 static void tell(struct fill *fill)
@@ -61,7 +61,10 @@ static void tell(struct fill *fill)
     if (account.written != fill->told) {
         fill->told = account.written;
         (void)printf("acked %" PRIu64 "\n", fill->told);
-        (void)fflush(stdout);
+    }
+    if (account.lost != fill->told_lost) {
+        fill->told_lost = account.lost;
+        (void)printf("lost %" PRIu64 "\n", fill->told_lost);
     }
 }
 

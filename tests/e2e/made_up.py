@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Made-up buckets (tests/unit/writers_buckets.h) and the tool that writes them. Every value is
+computed here again from the same formulas, so files are compared with an oracle, not with a look
+at themselves.
+"""
+
+import functools
+import pathlib
+import random
+import re
+import resource
+import signal
+import subprocess
+import time
+
+import h5py
+import numpy as np
+
+from harness import BUILD, PATIENCE, ROOT
+
+FILL = str(BUILD / "unit" / "writers_fill_test")
+START_NS = 1795232640000000000
+WIDTH_NS = 1000000000
+METRIC = re.compile(r'VAMP_METRIC\(\w+,\s*"(\w+)",\s*VAMP_(\w+),\s*"([^"]*)",\s*([^"]*?),\s*VAMP_SET')
+METRICS = [
+    (name, kind, unit, [label.lower() for label in re.findall(r"L\((\w+)\)", labels)])
+    for name, kind, unit, labels in METRIC.findall(
+        (ROOT / "vampire/stats/metrics.def").read_text()
+    )
+]
+COMPONENT_NAMES = [
+    "IFS -- 0",
+    'Products, "1"',
+    "Größe \\ / {}",
+    "tab\tand\nline \x01",
+    "bad \N{REPLACEMENT CHARACTER} byte",
+    "emoji \N{EARTH GLOBE EUROPE-AFRICA}",
+]
+KINDS = re.findall(r"VAMP_EVENT_KIND\(\w+, \d+, \"(\w+)\"", (ROOT / "vampire/core/event_kinds.def").read_text())
+
+
+# ---- the oracle
+
+
+def series_count(labels, bucket, growth, max_series):
+    return min(3 + growth * bucket, max_series if labels else 1)
+
+
+def delta(metric, series, bucket):
+    return (metric + 1) * (series + 1) + bucket % 7
+
+
+def values(metric, series, bucket):
+    first = 1000 * (metric + 1) + 37 * series + bucket
+    return [first << k for k in range((metric + series + bucket) % 3)]
+
+
+def bin_index(value):
+    if value < 8:
+        return value
+    shift = value.bit_length() - 4
+    return (shift << 3) + (value >> shift)
+
+
+@functools.lru_cache(maxsize=None)
+def expected(bucket, growth, max_series):
+    """variable name -> {series: value} of one bucket; series that are not named hold nothing."""
+    out = {}
+    for metric, (name, kind, _, labels) in enumerate(METRICS):
+        present = range(series_count(labels, bucket, growth, max_series))
+        if kind == "COUNTER":
+            before = expected(bucket - 1, growth, max_series)[name] if bucket > 0 else {}
+            out[name] = {s: before.get(s, 0) + delta(metric, s, bucket) for s in present}
+            out[name + "_delta"] = {s: delta(metric, s, bucket) for s in present}
+        elif kind == "GAUGE":
+            for suffix, offset in (("", 0), ("_min", -1), ("_max", 2)):
+                out[name + suffix] = {s: metric * 10 + s + bucket - 5 + offset for s in present}
+        else:
+            recorded = {s: values(metric, s, bucket) for s in present}
+            recorded = {s: v for s, v in recorded.items() if v}
+            out[name] = {
+                s: {bin_index(x): 1 for x in v} for s, v in recorded.items()
+            }
+            for suffix, function in (("count", len), ("sum", sum), ("min", min), ("max", max)):
+                out[f"{name}_{suffix}"] = {s: function(v) for s, v in recorded.items()}
+    return out
+
+
+def check_row(file, row, bucket, growth, max_series, names=None):
+    """Row `row` of an h5py file is bucket `bucket`, bit for bit."""
+    for name, wanted in expected(bucket, growth, max_series).items():
+        if names is not None and name not in names:
+            continue
+        data = file[name]
+        got = data[row]
+        reference = np.full(got.shape, data.fillvalue, dtype=got.dtype)
+        for series, value in wanted.items():
+            if isinstance(value, dict):
+                target = reference[series] if reference.ndim == 2 else reference
+                for index, count in value.items():
+                    target[index] = count
+            elif reference.ndim == 0:
+                reference[()] = value
+            else:
+                reference[series] = value
+        assert np.array_equal(got, reference), f"{name} in bucket {bucket}"
+
+
+def check_file(path, growth, max_series, **options):
+    """All rows of a closed or repaired file; returns the bucket numbers."""
+    with h5py.File(path, "r", **options) as file:
+        return check_open_file(file, growth, max_series)
+
+
+def check_open_file(file, growth, max_series, names=None):
+    rows = file["time"].shape[0]
+    numbers = [int(n) for n in file["bucket_number"][:rows]]
+    assert [int(t) for t in file["time"][:]] == [START_NS + n * WIDTH_NS for n in numbers]
+    for row, number in enumerate(numbers):
+        check_row(file, row, number, growth, max_series, names)
+        account = [int(file["events_" + word][row]) for word in ("received", "decoded", "rejected")]
+        assert account == [10 * number + 3, 10 * number + 2, 1]
+    return numbers
+
+
+# ---- running the tool
+
+
+def fill(writer, *arguments, limit=None, check=True, seconds=60, **numbers):
+    argv = [FILL, writer, *arguments, "--"] + [f"{key}={value}" for key, value in numbers.items()]
+
+    def lower():
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    done = subprocess.run(
+        argv, capture_output=True, timeout=seconds * PATIENCE, preexec_fn=lower, text=True
+    )
+    assert "ERROR: " not in done.stderr and "runtime error" not in done.stderr, done.stderr
+    if check:
+        assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def paths(done):
+    return [line[5:] for line in done.stdout.splitlines() if line.startswith("path ")]
+
+
+def account(done):
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("account ")]
+    queued, written, lost, waiting = map(int, line.split()[1:])
+    assert queued == written + lost + waiting
+    return queued, written, lost, waiting
+
+
+def follow(argv_numbers, directory):
+    argv = [FILL, "hdf5", f"directory={directory}", "--"] + argv_numbers
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+
+
+def only_file(directory):
+    files = sorted(pathlib.Path(directory).glob("*.h5"))
+    return files[0] if files else None
+
+
+def kill_while_filling(directory, seed, acked_below, *numbers):
+    """kill -9 at any moment behind a few buckets. The file, and how many of its buckets were certainly
+    flushed when the kill came."""
+    chance = random.Random(seed)
+    directory.mkdir()
+    writer = follow(["buckets=500", "wait=1", "growth=1", *numbers], directory)
+    flushed = (int(line.split()[1]) for line in writer.stdout if line.startswith("acked "))
+    until = chance.randrange(1, acked_below)
+    acked = next(number for number in flushed if number >= until)
+    time.sleep(chance.random() * 0.03)  # any moment within a bucket
+    writer.send_signal(signal.SIGKILL)
+    acked = max([acked, *flushed])
+    writer.wait()
+    return only_file(directory), acked
+
+
+def clear(path):
+    """What a reader without vampire does with a file that was left open."""
+    argv = ["h5clear", "-s", "--increment=0", str(path)]
+    assert subprocess.run(argv, capture_output=True, timeout=60 * PATIENCE).returncode == 0

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the JSON lines writer writes, read by a JSON Schema validator and by slow readers, or by none.
+The buckets are made up (made_up.py)."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+import jsonl
+from harness import program
+from made_up import FILL, METRICS, account, bin_index, expected, fill, paths
+
+# The writer meets the sanitizers in its unit tests and in each workflow.
+pytestmark = pytest.mark.plain
+
+
+@pytest.mark.parametrize("numbers", [{}, {"long_names": 1}, {"configuration": 100000}])
+def test_every_json_line_is_valid(tmp_path, numbers):
+    path = tmp_path / "vampire.jsonl"
+    fill("jsonl", f"path={path}", "complete_every=5", buckets=11, growth=0, **numbers)
+    lines = jsonl.strict(path.read_bytes())
+    check = jsonl.validator()
+    for line in lines:
+        check.validate(line)
+    assert lines[0]["type"] == "header" and lines[-1]["type"] == "end"
+    assert {line["type"] for line in lines} >= {
+        "header", "series", "bucket", "metric", "gap", "component", "end"
+    }
+    assert lines[0].get("cut", False) == ("configuration" in numbers)
+
+
+def test_json_values_equal_the_oracle(tmp_path):
+    path = tmp_path / "vampire.jsonl"
+    fill("jsonl", f"path={path}", "complete_every=4", buckets=9, growth=1)
+    series, values_of, metrics_seen = {}, {}, 0
+    for line in jsonl.strict(path.read_bytes()):
+        if line["type"] == "series":
+            series.setdefault(line["label_set"], []).append(line["id"])
+        elif line["type"] == "metric":
+            values_of.setdefault(line["bucket"], {})[line["metric"], line["series"]] = line
+            metrics_seen += 1
+        elif line["type"] == "bucket":
+            assert line["metrics"] == metrics_seen
+            metrics_seen = 0
+            assert line["complete"] == (line["bucket"] % 4 == 0)
+    for bucket in range(9):
+        wanted = expected(bucket, 1, 1024)
+        for name, kind, _, labels in METRICS:
+            ids = series["_".join(labels) + ("_series" if len(labels) == 1 else "")]
+            for s, value in wanted[name].items():
+                line = values_of[bucket].get((name, ids[s]))
+                if kind == "COUNTER":
+                    assert (line["value"], line["delta"]) == (value, wanted[name + "_delta"][s])
+                elif kind == "GAUGE":
+                    assert (line["value"], line["min"], line["max"]) == (value, value - 1, value + 2)
+                else:
+                    assert line["count"] == sum(value.values()) == sum(n for _, n in line["bins"])
+                    assert [bin_index(lower) for lower, _ in line["bins"]] == sorted(value)
+                    assert line["sum"] == wanted[name + "_sum"][s]
+                    assert line["min"] <= line["p50"] <= line["p99"] <= line["p999"] <= line["max"]
+
+
+def test_a_second_run_takes_the_next_name(tmp_path):
+    path = tmp_path / "vampire.jsonl"
+    first = fill("jsonl", f"path={path}", buckets=2)
+    content = path.read_bytes()
+    second = fill("jsonl", f"path={path}", buckets=3)
+    assert paths(first) == [str(path)] and paths(second) == [str(path) + ".0002"]
+    assert path.read_bytes() == content
+
+
+def test_standard_output(tmp_path):
+    config = tmp_path / "vampire.json"
+    config.write_text(json.dumps({
+        "workflow": "made up",
+        "source": {"type": "synthetic", "steps": 20},
+        "outputs": [{"type": "jsonl", "path": "-"}],
+    }))
+    done = subprocess.run([program("vampire"), "-c", config], capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    types = [line["type"] for line in jsonl.strict(done.stdout)]
+    assert types[0] == "header" and types[-1] == "end" and "bucket" in types
+
+
+def test_a_fifo_nobody_reads_loses_exactly(tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    done = fill("jsonl", f"path={fifo}", check=False, buckets=20, queue=4, deadline_ms=300)
+    queued, written, lost, waiting = account(done)
+    assert (queued, written, lost, waiting) == (20, 0, 20, 0)
+    assert done.returncode == 1 and "nobody reads the FIFO" in done.stdout
+
+
+def test_a_slow_fifo_reader_is_told_what_it_missed(tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    argv = [FILL, "jsonl", f"path={fifo}", "--", "buckets=40", "queue=3", "growth=0",
+            "pause_us=20000", "deadline_ms=20000"]
+    writer = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    with open(fifo, "rb") as reader:
+        assert any(line.startswith("lost ") for line in writer.stdout), "the pipe is full"
+        lines = jsonl.strict(reader.read())
+    (totals,) = [line.split() for line in writer.stdout if line.startswith("account ")]
+    writer.wait()
+    lost = sum(line["count"] for line in lines if line["type"] == "lost" and line["what"] == "buckets")
+    numbers = [line["bucket"] for line in lines if line["type"] == "bucket"]
+    assert len(numbers) == int(totals[2]) and int(totals[3]) > 0
+    holes = sum(b - a - 1 for a, b in zip([-1] + numbers, numbers))
+    assert lost == holes
+    check = jsonl.validator()
+    for line in lines:
+        check.validate(line)
+
+
+def test_a_json_file_on_a_full_disk_has_only_whole_lines(small_disk):
+    place = small_disk(1024)
+    path = place / "vampire.jsonl"
+    done = fill("jsonl", f"path={path}", check=False, buckets=60, queue=100, growth=1,
+                deadline_ms=500)
+    queued, written, lost, _ = account(done)
+    assert lost > 0 and queued == written + lost
+    lines = jsonl.strict(path.read_bytes())
+    assert [line["bucket"] for line in lines if line["type"] == "bucket"] == list(range(written))
