@@ -49,8 +49,8 @@ def test_an_archive_is_a_source_tree(unpacked):
 @pytest.mark.long
 def test_an_archive_passes_its_tests(unpacked):
     run("sh", unpacked / "tests" / "lint.sh", "structure")
-    done = subprocess.run(["make", "-C", unpacked, "-j2", "check"], capture_output=True, text=True, check=False,
-                          env=plain_environment())
+    done = subprocess.run(["make", "-C", unpacked, "-j2", "check", "CHECK_OPTIONS=--repeat-failed"],
+                          capture_output=True, text=True, check=False, env=plain_environment())
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 

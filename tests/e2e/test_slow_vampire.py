@@ -93,7 +93,7 @@ def account(space, reports):
 
 def test_vampire_stopped(space):
     """While it stands still far more happens than the pool manager may keep for it."""
-    manager, vampire, workflow = start(space, harness.vampire_config(bucket="200ms"), STEPS_STOPPED + 15)
+    manager, vampire, workflow = start(space, harness.vampire_config(), STEPS_STOPPED + 15)
     workflow.models[0].until_stderr("step 5 offered")
     before_kib = resident_kib(manager)
     vampire.signal(signal.SIGSTOP)
