@@ -177,88 +177,94 @@ static uint32_t name_length(const struct mstro_pool_event_ *theirs, const char *
     return (uint32_t)length;
 }
 
+static void now_has(struct vamp_event *event, unsigned fields)
+{
+    event->present = (uint16_t)(event->present | fields);
+}
+
 static void take_actor(const struct mstro_pool_event_ *theirs, struct vamp_event *event)
 {
     const struct actor actor = actor_of(theirs, (enum vamp_event_kind)event->kind);
-    unsigned present = event->present;
     if (actor.has_app) {
         event->app_id = actor.app_id;
-        present |= VAMP_HAS_APP;
+        now_has(event, VAMP_HAS_APP);
     }
     if (actor.name != NULL) {
         event->name = actor.name;
         event->name_length = name_length(theirs, actor.name);
-        present |= event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE ||
-                           event->kind == VAMP_EVENT_SUBSCRIBE ||
-                           event->kind == VAMP_EVENT_UNSUBSCRIBE
-                       ? VAMP_HAS_COMPONENT_NAME
-                       : VAMP_HAS_CDO_NAME;
+        bool of_component = event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE ||
+                            event->kind == VAMP_EVENT_SUBSCRIBE ||
+                            event->kind == VAMP_EVENT_UNSUBSCRIBE;
+        now_has(event, of_component ? VAMP_HAS_COMPONENT_NAME : VAMP_HAS_CDO_NAME);
     }
-    event->present = (uint16_t)present;
 }
 
-/* The fields that upstream is not known to have. A value outside vampire's enumerations (a newer
- * Maestro) is taken as not told. */
+/* Fields that upstream is not known to have. */
 static void take_extensions(const struct mstro_pool_event_ *theirs, struct vamp_event *event)
 {
-    unsigned present = event->present;
+    (void)theirs, (void)event;
 #if VAMP_MSTRO_HAS_TIME
     if ((theirs->present & MSTRO_POOL_EVENT_HAS_TIME) != 0) {
         event->time_ns = theirs->time_ns;
-        present |= VAMP_HAS_TIME;
+        now_has(event, VAMP_HAS_TIME);
     }
 #endif
 #if VAMP_MSTRO_HAS_CDO_ID
     if ((theirs->present & MSTRO_POOL_EVENT_HAS_CDO_ID) != 0) {
         event->cdo_id = vamp_cdo_id_from_bytes(theirs->cdo_id);
-        present |= VAMP_HAS_CDO_ID;
+        now_has(event, VAMP_HAS_CDO_ID);
     }
 #endif
 #if VAMP_MSTRO_HAS_CDO_SIZE
     if ((theirs->present & MSTRO_POOL_EVENT_HAS_CDO_SIZE) != 0) {
         event->size_bytes = theirs->cdo_size;
-        present |= VAMP_HAS_SIZE;
+        now_has(event, VAMP_HAS_SIZE);
     }
 #endif
 #if VAMP_MSTRO_HAS_PEER
     if ((theirs->present & MSTRO_POOL_EVENT_HAS_PEER) != 0) {
         event->peer_id = theirs->peer_appid;
-        present |= VAMP_HAS_PEER;
+        now_has(event, VAMP_HAS_PEER);
     }
 #endif
 #if VAMP_MSTRO_HAS_TRANSPORT
     if ((theirs->present & MSTRO_POOL_EVENT_HAS_TRANSPORT) != 0) {
         event->transport_id = theirs->transport_id;
-        present |= VAMP_HAS_TRANSPORT;
+        now_has(event, VAMP_HAS_TRANSPORT);
     }
 #endif
+#if VAMP_MSTRO_HAS_DURATION
+    if ((theirs->present & MSTRO_POOL_EVENT_HAS_DURATION) != 0) {
+        event->duration_ns = theirs->duration_ns;
+        now_has(event, VAMP_HAS_DURATION);
+    }
+#endif
+}
+
+/* Those of them that are enumerated. A value that vampire does not know (a newer Maestro) is taken
+ * as not told. */
+static void take_enumerated(const struct mstro_pool_event_ *theirs, struct vamp_event *event)
+{
+    (void)theirs, (void)event;
 #if VAMP_MSTRO_HAS_TIER
     if ((theirs->present & MSTRO_POOL_EVENT_HAS_TIER) != 0 && theirs->tier < VAMP_TIER_COUNT) {
         event->tier = (uint8_t)theirs->tier;
-        present |= VAMP_HAS_TIER;
+        now_has(event, VAMP_HAS_TIER);
     }
 #endif
 #if VAMP_MSTRO_HAS_CAUSE
     if ((theirs->present & MSTRO_POOL_EVENT_HAS_CAUSE) != 0 && theirs->cause < VAMP_CAUSE_COUNT) {
         event->cause = (uint8_t)theirs->cause;
-        present |= VAMP_HAS_CAUSE;
+        now_has(event, VAMP_HAS_CAUSE);
     }
 #endif
 #if VAMP_MSTRO_HAS_REASON
     if ((theirs->present & MSTRO_POOL_EVENT_HAS_REASON) != 0 &&
         theirs->reason < VAMP_LEAVE_REASON_COUNT) {
         event->reason = (uint8_t)theirs->reason;
-        present |= VAMP_HAS_REASON;
+        now_has(event, VAMP_HAS_REASON);
     }
 #endif
-#if VAMP_MSTRO_HAS_DURATION
-    if ((theirs->present & MSTRO_POOL_EVENT_HAS_DURATION) != 0) {
-        event->duration_ns = theirs->duration_ns;
-        present |= VAMP_HAS_DURATION;
-    }
-#endif
-    (void)theirs;
-    event->present = (uint16_t)present;
 }
 
 void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_event_phase phase,
@@ -274,6 +280,7 @@ void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_even
         ret_event->present = VAMP_HAS_SERIAL;
     }
     take_extensions(theirs, ret_event);
+    take_enumerated(theirs, ret_event);
     if (ret_event->kind != VAMP_EVENT_NONE) {
         take_actor(theirs, ret_event);
         return;
