@@ -168,7 +168,7 @@ $(B)/bin/vampire-top: $(B)/obj/top/main.o $(call archives,top)
 
 # The demo workflow is written against <maestro.h> alone.
 $(B)/obj/tests/workflow/%.o: CFLAGS += $(MAESTRO_CFLAGS)
-WORKFLOW_SHARED := $(call objects,tests/workflow/payload.c tests/workflow/report.c)
+WORKFLOW_SHARED := $(call objects,$(addprefix tests/workflow/,options.c payload.c report.c))
 $(WORKFLOW): $(B)/bin/%: $(B)/obj/tests/workflow/%.o \
   $(WORKFLOW_SHARED) $(if $(MAESTRO_LAYERS),$(call archives,maestro))
 	@mkdir -p $(@D)

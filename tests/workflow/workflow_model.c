@@ -3,7 +3,6 @@
  * A model rank of the demo workflow: produces the fields of a forecast, step by step, and gives
  * each to the pool as a CDO. Prints its own counts at the end. Written against maestro.h only.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +11,10 @@
 #include <unistd.h>
 
 #include "maestro.h"
+#include "tests/workflow/options.h"
 #include "tests/workflow/payload.h"
 #include "tests/workflow/report.h"
 
-#define MARKS_MAX 32
 #define PAGE 4096u
 
 static const char usage[] =
@@ -38,8 +37,7 @@ static const char usage[] =
 struct options {
     uint64_t rank, steps, levels, params, size_min, size_max, rate, keep, seed;
     const char *name, *cdo_prefix;
-    const char *start_files[MARKS_MAX], *awaited[MARKS_MAX];
-    size_t start_file_count, awaited_count;
+    struct option_texts start_files, awaited;
     bool verbose;
 };
 
@@ -57,109 +55,9 @@ struct model {
     uint64_t started_ns, produced;
 };
 
-enum {
-    OPT_RANK = 1,
-    OPT_NAME,
-    OPT_STEPS,
-    OPT_LEVELS,
-    OPT_PARAMS,
-    OPT_SIZE_MIN,
-    OPT_SIZE_MAX,
-    OPT_RATE,
-    OPT_KEEP,
-    OPT_SEED,
-    OPT_CDO_PREFIX,
-    OPT_START_FILE,
-    OPT_AWAIT,
-    OPT_VERBOSE,
-    OPT_HELP
-};
-
-static const struct option long_options[] = {
-    {"rank", required_argument, NULL, OPT_RANK},
-    {"name", required_argument, NULL, OPT_NAME},
-    {"steps", required_argument, NULL, OPT_STEPS},
-    {"levels", required_argument, NULL, OPT_LEVELS},
-    {"params", required_argument, NULL, OPT_PARAMS},
-    {"size-min", required_argument, NULL, OPT_SIZE_MIN},
-    {"size-max", required_argument, NULL, OPT_SIZE_MAX},
-    {"rate", required_argument, NULL, OPT_RATE},
-    {"keep", required_argument, NULL, OPT_KEEP},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"cdo-prefix", required_argument, NULL, OPT_CDO_PREFIX},
-    {"start-file", required_argument, NULL, OPT_START_FILE},
-    {"await", required_argument, NULL, OPT_AWAIT},
-    {"verbose", no_argument, NULL, OPT_VERBOSE},
-    {"help", no_argument, NULL, OPT_HELP},
-    {NULL, 0, NULL, 0},
-};
-
-static void add_text(const char **list, size_t *count, const char *text)
+static void set_options(struct model *model, int argc, char **argv)
 {
-    if (*count == MARKS_MAX) {
-        fprintf(stderr, "at most %d of these can be given: '%s' is one too many\n", MARKS_MAX,
-                text);
-        exit(WORKFLOW_USAGE);
-    }
-    list[(*count)++] = text;
-}
-
-static void set_number(struct options *o, int option)
-{
-    static const struct {
-        const char *name;
-        size_t offset;
-        uint64_t min, max;
-    } numbers[] = {
-        [OPT_RANK] = {"rank", offsetof(struct options, rank), 0, 1000000},
-        [OPT_STEPS] = {"steps", offsetof(struct options, steps), 1, 1000000},
-        [OPT_LEVELS] = {"levels", offsetof(struct options, levels), 1, 1000},
-        [OPT_PARAMS] = {"params", offsetof(struct options, params), 1, 1000},
-        [OPT_SIZE_MIN] = {"size-min", offsetof(struct options, size_min), PAYLOAD_BYTES_MIN,
-                          UINT64_C(1) << 32},
-        [OPT_SIZE_MAX] = {"size-max", offsetof(struct options, size_max), PAYLOAD_BYTES_MIN,
-                          UINT64_C(1) << 32},
-        [OPT_RATE] = {"rate", offsetof(struct options, rate), 0, 1000000},
-        [OPT_KEEP] = {"keep", offsetof(struct options, keep), 0, 1000},
-        [OPT_SEED] = {"seed", offsetof(struct options, seed), 0, UINT64_MAX},
-    };
-    uint64_t value =
-        parse_number(numbers[option].name, optarg, numbers[option].min, numbers[option].max);
-    memcpy((char *)o + numbers[option].offset, &value, sizeof(value));
-}
-
-static void set_option(struct options *o, int option)
-{
-    switch (option) {
-    case OPT_NAME:
-        o->name = optarg;
-        break;
-    case OPT_CDO_PREFIX:
-        o->cdo_prefix = optarg;
-        break;
-    case OPT_START_FILE:
-        add_text(o->start_files, &o->start_file_count, optarg);
-        break;
-    case OPT_AWAIT:
-        add_text(o->awaited, &o->awaited_count, optarg);
-        break;
-    case OPT_VERBOSE:
-        o->verbose = true;
-        break;
-    case OPT_HELP:
-        fputs(usage, stdout);
-        exit(0);
-    case '?':
-        fputs(usage, stderr);
-        exit(WORKFLOW_USAGE);
-    default:
-        set_number(o, option);
-        break;
-    }
-}
-
-static void parse_options(struct model *model, int argc, char **argv)
-{
+    const uint64_t bytes_max = UINT64_C(1) << 32;
     struct options *o = &model->options;
     *o = (struct options){.steps = 10,
                           .levels = 3,
@@ -169,14 +67,26 @@ static void parse_options(struct model *model, int argc, char **argv)
                           .keep = 1,
                           .seed = 1,
                           .cdo_prefix = ""};
-    for (int option; (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
-        set_option(o, option);
-    }
-    if (optind < argc || o->size_min > o->size_max) {
-        fprintf(stderr, "%s\n%s",
-                optind < argc ? "only options are understood" : "--size-min is above --size-max",
-                usage);
-        exit(WORKFLOW_USAGE);
+    const struct option_row rows[] = {
+        {"rank", .number = &o->rank, .max = 1000000},
+        {"name", .text = &o->name},
+        {"steps", .number = &o->steps, .min = 1, .max = 1000000},
+        {"levels", .number = &o->levels, .min = 1, .max = 1000},
+        {"params", .number = &o->params, .min = 1, .max = 1000},
+        {"size-min", .number = &o->size_min, .min = PAYLOAD_BYTES_MIN, .max = bytes_max},
+        {"size-max", .number = &o->size_max, .min = PAYLOAD_BYTES_MIN, .max = bytes_max},
+        {"rate", .number = &o->rate, .max = 1000000},
+        {"keep", .number = &o->keep, .max = 1000},
+        {"seed", .number = &o->seed, .max = UINT64_MAX},
+        {"cdo-prefix", .text = &o->cdo_prefix},
+        {"start-file", .texts = &o->start_files},
+        {"await", .texts = &o->awaited},
+        {"verbose", .flag = &o->verbose},
+        {NULL},
+    };
+    parse_options(rows, usage, argc, argv);
+    if (o->size_min > o->size_max) {
+        refuse_options("--size-min is above --size-max", usage);
     }
     if (o->name == NULL) {
         snprintf(model->default_name, sizeof(model->default_name), "IFS -- %" PRIu64, o->rank);
@@ -352,7 +262,7 @@ static void await_cdo(struct model *model, const char *name)
 int main(int argc, char **argv)
 {
     struct model model = {0};
-    parse_options(&model, argc, argv);
+    set_options(&model, argc, argv);
     const struct options *o = &model.options;
     model.fields_per_step = (size_t)(o->levels * o->params);
     model.fields = calloc((size_t)(o->keep + 1) * model.fields_per_step, sizeof(*model.fields));
@@ -360,15 +270,15 @@ int main(int argc, char **argv)
         die("no memory for %zu fields a step", model.fields_per_step);
     }
     report_init(&model.report, o->name, "model");
-    for (size_t i = 0; i < o->start_file_count; i++) {
-        await_file(o->start_files[i], 60);
+    for (size_t i = 0; i < o->start_files.count; i++) {
+        await_file(o->start_files.texts[i], 60);
     }
     mstro_status joined = mstro_init(NULL, o->name, o->rank);
     if (!report_operation(&model.report, OP_JOIN, joined, "the workflow")) {
         return WORKFLOW_FAILED;
     }
-    for (size_t i = 0; i < o->awaited_count; i++) {
-        await_cdo(&model, o->awaited[i]);
+    for (size_t i = 0; i < o->awaited.count; i++) {
+        await_cdo(&model, o->awaited.texts[i]);
     }
     forecast(&model);
     report_operation(&model.report, OP_LEAVE, mstro_finalize(), "the workflow");

@@ -7,7 +7,6 @@
  * The subscription to offers requires acknowledgement, so that the producer goes on only when
  * this component has said that it requires the field; otherwise the field might be gone.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +15,10 @@
 #include <unistd.h>
 
 #include "maestro.h"
+#include "tests/workflow/options.h"
 #include "tests/workflow/payload.h"
 #include "tests/workflow/report.h"
 
-#define PRODUCERS_MAX 64
 #define MOMENT_NS 50000000
 
 static const char usage[] =
@@ -44,7 +43,7 @@ struct producer {
 struct options {
     uint64_t number, expect, retract, deadline;
     const char *name, *select, *announce, *ready_file;
-    struct producer producers[PRODUCERS_MAX];
+    struct producer producers[OPTION_TEXTS_MAX];
     size_t producer_count;
     bool verbose;
 };
@@ -66,94 +65,30 @@ struct product {
     bool pool_gone;
 };
 
-enum {
-    OPT_NUMBER = 1,
-    OPT_NAME,
-    OPT_SELECT,
-    OPT_PRODUCER,
-    OPT_EXPECT,
-    OPT_RETRACT,
-    OPT_ANNOUNCE,
-    OPT_READY_FILE,
-    OPT_DEADLINE,
-    OPT_VERBOSE,
-    OPT_HELP
-};
-
-static const struct option long_options[] = {
-    {"number", required_argument, NULL, OPT_NUMBER},
-    {"name", required_argument, NULL, OPT_NAME},
-    {"select", required_argument, NULL, OPT_SELECT},
-    {"producer", required_argument, NULL, OPT_PRODUCER},
-    {"expect", required_argument, NULL, OPT_EXPECT},
-    {"retract", required_argument, NULL, OPT_RETRACT},
-    {"announce", required_argument, NULL, OPT_ANNOUNCE},
-    {"ready-file", required_argument, NULL, OPT_READY_FILE},
-    {"deadline", required_argument, NULL, OPT_DEADLINE},
-    {"verbose", no_argument, NULL, OPT_VERBOSE},
-    {"help", no_argument, NULL, OPT_HELP},
-    {NULL, 0, NULL, 0},
-};
-
-static void set_option(struct options *o, int option)
-{
-    switch (option) {
-    case OPT_NUMBER:
-        o->number = parse_number("number", optarg, 0, 1000000);
-        break;
-    case OPT_NAME:
-        o->name = optarg;
-        break;
-    case OPT_SELECT:
-        o->select = optarg;
-        break;
-    case OPT_PRODUCER:
-        if (o->producer_count == PRODUCERS_MAX) {
-            fprintf(stderr, "at most %d producers can be named\n", PRODUCERS_MAX);
-            exit(WORKFLOW_USAGE);
-        }
-        o->producers[o->producer_count++].name = optarg;
-        break;
-    case OPT_EXPECT:
-        o->expect = parse_number("expect", optarg, 1, UINT64_MAX);
-        break;
-    case OPT_RETRACT:
-        o->retract = parse_number("retract", optarg, 0, UINT64_MAX);
-        break;
-    case OPT_ANNOUNCE:
-        o->announce = optarg;
-        break;
-    case OPT_READY_FILE:
-        o->ready_file = optarg;
-        break;
-    case OPT_DEADLINE:
-        o->deadline = parse_number("deadline", optarg, 1, 86400);
-        break;
-    case OPT_VERBOSE:
-        o->verbose = true;
-        break;
-    case OPT_HELP:
-        fputs(usage, stdout);
-        exit(0);
-    default:
-        fputs(usage, stderr);
-        exit(WORKFLOW_USAGE);
-    }
-}
-
-static void parse_options(struct product *product, int argc, char **argv)
+static void set_options(struct product *product, int argc, char **argv)
 {
     struct options *o = &product->options;
+    struct option_texts producers = {.count = 0};
     *o = (struct options){.number = 1, .select = "(has .maestro.ecmwf.step)", .deadline = 120};
-    for (int option; (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
-        set_option(o, option);
+    const struct option_row rows[] = {
+        {"number", .number = &o->number, .max = 1000000},
+        {"name", .text = &o->name},
+        {"select", .text = &o->select},
+        {"producer", .texts = &producers},
+        {"expect", .number = &o->expect, .min = 1, .max = UINT64_MAX},
+        {"retract", .number = &o->retract, .max = UINT64_MAX},
+        {"announce", .text = &o->announce},
+        {"ready-file", .text = &o->ready_file},
+        {"deadline", .number = &o->deadline, .min = 1, .max = 86400},
+        {"verbose", .flag = &o->verbose},
+        {NULL},
+    };
+    parse_options(rows, usage, argc, argv);
+    if (producers.count == 0 && o->expect == 0) {
+        refuse_options("--producer or --expect must say when to end", usage);
     }
-    if (optind < argc || (o->producer_count == 0 && o->expect == 0)) {
-        fprintf(stderr, "%s\n%s",
-                optind < argc ? "only options are understood"
-                              : "--producer or --expect must say when to end",
-                usage);
-        exit(WORKFLOW_USAGE);
+    for (; o->producer_count < producers.count; o->producer_count++) {
+        o->producers[o->producer_count].name = producers.texts[o->producer_count];
     }
     if (o->name == NULL) {
         snprintf(product->default_name, sizeof(product->default_name), "Products %" PRIu64,
@@ -430,7 +365,7 @@ static void take_announcement_back(struct product *product, mstro_cdo cdo)
 int main(int argc, char **argv)
 {
     struct product product = {0};
-    parse_options(&product, argc, argv);
+    set_options(&product, argc, argv);
     const struct options *o = &product.options;
     struct report *report = &product.report;
     report_init(report, o->name, "product");
