@@ -16,8 +16,7 @@ static void test_events_of_a_life(void **state)
     assert_int_equal(seal_with(world, producer, source, ".my.step", 3, 77), MSTRO_OK);
     vamp_fake_clock_advance(&world->clock, 5);
     must(world, producer, source, OFFER);
-    uint64_t sink = declare(world, consumer, "x");
-    must(world, consumer, sink, REQUIRE); /* seals */
+    uint64_t sink = required(world, consumer, "x"); /* seals */
     must(world, consumer, sink, DEMAND);
     (void)send_end(world, consumer, world->tickets[0].transport, MSTRO_OK);
     must(world, consumer, sink, DISPOSE);
@@ -61,10 +60,8 @@ static void test_own_transport_has_no_tier(void **state)
     struct world *world = world_create(NULL);
     uint64_t app = join(world, "both");
     (void)subscribe(world, app, NULL, UINT64_C(1) << VAMP_EVENT_TRANSPORT_INIT, 0);
-    must(world, app, declare(world, app, "x"), OFFER);
-    uint64_t sink = declare(world, app, "x");
-    must(world, app, sink, REQUIRE);
-    must(world, app, sink, DEMAND);
+    (void)offered(world, app, "x");
+    (void)demanded(world, app, "x");
     struct ear *ear = calloc(1, sizeof *ear);
     listen(world, app, 64, ear);
     ASSERT_KINDS(ear, VAMP_EVENT_TRANSPORT_INIT);
@@ -87,10 +84,8 @@ static void test_transports_tell_their_duration(void **state)
     (void)subscribe(world, watcher, NULL, kinds, 0);
     static const char *const names[] = {"x", "y", "z"};
     for (size_t i = 0; i < 3; i++) {
-        must(world, producer, declare(world, producer, names[i]), OFFER);
-        uint64_t sink = declare(world, consumer, names[i]);
-        must(world, consumer, sink, REQUIRE);
-        must(world, consumer, sink, DEMAND);
+        (void)offered(world, producer, names[i]);
+        (void)demanded(world, consumer, names[i]);
     }
     world->clock.utc_ns -= 3600 * VAMP_NS_PER_SECOND;
     world->clock.monotonic_ns += 1000;
@@ -194,10 +189,8 @@ static void test_before_and_after(void **state)
     uint64_t after = subscribe(world, watcher, NULL, ALL_KINDS, 0);
     struct ear *ear = calloc(1, sizeof *ear);
     listen(world, watcher, 64, ear);
-    uint64_t source = declare(world, producer, "x");
-    must(world, producer, source, OFFER);
-    uint64_t sink = declare(world, consumer, "x");
-    must(world, consumer, sink, REQUIRE);
+    uint64_t source = offered(world, producer, "x");
+    uint64_t sink = required(world, consumer, "x");
     listen(world, watcher, 64, ear);
     uint64_t withdraw = send_operation(world, producer, source, WITHDRAW);
     listen(world, watcher, 64, ear); /* the withdrawal has begun, and waits */

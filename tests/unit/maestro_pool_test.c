@@ -50,7 +50,6 @@ enum reach {
 static uint64_t reach(struct world *world, uint64_t app, uint64_t other, enum reach target)
 {
     uint64_t handle = declare(world, app, "field");
-    uint64_t helper;
     switch (target) {
     case REACH_DECLARED:
         break;
@@ -62,8 +61,7 @@ static uint64_t reach(struct world *world, uint64_t app, uint64_t other, enum re
         break;
     case REACH_WITHDRAWING:
         must(world, app, handle, OFFER);
-        helper = declare(world, other, "field");
-        must(world, other, helper, REQUIRE);
+        (void)required(world, other, "field");
         assert_int_equal(operate(world, app, handle, WITHDRAW), UNANSWERED);
         break;
     case REACH_WITHDRAWN:
@@ -80,8 +78,7 @@ static uint64_t reach(struct world *world, uint64_t app, uint64_t other, enum re
     case REACH_SATISFIED:
         must(world, app, handle, REQUIRE);
         must(world, app, handle, DEMAND);
-        helper = declare(world, other, "field");
-        must(world, other, helper, OFFER);
+        (void)offered(world, other, "field");
         assert_int_equal(
             status_of(world, send_end(world, app, world->tickets[world->ticket_count - 1].transport,
                                       MSTRO_OK)),
@@ -208,9 +205,7 @@ static void test_demand_meets_offer(void **state)
     struct world *world = world_create(NULL);
     uint64_t producer = join(world, "producer");
     uint64_t consumer = join(world, "consumer");
-    uint64_t sink = declare(world, consumer, "x");
-    must(world, consumer, sink, REQUIRE);
-    must(world, consumer, sink, DEMAND); /* answered at once, nothing is there yet */
+    uint64_t sink = demanded(world, consumer, "x"); /* answered at once, nothing is there yet */
     assert_int_equal(world->ticket_count, 0);
     uint64_t source = declare(world, producer, "x");
     assert_int_equal(seal_with(world, producer, source, ".my.step", 3, 77), MSTRO_OK);
@@ -277,8 +272,7 @@ static void test_other_offer_frees_withdraw(void **state)
     must(world, consumer, sink, DEMAND);
     assert_int_equal(world->tickets[0].source, two);
     /* What runs from it holds it, whoever else offers. */
-    uint64_t third = declare(world, one, "x");
-    must(world, one, third, OFFER);
+    (void)offered(world, one, "x");
     uint64_t again = send_operation(world, two, second, WITHDRAW);
     assert_int_equal(status_of(world, again), UNANSWERED);
     (void)send_end(world, consumer, world->tickets[0].transport, MSTRO_OK);
@@ -293,11 +287,9 @@ static void test_failed_transport(void **state)
     uint64_t one = join(world, "one");
     uint64_t two = join(world, "two");
     uint64_t consumer = join(world, "consumer");
-    must(world, one, declare(world, one, "x"), OFFER);
-    must(world, two, declare(world, two, "x"), OFFER);
-    uint64_t sink = declare(world, consumer, "x");
-    must(world, consumer, sink, REQUIRE);
-    must(world, consumer, sink, DEMAND);
+    (void)offered(world, one, "x");
+    (void)offered(world, two, "x");
+    uint64_t sink = demanded(world, consumer, "x");
     assert_int_equal(world->ticket_count, 1);
     (void)send_end(world, consumer, world->tickets[0].transport, MSTRO_OFI_FAIL);
     assert_int_equal(world->ticket_count, 2); /* the other offer */
@@ -320,10 +312,8 @@ static void test_source_leaves_while_sending(void **state)
     struct world *world = world_create(NULL);
     uint64_t producer = join(world, "producer");
     uint64_t consumer = join(world, "consumer");
-    must(world, producer, declare(world, producer, "x"), OFFER);
-    uint64_t sink = declare(world, consumer, "x");
-    must(world, consumer, sink, REQUIRE);
-    must(world, consumer, sink, DEMAND);
+    (void)offered(world, producer, "x");
+    uint64_t sink = demanded(world, consumer, "x");
     pool_leave(world->pool, producer, VAMP_LEAVE_VANISHED);
     assert_int_equal(world->ticket_count, 1);
     (void)send_end(world, consumer, world->tickets[0].transport, MSTRO_OFI_FAIL);
@@ -331,7 +321,7 @@ static void test_source_leaves_while_sending(void **state)
     assert_int_equal(world->tickets[1].status, MSTRO_FAIL);
     /* Or it was through in time. */
     uint64_t late = join(world, "late");
-    must(world, late, declare(world, late, "x"), OFFER);
+    (void)offered(world, late, "x");
     must(world, consumer, sink, DEMAND);
     pool_leave(world->pool, late, VAMP_LEAVE_FINALIZED);
     assert_int_equal(
@@ -347,14 +337,12 @@ static void test_pending_demand_outlives_offers(void **state)
     struct world *world = world_create(NULL);
     uint64_t producer = join(world, "producer");
     uint64_t consumer = join(world, "consumer");
-    uint64_t sink = declare(world, consumer, "x");
-    must(world, consumer, sink, REQUIRE);
-    must(world, consumer, sink, DEMAND);
+    (void)demanded(world, consumer, "x");
     must(world, producer, declare(world, producer, "x"), SEAL);
     pool_leave(world->pool, producer, VAMP_LEAVE_VANISHED);
     assert_int_equal(world->ticket_count, 0);
     uint64_t next = join(world, "next");
-    must(world, next, declare(world, next, "x"), OFFER);
+    (void)offered(world, next, "x");
     assert_int_equal(world->ticket_count, 1);
     assert_int_equal(world->tickets[0].source, next);
     world_free(world);

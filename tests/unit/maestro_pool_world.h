@@ -200,6 +200,28 @@ static inline void must(struct world *world, uint64_t app, uint64_t handle,
     assert_int_equal(operate(world, app, handle, kind), MSTRO_OK);
 }
 
+/* A new handle in a state that most tests begin with. */
+static inline uint64_t offered(struct world *world, uint64_t app, const char *name)
+{
+    uint64_t handle = declare(world, app, name);
+    must(world, app, handle, OFFER);
+    return handle;
+}
+
+static inline uint64_t required(struct world *world, uint64_t app, const char *name)
+{
+    uint64_t handle = declare(world, app, name);
+    must(world, app, handle, REQUIRE);
+    return handle;
+}
+
+static inline uint64_t demanded(struct world *world, uint64_t app, const char *name)
+{
+    uint64_t handle = required(world, app, name);
+    must(world, app, handle, DEMAND);
+    return handle;
+}
+
 static inline int seal_with(struct world *world, uint64_t app, uint64_t handle, const char *key,
                             int64_t value, uint64_t size)
 {
