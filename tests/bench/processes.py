@@ -232,6 +232,17 @@ def resident_bytes(pid):
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+def await_settled(pid, looks=10):
+    """Its start is over once its memory is the same at so many looks in a row."""
+    seen = []
+
+    def same():
+        seen.append(resident_bytes(pid))
+        return len(seen) >= looks and len(set(seen[-looks:])) == 1
+
+    harness.wait_until(same, "memory that stays the same")
+
+
 def watch(pid, seconds):
     """Wake-ups a second and share of a core over a while."""
     switches, used, began = thread_switches(pid), cpu_seconds(pid), time.monotonic()
@@ -257,7 +268,7 @@ def alone_bytes():
     with harness.Workspace() as space:
         vampire = space.vampire({"source": {"type": "synthetic", "speed": 1, "step": "1h"},
                                  "outputs": [{"type": "hdf5"}]})
-        time.sleep(1)
+        await_settled(vampire.child.pid)
         return resident_bytes(vampire.child.pid)
 
 
@@ -267,7 +278,7 @@ def idle_lines(_directory):
         bare = bare_endpoint_bytes(space)
         space.pool_manager()
         vampire = space.vampire({"outputs": [{"type": "hdf5"}]})
-        time.sleep(2)  # what belongs to the start is over
+        await_settled(vampire.child.pid)
         wakeups, share = watch(vampire.child.pid, IDLE_SECONDS)
         resident = resident_bytes(vampire.child.pid)
     return [
@@ -282,13 +293,17 @@ def idle_lines(_directory):
 def pace_lines(directory):
     """Share of a core at a low rate."""
     rate, shares, wakeups = 1000, [], []
-    config = {"outputs": [{"type": "hdf5", "directory": str(directory)}]}
+    folder = pathlib.Path(directory) / "pace"
+    folder.mkdir()
+    config = {"outputs": [{"type": "hdf5", "directory": str(folder)}]}
     with relayed(rate * (IDLE_SECONDS + 12), 1000, rate, config, directory) as (_, vampire, _began):
-        time.sleep(3)
-        for _ in range(measure.PAIRS):
+        harness.wait_until(lambda: any(folder.iterdir()), "vampire has joined")
+        for _ in range(measure.PAIRS + 1):
             woken, share = watch(vampire.child.pid, IDLE_SECONDS / measure.PAIRS)
             shares.append(100 * share)
             wakeups.append(woken)
+    # The first one holds the end of the start.
+    del shares[0], wakeups[0]
     return [measure.line("pace.1000", "share of a core at 1,000 events a second", "%", shares,
                          wakeups_per_second=statistics.median(wakeups))]
 
