@@ -67,7 +67,5 @@ extern const struct vamp_filter_ops vamp_filter_rate;
 
 /* All filters, ended by NULL. */
 extern const struct vamp_filter_ops *const vamp_filters[];
-/* The filter with this name, NULL when there is none. */
-const struct vamp_filter_ops *vamp_filter_find(const char *name);
 
 #endif

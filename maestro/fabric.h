@@ -47,8 +47,6 @@ void fabric_close(struct fabric *fabric);
 const char *fabric_provider(const struct fabric *fabric);
 /* The endpoint's own address, for others' fabric_peer_add. */
 const uint8_t *fabric_address(const struct fabric *fabric, size_t *ret_length);
-/* How it waits: "descriptor", "blocking read" or "timed polling". */
-const char *fabric_wait_name(const struct fabric *fabric);
 
 /* 0 or -errno. The same address twice may yield the same peer. */
 VAMP_MUST_CHECK int fabric_peer_add(struct fabric *fabric, const uint8_t *address, size_t length,

@@ -60,12 +60,6 @@ int fabric_open_queue(struct fabric *fabric, struct vamp_err *err)
     return 0;
 }
 
-const char *fabric_wait_name(const struct fabric *fabric)
-{
-    static const char *const names[] = {"descriptor", "blocking read", "timed polling"};
-    return names[fabric->wait];
-}
-
 static void sleep_on(struct pollfd *descriptors, nfds_t count, int64_t timeout_ns)
 {
     struct timespec timeout = {.tv_sec = timeout_ns / VAMP_NS_PER_SECOND,

@@ -27,7 +27,6 @@ STATES = {0: "open", 1: "rotated", 2: "ended"}
 NAT = np.iinfo(np.int64).min
 MEMORY_LIMIT = 4 << 30  # bytes that open() takes at most
 TIMES = "nanoseconds since 1970-01-01T00:00:00Z"
-TIME_COORDINATES = ("run", "segment", "bucket_ns", "bucket_number", "complete")
 
 
 class Error(Exception):

@@ -51,11 +51,6 @@ const char *top_model_run(const struct top_model *model)
     return model->run;
 }
 
-unsigned top_model_segment(const struct top_model *model)
-{
-    return model->segment;
-}
-
 void top_model_skip(struct top_model *model)
 {
     model->bad_lines++;

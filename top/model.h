@@ -43,9 +43,8 @@ enum top_fed top_model_feed(struct top_model *model, const char *line, size_t by
 /* A line that was too long to be given: counted as bad. */
 void top_model_skip(struct top_model *model);
 
-/* Of the stream: "" and 0 until it was told. */
+/* Of the stream: "" until it was told. */
 const char *top_model_run(const struct top_model *model);
-unsigned top_model_segment(const struct top_model *model);
 
 /* ---- snapshot */
 

@@ -27,7 +27,6 @@ struct top_model {
     /* The run. */
     char run[40];
     char workflow[TOP_NAME_BYTES], host[TOP_NAME_BYTES], level[TOP_WORD_BYTES];
-    unsigned segment;
     bool ended;
     char end_reason[TOP_WORD_BYTES];
     /* The newest bucket, and the one whose lines are coming in (`next`). */

@@ -4,7 +4,6 @@
  * 0 or "": a stream of a later version of the format is shown as far as it is understood.
  */
 #include <jansson.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -259,8 +258,6 @@ static void take_metric(struct top_model *model, const json_t *line)
 
 static void take_header(struct top_model *model, const json_t *line)
 {
-    double segment = number_of(line, "segment");
-    model->segment = segment < UINT_MAX ? (unsigned)segment : UINT_MAX;
     model->ended = false;
     copy(model->workflow, sizeof model->workflow, text_of(line, "workflow"));
     copy(model->host, sizeof model->host, text_of(line, "host"));

@@ -97,12 +97,6 @@ const uint8_t *fabric_address(const struct fabric *fabric, size_t *ret_length)
     return address;
 }
 
-const char *fabric_wait_name(const struct fabric *fabric)
-{
-    (void)fabric;
-    return "memory";
-}
-
 int fabric_peer_add(struct fabric *fabric, const uint8_t *address, size_t length,
                     fabric_peer *ret_peer, struct vamp_err *err)
 {

@@ -59,7 +59,9 @@ static void every_filter_keeps_the_contract(void **state)
     size_t count = 0;
     for (; vamp_filters[count] != NULL; count++) {
         const struct vamp_filter_ops *ops = vamp_filters[count];
-        assert_ptr_equal(vamp_filter_find(ops->name), ops);
+        for (size_t i = 0; i < count; i++) {
+            assert_string_not_equal(vamp_filters[i]->name, ops->name);
+        }
         assert_true(strlen(ops->summary) > 10);
         void *self = created(ops, NULL, NULL);
         struct vamp_event lost = {.kind = VAMP_EVENT_LOST, .count = 3};
@@ -78,7 +80,6 @@ static void every_filter_keeps_the_contract(void **state)
         ops->free(NULL);
     }
     assert_int_equal(count, 4);
-    assert_null(vamp_filter_find("none"));
 }
 
 static void expression_counts_and_refuses(void **state)

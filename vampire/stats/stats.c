@@ -388,11 +388,6 @@ void vamp_stats_self(struct vamp_stats *stats, enum vamp_metric_id id, unsigned 
     vamp_self_tell(&stats->cells, vamp_window_oldest(&stats->window), id, output, value);
 }
 
-void vamp_stats_gap(struct vamp_stats *stats, const struct vamp_gap *gap)
-{
-    vamp_cells_gap(vamp_window_at(&stats->window, gap->end_ns), gap);
-}
-
 /* CDOs whose size was never told count at last. */
 static void count_rest(struct vamp_stats *stats)
 {

@@ -112,8 +112,6 @@ void vamp_stats_outputs(struct vamp_stats *stats, const struct vamp_output_accou
  * is not enabled or is not one of these. */
 void vamp_stats_self(struct vamp_stats *stats, enum vamp_metric_id id, unsigned output,
                      int64_t value);
-/* A gap the caller knows of (the pool manager was away). */
-void vamp_stats_gap(struct vamp_stats *stats, const struct vamp_gap *gap);
 /* Closes and emits every open bucket. Nothing may be observed afterwards. */
 void vamp_stats_finish(struct vamp_stats *stats);
 
