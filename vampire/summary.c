@@ -82,6 +82,11 @@ static void print_components(FILE *stream, const struct vamp_components *compone
     if (count - 1 > COMPONENTS_SHOWN) {
         (void)fprintf(stream, "  ... and %zu more\n", count - 1 - COMPONENTS_SHOWN);
     }
+    const struct vamp_component *other = vamp_components_row(components, 0);
+    if (other->operations > 0) {
+        (void)fprintf(stream, "  %-*s %14s  at a bound: beyond max_components\n", NAME_COLUMNS,
+                      other->name, vamp_count_people(other->operations, text));
+    }
     (void)fputc('\n', stream);
 }
 
@@ -137,6 +142,25 @@ static void print_losses(FILE *stream, const struct vamp_totals *totals,
     }
 }
 
+/* What was counted less finely than asked for. */
+static void print_bounds(FILE *stream, const struct vamp_totals *totals)
+{
+    const struct {
+        uint64_t count;
+        const char *what;
+    } bounds[] = {
+        {totals->series_overflow, "values of series beyond max_series"},
+        {totals->evicted, "records given up: beyond max_cdos or max_pending"},
+    };
+    char text[VAMP_UNIT_TEXT_BYTES];
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+        if (bounds[i].count > 0) {
+            (void)fprintf(stream, "  %-*s %s %s\n", NAME_COLUMNS, "at a bound",
+                          vamp_count_people(bounds[i].count, text), bounds[i].what);
+        }
+    }
+}
+
 static void print_path(void *context, const char *path)
 {
     (void)fprintf(context, "  %-*s %s\n", NAME_COLUMNS, "", path);
@@ -166,6 +190,7 @@ void vamp_summary_print(FILE *stream, const struct vamp_summary *summary)
     print_movement(stream, summary);
     print_components(stream, summary->components);
     print_losses(stream, summary->totals, summary->outputs);
+    print_bounds(stream, summary->totals);
     print_outputs(stream, summary->outputs);
     (void)fflush(stream);
 }

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 import harness
+import results
 from test_workflow import assert_agreement, model_options
 
 CONFIGURATIONS = sorted(
@@ -229,3 +230,26 @@ def test_no_privileges_are_needed(space, monkeypatch):
     reports = harness.Workflow(space, model_options=model_options(3, 2, 2, 64, 4096, 0)).finish()
     vampire.expect_exit(0)
     assert_agreement(space, reports)
+
+
+def test_what_a_bound_left_out_is_said(space):
+    """With enough room nothing is said; with far too little the figures of the data are."""
+    for name, bounds in (("enough", {}), ("little", {"max_components": 2, "max_series": 4, "max_cdos": 16})):
+        (space.path / name).mkdir()
+        run = space.vampire(
+            {
+                "source": {"type": "synthetic", "steps": 20},
+                "statistics": bounds,
+                "outputs": [{"type": "hdf5", "directory": name}],
+            },
+            name=name, ready=False)
+        run.expect_exit(0)
+        said = [line.strip() for line in run.stderr.splitlines() if "at a bound" in line]
+        counters = results.Hdf5Run((space.path / name).glob("*.h5")).counters
+        evicted, values = (counters[f"vampire_{what}"][()] for what in ("evicted", "series_overflow"))
+        if name == "enough":
+            assert not said and evicted == values == 0
+        else:
+            assert min(evicted, values) > 0
+            assert [line.split()[0] for line in said] == ["(other)", "at", "at"]
+            assert f"{values:,} values of series" in said[1] and f"{evicted:,} records" in said[2]

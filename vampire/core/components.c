@@ -18,7 +18,6 @@ struct vamp_components {
     const char **names;
     size_t name_count;
     struct index by_id, by_name;
-    uint64_t overflow;
 };
 
 static int index_init(struct index *index, size_t max)
@@ -140,7 +139,6 @@ static struct vamp_component *add_row(struct vamp_components *components, uint64
 {
     assert(components->rows != NULL);
     if (components->count == components->max) {
-        components->overflow++;
         return &components->rows[0];
     }
     uint32_t *entry = id_entry(components, app_id);
@@ -279,11 +277,6 @@ const char *vamp_components_name(const struct vamp_components *components, uint3
 {
     return name_number < components->name_count ? components->names[name_number]
                                                 : VAMP_COMPONENT_UNKNOWN_NAME;
-}
-
-uint64_t vamp_components_overflow(const struct vamp_components *components)
-{
-    return components->overflow;
 }
 
 void vamp_components_changed_clear(struct vamp_components *components, size_t index)

@@ -210,6 +210,7 @@ static void observe_mark(struct vamp_stats *stats, struct vamp_slot *slot,
 static void book_overflow(struct vamp_stats *stats, struct vamp_slot *slot)
 {
     slot->account.overflow += stats->cells.series.overflow;
+    stats->account.overflow += stats->cells.series.overflow;
     stats->cells.series.overflow = 0;
 }
 
@@ -313,6 +314,7 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
         vamp_statistics[statistic]->observe(stats->selves[statistic], &stats->cells, seen);
     }
     slot->account.evicted += seen->evicted;
+    stats->account.evicted += seen->evicted;
     vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,
                       seen->tracked);
     book_overflow(stats, slot);
@@ -418,6 +420,8 @@ void vamp_stats_totals(const struct vamp_stats *stats, struct vamp_totals *ret_t
     ret_totals->buckets_without_memory = stats->window.without_memory;
     ret_totals->unwatched = stats->unwatched;
     ret_totals->unwatched_ns = stats->unwatched_ns;
+    ret_totals->evicted = stats->account.evicted;
+    ret_totals->series_overflow = stats->account.overflow;
     for (unsigned i = 0; vamp_statistics[i] != NULL; i++) {
         if (stats->enabled[i] && vamp_statistics[i]->totals != NULL) {
             vamp_statistics[i]->totals(stats->selves[i], ret_totals);

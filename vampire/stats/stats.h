@@ -124,6 +124,8 @@ struct vamp_totals {
     uint64_t buckets_without_memory;           /* could not be built: gaps in the data */
     unsigned unwatched;                        /* gaps while the pool manager was gone */
     uint64_t unwatched_ns;                     /* their sum */
+    uint64_t evicted;                          /* records given up at max_cdos, max_pending */
+    uint64_t series_overflow;                  /* values under (other) at max_series */
     const struct vamp_histogram *transport_ns; /* all series merged; NULL when not enabled */
     const struct vamp_histogram *demand_wait_ns;
     struct vamp_accounting accounting;
