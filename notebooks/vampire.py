@@ -693,6 +693,20 @@ def _counting_ticks(top):
     return ticks if len(ticks) <= 6 else [10**e for e in range(0, 20) if 10**e <= top]
 
 
+def _log_ticks(low, high, most):
+    """At least two and about `most` ticks at round numbers between two positive numbers, for a logarithmic axis."""
+    decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    some = []
+    for parts in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8), np.arange(10, 100) / 10):
+        ticks = [part * 10.0**decade for decade in decades for part in parts if low <= part * 10.0**decade <= high]
+        if len(some) >= 2 and len(ticks) > most:
+            break
+        some = ticks
+        if len(some) >= most:
+            break
+    return (some if len(some) > 1 else [low, high])[:: max(1, -(-len(some) // most))]
+
+
 def _axes(ax):
     import matplotlib.pyplot as plt
     return plt.subplots(figsize=(8, 4), constrained_layout=True)[1] if ax is None else ax
@@ -766,6 +780,21 @@ def plot_heatmap(histogram, ax=None, title=None):
     return ax
 
 
+NOBODY = ("(other)", "unknown")
+
+
+def _colours(everybody, shown):
+    """A colour for each name shown, by its place among everybody: the same name has the same colour in
+    pictures of different metrics, as long as the colours suffice."""
+    places = {name: place for place, name in enumerate(sorted(everybody, key=lambda name: (name in NOBODY, name)))}
+    free, chosen = list(COLOURS), {}
+    for name in sorted(shown, key=places.get):
+        wanted = COLOURS[places[name] % len(COLOURS)]
+        chosen[name] = wanted if wanted in free else free[0]
+        free.remove(chosen[name])
+    return [chosen[name] for name in shown]
+
+
 def plot_stack(counter, by="component", ax=None, title=None, legend=True):
     """A counter's rate (NAME_delta, [T, S]), stacked by a label: the seven largest and the others.
     x time, y per second. Where events are missing there is a hatched gap. Returns the axes."""
@@ -779,7 +808,8 @@ def plot_stack(counter, by="component", ax=None, title=None, legend=True):
     rates = rate(merged)
     edges = _time_axis(ax, rates)
     shown = order[: len(COLOURS)] if len(order) <= len(COLOURS) else order[: len(COLOURS) - 1]
-    parts = [(_short(merged[by].values[n]), rates.values[:, n], COLOURS[i]) for i, n in enumerate(shown)]
+    colours = _colours(merged[by].values, merged[by].values[shown])
+    parts = [(_short(merged[by].values[n]), rates.values[:, n], colours[i]) for i, n in enumerate(shown)]
     if len(order) > len(shown):
         parts.append((f"{len(order) - len(shown)} others", rates.values[:, order[len(shown):]].sum(axis=1), OTHERS))
     floor = np.zeros(len(edges))
@@ -920,12 +950,11 @@ def plot_waits(ds, ax=None, metric="demand_wait_ns"):
         ax.plot(table[column], rows, marker, color=COLOURS[colour], label=column, markersize=7,
                 markeredgewidth=2 if marker == "|" else 0.5)
     ax.set_xscale("log")
+    low, high = max(table.p50.min(), 1) / 1.25, max(table["max"].max(), 1) * 1.25
+    ax.set_xlim(low, high)
+    ax.minorticks_off()
+    ax.set_xticks(_log_ticks(low, high, 4 if ax.figure.get_size_inches()[0] < 5 else 6))
     ax.xaxis.set_major_formatter(_formatter("ns"))
-    if table["max"].max() / max(table.p50.min(), 1) > 30:
-        ax.xaxis.set_minor_formatter("")
-    else:
-        ax.xaxis.set_minor_formatter(_formatter("ns"))
-        ax.tick_params(axis="x", which="both", rotation=30)
     ax.set_yticks(rows, [f"{label}  ({amount(count, '')})" for label, count in zip(table.index, table["count"])])
     ax.set(ylim=(-0.6, len(rows) - 0.4), xlabel="duration", ylabel="size of the CDO (waits)")
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -2.4 / max(12, len(rows))), ncol=4, handlelength=1.2)

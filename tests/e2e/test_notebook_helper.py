@@ -355,3 +355,20 @@ def test_the_notebook_is_committed_without_outputs():
     import json
     cells = json.loads((ROOT / "notebooks" / "first-look.ipynb").read_text())["cells"]
     assert all(not cell["outputs"] and cell["execution_count"] is None for cell in cells if cell["cell_type"] == "code")
+
+
+@pytest.mark.parametrize("most", [4, 6])
+def test_ticks_of_durations_stay_apart(most):
+    for low, high in ((400, 4000), (480, 1000), (2080, 3750), (1, 1e12), (5e5, 4e7), (999, 1001), (1, 1.5)):
+        ticks = vampire._log_ticks(low, high, most)  # pylint: disable=protected-access
+        assert 2 <= len(ticks) <= most and ticks == sorted(ticks), (low, high, ticks)
+        assert all(low <= tick <= high for tick in ticks)
+
+
+def test_a_component_keeps_its_colour():
+    colours = vampire._colours  # pylint: disable=protected-access
+    everybody = ["(other)", "Products 1", "IFS -- 0", "IFS -- 1"]
+    first, second = colours(everybody, ["Products 1", "IFS -- 0"]), colours(everybody[::-1], ["IFS -- 0"])
+    assert first[1] == second[0] != first[0]
+    many = [f"member {n}" for n in range(40)]
+    assert len(set(colours(many, many[3:40:7][:6] + many[:1]))) == 7
