@@ -98,6 +98,18 @@ def metrics(programs):
     return "".join(out) + ".El\n"
 
 
+def anomalies(_):
+    page = (DOCS / "metrics.md").read_text(encoding="utf-8")
+    table = re.search(r"\| anomaly \| when \|\n\|[-|]+\n((?:\|.*\n)+)", page)[1]
+    return listed((f"Li {name}", f"{words}.") for name, words in re.findall(r"\| `(\w+)` \| (.*) \|", table))
+
+
+def filter_grammar(_):
+    page = (DOCS / "filter-language.md").read_text(encoding="utf-8")
+    lines = re.search(r"```ebnf\n(.*?)```", page, re.DOTALL)[1].replace("\\", r"\e").splitlines()
+    return ".Bd -literal\n" + "".join((r"\&" if line[:1] in ".'" else "") + line + "\n" for line in lines) + ".Ed\n"
+
+
 TYPES = {"integer": "whole number", "string": "text", "boolean": "true or false", "array": "list", "object": "object"}
 
 
@@ -227,6 +239,8 @@ PARTS = {
     "options of the configuration": lambda programs: programs.run("vampire", "--print-manual-config"),
     "kinds of events": events,
     "metrics": metrics,
+    "anomalies": anomalies,
+    "grammar of filters": filter_grammar,
     "JSON records": json_records,
     "HDF5 dimensions": hdf5_dimensions,
     "HDF5 variables": hdf5_variables,
