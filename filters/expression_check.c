@@ -70,6 +70,14 @@ int vamp_check_name(struct compiler *compiler, const struct token *token, struct
                                    "parts joined by dots",
                                    token->text);
     }
+    static const char *const keywords[] = {"and", "or", "not", "has", NULL};
+    for (const char *const *word = keywords; *word != NULL && vocabulary->prefix == NULL; word++) {
+        if (strcasecmp(token->text, *word) == 0) {
+            return vamp_position_error(&token->at, -EINVAL, compiler->err,
+                                       "'%s' is written in small letters: '%s'", token->text,
+                                       *word);
+        }
+    }
     if (token->text[0] != '.' && vocabulary->prefix == NULL) {
         return vamp_position_error(&token->at, -EINVAL, compiler->err,
                                    "a name begins with a dot: did you mean '.%.200s'?",

@@ -317,6 +317,12 @@ static int parse_term(struct compiler *compiler, struct node **ret_node)
         return rc;
     }
     *ret_node = term;
+    if (token->kind == TOKEN_WORD) {
+        return vamp_position_error(&token->at, -EINVAL, compiler->err,
+                                   "expected ')' after the value, found %s; a text with blanks is "
+                                   "quoted, and a unit stands directly behind its number",
+                                   vamp_token_text(token));
+    }
     return close_term(compiler, "after the value");
 }
 
