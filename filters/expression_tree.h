@@ -203,5 +203,9 @@ char *vamp_node_print(const struct node *node);
 /* Whether a term holds for a value; used by evaluation and by specialising a filter. */
 bool vamp_term_match(const struct vamp_expression *expression, const struct node *term,
                      const struct vamp_value *value);
+/* Whether no values satisfy all of a list of nodes joined by AND, as far as that is seen: by two
+ * comparisons or lists on one name among the first 64 nodes, or a size or duration below zero. */
+bool vamp_conjuncts_contradict(const struct vamp_expression *expression,
+                               const struct node *conjuncts);
 
 #endif

@@ -51,7 +51,10 @@ static struct node *reduce_term(struct reduction *reduction, const struct node *
     bool possible = term->field < 0
                         ? has_cdo
                         : vamp_event_field_possible((enum event_field)term->field, reduction->kind);
-    return possible ? copy_of(reduction, term) : constant(reduction, term, false);
+    struct node *copy = possible ? copy_of(reduction, term) : NULL;
+    bool never =
+        !possible || (copy != NULL && vamp_conjuncts_contradict(reduction->expression, copy));
+    return never ? constant(reduction, term, false) : copy;
 }
 
 static struct node *reduce(struct reduction *reduction, const struct node *node);
@@ -96,6 +99,9 @@ static struct node *reduce_group(struct reduction *reduction, const struct node 
     }
     if (children == NULL) {
         return constant(reduction, node, neutral == NODE_TRUE);
+    }
+    if (node->kind == NODE_AND && vamp_conjuncts_contradict(reduction->expression, children)) {
+        return constant(reduction, node, false);
     }
     if (children->next == NULL) {
         return children;

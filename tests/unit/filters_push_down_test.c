@@ -261,9 +261,53 @@ static void conjunctions_are_always_split(void **state)
     free(theirs.nodes);
 }
 
+/* Terms on one name that exclude each other are seen before any event. */
+static void contradictions_are_seen(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool possible;
+    } cases[] = {
+        {"(and (.cdo.size > 2MiB) (.cdo.size < 1MiB))", false},
+        {"(and (.cdo.size < 2MiB) (.cdo.size > 1MiB))", true},
+        {"(and (.cdo.size >= 1MiB) (.cdo.size < 1MiB))", false},
+        {"(and (.cdo.size > 1MiB) (.cdo.size <= 1MiB))", false},
+        {"(and (.cdo.size >= 1MiB) (.cdo.size <= 1024KiB))", true},
+        {"(and (.component.name = a) (.component.name = b))", false},
+        {"(and (.component.name = a) (.component.name != a))", false},
+        {"(and (.component.name = a) (.component.name != b))", true},
+        {"(and (.component.name = a) (.peer.name = b))", true},
+        {"(and (.component.name in (a b)) (.component.name in (c d)))", false},
+        {"(and (.component.name in (a b)) (.component.name in (b c)))", true},
+        {"(and (.component.id in (1 2)) (has .cdo.size) (.component.id > 2))", false},
+        {"(and (.maestro.a = 1) (.maestro.a = '1'))", false},
+        {"(and (.maestro.a < 1) (.maestro.a > 0.5))", true},
+        {"(and (.maestro.a >= x) (.maestro.a < b))", false},
+        {"(.cdo.size < 0)", false},
+        {"(.cdo.size <= 0)", true},
+        {"(.transport.duration < 0ms)", false},
+        {"(.component.name < a)", true},
+        {"(or (.cdo.size < 0) (.event.kind = join))", true},
+        {"(not (and (.cdo.size > 2MiB) (.cdo.size < 1MiB)))", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct vamp_event_filter *filter = NULL;
+        struct vamp_err err = VAMP_ERR_NONE;
+        if (vamp_event_filter_compile(cases[i].text, VAMP_FILTER_FIRST, NULL, &filter, &err) != 0) {
+            fail_msg("%s: %s", cases[i].text, err.text);
+        }
+        if ((vamp_event_filter_kinds(filter) != 0) != cases[i].possible) {
+            fail_msg("%s: %s", cases[i].text, cases[i].possible ? "never" : "sometimes");
+        }
+        vamp_event_filter_free(filter);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(contradictions_are_seen),
         cmocka_unit_test(split_filters_mean_the_same),
         cmocka_unit_test(fields_alone_are_never_refused),
         cmocka_unit_test(conjunctions_are_always_split),
