@@ -8,7 +8,13 @@
  *
  * Every function may be called from any thread after mstro_init has returned; a handle may be
  * used by one thread at a time. Functions return MSTRO_OK or another status and leave their
- * outputs untouched on failure unless said otherwise.
+ * outputs untouched on failure unless said otherwise. Texts are UTF-8 and terminated; those given
+ * to a function are copied unless said otherwise.
+ *
+ * Statuses that are not repeated below: MSTRO_INVARG, an argument is NULL that must not be, or
+ * makes no sense; MSTRO_UNINIT, before mstro_init or after mstro_finalize; MSTRO_NOMEM; and of
+ * everything that asks the pool manager, MSTRO_NO_PM when it is gone and MSTRO_OFI_FAIL.
+ * mstro_last_error has the text of each.
  */
 #ifndef MAESTRO_H
 #define MAESTRO_H
@@ -71,27 +77,35 @@ typedef struct mstro_timestamp {
 /* Joins the workflow. NULL names are taken from the environment. With MSTRO_POOL_MANAGER_INFO set
  * the component joins that pool manager; without it, it works alone with a pool of its own.
  * `index` distinguishes ranks of one component; it is only told to the pool manager.
- * MSTRO_NOT_TWICE when already initialised, MSTRO_REFUSED, MSTRO_NO_PM, MSTRO_INVARG. */
+ * Blocks until the pool manager has answered. MSTRO_NOT_TWICE when already initialised,
+ * MSTRO_REFUSED, MSTRO_NO_PM when none answers in time, MSTRO_INVARG also when a name is missing.
+ */
 mstro_status mstro_init(const char *workflow_name, const char *component_name,
                         uint64_t component_index);
-/* Leaves. CDOs still held are released with a warning. MSTRO_UNINIT when not initialised. */
+/* Leaves, and waits until calls of other threads have returned. CDOs still held are released with a
+ * warning; a pool manager that is gone is no failure. May be followed by another mstro_init. */
 mstro_status mstro_finalize(void);
 
-/* Never NULL. */
+/* Constant texts, never NULL. */
 const char *mstro_status_description(mstro_status status);
 const char *mstro_version(void);
 /* Nanoseconds since 1970 UTC. */
 uint64_t mstro_clock(void);
-/* Own extension: text on the most recent failure in this thread, "" when there is none. */
+/* Own extension: text on the most recent failure in this thread, "" when there is none; valid until
+ * the next failure in it. */
 const char *mstro_last_error(void);
 
 /* ------------------------------------------------------------------ pool manager */
 
 /* Makes this process a pool manager as well (after mstro_init). The provider comes from
- * MSTRO_OFI_PROVIDER, else FI_PROVIDER, else "tcp;ofi_rxm". */
+ * MSTRO_OFI_PROVIDER, else FI_PROVIDER, else "tcp;ofi_rxm". MSTRO_NOT_TWICE: it is one;
+ * MSTRO_INVSTATE: it has joined another; MSTRO_OFI_FAIL: the provider or the address. */
 mstro_status mstro_pm_start(void);
-/* The text for MSTRO_POOL_MANAGER_INFO: printable, one line, no ';'. The caller frees it. */
+/* The text for MSTRO_POOL_MANAGER_INFO: printable, one line, no ';'. The caller frees it with
+ * free(). MSTRO_NO_PM: this process is no pool manager. */
 mstro_status mstro_pm_getinfo(char **result);
+/* Sends what is queued, tells the components, and waits for them a second at most. MSTRO_NO_PM:
+ * this process is no pool manager. */
 mstro_status mstro_pm_terminate(void);
 
 /* ------------------------------------------------------------------ attributes and schemas */
@@ -138,18 +152,23 @@ mstro_status mstro_cdo_attribute_get(mstro_cdo cdo, const char *key,
 /* An operation that is not possible in the handle's state returns MSTRO_INVSTATE and a text with
  * both. Handles of one name, in this or other components, are of one CDO. */
 
-/* Names: UTF-8, 1 to 4096 bytes. `attributes` is MSTRO_ATTR_DEFAULT (else MSTRO_UNIMPL). */
+/* A new handle, which is disposed of with mstro_cdo_dispose. Names: UTF-8, 1 to 4096 bytes.
+ * `attributes` is MSTRO_ATTR_DEFAULT (else MSTRO_UNIMPL). */
 mstro_status mstro_cdo_declare(const char *name, mstro_cdo_attributes attributes,
                                mstro_cdo *result);
 /* Attributes become final. Offer and require seal what is not sealed. */
 mstro_status mstro_cdo_seal(mstro_cdo cdo);
+/* Gives the CDO to the pool: from now on others may read its data, until it is withdrawn. */
 mstro_status mstro_cdo_offer(mstro_cdo cdo);
+/* Announces a demand: nobody's withdraw returns while the CDO is required and nobody else offers
+ * it. */
 mstro_status mstro_cdo_require(mstro_cdo cdo);
 /* Returns when the data are here, however long it takes until somebody offers. They are in the
  * caller's raw-ptr if that was set and local-size is enough, else in memory of the library until
  * dispose. When reading them failed and no other offer is left, MSTRO_FAIL (or MSTRO_NOMEM): the
  * CDO is required again: demand once more, or retract. */
 mstro_status mstro_cdo_demand(mstro_cdo cdo);
+/* Instead of a demand: the CDO is not needed any more. */
 mstro_status mstro_cdo_retract(mstro_cdo cdo);
 /* Returns when nobody needs it any more: nothing reads from it, and nobody requires or demands the
  * CDO unless another component offers it too. */
@@ -159,13 +178,16 @@ mstro_status mstro_cdo_withdraw(mstro_cdo cdo);
 mstro_status mstro_cdo_dispose(mstro_cdo cdo);
 /* NULL without a CDO; else valid until it is disposed. */
 const char *mstro_cdo_name(mstro_cdo cdo);
-/* The data of an offered or demanded CDO. MSTRO_NOENT and untouched outputs when there are none. */
+/* The data of an offered or demanded CDO and their size, valid until it is disposed (raw-ptr: the
+ * caller's own); either output may be NULL. MSTRO_NOENT when there are none. */
 mstro_status mstro_cdo_access_ptr(mstro_cdo cdo, void **data, int64_t *bytes);
 
 /* ------------------------------------------------------------------ selectors */
 
 /* `query` NULL selects everything. `schema` and `schema_namespace` may be NULL: keys are then
- * full names. MSTRO_INVARG with mstro_last_error when the text cannot be understood. */
+ * full names. MSTRO_INVARG, with the place in mstro_last_error, when the text cannot be understood.
+ * The language is in docs/filter-language.md. Any number of subscriptions may use a selector; it
+ * may be disposed of as soon as they are made. */
 mstro_status mstro_cdo_selector_create(mstro_schema schema, const char *schema_namespace,
                                        const char *query, mstro_cdo_selector *result);
 mstro_status mstro_cdo_selector_dispose(mstro_cdo_selector selector);
@@ -212,7 +234,7 @@ typedef uint32_t mstro_subscription_opts;
  * mstro_pool_event_dispose(head) frees. */
 struct mstro_pool_event_ {
     mstro_pool_event_kind kind;
-    uint64_t serial;
+    uint64_t serial; /* the pool manager's number of the event, ascending */
     union {
         struct {
             uint64_t appid;
@@ -264,21 +286,26 @@ enum mstro_pool_event_field {
 
 /* From now on, nothing of before. Selectors choose CDOs: events that are not about a CDO pass
  * them. A subscriber who does not poll costs nobody else anything: beyond 64 MiB of waiting events
- * in this process (not with REQUIRE_ACK) they are dropped and counted as LOST. MSTRO_INVARG,
- * MSTRO_NOMEM (too many subscriptions). */
+ * in this process (not with REQUIRE_ACK) they are dropped and counted as LOST. MSTRO_NOMEM
+ * also when there are too many subscriptions. */
 mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind event_mask,
                              mstro_subscription_opts opts, mstro_subscription *result);
+/* Ends it; events that nobody took are gone, lists that were taken stay the caller's. */
 mstro_status mstro_subscription_dispose(mstro_subscription subscription);
-/* MSTRO_OK with *result NULL when there is nothing; else the head of a list linked by next.
- * MSTRO_NO_PM once the pool manager is gone and everything was taken. */
+/* MSTRO_OK with *result NULL when there is nothing; else the head of a list linked by next, which
+ * the caller gives back with mstro_pool_event_dispose. MSTRO_NO_PM, with *result NULL, once the
+ * pool manager is gone and everything was taken. */
 mstro_status mstro_subscription_poll(mstro_subscription subscription, mstro_pool_event *result);
+/* The same, but returns only when there is something, or nothing will come any more. */
 mstro_status mstro_subscription_wait(mstro_subscription subscription, mstro_pool_event *result);
-/* `abstime` on CLOCK_REALTIME. MSTRO_TIMEOUT with *result NULL. */
+/* The same, until `abstime` on CLOCK_REALTIME at most. MSTRO_TIMEOUT with *result NULL. */
 mstro_status mstro_subscription_timedwait(mstro_subscription subscription,
                                           const struct timespec *abstime, mstro_pool_event *result);
 /* Acknowledges every event of the list. Without REQUIRE_ACK it does nothing. */
 mstro_status mstro_subscription_ack(mstro_subscription subscription, mstro_pool_event event);
+/* Frees a whole list, by its head; NULL is fine. Always MSTRO_OK. */
 mstro_status mstro_pool_event_dispose(mstro_pool_event head);
+/* A constant text for one kind, never NULL. */
 const char *mstro_pool_event_description(mstro_pool_event_kind kind);
 
 #ifdef __cplusplus
