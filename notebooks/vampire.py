@@ -687,24 +687,15 @@ def _amount_ticks(axis, top, units):
     axis.set_major_formatter(_formatter(units))
 
 
-def _counting_ticks(top):
-    """1, 2, 5, 10, ... for a logarithmic axis of numbers; few of them."""
-    ticks = [n * 10**e for e in range(0, 20) for n in (1, 2, 5) if n * 10**e <= top]
-    return ticks if len(ticks) <= 6 else [10**e for e in range(0, 20) if 10**e <= top]
-
-
 def _log_ticks(low, high, most):
-    """At least two and about `most` ticks at round numbers between two positive numbers, for a logarithmic axis."""
-    decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-    some = []
-    for parts in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8), np.arange(10, 100) / 10):
-        ticks = [part * 10.0**decade for decade in decades for part in parts if low <= part * 10.0**decade <= high]
-        if len(some) >= 2 and len(ticks) > most:
+    """Two to `most` ticks, at round numbers where they suffice, between two positive numbers on a logarithmic axis."""
+    ticks = [low, high]
+    for parts in (np.arange(10, 100) / 10, (1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1,)):
+        coarser = [part * 10.0**e for e in range(-1, 20) for part in parts if low <= part * 10.0**e <= high]
+        ticks = coarser if len(coarser) > 1 else ticks
+        if len(coarser) <= most:
             break
-        some = ticks
-        if len(some) >= most:
-            break
-    return (some if len(some) > 1 else [low, high])[:: max(1, -(-len(some) // most))]
+    return ticks[:: -(-len(ticks) // most)]
 
 
 def _axes(ax):
@@ -774,24 +765,19 @@ def plot_heatmap(histogram, ax=None, title=None):
     ax.set_ylabel({"ns": "duration", "byte": "size", "byte s-1": "bytes per second"}.get(units, "value"))
     bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02)
     bar.set_label("values in a bucket")
-    bar.set_ticks(_counting_ticks(max(2, counts.max())))
+    bar.set_ticks([count for count in _log_ticks(1, max(2, counts.max()), 6) if count % 1 == 0])
     bar.minorticks_off()
     bar.ax.yaxis.set_major_formatter(_formatter("1"))
     return ax
 
 
-NOBODY = ("(other)", "unknown")
-
-
 def _colours(everybody, shown):
-    """A colour for each name shown, by its place among everybody: the same name has the same colour in
-    pictures of different metrics, as long as the colours suffice."""
-    places = {name: place for place, name in enumerate(sorted(everybody, key=lambda name: (name in NOBODY, name)))}
+    """By place in the alphabet, so that a name has the same colour in all pictures as long as colours suffice."""
     free, chosen = list(COLOURS), {}
-    for name in sorted(shown, key=places.get):
-        wanted = COLOURS[places[name] % len(COLOURS)]
-        chosen[name] = wanted if wanted in free else free[0]
-        free.remove(chosen[name])
+    for place, name in enumerate(sorted(everybody, key=lambda name: (name in ("(other)", "unknown"), name))):
+        if name in shown:
+            chosen[name] = COLOURS[place % 7] if COLOURS[place % 7] in free else free[0]
+            free.remove(chosen[name])
     return [chosen[name] for name in shown]
 
 
