@@ -30,12 +30,17 @@ typedef uint64_t fabric_peer; /* libfabric's fi_addr_t */
 /* The provider to use: `wanted`, else MSTRO_OFI_PROVIDER, else FI_PROVIDER, else the preset. */
 const char *fabric_provider_choice(const char *wanted);
 
+/* What both ends must have in common. */
+struct fabric_kind {
+    const char *provider;
+    uint32_t protocol; /* fabric_protocol of the other end; 0: the best there is */
+};
 /* Opens an endpoint on the address `bind`, or ADDRESS:PORT, [ADDRESS]:PORT (NULL: FABRIC_ENV_BIND,
  * else loopback; providers that stay on one host ignore it). Raises the soft limit of open files to
  * the hard one. 0, or -errno with a text that says what the provider lacks and which ones will do.
  */
-VAMP_MUST_CHECK int fabric_open(const char *provider, const char *bind, struct fabric **ret_fabric,
-                                struct vamp_err *err);
+VAMP_MUST_CHECK int fabric_open(const struct fabric_kind *kind, const char *bind,
+                                struct fabric **ret_fabric, struct vamp_err *err);
 /* Another endpoint like this one, only for reads: closing it is the one sure way to end reads that
  * a peer does not answer (removing the peer is not: tcp;ofi_rxm goes on writing to their memory).
  */
@@ -45,6 +50,9 @@ VAMP_MUST_CHECK int fabric_open_reader(const struct fabric *like, struct fabric 
 void fabric_close(struct fabric *fabric);
 /* The full name libfabric gives it, such as "tcp;ofi_rxm". */
 const char *fabric_provider(const struct fabric *fabric);
+/* libfabric's number for what the provider puts on the wire, not 0: tcp;ofi_rxm has two that do not
+ * understand each other. */
+uint32_t fabric_protocol(const struct fabric *fabric);
 /* The endpoint's own address, for others' fabric_peer_add. */
 const uint8_t *fabric_address(const struct fabric *fabric, size_t *ret_length);
 

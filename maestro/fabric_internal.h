@@ -14,7 +14,8 @@
 
 #include "maestro/fabric.h"
 
-/* With fewer buffers posted than this, tcp;ofi_rxm buffers without bound inside itself. */
+/* Where the provider has no bound of its own for what nobody has asked for yet, more of these help:
+ * tcp;ofi_rxm that does not pass through was measured to stay small with this many. */
 #define FABRIC_RECEIVES 256
 #define FABRIC_SENDS 256
 #define FABRIC_READS 64
@@ -57,8 +58,8 @@ struct fabric {
 /* Opens the completion queue with the best way to wait the provider has. */
 VAMP_MUST_CHECK int fabric_open_queue(struct fabric *fabric, struct vamp_err *err);
 /* Finds the provider's info. */
-VAMP_MUST_CHECK int fabric_find(const char *provider, const char *bind, struct fi_info **ret_info,
-                                struct vamp_err *err);
+VAMP_MUST_CHECK int fabric_find(const struct fabric_kind *kind, const char *bind,
+                                struct fi_info **ret_info, struct vamp_err *err);
 /* Posts all receive buffers that are not posted. 0, or -errno of a failure for good. */
 VAMP_MUST_CHECK int fabric_post_receives(struct fabric *fabric);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finding a provider that can do what is needed, and opening an endpoint on it. */
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,15 +29,22 @@ const char *fabric_provider_choice(const char *wanted)
     return FABRIC_PROVIDER_PRESET;
 }
 
-/* ofi_rxm's own defaults reserve 70 MB an endpoint for rates we never reach. Whoever has set one of
- * these knows better. */
-static void trim_memory(void)
+/*
+ * ofi_rxm's own defaults reserve 70 MB an endpoint for rates we never reach. And it takes in whatever
+ * comes, 16 KiB for each message that nobody has asked for yet: when it closes a connection, it first
+ * takes in all there is to read on every other one, for as long as there is something. One peer that
+ * sends without a pause makes that endless. When it passes through, messages go into our buffers, and
+ * as long as there are none, the peers wait.
+ * Whoever has set one of these knows better.
+ */
+static void bound_memory(void)
 {
     static const char *const settings[][2] = {
         {"FI_OFI_RXM_USE_SRX", "1"},
         {"FI_OFI_RXM_MSG_RX_SIZE", "256"},
         {"FI_OFI_RXM_RX_SIZE", "512"},
         {"FI_OFI_RXM_TX_SIZE", "512"},
+        {"FI_OFI_RXM_ENABLE_PASSTHRU", "1"},
     };
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         (void)setenv(settings[i][0], settings[i][1], 0);
@@ -108,7 +116,7 @@ static int get_info(const struct fi_info *hints, const char *bind, struct fi_inf
 }
 
 /* Does the provider exist, with these capabilities and this kind of endpoint? */
-static int look_for(const char *provider, const char *bind, uint64_t capabilities,
+static int look_for(const struct fabric_kind *kind, const char *bind, uint64_t capabilities,
                     enum fi_ep_type type, struct fi_info **ret_info)
 {
     struct fi_info *hints = fi_allocinfo();
@@ -118,6 +126,7 @@ static int look_for(const char *provider, const char *bind, uint64_t capabilitie
     hints->caps = capabilities;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
     hints->ep_attr->type = type;
+    hints->ep_attr->protocol = kind->protocol;
     hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
     hints->domain_attr->threading = FI_THREAD_SAFE;
     if (type == FI_EP_RDM) {
@@ -125,7 +134,7 @@ static int look_for(const char *provider, const char *bind, uint64_t capabilitie
         hints->rx_attr->msg_order = FI_ORDER_SAS;
         hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
     }
-    hints->fabric_attr->prov_name = strdup(provider);
+    hints->fabric_attr->prov_name = strdup(kind->provider);
     int result = hints->fabric_attr->prov_name == NULL ? -ENOMEM : get_info(hints, bind, ret_info);
     fi_freeinfo(hints);
     return result;
@@ -134,7 +143,8 @@ static int look_for(const char *provider, const char *bind, uint64_t capabilitie
 static bool exists(const char *provider, uint64_t capabilities, enum fi_ep_type type)
 {
     struct fi_info *info = NULL;
-    int result = look_for(provider, NULL, capabilities, type, &info);
+    const struct fabric_kind any = {.provider = provider};
+    int result = look_for(&any, NULL, capabilities, type, &info);
     fi_freeinfo(info);
     return result == 0;
 }
@@ -165,15 +175,35 @@ static int explain(const char *provider, const char *bind, struct vamp_err *err)
         provider, bind != NULL ? bind : "any");
 }
 
-int fabric_find(const char *provider, const char *bind, struct fi_info **ret_info,
+/* With another protocol it would be found. */
+static bool only_protocol_differs(const struct fabric_kind *kind, const char *bind)
+{
+    const struct fabric_kind any = {.provider = kind->provider};
+    struct fi_info *info = NULL;
+    int result = kind->protocol == 0 ? -ENODATA
+                                     : look_for(&any, bind, FI_MSG | FI_RMA, FI_EP_RDM, &info);
+    fi_freeinfo(info);
+    return result == 0;
+}
+
+int fabric_find(const struct fabric_kind *kind, const char *bind, struct fi_info **ret_info,
                 struct vamp_err *err)
 {
+    const char *provider = kind->provider;
     bool own_host_only = strncmp(provider, "shm", 3) == 0;
     const char *node = own_host_only ? NULL : bind;
     struct fi_info *info = NULL;
-    int result = look_for(provider, node, FI_MSG | FI_RMA, FI_EP_RDM, &info);
+    int result = look_for(kind, node, FI_MSG | FI_RMA, FI_EP_RDM, &info);
     if (result == -ENOMEM) {
         return vamp_err_set_errno(err, ENOMEM, "look for libfabric provider \"%s\"", provider);
+    }
+    if (result != 0 && only_protocol_differs(kind, node)) {
+        return vamp_err_set(err, -EPROTONOSUPPORT,
+                            "the other end speaks libfabric's protocol %" PRIu32
+                            " of \"%s\", which is not to be had in this process: it used "
+                            "libfabric before; start it with FI_OFI_RXM_ENABLE_PASSTHRU=1, or the "
+                            "pool manager with FI_OFI_RXM_ENABLE_PASSTHRU=0",
+                            kind->protocol, provider);
     }
     if (result != 0) {
         return explain(provider, node, err);
@@ -282,8 +312,8 @@ static int lay_out_buffers(struct fabric *fabric, struct vamp_err *err)
 }
 
 /* `like` NULL: any endpoint of the provider; else a reader of the same kind. */
-static int open_all(struct fabric *fabric, const char *provider, const struct fabric *like,
-                    struct vamp_err *err)
+static int open_all(struct fabric *fabric, const struct fabric_kind *kind,
+                    const struct fabric *like, struct vamp_err *err)
 {
     fabric->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (fabric->wake_fd < 0) {
@@ -302,7 +332,7 @@ static int open_all(struct fabric *fabric, const char *provider, const struct fa
         }
     } else {
         result = lay_out_buffers(fabric, err);
-        result = result == 0 ? fabric_find(provider, fabric->bind, &fabric->info, err) : result;
+        result = result == 0 ? fabric_find(kind, fabric->bind, &fabric->info, err) : result;
     }
     if (result != 0) {
         return result;
@@ -315,25 +345,25 @@ static int open_all(struct fabric *fabric, const char *provider, const struct fa
         }
     }
     if (result != 0) {
-        (void)vamp_err_wrap(err, "libfabric provider \"%s\" on the address %s", provider,
+        (void)vamp_err_wrap(err, "libfabric provider \"%s\" on the address %s", kind->provider,
                             fabric->bind);
     }
     return result;
 }
 
-static int open_one(const char *provider, const char *bind, const struct fabric *like,
+static int open_one(const struct fabric_kind *kind, const char *bind, const struct fabric *like,
                     struct fabric **ret_fabric, struct vamp_err *err)
 {
     struct fabric *fabric = calloc(1, sizeof *fabric);
     if (fabric == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "open libfabric provider \"%s\"", provider);
+        return vamp_err_set_errno(err, ENOMEM, "open libfabric provider \"%s\"", kind->provider);
     }
     fabric->wake_fd = -1;
     fabric->cq_fd = -1;
     int length = snprintf(fabric->bind, sizeof fabric->bind, "%s", bind);
     int result = length < 0 || (size_t)length >= sizeof fabric->bind
                      ? vamp_err_set(err, -EINVAL, "the address to listen on is too long")
-                     : open_all(fabric, provider, like, err);
+                     : open_all(fabric, kind, like, err);
     if (result != 0) {
         fabric_close(fabric);
         return result;
@@ -342,23 +372,24 @@ static int open_one(const char *provider, const char *bind, const struct fabric 
     return 0;
 }
 
-int fabric_open(const char *provider, const char *bind, struct fabric **ret_fabric,
+int fabric_open(const struct fabric_kind *kind, const char *bind, struct fabric **ret_fabric,
                 struct vamp_err *err)
 {
     raise_descriptor_limit();
-    trim_memory();
+    bound_memory();
     if (bind == NULL || bind[0] == '\0') {
         bind = getenv(FABRIC_ENV_BIND);
     }
     if (bind == NULL || bind[0] == '\0') {
         bind = FABRIC_BIND_PRESET;
     }
-    return open_one(provider, bind, NULL, ret_fabric, err);
+    return open_one(kind, bind, NULL, ret_fabric, err);
 }
 
 int fabric_open_reader(const struct fabric *like, struct fabric **ret_fabric, struct vamp_err *err)
 {
-    return open_one(fabric_provider(like), like->bind, like, ret_fabric, err);
+    const struct fabric_kind kind = {fabric_provider(like), fabric_protocol(like)};
+    return open_one(&kind, like->bind, like, ret_fabric, err);
 }
 
 static void close_object(struct fid *fid)
@@ -399,6 +430,11 @@ void fabric_close(struct fabric *fabric)
 const char *fabric_provider(const struct fabric *fabric)
 {
     return fabric->info->fabric_attr->prov_name;
+}
+
+uint32_t fabric_protocol(const struct fabric *fabric)
+{
+    return fabric->info->ep_attr->protocol;
 }
 
 const uint8_t *fabric_address(const struct fabric *fabric, size_t *ret_length)

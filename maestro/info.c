@@ -78,7 +78,12 @@ static uint32_t check_of(const Mstro__Wire__PoolInfo *record)
     }
     hash = mix(hash, record->provider, strlen(record->provider) + 1);
     hash = mix(hash, record->workflow, strlen(record->workflow) + 1);
-    return mix(hash, record->address.data, record->address.len);
+    hash = mix(hash, record->address.data, record->address.len);
+    for (unsigned shift = 0; record->has_protocol && shift < 32; shift += 8) {
+        uint8_t byte = (uint8_t)(record->protocol >> shift);
+        hash = mix(hash, &byte, 1);
+    }
+    return hash;
 }
 
 int info_print(const struct info *info, char text[static INFO_TEXT_BYTES], struct vamp_err *err)
@@ -98,6 +103,8 @@ int info_print(const struct info *info, char text[static INFO_TEXT_BYTES], struc
     record.workflow = workflow.out;
     record.address = (ProtobufCBinaryData){.len = info->address_length, .data = address.out};
     record.session = info->session;
+    record.has_protocol = 1;
+    record.protocol = info->protocol;
     record.check = check_of(&record);
     uint8_t packed[RECORD_BYTES];
     size_t length = mstro__wire__pool_info__get_packed_size(&record);
@@ -128,7 +135,8 @@ static int take_record(const Mstro__Wire__PoolInfo *record, struct info *ret_inf
         record->address.len > FABRIC_ADDRESS_BYTES || record->session == 0) {
         return vamp_err_set(err, -EINVAL, "the pool manager's info is damaged; copy it whole");
     }
-    struct info info = {.session = record->session, .address_length = record->address.len};
+    struct info info = {.session = record->session, .address_length = record->address.len,
+                        .protocol = record->protocol};
     memcpy(info.provider, record->provider, strlen(record->provider));
     memcpy(info.workflow, record->workflow, strlen(record->workflow));
     memcpy(info.address, record->address.data, record->address.len);

@@ -20,6 +20,7 @@
 struct info {
     uint64_t session;
     char provider[INFO_PROVIDER_BYTES];
+    uint32_t protocol; /* fabric_protocol */
     char workflow[INFO_WORKFLOW_BYTES];
     uint8_t address[FABRIC_ADDRESS_BYTES];
     size_t address_length;

@@ -149,6 +149,7 @@ mstro_status server_start(struct port *local_port, const char *workflow,
 const char *server_info(const struct server *server);
 struct server_counts {
     uint64_t joins, refused, requests;
+    uint64_t unanswered; /* of the refused: too many at a time to tell each */
     uint64_t event_messages, events_sent;
     uint64_t events_lost; /* as told to the subscribers */
     uint64_t vanished;    /* components */

@@ -48,7 +48,8 @@ static int connect_fabric(struct remote *remote, struct vamp_err *err)
     char own[INET6_ADDRSTRLEN];
     const char *bind =
         getenv(FABRIC_ENV_BIND) == NULL && address_towards(&remote->info, own) ? own : NULL;
-    int result = fabric_open(remote->info.provider, bind, &remote->fabric, err);
+    const struct fabric_kind kind = {remote->info.provider, remote->info.protocol};
+    int result = fabric_open(&kind, bind, &remote->fabric, err);
     if (result != 0) {
         return result;
     }

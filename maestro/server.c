@@ -118,6 +118,7 @@ static int describe(struct server *server, const char *workflow, struct vamp_err
     }
     (void)snprintf(info->workflow, sizeof info->workflow, "%s", workflow);
     (void)snprintf(info->provider, sizeof info->provider, "%s", fabric_provider(server->fabric));
+    info->protocol = fabric_protocol(server->fabric);
     const uint8_t *address = fabric_address(server->fabric, &info->address_length);
     memcpy(info->address, address, info->address_length);
     while (info->session == 0) {
@@ -159,8 +160,8 @@ static int open_server(struct server *server, const char *workflow,
         result = vamp_decode_arena_init(&server->arena, FRAME_ARENA_BYTES, err);
     }
     if (result == 0) {
-        result = fabric_open(fabric_provider_choice(options->provider), options->bind,
-                             &server->fabric, err);
+        const struct fabric_kind kind = {.provider = fabric_provider_choice(options->provider)};
+        result = fabric_open(&kind, options->bind, &server->fabric, err);
     }
     if (result == 0) {
         result = describe(server, workflow, err);

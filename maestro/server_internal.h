@@ -34,7 +34,7 @@
 #define SERVER_LINGER_NS INT64_C(1000000000)
 /* The same for one that does not seem to be there. */
 #define SERVER_VANISHED_LINGER_NS INT64_C(200000000)
-/* Refused components that still wait for the end of their time; more are not answered. */
+/* Refused components that still wait for the end of their time; more refusals are not told. */
 #define SERVER_REFUSED_MAX 64U
 #define SERVER_BUCKETS 1024U
 
@@ -70,6 +70,12 @@ struct server_peer {
     struct server_loan *loans;
 };
 
+/* What is said at once, and then once in a while with how many there were since. */
+struct server_said {
+    uint64_t count;
+    int64_t time_ns;
+};
+
 enum server_phase { SERVER_RUNS, SERVER_DRAINS, SERVER_SAYS_GOODBYE, SERVER_ENDED };
 
 struct server {
@@ -89,7 +95,8 @@ struct server {
 
     struct server_peer *by_session[SERVER_BUCKETS], *by_app[SERVER_BUCKETS];
     struct server_peer *all, *work;
-    unsigned refused;
+    unsigned refused;     /* of these, those that were refused */
+    mstro_status refusal; /* of the last join that was refused */
 
     enum server_phase phase;
     int64_t phase_end_ns;
@@ -97,8 +104,7 @@ struct server {
     int64_t looked_ns; /* when it was */
     int64_t probe_ns;  /* when one may be asked again whether it is there */
     void (*say)(const char *text);
-    uint64_t memory_said; /* refusals for want of memory that have been told */
-    int64_t memory_said_ns;
+    struct server_said memory_said, refused_said;
     unsigned busy_rounds;
     atomic_bool stop;
     int failure_fd;

@@ -14,8 +14,8 @@
 #define PROBE_SHARE 20
 /* For the events still queued, and then again for the good-byes. */
 #define PHASE_NS INT64_C(1000000000)
-/* That memory is short is said at once, and then no more often than this. */
-#define MEMORY_SAID_NS INT64_C(60000000000)
+/* What is refused is said at once, and then no more often than this. */
+#define REFUSED_SAID_NS INT64_C(60000000000)
 
 static void forgive(struct server *server, int64_t gap_ns)
 {
@@ -140,25 +140,52 @@ void server_look_by(struct server *server, int64_t time_ns)
     server->check_ns = earlier(server->check_ns, time_ns);
 }
 
+/* How many there are to tell now of `count` in all; 0: none, or it is too early. */
+static uint64_t to_say(const struct server *server, struct server_said *said, uint64_t count,
+                       int64_t now_ns, const char **ret_since)
+{
+    const bool again = said->count > 0;
+    const uint64_t fresh = count - said->count;
+    if (server->say == NULL || fresh == 0 ||
+        (again && now_ns - said->time_ns < REFUSED_SAID_NS)) {
+        return 0;
+    }
+    *ret_since = again ? "since the last message" : "so far";
+    *said = (struct server_said){.count = count, .time_ns = now_ns};
+    return fresh;
+}
+
 static void tell_memory(struct server *server, int64_t now_ns)
 {
     struct pool_memory_state memory;
-    pool_memory_state(server->pool, &memory);
-    bool again = server->memory_said > 0;
-    if (server->say == NULL || memory.refused == server->memory_said ||
-        (again && now_ns - server->memory_said_ns < MEMORY_SAID_NS)) {
-        return;
-    }
+    const char *since;
     char text[256];
-    (void)snprintf(text, sizeof text,
-                   "%" PRIu64 " requests refused %s: what the components have takes %zu KiB, "
-                   "%zu KiB are allowed (half of --memory); the workflow goes on with what it has",
-                   memory.refused - server->memory_said,
-                   again ? "since the last message" : "so far", memory.object_bytes / 1024,
-                   memory.limit / 2 / 1024);
-    server->say(text);
-    server->memory_said = memory.refused;
-    server->memory_said_ns = now_ns;
+    pool_memory_state(server->pool, &memory);
+    const uint64_t fresh = to_say(server, &server->memory_said, memory.refused, now_ns, &since);
+    if (fresh > 0) {
+        (void)snprintf(
+            text, sizeof text,
+            "%" PRIu64 " requests refused %s: what the components have takes %zu KiB, "
+            "%zu KiB are allowed (half of --memory); the workflow goes on with what it has",
+            fresh, since, memory.object_bytes / 1024, memory.limit / 2 / 1024);
+        server->say(text);
+    }
+}
+
+static void tell_refused(struct server *server, int64_t now_ns)
+{
+    const char *since;
+    char text[256];
+    const uint64_t fresh =
+        to_say(server, &server->refused_said, server->counts.refused, now_ns, &since);
+    if (fresh > 0) {
+        (void)snprintf(text, sizeof text,
+                       "%" PRIu64 " joins refused %s, the last one with \"%s\"; %" PRIu64
+                       " in all were not answered, because too many came at a time",
+                       fresh, since, mstro_status_description(server->refusal),
+                       server->counts.unanswered);
+        server->say(text);
+    }
 }
 
 int64_t server_look_after(struct server *server, int64_t now_ns)
@@ -173,6 +200,7 @@ int64_t server_look_after(struct server *server, int64_t now_ns)
     }
     advance_phase(server, now_ns);
     tell_memory(server, now_ns);
+    tell_refused(server, now_ns);
     if (now_ns >= server->check_ns) {
         int64_t next_ns = look_at_all(server, now_ns);
         server->check_ns = next_ns < now_ns + CHECK_NS ? now_ns + CHECK_NS : next_ns;

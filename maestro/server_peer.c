@@ -275,28 +275,38 @@ static mstro_status examine(const struct server *server, const Mstro__Wire__Join
     return MSTRO_OK;
 }
 
-static void admit(struct server *server, struct server_peer *peer, const Mstro__Wire__Join *join,
-                  int version_result)
+/* Whether there is a place for it in the pool; else `ret_app_id` is 0. */
+static mstro_status admit(struct server *server, const Mstro__Wire__Join *join, int version_result,
+                          uint64_t *ret_app_id, struct vamp_err *err)
 {
-    struct vamp_err err = VAMP_ERR_NONE;
-    mstro_status status = examine(server, join, version_result, &err);
+    *ret_app_id = 0;
+    mstro_status status = examine(server, join, version_result, err);
     if (status == MSTRO_OK) {
-        status = pool_join(server->pool, join->component, join->index, &peer->app_id, &err);
+        status = pool_join(server->pool, join->component, join->index, ret_app_id, err);
     }
+    if (status != MSTRO_OK) {
+        *ret_app_id = 0;
+        server->refusal = status;
+        server->counts.refused++;
+    }
+    return status;
+}
+
+static void welcome(struct server *server, struct server_peer *peer, mstro_status status,
+                    struct vamp_err *err)
+{
     if (status == MSTRO_OK) {
         peer->state = SERVER_PEER_JOINED;
         server->counts.joins++;
         server_look_by(server, server_now() + server->heartbeat_ns);
     } else {
-        peer->app_id = 0;
         peer->state = SERVER_PEER_ENDING;
         peer->end_ns = server_now() + SERVER_LINGER_NS;
         server_look_by(server, peer->end_ns);
         server->refused++;
-        server->counts.refused++;
     }
     enlist(server, peer);
-    send_welcome(server, peer, status, err.text);
+    send_welcome(server, peer, status, err->text);
 }
 
 void server_join(struct server *server, const struct frame *frame, const Mstro__Wire__Join *join,
@@ -310,8 +320,7 @@ void server_join(struct server *server, const struct frame *frame, const Mstro__
         }
         return;
     }
-    if (server->refused >= SERVER_REFUSED_MAX || join->address.len == 0 ||
-        join->address.len > FABRIC_ADDRESS_BYTES) {
+    if (join->address.len == 0 || join->address.len > FABRIC_ADDRESS_BYTES) {
         server->counts.protocol_errors++;
         return;
     }
@@ -322,11 +331,22 @@ void server_join(struct server *server, const struct frame *frame, const Mstro__
         server_dismiss(server, earlier, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, "replaced");
         server_peer_remove(server, earlier);
     }
+    struct vamp_err err = VAMP_ERR_NONE;
+    uint64_t app_id;
+    mstro_status status = admit(server, join, version_result, &app_id, &err);
+    if (status != MSTRO_OK && server->refused >= SERVER_REFUSED_MAX) {
+        server->counts.unanswered++;
+        return;
+    }
     peer = new_peer(server, frame->session, &join->address, NULL);
     if (peer == NULL) {
         server->counts.protocol_errors++;
+        if (status == MSTRO_OK) {
+            pool_leave(server->pool, app_id, VAMP_LEAVE_PROTOCOL);
+        }
         return;
     }
+    peer->app_id = app_id;
     peer->received_sequence = frame->sequence;
-    admit(server, peer, join, version_result);
+    welcome(server, peer, status, &err);
 }

@@ -222,7 +222,10 @@ def info_seeds():
     def check_of(record):
         parts = struct.pack("<Q", record.session) + record.provider.encode() + b"\0" + record.workflow.encode() + b"\0"
         value = 2166136261
-        for byte in parts + record.address:
+        end = b""
+        if record.HasField("protocol"):
+            end = struct.pack("<I", record.protocol)
+        for byte in parts + record.address + end:
             value = (value ^ byte) * 16777619 & 0xFFFFFFFF
         return value
 
@@ -233,6 +236,7 @@ def info_seeds():
         return "embedded-maestro-1:" + base64.b64encode(record.SerializeToString()).decode()
 
     yield "plain", text().encode()
+    yield "protocol", text(protocol=22).encode()
     yield "line", f"MSTRO_POOL_MANAGER_INFO;{text()};\n".encode()
     yield "version-2", text(version=2).encode()
     yield "damaged", text(check=1).encode()

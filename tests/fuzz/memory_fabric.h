@@ -51,10 +51,10 @@ const char *fabric_provider_choice(const char *wanted)
     return wanted != NULL ? wanted : FABRIC_PROVIDER_PRESET;
 }
 
-int fabric_open(const char *provider, const char *bind, struct fabric **ret_fabric,
+int fabric_open(const struct fabric_kind *kind, const char *bind, struct fabric **ret_fabric,
                 struct vamp_err *err)
 {
-    (void)provider, (void)bind, (void)err;
+    (void)kind, (void)bind, (void)err;
     struct fabric *fabric = calloc(1, sizeof *fabric);
     require(fabric != NULL);
     memory_fabric_first = memory_fabric_first == NULL ? fabric : memory_fabric_first;
@@ -66,6 +66,12 @@ int fabric_open_reader(const struct fabric *like, struct fabric **ret_fabric, st
 {
     require(like != NULL);
     return fabric_open(NULL, NULL, ret_fabric, err);
+}
+
+uint32_t fabric_protocol(const struct fabric *fabric)
+{
+    (void)fabric;
+    return 1;
 }
 
 void fabric_close(struct fabric *fabric)

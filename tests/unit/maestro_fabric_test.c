@@ -21,6 +21,8 @@ struct pair {
     fabric_peer b_of_a, a_of_b;
 };
 
+static const struct fabric_kind preset = {.provider = FABRIC_PROVIDER_PRESET};
+
 static int64_t now(void)
 {
     return vamp_clock_monotonic_ns(&vamp_clock_system);
@@ -29,8 +31,9 @@ static int64_t now(void)
 static void open_pair(struct pair *pair, const char *provider)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    if (fabric_open(provider, NULL, &pair->a, &err) != 0 ||
-        fabric_open(provider, NULL, &pair->b, &err) != 0) {
+    const struct fabric_kind kind = {.provider = provider};
+    if (fabric_open(&kind, NULL, &pair->a, &err) != 0 ||
+        fabric_open(&kind, NULL, &pair->b, &err) != 0) {
         fail_msg("%s", err.text);
     }
     size_t length;
@@ -285,11 +288,11 @@ static void test_wait_shm(void **state)
     waits("shm");
 }
 
-static void refused(const char *provider, const char *bind, const char *word)
+static void refused(const struct fabric_kind *kind, const char *bind, const char *word)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     struct fabric *fabric = NULL;
-    assert_true(fabric_open(provider, bind, &fabric, &err) < 0);
+    assert_true(fabric_open(kind, bind, &fabric, &err) < 0);
     assert_null(fabric);
     if (strstr(err.text, word) == NULL) {
         fail_msg("\"%s\" does not speak of \"%s\"", err.text, word);
@@ -299,12 +302,15 @@ static void refused(const char *provider, const char *bind, const char *word)
 static void test_refusals(void **state)
 {
     (void)state;
-    refused("nonsense", NULL, "not available");
-    refused("nonsense", NULL, "allowed are");
-    refused("tcp;ofi_rxm", "203.0.113.77", "203.0.113.77");
+    const struct fabric_kind nonsense = {.provider = "nonsense"};
+    const struct fabric_kind other_protocol = {.provider = "tcp;ofi_rxm", .protocol = 1};
+    refused(&nonsense, NULL, "not available");
+    refused(&nonsense, NULL, "allowed are");
+    refused(&preset, "203.0.113.77", "203.0.113.77");
+    refused(&other_protocol, NULL, "FI_OFI_RXM_ENABLE_PASSTHRU=1");
     struct fabric *fabric = NULL;
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(0, fabric_open(FABRIC_PROVIDER_PRESET, NULL, &fabric, &err));
+    assert_int_equal(0, fabric_open(&preset, NULL, &fabric, &err));
     fabric_peer peer;
     const uint8_t odd[300] = {1};
     assert_true(fabric_peer_add(fabric, odd, 0, &peer, &err) < 0);
@@ -335,7 +341,7 @@ static void test_nobody_there(void **state)
     (void)state;
     struct fabric *fabric = NULL;
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(0, fabric_open(FABRIC_PROVIDER_PRESET, NULL, &fabric, &err));
+    assert_int_equal(0, fabric_open(&preset, NULL, &fabric, &err));
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(1)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     fabric_peer peer;

@@ -82,6 +82,7 @@ static void join_often(const char *info, const char *workflow, unsigned number)
 {
     struct raw_peer peer;
     raw_peer_open(&peer, info, 0);
+    peer.patience_ns = 60 * VAMP_NS_PER_SECOND;
     for (unsigned i = 0; i < number; i++) {
         char name[64];
         struct sockaddr_in nowhere = {.sin_family = AF_INET, .sin_port = htons(1)};
@@ -266,7 +267,7 @@ static void test_joins(void **state)
     struct server_counts counts;
     attack(join_often, 1000, &counts);
     /* each was let in, refused, or not answered */
-    assert_true(counts.joins + counts.refused + counts.protocol_errors >= 1000);
+    assert_true(counts.joins + counts.refused >= 1000);
 }
 
 static void test_names(void **state)

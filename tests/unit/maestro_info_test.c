@@ -11,7 +11,7 @@
 
 static struct info example(void)
 {
-    struct info info = {.session = UINT64_C(0xfeedfacecafef00d), .address_length = 16};
+    struct info info = {.session = UINT64_C(0xfeedfacecafef00d), .protocol = 300, .address_length = 16};
     (void)snprintf(info.provider, sizeof info.provider, "tcp;ofi_rxm");
     (void)snprintf(info.workflow, sizeof info.workflow, "A workflow; with, \"odd\" signs \xc3\xa9");
     for (size_t i = 0; i < info.address_length; i++) {
@@ -35,6 +35,7 @@ static void test_round_trip(void **state)
         }
         assert_int_equal(0, info_parse(text, &out, &err));
         assert_true(out.session == in.session);
+        assert_int_equal(out.protocol, in.protocol);
         assert_int_equal(out.address_length, length);
         assert_memory_equal(out.address, in.address, length);
         assert_string_equal(out.provider, in.provider);

@@ -13,20 +13,23 @@
 #include "maestro/fabric.h"
 #include "maestro/frame.h"
 #include "maestro/info.h"
+#include "vampire/core/clock.h"
 
 struct raw_peer {
     struct fabric *fabric;
     struct info info; /* the pool manager's */
     fabric_peer peer;
     uint64_t session, sequence;
+    int64_t patience_ns; /* for one message */
 };
 
 static inline void raw_peer_open(struct raw_peer *peer, const char *info, uint64_t session)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    *peer = (struct raw_peer){.session = session};
+    *peer = (struct raw_peer){.session = session, .patience_ns = 5 * VAMP_NS_PER_SECOND};
     assert_int_equal(0, info_parse(info, &peer->info, &err));
-    assert_int_equal(0, fabric_open(peer->info.provider, NULL, &peer->fabric, &err));
+    const struct fabric_kind kind = {peer->info.provider, peer->info.protocol};
+    assert_int_equal(0, fabric_open(&kind, NULL, &peer->fabric, &err));
     assert_int_equal(0, fabric_peer_add(peer->fabric, peer->info.address, peer->info.address_length,
                                         &peer->peer, &err));
 }
@@ -48,13 +51,17 @@ static inline bool raw_peer_send(struct raw_peer *peer, const uint8_t *bytes, si
     memcpy(posted, bytes, length);
     int result = -EAGAIN;
     bool sent = false;
-    for (unsigned i = 0; i < 5000 && !sent; i++) {
+    const int64_t until_ns = vamp_clock_monotonic_ns(&vamp_clock_system) + peer->patience_ns;
+    while (!sent && vamp_clock_monotonic_ns(&vamp_clock_system) < until_ns) {
         if (result == -EAGAIN) {
             result = fabric_send(peer->fabric, peer->peer, message, 0, length, 1);
         }
         int count = fabric_poll(peer->fabric, events);
         for (int k = 0; k < count; k++) {
-            sent = sent || (events[k].kind == FABRIC_SENT && events[k].status == 0);
+            if (events[k].kind == FABRIC_SENT && events[k].status != 0) {
+                return false; /* the connection broke */
+            }
+            sent = sent || events[k].kind == FABRIC_SENT;
             if (events[k].kind == FABRIC_RECEIVED) {
                 fabric_release(peer->fabric, &events[k]);
             }
