@@ -30,20 +30,18 @@ const char *fabric_provider_choice(const char *wanted)
 }
 
 /*
- * ofi_rxm's own defaults reserve 70 MB an endpoint for rates we never reach. And it takes in whatever
- * comes, 16 KiB for each message that nobody has asked for yet: when it closes a connection, it first
- * takes in all there is to read on every other one, for as long as there is something. One peer that
- * sends without a pause makes that endless. When it passes through, messages go into our buffers, and
- * as long as there are none, the peers wait.
- * Whoever has set one of these knows better.
+ * ofi_rxm's own defaults reserve 70 MB an endpoint for rates we never reach. And it takes in
+ * whatever comes, 16 KiB for each message that nobody has asked for yet: when it closes a
+ * connection, it first takes in all there is to read on every other one, for as long as there is
+ * something. One peer that sends without a pause makes that endless. When it passes through,
+ * messages go into our buffers, and as long as there are none, the peers wait. Whoever has set one
+ * of these knows better.
  */
 static void bound_memory(void)
 {
     static const char *const settings[][2] = {
-        {"FI_OFI_RXM_USE_SRX", "1"},
-        {"FI_OFI_RXM_MSG_RX_SIZE", "256"},
-        {"FI_OFI_RXM_RX_SIZE", "512"},
-        {"FI_OFI_RXM_TX_SIZE", "512"},
+        {"FI_OFI_RXM_USE_SRX", "1"},         {"FI_OFI_RXM_MSG_RX_SIZE", "256"},
+        {"FI_OFI_RXM_RX_SIZE", "512"},       {"FI_OFI_RXM_TX_SIZE", "512"},
         {"FI_OFI_RXM_ENABLE_PASSTHRU", "1"},
     };
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
@@ -180,8 +178,8 @@ static bool only_protocol_differs(const struct fabric_kind *kind, const char *bi
 {
     const struct fabric_kind any = {.provider = kind->provider};
     struct fi_info *info = NULL;
-    int result = kind->protocol == 0 ? -ENODATA
-                                     : look_for(&any, bind, FI_MSG | FI_RMA, FI_EP_RDM, &info);
+    int result =
+        kind->protocol == 0 ? -ENODATA : look_for(&any, bind, FI_MSG | FI_RMA, FI_EP_RDM, &info);
     fi_freeinfo(info);
     return result == 0;
 }

@@ -10,6 +10,9 @@
  */
 #define JOBS_ACTIVE 16U
 #define RETRY_NS INT64_C(200000)
+/* A source to which no read can be posted for so long is asked whether it is there, and so often.
+ */
+#define ASK_NS INT64_C(500000000)
 /* After one piece failed the others usually do, too; so long they may take. */
 #define GRACE_NS INT64_C(100000000)
 /* Connections kept for later; beyond that the ones not in use are let go. */
@@ -32,6 +35,7 @@ struct fetch_job {
     unsigned in_flight;                  /* pieces */
     int status;
     int64_t deadline_ns; /* 0: has not begun */
+    int64_t ask_ns;      /* when to ask for the source; 0: reads can be posted */
 };
 
 void fetch_init(struct fetcher *fetcher, const struct fabric *like, int64_t patience_ns)
@@ -285,6 +289,25 @@ static bool issue(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns
     return true;
 }
 
+/* The provider connects to a dead source for ever. Where nobody listens there is nothing to wait
+ * for.
+ */
+static void ask_for_source(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns)
+{
+    const struct fetch_source *source = &job->order.source;
+    if (job->ask_ns == 0) {
+        job->ask_ns = now_ns + ASK_NS;
+    } else if (now_ns >= job->ask_ns) {
+        job->ask_ns = now_ns + ASK_NS;
+        if (fabric_peer_refuses(fetcher->like, source->address, source->length)) {
+            if (job->connection != NULL) {
+                job->connection->broken = true;
+            }
+            fail(job, -ECONNREFUSED, now_ns + GRACE_NS);
+        }
+    }
+}
+
 /* Takes the job behind `before` (NULL: the first) out of the list and tells its owner. */
 static void end(struct fetcher *fetcher, struct fetch_job *before, struct fetch_job *job,
                 int status)
@@ -330,8 +353,11 @@ int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns)
         if (job->deadline_ns == 0) {
             job->deadline_ns = now_ns + fetcher->patience_ns;
         }
-        if (!issue(fetcher, job, now_ns) && now_ns + RETRY_NS < next_ns) {
-            next_ns = now_ns + RETRY_NS;
+        if (issue(fetcher, job, now_ns)) {
+            job->ask_ns = 0;
+        } else {
+            ask_for_source(fetcher, job, now_ns);
+            next_ns = now_ns + RETRY_NS < next_ns ? now_ns + RETRY_NS : next_ns;
         }
         struct fetch_job *next = job->next;
         if (check(fetcher, before, job, now_ns)) {

@@ -135,7 +135,8 @@ static int take_record(const Mstro__Wire__PoolInfo *record, struct info *ret_inf
         record->address.len > FABRIC_ADDRESS_BYTES || record->session == 0) {
         return vamp_err_set(err, -EINVAL, "the pool manager's info is damaged; copy it whole");
     }
-    struct info info = {.session = record->session, .address_length = record->address.len,
+    struct info info = {.session = record->session,
+                        .address_length = record->address.len,
                         .protocol = record->protocol};
     memcpy(info.provider, record->provider, strlen(record->provider));
     memcpy(info.workflow, record->workflow, strlen(record->workflow));

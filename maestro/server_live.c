@@ -146,8 +146,7 @@ static uint64_t to_say(const struct server *server, struct server_said *said, ui
 {
     const bool again = said->count > 0;
     const uint64_t fresh = count - said->count;
-    if (server->say == NULL || fresh == 0 ||
-        (again && now_ns - said->time_ns < REFUSED_SAID_NS)) {
+    if (server->say == NULL || fresh == 0 || (again && now_ns - said->time_ns < REFUSED_SAID_NS)) {
         return 0;
     }
     *ret_since = again ? "since the last message" : "so far";

@@ -210,6 +210,19 @@ def check(run, rounds):
     assert not results.accounting_differences(run)
 
 
+def test_a_read_from_a_dead_source_does_not_wait_for_a_heartbeat(space):
+    """The reader finds out by itself that nobody is there."""
+    space.pool_manager("--heartbeat", "120s", "--silence", "480s")
+    program = harness.program("workflow_steps")
+    steps = [step.replace("CDO", "field") for step in OFFER]
+    source = space.start([program, "source", *steps, f"await {space.path}/the end"], "source")
+    harness.wait_until(lambda: "done offer" in source.stdout, "the source has offered")
+    source.signal(signal.SIGKILL)
+    source.expect_exit(-signal.SIGKILL)
+    steps = [step.replace("CDO", "field") for step in [*REQUIRE, "!demand CDO", *END_OF_REQUIRE]]
+    space.start([program, "sink", *steps], "sink").expect_exit(0, 100)
+
+
 def test_killed_in_every_state(space):
     deaths = Deaths(space)
     level = deaths.level()

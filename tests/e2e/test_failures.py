@@ -119,7 +119,7 @@ def killed_at_random(space, rounds):
 
 def components_present(space):
     """How many there were at the end of each bucket that is written."""
-    return [record["value"] for record in json_records(space.json_lines())
+    return [record["value"] for record in jsonl.records(space.json_lines())
             if record["type"] == "metric" and record["metric"] == "components_present"]
 
 

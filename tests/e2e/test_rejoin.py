@@ -139,6 +139,14 @@ class Lives:
             product_names=[f"Product {self.number}"], model_options=SMALL,
         )
         self.reports += workflow.finish()
+        # Events wait in the pool manager for a message to fill, 10 ms, and would die with it.
+        for report in self.reports[-2:]:
+            harness.wait_until(lambda: self.has_left(report["component"]), "vampire sees them leave")
+
+    def has_left(self, name):
+        return any(record["type"] == "metric" and record["metric"] == "pool_operations"
+                   and {name, "leave"} <= set(record["labels"].values())
+                   for record in jsonl.records(self.space.json_lines()))
 
     def hold(self):
         """Somebody who waits until the pool manager is gone, so that the workflow does not end."""

@@ -11,7 +11,8 @@
 
 static struct info example(void)
 {
-    struct info info = {.session = UINT64_C(0xfeedfacecafef00d), .protocol = 300, .address_length = 16};
+    struct info info = {
+        .session = UINT64_C(0xfeedfacecafef00d), .protocol = 300, .address_length = 16};
     (void)snprintf(info.provider, sizeof info.provider, "tcp;ofi_rxm");
     (void)snprintf(info.workflow, sizeof info.workflow, "A workflow; with, \"odd\" signs \xc3\xa9");
     for (size_t i = 0; i < info.address_length; i++) {
