@@ -147,7 +147,7 @@ def attack(space, role, warm, number, growth):
     """An attack to get used to, then a larger one: both processes must not grow by more."""
     # Few places, so that the first attack fills them all.
     manager = space.pool_manager("--silence", "3s", "--max-components", 200)
-    vampire = space.vampire(harness.vampire_config(source={"leave_grace": "10s"}))
+    vampire = space.vampire(harness.vampire_config(source={"leave_grace": "3600s"}))
     hostile(space, role, warm).expect_exit(0, 120)
     before = {process.name: resident_bytes(process) for process in (manager, vampire)}
     second = space.start([HOSTILE, role, space.info, "weather", number], f"hostile-{role}-again")
@@ -180,7 +180,8 @@ def test_memory_stays(space, role):
 
 def test_joins_keep_nobody_out(space):
     """Who is there goes on working; who comes later finds a place again."""
-    manager = space.pool_manager("--silence", "3s", "--max-components", 100)
+    silence = f"{12 * harness.PATIENCE:.0f}s"
+    manager = space.pool_manager("--silence", silence, "--max-components", 100)
     vampire = space.vampire(harness.vampire_config(source={"leave_grace": "600s"}))
     workflow = harness.Workflow(space, models=1, products=1, model_options=[*STEADY, "--verbose"])
     workflow.models[0].until_stderr("step 3 offered")
@@ -190,7 +191,7 @@ def test_joins_keep_nobody_out(space):
     assert_complete(reports)
     manager.until_stderr("joins refused so far")
     harness.wait_until(lambda: components_present(space)[known:][-1:] == [0],
-                       "those who are not there are given up", 60)
+                       "those who are not there are given up", 120)
     (space.path / "product-1.ready").unlink()  # of the workflow before
     later = harness.Workflow(space, model_names=["Later model"], product_names=["Later product"],
                              model_options=SHORT).finish()
