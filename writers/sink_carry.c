@@ -47,9 +47,7 @@ static void add_gap(struct vamp_carry *carry, const struct vamp_gap *gap)
         carry->gaps[carry->gap_count++] = *gap;
         return;
     }
-    struct vamp_gap *last = &carry->gaps[VAMP_CARRY_GAPS_MAX - 1];
-    last->end_ns = gap->end_ns > last->end_ns ? gap->end_ns : last->end_ns;
-    last->events += gap->events;
+    vamp_gap_join(carry->gaps, VAMP_CARRY_GAPS_MAX, gap);
 }
 
 void vamp_carry_add_bucket(struct vamp_carry *carry, const struct vamp_bucket *bucket)

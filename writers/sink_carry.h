@@ -27,7 +27,8 @@ struct vamp_carry {
 VAMP_MUST_CHECK int vamp_carry_init(struct vamp_carry *carry, unsigned max_components,
                                     struct vamp_err *err);
 void vamp_carry_done(struct vamp_carry *carry);
-/* Newer rows replace older ones. Gaps beyond the bound are joined to the last one. */
+/* Newer rows replace older ones. Gaps beyond the bound are joined to others of their
+ * reason. */
 void vamp_carry_add_bucket(struct vamp_carry *carry, const struct vamp_bucket *bucket);
 /* All of `from` goes into `carry`; `from` is empty afterwards. */
 void vamp_carry_move(struct vamp_carry *carry, struct vamp_carry *from);

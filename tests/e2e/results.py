@@ -6,7 +6,9 @@ The shape of a metric: {tuple of labels in the metric's order: value at the end 
 histogram: {labels: (count, sum)} over the whole run.
 """
 
+import calendar
 import json
+import time
 
 import h5py
 import numpy
@@ -60,6 +62,69 @@ def assert_line_account(record):
     )
 
 
+NO_TIME = -(2**63)
+# Reasons that are places where events were lost; the others' events nobody could count.
+LOSSES = ("pool_manager", "ring", "recording")
+
+
+def read_time(text):
+    seconds, fraction = text[:-1].split(".")
+    return calendar.timegm(time.strptime(seconds, "%Y-%m-%dT%H:%M:%S")) * 10**9 + int(fraction)
+
+
+def gap_rows(file):
+    """(start, end, reason, events) of each gap of an HDF5 file."""
+    columns = [file["gap_" + name][...].tolist() for name in ("start", "end")]
+    rows = zip(*columns, texts(file["gap_reason"]), file["gap_events"][...].tolist())
+    rows = list(rows)
+    used = [row for row in rows if row[0] != NO_TIME]
+    assert rows[: len(used)] == used, "a hole in the table of gaps"
+    return used
+
+
+def gap_events(gaps):
+    """Lost events by place."""
+    return {place: sum(gap[3] for gap in gaps if gap[2] == place) for place in LOSSES}
+
+
+def assert_gaps(gaps, end_of_buckets, where):
+    """None reaches beyond the buckets that were closed with it. Only a clock that was set back makes
+    one end before it began."""
+    for start, end, reason, events in gaps:
+        assert end <= end_of_buckets, f"a gap up to {end}, in buckets up to {end_of_buckets}: {where}"
+        assert start <= end or reason in ("leap", "pool_gone"), f"a gap ends before it begins: {where}"
+        assert events > 0 if reason in LOSSES else events == 0, f"a gap of {events} events, {reason}: {where}"
+
+
+class Gaps:
+    """The gaps of a run as they are read, bucket by bucket or file by file, beside the account."""
+
+    def __init__(self):
+        self.rows = []
+        self.told = dict.fromkeys(LOSSES, 0)
+        self.begun = False
+
+    def begin(self, is_first, lost):
+        """At the start of a file; `lost` before it, if the file is not the first of its run."""
+        if not self.begun and not is_first:
+            self.told = dict(lost)
+        self.begun = True
+
+    def anew(self):
+        """The statistics begin again, and so does their account."""
+        self.told = dict.fromkeys(LOSSES, 0)
+
+    def add(self, rows, lost, where, complete=True):
+        """What is told of gaps and what the account has lost are the same number. A file that is not
+        complete may tell of gaps whose bucket it does not have."""
+        self.rows += rows
+        for place, events in gap_events(rows).items():
+            told = self.told[place] + events
+            assert told == lost[place] or (not complete and told > lost[place]), (
+                f"{lost[place]} events lost ({place}), {told} of them in gaps: {where}")
+            self.told[place] = lost[place]
+
+
 class Hdf5Run:
     """All segments of one run, in order."""
 
@@ -69,6 +134,8 @@ class Hdf5Run:
         self.counters, self.gauges, self.histograms = {}, {}, {}
         self.columns, self.components = {}, []
         self.buckets = 0
+        self.gap_account = Gaps()
+        self.buckets_lost = False
         for path in self.paths:
             with h5py.File(path, "r", **open_options) as file:
                 self._read(file)
@@ -86,6 +153,7 @@ class Hdf5Run:
         if file["time"].shape[0] == 0:
             return
         assert_account(file)
+        self._read_gaps(file)
         for name, item in file.items():
             kind = text_attribute(item, "kind")
             if kind and name == text_attribute(item, "metric"):
@@ -98,6 +166,28 @@ class Hdf5Run:
             elif name.startswith("events_"):
                 self.columns[name] = int(item[-1])
         self._read_components(file)
+
+    @property
+    def gaps(self):
+        return self.gap_account.rows
+
+    def _read_gaps(self, file):
+        rows = file["time"].shape[0]
+        # A live file may have grown since its length was read.
+        lost = {place: file[f"events_lost_{place}"][:rows] for place in LOSSES}
+        gaps = gap_rows(file)
+        in_file = gap_events(gaps)
+        account = self.gap_account
+        # What the earlier files hold is known by the first bucket, but for the gaps that it tells.
+        before = {place: int(lost[place][-1]) - in_file[place] for place in LOSSES}
+        account.begin(int(file.attrs["segment"]) == 1, before)
+        if self.columns and int(file["events_received"][0]) < self.columns["events_received"]:
+            account.anew()
+        complete = int(file["how_ended"][()]) != 0
+        if complete:
+            assert_gaps(gaps, int((file["time"][:rows] + file["bucket_ns"][:rows]).max()), file.filename)
+        account.add(gaps, {place: int(values[-1]) for place, values in lost.items()}, file.filename, complete)
+        self.buckets_lost = self.buckets_lost or bool(file["buckets_lost"][:rows].any())
 
     @staticmethod
     def _last(item, labels):
@@ -142,6 +232,7 @@ class JsonRun:
         self.counters, self.gauges, self.histograms = {}, {}, {}
         self.records = []
         self.columns = {}
+        self.gap_account = Gaps()
         with open(path, encoding="utf-8") as lines:
             for line in lines:
                 self.records.append(json.loads(line))
@@ -150,11 +241,31 @@ class JsonRun:
         for metric in header["metrics"]:
             # One that never changed has no lines.
             getattr(self, metric["kind"] + "s")[metric["name"]] = {}
+        self._read_gaps(header["segment"] == 1, str(path))
         for record in self.records:
             if "accounting" in record:
                 assert_line_account(record)
             if record["type"] == "metric":
                 self._take(record, order[record["metric"]])
+
+    @property
+    def gaps(self):
+        return self.gap_account.rows
+
+    def _read_gaps(self, is_first, where):
+        """Each bucket's own are in front of its line."""
+        rows = []
+        for record in self.records:
+            if record["type"] == "gap":
+                rows.append((read_time(record["start"]), read_time(record["end"]), record["reason"],
+                             record["events"]))
+            elif record["type"] == "bucket":
+                lost, events = record["accounting"]["lost"], gap_events(rows)
+                self.gap_account.begin(is_first, {place: lost[place] - events[place] for place in LOSSES})
+                assert_gaps(rows, read_time(record["time"]) + record["width_ns"], where)
+                self.gap_account.add(rows, lost, f"bucket {record['bucket']} of {where}")
+                rows = []
+        assert not rows, f"gaps without a bucket: {where}"
 
     def _take(self, record, order):
         labels = tuple(record.get("labels", {})[name] for name in order if name in record.get("labels", {}))
@@ -224,7 +335,16 @@ def compare(reports, runs):
                         f"{report['component']}: {what}: it counted {expected}, "
                         f"vampire's {output} says {counted}"
                     )
+    differences += gap_differences(*runs.values()) if len(runs) == 2 else []
     return sorted(set(differences), key=differences.index)
+
+
+def gap_differences(hdf5, json_lines):
+    """The same gaps in both outputs; where one lost buckets, it may have joined some."""
+    ours, theirs = hdf5.gaps, json_lines.gaps
+    if hdf5.buckets_lost:
+        ours, theirs = gap_events(ours), gap_events(theirs)
+    return [] if ours == theirs else [f"gaps: hdf5 has {ours}, json {theirs}"]
 
 
 def accounting_differences(run):

@@ -210,6 +210,22 @@ static void more_gaps_than_a_bucket_names_are_joined(void **state)
     assert_int_equal(run.buckets[0]->gaps[run.buckets[0]->gap_count - 1].end_ns, 100 * SECOND + 99);
 }
 
+static void a_gap_joins_the_last_of_its_reason(void **state)
+{
+    (void)state;
+    struct vamp_gap gaps[] = {{10, 20, VAMP_LOSS_RING, 1},
+                              {20, 30, VAMP_LOSS_RING, 2},
+                              {30, 40, VAMP_LOSS_POOL_MANAGER, 3}};
+    vamp_gap_join(gaps, 3, &(struct vamp_gap){15, 50, VAMP_LOSS_RING, 4});
+    assert_int_equal(gaps[0].events, 1);
+    assert_int_equal(gaps[1].start_ns, 15);
+    assert_int_equal(gaps[1].end_ns, 50);
+    assert_int_equal(gaps[1].events, 6);
+    assert_int_equal(gaps[2].events, 3);
+    vamp_gap_join(gaps, 3, &(struct vamp_gap){50, 60, VAMP_LOSS_RECORDING, 5});
+    assert_int_equal(gaps[2].events, 8); /* the number is right, wherever it is */
+}
+
 static void what_the_filters_turn_away_moves_time_only(void **state)
 {
     (void)state;
@@ -367,6 +383,7 @@ int main(void)
         TEST(a_clock_set_back_goes_on),
         TEST(losses_are_gaps_with_exact_numbers),
         TEST(more_gaps_than_a_bucket_names_are_joined),
+        cmocka_unit_test(a_gap_joins_the_last_of_its_reason),
         TEST(what_the_filters_turn_away_moves_time_only),
         TEST(counters_accumulate_and_deltas_add_up),
         TEST(vampires_own_values_go_into_the_next_bucket),

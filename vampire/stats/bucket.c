@@ -31,6 +31,20 @@ const char *vamp_gap_reason_name(unsigned reason)
     return reason == VAMP_GAP_MEMORY ? "memory" : vamp_loss_name(reason);
 }
 
+void vamp_gap_join(struct vamp_gap *gaps, unsigned count, const struct vamp_gap *gap)
+{
+    struct vamp_gap *into = &gaps[count - 1];
+    for (unsigned i = count; i-- > 0;) {
+        if (gaps[i].reason == gap->reason) {
+            into = &gaps[i];
+            break;
+        }
+    }
+    into->start_ns = gap->start_ns < into->start_ns ? gap->start_ns : into->start_ns;
+    into->end_ns = gap->end_ns > into->end_ns ? gap->end_ns : into->end_ns;
+    into->events += gap->events;
+}
+
 const char *vamp_cdo_time_name(unsigned what)
 {
     static const char *const names[VAMP_CDO_TIME_COUNT] = {

@@ -128,6 +128,10 @@ struct vamp_gap {
     uint64_t events; /* how many; 0: not known, or none */
 };
 
+/* Joins `gap` to the last of `count` gaps (at least one) of its reason, or, where there is none, to
+ * the very last: for a list that is full. */
+void vamp_gap_join(struct vamp_gap *gaps, unsigned count, const struct vamp_gap *gap);
+
 struct vamp_component_row {
     unsigned index;
     struct vamp_component component;

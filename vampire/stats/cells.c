@@ -222,14 +222,5 @@ void vamp_cells_gap(struct vamp_slot *slot, const struct vamp_gap *gap)
         slot->gaps[slot->gap_count++] = *gap;
         return;
     }
-    struct vamp_gap *into = &slot->gaps[VAMP_SLOT_GAPS_MAX - 1];
-    for (unsigned i = VAMP_SLOT_GAPS_MAX; i-- > 0;) {
-        if (slot->gaps[i].reason == gap->reason) {
-            into = &slot->gaps[i];
-            break;
-        }
-    }
-    into->start_ns = gap->start_ns < into->start_ns ? gap->start_ns : into->start_ns;
-    into->end_ns = gap->end_ns > into->end_ns ? gap->end_ns : into->end_ns;
-    into->events += gap->events;
+    vamp_gap_join(slot->gaps, VAMP_SLOT_GAPS_MAX, gap);
 }
