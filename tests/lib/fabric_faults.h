@@ -24,6 +24,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* COMPLETE: the nth operation that completes says that it failed. */
 #define FABRIC_FAULT_CALLS(X)                                                                      \
@@ -60,11 +61,17 @@ static const char *const fabric_fault_names[] = {
 #undef X
 };
 
-static struct {
-    atomic_uint call, number; /* number 0: none fails */
-    atomic_int error;         /* FI_EAGAIN and so on */
-    atomic_uint counts[FABRIC_FAULT_CALL_COUNT];
+/* What is to fail of one kind of call. */
+struct fabric_fault {
+    atomic_uint number, count; /* number 0: none fails */
+    atomic_int error;          /* FI_EAGAIN and so on */
+    _Atomic(int64_t) lasts_ns; /* 0: only this one; else all from then on, for so long */
+    _Atomic(int64_t) until_ns; /* of CLOCK_MONOTONIC, once the first has failed */
     atomic_bool failed;
+};
+
+static struct {
+    struct fabric_fault of[FABRIC_FAULT_CALL_COUNT];
     /* The completion that is to be told as an error; with the queue it stands in. */
     _Atomic(struct fid_cq *) queue;
     void *context;
@@ -82,28 +89,52 @@ static struct {
     struct fi_ops_cm cm, *real_cm;
 } fabric_faults;
 
-/* The numberth call of this kind from now on fails with `error`, once. */
+/* The numberth call of this kind from now on fails with `error`, and with lasts_ns all others for
+ * so long. */
+static inline void fabric_faults_add(enum fabric_fault_call call, unsigned number, int error,
+                                     int64_t lasts_ns)
+{
+    struct fabric_fault *fault = &fabric_faults.of[call];
+    atomic_store(&fault->error, error);
+    atomic_store(&fault->lasts_ns, lasts_ns);
+    atomic_store(&fault->number, number);
+}
+
+/* Only this one fails, and once. */
 static inline void fabric_faults_arm(enum fabric_fault_call call, unsigned number, int error)
 {
-    atomic_store(&fabric_faults.number, 0);
     for (unsigned i = 0; i < FABRIC_FAULT_CALL_COUNT; i++) {
-        atomic_store(&fabric_faults.counts[i], 0);
+        atomic_store(&fabric_faults.of[i].number, 0);
+        atomic_store(&fabric_faults.of[i].count, 0);
+        atomic_store(&fabric_faults.of[i].failed, false);
     }
-    atomic_store(&fabric_faults.failed, false);
-    atomic_store(&fabric_faults.call, call);
-    atomic_store(&fabric_faults.error, error);
-    atomic_store(&fabric_faults.number, number);
+    fabric_faults_add(call, number, error, 0);
+}
+
+static int64_t fabric_fault_now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 /* 0, or how this call is to fail. */
 static int fabric_fault(enum fabric_fault_call call)
 {
-    unsigned count = atomic_fetch_add(&fabric_faults.counts[call], 1) + 1;
-    if (atomic_load(&fabric_faults.call) == call && atomic_load(&fabric_faults.number) == count) {
-        atomic_store(&fabric_faults.failed, true);
-        return -atomic_load(&fabric_faults.error);
+    struct fabric_fault *fault = &fabric_faults.of[call];
+    unsigned count = atomic_fetch_add(&fault->count, 1) + 1;
+    unsigned number = atomic_load(&fault->number);
+    if (number == 0 || count < number) {
+        return 0;
     }
-    return 0;
+    int64_t lasts_ns = atomic_load(&fault->lasts_ns);
+    if (count == number) {
+        atomic_store(&fault->until_ns, fabric_fault_now_ns() + lasts_ns);
+        atomic_store(&fault->failed, true);
+    } else if (lasts_ns == 0 || fabric_fault_now_ns() > atomic_load(&fault->until_ns)) {
+        return 0;
+    }
+    return -atomic_load(&fault->error);
 }
 
 #define FABRIC_FAULT_RETURN(name)                                                                  \
@@ -203,8 +234,8 @@ static ssize_t fault_cq_read(struct fid_cq *cq, void *buf, size_t count)
     if (atomic_load(&fabric_faults.queue) == cq) {
         return -FI_EAVAIL;
     }
-    bool one = atomic_load(&fabric_faults.call) == FABRIC_FAULT_COMPLETE &&
-               atomic_load(&fabric_faults.number) != 0 && !atomic_load(&fabric_faults.failed);
+    const struct fabric_fault *fault = &fabric_faults.of[FABRIC_FAULT_COMPLETE];
+    bool one = atomic_load(&fault->number) != 0 && !atomic_load(&fault->failed);
     ssize_t got = fabric_faults.real_cq->read(cq, buf, one ? 1 : count);
     if (got == 1 && one && fabric_fault(FABRIC_FAULT_COMPLETE) != 0) {
         const struct fi_cq_msg_entry *entry = buf;
@@ -223,7 +254,7 @@ static ssize_t fault_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry
     }
     entry->op_context = fabric_faults.context;
     entry->flags = fabric_faults.flags;
-    entry->err = atomic_load(&fabric_faults.error);
+    entry->err = atomic_load(&fabric_faults.of[FABRIC_FAULT_COMPLETE].error);
     entry->len = 0;
     atomic_store(&fabric_faults.queue, NULL);
     return 1;

@@ -186,7 +186,7 @@ static void test_without_faults(void **state)
     run_workflow(&outcome);
     assert_true(outcome.served && outcome.produced && outcome.consumed);
     for (unsigned i = 0; i < FABRIC_FAULT_CALL_COUNT; i++) {
-        assert_true(i == FABRIC_FAULT_COMPLETE || atomic_load(&fabric_faults.counts[i]) > 0);
+        assert_true(i == FABRIC_FAULT_COMPLETE || atomic_load(&fabric_faults.of[i].count) > 0);
     }
 }
 
@@ -200,7 +200,7 @@ static bool try_fault(size_t fault, unsigned number, bool *ret_whole)
     int64_t began_ns = vamp_clock_monotonic_ns(&vamp_clock_system);
     fabric_faults_arm(faults[fault].call, number, faults[fault].error);
     run_workflow(&outcome);
-    bool failed = atomic_load(&fabric_faults.failed);
+    bool failed = atomic_load(&fabric_faults.of[faults[fault].call].failed);
     int64_t took_ns = vamp_clock_monotonic_ns(&vamp_clock_system) - began_ns;
     if (took_ns > WORKFLOW_NS || ((faults[fault].harmless || !failed) && !outcome.consumed)) {
         fail_msg("%s number %u with %s: consumed %d, %.3f s, status %d, %s",

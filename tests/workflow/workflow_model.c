@@ -275,6 +275,7 @@ int main(int argc, char **argv)
     }
     mstro_status joined = mstro_init(NULL, o->name, o->rank);
     if (!report_operation(&model.report, OP_JOIN, joined, "the workflow")) {
+        free(model.fields);
         return WORKFLOW_FAILED;
     }
     for (size_t i = 0; i < o->awaited.count; i++) {
