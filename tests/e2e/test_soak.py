@@ -15,8 +15,6 @@ from test_workflow import KIB, assert_complete, model_options, runs_of
 
 sys.path.insert(0, str(harness.ROOT / "tests" / "oracle"))
 import compare
-import stream
-from outcome import outcomes
 
 PRODUCERS, BURST = 2, 2
 # What an allocator may keep; anything that grows with the events would be far above.
@@ -168,17 +166,9 @@ def test_an_hour_against_the_oracle(space):
     space.vampire(made, ready=False).expect_exit(0, 600)
     files = {ending: sorted(space.path.glob(f"vampire-*.{ending}")) for ending in ("h5", "jsonl", "rec")}
     assert len(files["h5"]) == len(files["jsonl"]) == 7 and len(files["rec"]) == 1
-    events = stream.read(files["rec"][0])[1]
-    ((result, _, end),) = outcomes([(events, compare.configuration_of(files["h5"][0]))])
-    at = 0
-    for number, (hdf5, lines) in enumerate(zip(files["h5"], files["jsonl"])):
-        with h5py.File(hdf5, "r") as file:
-            part = compare.Part(result, at, at + file["time"].shape[0])
-        found = compare.differences_hdf5(hdf5, part, number == 6)
-        found += compare.differences_json(lines, part, "component")
-        assert not found, "\n".join(line[:400] for line in found[:20])
-        at = part.end
-    assert at == end == 3601
+    found = compare.differences_of_run(files["rec"], files["h5"], files["jsonl"])
+    assert not found, "\n".join(line[:400] for line in found[:20])
+    assert sum(compare.count_hdf5(path) for path in files["h5"]) == 3601
 
 
 @pytest.mark.long

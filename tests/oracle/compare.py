@@ -3,12 +3,15 @@
 
     compare.py RECORDING HDF5-FILE [JSON-LINES]    prints the differences and their number
 
-Of a run whose configuration was read again, the files of each sort in order, joined by commas. The
-recording must hold what the filters turned away ("filtered": true), if they did.
+Of a run of several files, those of each sort in order, joined by commas; one recording for each time
+the configuration was read. The recording must hold what the filters turned away ("filtered": true),
+if they did.
 """
 
 import calendar
+import itertools
 import json
+import os
 import sys
 import time
 
@@ -276,21 +279,63 @@ def alert_differences(alerts, result, buckets):
     return [] if counted == alerts else [f"alerts: {alerts}, expected {counted}"]
 
 
+def reloads_of_hdf5(path):
+    with h5py.File(path, "r") as file:
+        return int(file.attrs["reloads"])
+
+
+def reloads_of_json(path):
+    with open(path, encoding="utf-8") as file:
+        second = json.loads([*itertools.islice(file, 2)][-1])
+    return second["number"] if second["type"] == "reload" else 0
+
+
+def count_hdf5(path):
+    with h5py.File(path, "r") as file:
+        return file["time"].shape[0]
+
+
+def count_json(path):
+    with open(path, encoding="utf-8") as file:
+        return sum(json.loads(line)["type"] == "bucket" for line in file)
+
+
+def by_configuration(paths, reloads_of):
+    """The files of a run in order, those of each configuration together."""
+    return [list(group) for _, group in itertools.groupby(paths, reloads_of)]
+
+
+def parts(outcome, paths, count):
+    """Each file with its part of what was closed under one configuration. The last one shall have all
+    the rest."""
+    result, first, end = outcome
+    for path in paths:
+        last = path is paths[-1]
+        yield path, Part(result, first, end if last else first + count(path))
+        first += count(path)
+
+
 def differences_of_run(recordings, hdf5s, jsonls=()):
-    """One file of each sort for each time the configuration was read, in order. The borders of the
-    recordings are the places in the stream of events at which it changed."""
-    configurations = [configuration_of(path) for path in hdf5s]
-    phases = [(stream.read(path)[1], configuration)
-              for path, configuration in zip(recordings, configurations, strict=True)]
-    found = []
-    for number, (result, first, end) in enumerate(outcomes(phases)):
-        part, more = Part(result, first, end), []
-        more += differences_hdf5(hdf5s[number], part, number == len(phases) - 1)
-        if jsonls:
-            level = configurations[number]["statistics"]["level"]
-            more += differences_json(jsonls[number], part, level)
-        found += [f"file {number + 1}: {line}" for line in more] if len(phases) > 1 else more
+    """One recording for each time the configuration was read, in order: their borders are the places in
+    the stream of events at which it changed. Of the other sorts as many files as there are."""
+    groups = by_configuration(hdf5s, reloads_of_hdf5)
+    configurations = [configuration_of(group[0]) for group in groups]
+    phases = [(stream.read(path, carried=number == 0)[1], configuration)
+              for number, (path, configuration) in enumerate(zip(recordings, configurations, strict=True))]
+    made, found = outcomes(phases), []
+    for outcome, group in zip(made, groups, strict=True):
+        for path, part in parts(outcome, group, count_hdf5):
+            found += named(path, len(hdf5s), differences_hdf5(path, part, path == hdf5s[-1]))
+    if jsonls:
+        groups = by_configuration(jsonls, reloads_of_json)
+        for outcome, group, configuration in zip(made, groups, configurations, strict=True):
+            for path, part in parts(outcome, group, count_json):
+                found += named(path, len(jsonls), differences_json(path, part, configuration["statistics"]["level"]))
     return found
+
+
+def named(path, files, lines):
+    return lines if files == 1 else [f"{os.path.basename(path)}: {line}" for line in lines]
 
 
 def differences(recording, hdf5, jsonl=None):

@@ -58,8 +58,9 @@ def _put_varint(value):
     return bytes(out)
 
 
-def read(path):
-    """The header, and all marks and events in order."""
+def read(path, carried=True):
+    """The header, and all marks and events in order; with or without those that are repeated from
+    earlier files."""
     data, at, header, items = pathlib.Path(path).read_bytes(), 0, None, []
     while at < len(data):
         length, at = _varint(data, at)
@@ -71,7 +72,8 @@ def read(path):
         batch = recording_pb2.Batch.FromString(message)
         if batch.HasField("mark"):
             items.append(batch.mark)
-        items.extend(batch.events)
+        if carried or not batch.carried:
+            items.extend(batch.events)
     return header, items
 
 

@@ -92,11 +92,6 @@ def random_rules(seed):
     return {"filters": NAMED, "events": events, "sampling": sampling}, statistics
 
 
-# Each may be a gap, and a file has room for 256: with more of them another file begins, which the
-# comparison of one file with one stream is not about.
-MARKS_MAX = 200
-
-
 def bend(items, seed):
     """Other faults than the synthetic source knows: clock steps, fields that nobody told, events sent
     before their operation was handled, failed transports, application ids that join again."""
@@ -106,14 +101,12 @@ def bend(items, seed):
     step = dice.choice([0, 0, -3, 7, 2000]) * 10**9
     step_at = dice.randrange(len(items) or 1)
     apps = dice.choice([0, 0, 2])
-    bent, marks = [], 0
+    bent = []
     for number, item in enumerate(items):
         item = copy.deepcopy(item)
         if isinstance(item, Mark):
             item.time_ns += step if number >= step_at else 0
-            marks += 1
-            if marks <= MARKS_MAX:
-                bent.append(item)
+            bent.append(item)
             continue
         item.time_ns += step if number >= step_at else 0
         for name in absent:
@@ -126,8 +119,7 @@ def bend(items, seed):
         if item.kind < NUMBER["transport_init"] and dice.random() < 0.5:
             bent.append(received(item, dice))
         bent.append(item)
-        if dice.random() < 0.01 and marks < MARKS_MAX:
-            marks += 1
+        if dice.random() < 0.01:
             bent.append(Mark(kind=dice.choice([27, 28, 29, 30, 31]), count=dice.randint(1, 9),
                              reason=dice.randrange(3), time_ns=item.time_ns + dice.randint(-9, 9) * 10**9))
     return bent
@@ -184,6 +176,9 @@ class Hand:
         self("dispose", ms + 10, taker, cdo)
         self("withdraw", ms + 11, maker, cdo)
         return self("dispose", ms + 12, maker, cdo)
+
+
+MORE_GAPS_THAN_A_FILE_HOLDS = "more gaps than a file has room for"
 
 
 def corner_cases():
@@ -245,6 +240,10 @@ def corner_cases():
     many = case("more losses than a bucket names")
     for number in range(40):
         many.mark(30, 10 + number, 1, number % 3)
+    several = case(MORE_GAPS_THAN_A_FILE_HOLDS)
+    for number in range(330):
+        several("offer", 10 + 10 * number, 1, f"n{number}", size=number).mark(30, 11 + 10 * number, 1 + number, number % 3)
+    several("leave", 3500, 1, reason=1)
     anonymous = case("names instead of ids")
     for kind, app in (("declare", 1), ("seal", 1), ("offer", 1), ("demand", 2), ("withdraw", 1), ("dispose", 1)):
         anonymous(kind, 20 + len(anonymous.items), app, name="temperature π".encode(), size=5)
