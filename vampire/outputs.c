@@ -63,6 +63,7 @@ static int open_events(struct vamp_output *output, const struct vamp_config *con
     const struct vamp_event_sink_options rotation = {
         .rotate_bytes = chosen->sink.rotate_bytes,
         .rotate_ns = chosen->sink.rotate_ns,
+        .present = context->present,
     };
     return vamp_event_sink_create(chosen->ops, chosen->options, &rotation, &target, &output->events,
                                   err);
@@ -218,7 +219,7 @@ void vamp_output_paths(const struct vamp_output *output,
     if (output->buckets != NULL) {
         vamp_sink_paths(output->buckets, each, context);
     } else {
-        each(context, vamp_event_sink_path(output->events));
+        vamp_event_sink_paths(output->events, each, context);
     }
 }
 

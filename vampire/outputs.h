@@ -37,6 +37,7 @@ struct vamp_outputs_context {
     const struct vamp_schema *schema;
     const struct vamp_clock *clock;
     const struct vamp_components *components;
+    const struct vamp_components *present; /* who was there before; NULL: the run begins */
 };
 
 struct vamp_outputs {

@@ -106,8 +106,9 @@ static int prepare(struct pipeline *pipeline, struct replacement *next, struct v
         return status;
     }
     describe_run(pipeline, next);
-    const struct vamp_outputs_context context = pipeline_outputs_context(
+    struct vamp_outputs_context context = pipeline_outputs_context(
         pipeline, next->run, next->stats != NULL ? next->stats : pipeline->stats);
+    context.present = pipeline->components;
     return vamp_outputs_open(&next->outputs, next->config, &context, &pipeline->outputs, err);
 }
 

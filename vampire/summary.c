@@ -10,6 +10,7 @@
 #define NAME_COLUMNS 22
 /* More components than this are not listed on the terminal; the files have them all. */
 #define COMPONENTS_SHOWN 20
+#define FILES_SHOWN 8
 
 static void print_operations(FILE *stream, const struct vamp_totals *totals)
 {
@@ -161,9 +162,36 @@ static void print_bounds(FILE *stream, const struct vamp_totals *totals)
     }
 }
 
+struct files {
+    FILE *stream;
+    unsigned count;
+    const char *last; /* that is not printed yet */
+};
+
+static void print_line(FILE *stream, const char *text)
+{
+    (void)fprintf(stream, "  %-*s %s\n", NAME_COLUMNS, "", text);
+}
+
 static void print_path(void *context, const char *path)
 {
-    (void)fprintf(context, "  %-*s %s\n", NAME_COLUMNS, "", path);
+    struct files *files = context;
+    if (files->count++ < FILES_SHOWN) {
+        print_line(files->stream, path);
+    } else {
+        files->last = path;
+    }
+}
+
+static void print_last_path(const struct files *files)
+{
+    if (files->count > FILES_SHOWN + 1) {
+        (void)fprintf(files->stream, "  %-*s ... %u more, the last one:\n", NAME_COLUMNS, "",
+                      files->count - FILES_SHOWN);
+    }
+    if (files->last != NULL) {
+        print_line(files->stream, files->last);
+    }
 }
 
 static void print_outputs(FILE *stream, const struct vamp_outputs *outputs)
@@ -177,7 +205,9 @@ static void print_outputs(FILE *stream, const struct vamp_outputs *outputs)
             (void)fprintf(stream, ", %" PRIu64 " LOST", account.lost);
         }
         (void)fputc('\n', stream);
-        vamp_output_paths(&outputs->items[i], print_path, stream);
+        struct files files = {.stream = stream};
+        vamp_output_paths(&outputs->items[i], print_path, &files);
+        print_last_path(&files);
     }
 }
 

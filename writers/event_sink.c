@@ -13,6 +13,7 @@
 #include "vampire/core/components.h"
 #include "vampire/core/losses.h"
 #include "vampire/core/thread.h"
+#include "writers/paths.h"
 
 /* What waits in the writer's own buffer goes out at least this often. */
 #define FLUSH_NS VAMP_NS_PER_SECOND
@@ -25,7 +26,7 @@ struct vamp_event_sink {
     const struct vamp_writer_ops *ops;
     const void *options;
     void *writer;
-    char *path;
+    char *path; /* of the first segment */
     struct vamp_ring *ring;
     pthread_t thread;
     bool started, abandoned;
@@ -35,10 +36,12 @@ struct vamp_event_sink {
     struct vamp_writer_target target; /* the present segment */
     struct vamp_components *components;
     bool any;                    /* event in this segment */
+    bool carry;                  /* the JOINs stand in front of the next event */
     int64_t period;              /* of rotate_ns */
     uint64_t refused_bytes;      /* the size at which no new segment could be made */
     uint64_t written_in_earlier; /* segments */
     uint64_t lost_in_earlier;
+    struct vamp_paths paths; /* of the segments; others' when the thread has ended */
 
     /* The producer's. */
     struct vamp_losses losses;
@@ -92,26 +95,43 @@ static bool rotation_is_due(const struct vamp_event_sink *sink, const struct vam
              sink->ops->bytes(sink->writer) >= sink->rotation.rotate_bytes + sink->refused_bytes));
 }
 
-/* Who is there, as of `time_ns`. */
+/* The JOIN of whoever the row says is there, as of `time_ns`. False: it was not seen to join, or
+ * has left. */
+static bool join_of(const struct vamp_component *row, int64_t time_ns, struct vamp_event *ret_join)
+{
+    *ret_join = (struct vamp_event){
+        .kind = VAMP_EVENT_JOIN,
+        .phase = VAMP_PHASE_AFTER,
+        .time_ns = time_ns,
+        .app_id = row->app_id,
+        .name = row->name,
+        .name_length = (uint32_t)strlen(row->name),
+        .present = VAMP_HAS_TIME | VAMP_HAS_APP | VAMP_HAS_COMPONENT_NAME,
+    };
+    return row->left_ns == INT64_MIN && row->joined_ns != INT64_MIN;
+}
+
 static void carry_joins(struct vamp_event_sink *sink, int64_t time_ns)
 {
     for (size_t i = 1; i < vamp_components_count(sink->components); i++) {
-        const struct vamp_component *row = vamp_components_row(sink->components, i);
-        if (row->left_ns != INT64_MIN || row->joined_ns == INT64_MIN) {
-            continue;
+        struct vamp_event join;
+        if (join_of(vamp_components_row(sink->components, i), time_ns, &join)) {
+            struct vamp_err err = VAMP_ERR_NONE;
+            note_failure(sink, sink->ops->events->carry(sink->writer, &join, &err), &err);
         }
-        const struct vamp_event join = {
-            .kind = VAMP_EVENT_JOIN,
-            .phase = VAMP_PHASE_AFTER,
-            .time_ns = time_ns,
-            .app_id = row->app_id,
-            .name = row->name,
-            .name_length = (uint32_t)strlen(row->name),
-            .present = VAMP_HAS_TIME | VAMP_HAS_APP | VAMP_HAS_COMPONENT_NAME,
-        };
-        struct vamp_err err = VAMP_ERR_NONE;
-        note_failure(sink, sink->ops->events->carry(sink->writer, &join, &err), &err);
     }
+}
+
+static void learn_present(struct vamp_event_sink *sink, const struct vamp_components *present)
+{
+    for (size_t i = 1; i < vamp_components_count(present); i++) {
+        const struct vamp_component *row = vamp_components_row(present, i);
+        struct vamp_event join;
+        if (join_of(row, row->joined_ns, &join)) {
+            (void)vamp_components_observe(sink->components, &join);
+        }
+    }
+    sink->carry = true;
 }
 
 /* Completes the present segment and begins the next one with `event`. */
@@ -141,23 +161,34 @@ static void rotate(struct vamp_event_sink *sink, const struct vamp_event *event)
     sink->lost_in_earlier += lost;
     sink->refused_bytes = 0;
     sink->any = false;
-    carry_joins(sink, event->time_ns);
+    sink->carry = true;
+    vamp_paths_add(&sink->paths, sink->ops->path(writer));
+}
+
+/* Follows who is there, and begins a new segment before this event if it is time. */
+static void prepare(struct vamp_event_sink *sink, const struct vamp_event *event)
+{
+    if (rotation_is_due(sink, event)) {
+        rotate(sink, event);
+    }
+    if (event->kind == VAMP_EVENT_GONE) {
+        vamp_components_gone(sink->components, event->time_ns);
+    } else if (!vamp_event_is_mark(event)) {
+        if (sink->carry) {
+            carry_joins(sink, event->time_ns);
+            sink->carry = false;
+        }
+        (void)vamp_components_observe(sink->components, event);
+        sink->period = sink->any ? sink->period : period_of(sink, event);
+        sink->any = true;
+    }
 }
 
 static void take(struct vamp_event_sink *sink, const struct vamp_event *event)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     if (sink->components != NULL) {
-        if (rotation_is_due(sink, event)) {
-            rotate(sink, event);
-        }
-        if (event->kind == VAMP_EVENT_GONE) {
-            vamp_components_gone(sink->components, event->time_ns);
-        } else if (!vamp_event_is_mark(event)) {
-            (void)vamp_components_observe(sink->components, event);
-            sink->period = sink->any ? sink->period : period_of(sink, event);
-            sink->any = true;
-        }
+        prepare(sink, event);
     }
     note_failure(sink, sink->ops->events->record(sink->writer, event, &err), &err);
 }
@@ -202,16 +233,22 @@ static int open_all(struct vamp_event_sink *sink, const struct vamp_writer_targe
     if (code == 0) {
         code = sink->ops->open(sink->options, target, &sink->writer, err);
     }
-    if (code == 0 && (sink->rotation.rotate_bytes > 0 || sink->rotation.rotate_ns > 0)) {
+    const struct vamp_components *present = sink->rotation.present;
+    if (code == 0 &&
+        (sink->rotation.rotate_bytes > 0 || sink->rotation.rotate_ns > 0 || present != NULL)) {
         code = vamp_components_create(CARRIED_MAX, &sink->components, err);
     }
     if (code != 0) {
         return code;
     }
+    if (present != NULL) {
+        learn_present(sink, present);
+    }
     sink->path = strdup(sink->ops->path(sink->writer));
     if (sink->path == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", sink->name);
     }
+    vamp_paths_add(&sink->paths, sink->path);
     return start_thread(sink, err);
 }
 
@@ -285,9 +322,12 @@ unsigned vamp_event_sink_segment(const struct vamp_event_sink *sink)
     return atomic_load(&sink->segment);
 }
 
-const char *vamp_event_sink_path(const struct vamp_event_sink *sink)
+void vamp_event_sink_paths(const struct vamp_event_sink *sink,
+                           void (*each)(void *context, const char *path), void *context)
 {
-    return sink->path;
+    if (!sink->started) { /* else the thread may still own them */
+        vamp_paths_each(&sink->paths, each, context);
+    }
 }
 
 /* ---- the end */
@@ -346,9 +386,11 @@ void vamp_event_sink_free(struct vamp_event_sink *sink)
         (void)pthread_join(sink->thread, NULL);
     }
     struct vamp_err ignored = VAMP_ERR_NONE;
+    const struct vamp_ending given_up = {.reason = "given up"}; /* no other segment follows */
     if (sink->writer != NULL) {
-        (void)sink->ops->close(sink->writer, NULL, &ignored);
+        (void)sink->ops->close(sink->writer, &given_up, &ignored);
     }
+    vamp_paths_done(&sink->paths);
     vamp_components_free(sink->components);
     vamp_ring_free(sink->ring);
     free(sink->path);

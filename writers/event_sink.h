@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 
+#include "vampire/core/components.h"
 #include "writers/writer.h"
 
 struct vamp_event_sink;
@@ -23,6 +24,9 @@ struct vamp_event_sink;
 struct vamp_event_sink_options {
     uint64_t rotate_bytes; /* 0: never */
     int64_t rotate_ns;     /* of event time; 0: never */
+    /* Who was there before: the target begins with their JOINs, as every segment does. Only looked
+     * at while the sink is created. NULL: nobody. */
+    const struct vamp_components *present;
 };
 
 /* Opens the target on the calling thread, then starts the sink's thread, which takes no signals.
@@ -44,8 +48,9 @@ void vamp_event_sink_account(const struct vamp_event_sink *sink,
 bool vamp_event_sink_failure(struct vamp_event_sink *sink, struct vamp_err *ret_err);
 /* The number of the newest segment. */
 unsigned vamp_event_sink_segment(const struct vamp_event_sink *sink);
-/* Of the first segment. Valid until vamp_event_sink_free. */
-const char *vamp_event_sink_path(const struct vamp_event_sink *sink);
+/* Calls `each` with the path of every segment, oldest first; after vamp_event_sink_finish only. */
+void vamp_event_sink_paths(const struct vamp_event_sink *sink,
+                           void (*each)(void *context, const char *path), void *context);
 /* Writes what waits, closes the target and ends the thread. 0: every event is in the target.
  * Else -errno and a text with how many were lost and the first failure; -ETIMEDOUT: the thread did
  * not end in `deadline_ns` (a dead file system) and is left behind with the sink's memory. */

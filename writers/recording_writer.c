@@ -101,10 +101,12 @@ static int open_recorder(const struct recording_options *options,
 
 static int recording_close(void *self, const struct vamp_ending *ending, struct vamp_err *err)
 {
-    (void)ending;
     struct recording_writer *writer = self;
     if (writer == NULL) {
         return 0;
+    }
+    if (ending == NULL && writer->recorder != NULL) {
+        vamp_recorder_goes_on(writer->recorder);
     }
     int code = vamp_recorder_close(writer->recorder, err);
     free(writer->path);

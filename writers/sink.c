@@ -40,10 +40,7 @@ static void release_all(struct vamp_sink *sink)
     for (unsigned i = 0; i < sink->queued; i++) {
         vamp_bucket_release(sink->queue[(sink->first + i) % sink->options.queue_length].bucket);
     }
-    for (size_t i = 0; i < sink->path_count; i++) {
-        free(sink->paths[i]);
-    }
-    free(sink->paths);
+    vamp_paths_done(&sink->paths);
     free(sink->queue);
     vamp_carry_done(&sink->carry);
     vamp_carry_done(&sink->missed);
@@ -175,11 +172,8 @@ bool vamp_sink_remark(struct vamp_sink *sink, char text[static VAMP_ERR_TEXT_BYT
 void vamp_sink_paths(const struct vamp_sink *sink, void (*each)(void *context, const char *path),
                      void *context)
 {
-    if (!sink->done) {
-        return; /* the thread may still own them */
-    }
-    for (size_t i = 0; i < sink->path_count; i++) {
-        each(context, sink->paths[i]);
+    if (sink->done) { /* else the thread may still own them */
+        vamp_paths_each(&sink->paths, each, context);
     }
 }
 

@@ -31,27 +31,6 @@ static bool must_give_up(struct vamp_sink *sink)
     return give_up;
 }
 
-static void remember_path(struct vamp_sink *sink)
-{
-    char **paths = realloc(sink->paths, (sink->path_count + 1) * sizeof *paths);
-    if (paths == NULL) {
-        return; /* only the summary misses it */
-    }
-    sink->paths = paths;
-    char *path = strdup(sink->ops->path(sink->writer));
-    if (path != NULL) {
-        sink->paths[sink->path_count++] = path;
-    }
-}
-
-/* A target that failed before its first bucket is gone. */
-static void forget_path(struct vamp_sink *sink)
-{
-    if (sink->path_count > 0) {
-        free(sink->paths[--sink->path_count]);
-    }
-}
-
 int vamp_sink_open_segment(struct vamp_sink *sink, const struct vamp_delivery *first,
                            struct vamp_err *err)
 {
@@ -72,7 +51,7 @@ int vamp_sink_open_segment(struct vamp_sink *sink, const struct vamp_delivery *f
         sink->segment_buckets = 0;
         sink->segment_blind = first == NULL;
         vamp_carry_renew(&sink->carry);
-        remember_path(sink);
+        vamp_paths_add(&sink->paths, sink->ops->path(sink->writer));
     } else {
         sink->writer = NULL;
     }
@@ -87,7 +66,7 @@ int vamp_sink_close_segment(struct vamp_sink *sink, const struct vamp_ending *en
     int code = sink->ops->close(writer, ending, &err);
     if (failed) {
         if (sink->segment_buckets == 0) {
-            forget_path(sink);
+            vamp_paths_drop(&sink->paths); /* it is gone */
         }
         return 0; /* what failed was told already */
     }

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "writers/paths.h"
 #include "writers/sink.h"
 #include "writers/sink_carry.h"
 
@@ -54,8 +55,7 @@ struct vamp_sink {
     int64_t segment_period; /* of rotate_ns */
     struct vamp_carry carry;
     uint64_t lost_before; /* not yet told to a target */
-    char **paths;
-    size_t path_count;
+    struct vamp_paths paths;
 };
 
 /* Real time even in tests with a clock of their own: pthread waits with it. Monotonic. */

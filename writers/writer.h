@@ -58,7 +58,7 @@ struct vamp_event_format {
      * in it; every later call fails too. */
     int (*record)(void *self, const struct vamp_event *event, struct vamp_err *err);
     /* Takes an event of an earlier segment once more, for those who read this one alone; it counts
-     * nowhere. Only before the first record. 0 or -errno as above. */
+     * nowhere. Only before the first event. 0 or -errno as above. */
     int (*carry)(void *self, const struct vamp_event *event, struct vamp_err *err);
     /* Hands everything taken so far to the operating system. 0 or -errno as above. */
     int (*flush)(void *self, struct vamp_err *err);

@@ -256,6 +256,21 @@ def test_oracle_agrees_while_a_workflow_runs(space):
     vampire.expect_exit(0)
     assert changes >= 2
     assert_oracle_agrees(space, changes)
+    assert_recordings_know_who_is_there(space)
+
+
+def assert_recordings_know_who_is_there(space):
+    """Each by itself, also of those who joined before it began."""
+    recordings, _, _ = files_of(space)
+    for number, recording in enumerate(recordings):
+        where = space.path / f"replayed-{number}"
+        where.mkdir()
+        made = {"outputs": [{"type": "hdf5", "directory": str(where)}]}
+        vampire = space.vampire(made, "--replay", recording, name=where.name, ready=False)
+        vampire.expect_exit(0)
+        rows = results.Hdf5Run(sorted(where.glob("*.h5"))).components
+        names = {row["name"] for row in rows if row["operations"] > 0}
+        assert names and "unknown" not in names, rows
 
 
 def fast_stream(space):
@@ -280,7 +295,7 @@ def test_oracle_notices_what_goes_wrong_at_a_change(space):
     """An event that is lost, counted twice, or counted with the rules of its neighbour."""
     fast_stream(space)
     recordings, hdf5s, _ = files_of(space)
-    items = [stream.read(path)[1] for path in recordings]
+    items = [stream.read(path, carried=number == 0)[1] for number, path in enumerate(recordings)]
     # The events next to the border that the rules behind it turn away, those before it do not.
     small = [[number for number, item in enumerate(part)
               if isinstance(item, stream.event_pb2.Event) and 0 < item.size_bytes < 32 << 10]

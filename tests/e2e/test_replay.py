@@ -122,6 +122,8 @@ def record_rotated(space, name, rotate, *options):
     segments = sorted(live.glob("*.rec"))
     assert [path.name[-9:] for path in segments] == [f"-{n:04}.rec" for n in range(1, len(segments) + 1)]
     assert len(segments) > 3
+    said = space.processes[-1].stderr
+    assert all(str(path) in said for path in (segments[0], segments[1], segments[-1])), said
     return live, segments
 
 
@@ -154,6 +156,29 @@ def test_a_segment_alone_and_a_segment_missing(space):
         missing = int(file["events_received"][-1]) - int(rest["events_received"][-1])
         assert missing > 0 and [int(lost) for lost in rest["gap_events"][...] if lost] == [missing]
     assert f" {missing} events are missing" in process.stderr
+
+
+def lost_in_gaps(path):
+    with h5py.File(path) as file:
+        return [int(lost) for lost in file["gap_events"][...] if lost]
+
+
+GOES_ON = "the run goes on in another segment"
+
+
+def test_the_last_segment_missing(space):
+    """Each segment but the last one says that another follows."""
+    live, segments = record_rotated(space, "live", {"interval": "3s"})
+    whole = replay(space, "whole", live / "*.rec")
+    assert lost_in_gaps(only(whole, "h5")) == [] and GOES_ON not in space.processes[-1].stderr
+    segments[-1].rename(space.path / "kept")
+    rest = replay(space, "rest", live / "*.rec")
+    assert lost_in_gaps(only(rest, "h5")) == [1], "at least one event"
+    assert f"{segments[-2]} {GOES_ON}, which is not here" in space.processes[-1].stderr
+    # Whoever asks for one segment gets one.
+    alone = replay(space, "alone", segments[0])
+    assert lost_in_gaps(only(alone, "h5")) == []
+    assert f"{GOES_ON}, which is not replayed" in space.processes[-1].stderr
 
 
 def test_recordings_that_do_not_belong_together(space):

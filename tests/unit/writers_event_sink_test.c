@@ -20,7 +20,21 @@ struct bench {
     struct vamp_event_sink *sink;
 };
 
-static int setup(void **state)
+#define FILES_MAX 8
+struct files {
+    char paths[FILES_MAX][512];
+    unsigned count;
+};
+
+static struct vamp_event make_event(enum vamp_event_kind kind, int64_t time_ns)
+{
+    return (struct vamp_event){.kind = (uint8_t)kind,
+                               .time_ns = time_ns,
+                               .app_id = 7,
+                               .present = VAMP_HAS_APP | VAMP_HAS_TIME};
+}
+
+static int setup_with(void **state, const struct vamp_event_sink_options *rotation)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     const struct vamp_writer_ops *ops = &vamp_writer_recording;
@@ -43,18 +57,50 @@ static int setup(void **state)
                                               .name = "recording",
                                               .segment = 1,
                                               .event_kinds = 0xfffe};
-    assert_int_equal(vamp_event_sink_create(ops, bench->options,
-                                            &(struct vamp_event_sink_options){0}, &target,
-                                            &bench->sink, &err),
-                     0);
+    assert_int_equal(
+        vamp_event_sink_create(ops, bench->options, rotation, &target, &bench->sink, &err), 0);
     *state = bench;
     return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, &(struct vamp_event_sink_options){0});
+}
+
+/* A sink that begins in the middle of a run: one component is there, one has left. */
+static int setup_rotating(void **state)
+{
+    struct vamp_components *present = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(vamp_components_create(8, &present, &err), 0);
+    const enum vamp_event_kind kinds[] = {VAMP_EVENT_JOIN, VAMP_EVENT_JOIN, VAMP_EVENT_LEAVE};
+    const uint64_t ids[] = {5, 6, 6};
+    for (unsigned i = 0; i < 3; i++) {
+        struct vamp_event event = make_event(kinds[i], 1);
+        event.app_id = ids[i];
+        event.phase = VAMP_PHASE_AFTER;
+        event.name = "early bird";
+        event.name_length = 10;
+        event.present |= VAMP_HAS_COMPONENT_NAME;
+        (void)vamp_components_observe(present, &event);
+    }
+    int result =
+        setup_with(state, &(struct vamp_event_sink_options){.rotate_ns = 1000, .present = present});
+    vamp_components_free(present);
+    return result;
+}
+
+static void remove_file(void *context, const char *path)
+{
+    (void)context;
+    assert_int_equal(unlink(path), 0);
 }
 
 static int teardown(void **state)
 {
     struct bench *bench = *state;
-    (void)unlink(vamp_event_sink_path(bench->sink));
+    vamp_event_sink_paths(bench->sink, remove_file, NULL);
     vamp_event_sink_free(bench->sink);
     assert_int_equal(rmdir(bench->directory), 0);
     vamp_opt_done(vamp_writer_recording.options, bench->options);
@@ -64,12 +110,11 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct vamp_event make_event(enum vamp_event_kind kind, int64_t time_ns)
+static void note_path(void *context, const char *path)
 {
-    return (struct vamp_event){.kind = (uint8_t)kind,
-                               .time_ns = time_ns,
-                               .app_id = 7,
-                               .present = VAMP_HAS_APP | VAMP_HAS_TIME};
+    struct files *files = context;
+    assert_true(files->count < FILES_MAX);
+    (void)snprintf(files->paths[files->count++], sizeof files->paths[0], "%s", path);
 }
 
 /* Events, lost events and time marks of the file. */
@@ -89,6 +134,14 @@ static void count_file(const char *path, uint64_t counts[3])
     }
     assert_null(vamp_recording_remark(recording));
     vamp_recording_close(recording);
+}
+
+static void count_only_file(const struct bench *bench, uint64_t counts[3])
+{
+    struct files files = {.count = 0};
+    vamp_event_sink_paths(bench->sink, note_path, &files);
+    assert_int_equal(files.count, 1);
+    count_file(files.paths[0], counts);
 }
 
 static void finish(const struct bench *bench, struct vamp_output_account *ret_account,
@@ -119,7 +172,7 @@ static void what_passed_and_who_came_is_recorded(void **state)
     assert_int_equal(code, 0);
     assert_int_equal(account.written, 3);
     uint64_t counts[3];
-    count_file(vamp_event_sink_path(bench->sink), counts);
+    count_only_file(bench, counts);
     assert_int_equal(counts[0], 3);
     assert_int_equal(counts[1], 0);
     assert_int_equal(counts[2], 1);
@@ -145,14 +198,68 @@ static void what_finds_no_room_is_told(void **state)
     assert_int_equal(code, -ENOBUFS);
     assert_int_equal(account.queued, pushed);
     uint64_t counts[3];
-    count_file(vamp_event_sink_path(bench->sink), counts);
+    count_only_file(bench, counts);
     assert_int_equal(counts[0], account.written);
     assert_int_equal(counts[1], account.lost);
+}
+
+/* Carried JOINs and other events of a segment, and whether it says that another one follows. */
+static void look_at_segment(const char *path, unsigned *ret_joins, unsigned *ret_events,
+                            bool *ret_goes_on)
+{
+    struct vamp_recording *recording = NULL;
+    struct vamp_recording_header header;
+    struct vamp_err err = VAMP_ERR_NONE;
+    struct vamp_event event;
+    assert_int_equal(vamp_recording_open(path, &recording, &header, &err), 0);
+    *ret_joins = *ret_events = 0;
+    while (vamp_recording_next(recording, &event, &err) == VAMP_RECORDING_EVENT) {
+        if (event.kind == VAMP_EVENT_JOIN) {
+            assert_int_equal(event.app_id, 5);
+            assert_int_equal(event.name_length, 10);
+            assert_memory_equal(event.name, "early bird", 10);
+            assert_int_equal(*ret_events, 0);
+            ++*ret_joins;
+        } else {
+            ++*ret_events;
+        }
+    }
+    assert_null(vamp_recording_remark(recording));
+    *ret_goes_on = vamp_recording_goes_on(recording);
+    vamp_recording_close(recording);
+}
+
+static void every_segment_knows_who_is_there_and_whether_more_follows(void **state)
+{
+    struct bench *bench = *state;
+    for (int64_t time_ns = 500; time_ns < 3000; time_ns += 500) {
+        struct vamp_event event = make_event(VAMP_EVENT_OFFER, time_ns);
+        vamp_event_sink_record(bench->sink, &event, true);
+    }
+    struct vamp_output_account account;
+    int code = 0;
+    finish(bench, &account, &code);
+    assert_int_equal(code, 0);
+    assert_int_equal(account.written, 5); /* what is carried counts nowhere */
+    struct files files = {.count = 0};
+    vamp_event_sink_paths(bench->sink, note_path, &files);
+    assert_int_equal(files.count, 3);
+    const unsigned expected[] = {1, 2, 2};
+    for (unsigned i = 0; i < files.count; i++) {
+        unsigned joins = 0, events = 0;
+        bool goes_on = false;
+        look_at_segment(files.paths[i], &joins, &events, &goes_on);
+        assert_int_equal(joins, 1);
+        assert_int_equal(events, expected[i]);
+        assert_int_equal(goes_on, i + 1 < files.count);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_segment_knows_who_is_there_and_whether_more_follows,
+                                        setup_rotating, teardown),
         cmocka_unit_test_setup_teardown(what_passed_and_who_came_is_recorded, setup, teardown),
         cmocka_unit_test_setup_teardown(what_finds_no_room_is_told, setup, teardown),
     };

@@ -21,7 +21,8 @@ enum {
     TAG_MARK = 2 << 3 | 2,
     TAG_EVENT = 3 << 3 | 2,
     TAG_END = 4 << 3,
-    TAG_CARRIED = 5 << 3
+    TAG_CARRIED = 5 << 3,
+    TAG_MORE = 6 << 3
 };
 
 struct vamp_recorder {
@@ -32,6 +33,7 @@ struct vamp_recorder {
     uint64_t lost;
     uint64_t waiting; /* events in the batch */
     bool carrying;    /* the batch repeats events of earlier segments */
+    bool goes_on;     /* in another segment */
     size_t used;      /* of `buffer`; LENGTH_BYTES: empty */
     char path[PATH_MAX];
     uint8_t buffer[BUFFER_BYTES];
@@ -271,6 +273,23 @@ int vamp_recorder_open(const char *path, const struct vamp_recording_header *hea
     return result;
 }
 
+void vamp_recorder_goes_on(struct vamp_recorder *recorder)
+{
+    recorder->goes_on = true;
+}
+
+static int write_end(struct vamp_recorder *recorder, struct vamp_err *err)
+{
+    begin_batch(recorder);
+    recorder->buffer[recorder->used++] = TAG_END;
+    recorder->buffer[recorder->used++] = 1;
+    if (recorder->goes_on) {
+        recorder->buffer[recorder->used++] = TAG_MORE;
+        recorder->buffer[recorder->used++] = 1;
+    }
+    return write_batch(recorder, err);
+}
+
 int vamp_recorder_close(struct vamp_recorder *recorder, struct vamp_err *err)
 {
     if (recorder == NULL) {
@@ -280,10 +299,7 @@ int vamp_recorder_close(struct vamp_recorder *recorder, struct vamp_err *err)
     if (recorder->failure == 0) {
         result = write_batch(recorder, err);
         if (result == 0) {
-            begin_batch(recorder);
-            recorder->buffer[recorder->used++] = TAG_END;
-            recorder->buffer[recorder->used++] = 1;
-            result = write_batch(recorder, err);
+            result = write_end(recorder, err);
         }
     }
     if (close(recorder->file) != 0 && result == 0) {

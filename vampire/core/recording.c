@@ -20,7 +20,14 @@
 #define BUFFER_BYTES (2 * VAMP_RECORDING_MESSAGE_BYTES_MAX)
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
-enum { FIELD_FIRST = 1, FIELD_MARK = 2, FIELD_EVENT = 3, FIELD_END = 4, FIELD_CARRIED = 5 };
+enum {
+    FIELD_FIRST = 1,
+    FIELD_MARK = 2,
+    FIELD_EVENT = 3,
+    FIELD_END = 4,
+    FIELD_CARRIED = 5,
+    FIELD_MORE = 6
+};
 
 struct slice {
     const uint8_t *bytes;
@@ -32,6 +39,7 @@ struct vamp_recording {
     bool at_end;        /* of the file */
     bool finished;      /* nothing more is given */
     bool complete;      /* the end mark was seen */
+    bool goes_on;       /* in another segment, as it says */
     size_t from, to;    /* unread part of `buffer` */
     struct slice batch; /* unread part of the present batch */
     bool carried;       /* it repeats events of earlier segments */
@@ -350,6 +358,7 @@ static bool next_of_batch(struct vamp_recording *recording, struct vamp_event *r
             recording->carried || (field.number == FIELD_CARRIED && field.value != 0);
         recording->complete =
             recording->complete || (field.number == FIELD_END && field.value != 0);
+        recording->goes_on = recording->goes_on || (field.number == FIELD_MORE && field.value != 0);
     }
     return false;
 }
@@ -408,6 +417,11 @@ enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
         }
     }
     return VAMP_RECORDING_END;
+}
+
+bool vamp_recording_goes_on(const struct vamp_recording *recording)
+{
+    return recording->goes_on;
 }
 
 void vamp_recording_skip_carried(struct vamp_recording *recording)

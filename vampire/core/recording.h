@@ -57,6 +57,8 @@ VAMP_MUST_CHECK int vamp_recorder_carry(struct vamp_recorder *recorder,
 /* Writes what is waiting; `durable`: and has it on the disk before it returns. 0 or -errno. */
 VAMP_MUST_CHECK int vamp_recorder_flush(struct vamp_recorder *recorder, bool durable,
                                         struct vamp_err *err);
+/* The end will say that the run goes on in another segment. */
+void vamp_recorder_goes_on(struct vamp_recorder *recorder);
 /* Writes what is waiting and the end, closes, frees. NULL-safe. 0 or -errno; it is gone anyway. */
 VAMP_MUST_CHECK int vamp_recorder_close(struct vamp_recorder *recorder, struct vamp_err *err);
 /* Bytes in the file and events in them; events that a failure lost. */
@@ -96,6 +98,8 @@ VAMP_MUST_CHECK int vamp_recording_measure(int file, const char *path, uint64_t 
                                            uint64_t *ret_messages, struct vamp_err *err);
 /* Whether a file that begins so is a recording, of whatever version. */
 bool vamp_recording_begins(const uint8_t *begin, size_t bytes);
+/* After the end: whether it says that the run goes on in another segment. */
+bool vamp_recording_goes_on(const struct vamp_recording *recording);
 /* After the end: what is wrong with the recording, in words; NULL when it is complete. */
 const char *vamp_recording_remark(const struct vamp_recording *recording);
 

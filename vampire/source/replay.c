@@ -31,6 +31,8 @@ struct replay {
     int64_t newest_ns;
     bool pending_there;
     bool remarked;
+    bool end_told;             /* that the run goes on behind the last file */
+    bool whole_run;            /* is meant: the files were given by a pattern */
     struct vamp_event pending; /* read, but not due yet */
 };
 
@@ -76,6 +78,7 @@ static int find_files(struct replay *replay, struct vamp_err *err)
     const char *const file = replay->options->file;
     const bool pattern = strpbrk(file, "*?[{") != NULL && access(file, F_OK) != 0;
     /* A plain name is not looked for here: opening it says best what is wrong. */
+    replay->whole_run = pattern;
     const int code =
         glob(file, pattern ? GLOB_BRACE : GLOB_NOCHECK | GLOB_NOESCAPE, NULL, &replay->files);
     if (code == GLOB_NOMATCH) {
@@ -194,13 +197,48 @@ static void tell_remark(struct replay *replay)
     }
 }
 
+static void tell_lost(struct replay *replay, uint64_t count)
+{
+    replay->pending = (struct vamp_event){.kind = VAMP_EVENT_LOST,
+                                          .reason = VAMP_LOSS_RECORDING,
+                                          .count = count,
+                                          .time_ns = replay->newest_ns};
+    replay->pending_there = true;
+}
+
+/* Behind the last file: the run may have gone on. True: a mark of that is pending; a segment begins
+ * with an event, so at least one is missing. Whoever replays one segment alone wants no more. */
+static bool tell_missing_end(struct replay *replay)
+{
+    if (!vamp_recording_goes_on(replay->recording)) {
+        return false;
+    }
+    char line[VAMP_ERR_TEXT_BYTES];
+    (void)snprintf(line, sizeof line,
+                   "behind recording %s the run goes on in another segment, which is not %s",
+                   present_path(replay),
+                   replay->whole_run ? "here: its events are missing" : "replayed");
+    say(replay, line);
+    replay->end_told = true;
+    if (replay->whole_run) {
+        tell_lost(replay, 1);
+    }
+    return replay->whole_run;
+}
+
 /* At the end of a file. MORE: go on, perhaps with a mark that is pending. */
 static enum vamp_source_status go_on(struct replay *replay, struct vamp_err *err)
 {
     tell_remark(replay);
+    if (replay->end_told) {
+        return VAMP_SOURCE_END;
+    }
     uint64_t lost = 0;
     int code = 0;
     if (!open_next(replay, &lost, &code, err)) {
+        if (code == 0 && tell_missing_end(replay)) {
+            return VAMP_SOURCE_MORE;
+        }
         return code == 0 ? VAMP_SOURCE_END : VAMP_SOURCE_ERROR;
     }
     if (lost > 0) {
@@ -209,11 +247,7 @@ static enum vamp_source_status go_on(struct replay *replay, struct vamp_err *err
                        "before recording %s %" PRIu64 " events are missing; is a segment missing?",
                        present_path(replay), lost);
         say(replay, line);
-        replay->pending = (struct vamp_event){.kind = VAMP_EVENT_LOST,
-                                              .reason = VAMP_LOSS_RECORDING,
-                                              .count = lost,
-                                              .time_ns = replay->newest_ns};
-        replay->pending_there = true;
+        tell_lost(replay, lost);
     }
     return VAMP_SOURCE_MORE;
 }
