@@ -187,7 +187,7 @@ $(LIBMAESTRO): $(call archives,maestro) maestro/libmaestro.map
 UNIT := $(patsubst tests/%.c,$(B)/%,$(wildcard tests/unit/*_test.c tests/conformance/*_test.c))
 comma := ,
 # tests/lib/fault.c can let these fail.
-FAULT_LINK := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray strdup strndup open_memstream)
+FAULT_LINK := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray posix_memalign strdup strndup open_memstream)
 define unit_rule
 $(1): $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o $(call objects,$(wildcard tests/lib/*.c)) $(call archives,$(2))
 	@mkdir -p $$(@D)

@@ -98,8 +98,9 @@ struct mstro_subscription_ {
     mstro_pool_event_kind kinds;
     mstro_subscription_opts options;
     struct event_block *first, *last;
-    size_t bytes; /* of the blocks nobody has polled yet */
-    bool gone;    /* nothing will come any more */
+    size_t bytes;  /* of the blocks nobody has polled yet */
+    uint64_t lost; /* events behind all those blocks, for whose mark there was no memory */
+    bool gone;     /* nothing will come any more */
     pthread_cond_t changed;
 };
 
@@ -141,6 +142,7 @@ struct library {
     struct event_block *stray_first; /* events that came before mstro_subscribe was through */
     struct event_block *stray_last;
     size_t stray_bytes;
+    uint64_t stray_lost, stray_lost_of; /* events behind them that are lost; whose */
 };
 extern struct library library;
 

@@ -29,28 +29,42 @@ static void append(struct mstro_subscription_ *subscription, struct event_block 
     (void)pthread_cond_broadcast(&subscription->changed);
 }
 
+/* Puts a mark behind all blocks for the events that are lost and not told of. False: there is no
+ * memory; later there may be. */
+static bool mark_lost(struct mstro_subscription_ *subscription)
+{
+    if (subscription->lost > 0) {
+        struct event_block *mark = event_block_mark(MSTRO_POOL_EVENT_LOST, subscription->lost);
+        if (mark == NULL) {
+            return false;
+        }
+        append(subscription, mark);
+        subscription->lost = 0;
+    }
+    return true;
+}
+
 /* Tells of events dropped here, at their place: losses in a row are one mark. */
 static void count_lost(struct mstro_subscription_ *subscription, uint64_t count)
 {
     if ((subscription->kinds & MSTRO_POOL_EVENT_LOST) == 0 || count == 0) {
         return;
     }
-    if (subscription->last != NULL && subscription->last->events == 0 &&
+    if (subscription->lost == 0 && subscription->last != NULL && subscription->last->events == 0 &&
         subscription->last->lost > 0) {
         event_block_add_lost(subscription->last, count);
         return;
     }
-    struct event_block *mark = event_block_mark(MSTRO_POOL_EVENT_LOST, count);
-    if (mark != NULL) {
-        append(subscription, mark);
-    }
+    subscription->lost += count;
+    (void)mark_lost(subscription);
 }
 
 /* Takes the block over. */
 static void accept(struct mstro_subscription_ *subscription, struct event_block *block)
 {
     bool bounded = (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) == 0;
-    if (bounded && subscription->bytes + block->bytes > SUBSCRIPTION_BYTES_MAX) {
+    if (!mark_lost(subscription) ||
+        (bounded && subscription->bytes + block->bytes > SUBSCRIPTION_BYTES_MAX)) {
         count_lost(subscription, block->events + block->lost);
         event_block_free(block);
         return;
@@ -78,10 +92,22 @@ static struct mstro_subscription_ *find(uint64_t id)
     return NULL;
 }
 
+/* Of one who is still subscribing; two at a time that lose some are counted as one. */
+static void count_stray_lost(uint64_t subscription, uint64_t count)
+{
+    if (library.subscribing > 0 && count > 0) {
+        library.stray_lost += count;
+        library.stray_lost_of = subscription;
+    }
+}
+
 /* The first events of a subscription may overtake the answer to its mstro_subscribe. */
 static void keep_stray(struct event_block *block)
 {
-    if (library.subscribing == 0 || library.stray_bytes + block->bytes > SUBSCRIPTION_BYTES_MAX) {
+    const bool lost_before = library.stray_lost > 0 && library.stray_lost_of == block->subscription;
+    if (library.subscribing == 0 || lost_before ||
+        library.stray_bytes + block->bytes > SUBSCRIPTION_BYTES_MAX) {
+        count_stray_lost(block->subscription, block->events + block->lost);
         event_block_free(block);
         return;
     }
@@ -111,6 +137,11 @@ static void adopt_strays(struct mstro_subscription_ *subscription)
         }
         block = next;
     }
+    if (subscription != NULL && library.stray_lost_of == subscription->id) {
+        count_lost(subscription, library.stray_lost);
+        library.stray_lost = 0;
+    }
+    library.stray_lost = library.subscribing > 0 ? library.stray_lost : 0;
 }
 
 static void take_block(struct event_block *block)
@@ -145,8 +176,11 @@ void subscriptions_events(void *context, struct port_batch *batch)
     } else {
         (void)pthread_mutex_lock(&library.lock);
         struct mstro_subscription_ *subscription = find(batch->batch->subscription);
+        const uint64_t lost = batch->batch->n_events + batch->batch->lost;
         if (subscription != NULL) {
-            count_lost(subscription, batch->batch->n_events + batch->batch->lost);
+            count_lost(subscription, lost);
+        } else {
+            count_stray_lost(batch->batch->subscription, lost);
         }
         (void)pthread_mutex_unlock(&library.lock);
     }
@@ -159,7 +193,7 @@ static void end(struct mstro_subscription_ *subscription)
         return;
     }
     subscription->gone = true;
-    if ((subscription->kinds & MSTRO_POOL_EVENT_POOL_GONE) != 0) {
+    if (mark_lost(subscription) && (subscription->kinds & MSTRO_POOL_EVENT_POOL_GONE) != 0) {
         struct event_block *mark = event_block_mark(MSTRO_POOL_EVENT_POOL_GONE, 0);
         if (mark != NULL) {
             append(subscription, mark);
@@ -184,7 +218,7 @@ void subscriptions_detach(void)
     }
     event_block_free(library.stray_first);
     library.stray_first = library.stray_last = NULL;
-    library.stray_bytes = 0;
+    library.stray_bytes = library.stray_lost = 0;
 }
 
 /* ------------------------------------------------------------------ subscribing */
@@ -332,9 +366,11 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
     bool in_time = true;
     bool ours = library.ready && subscription->generation == library.generation;
     library.active += ours;
-    while (ours && wait && in_time && subscription->first == NULL && !subscription->gone) {
+    while (ours && wait && in_time && subscription->first == NULL && subscription->lost == 0 &&
+           !subscription->gone) {
         in_time = wait_change(subscription, until);
     }
+    const bool told = mark_lost(subscription);
     *result = take(subscription);
     bool ended = subscription->gone;
     (void)pthread_mutex_unlock(&library.lock);
@@ -343,6 +379,10 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
     }
     if (*result != NULL) {
         return MSTRO_OK;
+    }
+    if (!told) {
+        return api_fail(MSTRO_NOMEM, "%s: no memory to tell of lost events; later there may be",
+                        what);
     }
     if (!ours) {
         return api_fail(MSTRO_UNINIT, "%s: mstro_finalize was called", what);

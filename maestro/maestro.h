@@ -294,7 +294,8 @@ mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind 
 mstro_status mstro_subscription_dispose(mstro_subscription subscription);
 /* MSTRO_OK with *result NULL when there is nothing; else the head of a list linked by next, which
  * the caller gives back with mstro_pool_event_dispose. MSTRO_NO_PM, with *result NULL, once the
- * pool manager is gone and everything was taken. */
+ * pool manager is gone and everything was taken. MSTRO_NOMEM: events were lost for want of memory,
+ * and there is none to tell how many; poll again. */
 mstro_status mstro_subscription_poll(mstro_subscription subscription, mstro_pool_event *result);
 /* The same, but returns only when there is something, or nothing will come any more. */
 mstro_status mstro_subscription_wait(mstro_subscription subscription, mstro_pool_event *result);

@@ -36,6 +36,13 @@ struct job {
     Mstro__Wire__Ticket *ticket;
 };
 
+/* What is left of a ticket that could not be copied for lack of memory. */
+struct failed {
+    uint64_t transport_id; /* 0: the ticket only says that a demand is over */
+    uint64_t handle;
+    mstro_status status;
+};
+
 struct local {
     struct port port;
     pthread_mutex_t lock;
@@ -45,8 +52,7 @@ struct local {
     struct list waiting, jobs;
     uint64_t last_request;
     bool shut, delivering, events_ready;
-    /* Transports whose ticket could not be copied for lack of memory; they fail. */
-    uint64_t failed[FAILED_MAX];
+    struct failed failed[FAILED_MAX];
     size_t failed_count;
     uint8_t batch[FRAME_BYTES_MAX]; /* of the delivering thread */
 };
@@ -113,7 +119,11 @@ static void queue_job(struct local *local, uint64_t source_app_id,
     if (copy == NULL) {
         free(job);
         if (local->failed_count < FAILED_MAX) {
-            local->failed[local->failed_count++] = ticket->transport_id;
+            local->failed[local->failed_count++] = (struct failed){
+                .transport_id = ticket->transport_id,
+                .handle = ticket->handle,
+                .status = ticket->has_status ? (mstro_status)ticket->status : MSTRO_NOMEM,
+            };
         }
         return;
     }
@@ -262,6 +272,20 @@ static void deliver_batch(struct local *local, size_t bytes)
     local->events.events(local->events.context, &batch);
 }
 
+/* The transport fails; a demand that is over ends all the same. */
+static void end_failed(struct local *local, const struct failed *failed)
+{
+    if (failed->transport_id != 0) {
+        end_transport(local, failed->transport_id, failed->status);
+        return;
+    }
+    Mstro__Wire__Ticket ticket = MSTRO__WIRE__TICKET__INIT;
+    ticket.handle = failed->handle;
+    ticket.has_status = true;
+    ticket.status = (uint32_t)failed->status;
+    local->events.arrived(local->events.context, &ticket, failed->status);
+}
+
 /* Called with the lock; comes back with it. False: nothing was left to do. */
 static bool deliver_one(struct local *local)
 {
@@ -274,9 +298,9 @@ static bool deliver_one(struct local *local)
         return true;
     }
     if (local->failed_count > 0) {
-        uint64_t transport_id = local->failed[--local->failed_count];
+        const struct failed failed = local->failed[--local->failed_count];
         (void)pthread_mutex_unlock(&local->lock);
-        end_transport(local, transport_id, MSTRO_NOMEM);
+        end_failed(local, &failed);
         (void)pthread_mutex_lock(&local->lock);
         return true;
     }

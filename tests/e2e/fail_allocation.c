@@ -3,8 +3,10 @@
  * To be preloaded: lets one allocation of the program's own code fail. Libraries keep theirs: what
  * they make of a lack of memory is not ours to test, and a program cannot survive their ends.
  *
- * FAIL_ALLOCATION=N: the Nth, counted over all threads, fails; 0: none. FAIL_ONWARDS=1: all behind
- * it as well. Says how many there were at the end: "allocations COUNT" on standard error.
+ * FAIL_ALLOCATION=N: the Nth, counted over all threads, fails; 0: none. FAIL_PLACE=HEX: only those
+ * count that are made at this place of the program. FAIL_ONWARDS=1: all behind it fail as well.
+ * Says how many there were at the end: "allocations COUNT" on standard error; with FAIL_LIST=1 also
+ * "place HEX COUNT" for each place that made some.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -26,6 +28,16 @@ static atomic_ulong count;
 static unsigned long fail_at;
 static bool onwards;
 static uintptr_t begin, end; /* of the program's code */
+static uintptr_t base;       /* what places are counted from */
+static uintptr_t only;       /* 0: all places */
+static bool listing;
+
+/* The return addresses of the calls, by a hash of them. */
+enum { PLACES = 4096 };
+static struct {
+    atomic_uintptr_t place;
+    atomic_ulong count;
+} places[PLACES];
 
 static int find_program(struct dl_phdr_info *info, size_t size, void *unused)
 {
@@ -33,7 +45,8 @@ static int find_program(struct dl_phdr_info *info, size_t size, void *unused)
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
         if (header->p_type == PT_LOAD && (header->p_flags & PF_X) != 0) {
-            begin = info->dlpi_addr + header->p_vaddr;
+            base = info->dlpi_addr;
+            begin = base + header->p_vaddr;
             end = begin + header->p_memsz;
         }
     }
@@ -44,19 +57,46 @@ __attribute__((constructor)) static void prepare(void)
 {
     const char *number = getenv("FAIL_ALLOCATION");
     fail_at = number != NULL ? strtoul(number, NULL, 10) : 0;
+    const char *place = getenv("FAIL_PLACE");
+    only = place != NULL ? (uintptr_t)strtoul(place, NULL, 16) : 0;
     onwards = getenv("FAIL_ONWARDS") != NULL;
+    listing = getenv("FAIL_LIST") != NULL;
     (void)dl_iterate_phdr(find_program, NULL);
 }
 
 __attribute__((destructor)) static void tell(void)
 {
     (void)fprintf(stderr, "allocations %lu\n", atomic_load(&count));
+    for (size_t i = 0; listing && i < PLACES; i++) {
+        if (atomic_load(&places[i].place) != 0) {
+            (void)fprintf(stderr, "place %lx %lu\n", (unsigned long)atomic_load(&places[i].place),
+                          atomic_load(&places[i].count));
+        }
+    }
+}
+
+static void note(uintptr_t place)
+{
+    for (size_t i = place % PLACES; listing; i = (i + 1) % PLACES) {
+        uintptr_t free_place = 0;
+        if (atomic_load(&places[i].place) == place ||
+            atomic_compare_exchange_strong(&places[i].place, &free_place, place) ||
+            free_place == place) {
+            atomic_fetch_add(&places[i].count, 1);
+            return;
+        }
+    }
 }
 
 static bool fails(const void *caller)
 {
     uintptr_t address = (uintptr_t)caller;
     if (address < begin || address >= end) {
+        return false;
+    }
+    note(address - base);
+    /* Where places are told apart, all behind it are of any place. */
+    if (only != 0 && only != address - base && !(onwards && atomic_load(&count) >= fail_at)) {
         return false;
     }
     unsigned long number = atomic_fetch_add(&count, 1) + 1;

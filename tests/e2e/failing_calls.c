@@ -2,9 +2,10 @@
 /*
  * Preloaded into a writer by test_failing_calls.py: the n-th call that concerns a file of the
  * directory FAIL_UNDER fails (FAIL_AT=n) with the error FAIL_ERRNO, or, with FAIL_SHORT=1, writes
- * only half. Counted are open, write, pwrite, fsync, fdatasync, ftruncate, fallocate, close and
- * unlink. With FAIL_AT=0 they are only counted; at exit it says "calls N". While the file FAIL_WAIT
- * exists each of these calls waits, as on a device that stands still.
+ * only half; with FAIL_ONWARDS=1 all behind it fail as well. Counted are open, write, pwrite,
+ * fsync, fdatasync, ftruncate, fallocate, close and unlink. With FAIL_AT=0 they are only counted;
+ * at exit it says "calls N". While the file FAIL_WAIT exists each of these calls waits, as on a
+ * device that stands still.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -59,7 +60,8 @@ static bool fails(bool ours)
     if (ours) {
         wait_while_it_stands_still();
     }
-    if (!ours || atomic_fetch_add(&calls, 1) + 1 != number("FAIL_AT")) {
+    const long at = number("FAIL_AT"), call = ours ? atomic_fetch_add(&calls, 1) + 1 : 0;
+    if (!ours || at == 0 || call < at || (call > at && number("FAIL_ONWARDS") == 0)) {
         return false;
     }
     (void)fprintf(stderr, "failed\n");

@@ -21,6 +21,8 @@ MODE = os.environ.get("MODE", "release")
 BUILD = pathlib.Path(os.environ.get("VAMPIRE_BUILD", ROOT / "build" / MODE))
 # Sanitizers cost time; a deadline only has to be longer than the slowest good run.
 PATIENCE = {"release": 1.0, "debug": 1.5, "asan": 3.0, "tsan": 6.0, "cov": 2.0}.get(MODE, 1.0)
+# In tests of every failure: only each of so many, for a look that does not take hours.
+FAULT_STEP = int(os.environ.get("FAULT_STEP", "1"))
 INFO_MARK = "MSTRO_POOL_MANAGER_INFO;"
 
 
@@ -240,6 +242,16 @@ class Workspace:
             return False
 
         wait_until(subscribed, "vampire has joined")
+
+    def pool_manager_that_may_fail(self, extra):
+        """Returns when it has printed its info, or has ended."""
+        extra = {"MSTRO_COMPONENT_NAME": "Pool Manager", **extra}
+        process = self.start([program("maestro-pool-manager")], "pool-manager", extra)
+        wait_until(lambda: INFO_MARK in process.stdout or not process.running(), "the pool manager starts or ends")
+        for line in process.stdout.splitlines():
+            if line.startswith(INFO_MARK):
+                self.info = self.environment["MSTRO_POOL_MANAGER_INFO"] = line.split(";")[1]
+        return process
 
     def hdf5_files(self):
         return sorted(self.path.glob("**/vampire-*.h5"))

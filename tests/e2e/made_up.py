@@ -16,6 +16,7 @@ import time
 import h5py
 import numpy as np
 
+import jsonl
 from harness import BUILD, PATIENCE, ROOT
 
 FILL = str(BUILD / "unit" / "writers_fill_test")
@@ -121,6 +122,50 @@ def check_open_file(file, growth, max_series, names=None):
         account = [int(file["events_" + word][row]) for word in ("received", "decoded", "rejected")]
         assert account == [10 * number + 3, 10 * number + 2, 1]
     return numbers
+
+
+def check_json_bucket(bucket, series, lines, growth, max_series):
+    """The metric lines of a bucket are all that belong to it, bit for bit. `series`: the ids of each
+    label set, in order; `lines`: {(metric, id): line}."""
+    wanted = expected(bucket, growth, max_series)
+    count = 0
+    for name, kind, _, labels in METRICS:
+        ids = series["_".join(labels) + ("_series" if len(labels) == 1 else "")]
+        count += len(wanted[name])
+        for s, value in wanted[name].items():
+            line = lines[name, ids[s]]
+            if kind == "COUNTER":
+                assert (line["value"], line["delta"]) == (value, wanted[name + "_delta"][s])
+            elif kind == "GAUGE":
+                assert (line["value"], line["min"], line["max"]) == (value, value - 1, value + 2)
+            else:
+                assert line["count"] == sum(value.values()) == sum(n for _, n in line["bins"])
+                assert [bin_index(lower) for lower, _ in line["bins"]] == sorted(value)
+                for part in ("sum", "min", "max"):
+                    assert line[part] == wanted[f"{name}_{part}"][s]
+                assert line["min"] <= line["p50"] <= line["p99"] <= line["p999"] <= line["max"]
+    assert len(lines) == count, f"bucket {bucket}: lines of other values"
+
+
+def check_json_lines(data, growth, max_series):
+    """All buckets of a file of whole lines; returns their numbers and records. What stands behind
+    the last bucket's own line belongs to none."""
+    series, metrics, numbers, records = {}, {}, [], jsonl.strict(data)
+    for line in records:
+        if line["type"] == "series":
+            series.setdefault(line["label_set"], []).append(line["id"])
+        elif line["type"] == "metric":
+            assert (line["metric"], line["series"]) not in metrics, "twice in a bucket"
+            metrics[line["metric"], line["series"]] = line
+        elif line["type"] == "bucket":
+            number = line["bucket"]
+            assert line["metrics"] == len(metrics)
+            assert all(metric["bucket"] == number for metric in metrics.values())
+            assert line["accounting"]["received"] == 10 * number + 3
+            check_json_bucket(number, series, metrics, growth, max_series)
+            numbers.append(number)
+            metrics = {}
+    return numbers, records
 
 
 # ---- running the tool

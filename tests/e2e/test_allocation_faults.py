@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every single allocation of vampire's own code fails once: vampire says so and ends with a code
-other than 0, or what it wrote is the same as without. It never crashes and never hangs."""
+"""Every single allocation of our own code fails once: the program says so and ends with a code other
+than 0, or what it wrote is the same as without, or the loss is counted. It never crashes and never
+hangs. First vampire with a generator, then joined to a pool manager, then the pool manager. (Both
+ends of the wire, in all numbers and with sanitizers: tests/unit/maestro_allocation_faults_test.c.)
+
+Told apart by the address the call came from: what HDF5, libfabric, protobuf-c and jansson allocate
+for themselves does not fail here, since several of them end the process then."""
 
 import concurrent.futures
 import itertools
 import os
 import random
 import re
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -51,7 +58,10 @@ def run(directory, shim, fail_at, onwards=False):
 
 def numbers(directory):
     """What was counted: every counter but those of vampire itself."""
-    run = results.Hdf5Run(sorted(directory.glob("*.h5")))
+    return counters(results.Hdf5Run(sorted(directory.glob("*.h5"))))
+
+
+def counters(run):
     return {name: value for name, value in run.counters.items() if not name.startswith(NOT_COMPARED)}
 
 
@@ -101,4 +111,128 @@ def test_some_allocations_fail(tmp_path, shim):
 
 @pytest.mark.long
 def test_every_allocation_fails(tmp_path, shim):
-    sweep(tmp_path, shim, lambda every: every)
+    sweep(tmp_path, shim, lambda every: every[:: harness.FAULT_STEP])
+
+
+# ---------------------------------------------------------------- joined to a pool manager
+
+PROGRAMS = {"vampire": "vampire", "manager": "maestro-pool-manager"}
+# What the sweep above does not reach.
+FOLDERS = {"vampire": r"(maestro|vampire/source)/\w+\.c:", "manager": r"[a-z]+/\w+\.c:"}
+PRODUCER = ["declare a", "size a 5000", "offer a", "withdraw a", "dispose a"]
+CONSUMER = ["declare a", "require a", "demand a", "dispose a"]
+SAYS = re.compile(r"memory|Out of|cannot|LOST|NOT WATCHED|error", re.IGNORECASE)
+
+
+def faulty(shim, place, number, onwards):
+    wish = {"LD_PRELOAD": str(shim), "FAIL_PLACE": place, "FAIL_ALLOCATION": str(number)}
+    return {**wish, "FAIL_ONWARDS": "1"} if onwards else wish
+
+
+def ended(process, codes):
+    """Its exit code and what it said; one that does not end or crashes is wrong."""
+    code = process.wait()
+    assert code in codes, process.account()
+    assert not re.search("Sanitizer|corrupted|double free", process.stderr), process.account()
+    return code
+
+
+def run_workflow(space, manager):
+    """A consumer that waits for a producer; their exit codes."""
+    def start(name, steps):
+        argv = [harness.program("workflow_steps"), name, *steps]
+        return space.start(argv, name, {"MSTRO_JOIN_TIMEOUT_MS": "5000"})
+
+    consumer = start("consumer", CONSUMER)
+    harness.wait_until(lambda: "done require" in consumer.stdout or not consumer.running(), "it waits or ends")
+    producer_code = ended(start("producer", PRODUCER), (0, 1))
+    if producer_code != 0:
+        manager.signal(signal.SIGTERM)  # nobody will offer
+    return [producer_code, ended(consumer, (0, 1))]
+
+
+def end_vampire(vampire):
+    """It ends with the workflow, unless it missed what that was."""
+    deadline = time.monotonic() + 10 * harness.PATIENCE
+    while vampire.running() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    vampire.signal(signal.SIGINT)
+    return ended(vampire, (0, 1, 2, 3, 4))
+
+
+def live(who, environment):
+    """A producer and a consumer, watched, while `who` lacks memory. What it said, whether all went
+    well, and what was counted."""
+    with harness.Workspace() as space:
+        manager = process = space.pool_manager_that_may_fail(environment if who == "manager" else {})
+        if not manager.running():
+            ended(manager, (1, 2, 3))
+            return process.stderr, False, None
+        config = harness.vampire_config(bucket="200ms", source={"rejoin": "2s", "wait": "2s"})
+        vampire = space.vampire(config, ready=False, extra=environment if who == "vampire" else None)
+        process = vampire if who == "vampire" else manager
+        harness.wait_until(lambda: space.hdf5_files() or not vampire.running(), "vampire joins or ends")
+        codes = run_workflow(space, manager)
+        assert who == "manager" or codes == [0, 0], "nobody else has noticed"
+        codes.append(end_vampire(vampire))
+        manager.signal(signal.SIGTERM)
+        codes.append(ended(manager, (0, 1, 2, 3)))
+        fine = not any(codes) and not re.search("LOST|NOT WATCHED", vampire.stderr)
+        return process.stderr, fine, counters(results.Hdf5Run(space.hdf5_files())) if fine else None
+
+
+def places_of(shim, who):
+    """{place: (source line, how often)} of a run in which nothing fails; its numbers."""
+    said, fine, counted = live(who, {"LD_PRELOAD": str(shim), "FAIL_LIST": "1"})
+    assert fine and counted, said
+    found = re.findall(r"^place (\w+) (\d+)$", said, re.MULTILINE)
+    addresses = [hex(int(place, 16) - 1) for place, _ in found]
+    lines = subprocess.run(["addr2line", "-e", harness.program(PROGRAMS[who]), *addresses],
+                           capture_output=True, text=True, check=True).stdout.splitlines()
+    places = {place: (line, int(count)) for (place, count), line in zip(found, lines)
+              if re.search(FOLDERS[who], line)}
+    assert len(places) > 5, lines
+    return places, counted
+
+
+def judge_live(who, shim, reference, job):
+    place, line, number, onwards = job
+    what = f"{who}: {line} number {number}{', and all behind it' if onwards else ''}"
+    try:
+        said, fine, counted = live(who, faulty(shim, place, number, onwards))
+    except AssertionError as wrong:
+        return f"{what}: {wrong}"
+    if fine and counted != reference:
+        return f"{what}: other numbers, and nobody said why\n{said[-3000:]}"
+    if not fine and who == "vampire" and not SAYS.search(said):
+        return f"{what}: does not say what is wrong\n{said[-3000:]}"
+    return None
+
+
+def sweep_live(shim, who, some):
+    """`some` chooses from all jobs: (place, source line, number, whether all behind it fail)."""
+    places, reference = places_of(shim, who)
+    jobs = some([(place, line, number, onwards)
+                 for place, (line, count) in sorted(places.items())
+                 for number in range(1, count + 1)
+                 for onwards in (False, True)])
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as workers:
+        wrong = [text for text in workers.map(lambda job: judge_live(who, shim, reference, job), jobs)
+                 if text is not None]
+    assert not wrong, f"{len(wrong)} of {len(jobs)}:\n" + "\n".join(wrong[:20])
+    print(f"{who}: {len(jobs)} runs over {len(places)} places in the code that allocate")
+
+
+@pytest.mark.parametrize("who", PROGRAMS)
+def test_some_allocations_of_a_live_run_fail(shim, who):
+    """Other ones each day."""
+    def some(jobs):
+        step = len(jobs) // 6 + 1
+        return jobs[int(time.time()) // 86400 % step :: step]
+    sweep_live(shim, who, some)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("who", PROGRAMS)
+def test_every_allocation_of_a_live_run_fails(shim, who):
+    sweep_live(shim, who, lambda jobs: jobs[:: harness.FAULT_STEP])

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Any single call to the operating system may fail: the n-th open, write, fsync, ftruncate,
-fallocate, close or unlink, with EIO, with ENOSPC, or by writing only half.
+fallocate, close or unlink, with EIO, with ENOSPC, by writing only half, or from the n-th on all of
+them.
 
-Nothing crashes or hangs; every bucket the account calls written is in the files, equal to the
-oracle, and the rest are counted as lost.
+Nothing crashes or hangs; every bucket the account calls written is in the files, once, equal to the
+oracle, and the rest are counted as lost. Every event of a recording likewise.
 """
 
+import concurrent.futures
 import errno
+import json
 import os
 import random
 import re
@@ -14,17 +17,20 @@ import shutil
 import subprocess
 
 import pytest
+from google.protobuf.internal.decoder import _DecodeVarint32 as decode_varint
 
+import harness
 import jsonl
 import results
 from harness import MODE, PATIENCE, ROOT, Workflow, program, vampire_config
-from made_up import FILL, WIDTH_NS, check_file
+from made_up import FILL, WIDTH_NS, check_file, check_json_lines
 from test_workflow import assert_complete, model_options
 
 pytestmark = pytest.mark.skipif(
     MODE in ("asan", "tsan"), reason="sanitizers want to be preloaded first"
 )
-WAYS = {"eio": (errno.EIO, 0), "enospc": (errno.ENOSPC, 0), "short": (0, 1)}
+WAYS = {"eio": (errno.EIO, 0, 0), "enospc": (errno.ENOSPC, 0, 0), "short": (0, 1, 0), "onwards": (errno.EIO, 0, 1)}
+WRITERS = ["hdf5", "jsonl", "recording"]
 BUCKETS = 6
 
 
@@ -36,39 +42,61 @@ def library(tmp_path_factory):
     return path
 
 
-def run(library, place, writer, at, way):
+def failing(library, place, at, way):
+    code, short, onwards = WAYS[way]
+    return harness.clean_environment({
+        "LD_PRELOAD": str(library), "FAIL_UNDER": str(place), "FAIL_AT": str(at),
+        "FAIL_ERRNO": str(code), "FAIL_SHORT": str(short), "FAIL_ONWARDS": str(onwards)})
+
+
+def execute(argv, environment=None, where=None):
+    return subprocess.run([str(word) for word in argv], capture_output=True, text=True, cwd=where,
+                          env=environment, timeout=60 * PATIENCE, check=False)
+
+
+def recover(paths):
+    return execute([program("vampire"), "--recover", *paths])
+
+
+# ---------------------------------------------------------------- buckets
+
+
+def run_buckets(library, place, writer, at, way):
     place.mkdir()
-    code, short = WAYS[way]
-    environment = dict(os.environ, LD_PRELOAD=str(library), FAIL_UNDER=str(place), FAIL_AT=str(at),
-                       FAIL_ERRNO=str(code), FAIL_SHORT=str(short))
     argv = [FILL, writer, f"directory={place}"]
     argv += ["sync=true"] if writer == "hdf5" else []
-    argv += ["--", f"buckets={BUCKETS}", "wait=1", "growth=1", "deadline_ms=5000",
-             f"rotate_ns={3 * WIDTH_NS}"]
-    return subprocess.run(argv, capture_output=True, text=True, env=environment,
-                          timeout=60 * PATIENCE)
+    # Where nothing works any more, the end of the run ends the attempts.
+    argv += ["--", f"buckets={BUCKETS}", f"wait={int(way != 'onwards')}", "growth=1",
+             f"deadline_ms={1000 if way == 'onwards' else 5000}", f"rotate_ns={3 * WIDTH_NS}"]
+    return execute(argv, failing(library, place, at, way))
+
+
+def whole_lines(data):
+    """Up to the last line's end: a half line may stand behind it, where not even taking it back
+    worked."""
+    return data[: data.rfind(b"\n") + 1]
 
 
 def buckets_in_files(writer, place):
-    """Numbers of the buckets in all files, each checked; repaired first where that is needed."""
+    """Numbers of the buckets in all files, each checked value by value; repaired first where that is
+    needed."""
+    paths = [path for path in sorted(place.iterdir()) if path.stat().st_size > 0]
+    before = {path: path.read_bytes() for path in paths if writer == "jsonl"}
+    unusable = re.findall(r"^vampire: error: (.*?\.\w+): ", recover(paths).stderr, re.MULTILINE) if paths else []
     numbers = []
-    for path in sorted(place.iterdir()):
-        if path.stat().st_size == 0:
-            continue
-        done = subprocess.run([program("vampire"), "--recover", path], capture_output=True, text=True)
-        if writer == "hdf5" and done.returncode != 0:
-            continue  # it never held a bucket; if it did, the count below is short
-        if writer == "hdf5":
+    for path in paths:
+        if writer == "hdf5" and str(path) not in unusable:
             numbers += check_file(path, 1, 1024)
-        else:
-            numbers += [line["bucket"] for line in jsonl.strict(path.read_bytes())
-                        if line["type"] == "bucket"]
+        elif writer == "jsonl" and whole_lines(before[path]):
+            assert path.read_bytes() == whole_lines(before[path]), "a repair keeps every whole line"
+            numbers += check_json_lines(path.read_bytes(), 1, 1024)[0]
+    # What cannot be repaired never held a bucket; if it did, the caller's count is short.
     return numbers
 
 
-def check_one(library, place, writer, at, way):
-    """True when a call failed."""
-    done = run(library, place, writer, at, way)
+def check_buckets(library, place, writer, at, way):
+    """What is said and what is there agree. True when a call failed."""
+    done = run_buckets(library, place, writer, at, way)
     what = f"{writer}: call {at} {way}: {done.stdout[-1500:]}{done.stderr[-1500:]}"
     assert done.returncode in (0, 1), what
     failed = "failed\n" in done.stderr
@@ -79,29 +107,155 @@ def check_one(library, place, writer, at, way):
         queued, written, lost, waiting = map(int, totals.groups())
         assert queued == BUCKETS and queued == written + lost and waiting == 0, what
         assert (lost == 0) or done.returncode == 1, what
-        there = set(buckets_in_files(writer, place))
-        assert len(there) == written, f"{what}\nin the files: {sorted(there)}"
-        assert lost > 0 or there == set(range(BUCKETS)), what
+        there = buckets_in_files(writer, place)
+        assert len(there) == len(set(there)) == written, f"{what}\nin the files: {there}"
+        assert lost > 0 or there == list(range(BUCKETS)), what
     shutil.rmtree(place)
     return failed
 
 
+# ---------------------------------------------------------------- recordings
+
+
+def run_recording(library, place, at, way):
+    """Five segments of a synthetic workflow, in a folder of their own; nothing else fails."""
+    segments = place / "segments"
+    segments.mkdir(parents=True)
+    config = {"source": {"type": "synthetic", "steps": 8}, "statistics": {"bucket": "1s"},
+              "outputs": [{"type": "recording", "directory": str(segments), "rotate": {"interval": "2s"}}]}
+    (place / "config.json").write_text(json.dumps(config))
+    return execute([program("vampire"), "-c", "config.json"], failing(library, segments, at, way), place)
+
+
+def fields(message):
+    """(number, value or bytes) of a protobuf message; of fixed width only what holds 8 bytes."""
+    at = 0
+    while at < len(message):
+        tag, at = decode_varint(message, at)
+        if tag & 7 == 0:
+            value, at = decode_varint(message, at)
+        else:
+            length, at = decode_varint(message, at) if tag & 7 == 2 else (8, at)
+            value, at = message[at : at + length], at + length
+        yield tag >> 3, value
+
+
+EVENTS_BEFORE, FIRST, EVENT, CARRIED = 10, 1, 3, 5  # field numbers: recording.proto
+
+
+def events_of(path):
+    """{number in the run: the event's bytes} of a recording of whole messages."""
+    data, at, base, events = path.read_bytes(), 0, None, {}
+    while at < len(data):
+        length, at = decode_varint(data, at)
+        assert at + length <= len(data), f"{path}: half a message is left"
+        message, at = list(fields(data[at : at + length])), at + length
+        if base is None:
+            base = dict(message).get(EVENTS_BEFORE, 0)
+            continue
+        values = [value for number, value in message if number == EVENT]
+        if dict(message).get(CARRIED, 0):
+            continue
+        first = base + dict(message)[FIRST]
+        assert not set(range(first, first + len(values))) & set(events), f"{path}: events twice"
+        events.update(enumerate(values, first))
+    return events
+
+
+def events_in(place):
+    events = {}
+    for path in sorted((place / "segments").iterdir()):
+        more = events_of(path)
+        assert not set(more) & set(events), f"{path}: events of an earlier segment"
+        events.update(more)
+    return events
+
+
+REFERENCE = {}
+
+
+def reference_events(library, place):
+    """Those of a run without a failure, the same each time."""
+    if not REFERENCE:
+        done = run_recording(library, place, 0, "eio")
+        assert done.returncode == 0, done.stderr
+        REFERENCE.update(events_in(place))
+        assert list(REFERENCE) == list(range(len(REFERENCE))) and len(REFERENCE) > 1000
+        shutil.rmtree(place)
+    return REFERENCE
+
+
+def replayed(place):
+    """Events in the account of a replay of all segments, and those it knows to be missing."""
+    config = {"outputs": [{"type": "jsonl", "path": "replay.jsonl"}]}
+    (place / "replay.json").write_text(json.dumps(config))
+    argv = [program("vampire"), "-c", "replay.json", "--replay", place / "segments" / "*.rec"]
+    done = execute(argv, harness.clean_environment(), place)
+    assert done.returncode == 0, done.stderr
+    end = results.JsonRun(place / "replay.jsonl").records[-1]
+    return end["accounting"]["received"], end["accounting"]["lost"]["recording"]
+
+
+def check_recording(library, place, at, way):
+    """Each event is where it belongs, or in the count of the lost. True when a call failed."""
+    reference = reference_events(library, place.with_name("reference"))
+    done = run_recording(library, place, at, way)
+    what = f"recording: call {at} {way}: {done.stdout[-1500:]}{done.stderr[-1500:]}"
+    assert done.returncode in (0, 1), what
+    failed = "failed\n" in done.stderr
+    totals = re.search(r"^  recording +(\d+) events written(?:, (\d+) LOST)?$", done.stderr, re.MULTILINE)
+    if totals is None:  # the very first file could not be made
+        assert failed and done.returncode == 1 and "error: " in done.stderr, what
+    else:
+        written, lost = int(totals[1]), int(totals[2] or 0)
+        assert written + lost == len(reference), what
+        assert (lost == 0) or done.returncode == 1, what
+        paths = [path for path in (place / "segments").iterdir() if path.stat().st_size > 0]
+        assert not paths or recover(paths).returncode == 0, what
+        there = events_in(place)
+        assert len(there) == written, f"{what}\nin the files: {len(there)}"
+        assert all(reference[number] == event for number, event in there.items()), what
+        if paths:
+            received, missing = replayed(place)
+            # Behind the last whole segment nobody can know.
+            assert received == written and missing <= lost, f"{what}\nreplayed: {received}, {missing}"
+            assert lost == 0 or missing > 0 or len(reference) - 1 not in there, what
+    shutil.rmtree(place)
+    return failed
+
+
+# ---------------------------------------------------------------- all of them
+
+
+def check_one(library, place, writer, at, way):
+    if writer == "recording":
+        return check_recording(library, place, at, way)
+    return check_buckets(library, place, writer, at, way)
+
+
 def count_calls(library, place, writer):
-    done = run(library, place, writer, 0, "eio")
+    done = run_recording(library, place, 0, "eio") if writer == "recording" else run_buckets(library, place, writer, 0, "eio")
     assert done.returncode == 0, done.stdout + done.stderr
+    shutil.rmtree(place)
     return int(re.search(r"^calls (\d+)$", done.stderr, re.MULTILINE)[1])
 
 
+def varies(writer, way):
+    """The number of calls does: how many events are written at once depends on when they come, and a
+    run whose end was forced has fewer."""
+    return writer == "recording" or way == "onwards"
+
+
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("writer", ["hdf5", "jsonl"])
+@pytest.mark.parametrize("writer", WRITERS)
 def test_some_calls_fail(tmp_path, library, writer, way):
     """The first and last ones and a sample of the rest; all of them are test_every_call_fails."""
     calls = count_calls(library, tmp_path / "count", writer)
     assert calls > 10, "the library is in place"
-    ends = set(range(1, 3)) | set(range(calls - 1, calls + 1))
-    middle = random.Random(way).sample(range(3, calls - 1), min(4, calls - 4))
-    for at in sorted(ends | set(middle)):
-        assert check_one(library, tmp_path / str(at), writer, at, way)
+    ends = {1, 2, calls - 1, calls} if way != "onwards" else {1, calls}
+    middle = random.Random(way).sample(range(3, calls - 1), 3)
+    failed = [check_one(library, tmp_path / str(at), writer, at, way) for at in sorted(ends | set(middle))]
+    assert all(failed[: 3 if varies(writer, way) else None]), "there is no such call"
 
 
 def test_a_device_that_stands_still(space, library):
@@ -140,11 +294,27 @@ def test_a_device_that_stands_still(space, library):
     assert runs["hdf5"].buckets == len(buckets) - lost, "not one more, not one less"
 
 
+def check_or_tell(job):
+    """In a process of its own: None, or what is wrong."""
+    try:
+        failed = check_one(*job) or varies(job[2], job[4])
+        return None if failed else f"{job[2]}: call {job[3]} did not fail"
+    except (AssertionError, OSError, ValueError, KeyError, subprocess.TimeoutExpired) as wrong:
+        return f"{job[2]}: call {job[3]} {job[4]}: {wrong!r}"
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("writer", ["hdf5", "jsonl"])
-def test_every_call_fails(tmp_path, library, writer, way):
-    at = 1
-    while check_one(library, tmp_path / str(at), writer, at, way):
-        at += 1
-    assert at > 10
+@pytest.mark.parametrize("writer", WRITERS)
+def test_every_call_fails(tmp_path, library, writer):
+    """Of a run through HDF5 there are thousands: the ways take turns there."""
+    calls = count_calls(library, tmp_path / "count", writer)
+    most = calls + 20 if writer == "recording" else calls
+    ways = list(WAYS)
+    jobs = [(library, tmp_path / f"{at}-{way}", writer, at, way)
+            for at in range(1, most + 1, harness.FAULT_STEP)
+            for way in (ways if writer != "hdf5" else [ways[at % len(ways)]])]
+    with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as workers:
+        wrong = [text for text in workers.map(check_or_tell, jobs, chunksize=4) if text is not None]
+    assert not wrong, f"{len(wrong)} of {len(jobs)}:\n" + "\n".join(wrong[:20])
+    assert not check_one(library, tmp_path / "none", writer, 10 * calls, "eio"), "behind the last one"
+    print(f"{writer}: {len(jobs)} runs, each with a call that failed; a whole run makes {calls}")

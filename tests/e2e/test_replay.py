@@ -181,6 +181,18 @@ def test_the_last_segment_missing(space):
     assert f"{GOES_ON}, which is not replayed" in space.processes[-1].stderr
 
 
+def test_an_empty_segment_is_left_out(space):
+    """As where the disk was full, or vampire killed, just when one began."""
+    live, segments = record_rotated(space, "live", {"interval": "3s"})
+    for name in ("-0000.rec", "-0099.rec"):
+        segments[0].with_name(segments[0].name.replace("-0001.rec", name)).touch()
+    again = replay(space, "again", live / "*.rec")
+    assert not differences(only(live, "h5"), only(again, "h5"))
+    process = space.vampire(config(space.path / "none"), "--replay", live / "*-00[09][09].rec", name="none", ready=False)
+    process.expect_exit(1)
+    assert "is not a recording" in process.stderr
+
+
 def test_recordings_that_do_not_belong_together(space):
     for name in ("one", "two"):
         record_rotated(space, name, {"interval": "3s"})

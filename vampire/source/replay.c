@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "vampire/core/recording.h"
@@ -24,7 +25,9 @@ struct replay {
     const struct replay_options *options;
     struct vamp_source_context context;
     glob_t files;
-    size_t file; /* the present one */
+    const char **paths; /* those of `files` that are replayed */
+    size_t path_count;
+    size_t file; /* the present one, of `paths` */
     struct vamp_recording *recording;
     struct vamp_recording_header header; /* of the present file */
     struct vamp_pace pace;
@@ -67,6 +70,7 @@ static int replay_close(void *self, struct vamp_err *err)
     if (replay != NULL) {
         vamp_recording_close(replay->recording);
         globfree(&replay->files);
+        free(replay->paths);
         free(replay);
     }
     return 0;
@@ -89,15 +93,44 @@ static int find_files(struct replay *replay, struct vamp_err *err)
 
 static const char *present_path(const struct replay *replay)
 {
-    return replay->files.gl_pathv[replay->file];
+    return replay->paths[replay->file];
+}
+
+/* What is left where even the first record could not be written, or where the recorder was killed
+ * just then: it holds nothing, and the segments around it are whole without it. */
+static bool is_empty(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
+}
+
+/* All files but those; when there is nothing else, one: opening it says what is wrong. */
+static int leave_out_empty(struct replay *replay, struct vamp_err *err)
+{
+    replay->paths = calloc(replay->files.gl_pathc, sizeof *replay->paths);
+    if (replay->paths == NULL) {
+        return vamp_err_set(err, -ENOMEM, "no memory to replay %s", replay->options->file);
+    }
+    for (size_t i = 0; i < replay->files.gl_pathc; i++) {
+        const char *path = replay->files.gl_pathv[i];
+        const bool last = i + 1 == replay->files.gl_pathc;
+        if (!is_empty(path) || (last && replay->path_count == 0)) {
+            replay->paths[replay->path_count++] = path;
+            continue;
+        }
+        char line[VAMP_ERR_TEXT_BYTES];
+        (void)snprintf(line, sizeof line, "recording %s is empty; it is left out", path);
+        say(replay, line);
+    }
+    return 0;
 }
 
 /* The segments follow each other in one run; else nothing begins. */
 static int check_order(struct replay *replay, struct vamp_err *err)
 {
     struct vamp_recording_header before = {.segment = 0};
-    for (size_t i = 0; i < replay->files.gl_pathc; i++) {
-        const char *path = replay->files.gl_pathv[i];
+    for (size_t i = 0; i < replay->path_count; i++) {
+        const char *path = replay->paths[i];
         struct vamp_recording *recording = NULL;
         struct vamp_recording_header header;
         int code = vamp_recording_open(path, &recording, &header, err);
@@ -110,7 +143,7 @@ static int check_order(struct replay *replay, struct vamp_err *err)
             return vamp_err_set(err, -EINVAL,
                                 "%s does not go on where %s ends: replay the segments of one run, "
                                 "in order, or each recording alone",
-                                path, replay->files.gl_pathv[i - 1]);
+                                path, replay->paths[i - 1]);
         }
         before = header;
     }
@@ -122,7 +155,7 @@ static bool open_next(struct replay *replay, uint64_t *ret_lost, int *ret_code,
                       struct vamp_err *err)
 {
     *ret_code = 0;
-    if (replay->file + 1 >= replay->files.gl_pathc) {
+    if (replay->file + 1 >= replay->path_count) {
         return false;
     }
     const uint64_t seen = replay->header.events_before + vamp_recording_events(replay->recording);
@@ -155,6 +188,9 @@ static int replay_open(const void *options, const struct vamp_source_context *co
     replay->context = *context;
     vamp_pace_init(&replay->pace, context->clock, chosen->speed);
     int result = find_files(replay, err);
+    if (result == 0) {
+        result = leave_out_empty(replay, err);
+    }
     if (result == 0) {
         result = check_order(replay, err);
     }
