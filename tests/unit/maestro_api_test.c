@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The public interface without a pool manager: start and end, CDOs, attributes. */
+#include "tests/lib/fault.h"
 #include "tests/unit/maestro_alone.h"
 
 /* ------------------------------------------------------------------ start and end */
@@ -437,6 +438,25 @@ static void test_attributes_too_large(void **state)
     free(large);
 }
 
+/* A demand for which nothing can be allocated, not even the news of it, ends. */
+static void test_demand_without_memory(void **state)
+{
+    (void)state;
+    unsigned char data[100] = "data";
+    mstro_cdo source = declare("cdo");
+    mstro_cdo sink = declare("cdo");
+    give_data(source, data, sizeof data, false);
+    ASSERT_OK(mstro_cdo_offer(source));
+    ASSERT_OK(mstro_cdo_require(sink));
+    fault_alloc_fail_from(1);
+    assert_int_equal(mstro_cdo_demand(sink), MSTRO_NOMEM);
+    assert_true(fault_alloc_end());
+    ASSERT_OK(mstro_cdo_demand(sink));
+    ASSERT_OK(mstro_cdo_dispose(sink));
+    ASSERT_OK(mstro_cdo_withdraw(source));
+    ASSERT_OK(mstro_cdo_dispose(source));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -453,6 +473,7 @@ int main(void)
         TEST(test_attribute_ownership),
         TEST(test_attribute_errors),
         TEST(test_attributes_too_large),
+        TEST(test_demand_without_memory),
     };
     return cmocka_run_group_tests(tests, make_schema, remove_schema);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The public interface without a pool manager: selectors and subscriptions. */
+#include "tests/lib/fault.h"
 #include "tests/unit/maestro_alone.h"
 
 /* ------------------------------------------------------------------ events */
@@ -176,6 +177,35 @@ static void test_unpolled_is_bounded(void **state)
     ASSERT_OK(mstro_cdo_dispose(next));
 }
 
+/* Events for which there is no memory are told as lost, at their place, once there is some. */
+static void test_no_memory_for_events(void **state)
+{
+    (void)state;
+    mstro_subscription watcher = NULL;
+    mstro_pool_event events = NULL;
+    mstro_cdo first = declare("first");
+    mstro_cdo second = declare("second");
+    mstro_cdo third = declare("third");
+    ASSERT_OK(mstro_subscribe(NULL, MSTRO_POOL_EVENT_DISPOSE | MSTRO_POOL_EVENT_LOST, 0, &watcher));
+    ASSERT_OK(mstro_cdo_dispose(first)); /* what queues need from now on they have */
+    fault_alloc_fail_from(1);
+    ASSERT_OK(mstro_cdo_dispose(second));
+    ASSERT_OK(mstro_subscription_poll(watcher, &events));
+    assert_string_equal(events->payload.dispose.cdo_name, "first");
+    assert_null(events->next);
+    ASSERT_OK(mstro_pool_event_dispose(events));
+    assert_int_equal(mstro_subscription_wait(watcher, &events), MSTRO_NOMEM);
+    assert_null(events);
+    assert_true(fault_alloc_end());
+    ASSERT_OK(mstro_cdo_dispose(third));
+    ASSERT_OK(mstro_subscription_poll(watcher, &events));
+    assert_true(events->kind == MSTRO_POOL_EVENT_LOST);
+    assert_int_equal(events->payload.lost.count, 1);
+    assert_string_equal(events->next->payload.dispose.cdo_name, "third");
+    ASSERT_OK(mstro_pool_event_dispose(events));
+    ASSERT_OK(mstro_subscription_dispose(watcher));
+}
+
 static void test_pool_manager_functions(void **state)
 {
     (void)state;
@@ -189,8 +219,9 @@ static void test_pool_manager_functions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_selector_and_events), TEST(test_subscription_arguments), TEST(test_acknowledged),
-        TEST(test_unpolled_is_bounded), TEST(test_pool_manager_functions),
+        TEST(test_selector_and_events),  TEST(test_subscription_arguments),
+        TEST(test_acknowledged),         TEST(test_unpolled_is_bounded),
+        TEST(test_no_memory_for_events), TEST(test_pool_manager_functions),
     };
     return cmocka_run_group_tests(tests, make_schema, remove_schema);
 }
