@@ -65,6 +65,16 @@ def counters(run):
     return {name: value for name, value in run.counters.items() if not name.startswith(NOT_COMPARED)}
 
 
+def totals(counted):
+    """Without the labels: what had no room for its own went to (other)."""
+    return {name: sum(series.values()) for name, series in counted.items()}
+
+
+def overflow(directory):
+    run = results.Hdf5Run(sorted(directory.glob("*.h5")))
+    return sum(run.counters["vampire_series_overflow"].values())
+
+
 def judge(directory, reference, fail_at, code, text):
     """What is wrong with this run; None when nothing is."""
     text = re.sub(r"^allocations \d+\n", "", text, flags=re.MULTILINE)
@@ -73,7 +83,8 @@ def judge(directory, reference, fail_at, code, text):
     if code != 0:
         said = "memory" in text.lower()
         return None if said else f"allocation {fail_at}: does not say that memory was short: {text[-400:]}"
-    if numbers(directory) != reference:
+    counted = numbers(directory)
+    if counted != reference and (totals(counted) != totals(reference) or overflow(directory) == 0):
         return f"allocation {fail_at}: exit code 0 and other numbers"
     return None
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/events.h"
+#include "tests/lib/fault.h"
 #include "vampire/core/components.h"
 
 static struct vamp_components *components;
@@ -131,6 +132,19 @@ static void before_events_teach_no_join_or_leave(void **state)
     assert_int_equal(row->operations, 1);
 }
 
+static void without_memory_a_name_is_other(void **state)
+{
+    (void)state;
+    fault_alloc_fail_at(1);
+    const struct vamp_component *row = see(event_join(1, 7, "a"));
+    assert_true(fault_alloc_end());
+    assert_string_equal(row->name, "(other)");
+    assert_int_equal(row->app_id, 7);
+    assert_int_equal(vamp_components_unnamed(components), 1);
+    assert_string_equal(see(event_join(2, 8, "a"))->name, "a");
+    assert_int_equal(vamp_components_unnamed(components), 1);
+}
+
 static void beyond_the_bound_everybody_is_other(void **state)
 {
     (void)state;
@@ -185,6 +199,7 @@ int main(void)
         TEST(an_id_that_joins_again_gets_a_new_row),
         TEST(a_leave_told_before_its_join_is_repaired),
         TEST(before_events_teach_no_join_or_leave),
+        TEST(without_memory_a_name_is_other),
         TEST(beyond_the_bound_everybody_is_other),
         TEST(odd_names_are_kept),
         cmocka_unit_test(bad_bounds_are_refused),

@@ -18,6 +18,7 @@ struct vamp_components {
     const char **names;
     size_t name_count;
     struct index by_id, by_name;
+    uint64_t unnamed; /* names for which there was no memory */
 };
 
 static int index_init(struct index *index, size_t max)
@@ -127,6 +128,7 @@ static uint32_t name_number(struct vamp_components *components, const char *name
     }
     char *copy = strndup(name, length);
     if (copy == NULL) {
+        components->unnamed++;
         return VAMP_NAME_OTHER;
     }
     *entry = (uint32_t)components->name_count;
@@ -277,6 +279,11 @@ const char *vamp_components_name(const struct vamp_components *components, uint3
 {
     return name_number < components->name_count ? components->names[name_number]
                                                 : VAMP_COMPONENT_UNKNOWN_NAME;
+}
+
+uint64_t vamp_components_unnamed(const struct vamp_components *components)
+{
+    return components->unnamed;
 }
 
 void vamp_components_changed_clear(struct vamp_components *components, size_t index)

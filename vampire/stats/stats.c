@@ -37,6 +37,7 @@ struct vamp_stats {
     int64_t gone_ns; /* until when, as far as the stream tells */
     unsigned unwatched;
     uint64_t unwatched_ns; /* sum of these gaps */
+    uint64_t unnamed;      /* components, that were counted */
 };
 
 static int check_number(const char *name, uint64_t value, uint64_t least, uint64_t most,
@@ -206,12 +207,16 @@ static void observe_mark(struct vamp_stats *stats, struct vamp_slot *slot,
     vamp_cells_gap(slot, &gap);
 }
 
-/* Values that found no series, to the bucket in which they count. */
+/* Values that found no series, and components that found no name, to the bucket in which they
+ * count. */
 static void book_overflow(struct vamp_stats *stats, struct vamp_slot *slot)
 {
-    slot->account.overflow += stats->cells.series.overflow;
-    stats->account.overflow += stats->cells.series.overflow;
+    const uint64_t unnamed = vamp_components_unnamed(stats->cells.series.components);
+    const uint64_t more = stats->cells.series.overflow + (unnamed - stats->unnamed);
+    slot->account.overflow += more;
+    stats->account.overflow += more;
     stats->cells.series.overflow = 0;
+    stats->unnamed = unnamed;
 }
 
 /* The pool is gone, as if everybody had left it; but nobody did an operation. */
