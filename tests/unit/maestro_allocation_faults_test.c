@@ -431,6 +431,11 @@ static int run_share(const void *context, size_t number)
 
 int main(void)
 {
+#ifdef __SANITIZE_THREAD__
+    (void)puts(
+        "1..0 # SKIP libfabric is not built for the thread sanitizer, and fails in other ways");
+    return 0;
+#endif
     for (size_t i = 0; i < PAYLOAD_BYTES; i++) {
         ours[i] = (uint8_t)(i * 31 >> 3);
         theirs[i] = (uint8_t)(i * 17 >> 2);
