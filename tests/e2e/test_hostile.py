@@ -181,7 +181,7 @@ def test_memory_stays(space, role):
 def test_joins_keep_nobody_out(space):
     """Who is there goes on working; who comes later finds a place again."""
     silence = f"{12 * harness.PATIENCE:.0f}s"
-    manager = space.pool_manager("--silence", silence, "--max-components", 100)
+    manager = space.pool_manager("--silence", silence, "--max-components", 40)
     vampire = space.vampire(harness.vampire_config(source={"leave_grace": "600s"}))
     workflow = harness.Workflow(space, models=1, products=1, model_options=[*STEADY, "--verbose"])
     workflow.models[0].until_stderr("step 3 offered")
