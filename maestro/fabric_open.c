@@ -343,8 +343,9 @@ static int open_all(struct fabric *fabric, const struct fabric_kind *kind,
         }
     }
     if (result != 0) {
-        (void)vamp_err_wrap(err, "libfabric provider \"%s\" on the address %s", kind->provider,
-                            fabric->bind);
+        (void)vamp_err_wrap(err, "libfabric provider \"%s\" on the address %s%s", kind->provider,
+                            fabric->bind,
+                            result == -EADDRNOTAVAIL ? ", which is none of this host's" : "");
     }
     return result;
 }

@@ -100,9 +100,10 @@ static bool print_output_losses(FILE *stream, const struct vamp_outputs *outputs
         struct vamp_output_account account;
         vamp_output_account(&outputs->items[i], &account);
         if (account.lost > 0) {
-            (void)fprintf(stream, "  %-*s %s %s (output %s)\n", NAME_COLUMNS, "LOST",
+            (void)fprintf(stream, "  %-*s %s %s%s (output %s)\n", NAME_COLUMNS, "LOST",
                           vamp_count_people(account.lost, text),
-                          outputs->items[i].events != NULL ? "events" : "buckets", account.name);
+                          outputs->items[i].events != NULL ? "event" : "bucket",
+                          account.lost == 1 ? "" : "s", account.name);
             any = true;
         }
     }
@@ -199,8 +200,9 @@ static void print_outputs(FILE *stream, const struct vamp_outputs *outputs)
     for (unsigned i = 0; i < outputs->count; i++) {
         struct vamp_output_account account;
         vamp_output_account(&outputs->items[i], &account);
-        (void)fprintf(stream, "  %-*s %" PRIu64 " %s written", NAME_COLUMNS, account.name,
-                      account.written, outputs->items[i].events != NULL ? "events" : "buckets");
+        (void)fprintf(stream, "  %-*s %" PRIu64 " %s%s written", NAME_COLUMNS, account.name,
+                      account.written, outputs->items[i].events != NULL ? "event" : "bucket",
+                      account.written == 1 ? "" : "s");
         if (account.lost > 0) {
             (void)fprintf(stream, ", %" PRIu64 " LOST", account.lost);
         }

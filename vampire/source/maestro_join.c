@@ -124,7 +124,7 @@ static int provide_info(const struct vamp_maestro_options *options, struct vamp_
         if (value == NULL || *value == '\0') {
             return vamp_err_set(err, -EINVAL,
                                 "no pool manager is known: set the environment variable %s, or "
-                                "the source's option \"info\" or \"info_file\"",
+                                "the source's option \"info\" or \"info_file\" (--info-file)",
                                 variable);
         }
         return 0;
