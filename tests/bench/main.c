@@ -21,6 +21,7 @@ static const char usage[] =
     "  --live N        CDOs alive at the same time (100000)\n"
     "  --components N  of a recording (40)\n"
     "  --step NS       event time between two events of a recording (10000)\n"
+    "  --brief         CDOs of a recording have 6 events, not 13\n"
     "  --pairs N       runs beside as many of the baseline\n"
     "  --directory DIR for files; they are removed (.)\n";
 
@@ -28,7 +29,7 @@ static const struct bench_line *const all_lines[] = {bench_event_lines, bench_pa
                                                      bench_histogram_lines, bench_output_lines};
 #define FILES (sizeof all_lines / sizeof all_lines[0])
 
-enum { LIST = 256, COUNT, RECORD, EVENTS, LIVE, COMPONENTS, STEP, PAIRS, DIRECTORY };
+enum { LIST = 256, COUNT, RECORD, EVENTS, LIVE, COMPONENTS, STEP, BRIEF, PAIRS, DIRECTORY };
 static const struct option long_options[] = {
     {"list", no_argument, NULL, LIST},
     {"count", no_argument, NULL, COUNT},
@@ -37,6 +38,7 @@ static const struct option long_options[] = {
     {"live", required_argument, NULL, LIVE},
     {"components", required_argument, NULL, COMPONENTS},
     {"step", required_argument, NULL, STEP},
+    {"brief", no_argument, NULL, BRIEF},
     {"pairs", required_argument, NULL, PAIRS},
     {"directory", required_argument, NULL, DIRECTORY},
     {NULL, 0, NULL, 0},
@@ -78,6 +80,9 @@ static bool take(struct choices *choices, int key)
     case STEP:
         choices->plan.step_ns = (int64_t)number;
         return number > 0;
+    case BRIEF:
+        choices->plan.brief = true;
+        return true;
     case PAIRS:
         choices->pairs = (unsigned)number;
         return number > 0;

@@ -46,14 +46,23 @@ def reap(process, began):
     return Account(time.monotonic() - began, usage)
 
 
-def run(argv, directory, environment=None, one_core=False):
-    """Runs a program to its end: (account, what it printed)."""
+def has_ended(process):
+    """Without taking its end away from who reaps it."""
+    return os.waitid(os.P_PID, process.child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def run(argv, directory, environment=None, one_core=False, watch=None, watch_seconds=1):
+    """Runs a program to its end: (account, what it printed). `watch` is called again and again with
+    its process id."""
     if one_core:
         argv = ["taskset", "-c", str(max(os.sched_getaffinity(0))), *argv]
     began = time.monotonic()
     process = harness.Process(argv, directory, pathlib.Path(argv[0]).name,
                               environment or harness.clean_environment())
     try:
+        while watch is not None and not has_ended(process):
+            watch(process.child.pid)
+            time.sleep(watch_seconds)
         account = reap(process, began)
     finally:
         if process.child.returncode is None:

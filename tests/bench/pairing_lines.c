@@ -13,7 +13,8 @@
 #include "vampire/stats/track.h"
 
 #define LOOKUPS ((uint64_t)1 << 20)
-#define ROUND_BATCH VAMP_LOOK_AHEAD
+/* A group of events asks for more than one record each: its CDO and what it may pair with. */
+#define ROUND_BATCH (2 * VAMP_LOOK_AHEAD)
 #define RECORD_WORDS 10 /* of the array: as large as a record */
 
 struct pairing {

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import statistics
 import time
 
@@ -15,23 +16,26 @@ import measure
 from measure import harness
 
 PROVIDER = "tcp;ofi_rxm"
-EVENTS, LIVE, COMPONENTS = 2000000, 100000, 40
+# So many that the start and the first touch of memory weigh little.
+EVENTS, LIVE, COMPONENTS = 4000000, 100000, 40
 ALL = {"statistics": {"max_cdos": 262144, "max_pending": 262144}, "outputs": [{"type": "null"}]}
 SINGLE_BYTES = 100     # of a message with one event
 SINGLE_MESSAGES = 500000
 BATCH_EVENTS = 64      # of the pool manager's messages
 IDLE_SECONDS = 10
 WORKFLOW_PAIRS, WORKFLOW_STEPS = 10, 60
-# 10^6 CDOs of 13 events in ten minutes: twice the 10^4 events a second that were asked for.
-SCALE = {"events": 13000000, "live": 100000, "components": 500, "step": 46153}
+# 10^4 events a second for ten minutes: 10^6 CDOs of 6 events, one after the other or all at once.
+SCALE_SECONDS, SCALE_EVENTS, SCALE_COMPONENTS = 600, 6000000, 500
+SCALES = (("scale", "10^6 CDOs, 1,000 at a time", 1000), ("scale.live", "10^6 CDOs at a time", 1000000))
+WATCH_SECONDS = 0.02
 
 
-def record(directory, name, events=EVENTS, live=LIVE, components=COMPONENTS, step=10000):
-    """A recording of the made-up stream; made once."""
+def record(directory, name, *more, events=EVENTS, live=LIVE, components=COMPONENTS, step=10000):
+    """A recording of the made-up stream; made once. `more` are options of its maker."""
     path = pathlib.Path(directory) / f"{name}.rec"
     if not path.exists():
         measure.run([measure.bench_program("stages"), "--record", path, "--events", events,
-                     "--live", live, "--components", components, "--step", step], directory)
+                     "--live", live, "--components", components, "--step", step, *more], directory)
     return path
 
 
@@ -52,23 +56,39 @@ def unpack_ns(directory, one_core=True):
     return json.loads(measure.run(argv, directory, one_core=one_core)[1])["median"]
 
 
+def start_account(directory, config):
+    """What starting and ending cost: a replay of hardly anything."""
+    recording = record(directory, "start", events=1000, live=100)
+    runs = [replay(directory, recording, config, True) for _ in range(measure.PAIRS)]
+    return {"start_seconds": statistics.median(a.seconds for a in runs),
+            "start_cpu_seconds": statistics.median(a.cpu_seconds for a in runs)}
+
+
 def replay_lines(directory):
+    """On one core in processor time, like the baseline: with others on that core, elapsed time says
+    how many they are. On two cores in elapsed time, since the threads work at the same time."""
     recording = record(directory, "stream")
     config = write_config(directory, "replay", ALL)
+    start = start_account(directory, config)
     lines = []
     for name, one_core, what in (
-            ("replay", True, "whole pipeline from a recording, all metrics, one core"),
+            ("replay", True, "whole pipeline from a recording, all metrics, one core, start and "
+             "end included"),
             ("replay.cores", False, "the same with a core for each of its two threads")):
-        accounts, times, bases = [], [], []
+        accounts, bases = [], []
         for _ in range(measure.PAIRS):
             bases.append(unpack_ns(directory))
-            account = replay(directory, recording, config, one_core)
-            accounts.append(account)
-            times.append(account.seconds * 1e9 / EVENTS)
+            accounts.append(replay(directory, recording, config, one_core))
+        used = [a.cpu_seconds * 1e9 / EVENTS for a in accounts]
+        elapsed = [a.seconds * 1e9 / EVENTS for a in accounts]
+        times = used if one_core else elapsed
         lines.append(measure.line(
             name, what, "ns/event", times, "protobuf-c's bare unpack, same arena", bases, accounts,
+            clock="processor" if one_core else "elapsed",
             events_per_second=1e9 / statistics.median(times), events=EVENTS, live=LIVE,
-            cpu_ns_per_event=statistics.median(a.cpu_seconds for a in accounts) * 1e9 / EVENTS))
+            cpu_ns_per_event=statistics.median(used),
+            elapsed_ns_per_event=statistics.median(elapsed),
+            elapsed_events_per_second=1e9 / statistics.median(elapsed), **start))
     return lines
 
 
@@ -108,17 +128,17 @@ def over_tcp(directory, events, live, rate, config, per_message=BATCH_EVENTS):
         return account, relay_report(relay), vampire.stderr
 
 
-def tcp_line(directory, name, what, baseline, base, per_message):
+def tcp_line(directory, name, what, baseline, base, events, per_message):
     """A line over tcp; `base` gives the baseline's ns for an event."""
     # Room for all: a live source cannot wait, and what is looked for is the speed without loss.
     config = {**ALL, "ring": "1GiB"}
     accounts, times, bases, reports, lost = [], [], [], [], 0
     for _ in range(measure.PAIRS):
         bases.append(base())
-        account, report, said = over_tcp(directory, EVENTS, LIVE, 0, config, per_message)
+        account, report, said = over_tcp(directory, events, LIVE, 0, config, per_message)
         accounts.append(account)
         reports.append(report)
-        times.append(account.seconds * 1e9 / EVENTS)
+        times.append(account.seconds * 1e9 / events)
         lost += report["lost"] + ("LOST" in said)
     sent = statistics.median(r["cpu_seconds"] / r["events_sent"] for r in reports)
     return measure.line(
@@ -126,7 +146,7 @@ def tcp_line(directory, name, what, baseline, base, per_message):
         events_per_second=1e9 / statistics.median(times), lost=lost,
         events_per_message=reports[0]["events_sent"] / reports[0]["messages"],
         pool_manager_cpu_ns_per_event=sent * 1e9,
-        cpu_ns_per_event=statistics.median(a.cpu_seconds for a in accounts) * 1e9 / EVENTS)
+        cpu_ns_per_event=statistics.median(a.cpu_seconds for a in accounts) * 1e9 / events)
 
 
 def tcp_lines(directory):
@@ -136,10 +156,11 @@ def tcp_lines(directory):
     return [
         tcp_line(directory, "tcp", what, "whole pipeline from a recording",
                  lambda: replay(directory, recording, replay_config, False).seconds * 1e9 / EVENTS,
-                 BATCH_EVENTS),
+                 EVENTS, BATCH_EVENTS),
         tcp_line(directory, "tcp.single", f"{what}, one event a message",
                  "bare libfabric receives the same bytes",
-                 lambda: message_ns(wire_receive(directory, SINGLE_MESSAGES, SINGLE_BYTES)), 1),
+                 lambda: message_ns(wire_receive(directory, SINGLE_MESSAGES, SINGLE_BYTES)),
+                 SINGLE_MESSAGES, 1),
     ]
 
 
@@ -263,17 +284,26 @@ def bare_endpoint_bytes(space):
     raise harness.Failure("the bare endpoint is not there")
 
 
-def alone_bytes():
-    """Resident memory of a vampire whose source needs no provider and tells almost nothing."""
+def anonymous_bytes(pid):
+    """Resident memory that is no file's: without the pages of programs and libraries."""
+    text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return int(re.search(r"^Anonymous:\s+(\d+) kB", text, re.MULTILINE).group(1)) * 1024
+
+
+def alone_bytes(output):
+    """Resident and anonymous memory of a vampire whose source needs no provider and tells almost
+    nothing."""
     with harness.Workspace() as space:
         vampire = space.vampire({"source": {"type": "synthetic", "speed": 1, "step": "1h"},
-                                 "outputs": [{"type": "hdf5"}]})
+                                 "outputs": [{"type": output}]}, ready=False)
+        harness.wait_until(lambda: any(space.path.glob("vampire-*")), "its file is there", 60)
         await_settled(vampire.child.pid)
-        return resident_bytes(vampire.child.pid)
+        return resident_bytes(vampire.child.pid), anonymous_bytes(vampire.child.pid)
 
 
 def idle_lines(_directory):
-    alone = alone_bytes()
+    alone, anonymous = alone_bytes("hdf5")
+    plain, _ = alone_bytes("jsonl")
     with harness.Workspace() as space:
         bare = bare_endpoint_bytes(space)
         space.pool_manager()
@@ -286,7 +316,8 @@ def idle_lines(_directory):
         measure.line("idle.cpu", "share of a core, joined and idle", "%", [100 * share]),
         measure.line("idle.memory", "resident memory of vampire, joined and idle", "MiB",
                      [resident / 2**20], "a bare libfabric endpoint", [bare / 2**20],
-                     alone_mib=alone / 2**20),
+                     alone_mib=alone / 2**20, alone_anonymous_mib=anonymous / 2**20,
+                     alone_without_hdf5_mib=plain / 2**20),
     ]
 
 
@@ -375,31 +406,44 @@ def file_lines(directory):
                          file_bytes=size, whole_file_bytes_per_row=size / rows)]
 
 
-def scale_lines(directory):
-    recording = record(directory, "scale", **SCALE)
-    output = pathlib.Path(directory) / "scale.jsonl"
-    config = write_config(directory, "scale", {
-        "statistics": {"max_cdos": 262144, "max_pending": 262144},
-        "outputs": [{"type": "jsonl", "path": str(output), "metrics": ["vampire_*"]}]})
-    account = replay(directory, recording, config, False)
-    resident, lost = [], 0
+def lost_in(output):
+    """Events and CDOs that vampire says it lost."""
+    lost = 0
     with open(output, encoding="utf-8") as texts:
         for text in texts:
             item = json.loads(text)
-            if item.get("metric") == "vampire_rss_bytes":
-                resident.append(item["value"])
-            elif item.get("metric") in ("vampire_lost", "vampire_evicted"):
+            if item.get("metric") in ("vampire_lost", "vampire_evicted"):
                 lost += item["delta"]
+    return lost
+
+
+def scale_line(directory, name, what, live):
+    """10^4 events a second for ten minutes of event time, as fast as it goes."""
+    recording = record(directory, name, "--brief", events=SCALE_EVENTS, live=live,
+                       components=SCALE_COMPONENTS,
+                       step=SCALE_SECONDS * 1000000000 // SCALE_EVENTS)
+    output = pathlib.Path(directory) / f"{name}.jsonl"
+    config = write_config(directory, name, {
+        "statistics": {"max_cdos": 1 << 20, "max_pending": 1 << 20},
+        "outputs": [{"type": "jsonl", "path": str(output), "metrics": ["vampire_*"]}]})
+    argv = [harness.program("vampire"), "-q", "-c", config, "--replay", recording]
+    resident = []
+    account = measure.run(argv, directory, watch=lambda pid: resident.append(resident_bytes(pid)),
+                          watch_seconds=WATCH_SECONDS)[0]
     recording.unlink()
-    # As many CDOs end as begin after a tenth of the events. What comes and goes with the buckets
-    # that wait for the output is no growth: the largest values of both halves are compared.
-    middle = len(resident) // 2
-    first, second = max(resident[:middle]), max(resident[middle:])
-    return [measure.line(
-        "scale", "500 components, 10^6 CDOs, ten minutes at 2 x 10^4 events a second: growth of "
-        "memory from the first half to the second", "%", [100 * (second / first - 1)],
-        accounts=[account], lost=lost, resident_bytes=second,
-        events_per_second=SCALE["events"] / account.seconds)]
+    # What comes and goes with the buckets that wait for the output is no growth: the smallest values
+    # of the thirds are compared.
+    third = len(resident) // 3
+    least = [min(resident[i * third:(i + 1) * third]) for i in range(3)]
+    return measure.line(
+        name, f"500 components, {what}, ten minutes at 10^4 events a second: growth of resident "
+        "memory from the second third to the last", "%", [100 * (least[2] / least[1] - 1)],
+        accounts=[account], lost=lost_in(output), resident_bytes=least, looks=len(resident),
+        events_per_second=SCALE_EVENTS / account.seconds)
+
+
+def scale_lines(directory):
+    return [scale_line(directory, *scale) for scale in SCALES]
 
 
 # In the order of a full run. A line's name begins with its key.

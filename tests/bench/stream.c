@@ -36,7 +36,15 @@ static const struct stage life[] = {
     {VAMP_EVENT_WITHDRAW, VAMP_PHASE_AFTER, false, true, false},
     {VAMP_EVENT_DISPOSE, VAMP_PHASE_AFTER, false, true, false},
 };
-#define STAGES (sizeof life / sizeof life[0])
+static const struct stage brief_life[] = {
+    {VAMP_EVENT_DECLARE, VAMP_PHASE_AFTER, false, false, false},
+    {VAMP_EVENT_OFFER, VAMP_PHASE_AFTER, false, true, false},
+    {VAMP_EVENT_DEMAND, VAMP_PHASE_AFTER, true, false, false},
+    {VAMP_EVENT_DISPOSE, VAMP_PHASE_AFTER, true, false, false},
+    {VAMP_EVENT_WITHDRAW, VAMP_PHASE_AFTER, false, true, false},
+    {VAMP_EVENT_DISPOSE, VAMP_PHASE_AFTER, false, true, false},
+};
+#define STAGES(stages) ((uint32_t)(sizeof(stages) / sizeof(stages)[0]))
 
 struct cdo {
     uint64_t number;
@@ -47,6 +55,8 @@ struct bench_maker {
     struct bench_plan plan;
     uint64_t random, made, cdos, serial;
     unsigned joined, left;
+    const struct stage *life;
+    uint32_t stages; /* of it */
     struct cdo *slots;
     char name[64];
 };
@@ -71,6 +81,8 @@ struct bench_maker *bench_maker_create(const struct bench_plan *plan)
         return NULL;
     }
     maker->plan = *plan;
+    maker->life = plan->brief ? brief_life : life;
+    maker->stages = plan->brief ? STAGES(brief_life) : STAGES(life);
     maker->slots = calloc(plan->live, sizeof *maker->slots);
     if (maker->slots == NULL) {
         bench_maker_free(maker);
@@ -119,7 +131,7 @@ static void make_operation(struct bench_maker *maker, struct vamp_event *ret_eve
     if (cdo->stage == 0) {
         cdo->number = ++maker->cdos;
     }
-    const struct stage *stage = &life[cdo->stage];
+    const struct stage *stage = &maker->life[cdo->stage];
     const unsigned producers = maker->plan.components / 2;
     const uint64_t producer = FIRST_APP + cdo->number % producers;
     const uint64_t consumer = FIRST_APP + producers + cdo->number / producers % producers;
@@ -147,7 +159,7 @@ static void make_operation(struct bench_maker *maker, struct vamp_event *ret_eve
         ret_event->cause = VAMP_CAUSE_DEMAND;
         ret_event->present |= VAMP_HAS_PEER | VAMP_HAS_TRANSPORT | VAMP_HAS_TIER | VAMP_HAS_CAUSE;
     }
-    cdo->stage = (cdo->stage + 1) % (uint32_t)STAGES;
+    cdo->stage = (cdo->stage + 1) % maker->stages;
     maker->made++;
 }
 
@@ -182,7 +194,7 @@ int bench_stream_init(struct bench_stream *stream, const struct bench_plan *plan
         stream->starts[++stream->count] = at;
     }
     /* Half a life later the CDOs are spread over all stages. */
-    const size_t settled = plan->components + plan->live * (STAGES / 2);
+    const size_t settled = plan->components + plan->live * (STAGES(life) / 2);
     stream->warm = settled < stream->count / 2 ? settled : stream->count / 2;
     bench_maker_free(maker);
     return 0;

@@ -69,14 +69,44 @@ def million(value):
     return f"{value / 1e6:.2f} M/s"
 
 
+def replay_reached(lines):
+    line = lines["replay"]
+    text = f"{million(line['events_per_second'])} of processor time"
+    if "start_seconds" in line:
+        text += (f"; {million(line['elapsed_events_per_second'])} elapsed, of which starting takes "
+                 f"{line['start_seconds']:.2f} s")
+    return text
+
+
+def memory_reached(lines):
+    line = lines["idle.memory"]
+    text = f"{line['alone_mib']:.1f} MiB with a source that needs no provider"
+    if "alone_without_hdf5_mib" in line:
+        text += (f", {line['alone_anonymous_mib']:.1f} MiB of it no file's; "
+                 f"{line['alone_without_hdf5_mib']:.1f} MiB without an HDF5 file")
+    return text
+
+
+def scale_target(name, what):
+    """Memory of the thirds, and what was lost."""
+    def reached(lines):
+        sizes = ", ".join(f"{size / 2**20:.1f}" for size in lines[name]["resident_bytes"])
+        return (f"{number(lines[name]['median'])} % growth from the second third to the last "
+                f"({sizes} MiB), {lines[name]['lost']} lost")
+
+    def met(lines):
+        return lines[name]["median"] < 5 and lines[name]["lost"] == 0
+
+    return Target(f"500 components, {what}, 10^4 events/s for ten minutes", "flat memory, no loss",
+                  [name], reached, met)
+
+
 TARGETS = [
     Target("replay, level component, all metrics, 10^5 live CDOs, one core", "2.5 M events/s",
-           ["replay"], lambda r: million(r["replay"]["events_per_second"]),
-           lambda r: r["replay"]["events_per_second"] >= 2.5e6),
+           ["replay"], replay_reached, lambda r: r["replay"]["events_per_second"] >= 2.5e6),
     Target("the same beside protobuf-c's bare unpack", "60 % of its speed", ["replay"],
            lambda r: f"{100 / r['replay']['ratio']:.0f} %", lambda r: r["replay"]["ratio"] <= 1 / 0.6),
-    Target("stretch: the same", "6 M events/s", ["replay"],
-           lambda r: million(r["replay"]["events_per_second"]),
+    Target("stretch: the same", "6 M events/s", ["replay"], replay_reached,
            lambda r: r["replay"]["events_per_second"] >= 6e6),
     Target("over tcp, batched, nothing lost", "90 % of the replay figure", ["tcp"],
            lambda r: f"{100 / r['tcp']['ratio']:.0f} %, {million(r['tcp']['events_per_second'])}, "
@@ -109,6 +139,9 @@ TARGETS = [
            lambda r: r["pairing.1e7"]["worst_insert_ns"] <= 1e6),
     Target("bucket commit, 20 x 248 bins, compressed", "1.5 times the bare append", ["hdf5"],
            lambda r: f"{r['hdf5']['ratio']:.2f} times", lambda r: r["hdf5"]["ratio"] <= 1.5),
+    Target("the same beside a bare append to as many datasets", "1.5 times the bare append",
+           ["hdf5.all"], lambda r: f"{r['hdf5.all']['ratio']:.2f} times",
+           lambda r: r["hdf5.all"]["ratio"] <= 1.5),
     Target("burst of 100,000 events in 50 ms, default settings", "none lost", ["burst"],
            lambda r: f"{number(r['burst']['median_q3'])} lost ({number(r['burst']['lost_in_pool_manager'])} in the pool "
                      f"manager) in {1000 * r['burst']['seconds']:.0f} ms",
@@ -118,7 +151,7 @@ TARGETS = [
     Target("idle, joined: share of a core", "0.1 %", ["idle.cpu"],
            lambda r: f"{number(r['idle.cpu']['median'])} %", lambda r: r["idle.cpu"]["median"] < 0.1),
     Target("idle, joined: memory without the provider", "16 MiB", ["idle.memory"],
-           lambda r: f"{r['idle.memory']['alone_mib']:.1f} MiB with a source that needs no provider",
+           memory_reached,
            lambda r: r["idle.memory"]["alone_mib"] < 16),
     Target("1,000 events/s", "2 % of a core", ["pace.1000"],
            lambda r: f"{number(r['pace.1000']['median'])} %", lambda r: r["pace.1000"]["median"] < 2),
@@ -130,11 +163,8 @@ TARGETS = [
            lambda r: r["workflow"]["mean_ratio"] < 1.01),
     Target("file size", "200 bytes a non-empty histogram row", ["rows"],
            lambda r: f"{number(r['rows']['median'])} bytes", lambda r: r["rows"]["median"] <= 200),
-    Target("500 components, 10^6 CDOs, 2 x 10^4 events/s for ten minutes",
-           "flat memory, no loss", ["scale"],
-           lambda r: f"{number(r['scale']['median'])} % growth from the first half to the second, "
-                     f"{r['scale']['lost']} lost, {people(r['scale']['resident_bytes'])}",
-           lambda r: r["scale"]["median"] < 5 and r["scale"]["lost"] == 0),
+    scale_target("scale", "10^6 CDOs"),
+    scale_target("scale.live", "10^6 CDOs at a time"),
 ]
 
 
