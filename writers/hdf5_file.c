@@ -71,13 +71,26 @@ static int verify_same_file(const struct hdf5_file *file, struct vamp_err *err)
  * half an object header would cost its dataset. */
 #define PAGE_BYTES 4096
 
+/* HDF5's lock would only be in the way: the name is ours already, and a reader who opens it the
+ * moment it appears would make the creation fail. Readers are told by the file's own marks. Some
+ * parallel file systems have no locks at all. */
+static bool without_locks(hid_t access)
+{
+#if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 12, 0))
+    return H5Pset_file_locking(access, false, true) >= 0;
+#else
+    (void)access;
+    return true;
+#endif
+}
+
 /* The format of HDF5 1.10 by name, not "latest": files must not change with the library. */
 static int create_hdf5(struct hdf5_file *file, struct vamp_err *err)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     hid_t create = H5Pcreate(H5P_FILE_CREATE);
     const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
-    if (access >= 0 && create >= 0 &&
+    if (access >= 0 && create >= 0 && without_locks(access) &&
         H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
         H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
         H5Pset_obj_track_times(create, false) >= 0 &&

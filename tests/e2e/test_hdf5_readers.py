@@ -2,6 +2,7 @@
 """What the HDF5 writer writes, read by other programs: xarray, h5py, netCDF, ncdump, h5dump, h5clear.
 The buckets are made up (made_up.py)."""
 
+import fcntl
 import os
 import pathlib
 import random
@@ -242,6 +243,33 @@ def test_a_live_reader_sees_only_whole_buckets(tmp_path):
         writer.kill()
         writer.wait()
     assert looks >= 5, "the reader saw the file grow"
+
+
+def lock_as_soon_as_seen(directory, seen):
+    """What a reader does who opens a file the moment its name appears."""
+    for name in set(os.listdir(directory)) - seen:
+        with open(directory / name, "rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                time.sleep(0.001)
+            except BlockingIOError:
+                pass
+        seen.add(name)
+
+
+def test_a_reader_that_is_too_early_stops_no_file(tmp_path):
+    """Many small segments, each looked at between its name and its content."""
+    writer = follow(["buckets=20", "rotate_ns=1000000000", "wait=1"], tmp_path)
+    seen = set()
+    try:
+        while writer.poll() is None:
+            lock_as_soon_as_seen(tmp_path, seen)
+        said = writer.stdout.read()
+    finally:
+        writer.kill()
+        writer.wait()
+    assert "failure" not in said and "account 20 20 0 0" in said, said
+    assert len(seen) >= 15
 
 
 def test_the_recipe_for_live_xarray(tmp_path):
