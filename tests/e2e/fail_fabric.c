@@ -10,26 +10,41 @@
 
 #include "tests/lib/fabric_faults.h"
 
-static void add(const char *name, unsigned number, int error, long long lasts_ms)
+/* The number behind the colon. */
+static long number_of(const char **at)
 {
+    char *end;
+    const long number = **at == ':' ? strtol(*at + 1, &end, 10) : -1;
+    if (number < 0) {
+        (void)fprintf(stderr, "fabric: FAIL_FABRIC is not understood at \"%s\"\n", *at);
+        abort();
+    }
+    *at = end;
+    return number;
+}
+
+/* Behind the wish. */
+static const char *add(const char *wish)
+{
+    const size_t length = strcspn(wish, ":");
+    const char *at = wish + length;
+    const unsigned number = (unsigned)number_of(&at);
+    const int error = (int)number_of(&at);
+    const int64_t lasts_ns = number_of(&at) * INT64_C(1000000);
     for (unsigned i = 0; i < FABRIC_FAULT_CALL_COUNT; i++) {
-        if (strcmp(name, fabric_fault_names[i]) == 0) {
-            fabric_faults_add((enum fabric_fault_call)i, number, error, lasts_ms * 1000000);
+        if (strlen(fabric_fault_names[i]) == length &&
+            strncmp(wish, fabric_fault_names[i], length) == 0) {
+            fabric_faults_add((enum fabric_fault_call)i, number, error, lasts_ns);
         }
     }
+    return at + strspn(at, " ");
 }
 
 __attribute__((constructor)) static void prepare(void)
 {
     const char *wish = getenv("FAIL_FABRIC");
-    char name[16];
-    unsigned number;
-    int error, used;
-    long long lasts_ms;
-    while (wish != NULL &&
-           sscanf(wish, " %15[A-Z_]:%u:%d:%lld%n", name, &number, &error, &lasts_ms, &used) == 4) {
-        add(name, number, error, lasts_ms);
-        wish += used;
+    while (wish != NULL && *wish != '\0') {
+        wish = add(wish);
     }
 }
 

@@ -82,7 +82,7 @@ static void set_options(struct model *model, int argc, char **argv)
         {"start-file", .texts = &o->start_files},
         {"await", .texts = &o->awaited},
         {"verbose", .flag = &o->verbose},
-        {NULL},
+        {0},
     };
     parse_options(rows, usage, argc, argv);
     if (o->size_min > o->size_max) {

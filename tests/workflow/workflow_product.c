@@ -81,7 +81,7 @@ static void set_options(struct product *product, int argc, char **argv)
         {"ready-file", .text = &o->ready_file},
         {"deadline", .number = &o->deadline, .min = 1, .max = 86400},
         {"verbose", .flag = &o->verbose},
-        {NULL},
+        {0},
     };
     parse_options(rows, usage, argc, argv);
     if (producers.count == 0 && o->expect == 0) {
