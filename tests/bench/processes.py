@@ -128,6 +128,9 @@ def over_tcp(directory, events, live, rate, config, per_message=BATCH_EVENTS):
         return account, relay_report(relay), vampire.stderr
 
 
+LOST_EVENTS = re.compile(r"LOST +([\d,]+) events")
+
+
 def tcp_line(directory, name, what, baseline, base, events, per_message):
     """A line over tcp; `base` gives the baseline's ns for an event."""
     # Room for all: a live source cannot wait, and what is looked for is the speed without loss.
@@ -139,7 +142,7 @@ def tcp_line(directory, name, what, baseline, base, events, per_message):
         accounts.append(account)
         reports.append(report)
         times.append(account.seconds * 1e9 / events)
-        lost += report["lost"] + ("LOST" in said)
+        lost += sum(int(count.replace(",", "")) for count in LOST_EVENTS.findall(said))
     sent = statistics.median(r["cpu_seconds"] / r["events_sent"] for r in reports)
     return measure.line(
         name, what, "ns/event", times, baseline, bases, accounts,
@@ -392,15 +395,15 @@ def file_lines(directory):
     config = write_config(directory, "rows", {"outputs": [{"type": "hdf5",
                                                            "directory": str(folder)}]})
     account = replay(folder, recording, config, False)
-    path = next(folder.glob("vampire-*.h5"))
-    rows, stored = 0, 0
-    with h5py.File(path, "r") as file:
-        for name, item in file.items():
-            if item.attrs.get("kind") in (b"histogram", "histogram") and f"{name}_count" in file:
-                rows += int((file[f"{name}_count"][...] > 0).sum())
-                stored += item.id.get_storage_size()
-        buckets = file["time"].shape[0]
-    size = path.stat().st_size
+    rows, stored, buckets, size = 0, 0, 0, 0
+    for path in folder.glob("vampire-*.h5"):  # a new one when the series have outgrown the first
+        with h5py.File(path, "r") as file:
+            for name, item in file.items():
+                if item.attrs.get("kind") in (b"histogram", "histogram") and f"{name}_count" in file:
+                    rows += int((file[f"{name}_count"][...] > 0).sum())
+                    stored += item.id.get_storage_size()
+            buckets += file["time"].shape[0]
+        size += path.stat().st_size
     return [measure.line("rows", "bytes in the HDF5 file for each non-empty histogram row", "bytes",
                          [stored / rows], accounts=[account], rows=rows, buckets=buckets,
                          file_bytes=size, whole_file_bytes_per_row=size / rows)]
@@ -431,14 +434,14 @@ def scale_line(directory, name, what, live):
     account = measure.run(argv, directory, watch=lambda pid: resident.append(resident_bytes(pid)),
                           watch_seconds=WATCH_SECONDS)[0]
     recording.unlink()
-    # What comes and goes with the buckets that wait for the output is no growth: the smallest values
-    # of the thirds are compared.
-    third = len(resident) // 3
-    least = [min(resident[i * third:(i + 1) * third]) for i in range(3)]
+    # What comes and goes with the buckets that wait for the output is no growth, nor is the end; room for
+    # two such buckets at a time is taken at some moment of the first half.
+    quarter = len(resident) // 4
+    usual = [int(statistics.median(resident[i * quarter:(i + 1) * quarter])) for i in range(4)]
     return measure.line(
         name, f"500 components, {what}, ten minutes at 10^4 events a second: growth of resident "
-        "memory from the second third to the last", "%", [100 * (least[2] / least[1] - 1)],
-        accounts=[account], lost=lost_in(output), resident_bytes=least, looks=len(resident),
+        "memory from the third quarter to the last", "%", [100 * (usual[3] / usual[2] - 1)],
+        accounts=[account], lost=lost_in(output), resident_bytes=usual, looks=len(resident),
         events_per_second=SCALE_EVENTS / account.seconds)
 
 

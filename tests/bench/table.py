@@ -88,10 +88,10 @@ def memory_reached(lines):
 
 
 def scale_target(name, what):
-    """Memory of the thirds, and what was lost."""
+    """Memory of the quarters, and what was lost."""
     def reached(lines):
         sizes = ", ".join(f"{size / 2**20:.1f}" for size in lines[name]["resident_bytes"])
-        return (f"{number(lines[name]['median'])} % growth from the second third to the last "
+        return (f"{number(lines[name]['median'])} % growth from the third quarter to the last "
                 f"({sizes} MiB), {lines[name]['lost']} lost")
 
     def met(lines):
