@@ -213,14 +213,11 @@ void vamp_output_account(const struct vamp_output *output, struct vamp_output_ac
     ret_account->lost += output->before.lost;
 }
 
-void vamp_output_paths(const struct vamp_output *output,
-                       void (*each)(void *context, const char *path), void *context)
+size_t vamp_output_paths(const struct vamp_output *output,
+                         void (*each)(void *context, const char *path), void *context)
 {
-    if (output->buckets != NULL) {
-        vamp_sink_paths(output->buckets, each, context);
-    } else {
-        vamp_event_sink_paths(output->events, each, context);
-    }
+    return output->buckets != NULL ? vamp_sink_paths(output->buckets, each, context)
+                                   : vamp_event_sink_paths(output->events, each, context);
 }
 
 static bool take_failure(const struct vamp_output *output, struct vamp_err *ret_err)

@@ -67,9 +67,9 @@ void vamp_outputs_record(struct vamp_outputs *outputs, const struct vamp_event *
 /* Gives the bucket to every sink of buckets and lets go of it. */
 void vamp_outputs_submit(struct vamp_outputs *outputs, const struct vamp_bucket *bucket);
 void vamp_output_account(const struct vamp_output *output, struct vamp_output_account *ret_account);
-/* Calls `each` with the path of every file, oldest first; after vamp_outputs_finish only. */
-void vamp_output_paths(const struct vamp_output *output,
-                       void (*each)(void *context, const char *path), void *context);
+/* As vamp_sink_paths; after vamp_outputs_finish only. */
+size_t vamp_output_paths(const struct vamp_output *output,
+                         void (*each)(void *context, const char *path), void *context);
 /* Tells the statistics how the outputs stand, and a person what newly failed. */
 void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
                          struct vamp_status *status);

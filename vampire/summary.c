@@ -184,11 +184,11 @@ static void print_path(void *context, const char *path)
     }
 }
 
-static void print_last_path(const struct files *files)
+static void print_last_path(const struct files *files, size_t in_all)
 {
-    if (files->count > FILES_SHOWN + 1) {
-        (void)fprintf(files->stream, "  %-*s ... %u more, the last one:\n", NAME_COLUMNS, "",
-                      files->count - FILES_SHOWN);
+    if (in_all > FILES_SHOWN + 1) {
+        (void)fprintf(files->stream, "  %-*s ... %zu more, the last one:\n", NAME_COLUMNS, "",
+                      in_all - FILES_SHOWN);
     }
     if (files->last != NULL) {
         print_line(files->stream, files->last);
@@ -208,8 +208,8 @@ static void print_outputs(FILE *stream, const struct vamp_outputs *outputs)
         }
         (void)fputc('\n', stream);
         struct files files = {.stream = stream};
-        vamp_output_paths(&outputs->items[i], print_path, &files);
-        print_last_path(&files);
+        const size_t in_all = vamp_output_paths(&outputs->items[i], print_path, &files);
+        print_last_path(&files, in_all);
     }
 }
 

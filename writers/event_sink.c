@@ -322,12 +322,11 @@ unsigned vamp_event_sink_segment(const struct vamp_event_sink *sink)
     return atomic_load(&sink->segment);
 }
 
-void vamp_event_sink_paths(const struct vamp_event_sink *sink,
-                           void (*each)(void *context, const char *path), void *context)
+size_t vamp_event_sink_paths(const struct vamp_event_sink *sink,
+                             void (*each)(void *context, const char *path), void *context)
 {
-    if (!sink->started) { /* else the thread may still own them */
-        vamp_paths_each(&sink->paths, each, context);
-    }
+    /* Before, the thread may still own them. */
+    return sink->started ? 0 : vamp_paths_each(&sink->paths, each, context);
 }
 
 /* ---- the end */

@@ -48,9 +48,9 @@ void vamp_event_sink_account(const struct vamp_event_sink *sink,
 bool vamp_event_sink_failure(struct vamp_event_sink *sink, struct vamp_err *ret_err);
 /* The number of the newest segment. */
 unsigned vamp_event_sink_segment(const struct vamp_event_sink *sink);
-/* Calls `each` with the path of every segment, oldest first; after vamp_event_sink_finish only. */
-void vamp_event_sink_paths(const struct vamp_event_sink *sink,
-                           void (*each)(void *context, const char *path), void *context);
+/* As vamp_sink_paths; after vamp_event_sink_finish only. */
+size_t vamp_event_sink_paths(const struct vamp_event_sink *sink,
+                             void (*each)(void *context, const char *path), void *context);
 /* Writes what waits, closes the target and ends the thread. 0: every event is in the target.
  * Else -errno and a text with how many were lost and the first failure; -ETIMEDOUT: the thread did
  * not end in `deadline_ns` (a dead file system) and is left behind with the sink's memory. */

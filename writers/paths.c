@@ -6,15 +6,18 @@
 
 void vamp_paths_add(struct vamp_paths *paths, const char *path)
 {
-    char **items = realloc(paths->items, (paths->count + 1) * sizeof *items);
-    if (items == NULL) {
+    if (paths->items == NULL) {
+        paths->items = calloc(VAMP_PATHS_MAX, sizeof *paths->items);
+    }
+    char *copy = paths->items != NULL ? strdup(path) : NULL;
+    if (copy == NULL) {
         return;
     }
-    paths->items = items;
-    char *copy = strdup(path);
-    if (copy != NULL) {
-        paths->items[paths->count++] = copy;
+    if (paths->count == VAMP_PATHS_MAX) {
+        free(paths->items[--paths->count]);
+        paths->left_out++;
     }
+    paths->items[paths->count++] = copy;
 }
 
 void vamp_paths_drop(struct vamp_paths *paths)
@@ -24,12 +27,13 @@ void vamp_paths_drop(struct vamp_paths *paths)
     }
 }
 
-void vamp_paths_each(const struct vamp_paths *paths, void (*each)(void *context, const char *path),
-                     void *context)
+size_t vamp_paths_each(const struct vamp_paths *paths,
+                       void (*each)(void *context, const char *path), void *context)
 {
     for (size_t i = 0; i < paths->count; i++) {
         each(context, paths->items[i]);
     }
+    return paths->count + paths->left_out;
 }
 
 void vamp_paths_done(struct vamp_paths *paths)

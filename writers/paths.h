@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files that an output has written, oldest first, for the summary. Whoever may touch it is the
+/* The files that an output has written, oldest first, for the summary: the first VAMP_PATHS_MAX - 1
+ * and the newest, for a run of weeks may have more than anybody reads. Whoever may touch it is the
  * sink's affair. */
 #ifndef VAMP_WRITERS_PATHS_H
 #define VAMP_WRITERS_PATHS_H
 
 #include <stddef.h>
 
+#define VAMP_PATHS_MAX 256U
+
 /* All zero: none. */
 struct vamp_paths {
     char **items;
     size_t count;
+    size_t left_out; /* between the last two items */
 };
 
 /* Copies it. Without memory only the summary misses it. */
 void vamp_paths_add(struct vamp_paths *paths, const char *path);
 /* Forgets the last one, if there is one. */
 void vamp_paths_drop(struct vamp_paths *paths);
-void vamp_paths_each(const struct vamp_paths *paths, void (*each)(void *context, const char *path),
-                     void *context);
+/* Calls `each` with those that are kept; returns how many there are in all. */
+size_t vamp_paths_each(const struct vamp_paths *paths,
+                       void (*each)(void *context, const char *path), void *context);
 void vamp_paths_done(struct vamp_paths *paths);
 
 #endif

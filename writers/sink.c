@@ -169,12 +169,11 @@ bool vamp_sink_remark(struct vamp_sink *sink, char text[static VAMP_ERR_TEXT_BYT
     return news;
 }
 
-void vamp_sink_paths(const struct vamp_sink *sink, void (*each)(void *context, const char *path),
-                     void *context)
+size_t vamp_sink_paths(const struct vamp_sink *sink, void (*each)(void *context, const char *path),
+                       void *context)
 {
-    if (sink->done) { /* else the thread may still own them */
-        vamp_paths_each(&sink->paths, each, context);
-    }
+    /* Before, the thread may still own them. */
+    return sink->done ? vamp_paths_each(&sink->paths, each, context) : 0;
 }
 
 /* True: the thread has ended and was joined. False: it is stuck and on its own now. */

@@ -58,9 +58,10 @@ bool vamp_sink_failure(struct vamp_sink *sink, struct vamp_err *ret_err);
 /* What the writer has to say that is no failure, since the last call; false: nothing. Any thread.
  */
 bool vamp_sink_remark(struct vamp_sink *sink, char text[static VAMP_ERR_TEXT_BYTES]);
-/* Calls `each` with the path of every segment, oldest first; after vamp_sink_finish only. */
-void vamp_sink_paths(const struct vamp_sink *sink, void (*each)(void *context, const char *path),
-                     void *context);
+/* Calls `each` with the paths of the segments, oldest first (the first VAMP_PATHS_MAX - 1 and the
+ * last), and returns how many there are; after vamp_sink_finish only. */
+size_t vamp_sink_paths(const struct vamp_sink *sink, void (*each)(void *context, const char *path),
+                       void *context);
 /* Writes what waits, for at most `deadline_ns`, closes the target and ends the thread; what could
  * not be written is counted lost. In `ending` this sink's own account is brought up to date for
  * the target. 0: every bucket ever submitted is in a target that was closed well. Else -errno and

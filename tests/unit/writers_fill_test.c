@@ -98,7 +98,7 @@ static int finish(struct fill *fill)
     if (code != 0) {
         (void)printf("failure %s\n", err.text);
     }
-    vamp_sink_paths(fill->sink, print_path, NULL);
+    (void)vamp_sink_paths(fill->sink, print_path, NULL);
     vamp_sink_account(fill->sink, &account);
     (void)printf("account %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", account.queued,
                  account.written, account.lost, account.waiting);
