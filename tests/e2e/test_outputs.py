@@ -291,6 +291,7 @@ def test_a_dead_socket_is_replaced_and_nothing_else(tmp_path):
         old.bind(str(dead))
     with Filler(f"unix:{dead}", buckets=MANY, pause_us=20000) as filler:
         reader = Reader(f"unix:{dead}")
+        reader.until(b'"type":"bucket"')  # it was let in
         filler.stop()
         lines = reader.rest()
         filler.finish()
