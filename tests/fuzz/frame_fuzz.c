@@ -39,9 +39,47 @@ static void compare_with_library(const uint8_t *data, size_t size, int result,
     }
 }
 
-static void pack_again(const struct frame *frame, const ProtobufCMessage *body)
+static void drop_unknown_fields(ProtobufCMessage *message);
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as pool.proto. */
+static void drop_from_field(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
+{
+    uint8_t *base = (uint8_t *)message;
+    const uint32_t *quantity = (const void *)(base + field->quantifier_offset);
+    ProtobufCMessage **inner = (void *)(base + field->offset);
+    size_t count = 1;
+    if (field->label == PROTOBUF_C_LABEL_REPEATED) {
+        memcpy(&count, quantity, sizeof count);
+        inner = *(ProtobufCMessage ***)inner;
+    } else if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0 && *quantity != field->id) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (inner[i] != NULL) {
+            drop_unknown_fields(inner[i]);
+        }
+    }
+}
+
+/* protobuf-c reads a field of number 0 when its tag is longer than it has to be, keeps it as
+ * unknown, and refuses what it packs of that. Nothing of vampire's ever packs an unknown field. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as pool.proto. */
+static void drop_unknown_fields(ProtobufCMessage *message)
+{
+    while (message->n_unknown_fields > 0) {
+        free(message->unknown_fields[--message->n_unknown_fields].data);
+    }
+    for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
+        if (message->descriptor->fields[i].type == PROTOBUF_C_TYPE_MESSAGE) {
+            drop_from_field(message, &message->descriptor->fields[i]);
+        }
+    }
+}
+
+static void pack_again(const struct frame *frame, ProtobufCMessage *body)
 {
     static uint8_t packed[2 * FRAME_BYTES_MAX];
+    drop_unknown_fields(body);
     struct frame again;
     size_t length = frame_pack(frame, body, packed, FRAME_BYTES_MAX);
     if (length > 0) {
@@ -161,7 +199,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const ProtobufCMessage *body = frame_unpack(&frame, &arena, &err);
     require(body != NULL || err.text[0] != '\0');
     if (body != NULL && envelope != NULL) {
-        pack_again(&frame, (const ProtobufCMessage *)envelope->join); /* of the same union */
+        pack_again(&frame, (ProtobufCMessage *)envelope->join); /* of the same union */
     }
     if (envelope != NULL) {
         mstro__wire__envelope__free_unpacked(envelope, NULL);

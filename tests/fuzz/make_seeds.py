@@ -214,6 +214,9 @@ def frame_seeds():
     yield "heartbeat", envelope("heartbeat", session=2**64 - 1, sequence=2**64 - 1)
     yield "goodbye", envelope("goodbye", status=9, text="done")
     yield "version-2", envelope("heartbeat", version=2)
+    # A field of number 0: protobuf-c takes it in when its tag has two bytes, and not when it has one.
+    number_0 = b"\x08\x00\x82\x00\x00"
+    yield "field-0", envelope("heartbeat")[:-3] + bytes([11 << 3 | 2, len(number_0)]) + number_0
     yield "two-bodies", envelope("heartbeat") + b"\x8a\x01\x00"
     yield "no-session", b"\x08\x01"
 
