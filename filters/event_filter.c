@@ -96,17 +96,3 @@ uint64_t vamp_event_filter_cut(const struct vamp_event_filter *filter)
 {
     return vamp_expression_cut(filter->expression);
 }
-
-int vamp_event_filters_check(struct vamp_named_filters *named, struct vamp_err *err)
-{
-    for (const char *const *name = vamp_named_filters_names(named); *name != NULL; name++) {
-        struct vamp_event_filter *filter = NULL;
-        int rc = vamp_event_filter_compile(vamp_named_filters_text(named, *name), VAMP_FILTER_FIRST,
-                                           named, &filter, err);
-        if (rc != 0) {
-            return vamp_err_wrap(err, "filter %s", *name);
-        }
-        vamp_event_filter_free(filter);
-    }
-    return 0;
-}

@@ -60,9 +60,4 @@ char *vamp_event_filter_print(const struct vamp_event_filter *filter);
 /* Pattern matches cut short by a bound so far. */
 uint64_t vamp_event_filter_cut(const struct vamp_event_filter *filter);
 
-/* Compiles every named filter for FIRST place, so that one nobody uses is checked too. 0 or the
- * first error, with the name before it. */
-VAMP_MUST_CHECK int vamp_event_filters_check(struct vamp_named_filters *named,
-                                             struct vamp_err *err);
-
 #endif

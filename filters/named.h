@@ -20,7 +20,8 @@ VAMP_MUST_CHECK int vamp_named_filters_create(struct vamp_named_filters **ret_na
 /* NULL is fine. */
 void vamp_named_filters_free(struct vamp_named_filters *named);
 /* Copies both. 0; -EINVAL: no proper name (letters, digits, '_', '-', '.'); -EEXIST: the name is
- * taken; -E2BIG: too many; -ENOMEM. The text is not looked at: see vamp_event_filters_check. */
+ * taken; -E2BIG: too many; -ENOMEM. The text is looked at when a
+ * filter is compiled that names it. */
 VAMP_MUST_CHECK int vamp_named_filters_add(struct vamp_named_filters *named, const char *name,
                                            const char *text, struct vamp_err *err);
 /* NULL: there is none. */

@@ -18,8 +18,6 @@ enum {
     POOL_CDO_ID_BYTES = 16,
     /* Offers that one demand tries before it ends without data. */
     POOL_OFFERS_TRIED_MAX = 4,
-    /* Subscriptions whose selector results are kept with each CDO; others evaluate every time. */
-    POOL_MATCH_BITS = 64,
     /* Requests that wait for acknowledgements of subscribers. */
     POOL_HELD_MAX = 65536,
 };
@@ -201,6 +199,7 @@ struct pool {
     struct subscription **subscriptions; /* in order of age */
     size_t subscription_count, subscription_capacity;
     uint64_t kinds_before, kinds_after; /* of all subscriptions */
+    /* For 64 subscriptions selector results are kept with each CDO; others evaluate every time. */
     uint64_t match_epoch, match_bits_used;
     uint8_t packed[POOL_BATCH_BYTES_MIN]; /* the event being sent */
 };

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(
 )
 WAYS = {"eio": (errno.EIO, 0, 0), "enospc": (errno.ENOSPC, 0, 0), "short": (0, 1, 0), "onwards": (errno.EIO, 0, 1)}
 WRITERS = ["hdf5", "jsonl", "recording"]
-BUCKETS = 6
+BUCKETS = 4
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def run_buckets(library, place, writer, at, way):
     argv += ["sync=true"] if writer == "hdf5" else []
     # Where nothing works any more, the end of the run ends the attempts.
     argv += ["--", f"buckets={BUCKETS}", f"wait={int(way != 'onwards')}", "growth=1",
-             f"deadline_ms={1000 if way == 'onwards' else 5000}", f"rotate_ns={3 * WIDTH_NS}"]
+             f"deadline_ms={1000 if way == 'onwards' else 5000}", f"rotate_ns={BUCKETS // 2 * WIDTH_NS}"]
     return execute(argv, failing(library, place, at, way))
 
 
@@ -315,7 +315,7 @@ def test_every_call_fails(tmp_path, library, writer):
             for way in (ways if writer != "hdf5" else [ways[at % len(ways)]])]
     if writer == "recording":
         reference_events(library, tmp_path / "reference")  # of all processes
-    with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as workers:
+    with concurrent.futures.ProcessPoolExecutor(2 * os.cpu_count()) as workers:
         wrong = [text for text in workers.map(check_or_tell, jobs, chunksize=4) if text is not None]
     assert not wrong, f"{len(wrong)} of {len(jobs)}:\n" + "\n".join(wrong[:20])
     assert not check_one(library, tmp_path / "none", writer, 10 * calls, "eio"), "behind the last one"
