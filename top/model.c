@@ -51,6 +51,11 @@ const char *top_model_run(const struct top_model *model)
     return model->run;
 }
 
+bool top_model_is_foreign(const struct top_model *model)
+{
+    return model->bad_lines > 0 && model->run[0] == '\0';
+}
+
 void top_model_skip(struct top_model *model)
 {
     model->bad_lines++;

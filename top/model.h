@@ -45,6 +45,8 @@ void top_model_skip(struct top_model *model);
 
 /* Of the stream: "" until it was told. */
 const char *top_model_run(const struct top_model *model);
+/* Lines came, and not one of them is of a run of vampire's. */
+bool top_model_is_foreign(const struct top_model *model);
 
 /* ---- snapshot */
 

@@ -87,6 +87,14 @@ static int show_end(const struct top_model *model, FILE *out, struct vamp_err *e
     return fflush(out) == 0 ? 0 : vamp_err_set_errno(err, errno, "print");
 }
 
+/* Nothing more is wanted, or to be hoped for: the file is not one of vampire's. */
+static bool is_all(const struct top_input *input, const struct top_model *model,
+                   const struct top_show *show, bool any)
+{
+    const bool settled = top_input_is_settled(input);
+    return (show->once && (any || settled)) || (settled && top_model_is_foreign(model));
+}
+
 int top_plain_run(struct top_input *input, struct top_model *model, const struct top_show *show,
                   FILE *out, struct vamp_err *err)
 {
@@ -101,7 +109,7 @@ int top_plain_run(struct top_input *input, struct top_model *model, const struct
         if (state == TOP_INPUT_END) {
             return show->once || !any ? show_newest(input, model, show, out, err) : 0;
         }
-        if (show->once && state == TOP_INPUT_IDLE && (any || top_input_is_settled(input))) {
+        if (state == TOP_INPUT_IDLE && is_all(input, model, show, any)) {
             return show_newest(input, model, show, out, err);
         }
         if (state == TOP_INPUT_BUCKET && !show->once) {

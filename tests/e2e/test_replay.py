@@ -189,7 +189,7 @@ def test_an_empty_segment_is_left_out(space):
     again = replay(space, "again", live / "*.rec")
     assert not differences(only(live, "h5"), only(again, "h5"))
     process = space.vampire(config(space.path / "none"), "--replay", live / "*-00[09][09].rec", name="none", ready=False)
-    process.expect_exit(1)
+    process.expect_exit(2)
     assert "is not a recording" in process.stderr
 
 
@@ -201,7 +201,7 @@ def test_recordings_that_do_not_belong_together(space):
     process.expect_exit(2)
     assert "does not go on where" in process.stderr
     process = space.vampire(config(where), "--replay", space.path / "none*.rec", name="none", ready=False)
-    process.expect_exit(1)
+    process.expect_exit(2)
     assert "no file matches" in process.stderr
 
 

@@ -200,7 +200,8 @@ static int replay_open(const void *options, const struct vamp_source_context *co
     }
     if (result != 0) {
         (void)replay_close(replay, NULL);
-        return result;
+        /* Whatever cannot be read was chosen wrongly: nothing was started yet. */
+        return result == -ENOMEM ? result : -EINVAL;
     }
     if ((context->event_kinds & ~replay->header.event_kinds & UINT64_C(0xfffe)) != 0) {
         say(replay, "not every wanted kind of event is in the recording: what is missing was "
