@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/outputs.h"
 
+#include <inttypes.h>
 #include <time.h>
 
 #include "vampire/core/clock.h"
 
-/* How long the outputs together may take to write what waits when the run is over. */
+/* How long an output may take to write what waits when the run is over; up to WAITING_USUAL buckets
+ * wait at the end of any run. */
+#define WAITING_USUAL 2
 #define FINISH_NS (30 * VAMP_NS_PER_SECOND)
 /* Between two looks whether an output has room. */
 #define ROOM_NS 200000
@@ -259,11 +262,24 @@ static int finish_one(const struct vamp_output *output, const struct vamp_ending
                                    : vamp_event_sink_finish(output->events, ending, FINISH_NS, err);
 }
 
+/* A person who waits for the end is told what for. */
+static void tell_waiting(const struct vamp_output *output, struct vamp_status *status)
+{
+    struct vamp_output_account account;
+    vamp_output_account(output, &account);
+    if (output->buckets != NULL && account.waiting > WAITING_USUAL) {
+        vamp_status_say(status,
+                        "output %s: %" PRIu64 " buckets are still to be written, for at most %d s",
+                        account.name, account.waiting, (int)(FINISH_NS / VAMP_NS_PER_SECOND));
+    }
+}
+
 int vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending *ending,
                         struct vamp_status *status)
 {
     int first = 0;
     for (unsigned i = 0; i < outputs->count; i++) {
+        tell_waiting(&outputs->items[i], status);
         struct vamp_err err = VAMP_ERR_NONE;
         int result = finish_one(&outputs->items[i], ending, &err);
         if (result != 0) {

@@ -226,6 +226,18 @@ def test_vampire_leaves_when_asked(space, number):
     assert results.Hdf5Run(space.hdf5_files()).counters["pool_operations"][("IFS -- 0", "offer")] > 0
 
 
+def test_who_waits_for_a_full_disk_is_told_and_may_leave(space):
+    config = {
+        "source": {"type": "synthetic", "steps": 20},
+        "outputs": [{"type": "jsonl", "path": "/dev/full"}],
+    }
+    vampire = space.vampire(config, ready=False)
+    vampire.until_stderr("buckets are still to be written, for at most 30 s")
+    vampire.signal(signal.SIGINT)
+    vampire.signal(signal.SIGTERM)
+    assert vampire.wait(15) in (-signal.SIGTERM, 128 + signal.SIGTERM)
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGUSR2])
 def test_the_pool_manager_ends(space, number):
     manager, vampire, workflow = start(space, LONG)
