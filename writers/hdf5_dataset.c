@@ -32,6 +32,14 @@ static int create_bare_scale(struct hdf5_file *file, struct hdf5_dimension *dime
     return 0;
 }
 
+/* A row that comes and goes leaves its index. Made with the first bucket, the index would be told
+ * in one write and the length of `time` in another: between the two that bucket has no time. */
+static int make_index(struct hdf5_file *file, struct vamp_err *err)
+{
+    int code = hdf5_dataset_extend(file, file->time, 1, err);
+    return code == 0 ? hdf5_dataset_extend(file, file->time, 0, err) : code;
+}
+
 int hdf5_dimension_create(struct hdf5_file *file, unsigned number, struct vamp_err *err)
 {
     struct hdf5_dimension *dimension = &file->dimensions[number];
@@ -43,6 +51,7 @@ int hdf5_dimension_create(struct hdf5_file *file, unsigned number, struct vamp_e
         .type = HDF5_I64,
         .rank = 1,
         .dimensions = {HDF5_TIME},
+        .early = true,
         .fill_value = HDF5_TIME_MISSING,
         .units = "nanoseconds since 1970-01-01T00:00:00Z",
         .long_name = "start of the bucket",
@@ -52,9 +61,10 @@ int hdf5_dimension_create(struct hdf5_file *file, unsigned number, struct vamp_e
         return code;
     }
     dimension->scale = file->datasets[file->time].id;
-    return H5DSset_scale(dimension->scale, dimension->name) < 0
-               ? hdf5_fail(err, "create dimension \"%s\"", dimension->name)
-               : 0;
+    if (H5DSset_scale(dimension->scale, dimension->name) < 0) {
+        return hdf5_fail(err, "create dimension \"%s\"", dimension->name);
+    }
+    return make_index(file, err);
 }
 
 /* Rows of one bucket: a chunk of their own, compressed. Text: a chunk for each text, so that one
@@ -83,21 +93,24 @@ static bool is_compressed(const struct hdf5_dataset *dataset)
 }
 
 static hid_t creation_properties(const struct hdf5_file *file, struct hdf5_dataset *dataset,
-                                 uint64_t fill_value)
+                                 const struct hdf5_spec *spec)
 {
     hid_t list = H5Pcreate(H5P_DATASET_CREATE);
     /* No times of creation: the same buckets give the same file. */
     bool good = list >= 0 && H5Pset_obj_track_times(list, false) >= 0 &&
                 H5Pset_attr_creation_order(list, H5P_CRT_ORDER_TRACKED) >= 0 &&
                 H5Pset_fill_time(list, H5D_FILL_TIME_ALLOC) >= 0;
-    uint8_t byte = (uint8_t)fill_value;
+    uint8_t byte = (uint8_t)spec->fill_value;
     const void *fill = dataset->type == HDF5_U64 || dataset->type == HDF5_I64
-                           ? (const void *)&fill_value
+                           ? (const void *)&spec->fill_value
                            : (const void *)&byte;
     good = good && H5Pset_fill_value(list, hdf5_memory_type(dataset->type), fill) >= 0;
     if (good && dataset->rank > 0) {
         choose_chunk(file, dataset);
         good = H5Pset_chunk(list, (int)dataset->rank, dataset->chunk) >= 0;
+    }
+    if (good && spec->early) {
+        good = H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY) >= 0;
     }
     if (good && is_compressed(dataset)) {
         good = H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, HDF5_DEFLATE_LEVEL) >= 0;
@@ -175,7 +188,7 @@ int hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec, un
     memcpy(dataset->dimensions, spec->dimensions, sizeof dataset->dimensions);
     memcpy(dataset->chunk, spec->chunk, sizeof dataset->chunk);
 
-    hid_t create = creation_properties(file, dataset, spec->fill_value);
+    hid_t create = creation_properties(file, dataset, spec);
     hid_t access = access_properties();
     hid_t space = dataset_space(file, dataset);
     if (create >= 0 && access >= 0 && space >= 0) {

@@ -75,6 +75,7 @@ struct hdf5_spec {
     unsigned dimensions[HDF5_RANK_MAX];
     hsize_t chunk[HDF5_RANK_MAX]; /* 0: the writer's choice for this shape */
     bool plain;                   /* as in `chunk`, not compressed: for blocks of rows that grow */
+    bool early;                   /* chunks have their place before rows are announced */
     bool has_fill; /* fill_value is a _FillValue attribute: it means "nothing here" */
     uint64_t fill_value;
     const char *units, *long_name; /* NULL: no such attribute */

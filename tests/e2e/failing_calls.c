@@ -4,8 +4,8 @@
  * directory FAIL_UNDER fails (FAIL_AT=n) with the error FAIL_ERRNO, or, with FAIL_SHORT=1, writes
  * only half; with FAIL_ONWARDS=1 all behind it fail as well. Counted are open, write, pwrite,
  * fsync, fdatasync, ftruncate, fallocate, close and unlink. With FAIL_AT=0 they are only counted;
- * at exit it says "calls N". While the file FAIL_WAIT exists each of these calls waits, as on a
- * device that stands still.
+ * at exit it says "calls N", and at each fdatasync "synced N". While the file FAIL_WAIT exists each
+ * of these calls waits, as on a device that stands still.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -108,14 +108,22 @@ ssize_t pwrite64(int fd, const void *bytes, size_t count, off_t offset)
     return pwrite_half(fails(is_file(fd)), real, fd, bytes, count, offset);
 }
 
-#define OF_FD(name)                                                                                \
-    int name(int fd)                                                                               \
-    {                                                                                              \
-        REAL(int, name, int)                                                                       \
-        return fails(is_file(fd)) ? -1 : real(fd);                                                 \
+int fsync(int fd)
+{
+    REAL(int, fsync, int)
+    return fails(is_file(fd)) ? -1 : real(fd);
+}
+
+/* Where a bucket ends. */
+int fdatasync(int fd)
+{
+    REAL(int, fdatasync, int)
+    const bool ours = is_file(fd), fail = fails(ours);
+    if (ours && number("FAIL_AT") == 0) {
+        (void)fprintf(stderr, "synced %ld\n", atomic_load(&calls));
     }
-OF_FD(fsync)
-OF_FD(fdatasync)
+    return fail ? -1 : real(fd);
+}
 
 /* A close that fails has closed. */
 int close(int fd)
