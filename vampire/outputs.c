@@ -80,6 +80,7 @@ static void output_done(struct vamp_output *output)
         vamp_pick_free(output->pick);
     }
     vamp_event_filter_free(output->filter);
+    vamp_paths_done(&output->paths_before);
     *output = (struct vamp_output){0};
 }
 
@@ -131,10 +132,19 @@ int vamp_outputs_open(struct vamp_outputs *outputs, const struct vamp_config *co
     return 0;
 }
 
+static void add_path(void *context, const char *path)
+{
+    vamp_paths_add(context, path);
+}
+
 void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before)
 {
     for (unsigned i = 0; i < outputs->count && i < before->count; i++) {
-        vamp_output_account(&before->items[i], &outputs->items[i].before);
+        struct vamp_output *output = &outputs->items[i];
+        vamp_output_account(&before->items[i], &output->before);
+        struct vamp_paths *paths = &output->paths_before;
+        const size_t in_all = vamp_output_paths(&before->items[i], add_path, paths);
+        paths->left_out = in_all - paths->count;
     }
 }
 
@@ -219,8 +229,10 @@ void vamp_output_account(const struct vamp_output *output, struct vamp_output_ac
 size_t vamp_output_paths(const struct vamp_output *output,
                          void (*each)(void *context, const char *path), void *context)
 {
-    return output->buckets != NULL ? vamp_sink_paths(output->buckets, each, context)
-                                   : vamp_event_sink_paths(output->events, each, context);
+    const size_t before = vamp_paths_each(&output->paths_before, each, context);
+    return before + (output->buckets != NULL
+                         ? vamp_sink_paths(output->buckets, each, context)
+                         : vamp_event_sink_paths(output->events, each, context));
 }
 
 static bool take_failure(const struct vamp_output *output, struct vamp_err *ret_err)

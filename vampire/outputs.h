@@ -13,6 +13,7 @@
 #include "vampire/stats/stats.h"
 #include "vampire/status.h"
 #include "writers/event_sink.h"
+#include "writers/paths.h"
 #include "writers/sink.h"
 
 #define VAMP_OUTPUTS_PATIENCE_NS (10 * VAMP_NS_PER_SECOND)
@@ -29,6 +30,7 @@ struct vamp_output {
     struct vamp_event_filter *filter; /* of `events`; NULL: none */
     /* What an output of this name did before a reload; without a name: nothing. */
     struct vamp_output_account before;
+    struct vamp_paths paths_before;
 };
 
 /* What every output is told. All of it outlives the outputs. */
@@ -59,7 +61,7 @@ VAMP_MUST_CHECK int vamp_outputs_open(struct vamp_outputs *outputs,
                                       const struct vamp_config *config,
                                       const struct vamp_outputs_context *context,
                                       const struct vamp_outputs *before, struct vamp_err *err);
-/* Takes over the accounts of the outputs before, which have finished. */
+/* Takes over the accounts and the paths of the outputs before, which have finished. */
 void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before);
 /* Gives the event to every sink of events whose own filter it passes; joins, leaves and marks to
  * all of them. */

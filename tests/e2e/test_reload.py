@@ -69,6 +69,8 @@ def test_counts_are_complete_across_reloads(space):
         assert records[-1]["type"] == "end"
         if reloads < 3:
             assert records[-1]["reason"] == "configuration reloaded"
+    for path in [*files, *streams]:
+        assert re.search(rf"^ +\S*{re.escape(path.name)}$", vampire.stderr, re.MULTILINE), "the summary names all files"
     # A new file knows the components, although they joined before it began.
     names = {record["name"] for record in records if record["type"] == "component"}
     assert {report["component"] for report in reports} <= names
