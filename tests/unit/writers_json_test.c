@@ -154,18 +154,31 @@ static void test_long_text_is_cut_and_says_so(void **state)
     free(text);
 }
 
+/* Longer than a line may be; of the caller. */
+enum { TOO_LONG = 70000 };
+static char *too_long(void)
+{
+    char *text = calloc(1, TOO_LONG + 1);
+    memset(text, 'x', TOO_LONG);
+    return text;
+}
+
+static void write_line(struct vamp_json *json)
+{
+    vamp_json_line_begin(json);
+    vamp_json_unsigned(json, "n", 1);
+    vamp_json_line_end(json);
+}
+
 static void test_oversized_line_is_dropped_and_counted(void **state)
 {
     (void)state;
     struct vamp_json json = {.bytes = NULL};
-    char *text = calloc(1, 70001);
-    memset(text, 'x', 70000);
-    vamp_json_line_begin(&json);
-    vamp_json_unsigned(&json, "n", 1);
-    vamp_json_line_end(&json);
+    char *text = too_long();
+    write_line(&json);
     const size_t before = json.used;
     vamp_json_line_begin(&json);
-    vamp_json_long_text(&json, "t", text, 70000);
+    vamp_json_long_text(&json, "t", text, TOO_LONG);
     vamp_json_line_end(&json);
     assert_int_equal(json.used, before);
     assert_int_equal(json.oversized, 1);
@@ -201,16 +214,13 @@ static void test_line_begins_like_another(void **state)
 {
     (void)state;
     struct vamp_json json = {.bytes = NULL};
-    char *text = calloc(1, 70001);
-    memset(text, 'x', 70000);
-    vamp_json_line_begin(&json);
-    vamp_json_unsigned(&json, "n", 1);
-    vamp_json_line_end(&json);
+    char *text = too_long();
+    write_line(&json);
     const size_t line = json.used;
     vamp_json_line_begin(&json);
     vamp_json_text(&json, "like", "this");
     const size_t bytes = json.used - line;
-    vamp_json_long_text(&json, "t", text, 70000);
+    vamp_json_long_text(&json, "t", text, TOO_LONG);
     vamp_json_line_end(&json);
     assert_int_equal(json.used, line);
     for (uint64_t i = 0; i < 2; i++) {
