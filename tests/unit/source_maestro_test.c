@@ -383,6 +383,25 @@ static void a_broken_read_is_an_error(void **state)
     close_source(fixture);
 }
 
+static void without_memory_reading_is_tried_again(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->options.signal_before = VAMP_SIGNAL_BEFORE_OFF;
+    open_source(fixture);
+    script.subscriptions[0].status = MSTRO_NOMEM;
+    struct vamp_event event;
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(next(fixture, &event), VAMP_SOURCE_EMPTY);
+    }
+    script.subscriptions[0].status = MSTRO_OK;
+    deliver_serials(0, MSTRO_POOL_EVENT_OFFER, 1, 1, 1);
+    while (next(fixture, &event) == VAMP_SOURCE_EMPTY) {
+        vamp_fake_clock_advance(&fixture->time, VAMP_MERGE_HOLD_NS);
+    }
+    assert_int_equal(event.serial, 1);
+    close_source(fixture);
+}
+
 static void count_line(void *context, const char *text)
 {
     assert_true(strlen(text) > 10);
@@ -418,6 +437,7 @@ int main(void)
         SOURCE_TEST(gone_comes_after_everything_received),
         SOURCE_TEST(gone_after_the_end_is_the_end),
         SOURCE_TEST(a_broken_read_is_an_error),
+        SOURCE_TEST(without_memory_reading_is_tried_again),
         SOURCE_TEST(abilities_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

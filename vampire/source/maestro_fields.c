@@ -317,6 +317,16 @@ bool vamp_maestro_status_no_manager(mstro_status status)
 #endif
 }
 
+bool vamp_maestro_status_no_memory(mstro_status status)
+{
+#if VAMP_MSTRO_HAS_STATUS_NOMEM
+    return status == MSTRO_NOMEM;
+#else
+    (void)status;
+    return false;
+#endif
+}
+
 bool vamp_maestro_status_refused(mstro_status status)
 {
 #if VAMP_MSTRO_HAS_STATUS_REFUSED

@@ -37,6 +37,8 @@ bool vamp_maestro_has_time(void);
 void vamp_maestro_status_text(mstro_status status, char *text, size_t bytes);
 /* The status says that there is no pool manager (any more). */
 bool vamp_maestro_status_no_manager(mstro_status status);
+/* There was no memory, which may change: the same again may succeed. */
+bool vamp_maestro_status_no_memory(mstro_status status);
 bool vamp_maestro_status_refused(mstro_status status);
 /* The environment variable that holds the pool manager's info. */
 const char *vamp_maestro_info_variable(void);

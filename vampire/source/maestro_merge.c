@@ -57,10 +57,10 @@ static void take(struct vamp_merge *merge, struct vamp_merge_stream *stream, mst
     };
 }
 
-/* A read that failed ends its stream; one that only timed out does not. */
+/* A read that failed ends its stream; one that only timed out, or lacked memory, does not. */
 static bool failed(struct vamp_merge *merge, struct vamp_merge_stream *stream, mstro_status status)
 {
-    if (status == MSTRO_OK || status == MSTRO_TIMEOUT) {
+    if (status == MSTRO_OK || status == MSTRO_TIMEOUT || vamp_maestro_status_no_memory(status)) {
         return false;
     }
     stream->ended = true;

@@ -105,6 +105,7 @@ all() {
     has NAME_LENGTH 'uint32_t value = event->name_length; (void)value;'
     has SIGNAL_BEFORE 'uint64_t option = MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE; (void)option;'
     has STATUS_NO_PM 'mstro_status status = MSTRO_NO_PM; (void)status;'
+    has STATUS_NOMEM 'mstro_status status = MSTRO_NOMEM; (void)status;'
     has STATUS_REFUSED 'mstro_status status = MSTRO_REFUSED; (void)status;'
     has STATUS_NOMATCH 'mstro_status status = MSTRO_NOMATCH; (void)status;'
     has LAST_ERROR 'const char *text = mstro_last_error(); (void)text;'
