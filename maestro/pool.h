@@ -70,6 +70,8 @@ VAMP_MUST_CHECK int pool_create(const struct pool_bounds *bounds, const struct v
                                 struct vamp_err *err);
 void pool_free(struct pool *pool);
 
+/* Whether pool_join would add it, for want of memory apart; as there. */
+mstro_status pool_may_join(const struct pool *pool, const char *component, struct vamp_err *err);
 /* Adds a component; names are unique among those present. MSTRO_OK and its id (1, 2, ... never
  * reused), MSTRO_REFUSED (name taken, or not valid UTF-8, or empty) or MSTRO_NOMEM. Emits JOIN. */
 mstro_status pool_join(struct pool *pool, const char *component, uint64_t index,

@@ -28,18 +28,14 @@ static bool name_is_taken(const struct pool *pool, const char *name, uint64_t ha
     return false;
 }
 
-mstro_status pool_join(struct pool *pool, const char *name, uint64_t index, uint64_t *ret_app_id,
-                       struct vamp_err *err)
+mstro_status pool_may_join(const struct pool *pool, const char *name, struct vamp_err *err)
 {
-    (void)index; /* told to the pool manager, which has no use for it yet */
     const char *fault = pool_name_fault(name);
     if (fault != NULL) {
         (void)vamp_err_set(err, -EINVAL, "join: the component's name %s", fault);
         return MSTRO_REFUSED;
     }
-    size_t length = strlen(name);
-    uint64_t hash = table_hash_text(&pool->component_names, name, length);
-    if (name_is_taken(pool, name, hash)) {
+    if (name_is_taken(pool, name, table_hash_text(&pool->component_names, name, strlen(name)))) {
         (void)vamp_err_set(err, -EEXIST,
                            "join: a component named \"%.200s\" is here already; names are unique",
                            name);
@@ -50,6 +46,18 @@ mstro_status pool_join(struct pool *pool, const char *name, uint64_t index, uint
                            pool->bounds.components);
         return MSTRO_NOMEM;
     }
+    return MSTRO_OK;
+}
+
+mstro_status pool_join(struct pool *pool, const char *name, uint64_t index, uint64_t *ret_app_id,
+                       struct vamp_err *err)
+{
+    (void)index; /* told to the pool manager, which has no use for it yet */
+    mstro_status status = pool_may_join(pool, name, err);
+    if (status != MSTRO_OK) {
+        return status;
+    }
+    size_t length = strlen(name);
     struct component *component =
         pool_memory_take(&pool->memory, POOL_MEMORY_OBJECTS, sizeof *component + length + 1);
     if (component == NULL) {
@@ -66,7 +74,8 @@ mstro_status pool_join(struct pool *pool, const char *name, uint64_t index, uint
     list_append(&pool->component_list, &component->of_pool);
     table_insert(&pool->components, &component->by_id,
                  table_hash_number(&pool->components, component->id));
-    table_insert(&pool->component_names, &component->by_name, hash);
+    table_insert(&pool->component_names, &component->by_name,
+                 table_hash_text(&pool->component_names, name, length));
     pool_emit(pool, &subject, false, NULL);
     *ret_app_id = component->id;
     return MSTRO_OK;

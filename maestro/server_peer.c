@@ -245,7 +245,7 @@ static void send_welcome(struct server *server, struct server_peer *peer, mstro_
     server_send(server, peer, FRAME_WELCOME, &welcome.base);
 }
 
-/* Whether this pool manager wants the component at all, before the pool is asked. */
+/* Whether the component may join. */
 static mstro_status examine(const struct server *server, const Mstro__Wire__Join *join,
                             int version_result, struct vamp_err *err)
 {
@@ -272,24 +272,19 @@ static mstro_status examine(const struct server *server, const Mstro__Wire__Join
                            server->info.workflow, join->workflow);
         return MSTRO_REFUSED;
     }
-    return MSTRO_OK;
+    return pool_may_join(server->pool, join->component, err);
 }
 
-/* Whether there is a place for it in the pool; else `ret_app_id` is 0. */
-static mstro_status admit(struct server *server, const Mstro__Wire__Join *join, int version_result,
-                          uint64_t *ret_app_id, struct vamp_err *err)
+/* Counts it. False: so many are being told already that this one gets no answer. */
+static bool may_refuse(struct server *server, mstro_status status)
 {
-    *ret_app_id = 0;
-    mstro_status status = examine(server, join, version_result, err);
-    if (status == MSTRO_OK) {
-        status = pool_join(server->pool, join->component, join->index, ret_app_id, err);
+    server->refusal = status;
+    server->counts.refused++;
+    if (server->refused < SERVER_REFUSED_MAX) {
+        return true;
     }
-    if (status != MSTRO_OK) {
-        *ret_app_id = 0;
-        server->refusal = status;
-        server->counts.refused++;
-    }
-    return status;
+    server->counts.unanswered++;
+    return false;
 }
 
 static void welcome(struct server *server, struct server_peer *peer, mstro_status status,
@@ -332,21 +327,24 @@ void server_join(struct server *server, const struct frame *frame, const Mstro__
         server_peer_remove(server, earlier);
     }
     struct vamp_err err = VAMP_ERR_NONE;
-    uint64_t app_id;
-    mstro_status status = admit(server, join, version_result, &app_id, &err);
-    if (status != MSTRO_OK && server->refused >= SERVER_REFUSED_MAX) {
-        server->counts.unanswered++;
+    mstro_status status = examine(server, join, version_result, &err);
+    if (status != MSTRO_OK && !may_refuse(server, status)) {
         return;
     }
+    /* Before the pool tells of it: who finds no room here has never joined, and asks again. */
     peer = new_peer(server, frame->session, &join->address, NULL);
     if (peer == NULL) {
         server->counts.protocol_errors++;
-        if (status == MSTRO_OK) {
-            pool_leave(server->pool, app_id, VAMP_LEAVE_PROTOCOL);
-        }
         return;
     }
-    peer->app_id = app_id;
+    if (status == MSTRO_OK) {
+        status = pool_join(server->pool, join->component, join->index, &peer->app_id, &err);
+        if (status != MSTRO_OK && !may_refuse(server, status)) {
+            fabric_peer_remove(server->fabric, peer->link.peer);
+            free(peer);
+            return;
+        }
+    }
     peer->received_sequence = frame->sequence;
     welcome(server, peer, status, &err);
 }
