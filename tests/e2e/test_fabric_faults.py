@@ -142,7 +142,9 @@ class Run:
             return
         space.environment["MSTRO_POOL_MANAGER_INFO"] = info.read_text().split(";")[1]
         config = space.path / "config.json"
-        config.write_text(json.dumps(harness.vampire_config(source={"wait": "1s", "rejoin": "1s"})))
+        # A component that could not be answered asks again after half a second.
+        source = {"wait": "1s", "rejoin": "1s", "leave_grace": "1s"}
+        config.write_text(json.dumps(harness.vampire_config(source=source)))
         self.start("vampire", "vampire", "-c", config, until=space.hdf5_files)
         self.start("product", "workflow_product", "--name", CONSUMER, "--producer", PRODUCER, "--deadline", self.patience,
                    "--ready-file", ready, until=ready.exists)
@@ -195,7 +197,9 @@ def wrong_numbers(run):
         runs = {"hdf5": results.Hdf5Run(space.hdf5_files()), "json": results.JsonRun(space.json_lines())}
         if runs["hdf5"].counters["pool_operations"] != runs["json"].counters["pool_operations"]:
             yield "HDF5 and JSON differ"
-        if not any(codes.values()) and not runs["json"].gaps:
+        # Who could not be reached is gone for the pool, and may come back; itself it knows of one join.
+        vanished = re.search(r"[1-9]\d* vanished", run.processes["manager"].stderr)
+        if not any(codes.values()) and not runs["json"].gaps and not vanished:
             assert_agreement(space, reports)
         elif codes["vampire"] == 0 and not runs["json"].gaps:
             yield from missing(run, runs["hdf5"])
