@@ -299,6 +299,7 @@ def event_decode_seeds():
     yield "long-varint", b"\x08\x85\x80\x80\x80\x80\x80\x80\x80\x80\x00" + b"\x10" + b"\xff" * 9 + b"\x03"
     yield "long-bool", b"\x08\x05\x68" + b"\x80" * 9 + b"\x02"
     yield "long-tag", b"\x88\x00\x05"
+    yield "long-length", b"\x08\x05\x32" + b"\x80" * 5 + b"\x00"
     yield "cut", full.SerializeToString()[:-1]
 
 

@@ -64,9 +64,24 @@ static inline int64_t read_fixed64(struct reader *reader)
     return (int64_t)le64toh(value);
 }
 
+/* Two bytes hold what we allow; more of them, which may still mean little, are odd. */
+static inline uint64_t read_length(struct reader *reader)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < 2 && reader->at != reader->end; i++) {
+        const uint8_t byte = *reader->at++;
+        value |= (uint64_t)(byte & 0x7f) << (7 * i);
+        if (byte < 0x80) {
+            return value;
+        }
+    }
+    reader->odd = true;
+    return 0;
+}
+
 static inline const uint8_t *read_bytes(struct reader *reader, uint64_t most, uint32_t *ret_length)
 {
-    const uint64_t length = read_varint(reader);
+    const uint64_t length = read_length(reader);
     if (length > most || length > (uint64_t)(reader->end - reader->at)) {
         reader->odd = true;
         return reader->at;
