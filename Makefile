@@ -63,23 +63,25 @@ endif
 # ---------------------------------------------------------------- folders, lowest first
 # One static archive a folder. A test of a folder links that folder and what it may include,
 # so a dependency in the wrong direction does not link.
-LAYERS := core filters stats source writers maestro app top
+LAYERS := core filters stats source writers maestro config run cli top
 DIR_core := vampire/core
 DIR_filters := filters
 DIR_stats := vampire/stats
 DIR_source := vampire/source
 DIR_writers := writers
 DIR_maestro := maestro
-DIR_app := vampire
+DIR_config := config
+DIR_run := vampire/run
+DIR_cli := vampire/cli
 DIR_top := top
 
-MAINS := vampire/main.c maestro/pool_manager.c top/main.c
+MAINS := maestro/pool_manager.c top/main.c
 PROTO := $(patsubst %.proto,$(GEN)/%.pb-c,$(notdir $(wildcard vampire/core/*.proto)))
 SRC_core := $(wildcard vampire/core/*.c) $(addsuffix .c,$(PROTO))
-SRC_maestro := $(filter-out $(MAINS),$(wildcard maestro/*.c)) $(GEN)/pool.pb-c.c
-SRC_app := $(filter-out $(MAINS),$(wildcard vampire/*.c))
+SRC_maestro := $(filter-out $(MAINS),$(wildcard maestro/*/*.c)) $(GEN)/pool.pb-c.c
+SRC_writers := $(wildcard writers/*.c writers/*/*.c)
 SRC_top := $(filter-out $(MAINS),$(wildcard top/*.c))
-$(foreach l,filters stats source writers,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
+$(foreach l,filters stats source config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
 
 PKG_core := libprotobuf-c
 PKG_filters := libpcre2-8
@@ -87,7 +89,9 @@ PKG_stats := uuid
 PKG_source :=
 PKG_writers := hdf5-serial zlib
 PKG_maestro := libfabric yaml-0.1 uuid
-PKG_app := jansson uuid
+PKG_config := jansson
+PKG_run := uuid
+PKG_cli :=
 PKG_top := jansson ncursesw
 
 # What a test of a layer links beside its own archive.
@@ -97,7 +101,9 @@ USES_stats := core
 USES_source := $(MAESTRO_LAYERS) filters core
 USES_writers := stats core
 USES_maestro := filters core
-USES_app := source writers stats filters $(MAESTRO_LAYERS) core
+USES_config := source writers stats filters $(MAESTRO_LAYERS) core
+USES_run := config $(USES_config)
+USES_cli := run $(USES_run)
 USES_top := core
 
 objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
@@ -137,10 +143,10 @@ $(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: vampire/core/%.proto $(wildcard vampire/core/
 	@mkdir -p $(GEN)
 	$(call say,PROTOC,$<)
 	$(Q)protoc-c -Ivampire/core --c_out=$(GEN) $(notdir $<)
-$(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: maestro/%.proto $(wildcard vampire/core/*.proto)
+$(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: maestro/wire/%.proto $(wildcard vampire/core/*.proto)
 	@mkdir -p $(GEN)
 	$(call say,PROTOC,$<)
-	$(Q)protoc-c -Ivampire/core -Imaestro --c_out=$(GEN) $(notdir $<)
+	$(Q)protoc-c -Ivampire/core -Imaestro/wire --c_out=$(GEN) $(notdir $<)
 
 # What the chosen maestro.h can tell: found by compiling small snippets against it.
 PROBE := $(B)/gen/maestro_probe.h
@@ -151,10 +157,10 @@ $(PROBE): vampire/source/maestro_probe.sh $(if $(MAESTRO_PREFIX),,maestro/maestr
 $(call objects,$(SRC_source)): CFLAGS += $(MAESTRO_CFLAGS) -I$(B)/gen
 $(call objects,$(SRC_source)): | $(PROBE)
 
-$(B)/bin/vampire: $(B)/obj/vampire/main.o $(call archives,app)
+$(B)/bin/vampire: $(B)/obj/vampire/main.o $(call archives,cli)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call libraries,app)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call libraries,cli)
 $(B)/bin/maestro-pool-manager: $(B)/obj/maestro/pool_manager.o $(call archives,maestro)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -223,15 +229,15 @@ BENCH ?=
 BENCH_JSON ?= $(B)/bench/results.json
 BENCH_PROGRAMS := $(addprefix $(B)/bench/,stages wire $(if $(MAESTRO_LAYERS),relay))
 BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/*.c))
-$(BENCH_OBJECTS): CFLAGS += $(call pkg,$(call packages,app))
+$(BENCH_OBJECTS): CFLAGS += $(call pkg,$(call packages,cli))
 $(BENCH_OBJECTS): | $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h
 $(B)/bench/stages: $(call objects,$(addprefix tests/bench/,main.c bench.c heap_calls.c stream.c event_lines.c pairing_lines.c histogram_lines.c output_lines.c))
 $(B)/bench/wire: $(call objects,tests/bench/wire.c)
 $(B)/bench/relay: $(call objects,tests/bench/relay.c tests/bench/stream.c)
-$(BENCH_PROGRAMS): $(call archives,app)
+$(BENCH_PROGRAMS): $(call archives,cli)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(call libraries,$(if $(filter %/relay,$@),maestro,app))
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(call libraries,$(if $(filter %/relay,$@),maestro,cli))
 .PHONY: bench bench-programs bench-others bench-instructions
 bench-programs: all $(BENCH_PROGRAMS)
 bench: bench-programs  ## every cost beside a bare baseline of the same run, as a table and in BENCH_JSON; BENCH=NAME...
@@ -245,10 +251,10 @@ bench-instructions: bench-programs  ## renew the limits of tests/bench/instructi
 FUZZ_SECONDS ?= 60
 FUZZ_EXECUTIONS ?= 1000000
 FUZZ := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
-build/fuzz/bin/%_fuzz: build/fuzz/obj/tests/fuzz/%_fuzz.o $(call archives,app)
+build/fuzz/bin/%_fuzz: build/fuzz/obj/tests/fuzz/%_fuzz.o $(call archives,cli)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--as-needed -o $@ $< -Wl,--start-group $(call libraries,app) -Wl,--end-group
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--as-needed -o $@ $< -Wl,--start-group $(call libraries,cli) -Wl,--end-group
 .PHONY: fuzz fuzz-run
 fuzz:            ## fuzz targets for FUZZ_SECONDS (60); for a long run FUZZ_SECONDS=3600
 	$(Q)$(MAKE) --no-print-directory MODE=fuzz CC=clang-14 fuzz-run
@@ -260,14 +266,14 @@ lint:            ## format, clang-tidy, cppcheck, dependency direction, sizes
 # What stands in files and comes from tables in the code.
 .PHONY: generated
 generated: all  ## renew the JSON Schema and the manuals' lists of options, events, metrics, variables
-	$(B)/bin/vampire --print-schema > config/vampire.schema.json
+	$(B)/bin/vampire --print-schema > config/ready/vampire.schema.json
 	$(PYTHON) docs/manuals.py $(B)/bin
 
 # ---------------------------------------------------------------- installing
 .PHONY: install uninstall dist deb
 INSTALL ?= install
 MANUALS := $(wildcard docs/*.[1-8])
-SERVICES := $(wildcard config/*.service)
+SERVICES := $(wildcard config/ready/*.service)
 TO = $(DESTDIR)$(PREFIX)
 # Texts that name the usual prefix name the real one once installed: FILES, FOLDER.
 define install_texts
@@ -281,8 +287,8 @@ install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(call install_texts,$(MANUALS),$(TO)/share/man/man$${text##*.})
 	$(INSTALL) -d $(TO)/share/bash-completion/completions
 	$(B)/bin/vampire --print-completion > $(TO)/share/bash-completion/completions/vampire
-	$(INSTALL) -m 644 $(wildcard config/*.json) $(TO)/share/vampire/config
-	$(call install_texts,$(wildcard config/*.slurm config/*.pbs),$(TO)/share/vampire/config)
+	$(INSTALL) -m 644 $(wildcard config/ready/*.json) $(TO)/share/vampire/config
+	$(call install_texts,$(wildcard config/ready/*.slurm config/ready/*.pbs),$(TO)/share/vampire/config)
 	$(call install_texts,$(SERVICES),$(TO)/lib/systemd/system)
 	$(INSTALL) -m 644 LICENSE $(wildcard docs/*.json) $(TO)/share/doc/vampire
 	$(call install_texts,README.md $(wildcard docs/*.md),$(TO)/share/doc/vampire)

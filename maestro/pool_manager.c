@@ -12,9 +12,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "maestro/fabric.h"
-#include "maestro/pool.h"
-#include "maestro/port.h"
+#include "maestro/client/port.h"
+#include "maestro/pool/pool.h"
+#include "maestro/wire/fabric.h"
 #include "vampire/core/command_line.h"
 #include "vampire/core/opt.h"
 #include "version.h"

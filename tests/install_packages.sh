@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Installs the packages of config/debian-packages that are missing.
+# Installs the packages of packaging/debian-packages that are missing.
 #
 #   tests/install_packages.sh [build] [test] [lint]      default: build test
 #
@@ -9,7 +9,7 @@
 # 2; SKIP_DEPS=1 skips everything for those who have installed the same by other means.
 set -eu
 
-list=$(dirname "$0")/../config/debian-packages
+list=$(dirname "$0")/../packaging/debian-packages
 [ $# -gt 0 ] || set -- build test
 [ "${SKIP_DEPS:-}" != 1 ] || exit 0
 

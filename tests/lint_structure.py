@@ -20,17 +20,20 @@ MAY_INCLUDE = {
     "vampire/source": ["vampire/core/", "maestro.h", "maestro_probe.h"],
     "writers": ["vampire/core/", "vampire/stats/"],
     "maestro": ["vampire/core/", "filters/"],
-    "vampire": ["vampire/", "filters/", "writers/", "version.h"],
+    "config": ["vampire/core/", "vampire/stats/", "vampire/source/", "filters/", "writers/"],
+    "vampire/run": ["vampire/core/", "vampire/stats/", "vampire/source/", "filters/", "writers/", "config/", "version.h"],
+    "vampire/cli": ["vampire/", "config/", "filters/", "writers/", "version.h"],
+    "vampire": ["vampire/", "version.h"],
     "top": ["vampire/core/"],
     "tests/workflow": ["maestro.h"],
 }
-OWN = re.compile(r"^(vampire/|filters/|writers/|maestro/|maestro\.h|top/|tests/)")
+OWN = re.compile(r"^(vampire/|config/|filters/|writers/|maestro/|maestro\.h|top/|tests/)")
 # Third-party header: the files that may include it.
 CONFINED = {
     r"rdma/": r"maestro/|tests/bench/wire|tests/lib/fabric_faults",
     r"protobuf-c/|.*\.pb-c\.h": r"maestro/|vampire/core/(event_codec|recorder|recording)|tests/(unit|fuzz|lib|conformance|bench)/",
-    r"hdf5(_hl)?\.h": r"writers/hdf5|tests/unit/writers_hdf5|tests/bench/output_lines",
-    r"jansson\.h": r"vampire/config|top/|tests/unit/app_config",
+    r"hdf5(_hl)?\.h": r"writers/hdf5/|tests/unit/writers_hdf5|tests/bench/output_lines",
+    r"jansson\.h": r"config/|top/|tests/unit/config",
     r"yaml\.h": r"maestro/",
     r"pcre2\.h": r"filters/",
     r"uuid/": r"maestro/|vampire/|tests/",

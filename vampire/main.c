@@ -5,11 +5,11 @@
  */
 #include <stdio.h>
 
+#include "vampire/cli/options.h"
 #include "vampire/core/clock.h"
-#include "vampire/notify.h"
-#include "vampire/options.h"
-#include "vampire/pipeline.h"
-#include "vampire/signals.h"
+#include "vampire/run/notify.h"
+#include "vampire/run/pipeline.h"
+#include "vampire/run/signals.h"
 #include "version.h"
 
 static struct vamp_config *reload(void *context)

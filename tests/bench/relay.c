@@ -18,8 +18,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "maestro/pool_internal.h"
-#include "maestro/port.h"
+#include "maestro/client/port.h"
+#include "maestro/pool/internal.h"
 #include "tests/bench/stream.h"
 #include "vampire/core/event_codec.h"
 

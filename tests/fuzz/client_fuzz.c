@@ -5,8 +5,8 @@
  * and every batch of events is looked at whole, and everything is given back.
  */
 /* Its rounds are driven one by one, without a thread. */
-#include "maestro/remote.c"
-#include "maestro/remote_join.c"
+#include "maestro/client/remote.c"
+#include "maestro/client/remote_join.c"
 
 #include "tests/fuzz/hearer.h"
 #include "tests/fuzz/memory_fabric.h"

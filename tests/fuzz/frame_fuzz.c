@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fuzz target of single messages: framing, bodies, batches and events. The envelope is read by hand
- * in maestro/frame.c; protobuf-c's reading of the same bytes is what it is compared with. What is
- * understood has to survive being packed and read again.
+ * in maestro/wire/frame.c; protobuf-c's reading of the same bytes is what it is compared with. What
+ * is understood has to survive being packed and read again.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "maestro/event_block.h"
-#include "maestro/frame.h"
+#include "maestro/api/event_block.h"
+#include "maestro/wire/frame.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/require.h"
 #include "vampire/core/event_codec.h"

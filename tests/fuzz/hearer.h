@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "maestro/port.h"
+#include "maestro/client/port.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/script.h"
 

@@ -5,7 +5,7 @@
  * back.
  */
 /* NOLINTNEXTLINE(bugprone-suspicious-include): for the check sum */
-#include "maestro/info.c"
+#include "maestro/wire/info.c"
 
 #include <stdlib.h>
 

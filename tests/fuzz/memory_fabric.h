@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fabric without a network, for fuzz targets: maestro/fabric.h as the linker wants it, so that
- * the archive's own is not taken. The target puts messages in; what the code under test sends is
- * checked and thrown away; remote reads succeed, or fail when the key is odd. One thread.
+ * The fabric without a network, for fuzz targets: maestro/wire/fabric.h as the linker wants it, so
+ * that the archive's own is not taken. The target puts messages in; what the code under test sends
+ * is checked and thrown away; remote reads succeed, or fail when the key is odd. One thread.
  */
 #ifndef TESTS_FUZZ_MEMORY_FABRIC_H
 #define TESTS_FUZZ_MEMORY_FABRIC_H
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "maestro/fabric.h"
-#include "maestro/frame.h"
+#include "maestro/wire/fabric.h"
+#include "maestro/wire/frame.h"
 #include "tests/fuzz/require.h"
 
 #define MEMORY_FABRIC_SENDS 64

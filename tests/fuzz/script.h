@@ -7,7 +7,7 @@
 #ifndef TESTS_FUZZ_SCRIPT_H
 #define TESTS_FUZZ_SCRIPT_H
 
-#include "maestro/frame.h"
+#include "maestro/wire/frame.h"
 #include "tests/fuzz/mutate.h"
 
 enum {

@@ -5,7 +5,7 @@
  * is well-formed (memory_fabric.h checks it), its books agree, and everything is given back.
  */
 /* Its rounds are driven one by one, without a thread. */
-#include "maestro/server.c"
+#include "maestro/server/server.c"
 
 #include "tests/fuzz/hearer.h"
 #include "tests/fuzz/memory_fabric.h"

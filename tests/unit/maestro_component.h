@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "maestro/port.h"
+#include "maestro/client/port.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/event.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From received batches to the lists users see. */
-#include "maestro/event_block.h"
+#include "maestro/api/event_block.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

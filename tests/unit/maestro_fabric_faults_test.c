@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "maestro/fabric.h"
+#include "maestro/wire/fabric.h"
 #include "tests/lib/at_once.h"
 #include "tests/lib/fabric_faults.h"
 #include "tests/unit/maestro_component.h"

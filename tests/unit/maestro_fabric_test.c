@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "maestro/fabric.h"
+#include "maestro/wire/fabric.h"
 #include "vampire/core/clock.h"
 
 #define DEADLINE_NS (5 * VAMP_NS_PER_SECOND)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "maestro/frame.h"
+#include "maestro/wire/frame.h"
 
 #define SESSION UINT64_C(0x1122334455667788)
 

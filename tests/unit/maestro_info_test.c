@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "maestro/info.h"
+#include "maestro/wire/info.h"
 
 static struct info example(void)
 {

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "maestro/pool.h"
+#include "maestro/pool/pool.h"
 
 #define SEAL MSTRO__WIRE__OPERATION__SEAL
 #define OFFER MSTRO__WIRE__OPERATION__OFFER

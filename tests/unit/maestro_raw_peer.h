@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "maestro/fabric.h"
-#include "maestro/frame.h"
-#include "maestro/info.h"
+#include "maestro/wire/fabric.h"
+#include "maestro/wire/frame.h"
+#include "maestro/wire/info.h"
 #include "vampire/core/clock.h"
 
 struct raw_peer {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Attribute schemas from files. */
-#include "maestro/schema.h"
+#include "maestro/api/schema.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

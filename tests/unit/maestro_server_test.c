@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "maestro/fabric.h"
-#include "maestro/frame.h"
-#include "maestro/info.h"
+#include "maestro/wire/fabric.h"
+#include "maestro/wire/frame.h"
+#include "maestro/wire/info.h"
 #include "tests/lib/at_once.h"
 #include "tests/unit/maestro_component.h"
 #include "tests/unit/maestro_raw_peer.h"

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "writers/json_emit.h"
-#include "writers/utf8.h"
+#include "vampire/core/utf8.h"
+#include "writers/jsonl/json_emit.h"
 
 static void expect_text(const char *text, const char *json_text)
 {

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Options that are right one by one and wrong together. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/internal.h"
+
+static void check_names(const struct config_loader *loader)
+{
+    const struct vamp_config *config = loader->config;
+    if (config->component == NULL) {
+        config_error(loader, "/component", "the name under which to join must not be empty");
+    }
+    /* A recording knows its workflow, a generator has none. */
+    if (config->workflow == NULL && loader->request->run && !config->source->can_wait) {
+        config_error(loader, "/workflow",
+                     "no workflow to join: set \"workflow\", the environment variable "
+                     "MSTRO_WORKFLOW_NAME, or --workflow");
+    }
+}
+
+static void check_times(const struct config_loader *loader)
+{
+    struct vamp_stats_options *statistics = &loader->config->statistics;
+    if (statistics->lateness_ns < 0) {
+        statistics->lateness_ns = statistics->bucket_ns;
+    }
+    if (statistics->lateness_ns / statistics->bucket_ns >= VAMP_OPEN_BUCKETS_MAX) {
+        char longest[VAMP_QUANTITY_TEXT_BYTES];
+        vamp_duration_text((VAMP_OPEN_BUCKETS_MAX - 1) * statistics->bucket_ns, longest,
+                           sizeof longest);
+        config_error(
+            loader, "/statistics/lateness",
+            "too long for the bucket width: more than %d buckets would be open at the same "
+            "time (at most %s, or set a wider \"bucket\")",
+            VAMP_OPEN_BUCKETS_MAX, longest);
+    }
+}
+
+/* ---- memory */
+
+/* What a tracked CDO, demand or transport takes, generously. */
+#define TRACKED_BYTES 256
+
+static uint64_t saturating_multiply(uint64_t a, uint64_t b)
+{
+    uint64_t product = 0;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+static uint64_t saturating_add(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* What one series of each enabled metric takes in an open bucket. Metrics without labels have one
+ * series and are left out. */
+static uint64_t series_bytes(const struct vamp_stats_options *statistics)
+{
+    struct vamp_bins bins;
+    vamp_bins_init(&bins, statistics->sub_bits);
+    const uint64_t bytes[] = {
+        [VAMP_COUNTER] = sizeof(struct vamp_counter_value),
+        [VAMP_GAUGE] = sizeof(struct vamp_gauge_value),
+        [VAMP_HISTOGRAM] = sizeof(struct vamp_histogram) + bins.count * sizeof bins.lower[0],
+    };
+    uint64_t sum = 0;
+    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        const struct vamp_metric *metric = &vamp_metrics[id];
+        if (vamp_stats_wants(statistics, (enum vamp_metric_id)id) &&
+            vamp_metric_labels_at(metric, statistics->level) != 0) {
+            sum += bytes[metric->kind];
+        }
+    }
+    return sum;
+}
+
+/* At level cdo each tracked CDO has its story, and each open bucket room for rows. A row is what a
+ * story is told in, and no smaller. */
+static uint64_t story_bytes(const struct vamp_stats_options *statistics, uint64_t open)
+{
+    return statistics->level != VAMP_LEVEL_CDO
+               ? 0
+               : (statistics->max_cdos + open * VAMP_CDO_ROWS_MAX) * sizeof(struct vamp_cdo_row);
+}
+
+/* The buffers of recordings. */
+static uint64_t buffer_bytes(const struct vamp_config *config)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < config->output_count; i++) {
+        const struct vamp_config_output *output = &config->outputs[i];
+        const struct vamp_opt *buffer =
+            output->ops->events != NULL ? vamp_opt_find(output->ops->options, "buffer") : NULL;
+        if (buffer != NULL && output->options != NULL) {
+            sum +=
+                *(const uint64_t *)(const void *)((const char *)output->options + buffer->offset);
+        }
+    }
+    return sum;
+}
+
+/* When every series of every metric is used in every open bucket. */
+static uint64_t worst_case_bytes(const struct vamp_config *config)
+{
+    const struct vamp_stats_options *statistics = &config->statistics;
+    uint64_t open = (uint64_t)(statistics->lateness_ns / statistics->bucket_ns) + 2;
+    uint64_t bytes = saturating_multiply(series_bytes(statistics),
+                                         saturating_multiply(statistics->max_series, open));
+    uint64_t tracked = statistics->max_cdos + 2 * statistics->max_pending;
+    bytes = saturating_add(bytes, tracked * TRACKED_BYTES);
+    bytes = saturating_add(bytes, story_bytes(statistics, open));
+    return saturating_add(saturating_add(bytes, config->ring_bytes), buffer_bytes(config));
+}
+
+static uint64_t machine_bytes(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page_bytes = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : UINT64_MAX;
+}
+
+static void check_memory(const struct config_loader *loader)
+{
+    uint64_t have =
+        loader->request->memory_bytes != 0 ? loader->request->memory_bytes : machine_bytes();
+    uint64_t need = worst_case_bytes(loader->config);
+    if (need <= have / 2) {
+        return;
+    }
+    uint64_t need_mib = need >> 20;
+    uint64_t have_mib = have >> 20;
+    if (need > have) {
+        config_error(loader, "/statistics",
+                     "the bounds allow up to %" PRIu64 " MiB of memory, this machine has %" PRIu64
+                     " MiB: lower max_series, max_cdos, max_pending, lateness or sub_bins, or "
+                     "choose fewer sets",
+                     need_mib, have_mib);
+    } else {
+        config_warning(loader, "/statistics",
+                       "the bounds allow up to %" PRIu64
+                       " MiB of memory, more than half of this machine's %" PRIu64 " MiB",
+                       need_mib, have_mib);
+    }
+}
+
+/* ---- source */
+
+/* The text of a STRING option of the source, NULL: not set, or no such option. */
+static const char *source_text(const struct vamp_config *config, const struct vamp_opt *opt)
+{
+    return opt == NULL || opt->type != VAMP_OPT_STRING
+               ? NULL
+               : *(char *const *)(const void *)((const char *)config->source_options + opt->offset);
+}
+
+/* Two ways to say where the pool manager is: the stronger level wins, on the same level it is a
+ * mistake. */
+static int settle_info(const struct config_loader *loader)
+{
+    const struct vamp_config *config = loader->config;
+    const struct vamp_opt *info = vamp_opt_find(config->source->options, "info");
+    const struct vamp_opt *file = vamp_opt_find(config->source->options, "info_file");
+    if (source_text(config, info) == NULL || source_text(config, file) == NULL) {
+        return 0;
+    }
+    enum config_level info_level = config_level_of(loader, "/source/info");
+    enum config_level file_level = config_level_of(loader, "/source/info_file");
+    if (info_level == file_level) {
+        config_error(loader, "/source/info_file",
+                     "\"info\" and \"info_file\" both say where the pool manager is: give one");
+        return 0;
+    }
+    return vamp_opt_set(info_level < file_level ? info : file, config->source_options, "",
+                        loader->err);
+}
+
+int config_check(struct config_loader *loader)
+{
+    struct vamp_config *config = loader->config;
+    config->statistics.sub_bits = config->sub_bins + 2;
+    check_names(loader);
+    check_times(loader);
+    int code = config_check_named(loader);
+    code = code != 0 ? code : config_check_metrics(loader);
+    if (code != 0) {
+        return code;
+    }
+    if (!config_is_wrong(loader, "/statistics")) {
+        check_memory(loader);
+    }
+    code = settle_info(loader);
+    if (code == 0) {
+        code = config_compose_filter(loader);
+    }
+    if (code == 0) {
+        code = config_check_metric_filters(loader);
+    }
+    return code != 0 ? code : config_check_outputs(loader);
+}

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The outputs among each other: names, files, directories. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/internal.h"
+#include "writers/jsonl/listener.h"
+#include "writers/pick.h"
+#include "writers/pick_series.h"
+
+static void output_path(const struct config_loader *loader, unsigned output, const char *key,
+                        char path[static CONFIG_PATH_BYTES])
+{
+    (void)snprintf(path, CONFIG_PATH_BYTES, "/outputs/%u", loader->output_index[output]);
+    if (key != NULL) {
+        (void)config_path_push(path, key);
+    }
+}
+
+/* ---- names */
+
+/* The first other output with this name; `count` is how many to look at, `skip` is not. */
+static int find_name(const struct vamp_config *config, const char *name, unsigned count,
+                     unsigned skip)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const char *other = config->outputs[i].settings.name;
+        if (i != skip && other != NULL && strcmp(other, name) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static void check_same_names(const struct config_loader *loader)
+{
+    const struct vamp_config *config = loader->config;
+    for (unsigned i = 1; i < config->output_count; i++) {
+        const char *name = config->outputs[i].settings.name;
+        int other = name != NULL ? find_name(config, name, i, i) : -1;
+        if (other >= 0) {
+            char path[CONFIG_PATH_BYTES];
+            output_path(loader, i, "name", path);
+            config_error(loader, path, "another output is called \"%s\" too", name);
+        }
+    }
+}
+
+/* The type, then "hdf5-2", "hdf5-3", ... */
+static int give_name(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config *config = loader->config;
+    struct vamp_config_output *output = &loader->config->outputs[index];
+    char name[VAMP_OUTPUT_NAME_BYTES];
+    (void)snprintf(name, sizeof name, "%s", output->ops->name);
+    for (unsigned number = 2; find_name(config, name, config->output_count, index) >= 0; number++) {
+        (void)snprintf(name, sizeof name, "%.40s-%u", output->ops->name, number);
+    }
+    output->settings.name = strdup(name);
+    return output->settings.name != NULL
+               ? 0
+               : vamp_err_set_errno(loader->err, ENOMEM, "name the outputs");
+}
+
+static int settle_names(const struct config_loader *loader)
+{
+    struct vamp_config *config = loader->config;
+    check_same_names(loader);
+    for (unsigned i = 0; i < config->output_count; i++) {
+        int code = config->outputs[i].settings.name == NULL ? give_name(loader, i) : 0;
+        if (code != 0) {
+            return code;
+        }
+        config->outputs[i].sink = (struct vamp_sink_options){
+            .name = config->outputs[i].settings.name,
+            .queue_length = (unsigned)config->outputs[i].settings.queue,
+            .rotate_bytes = config->outputs[i].settings.rotate_bytes,
+            .rotate_ns = config->outputs[i].settings.rotate_ns,
+        };
+    }
+    return 0;
+}
+
+/* ---- rotation */
+
+#define ROTATE_BYTES_MIN UINT64_C(65536)
+
+static void check_rotation(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config_sink *settings = &loader->config->outputs[index].settings;
+    char path[CONFIG_PATH_BYTES];
+    if (settings->rotate_ns > 0 && settings->rotate_ns < loader->config->statistics.bucket_ns) {
+        output_path(loader, index, "rotate", path);
+        (void)config_path_push(path, "interval");
+        config_error(loader, path, "shorter than a bucket, which is the least a file holds");
+    }
+    if (settings->rotate_bytes > 0 && settings->rotate_bytes < ROTATE_BYTES_MIN) {
+        output_path(loader, index, "rotate", path);
+        (void)config_path_push(path, "size");
+        config_error(loader, path, "too small: 0B (never) or at least 64KiB");
+    }
+}
+
+/* ---- what outputs get */
+
+static bool is_computed(const struct vamp_config *config, const char *pattern)
+{
+    char *items[] = {(char *)(uintptr_t)pattern};
+    const struct vamp_strings one = {.items = items, .count = 1};
+    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        if (vamp_stats_wants(&config->statistics, (enum vamp_metric_id)id) &&
+            vamp_pick_wants(&one, vamp_metrics[id].name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void report_not_computed(const struct config_loader *loader, const char *path,
+                                const char *pattern)
+{
+    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        if (strcmp(vamp_metrics[id].name, pattern) == 0) {
+            config_error(loader, path,
+                         "%s is not computed: add it to \"statistics.metrics\" or its set to "
+                         "\"statistics.sets\"",
+                         pattern);
+            return;
+        }
+    }
+    config_report_no_metric(loader, path, pattern);
+}
+
+static void check_output_metrics(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    char path[CONFIG_PATH_BYTES];
+    output_path(loader, index, "metrics", path);
+    if (output->ops->events != NULL && output->settings.metrics.count > 0) {
+        config_error(loader, path,
+                     "an output of type %s writes events, not metrics: choose them with \"filter\"",
+                     output->ops->name);
+        return;
+    }
+    for (size_t i = 0; i < output->settings.metrics.count; i++) {
+        const char *pattern = output->settings.metrics.items[i];
+        if (!is_computed(loader->config, pattern)) {
+            size_t length = config_path_push_index(path, i);
+            report_not_computed(loader, path, pattern);
+            path[length] = '\0';
+        }
+    }
+}
+
+static void report_no_label(const struct config_loader *loader, const char *path, const char *text)
+{
+    const char *names[VAMP_LABEL_COUNT + 1] = {NULL};
+    for (unsigned label = 0; label < VAMP_LABEL_COUNT; label++) {
+        names[label] = vamp_label_name(label);
+    }
+    char name[32];
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
+    struct vamp_diagnostic problem = config_problem(
+        loader, path, CONFIG_AT_VALUE,
+        strchr(text, '=') == NULL ? "\"%.80s\" does not say of which label: write LABEL=PATTERN"
+                                  : "\"%.80s\" names no label of the metrics",
+        text);
+    config_near(&problem, vamp_opt_near_choice(names, name));
+    size_t used = (size_t)snprintf(problem.allowed, sizeof problem.allowed,
+                                   "LABEL=PATTERN with a LABEL from");
+    for (unsigned i = 0; names[i] != NULL && used < sizeof problem.allowed; i++) {
+        used += (size_t)snprintf(problem.allowed + used, sizeof problem.allowed - used, "%s %s",
+                                 i == 0 ? "" : ",", names[i]);
+    }
+    vamp_diagnostics_add(loader->diagnostics, &problem);
+}
+
+/* Whether a metric that this output gets has the label. */
+static bool has_label(const struct config_loader *loader, const struct vamp_config_sink *settings,
+                      enum vamp_label label)
+{
+    const struct vamp_stats_options *statistics = &loader->config->statistics;
+    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        const uint32_t labels =
+            vamp_metric_labels_at(&vamp_metrics[id], (enum vamp_level)statistics->level);
+        if ((labels & UINT32_C(1) << label) != 0 &&
+            vamp_stats_wants(statistics, (enum vamp_metric_id)id) &&
+            (settings->metrics.count == 0 ||
+             vamp_pick_wants(&settings->metrics, vamp_metrics[id].name))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_output_series(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    char path[CONFIG_PATH_BYTES];
+    output_path(loader, index, "series", path);
+    if (output->ops->events != NULL && output->settings.series.count > 0) {
+        config_error(loader, path,
+                     "an output of type %s writes events, not series: choose them with \"filter\"",
+                     output->ops->name);
+        return;
+    }
+    for (size_t i = 0; i < output->settings.series.count; i++) {
+        enum vamp_label label = VAMP_LABEL_COMPONENT;
+        const char *pattern = NULL;
+        const char *text = output->settings.series.items[i];
+        const size_t length = config_path_push_index(path, i);
+        if (!vamp_series_pattern(text, &label, &pattern)) {
+            report_no_label(loader, path, text);
+        } else if (!has_label(loader, &output->settings, label)) {
+            config_error(loader, path, "no metric of this output has the label \"%s\"%s",
+                         vamp_label_name(label),
+                         loader->config->statistics.level == VAMP_LEVEL_WORKFLOW &&
+                                 label <= VAMP_LABEL_SINK
+                             ? "; at level workflow nothing tells components apart"
+                             : "");
+        }
+        path[length] = '\0';
+    }
+}
+
+static int check_output_filter(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    if (output->settings.filter == NULL) {
+        return 0;
+    }
+    char path[CONFIG_PATH_BYTES];
+    output_path(loader, index, "filter", path);
+    if (output->ops->events == NULL) {
+        config_error(
+            loader, path,
+            "an output of type %s writes buckets, in which no single event is left: choose "
+            "what it gets with \"metrics\", and which events count with \"events\" or "
+            "\"statistics.filters\"",
+            output->ops->name);
+        return 0;
+    }
+    uint64_t kinds = 0;
+    int code =
+        config_check_expression(loader, path, output->settings.filter, VAMP_FILTER_INSIDE, &kinds);
+    if (code == 0 && kinds == 0 && !config_is_wrong(loader, path) &&
+        !config_is_wrong(loader, "/filters")) {
+        config_error(loader, path, "this filter is never true: nothing would be recorded");
+    }
+    return code;
+}
+
+/* ---- where outputs write */
+
+/* A target as the file system sees it, so that two spellings of one place are found. */
+struct place {
+    const char *type; /* of the output; directories are shared by outputs of different types */
+    bool file;
+    dev_t device;
+    ino_t directory;
+    const char *name; /* of the file in the directory; "" for a directory */
+};
+
+static const char *target_text(const struct vamp_config_output *output, const struct vamp_opt *opt)
+{
+    const char *base = output->options;
+    return *(char *const *)(const void *)(base + opt->offset);
+}
+
+/* The first option that says where the output writes, NULL: none does. */
+static const struct vamp_opt *find_target(const struct vamp_config_output *output)
+{
+    for (const struct vamp_opt *opt = output->ops->options; opt->key != NULL; opt++) {
+        if (opt->type == VAMP_OPT_STRING && opt->role != VAMP_OPT_PLAIN &&
+            target_text(output, opt) != NULL) {
+            return opt;
+        }
+    }
+    return NULL;
+}
+
+/* The directory part of a file's path into `directory`; returns the file's name. */
+static const char *split_path(const char *text, char *directory, size_t bytes)
+{
+    const char *slash = strrchr(text, '/');
+    if (slash == NULL) {
+        (void)snprintf(directory, bytes, ".");
+        return text;
+    }
+    int length = slash == text ? 1 : (int)(slash - text);
+    (void)snprintf(directory, bytes, "%.*s", length, text);
+    return slash + 1;
+}
+
+/* Looks at what has the name of a new file already; a regular file is no hindrance, its name gets
+ * a number. False: nothing can be written there, which is said. `*ret_device`: a device or FIFO,
+ * whose directory is only looked at. */
+static bool look_at_name(const struct config_loader *loader, const char *path, const char *text,
+                         bool *ret_device)
+{
+    struct stat status;
+    *ret_device = false;
+    if (!loader->request->paths || lstat(text, &status) != 0 || S_ISREG(status.st_mode)) {
+        return true;
+    }
+    if (S_ISDIR(status.st_mode)) {
+        config_error(loader, path,
+                     "%s is a directory; give the name of a file in it, or set \"directory\" "
+                     "instead of \"path\"",
+                     text);
+        return false;
+    }
+    if (S_ISLNK(status.st_mode)) {
+        config_error(loader, path,
+                     "%s is a symbolic link, and vampire follows none there; give the real path",
+                     text);
+        return false;
+    }
+    *ret_device = S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode);
+    if (*ret_device && faccessat(AT_FDCWD, text, W_OK, AT_EACCESS) != 0) {
+        config_error(loader, path, "%s cannot be written to: %s", text, strerrordesc_np(errno));
+        return false;
+    }
+    return true;
+}
+
+/* Looks at the directory. False: it cannot be used, or not be written to although `writable` asks
+ * for that; said if the request wants it. */
+static bool look_at(const struct config_loader *loader, const char *path, const char *directory,
+                    bool writable, struct stat *ret_status)
+{
+    bool there = stat(directory, ret_status) == 0;
+    if (!loader->request->paths) {
+        return there;
+    }
+    if (!there) {
+        config_error(loader, path, "the directory %s cannot be used: %s", directory,
+                     strerrordesc_np(errno));
+        return false;
+    }
+    if (!S_ISDIR(ret_status->st_mode)) {
+        config_error(loader, path, "%s is not a directory", directory);
+        return false;
+    }
+    if (writable && faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) != 0) {
+        config_error(loader, path, "the directory %s cannot be written to: %s", directory,
+                     strerrordesc_np(errno));
+        return false;
+    }
+    return true;
+}
+
+/* A socket: two outputs cannot listen on one address. */
+static bool find_address(const struct config_loader *loader, unsigned index, const char *path,
+                         const char *text, struct place *ret_place)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (vamp_listener_check(text, &err) != 0) {
+        config_error(loader, path, "%s", err.text);
+        return false;
+    }
+    const struct vamp_config_sink *settings = &loader->config->outputs[index].settings;
+    if (settings->rotate_ns > 0 || settings->rotate_bytes > 0) {
+        char rotate[CONFIG_PATH_BYTES];
+        output_path(loader, index, "rotate", rotate);
+        config_error(loader, rotate, "a socket is no file and has no rotation");
+    }
+    ret_place->file = true;
+    ret_place->name = text;
+    return true;
+}
+
+/* Where the output writes. False: nowhere, to standard output, or not known. */
+static bool find_place(const struct config_loader *loader, unsigned index, struct place *ret_place)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    const struct vamp_opt *opt = find_target(output);
+    if (opt == NULL) {
+        return false;
+    }
+    const char *text = target_text(output, opt);
+    *ret_place = (struct place){.type = output->ops->name, .name = ""};
+    if (opt->role == VAMP_OPT_NEW_FILE && strcmp(text, "-") == 0) {
+        ret_place->file = true;
+        ret_place->name = "-";
+        return true;
+    }
+    char path[CONFIG_PATH_BYTES];
+    output_path(loader, index, opt->key, path);
+    if (opt->role == VAMP_OPT_NEW_FILE && vamp_listener_is_address(text)) {
+        return find_address(loader, index, path, text, ret_place);
+    }
+    char directory[4096];
+    (void)snprintf(directory, sizeof directory, "%s", text);
+    if (opt->role == VAMP_OPT_NEW_FILE) {
+        ret_place->file = true;
+        ret_place->name = split_path(text, directory, sizeof directory);
+    }
+    if (ret_place->file && ret_place->name[0] == '\0') {
+        config_error(loader, path, "this names a directory, not a file");
+        return false;
+    }
+    bool device = false;
+    struct stat status;
+    if ((ret_place->file && !look_at_name(loader, path, text, &device)) ||
+        !look_at(loader, path, directory, !device, &status)) {
+        return false;
+    }
+    ret_place->device = status.st_dev;
+    ret_place->directory = status.st_ino;
+    return true;
+}
+
+/* Two files with one name, or two outputs that give their files the same names. */
+static bool same_place(const struct place *left, const struct place *right)
+{
+    return left->file == right->file && left->device == right->device &&
+           left->directory == right->directory && strcmp(left->name, right->name) == 0 &&
+           (left->file || strcmp(left->type, right->type) == 0);
+}
+
+static void check_places(const struct config_loader *loader)
+{
+    const struct vamp_config *config = loader->config;
+    struct place places[VAMP_OUTPUTS_MAX];
+    bool known[VAMP_OUTPUTS_MAX] = {false};
+    for (unsigned i = 0; i < config->output_count; i++) {
+        known[i] = find_place(loader, i, &places[i]);
+        for (unsigned j = 0; j < i && known[i]; j++) {
+            if (!known[j] || !same_place(&places[i], &places[j])) {
+                continue;
+            }
+            char path[CONFIG_PATH_BYTES];
+            output_path(loader, i, find_target(&config->outputs[i])->key, path);
+            config_error(loader, path, "output \"%s\" would write the same files",
+                         config->outputs[j].settings.name);
+            break;
+        }
+    }
+}
+
+int config_check_outputs(struct config_loader *loader)
+{
+    const struct vamp_config *config = loader->config;
+    int code = settle_names(loader);
+    if (code != 0) {
+        return code;
+    }
+    for (unsigned i = 0; i < config->output_count; i++) {
+        check_rotation(loader, i);
+        check_output_metrics(loader, i);
+        check_output_series(loader, i);
+        code = check_output_filter(loader, i);
+        if (code != 0) {
+            return code;
+        }
+    }
+    check_places(loader);
+    if (json_is_array(json_object_get(loader->root, "outputs")) &&
+        json_array_size(json_object_get(loader->root, "outputs")) == 0) {
+        config_warning(loader, "/outputs", "no output: nothing will be written");
+    }
+    return 0;
+}

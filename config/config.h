@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The configuration: one JSON file (with // and block comments), read through option tables into
+ * plain data. Everything is validated first and every mistake is told at once; a configuration
+ * that was loaded is complete and never changes.
+ *
+ * Precedence, weakest first: built-in default, configuration file, environment
+ * (MSTRO_WORKFLOW_NAME, MSTRO_COMPONENT_NAME, MSTRO_POOL_MANAGER_INFO, as every Maestro component
+ * reads them; an empty variable counts as not set), command line. `source.info` and
+ * `source.info_file` are two ways to say the same thing: the one given at the stronger level wins.
+ *
+ * Not thread-safe; a loaded configuration may be read from every thread.
+ */
+#ifndef VAMP_CONFIG_CONFIG_H
+#define VAMP_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "config/diagnostics.h"
+#include "filters/named.h"
+#include "vampire/core/err.h"
+#include "vampire/core/opt.h"
+#include "vampire/source/source.h"
+#include "vampire/stats/stats.h"
+#include "writers/sink.h"
+#include "writers/writer.h"
+
+/* The section "events": shortcuts, composed into the one filter text. */
+struct vamp_config_events {
+    uint64_t kinds; /* bits of indices into the kinds' table order; see event_kinds below */
+    struct vamp_strings components, cdo_names; /* glob patterns */
+    uint64_t min_size_bytes;
+    char *filter; /* expression as written, NULL: none */
+};
+
+/* An expression of the filter language with what it is called or what it is for. */
+struct vamp_config_text {
+    char *name, *text;
+};
+/* Owned. */
+struct vamp_config_texts {
+    struct vamp_config_text *items;
+    size_t count;
+};
+
+/* The section "sampling": 1,000,000, 1 and 0 leave nothing out. */
+struct vamp_config_sampling {
+    uint64_t fraction; /* CDOs of a million */
+    uint64_t every;    /* one event of so many */
+    uint64_t rate;     /* events a second; 0: any number */
+};
+
+/* What a file says of any output, whatever its type. */
+struct vamp_config_sink {
+    char *name;
+    uint64_t queue;              /* buckets */
+    uint64_t rotate_bytes;       /* 0: never */
+    int64_t rotate_ns;           /* 0: never */
+    char *filter;                /* of a recording: expression, NULL: none */
+    struct vamp_strings metrics; /* of buckets: glob patterns, none: all */
+    struct vamp_strings series;  /* of buckets: "LABEL=PATTERN", none: all */
+};
+
+struct vamp_config_output {
+    const struct vamp_writer_ops *ops;
+    void *options;                 /* the writer's own, filled by its table */
+    struct vamp_sink_options sink; /* its name is `settings.name` */
+    struct vamp_config_sink settings;
+};
+
+struct vamp_config {
+    char *workflow;  /* NULL only when the source is not live, or the request not for a run */
+    char *component; /* never NULL */
+    uint64_t ring_bytes;
+
+    const struct vamp_source_ops *source;
+    void *source_options; /* the source's own, filled by its table */
+
+    struct vamp_stats_options statistics; /* lateness_ns is resolved, never -1 */
+    char *selected;                       /* expression, NULL: all CDOs have a record */
+    struct vamp_strings metrics;          /* "+name" and "-name"; in `statistics` as bits */
+    unsigned sub_bins;                    /* as an index into "4", "8", "16" */
+
+    struct vamp_config_events events;
+    /* What the source must deliver: bit per enum vamp_event_kind. JOIN and LEAVE are always in it,
+     * since they teach component names; `filter` still keeps them from being counted. */
+    uint64_t event_kinds;
+    struct vamp_config_texts filters; /* by name, for @name in every other one */
+    struct vamp_named_filters *named; /* the same, as the filter language wants them; never NULL */
+    struct vamp_config_texts metric_filters; /* "statistics.filters": by metric */
+    struct vamp_config_sampling sampling;
+    /* All of `events` as one expression; NULL: every event counts. With a live source it may ask
+     * for attributes of CDOs (VAMP_FILTER_FIRST), with others it does not. */
+    char *filter;
+
+    struct vamp_config_output outputs[VAMP_OUTPUTS_MAX];
+    unsigned output_count;
+
+    char *effective_text; /* vamp_config_dump's text on one line; for the files' attribute */
+};
+
+/* One value from the command line. */
+struct vamp_config_override {
+    const char *path;   /* "statistics.bucket", "outputs.0.path", "outputs.history.path" */
+    const char *value;  /* text; a list's words separated by commas */
+    const char *origin; /* "--workflow", "-o": for messages */
+};
+
+struct vamp_config_request {
+    const char *file; /* NULL: defaults only; "-": standard input */
+    const struct vamp_config_override *overrides;
+    size_t override_count;
+    /* NULL: the environment is not looked at. */
+    const char *(*environment)(const char *name);
+    /* For the check of the series' bound; 0: this machine's. */
+    uint64_t memory_bytes;
+    bool run;   /* what only a run needs is demanded too: the workflow to join */
+    bool paths; /* look whether the outputs' directories are there and can be written to */
+};
+
+/* Reads the file and everything that overrides it. 0; -EINVAL: `diagnostics` holds at least one
+ * error; another -errno (-ENOMEM, or from reading the file) with text in err. Warnings may be added
+ * to `diagnostics` in any case. On failure nothing is left behind. */
+VAMP_MUST_CHECK int vamp_config_load(const struct vamp_config_request *request,
+                                     struct vamp_config **ret_config,
+                                     struct vamp_diagnostics *diagnostics, struct vamp_err *err);
+/* NULL is fine. */
+void vamp_config_free(struct vamp_config *config);
+
+/* Whether a section of the effective configuration ("source", "ring", "statistics") is the same in
+ * both. The filters of metrics and the selection do not belong to "statistics" here. False without
+ * memory. */
+bool vamp_config_same(const struct vamp_config *one, const struct vamp_config *other,
+                      const char *section);
+/* The effective configuration with all defaults as JSON, `indent` blanks a level (0: one line).
+ * It is valid input and loads to the same configuration. malloc'ed, ends without a newline; NULL
+ * without memory. */
+char *vamp_config_dump(const struct vamp_config *config, unsigned indent);
+/* The JSON Schema (2020-12) of the file, from the same tables. malloc'ed, ends with a newline; NULL
+ * without memory. Comments are not JSON: a validator needs them removed first. */
+char *vamp_config_schema(void);
+/* The list of all options with type, default and help, for --help and the manual. */
+void vamp_config_help(FILE *stream);
+
+#endif

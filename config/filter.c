@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The section "events" as one expression of the filter language, so that there is one mechanism
+ * only. Each part is compiled by itself first: then a mistake has the place of that part.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/internal.h"
+#include "filters/event_filter.h"
+
+#define MASK_JOIN_LEAVE (VAMP_EVENT_BIT(VAMP_EVENT_JOIN) | VAMP_EVENT_BIT(VAMP_EVENT_LEAVE))
+
+static int no_memory(const struct config_loader *loader)
+{
+    return vamp_err_set_errno(loader->err, ENOMEM, "compose the event filter");
+}
+
+/* A text literal of the language. */
+static void put_text(FILE *stream, const char *text)
+{
+    (void)fputc('"', stream);
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') {
+            (void)fputc('\\', stream);
+        }
+        (void)fputc(*text, stream);
+    }
+    (void)fputc('"', stream);
+}
+
+static void put_glob(FILE *stream, const char *field, const char *glob)
+{
+    (void)fprintf(stream, "(%s glob ", field);
+    put_text(stream, glob);
+    (void)fputc(')', stream);
+}
+
+/* One pattern must match. */
+static void put_globs(FILE *stream, const char *field, const struct vamp_strings *globs)
+{
+    (void)fputs(globs->count > 1 ? "(or" : "", stream);
+    for (size_t i = 0; i < globs->count; i++) {
+        (void)fputs(globs->count > 1 ? " " : "", stream);
+        put_glob(stream, field, globs->items[i]);
+    }
+    (void)fputs(globs->count > 1 ? ")" : "", stream);
+}
+
+/* Bits of indices into the words are bits of kinds, one lower. */
+static uint64_t kinds_mask(const struct vamp_config_events *events)
+{
+    return events->kinds << 1;
+}
+
+static void put_kinds(FILE *stream, uint64_t mask)
+{
+    (void)fputs("(.event.kind in (", stream);
+    const char *blank = "";
+    for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT; kind++) {
+        if ((mask & VAMP_EVENT_BIT(kind)) != 0) {
+            (void)fputs(blank, stream);
+            put_text(stream, vamp_event_kind_name(kind));
+            blank = " ";
+        }
+    }
+    (void)fputs("))", stream);
+}
+
+/* What all must hold; nothing when every event counts. */
+static void put_events(FILE *stream, const struct vamp_config_events *events)
+{
+    bool kinds = kinds_mask(events) != VAMP_EVENT_KINDS_ALL;
+    int parts = kinds + (events->components.count > 0) + (events->cdo_names.count > 0) +
+                (events->min_size_bytes > 0) + (events->filter != NULL);
+    const char *before = parts > 1 ? "(and " : "";
+    if (kinds) {
+        (void)fputs(before, stream);
+        put_kinds(stream, kinds_mask(events));
+        before = " ";
+    }
+    if (events->components.count > 0) {
+        (void)fputs(before, stream);
+        put_globs(stream, ".component.name", &events->components);
+        before = " ";
+    }
+    if (events->cdo_names.count > 0) {
+        (void)fputs(before, stream);
+        put_globs(stream, ".cdo.name", &events->cdo_names);
+        before = " ";
+    }
+    if (events->min_size_bytes > 0) {
+        (void)fprintf(stream, "%s(.cdo.size >= %" PRIu64 ")", before, events->min_size_bytes);
+        before = " ";
+    }
+    if (events->filter != NULL) {
+        /* The new line ends a comment that the text may end with. */
+        (void)fprintf(stream, "%s%s%s", before, events->filter, parts > 1 ? "\n" : "");
+    }
+    (void)fputs(parts > 1 ? ")" : "", stream);
+}
+
+/* A text under way, in memory. */
+struct draft {
+    char *text;
+    size_t bytes;
+    FILE *stream;
+};
+
+static bool draft_begin(struct draft *draft)
+{
+    *draft = (struct draft){0};
+    draft->stream = open_memstream(&draft->text, &draft->bytes);
+    return draft->stream != NULL;
+}
+
+/* The text, malloc'ed; NULL without memory. */
+static char *draft_end(struct draft *draft)
+{
+    bool failed = ferror(draft->stream) != 0;
+    failed = fclose(draft->stream) != 0 || failed;
+    if (failed) {
+        free(draft->text);
+        return NULL;
+    }
+    return draft->text;
+}
+
+static int check_filter(const struct config_loader *loader, const char *path, const char *text,
+                        uint64_t *ret_kinds)
+{
+    return config_check_expression(loader, path, text, config_first_place(loader->config),
+                                   ret_kinds);
+}
+
+static int check_glob(const struct config_loader *loader, const char *path, const char *field,
+                      const char *glob)
+{
+    struct draft draft;
+    if (!draft_begin(&draft)) {
+        return no_memory(loader);
+    }
+    put_glob(draft.stream, field, glob);
+    char *text = draft_end(&draft);
+    if (text == NULL) {
+        return no_memory(loader);
+    }
+    struct vamp_event_filter *filter = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
+    int code = vamp_event_filter_compile(text, VAMP_FILTER_INSIDE, NULL, &filter, &err);
+    if (code == 0) {
+        vamp_event_filter_free(filter);
+    }
+    free(text);
+    if (code == -ENOMEM) {
+        return no_memory(loader);
+    }
+    if (code != 0) {
+        /* The place within the composed text means nothing to anybody. */
+        const char *reason = strstr(err.text, ": ");
+        config_error(loader, path, "%s", reason != NULL ? reason + 2 : err.text);
+    }
+    return 0;
+}
+
+static int check_globs(const struct config_loader *loader, const char *path, const char *field,
+                       const struct vamp_strings *globs)
+{
+    int code = 0;
+    for (size_t i = 0; i < globs->count && code == 0; i++) {
+        char item[CONFIG_PATH_BYTES];
+        (void)snprintf(item, sizeof item, "%s", path);
+        (void)config_path_push_index(item, i);
+        code = check_glob(loader, item, field, globs->items[i]);
+    }
+    return code;
+}
+
+/* The part that alone lets nothing pass, or all of them together. */
+static void report_never(const struct config_loader *loader)
+{
+    if (kinds_mask(&loader->config->events) == 0) {
+        config_error(loader, "/events/kinds", "no kind is named, so no event would ever count");
+    } else {
+        config_error(loader, "/events",
+                     "no event would ever count: no kind of event meets all conditions of this "
+                     "section");
+    }
+}
+
+/* All of it in one text, NULL when every event counts. */
+static int compose(struct config_loader *loader)
+{
+    struct draft draft;
+    if (!draft_begin(&draft)) {
+        return no_memory(loader);
+    }
+    put_events(draft.stream, &loader->config->events);
+    char *text = draft_end(&draft);
+    if (text == NULL) {
+        return no_memory(loader);
+    }
+    if (text[0] == '\0') {
+        free(text);
+        text = NULL;
+    }
+    loader->config->filter = text;
+    return 0;
+}
+
+static int check_parts(const struct config_loader *loader, uint64_t *ret_filter_kinds)
+{
+    const struct vamp_config_events *events = &loader->config->events;
+    int code = check_globs(loader, "/events/components", ".component.name", &events->components);
+    if (code == 0) {
+        code = check_globs(loader, "/events/cdo_names", ".cdo.name", &events->cdo_names);
+    }
+    if (code == 0 && events->filter != NULL) {
+        code = check_filter(loader, "/events/filter", events->filter, ret_filter_kinds);
+    }
+    return code;
+}
+
+int config_compose_filter(struct config_loader *loader)
+{
+    struct vamp_config *config = loader->config;
+    config->event_kinds = VAMP_EVENT_KINDS_ALL;
+    uint64_t filter_kinds = VAMP_EVENT_KINDS_ALL;
+    int code = check_parts(loader, &filter_kinds);
+    if (code == 0 && filter_kinds == 0 && !config_is_wrong(loader, "/events/filter") &&
+        !config_is_wrong(loader, "/filters")) {
+        config_error(loader, "/events/filter", "this filter is never true");
+        return 0;
+    }
+    if (code != 0 || config_is_wrong(loader, "/events") || config_is_wrong(loader, "/filters")) {
+        return code;
+    }
+    if (kinds_mask(&config->events) == 0) {
+        report_never(loader);
+        return 0;
+    }
+    code = compose(loader);
+    if (code != 0 || config->filter == NULL) {
+        return code;
+    }
+    uint64_t kinds = VAMP_EVENT_KINDS_ALL;
+    code = check_filter(loader, "/events", config->filter, &kinds);
+    config->event_kinds = kinds | MASK_JOIN_LEAVE;
+    if (code == 0 && kinds == 0) {
+        report_never(loader);
+    }
+    return code;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* All options of the configuration in words, for --help and the manual. */
+#include <ctype.h>
+#include <string.h>
+
+#include "config/internal.h"
+
+#define INDENT 6
+#define WIDTH 100
+
+/* Text in lines of WIDTH, indented; with a capital at its begin. */
+static void print_wrapped(FILE *stream, int indent, const char *text)
+{
+    size_t column = (size_t)indent;
+    (void)fprintf(stream, "%*s", indent, "");
+    bool first = true;
+    while (*text != '\0') {
+        size_t length = strcspn(text, " ");
+        if (!first && column + 1 + length > WIDTH) {
+            (void)fprintf(stream, "\n%*s", indent, "");
+            column = (size_t)indent;
+        } else if (!first) {
+            (void)fputc(' ', stream);
+            column++;
+        }
+        if (first) {
+            (void)fprintf(stream, "%c%.*s", toupper((unsigned char)*text), (int)length - 1,
+                          text + 1);
+        } else {
+            (void)fprintf(stream, "%.*s", (int)length, text);
+        }
+        first = false;
+        column += length;
+        text += length;
+        text += *text == ' ';
+    }
+    (void)fputc('\n', stream);
+}
+
+static void print_option(FILE *stream, const char *section, const struct vamp_opt *opt)
+{
+    char allowed[VAMP_OPT_ALLOWED_BYTES];
+    vamp_opt_allowed(opt, allowed);
+    (void)fprintf(stream, "  %s%s%s", section, section[0] != '\0' ? "." : "", opt->key);
+    if (opt->preset != NULL && opt->preset[0] != '\0') {
+        (void)fprintf(stream, " = %s", opt->preset);
+    }
+    (void)fputc('\n', stream);
+    char text[1024 + VAMP_OPT_ALLOWED_BYTES];
+    (void)snprintf(text, sizeof text, "%s. Allowed: %s.", opt->help, allowed);
+    print_wrapped(stream, INDENT, text);
+}
+
+static void print_table(FILE *stream, const char *section, const struct vamp_opt *table)
+{
+    for (const struct vamp_opt *opt = table; opt->key != NULL; opt++) {
+        print_option(stream, section, opt);
+    }
+}
+
+void vamp_config_help(FILE *stream)
+{
+    for (const struct config_section *section = config_sections; section->key != NULL; section++) {
+        (void)fprintf(stream, "%s:\n", section->help);
+        print_table(stream, section->key, section->options);
+    }
+    for (const struct vamp_source_ops *const *each = vamp_sources; *each != NULL; each++) {
+        char heading[256];
+        (void)snprintf(heading, sizeof heading, "Source \"type\": \"%s\"%s: %s:", (*each)->name,
+                       each == vamp_sources ? " (the default)" : "", (*each)->summary);
+        print_wrapped(stream, 0, heading);
+        print_table(stream, "source", (*each)->options);
+    }
+    print_wrapped(stream, 0,
+                  "Every output of the list \"outputs\" (N: its number from 0, or its name):");
+    print_table(stream, "outputs.N", config_sink_options);
+    print_table(stream, "outputs.N.rotate", config_rotate_options);
+    for (const struct vamp_writer_ops *const *each = vamp_writers; *each != NULL; each++) {
+        char heading[256];
+        (void)snprintf(heading, sizeof heading, "Output \"type\": \"%s\": %s%s", (*each)->name,
+                       (*each)->summary, (*each)->options->key != NULL ? ":" : "");
+        print_wrapped(stream, 0, heading);
+        print_table(stream, "outputs.N", (*each)->options);
+    }
+}

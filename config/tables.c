@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The option tables of the sections that belong to no source and no writer. Parsing, dump, schema
+ * and help read nothing else.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "config/internal.h"
+
+#define KIB(n) ((uint64_t)(n) << 10)
+#define MIB(n) ((uint64_t)(n) << 20)
+#define GIB(n) ((uint64_t)(n) << 30)
+#define TIB(n) ((uint64_t)(n) << 40)
+#define SECONDS(n) ((uint64_t)(n) * (uint64_t)VAMP_NS_PER_SECOND)
+#define DAYS(n) SECONDS((uint64_t)(n)*86400)
+#define MILLISECONDS(n) ((uint64_t)(n)*1000000)
+
+#define AT(member) offsetof(struct vamp_config, member)
+
+const struct vamp_opt config_root_options[] = {
+    {.key = "workflow",
+     .type = VAMP_OPT_STRING,
+     .preset = "",
+     .max = 1024,
+     .offset = AT(workflow),
+     .help = "The workflow to join; needed for a run, usually from MSTRO_WORKFLOW_NAME"},
+    {.key = "component",
+     .type = VAMP_OPT_STRING,
+     .preset = "vampire",
+     .max = 1024,
+     .offset = AT(component),
+     .help = "The name under which to join; no other component of the workflow may have it"},
+    {.key = "ring",
+     .type = VAMP_OPT_SIZE,
+     .preset = "16MiB",
+     .min = KIB(64),
+     .max = GIB(4),
+     .offset = AT(ring_bytes),
+     .help = "Room for events between receiving and counting, rounded up to a power of two; when "
+             "it is full, events are lost and counted as lost"},
+    {.key = NULL},
+};
+
+/* In the order of enum vamp_level. */
+static const char *const level_words[] = {"workflow", "component", "cdo", NULL};
+/* In the order of the bits of enum vamp_metric_set; SELF is always on and has no word. */
+static const char *const set_words[] = {"basic",     "waits",     "transport",
+                                        "lifecycle", "anomalies", NULL};
+/* Of index i: i + 2 sub-bits. */
+static const char *const sub_bin_words[] = {"4", "8", "16", NULL};
+
+const struct vamp_opt config_statistics_options[] = {
+    {.key = "bucket",
+     .type = VAMP_OPT_DURATION,
+     .preset = "1s",
+     .min = MILLISECONDS(1),
+     .max = DAYS(1),
+     .offset = AT(statistics.bucket_ns),
+     .help = "Width of a time bucket: one row in the files"},
+    {.key = "lateness",
+     .type = VAMP_OPT_DURATION,
+     .max = DAYS(1),
+     .offset = AT(statistics.lateness_ns),
+     .help = "How long a bucket stays open for events that come late; one bucket unless set"},
+    {.key = "level",
+     .type = VAMP_OPT_ENUM,
+     .preset = "component",
+     .choices = level_words,
+     .offset = AT(statistics.level),
+     .help = "How fine to count: for the whole workflow, for each component, or beside that with a "
+             "record of the life of each CDO"},
+    {.key = "selected",
+     .type = VAMP_OPT_STRING,
+     .preset = "",
+     .max = 60000,
+     .offset = AT(selected),
+     .help =
+         "At level cdo: an expression of the filter language; only CDOs for one of whose events "
+         "it holds have a record. Empty: all"},
+    {.key = "sets",
+     .type = VAMP_OPT_SET,
+     .preset = "all",
+     .choices = set_words,
+     .offset = AT(statistics.sets),
+     .help = "Which metrics to compute; vampire --list-metrics shows what is in which set"},
+    {.key = "metrics",
+     .type = VAMP_OPT_STRINGS,
+     .max = 64,
+     .offset = AT(metrics),
+     .help =
+         "Single metrics beside the sets, \"+transport_ns\", or without, \"-handling_ns\"; of two "
+         "words on one metric the last one counts"},
+    {.key = "sub_bins",
+     .type = VAMP_OPT_ENUM,
+     .preset = "8",
+     .choices = sub_bin_words,
+     .offset = AT(sub_bins),
+     .help = "Histogram bins for each doubling of the value: 8 keep a value within 6.25%"},
+    {.key = "max_series",
+     .type = VAMP_OPT_UINT,
+     .preset = "1024",
+     .min = 2,
+     .max = 1048576,
+     .offset = AT(statistics.max_series),
+     .help = "Series for each combination of labels; what does not fit is counted under (other)"},
+    {.key = "max_components",
+     .type = VAMP_OPT_UINT,
+     .preset = "4096",
+     .min = 2,
+     .max = 1048576,
+     .offset = AT(statistics.max_components),
+     .help = "Components known by name; further ones are counted under (other)"},
+    {.key = "max_cdos",
+     .type = VAMP_OPT_UINT,
+     .preset = "65536",
+     .min = 16,
+     .max = 16777216,
+     .offset = AT(statistics.max_cdos),
+     .help = "CDOs whose story is followed at the same time; beyond it the oldest is given up and "
+             "counted"},
+    {.key = "max_pending",
+     .type = VAMP_OPT_UINT,
+     .preset = "65536",
+     .min = 16,
+     .max = 16777216,
+     .offset = AT(statistics.max_pending),
+     .help = "Demands, and transports, that are waited for at the same time; beyond it the oldest "
+             "is given up and counted"},
+    {.key = "max_empty",
+     .type = VAMP_OPT_UINT,
+     .preset = "600",
+     .min = 1,
+     .max = 1000000,
+     .offset = AT(statistics.max_empty),
+     .help = "Empty buckets written in a row; a longer silence is written as a gap"},
+    {.key = NULL},
+};
+
+/* Index i is the kind with number i + 1: config_compose_filter relies on it. */
+static const char *const kind_words[] = {
+#define VAMP_EVENT_KIND(symbol, number, name, help) [(number)-1] = (name),
+#include "vampire/core/event_kinds.def"
+#undef VAMP_EVENT_KIND
+    [VAMP_EVENT_KIND_COUNT - 1] = NULL,
+};
+
+const struct vamp_opt config_events_options[] = {
+    {.key = "kinds",
+     .type = VAMP_OPT_SET,
+     .preset = "all",
+     .choices = kind_words,
+     .offset = AT(events.kinds),
+     .help = "Kinds of events that count; join and leave are always received, for the names"},
+    {.key = "components",
+     .type = VAMP_OPT_STRINGS,
+     .max = 1024,
+     .offset = AT(events.components),
+     .help = "Glob patterns, such as \"IFS*\": only events of components whose name matches one "
+             "count; none: all"},
+    {.key = "cdo_names",
+     .type = VAMP_OPT_STRINGS,
+     .max = 1024,
+     .offset = AT(events.cdo_names),
+     .help = "Glob patterns: only events of CDOs whose name matches one count; none: all"},
+    {.key = "min_size",
+     .type = VAMP_OPT_SIZE,
+     .preset = "0B",
+     .max = TIB(1024),
+     .offset = AT(events.min_size_bytes),
+     .help = "Only events that tell a CDO size of at least this count; 0B: all, also those "
+             "without a size"},
+    {.key = "filter",
+     .type = VAMP_OPT_STRING,
+     .preset = "",
+     .max = 60000,
+     .offset = AT(events.filter),
+     .help = "An expression of the filter language; only events for which it holds count. All "
+             "options of this section must hold together"},
+    {.key = NULL},
+};
+
+const struct vamp_opt config_sampling_options[] = {
+    {.key = "fraction",
+     .type = VAMP_OPT_UINT,
+     .preset = "1000000",
+     .min = 1,
+     .max = 1000000,
+     .offset = AT(sampling.fraction),
+     .help = "How many CDOs of a million are watched, with all their events, chosen by the CDO's "
+             "identifier; 1000000: all"},
+    {.key = "every",
+     .type = VAMP_OPT_UINT,
+     .preset = "1",
+     .min = 1,
+     .max = 1000000000,
+     .offset = AT(sampling.every),
+     .help = "One event of so many counts; events of a CDO are torn apart; 1: all"},
+    {.key = "rate",
+     .type = VAMP_OPT_UINT,
+     .preset = "0",
+     .max = 1000000000,
+     .offset = AT(sampling.rate),
+     .help = "At most so many events count in each second of event time; 0: any number"},
+    {.key = NULL},
+};
+
+#define SINK_AT(member) offsetof(struct vamp_config_sink, member)
+
+const struct vamp_opt config_sink_options[] = {
+    {.key = "name",
+     .type = VAMP_OPT_STRING,
+     .preset = "",
+     .max = VAMP_OUTPUT_NAME_BYTES - 1,
+     .offset = SINK_AT(name),
+     .help = "Name of the output in messages and metrics; its type unless set"},
+    {.key = "metrics",
+     .type = VAMP_OPT_STRINGS,
+     .max = 256,
+     .offset = SINK_AT(metrics),
+     .help = "Names of metrics, or glob patterns such as \"transport*\": this output gets only "
+             "these; none: all that are computed. Not for a recording"},
+    {.key = "series",
+     .type = VAMP_OPT_STRINGS,
+     .max = 256,
+     .offset = SINK_AT(series),
+     .help =
+         "LABEL=PATTERN, such as \"component=IFS*\": of metrics with this label, this output gets "
+         "only series for which one pattern of each label named fits, and (other); none: all. Not "
+         "for a recording"},
+    {.key = "filter",
+     .type = VAMP_OPT_STRING,
+     .preset = "",
+     .max = 60000,
+     .offset = SINK_AT(filter),
+     .help = "Only for a recording: an expression of the filter language; only events for which it "
+             "holds are recorded, and joins and leaves, for the names"},
+    {.key = "queue",
+     .type = VAMP_OPT_UINT,
+     .preset = "64",
+     .min = 1,
+     .max = 65536,
+     .offset = SINK_AT(queue),
+     .help =
+         "Buckets that may wait for this output; beyond it they are lost and counted as lost (a "
+         "recording has \"buffer\" instead)"},
+    {.key = NULL},
+};
+
+const struct vamp_opt config_rotate_options[] = {
+    {.key = "size",
+     .type = VAMP_OPT_SIZE,
+     .preset = "0B",
+     .max = TIB(64),
+     .offset = SINK_AT(rotate_bytes),
+     .help = "Begin a new file when this one has so many bytes; 0B: never"},
+    {.key = "interval",
+     .type = VAMP_OPT_DURATION,
+     .preset = "0s",
+     .max = DAYS(366),
+     .offset = SINK_AT(rotate_ns),
+     .help = "Begin a new file after so much time; 0s: never"},
+    {.key = NULL},
+};
+
+const struct config_section config_sections[] = {
+    {"", config_root_options, "The whole"},
+    {"statistics", config_statistics_options, "What is computed, and within which bounds"},
+    {"events", config_events_options, "Which events count"},
+    {"sampling", config_sampling_options,
+     "Which of these events stand for all; joins and leaves always count"},
+    {NULL, NULL, NULL},
+};
+
+bool config_numeric_choices(const struct vamp_opt *opt)
+{
+    for (const char *const *each = opt->choices; *each != NULL; each++) {
+        if (strspn(*each, "0123456789") != strlen(*each)) {
+            return false;
+        }
+    }
+    return true;
+}

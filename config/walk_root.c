@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The whole file: its sections, the source, the outputs. The type decides the table of the latter.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/internal.h"
+
+static const char *const root_others[] = {"source",   "filters", "statistics", "events",
+                                          "sampling", "outputs", NULL};
+static const char *const filters_only[] = {"filters", NULL};
+static const char *const type_only[] = {"type", NULL};
+static const char *const output_others[] = {"type", "rotate", NULL};
+static const char *const no_others[] = {NULL};
+
+static int walk_child(struct config_loader *loader, json_t *parent, const char *key,
+                      const struct config_shape *shape)
+{
+    json_t *object = json_object_get(parent, key);
+    if (object == NULL) {
+        return 0;
+    }
+    size_t length = config_path_push(loader->path, key);
+    int code = config_walk_object(loader, shape, object);
+    loader->path[length] = '\0';
+    return code;
+}
+
+/* ---- types */
+
+static bool is_one_of(const char *const *words, const char *word)
+{
+    for (; *words != NULL; words++) {
+        if (strcmp(*words, word) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void finish_type_problem(const struct config_loader *loader, const char *const *words,
+                                struct vamp_diagnostic *problem)
+{
+    const struct vamp_opt one_of = {.type = VAMP_OPT_ENUM, .choices = words};
+    vamp_opt_allowed(&one_of, problem->allowed);
+    vamp_diagnostics_add(loader->diagnostics, problem);
+}
+
+/* Checks the member "type" of an object against the words. NULL: it is wrong, and that was noted.
+ */
+static const char *check_type(struct config_loader *loader, const json_t *type,
+                              const char *const *words)
+{
+    const char *text = json_string_value(type); /* NULL for other than texts */
+    if (text != NULL && is_one_of(words, text)) {
+        return text;
+    }
+    char found[128];
+    config_describe(type, found, sizeof found);
+    size_t length = config_path_push(loader->path, "type");
+    struct vamp_diagnostic problem =
+        config_problem(loader, loader->path, CONFIG_AT_VALUE, "found %s", found);
+    loader->path[length] = '\0';
+    config_near(&problem, text != NULL ? vamp_opt_near_choice(words, text) : NULL);
+    finish_type_problem(loader, words, &problem);
+    return NULL;
+}
+
+/* Memory for a table's struct, with the defaults. */
+static int make_options(const struct vamp_opt *table, size_t bytes, void **ret_options,
+                        struct vamp_err *err)
+{
+    void *options = calloc(1, bytes > 0 ? bytes : 1);
+    if (options == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "read the configuration");
+    }
+    int code = vamp_opt_presets(table, options, err);
+    if (code != 0) {
+        free(options);
+        return code;
+    }
+    *ret_options = options;
+    return 0;
+}
+
+/* ---- source */
+
+#define TYPES_MAX 15
+
+static int walk_source(struct config_loader *loader)
+{
+    struct vamp_config *config = loader->config;
+    json_t *object = json_object_get(loader->root, "source");
+    const json_t *type = json_object_get(object, "type");
+    const char *words[TYPES_MAX + 1] = {NULL};
+    for (unsigned i = 0; i < TYPES_MAX && vamp_sources[i] != NULL; i++) {
+        words[i] = vamp_sources[i]->name;
+    }
+    size_t length = config_path_push(loader->path, "source");
+    const char *name = type == NULL ? words[0] : check_type(loader, type, words);
+    loader->path[length] = '\0';
+    config->source = name != NULL ? vamp_source_find(name) : vamp_sources[0];
+    int code = make_options(config->source->options, config->source->options_bytes,
+                            &config->source_options, loader->err);
+    if (code != 0 || name == NULL) {
+        return code;
+    }
+    char what[64];
+    (void)snprintf(what, sizeof what, "a source of type %s", name);
+    const struct config_shape shape = {
+        .tables = {config->source->options},
+        .bases = {config->source_options},
+        .others = type_only,
+        .what = what,
+    };
+    return walk_child(loader, loader->root, "source", &shape);
+}
+
+/* ---- outputs */
+
+static int begin_output(struct config_loader *loader, const struct vamp_writer_ops *ops,
+                        struct vamp_config_output *output)
+{
+    int code = vamp_opt_presets(config_sink_options, &output->settings, loader->err);
+    if (code == 0) {
+        code = vamp_opt_presets(config_rotate_options, &output->settings, loader->err);
+    }
+    if (code == 0) {
+        code = make_options(ops->options, ops->options_bytes, &output->options, loader->err);
+    }
+    output->ops = ops;
+    return code;
+}
+
+static int walk_output(struct config_loader *loader, json_t *object, const char *type,
+                       unsigned index)
+{
+    struct vamp_config_output *output = &loader->config->outputs[loader->config->output_count];
+    loader->output_index[loader->config->output_count] = index;
+    loader->config->output_count++; /* from here on vamp_config_free frees it */
+    int code = begin_output(loader, vamp_writer_find(type), output);
+    if (code != 0) {
+        return code;
+    }
+    char what[64];
+    (void)snprintf(what, sizeof what, "an output of type %s", type);
+    const struct config_shape shape = {
+        .tables = {config_sink_options, output->ops->options},
+        .bases = {&output->settings, output->options},
+        .others = output_others,
+        .what = what,
+    };
+    code = config_walk_object(loader, &shape, object);
+    if (code != 0) {
+        return code;
+    }
+    const struct config_shape rotate = {
+        .tables = {config_rotate_options},
+        .bases = {&output->settings},
+        .others = no_others,
+        .what = "\"rotate\"",
+    };
+    return walk_child(loader, object, "rotate", &rotate);
+}
+
+/* The type an output names, NULL when that is missing or wrong. */
+static const char *output_type(struct config_loader *loader, const json_t *object,
+                               const char *const *words)
+{
+    const json_t *type = json_object_get(object, "type");
+    if (type != NULL) {
+        return check_type(loader, type, words);
+    }
+    struct vamp_diagnostic problem;
+    if (json_is_object(object)) {
+        problem =
+            config_problem(loader, loader->path, CONFIG_AT_VALUE, "an output needs a \"type\"");
+    } else {
+        char found[128];
+        config_describe(object, found, sizeof found);
+        problem = config_problem(loader, loader->path, CONFIG_AT_VALUE,
+                                 "found %s where an object {\"type\": ...} is needed", found);
+    }
+    finish_type_problem(loader, words, &problem);
+    return NULL;
+}
+
+static int walk_output_list(struct config_loader *loader, const json_t *list)
+{
+    const char *words[TYPES_MAX + 1] = {NULL};
+    for (unsigned i = 0; i < TYPES_MAX && vamp_writers[i] != NULL; i++) {
+        words[i] = vamp_writers[i]->name;
+    }
+    int code = 0;
+    for (size_t i = 0; i < json_array_size(list) && i < VAMP_OUTPUTS_MAX && code == 0; i++) {
+        json_t *object = json_array_get(list, i);
+        size_t length = config_path_push_index(loader->path, i);
+        const char *type = output_type(loader, object, words);
+        code = type != NULL ? walk_output(loader, object, type, (unsigned)i) : 0;
+        loader->path[length] = '\0';
+    }
+    return code;
+}
+
+/* Without "outputs" there is one HDF5 file; an empty list means none, on purpose. */
+static int walk_outputs(struct config_loader *loader)
+{
+    json_t *list = json_object_get(loader->root, "outputs");
+    if (list == NULL) {
+        loader->config->output_count = 1;
+        return begin_output(loader, vamp_writers[0], &loader->config->outputs[0]);
+    }
+    size_t length = config_path_push(loader->path, "outputs");
+    int code = 0;
+    if (json_is_array(list)) {
+        code = walk_output_list(loader, list);
+    } else {
+        char found[128];
+        config_describe(list, found, sizeof found);
+        config_error(loader, loader->path, "found %s where a list [{\"type\": ...}, ...] is needed",
+                     found);
+    }
+    if (json_array_size(list) > VAMP_OUTPUTS_MAX) {
+        config_error(loader, loader->path, "%zu outputs, at most %d are allowed",
+                     json_array_size(list), VAMP_OUTPUTS_MAX);
+    }
+    loader->path[length] = '\0';
+    return code;
+}
+
+int config_walk(struct config_loader *loader)
+{
+    struct vamp_config *config = loader->config;
+    loader->path[0] = '\0';
+    const struct config_shape root = {
+        .tables = {config_root_options},
+        .bases = {config},
+        .others = root_others,
+        .what = "the configuration",
+    };
+    int code = config_walk_object(loader, &root, loader->root);
+    for (const struct config_section *section = config_sections + 1;
+         section->key != NULL && code == 0; section++) {
+        char what[64];
+        (void)snprintf(what, sizeof what, "the section \"%s\"", section->key);
+        const struct config_shape shape = {
+            .tables = {section->options},
+            .bases = {config},
+            .others = section->options == config_statistics_options ? filters_only : no_others,
+            .what = what,
+        };
+        code = walk_child(loader, loader->root, section->key, &shape);
+    }
+    if (code == 0) {
+        code = config_walk_texts(loader);
+    }
+    if (code == 0) {
+        code = walk_source(loader);
+    }
+    return code != 0 ? code : walk_outputs(loader);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "maestro/api/internal.h"
+
+enum { JOIN_DEADLINE_MS = 30000, LEAVE_DEADLINE_MS = 5000 };
+
+struct library library = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .idle = PTHREAD_COND_INITIALIZER,
+    .leftovers = {.head = {&library.leftovers.head, &library.leftovers.head}},
+};
+
+void api_forget_leftover(struct list_link *of_library)
+{
+    (void)pthread_mutex_lock(&library.lock);
+    list_remove(of_library);
+    (void)pthread_mutex_unlock(&library.lock);
+}
+
+mstro_status api_enter_for(const char *what, uint64_t generation)
+{
+    (void)pthread_mutex_lock(&library.lock);
+    bool inside = library.ready && (generation == 0 || generation == library.generation);
+    library.active += inside;
+    (void)pthread_mutex_unlock(&library.lock);
+    return inside ? MSTRO_OK
+                  : api_fail(MSTRO_UNINIT,
+                             "%s: mstro_init has not been called, or mstro_finalize "
+                             "has",
+                             what);
+}
+
+mstro_status api_enter(const char *what)
+{
+    return api_enter_for(what, 0);
+}
+
+void api_leave(void)
+{
+    (void)pthread_mutex_lock(&library.lock);
+    if (--library.active == 0) {
+        (void)pthread_cond_broadcast(&library.idle);
+    }
+    (void)pthread_mutex_unlock(&library.lock);
+}
+
+mstro_status api_call(Mstro__Wire__Request *request, struct port_answer *ret_answer)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    struct port_answer unused;
+    mstro_status status = library.port->ops->call(library.port, request, 0,
+                                                  ret_answer == NULL ? &unused : ret_answer, &err);
+    return status == MSTRO_OK ? status : api_fail(status, "%s", err.text);
+}
+
+/* ------------------------------------------------------------------ start */
+
+static void pool_gone(void *context, mstro_status status, const char *text)
+{
+    (void)context;
+    (void)pthread_mutex_lock(&library.lock);
+    library.gone = true;
+    (void)snprintf(library.gone_text, sizeof library.gone_text, "%s",
+                   text != NULL && *text != '\0' ? text : mstro_status_description(status));
+    cdos_wake();
+    subscriptions_gone();
+    (void)pthread_mutex_unlock(&library.lock);
+}
+
+/* Empty is as good as not set: shell scripts export empty variables. */
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value == NULL || *value == '\0' ? NULL : value;
+}
+
+static uint32_t join_deadline_ms(void)
+{
+    const char *text = environment(MSTRO_ENV_JOIN_TIMEOUT_MS);
+    char *end = NULL;
+    unsigned long value = text != NULL ? strtoul(text, &end, 10) : 0;
+    bool fits = text != NULL && *end == '\0' && value > 0 && value <= 3600000;
+    return fits ? (uint32_t)value : JOIN_DEADLINE_MS;
+}
+
+static mstro_status open_port(uint64_t index, struct vamp_err *err)
+{
+    const struct port_events events = {.place = cdo_place,
+                                       .arrived = cdo_arrived,
+                                       .packed = subscriptions_packed,
+                                       .events = subscriptions_events,
+                                       .gone = pool_gone};
+    const struct port_member member = {
+        .workflow = library.workflow, .component = library.component, .index = index};
+    const char *info = environment(MSTRO_ENV_POOL_INFO);
+    if (info == NULL) {
+        return port_open_local(&member, NULL, &events, &library.port, err);
+    }
+    return port_open_remote(info, &member, join_deadline_ms(), &events, &library.port, err);
+}
+
+static void forget_all(void)
+{
+    schema_free(library.schemas);
+    free(library.workflow);
+    free(library.component);
+    table_done(&library.cdos);
+    library.schemas = NULL;
+    library.workflow = library.component = NULL;
+    library.port = NULL;
+    library.server = NULL;
+}
+
+static mstro_status start(const char *workflow, const char *component, uint64_t index,
+                          struct vamp_err *err)
+{
+    const char *drop = environment(MSTRO_ENV_DROP_UNKNOWN_ATTRIBUTES);
+    library.drop_unknown = drop != NULL && strcmp(drop, "0") != 0;
+    library.gone = false;
+    list_init(&library.cdo_list);
+    list_init(&library.subscription_list);
+    library.workflow = strdup(workflow);
+    library.component = strdup(component);
+    if (library.workflow == NULL || library.component == NULL || table_init(&library.cdos) < 0) {
+        (void)vamp_err_set(err, -ENOMEM, "no memory");
+        return MSTRO_NOMEM;
+    }
+    mstro_status status = schema_load(environment(MSTRO_ENV_SCHEMA_LIST),
+                                      environment(MSTRO_ENV_SCHEMA_PATH), &library.schemas, err);
+    return status == MSTRO_OK ? open_port(index, err) : status;
+}
+
+mstro_status mstro_init(const char *workflow_name, const char *component_name,
+                        uint64_t component_index)
+{
+    const char *workflow =
+        workflow_name == NULL ? environment(MSTRO_ENV_WORKFLOW_NAME) : workflow_name;
+    const char *component =
+        component_name == NULL ? environment(MSTRO_ENV_COMPONENT_NAME) : component_name;
+    if (workflow == NULL || component == NULL || *workflow == '\0' || *component == '\0') {
+        return api_fail(MSTRO_INVARG, "mstro_init: no %s name: give one, or set %s",
+                        workflow == NULL || *workflow == '\0' ? "workflow" : "component",
+                        workflow == NULL || *workflow == '\0' ? MSTRO_ENV_WORKFLOW_NAME
+                                                              : MSTRO_ENV_COMPONENT_NAME);
+    }
+    (void)pthread_mutex_lock(&library.lock);
+    bool busy = library.ready || library.changing;
+    library.changing = library.changing || !busy;
+    (void)pthread_mutex_unlock(&library.lock);
+    if (busy) {
+        return api_fail(MSTRO_NOT_TWICE, "mstro_init: called before without mstro_finalize");
+    }
+    struct vamp_err err = VAMP_ERR_NONE;
+    mstro_status status = start(workflow, component, component_index, &err);
+    if (status != MSTRO_OK) {
+        forget_all();
+    }
+    (void)pthread_mutex_lock(&library.lock);
+    library.changing = false;
+    library.ready = status == MSTRO_OK;
+    library.generation += status == MSTRO_OK;
+    (void)pthread_mutex_unlock(&library.lock);
+    return status == MSTRO_OK ? status : api_fail(status, "mstro_init: %s", err.text);
+}
+
+/* ------------------------------------------------------------------ end */
+
+/* No call begins any more; waits that only this process can end do. */
+static mstro_status begin_end(void)
+{
+    (void)pthread_mutex_lock(&library.lock);
+    bool ready = library.ready;
+    library.ready = false;
+    library.changing = library.changing || ready;
+    if (ready) {
+        cdos_wake();
+        subscriptions_gone();
+    }
+    (void)pthread_mutex_unlock(&library.lock);
+    return ready ? MSTRO_OK : api_fail(MSTRO_UNINIT, "mstro_finalize: mstro_init was not called");
+}
+
+static void leave_pool(void)
+{
+    Mstro__Wire__Leave leave = MSTRO__WIRE__LEAVE__INIT;
+    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
+    request.what_case = MSTRO__WIRE__REQUEST__WHAT_LEAVE;
+    request.leave = &leave;
+    struct port_answer answer;
+    struct vamp_err err = VAMP_ERR_NONE;
+    /* When it fails the pool manager will find out by itself. */
+    (void)library.port->ops->call(library.port, &request, LEAVE_DEADLINE_MS, &answer, &err);
+}
+
+mstro_status mstro_finalize(void)
+{
+    mstro_status status = begin_end();
+    if (status != MSTRO_OK) {
+        return status;
+    }
+    server_stop(library.server, NULL);
+    leave_pool();
+    library.port->ops->shut(library.port);
+
+    (void)pthread_mutex_lock(&library.lock);
+    while (library.active > 0) {
+        (void)pthread_cond_wait(&library.idle, &library.lock);
+    }
+    (void)pthread_mutex_unlock(&library.lock);
+    library.port->ops->close(library.port);
+
+    (void)pthread_mutex_lock(&library.lock);
+    size_t held = cdos_detach();
+    subscriptions_detach();
+    forget_all();
+    library.changing = false;
+    (void)pthread_mutex_unlock(&library.lock);
+    if (held > 0) {
+        (void)fprintf(stderr, "maestro: mstro_finalize: %zu CDOs were not disposed; released\n",
+                      held);
+    }
+    return MSTRO_OK;
+}
+
+/* ------------------------------------------------------------------ pool manager */
+
+mstro_status mstro_pm_start(void)
+{
+    mstro_status status = api_enter("mstro_pm_start");
+    if (status != MSTRO_OK) {
+        return status;
+    }
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (library.server != NULL) {
+        status = api_fail(MSTRO_NOT_TWICE, "mstro_pm_start: this process is a pool manager");
+    } else if (environment(MSTRO_ENV_POOL_INFO) != NULL) {
+        status = api_fail(MSTRO_INVSTATE, "mstro_pm_start: this component has joined the pool "
+                                          "manager of " MSTRO_ENV_POOL_INFO);
+    } else {
+        status = server_start(library.port, library.workflow, NULL, &library.server, &err);
+        if (status != MSTRO_OK) {
+            (void)api_fail(status, "mstro_pm_start: %s", err.text);
+        }
+    }
+    api_leave();
+    return status;
+}
+
+mstro_status mstro_pm_getinfo(char **result)
+{
+    if (result == NULL) {
+        return api_fail(MSTRO_INVARG, "mstro_pm_getinfo: no place for the result");
+    }
+    mstro_status status = api_enter("mstro_pm_getinfo");
+    if (status != MSTRO_OK) {
+        return status;
+    }
+    if (library.server == NULL) {
+        status = api_fail(MSTRO_NO_PM, "mstro_pm_getinfo: mstro_pm_start was not called");
+    } else {
+        char *copy = strdup(server_info(library.server));
+        if (copy == NULL) {
+            status = api_fail(MSTRO_NOMEM, "mstro_pm_getinfo: no memory");
+        } else {
+            *result = copy;
+        }
+    }
+    api_leave();
+    return status;
+}
+
+mstro_status mstro_pm_terminate(void)
+{
+    mstro_status status = api_enter("mstro_pm_terminate");
+    if (status != MSTRO_OK) {
+        return status;
+    }
+    if (library.server == NULL) {
+        status = api_fail(MSTRO_NO_PM, "mstro_pm_terminate: mstro_pm_start was not called");
+    }
+    server_stop(library.server, NULL);
+    library.server = NULL;
+    api_leave();
+    return status;
+}

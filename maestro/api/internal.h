@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of the public interface share. There is one library a process, since
+ * maestro.h has no handle for it; `library.lock` protects everything in it. A CDO or subscription
+ * is used by one thread at a time by contract; what the port's thread touches of it is under
+ * the lock too. No port function but those of the fabric's memory is called with the lock held.
+ */
+#ifndef MAESTRO_API_INTERNAL_H
+#define MAESTRO_API_INTERNAL_H
+
+#include <pthread.h>
+
+#include "maestro/api/schema.h"
+#include "maestro/client/port.h"
+#include "maestro/maestro.h"
+#include "vampire/core/err.h"
+#include "vampire/core/event.h"
+#include "vampire/core/list.h"
+#include "vampire/core/map.h"
+
+/* ------------------------------------------------------------------ attributes */
+
+struct attribute {
+    struct attribute *next;
+    enum mstro_cdo_attr_value_type type;
+    const void *value; /* what mstro_cdo_attribute_get yields */
+    void *owned;       /* freed with the attribute */
+    union {
+        bool boolean;
+        int32_t int32;
+        int64_t int64;
+        uint32_t uint32;
+        uint64_t uint64;
+        float real32;
+        double real64;
+        const char *text;
+        mstro_timestamp timestamp;
+        void *pointer;
+    } own; /* the value, or of text and pointer always the pointer itself */
+    char key[];
+};
+
+/* NULL: not set. */
+struct attribute *attribute_find(const struct mstro_cdo_ *cdo, const char *key);
+/* Frees all. */
+void attributes_free(struct mstro_cdo_ *cdo);
+/* Sets a copy of a value; text and pointers by their address, as in mstro_cdo_attribute_set. */
+mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
+                           enum mstro_cdo_attr_value_type type, const void *value, bool copy,
+                           bool user_owned);
+/* The CDO's attributes as they travel, in one block to be freed; NULL without memory. */
+Mstro__Wire__Attribute **attributes_to_wire(const struct mstro_cdo_ *cdo, size_t *ret_count);
+/* Takes over what came with a ticket. */
+mstro_status attributes_from_wire(struct mstro_cdo_ *cdo, Mstro__Wire__Attribute *const *items,
+                                  size_t count);
+
+/* ------------------------------------------------------------------ CDOs */
+
+enum demand { DEMAND_NONE, DEMAND_WAITS, DEMAND_ENDED };
+
+struct mstro_cdo_ {
+    struct table_link by_handle;
+    struct list_link of_library;
+    uint64_t generation; /* the mstro_init it belongs to */
+    uint64_t handle;
+    char *name;
+    bool sealed, offered;
+    struct attribute *attributes;
+    bool copy_wanted; /* raw-ptr was set with copy: its data are copied at seal */
+    void *copy;       /* that copy; page aligned */
+    void *received;   /* what a demand brought, or is bringing; page aligned */
+    uint64_t received_bytes;
+    bool in_user_memory; /* `received` is the caller's raw-ptr */
+    void *registration;  /* of offered memory */
+    bool registered;
+    enum demand demand;
+    mstro_status demand_status;
+    char demand_text[128];
+    pthread_cond_t changed;
+};
+
+/* Callbacks of the port. */
+void *cdo_place(void *context, const Mstro__Wire__Ticket *ticket);
+void cdo_arrived(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status);
+/* Under the lock: wakes demands because the pool is gone or the library ends. */
+void cdos_wake(void);
+/* Under the lock, at the end: the handles become leftovers, for their owners to dispose. Returns
+ * how many there were. */
+size_t cdos_detach(void);
+
+/* ------------------------------------------------------------------ subscriptions */
+
+struct event_block;
+
+struct mstro_subscription_ {
+    struct list_link of_library;
+    uint64_t generation, id;
+    mstro_pool_event_kind kinds;
+    mstro_subscription_opts options;
+    struct event_block *first, *last;
+    size_t bytes;  /* of the blocks nobody has polled yet */
+    uint64_t lost; /* events behind all those blocks, for whose mark there was no memory */
+    bool gone;     /* nothing will come any more */
+    pthread_cond_t changed;
+};
+
+struct mstro_cdo_selector_ {
+    char *text; /* full names, normal form; NULL: everything */
+};
+
+/* Bytes of unpolled events a subscription may hold in this process. A batch beyond it is dropped
+ * and counted as LOST. Not with REQUIRE_ACK: there the operations held up are the bound. */
+#define SUBSCRIPTION_BYTES_MAX ((size_t)64 << 20)
+
+/* Callbacks of the port. */
+bool subscriptions_packed(void *context, const uint8_t *batch, size_t length);
+void subscriptions_events(void *context, struct port_batch *batch);
+/* Under the lock: the last event of each. */
+void subscriptions_gone(void);
+void subscriptions_detach(void);
+
+/* ------------------------------------------------------------------ the library */
+
+struct library {
+    pthread_mutex_t lock;
+    pthread_cond_t idle; /* `active` has become 0 */
+    bool ready;          /* between mstro_init and mstro_finalize */
+    bool changing;       /* one of the two is at work */
+    bool gone;           /* the pool manager is */
+    char gone_text[128];
+    uint64_t generation;
+    size_t active; /* calls inside */
+    struct port *port;
+    struct server *server;
+    char *workflow, *component;
+    struct schema_set *schemas;
+    bool drop_unknown;
+    struct table cdos; /* by handle */
+    struct list cdo_list, subscription_list;
+    struct list leftovers;           /* CDOs and subscriptions that outlived mstro_finalize */
+    size_t subscribing;              /* calls of mstro_subscribe inside */
+    struct event_block *stray_first; /* events that came before mstro_subscribe was through */
+    struct event_block *stray_last;
+    size_t stray_bytes;
+    uint64_t stray_lost, stray_lost_of; /* events behind them that are lost; whose */
+};
+extern struct library library;
+
+/* Notes `status` and its text for mstro_last_error. Returns the status. */
+mstro_status api_fail(mstro_status status, const char *format, ...) VAMP_PRINTF(2, 3);
+/* Every call that uses the port is between enter and leave. MSTRO_UNINIT: do not leave. */
+mstro_status api_enter(const char *what);
+void api_leave(void);
+/* Takes a leftover off the books. */
+void api_forget_leftover(struct list_link *of_library);
+/* As above for a handle of `generation`: MSTRO_UNINIT also when it is of an earlier mstro_init. */
+mstro_status api_enter_for(const char *what, uint64_t generation);
+/* Sends a request and waits; notes what went wrong. */
+mstro_status api_call(Mstro__Wire__Request *request, struct port_answer *ret_answer);
+
+#endif

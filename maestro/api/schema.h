@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which attributes exist and of which type they are: the core ones, built in, and those of the
+ * YAML files named in MSTRO_SCHEMA_LIST. `required` is read and kept, not enforced: a schema
+ * does not say which CDOs it is for. Immutable once loaded, so any thread may look up.
+ */
+#ifndef MAESTRO_API_SCHEMA_H
+#define MAESTRO_API_SCHEMA_H
+
+#include <stdbool.h>
+
+#include "maestro/maestro.h"
+#include "vampire/core/err.h"
+
+enum { SCHEMA_ATTRIBUTES_MAX = 65536 };
+
+struct schema_attribute {
+    const char *key; /* with its namespace */
+    enum mstro_cdo_attr_value_type type;
+    bool required;
+};
+
+struct schema_set;
+
+/* Loads the schemas of `list` (names or paths, ';'-separated; NULL: none), each looked for as it is
+ * and with ".yaml" in every directory of `path` (';'-separated; NULL: the current one).
+ * MSTRO_OK, MSTRO_INVARG with file and line, MSTRO_NOMEM. */
+mstro_status schema_load(const char *list, const char *path, struct schema_set **ret_set,
+                         struct vamp_err *err);
+/* NULL is fine. */
+void schema_free(struct schema_set *set);
+/* NULL: no schema has this key. Valid as long as the set. */
+const struct schema_attribute *schema_find(const struct schema_set *set, const char *key);
+
+#endif

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "maestro/api/event_block.h"
+#include "maestro/api/internal.h"
+#include "vampire/core/clock.h"
+
+enum { ACKS_PER_MESSAGE = 512 };
+/* Seconds since 1970: some hundred years. */
+#define WAIT_UNTIL_MAX INT64_C(8000000000)
+
+#define KINDS_OF_POOL (((mstro_pool_event_kind)1 << VAMP_EVENT_KIND_COUNT) - 2)
+#define KINDS_ALL (KINDS_OF_POOL | MSTRO_POOL_EVENT_LOST | MSTRO_POOL_EVENT_POOL_GONE)
+
+/* ------------------------------------------------------------------ what comes in, under the lock
+ */
+
+static void append(struct mstro_subscription_ *subscription, struct event_block *block)
+{
+    if (subscription->last == NULL) {
+        subscription->first = block;
+    } else {
+        subscription->last->next = block;
+    }
+    subscription->last = block;
+    subscription->bytes += block->bytes;
+    (void)pthread_cond_broadcast(&subscription->changed);
+}
+
+/* Puts a mark behind all blocks for the events that are lost and not told of. False: there is no
+ * memory; later there may be. */
+static bool mark_lost(struct mstro_subscription_ *subscription)
+{
+    if (subscription->lost > 0) {
+        struct event_block *mark = event_block_mark(MSTRO_POOL_EVENT_LOST, subscription->lost);
+        if (mark == NULL) {
+            return false;
+        }
+        append(subscription, mark);
+        subscription->lost = 0;
+    }
+    return true;
+}
+
+/* Tells of events dropped here, at their place: losses in a row are one mark. */
+static void count_lost(struct mstro_subscription_ *subscription, uint64_t count)
+{
+    if ((subscription->kinds & MSTRO_POOL_EVENT_LOST) == 0 || count == 0) {
+        return;
+    }
+    if (subscription->lost == 0 && subscription->last != NULL && subscription->last->events == 0 &&
+        subscription->last->lost > 0) {
+        event_block_add_lost(subscription->last, count);
+        return;
+    }
+    subscription->lost += count;
+    (void)mark_lost(subscription);
+}
+
+/* Takes the block over. */
+static void accept(struct mstro_subscription_ *subscription, struct event_block *block)
+{
+    bool bounded = (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) == 0;
+    if (!mark_lost(subscription) ||
+        (bounded && subscription->bytes + block->bytes > SUBSCRIPTION_BYTES_MAX)) {
+        count_lost(subscription, block->events + block->lost);
+        event_block_free(block);
+        return;
+    }
+    if ((subscription->kinds & MSTRO_POOL_EVENT_LOST) == 0) {
+        event_block_hide_lost(block);
+    }
+    if (block->head == NULL) {
+        event_block_free(block);
+    } else {
+        append(subscription, block);
+    }
+}
+
+static struct mstro_subscription_ *find(uint64_t id)
+{
+    for (struct list_link *link = list_first(&library.subscription_list); link != NULL;
+         link = list_next(&library.subscription_list, link)) {
+        struct mstro_subscription_ *subscription =
+            CONTAINER_OF(link, struct mstro_subscription_, of_library);
+        if (subscription->id == id) {
+            return subscription;
+        }
+    }
+    return NULL;
+}
+
+/* Of one who is still subscribing; two at a time that lose some are counted as one. */
+static void count_stray_lost(uint64_t subscription, uint64_t count)
+{
+    if (library.subscribing > 0 && count > 0) {
+        library.stray_lost += count;
+        library.stray_lost_of = subscription;
+    }
+}
+
+/* The first events of a subscription may overtake the answer to its mstro_subscribe. */
+static void keep_stray(struct event_block *block)
+{
+    const bool lost_before = library.stray_lost > 0 && library.stray_lost_of == block->subscription;
+    if (library.subscribing == 0 || lost_before ||
+        library.stray_bytes + block->bytes > SUBSCRIPTION_BYTES_MAX) {
+        count_stray_lost(block->subscription, block->events + block->lost);
+        event_block_free(block);
+        return;
+    }
+    if (library.stray_last == NULL) {
+        library.stray_first = block;
+    } else {
+        library.stray_last->next = block;
+    }
+    library.stray_last = block;
+    library.stray_bytes += block->bytes;
+}
+
+/* Gives a new subscription what came before it was known; the others keep theirs while there
+ * is a mstro_subscribe on the way. */
+static void adopt_strays(struct mstro_subscription_ *subscription)
+{
+    struct event_block *block = library.stray_first;
+    library.stray_first = library.stray_last = NULL;
+    library.stray_bytes = 0;
+    while (block != NULL) {
+        struct event_block *next = block->next;
+        block->next = NULL;
+        if (subscription != NULL && block->subscription == subscription->id) {
+            accept(subscription, block);
+        } else {
+            keep_stray(block);
+        }
+        block = next;
+    }
+    if (subscription != NULL && library.stray_lost_of == subscription->id) {
+        count_lost(subscription, library.stray_lost);
+        library.stray_lost = 0;
+    }
+    library.stray_lost = library.subscribing > 0 ? library.stray_lost : 0;
+}
+
+static void take_block(struct event_block *block)
+{
+    (void)pthread_mutex_lock(&library.lock);
+    struct mstro_subscription_ *subscription = find(block->subscription);
+    if (subscription == NULL) {
+        keep_stray(block);
+    } else {
+        accept(subscription, block);
+    }
+    (void)pthread_mutex_unlock(&library.lock);
+}
+
+bool subscriptions_packed(void *context, const uint8_t *batch, size_t length)
+{
+    (void)context;
+    struct event_block *block = event_block_read(batch, length);
+    if (block == NULL) {
+        return false;
+    }
+    take_block(block);
+    return true;
+}
+
+void subscriptions_events(void *context, struct port_batch *batch)
+{
+    (void)context;
+    struct event_block *block = event_block_create(batch->batch);
+    if (block != NULL) {
+        take_block(block);
+    } else {
+        (void)pthread_mutex_lock(&library.lock);
+        struct mstro_subscription_ *subscription = find(batch->batch->subscription);
+        const uint64_t lost = batch->batch->n_events + batch->batch->lost;
+        if (subscription != NULL) {
+            count_lost(subscription, lost);
+        } else {
+            count_stray_lost(batch->batch->subscription, lost);
+        }
+        (void)pthread_mutex_unlock(&library.lock);
+    }
+    port_batch_free(batch);
+}
+
+static void end(struct mstro_subscription_ *subscription)
+{
+    if (subscription->gone) {
+        return;
+    }
+    subscription->gone = true;
+    if (mark_lost(subscription) && (subscription->kinds & MSTRO_POOL_EVENT_POOL_GONE) != 0) {
+        struct event_block *mark = event_block_mark(MSTRO_POOL_EVENT_POOL_GONE, 0);
+        if (mark != NULL) {
+            append(subscription, mark);
+        }
+    }
+    (void)pthread_cond_broadcast(&subscription->changed);
+}
+
+void subscriptions_gone(void)
+{
+    for (struct list_link *link = list_first(&library.subscription_list); link != NULL;
+         link = list_next(&library.subscription_list, link)) {
+        end(CONTAINER_OF(link, struct mstro_subscription_, of_library));
+    }
+}
+
+void subscriptions_detach(void)
+{
+    struct list_link *link;
+    while ((link = list_take(&library.subscription_list)) != NULL) {
+        list_append(&library.leftovers, link);
+    }
+    event_block_free(library.stray_first);
+    library.stray_first = library.stray_last = NULL;
+    library.stray_bytes = library.stray_lost = 0;
+}
+
+/* ------------------------------------------------------------------ subscribing */
+
+static mstro_status subscribe(mstro_cdo_selector selector, struct mstro_subscription_ *subscription)
+{
+    Mstro__Wire__Subscribe subscribe = MSTRO__WIRE__SUBSCRIBE__INIT;
+    subscribe.selector = selector == NULL ? NULL : selector->text;
+    subscribe.event_kinds = subscription->kinds;
+    subscribe.options = subscription->options;
+    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
+    request.what_case = MSTRO__WIRE__REQUEST__WHAT_SUBSCRIBE;
+    request.subscribe = &subscribe;
+    struct port_answer answer;
+
+    (void)pthread_mutex_lock(&library.lock);
+    library.subscribing++;
+    subscription->generation = library.generation;
+    (void)pthread_mutex_unlock(&library.lock);
+    mstro_status status = api_call(&request, &answer);
+    (void)pthread_mutex_lock(&library.lock);
+    library.subscribing--;
+    if (status == MSTRO_OK) {
+        subscription->id = answer.subscription;
+        list_append(&library.subscription_list, &subscription->of_library);
+        adopt_strays(subscription);
+        if (library.gone || !library.ready) {
+            end(subscription);
+        }
+    } else {
+        adopt_strays(NULL);
+    }
+    (void)pthread_mutex_unlock(&library.lock);
+    return status;
+}
+
+mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind event_mask,
+                             mstro_subscription_opts opts, mstro_subscription *result)
+{
+    if (result == NULL || (event_mask & KINDS_ALL) == 0 || (event_mask & ~KINDS_ALL) != 0) {
+        return api_fail(MSTRO_INVARG, "mstro_subscribe: %s",
+                        result == NULL ? "no place for the result" : "not a set of event kinds");
+    }
+    mstro_status status = api_enter("mstro_subscribe");
+    if (status != MSTRO_OK) {
+        return status;
+    }
+    struct mstro_subscription_ *subscription = calloc(1, sizeof *subscription);
+    if (subscription == NULL) {
+        status = api_fail(MSTRO_NOMEM, "mstro_subscribe: no memory");
+    } else {
+        subscription->kinds = event_mask;
+        subscription->options = opts;
+        list_link_init(&subscription->of_library);
+        (void)pthread_cond_init(&subscription->changed, NULL);
+        status = subscribe(selector, subscription);
+        if (status == MSTRO_OK) {
+            *result = subscription;
+        } else {
+            (void)pthread_cond_destroy(&subscription->changed);
+            free(subscription);
+        }
+    }
+    api_leave();
+    return status;
+}
+
+mstro_status mstro_subscription_dispose(mstro_subscription subscription)
+{
+    if (subscription == NULL) {
+        return api_fail(MSTRO_INVARG, "mstro_subscription_dispose: no subscription");
+    }
+    if (api_enter_for("mstro_subscription_dispose", subscription->generation) == MSTRO_OK) {
+        Mstro__Wire__Unsubscribe unsubscribe = MSTRO__WIRE__UNSUBSCRIBE__INIT;
+        unsubscribe.subscription = subscription->id;
+        Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
+        request.what_case = MSTRO__WIRE__REQUEST__WHAT_UNSUBSCRIBE;
+        request.unsubscribe = &unsubscribe;
+        /* Only a pool that is gone refuses it, and then there is nothing to end. */
+        (void)api_call(&request, NULL);
+        (void)pthread_mutex_lock(&library.lock);
+        list_remove(&subscription->of_library);
+        (void)pthread_mutex_unlock(&library.lock);
+        api_leave();
+    } else {
+        api_forget_leftover(&subscription->of_library);
+    }
+    event_block_free(subscription->first);
+    (void)pthread_cond_destroy(&subscription->changed);
+    free(subscription);
+    return MSTRO_OK;
+}
+
+/* ------------------------------------------------------------------ polling */
+
+/* All blocks as one list; they are chained, as are the events of each. */
+static mstro_pool_event take(struct mstro_subscription_ *subscription)
+{
+    struct event_block *first = subscription->first;
+    if (first == NULL) {
+        return NULL;
+    }
+    for (struct event_block *block = first; block->next != NULL; block = block->next) {
+        block->tail->next = block->next->head;
+    }
+    subscription->first = subscription->last = NULL;
+    subscription->bytes = 0;
+    return first->head;
+}
+
+/* A time of the day as one of the clock that nobody sets: a wait is as long as it seemed when it
+ * began, also when the day's clock is stepped meanwhile. */
+static struct timespec monotonic_of(const struct timespec *abstime)
+{
+    /* A far future must not overflow. */
+    const int64_t seconds =
+        (int64_t)abstime->tv_sec < WAIT_UNTIL_MAX ? (int64_t)abstime->tv_sec : WAIT_UNTIL_MAX;
+    const int64_t until_ns = seconds * VAMP_NS_PER_SECOND + abstime->tv_nsec -
+                             vamp_clock_utc_ns(&vamp_clock_system) +
+                             vamp_clock_monotonic_ns(&vamp_clock_system);
+    const int64_t bounded_ns = until_ns > 0 ? until_ns : 0;
+    return (struct timespec){.tv_sec = bounded_ns / VAMP_NS_PER_SECOND,
+                             .tv_nsec = bounded_ns % VAMP_NS_PER_SECOND};
+}
+
+/* NULL `until`: for ever; else monotonic. Returns false when the time is over. */
+static bool wait_change(struct mstro_subscription_ *subscription, const struct timespec *until)
+{
+    if (until == NULL) {
+        (void)pthread_cond_wait(&subscription->changed, &library.lock);
+        return true;
+    }
+    return pthread_cond_clockwait(&subscription->changed, &library.lock, CLOCK_MONOTONIC, until) ==
+           0;
+}
+
+static mstro_status poll(const char *what, mstro_subscription subscription, bool wait,
+                         const struct timespec *until, mstro_pool_event *result)
+{
+    if (subscription == NULL || result == NULL) {
+        return api_fail(MSTRO_INVARG, "%s: no subscription, or no place for the result", what);
+    }
+    *result = NULL;
+    (void)pthread_mutex_lock(&library.lock);
+    bool in_time = true;
+    bool ours = library.ready && subscription->generation == library.generation;
+    library.active += ours;
+    while (ours && wait && in_time && subscription->first == NULL && subscription->lost == 0 &&
+           !subscription->gone) {
+        in_time = wait_change(subscription, until);
+    }
+    const bool told = mark_lost(subscription);
+    *result = take(subscription);
+    bool ended = subscription->gone;
+    (void)pthread_mutex_unlock(&library.lock);
+    if (ours) {
+        api_leave();
+    }
+    if (*result != NULL) {
+        return MSTRO_OK;
+    }
+    if (!told) {
+        return api_fail(MSTRO_NOMEM, "%s: no memory to tell of lost events; later there may be",
+                        what);
+    }
+    if (!ours) {
+        return api_fail(MSTRO_UNINIT, "%s: mstro_finalize was called", what);
+    }
+    if (ended) {
+        return api_fail(MSTRO_NO_PM, "%s: no more events will come", what);
+    }
+    return in_time ? MSTRO_OK : api_fail(MSTRO_TIMEOUT, "%s: no event in time", what);
+}
+
+mstro_status mstro_subscription_poll(mstro_subscription subscription, mstro_pool_event *result)
+{
+    return poll("mstro_subscription_poll", subscription, false, NULL, result);
+}
+
+mstro_status mstro_subscription_wait(mstro_subscription subscription, mstro_pool_event *result)
+{
+    return poll("mstro_subscription_wait", subscription, true, NULL, result);
+}
+
+mstro_status mstro_subscription_timedwait(mstro_subscription subscription,
+                                          const struct timespec *abstime, mstro_pool_event *result)
+{
+    if (abstime == NULL) {
+        return api_fail(MSTRO_INVARG, "mstro_subscription_timedwait: no time");
+    }
+    const struct timespec until = monotonic_of(abstime);
+    return poll("mstro_subscription_timedwait", subscription, true, &until, result);
+}
+
+/* ------------------------------------------------------------------ acknowledging */
+
+static mstro_status send_acks(uint64_t subscription, uint64_t *serials, size_t count)
+{
+    Mstro__Wire__EventAck ack = MSTRO__WIRE__EVENT_ACK__INIT;
+    ack.subscription = subscription;
+    ack.serials = serials;
+    ack.n_serials = count;
+    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
+    request.what_case = MSTRO__WIRE__REQUEST__WHAT_EVENT_ACK;
+    request.event_ack = &ack;
+    return api_call(&request, NULL);
+}
+
+mstro_status mstro_subscription_ack(mstro_subscription subscription, mstro_pool_event event)
+{
+    if (subscription == NULL || event == NULL) {
+        return api_fail(MSTRO_INVARG, "mstro_subscription_ack: no subscription, or no event");
+    }
+    if ((subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) == 0) {
+        return MSTRO_OK;
+    }
+    mstro_status status = api_enter_for("mstro_subscription_ack", subscription->generation);
+    if (status != MSTRO_OK) {
+        return status;
+    }
+    uint64_t serials[ACKS_PER_MESSAGE];
+    size_t count = 0;
+    for (; event != NULL && status == MSTRO_OK; event = event->next) {
+        if ((event->kind & KINDS_OF_POOL) != 0) {
+            serials[count++] = event->serial;
+        }
+        if (count == ACKS_PER_MESSAGE) {
+            status = send_acks(subscription->id, serials, count);
+            count = 0;
+        }
+    }
+    if (count > 0 && status == MSTRO_OK) {
+        status = send_acks(subscription->id, serials, count);
+    }
+    api_leave();
+    return status;
+}
+
+mstro_status mstro_pool_event_dispose(mstro_pool_event head)
+{
+    if (head != NULL) {
+        event_block_free(event_block_of(head));
+    }
+    return MSTRO_OK;
+}

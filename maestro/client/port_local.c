@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The pool in this process. Threads that call it do its work: whoever unlocks delivers, without
+ * the lock, the events and tickets that the pool had for this component. One thread at a time
+ * delivers, so that events keep their order.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "maestro/client/port.h"
+#include "maestro/pool/pool.h"
+#include "maestro/wire/frame.h"
+#include "vampire/core/clock.h"
+#include "vampire/core/list.h"
+
+enum { EVENTS_PER_BATCH = 256, FAILED_MAX = 64 };
+
+/* A call that waits for its response; on the caller's stack. */
+struct waiting {
+    struct list_link of_port;
+    pthread_cond_t answered;
+    uint64_t id;
+    bool done;
+    mstro_status status;
+    struct port_answer answer;
+    char text[VAMP_ERR_TEXT_BYTES];
+};
+
+/* A ticket for this component. */
+struct job {
+    struct list_link of_port;
+    struct local *local;
+    uint64_t source_app_id;
+    Mstro__Wire__Ticket *ticket;
+};
+
+/* What is left of a ticket that could not be copied for lack of memory. */
+struct failed {
+    uint64_t transport_id; /* 0: the ticket only says that a demand is over */
+    uint64_t handle;
+    mstro_status status;
+};
+
+struct local {
+    struct port port;
+    pthread_mutex_t lock;
+    struct pool *pool;
+    struct port_events events;
+    const struct port_service *service;
+    struct list waiting, jobs;
+    uint64_t last_request;
+    bool shut, delivering, events_ready;
+    struct failed failed[FAILED_MAX];
+    size_t failed_count;
+    uint8_t batch[FRAME_BYTES_MAX]; /* of the delivering thread */
+};
+
+static struct local *as_local(struct port *port)
+{
+    return CONTAINER_OF(port, struct local, port);
+}
+
+/* ------------------------------------------------------------------ what the pool says */
+
+static void answer_waiting(struct local *local, const Mstro__Wire__Response *response)
+{
+    for (struct list_link *link = list_first(&local->waiting); link != NULL;
+         link = list_next(&local->waiting, link)) {
+        struct waiting *waiting = CONTAINER_OF(link, struct waiting, of_port);
+        if (waiting->id != response->id) {
+            continue;
+        }
+        waiting->done = true;
+        waiting->status = (mstro_status)response->status;
+        waiting->answer.handle = response->handle;
+        waiting->answer.subscription = response->subscription;
+        if (response->has_cdo_id && response->cdo_id.len == sizeof waiting->answer.cdo_id) {
+            memcpy(waiting->answer.cdo_id, response->cdo_id.data, response->cdo_id.len);
+        }
+        if (response->text != NULL) {
+            memccpy(waiting->text, response->text, '\0', sizeof waiting->text - 1);
+        }
+        (void)pthread_cond_signal(&waiting->answered);
+        return;
+    }
+}
+
+static void hear_response(void *context, uint64_t app_id, const Mstro__Wire__Response *response)
+{
+    struct local *local = context;
+    if (app_id == local->port.app_id) {
+        answer_waiting(local, response);
+    } else if (local->service != NULL) {
+        const struct pool_outlet *outlet = local->service->outlet;
+        outlet->respond(outlet->context, app_id, response);
+    }
+}
+
+static Mstro__Wire__Ticket *copy_ticket(const Mstro__Wire__Ticket *ticket)
+{
+    size_t bytes = mstro__wire__ticket__get_packed_size(ticket);
+    uint8_t *packed = malloc(bytes + 1);
+    if (packed == NULL) {
+        return NULL;
+    }
+    (void)mstro__wire__ticket__pack(ticket, packed);
+    Mstro__Wire__Ticket *copy = mstro__wire__ticket__unpack(NULL, bytes, packed);
+    free(packed);
+    return copy;
+}
+
+static void queue_job(struct local *local, uint64_t source_app_id,
+                      const Mstro__Wire__Ticket *ticket)
+{
+    struct job *job = calloc(1, sizeof *job);
+    Mstro__Wire__Ticket *copy = job == NULL ? NULL : copy_ticket(ticket);
+    if (copy == NULL) {
+        free(job);
+        if (local->failed_count < FAILED_MAX) {
+            local->failed[local->failed_count++] = (struct failed){
+                .transport_id = ticket->transport_id,
+                .handle = ticket->handle,
+                .status = ticket->has_status ? (mstro_status)ticket->status : MSTRO_NOMEM,
+            };
+        }
+        return;
+    }
+    *job = (struct job){.local = local, .source_app_id = source_app_id, .ticket = copy};
+    list_append(&local->jobs, &job->of_port);
+}
+
+static void hear_ticket(void *context, uint64_t app_id, uint64_t source_app_id,
+                        const Mstro__Wire__Ticket *ticket)
+{
+    struct local *local = context;
+    if (app_id == local->port.app_id) {
+        queue_job(local, source_app_id, ticket);
+    } else if (local->service != NULL) {
+        const struct pool_outlet *outlet = local->service->outlet;
+        outlet->ticket(outlet->context, app_id, source_app_id, ticket);
+    }
+}
+
+static void hear_events(void *context, uint64_t app_id)
+{
+    struct local *local = context;
+    if (app_id == local->port.app_id) {
+        local->events_ready = true;
+    } else if (local->service != NULL) {
+        const struct pool_outlet *outlet = local->service->outlet;
+        outlet->events_ready(outlet->context, app_id);
+    }
+}
+
+/* ------------------------------------------------------------------ delivering, without lock */
+
+static void end_transport(struct local *local, uint64_t transport_id, mstro_status status)
+{
+    Mstro__Wire__TransportEnd end = MSTRO__WIRE__TRANSPORT_END__INIT;
+    end.transport_id = transport_id;
+    end.status = (uint32_t)status;
+    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
+    request.what_case = MSTRO__WIRE__REQUEST__WHAT_TRANSPORT_END;
+    request.transport_end = &end;
+    (void)pthread_mutex_lock(&local->lock);
+    request.id = ++local->last_request; /* nobody waits for the answer */
+    pool_request(local->pool, local->port.app_id, &request);
+    (void)pthread_mutex_unlock(&local->lock);
+}
+
+static void finish_job(struct job *job, mstro_status status)
+{
+    struct local *local = job->local;
+    if (job->ticket->transport_id != 0) {
+        end_transport(local, job->ticket->transport_id, status);
+    }
+    local->events.arrived(local->events.context, job->ticket, status);
+    mstro__wire__ticket__free_unpacked(job->ticket, NULL);
+    free(job);
+}
+
+static void fetched(void *context, mstro_status status)
+{
+    struct job *job = context;
+    struct local *local = job->local;
+    finish_job(job, status);
+    (void)port_local_lock(&local->port);
+    port_local_unlock(&local->port);
+}
+
+static void start_fetch(struct job *job, void *destination)
+{
+    struct local *local = job->local;
+    (void)pthread_mutex_lock(&local->lock);
+    const struct port_service *service = local->service;
+    mstro_status status = MSTRO_NO_PM;
+    if (service != NULL) {
+        status = service->fetch(service->context, job->source_app_id, job->ticket->memory,
+                                destination, fetched, job);
+    }
+    (void)pthread_mutex_unlock(&local->lock);
+    if (status != MSTRO_OK) {
+        finish_job(job, status);
+    }
+}
+
+static void run_job(struct job *job)
+{
+    const struct local *local = job->local;
+    const Mstro__Wire__Ticket *ticket = job->ticket;
+    if (ticket->has_status && ticket->status != MSTRO_OK) {
+        finish_job(job, (mstro_status)ticket->status);
+        return;
+    }
+    if (ticket->memory == NULL || ticket->memory->bytes == 0) {
+        finish_job(job, MSTRO_OK);
+        return;
+    }
+    void *destination = local->events.place(local->events.context, ticket);
+    if (destination == NULL) {
+        finish_job(job, MSTRO_NOMEM);
+        return;
+    }
+    if (job->source_app_id != local->port.app_id) {
+        start_fetch(job, destination);
+        return;
+    }
+    /* The pool lets no source of this component go while this runs. */
+    union {
+        uint64_t number;
+        const void *pointer;
+    } source = {.number = ticket->memory->address};
+    memcpy(destination, source.pointer, ticket->memory->bytes);
+    finish_job(job, MSTRO_OK);
+}
+
+/* The subscription that a packed batch of the pool begins with. */
+static uint64_t subscription_of(const uint8_t *batch)
+{
+    uint64_t id = 0;
+    unsigned shift = 0;
+    const uint8_t *at = batch;
+    do {
+        at++;
+        id |= (uint64_t)(*at & 0x7f) << shift;
+        shift += 7;
+    } while ((*at & 0x80) != 0);
+    return id;
+}
+
+static void deliver_batch(struct local *local, size_t bytes)
+{
+    const struct frame frame = {.kind = FRAME_EVENTS, .body = local->batch, .body_length = bytes};
+    struct port_batch batch;
+    Vamp__Wire__EventBatch count = VAMP__WIRE__EVENT_BATCH__INIT;
+    uint64_t events;
+    uint64_t lost;
+    if (local->events.packed != NULL &&
+        local->events.packed(local->events.context, local->batch, bytes)) {
+        return;
+    }
+    if (frame_batch(&frame, &batch, NULL) != 0) {
+        /* No memory: what they were is lost, not how many. */
+        (void)frame_count_events(local->batch, bytes, &events, &lost);
+        count.subscription = subscription_of(local->batch);
+        count.has_lost = true;
+        count.lost = events + lost;
+        batch = (struct port_batch){.batch = &count};
+    }
+    local->events.events(local->events.context, &batch);
+}
+
+/* The transport fails; a demand that is over ends all the same. */
+static void end_failed(struct local *local, const struct failed *failed)
+{
+    if (failed->transport_id != 0) {
+        end_transport(local, failed->transport_id, failed->status);
+        return;
+    }
+    Mstro__Wire__Ticket ticket = MSTRO__WIRE__TICKET__INIT;
+    ticket.handle = failed->handle;
+    ticket.has_status = true;
+    ticket.status = (uint32_t)failed->status;
+    local->events.arrived(local->events.context, &ticket, failed->status);
+}
+
+/* Called with the lock; comes back with it. False: nothing was left to do. */
+static bool deliver_one(struct local *local)
+{
+    struct list_link *link = list_first(&local->jobs);
+    if (link != NULL) {
+        list_remove(link);
+        (void)pthread_mutex_unlock(&local->lock);
+        run_job(CONTAINER_OF(link, struct job, of_port));
+        (void)pthread_mutex_lock(&local->lock);
+        return true;
+    }
+    if (local->failed_count > 0) {
+        const struct failed failed = local->failed[--local->failed_count];
+        (void)pthread_mutex_unlock(&local->lock);
+        end_failed(local, &failed);
+        (void)pthread_mutex_lock(&local->lock);
+        return true;
+    }
+    if (!local->events_ready) {
+        return false;
+    }
+    size_t bytes = pool_events_take(local->pool, local->port.app_id, local->batch,
+                                    sizeof local->batch, EVENTS_PER_BATCH);
+    if (bytes == 0) {
+        local->events_ready = false;
+        return true;
+    }
+    (void)pthread_mutex_unlock(&local->lock);
+    deliver_batch(local, bytes);
+    (void)pthread_mutex_lock(&local->lock);
+    return true;
+}
+
+struct pool *port_local_lock(struct port *port)
+{
+    struct local *local = as_local(port);
+    (void)pthread_mutex_lock(&local->lock);
+    return local->pool;
+}
+
+void port_local_unlock(struct port *port)
+{
+    struct local *local = as_local(port);
+    if (!local->delivering) {
+        local->delivering = true;
+        while (deliver_one(local)) {
+        }
+        local->delivering = false;
+    }
+    (void)pthread_mutex_unlock(&local->lock);
+}
+
+/* ------------------------------------------------------------------ who ignores everything */
+
+static void *no_place(void *context, const Mstro__Wire__Ticket *ticket)
+{
+    (void)context, (void)ticket;
+    return NULL;
+}
+
+static void ignore_arrival(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status)
+{
+    (void)context, (void)ticket, (void)status;
+}
+
+static void ignore_events(void *context, struct port_batch *batch)
+{
+    (void)context;
+    port_batch_free(batch);
+}
+
+/* A pool of one's own is never gone. */
+static const struct port_events no_events = {
+    .place = no_place, .arrived = ignore_arrival, .events = ignore_events};
+
+/* ------------------------------------------------------------------ the table */
+
+static mstro_status local_call(struct port *port, Mstro__Wire__Request *request,
+                               uint32_t deadline_ms, struct port_answer *ret_answer,
+                               struct vamp_err *err)
+{
+    (void)deadline_ms; /* answers come at once, or when others let them */
+    struct local *local = as_local(port);
+    struct waiting waiting = {.answered = PTHREAD_COND_INITIALIZER};
+    (void)port_local_lock(port);
+    waiting.id = request->id = ++local->last_request;
+    list_append(&local->waiting, &waiting.of_port);
+    if (!local->shut) {
+        pool_request(local->pool, port->app_id, request);
+    }
+    port_local_unlock(port);
+
+    (void)pthread_mutex_lock(&local->lock);
+    while (!waiting.done && !local->shut) {
+        (void)pthread_cond_wait(&waiting.answered, &local->lock);
+    }
+    list_remove(&waiting.of_port);
+    (void)pthread_mutex_unlock(&local->lock);
+    (void)pthread_cond_destroy(&waiting.answered);
+
+    if (!waiting.done) {
+        waiting.status = MSTRO_NO_PM;
+        (void)strcpy(waiting.text, "this component is leaving");
+    }
+    if (waiting.status == MSTRO_OK) {
+        *ret_answer = waiting.answer;
+    } else {
+        (void)vamp_err_set(err, -EIO, "%s", waiting.text);
+    }
+    return waiting.status;
+}
+
+/* Memory is described as it is; a server that opens the pool registers it when it is needed. */
+static mstro_status local_expose(struct port *port, void *address, uint64_t bytes,
+                                 Mstro__Wire__Memory *ret_memory, void **ret_registration,
+                                 struct vamp_err *err)
+{
+    (void)port;
+    (void)err;
+    mstro__wire__memory__init(ret_memory);
+    ret_memory->address = (uint64_t)(uintptr_t)address;
+    ret_memory->bytes = bytes;
+    *ret_registration = NULL;
+    return MSTRO_OK;
+}
+
+static void local_forget(struct port *port, void *registration)
+{
+    (void)port;
+    (void)registration;
+}
+
+static void local_shut(struct port *port)
+{
+    struct local *local = as_local(port);
+    (void)pthread_mutex_lock(&local->lock);
+    local->shut = true;
+    for (struct list_link *link = list_first(&local->waiting); link != NULL;
+         link = list_next(&local->waiting, link)) {
+        (void)pthread_cond_signal(&CONTAINER_OF(link, struct waiting, of_port)->answered);
+    }
+    (void)pthread_mutex_unlock(&local->lock);
+}
+
+static void local_close(struct port *port)
+{
+    struct local *local = as_local(port);
+    struct list_link *link;
+    while ((link = list_take(&local->jobs)) != NULL) {
+        struct job *job = CONTAINER_OF(link, struct job, of_port);
+        mstro__wire__ticket__free_unpacked(job->ticket, NULL);
+        free(job);
+    }
+    pool_free(local->pool);
+    (void)pthread_mutex_destroy(&local->lock);
+    free(local);
+}
+
+static const struct port_ops local_ops = {
+    .call = local_call,
+    .expose = local_expose,
+    .forget = local_forget,
+    .shut = local_shut,
+    .close = local_close,
+};
+
+mstro_status port_open_local(const struct port_member *member, const struct pool_bounds *bounds,
+                             const struct port_events *events, struct port **ret_port,
+                             struct vamp_err *err)
+{
+    struct local *local = calloc(1, sizeof *local);
+    if (local == NULL) {
+        (void)vamp_err_set(err, -ENOMEM, "local pool: no memory");
+        return MSTRO_NOMEM;
+    }
+    local->port.ops = &local_ops;
+    local->events = events != NULL ? *events : no_events;
+    list_init(&local->waiting);
+    list_init(&local->jobs);
+    (void)pthread_mutex_init(&local->lock, NULL);
+    const struct pool_outlet outlet = {.respond = hear_response,
+                                       .ticket = hear_ticket,
+                                       .events_ready = hear_events,
+                                       .context = local};
+    mstro_status status = MSTRO_NOMEM;
+    if (pool_create(bounds, &vamp_clock_system, &outlet, &local->pool, err) == 0) {
+        status = pool_join(local->pool, member->component, member->index, &local->port.app_id, err);
+    }
+    if (status != MSTRO_OK) {
+        local_close(&local->port);
+        return status;
+    }
+    *ret_port = &local->port;
+    return MSTRO_OK;
+}
+
+void port_local_serve(struct port *port, const struct port_service *service)
+{
+    struct local *local = as_local(port);
+    (void)pthread_mutex_lock(&local->lock);
+    local->service = service;
+    (void)pthread_mutex_unlock(&local->lock);
+}

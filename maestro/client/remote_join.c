@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the text of MSTRO_POOL_MANAGER_INFO to a welcome. */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "maestro/client/remote_internal.h"
+
+/* A join that was not answered is sent again after this. */
+#define AGAIN_NS INT64_C(500000000)
+/* After an error, the pool manager may not be listening yet. */
+#define ERROR_PAUSE_NS INT64_C(50000000)
+
+/* The address of this host that leads to the pool manager, so that it can reach us: what the
+ * kernel would choose. False: not an IP address. */
+static bool address_towards(const struct info *info, char text[static INET6_ADDRSTRLEN])
+{
+    struct sockaddr_storage peer = {0};
+    struct sockaddr_storage own = {0};
+    socklen_t length = (socklen_t)info->address_length;
+    if (length > sizeof peer) {
+        return false;
+    }
+    memcpy(&peer, info->address, length);
+    bool four = peer.ss_family == AF_INET && length == sizeof(struct sockaddr_in);
+    bool six = peer.ss_family == AF_INET6 && length == sizeof(struct sockaddr_in6);
+    if (!four && !six) {
+        return false;
+    }
+    int probe = socket(peer.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (probe < 0) {
+        return false;
+    }
+    socklen_t own_length = sizeof own;
+    bool found = connect(probe, (const struct sockaddr *)&peer, length) == 0 &&
+                 getsockname(probe, (struct sockaddr *)&own, &own_length) == 0;
+    (void)close(probe);
+    const void *host = four ? (const void *)&((struct sockaddr_in *)&own)->sin_addr
+                            : (const void *)&((struct sockaddr_in6 *)&own)->sin6_addr;
+    return found && inet_ntop(peer.ss_family, host, text, INET6_ADDRSTRLEN) != NULL;
+}
+
+static int connect_fabric(struct remote *remote, struct vamp_err *err)
+{
+    char own[INET6_ADDRSTRLEN];
+    const char *bind =
+        getenv(FABRIC_ENV_BIND) == NULL && address_towards(&remote->info, own) ? own : NULL;
+    const struct fabric_kind kind = {remote->info.provider, remote->info.protocol};
+    int result = fabric_open(&kind, bind, &remote->fabric, err);
+    if (result != 0) {
+        return result;
+    }
+    remote->link.fabric = remote->fabric;
+    while (remote->link.session == 0) {
+        if (getrandom(&remote->link.session, sizeof remote->link.session, 0) < 0) {
+            return vamp_err_set_errno(err, errno, "get a random number");
+        }
+    }
+    remote->link.tag = remote->link.session;
+    return fabric_peer_add(remote->fabric, remote->info.address, remote->info.address_length,
+                           &remote->link.peer, err);
+}
+
+/* What has come in. 1: a welcome, in the arena; 0: nothing; -errno: sending failed. */
+static int look_for_welcome(struct remote *remote, const Mstro__Wire__Welcome **ret_welcome)
+{
+    struct fabric_event events[FABRIC_EVENTS];
+    int count = fabric_poll(remote->fabric, events);
+    int result = count < 0 ? count : 0;
+    for (int i = 0; i < count; i++) {
+        struct frame frame;
+        if (events[i].kind == FABRIC_SENT) {
+            link_sent(&remote->link);
+            result = events[i].status != 0 && result == 0 ? events[i].status : result;
+        } else if (events[i].kind == FABRIC_RECEIVED) {
+            bool ours = frame_parse(events[i].bytes, events[i].length, &frame, NULL) == 0 &&
+                        frame.session == remote->info.session;
+            if (ours && result != 1 && frame.kind == FRAME_WELCOME) {
+                *ret_welcome = frame_unpack(&frame, &remote->arena, NULL);
+                remote->received_sequence = frame.sequence;
+                result = *ret_welcome != NULL ? 1 : result;
+            } else if (ours && result == 1 && frame.sequence == remote->received_sequence + 1) {
+                /* A heartbeat or a second welcome right behind: nothing to do, but not lost. */
+                remote->received_sequence = frame.sequence;
+            }
+            fabric_release(remote->fabric, &events[i]);
+        }
+    }
+    return result;
+}
+
+/* A broken connection has to be forgotten before libfabric makes a new one. */
+static int connect_again(struct remote *remote, struct vamp_err *err)
+{
+    link_done(&remote->link);
+    remote->link.in_flight = 0;
+    remote->link.retry_ns = 0;
+    fabric_peer_remove(remote->fabric, remote->link.peer);
+    return fabric_peer_add(remote->fabric, remote->info.address, remote->info.address_length,
+                           &remote->link.peer, err);
+}
+
+static mstro_status take_welcome(struct remote *remote, const Mstro__Wire__Welcome *welcome,
+                                 struct vamp_err *err)
+{
+    remote->answered = true;
+    if (welcome->status != MSTRO_OK) {
+        (void)vamp_err_set(err, -EPERM, "the pool manager refuses: %s",
+                           welcome->text != NULL ? welcome->text : "it does not say why");
+        return welcome->status < mstro_status_MAX ? (mstro_status)welcome->status : MSTRO_REFUSED;
+    }
+    if (!welcome->has_app_id || welcome->app_id == 0) {
+        (void)vamp_err_set(err, -EBADMSG, "the pool manager's welcome cannot be understood");
+        return MSTRO_INVMSG;
+    }
+    remote->port.app_id = welcome->app_id;
+    uint32_t heartbeat_ms = welcome->heartbeat_ms >= 10 ? welcome->heartbeat_ms : 500;
+    uint32_t silence_ms =
+        welcome->silence_ms / 2 >= heartbeat_ms ? welcome->silence_ms : 10 * heartbeat_ms;
+    remote->heartbeat_ns = (int64_t)heartbeat_ms * 1000000;
+    remote->silence_ns = (int64_t)silence_ms * 1000000;
+    return MSTRO_OK;
+}
+
+/* Waits for a welcome until `until_ns`. As look_for_welcome. */
+static int await_welcome(struct remote *remote, int64_t until_ns,
+                         const Mstro__Wire__Welcome **ret_welcome)
+{
+    int result = 0;
+    int64_t now_ns = remote_now();
+    while (result == 0 && now_ns < until_ns) {
+        result = look_for_welcome(remote, ret_welcome);
+        if (result == 0) {
+            result = link_flush(&remote->link, now_ns);
+            fabric_wait(remote->fabric, NULL,
+                        until_ns - now_ns < 10000000 ? until_ns - now_ns : 10000000);
+        }
+        now_ns = remote_now();
+    }
+    return result;
+}
+
+static mstro_status exchange(struct remote *remote, const Mstro__Wire__Join *join,
+                             uint32_t deadline_ms, struct vamp_err *err)
+{
+    int64_t deadline_ns = remote_now() + (int64_t)deadline_ms * 1000000;
+    int failure = 0;
+    do {
+        int64_t now_ns = remote_now();
+        int64_t again_ns = now_ns + AGAIN_NS < deadline_ns ? now_ns + AGAIN_NS : deadline_ns;
+        const Mstro__Wire__Welcome *welcome = NULL;
+        int result = link_send(&remote->link, now_ns, FRAME_JOIN, &join->base);
+        if (result == -EMSGSIZE) {
+            (void)vamp_err_set(err, result, "the component's name is too long to join with");
+            return MSTRO_INVARG;
+        }
+        if (result == 0) {
+            result = await_welcome(remote, again_ns, &welcome);
+        }
+        if (welcome != NULL) {
+            return take_welcome(remote, welcome, err);
+        }
+        failure = result != 0 ? result : failure;
+        if (result != 0) {
+            fabric_wait(remote->fabric, NULL, ERROR_PAUSE_NS);
+            if (connect_again(remote, err) != 0) {
+                return MSTRO_OFI_FAIL;
+            }
+        }
+    } while (remote_now() < deadline_ns);
+    (void)vamp_err_set(err, -ETIMEDOUT,
+                       "no pool manager answers within %.1f s over %s%s%s; is it "
+                       "still running, and is the info its own?",
+                       (double)deadline_ms / 1e3, remote->info.provider, failure != 0 ? ": " : "",
+                       failure != 0 ? strerror(-failure) : "");
+    return MSTRO_NO_PM;
+}
+
+mstro_status remote_join(struct remote *remote, const struct port_member *member,
+                         uint32_t deadline_ms, struct vamp_err *err)
+{
+    int result = connect_fabric(remote, err);
+    if (result != 0) {
+        return result == -ENOMEM ? MSTRO_NOMEM : MSTRO_OFI_FAIL;
+    }
+    /* protobuf-c's structures have no const; packing does not write to them */
+    union {
+        const char *in;
+        char *out;
+    } name = {member->component}, flow = {member->workflow};
+    union {
+        const uint8_t *in;
+        uint8_t *out;
+    } address = {0};
+    size_t length;
+    address.in = fabric_address(remote->fabric, &length);
+    Mstro__Wire__Join join = MSTRO__WIRE__JOIN__INIT;
+    join.workflow = flow.out;
+    join.component = name.out;
+    join.has_index = 1;
+    join.index = member->index;
+    join.address = (ProtobufCBinaryData){.len = length, .data = address.out};
+    join.pool_session = remote->info.session;
+    return exchange(remote, &join, deadline_ms, err);
+}

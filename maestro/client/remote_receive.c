@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages from the pool manager. */
+#include <stdio.h>
+#include <string.h>
+
+#include "maestro/client/remote_internal.h"
+
+void remote_lose(struct remote *remote, const char *text)
+{
+    if (remote->gone) {
+        return;
+    }
+    remote->gone = true;
+    (void)snprintf(remote->gone_text, sizeof remote->gone_text, "%s", text);
+    fetch_cancel(&remote->fetcher, NULL);
+}
+
+static void lose(struct remote *remote, const char *text)
+{
+    (void)pthread_mutex_lock(&remote->lock);
+    remote_lose(remote, text);
+    (void)pthread_mutex_unlock(&remote->lock);
+}
+
+static void take_response(struct remote *remote, const Mstro__Wire__Response *response)
+{
+    (void)pthread_mutex_lock(&remote->lock);
+    for (struct list_link *link = list_first(&remote->waiting); link != NULL;
+         link = list_next(&remote->waiting, link)) {
+        struct remote_waiting *waiting = CONTAINER_OF(link, struct remote_waiting, of_remote);
+        if (waiting->id != response->id) {
+            continue;
+        }
+        waiting->done = true;
+        waiting->status =
+            response->status < mstro_status_MAX ? (mstro_status)response->status : MSTRO_FAIL;
+        waiting->answer.handle = response->handle;
+        waiting->answer.subscription = response->subscription;
+        if (response->has_cdo_id && response->cdo_id.len == sizeof waiting->answer.cdo_id) {
+            memcpy(waiting->answer.cdo_id, response->cdo_id.data, sizeof waiting->answer.cdo_id);
+        }
+        (void)snprintf(waiting->text, sizeof waiting->text, "%s",
+                       response->text != NULL ? response->text : "");
+        (void)pthread_cond_signal(&waiting->answered);
+        break;
+    }
+    (void)pthread_mutex_unlock(&remote->lock);
+}
+
+/* False: it is no batch. */
+static bool give_events(struct remote *remote, const struct frame *frame)
+{
+    const struct port_events *events = &remote->events;
+    struct vamp_err err = VAMP_ERR_NONE;
+    struct port_batch batch;
+    if (events->packed != NULL &&
+        events->packed(events->context, frame->body, frame->body_length)) {
+        return true;
+    }
+    if (frame_batch(frame, &batch, &err) != 0) {
+        lose(remote, err.text);
+        return false;
+    }
+    events->events(events->context, &batch);
+    return true;
+}
+
+static void take_events(struct remote *remote, const struct frame *frame)
+{
+    if (!give_events(remote, frame)) {
+        return;
+    }
+    (void)pthread_mutex_lock(&remote->lock);
+    struct link *link = &remote->link;
+    link->events_taken++;
+    if (link->events_taken - link->events_told >= REMOTE_TELL_BATCHES && !remote->gone) {
+        Mstro__Wire__Heartbeat heartbeat = MSTRO__WIRE__HEARTBEAT__INIT;
+        if (link_send(link, remote_now(), FRAME_HEARTBEAT, &heartbeat.base) != 0) {
+            remote_lose(remote, "the pool manager cannot be reached");
+        }
+    }
+    (void)pthread_mutex_unlock(&remote->lock);
+}
+
+static void take_goodbye(struct remote *remote, const Mstro__Wire__Goodbye *goodbye)
+{
+    (void)pthread_mutex_lock(&remote->lock);
+    bool told = goodbye->text != NULL && goodbye->text[0] != '\0';
+    remote_lose(remote, told ? goodbye->text : "the pool manager said good-bye");
+    Mstro__Wire__Goodbye answer = MSTRO__WIRE__GOODBYE__INIT;
+    /* it waits for this only a moment, so a failure is no matter */
+    (void)!link_send(&remote->link, remote_now(), FRAME_GOODBYE, &answer.base);
+    (void)pthread_mutex_unlock(&remote->lock);
+}
+
+/* True: a message to take in. */
+static bool take_head(struct remote *remote, const struct frame *frame)
+{
+    (void)pthread_mutex_lock(&remote->lock);
+    remote->heard_ns = remote_now();
+    bool next = frame->sequence == remote->received_sequence + 1;
+    if (next) {
+        remote->received_sequence = frame->sequence;
+    } else if (frame->sequence > remote->received_sequence) {
+        remote_lose(remote, "messages of the pool manager were lost");
+    }
+    bool take = next && !remote->gone;
+    (void)pthread_mutex_unlock(&remote->lock);
+    return take;
+}
+
+static void take_body(struct remote *remote, const struct frame *frame, const void *body)
+{
+    switch (frame->kind) {
+    case FRAME_RESPONSE:
+        take_response(remote, body);
+        break;
+    case FRAME_TICKET:
+        remote_ticket(remote, frame);
+        break;
+    case FRAME_HEARTBEAT:
+        (void)pthread_mutex_lock(&remote->lock);
+        remote->answer_heartbeat = true;
+        (void)pthread_mutex_unlock(&remote->lock);
+        break;
+    case FRAME_GOODBYE:
+        take_goodbye(remote, body);
+        break;
+    case FRAME_WELCOME: /* a second one, when we had asked twice */
+        break;
+    case FRAME_EVENTS:
+    case FRAME_JOIN:
+    case FRAME_REQUEST:
+        lose(remote, "the pool manager sent a message of a kind that it does not send");
+        break;
+    }
+}
+
+void remote_receive(struct remote *remote, const struct fabric_event *event)
+{
+    struct frame frame;
+    if (frame_parse(event->bytes, event->length, &frame, NULL) != 0 ||
+        frame.session != remote->info.session || !take_head(remote, &frame)) {
+        return; /* somebody else's, or of an earlier pool manager at this address */
+    }
+    if (frame.kind == FRAME_EVENTS) {
+        take_events(remote, &frame);
+        return;
+    }
+    struct vamp_err err = VAMP_ERR_NONE;
+    const void *body = frame_unpack(&frame, &remote->arena, &err);
+    if (body == NULL) {
+        lose(remote, err.text);
+        return;
+    }
+    take_body(remote, &frame, body);
+}

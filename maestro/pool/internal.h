@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of the pool share; nobody else includes it. One lock of the caller covers all.
+ *
+ * Ownership: the pool owns components and CDOs; a component owns its handles and subscriptions;
+ * a transport belongs to its sink's handle. A CDO lives as long as its last handle.
+ */
+#ifndef MAESTRO_POOL_INTERNAL_H
+#define MAESTRO_POOL_INTERNAL_H
+
+#include "filters/expression.h"
+#include "maestro/pool/memory.h"
+#include "maestro/pool/pool.h"
+#include "vampire/core/list.h"
+#include "vampire/core/map.h"
+
+enum {
+    POOL_CDO_ID_BYTES = 16,
+    /* Offers that one demand tries before it ends without data. */
+    POOL_OFFERS_TRIED_MAX = 4,
+    /* Requests that wait for acknowledgements of subscribers. */
+    POOL_HELD_MAX = 65536,
+};
+
+#define POOL_EVENT_BIT(kind) (UINT64_C(1) << (unsigned)(kind))
+
+/* ------------------------------------------------------------------ attributes */
+
+/* Sealed attributes of a handle: one block, shared by reference. */
+struct pool_attributes {
+    size_t references, count;
+    Mstro__Wire__Attribute **items;
+};
+
+/* Copies. NULL without memory. */
+struct pool_attributes *pool_attributes_copy(struct pool_memory *memory,
+                                             Mstro__Wire__Attribute *const *items, size_t count);
+/* What a copy takes. */
+size_t pool_attributes_copy_bytes(Mstro__Wire__Attribute *const *items, size_t count);
+struct pool_attributes *pool_attributes_retain(struct pool_attributes *attributes);
+/* NULL is fine. */
+void pool_attributes_release(struct pool_memory *memory, struct pool_attributes *attributes);
+/* Bytes on the wire. */
+size_t pool_attributes_bytes(Mstro__Wire__Attribute *const *items, size_t count);
+void pool_attributes_lookup(const struct pool_attributes *attributes, const char *key,
+                            struct vamp_value *ret);
+
+/* ------------------------------------------------------------------ queue of packed events */
+
+/* Ring of packed events, each as it stands in an EventBatch (tag, length, event). Grows up to its
+ * limit or the pool's; then events are refused and counted, and the count stays at its place in the
+ * stream. */
+struct pool_queue {
+    struct pool_memory *memory;
+    uint8_t *bytes;
+    size_t capacity, limit;
+    size_t head, tail, wrap; /* wrap: where the data before the turn end; 0: no turn */
+    size_t count;
+    uint64_t lost;        /* refused since the newest event in the ring */
+    uint64_t lost_serial; /* the first of them */
+};
+
+void pool_queue_init(struct pool_queue *queue, size_t limit, struct pool_memory *memory);
+void pool_queue_done(struct pool_queue *queue);
+/* False: no room, counted. */
+bool pool_queue_push(struct pool_queue *queue, uint64_t serial, const uint8_t *bytes,
+                     size_t length);
+/* True when there is an event or a count to take; `*ret_serial` orders queues by age. */
+bool pool_queue_waits(const struct pool_queue *queue, uint64_t *ret_serial);
+/* A packed EventBatch for `subscription`, as pool_events_take says. */
+size_t pool_queue_take(struct pool_queue *queue, uint64_t subscription, uint8_t *buffer,
+                       size_t size, size_t max_events);
+
+/* ------------------------------------------------------------------ who and what */
+
+struct component {
+    struct table_link by_id, by_name;
+    struct list_link of_pool;
+    uint64_t id;
+    struct list handles, subscriptions;
+    size_t handle_count, subscription_count;
+    bool signalled; /* events_ready was called and nothing has been found empty since */
+    char name[];
+};
+
+struct cdo {
+    struct table_link by_name;
+    unsigned char id[POOL_CDO_ID_BYTES];
+    struct pool_attributes *attributes; /* of the first handle sealed with any; NULL: none yet */
+    bool has_size;
+    uint64_t size_bytes;
+    size_t handle_count;
+    size_t needs;        /* handles that require or demand it */
+    struct list offers;  /* handles, those that withdraw included */
+    struct list demands; /* handles that wait for an offer */
+    /* Results of selectors, one bit a subscription; void when the epoch is not the pool's. */
+    uint64_t match_epoch, match_known, match_holds;
+    size_t name_length;
+    char name[];
+};
+
+enum handle_state {
+    HANDLE_DECLARED,
+    HANDLE_SEALED,
+    HANDLE_OFFERED,
+    HANDLE_WITHDRAWING,
+    HANDLE_WITHDRAWN,
+    HANDLE_REQUIRED,
+    HANDLE_DEMANDED,
+    HANDLE_SATISFIED,
+    HANDLE_RETRACTED,
+};
+
+struct transport;
+
+struct handle {
+    struct table_link by_id;
+    struct list_link of_component;
+    struct list_link of_role; /* in the CDO's offers or demands */
+    uint64_t id;
+    struct component *component;
+    struct cdo *cdo;
+    enum handle_state state;
+    struct pool_attributes *attributes;
+    bool has_size, has_memory;
+    uint64_t size_bytes;
+    uint64_t memory_address, memory_key, memory_bytes;
+    struct list sending;         /* transports from it */
+    struct transport *receiving; /* the transport to it */
+    uint64_t withdraw_request;   /* to be answered when it may go */
+    uint64_t tried[POOL_OFFERS_TRIED_MAX];
+    size_t tried_count;
+};
+
+struct transport {
+    struct table_link by_id;
+    struct list_link of_source;
+    uint64_t id;
+    struct handle *sink;
+    struct handle *source; /* NULL when it is gone */
+    uint64_t source_app_id, source_handle;
+    uint64_t size_bytes;
+    int64_t started_ns; /* monotonic */
+};
+
+struct subscription {
+    struct list_link of_component;
+    uint64_t id;
+    struct component *component;
+    uint64_t kinds;
+    uint32_t options;
+    struct vamp_expression *selector; /* NULL: everything */
+    int match_bit;                    /* -1: not kept with CDOs */
+    size_t selector_bytes;            /* charged for the selector */
+    struct pool_queue queue;
+};
+
+/* ------------------------------------------------------------------ events and answers */
+
+/* What an event is about. Borrowed pointers. */
+struct subject {
+    enum vamp_event_kind kind;
+    uint64_t app_id;
+    struct cdo *cdo;
+    const char *name;
+    size_t name_length;
+    bool has_size, has_peer, has_duration;
+    uint64_t size_bytes, peer_id, transport_id, duration_ns;
+    unsigned tier, cause, reason;
+};
+
+/* What a response carries when all went well. */
+struct answer {
+    uint64_t handle, subscription;
+    bool has_handle, has_subscription;
+    unsigned char cdo_id[POOL_CDO_ID_BYTES];
+};
+
+/* A request that waits for subscribers' acknowledgements of one event. */
+struct held {
+    struct list_link of_pool; /* held, then runnable */
+    struct table_link by_serial;
+    uint64_t serial, app_id, request_id;
+    Mstro__Wire__Request *request; /* still to be handled; NULL: handled, `answer` waits */
+    struct answer answer;
+    size_t waiting_count, waiting_capacity;
+    uint64_t waiting[]; /* subscriptions */
+};
+
+struct pool {
+    struct pool_bounds bounds;
+    struct pool_memory memory;
+    const struct vamp_clock *clock;
+    struct pool_outlet outlet;
+    struct table components, component_names, cdos, handles, transports, helds;
+    struct list component_list, held_list, runnable;
+    uint64_t last_app, last_handle, last_transport, last_subscription, last_serial;
+    uint64_t random[2];
+    struct subscription **subscriptions; /* in order of age */
+    size_t subscription_count, subscription_capacity;
+    uint64_t kinds_before, kinds_after; /* of all subscriptions */
+    /* For 64 subscriptions selector results are kept with each CDO; others evaluate every time. */
+    uint64_t match_epoch, match_bits_used;
+    uint8_t packed[POOL_BATCH_BYTES_MIN]; /* the event being sent */
+};
+
+/* pool.c */
+uint64_t pool_random(struct pool *pool);
+/* Why `name` cannot be one: NULL when it can. */
+const char *pool_name_fault(const char *name);
+
+/* pool_component.c */
+struct component *component_find(const struct pool *pool, uint64_t app_id);
+/* Everything of the component goes; `reason` is for the event. */
+void component_release(struct pool *pool, struct component *component);
+void component_leave_subject(uint64_t app_id, enum vamp_leave_reason reason,
+                             struct subject *ret_subject);
+
+/* pool_cdo.c: the states. `check` fills the subject, `apply` is only called behind a check that
+ * succeeded, answers, and emits. */
+mstro_status cdo_check_declare(struct pool *pool, struct component *component,
+                               const Mstro__Wire__Declare *declare, struct subject *ret_subject,
+                               struct vamp_err *err);
+mstro_status cdo_apply_declare(struct pool *pool, struct component *component,
+                               const Mstro__Wire__Request *request, struct vamp_err *err);
+mstro_status cdo_check_operation(struct pool *pool, struct component *component,
+                                 const Mstro__Wire__CdoOperation *operation,
+                                 struct subject *ret_subject, struct vamp_err *err);
+mstro_status cdo_apply_operation(struct pool *pool, struct component *component,
+                                 const Mstro__Wire__Request *request, struct vamp_err *err);
+void cdo_subject(enum vamp_event_kind kind, uint64_t app_id, struct cdo *cdo,
+                 struct subject *ret_subject);
+/* Answers the withdrawals that need not wait any more. */
+void cdo_settle(struct pool *pool, struct cdo *cdo);
+/* The handle's component is gone; frees the handle, and the CDO with its last one. */
+void handle_release(struct pool *pool, struct handle *handle);
+
+/* pool_transport.c */
+/* Starts transports for demands that an offer can serve. */
+void transport_match(struct pool *pool, struct cdo *cdo);
+mstro_status transport_check_end(struct pool *pool, struct component *component,
+                                 const Mstro__Wire__TransportEnd *end, struct subject *ret_subject,
+                                 struct vamp_err *err);
+mstro_status transport_apply_end(struct pool *pool, struct component *component,
+                                 const Mstro__Wire__Request *request, struct vamp_err *err);
+/* The sink is gone. Emits TRANSPORT_FAILED. */
+void transport_abort(struct pool *pool, struct transport *transport);
+
+/* pool_subscription.c */
+mstro_status subscription_check(struct pool *pool, struct component *component,
+                                const Mstro__Wire__Subscribe *subscribe, struct vamp_err *err);
+mstro_status subscription_apply(struct pool *pool, struct component *component,
+                                const Mstro__Wire__Request *request, struct vamp_err *err);
+mstro_status subscription_check_end(struct component *component,
+                                    const Mstro__Wire__Unsubscribe *unsubscribe,
+                                    struct vamp_err *err);
+mstro_status subscription_apply_end(struct pool *pool, struct component *component,
+                                    const Mstro__Wire__Request *request, struct vamp_err *err);
+struct subscription *subscription_find(const struct component *component, uint64_t id);
+void subscription_release(struct pool *pool, struct subscription *subscription);
+
+/* pool_emit.c */
+/* Sends an event to whom it concerns. `ret_held` NULL: nobody can hold it up; else NULL or what
+ * has to wait for acknowledgements (not in any list yet). */
+void pool_emit(struct pool *pool, const struct subject *subject, bool before,
+               struct held **ret_held);
+
+/* pool_request.c */
+void pool_respond(struct pool *pool, uint64_t app_id, uint64_t request_id, mstro_status status,
+                  const char *text, const struct answer *answer);
+/* Emits the event of an operation that was handled, and answers it or lets the answer wait. */
+void pool_finish(struct pool *pool, const struct subject *subject, uint64_t request_id,
+                 const struct answer *answer);
+void held_free(struct pool *pool, struct held *held);
+/* The subscription is gone, or has acknowledged `held`. */
+void held_release(struct pool *pool, struct held *held, uint64_t subscription);
+void held_forget_subscription(struct pool *pool, uint64_t subscription);
+void held_forget_component(struct pool *pool, uint64_t app_id);
+/* Goes on with what has waited long enough. At the end of every entry into the pool. */
+void held_run(struct pool *pool);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "maestro/pool/internal.h"
+
+enum {
+    SUBSCRIPTIONS_MIN = 16,
+    /* What a compiled selector takes for each byte of its text, by estimate. */
+    SELECTOR_FACTOR = 64,
+};
+
+#define KINDS_KNOWN (POOL_EVENT_BIT(VAMP_EVENT_KIND_COUNT) - 2)
+#define OPTIONS_KNOWN                                                                              \
+    (MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK | MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE |                 \
+     MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS)
+
+/* Every name is an attribute: the pool knows no schemas. */
+static bool any_attribute(void *context, const char *name, enum vamp_value_type *ret_type)
+{
+    (void)context;
+    (void)name;
+    *ret_type = VAMP_VALUE_ABSENT;
+    return true;
+}
+
+static mstro_status compile(const char *text, struct vamp_expression **ret_selector,
+                            struct vamp_err *err)
+{
+    const struct vamp_vocabulary vocabulary = {.attribute = any_attribute};
+    *ret_selector = NULL;
+    int status = text == NULL ? 0 : vamp_expression_compile(text, &vocabulary, ret_selector, err);
+    if (status == 0) {
+        return MSTRO_OK;
+    }
+    (void)vamp_err_wrap(err, "selector");
+    return status == -ENOMEM ? MSTRO_NOMEM : MSTRO_INVARG;
+}
+
+static size_t selector_bytes(const Mstro__Wire__Subscribe *subscribe)
+{
+    return subscribe->selector == NULL ? 0 : strlen(subscribe->selector) * SELECTOR_FACTOR;
+}
+
+mstro_status subscription_check(struct pool *pool, struct component *component,
+                                const Mstro__Wire__Subscribe *subscribe, struct vamp_err *err)
+{
+    if ((subscribe->options & ~OPTIONS_KNOWN) != 0) {
+        (void)vamp_err_set(err, -EINVAL, "subscribe: unknown option bits 0x%x",
+                           (unsigned)(subscribe->options & ~OPTIONS_KNOWN));
+        return MSTRO_INVARG;
+    }
+    if (component->subscription_count >= pool->bounds.subscriptions_per_component) {
+        (void)vamp_err_set(err, -ENOSPC, "subscribe: a component has at most %zu subscriptions",
+                           pool->bounds.subscriptions_per_component);
+        return MSTRO_NOMEM;
+    }
+    if (!pool_memory_has_room(&pool->memory, POOL_MEMORY_OBJECTS,
+                              sizeof(struct subscription) + selector_bytes(subscribe))) {
+        return pool_memory_refuse(&pool->memory, "subscribe", err);
+    }
+    struct vamp_expression *selector;
+    mstro_status status = compile(subscribe->selector, &selector, err);
+    if (status == MSTRO_OK) {
+        vamp_expression_free(selector);
+    }
+    return status;
+}
+
+static void gather_kinds(struct pool *pool)
+{
+    pool->kinds_before = pool->kinds_after = 0;
+    for (size_t i = 0; i < pool->subscription_count; i++) {
+        const struct subscription *subscription = pool->subscriptions[i];
+        if ((subscription->options & MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE) != 0) {
+            pool->kinds_before |= subscription->kinds;
+        } else {
+            pool->kinds_after |= subscription->kinds;
+        }
+    }
+}
+
+static int reserve_row(struct pool *pool)
+{
+    if (pool->subscription_count < pool->subscription_capacity) {
+        return 0;
+    }
+    size_t capacity =
+        pool->subscription_capacity == 0 ? SUBSCRIPTIONS_MIN : 2 * pool->subscription_capacity;
+    struct subscription **rows =
+        realloc(pool->subscriptions, capacity * sizeof(struct subscription *));
+    if (rows == NULL) {
+        return -ENOMEM;
+    }
+    pool->subscriptions = rows;
+    pool->subscription_capacity = capacity;
+    return 0;
+}
+
+/* A bit of its own in every CDO; what CDOs remember of its last user becomes void. */
+static int take_match_bit(struct pool *pool)
+{
+    if (~pool->match_bits_used == 0) {
+        return -1;
+    }
+    int bit = __builtin_ctzll(~pool->match_bits_used);
+    pool->match_bits_used |= UINT64_C(1) << (unsigned)bit;
+    pool->match_epoch++;
+    return bit;
+}
+
+mstro_status subscription_apply(struct pool *pool, struct component *component,
+                                const Mstro__Wire__Request *request, struct vamp_err *err)
+{
+    const Mstro__Wire__Subscribe *subscribe = request->subscribe;
+    struct subscription *subscription =
+        pool_memory_take(&pool->memory, POOL_MEMORY_OBJECTS, sizeof *subscription);
+    if (subscription == NULL || reserve_row(pool) < 0) {
+        pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, subscription);
+        return pool_memory_refuse(&pool->memory, "subscribe", err);
+    }
+    mstro_status status = compile(subscribe->selector, &subscription->selector, err);
+    if (status != MSTRO_OK) {
+        pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, subscription);
+        return status;
+    }
+    subscription->selector_bytes = selector_bytes(subscribe);
+    pool_memory_charge(&pool->memory, POOL_MEMORY_OBJECTS, subscription->selector_bytes);
+    subscription->id = ++pool->last_subscription;
+    subscription->component = component;
+    subscription->kinds = subscribe->event_kinds & KINDS_KNOWN;
+    subscription->options = subscribe->options;
+    subscription->match_bit = subscription->selector == NULL ? -1 : take_match_bit(pool);
+    pool_queue_init(&subscription->queue, pool->bounds.queue_bytes_per_subscription, &pool->memory);
+
+    /* It begins behind its own SUBSCRIBE event, which is for the others. */
+    struct answer answer = {.has_subscription = true, .subscription = subscription->id};
+    struct subject subject = {.kind = VAMP_EVENT_SUBSCRIBE, .app_id = component->id};
+    pool_finish(pool, &subject, request->id, &answer);
+    list_append(&component->subscriptions, &subscription->of_component);
+    component->subscription_count++;
+    pool->subscriptions[pool->subscription_count++] = subscription;
+    gather_kinds(pool);
+    return MSTRO_OK;
+}
+
+struct subscription *subscription_find(const struct component *component, uint64_t id)
+{
+    for (struct list_link *link = list_first(&component->subscriptions); link != NULL;
+         link = list_next(&component->subscriptions, link)) {
+        struct subscription *subscription = CONTAINER_OF(link, struct subscription, of_component);
+        if (subscription->id == id) {
+            return subscription;
+        }
+    }
+    return NULL;
+}
+
+void subscription_release(struct pool *pool, struct subscription *subscription)
+{
+    size_t row = 0;
+    while (pool->subscriptions[row] != subscription) {
+        row++;
+    }
+    pool->subscription_count--;
+    memmove(&pool->subscriptions[row], &pool->subscriptions[row + 1],
+            (pool->subscription_count - row) * sizeof(struct subscription *));
+    gather_kinds(pool);
+    if (subscription->match_bit >= 0) {
+        pool->match_bits_used &= ~(UINT64_C(1) << (unsigned)subscription->match_bit);
+    }
+    list_remove(&subscription->of_component);
+    subscription->component->subscription_count--;
+    held_forget_subscription(pool, subscription->id);
+    vamp_expression_free(subscription->selector);
+    pool_memory_discharge(&pool->memory, POOL_MEMORY_OBJECTS, subscription->selector_bytes);
+    pool_queue_done(&subscription->queue);
+    pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, subscription);
+}
+
+mstro_status subscription_check_end(struct component *component,
+                                    const Mstro__Wire__Unsubscribe *unsubscribe,
+                                    struct vamp_err *err)
+{
+    if (subscription_find(component, unsubscribe->subscription) == NULL) {
+        (void)vamp_err_set(err, -ENOENT, "unsubscribe: this component has no subscription %llu",
+                           (unsigned long long)unsubscribe->subscription);
+        return MSTRO_NOENT;
+    }
+    return MSTRO_OK;
+}
+
+mstro_status subscription_apply_end(struct pool *pool, struct component *component,
+                                    const Mstro__Wire__Request *request, struct vamp_err *err)
+{
+    (void)err;
+    subscription_release(pool, subscription_find(component, request->unsubscribe->subscription));
+    struct subject subject = {.kind = VAMP_EVENT_UNSUBSCRIBE, .app_id = component->id};
+    pool_finish(pool, &subject, request->id, NULL);
+    return MSTRO_OK;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the server_*.c files share: the service of a pool manager. One lock guards everything here,
+ * the pool included: the local port's. The server's thread holds it except while it waits.
+ */
+#ifndef MAESTRO_SERVER_INTERNAL_H
+#define MAESTRO_SERVER_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "maestro/client/port.h"
+#include "maestro/pool/pool.h"
+#include "maestro/wire/fabric.h"
+#include "maestro/wire/fetch.h"
+#include "maestro/wire/frame.h"
+#include "maestro/wire/info.h"
+#include "maestro/wire/link.h"
+#include "vampire/core/event_codec.h"
+
+/* Batches a component may have unread before no more are sent: enough for any rate within one round
+ * trip, and little enough that a stopped subscriber costs 512 KiB. */
+#define SERVER_WINDOW 32U
+#define SERVER_BATCH_EVENTS ((size_t)64)
+/* A subscriber to whom nothing was sent for so long gets an event at once. Else events wait until
+ * they fill a message, or until this time is over: each message costs both sides some 10 wake-ups
+ * and system calls, however little is in it. Where an acknowledgement is waited for, nothing
+ * gathers. */
+#define SERVER_BATCH_NS INT64_C(10000000)
+/* Where no message is free to send events with. */
+#define SERVER_RETRY_NS INT64_C(1000000)
+/* A peer that is done with is kept this long, so that the last message reaches it. */
+#define SERVER_LINGER_NS INT64_C(1000000000)
+/* The same for one that does not seem to be there. */
+#define SERVER_VANISHED_LINGER_NS INT64_C(200000000)
+/* Refused components that still wait for the end of their time; more refusals are not told. */
+#define SERVER_REFUSED_MAX 64U
+#define SERVER_BUCKETS 1024U
+
+/* Memory of the local component, readable for the time of one transport. */
+struct server_loan {
+    struct server_loan *next;
+    uint64_t transport_id;
+    struct fabric_memory memory;
+};
+
+enum server_peer_state {
+    SERVER_PEER_JOINED,
+    SERVER_PEER_ENDING /* no longer in the pool, or never was; only its link is kept for a while */
+};
+
+/* A component in another process. */
+struct server_peer {
+    struct server_peer *next_by_session, *next_by_app; /* hash chains */
+    struct server_peer *previous, *next;               /* all */
+    struct server_peer *next_work;
+    enum server_peer_state state;
+    bool on_work_list, events_waiting;
+    bool emptying; /* its queues, until nothing waits: subscriptions are to advance together */
+    bool broken;   /* found unreachable inside the pool; server_work dismisses it */
+    bool leaving;  /* asked to; a subscriber may hold up the answer */
+    uint64_t session, app_id; /* app_id 0: refused */
+    struct link link;
+    uint8_t address[FABRIC_ADDRESS_BYTES];
+    size_t address_length;
+    uint64_t received_sequence;
+    uint64_t batches_sent, batches_taken;
+    int64_t heard_ns, batched_ns, end_ns;
+    struct server_loan *loans;
+};
+
+/* What is said at once, and then once in a while with how many there were since. */
+struct server_said {
+    uint64_t count;
+    int64_t time_ns;
+};
+
+enum server_phase { SERVER_RUNS, SERVER_DRAINS, SERVER_SAYS_GOODBYE, SERVER_ENDED };
+
+struct server {
+    struct port *port;
+    struct pool *pool; /* valid between lock and unlock; does not change */
+    struct fabric *fabric;
+    struct fetcher fetcher;
+    struct vamp_decode_arena arena;
+    struct port_service service;
+    struct pool_outlet outlet;
+    pthread_t thread;
+    bool thread_started;
+    struct info info;
+    char info_text[INFO_TEXT_BYTES];
+    int64_t heartbeat_ns, silence_ns;
+    size_t events_per_message;
+
+    struct server_peer *by_session[SERVER_BUCKETS], *by_app[SERVER_BUCKETS];
+    struct server_peer *all, *work;
+    unsigned refused;     /* of these, those that were refused */
+    mstro_status refusal; /* of the last join that was refused */
+
+    enum server_phase phase;
+    int64_t phase_end_ns;
+    int64_t check_ns;  /* when liveness is to be looked at next */
+    int64_t looked_ns; /* when it was */
+    int64_t probe_ns;  /* when one may be asked again whether it is there */
+    void (*say)(const char *text);
+    struct server_said memory_said, refused_said;
+    unsigned busy_rounds;
+    atomic_bool stop;
+    int failure_fd;
+    atomic_bool failed;
+    char failure[VAMP_ERR_TEXT_BYTES];
+    struct server_counts counts;
+};
+
+int64_t server_now(void);
+
+/* server_peer.c */
+struct server_peer *server_find_session(const struct server *server, uint64_t session);
+struct server_peer *server_find_app(const struct server *server, uint64_t app_id);
+void server_join(struct server *server, const struct frame *frame, const Mstro__Wire__Join *join,
+                 int version_result);
+/* Takes the component out of the pool, says good-bye with `text` and lets the link linger. */
+void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_leave_reason reason,
+                    mstro_status status, const char *text);
+/* The component has left by itself. */
+void server_peer_left(struct server *server, struct server_peer *peer);
+/* Frees the peer at once. */
+void server_peer_remove(struct server *server, struct server_peer *peer);
+/* Sends; a peer that cannot be reached is dismissed. */
+void server_send(struct server *server, struct server_peer *peer, enum frame_kind kind,
+                 const ProtobufCMessage *body);
+struct fetch_source server_source(const struct server_peer *peer);
+void server_put_to_work(struct server *server, struct server_peer *peer);
+void server_return_loan(struct server *server, struct server_peer *peer, uint64_t transport_id);
+
+/* server_receive.c */
+void server_receive(struct server *server, const struct fabric_event *event);
+
+/* server_outlet.c: what the pool says, and events. */
+void server_outlet_init(struct server *server);
+/* Sends what waits for the peers on the work list. Returns when to call again at the latest. */
+int64_t server_work(struct server *server, int64_t now_ns);
+
+/* server_live.c: heartbeats, silence, lingering peers, the way to the end. */
+int64_t server_look_after(struct server *server, int64_t now_ns);
+/* Something will be due at this time that was not known before. */
+void server_look_by(struct server *server, int64_t time_ns);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who is still there: libfabric tells no receiver that a peer died, so each side speaks at least
+ * once a heartbeat and is given up after the silence time. And the orderly end of the service. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "maestro/server/internal.h"
+
+/* Liveness of all peers is looked at no more often than this. */
+#define CHECK_NS INT64_C(10000000)
+/* Heartbeats due within this time are sent together: fewer wake-ups. */
+#define TOGETHER_NS INT64_C(50000000)
+/* Asking whether peers are there takes one part in so many of the time at most. */
+#define PROBE_SHARE 20
+/* For the events still queued, and then again for the good-byes. */
+#define PHASE_NS INT64_C(1000000000)
+/* What is refused is said at once, and then no more often than this. */
+#define REFUSED_SAID_NS INT64_C(60000000000)
+
+static void forgive(struct server *server, int64_t gap_ns)
+{
+    for (struct server_peer *peer = server->all; peer != NULL; peer = peer->next) {
+        peer->heard_ns += gap_ns;
+    }
+}
+
+static void give_up(struct server *server, struct server_peer *peer)
+{
+    char text[160];
+    (void)snprintf(text, sizeof text,
+                   "the pool manager heard nothing from this component for %.1f s",
+                   (double)server->silence_ns / 1e9);
+    server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, text);
+}
+
+/* A heartbeat is due, and what was sent before it still waits. */
+static bool is_dead(struct server *server, const struct server_peer *peer, int64_t now_ns)
+{
+    if (peer->link.first == NULL || now_ns < server->probe_ns) {
+        return false;
+    }
+    bool dead = fabric_peer_refuses(server->fabric, peer->address, peer->address_length);
+    int64_t took_ns = server_now() - now_ns;
+    server->probe_ns = now_ns + PROBE_SHARE * took_ns;
+    return dead;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Looks at one peer; it may be gone afterwards. Returns when to look again. */
+static int64_t look_at(struct server *server, struct server_peer *peer, int64_t now_ns)
+{
+    if (peer->state == SERVER_PEER_ENDING) {
+        if (now_ns >= peer->end_ns) {
+            server_peer_remove(server, peer);
+            return INT64_MAX;
+        }
+        return peer->end_ns;
+    }
+    if (now_ns - peer->heard_ns >= server->silence_ns) {
+        give_up(server, peer);
+        return peer->end_ns;
+    }
+    if (now_ns - peer->link.sent_ns >= server->heartbeat_ns - TOGETHER_NS) {
+        if (is_dead(server, peer, now_ns)) {
+            server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM,
+                           "this component's address refuses connections");
+            return peer->end_ns;
+        }
+        Mstro__Wire__Heartbeat heartbeat = MSTRO__WIRE__HEARTBEAT__INIT;
+        server_send(server, peer, FRAME_HEARTBEAT, &heartbeat.base);
+    }
+    return earlier(peer->link.sent_ns + server->heartbeat_ns, peer->heard_ns + server->silence_ns);
+}
+
+static int64_t look_at_all(struct server *server, int64_t now_ns)
+{
+    int64_t next_ns = INT64_MAX;
+    struct server_peer *peer = server->all;
+    while (peer != NULL) {
+        struct server_peer *next = peer->next;
+        next_ns = earlier(next_ns, look_at(server, peer, now_ns));
+        peer = next;
+    }
+    return next_ns;
+}
+
+static bool all_told(const struct server *server)
+{
+    for (const struct server_peer *peer = server->all; peer != NULL; peer = peer->next) {
+        if (peer->events_waiting || peer->link.first != NULL ||
+            peer->batches_sent != peer->batches_taken) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void dismiss_all(struct server *server)
+{
+    for (struct server_peer *peer = server->all; peer != NULL; peer = peer->next) {
+        server_dismiss(server, peer, VAMP_LEAVE_POOL_ENDED, MSTRO_NO_PM,
+                       "the pool manager has shut down");
+    }
+}
+
+/* Runs -> drains -> says good-bye -> ended. */
+static void advance_phase(struct server *server, int64_t now_ns)
+{
+    bool late = now_ns >= server->phase_end_ns;
+    switch (server->phase) {
+    case SERVER_RUNS:
+        if (atomic_load(&server->stop)) {
+            server->phase = SERVER_DRAINS;
+            server->phase_end_ns = now_ns + PHASE_NS;
+        }
+        break;
+    case SERVER_DRAINS:
+        if (late || all_told(server)) {
+            dismiss_all(server);
+            server->phase = SERVER_SAYS_GOODBYE;
+            server->phase_end_ns = now_ns + PHASE_NS;
+        }
+        break;
+    case SERVER_SAYS_GOODBYE:
+        if (late || server->all == NULL) {
+            server->phase = SERVER_ENDED;
+        }
+        break;
+    case SERVER_ENDED:
+        break;
+    }
+}
+
+void server_look_by(struct server *server, int64_t time_ns)
+{
+    server->check_ns = earlier(server->check_ns, time_ns);
+}
+
+/* How many there are to tell now of `count` in all; 0: none, or it is too early. */
+static uint64_t to_say(const struct server *server, struct server_said *said, uint64_t count,
+                       int64_t now_ns, const char **ret_since)
+{
+    const bool again = said->count > 0;
+    const uint64_t fresh = count - said->count;
+    if (server->say == NULL || fresh == 0 || (again && now_ns - said->time_ns < REFUSED_SAID_NS)) {
+        return 0;
+    }
+    *ret_since = again ? "since the last message" : "so far";
+    *said = (struct server_said){.count = count, .time_ns = now_ns};
+    return fresh;
+}
+
+static void tell_memory(struct server *server, int64_t now_ns)
+{
+    struct pool_memory_state memory;
+    const char *since;
+    char text[256];
+    pool_memory_state(server->pool, &memory);
+    const uint64_t fresh = to_say(server, &server->memory_said, memory.refused, now_ns, &since);
+    if (fresh > 0) {
+        (void)snprintf(
+            text, sizeof text,
+            "%" PRIu64 " requests refused %s: what the components have takes %zu KiB, "
+            "%zu KiB are allowed (half of --memory); the workflow goes on with what it has",
+            fresh, since, memory.object_bytes / 1024, memory.limit / 2 / 1024);
+        server->say(text);
+    }
+}
+
+static void tell_refused(struct server *server, int64_t now_ns)
+{
+    const char *since;
+    char text[256];
+    const uint64_t fresh =
+        to_say(server, &server->refused_said, server->counts.refused, now_ns, &since);
+    if (fresh > 0) {
+        (void)snprintf(text, sizeof text,
+                       "%" PRIu64 " joins refused %s, the last one with \"%s\"; %" PRIu64
+                       " in all were not answered, because too many came at a time",
+                       fresh, since, mstro_status_description(server->refusal),
+                       server->counts.unanswered);
+        server->say(text);
+    }
+}
+
+int64_t server_look_after(struct server *server, int64_t now_ns)
+{
+    int64_t gap_ns = now_ns - server->looked_ns;
+    server->looked_ns = now_ns;
+    /* The thread wakes for every heartbeat; after so long it was stopped itself, and may not blame
+     * the others for it. */
+    if (gap_ns >= server->silence_ns / 2) {
+        forgive(server, gap_ns);
+        server_look_by(server, 0);
+    }
+    advance_phase(server, now_ns);
+    tell_memory(server, now_ns);
+    tell_refused(server, now_ns);
+    if (now_ns >= server->check_ns) {
+        int64_t next_ns = look_at_all(server, now_ns);
+        server->check_ns = next_ns < now_ns + CHECK_NS ? now_ns + CHECK_NS : next_ns;
+    }
+    if (server->phase != SERVER_RUNS) {
+        server_look_by(server, now_ns + CHECK_NS);
+    }
+    return server->check_ns;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the pool says to components in other processes, and the batches of events. Called with the
+ * lock held, on the server's thread or on a thread of the local component. */
+#include <stdlib.h>
+
+#include "maestro/server/internal.h"
+
+static void respond(void *context, uint64_t app_id, const Mstro__Wire__Response *response)
+{
+    struct server *server = context;
+    struct server_peer *peer = server_find_app(server, app_id);
+    if (peer == NULL || peer->state != SERVER_PEER_JOINED) {
+        return;
+    }
+    server_send(server, peer, FRAME_RESPONSE, &response->base);
+    if (peer->leaving && pool_component_name(server->pool, app_id) == NULL) {
+        server_peer_left(server, peer); /* that was the answer to its leave */
+    }
+}
+
+/* Makes the local component's memory readable for this one transport. */
+static bool lend(struct server *server, struct server_peer *peer, uint64_t transport_id,
+                 Mstro__Wire__Memory *memory)
+{
+    struct server_loan *loan = calloc(1, sizeof *loan);
+    if (loan == NULL) {
+        return false;
+    }
+    if (fabric_register(server->fabric, (void *)(uintptr_t)memory->address, memory->bytes,
+                        &loan->memory, NULL) != 0) {
+        free(loan);
+        return false;
+    }
+    loan->transport_id = transport_id;
+    loan->next = peer->loans;
+    peer->loans = loan;
+    memory->address = loan->memory.address;
+    memory->key = loan->memory.key;
+    return true;
+}
+
+static void set_source(Mstro__Wire__Ticket *ticket, const uint8_t *address, size_t length,
+                       uint64_t session)
+{
+    /* protobuf-c's structures have no const; packing does not write to them */
+    union {
+        const uint8_t *in;
+        uint8_t *out;
+    } source = {address};
+    ticket->has_source_address = 1;
+    ticket->source_address = (ProtobufCBinaryData){.len = length, .data = source.out};
+    ticket->has_source_session = 1;
+    ticket->source_session = session;
+}
+
+static void send_ticket(void *context, uint64_t app_id, uint64_t source_app_id,
+                        const Mstro__Wire__Ticket *ticket)
+{
+    struct server *server = context;
+    struct server_peer *peer = server_find_app(server, app_id);
+    if (peer == NULL || peer->state != SERVER_PEER_JOINED) {
+        return;
+    }
+    Mstro__Wire__Ticket whole = *ticket;
+    Mstro__Wire__Memory memory = MSTRO__WIRE__MEMORY__INIT;
+    if (ticket->memory != NULL && ticket->memory->bytes > 0) {
+        const struct server_peer *source = server_find_app(server, source_app_id);
+        memory = *ticket->memory;
+        whole.memory = &memory;
+        if (source != NULL) {
+            set_source(&whole, source->address, source->address_length, source->session);
+        } else if (lend(server, peer, ticket->transport_id, &memory)) {
+            set_source(&whole, server->info.address, server->info.address_length,
+                       server->info.session);
+        } /* else it goes without a source, and the sink reports the transport as failed */
+    }
+    server_send(server, peer, FRAME_TICKET, &whole.base);
+}
+
+static void events_ready(void *context, uint64_t app_id)
+{
+    struct server *server = context;
+    struct server_peer *peer = server_find_app(server, app_id);
+    if (peer != NULL && peer->state == SERVER_PEER_JOINED) {
+        peer->events_waiting = true;
+        server_put_to_work(server, peer);
+    }
+}
+
+static mstro_status fetch_for_local(void *context, uint64_t source_app_id,
+                                    const Mstro__Wire__Memory *memory, void *destination,
+                                    void (*done)(void *done_context, mstro_status status),
+                                    void *done_context);
+
+void server_outlet_init(struct server *server)
+{
+    server->outlet = (struct pool_outlet){
+        .respond = respond, .ticket = send_ticket, .events_ready = events_ready, .context = server};
+    server->service = (struct port_service){
+        .outlet = &server->outlet, .fetch = fetch_for_local, .context = server};
+}
+
+/* ---- payloads for the local component */
+
+struct local_fetch {
+    struct server *server;
+    void (*done)(void *done_context, mstro_status status);
+    void *done_context;
+};
+
+/* On the server's thread with the lock, which the receiver must not find held. */
+static void local_fetch_done(void *context, int status)
+{
+    struct local_fetch fetch = *(struct local_fetch *)context;
+    free(context);
+    port_local_unlock(fetch.server->port);
+    fetch.done(fetch.done_context, status == 0 ? MSTRO_OK : MSTRO_OFI_FAIL);
+    (void)port_local_lock(fetch.server->port);
+}
+
+static mstro_status fetch_for_local(void *context, uint64_t source_app_id,
+                                    const Mstro__Wire__Memory *memory, void *destination,
+                                    void (*done)(void *done_context, mstro_status status),
+                                    void *done_context)
+{
+    struct server *server = context;
+    struct server_peer *source = server_find_app(server, source_app_id);
+    if (source == NULL) {
+        return MSTRO_OFI_FAIL;
+    }
+    struct local_fetch *fetch = malloc(sizeof *fetch);
+    if (fetch == NULL) {
+        return MSTRO_NOMEM;
+    }
+    *fetch = (struct local_fetch){.server = server, .done = done, .done_context = done_context};
+    struct fetch_order order = {.source = server_source(source),
+                                .address = memory->address,
+                                .key = memory->key,
+                                .destination = destination,
+                                .bytes = memory->bytes,
+                                .done = local_fetch_done,
+                                .context = fetch};
+    if (fetch_start(&server->fetcher, &order) != 0) {
+        free(fetch);
+        return MSTRO_NOMEM;
+    }
+    fabric_wake(server->fabric);
+    return MSTRO_OK;
+}
+
+/* ---- events */
+
+struct filling {
+    struct server *server;
+    struct server_peer *peer;
+};
+
+static size_t fill_batch(void *context, uint8_t *body, size_t size)
+{
+    const struct filling *filling = context;
+    size_t length = pool_events_take(filling->server->pool, filling->peer->app_id, body, size,
+                                     filling->server->events_per_message);
+    uint64_t events;
+    uint64_t lost;
+    if (length > 0 && frame_count_events(body, length, &events, &lost)) {
+        filling->server->counts.events_sent += events;
+        filling->server->counts.events_lost += lost;
+    }
+    return length;
+}
+
+static bool wants_batch(const struct server_peer *peer)
+{
+    return peer->events_waiting && link_clear(&peer->link) &&
+           peer->batches_sent - peer->batches_taken < SERVER_WINDOW;
+}
+
+/* Enough waits, or has waited long enough. */
+static bool is_due(const struct server *server, const struct server_peer *peer, int64_t now_ns)
+{
+    return now_ns - peer->batched_ns >= SERVER_BATCH_NS ||
+           pool_events_waiting(server->pool, peer->app_id) >= server->events_per_message;
+}
+
+/* Sends batches while the window is open, once they are due. 0 or -errno. */
+static int send_batches(struct server *server, struct server_peer *peer, int64_t now_ns)
+{
+    struct filling filling = {server, peer};
+    if (!wants_batch(peer) || (!peer->emptying && !is_due(server, peer, now_ns))) {
+        return 0;
+    }
+    peer->batched_ns = now_ns;
+    peer->emptying = true;
+    while (wants_batch(peer)) {
+        int result = link_send_events(&peer->link, now_ns, fill_batch, &filling);
+        if (result < 0) {
+            return result == -EAGAIN ? 0 : result;
+        }
+        if (result == 0) {
+            peer->events_waiting = peer->emptying = false;
+            break;
+        }
+        peer->batches_sent++;
+        server->counts.event_messages++;
+    }
+    return 0;
+}
+
+/* Does what can be done for the peer now. Returns when there is more to do; INT64_MAX: when
+ * something else happens. */
+static int64_t work_for(struct server *server, struct server_peer *peer, int64_t now_ns)
+{
+    int result = peer->broken ? -EIO : link_flush(&peer->link, now_ns);
+    if (result == 0) {
+        result = send_batches(server, peer, now_ns);
+    }
+    if (result != 0) {
+        link_done(&peer->link);
+        server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_OFI_FAIL,
+                       "the pool manager cannot reach this component");
+        peer->end_ns = 0;
+        server_look_by(server, 0);
+        return INT64_MAX;
+    }
+    if (peer->link.first != NULL) {
+        return peer->link.in_flight < LINK_IN_FLIGHT ? peer->link.retry_ns : INT64_MAX;
+    }
+    if (!wants_batch(peer)) {
+        return INT64_MAX;
+    }
+    return peer->batched_ns + (peer->emptying ? SERVER_RETRY_NS : SERVER_BATCH_NS);
+}
+
+int64_t server_work(struct server *server, int64_t now_ns)
+{
+    int64_t next_ns = INT64_MAX;
+    struct server_peer *peer = server->work;
+    server->work = NULL;
+    while (peer != NULL) {
+        struct server_peer *next = peer->next_work;
+        peer->on_work_list = false;
+        int64_t again_ns = work_for(server, peer, now_ns);
+        if (again_ns != INT64_MAX) {
+            server_put_to_work(server, peer);
+            next_ns = again_ns < next_ns ? again_ns : next_ns;
+        } else if (peer->link.first != NULL) {
+            server_put_to_work(server, peer);
+        }
+        peer = next;
+    }
+    return next_ns;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The components in other processes: finding, joining, and all the ways of going. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "maestro/server/internal.h"
+
+static size_t bucket_of(uint64_t key)
+{
+    return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) % SERVER_BUCKETS;
+}
+
+struct server_peer *server_find_session(const struct server *server, uint64_t session)
+{
+    struct server_peer *peer = server->by_session[bucket_of(session)];
+    while (peer != NULL && peer->session != session) {
+        peer = peer->next_by_session;
+    }
+    return peer;
+}
+
+struct server_peer *server_find_app(const struct server *server, uint64_t app_id)
+{
+    struct server_peer *peer = server->by_app[bucket_of(app_id)];
+    while (peer != NULL && peer->app_id != app_id) {
+        peer = peer->next_by_app;
+    }
+    return peer;
+}
+
+static struct server_peer *find_address(const struct server *server, const uint8_t *address,
+                                        size_t length)
+{
+    struct server_peer *peer = server->all;
+    while (peer != NULL &&
+           (peer->address_length != length || memcmp(peer->address, address, length) != 0)) {
+        peer = peer->next;
+    }
+    return peer;
+}
+
+static void enlist(struct server *server, struct server_peer *peer)
+{
+    struct server_peer **bucket = &server->by_session[bucket_of(peer->session)];
+    peer->next_by_session = *bucket;
+    *bucket = peer;
+    bucket = &server->by_app[bucket_of(peer->app_id)];
+    peer->next_by_app = *bucket;
+    *bucket = peer;
+    peer->next = server->all;
+    if (server->all != NULL) {
+        server->all->previous = peer;
+    }
+    server->all = peer;
+}
+
+static void delist_app(struct server *server, const struct server_peer *peer)
+{
+    struct server_peer **at = &server->by_app[bucket_of(peer->app_id)];
+    while (*at != NULL && *at != peer) {
+        at = &(*at)->next_by_app;
+    }
+    if (*at != NULL) {
+        *at = peer->next_by_app;
+    }
+}
+
+static void delist(struct server *server, struct server_peer *peer)
+{
+    struct server_peer **at = &server->by_session[bucket_of(peer->session)];
+    while (*at != peer) {
+        at = &(*at)->next_by_session;
+    }
+    *at = peer->next_by_session;
+    delist_app(server, peer);
+    if (peer->previous != NULL) {
+        peer->previous->next = peer->next;
+    } else {
+        server->all = peer->next;
+    }
+    if (peer->next != NULL) {
+        peer->next->previous = peer->previous;
+    }
+    for (at = &server->work; *at != NULL; at = &(*at)->next_work) {
+        if (*at == peer) {
+            *at = peer->next_work;
+            break;
+        }
+    }
+}
+
+void server_put_to_work(struct server *server, struct server_peer *peer)
+{
+    if (!peer->on_work_list) {
+        peer->on_work_list = true;
+        peer->next_work = server->work;
+        server->work = peer;
+        if (!pthread_equal(pthread_self(), server->thread)) {
+            fabric_wake(server->fabric);
+        }
+    }
+}
+
+void server_return_loan(struct server *server, struct server_peer *peer, uint64_t transport_id)
+{
+    struct server_loan **at = &peer->loans;
+    while (*at != NULL && (*at)->transport_id != transport_id) {
+        at = &(*at)->next;
+    }
+    if (*at != NULL) {
+        struct server_loan *loan = *at;
+        *at = loan->next;
+        fabric_unregister(server->fabric, &loan->memory);
+        free(loan);
+    }
+}
+
+static void return_all_loans(struct server *server, struct server_peer *peer)
+{
+    while (peer->loans != NULL) {
+        server_return_loan(server, peer, peer->loans->transport_id);
+    }
+}
+
+void server_peer_remove(struct server *server, struct server_peer *peer)
+{
+    delist(server, peer);
+    return_all_loans(server, peer);
+    link_done(&peer->link);
+    fabric_peer_remove(server->fabric, peer->link.peer);
+    server->refused -= peer->app_id == 0 ? 1U : 0U;
+    free(peer);
+}
+
+/* From now on only the link lives, for a while. */
+static void begin_end(struct server *server, struct server_peer *peer, int64_t linger_ns)
+{
+    peer->state = SERVER_PEER_ENDING;
+    peer->end_ns = server_now() + linger_ns;
+    server_look_by(server, peer->end_ns);
+    peer->events_waiting = false;
+    return_all_loans(server, peer);
+}
+
+void server_peer_left(struct server *server, struct server_peer *peer)
+{
+    if (peer->state == SERVER_PEER_JOINED) {
+        begin_end(server, peer, SERVER_LINGER_NS);
+    }
+}
+
+struct fetch_source server_source(const struct server_peer *peer)
+{
+    struct fetch_source source = {.session = peer->session, .length = peer->address_length};
+    memcpy(source.address, peer->address, peer->address_length);
+    return source;
+}
+
+static void say_goodbye(struct server *server, struct server_peer *peer, mstro_status status,
+                        const char *text)
+{
+    char copy[VAMP_ERR_TEXT_BYTES];
+    (void)snprintf(copy, sizeof copy, "%s", text);
+    Mstro__Wire__Goodbye goodbye = MSTRO__WIRE__GOODBYE__INIT;
+    goodbye.status = (uint32_t)status;
+    goodbye.text = copy;
+    /* it may well be gone: then nobody is there to miss it */
+    if (link_send(&peer->link, server_now(), FRAME_GOODBYE, &goodbye.base) != 0) {
+        peer->end_ns = 0;
+        server_look_by(server, 0);
+    }
+}
+
+void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_leave_reason reason,
+                    mstro_status status, const char *text)
+{
+    if (peer->state == SERVER_PEER_ENDING) {
+        return;
+    }
+    begin_end(server, peer,
+              reason == VAMP_LEAVE_VANISHED ? SERVER_VANISHED_LINGER_NS : SERVER_LINGER_NS);
+    say_goodbye(server, peer, status, text);
+    server_put_to_work(server, peer);
+    const struct fetch_source source = server_source(peer);
+    fetch_abandon_source(&server->fetcher, &source);
+    if (reason == VAMP_LEAVE_VANISHED) {
+        fabric_peer_bury(server->fabric, peer->address, peer->address_length);
+    }
+    server->counts.vanished += reason == VAMP_LEAVE_VANISHED ? 1U : 0U;
+    server->counts.protocol_errors += reason == VAMP_LEAVE_PROTOCOL ? 1U : 0U;
+    pool_leave(server->pool, peer->app_id, reason);
+}
+
+void server_send(struct server *server, struct server_peer *peer, enum frame_kind kind,
+                 const ProtobufCMessage *body)
+{
+    int result = link_send(&peer->link, server_now(), kind, body);
+    peer->broken = peer->broken || result != 0;
+    if (peer->broken || peer->link.first != NULL) {
+        server_put_to_work(server, peer);
+    }
+}
+
+/* ---- joining */
+
+static struct server_peer *new_peer(struct server *server, uint64_t session,
+                                    const ProtobufCBinaryData *address, struct vamp_err *err)
+{
+    struct server_peer *peer = calloc(1, sizeof *peer);
+    if (peer == NULL) {
+        return NULL;
+    }
+    fabric_peer fabric_address;
+    if (fabric_peer_add(server->fabric, address->data, address->len, &fabric_address, err) != 0) {
+        free(peer);
+        return NULL;
+    }
+    memcpy(peer->address, address->data, address->len);
+    peer->address_length = address->len;
+    peer->session = session;
+    peer->heard_ns = server_now();
+    peer->link = (struct link){.fabric = server->fabric,
+                               .peer = fabric_address,
+                               .session = server->info.session,
+                               .tag = session};
+    return peer;
+}
+
+static void send_welcome(struct server *server, struct server_peer *peer, mstro_status status,
+                         char *text)
+{
+    Mstro__Wire__Welcome welcome = MSTRO__WIRE__WELCOME__INIT;
+    welcome.status = (uint32_t)status;
+    if (status == MSTRO_OK) {
+        welcome.has_app_id = 1;
+        welcome.app_id = peer->app_id;
+        welcome.has_heartbeat_ms = 1;
+        welcome.heartbeat_ms = (uint32_t)(server->heartbeat_ns / 1000000);
+        welcome.has_silence_ms = 1;
+        welcome.silence_ms = (uint32_t)(server->silence_ns / 1000000);
+    } else {
+        welcome.text = text;
+    }
+    server_send(server, peer, FRAME_WELCOME, &welcome.base);
+}
+
+/* Whether the component may join. */
+static mstro_status examine(const struct server *server, const Mstro__Wire__Join *join,
+                            int version_result, struct vamp_err *err)
+{
+    if (version_result != 0) {
+        (void)vamp_err_set(err, -EPROTO,
+                           "the pool manager speaks pool protocol version %d, the component "
+                           "another one; use the same release for both",
+                           FRAME_VERSION);
+        return MSTRO_REFUSED;
+    }
+    if (server->phase != SERVER_RUNS) {
+        (void)vamp_err_set(err, -ESHUTDOWN, "the pool manager is shutting down");
+        return MSTRO_NO_PM;
+    }
+    if (join->pool_session != server->info.session) {
+        (void)vamp_err_set(err, -ESTALE,
+                           "the pool manager's info is of an earlier pool manager; "
+                           "take the one of the pool manager that runs now");
+        return MSTRO_REFUSED;
+    }
+    if (strcmp(join->workflow, server->info.workflow) != 0) {
+        (void)vamp_err_set(err, -EPERM,
+                           "this pool manager serves the workflow \"%.100s\", not \"%.100s\"",
+                           server->info.workflow, join->workflow);
+        return MSTRO_REFUSED;
+    }
+    return pool_may_join(server->pool, join->component, err);
+}
+
+/* Counts it. False: so many are being told already that this one gets no answer. */
+static bool may_refuse(struct server *server, mstro_status status)
+{
+    server->refusal = status;
+    server->counts.refused++;
+    if (server->refused < SERVER_REFUSED_MAX) {
+        return true;
+    }
+    server->counts.unanswered++;
+    return false;
+}
+
+static void welcome(struct server *server, struct server_peer *peer, mstro_status status,
+                    struct vamp_err *err)
+{
+    if (status == MSTRO_OK) {
+        peer->state = SERVER_PEER_JOINED;
+        server->counts.joins++;
+        server_look_by(server, server_now() + server->heartbeat_ns);
+    } else {
+        peer->state = SERVER_PEER_ENDING;
+        peer->end_ns = server_now() + SERVER_LINGER_NS;
+        server_look_by(server, peer->end_ns);
+        server->refused++;
+    }
+    enlist(server, peer);
+    send_welcome(server, peer, status, err->text);
+}
+
+void server_join(struct server *server, const struct frame *frame, const Mstro__Wire__Join *join,
+                 int version_result)
+{
+    struct server_peer *peer = server_find_session(server, frame->session);
+    if (peer != NULL) { /* the welcome got lost, or the component is impatient */
+        peer->received_sequence = frame->sequence;
+        if (peer->state == SERVER_PEER_JOINED) {
+            send_welcome(server, peer, MSTRO_OK, NULL);
+        }
+        return;
+    }
+    if (join->address.len == 0 || join->address.len > FABRIC_ADDRESS_BYTES) {
+        server->counts.protocol_errors++;
+        return;
+    }
+    /* Another process at the same address: the one we knew is dead. Its connection has to go before
+     * the new one's comes. */
+    struct server_peer *earlier = find_address(server, join->address.data, join->address.len);
+    if (earlier != NULL) {
+        server_dismiss(server, earlier, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, "replaced");
+        server_peer_remove(server, earlier);
+    }
+    struct vamp_err err = VAMP_ERR_NONE;
+    mstro_status status = examine(server, join, version_result, &err);
+    if (status != MSTRO_OK && !may_refuse(server, status)) {
+        return;
+    }
+    /* Before the pool tells of it: who finds no room here has never joined, and asks again. */
+    peer = new_peer(server, frame->session, &join->address, NULL);
+    if (peer == NULL) {
+        server->counts.protocol_errors++;
+        return;
+    }
+    if (status == MSTRO_OK) {
+        status = pool_join(server->pool, join->component, join->index, &peer->app_id, &err);
+        if (status != MSTRO_OK && !may_refuse(server, status)) {
+            fabric_peer_remove(server->fabric, peer->link.peer);
+            free(peer);
+            return;
+        }
+    }
+    peer->received_sequence = frame->sequence;
+    welcome(server, peer, status, &err);
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "maestro/wire/fetch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE_BYTES ((uint64_t)1 << 20)
+#define PIECES_IN_FLIGHT 4U
+/* Jobs under way at a time; no more than there are reads for. The others wait without a deadline.
+ */
+#define JOBS_ACTIVE 16U
+#define RETRY_NS INT64_C(200000)
+/* A source to which no read can be posted for so long is asked whether it is there, and so often.
+ */
+#define ASK_NS INT64_C(500000000)
+/* After one piece failed the others usually do, too; so long they may take. */
+#define GRACE_NS INT64_C(100000000)
+/* Connections kept for later; beyond that the ones not in use are let go. */
+#define CONNECTIONS_MAX 256U
+
+/* A source in the reader's address table. */
+struct fetch_connection {
+    struct fetch_connection *next;
+    struct fetch_source source;
+    fabric_peer peer;
+    unsigned in_flight; /* pieces */
+    bool broken;        /* to be made anew once nothing is in flight */
+};
+
+struct fetch_job {
+    struct fetch_job *next;
+    struct fetch_order order;
+    struct fetch_connection *connection; /* NULL: none yet */
+    uint64_t issued;                     /* bytes */
+    unsigned in_flight;                  /* pieces */
+    int status;
+    int64_t deadline_ns; /* 0: has not begun */
+    int64_t ask_ns;      /* when to ask for the source; 0: reads can be posted */
+};
+
+void fetch_init(struct fetcher *fetcher, const struct fabric *like, int64_t patience_ns)
+{
+    *fetcher = (struct fetcher){.like = like, .patience_ns = patience_ns};
+}
+
+int fetch_start(struct fetcher *fetcher, const struct fetch_order *order)
+{
+    struct fetch_job *job = calloc(1, sizeof *job);
+    if (job == NULL) {
+        return -ENOMEM;
+    }
+    job->order = *order;
+    if (fetcher->last != NULL) {
+        fetcher->last->next = job;
+    } else {
+        fetcher->first = job;
+    }
+    fetcher->last = job;
+    return 0;
+}
+
+bool fetch_is_idle(const struct fetcher *fetcher)
+{
+    return fetcher->first == NULL;
+}
+
+static bool same_address(const struct fetch_source *a, const struct fetch_source *b)
+{
+    return a->length == b->length && memcmp(a->address, b->address, a->length) == 0;
+}
+
+/* ---- the reader and its connections */
+
+static void drop_connection(struct fetcher *fetcher, struct fetch_connection *connection)
+{
+    struct fetch_connection **at = &fetcher->connections;
+    while (*at != connection) {
+        at = &(*at)->next;
+    }
+    *at = connection->next;
+    fetcher->connection_count--;
+    for (struct fetch_job *job = fetcher->first; job != NULL; job = job->next) {
+        if (job->connection == connection) {
+            job->connection = NULL;
+        }
+    }
+    fabric_peer_remove(fetcher->reader, connection->peer);
+    free(connection);
+}
+
+static void drop_useless(struct fetcher *fetcher, bool all)
+{
+    struct fetch_connection *connection = fetcher->connections;
+    while (connection != NULL) {
+        struct fetch_connection *next = connection->next;
+        if (connection->in_flight == 0 && (all || connection->broken)) {
+            drop_connection(fetcher, connection);
+        }
+        connection = next;
+    }
+}
+
+/* Ends every read for good. Jobs that were under way and have not failed begin again. */
+static void close_reader(struct fetcher *fetcher)
+{
+    for (struct fetch_job *job = fetcher->first; job != NULL; job = job->next) {
+        job->connection = NULL;
+        job->in_flight = 0;
+        job->issued = 0;
+    }
+    fabric_close(fetcher->reader);
+    fetcher->reader = NULL;
+    while (fetcher->connections != NULL) {
+        struct fetch_connection *connection = fetcher->connections;
+        fetcher->connections = connection->next;
+        free(connection);
+    }
+    fetcher->connection_count = 0;
+}
+
+static struct fetch_connection *find_connection(struct fetcher *fetcher,
+                                                const struct fetch_source *source)
+{
+    struct fetch_connection *connection = fetcher->connections;
+    while (connection != NULL && !same_address(&connection->source, source)) {
+        connection = connection->next;
+    }
+    return connection;
+}
+
+/* NULL with an errno value when it cannot be made. */
+static struct fetch_connection *make_connection(struct fetcher *fetcher,
+                                                const struct fetch_source *source, int *ret_result)
+{
+    if (fetcher->connection_count >= CONNECTIONS_MAX) {
+        drop_useless(fetcher, true);
+    }
+    struct fetch_connection *connection = calloc(1, sizeof *connection);
+    if (connection == NULL) {
+        *ret_result = -ENOMEM;
+        return NULL;
+    }
+    *ret_result =
+        fabric_peer_add(fetcher->reader, source->address, source->length, &connection->peer, NULL);
+    if (*ret_result != 0) {
+        free(connection);
+        return NULL;
+    }
+    connection->source = *source;
+    connection->next = fetcher->connections;
+    fetcher->connections = connection;
+    fetcher->connection_count++;
+    return connection;
+}
+
+/* 0; -EAGAIN: the old connection has to go first; another -errno. */
+static int connect_job(struct fetcher *fetcher, struct fetch_job *job)
+{
+    const struct fetch_source *source = &job->order.source;
+    if (fetcher->reader == NULL) {
+        int result = fabric_open_reader(fetcher->like, &fetcher->reader, NULL);
+        if (result != 0) {
+            return result == -EAGAIN ? -EIO : result;
+        }
+    }
+    struct fetch_connection *connection = find_connection(fetcher, source);
+    if (connection == NULL) {
+        int result;
+        connection = make_connection(fetcher, source, &result);
+        if (connection == NULL) {
+            return result;
+        }
+    }
+    if (connection->source.session != source->session) {
+        connection->broken = true; /* another process at the same address */
+    }
+    if (connection->broken) {
+        return -EAGAIN;
+    }
+    job->connection = connection;
+    return 0;
+}
+
+/* ---- jobs */
+
+static void fail(struct fetch_job *job, int status, int64_t until_ns)
+{
+    if (job->status == 0) {
+        job->status = status;
+        job->deadline_ns = until_ns;
+    }
+}
+
+void fetch_cancel(struct fetcher *fetcher, const void *context)
+{
+    for (struct fetch_job *job = fetcher->first; job != NULL; job = job->next) {
+        if (context == NULL || job->order.context == context) {
+            fail(job, -ECANCELED, 1); /* long ago: the reader is closed at once if need be */
+        }
+    }
+}
+
+void fetch_abandon(struct fetcher *fetcher, const void *context)
+{
+    for (struct fetch_job *job = fetcher->first; job != NULL; job = job->next) {
+        if (job->order.context == context) {
+            fail(job, -ECANCELED, 1);
+            if (job->in_flight > 0) {
+                close_reader(fetcher);
+            }
+            return;
+        }
+    }
+}
+
+void fetch_abandon_source(struct fetcher *fetcher, const struct fetch_source *source)
+{
+    bool in_flight = false;
+    for (struct fetch_job *job = fetcher->first; job != NULL; job = job->next) {
+        if (same_address(&job->order.source, source) &&
+            job->order.source.session == source->session) {
+            in_flight = in_flight || job->in_flight > 0;
+            fail(job, -ECANCELED, 1);
+        }
+    }
+    if (in_flight) {
+        close_reader(fetcher);
+    }
+}
+
+/* The tag of a read is its job: it lives as long as a read of it may answer. */
+static void complete(struct fetcher *fetcher, const struct fabric_event *event, int64_t now_ns)
+{
+    struct fetch_job *job = (struct fetch_job *)(uintptr_t)event->tag;
+    job->in_flight--;
+    job->connection->in_flight--;
+    if (event->status != 0) {
+        job->connection->broken = true;
+        fail(job, event->status, now_ns + GRACE_NS);
+    } else if (job->status == 0) {
+        job->deadline_ns = now_ns + fetcher->patience_ns;
+    }
+}
+
+static void take_completions(struct fetcher *fetcher, int64_t now_ns)
+{
+    struct fabric_event events[FABRIC_EVENTS];
+    int count = FABRIC_EVENTS;
+    while (fetcher->reader != NULL && count == FABRIC_EVENTS) {
+        count = fabric_poll(fetcher->reader, events);
+        for (int i = 0; i < count; i++) {
+            complete(fetcher, &events[i], now_ns);
+        }
+    }
+    if (count < 0) {
+        close_reader(fetcher);
+    }
+}
+
+/* Posts as many pieces as may be. False: the provider wants time. */
+static bool issue(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns)
+{
+    const struct fetch_order *order = &job->order;
+    while (job->status == 0 && job->issued < order->bytes && job->in_flight < PIECES_IN_FLIGHT) {
+        uint64_t left = order->bytes - job->issued;
+        size_t piece = (size_t)(left < PIECE_BYTES ? left : PIECE_BYTES);
+        int result = 0;
+        if (job->connection == NULL) {
+            result = connect_job(fetcher, job);
+        } else if (job->connection->broken) {
+            result = -ECONNRESET;
+        }
+        if (result == 0) {
+            result = fabric_read(
+                fetcher->reader, job->connection->peer, order->address + job->issued, order->key,
+                (uint8_t *)order->destination + job->issued, piece, (uint64_t)(uintptr_t)job);
+        }
+        if (result == -EAGAIN) {
+            return false;
+        }
+        if (result != 0) {
+            fail(job, result, now_ns + GRACE_NS);
+            break;
+        }
+        job->connection->in_flight++;
+        job->in_flight++;
+        job->issued += piece;
+    }
+    return true;
+}
+
+/* The provider connects to a dead source for ever. Where nobody listens there is nothing to wait
+ * for.
+ */
+static void ask_for_source(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns)
+{
+    const struct fetch_source *source = &job->order.source;
+    if (job->ask_ns == 0) {
+        job->ask_ns = now_ns + ASK_NS;
+    } else if (now_ns >= job->ask_ns) {
+        job->ask_ns = now_ns + ASK_NS;
+        if (fabric_peer_refuses(fetcher->like, source->address, source->length)) {
+            if (job->connection != NULL) {
+                job->connection->broken = true;
+            }
+            fail(job, -ECONNREFUSED, now_ns + GRACE_NS);
+        }
+    }
+}
+
+/* Takes the job behind `before` (NULL: the first) out of the list and tells its owner. */
+static void end(struct fetcher *fetcher, struct fetch_job *before, struct fetch_job *job,
+                int status)
+{
+    if (before != NULL) {
+        before->next = job->next;
+    } else {
+        fetcher->first = job->next;
+    }
+    if (fetcher->last == job) {
+        fetcher->last = before;
+    }
+    struct fetch_order order = job->order;
+    free(job);
+    order.done(order.context, status);
+}
+
+/* True: the job is over and out of the list. */
+static bool check(struct fetcher *fetcher, struct fetch_job *before, struct fetch_job *job,
+                  int64_t now_ns)
+{
+    if (now_ns >= job->deadline_ns) {
+        fail(job, -ETIMEDOUT, now_ns);
+        if (job->in_flight > 0) {
+            close_reader(fetcher);
+        }
+    }
+    if (job->in_flight > 0 || (job->status == 0 && job->issued < job->order.bytes)) {
+        return false;
+    }
+    end(fetcher, before, job, job->status);
+    return true;
+}
+
+int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns)
+{
+    int64_t next_ns = INT64_MAX;
+    take_completions(fetcher, now_ns);
+    drop_useless(fetcher, false);
+    struct fetch_job *before = NULL;
+    struct fetch_job *job = fetcher->first;
+    for (unsigned active = 0; job != NULL && active < JOBS_ACTIVE; active++) {
+        if (job->deadline_ns == 0) {
+            job->deadline_ns = now_ns + fetcher->patience_ns;
+        }
+        if (issue(fetcher, job, now_ns)) {
+            job->ask_ns = 0;
+        } else {
+            ask_for_source(fetcher, job, now_ns);
+            next_ns = now_ns + RETRY_NS < next_ns ? now_ns + RETRY_NS : next_ns;
+        }
+        struct fetch_job *next = job->next;
+        if (check(fetcher, before, job, now_ns)) {
+            next_ns = now_ns; /* there is room for another, or one was started meanwhile */
+        } else {
+            next_ns = job->deadline_ns < next_ns ? job->deadline_ns : next_ns;
+            before = job;
+            next = job->next;
+        }
+        job = next;
+    }
+    return next_ns;
+}
+
+void fetch_end(struct fetcher *fetcher)
+{
+    close_reader(fetcher);
+    while (fetcher->first != NULL) {
+        end(fetcher, NULL, fetcher->first, -ECANCELED);
+    }
+}

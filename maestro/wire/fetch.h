@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reads payloads out of other processes' memory: in pieces, several at a time, each payload with a
+ * deadline that every finished piece renews.
+ *
+ * Reads go through an endpoint of their own, opened with the first one. When a source does not
+ * answer, that endpoint is closed, the only way to be sure that nothing is written to the memory
+ * any more; the other payloads under way begin again.
+ *
+ * Under the lock of the fabric's owner. Functions marked "owner" are for the one thread that makes
+ * progress and waits.
+ */
+#ifndef MAESTRO_WIRE_FETCH_H
+#define MAESTRO_WIRE_FETCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "maestro/wire/fabric.h"
+#include "vampire/core/err.h"
+
+struct fetch_job;
+
+struct fetch_source {
+    uint64_t session; /* another process at the same address has another one */
+    size_t length;
+    uint8_t address[FABRIC_ADDRESS_BYTES];
+};
+
+struct fetch_order {
+    struct fetch_source source;
+    uint64_t address, key; /* of the memory, as registered there */
+    void *destination;
+    uint64_t bytes; /* not 0 */
+    /* Called exactly once, from fetch_advance or fetch_end. 0 or -errno; the destination is not
+     * touched afterwards. */
+    void (*done)(void *context, int status);
+    void *context;
+};
+
+struct fetcher {
+    const struct fabric *like;
+    struct fabric *reader;                /* NULL: not open */
+    struct fetch_connection *connections; /* of the reader */
+    unsigned connection_count;
+    struct fetch_job *first, *last; /* in order of arrival */
+    int64_t patience_ns;
+};
+
+void fetch_init(struct fetcher *fetcher, const struct fabric *like, int64_t patience_ns);
+/* 0 or -ENOMEM. Begins at the next fetch_advance. */
+VAMP_MUST_CHECK int fetch_start(struct fetcher *fetcher, const struct fetch_order *order);
+/* Fails the job of this context (NULL: all jobs) at the next fetch_advance. */
+void fetch_cancel(struct fetcher *fetcher, const void *context);
+bool fetch_is_idle(const struct fetcher *fetcher);
+/* Owner: like fetch_cancel for the job of this context, or for all jobs of a source, and nothing is
+ * written to their destinations any more once this returns. */
+void fetch_abandon(struct fetcher *fetcher, const void *context);
+void fetch_abandon_source(struct fetcher *fetcher, const struct fetch_source *source);
+/* Owner: takes completions, issues reads, ends jobs. Returns when to call again at the latest,
+ * INT64_MAX: not before a completion. Callbacks may start other jobs. */
+int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns);
+/* Owner: ends all jobs with -ECANCELED and closes the endpoint. */
+void fetch_end(struct fetcher *fetcher);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "maestro/wire/frame.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+enum { FIELD_VERSION = 1, FIELD_SESSION = 2, FIELD_SEQUENCE = 3, FIELD_EVENTS_TAKEN = 4 };
+enum { FIELD_BATCH_LOST = 2, FIELD_BATCH_EVENTS = 3 };
+
+/* ---- writing */
+
+static uint8_t *put_varint(uint8_t *at, uint64_t value)
+{
+    while (value >= 0x80) {
+        *at++ = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+static uint8_t *put_tag(uint8_t *at, unsigned field, enum wire_type type)
+{
+    return put_varint(at, (uint64_t)field << 3 | type);
+}
+
+size_t frame_head(const struct frame *frame, size_t body_length, uint8_t *buffer)
+{
+    uint8_t head[FRAME_HEAD_BYTES];
+    uint8_t *at = put_varint(put_tag(head, FIELD_VERSION, WIRE_VARINT), FRAME_VERSION);
+    at = put_tag(at, FIELD_SESSION, WIRE_FIXED64);
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+        *at++ = (uint8_t)(frame->session >> shift);
+    }
+    at = put_varint(put_tag(at, FIELD_SEQUENCE, WIRE_VARINT), frame->sequence);
+    at = put_varint(put_tag(at, FIELD_EVENTS_TAKEN, WIRE_VARINT), frame->events_taken);
+    at = put_varint(put_tag(at, frame->kind, WIRE_BYTES), body_length);
+    size_t length = (size_t)(at - head);
+    assert(length <= FRAME_HEAD_BYTES);
+    size_t begin = FRAME_HEAD_BYTES - length;
+    memcpy(buffer + begin, head, length);
+    return begin;
+}
+
+size_t frame_pack(const struct frame *frame, const ProtobufCMessage *body, uint8_t *buffer,
+                  size_t size)
+{
+    size_t body_length = protobuf_c_message_get_packed_size(body);
+    if (body_length > size || FRAME_HEAD_BYTES > size - body_length) {
+        return 0;
+    }
+    uint8_t head[FRAME_HEAD_BYTES];
+    size_t begin = frame_head(frame, body_length, head);
+    memcpy(buffer, head + begin, FRAME_HEAD_BYTES - begin);
+    return FRAME_HEAD_BYTES - begin +
+           protobuf_c_message_pack(body, buffer + FRAME_HEAD_BYTES - begin);
+}
+
+/* ---- reading */
+
+struct reader {
+    const uint8_t *at, *end;
+    bool bad;
+};
+
+static uint64_t get_varint(struct reader *reader)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 70 && reader->at < reader->end; shift += 7) {
+        uint8_t byte = *reader->at++;
+        if (shift == 63 && byte > 1) {
+            break;
+        }
+        value |= (uint64_t)(byte & 0x7f) << (shift < 64 ? shift : 0);
+        if ((byte & 0x80) == 0) {
+            return value;
+        }
+    }
+    reader->bad = true;
+    return 0;
+}
+
+static uint64_t get_fixed(struct reader *reader, size_t bytes)
+{
+    if ((size_t)(reader->end - reader->at) < bytes) {
+        reader->bad = true;
+        return 0;
+    }
+    uint64_t value = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        value |= (uint64_t)reader->at[i] << (8 * i);
+    }
+    reader->at += bytes;
+    return value;
+}
+
+/* One field of a message. */
+struct field {
+    uint64_t number;
+    unsigned type;
+    uint64_t value;
+    const uint8_t *bytes; /* of WIRE_BYTES; value is their length */
+};
+
+/* False at the end or when the bytes make no sense (reader->bad). */
+static bool get_field(struct reader *reader, struct field *ret_field)
+{
+    if (reader->bad || reader->at == reader->end) {
+        return false;
+    }
+    uint64_t tag = get_varint(reader);
+    *ret_field = (struct field){.number = tag >> 3, .type = (unsigned)(tag & 7)};
+    switch (ret_field->type) {
+    case WIRE_VARINT:
+        ret_field->value = get_varint(reader);
+        break;
+    case WIRE_FIXED64:
+        ret_field->value = get_fixed(reader, 8);
+        break;
+    case WIRE_FIXED32:
+        ret_field->value = get_fixed(reader, 4);
+        break;
+    case WIRE_BYTES:
+        ret_field->value = get_varint(reader);
+        if (ret_field->value > (uint64_t)(reader->end - reader->at)) {
+            reader->bad = true;
+            break;
+        }
+        ret_field->bytes = reader->at;
+        reader->at += ret_field->value;
+        break;
+    default:
+        reader->bad = true;
+    }
+    return !reader->bad && ret_field->number != 0;
+}
+
+static bool is_body(const struct field *field)
+{
+    return field->type == WIRE_BYTES && field->number >= FRAME_JOIN &&
+           field->number <= FRAME_GOODBYE;
+}
+
+struct envelope {
+    struct frame frame;
+    uint64_t version;
+    unsigned seen; /* bits of the fields 1 to 4 */
+    unsigned bodies;
+};
+
+static void take_field(struct envelope *envelope, const struct field *field)
+{
+    struct frame *frame = &envelope->frame;
+    if (is_body(field)) {
+        frame->kind = (enum frame_kind)field->number;
+        frame->body = field->bytes;
+        frame->body_length = (size_t)field->value;
+        envelope->bodies++;
+    } else if (field->number == FIELD_VERSION && field->type == WIRE_VARINT) {
+        envelope->version = field->value;
+        envelope->seen |= 1U << FIELD_VERSION;
+    } else if (field->number == FIELD_SESSION && field->type == WIRE_FIXED64) {
+        frame->session = field->value;
+        envelope->seen |= 1U << FIELD_SESSION;
+    } else if (field->number == FIELD_SEQUENCE && field->type == WIRE_VARINT) {
+        frame->sequence = field->value;
+        envelope->seen |= 1U << FIELD_SEQUENCE;
+    } else if (field->number == FIELD_EVENTS_TAKEN && field->type == WIRE_VARINT) {
+        frame->events_taken = field->value;
+    }
+}
+
+int frame_parse(const uint8_t *bytes, size_t length, struct frame *ret_frame, struct vamp_err *err)
+{
+    struct reader reader = {.at = bytes, .end = bytes + length};
+    struct envelope envelope = {0};
+    struct field field;
+    while (get_field(&reader, &field)) {
+        take_field(&envelope, &field);
+    }
+    const unsigned needed = 1U << FIELD_VERSION | 1U << FIELD_SESSION | 1U << FIELD_SEQUENCE;
+    if (length > FRAME_BYTES_MAX || reader.bad || reader.at != reader.end ||
+        (envelope.seen & (1U << FIELD_VERSION)) == 0) {
+        return vamp_err_set(err, -EBADMSG, "%zu bytes that are no message of the pool protocol",
+                            length);
+    }
+    if (envelope.seen != needed || envelope.bodies != 1 || envelope.frame.session == 0) {
+        return vamp_err_set(err, -EBADMSG,
+                            "a message of %zu bytes lacks its session, its sequence "
+                            "or exactly one body",
+                            length);
+    }
+    *ret_frame = envelope.frame;
+    if (envelope.version != FRAME_VERSION) {
+        return vamp_err_set(err, -EPROTO, "pool protocol version %llu; this is version %d",
+                            (unsigned long long)envelope.version, FRAME_VERSION);
+    }
+    return 0;
+}
+
+static const ProtobufCMessageDescriptor *descriptor_of(enum frame_kind kind)
+{
+    switch (kind) {
+    case FRAME_JOIN:
+        return &mstro__wire__join__descriptor;
+    case FRAME_WELCOME:
+        return &mstro__wire__welcome__descriptor;
+    case FRAME_REQUEST:
+        return &mstro__wire__request__descriptor;
+    case FRAME_RESPONSE:
+        return &mstro__wire__response__descriptor;
+    case FRAME_TICKET:
+        return &mstro__wire__ticket__descriptor;
+    case FRAME_EVENTS:
+        return &vamp__wire__event_batch__descriptor;
+    case FRAME_HEARTBEAT:
+        return &mstro__wire__heartbeat__descriptor;
+    case FRAME_GOODBYE:
+        return &mstro__wire__goodbye__descriptor;
+    }
+    return NULL;
+}
+
+const void *frame_unpack(const struct frame *frame, struct vamp_decode_arena *arena,
+                         struct vamp_err *err)
+{
+    const ProtobufCMessageDescriptor *descriptor = descriptor_of(frame->kind);
+    const ProtobufCMessage *message = protobuf_c_message_unpack(
+        descriptor, vamp_decode_arena_reset(arena), frame->body_length, frame->body);
+    if (message == NULL || !protobuf_c_message_check(message)) {
+        (void)vamp_err_set(err, -EBADMSG, "the body of a message (%s, %zu bytes) %s",
+                           descriptor->name, frame->body_length,
+                           arena->exhausted ? "unpacks to more than is allowed"
+                                            : "cannot be understood");
+        return NULL;
+    }
+    return message;
+}
+
+/* ---- batches */
+
+/* Memory in front of the unpacked batch, so that one free gives everything back. */
+struct block {
+    size_t bytes, used;
+    _Alignas(max_align_t) unsigned char memory[];
+};
+
+static void *block_alloc(void *data, size_t size)
+{
+    struct block *block = data;
+    size_t wanted = (size + _Alignof(max_align_t) - 1) & ~(_Alignof(max_align_t) - 1);
+    if (wanted < size || wanted > block->bytes - block->used) {
+        return NULL;
+    }
+    void *result = block->memory + block->used;
+    block->used += wanted;
+    return result;
+}
+
+static void block_free(void *data, void *pointer)
+{
+    (void)data;
+    (void)pointer; /* the whole block is freed at once */
+}
+
+bool frame_count_events(const uint8_t *body, size_t length, uint64_t *ret_events,
+                        uint64_t *ret_lost)
+{
+    struct reader reader = {.at = body, .end = body + length};
+    struct field field;
+    uint64_t events = 0;
+    uint64_t lost = 0;
+    while (get_field(&reader, &field)) {
+        events += field.number == FIELD_BATCH_EVENTS ? 1U : 0U;
+        lost = field.number == FIELD_BATCH_LOST ? field.value : lost;
+    }
+    *ret_events = events;
+    *ret_lost = lost;
+    return !reader.bad && reader.at == reader.end;
+}
+
+/* How much an honest batch needs: its structures, its texts (each rounded up and terminated), and
+ * what protobuf-c needs while it scans (below 64 bytes a field). 0: no batch. */
+static size_t batch_bytes(const struct frame *frame)
+{
+    uint64_t events;
+    uint64_t lost;
+    if (!frame_count_events(frame->body, frame->body_length, &events, &lost) ||
+        events > FRAME_EVENTS_MAX) {
+        return 0;
+    }
+    size_t each = sizeof(Vamp__Wire__Event) + sizeof(void *) + 2 * 32 + 64;
+    return sizeof(Vamp__Wire__EventBatch) + 4096 + events * each + frame->body_length;
+}
+
+int frame_batch(const struct frame *frame, struct port_batch *ret_batch, struct vamp_err *err)
+{
+    size_t bytes = batch_bytes(frame);
+    if (bytes == 0) {
+        return vamp_err_set(err, -EBADMSG, "a batch of events of %zu bytes cannot be understood",
+                            frame->body_length);
+    }
+    struct block *block = malloc(sizeof *block + bytes);
+    if (block == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "take in a batch of events");
+    }
+    block->bytes = bytes;
+    block->used = 0;
+    ProtobufCAllocator allocator = {
+        .alloc = block_alloc, .free = block_free, .allocator_data = block};
+    Vamp__Wire__EventBatch *batch =
+        vamp__wire__event_batch__unpack(&allocator, frame->body_length, frame->body);
+    if (batch == NULL) {
+        free(block);
+        return vamp_err_set(err, -EBADMSG, "a batch of events of %zu bytes cannot be understood",
+                            frame->body_length);
+    }
+    *ret_batch = (struct port_batch){.batch = batch, .block = block};
+    return 0;
+}
+
+void port_batch_free(struct port_batch *batch)
+{
+    free(batch->block);
+    *batch = (struct port_batch){0};
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One message of the pool protocol (pool.proto's Envelope) to and from bytes. The envelope is
+ * read and written by hand, its body by protobuf-c in bounded memory: a hostile message costs
+ * at most its arena and is then refused. No thread rule.
+ */
+#ifndef MAESTRO_WIRE_FRAME_H
+#define MAESTRO_WIRE_FRAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "maestro/client/port.h"
+#include "pool.pb-c.h"
+#include "vampire/core/err.h"
+#include "vampire/core/event_codec.h"
+
+#define FRAME_VERSION 1
+#define FRAME_BYTES_MAX ((size_t)16384)
+/* No envelope's head is longer. */
+#define FRAME_HEAD_BYTES ((size_t)48)
+/* Arena for the body of any honest message but a batch of events. */
+#define FRAME_ARENA_BYTES ((size_t)128 * 1024)
+#define FRAME_EVENTS_MAX ((size_t)1024)
+
+enum frame_kind { /* the field numbers of Envelope's bodies */
+                  FRAME_JOIN = 10,
+                  FRAME_WELCOME,
+                  FRAME_REQUEST,
+                  FRAME_RESPONSE,
+                  FRAME_TICKET,
+                  FRAME_EVENTS,
+                  FRAME_HEARTBEAT,
+                  FRAME_GOODBYE,
+};
+
+struct frame {
+    uint64_t session, sequence, events_taken;
+    enum frame_kind kind;
+    const uint8_t *body; /* points into the message */
+    size_t body_length;
+};
+
+/* Packs a whole message into `buffer`. Returns its length; 0: does not fit. `frame`'s body is
+ * not read. */
+size_t frame_pack(const struct frame *frame, const ProtobufCMessage *body, uint8_t *buffer,
+                  size_t size);
+/* For a body that is packed already: writes the envelope's head so that it ends where the body
+ * begins, at buffer + FRAME_HEAD_BYTES. Returns where the message begins in `buffer`. */
+size_t frame_head(const struct frame *frame, size_t body_length, uint8_t *buffer);
+
+/* Takes an envelope apart and checks it. 0, or -EBADMSG with a text; -EPROTO: another version (the
+ * frame is filled all the same, so that a Join can be refused in words). */
+VAMP_MUST_CHECK int frame_parse(const uint8_t *bytes, size_t length, struct frame *ret_frame,
+                                struct vamp_err *err);
+/* Unpacks the body of any kind into the arena. NULL with text when it cannot be understood or does
+ * not fit. Valid until the arena's next reset. The type is the one of the frame's kind. */
+const void *frame_unpack(const struct frame *frame, struct vamp_decode_arena *arena,
+                         struct vamp_err *err);
+/* How many events a packed EventBatch holds, and how many it says were lost. False: no batch. */
+bool frame_count_events(const uint8_t *body, size_t length, uint64_t *ret_events,
+                        uint64_t *ret_lost);
+/* Unpacks a FRAME_EVENTS into one block of its own. 0, -EBADMSG or -ENOMEM. */
+VAMP_MUST_CHECK int frame_batch(const struct frame *frame, struct port_batch *ret_batch,
+                                struct vamp_err *err);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The text of MSTRO_POOL_MANAGER_INFO: where the pool manager is. One printable line without ';',
+ * opaque to everybody else: a prefix with the version and a PoolInfo message (pool.proto) in
+ * base64.
+ */
+#ifndef MAESTRO_WIRE_INFO_H
+#define MAESTRO_WIRE_INFO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "maestro/wire/fabric.h"
+#include "vampire/core/err.h"
+
+#define INFO_PROVIDER_BYTES 64
+#define INFO_WORKFLOW_BYTES 1024
+#define INFO_TEXT_BYTES 4096
+
+struct info {
+    uint64_t session;
+    char provider[INFO_PROVIDER_BYTES];
+    uint32_t protocol; /* fabric_protocol */
+    char workflow[INFO_WORKFLOW_BYTES];
+    uint8_t address[FABRIC_ADDRESS_BYTES];
+    size_t address_length;
+};
+
+/* 0, or -EMSGSIZE when it does not fit. */
+VAMP_MUST_CHECK int info_print(const struct info *info, char text[static INFO_TEXT_BYTES],
+                               struct vamp_err *err);
+/* Reads what info_print wrote; also the whole line "MSTRO_POOL_MANAGER_INFO;<info>;" and blanks
+ * around it. 0, or -EINVAL with a text that says what is wrong with it. */
+VAMP_MUST_CHECK int info_parse(const char *text, struct info *ret_info, struct vamp_err *err);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The source thread between a source that a test scripts and a real ring. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "vampire/run/source_thread.h"
+
+#define EVENTS 20000
+#define PATIENCE_NS (10 * VAMP_NS_PER_SECOND)
+
+struct script {
+    uint64_t sent;
+    enum vamp_source_status end;
+};
+
+static enum vamp_source_status script_next(void *self, struct vamp_event *ret_event,
+                                           struct vamp_err *err)
+{
+    struct script *script = self;
+    if (script->sent == EVENTS) {
+        if (script->end == VAMP_SOURCE_GONE) {
+            (void)vamp_err_set(err, -EPIPE, "the pool manager is gone");
+        }
+        return script->end;
+    }
+    static const char name[] = "class:rd,step:6";
+    *ret_event = (struct vamp_event){
+        .kind = VAMP_EVENT_DECLARE,
+        .serial = ++script->sent,
+        .time_ns = (int64_t)script->sent,
+        .name = name,
+        .name_length = sizeof name - 1,
+    };
+    return VAMP_SOURCE_MORE;
+}
+
+static void script_wait(void *self, int64_t timeout_ns)
+{
+    (void)self;
+    (void)timeout_ns;
+}
+
+static const struct vamp_source_ops live = {
+    .name = "live", .next = script_next, .wait = script_wait};
+static const struct vamp_source_ops patient = {
+    .name = "patient", .can_wait = true, .next = script_next, .wait = script_wait};
+
+struct seen {
+    uint64_t events, lost, last_serial;
+};
+
+/* Reads until the ring is finished; the account must be complete and in order. */
+static void read_all(struct vamp_ring *ring, struct seen *seen)
+{
+    *seen = (struct seen){0};
+    while (!vamp_ring_finished(ring)) {
+        const struct vamp_event *event = vamp_ring_next(ring);
+        if (event == NULL) {
+            vamp_ring_release(ring);
+            vamp_ring_wait(ring, PATIENCE_NS);
+            continue;
+        }
+        if (event->kind == VAMP_EVENT_LOST) {
+            assert_int_equal(event->reason, VAMP_LOSS_RING);
+            seen->lost += event->count;
+            seen->last_serial += event->count;
+        } else {
+            seen->events++;
+            assert_int_equal(event->serial, seen->last_serial + 1);
+            seen->last_serial = event->serial;
+        }
+    }
+}
+
+static void start(struct vamp_source_thread *thread, const struct vamp_source_ops *ops,
+                  struct script *script, const atomic_int *stop)
+{
+    *thread = (struct vamp_source_thread){
+        .ops = ops, .source = script, .clock = &vamp_clock_system, .stop = stop};
+    assert_int_equal(vamp_ring_create(65536, &thread->ring, NULL), 0);
+    assert_int_equal(vamp_source_thread_start(thread, NULL), 0);
+}
+
+static void a_full_ring_loses_exactly_what_it_says(void **state)
+{
+    (void)state;
+    struct script script = {.end = VAMP_SOURCE_END};
+    atomic_int stop = 0;
+    struct vamp_source_thread thread;
+    start(&thread, &live, &script, &stop);
+    /* Nobody reads until the ring has filled up. */
+    while (vamp_ring_used_bytes(thread.ring) < vamp_ring_capacity_bytes(thread.ring) / 2) {
+    }
+    struct seen seen;
+    read_all(thread.ring, &seen);
+    vamp_source_thread_join(&thread);
+    assert_int_equal(seen.events + seen.lost, EVENTS);
+    assert_int_equal(thread.end, VAMP_SOURCE_END);
+    vamp_ring_free(thread.ring);
+}
+
+static void a_source_that_can_wait_loses_nothing(void **state)
+{
+    (void)state;
+    struct script script = {.end = VAMP_SOURCE_GONE};
+    atomic_int stop = 0;
+    struct vamp_source_thread thread;
+    start(&thread, &patient, &script, &stop);
+    struct seen seen;
+    read_all(thread.ring, &seen);
+    vamp_source_thread_join(&thread);
+    assert_int_equal(seen.events, EVENTS);
+    assert_int_equal(seen.lost, 0);
+    assert_int_equal(thread.end, VAMP_SOURCE_GONE);
+    assert_string_equal(thread.err.text, "the pool manager is gone");
+    vamp_ring_free(thread.ring);
+}
+
+static void stop_ends_it(void **state)
+{
+    (void)state;
+    struct script script = {.sent = EVENTS, .end = VAMP_SOURCE_EMPTY};
+    atomic_int stop = 0;
+    struct vamp_source_thread thread;
+    start(&thread, &live, &script, &stop);
+    atomic_store(&stop, 15);
+    struct seen seen;
+    read_all(thread.ring, &seen);
+    vamp_source_thread_join(&thread);
+    assert_int_equal(thread.end, VAMP_SOURCE_END);
+    vamp_ring_free(thread.ring);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_full_ring_loses_exactly_what_it_says),
+        cmocka_unit_test(a_source_that_can_wait_loses_nothing),
+        cmocka_unit_test(stop_ends_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/cli/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "vampire/core/command_line.h"
+#include "vampire/run/exit_codes.h"
+
+/* What an option means. */
+enum option_key {
+    KEY_CONFIG,
+    KEY_WORKFLOW,
+    KEY_COMPONENT,
+    KEY_INFO,
+    KEY_INFO_FILE,
+    KEY_WAIT,
+    KEY_SET,
+    KEY_REPLAY,
+    KEY_QUIET,
+    KEY_VERBOSE,
+    KEY_CHECK_CONFIG,
+    KEY_DUMP_CONFIG,
+    KEY_JSON,
+    KEY_PRINT_SCHEMA,
+    KEY_PRINT_COMPLETION,
+    KEY_PRINT_MANUAL_OPTIONS,
+    KEY_PRINT_MANUAL_CONFIG,
+    KEY_LIST_METRICS,
+    KEY_RECOVER,
+    KEY_DRY_RUN,
+    KEY_HELP,
+    KEY_VERSION,
+};
+
+static const struct vamp_command_option options_table[] = {
+    {"--config", 'c', KEY_CONFIG, "FILE",
+     "read the configuration from FILE (\"-\": standard input); without it the defaults hold"},
+    {"--workflow", 'w', KEY_WORKFLOW, "NAME", "the workflow to join"},
+    {"--component", 'n', KEY_COMPONENT, "NAME", "the name under which to join"},
+    {"--pool-manager-info", 'p', KEY_INFO, "INFO",
+     "how to reach the pool manager, as it prints it"},
+    {"--info-file", 'i', KEY_INFO_FILE, "FILE",
+     "a file with the pool manager's info; it is waited for"},
+    {"--wait", 0, KEY_WAIT, "TIME", "how long to try to reach the pool manager, such as 30s"},
+    {"--set", 'o', KEY_SET, "KEY=VALUE",
+     "set any option of the configuration, for example -o statistics.bucket=500ms or -o "
+     "outputs.0.directory=/scratch; words of a list are separated by commas"},
+    {"--replay", 'r', KEY_REPLAY, "FILE",
+     "read the events from a recording instead of joining a workflow, or, with a pattern in "
+     "quotes, "
+     "from all segments of a run; -o source.speed=1 gives them in their own time"},
+    {"--quiet", 'q', KEY_QUIET, NULL, "no status line, no summary; errors only"},
+    {"--verbose", 'v', KEY_VERBOSE, NULL, "say more about what is being done"},
+    {"--check-config", 0, KEY_CHECK_CONFIG, "[=FILE]",
+     "check the configuration, tell every mistake, and end with 0 or 2"},
+    {"--dump-config", 0, KEY_DUMP_CONFIG, "[=FILE]",
+     "print the effective configuration with all defaults, and end"},
+    {"--json", 0, KEY_JSON, NULL, "with --check-config and --list-metrics: print JSON, for tools"},
+    {"--print-schema", 0, KEY_PRINT_SCHEMA, NULL,
+     "print the JSON Schema of the configuration, and end"},
+    {"--print-completion", 0, KEY_PRINT_COMPLETION, NULL, "print the completion for bash, and end"},
+    {"--print-manual-options", 0, KEY_PRINT_MANUAL_OPTIONS, NULL,
+     "print these options as a part of vampire(1), and end"},
+    {"--print-manual-config", 0, KEY_PRINT_MANUAL_CONFIG, NULL,
+     "print the options of the configuration as a part of vampire.json(5), and end"},
+    {"--list-metrics", 0, KEY_LIST_METRICS, "[=json]",
+     "print all metrics with unit, labels and meaning, and end"},
+    {"--recover", 0, KEY_RECOVER, NULL,
+     "make the named files whole that a killed run left, say what was done, and end: JSON lines "
+     "and "
+     "recordings are cut to their last whole record, HDF5 files made to open plainly; no whole "
+     "record is lost, and no file touched that is being written"},
+    {"--dry-run", 0, KEY_DRY_RUN, NULL,
+     "with --recover: say what would be done, and change nothing"},
+    {"--help", 'h', KEY_HELP, NULL, "print this, and end"},
+    {"--version", 'V', KEY_VERSION, NULL,
+     "print the version and what this build can tell, and end"},
+    {NULL, 0, 0, NULL, NULL},
+};
+#define SEE_HELP "; see vampire --help"
+
+static int add_override(struct vamp_options *options, const char *path, const char *value,
+                        const char *origin, struct vamp_err *err)
+{
+    if (options->override_count >= VAMP_OVERRIDES_MAX) {
+        return vamp_err_set(err, -EINVAL,
+                            "more than %d options of the configuration are set" SEE_HELP,
+                            VAMP_OVERRIDES_MAX);
+    }
+    options->overrides[options->override_count++] =
+        (struct vamp_config_override){path, value, origin};
+    return 0;
+}
+
+static int add_setting(struct vamp_options *options, const char *text, struct vamp_err *err)
+{
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text) {
+        return vamp_err_set(err, -EINVAL,
+                            "-o %s: expected KEY=VALUE, such as -o "
+                            "statistics.bucket=500ms" SEE_HELP,
+                            text);
+    }
+    if (options->override_count >= VAMP_OVERRIDES_MAX) {
+        return add_override(options, "", "", "-o", err);
+    }
+    char *path = strndup(text, (size_t)(equals - text));
+    if (path == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "read the command line");
+    }
+    options->texts[options->override_count] = path;
+    return add_override(options, path, equals + 1, "-o", err);
+}
+
+/* The recording takes the place of whatever source the file describes. */
+static int choose_recording(struct vamp_options *options, const char *file, struct vamp_err *err)
+{
+    int code = add_override(options, "source.type", vamp_source_replay.name, "--replay", err);
+    return code != 0 ? code : add_override(options, "source.file", file, "--replay", err);
+}
+
+static int choose_command(struct vamp_options *options, enum vamp_command command,
+                          struct vamp_err *err)
+{
+    if (options->command != VAMP_COMMAND_RUN && options->command != command) {
+        return vamp_err_set(
+            err, -EINVAL,
+            "only one of --check-config, --dump-config, "
+            "--print-schema, --print-completion, --print-manual-options, "
+            "--print-manual-config, --list-metrics, --recover, --help and --version at a time");
+    }
+    options->command = command;
+    return 0;
+}
+
+static int choose_file(struct vamp_options *options, const char *file, struct vamp_err *err)
+{
+    if (options->config_file != NULL) {
+        return vamp_err_set(err, -EINVAL, "two configuration files: %s and %s" SEE_HELP,
+                            options->config_file, file);
+    }
+    options->config_file = file;
+    return 0;
+}
+
+/* A command that may name its file, or its format, too. */
+static int choose_with_file(struct vamp_options *options, enum vamp_command command,
+                            const char *file, struct vamp_err *err)
+{
+    int code = choose_command(options, command, err);
+    return code == 0 && file != NULL ? choose_file(options, file, err) : code;
+}
+
+static int choose_list(struct vamp_options *options, const char *format, struct vamp_err *err)
+{
+    if (format != NULL && strcmp(format, "json") != 0) {
+        return vamp_err_set(err, -EINVAL, "--list-metrics=%s: only json is known" SEE_HELP, format);
+    }
+    options->json = options->json || format != NULL;
+    return choose_command(options, VAMP_COMMAND_LIST_METRICS, err);
+}
+
+static int perform(struct vamp_options *options, const struct vamp_command_given *given,
+                   struct vamp_err *err)
+{
+    const char *argument = given->argument;
+    switch ((enum option_key)given->key) {
+    case KEY_CONFIG:
+        return choose_file(options, argument, err);
+    case KEY_WORKFLOW:
+        return add_override(options, "workflow", argument, given->name, err);
+    case KEY_COMPONENT:
+        return add_override(options, "component", argument, given->name, err);
+    case KEY_INFO:
+        return add_override(options, "source.info", argument, given->name, err);
+    case KEY_INFO_FILE:
+        return add_override(options, "source.info_file", argument, given->name, err);
+    case KEY_WAIT:
+        return add_override(options, "source.wait", argument, given->name, err);
+    case KEY_SET:
+        return add_setting(options, argument, err);
+    case KEY_REPLAY:
+        return choose_recording(options, argument, err);
+    case KEY_QUIET:
+        options->quiet = true;
+        return 0;
+    case KEY_VERBOSE:
+        options->verbose = true;
+        return 0;
+    case KEY_JSON:
+        options->json = true;
+        return 0;
+    case KEY_CHECK_CONFIG:
+        return choose_with_file(options, VAMP_COMMAND_CHECK_CONFIG, argument, err);
+    case KEY_DUMP_CONFIG:
+        return choose_with_file(options, VAMP_COMMAND_DUMP_CONFIG, argument, err);
+    case KEY_PRINT_SCHEMA:
+        return choose_command(options, VAMP_COMMAND_PRINT_SCHEMA, err);
+    case KEY_PRINT_COMPLETION:
+        return choose_command(options, VAMP_COMMAND_PRINT_COMPLETION, err);
+    case KEY_PRINT_MANUAL_OPTIONS:
+        return choose_command(options, VAMP_COMMAND_PRINT_MANUAL_OPTIONS, err);
+    case KEY_PRINT_MANUAL_CONFIG:
+        return choose_command(options, VAMP_COMMAND_PRINT_MANUAL_CONFIG, err);
+    case KEY_LIST_METRICS:
+        return choose_list(options, argument, err);
+    case KEY_RECOVER:
+        return choose_command(options, VAMP_COMMAND_RECOVER, err);
+    case KEY_DRY_RUN:
+        options->dry_run = true;
+        return 0;
+    case KEY_HELP:
+        return choose_command(options, VAMP_COMMAND_HELP, err);
+    case KEY_VERSION:
+        return choose_command(options, VAMP_COMMAND_VERSION, err);
+    }
+    return -EINVAL;
+}
+
+static int take_files(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
+{
+    const int rest = vamp_command_line_rest();
+    options->files = argv + rest;
+    options->file_count = argc - rest;
+    return argc > rest ? 0 : vamp_err_set(err, -EINVAL, "--recover: which files?" SEE_HELP);
+}
+
+/* Words that belong to no option: the file of --check-config FILE and --dump-config FILE, those of
+ * --recover. */
+static int take_rest(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
+{
+    if (options->command == VAMP_COMMAND_RECOVER) {
+        return take_files(options, argc, argv, err);
+    }
+    bool takes_file = options->command == VAMP_COMMAND_CHECK_CONFIG ||
+                      options->command == VAMP_COMMAND_DUMP_CONFIG;
+    for (int i = vamp_command_line_rest(); i < argc; i++) {
+        if (!takes_file) {
+            return vamp_err_set(err, -EINVAL,
+                                "what is \"%s\" for? The configuration is named by -c "
+                                "FILE" SEE_HELP,
+                                argv[i]);
+        }
+        int code = choose_file(options, argv[i], err);
+        if (code != 0) {
+            return code;
+        }
+    }
+    return 0;
+}
+
+/* Who says --dry-run without --recover expects that nothing happens: a run would be a surprise. */
+static int check_together(const struct vamp_options *options, struct vamp_err *err)
+{
+    if (options->command != VAMP_COMMAND_RUN || (!options->dry_run && !options->json)) {
+        return 0;
+    }
+    return vamp_err_set(err, -EINVAL, "%s" SEE_HELP,
+                        options->dry_run
+                            ? "--dry-run belongs to --recover; a configuration is tried with "
+                              "--check-config"
+                            : "--json belongs to --check-config and --list-metrics");
+}
+
+static int parse(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
+{
+    const struct vamp_command_line line = {"vampire", options_table, argc, argv};
+    struct vamp_command_given given;
+    vamp_command_line_start();
+    for (;;) {
+        int found = vamp_command_line_next(&line, &given, err);
+        if (found <= 0) {
+            return found == 0 ? take_rest(options, argc, argv, err) : found;
+        }
+        int code = perform(options, &given, err);
+        if (code != 0) {
+            return code;
+        }
+    }
+}
+
+int vamp_options_parse(int argc, char **argv, struct vamp_options *ret_options,
+                       struct vamp_err *err)
+{
+    struct vamp_options options = {.command = VAMP_COMMAND_RUN};
+    int code = parse(&options, argc, argv, err);
+    if (code == 0) {
+        code = check_together(&options, err);
+    }
+    if (code != 0) {
+        vamp_options_done(&options);
+        return code;
+    }
+    *ret_options = options;
+    return 0;
+}
+
+void vamp_options_done(struct vamp_options *options)
+{
+    for (size_t i = 0; i < options->override_count; i++) {
+        free(options->texts[i]);
+        options->texts[i] = NULL;
+    }
+    options->override_count = 0;
+}
+
+/* ---- help */
+
+void vamp_options_names(FILE *stream)
+{
+    vamp_command_options_names(options_table, "        ", stream);
+}
+
+void vamp_options_manual(FILE *stream)
+{
+    vamp_command_options_manual(options_table, stream);
+}
+
+void vamp_options_help(FILE *stream)
+{
+    (void)fputs(
+        "usage: vampire [-c FILE] [OPTION...]\n"
+        "       vampire --check-config FILE [--json]\n"
+        "       vampire --recover FILE...\n\n"
+        "Joins a running Maestro workflow as a component, counts the pool's events and writes\n"
+        "time-bucketed statistics. It ends when the workflow has ended, on SIGTERM or SIGINT.\n\n"
+        "Options:\n",
+        stream);
+    vamp_command_options_help(options_table, stream);
+    (void)fputs(
+        "\nThe configuration is one JSON file; // and /* */ comments are fine. Stronger wins:\n"
+        "built-in default < file < environment < command line. The environment variables are\n"
+        "MSTRO_WORKFLOW_NAME (workflow), MSTRO_COMPONENT_NAME (component) and\n"
+        "MSTRO_POOL_MANAGER_INFO (source.info); an empty one counts as not set. With both\n"
+        "source.info and source.info_file, the stronger one counts.\n\n",
+        stream);
+    vamp_config_help(stream);
+    (void)fputs("\nSignals:\n"
+                "  SIGTERM, SIGINT  complete all files and end; a second one ends at once\n"
+                "  SIGHUP           read the configuration again\n"
+                "  SIGUSR1          show on stderr how the run is\n",
+                stream);
+    (void)fprintf(stream,
+                  "\nExit codes:\n"
+                  "  %d  the workflow ended, or a signal asked to stop; all files are complete\n"
+                  "  %d  an output lost data, or something inside failed; stderr says what\n"
+                  "  %d  command line or configuration; nothing was started\n"
+                  "  %d  no pool manager within the configured time, or it refused us\n"
+                  "  %d  the pool manager vanished before the workflow ended; files are complete\n",
+                  VAMP_EXIT_OK, VAMP_EXIT_FAILED, VAMP_EXIT_USAGE, VAMP_EXIT_NO_POOL,
+                  VAMP_EXIT_POOL_GONE);
+}

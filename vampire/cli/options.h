@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The command line, from one table: parsing, --help and the manual read it. What the options say
+ * about the configuration becomes overrides for vamp_config_load.
+ */
+#ifndef VAMP_CLI_OPTIONS_H
+#define VAMP_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "config/config.h"
+#include "vampire/core/err.h"
+
+/* What vampire is asked to do. */
+enum vamp_command {
+    VAMP_COMMAND_RUN,
+    VAMP_COMMAND_CHECK_CONFIG,
+    VAMP_COMMAND_DUMP_CONFIG,
+    VAMP_COMMAND_PRINT_SCHEMA,
+    VAMP_COMMAND_PRINT_COMPLETION,
+    VAMP_COMMAND_PRINT_MANUAL_OPTIONS,
+    VAMP_COMMAND_PRINT_MANUAL_CONFIG,
+    VAMP_COMMAND_LIST_METRICS,
+    VAMP_COMMAND_RECOVER,
+    VAMP_COMMAND_HELP,
+    VAMP_COMMAND_VERSION,
+};
+
+#define VAMP_OVERRIDES_MAX 128
+
+struct vamp_options {
+    enum vamp_command command;
+    const char *config_file; /* NULL: defaults only; borrowed from argv */
+    bool json;               /* --check-config and --list-metrics: for tools */
+    bool quiet, verbose;
+    bool dry_run; /* --recover: change nothing */
+    char **files; /* of --recover; part of argv */
+    int file_count;
+    struct vamp_config_override overrides[VAMP_OVERRIDES_MAX]; /* in order; the last one wins */
+    size_t override_count;
+    char *texts[VAMP_OVERRIDES_MAX]; /* owned: paths of -o */
+};
+
+/* 0; -EINVAL with a text that ends in "see vampire --help"; -ENOMEM. Texts point into argv, which
+ * must outlive `*ret_options`. On failure nothing is to be freed. Prints nothing itself. */
+VAMP_MUST_CHECK int vamp_options_parse(int argc, char **argv, struct vamp_options *ret_options,
+                                       struct vamp_err *err);
+void vamp_options_done(struct vamp_options *options);
+/* The whole text of --help: usage, options, configuration, environment, exit codes. */
+void vamp_options_help(FILE *stream);
+
+/* One option of the command line on each line, as typed. */
+void vamp_options_names(FILE *stream);
+/* --print-completion: a file that bash sources. */
+void vamp_options_completion(FILE *stream);
+/* --print-manual-options: the options of the command line in mdoc(7), a part of vampire(1). */
+void vamp_options_manual(FILE *stream);
+/* --print-manual-config: those of the configuration, a part of vampire.json(5). */
+void vamp_options_manual_config(FILE *stream);
+
+/* --list-metrics: the catalogue as a table, or as one JSON object. */
+void vamp_list_metrics(FILE *stream, bool json);
+
+/* Everything but a run: does what `options` asks for, printing to `out` (results) and `error`
+ * (mistakes). `command` must not be RUN. Returns the exit code. */
+int vamp_options_perform(const struct vamp_options *options, FILE *out, FILE *error);
+
+/* The same while a run goes on: what it says on stderr ends accordingly. */
+struct vamp_config *vamp_options_reload_config(const struct vamp_options *options);
+
+/* The configuration for a run; mistakes are printed to `error`. NULL: exit with `*ret_exit_code`.
+ */
+struct vamp_config *vamp_options_load_config(const struct vamp_options *options, FILE *error,
+                                             int *ret_exit_code);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Doubly linked list of objects that carry their own link. A list is a ring through its head; a
+ * link that is in no list points at itself, so that removing it twice does no harm.
+ */
+#ifndef VAMP_CORE_LIST_H
+#define VAMP_CORE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The object of type `type` whose member `member` is at `pointer`. */
+#define CONTAINER_OF(pointer, type, member)                                                        \
+    ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
+struct list_link {
+    struct list_link *next, *previous;
+};
+
+struct list {
+    struct list_link head;
+};
+
+static inline void list_link_init(struct list_link *link)
+{
+    link->next = link->previous = link;
+}
+
+static inline void list_init(struct list *list)
+{
+    list_link_init(&list->head);
+}
+
+static inline bool list_is_empty(const struct list *list)
+{
+    return list->head.next == &list->head;
+}
+
+static inline void list_append(struct list *list, struct list_link *link)
+{
+    link->previous = list->head.previous;
+    link->next = &list->head;
+    link->previous->next = link;
+    list->head.previous = link;
+}
+
+static inline void list_remove(struct list_link *link)
+{
+    link->previous->next = link->next;
+    link->next->previous = link->previous;
+    list_link_init(link);
+}
+
+static inline bool list_is_linked(const struct list_link *link)
+{
+    return link->next != link;
+}
+
+/* NULL when empty. */
+static inline struct list_link *list_first(const struct list *list)
+{
+    return list_is_empty(list) ? NULL : list->head.next;
+}
+
+/* Takes the first one out; NULL when empty. */
+static inline struct list_link *list_take(struct list *list)
+{
+    if (list_is_empty(list)) {
+        return NULL;
+    }
+    struct list_link *link = list->head.next;
+    list->head.next = link->next;
+    link->next->previous = &list->head;
+    list_link_init(link);
+    return link;
+}
+
+/* The one behind `link`; NULL at the end. */
+static inline struct list_link *list_next(const struct list *list, const struct list_link *link)
+{
+    return link->next == &list->head ? NULL : link->next;
+}
+
+#endif

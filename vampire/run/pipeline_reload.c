@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Another configuration while the run goes on. Everything that can fail is done first and beside
+ * what is at work; then the files before are completed, the new ones take their place between two
+ * buckets, and the new rules hold from the next event on. The statistics go on, with all that they
+ * remember, unless their own options have changed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "vampire/core/clock.h"
+#include "vampire/run/pipeline_internal.h"
+
+/* What a reload makes before it takes the place of what is at work. */
+struct replacement {
+    struct vamp_config *config;
+    struct vamp_run *run;
+    struct vamp_rules *rules;
+    struct vamp_stats *stats; /* NULL: the present ones go on */
+    struct vamp_outputs outputs;
+};
+
+/* What was told to the pool manager or allocated at the start cannot change. These are said, and
+ * stay as they are. */
+static void say_what_stays(struct pipeline *pipeline, const struct vamp_config *config)
+{
+    static const char *const fixed[] = {"source", "workflow", "component", "ring"};
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
+        if (!vamp_config_same(pipeline->first, config, fixed[i])) {
+            vamp_status_say(&pipeline->status,
+                            "reload: \"%s\" cannot change while vampire runs; it stays as it was",
+                            fixed[i]);
+        }
+    }
+}
+
+/* Whether what the source delivers is enough for the new rules. */
+static int check_events(const struct pipeline *pipeline, const struct replacement *next,
+                        struct vamp_err *err)
+{
+    const char *selector = vamp_rules_selector(next->rules);
+    const char *present = pipeline->selector;
+    bool same =
+        selector == NULL ? present == NULL : present != NULL && strcmp(selector, present) == 0;
+    if (!same) {
+        return vamp_err_set(err, -EINVAL,
+                            "\"events\" asks the pool manager for CDOs with %s, but vampire has "
+                            "subscribed to those with %s; that cannot change while it runs",
+                            selector != NULL ? selector : "any attributes",
+                            present != NULL ? present : "any attributes");
+    }
+    if ((next->config->event_kinds & ~pipeline->first->event_kinds) != 0) {
+        return vamp_err_set(err, -EINVAL,
+                            "\"events\" needs kinds of events to which vampire has not "
+                            "subscribed; that cannot change while it runs");
+    }
+    if (next->config->statistics.max_components != pipeline->first->statistics.max_components) {
+        return vamp_err_set(err, -EINVAL,
+                            "\"statistics.max_components\" cannot change while vampire runs");
+    }
+    return 0;
+}
+
+/* The statistics know outputs by their place in the list. */
+static bool outputs_go_on(const struct vamp_config *before, const struct vamp_config *after)
+{
+    for (unsigned i = 0; i < before->output_count; i++) {
+        if (i >= after->output_count ||
+            strcmp(before->outputs[i].settings.name, after->outputs[i].settings.name) != 0 ||
+            (before->outputs[i].ops->events == NULL) != (after->outputs[i].ops->events == NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int prepare_stats(struct pipeline *pipeline, struct replacement *next, struct vamp_err *err)
+{
+    if (vamp_config_same(pipeline->config, next->config, "statistics") &&
+        outputs_go_on(pipeline->config, next->config)) {
+        return 0;
+    }
+    return vamp_stats_create(&next->config->statistics, pipeline->run->id, pipeline->components,
+                             pipeline_emit, pipeline, &next->stats, err);
+}
+
+static void describe_run(const struct pipeline *pipeline, struct replacement *next)
+{
+    *next->run = *pipeline->run;
+    next->run->configuration = next->config->effective_text;
+    next->run->sampling = vamp_rules_sampling(next->rules);
+    next->run->reloads = pipeline->run->reloads + 1;
+    next->run->reloaded_ns = vamp_clock_utc_ns(pipeline->clock);
+}
+
+static int prepare(struct pipeline *pipeline, struct replacement *next, struct vamp_err *err)
+{
+    int status = vamp_rules_create(next->config, pipeline->components, &next->rules, err);
+    if (status == 0) {
+        status = check_events(pipeline, next, err);
+    }
+    if (status == 0) {
+        status = prepare_stats(pipeline, next, err);
+    }
+    if (status != 0) {
+        return status;
+    }
+    describe_run(pipeline, next);
+    struct vamp_outputs_context context = pipeline_outputs_context(
+        pipeline, next->run, next->stats != NULL ? next->stats : pipeline->stats);
+    context.present = pipeline->components;
+    return vamp_outputs_open(&next->outputs, next->config, &context, &pipeline->outputs, err);
+}
+
+/* Completes the files before. What they could not write is said and counted; it is no reason to
+ * go on with them. */
+static void retire_outputs(struct pipeline *pipeline)
+{
+    struct vamp_totals totals;
+    vamp_stats_totals(pipeline->stats, &totals);
+    const struct vamp_ending end = {
+        .time_ns = vamp_clock_utc_ns(pipeline->clock),
+        .reason = "configuration reloaded",
+        .accounting = totals.accounting,
+    };
+    if (vamp_outputs_finish(&pipeline->outputs, &end, &pipeline->status) != 0) {
+        pipeline->outputs.failed = true;
+    }
+}
+
+static bool any_left_behind(const struct vamp_outputs *outputs)
+{
+    for (unsigned i = 0; i < outputs->count; i++) {
+        if (outputs->items[i].left_behind) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void take_over(struct pipeline *pipeline, struct replacement *next)
+{
+    pipeline_report_self(pipeline);
+    if (next->stats != NULL) {
+        vamp_stats_finish(pipeline->stats);
+    }
+    retire_outputs(pipeline);
+    next->outputs.patient = pipeline->outputs.patient;
+    next->outputs.stop = pipeline->outputs.stop;
+    next->outputs.failed = pipeline->outputs.failed;
+    /* A thread that is stuck may still look at them. */
+    const bool leave = any_left_behind(&pipeline->outputs);
+    if (next->stats == NULL) {
+        vamp_outputs_continue(&next->outputs, &pipeline->outputs);
+    }
+    vamp_outputs_done(&pipeline->outputs);
+    pipeline->outputs = next->outputs;
+    vamp_components_changed_all(pipeline->components); /* the new files hold none of them */
+    vamp_rules_apply(next->rules, next->stats != NULL ? next->stats : pipeline->stats);
+    vamp_rules_free(pipeline->rules);
+    pipeline->rules = next->rules;
+    if (next->stats != NULL) {
+        if (!leave) {
+            vamp_stats_free(pipeline->stats);
+        }
+        pipeline->stats = next->stats;
+    }
+    if (!leave) {
+        vamp_config_free(pipeline->own_config);
+    }
+    pipeline->own_config = next->config;
+    pipeline->config = next->config;
+    pipeline->run = next->run;
+}
+
+static void reload(struct pipeline *pipeline)
+{
+    struct replacement next = {
+        .run = pipeline->run == &pipeline->runs[0] ? &pipeline->runs[1] : &pipeline->runs[0],
+    };
+    vamp_status_clear(&pipeline->status);
+    next.config = pipeline->options->reload(pipeline->options->reload_context);
+    if (next.config == NULL) {
+        return; /* and why has been told */
+    }
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (prepare(pipeline, &next, &err) != 0) {
+        vamp_status_error(&pipeline->status, "reload: %s; the configuration stays as it was",
+                          err.text);
+        vamp_stats_free(next.stats);
+        vamp_rules_free(next.rules);
+        vamp_config_free(next.config);
+        return;
+    }
+    say_what_stays(pipeline, next.config);
+    const bool afresh = next.stats != NULL;
+    take_over(pipeline, &next);
+    vamp_status_say(&pipeline->status, "the configuration was read again (number %u)%s",
+                    pipeline->run->reloads, afresh ? "; the statistics begin anew" : "");
+}
+
+void pipeline_reload_if_asked(struct pipeline *pipeline)
+{
+    const unsigned asked = atomic_load(&pipeline->options->signals->reload);
+    if (asked != pipeline->reloads_seen) {
+        pipeline->reloads_seen = asked;
+        if (pipeline->options->reload != NULL) {
+            vamp_notify_reloading(pipeline->options->notify,
+                                  vamp_clock_monotonic_ns(pipeline->clock));
+            reload(pipeline);
+            vamp_notify_ready(pipeline->options->notify, NULL);
+        }
+    }
+}

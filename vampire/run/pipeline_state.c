@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How the run is: one page for a person who sends SIGUSR1, signs of life for a service manager. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "vampire/run/pipeline_internal.h"
+#include "vampire/run/self_usage.h"
+#include "vampire/run/units.h"
+
+/* A source that has not been heard of for so long is stuck; joining again takes some seconds an
+ * attempt, and a pool manager that stands still is only given up after half a minute. */
+#define SOURCE_STUCK_NS (120 * VAMP_NS_PER_SECOND)
+#define NAME_COLUMNS 12
+
+static double seconds(int64_t ns)
+{
+    return (double)ns / (double)VAMP_NS_PER_SECOND;
+}
+
+static void print_source(const struct pipeline *pipeline, FILE *page, int64_t now_ns)
+{
+    const struct vamp_source_ops *ops = pipeline->first->source;
+    (void)fprintf(page, "  %-*s %s", NAME_COLUMNS, "source", ops->name);
+    if (ops->describe != NULL) {
+        struct vamp_source_state state;
+        ops->describe(pipeline->source, &state);
+        (void)fprintf(page, ": %s, for %.1f s; joined again %u times", state.what,
+                      seconds(now_ns - state.since_ns), state.rejoins);
+        if (state.where[0] != '\0') {
+            (void)fprintf(page, "; last pool manager ...%s", state.where);
+        }
+        if (state.trouble[0] != '\0') {
+            (void)fprintf(page, "\n  %-*s last trouble: %s", NAME_COLUMNS, "", state.trouble);
+        }
+    }
+    (void)fputc('\n', page);
+}
+
+static void print_events(struct pipeline *pipeline, FILE *page, const struct vamp_totals *totals,
+                         int64_t now_ns)
+{
+    const struct vamp_accounting *account = &totals->accounting;
+    const double since = seconds(now_ns - pipeline->shown_ns);
+    (void)fprintf(page,
+                  "  %-*s received %" PRIu64 " = decoded %" PRIu64 " + rejected %" PRIu64
+                  "; decoded = counted %" PRIu64 " + filtered %" PRIu64 "; late %" PRIu64 "\n",
+                  NAME_COLUMNS, "events", account->received, account->decoded, account->rejected,
+                  account->counted, account->filtered, account->late);
+    (void)fprintf(page, "  %-*s %.1f a second over the last %.1f s\n", NAME_COLUMNS, "rate",
+                  since > 0 ? (double)(account->received - pipeline->shown_events) / since : 0,
+                  since);
+    pipeline->shown_events = account->received;
+    pipeline->shown_ns = now_ns;
+    (void)fprintf(page, "  %-*s", NAME_COLUMNS, "lost before");
+    for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
+        (void)fprintf(page, " %s %" PRIu64, vamp_loss_name(reason), account->lost[reason]);
+    }
+    (void)fprintf(page, "\n  %-*s %zu of %zu bytes\n", NAME_COLUMNS, "ring",
+                  vamp_ring_used_bytes(pipeline->ring), vamp_ring_capacity_bytes(pipeline->ring));
+}
+
+static void print_fill(FILE *page, const char *name, struct vamp_fill fill)
+{
+    (void)fprintf(page, " %s %" PRIu64 "/%" PRIu64, name, fill.used, fill.bound);
+}
+
+static void print_statistics(const struct pipeline *pipeline, FILE *page)
+{
+    struct vamp_stats_state state;
+    vamp_stats_state(pipeline->stats, &state);
+    if (state.started) {
+        char oldest[VAMP_TIME_TEXT_BYTES], newest[VAMP_TIME_TEXT_BYTES];
+        vamp_time_text(state.oldest_ns, oldest);
+        vamp_time_text(state.newest_ns, newest);
+        (void)fprintf(page, "  %-*s open from %s to %s; %" PRIu64 " closed%s\n", NAME_COLUMNS,
+                      "buckets", oldest, newest, state.closed,
+                      state.gone ? "; nobody watches the pool" : "");
+    } else {
+        (void)fprintf(page, "  %-*s none yet\n", NAME_COLUMNS, "buckets");
+    }
+    (void)fprintf(page, "  %-*s", NAME_COLUMNS, "pairing");
+    print_fill(page, "cdos", state.cdos);
+    print_fill(page, "operations", state.received);
+    print_fill(page, "demands", state.demands);
+    print_fill(page, "transports", state.transports);
+    print_fill(page, "components", state.components);
+    (void)fprintf(page, "\n  %-*s", NAME_COLUMNS, "series");
+    for (unsigned i = 0; i < state.label_set_count; i++) {
+        if (state.label_set_names[i][0] != '\0') {
+            print_fill(page, state.label_set_names[i], state.series[i]);
+        }
+    }
+    (void)fputc('\n', page);
+}
+
+static void print_outputs(const struct pipeline *pipeline, FILE *page)
+{
+    const struct vamp_outputs *outputs = &pipeline->outputs;
+    for (unsigned i = 0; i < outputs->count; i++) {
+        struct vamp_output_account account;
+        vamp_output_account(&outputs->items[i], &account);
+        (void)fprintf(page,
+                      "  %-*s %s: queued %" PRIu64 " = written %" PRIu64 " + lost %" PRIu64
+                      " + waiting %" PRIu64,
+                      NAME_COLUMNS, i == 0 ? "outputs" : "", account.name, account.queued,
+                      account.written, account.lost, account.waiting);
+        if (outputs->items[i].buckets != NULL) {
+            (void)fprintf(page, " (of %u)", outputs->items[i].queue_length);
+        }
+        (void)fputs(outputs->items[i].stuck ? "; stuck\n" : "\n", page);
+    }
+}
+
+static void print_message(void *context, const struct vamp_status_message *message)
+{
+    FILE *page = context;
+    char when[VAMP_TIME_TEXT_BYTES];
+    vamp_time_text(message->utc_ns, when);
+    (void)fprintf(page, "  %-*s %.19sZ %s%s\n", NAME_COLUMNS, "said", when,
+                  message->error ? "error: " : "", message->text);
+}
+
+static void print_page(struct pipeline *pipeline, FILE *page)
+{
+    const int64_t now_ns = vamp_clock_monotonic_ns(pipeline->clock);
+    struct vamp_totals totals;
+    vamp_stats_totals(pipeline->stats, &totals);
+    (void)fprintf(page, "vampire %s, process %ld, run %s, workflow \"%s\", for %.1f s\n",
+                  pipeline->options->version, (long)getpid(), pipeline->run->id,
+                  pipeline->run->workflow, seconds(now_ns - pipeline->began_ns));
+    print_source(pipeline, page, now_ns);
+    print_events(pipeline, page, &totals, now_ns);
+    print_statistics(pipeline, page);
+    (void)fprintf(page, "  %-*s %" PRIu64 " CDOs, %" PRIu64 " bytes; %zu components present\n",
+                  NAME_COLUMNS, "pool", totals.pool_cdos, totals.pool_bytes,
+                  vamp_components_present(pipeline->components));
+    print_outputs(pipeline, page);
+    (void)fprintf(page, "  %-*s %" PRId64 " bytes resident; processor time %.2f s; %u reloads\n",
+                  NAME_COLUMNS, "itself", vamp_self_rss_bytes(), seconds(vamp_self_cpu_ns()),
+                  pipeline->run->reloads);
+    vamp_status_kept(&pipeline->status, print_message, page);
+    (void)fputs("  end of the state\n", page);
+}
+
+/* Made in memory first, so that the page comes whole. */
+void pipeline_show_if_asked(struct pipeline *pipeline)
+{
+    const unsigned asked = atomic_load(&pipeline->options->signals->show);
+    if (asked == pipeline->shows_seen) {
+        return;
+    }
+    pipeline->shows_seen = asked;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *page = open_memstream(&text, &length);
+    if (page == NULL) {
+        vamp_status_error(&pipeline->status, "no memory to show the state");
+        return;
+    }
+    print_page(pipeline, page);
+    if (fclose(page) == 0) {
+        vamp_status_clear(&pipeline->status);
+        (void)fwrite(text, 1, length, stderr);
+        (void)fflush(stderr);
+    }
+    free(text);
+}
+
+/* ------------------------------------------------------------------ the service manager */
+
+void pipeline_status_line(struct pipeline *pipeline, char *line, size_t bytes)
+{
+    struct vamp_totals totals;
+    vamp_stats_totals(pipeline->stats, &totals);
+    const char *what = "running";
+    struct vamp_source_state state;
+    if (pipeline->first->source->describe != NULL) {
+        pipeline->first->source->describe(pipeline->source, &state);
+        what = state.what;
+    }
+    char events[VAMP_UNIT_TEXT_BYTES], lost[VAMP_UNIT_TEXT_BYTES];
+    (void)snprintf(line, bytes, "%s: %s; %s events, %s lost",
+                   *pipeline->run->workflow != '\0' ? pipeline->run->workflow : "no workflow", what,
+                   vamp_count_people(totals.accounting.received, events),
+                   vamp_count_people(vamp_totals_lost(&totals), lost));
+    for (char *c = line; *c != '\0'; c++) {
+        if ((unsigned char)*c < ' ') {
+            *c = '?'; /* names come from outside; a newline would begin another variable */
+        }
+    }
+}
+
+void pipeline_notify_alive(struct pipeline *pipeline, int64_t now_ns)
+{
+    struct vamp_notify *notify = pipeline->options->notify;
+    const unsigned beats =
+        atomic_load_explicit(&pipeline->source_thread.beats, memory_order_relaxed);
+    if (beats != pipeline->beats_seen || pipeline->beat_ns == 0) {
+        pipeline->beats_seen = beats;
+        pipeline->beat_ns = now_ns;
+    }
+    if (now_ns - pipeline->beat_ns >= SOURCE_STUCK_NS) {
+        return;
+    }
+    char line[256];
+    const bool tell = vamp_notify_wants_status(notify, now_ns);
+    if (tell) {
+        pipeline_status_line(pipeline, line, sizeof line);
+    }
+    vamp_notify_alive(notify, now_ns, tell ? line : NULL);
+}

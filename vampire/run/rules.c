@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/run/rules.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filters/filter.h"
+
+/* Fraction, every, rate: in this order, since what is cheap to keep whole is kept whole. */
+#define SAMPLERS_MAX 3
+
+struct sampler {
+    const struct vamp_filter_ops *ops;
+    void *self;
+    enum vamp_verdict verdict; /* of what it leaves out */
+};
+
+struct metric_rule {
+    enum vamp_metric_id metric;
+    struct vamp_event_filter *filter;
+};
+
+struct vamp_rules {
+    const struct vamp_components *components;
+    struct vamp_event_filter *first;    /* NULL: everything passes */
+    struct vamp_event_filter *selected; /* NULL: every CDO */
+    struct sampler samplers[SAMPLERS_MAX];
+    unsigned sampler_count;
+    struct metric_rule metrics[VAMP_METRIC_COUNT];
+    unsigned metric_count;
+    double weight;
+    char sampling[128];
+};
+
+static int add_sampler(struct vamp_rules *rules, const struct vamp_filter_ops *ops, uint64_t number,
+                       struct vamp_err *err)
+{
+    const struct vamp_filter_context context = {.components = rules->components};
+    struct sampler *sampler = &rules->samplers[rules->sampler_count];
+    uint64_t options = number; /* the one option that each of them has */
+    int status = ops->create(&options, &context, &sampler->self, err);
+    if (status != 0) {
+        return status;
+    }
+    sampler->ops = ops;
+    sampler->verdict = ops == &vamp_filter_rate ? VAMP_RATED_OUT : VAMP_SAMPLED_OUT;
+    rules->sampler_count++;
+    struct vamp_filter_counts counts;
+    ops->counts(sampler->self, &counts);
+    rules->weight *= counts.weight > 0 ? counts.weight : 1;
+    size_t used = strlen(rules->sampling);
+    (void)snprintf(rules->sampling + used, sizeof rules->sampling - used, "%s%s %" PRIu64,
+                   used > 0 ? ", " : "", ops->name, number);
+    return 0;
+}
+
+static int create_sampling(struct vamp_rules *rules, const struct vamp_config_sampling *sampling,
+                           struct vamp_err *err)
+{
+    int status = 0;
+    if (sampling->fraction < 1000000) {
+        status = add_sampler(rules, &vamp_filter_fraction, sampling->fraction, err);
+    }
+    if (status == 0 && sampling->every > 1) {
+        status = add_sampler(rules, &vamp_filter_every, sampling->every, err);
+    }
+    if (status == 0 && sampling->rate > 0) {
+        status = add_sampler(rules, &vamp_filter_rate, sampling->rate, err);
+    }
+    if (rules->sampling[0] == '\0') {
+        (void)snprintf(rules->sampling, sizeof rules->sampling, "none");
+    }
+    return status;
+}
+
+static int create_metric_filters(struct vamp_rules *rules, const struct vamp_config *config,
+                                 struct vamp_err *err)
+{
+    int status = 0;
+    for (unsigned id = 0; id < VAMP_METRIC_COUNT && status == 0; id++) {
+        for (size_t i = 0; i < config->metric_filters.count && status == 0; i++) {
+            const struct vamp_config_text *item = &config->metric_filters.items[i];
+            if (strcmp(item->name, vamp_metrics[id].name) != 0) {
+                continue;
+            }
+            struct metric_rule *rule = &rules->metrics[rules->metric_count];
+            rule->metric = (enum vamp_metric_id)id;
+            status = vamp_event_filter_compile(item->text, VAMP_FILTER_INSIDE, config->named,
+                                               &rule->filter, err);
+            rules->metric_count += status == 0;
+        }
+    }
+    return status;
+}
+
+int vamp_rules_create(const struct vamp_config *config, const struct vamp_components *components,
+                      struct vamp_rules **ret_rules, struct vamp_err *err)
+{
+    struct vamp_rules *rules = calloc(1, sizeof *rules);
+    if (rules == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare the filters");
+    }
+    rules->components = components;
+    rules->weight = 1;
+    int status = 0;
+    if (config->filter != NULL) {
+        status = vamp_event_filter_compile(config->filter, VAMP_FILTER_FIRST, config->named,
+                                           &rules->first, err);
+    }
+    if (status == 0 && config->selected != NULL) {
+        status = vamp_event_filter_compile(config->selected, VAMP_FILTER_INSIDE, config->named,
+                                           &rules->selected, err);
+    }
+    if (status == 0) {
+        status = create_sampling(rules, &config->sampling, err);
+    }
+    if (status == 0) {
+        status = create_metric_filters(rules, config, err);
+    }
+    if (status != 0) {
+        vamp_rules_free(rules);
+        return status;
+    }
+    *ret_rules = rules;
+    return 0;
+}
+
+void vamp_rules_free(struct vamp_rules *rules)
+{
+    if (rules == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < rules->sampler_count; i++) {
+        rules->samplers[i].ops->free(rules->samplers[i].self);
+    }
+    for (unsigned i = 0; i < rules->metric_count; i++) {
+        vamp_event_filter_free(rules->metrics[i].filter);
+    }
+    vamp_event_filter_free(rules->first);
+    vamp_event_filter_free(rules->selected);
+    free(rules);
+}
+
+const char *vamp_rules_selector(const struct vamp_rules *rules)
+{
+    return rules->first != NULL ? vamp_event_filter_selector(rules->first) : NULL;
+}
+
+const char *vamp_rules_sampling(const struct vamp_rules *rules)
+{
+    return rules->sampling;
+}
+
+enum vamp_verdict vamp_rules_judge(struct vamp_rules *rules, const struct vamp_event *event)
+{
+    if (rules->first != NULL && !vamp_event_filter_match(rules->first, event, rules->components)) {
+        return VAMP_FILTERED;
+    }
+    for (unsigned i = 0; i < rules->sampler_count; i++) {
+        const struct sampler *sampler = &rules->samplers[i];
+        if (!sampler->ops->match(sampler->self, event)) {
+            return sampler->verdict;
+        }
+    }
+    return VAMP_PASSED;
+}
+
+static void mute(void *context, const struct vamp_event *event,
+                 bool muted[static VAMP_METRIC_COUNT])
+{
+    const struct vamp_rules *rules = context;
+    for (unsigned i = 0; i < rules->metric_count; i++) {
+        const struct metric_rule *rule = &rules->metrics[i];
+        muted[rule->metric] = !vamp_event_filter_match(rule->filter, event, rules->components);
+    }
+}
+
+static bool select_cdo(void *context, const struct vamp_event *event)
+{
+    const struct vamp_rules *rules = context;
+    return vamp_event_filter_match(rules->selected, event, rules->components);
+}
+
+void vamp_rules_apply(struct vamp_rules *rules, struct vamp_stats *stats)
+{
+    vamp_stats_sampling(stats, rules->weight);
+    vamp_stats_mute(stats, rules->metric_count > 0 ? mute : NULL, rules);
+    vamp_stats_select(stats, rules->selected != NULL ? select_cdo : NULL, rules);
+}

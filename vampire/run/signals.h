@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Signals, taken by a thread of their own so that no handler runs anywhere and every other
+ * thread (libraries' included) has them blocked. SIGINT and SIGTERM ask for an orderly end; a
+ * second one ends the process at once. SIGHUP asks to read the configuration again, SIGUSR1 to
+ * show how vampire is. SIGPIPE and
+ * SIGXFSZ are ignored: a closed reader or a limit on file size is a write error.
+ * To be started first thing in main, before any other thread exists.
+ */
+#ifndef VAMP_RUN_SIGNALS_H
+#define VAMP_RUN_SIGNALS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "vampire/core/err.h"
+
+struct vamp_signals {
+    atomic_int stop;    /* the signal that asked us to end, else 0 */
+    atomic_uint reload; /* how often SIGHUP came */
+    atomic_uint show;   /* and SIGUSR1 */
+    atomic_bool ending;
+    pthread_t thread;
+};
+
+/* 0 or -errno. */
+VAMP_MUST_CHECK int vamp_signals_start(struct vamp_signals *signals, struct vamp_err *err);
+/* Ends the thread. */
+void vamp_signals_stop(struct vamp_signals *signals);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/run/source_thread.h"
+
+#include <time.h>
+
+#include "vampire/core/thread.h"
+
+/* How long one wait may last before the stop flag is looked at again; the longer one once nothing
+ * has come for some of them. */
+#define WAIT_NS (VAMP_NS_PER_SECOND / 2)
+#define IDLE_WAIT_NS VAMP_NS_PER_SECOND
+#define WAITS_TO_IDLE 4
+/* What had happened when the source was empty has come if it is empty this much later. A process
+ * that was stopped in between is no exception: the first look after that starts anew. */
+#define QUIET_NS (VAMP_NS_PER_SECOND / 5)
+/* How long to let the worker make room when the source can wait, or at the very end. */
+#define ROOM_NS 200000
+
+static void wait_for_room(void)
+{
+    const struct timespec pause = {.tv_nsec = ROOM_NS};
+    (void)nanosleep(&pause, NULL);
+}
+
+static void deliver(struct vamp_source_thread *thread, const struct vamp_event *event)
+{
+    for (;;) {
+        if (vamp_losses_tell(&thread->losses, thread->ring) &&
+            vamp_ring_push(thread->ring, event)) {
+            return;
+        }
+        if (!thread->ops->can_wait || atomic_load_explicit(thread->stop, memory_order_relaxed)) {
+            vamp_losses_note(&thread->losses, event, VAMP_LOSS_RING);
+            return;
+        }
+        wait_for_room();
+    }
+}
+
+/* The only writer; so cheap that every event may do it. */
+static void beat(struct vamp_source_thread *thread)
+{
+    const unsigned beats = atomic_load_explicit(&thread->beats, memory_order_relaxed);
+    atomic_store_explicit(&thread->beats, beats + 1, memory_order_relaxed);
+}
+
+static void note_empty(struct vamp_source_thread *thread)
+{
+    const int64_t now_ns = vamp_clock_monotonic_ns(thread->clock);
+    if (thread->empty_since_ns != 0 && now_ns - thread->empty_since_ns < QUIET_NS) {
+        return;
+    }
+    if (thread->empty_since_ns != 0) {
+        atomic_store_explicit(&thread->quiet_until_ns, thread->empty_since_ns,
+                              memory_order_release);
+    }
+    thread->empty_since_ns = now_ns;
+}
+
+static enum vamp_source_status drain(struct vamp_source_thread *thread)
+{
+    unsigned waits = 0; /* since an event came */
+    while (atomic_load_explicit(thread->stop, memory_order_relaxed) == 0) {
+        struct vamp_event event;
+        beat(thread);
+        enum vamp_source_status status = thread->ops->next(thread->source, &event, &thread->err);
+        switch (status) {
+        case VAMP_SOURCE_MORE:
+            deliver(thread, &event);
+            thread->empty_since_ns = 0;
+            waits = 0;
+            break;
+        case VAMP_SOURCE_EMPTY:
+            note_empty(thread);
+            thread->ops->wait(thread->source, waits < WAITS_TO_IDLE ? WAIT_NS : IDLE_WAIT_NS);
+            waits += waits < WAITS_TO_IDLE;
+            break;
+        case VAMP_SOURCE_END:
+        case VAMP_SOURCE_GONE:
+        case VAMP_SOURCE_ERROR:
+            return status;
+        }
+    }
+    return VAMP_SOURCE_END;
+}
+
+static void *run(void *argument)
+{
+    struct vamp_source_thread *thread = argument;
+    thread->end = drain(thread);
+    /* The worker empties the ring until it is closed, so there will be room. */
+    while (!vamp_losses_tell(&thread->losses, thread->ring)) {
+        wait_for_room();
+    }
+    vamp_ring_close(thread->ring);
+    return NULL;
+}
+
+int vamp_source_thread_start(struct vamp_source_thread *thread, struct vamp_err *err)
+{
+    return vamp_thread_start(&thread->thread, "source", run, thread, err);
+}
+
+void vamp_source_thread_join(struct vamp_source_thread *thread)
+{
+    (void)pthread_join(thread->thread, NULL);
+}

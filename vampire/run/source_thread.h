@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The source thread: takes events from a source and puts them into the ring, nothing else, so
+ * that the pool manager never waits for us. When the ring is full a live source's events are
+ * dropped and counted, and a mark with the exact number goes into the ring, in order, as soon
+ * as there is room.
+ */
+#ifndef VAMP_RUN_SOURCE_THREAD_H
+#define VAMP_RUN_SOURCE_THREAD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "vampire/core/clock.h"
+#include "vampire/core/err.h"
+#include "vampire/core/losses.h"
+#include "vampire/core/ring.h"
+#include "vampire/source/source.h"
+
+struct vamp_source_thread {
+    /* Set by the caller before start, unchanged afterwards. */
+    const struct vamp_source_ops *ops;
+    void *source; /* open; stays the caller's, to close after join */
+    struct vamp_ring *ring;
+    const struct vamp_clock *clock;
+    const atomic_int *stop;
+
+    /* For others while it runs: counts on as long as the source goes on. */
+    atomic_uint beats;
+    /* Monotonic: whatever happened before has come out of the source. 0: not known yet. */
+    _Atomic int64_t quiet_until_ns;
+
+    /* For the caller after vamp_source_thread_join. */
+    enum vamp_source_status end; /* END (also when stopped), GONE or ERROR */
+    struct vamp_err err;
+
+    /* The thread's own. */
+    pthread_t thread;
+    struct vamp_losses losses; /* not yet told the consumer */
+    int64_t empty_since_ns;    /* monotonic; 0: the last look found something */
+};
+
+/* 0 or -errno. The ring is closed by the thread when it ends. */
+VAMP_MUST_CHECK int vamp_source_thread_start(struct vamp_source_thread *thread,
+                                             struct vamp_err *err);
+/* Waits for the thread; call it when the ring is finished. */
+void vamp_source_thread_join(struct vamp_source_thread *thread);
+
+#endif

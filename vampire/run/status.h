@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The live status line: one line on a terminal, rewritten in place; nothing when stderr is not
+ * a terminal. Also the one place through which messages go to a person while vampire runs, so
+ * that they do not mix with the line. Messages that repeat are held back and counted
+ * (vampire/run/repeats.h), and the newest are kept to be shown on request. Saying something is for
+ * any thread; the rest for the worker and start-up.
+ */
+#ifndef VAMP_RUN_STATUS_H
+#define VAMP_RUN_STATUS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "vampire/core/clock.h"
+#include "vampire/run/repeats.h"
+#include "vampire/stats/stats.h"
+
+#define VAMP_STATUS_KEPT 8
+#define VAMP_STATUS_TEXT_BYTES 1024
+
+struct vamp_status_message {
+    int64_t utc_ns;
+    bool error;
+    char text[VAMP_STATUS_TEXT_BYTES];
+};
+
+struct vamp_status {
+    FILE *stream;                    /* stderr */
+    bool live;                       /* a terminal, and not asked to be quiet */
+    bool quiet;                      /* no messages but errors */
+    bool shown;                      /* a line stands on the terminal */
+    int64_t started_ns, previous_ns; /* monotonic */
+    uint64_t previous_operations, previous_bytes;
+    const struct vamp_clock *clock;
+    pthread_mutex_t lock; /* of the stream, `shown` and what follows */
+    struct vamp_repeats repeats;
+    struct vamp_status_message kept[VAMP_STATUS_KEPT]; /* the newest messages, a ring */
+    unsigned said;                                     /* all messages, those held back too */
+};
+
+void vamp_status_init(struct vamp_status *status, bool quiet, const struct vamp_clock *clock);
+/* Says how many messages were held back so far, and ends. */
+void vamp_status_done(struct vamp_status *status);
+/* Rewrites the line. */
+void vamp_status_show(struct vamp_status *status, const struct vamp_totals *totals,
+                      const struct vamp_bins *bins, int64_t now_ns);
+/* Removes the line, so that other text can be printed. */
+void vamp_status_clear(struct vamp_status *status);
+/* Says how many messages were held back, of those whose time is over; once in a while. */
+void vamp_status_flush(struct vamp_status *status);
+/* Calls `each` with the newest messages, oldest first. */
+void vamp_status_kept(struct vamp_status *status,
+                      void (*each)(void *context, const struct vamp_status_message *message),
+                      void *context);
+/* "vampire: text", unless quiet. */
+void vamp_status_say(struct vamp_status *status, const char *format, ...) VAMP_PRINTF(2, 3);
+/* "vampire: error: text", always. */
+void vamp_status_error(struct vamp_status *status, const char *format, ...) VAMP_PRINTF(2, 3);
+
+/* All operations of the totals together. */
+uint64_t vamp_totals_operations(const struct vamp_totals *totals);
+/* All losses before the statistics together. */
+uint64_t vamp_totals_lost(const struct vamp_totals *totals);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/run/units.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *vamp_count_people(uint64_t count, char text[static VAMP_UNIT_TEXT_BYTES])
+{
+    char digits[VAMP_UNIT_TEXT_BYTES];
+    int length = snprintf(digits, sizeof digits, "%" PRIu64, count);
+    char *out = text;
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0) {
+            *out++ = ',';
+        }
+        *out++ = digits[i];
+    }
+    *out = '\0';
+    return text;
+}
+
+struct unit {
+    double size;
+    const char *name;
+};
+
+/* `units` from large to small, the last one of size 1. */
+static const char *in_unit(double value, const struct unit *units, char *text)
+{
+    while (units->size > 1 && value < units->size) {
+        units++;
+    }
+    double scaled = value / units->size;
+    int decimals = units->size <= 1 || scaled >= 100 ? 0 : scaled >= 10 ? 1 : 2;
+    (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%.*f %s", decimals, scaled, units->name);
+    return text;
+}
+
+const char *vamp_bytes_people(double bytes, char text[static VAMP_UNIT_TEXT_BYTES])
+{
+    static const struct unit units[] = {
+        {1024.0 * 1024 * 1024 * 1024, "TiB"},
+        {1024.0 * 1024 * 1024, "GiB"},
+        {1024.0 * 1024, "MiB"},
+        {1024.0, "KiB"},
+        {1, "B"},
+    };
+    return in_unit(bytes, units, text);
+}
+
+const char *vamp_duration_people(uint64_t ns, char text[static VAMP_UNIT_TEXT_BYTES])
+{
+    static const struct unit units[] = {
+        {3600e9, "h"}, {60e9, "min"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"},
+    };
+    return in_unit((double)ns, units, text);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Numbers as people read them, for the status line and the summary. */
+#ifndef VAMP_RUN_UNITS_H
+#define VAMP_RUN_UNITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define VAMP_UNIT_TEXT_BYTES 32
+
+/* "1,234,567" */
+const char *vamp_count_people(uint64_t count, char text[static VAMP_UNIT_TEXT_BYTES]);
+/* "1.2 GiB", "823 B" */
+const char *vamp_bytes_people(double bytes, char text[static VAMP_UNIT_TEXT_BYTES]);
+/* "1.23 ms", "45 s" */
+const char *vamp_duration_people(uint64_t ns, char text[static VAMP_UNIT_TEXT_BYTES]);
+
+#endif

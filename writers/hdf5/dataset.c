@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/hdf5/internal.h"
+
+#include <hdf5_hl.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Columns along time are not compressed: a compressed chunk of many rows, flushed for each row,
+ * would be written to a new place each time. */
+#define COLUMN_CHUNK_ROWS 512
+
+/* A dimension without a variable of its own, as the netCDF-4 library marks it. Were it a
+ * variable, readers would not join characters into text. */
+static int create_bare_scale(struct hdf5_file *file, struct hdf5_dimension *dimension,
+                             struct vamp_err *err)
+{
+    char label[96];
+    (void)snprintf(label, sizeof label,
+                   "This is a netCDF dimension but not a netCDF variable.%10llu",
+                   (unsigned long long)dimension->size);
+    hid_t space = H5Screate_simple(1, &dimension->size, NULL);
+    hid_t create = H5Pcreate(H5P_DATASET_CREATE);
+    if (space >= 0 && create >= 0 && H5Pset_obj_track_times(create, false) >= 0) {
+        dimension->scale = H5Dcreate2(file->file, dimension->name, H5T_IEEE_F32BE, space,
+                                      H5P_DEFAULT, create, H5P_DEFAULT);
+    }
+    (void)H5Pclose(create);
+    (void)H5Sclose(space);
+    if (dimension->scale < 0 || H5DSset_scale(dimension->scale, label) < 0) {
+        return hdf5_fail(err, "create dimension \"%s\"", dimension->name);
+    }
+    return 0;
+}
+
+/* A row that comes and goes leaves its index. Made with the first bucket, the index would be told
+ * in one write and the length of `time` in another: between the two that bucket has no time. */
+static int make_index(struct hdf5_file *file, struct vamp_err *err)
+{
+    int code = hdf5_dataset_extend(file, file->time, 1, err);
+    return code == 0 ? hdf5_dataset_extend(file, file->time, 0, err) : code;
+}
+
+int hdf5_dimension_create(struct hdf5_file *file, unsigned number, struct vamp_err *err)
+{
+    struct hdf5_dimension *dimension = &file->dimensions[number];
+    if (number != HDF5_TIME) {
+        return create_bare_scale(file, dimension, err);
+    }
+    struct hdf5_spec spec = {
+        .name = dimension->name,
+        .type = HDF5_I64,
+        .rank = 1,
+        .dimensions = {HDF5_TIME},
+        .early = true,
+        .fill_value = HDF5_TIME_MISSING,
+        .units = "nanoseconds since 1970-01-01T00:00:00Z",
+        .long_name = "start of the bucket",
+    };
+    int code = hdf5_dataset_create(file, &spec, &file->time, err);
+    if (code != 0) {
+        return code;
+    }
+    dimension->scale = file->datasets[file->time].id;
+    if (H5DSset_scale(dimension->scale, dimension->name) < 0) {
+        return hdf5_fail(err, "create dimension \"%s\"", dimension->name);
+    }
+    return make_index(file, err);
+}
+
+/* Rows of one bucket: a chunk of their own, compressed. Text: a chunk for each text, so that one
+ * written later costs its own length only. Columns: many rows, plain. */
+static void choose_chunk(const struct hdf5_file *file, struct hdf5_dataset *dataset)
+{
+    for (unsigned i = 0; i < dataset->rank; i++) {
+        hsize_t size = file->dimensions[dataset->dimensions[i]].size;
+        if (dataset->chunk[i] == 0) {
+            dataset->chunk[i] = size > 0 ? size : 1;
+        }
+    }
+    if (dataset->plain) {
+        return;
+    }
+    if (dataset->rank == 1 && dataset->dimensions[0] == HDF5_TIME) {
+        dataset->chunk[0] = COLUMN_CHUNK_ROWS;
+    } else if (dataset->rank > 1) {
+        dataset->chunk[0] = 1;
+    }
+}
+
+static bool is_compressed(const struct hdf5_dataset *dataset)
+{
+    return dataset->rank > 1 && !dataset->plain;
+}
+
+static hid_t creation_properties(const struct hdf5_file *file, struct hdf5_dataset *dataset,
+                                 const struct hdf5_spec *spec)
+{
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+    /* No times of creation: the same buckets give the same file. */
+    bool good = list >= 0 && H5Pset_obj_track_times(list, false) >= 0 &&
+                H5Pset_attr_creation_order(list, H5P_CRT_ORDER_TRACKED) >= 0 &&
+                H5Pset_fill_time(list, H5D_FILL_TIME_ALLOC) >= 0;
+    uint8_t byte = (uint8_t)spec->fill_value;
+    const void *fill = dataset->type == HDF5_U64 || dataset->type == HDF5_I64
+                           ? (const void *)&spec->fill_value
+                           : (const void *)&byte;
+    good = good && H5Pset_fill_value(list, hdf5_memory_type(dataset->type), fill) >= 0;
+    if (good && dataset->rank > 0) {
+        choose_chunk(file, dataset);
+        good = H5Pset_chunk(list, (int)dataset->rank, dataset->chunk) >= 0;
+    }
+    if (good && spec->early) {
+        good = H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY) >= 0;
+    }
+    if (good && is_compressed(dataset)) {
+        good = H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, HDF5_DEFLATE_LEVEL) >= 0;
+    }
+    if (!good) {
+        (void)H5Pclose(list);
+        return -1;
+    }
+    return list;
+}
+
+/* Nothing is kept. Compressed chunks are written whole, once; of columns only the new number goes
+ * out, where keeping a chunk would mean to write all of it for each number. */
+static hid_t access_properties(void)
+{
+    hid_t list = H5Pcreate(H5P_DATASET_ACCESS);
+    if (list >= 0 && H5Pset_chunk_cache(list, 13, 0, 1.0) < 0) {
+        (void)H5Pclose(list);
+        return -1;
+    }
+    return list;
+}
+
+static hid_t dataset_space(const struct hdf5_file *file, const struct hdf5_dataset *dataset)
+{
+    if (dataset->rank == 0) {
+        return H5Screate(H5S_SCALAR);
+    }
+    hsize_t size[HDF5_RANK_MAX], largest[HDF5_RANK_MAX];
+    for (unsigned i = 0; i < dataset->rank; i++) {
+        bool time = dataset->dimensions[i] == HDF5_TIME;
+        size[i] = time ? 0 : file->dimensions[dataset->dimensions[i]].size;
+        largest[i] = time ? H5S_UNLIMITED : size[i];
+    }
+    return H5Screate_simple((int)dataset->rank, size, largest);
+}
+
+static int describe(const struct hdf5_file *file, const struct hdf5_dataset *dataset,
+                    const struct hdf5_spec *spec, struct vamp_err *err)
+{
+    for (unsigned i = 0; i < dataset->rank; i++) {
+        hid_t scale = file->dimensions[dataset->dimensions[i]].scale;
+        if (scale >= 0 && H5DSattach_scale(dataset->id, scale, i) < 0) {
+            return hdf5_fail(err, "give dataset \"%s\" its dimensions", spec->name);
+        }
+    }
+    int code = 0;
+    if (spec->long_name != NULL) {
+        code = hdf5_attribute_text(dataset->id, "long_name", spec->long_name, err);
+    }
+    if (code == 0 && spec->units != NULL) {
+        code = hdf5_attribute_text(dataset->id, "units", spec->units, err);
+    }
+    if (code == 0 && spec->has_fill) {
+        code = hdf5_attribute_number(dataset->id, "_FillValue", spec->type, spec->fill_value, err);
+    }
+    if (code == 0 && spec->type == HDF5_CHAR) {
+        code = hdf5_attribute_text(dataset->id, "_Encoding", "utf-8", err);
+    }
+    return code;
+}
+
+int hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec, unsigned *ret_index,
+                        struct vamp_err *err)
+{
+    if (file->dataset_count == file->dataset_capacity) {
+        return vamp_err_set(err, -ENOBUFS, "create dataset \"%s\": more than %u datasets",
+                            spec->name, file->dataset_capacity);
+    }
+    unsigned index = file->dataset_count;
+    struct hdf5_dataset *dataset = &file->datasets[index];
+    *dataset = (struct hdf5_dataset){
+        .type = spec->type, .rank = spec->rank, .plain = spec->plain, .id = -1};
+    (void)snprintf(dataset->name, sizeof dataset->name, "%s", spec->name);
+    memcpy(dataset->dimensions, spec->dimensions, sizeof dataset->dimensions);
+    memcpy(dataset->chunk, spec->chunk, sizeof dataset->chunk);
+
+    hid_t create = creation_properties(file, dataset, spec);
+    hid_t access = access_properties();
+    hid_t space = dataset_space(file, dataset);
+    if (create >= 0 && access >= 0 && space >= 0) {
+        dataset->id = H5Dcreate2(file->file, dataset->name, hdf5_file_type(dataset->type), space,
+                                 H5P_DEFAULT, create, access);
+    }
+    int code = dataset->id < 0 ? hdf5_fail(err, "create dataset \"%s\"", spec->name) : 0;
+    (void)H5Sclose(space);
+    (void)H5Pclose(access);
+    (void)H5Pclose(create);
+    if (code != 0) {
+        return code;
+    }
+    file->dataset_count++;
+    *ret_index = index;
+    return describe(file, dataset, spec, err);
+}
+
+int hdf5_dataset_extend(struct hdf5_file *file, unsigned index, hsize_t rows, struct vamp_err *err)
+{
+    const struct hdf5_dataset *dataset = &file->datasets[index];
+    hsize_t size[HDF5_RANK_MAX];
+    for (unsigned i = 0; i < dataset->rank; i++) {
+        size[i] = file->dimensions[dataset->dimensions[i]].size;
+    }
+    size[0] = rows;
+    return H5Dset_extent(dataset->id, size) < 0
+               ? hdf5_fail(err, "extend \"%s\" in %s", dataset->name, file->path)
+               : 0;
+}
+
+/* Whether the block is one whole chunk of compressed numbers: how many numbers, else 0. */
+static size_t whole_chunk(const struct hdf5_dataset *dataset, const hsize_t *start,
+                          const hsize_t *count)
+{
+    if (!is_compressed(dataset) || dataset->type == HDF5_CHAR || dataset->type == HDF5_U8) {
+        return 0;
+    }
+    size_t numbers = 1;
+    for (unsigned i = 0; i < dataset->rank; i++) {
+        if (count[i] != dataset->chunk[i] || start[i] % dataset->chunk[i] != 0) {
+            return 0;
+        }
+        numbers *= (size_t)count[i];
+    }
+    return numbers;
+}
+
+int hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *start,
+                     const hsize_t *count, const void *values, struct vamp_err *err)
+{
+    const struct hdf5_dataset *dataset = &file->datasets[index];
+    const size_t whole = whole_chunk(dataset, start, count);
+    if (whole > 0 && whole <= file->scratch_items) {
+        return hdf5_chunk_put(&file->chunks, dataset->id, start, values, whole) < 0
+                   ? hdf5_fail(err, "write \"%s\" in %s", dataset->name, file->path)
+                   : 0;
+    }
+    hid_t type = hdf5_memory_type(dataset->type);
+    if (dataset->rank == 0) {
+        return H5Dwrite(dataset->id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0
+                   ? hdf5_fail(err, "write \"%s\" in %s", dataset->name, file->path)
+                   : 0;
+    }
+    hid_t in_file = H5Dget_space(dataset->id);
+    hid_t in_memory = H5Screate_simple((int)dataset->rank, count, NULL);
+    herr_t written = -1;
+    if (in_file >= 0 && in_memory >= 0 &&
+        H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0) {
+        written = H5Dwrite(dataset->id, type, in_memory, in_file, H5P_DEFAULT, values);
+    }
+    int code = written < 0 ? hdf5_fail(err, "write \"%s\" in %s", dataset->name, file->path) : 0;
+    (void)H5Sclose(in_memory);
+    (void)H5Sclose(in_file);
+    return code;
+}
+
+int hdf5_datasets_close(struct hdf5_file *file, struct vamp_err *err)
+{
+    int code = 0;
+    for (unsigned i = 0; i < file->dimension_count; i++) {
+        /* The scale of time is the dataset time, closed below. */
+        hid_t scale = i == HDF5_TIME ? -1 : file->dimensions[i].scale;
+        file->dimensions[i].scale = -1;
+        if (scale >= 0 && H5Dclose(scale) < 0 && code == 0) {
+            code = hdf5_fail(err, "close dimension \"%s\" of %s", file->dimensions[i].name,
+                             file->path);
+        }
+    }
+    for (unsigned i = 0; i < file->dataset_count; i++) {
+        hid_t id = file->datasets[i].id;
+        file->datasets[i].id = -1;
+        if (id >= 0 && H5Dclose(id) < 0 && code == 0) {
+            code = hdf5_fail(err, "close \"%s\" of %s", file->datasets[i].name, file->path);
+        }
+    }
+    return code;
+}
+
+int hdf5_datasets_reopen(struct hdf5_file *file, struct vamp_err *err)
+{
+    for (unsigned i = 0; i < file->dataset_count; i++) {
+        struct hdf5_dataset *dataset = &file->datasets[i];
+        hid_t access = access_properties();
+        dataset->id = access < 0 ? -1 : H5Dopen2(file->file, dataset->name, access);
+        (void)H5Pclose(access);
+        if (dataset->id < 0) {
+            return hdf5_fail(err, "open \"%s\" of %s again", dataset->name, file->path);
+        }
+    }
+    return 0;
+}

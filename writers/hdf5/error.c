@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/hdf5/internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct walk {
+    char outer[160]; /* what HDF5 says at its interface */
+    char inner[160]; /* what it says where the failure is */
+    int errno_value; /* of the system call, 0: none took part */
+};
+
+/* HDF5's drivers put "errno = 28, error message = ..." into the description. */
+static void take_errno(struct walk *walk, const char *text)
+{
+    const char *at = strstr(text, "errno = ");
+    if (at != NULL) {
+        walk->errno_value = (int)strtol(at + sizeof "errno = " - 1, NULL, 10);
+    }
+}
+
+static herr_t visit(unsigned depth, const H5E_error2_t *entry, void *context)
+{
+    struct walk *walk = context;
+    const char *text = entry->desc != NULL ? entry->desc : "";
+    if (depth == 0) {
+        (void)snprintf(walk->outer, sizeof walk->outer, "%s", text);
+    }
+    (void)snprintf(walk->inner, sizeof walk->inner, "%s", text);
+    take_errno(walk, text);
+    return 0;
+}
+
+int hdf5_fail(struct vamp_err *err, const char *format, ...)
+{
+    struct walk walk = {.errno_value = 0};
+    (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, visit, &walk);
+    (void)H5Eclear2(H5E_DEFAULT);
+
+    char doing[200];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(doing, sizeof doing, format, arguments);
+    va_end(arguments);
+
+    if (walk.errno_value > 0) {
+        return vamp_err_set_errno(err, walk.errno_value, "%s: HDF5: %s", doing, walk.outer);
+    }
+    if (walk.outer[0] == '\0') {
+        return vamp_err_set(err, -EIO, "%s: HDF5 failed without saying why", doing);
+    }
+    return vamp_err_set(err, -EIO, "%s: HDF5: %s (%s)", doing, walk.outer, walk.inner);
+}
+
+void hdf5_quiet(void)
+{
+    /* Without this, a process whose close failed dies by SIGSEGV at exit. It has an effect only
+     * before the library's first use, and is harmless later. */
+    (void)H5dont_atexit();
+    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/hdf5/internal.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define NFS_MAGIC 0x6969L
+#define SMB_MAGIC 0x517BL
+#define CIFS_MAGIC 0xFF534D42L
+#define SMB2_MAGIC 0xFE534D42L
+
+/* Reserved ahead beside the bound, so that the next buckets need no call that changes anything,
+ * and left free where reserving is not possible. */
+#define MARGIN_BYTES 1048576
+#define FIXED_BYTES 65536
+
+bool hdf5_space_is_posix(long magic)
+{
+    return magic != NFS_MAGIC && magic != SMB_MAGIC && magic != CIFS_MAGIC && magic != SMB2_MAGIC;
+}
+
+int hdf5_space_check(const char *directory, struct vamp_err *err)
+{
+    struct statfs status;
+    if (statfs(directory, &status) != 0) {
+        return vamp_err_set_errno(err, errno, "look at the directory \"%s\" for HDF5 files",
+                                  directory);
+    }
+    if (!hdf5_space_is_posix((long)status.f_type)) {
+        return vamp_err_set(
+            err, -ENOTSUP,
+            "the directory \"%s\" is on NFS or SMB, where an HDF5 file that is read "
+            "while it grows gets damaged; set \"directory\" to a local or parallel "
+            "file system and copy the closed files",
+            directory);
+    }
+    return 0;
+}
+
+static int no_room(const char *path, uint64_t end, uint64_t bytes, int code, struct vamp_err *err)
+{
+    struct vamp_err reason = VAMP_ERR_NONE;
+    (void)vamp_err_set_errno(&reason, code, "reserve %llu KiB for %s",
+                             (unsigned long long)(bytes / 1024),
+                             end == 0 ? "a new file" : "the next bucket");
+    if (end == 0) {
+        return vamp_err_set(err, -ENOSPC, "%s: %s; free some space on that file system", path,
+                            reason.text);
+    }
+    return vamp_err_set(err, -EAGAIN,
+                        "%s: %s; buckets wait in memory, free some space on that file system", path,
+                        reason.text);
+}
+
+int hdf5_space_reserve(int fd, uint64_t end, uint64_t bytes, const char *path, struct vamp_err *err)
+{
+    if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)end, (off_t)bytes) == 0) {
+        return 0;
+    }
+    int code = errno;
+    if (code != EOPNOTSUPP && code != ENOSYS && code != EINTR) {
+        return no_room(path, end, bytes, code, err);
+    }
+    struct statvfs status;
+    if (fstatvfs(fd, &status) != 0) {
+        return 0; /* nobody can tell; the write will */
+    }
+    uint64_t available = (uint64_t)status.f_bavail * status.f_frsize;
+    return available < bytes + MARGIN_BYTES ? no_room(path, end, bytes, ENOSPC, err) : 0;
+}
+
+void hdf5_space_release(int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) == 0) {
+        /* The same size again: only blocks beyond the end go. */
+        int ignored = ftruncate(fd, status.st_size);
+        (void)ignored;
+    }
+}
+
+/* Chunks of the bins' dataset that this bucket touches, counted from above. */
+static uint64_t touched_chunks(const struct vamp_metric_values *values, unsigned chunk_series)
+{
+    uint64_t chunks = 0;
+    unsigned last = UINT_MAX;
+    for (unsigned i = 0; i < values->count; i++) {
+        unsigned chunk = values->histograms[i].series / chunk_series;
+        chunks += chunk != last;
+        last = chunk;
+    }
+    return chunks;
+}
+
+static uint64_t metric_bytes(const struct hdf5_file *file, unsigned number,
+                             const struct vamp_metric_values *values)
+{
+    const struct vamp_schema_metric *entry = &file->schema->metrics[number];
+    const struct hdf5_set *set = &file->sets[entry->label_set];
+    /* The widest of: a row of this metric, a new chunk of an unlabelled one. */
+    uint64_t row = (set->slots > 512 ? set->slots : 512) * sizeof(uint64_t);
+    switch (vamp_metrics[entry->id].kind) {
+    case VAMP_COUNTER:
+        return HDF5_COUNTER_DATASETS * row;
+    case VAMP_GAUGE:
+        return HDF5_GAUGE_DATASETS * row;
+    case VAMP_HISTOGRAM:
+        break;
+    }
+    unsigned chunk_series = hdf5_layout_chunk_series(file, set);
+    uint64_t chunk = (uint64_t)chunk_series * file->schema->bins.count * sizeof(uint64_t);
+    return HDF5_HISTOGRAM_DATASETS * row + touched_chunks(values, chunk_series) * chunk;
+}
+
+static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_delivery *delivery)
+{
+    uint64_t name = file->dimensions[HDF5_NAME_LENGTH].size;
+    uint64_t word = file->dimensions[HDF5_WORD_LENGTH].size;
+    uint64_t bytes = 0;
+    for (unsigned s = 0; s < file->schema->label_set_count; s++) {
+        uint64_t fresh = delivery->bucket->series_count[s] - file->sets[s].written;
+        bytes += fresh * (file->schema->label_sets[s].label_count * name + 64);
+    }
+    bytes += delivery->component_count * (name + word + 64);
+    /* Chunks of the CDO table are allotted whole. */
+    bytes += file->cdo_dimension != 0 ? (delivery->bucket->cdo_count + 512) *
+                                            (uint64_t)(16 * 8 + 4 * VAMP_CDO_NAME_BYTES)
+                                      : 0;
+    return bytes + delivery->gap_count * (word + 64);
+}
+
+/* The index of a chunked dataset grows in blocks of about the square root of its chunks; all
+ * datasets have the same number of rows and so grow in the same bucket. */
+static uint64_t index_bytes(const struct hdf5_file *file)
+{
+    double chunks = 16.0 * ((double)file->rows + 16.0);
+    return file->dataset_count * (1024 + (uint64_t)(50.0 * sqrt(chunks)));
+}
+
+uint64_t hdf5_space_needed(const struct hdf5_file *file, const struct vamp_delivery *delivery)
+{
+    uint64_t bytes = FIXED_BYTES + index_bytes(file) + text_bytes(file, delivery);
+    for (unsigned i = 0; i < file->schema->metric_count; i++) {
+        bytes += metric_bytes(file, i, &delivery->bucket->values[i]);
+    }
+    return bytes;
+}

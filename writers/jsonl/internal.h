@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The JSON lines writer, split by stage: jsonl_target.c finds or makes what is written to,
+ * jsonl_socket.c serves readers that connect, jsonl_lines.c turns a delivery into lines,
+ * jsonl_writer.c is the table. The format is specified
+ * in docs/output-jsonl.md and docs/vampire-jsonl.schema.json.
+ */
+#ifndef VAMP_WRITERS_JSONL_INTERNAL_H
+#define VAMP_WRITERS_JSONL_INTERNAL_H
+
+#include "writers/jsonl/audience.h"
+#include "writers/jsonl/json_emit.h"
+#include "writers/target_file.h"
+#include "writers/writer.h"
+
+#define JSONL_VERSION 1
+/* The configuration is the one text that may be long; the rest of a header takes 20 KiB. */
+#define JSONL_CONFIGURATION_BYTES 32768
+
+struct jsonl_options {
+    char *directory;
+    char *path;      /* NULL: a name with the start time in `directory` */
+    unsigned access; /* enum vamp_target_access */
+    uint64_t complete_every;
+    uint64_t readers; /* of a socket */
+    uint64_t reader_buffer_bytes;
+};
+
+enum jsonl_kind {
+    JSONL_FILE,   /* ours: lines are whole or not there */
+    JSONL_STREAM, /* standard output or a device: somebody else's, may block */
+    JSONL_FIFO,   /* may have no reader yet */
+    JSONL_SOCKET, /* any number of readers, at any time */
+};
+
+struct jsonl {
+    const struct jsonl_options *options;
+    const struct vamp_run *run;
+    const struct vamp_schema *schema;
+    const char *name;
+    unsigned segment;
+
+    enum jsonl_kind kind;
+    char *path;
+    int fd;              /* -1: a FIFO without a reader */
+    uint64_t file_bytes; /* whole lines in a file */
+    bool failed;
+    struct vamp_audience *audience; /* of a socket, else NULL */
+
+    struct vamp_json json; /* lines on their way */
+    /* In the bucket's lines: those of components, each as long as its line, then those of series.
+     */
+    size_t components_end, series_end;
+    /* How the lines of the present metric and bucket begin: as the first of them, in `json`. */
+    struct {
+        const struct vamp_schema_metric *entry; /* NULL: none yet */
+        size_t line, bytes;
+    } alike;
+    size_t sent;  /* of them, to a stream */
+    bool pending; /* the lines of a bucket wait for room or a reader */
+
+    uint64_t buckets;  /* turned into lines */
+    bool complete;     /* the newest one held all values */
+    bool ask_complete; /* somebody needs one that does */
+    int64_t end_ns;    /* of the newest bucket */
+    unsigned *told;    /* per label set: series that were described */
+    int64_t **gauges;  /* per schema metric: last value by series, NULL for other kinds */
+    uint64_t lost[VAMP_LOSS_COUNT]; /* as last told */
+};
+
+/* jsonl_target.c. Opens according to the options, fills kind, path and fd. 0 or -errno. */
+VAMP_MUST_CHECK int jsonl_target_open(struct jsonl *self, struct vamp_err *err);
+/* Sends the lines: 0 all; -EAGAIN some or none, call again; other: the target is finished. */
+VAMP_MUST_CHECK int jsonl_target_send(struct jsonl *self, struct vamp_err *err);
+
+/* jsonl_socket.c: a target that starts with unix: or tcp:. Nothing here waits for a reader. */
+VAMP_MUST_CHECK int jsonl_socket_open(struct jsonl *self, struct vamp_err *err);
+/* The header, for everyone who connects. */
+VAMP_MUST_CHECK int jsonl_socket_header(struct jsonl *self, struct vamp_err *err);
+/* The lines of a bucket. 0, or -ENOMEM: nobody got them. */
+VAMP_MUST_CHECK int jsonl_socket_bucket(struct jsonl *self, const struct vamp_delivery *delivery,
+                                        struct vamp_err *err);
+/* Ends the stream for all readers, who may take what waits for a moment. */
+void jsonl_socket_close(struct jsonl *self);
+
+/* jsonl_recover.c */
+extern const struct vamp_recovery_ops jsonl_recovery;
+
+/* jsonl_lines.c: append to self->json. */
+void jsonl_header(struct jsonl *self);
+void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery);
+/* The line that says how much was lost, after the newest bucket. */
+void jsonl_lost(struct jsonl *self, const char *what, const char *reason, uint64_t count);
+/* `ending` NULL: the run goes on in the next segment. */
+void jsonl_end(struct jsonl *self, const struct vamp_ending *ending);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/jsonl/json_emit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vampire/core/clock.h"
+#include "vampire/core/utf8.h"
+
+#define ELLIPSIS "\xE2\x80\xA6"
+
+void vamp_json_done(struct vamp_json *json)
+{
+    free(json->bytes);
+    *json = (struct vamp_json){.bytes = NULL};
+}
+
+void vamp_json_clear(struct vamp_json *json)
+{
+    json->used = 0;
+    json->line = 0;
+    json->comma = false;
+    json->cut = false;
+}
+
+/* Room for `bytes` more; false when there is no memory, now or earlier. */
+static bool reserve(struct vamp_json *json, size_t bytes)
+{
+    if (json->failed || json->capacity - json->used >= bytes) {
+        return !json->failed;
+    }
+    size_t capacity = json->capacity > 0 ? json->capacity : 4096;
+    while (capacity - json->used < bytes) {
+        capacity *= 2;
+    }
+    char *larger = realloc(json->bytes, capacity);
+    if (larger == NULL) {
+        json->failed = true;
+        return false;
+    }
+    json->bytes = larger;
+    json->capacity = capacity;
+    return true;
+}
+
+static void put(struct vamp_json *json, const char *bytes, size_t count)
+{
+    if (reserve(json, count)) {
+        memcpy(json->bytes + json->used, bytes, count);
+        json->used += count;
+    }
+}
+
+static void put_word(struct vamp_json *json, const char *word)
+{
+    put(json, word, strlen(word));
+}
+
+/* Comma and key, when they are due, in one go, since there are many. Returns where the value goes,
+ * with room for `bytes` of it; NULL without memory. */
+static char *begin_member(struct vamp_json *json, const char *key, size_t bytes)
+{
+    const size_t length = key != NULL ? strlen(key) : 0;
+    const bool comma = json->comma;
+    json->comma = true;
+    if (!reserve(json, length + sizeof ",\"\":" + bytes)) {
+        return NULL;
+    }
+    char *to = json->bytes + json->used;
+    if (comma) {
+        *to++ = ',';
+    }
+    if (key != NULL) {
+        *to++ = '"';
+        to = mempcpy(to, key, length);
+        *to++ = '"';
+        *to++ = ':';
+    }
+    json->used = (size_t)(to - json->bytes);
+    return to;
+}
+
+/* With a value of few bytes. */
+static void short_member(struct vamp_json *json, const char *key, const char *value, size_t bytes)
+{
+    char *to = begin_member(json, key, bytes);
+    if (to != NULL) {
+        memcpy(to, value, bytes);
+        json->used += bytes;
+    }
+}
+
+void vamp_json_line_begin(struct vamp_json *json)
+{
+    json->line = json->used;
+    json->cut = false;
+    put(json, "{", 1);
+    json->comma = false;
+}
+
+void vamp_json_line_begin_like(struct vamp_json *json, size_t line, size_t bytes)
+{
+    json->line = json->used;
+    json->cut = false;
+    if (reserve(json, bytes)) {
+        /* Onto itself when that line has just been dropped. */
+        memmove(json->bytes + json->used, json->bytes + line, bytes);
+        json->used += bytes;
+    }
+    json->comma = true;
+}
+
+void vamp_json_line_end(struct vamp_json *json)
+{
+    if (json->cut) {
+        vamp_json_bool(json, "cut", true);
+    }
+    put(json, "}\n", 2);
+    if (json->used - json->line > VAMP_JSON_LINE_BYTES) {
+        json->used = json->line;
+        json->oversized++;
+    }
+}
+
+void vamp_json_open(struct vamp_json *json, const char *key, char bracket)
+{
+    short_member(json, key, &bracket, 1);
+    json->comma = false;
+}
+
+void vamp_json_close(struct vamp_json *json, char bracket)
+{
+    put(json, &bracket, 1);
+    json->comma = true;
+}
+
+/* The character at `text` as JSON; returns the bytes it took from there. */
+static size_t escape(const char *text, char out[static 8], size_t *ret_bytes)
+{
+    const unsigned char first = (unsigned char)*text;
+    static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    const char *special = strchr(plain, *text);
+    if (special != NULL) {
+        out[0] = '\\';
+        out[1] = letters[special - plain];
+        *ret_bytes = 2;
+        return 1;
+    }
+    if (first < 0x20 || first == 0x7F) {
+        *ret_bytes = (size_t)snprintf(out, 8, "\\u%04x", first);
+        return 1;
+    }
+    size_t length = vamp_utf8_length(text);
+    const char *from = length > 0 ? text : VAMP_UTF8_REPLACEMENT;
+    *ret_bytes = length > 0 ? length : sizeof VAMP_UTF8_REPLACEMENT - 1;
+    memcpy(out, from, *ret_bytes);
+    return length > 0 ? length : 1;
+}
+
+static bool is_plain(char character)
+{
+    return character >= ' ' && character < 0x7F && character != '"' && character != '\\';
+}
+
+/* Whether each of the eight characters stands for itself: the high bit of a byte is set when it is
+ * not, and after the first such byte perhaps wrongly. */
+static bool are_plain(const char text[static 8])
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
+    uint64_t word;
+    memcpy(&word, text, sizeof word);
+    const uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
+    const uint64_t special =
+        (word - ones * ' ') | (word + ones) | word | (quote - ones) | (backslash - ones);
+    return (special & high) == 0;
+}
+
+/* How many of the `most` characters from `text` on stand for themselves, until the first that does
+ * not. */
+static size_t plain_length(const char *text, size_t most)
+{
+    size_t length = 0;
+    while (most - length >= 8 && are_plain(text + length)) {
+        length += 8;
+    }
+    while (length < most && is_plain(text[length])) {
+        length++;
+    }
+    return length;
+}
+
+void vamp_json_long_text(struct vamp_json *json, const char *key, const char *text,
+                         size_t max_bytes)
+{
+    const size_t room = max_bytes - (sizeof ELLIPSIS - 1);
+    /* No character becomes shorter: what is behind has no room in any case. */
+    const char *const end = text + strnlen(text, room + 1);
+    short_member(json, key, "\"", 1);
+    const size_t begin = json->used;
+    while (text < end) {
+        char out[8];
+        const size_t left = room - (json->used - begin), rest = (size_t)(end - text);
+        size_t bytes = plain_length(text, rest < left ? rest : left);
+        if (bytes > 0) {
+            put(json, text, bytes);
+            text += bytes;
+            continue;
+        }
+        text += escape(text, out, &bytes);
+        if (bytes > left) {
+            put_word(json, ELLIPSIS);
+            json->cut = true;
+            break;
+        }
+        put(json, out, bytes);
+    }
+    put(json, "\"", 1);
+}
+
+void vamp_json_text(struct vamp_json *json, const char *key, const char *text)
+{
+    vamp_json_long_text(json, key, text, VAMP_JSON_TEXT_BYTES);
+}
+
+/* Writes the digits before `end`; returns where they begin. */
+static char *digits_before(char *end, uint64_t value)
+{
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930"
+                                "31323334353637383940414243444546474849505152535455565758596061"
+                                "62636465666768697071727374757677787980818283848586878889909192"
+                                "93949596979899";
+    while (value >= 100) {
+        end -= 2;
+        memcpy(end, pairs + value % 100 * 2, 2);
+        value /= 100;
+    }
+    if (value >= 10) {
+        end -= 2;
+        memcpy(end, pairs + value * 2, 2);
+    } else {
+        *--end = (char)('0' + value);
+    }
+    return end;
+}
+
+void vamp_json_unsigned(struct vamp_json *json, const char *key, uint64_t value)
+{
+    char digits[24];
+    char *const end = digits + sizeof digits;
+    const char *const from = digits_before(end, value);
+    short_member(json, key, from, (size_t)(end - from));
+}
+
+void vamp_json_signed(struct vamp_json *json, const char *key, int64_t value)
+{
+    char digits[24];
+    char *const end = digits + sizeof digits;
+    char *from = digits_before(end, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+    if (value < 0) {
+        *--from = '-';
+    }
+    short_member(json, key, from, (size_t)(end - from));
+}
+
+void vamp_json_bool(struct vamp_json *json, const char *key, bool value)
+{
+    const char *const word = value ? "true" : "false";
+    short_member(json, key, word, strlen(word));
+}
+
+void vamp_json_null(struct vamp_json *json, const char *key)
+{
+    short_member(json, key, "null", 4);
+}
+
+void vamp_json_time(struct vamp_json *json, const char *key, int64_t utc_ns)
+{
+    if (utc_ns == INT64_MIN) {
+        vamp_json_null(json, key);
+        return;
+    }
+    if (json->time_text[0] == '\0' || json->time_ns != utc_ns) {
+        json->time_ns = utc_ns;
+        vamp_time_text(utc_ns, json->time_text);
+    }
+    vamp_json_text(json, key, json->time_text);
+}

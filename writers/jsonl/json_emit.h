@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * JSON lines by hand: one growing buffer of whole lines. Text is escaped and made well-formed
+ * UTF-8; numbers are integers, so there is no NaN. Bounds: a text is cut at its limit and the line
+ * then says "cut": true; a line longer than VAMP_JSON_LINE_BYTES is dropped and counted.
+ * Running out of memory is remembered (`failed`) and everything after it does nothing.
+ */
+#ifndef VAMP_WRITERS_JSONL_JSON_EMIT_H
+#define VAMP_WRITERS_JSONL_JSON_EMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vampire/core/clock.h"
+
+#define VAMP_JSON_LINE_BYTES 65536 /* newline included */
+#define VAMP_JSON_TEXT_BYTES 4096  /* of a text after escaping, unless told otherwise */
+
+struct vamp_json {
+    char *bytes; /* malloc'ed, `used` of `capacity` */
+    size_t used, capacity;
+    size_t line;        /* where the present line begins */
+    bool comma;         /* before the next member */
+    bool cut;           /* a text of the present line was cut */
+    bool failed;        /* no memory */
+    uint64_t oversized; /* lines dropped for their length */
+    /* The newest time as text, since the lines of a bucket tell the same one; "": none yet. */
+    int64_t time_ns;
+    char time_text[VAMP_TIME_TEXT_BYTES];
+};
+
+void vamp_json_done(struct vamp_json *json); /* frees; the object is empty and usable again */
+void vamp_json_clear(struct vamp_json *json);
+
+/* A line is one object: members come between these two. */
+void vamp_json_line_begin(struct vamp_json *json);
+void vamp_json_line_end(struct vamp_json *json);
+/* Begins a line with the first `bytes` of the one that began at `line` of the buffer, its whole
+ * members; that line stands since the last vamp_json_clear, or has just been dropped. */
+void vamp_json_line_begin_like(struct vamp_json *json, size_t line, size_t bytes);
+
+/* `key` NULL inside arrays; keys are our own words and not escaped. */
+void vamp_json_open(struct vamp_json *json, const char *key, char bracket); /* '{' or '[' */
+void vamp_json_close(struct vamp_json *json, char bracket);                 /* '}' or ']' */
+void vamp_json_text(struct vamp_json *json, const char *key, const char *text);
+void vamp_json_long_text(struct vamp_json *json, const char *key, const char *text,
+                         size_t max_bytes);
+void vamp_json_unsigned(struct vamp_json *json, const char *key, uint64_t value);
+void vamp_json_signed(struct vamp_json *json, const char *key, int64_t value);
+void vamp_json_bool(struct vamp_json *json, const char *key, bool value);
+void vamp_json_time(struct vamp_json *json, const char *key, int64_t utc_ns); /* INT64_MIN: null */
+void vamp_json_null(struct vamp_json *json, const char *key);
+
+#endif

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/jsonl/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void begin(struct jsonl *self, const char *type, int64_t time_ns)
+{
+    struct vamp_json *json = &self->json;
+    vamp_json_line_begin(json);
+    vamp_json_unsigned(json, "v", JSONL_VERSION);
+    vamp_json_text(json, "type", type);
+    vamp_json_text(json, "run", self->run->id);
+    vamp_json_time(json, "time", time_ns);
+}
+
+static void metric_description(struct jsonl *self, const struct vamp_schema_metric *entry)
+{
+    struct vamp_json *json = &self->json;
+    const struct vamp_metric *metric = &vamp_metrics[entry->id];
+    const struct vamp_label_set *set = &self->schema->label_sets[entry->label_set];
+    vamp_json_open(json, NULL, '{');
+    vamp_json_text(json, "name", metric->name);
+    vamp_json_text(json, "kind", vamp_metric_kind_name(metric->kind));
+    vamp_json_text(json, "unit", metric->unit);
+    vamp_json_open(json, "labels", '[');
+    for (unsigned i = 0; i < set->label_count; i++) {
+        vamp_json_text(json, NULL, vamp_label_name(set->labels[i]));
+    }
+    vamp_json_close(json, ']');
+    vamp_json_text(json, "help", metric->help);
+    vamp_json_text(json, "origin", metric->origin);
+    vamp_json_close(json, '}');
+}
+
+void jsonl_header(struct jsonl *self)
+{
+    struct vamp_json *json = &self->json;
+    const struct vamp_run *run = self->run;
+    const struct vamp_schema *schema = self->schema;
+    begin(self, "header", run->started_ns);
+    vamp_json_text(json, "vampire", run->version);
+    vamp_json_text(json, "workflow", run->workflow);
+    vamp_json_text(json, "component", run->component);
+    vamp_json_text(json, "host", run->host);
+    vamp_json_text(json, "output", self->name);
+    vamp_json_unsigned(json, "segment", self->segment);
+    vamp_json_text(json, "clock", run->clock);
+    vamp_json_text(json, "level", vamp_level_name(schema->level));
+    vamp_json_signed(json, "bucket_ns", schema->bucket_ns);
+    vamp_json_unsigned(json, "sub_bits", schema->bins.sub_bits);
+    vamp_json_open(json, "metrics", '[');
+    for (unsigned i = 0; i < schema->metric_count; i++) {
+        metric_description(self, &schema->metrics[i]);
+    }
+    vamp_json_close(json, ']');
+    vamp_json_text(json, "sampling", run->sampling != NULL ? run->sampling : "none");
+    vamp_json_long_text(json, "configuration", run->configuration, JSONL_CONFIGURATION_BYTES);
+    vamp_json_line_end(json);
+    if (run->reloads > 0) {
+        begin(self, "reload", run->reloaded_ns);
+        vamp_json_unsigned(json, "number", run->reloads);
+        vamp_json_line_end(json);
+    }
+}
+
+static void labels(struct vamp_json *json, const struct vamp_label_set *set,
+                   const struct vamp_series *series)
+{
+    vamp_json_open(json, "labels", '{');
+    for (unsigned i = 0; i < set->label_count; i++) {
+        vamp_json_text(json, vamp_label_name(set->labels[i]), series->labels[i]);
+    }
+    vamp_json_close(json, '}');
+}
+
+static void series_lines(struct jsonl *self, const struct vamp_bucket *bucket)
+{
+    for (unsigned s = 0; s < self->schema->label_set_count; s++) {
+        const struct vamp_label_set *set = &self->schema->label_sets[s];
+        for (; self->told[s] < bucket->series_count[s]; self->told[s]++) {
+            const struct vamp_series *series = bucket->series[s][self->told[s]];
+            begin(self, "series", bucket->start_ns);
+            vamp_json_text(&self->json, "id", series->id);
+            vamp_json_text(&self->json, "label_set", set->name);
+            labels(&self->json, set, series);
+            vamp_json_line_end(&self->json);
+        }
+    }
+}
+
+static void component_lines(struct jsonl *self, const struct vamp_delivery *delivery)
+{
+    struct vamp_json *json = &self->json;
+    for (unsigned i = 0; i < delivery->component_count; i++) {
+        const struct vamp_component *component = &delivery->components[i].component;
+        begin(self, "component", delivery->bucket->start_ns);
+        vamp_json_unsigned(json, "index", delivery->components[i].index);
+        vamp_json_unsigned(json, "app_id", component->app_id);
+        vamp_json_text(json, "name", component->name);
+        vamp_json_time(json, "joined", component->joined_ns);
+        vamp_json_time(json, "left", component->left_ns);
+        vamp_json_unsigned(json, "operations", component->operations);
+        if (component->left_ns != INT64_MIN) {
+            vamp_json_text(json, "reason", vamp_leave_reason_name(component->reason));
+        }
+        vamp_json_line_end(json);
+    }
+}
+
+static void gap_lines(struct jsonl *self, const struct vamp_delivery *delivery)
+{
+    struct vamp_json *json = &self->json;
+    for (unsigned i = 0; i < delivery->gap_count; i++) {
+        const struct vamp_gap *gap = &delivery->gaps[i];
+        begin(self, "gap", delivery->bucket->start_ns);
+        vamp_json_time(json, "start", gap->start_ns);
+        vamp_json_time(json, "end", gap->end_ns);
+        vamp_json_text(json, "reason", vamp_gap_reason_name(gap->reason));
+        vamp_json_unsigned(json, "events", gap->events);
+        vamp_json_line_end(json);
+    }
+}
+
+static void lost_line(struct jsonl *self, int64_t time_ns, const char *what, const char *reason,
+                      uint64_t count)
+{
+    begin(self, "lost", time_ns);
+    vamp_json_text(&self->json, "what", what);
+    vamp_json_text(&self->json, "reason", reason);
+    vamp_json_unsigned(&self->json, "count", count);
+    vamp_json_line_end(&self->json);
+}
+
+void jsonl_lost(struct jsonl *self, const char *what, const char *reason, uint64_t count)
+{
+    lost_line(self, self->end_ns, what, reason, count);
+}
+
+static void lost_lines(struct jsonl *self, const struct vamp_delivery *delivery)
+{
+    const struct vamp_bucket *bucket = delivery->bucket;
+    if (delivery->lost_before > 0) {
+        lost_line(self, bucket->start_ns, "buckets", "output", delivery->lost_before);
+    }
+    for (unsigned i = 0; i < VAMP_LOSS_COUNT; i++) {
+        uint64_t lost = bucket->accounting.lost[i];
+        if (lost > self->lost[i]) {
+            lost_line(self, bucket->start_ns, "events", vamp_loss_name(i), lost - self->lost[i]);
+        }
+        self->lost[i] = lost;
+    }
+}
+
+/* 32 hexadecimal digits, null when no event told it. */
+static void cdo_id(struct vamp_json *json, const struct vamp_cdo_id *id, bool known)
+{
+    char text[33];
+    (void)snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64, id->high, id->low);
+    if (known) {
+        vamp_json_text(json, "id", text);
+    } else {
+        vamp_json_null(json, "id");
+    }
+}
+
+static void cdo_lines(struct jsonl *self, const struct vamp_bucket *bucket)
+{
+    struct vamp_json *json = &self->json;
+    for (unsigned i = 0; i < bucket->cdo_count; i++) {
+        const struct vamp_cdo_row *row = &bucket->cdos[i];
+        begin(self, "cdo", bucket->start_ns);
+        cdo_id(json, &row->id, row->id_known);
+        vamp_json_text(json, "name", row->name);
+        vamp_json_text(json, "producer", row->producer);
+        if (row->size_known) {
+            vamp_json_unsigned(json, "size_bytes", row->size_bytes);
+        } else {
+            vamp_json_null(json, "size_bytes");
+        }
+        vamp_json_unsigned(json, "demands", row->demands);
+        vamp_json_unsigned(json, "consumers", row->consumers);
+        for (unsigned what = 0; what < VAMP_CDO_TIME_COUNT; what++) {
+            vamp_json_time(json, vamp_cdo_time_name(what), row->times_ns[what]);
+        }
+        vamp_json_text(json, "end", vamp_cdo_end_name(row->end));
+        vamp_json_line_end(json);
+    }
+    if (bucket->cdos_unlisted > 0) {
+        lost_line(self, bucket->start_ns, "cdos", "more than a bucket lists",
+                  bucket->cdos_unlisted);
+    }
+}
+
+static void alert_lines(struct jsonl *self, const struct vamp_bucket *bucket)
+{
+    struct vamp_json *json = &self->json;
+    for (unsigned i = 0; i < bucket->alert_count; i++) {
+        const struct vamp_alert *alert = &bucket->alerts[i];
+        begin(self, "alert", alert->time_ns);
+        vamp_json_unsigned(json, "bucket", bucket->number);
+        vamp_json_text(json, "anomaly", vamp_anomaly_name(alert->anomaly));
+        vamp_json_unsigned(json, "count", alert->count);
+        vamp_json_text(json, "component", alert->component);
+        vamp_json_text(json, "operation", vamp_event_kind_name(alert->kind));
+        cdo_id(json, &alert->id, alert->id_known);
+        vamp_json_text(json, "name", alert->name);
+        vamp_json_line_end(json);
+    }
+    if (bucket->alerts_unlisted > 0) {
+        lost_line(self, bucket->start_ns, "alerts", "more than a bucket lists",
+                  bucket->alerts_unlisted);
+    }
+}
+
+static void accounting(struct vamp_json *json, const struct vamp_accounting *account)
+{
+    vamp_json_open(json, "accounting", '{');
+    vamp_json_unsigned(json, "received", account->received);
+    vamp_json_unsigned(json, "decoded", account->decoded);
+    vamp_json_unsigned(json, "rejected", account->rejected);
+    vamp_json_unsigned(json, "filtered", account->filtered);
+    vamp_json_unsigned(json, "counted", account->counted);
+    vamp_json_unsigned(json, "late", account->late);
+    vamp_json_open(json, "lost", '{');
+    for (unsigned i = 0; i < VAMP_LOSS_COUNT; i++) {
+        vamp_json_unsigned(json, vamp_loss_name(i), account->lost[i]);
+    }
+    vamp_json_close(json, '}');
+    vamp_json_open(json, "outputs", '[');
+    for (unsigned i = 0; i < account->output_count; i++) {
+        const struct vamp_output_account *output = &account->outputs[i];
+        vamp_json_open(json, NULL, '{');
+        vamp_json_text(json, "name", output->name);
+        vamp_json_unsigned(json, "queued", output->queued);
+        vamp_json_unsigned(json, "written", output->written);
+        vamp_json_unsigned(json, "lost", output->lost);
+        vamp_json_unsigned(json, "waiting", output->waiting);
+        vamp_json_close(json, '}');
+    }
+    vamp_json_close(json, ']');
+    vamp_json_close(json, '}');
+}
+
+/* ---- values */
+
+/* The lines of a metric in a bucket all begin alike. */
+static void metric_begin(struct jsonl *self, const struct vamp_bucket *bucket,
+                         const struct vamp_schema_metric *entry, unsigned series)
+{
+    const struct vamp_series *described = bucket->series[entry->label_set][series];
+    if (self->alike.entry == entry) {
+        vamp_json_line_begin_like(&self->json, self->alike.line, self->alike.bytes);
+    } else {
+        self->alike.line = self->json.used;
+        begin(self, "metric", bucket->start_ns);
+        vamp_json_unsigned(&self->json, "bucket", bucket->number);
+        vamp_json_text(&self->json, "metric", vamp_metrics[entry->id].name);
+        self->alike.bytes = self->json.used - self->alike.line;
+        self->alike.entry = entry;
+    }
+    vamp_json_text(&self->json, "series", described->id);
+    labels(&self->json, &self->schema->label_sets[entry->label_set], described);
+}
+
+static unsigned counter_lines(struct jsonl *self, const struct vamp_bucket *bucket, unsigned metric,
+                              bool complete)
+{
+    const struct vamp_metric_values *values = &bucket->values[metric];
+    unsigned lines = 0;
+    for (unsigned i = 0; i < values->count; i++) {
+        if (complete || values->counters[i].delta != 0) {
+            metric_begin(self, bucket, &self->schema->metrics[metric], i);
+            vamp_json_unsigned(&self->json, "value", values->counters[i].value);
+            vamp_json_unsigned(&self->json, "delta", values->counters[i].delta);
+            vamp_json_line_end(&self->json);
+            lines++;
+        }
+    }
+    return lines;
+}
+
+static unsigned gauge_lines(struct jsonl *self, const struct vamp_bucket *bucket, unsigned metric,
+                            bool complete)
+{
+    const struct vamp_metric_values *values = &bucket->values[metric];
+    int64_t *last = self->gauges[metric];
+    unsigned lines = 0;
+    for (unsigned i = 0; i < values->count; i++) {
+        const struct vamp_gauge_value *gauge = &values->gauges[i];
+        if (complete || gauge->value != last[i] || gauge->min != gauge->max) {
+            metric_begin(self, bucket, &self->schema->metrics[metric], i);
+            vamp_json_signed(&self->json, "value", gauge->value);
+            vamp_json_signed(&self->json, "min", gauge->min);
+            vamp_json_signed(&self->json, "max", gauge->max);
+            vamp_json_line_end(&self->json);
+            lines++;
+        }
+        last[i] = gauge->value;
+    }
+    return lines;
+}
+
+static void histogram_members(struct vamp_json *json, const struct vamp_bins *bins,
+                              const struct vamp_histogram *histogram)
+{
+    vamp_json_unsigned(json, "count", histogram->count);
+    vamp_json_unsigned(json, "sum", histogram->sum);
+    vamp_json_unsigned(json, "min", histogram->min);
+    vamp_json_unsigned(json, "max", histogram->max);
+    vamp_json_unsigned(json, "p50", vamp_histogram_quantile(histogram, bins, 0.5));
+    vamp_json_unsigned(json, "p90", vamp_histogram_quantile(histogram, bins, 0.9));
+    vamp_json_unsigned(json, "p99", vamp_histogram_quantile(histogram, bins, 0.99));
+    vamp_json_unsigned(json, "p999", vamp_histogram_quantile(histogram, bins, 0.999));
+    vamp_json_open(json, "bins", '[');
+    for (unsigned i = 0; i < bins->count; i++) {
+        if (histogram->bins[i] > 0) {
+            vamp_json_open(json, NULL, '[');
+            vamp_json_unsigned(json, NULL, bins->lower[i]);
+            vamp_json_unsigned(json, NULL, histogram->bins[i]);
+            vamp_json_close(json, ']');
+        }
+    }
+    vamp_json_close(json, ']');
+}
+
+static unsigned histogram_lines(struct jsonl *self, const struct vamp_bucket *bucket,
+                                unsigned metric)
+{
+    const struct vamp_metric_values *values = &bucket->values[metric];
+    for (unsigned i = 0; i < values->count; i++) {
+        metric_begin(self, bucket, &self->schema->metrics[metric], values->histograms[i].series);
+        histogram_members(&self->json, &self->schema->bins, values->histograms[i].histogram);
+        vamp_json_line_end(&self->json);
+    }
+    return values->count;
+}
+
+static unsigned metric_lines(struct jsonl *self, const struct vamp_bucket *bucket, bool complete)
+{
+    unsigned lines = 0;
+    self->alike.entry = NULL;
+    for (unsigned i = 0; i < self->schema->metric_count; i++) {
+        switch (vamp_metrics[self->schema->metrics[i].id].kind) {
+        case VAMP_COUNTER:
+            lines += counter_lines(self, bucket, i, complete);
+            break;
+        case VAMP_GAUGE:
+            lines += gauge_lines(self, bucket, i, complete);
+            break;
+        case VAMP_HISTOGRAM:
+            lines += histogram_lines(self, bucket, i);
+            break;
+        }
+    }
+    return lines;
+}
+
+/* The bucket's own line is its last one: it says how many metric lines came before it, so that a
+ * reader knows it has them all. */
+void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
+{
+    const struct vamp_bucket *bucket = delivery->bucket;
+    /* After a loss a reader may hold values that have changed unseen. */
+    const bool complete = self->buckets % self->options->complete_every == 0 ||
+                          delivery->lost_before > 0 || self->ask_complete;
+    self->complete = complete;
+    component_lines(self, delivery);
+    self->components_end = self->json.used;
+    series_lines(self, bucket);
+    self->series_end = self->json.used;
+    gap_lines(self, delivery);
+    lost_lines(self, delivery);
+    cdo_lines(self, bucket);
+    alert_lines(self, bucket);
+    const uint64_t oversized = self->json.oversized;
+    unsigned lines = metric_lines(self, bucket, complete);
+    const uint64_t dropped = self->json.oversized - oversized;
+    if (dropped > 0) {
+        lost_line(self, bucket->start_ns, "lines", "longer than 64 KiB", dropped);
+    }
+    begin(self, "bucket", bucket->start_ns);
+    vamp_json_unsigned(&self->json, "bucket", bucket->number);
+    vamp_json_signed(&self->json, "width_ns", bucket->width_ns);
+    vamp_json_bool(&self->json, "complete", complete);
+    vamp_json_unsigned(&self->json, "metrics", lines - dropped);
+    accounting(&self->json, &bucket->accounting);
+    vamp_json_line_end(&self->json);
+    self->end_ns = bucket->start_ns + bucket->width_ns;
+    self->buckets++;
+}
+
+void jsonl_end(struct jsonl *self, const struct vamp_ending *ending)
+{
+    static const char rotated[] = "rotated";
+    begin(self, "end", ending != NULL ? ending->time_ns : self->end_ns);
+    vamp_json_text(&self->json, "reason", ending != NULL ? ending->reason : rotated);
+    if (ending != NULL) {
+        accounting(&self->json, &ending->accounting);
+    }
+    vamp_json_line_end(&self->json);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Listening stream sockets with the addresses people write: unix:PATH, tcp:PORT,
+ * tcp:ADDRESS:PORT, tcp:[ADDRESS]:PORT. One thread at a time.
+ *
+ * Nobody else gets in unless told otherwise: a Unix socket can be connected to by its owner only,
+ * and tcp:PORT listens on loopback. A socket file that a dead process left is replaced; one that
+ * somebody listens on, belongs to somebody else, or is no socket, is refused.
+ */
+#ifndef VAMP_WRITERS_JSONL_LISTENER_H
+#define VAMP_WRITERS_JSONL_LISTENER_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "writers/target_file.h"
+
+#define VAMP_LISTENER_NAME_BYTES 160
+
+struct vamp_listener {
+    int fd;                              /* -1: not listening */
+    char name[VAMP_LISTENER_NAME_BYTES]; /* the address with the port that was taken */
+    /* Of a Unix socket: its file, to be removed only if it is still the same one. */
+    char path[108]; /* sockaddr_un's; "": TCP */
+    dev_t device;
+    ino_t inode;
+};
+
+/* unix: or tcp: in front. */
+bool vamp_listener_is_address(const char *text);
+/* 0; -EINVAL, -ENAMETOOLONG: this is no address, and what is allowed. Looks at the text only. */
+VAMP_MUST_CHECK int vamp_listener_check(const char *address, struct vamp_err *err);
+/* Listens, without blocking. 0; -EADDRINUSE: somebody else does; -EPERM, -EEXIST: the file is
+ * somebody else's or no socket; another -errno. On failure nothing is left behind. */
+VAMP_MUST_CHECK int vamp_listener_open(const char *address, enum vamp_target_access access,
+                                       struct vamp_listener *ret_listener, struct vamp_err *err);
+/* Closes and removes the socket's file. An fd of -1 is fine. */
+void vamp_listener_close(struct vamp_listener *listener);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/jsonl/internal.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vampire/core/clock.h"
+
+/* After poll says so, a pipe takes this much without blocking. */
+#define PIPE_ATOMIC_BYTES 4096
+#define POLL_MS 200
+#define SEND_NS VAMP_NS_PER_SECOND /* then the sink looks whether it still wants to */
+#define NUMBER_MAX 9999
+
+static int no_memory(const struct jsonl *self, struct vamp_err *err)
+{
+    return vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", self->name);
+}
+
+static int open_file(struct jsonl *self, struct vamp_err *err)
+{
+    self->kind = JSONL_FILE;
+    return vamp_target_create(self->path, (enum vamp_target_access)self->options->access, &self->fd,
+                              err);
+}
+
+/* A path given by the user: itself when it is free, else the first free one of path.0002,
+ * path.0003, ... so that a second run neither overwrites the first nor fails. */
+static int open_numbered(struct jsonl *self, struct vamp_err *err)
+{
+    const char *base = self->options->path;
+    for (unsigned number = self->segment; number <= NUMBER_MAX; number++) {
+        free(self->path);
+        self->path = NULL;
+        int length = number == 1 ? asprintf(&self->path, "%s", base)
+                                 : asprintf(&self->path, "%s.%04u", base, number);
+        if (length < 0) {
+            self->path = NULL;
+            return no_memory(self, err);
+        }
+        int code = open_file(self, err);
+        if (code != -EEXIST) {
+            return code;
+        }
+    }
+    return vamp_err_set(err, -EEXIST, "create %s: it and all names up to %s.%u exist", base, base,
+                        NUMBER_MAX);
+}
+
+static int copy_path(struct jsonl *self, const char *path, struct vamp_err *err)
+{
+    self->path = strdup(path);
+    return self->path == NULL ? no_memory(self, err) : 0;
+}
+
+static int open_stdout(struct jsonl *self, struct vamp_err *err)
+{
+    self->kind = JSONL_STREAM;
+    int code = copy_path(self, "standard output", err);
+    if (code != 0) {
+        return code;
+    }
+    self->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+    return self->fd < 0 ? vamp_err_set_errno(err, errno, "write to standard output") : 0;
+}
+
+static int open_device(struct jsonl *self, struct vamp_err *err)
+{
+    self->kind = JSONL_STREAM;
+    int code = copy_path(self, self->options->path, err);
+    if (code != 0) {
+        return code;
+    }
+    self->fd = open(self->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    return self->fd < 0 ? vamp_err_set_errno(err, errno, "open %s", self->path) : 0;
+}
+
+/* -EAGAIN: nobody reads yet. */
+static int connect_fifo(struct jsonl *self, struct vamp_err *err)
+{
+    self->fd = open(self->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (self->fd >= 0) {
+        return 0;
+    }
+    if (errno == ENXIO) {
+        return vamp_err_set(err, -EAGAIN,
+                            "nobody reads the FIFO %s; lines wait, then are lost and counted",
+                            self->path);
+    }
+    return vamp_err_set_errno(err, errno, "open the FIFO %s", self->path);
+}
+
+static int open_fifo(struct jsonl *self, struct vamp_err *err)
+{
+    self->kind = JSONL_FIFO;
+    int code = copy_path(self, self->options->path, err);
+    if (code != 0) {
+        return code;
+    }
+    code = connect_fifo(self, err);
+    return code == -EAGAIN ? 0 : code; /* the reader may come later */
+}
+
+int jsonl_target_open(struct jsonl *self, struct vamp_err *err)
+{
+    const char *path = self->options->path;
+    if (path == NULL) {
+        const char *directory = self->options->directory != NULL ? self->options->directory : ".";
+        const struct vamp_writer_target target = {.run = self->run, .segment = self->segment};
+        self->path = vamp_target_name(directory, &target, "jsonl");
+        return self->path == NULL ? no_memory(self, err) : open_file(self, err);
+    }
+    if (strcmp(path, "-") == 0) {
+        return open_stdout(self, err);
+    }
+    if (vamp_listener_is_address(path)) {
+        return jsonl_socket_open(self, err);
+    }
+    struct stat status;
+    if (lstat(path, &status) == 0) {
+        if (S_ISFIFO(status.st_mode)) {
+            return open_fifo(self, err);
+        }
+        if (S_ISCHR(status.st_mode)) {
+            return open_device(self, err);
+        }
+        if (S_ISDIR(status.st_mode)) {
+            return vamp_err_set(err, -EISDIR,
+                                "create %s: it is a directory; give the name of a file in it, or "
+                                "set \"directory\" instead of \"path\"",
+                                path);
+        }
+        if (S_ISSOCK(status.st_mode)) {
+            return vamp_err_set(err, -ENOTSUP,
+                                "create %s: it is a socket; to have readers connect to this name "
+                                "say unix:%s",
+                                path, path);
+        }
+    }
+    return open_numbered(self, err);
+}
+
+/* Half a line in a file would make it invalid. */
+static int undo_file(struct jsonl *self, int code, struct vamp_err *err)
+{
+    if (ftruncate(self->fd, (off_t)self->file_bytes) != 0 ||
+        lseek(self->fd, (off_t)self->file_bytes, SEEK_SET) < 0) {
+        return vamp_err_set_errno(err, errno, "take half a line back from %s", self->path);
+    }
+    if (code == ENOSPC || code == EDQUOT) {
+        return vamp_err_set(err, -EAGAIN,
+                            "write %s: %s; lines wait in memory, free some space there", self->path,
+                            code == ENOSPC ? "no space left" : "the quota is used up");
+    }
+    return vamp_err_set_errno(err, code, "write %s", self->path);
+}
+
+static int send_file(struct jsonl *self, struct vamp_err *err)
+{
+    size_t sent = 0;
+    while (sent < self->json.used) {
+        ssize_t count = write(self->fd, self->json.bytes + sent, self->json.used - sent);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            return undo_file(self, count < 0 ? errno : EIO, err);
+        }
+        sent += (size_t)count;
+    }
+    self->file_bytes += sent;
+    return 0;
+}
+
+/* One step; -EAGAIN when the reader does not read. */
+static int send_some(struct jsonl *self, struct vamp_err *err)
+{
+    struct pollfd poller = {.fd = self->fd, .events = POLLOUT};
+    int ready = poll(&poller, 1, POLL_MS);
+    if (ready < 0 && errno == EINTR) {
+        return 0;
+    }
+    size_t rest = self->json.used - self->sent;
+    size_t most = rest < PIPE_ATOMIC_BYTES ? rest : PIPE_ATOMIC_BYTES;
+    ssize_t count = ready > 0 ? write(self->fd, self->json.bytes + self->sent, most) : -1;
+    int code = ready > 0 ? errno : EAGAIN;
+    if (count >= 0) {
+        self->sent += (size_t)count;
+        return 0;
+    }
+    if (code == EINTR) {
+        return 0;
+    }
+    if (code == EAGAIN || code == ENOSPC || code == EDQUOT) {
+        return vamp_err_set(err, -EAGAIN,
+                            "%s takes no more (%s); lines wait, then are lost and "
+                            "counted",
+                            self->path, code == EAGAIN ? "its reader does not read" : "it is full");
+    }
+    return vamp_err_set_errno(err, code, "write to %s", self->path);
+}
+
+static int send_stream(struct jsonl *self, struct vamp_err *err)
+{
+    int64_t until = vamp_clock_monotonic_ns(&vamp_clock_system) + SEND_NS;
+    while (self->sent < self->json.used) {
+        int code = send_some(self, err);
+        if (code != 0) {
+            return code;
+        }
+        if (self->sent < self->json.used && vamp_clock_monotonic_ns(&vamp_clock_system) > until) {
+            return vamp_err_set(err, -EAGAIN, "the reader of %s is slow", self->path);
+        }
+    }
+    return 0;
+}
+
+int jsonl_target_send(struct jsonl *self, struct vamp_err *err)
+{
+    if (self->json.failed) {
+        return vamp_err_set_errno(err, ENOMEM, "gather the lines of a bucket for %s", self->path);
+    }
+    int code = 0;
+    if (self->kind == JSONL_FIFO && self->fd < 0) {
+        code = connect_fifo(self, err);
+    }
+    if (code == 0) {
+        code = self->kind == JSONL_FILE ? send_file(self, err) : send_stream(self, err);
+    }
+    if (code == 0) {
+        vamp_json_clear(&self->json);
+        self->sent = 0;
+    }
+    return code;
+}

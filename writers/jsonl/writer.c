@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of the JSON lines writer. */
+#include "writers/jsonl/internal.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct vamp_opt jsonl_options_table[] = {
+    {
+        .key = "path",
+        .type = VAMP_OPT_STRING,
+        .preset = "",
+        .max = 4000,
+        .offset = offsetof(struct jsonl_options, path),
+        .help = "file, FIFO, \"-\" for standard output, or a socket to which readers connect: "
+                "unix:PATH, tcp:PORT (this machine only), tcp:ADDRESS:PORT; a file that exists "
+                "stays and the next free of NAME.0002, NAME.0003, ... is taken; empty: a name "
+                "with the start time in \"directory\"",
+        .role = VAMP_OPT_NEW_FILE,
+    },
+    {
+        .key = "directory",
+        .type = VAMP_OPT_STRING,
+        .preset = ".",
+        .max = 3840,
+        .offset = offsetof(struct jsonl_options, directory),
+        .help = "existing directory for the files vampire-WORKFLOW-START-SEGMENT.jsonl when no "
+                "\"path\" is given",
+        .role = VAMP_OPT_DIRECTORY,
+    },
+    {
+        .key = "access",
+        .type = VAMP_OPT_ENUM,
+        .preset = "private",
+        .choices = vamp_target_access_words,
+        .offset = offsetof(struct jsonl_options, access),
+        .help = "who may read new files, or connect to a Unix socket: the owner, the owner's "
+                "group, or all",
+    },
+    {
+        .key = "complete_every",
+        .type = VAMP_OPT_UINT,
+        .preset = "60",
+        .min = 1,
+        .max = 1000000,
+        .offset = offsetof(struct jsonl_options, complete_every),
+        .help = "each bucket of this number holds all values, not only changed ones, so that a "
+                "reader can begin in the middle",
+    },
+    {
+        .key = "readers",
+        .type = VAMP_OPT_UINT,
+        .preset = "8",
+        .min = 1,
+        .max = VAMP_AUDIENCE_READERS_MAX,
+        .offset = offsetof(struct jsonl_options, readers),
+        .help = "of a socket: readers at a time; one more takes the place of one that does not "
+                "keep up, or is turned away",
+    },
+    {
+        .key = "reader_buffer",
+        .type = VAMP_OPT_SIZE,
+        .preset = "8MiB",
+        .min = (uint64_t)64 << 10,
+        .max = (uint64_t)1 << 30,
+        .offset = offsetof(struct jsonl_options, reader_buffer_bytes),
+        .help = "of a socket: room for what a slow reader still has to get; when it is full, that "
+                "reader loses whole buckets and is told how many",
+    },
+    {.key = NULL},
+};
+
+static void jsonl_free(struct jsonl *self)
+{
+    if (self->fd >= 0) {
+        (void)close(self->fd);
+    }
+    for (unsigned i = 0; self->gauges != NULL && i < self->schema->metric_count; i++) {
+        free(self->gauges[i]);
+    }
+    free(self->gauges);
+    free(self->told);
+    free(self->path);
+    vamp_json_done(&self->json);
+    free(self);
+}
+
+static int allocate(struct jsonl *self, struct vamp_err *err)
+{
+    const struct vamp_schema *schema = self->schema;
+    self->told = calloc(schema->label_set_count + 1, sizeof *self->told);
+    self->gauges = calloc(schema->metric_count + 1, sizeof *self->gauges);
+    bool good = self->told != NULL && self->gauges != NULL;
+    for (unsigned i = 0; good && i < schema->metric_count; i++) {
+        if (vamp_metrics[schema->metrics[i].id].kind == VAMP_GAUGE) {
+            unsigned series = schema->label_sets[schema->metrics[i].label_set].max_series;
+            self->gauges[i] = calloc(series > 0 ? series : 1, sizeof **self->gauges);
+            good = self->gauges[i] != NULL;
+        }
+    }
+    return good ? 0 : vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", self->name);
+}
+
+static int open_target(const void *options, const struct vamp_writer_target *target,
+                       void **ret_self, struct vamp_err *err)
+{
+    struct jsonl *self = calloc(1, sizeof *self);
+    if (self == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", target->name);
+    }
+    self->options = options;
+    self->run = target->run;
+    self->schema = target->schema;
+    self->name = target->name;
+    self->segment = target->segment;
+    self->fd = -1;
+    self->end_ns = target->run->started_ns;
+    int code = allocate(self, err);
+    if (code == 0) {
+        code = jsonl_target_open(self, err);
+    }
+    if (code != 0) {
+        jsonl_free(self);
+        return code;
+    }
+    jsonl_header(self);
+    if (self->kind == JSONL_SOCKET) {
+        code = jsonl_socket_header(self, err);
+        if (code != 0) {
+            jsonl_socket_close(self);
+            jsonl_free(self);
+            return code;
+        }
+    }
+    /* Others get it with the first bucket: nothing may block here. */
+    if (self->kind == JSONL_FILE) {
+        code = jsonl_target_send(self, err);
+        if (code != 0) {
+            (void)unlink(self->path);
+            jsonl_free(self);
+            return code == -EAGAIN ? -ENOSPC : code;
+        }
+    }
+    *ret_self = self;
+    return 0;
+}
+
+static int write_bucket(void *context, const struct vamp_delivery *delivery, struct vamp_err *err)
+{
+    struct jsonl *self = context;
+    if (self->kind == JSONL_SOCKET) {
+        return jsonl_socket_bucket(self, delivery, err);
+    }
+    if (!self->pending) {
+        jsonl_bucket(self, delivery);
+        self->pending = true;
+    }
+    int code = jsonl_target_send(self, err);
+    self->pending = code == -EAGAIN;
+    self->failed = self->failed || (code != 0 && code != -EAGAIN);
+    return code;
+}
+
+static uint64_t target_bytes(const void *self)
+{
+    return ((const struct jsonl *)self)->file_bytes;
+}
+
+static const char *target_path(const void *self)
+{
+    return ((const struct jsonl *)self)->path;
+}
+
+static bool target_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
+{
+    struct jsonl *self = context;
+    return self->audience != NULL && vamp_audience_remark(self->audience, text);
+}
+
+/* Of a bucket that was given up, nothing more is sent than the line that has begun. */
+static void cut_pending(struct jsonl *self)
+{
+    if (self->json.failed || !self->pending) {
+        return;
+    }
+    bool mid_line = self->sent > 0 && self->json.bytes[self->sent - 1] != '\n';
+    const char *end =
+        mid_line ? memchr(self->json.bytes + self->sent, '\n', self->json.used - self->sent) : NULL;
+    self->json.used = end != NULL ? (size_t)(end - self->json.bytes) + 1 : self->sent;
+}
+
+static int close_target(void *context, const struct vamp_ending *ending, struct vamp_err *err)
+{
+    struct jsonl *self = context;
+    if (self == NULL) {
+        return 0;
+    }
+    if (self->kind == JSONL_SOCKET) {
+        jsonl_end(self, ending);
+        jsonl_socket_close(self);
+        jsonl_free(self);
+        return 0;
+    }
+    int code = 0;
+    const bool connected = self->kind != JSONL_FIFO || self->fd >= 0;
+    if (!self->failed && connected) {
+        cut_pending(self);
+        jsonl_end(self, ending);
+        code = jsonl_target_send(self, err);
+    }
+    if (self->failed && self->buckets <= 1 && self->kind == JSONL_FILE) {
+        (void)unlink(self->path); /* the only bucket is the one that failed */
+    }
+    if (self->fd >= 0) {
+        int fd = self->fd;
+        self->fd = -1;
+        if (close(fd) != 0 && code == 0) {
+            code = vamp_err_set_errno(err, errno, "close %s", self->path);
+        }
+    }
+    jsonl_free(self);
+    return code;
+}
+
+const struct vamp_writer_ops vamp_writer_jsonl = {
+    .name = "jsonl",
+    .summary = "JSON lines for programs that follow the run: file, FIFO, socket, standard output",
+    .options = jsonl_options_table,
+    .options_bytes = sizeof(struct jsonl_options),
+    .open = open_target,
+    .write = write_bucket,
+    .bytes = target_bytes,
+    .path = target_path,
+    .remark = target_remark,
+    .recovery = &jsonl_recovery,
+    .close = close_target,
+};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The series that one output wants, by their labels: "component=IFS*". Patterns of one label are
+ * alternatives; of different labels all must hold. A metric without the label is not concerned.
+ * Series 0, `(other)`, always stays: nobody knows what is in it. The chosen ones are numbered anew,
+ * in the order of their coming, so that a writer sees an ordinary, smaller table. Worker thread.
+ */
+#ifndef VAMP_WRITERS_PICK_SERIES_H
+#define VAMP_WRITERS_PICK_SERIES_H
+
+#include "vampire/core/err.h"
+#include "vampire/core/opt.h"
+#include "vampire/stats/bucket.h"
+
+#define VAMP_SERIES_NOT_CHOSEN UINT32_MAX
+
+/* One label set of the whole. */
+struct vamp_chosen_set {
+    bool restricted;                   /* else all series are chosen, and the rest here is unused */
+    uint32_t known;                    /* series of the whole that were looked at */
+    uint32_t count;                    /* of those, chosen */
+    uint32_t *number;                  /* of the whole's series among the chosen */
+    const struct vamp_series **series; /* the chosen; their places never move */
+};
+
+struct vamp_series_choice {
+    const struct vamp_strings *patterns;
+    struct vamp_chosen_set *sets;
+    unsigned set_count;
+};
+
+/* Splits "LABEL=PATTERN". False: there is no such label, or no "=". `*ret_pattern` points into the
+ * text. */
+bool vamp_series_pattern(const char *text, enum vamp_label *ret_label, const char **ret_pattern);
+
+/* `patterns` and `schema` outlive the choice. 0 or -ENOMEM; vamp_series_choice_done is right after
+ * either. */
+VAMP_MUST_CHECK int vamp_series_choice_init(struct vamp_series_choice *choice,
+                                            const struct vamp_strings *patterns,
+                                            const struct vamp_schema *schema);
+void vamp_series_choice_done(struct vamp_series_choice *choice);
+/* Looks at the series that are new in this bucket. */
+void vamp_series_choice_learn(struct vamp_series_choice *choice, const struct vamp_bucket *bucket);
+
+#endif
