@@ -13,9 +13,9 @@ import harness
 
 CASES = harness.ROOT / "tests" / "golden" / "config"
 READY = sorted(
-    path for path in (harness.ROOT / "config").glob("*.json") if not path.match("*.schema.json")
+    path for path in (harness.ROOT / "config" / "ready").glob("*.json") if not path.match("*.schema.json")
 )
-SCHEMA = json.loads((harness.ROOT / "config" / "vampire.schema.json").read_text())
+SCHEMA = json.loads((harness.ROOT / "config" / "ready" / "vampire.schema.json").read_text())
 # Mistakes a schema can express; the others only vampire finds.
 SEEN_BY_SCHEMA = [
     "bad-bounds", "bad-list", "bad-near-keys", "bad-null-values",

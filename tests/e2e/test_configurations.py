@@ -10,7 +10,7 @@ import harness
 import results
 
 READY = sorted(
-    path.name for path in (harness.ROOT / "config").glob("*.json") if not path.match("*.schema.json")
+    path.name for path in (harness.ROOT / "config" / "ready").glob("*.json") if not path.match("*.schema.json")
 )
 MODEL = ["--steps", 6, "--levels", 2, "--params", 2, "--size-min", 1024, "--size-max", 65536]
 
@@ -20,7 +20,7 @@ def run(space, name):
     space.pool_manager()
     # The file as it is; only the pool manager's info comes from the environment, and no "info_file"
     # can be given beside it.
-    vampire = space.vampire(harness.ROOT / "config" / name)
+    vampire = space.vampire(harness.ROOT / "config" / "ready" / name)
     reports = harness.Workflow(space, model_options=MODEL).finish()
     vampire.expect_exit(0)
     return reports, results.Hdf5Run(space.hdf5_files())

@@ -87,7 +87,7 @@ def examples_of(page):
 def test_the_examples_work(space):
     """All but those that need a workflow or another host."""
     for name in ("minimal.json", "demo.json"):
-        shutil.copy(harness.ROOT / "config" / name, space.path)
+        shutil.copy(harness.ROOT / "config" / "ready" / name, space.path)
     config = {"source": {"type": "synthetic", "lost": 5},
               "outputs": [{"type": "recording"}, {"type": "jsonl", "path": "vampire.jsonl"}, {"type": "hdf5"}]}
     (space.path / "all.json").write_text(json.dumps(config), encoding="utf-8")

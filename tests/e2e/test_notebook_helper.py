@@ -235,7 +235,7 @@ def test_a_timeline_needs_level_cdo(ds):
 def run(space):
     space.pool_manager()
     config = space.path / "cdo.json"
-    text = (ROOT / "config" / "demo.json").read_text()
+    text = (ROOT / "config" / "ready" / "demo.json").read_text()
     config.write_text(text.replace('"level": "component"', '"level": "cdo"'))
     watcher = space.vampire(config)
     reports = Workflow(space, model_options=OPTIONS).finish()
@@ -331,7 +331,7 @@ def test_a_report_of_few_buckets(tmp_path, buckets):
 
 def test_a_report_at_level_workflow(space):
     space.pool_manager()
-    text = (ROOT / "config" / "demo.json").read_text()
+    text = (ROOT / "config" / "ready" / "demo.json").read_text()
     config = space.path / "workflow.json"
     config.write_text(text.replace('"level": "component"', '"level": "workflow"'))
     watcher = space.vampire(config)

@@ -14,7 +14,7 @@ import pytest
 import harness
 import results
 
-CONFIG = harness.ROOT / "config"
+CONFIG = harness.ROOT / "config" / "ready"
 MODEL = "--steps 4 --levels 2 --params 2 --size-min 1024 --size-max 65536"
 # A batch system's launcher, as far as one host needs it: options are left away.
 LAUNCHER = """#!/bin/bash

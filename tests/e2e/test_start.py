@@ -14,7 +14,7 @@ import results
 from test_workflow import assert_agreement, model_options
 
 CONFIGURATIONS = sorted(
-    path for path in (harness.ROOT / "config").glob("*.json") if not path.match("*.schema.json")
+    path for path in (harness.ROOT / "config" / "ready").glob("*.json") if not path.match("*.schema.json")
 )
 
 
@@ -146,7 +146,7 @@ def test_ready_configurations_are_right(path):
 
 
 def test_there_are_ready_configurations():
-    assert harness.ROOT / "config" / "demo.json" in CONFIGURATIONS
+    assert harness.ROOT / "config" / "ready" / "demo.json" in CONFIGURATIONS
 
 
 def test_every_mistake_is_told_at_once(space):

@@ -24,7 +24,7 @@ RAW, PAUSE = 8, 9
 def load_messages():
     """The modules that protoc makes of the .proto files."""
     folder = tempfile.mkdtemp(prefix="vampire-seeds-")
-    folders = [str(ROOT / "vampire" / "core"), str(ROOT / "maestro")]
+    folders = [str(ROOT / "vampire" / "core"), str(ROOT / "maestro" / "wire")]
     names = ["event.proto", "pool.proto", "recording.proto"]
     subprocess.run(["protoc", *(f"-I{path}" for path in folders), f"--python_out={folder}", *names], check=True)
     sys.path.insert(0, folder)

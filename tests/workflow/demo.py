@@ -38,7 +38,7 @@ def parse_arguments():
     parser.add_argument("--size-max", type=size, default=size("4m"), help="largest field (4m)")
     parser.add_argument("--provider", default="tcp", help="of libfabric: tcp or shm (tcp)")
     parser.add_argument("--config", type=pathlib.Path,
-                        default=harness.ROOT / "config" / "demo.json", help="vampire's (demo.json)")
+                        default=harness.ROOT / "config" / "ready" / "demo.json", help="vampire's (demo.json)")
     parser.add_argument("--directory", type=pathlib.Path, help="for all files (demo-TIME)")
     parser.add_argument("--remove", action="store_true", help="remove the files when all agrees")
     return parser.parse_args()
