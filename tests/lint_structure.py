@@ -21,9 +21,9 @@ MAY_INCLUDE = {
     "writers": ["vampire/core/", "vampire/stats/"],
     "maestro": ["vampire/core/", "filters/"],
     "config": ["vampire/core/", "vampire/stats/", "vampire/source/", "filters/", "writers/"],
-    "vampire/run": ["vampire/core/", "vampire/stats/", "vampire/source/", "filters/", "writers/", "config/", "version.h"],
-    "vampire/cli": ["vampire/", "config/", "filters/", "writers/", "version.h"],
-    "vampire": ["vampire/", "version.h"],
+    "vampire/run": ["vampire/core/", "vampire/stats/", "vampire/source/", "filters/", "writers/", "config/"],
+    "vampire/cli": ["vampire/core/", "vampire/stats/", "vampire/source/", "vampire/run/", "writers/", "config/", "version.h"],
+    "vampire": ["vampire/core/", "vampire/run/", "vampire/cli/", "config/", "version.h"],
     "top": ["vampire/core/"],
     "tests/workflow": ["maestro.h"],
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pipeline, split: pipeline.c is the run from start to end, pipeline_reload.c takes over
- * another configuration in the middle of it, pipeline_state.c tells others how it is. Private to
- * these; worker thread. */
+/*
+ * The pipeline by stage: pipeline.c starts and ends the run, pipeline_loop.c is the worker's loop,
+ * pipeline_reload.c replaces the configuration on SIGHUP, pipeline_state.c prints the state on
+ * SIGUSR1, pipeline_service.c keeps the service manager informed. Private to these files; worker
+ * thread.
+ */
 #ifndef VAMP_RUN_PIPELINE_INTERNAL_H
 #define VAMP_RUN_PIPELINE_INTERNAL_H
-
-#include <pthread.h>
 
 #include "vampire/core/components.h"
 #include "vampire/core/event_clock.h"
@@ -13,77 +14,85 @@
 #include "vampire/core/ring.h"
 #include "vampire/run/outputs.h"
 #include "vampire/run/pipeline.h"
+#include "vampire/run/roundtrips.h"
 #include "vampire/run/rules.h"
 #include "vampire/run/source_thread.h"
 #include "vampire/run/status.h"
 #include "vampire/stats/stats.h"
 
-/* Round trips of our own operations on the source thread, until the worker takes them. What does
- * not fit is not measured. */
-#define PIPELINE_ROUNDTRIPS 32
-struct pipeline_roundtrips {
-    pthread_mutex_t lock;
-    unsigned count;
-    struct {
-        enum vamp_own_operation operation;
-        int64_t ns;
-    } items[PIPELINE_ROUNDTRIPS];
-};
-
 struct pipeline {
     const struct vamp_pipeline_options *options;
     const struct vamp_clock *clock;
     char host[256];
-    char workflow[VAMP_RECORDING_TEXT_BYTES]; /* as the source knows it */
+    char workflow[VAMP_RECORDING_TEXT_BYTES]; /* as the source names it; "" */
     struct vamp_status status;
     struct vamp_ring *ring;
     struct vamp_components *components;
     void *source;
     struct vamp_source_thread source_thread;
     struct vamp_event_clock event_clock;
-    int64_t next_tick_ns; /* monotonic */
-    int64_t newest_event_ns;
-    int64_t newest_bucket_ns; /* begin of the newest bucket at the last tick */
-    int64_t quiet_until_ns;   /* of the source thread, before the ring was last emptied */
+    int64_t next_tick_ns;     /* monotonic */
+    int64_t newest_event_ns;  /* event time */
+    int64_t newest_bucket_ns; /* event time: begin of the newest bucket at the last tick */
+    int64_t quiet_until_ns;   /* monotonic: of the source thread, read before the last batch */
 
-    /* What the source was opened with: it stays so for the whole run. */
+    /* The source was opened with these; they do not change during the run. */
     const struct vamp_config *first;
-    char *selector; /* NULL: none */
+    char *selector; /* of the subscription; NULL: none */
 
-    /* What a reload replaces, together. */
+    /* What a reload replaces as a whole. */
     const struct vamp_config *config;
-    struct vamp_config *own_config; /* the same when it came by a reload, else NULL */
-    struct vamp_run *run;           /* one of `runs`: the outputs before may still look at theirs */
+    struct vamp_config *own_config; /* `config` if a reload made it, else NULL */
+    struct vamp_run *run;           /* one of `runs`: replaced outputs may still read the other */
     struct vamp_run runs[2];
     struct vamp_rules *rules;
     struct vamp_stats *stats;
     struct vamp_outputs outputs;
-    unsigned reloads_seen; /* of signals->reload */
-    unsigned shows_seen;   /* of signals->show */
+    unsigned reloads_seen; /* requests of signals->reload that were served */
+    unsigned shows_seen;   /* and of signals->show */
 
-    struct pipeline_roundtrips roundtrips;
+    struct vamp_roundtrips roundtrips;
     int64_t began_ns; /* monotonic */
-    /* Of the last account of our state; and of the source's last sign of life. */
+    /* At the last print of the state: the event rate is the difference. */
     uint64_t shown_events;
-    int64_t shown_ns;
+    int64_t shown_ns; /* monotonic */
+    /* The source thread's last sign of life. */
     unsigned beats_seen;
-    int64_t beat_ns;
+    int64_t beat_ns; /* monotonic */
 };
 
-/* Where the statistics' buckets go; the context is the pipeline. */
+/* ---- pipeline.c */
+
+/* Passes a closed bucket of the statistics to the outputs; `context` is the pipeline. */
 void pipeline_emit(void *context, const struct vamp_bucket *bucket);
-/* Tells the statistics how the outputs stand. */
-void pipeline_report_self(struct pipeline *pipeline);
+/* What outputs of this run with these statistics are opened with. */
 struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipeline,
                                                      const struct vamp_run *run,
                                                      const struct vamp_stats *stats);
-/* Shows the inner state on stderr if a signal asked for that since the last call. */
-void pipeline_show_if_asked(struct pipeline *pipeline);
-/* Tells the service manager that the run goes on, if it does. `now_ns` monotonic. */
-void pipeline_notify_alive(struct pipeline *pipeline, int64_t now_ns);
-/* One line for the service manager; static for the call. */
-void pipeline_status_line(struct pipeline *pipeline, char *line, size_t bytes);
-/* Takes over another configuration if a signal asked for that since the last call. */
+
+/* ---- pipeline_loop.c */
+
+/* Processes events until the source thread has closed the ring and the ring is empty. */
+void pipeline_loop(struct pipeline *pipeline);
+/* Updates the metrics about vampire itself: outputs, memory, processor time, round trips. */
+void pipeline_report_self(struct pipeline *pipeline);
+
+/* ---- pipeline_reload.c */
+
+/* Reads the configuration again if SIGHUP came since the last call. */
 void pipeline_reload_if_asked(struct pipeline *pipeline);
+
+/* ---- pipeline_state.c */
+
+/* Prints the state to stderr if SIGUSR1 came since the last call. */
+void pipeline_show_if_asked(struct pipeline *pipeline);
+
+/* ---- pipeline_service.c */
+
+/* Sends the service manager a sign of life, unless the source thread is stuck. `now_ns` monotonic.
+ */
+void pipeline_notify_alive(struct pipeline *pipeline, int64_t now_ns);
+/* Writes the one-line status for the service manager, terminated, into `line`. */
+void pipeline_status_line(struct pipeline *pipeline, char *line, size_t bytes);
 
 #endif

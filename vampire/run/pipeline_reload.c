@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Another configuration while the run goes on. Everything that can fail is done first and beside
- * what is at work; then the files before are completed, the new ones take their place between two
- * buckets, and the new rules hold from the next event on. The statistics go on, with all that they
- * remember, unless their own options have changed.
+ * Replaces the configuration while the run goes on. Everything that can fail is done first, next to
+ * what is in use; then the old files are completed, the new ones take over between two buckets, and
+ * the new rules apply from the next event on. The statistics continue with their state unless their
+ * own options have changed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,18 +11,18 @@
 #include "vampire/core/clock.h"
 #include "vampire/run/pipeline_internal.h"
 
-/* What a reload makes before it takes the place of what is at work. */
+/* What a reload prepares before it replaces what is in use. */
 struct replacement {
     struct vamp_config *config;
     struct vamp_run *run;
     struct vamp_rules *rules;
-    struct vamp_stats *stats; /* NULL: the present ones go on */
+    struct vamp_stats *stats; /* NULL: the present ones continue */
     struct vamp_outputs outputs;
 };
 
-/* What was told to the pool manager or allocated at the start cannot change. These are said, and
- * stay as they are. */
-static void say_what_stays(struct pipeline *pipeline, const struct vamp_config *config)
+/* Reports changed options that cannot take effect: they were sent to the pool manager or sized
+ * memory at the start. */
+static void report_unchangeable(struct pipeline *pipeline, const struct vamp_config *config)
 {
     static const char *const fixed[] = {"source", "workflow", "component", "ring"};
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
@@ -34,7 +34,7 @@ static void say_what_stays(struct pipeline *pipeline, const struct vamp_config *
     }
 }
 
-/* Whether what the source delivers is enough for the new rules. */
+/* Refuses new rules that need events to which vampire has not subscribed. */
 static int check_events(const struct pipeline *pipeline, const struct replacement *next,
                         struct vamp_err *err)
 {
@@ -61,8 +61,8 @@ static int check_events(const struct pipeline *pipeline, const struct replacemen
     return 0;
 }
 
-/* The statistics know outputs by their place in the list. */
-static bool outputs_go_on(const struct vamp_config *before, const struct vamp_config *after)
+/* The statistics identify an output by its position in the list: whether all keep theirs. */
+static bool outputs_match(const struct vamp_config *before, const struct vamp_config *after)
 {
     for (unsigned i = 0; i < before->output_count; i++) {
         if (i >= after->output_count ||
@@ -77,14 +77,14 @@ static bool outputs_go_on(const struct vamp_config *before, const struct vamp_co
 static int prepare_stats(struct pipeline *pipeline, struct replacement *next, struct vamp_err *err)
 {
     if (vamp_config_same(pipeline->config, next->config, "statistics") &&
-        outputs_go_on(pipeline->config, next->config)) {
+        outputs_match(pipeline->config, next->config)) {
         return 0;
     }
     return vamp_stats_create(&next->config->statistics, pipeline->run->id, pipeline->components,
                              pipeline_emit, pipeline, &next->stats, err);
 }
 
-static void describe_run(const struct pipeline *pipeline, struct replacement *next)
+static void describe_next_run(const struct pipeline *pipeline, struct replacement *next)
 {
     *next->run = *pipeline->run;
     next->run->configuration = next->config->effective_text;
@@ -93,7 +93,8 @@ static void describe_run(const struct pipeline *pipeline, struct replacement *ne
     next->run->reloaded_ns = vamp_clock_utc_ns(pipeline->clock);
 }
 
-static int prepare(struct pipeline *pipeline, struct replacement *next, struct vamp_err *err)
+static int prepare_replacement(struct pipeline *pipeline, struct replacement *next,
+                               struct vamp_err *err)
 {
     int status = vamp_rules_create(next->config, pipeline->components, &next->rules, err);
     if (status == 0) {
@@ -105,15 +106,14 @@ static int prepare(struct pipeline *pipeline, struct replacement *next, struct v
     if (status != 0) {
         return status;
     }
-    describe_run(pipeline, next);
+    describe_next_run(pipeline, next);
     struct vamp_outputs_context context = pipeline_outputs_context(
         pipeline, next->run, next->stats != NULL ? next->stats : pipeline->stats);
     context.present = pipeline->components;
     return vamp_outputs_open(&next->outputs, next->config, &context, &pipeline->outputs, err);
 }
 
-/* Completes the files before. What they could not write is said and counted; it is no reason to
- * go on with them. */
+/* Completes the old files. A failure is reported and counted, but does not stop the reload. */
 static void retire_outputs(struct pipeline *pipeline)
 {
     struct vamp_totals totals;
@@ -138,7 +138,7 @@ static bool any_left_behind(const struct vamp_outputs *outputs)
     return false;
 }
 
-static void take_over(struct pipeline *pipeline, struct replacement *next)
+static void install_replacement(struct pipeline *pipeline, struct replacement *next)
 {
     pipeline_report_self(pipeline);
     if (next->stats != NULL) {
@@ -148,8 +148,8 @@ static void take_over(struct pipeline *pipeline, struct replacement *next)
     next->outputs.patient = pipeline->outputs.patient;
     next->outputs.stop = pipeline->outputs.stop;
     next->outputs.failed = pipeline->outputs.failed;
-    /* A thread that is stuck may still look at them. */
-    const bool leave = any_left_behind(&pipeline->outputs);
+    /* The thread of a stuck output may still read what is not freed here. */
+    const bool keep = any_left_behind(&pipeline->outputs);
     if (next->stats == NULL) {
         vamp_outputs_continue(&next->outputs, &pipeline->outputs);
     }
@@ -160,12 +160,12 @@ static void take_over(struct pipeline *pipeline, struct replacement *next)
     vamp_rules_free(pipeline->rules);
     pipeline->rules = next->rules;
     if (next->stats != NULL) {
-        if (!leave) {
+        if (!keep) {
             vamp_stats_free(pipeline->stats);
         }
         pipeline->stats = next->stats;
     }
-    if (!leave) {
+    if (!keep) {
         vamp_config_free(pipeline->own_config);
     }
     pipeline->own_config = next->config;
@@ -173,7 +173,7 @@ static void take_over(struct pipeline *pipeline, struct replacement *next)
     pipeline->run = next->run;
 }
 
-static void reload(struct pipeline *pipeline)
+static void reload_configuration(struct pipeline *pipeline)
 {
     struct replacement next = {
         .run = pipeline->run == &pipeline->runs[0] ? &pipeline->runs[1] : &pipeline->runs[0],
@@ -181,10 +181,10 @@ static void reload(struct pipeline *pipeline)
     vamp_status_clear(&pipeline->status);
     next.config = pipeline->options->reload(pipeline->options->reload_context);
     if (next.config == NULL) {
-        return; /* and why has been told */
+        return; /* the reason has been reported */
     }
     struct vamp_err err = VAMP_ERR_NONE;
-    if (prepare(pipeline, &next, &err) != 0) {
+    if (prepare_replacement(pipeline, &next, &err) != 0) {
         vamp_status_error(&pipeline->status, "reload: %s; the configuration stays as it was",
                           err.text);
         vamp_stats_free(next.stats);
@@ -192,9 +192,9 @@ static void reload(struct pipeline *pipeline)
         vamp_config_free(next.config);
         return;
     }
-    say_what_stays(pipeline, next.config);
+    report_unchangeable(pipeline, next.config);
     const bool afresh = next.stats != NULL;
-    take_over(pipeline, &next);
+    install_replacement(pipeline, &next);
     vamp_status_say(&pipeline->status, "the configuration was read again (number %u)%s",
                     pipeline->run->reloads, afresh ? "; the statistics begin anew" : "");
 }
@@ -207,7 +207,7 @@ void pipeline_reload_if_asked(struct pipeline *pipeline)
         if (pipeline->options->reload != NULL) {
             vamp_notify_reloading(pipeline->options->notify,
                                   vamp_clock_monotonic_ns(pipeline->clock));
-            reload(pipeline);
+            reload_configuration(pipeline);
             vamp_notify_ready(pipeline->options->notify, NULL);
         }
     }

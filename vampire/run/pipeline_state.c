@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How the run is: one page for a person who sends SIGUSR1, signs of life for a service manager. */
+/* The state of the run, printed to stderr as one page on SIGUSR1. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -8,9 +8,6 @@
 #include "vampire/run/self_usage.h"
 #include "vampire/run/units.h"
 
-/* A source that has not been heard of for so long is stuck; joining again takes some seconds an
- * attempt, and a pool manager that stands still is only given up after half a minute. */
-#define SOURCE_STUCK_NS (120 * VAMP_NS_PER_SECOND)
 #define NAME_COLUMNS 12
 
 static double seconds(int64_t ns)
@@ -143,7 +140,7 @@ static void print_page(struct pipeline *pipeline, FILE *page)
     (void)fputs("  end of the state\n", page);
 }
 
-/* Made in memory first, so that the page comes whole. */
+/* The page is written with one call, so that no other output stands inside it. */
 void pipeline_show_if_asked(struct pipeline *pipeline)
 {
     const unsigned asked = atomic_load(&pipeline->options->signals->show);
@@ -165,48 +162,4 @@ void pipeline_show_if_asked(struct pipeline *pipeline)
         (void)fflush(stderr);
     }
     free(text);
-}
-
-/* ------------------------------------------------------------------ the service manager */
-
-void pipeline_status_line(struct pipeline *pipeline, char *line, size_t bytes)
-{
-    struct vamp_totals totals;
-    vamp_stats_totals(pipeline->stats, &totals);
-    const char *what = "running";
-    struct vamp_source_state state;
-    if (pipeline->first->source->describe != NULL) {
-        pipeline->first->source->describe(pipeline->source, &state);
-        what = state.what;
-    }
-    char events[VAMP_UNIT_TEXT_BYTES], lost[VAMP_UNIT_TEXT_BYTES];
-    (void)snprintf(line, bytes, "%s: %s; %s events, %s lost",
-                   *pipeline->run->workflow != '\0' ? pipeline->run->workflow : "no workflow", what,
-                   vamp_count_people(totals.accounting.received, events),
-                   vamp_count_people(vamp_totals_lost(&totals), lost));
-    for (char *c = line; *c != '\0'; c++) {
-        if ((unsigned char)*c < ' ') {
-            *c = '?'; /* names come from outside; a newline would begin another variable */
-        }
-    }
-}
-
-void pipeline_notify_alive(struct pipeline *pipeline, int64_t now_ns)
-{
-    struct vamp_notify *notify = pipeline->options->notify;
-    const unsigned beats =
-        atomic_load_explicit(&pipeline->source_thread.beats, memory_order_relaxed);
-    if (beats != pipeline->beats_seen || pipeline->beat_ns == 0) {
-        pipeline->beats_seen = beats;
-        pipeline->beat_ns = now_ns;
-    }
-    if (now_ns - pipeline->beat_ns >= SOURCE_STUCK_NS) {
-        return;
-    }
-    char line[256];
-    const bool tell = vamp_notify_wants_status(notify, now_ns);
-    if (tell) {
-        pipeline_status_line(pipeline, line, sizeof line);
-    }
-    vamp_notify_alive(notify, now_ns, tell ? line : NULL);
 }
