@@ -51,7 +51,7 @@ override LDFLAGS += $(MODE_FLAGS) $(LINK_$(MODE)) -pthread
 ifeq ($(MAESTRO_PREFIX),)
 # Not a system folder: a change of maestro.h has to compile its users anew.
 MAESTRO_CFLAGS := -Imaestro
-MAESTRO_LAYERS := maestro
+MAESTRO_LAYERS := api server client wire pool messages
 else
 maestro_pc = PKG_CONFIG_PATH=$(MAESTRO_PREFIX)/lib/pkgconfig:$(MAESTRO_PREFIX)/lib64/pkgconfig pkg-config
 MAESTRO_CFLAGS := $(patsubst -I%,-isystem %,$(or $(shell $(maestro_pc) --cflags maestro 2>/dev/null),-I$(MAESTRO_PREFIX)/include))
@@ -63,13 +63,19 @@ endif
 # ---------------------------------------------------------------- folders, lowest first
 # One static archive a folder. A test of a folder links that folder and what it may include,
 # so a dependency in the wrong direction does not link.
-LAYERS := core filters stats source writers maestro config run cli top
+# The rooms of maestro/ are as many archives; `messages` is what protobuf-c makes of pool.proto, so
+# that the pool knows the messages and not the network they travel on.
+LAYERS := core filters messages pool wire client server api stats source writers config run cli top
 DIR_core := vampire/core
 DIR_filters := filters
 DIR_stats := vampire/stats
 DIR_source := vampire/source
 DIR_writers := writers
-DIR_maestro := maestro
+DIR_pool := maestro/pool
+DIR_wire := maestro/wire
+DIR_client := maestro/client
+DIR_server := maestro/server
+DIR_api := maestro/api
 DIR_config := config
 DIR_run := vampire/run
 DIR_cli := vampire/cli
@@ -78,17 +84,22 @@ DIR_top := top
 MAINS := maestro/pool_manager.c top/main.c
 PROTO := $(patsubst %.proto,$(GEN)/%.pb-c,$(notdir $(wildcard vampire/core/*.proto)))
 SRC_core := $(wildcard vampire/core/*.c) $(addsuffix .c,$(PROTO))
-SRC_maestro := $(filter-out $(MAINS),$(wildcard maestro/*/*.c)) $(GEN)/pool.pb-c.c
+SRC_messages := $(GEN)/pool.pb-c.c
 SRC_writers := $(wildcard writers/*.c writers/*/*.c)
 SRC_top := $(filter-out $(MAINS),$(wildcard top/*.c))
-$(foreach l,filters stats source config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
+$(foreach l,filters pool wire client server api stats source config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
 
 PKG_core := libprotobuf-c
 PKG_filters := libpcre2-8
 PKG_stats := uuid
 PKG_source :=
 PKG_writers := hdf5-serial zlib
-PKG_maestro := libfabric yaml-0.1 uuid
+PKG_messages :=
+PKG_pool :=
+PKG_wire := libfabric
+PKG_client :=
+PKG_server :=
+PKG_api := yaml-0.1
 PKG_config := jansson
 PKG_run := uuid
 PKG_cli :=
@@ -100,7 +111,12 @@ USES_filters := core
 USES_stats := core
 USES_source := $(MAESTRO_LAYERS) filters core
 USES_writers := stats core
-USES_maestro := filters core
+USES_messages := core
+USES_pool := messages filters core
+USES_wire := messages core
+USES_client := wire pool $(USES_pool)
+USES_server := client $(USES_client)
+USES_api := server $(USES_server)
 USES_config := source writers stats filters $(MAESTRO_LAYERS) core
 USES_run := config $(USES_config)
 USES_cli := run $(USES_run)
@@ -161,10 +177,10 @@ $(B)/bin/vampire: $(B)/obj/vampire/main.o $(call archives,cli)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call libraries,cli)
-$(B)/bin/maestro-pool-manager: $(B)/obj/maestro/pool_manager.o $(call archives,maestro)
+$(B)/bin/maestro-pool-manager: $(B)/obj/maestro/pool_manager.o $(call archives,server)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call libraries,maestro)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call libraries,server)
 
 # Whoever only looks needs no network and no HDF5.
 $(B)/bin/vampire-top: $(B)/obj/top/main.o $(call archives,top)
@@ -176,17 +192,17 @@ $(B)/bin/vampire-top: $(B)/obj/top/main.o $(call archives,top)
 $(B)/obj/tests/workflow/%.o: CFLAGS += $(MAESTRO_CFLAGS)
 WORKFLOW_SHARED := $(call objects,$(addprefix tests/workflow/,options.c payload.c report.c))
 $(WORKFLOW): $(B)/bin/%: $(B)/obj/tests/workflow/%.o \
-  $(WORKFLOW_SHARED) $(if $(MAESTRO_LAYERS),$(call archives,maestro))
+  $(WORKFLOW_SHARED) $(if $(MAESTRO_LAYERS),$(call archives,api))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(WORKFLOW_SHARED) $(if $(MAESTRO_LAYERS),$(call libraries,maestro),$(MAESTRO_LIBS)) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(WORKFLOW_SHARED) $(if $(MAESTRO_LAYERS),$(call libraries,api),$(MAESTRO_LIBS)) -lm
 
 # The embedded Maestro as a library: everything inside, only mstro_* outside.
-$(LIBMAESTRO): $(call archives,maestro) maestro/libmaestro.map
+$(LIBMAESTRO): $(call archives,api) maestro/libmaestro.map
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,-soname,libmaestro.so.0 -Wl,--version-script=maestro/libmaestro.map \
-	  -o $@ -Wl,--whole-archive $(call archive,maestro) -Wl,--no-whole-archive $(call archives,filters) \
-	  $(call lib,$(call packages,maestro)) -lm
+	  -o $@ -Wl,--whole-archive $(call archive,api) -Wl,--no-whole-archive $(call archives,server) \
+	  $(call lib,$(call packages,api)) -lm
 
 # ---------------------------------------------------------------- unit and conformance tests
 # tests/unit/<layer>_<what>_test.c links <layer> and what it uses; conformance suites likewise.
@@ -237,7 +253,7 @@ $(B)/bench/relay: $(call objects,tests/bench/relay.c tests/bench/stream.c)
 $(BENCH_PROGRAMS): $(call archives,cli)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(call libraries,$(if $(filter %/relay,$@),maestro,cli))
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(call libraries,$(if $(filter %/relay,$@),server,cli))
 .PHONY: bench bench-programs bench-others bench-instructions
 bench-programs: all $(BENCH_PROGRAMS)
 bench: bench-programs  ## every cost beside a bare baseline of the same run, as a table and in BENCH_JSON; BENCH=NAME...

@@ -14,6 +14,7 @@
 
 #include "maestro/client/port.h"
 #include "maestro/pool/pool.h"
+#include "maestro/server/server.h"
 #include "maestro/wire/fabric.h"
 #include "vampire/core/command_line.h"
 #include "vampire/core/opt.h"

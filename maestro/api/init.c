@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "maestro/api/internal.h"
+#include "maestro/server/server.h"
 
 enum { JOIN_DEADLINE_MS = 30000, LEAVE_DEADLINE_MS = 5000 };
 

@@ -114,7 +114,7 @@ struct mstro_cdo_selector_ {
 
 /* Callbacks of the port. */
 bool subscriptions_packed(void *context, const uint8_t *batch, size_t length);
-void subscriptions_events(void *context, struct port_batch *batch);
+void subscriptions_events(void *context, struct frame_batch *batch);
 /* Under the lock: the last event of each. */
 void subscriptions_gone(void);
 void subscriptions_detach(void);

@@ -5,6 +5,7 @@
 
 #include "maestro/api/event_block.h"
 #include "maestro/api/internal.h"
+#include "maestro/wire/frame.h"
 #include "vampire/core/clock.h"
 
 enum { ACKS_PER_MESSAGE = 512 };
@@ -167,7 +168,7 @@ bool subscriptions_packed(void *context, const uint8_t *batch, size_t length)
     return true;
 }
 
-void subscriptions_events(void *context, struct port_batch *batch)
+void subscriptions_events(void *context, struct frame_batch *batch)
 {
     (void)context;
     struct event_block *block = event_block_create(batch->batch);
@@ -184,7 +185,7 @@ void subscriptions_events(void *context, struct port_batch *batch)
         }
         (void)pthread_mutex_unlock(&library.lock);
     }
-    port_batch_free(batch);
+    frame_batch_free(batch);
 }
 
 static void end(struct mstro_subscription_ *subscription)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "maestro/client/port.h"
+#include "maestro/client/port_local.h"
 #include "maestro/pool/pool.h"
 #include "maestro/wire/frame.h"
 #include "vampire/core/clock.h"
@@ -253,7 +253,7 @@ static uint64_t subscription_of(const uint8_t *batch)
 static void deliver_batch(struct local *local, size_t bytes)
 {
     const struct frame frame = {.kind = FRAME_EVENTS, .body = local->batch, .body_length = bytes};
-    struct port_batch batch;
+    struct frame_batch batch;
     Vamp__Wire__EventBatch count = VAMP__WIRE__EVENT_BATCH__INIT;
     uint64_t events;
     uint64_t lost;
@@ -267,7 +267,7 @@ static void deliver_batch(struct local *local, size_t bytes)
         count.subscription = subscription_of(local->batch);
         count.has_lost = true;
         count.lost = events + lost;
-        batch = (struct port_batch){.batch = &count};
+        batch = (struct frame_batch){.batch = &count};
     }
     local->events.events(local->events.context, &batch);
 }
@@ -351,10 +351,10 @@ static void ignore_arrival(void *context, const Mstro__Wire__Ticket *ticket, mst
     (void)context, (void)ticket, (void)status;
 }
 
-static void ignore_events(void *context, struct port_batch *batch)
+static void ignore_events(void *context, struct frame_batch *batch)
 {
     (void)context;
-    port_batch_free(batch);
+    frame_batch_free(batch);
 }
 
 /* A pool of one's own is never gone. */

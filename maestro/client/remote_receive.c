@@ -52,7 +52,7 @@ static bool give_events(struct remote *remote, const struct frame *frame)
 {
     const struct port_events *events = &remote->events;
     struct vamp_err err = VAMP_ERR_NONE;
-    struct port_batch batch;
+    struct frame_batch batch;
     if (events->packed != NULL &&
         events->packed(events->context, frame->body, frame->body_length)) {
         return true;

@@ -209,14 +209,14 @@ uint64_t pool_random(struct pool *pool);
 /* Why `name` cannot be one: NULL when it can. */
 const char *pool_name_fault(const char *name);
 
-/* pool_component.c */
+/* component.c */
 struct component *component_find(const struct pool *pool, uint64_t app_id);
 /* Everything of the component goes; `reason` is for the event. */
 void component_release(struct pool *pool, struct component *component);
 void component_leave_subject(uint64_t app_id, enum vamp_leave_reason reason,
                              struct subject *ret_subject);
 
-/* pool_cdo.c: the states. `check` fills the subject, `apply` is only called behind a check that
+/* cdo.c: the states. `check` fills the subject, `apply` is only called behind a check that
  * succeeded, answers, and emits. */
 mstro_status cdo_check_declare(struct pool *pool, struct component *component,
                                const Mstro__Wire__Declare *declare, struct subject *ret_subject,
@@ -235,7 +235,7 @@ void cdo_settle(struct pool *pool, struct cdo *cdo);
 /* The handle's component is gone; frees the handle, and the CDO with its last one. */
 void handle_release(struct pool *pool, struct handle *handle);
 
-/* pool_transport.c */
+/* transport.c */
 /* Starts transports for demands that an offer can serve. */
 void transport_match(struct pool *pool, struct cdo *cdo);
 mstro_status transport_check_end(struct pool *pool, struct component *component,
@@ -246,7 +246,7 @@ mstro_status transport_apply_end(struct pool *pool, struct component *component,
 /* The sink is gone. Emits TRANSPORT_FAILED. */
 void transport_abort(struct pool *pool, struct transport *transport);
 
-/* pool_subscription.c */
+/* subscription.c */
 mstro_status subscription_check(struct pool *pool, struct component *component,
                                 const Mstro__Wire__Subscribe *subscribe, struct vamp_err *err);
 mstro_status subscription_apply(struct pool *pool, struct component *component,
@@ -259,13 +259,13 @@ mstro_status subscription_apply_end(struct pool *pool, struct component *compone
 struct subscription *subscription_find(const struct component *component, uint64_t id);
 void subscription_release(struct pool *pool, struct subscription *subscription);
 
-/* pool_emit.c */
+/* emit.c */
 /* Sends an event to whom it concerns. `ret_held` NULL: nobody can hold it up; else NULL or what
  * has to wait for acknowledgements (not in any list yet). */
 void pool_emit(struct pool *pool, const struct subject *subject, bool before,
                struct held **ret_held);
 
-/* pool_request.c */
+/* request.c */
 void pool_respond(struct pool *pool, uint64_t app_id, uint64_t request_id, mstro_status status,
                   const char *text, const struct answer *answer);
 /* Emits the event of an operation that was handled, and answers it or lets the answer wait. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the server_*.c files share: the service of a pool manager. One lock guards everything here,
- * the pool included: the local port's. The server's thread holds it except while it waits.
+ * What the files of this room share: the service of a pool manager. One lock guards everything
+ * here, the pool included: the local port's. The server's thread holds it except while it waits.
  */
 #ifndef MAESTRO_SERVER_INTERNAL_H
 #define MAESTRO_SERVER_INTERNAL_H
@@ -10,8 +10,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "maestro/client/port.h"
+#include "maestro/client/port_local.h"
 #include "maestro/pool/pool.h"
+#include "maestro/server/server.h"
 #include "maestro/wire/fabric.h"
 #include "maestro/wire/fetch.h"
 #include "maestro/wire/frame.h"
@@ -115,7 +116,7 @@ struct server {
 
 int64_t server_now(void);
 
-/* server_peer.c */
+/* peer.c */
 struct server_peer *server_find_session(const struct server *server, uint64_t session);
 struct server_peer *server_find_app(const struct server *server, uint64_t app_id);
 void server_join(struct server *server, const struct frame *frame, const Mstro__Wire__Join *join,
@@ -134,15 +135,15 @@ struct fetch_source server_source(const struct server_peer *peer);
 void server_put_to_work(struct server *server, struct server_peer *peer);
 void server_return_loan(struct server *server, struct server_peer *peer, uint64_t transport_id);
 
-/* server_receive.c */
+/* receive.c */
 void server_receive(struct server *server, const struct fabric_event *event);
 
-/* server_outlet.c: what the pool says, and events. */
+/* outlet.c: what the pool says, and events. */
 void server_outlet_init(struct server *server);
 /* Sends what waits for the peers on the work list. Returns when to call again at the latest. */
 int64_t server_work(struct server *server, int64_t now_ns);
 
-/* server_live.c: heartbeats, silence, lingering peers, the way to the end. */
+/* live.c: heartbeats, silence, lingering peers, the way to the end. */
 int64_t server_look_after(struct server *server, int64_t now_ns);
 /* Something will be due at this time that was not known before. */
 void server_look_by(struct server *server, int64_t time_ns);

@@ -295,7 +295,7 @@ static size_t batch_bytes(const struct frame *frame)
     return sizeof(Vamp__Wire__EventBatch) + 4096 + events * each + frame->body_length;
 }
 
-int frame_batch(const struct frame *frame, struct port_batch *ret_batch, struct vamp_err *err)
+int frame_batch(const struct frame *frame, struct frame_batch *ret_batch, struct vamp_err *err)
 {
     size_t bytes = batch_bytes(frame);
     if (bytes == 0) {
@@ -317,12 +317,12 @@ int frame_batch(const struct frame *frame, struct port_batch *ret_batch, struct 
         return vamp_err_set(err, -EBADMSG, "a batch of events of %zu bytes cannot be understood",
                             frame->body_length);
     }
-    *ret_batch = (struct port_batch){.batch = batch, .block = block};
+    *ret_batch = (struct frame_batch){.batch = batch, .block = block};
     return 0;
 }
 
-void port_batch_free(struct port_batch *batch)
+void frame_batch_free(struct frame_batch *batch)
 {
     free(batch->block);
-    *batch = (struct port_batch){0};
+    *batch = (struct frame_batch){0};
 }

@@ -7,10 +7,10 @@
 #ifndef MAESTRO_WIRE_FRAME_H
 #define MAESTRO_WIRE_FRAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "maestro/client/port.h"
 #include "pool.pb-c.h"
 #include "vampire/core/err.h"
 #include "vampire/core/event_codec.h"
@@ -60,8 +60,15 @@ const void *frame_unpack(const struct frame *frame, struct vamp_decode_arena *ar
 /* How many events a packed EventBatch holds, and how many it says were lost. False: no batch. */
 bool frame_count_events(const uint8_t *body, size_t length, uint64_t *ret_events,
                         uint64_t *ret_lost);
+/* A batch of events as received: one malloc'ed block that holds the unpacked message and every
+ * text. Its owner frees it with frame_batch_free. */
+struct frame_batch {
+    const Vamp__Wire__EventBatch *batch;
+    void *block;
+};
 /* Unpacks a FRAME_EVENTS into one block of its own. 0, -EBADMSG or -ENOMEM. */
-VAMP_MUST_CHECK int frame_batch(const struct frame *frame, struct port_batch *ret_batch,
+VAMP_MUST_CHECK int frame_batch(const struct frame *frame, struct frame_batch *ret_batch,
                                 struct vamp_err *err);
+void frame_batch_free(struct frame_batch *batch);
 
 #endif

@@ -18,8 +18,9 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "maestro/client/port.h"
+#include "maestro/client/port_local.h"
 #include "maestro/pool/internal.h"
+#include "maestro/server/server.h"
 #include "tests/bench/stream.h"
 #include "vampire/core/event_codec.h"
 

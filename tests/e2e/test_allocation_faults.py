@@ -2,7 +2,7 @@
 """Every single allocation of our own code fails once: the program says so and ends with a code other
 than 0, or what it wrote is the same as without, or the loss is counted. It never crashes and never
 hangs. First vampire with a generator, then joined to a pool manager, then the pool manager. (Both
-ends of the wire, in all numbers and with sanitizers: tests/unit/maestro_allocation_faults_test.c.)
+ends of the wire, in all numbers and with sanitizers: tests/unit/api_allocation_faults_test.c.)
 
 Told apart by the address the call came from: what HDF5, libfabric, protobuf-c and jansson allocate
 for themselves does not fail here, since several of them end the process then."""

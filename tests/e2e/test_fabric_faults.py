@@ -3,7 +3,7 @@
 them goes on and the numbers are right, or ends with a status and says why, in bounded time; nobody
 crashes, hangs or counts wrongly. Every kind of call fails in every role that makes it.
 FABRIC_FAULTS=every, and make check-long, try every number of every call. (The pool manager and its
-components in one process: tests/unit/maestro_fabric_faults_test.c.)"""
+components in one process: tests/unit/server_fabric_faults_test.c.)"""
 
 import concurrent.futures
 import errno

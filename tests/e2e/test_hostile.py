@@ -18,7 +18,7 @@ from test_workflow import KIB, assert_agreement, assert_complete, model_options
 
 MIB = 1 << 20
 MEASURED = harness.MODE not in ("asan", "tsan", "cov")  # sanitizers keep what was freed
-HOSTILE = str(harness.BUILD / "unit" / "maestro_hostile_test")
+HOSTILE = str(harness.BUILD / "unit" / "server_hostile_test")
 STEADY = model_options(30, 2, 2, 4 * KIB, 64 * KIB, 120)
 SHORT = model_options(4, 2, 2, 4 * KIB, 16 * KIB, 50)
 

@@ -19,7 +19,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 #define STRANGERS_SESSION UINT64_C(0x57a9)
 #define WAITING 2
 
-static void take_batch(void *context, struct port_batch *batch)
+static void take_batch(void *context, struct frame_batch *batch)
 {
     uint32_t letters = 0; /* every byte is read */
     (void)context;
@@ -33,7 +33,7 @@ static void take_batch(void *context, struct port_batch *batch)
         }
     }
     require(letters < UINT32_MAX);
-    port_batch_free(batch);
+    frame_batch_free(batch);
 }
 
 /* ---- the conversation */

@@ -135,7 +135,7 @@ static void require_same_event(const struct mstro_pool_event_ *left,
 }
 
 /* What is read straight from the wire is what protobuf-c makes of it. */
-static void compare_blocks(const struct frame *frame, const struct port_batch *batch)
+static void compare_blocks(const struct frame *frame, const struct frame_batch *batch)
 {
     struct event_block *read = event_block_read(frame->body, frame->body_length);
     require(read == NULL || batch != NULL);
@@ -159,7 +159,7 @@ static void compare_blocks(const struct frame *frame, const struct port_batch *b
 
 static void try_batch(const struct frame *frame)
 {
-    struct port_batch batch;
+    struct frame_batch batch;
     uint64_t events = 0;
     uint64_t lost = 0;
     bool counted = frame_count_events(frame->body, frame->body_length, &events, &lost);
@@ -169,7 +169,7 @@ static void try_batch(const struct frame *frame)
             try_event(batch.batch->events[i]);
         }
         compare_blocks(frame, &batch);
-        port_batch_free(&batch);
+        frame_batch_free(&batch);
     } else {
         compare_blocks(frame, NULL);
     }

@@ -47,8 +47,9 @@ static inline void hearer_gone(void *context, mstro_status status, const char *t
 }
 
 /* `take_batch` gets no context. */
-static inline struct port_events
-hearer_callbacks(struct hearer *hearer, void (*take_batch)(void *context, struct port_batch *batch))
+static inline struct port_events hearer_callbacks(struct hearer *hearer,
+                                                  void (*take_batch)(void *context,
+                                                                     struct frame_batch *batch))
 {
     return (struct port_events){.place = hearer_place,
                                 .arrived = hearer_arrived,

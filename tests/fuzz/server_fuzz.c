@@ -21,14 +21,14 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 
 static uint8_t offered[8192];
 
-static void take_batch(void *context, struct port_batch *batch)
+static void take_batch(void *context, struct frame_batch *batch)
 {
     (void)context;
     for (size_t i = 0; i < batch->batch->n_events; i++) {
         struct vamp_event event;
         require(vamp_event_from_message(batch->batch->events[i], &event, NULL) == 0);
     }
-    port_batch_free(batch);
+    frame_batch_free(batch);
 }
 
 static uint64_t call(struct port *port, Mstro__Wire__Request *request)

@@ -14,12 +14,13 @@
 
 #include <cmocka.h>
 
+#include "maestro/server/server.h"
 #include "maestro/wire/fabric.h"
 #include "maestro/wire/frame.h"
 #include "maestro/wire/info.h"
 #include "tests/lib/at_once.h"
-#include "tests/unit/maestro_component.h"
-#include "tests/unit/maestro_raw_peer.h"
+#include "tests/unit/client_component.h"
+#include "tests/unit/wire_raw_peer.h"
 
 /* Short, for the sake of the tests' time; long enough for a busy machine. */
 #define SILENCE_MS 1500

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The public interface without a pool manager: start and end, CDOs, attributes. */
 #include "tests/lib/fault.h"
-#include "tests/unit/maestro_alone.h"
+#include "tests/unit/api_alone.h"
 
 /* ------------------------------------------------------------------ start and end */
 

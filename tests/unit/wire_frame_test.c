@@ -207,7 +207,7 @@ static void test_batch(void **state)
         size_t length = pack_batch(buffer, counts[i]);
         assert_true(length > 0);
         struct frame frame;
-        struct port_batch batch;
+        struct frame_batch batch;
         struct vamp_err err = VAMP_ERR_NONE;
         assert_int_equal(0, frame_parse(buffer, length, &frame, &err));
         uint64_t events;
@@ -220,14 +220,14 @@ static void test_batch(void **state)
         if (counts[i] > 0) {
             assert_int_equal(batch.batch->events[counts[i] - 1]->serial, counts[i] - 1);
         }
-        port_batch_free(&batch);
+        frame_batch_free(&batch);
         assert_null(batch.block);
         frame.body_length -= frame.body_length > 3 ? 3 : 1;
         assert_int_equal(-EBADMSG, frame_batch(&frame, &batch, &err));
     }
     struct frame frame;
     size_t length = pack_batch(buffer, 1100); /* more than any batch may hold */
-    struct port_batch batch;
+    struct frame_batch batch;
     assert_int_equal(0, frame_parse(buffer, length, &frame, NULL));
     assert_int_equal(-EBADMSG, frame_batch(&frame, &batch, NULL));
 }

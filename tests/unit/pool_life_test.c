@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The pool alone: components, states of CDOs, who waits for whom, bounds. */
-#include "tests/unit/maestro_pool_world.h"
+#include "tests/unit/pool_world.h"
 
 /* ------------------------------------------------------------------ components */
 

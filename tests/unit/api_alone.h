@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A component that runs alone, with a schema of its own, for tests of the public interface. */
-#ifndef TESTS_UNIT_MAESTRO_ALONE_H
-#define TESTS_UNIT_MAESTRO_ALONE_H
+#ifndef TESTS_UNIT_API_ALONE_H
+#define TESTS_UNIT_API_ALONE_H
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A component for tests of the pool manager: a port and what it has heard. */
-#ifndef TESTS_MAESTRO_COMPONENT_H
-#define TESTS_MAESTRO_COMPONENT_H
+#ifndef TESTS_UNIT_CLIENT_COMPONENT_H
+#define TESTS_UNIT_CLIENT_COMPONENT_H
 
 #include <pthread.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "maestro/client/port.h"
+#include "maestro/wire/frame.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/event.h"
 
@@ -53,7 +54,7 @@ static inline void component_arrived(void *context, const Mstro__Wire__Ticket *t
     (void)pthread_mutex_unlock(&component->lock);
 }
 
-static inline void component_events(void *context, struct port_batch *batch)
+static inline void component_events(void *context, struct frame_batch *batch)
 {
     struct component *component = context;
     (void)pthread_mutex_lock(&component->lock);
@@ -69,7 +70,7 @@ static inline void component_events(void *context, struct port_batch *batch)
         }
     }
     (void)pthread_mutex_unlock(&component->lock);
-    port_batch_free(batch);
+    frame_batch_free(batch);
 }
 
 static inline void component_gone(void *context, mstro_status status, const char *text)

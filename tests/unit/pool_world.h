@@ -3,8 +3,8 @@
  * A pool under a clock that stands still, with an outlet that records, and the requests that
  * tests send to it.
  */
-#ifndef TESTS_UNIT_MAESTRO_POOL_WORLD_H
-#define TESTS_UNIT_MAESTRO_POOL_WORLD_H
+#ifndef TESTS_UNIT_POOL_WORLD_H
+#define TESTS_UNIT_POOL_WORLD_H
 
 #include <setjmp.h>
 #include <stdarg.h>

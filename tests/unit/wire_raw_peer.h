@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whoever talks to a pool manager without the client library: an endpoint that sends any bytes. */
-#ifndef TESTS_UNIT_MAESTRO_RAW_PEER_H
-#define TESTS_UNIT_MAESTRO_RAW_PEER_H
+#ifndef TESTS_UNIT_WIRE_RAW_PEER_H
+#define TESTS_UNIT_WIRE_RAW_PEER_H
 
 #include <setjmp.h>
 #include <stdarg.h>

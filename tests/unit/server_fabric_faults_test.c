@@ -13,10 +13,11 @@
 
 #include <cmocka.h>
 
+#include "maestro/server/server.h"
 #include "maestro/wire/fabric.h"
 #include "tests/lib/at_once.h"
 #include "tests/lib/fabric_faults.h"
-#include "tests/unit/maestro_component.h"
+#include "tests/unit/client_component.h"
 
 #define HEARTBEAT_MS 100
 #define SILENCE_MS 3000

@@ -5,7 +5,7 @@
  * others, its memory stays where it was, and everything is counted.
  *
  * With arguments it is such a component, for the end-to-end tests:
- *   maestro_hostile_test garbage|joins|names|hoards|attributes INFO WORKFLOW NUMBER
+ *   server_hostile_test garbage|joins|names|hoards|attributes INFO WORKFLOW NUMBER
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -15,8 +15,9 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/maestro_component.h"
-#include "tests/unit/maestro_raw_peer.h"
+#include "maestro/server/server.h"
+#include "tests/unit/client_component.h"
+#include "tests/unit/wire_raw_peer.h"
 
 /* ---- what they do */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The pool alone: which events reach whom, when, and what is held up. */
-#include "tests/unit/maestro_pool_world.h"
+#include "tests/unit/pool_world.h"
 
 /* ------------------------------------------------------------------ subscriptions */
 

@@ -19,9 +19,10 @@
 #include <cmocka.h>
 
 #include "maestro/maestro.h"
+#include "maestro/server/server.h"
 #include "tests/lib/at_once.h"
 #include "tests/lib/fault.h"
-#include "tests/unit/maestro_component.h"
+#include "tests/unit/client_component.h"
 
 #define HEARTBEAT_MS 100
 #define SILENCE_MS 3000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The one bound of memory over all that a pool keeps. */
-#include "tests/unit/maestro_pool_world.h"
+#include "tests/unit/pool_world.h"
 
 enum { HANDLES_MAX = 1024 };
 

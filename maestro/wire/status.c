@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The texts of the statuses that travel in answers: both ends print them. */
+#include "maestro/maestro.h"
+
+static const char *const descriptions[mstro_status_MAX] = {
+    [MSTRO_OK] = "success",
+    [MSTRO_FAIL] = "failure",
+    [MSTRO_INVARG] = "invalid argument",
+    [MSTRO_INVMSG] = "message not understood",
+    [MSTRO_NOMEM] = "no memory, or a bound was reached",
+    [MSTRO_UNINIT] = "Maestro is not initialised",
+    [MSTRO_NOT_TWICE] = "allowed only once",
+    [MSTRO_NOENT] = "no such entry",
+    [MSTRO_NOMATCH] = "type or value does not match",
+    [MSTRO_TIMEOUT] = "timed out",
+    [MSTRO_WOULDBLOCK] = "operation would block",
+    [MSTRO_INVSTATE] = "not allowed in the present state",
+    [MSTRO_NO_PM] = "no pool manager",
+    [MSTRO_REFUSED] = "refused by the pool manager",
+    [MSTRO_OFI_FAIL] = "libfabric failure",
+    [MSTRO_UNIMPL] = "the embedded Maestro does not have this",
+};
+
+const char *mstro_status_description(mstro_status status)
+{
+    return (unsigned)status < mstro_status_MAX ? descriptions[status] : "unknown status";
+}
