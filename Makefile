@@ -132,8 +132,14 @@ WORKFLOW := $(patsubst tests/workflow/%.c,$(B)/bin/%,$(wildcard tests/workflow/w
 PROGRAMS := $(B)/bin/vampire $(B)/bin/vampire-top $(if $(MAESTRO_LAYERS),$(B)/bin/maestro-pool-manager)
 LIBMAESTRO := $(B)/lib/libmaestro.so.0
 
+# Manual pages of section 1 are written in mdoc(7), docs/*.1. The others are pages of docs/ in
+# Markdown, from which lowdown makes what man(1) reads. SOURCE:PAGE
+MARKDOWN_MANUALS := configuration:vampire.json.5 filter-language:vampire-filter.7 \
+  metrics:vampire-metrics.7 output-hdf5:vampire-hdf5.5 output-jsonl:vampire-jsonl.5
+MANUALS := $(wildcard docs/*.1) $(foreach m,$(MARKDOWN_MANUALS),$(B)/man/$(lastword $(subst :, ,$(m))))
+
 .PHONY: all clean help
-all: $(PROGRAMS) $(WORKFLOW)
+all: $(PROGRAMS) $(WORKFLOW) $(MANUALS)
 
 $(foreach l,$(LAYERS),$(eval $(call objects,$(SRC_$(l))): CFLAGS += $(call pkg,$(PKG_$(l)) $(PKG_core))))
 $(foreach l,$(LAYERS),$(eval $(call archive,$(l)): $(call objects,$(SRC_$(l)))))
@@ -203,6 +209,18 @@ $(LIBMAESTRO): $(call archives,api) maestro/libmaestro.map
 	$(Q)$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,-soname,libmaestro.so.0 -Wl,--version-script=maestro/libmaestro.map \
 	  -o $@ -Wl,--whole-archive $(call archive,api) -Wl,--no-whole-archive $(call archives,server) \
 	  $(call lib,$(call packages,api)) -lm
+
+# SOURCE,PAGE. Code is bold, which a terminal can show; a paragraph right after a heading needs no macro.
+define manual_rule
+$(B)/man/$(2): docs/$(1).md docs/manual.sed
+	@mkdir -p $$(@D)
+	$$(call say,MAN,$$@)
+	$$(Q)sed -f docs/manual.sed $$< | \
+	  lowdown -s -Tman --nroff-nolinks --out-no-smarty --parse-no-intraemph --parse-no-super \
+	  -M title=$$$$(echo $(basename $(2)) | tr a-z A-Z) -M section=$(patsubst .%,%,$(suffix $(2))) -M source=vampire -M date=2026-11-22 | \
+	  sed 's/\\fC/\\fB/g' | sed '/^\.S[HS]$$$$/{:a;n;n;/^\.S[HS]$$$$/ba;/^\.[LP]P$$$$/d}' > $$@
+endef
+$(foreach m,$(MARKDOWN_MANUALS),$(eval $(call manual_rule,$(firstword $(subst :, ,$(m))),$(lastword $(subst :, ,$(m))))))
 
 # ---------------------------------------------------------------- unit and conformance tests
 # tests/unit/<layer>_<what>_test.c links <layer> and what it uses; conformance suites likewise.
@@ -288,7 +306,6 @@ generated: all  ## renew the JSON Schema and the manuals' lists of options, even
 # ---------------------------------------------------------------- installing
 .PHONY: install uninstall dist deb
 INSTALL ?= install
-MANUALS := $(wildcard docs/*.[1-8])
 SERVICES := $(wildcard config/ready/*.service)
 TO = $(DESTDIR)$(PREFIX)
 # Texts that name the usual prefix name the real one once installed: FILES, FOLDER.

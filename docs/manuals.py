@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Renews those parts of the manual pages that the code knows better.
+"""Writes the parts of the manual pages that come from the programs.
 
-    docs/manuals.py PROGRAMS            write them into docs/*.[1-8]
-    docs/manuals.py --check PROGRAMS    only tell what differs, exit code 1
+    docs/manuals.py PROGRAMS            renew them in docs/*.1 and docs/*.md
+    docs/manuals.py --check PROGRAMS    only report what differs, exit code 1
 
 PROGRAMS is the directory of the programs, such as build/release/bin. A part stands in its page
 between the comments "Made by docs/manuals.py: NAME" and "End of NAME"; NAME is a key of PARTS.
@@ -21,24 +21,31 @@ import tempfile
 import textwrap
 
 DOCS = pathlib.Path(__file__).resolve().parent
-MARKS = re.compile(r'(?<=\n)\.\\" Made by docs/manuals\.py: (.+)\n(?:.*\n)*?\.\\" End of \1\n')
+MARKS = re.compile(r'(?<=\n)(\.\\"|<!--) Made by docs/manuals\.py: ([^\n]+?)( -->)?\n(?:.*\n)*?\1 End of \2(?: -->)?\n')
 
 
-def text(words):
-    """Sentences in mdoc: no line begins with a control character, nothing is an escape."""
+def sentence(words):
+    return words[:1].upper() + words[1:]
+
+
+def mdoc(words):
+    """Sentences in mdoc(7): no line begins with a control character, nothing is an escape."""
     lines = []
-    for sentence in re.split(r"(?<=[.?!]) (?=[A-Z])", words[:1].upper() + words[1:]):
-        lines += textwrap.wrap(sentence.replace("\\", r"\e"), 78, break_on_hyphens=False)
+    for part in re.split(r"(?<=[.?!]) (?=[A-Z])", sentence(words)):
+        lines += textwrap.wrap(part.replace("\\", r"\e").replace("-", r"\-"), 78, break_on_hyphens=False)
     return "".join((r"\&" if line[0] in ".'" else "") + line + "\n" for line in lines)
 
 
-def listed(items):
-    """A list of (term, text)."""
-    return ".Bl -tag -width Ds\n" + "".join(f".It {term}\n{text(words)}" for term, words in items) + ".El\n"
+def item(term, words):
+    """An entry of a list in Markdown. `term` is Markdown, `words` are plain text."""
+    words = re.sub(r"[\\*<]", r"\\\g<0>", sentence(words))
+    lines = textwrap.wrap(f"* {term}: {words}", 100, subsequent_indent="  ", break_on_hyphens=False,
+                          break_long_words=False)
+    return "\n".join(lines) + "\n"
 
 
 class Programs:
-    """What the programs print, and the file they write."""
+    """What the programs print, and a file that vampire writes."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -60,54 +67,76 @@ class Programs:
                 (pathlib.Path(directory) / "config.json").write_text(json.dumps(config), encoding="utf-8")
                 self.run("vampire", "-q", "-c", f"{directory}/config.json")
                 with h5py.File(next(pathlib.Path(directory).glob("*.h5"))) as file:
-                    variables = [(name, dimensions_of(item), {key: words_of(value) for key, value in item.attrs.items()
-                                                              if key in ("long_name", "units", "metric", "kind")})
-                                 for name, item in file.items()]
+                    variables = [(name, dimensions_of(entry), {key: text_of(value) for key, value in entry.attrs.items()
+                                                               if key in ("long_name", "units", "metric", "kind")})
+                                 for name, entry in file.items()]
                     self.file = variables, set(file.attrs)
         return self.file
 
 
-def dimensions_of(item):
-    if item.attrs.get("CLASS") == b"DIMENSION_SCALE" and b"not a netCDF variable" in item.attrs["NAME"]:
+def dimensions_of(entry):
+    if entry.attrs.get("CLASS") == b"DIMENSION_SCALE" and b"not a netCDF variable" in entry.attrs["NAME"]:
         return None
-    if item.attrs.get("CLASS") == b"DIMENSION_SCALE":
-        return [item.name[1:]]
-    return [axis[0].name[1:] if len(axis) else "?" for axis in item.dims]
+    if entry.attrs.get("CLASS") == b"DIMENSION_SCALE":
+        return [entry.name[1:]]
+    return [axis[0].name[1:] if len(axis) else "?" for axis in entry.dims]
 
 
-def words_of(value):
+def text_of(value):
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-# ---------------------------------------------------------------- the parts
+# ---------------------------------------------------------------- parts in mdoc, of section 1
+
+
+def options_of(program):
+    """The options of a program, from its --help."""
+
+    def part(programs):
+        listed = re.search(r"\nOptions:\n(.*?)\n(?=\n|\S)", programs.run(program, "--help"), re.DOTALL)[1]
+        out = [".Bl -tag -width Ds\n"]
+        for letter, name, argument, words in re.findall(
+                r"^  (?:-(\w), |    )--([\w-]+)(\[=\w+\]| [A-Z][A-Z=]*)? +(.*\n?(?: {31}.*\n?)*)", listed, re.MULTILINE):
+            optional = re.fullmatch(r"\[=(\w+)\]", argument)
+            mdoc_argument = f" Ns Op = Ns Ar {optional[1]}" if optional else "".join(
+                f" Ar {argument.strip().replace('=', ' Ns = Ns Ar ')}" if argument else "")
+            short = f" Fl {letter}{mdoc_argument} ," if letter else ""
+            out.append(f".It{short} Fl -{name}{mdoc_argument}\n{mdoc(' '.join(words.split()) + '.')}")
+        return "".join(out) + ".El\n"
+
+    return part
 
 
 def events(_):
     table = (DOCS.parent / "vampire" / "core" / "event_kinds.def").read_text(encoding="utf-8")
     rows = re.findall(r'^VAMP_EVENT_KIND\(\w+,\s*(\d+),\s*"(\w+)",\s*"([^"]*)"\)', table, re.MULTILINE)
-    return listed((f"Li {name} Pq {number}", f"{words}.") for number, name, words in rows)
+    return ".Bl -tag -width Ds\n" + "".join(f".It Li {name} Pq {number}\n{mdoc(words + '.')}"
+                                            for number, name, words in rows) + ".El\n"
+
+
+# ---------------------------------------------------------------- parts in Markdown
+
+
+def configuration(programs):
+    """The options of the configuration, from vampire --help."""
+    printed = re.search(r"\n(The whole:\n.*?)\n\nSignals:", programs.run("vampire", "--help"), re.DOTALL)[1]
+    out = []
+    for title, listed in re.findall(r"^((?:\S.*\n)+)((?:  .*\n)*)", printed + "\n", re.MULTILINE):
+        options = re.findall(r"^  ([\w.]+)(?: = (.*))?\n((?: {6}.*\n)*)", listed, re.MULTILINE)
+        out.append(f"### {' '.join(title.split()).rstrip(':')}\n\n" + ("" if options else "No options.\n"))
+        for key, preset, words in options:
+            out.append(item(f"`{key}`" + (f" = `{preset}`" if preset else ""), " ".join(words.split())))
+        out.append("\n")
+    return "".join(out)[:-1]
 
 
 def metrics(programs):
-    out = [".Bl -tag -width Ds\n"]
+    out = []
     for metric in json.loads(programs.run("vampire", "--list-metrics=json"))["metrics"]:
         labels = ", ".join(metric["labels"]) or "no labels"
-        sets = ", ".join(metric["sets"])
-        out.append(f".It Li {metric['name']}\n{metric['kind']}, unit {metric['unit']}; {labels}; set {sets}.\n.br\n")
-        out.append(text(f"{metric['help']}: {metric['origin']}."))
-    return "".join(out) + ".El\n"
-
-
-def anomalies(_):
-    page = (DOCS / "metrics.md").read_text(encoding="utf-8")
-    table = re.search(r"\| anomaly \| when \|\n\|[-|]+\n((?:\|.*\n)+)", page)[1]
-    return listed((f"Li {name}", f"{words}.") for name, words in re.findall(r"\| `(\w+)` \| (.*) \|", table))
-
-
-def filter_grammar(_):
-    page = (DOCS / "filter-language.md").read_text(encoding="utf-8")
-    lines = re.search(r"```ebnf\n(.*?)```", page, re.DOTALL)[1].replace("\\", r"\e").splitlines()
-    return ".Bd -literal\n" + "".join((r"\&" if line[:1] in ".'" else "") + line + "\n" for line in lines) + ".Ed\n"
+        out.append(item(f"`{metric['name']}`", f"{metric['help']}: {metric['origin']}. {metric['kind'].capitalize()}, "
+                        f"unit {metric['unit']}; {labels}; set {', '.join(metric['sets'])}."))
+    return "".join(out)
 
 
 TYPES = {"integer": "whole number", "string": "text", "boolean": "true or false", "array": "list", "object": "object"}
@@ -123,7 +152,7 @@ def type_of(schema, field):
     if "const" in field:
         return json.dumps(field["const"])
     if "enum" in field:
-        return "one of " + ", ".join(str(word) for word in field["enum"])
+        return "one of " + ", ".join(f"`{word}`" for word in field["enum"])
     if "oneOf" in field:
         return " or ".join(type_of(schema, choice) for choice in field["oneOf"])
     return {"null": "null", **TYPES}[field["type"]]
@@ -136,17 +165,16 @@ def json_records(_):
     out = []
     for kind in kinds + ["counter", "gauge", "histogram"]:
         what = definitions[kind]
-        title = f"{kind}" if kind in kinds else f"metric: a {kind}"
-        out.append(f".Ss {title}\n{text(what['description'] + '.')}")
-        fields = []
+        title = f"`{kind}`" if kind in kinds else f"`metric`: a {kind}"
+        out.append(f"### {title}\n\n{textwrap.fill(sentence(what['description']) + '.', 100)}\n\n")
         for name, field in what["properties"].items():
             if name in ("v", "type", "run", "time", "cut") and "description" not in field:
                 continue
-            missing = "" if name in what["required"] else "; not always there"
+            missing = "" if name in what["required"] else "; optional"
             described = field.get("description") or definitions[field["$ref"].rsplit("/", 1)[1]]["description"]
-            fields.append((f"Li {name} No ({type_of(schema, field)}{missing})", f"{described}."))
-        out.append(listed(fields) if fields else "")
-    return "".join(out)
+            out.append(item(f"`{name}` ({type_of(schema, field)}{missing})", f"{described}."))
+        out.append("\n")
+    return "".join(out)[:-1].replace("\n\n\n", "\n\n")
 
 
 LABEL_OF_SERIES = " of the series"
@@ -171,11 +199,12 @@ def hdf5_dimensions(programs):
     for _, axes, words in programs.hdf5()[0]:
         if words.get("long_name", "").endswith(LABEL_OF_SERIES):
             labels.setdefault(axes[0], []).append(words["long_name"][:-len(LABEL_OF_SERIES)])
-    # The name of the dimension has the labels in their order.
-    return listed([(f"Li {name}", f"{DIMENSIONS[name]}.") for name in own]
-                  + [(f"Li {name}", "series of the metrics with the label" + ("s " if len(labels[name]) > 1 else " ")
-                      + ", ".join(sorted(labels[name], key=name.index)) + ".")
-                     for name in sorted(set(used) - set(DIMENSIONS))])
+    out = [item(f"`{name}`", f"{DIMENSIONS[name]}.") for name in own]
+    for name in sorted(set(used) - set(DIMENSIONS)):
+        # The name of the dimension has the labels in their order.
+        words = ", ".join(sorted(labels[name], key=name.index))
+        out.append(item(f"`{name}`", f"series of the metrics with the label{'s' if len(labels[name]) > 1 else ''} {words}."))
+    return "".join(out)
 
 
 def hdf5_variables(programs):
@@ -187,19 +216,18 @@ def hdf5_variables(programs):
               ("Gaps", lambda a: a[:1] == ["gap"]), ("Components", lambda a: a[:1] == ["component_slot"]),
               ("Outputs", lambda a: a[:1] == ["output_slot"]), ("Selected CDOs", lambda a: a[:1] == ["cdo"])]
     for title, belongs in groups:
-        rows = [(name, axes, words) for name, axes, words in variables
-                if belongs(axes) and "long_name" in words and not words["long_name"].endswith(LABEL_OF_SERIES)]
-        out.append(f".Ss {title}\n" + listed(
-            (f"Li {name} No [{', '.join(axes)}]" if axes else f"Li {name}", f"{words['long_name']}.")
-            for name, axes, words in rows))
-    return "".join(out)
+        out.append(f"### {title}\n\n")
+        for name, axes, words in variables:
+            if belongs(axes) and "long_name" in words and not words["long_name"].endswith(LABEL_OF_SERIES):
+                out.append(item(f"`{name}`" + (f" [{', '.join(axes)}]" if axes else ""), f"{words['long_name']}."))
+        out.append("\n")
+    return "".join(out)[:-1]
 
 
 def hdf5_metrics(programs):
     """Of each metric the variable with its own name."""
-    rows = [f".It Li {name}\n{words['kind']} [{', '.join(axes)}]\n" for name, axes, words in programs.hdf5()[0]
-            if words.get("metric") == name]
-    return '.Bl -tag -width "transport_bytes_per_second" -compact\n' + "".join(rows) + ".El\n"
+    return "".join(f"* `{name}`: {words['kind']} [{', '.join(axes)}]\n" for name, axes, words in programs.hdf5()[0]
+                   if words.get("metric") == name)
 
 
 ATTRIBUTES = {
@@ -217,11 +245,12 @@ ATTRIBUTES = {
     "clock": "what the times of buckets are: event (the pool manager's clock) or arrival (vampire's)",
     "segment": "number of the file in the run, from 1",
     "bucket_ns": "width of a bucket",
-    "sampling": "which part of the events counts; none: all of them",
+    "sampling": 'which part of the events counts: "none" (all of them) or such as "fraction 10000, rate 100"; the weight '
+                "of each bucket is in vampire_weight",
     "reloads": "how often the configuration was read again before this file",
-    "reloaded": "when it was, the last time; only then there",
+    "reloaded": "when it was read again the last time; absent if it never was",
     "configuration": "all of the configuration, defaults included, as JSON",
-    "how_to_open_live": "one line of Python",
+    "how_to_open_live": "the line of Python that opens the file while it is being written",
 }
 
 
@@ -229,18 +258,16 @@ def hdf5_attributes(programs):
     unknown = programs.hdf5()[1] - set(ATTRIBUTES)
     if unknown:
         raise SystemExit(f"docs/manuals.py: ATTRIBUTES does not describe {', '.join(sorted(unknown))}")
-    return listed((f"Li {name}", f"{words}.") for name, words in ATTRIBUTES.items())
+    return "".join(item(f"`{name}`", f"{words}.") for name, words in ATTRIBUTES.items())
 
 
 PARTS = {
-    "options of vampire": lambda programs: programs.run("vampire", "--print-manual-options"),
-    "options of vampire-top": lambda programs: programs.run("vampire-top", "--print-manual-options"),
-    "options of maestro-pool-manager": lambda programs: programs.run("maestro-pool-manager", "--print-manual-options"),
-    "options of the configuration": lambda programs: programs.run("vampire", "--print-manual-config"),
+    "options of vampire": options_of("vampire"),
+    "options of vampire-top": options_of("vampire-top"),
+    "options of maestro-pool-manager": options_of("maestro-pool-manager"),
     "kinds of events": events,
+    "options of the configuration": configuration,
     "metrics": metrics,
-    "anomalies": anomalies,
-    "grammar of filters": filter_grammar,
     "JSON records": json_records,
     "HDF5 dimensions": hdf5_dimensions,
     "HDF5 variables": hdf5_variables,
@@ -251,8 +278,10 @@ PARTS = {
 
 def renewed(page, programs):
     def part(found):
-        name = found[1]
-        return f'.\\" Made by docs/manuals.py: {name}\n{PARTS[name](programs)}.\\" End of {name}\n'
+        opening, name, closing = found[1], found[2], found[3] or ""
+        blank = "\n" if closing else ""
+        return (f"{opening} Made by docs/manuals.py: {name}{closing}\n{blank}{PARTS[name](programs)}{blank}"
+                f"{opening} End of {name}{closing}\n")
 
     return MARKS.sub(part, page)
 
@@ -264,11 +293,11 @@ def main():
     options = parser.parse_args()
     programs = Programs(options.programs.resolve())
     differences, found = [], set()
-    for path in sorted(DOCS.glob("*.[1-8]")):
+    for path in sorted([*DOCS.glob("*.1"), *DOCS.glob("*.md")]):
         page = path.read_text(encoding="utf-8")
-        found.update(match[1] for match in MARKS.finditer(page))
+        found.update(match[2] for match in MARKS.finditer(page))
         new = renewed(page, programs)
-        differences += difflib.unified_diff(page.splitlines(), new.splitlines(), str(path), "as the code has it",
+        differences += difflib.unified_diff(page.splitlines(), new.splitlines(), str(path), "as the programs have it",
                                             lineterm="")
         if not options.check and new != page:
             path.write_text(new, encoding="utf-8")

@@ -46,7 +46,6 @@ enum option_key {
     KEY_MAX_CDOS,
     KEY_MAX_HANDLES,
     KEY_MAX_SUBSCRIPTIONS,
-    KEY_PRINT_MANUAL_OPTIONS,
     KEY_HELP,
     KEY_VERSION
 };
@@ -82,8 +81,6 @@ static const struct vamp_command_option options_table[] = {
     {"--max-handles", 0, KEY_MAX_HANDLES, "N", "CDO handles of one component; default 1048576"},
     {"--max-subscriptions", 0, KEY_MAX_SUBSCRIPTIONS, "N",
      "subscriptions of one component; default 256"},
-    {"--print-manual-options", 0, KEY_PRINT_MANUAL_OPTIONS, NULL,
-     "print these options as a part of " PROGRAM "(1), and end"},
     {"--help", 'h', KEY_HELP, NULL, "print this, and end"},
     {"--version", 'V', KEY_VERSION, NULL, "print the version, and end"},
     {NULL, 0, 0, NULL, NULL},
@@ -201,7 +198,6 @@ static int take_option(struct settings *settings, enum option_key key, const cha
         return take_count(text, &settings->bounds.handles_per_component, err);
     case KEY_MAX_SUBSCRIPTIONS:
         return take_count(text, &settings->bounds.subscriptions_per_component, err);
-    case KEY_PRINT_MANUAL_OPTIONS:
     case KEY_HELP:
     case KEY_VERSION:
         break; /* answered before */
@@ -216,8 +212,6 @@ static bool answer(enum option_key key)
         print_help();
     } else if (key == KEY_VERSION) {
         (void)puts(PROGRAM " " VAMP_VERSION);
-    } else if (key == KEY_PRINT_MANUAL_OPTIONS) {
-        vamp_command_options_manual(options_table, stdout);
     } else {
         return false;
     }

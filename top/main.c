@@ -24,7 +24,6 @@ enum option_key {
     KEY_FILTER,
     KEY_ALL,
     KEY_WAIT,
-    KEY_PRINT_MANUAL_OPTIONS,
     KEY_HELP,
     KEY_VERSION,
 };
@@ -40,8 +39,6 @@ static const struct vamp_command_option options_table[] = {
      "show only components and pairs whose name contains TEXT"},
     {"--all", 'a', KEY_ALL, NULL, "read a long file from its beginning, not only its last 16 MiB"},
     {"--wait", 'w', KEY_WAIT, NULL, "wait for a SOURCE that is not there yet"},
-    {"--print-manual-options", 0, KEY_PRINT_MANUAL_OPTIONS, NULL,
-     "print these options as a part of vampire-top(1), and end"},
     {"--help", 'h', KEY_HELP, NULL, "print this, and end"},
     {"--version", 'V', KEY_VERSION, NULL, "print the version, and end"},
     {NULL, 0, 0, NULL, NULL},
@@ -50,7 +47,7 @@ static const struct vamp_command_option options_table[] = {
 struct options {
     struct top_input_options input;
     struct top_show show;
-    bool plain, manual, help, version;
+    bool plain, help, version;
 };
 
 static const char help_begin[] =
@@ -106,9 +103,6 @@ static int take_option(struct options *options, const struct vamp_command_given 
     case KEY_WAIT:
         options->input.wait = true;
         return 0;
-    case KEY_PRINT_MANUAL_OPTIONS:
-        options->manual = true;
-        return 0;
     case KEY_HELP:
         options->help = true;
         return 0;
@@ -142,7 +136,7 @@ static int parse(int argc, char **argv, struct options *options, struct vamp_err
                             argv[rest], argv[rest + 1]);
     }
     options->input.source = rest < argc ? argv[rest] : "-";
-    bool shows = !options->manual && !options->help && !options->version;
+    bool shows = !options->help && !options->version;
     if (rest == argc && isatty(STDIN_FILENO) && shows) {
         return vamp_err_set(err, -EINVAL,
                             "which SOURCE? The file of vampire's jsonl output, such "
@@ -179,9 +173,7 @@ static int show(const struct options *options, struct vamp_err *err)
 
 static void answer(const struct options *options)
 {
-    if (options->manual) {
-        vamp_command_options_manual(options_table, stdout);
-    } else if (options->help) {
+    if (options->help) {
         (void)fputs(help_begin, stdout);
         vamp_command_options_help(options_table, stdout);
         (void)fputs(help_end, stdout);
@@ -199,7 +191,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "vampire-top: %s\n", err.text);
         return EXIT_USAGE;
     }
-    if (options.manual || options.help || options.version) {
+    if (options.help || options.version) {
         answer(&options);
         return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SHOWN : EXIT_READING;
     }

@@ -11,8 +11,11 @@ import pytest
 import harness
 
 DOCS = harness.ROOT / "docs"
-PAGES = sorted(DOCS.glob("*.[1-8]"))
-# Beside the name and the sections all pages have.
+# Section 1 is written in mdoc(7), the others are made from Markdown.
+MARKDOWN = {"vampire.json.5": "configuration.md", "vampire-filter.7": "filter-language.md",
+            "vampire-metrics.7": "metrics.md", "vampire-hdf5.5": "output-hdf5.md", "vampire-jsonl.5": "output-jsonl.md"}
+PAGES = sorted(DOCS.glob("*.[1-8]")) + [harness.BUILD / "man" / page for page in MARKDOWN]
+# In addition to the name and the sections that all pages have.
 NEEDED = {"1": {"SYNOPSIS", "EXIT STATUS", "EXAMPLES"}, "5": {"EXAMPLES"}, "7": set()}
 
 pytestmark = pytest.mark.plain
@@ -35,17 +38,40 @@ def test_what_is_made_from_the_code_is_as_the_code_has_it():
     assert done.returncode == 0, done.stderr
 
 
+def test_texts_of_tables_are_no_commands_of_a_manual_page():
+    done = run("/usr/bin/python3", "-c", "import manuals; print(manuals.mdoc('.abc de ' * 50 + chr(92)))", cwd=DOCS)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.split("\n")
+    assert len(lines) > 4 and all(len(line) <= 80 and line[:1] not in (".", "'") for line in lines)
+    assert lines[0].startswith(r"\&.abc") and done.stdout.rstrip().endswith(r"\e")
+
+
+def headings_of(page):
+    return set(re.findall(r"^\.S[hH][ \n](.*)$", page.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def references_of(page):
+    """[(page, section)] of this project's own pages that a page refers to."""
+    found = re.findall(r"^\.Xr (\S+) (\d)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    if page.name in MARKDOWN:
+        text = (DOCS / MARKDOWN[page.name]).read_text(encoding="utf-8")
+        for name, section, target in re.findall(r"\[([\w.-]+)\((\d)\)\]\((.*?)\)", text):
+            assert target == MARKDOWN.get(f"{name}.{section}", f"{name}.{section}"), (page, target)
+            found.append((name, section))
+    return [(name, section) for name, section in found if name.startswith(("vampire", "maestro"))]
+
+
 def check_page(page):
     lint = run("mandoc", "-Tlint", "-Wwarning", page)
     assert lint.returncode == 0 and lint.stdout == "", lint.stdout
     name, section = page.stem, page.suffix[1:]
     assert rendered(page).startswith(f"{name.upper()}({section})")
-    source = page.read_text(encoding="utf-8")
-    headings = set(re.findall(r"^\.Sh (.*)$", source, re.MULTILINE))
+    headings = headings_of(page)
     assert {"NAME", "DESCRIPTION", "SEE ALSO"} | NEEDED[section] <= headings, (page, headings)
-    for other, its_section in re.findall(r"^\.Xr (\S+) (\d)", source, re.MULTILINE):
-        if other.startswith(("vampire", "maestro")):
-            assert (DOCS / f"{other}.{its_section}") in PAGES, (page, other)
+    references = references_of(page)
+    assert references
+    for other, its_section in references:
+        assert f"{other}.{its_section}" in {known.name for known in PAGES}, (page, other)
     if shutil.which("man") is not None:
         man = run("man", "-l", "--warnings", page)
         assert man.returncode == 0 and man.stderr == "" and name in man.stdout, man.stderr
@@ -79,6 +105,9 @@ def test_a_page_and_the_help_know_the_same_options_and_exit_codes():
 
 def examples_of(page):
     """The command lines and the displays of the section EXAMPLES."""
+    if page in MARKDOWN:
+        source = (DOCS / MARKDOWN[page]).read_text(encoding="utf-8").split("\n## Examples\n")[1].split("\n## ")[0]
+        return [], re.findall(r"^```\w*\n(.*?)^```$", source, re.MULTILINE | re.DOTALL)
     source = (DOCS / page).read_text(encoding="utf-8").split(".Sh EXAMPLES\n")[1].split("\n.Sh ")[0]
     source = source.replace(r"\(aq", "'").replace(r"\e", "\\")
     return re.findall(r"^\.Dl (.*)$", source, re.MULTILINE), re.findall(r"^\.Bd .*\n((?:.*\n)*?)\.Ed$", source, re.MULTILINE)
@@ -100,7 +129,7 @@ def test_the_examples_work(space):
     lines = []
     for page in ("vampire.1", "vampire-top.1", "vampire-jsonl.5", "vampire-hdf5.5"):
         commands, displays = examples_of(page)
-        lines += commands + [text for text in displays if text.startswith("jq ") and shutil.which("jq")]
+        lines += commands + [text for text in displays if text.startswith("grep ") or text.startswith("jq ") and shutil.which("jq")]
         for text in displays:
             if text.startswith("import"):
                 lines.append(f"/usr/bin/python3 -c 'path = \"{file}\"\n" + text.replace("'", '"') + "'")

@@ -127,8 +127,7 @@ static void mistakes_are_told(void **state)
          "two configuration files: a.json and b.json; see vampire --help"},
         {"--help --version",
          "only one of --check-config, --dump-config, --print-schema, "
-         "--print-completion, --print-manual-options, "
-         "--print-manual-config, --list-metrics, --recover, --help and --version at a time"},
+         "--print-completion, --list-metrics, --recover, --help and --version at a time"},
         {"-c a.json --dry-run", "--dry-run belongs to --recover; a configuration is tried with "
                                 "--check-config; see vampire --help"},
         {"--json", "--json belongs to --check-config and --list-metrics; see vampire --help"},

@@ -204,12 +204,6 @@ static int perform(const struct vamp_options *options, FILE *out, FILE *error)
     case VAMP_COMMAND_PRINT_COMPLETION:
         vamp_options_completion(out);
         return VAMP_EXIT_OK;
-    case VAMP_COMMAND_PRINT_MANUAL_OPTIONS:
-        vamp_options_manual(out);
-        return VAMP_EXIT_OK;
-    case VAMP_COMMAND_PRINT_MANUAL_CONFIG:
-        vamp_options_manual_config(out);
-        return VAMP_EXIT_OK;
     case VAMP_COMMAND_LIST_METRICS:
         vamp_list_metrics(out, options->json);
         return VAMP_EXIT_OK;

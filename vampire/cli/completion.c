@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion for bash, and the configuration's part of the manual, from the option tables. */
+/* Completion for bash, from the option tables. */
 #include <string.h>
 
 #include "config/internal.h"
 #include "vampire/cli/options.h"
-#include "vampire/core/mdoc.h"
 
 /* ---- every option of the configuration, in one order for all who list them */
 
@@ -119,52 +118,4 @@ void vamp_options_completion(FILE *stream)
         "}\n"
         "complete -o filenames -F _vampire vampire\n",
         stream);
-}
-
-/* ---- the manual */
-
-static void put_manual_option(FILE *stream, const char *section, const struct vamp_opt *opt)
-{
-    char allowed[VAMP_OPT_ALLOWED_BYTES];
-    vamp_opt_allowed(opt, allowed);
-    (void)fprintf(stream, ".It Cm %s%s%s", section, section[0] != '\0' ? "." : "", opt->key);
-    if (opt->preset != NULL && opt->preset[0] != '\0') {
-        (void)fprintf(stream, " No = Li %s%s", opt->preset[0] == '.' ? "\\&" : "", opt->preset);
-    }
-    char text[1024 + VAMP_OPT_ALLOWED_BYTES];
-    (void)snprintf(text, sizeof text, "%s. Allowed: %s.", opt->help, allowed);
-    (void)fputc('\n', stream);
-    vamp_mdoc_text(stream, text);
-}
-
-static void put_manual_table(FILE *stream, const char *title, const char *section,
-                             const struct vamp_opt *table)
-{
-    (void)fprintf(stream, ".Ss %s\n", title);
-    if (table->key == NULL) {
-        (void)fputs("No options.\n", stream);
-        return;
-    }
-    (void)fputs(".Bl -tag -width Ds\n", stream);
-    visit_table(stream, section, table, put_manual_option);
-    (void)fputs(".El\n", stream);
-}
-
-void vamp_options_manual_config(FILE *stream)
-{
-    char title[256];
-    for (const struct config_section *section = config_sections; section->key != NULL; section++) {
-        put_manual_table(stream, section->help, section->key, section->options);
-    }
-    for (const struct vamp_source_ops *const *each = vamp_sources; *each != NULL; each++) {
-        (void)snprintf(title, sizeof title, "Source of type %s", (*each)->name);
-        put_manual_table(stream, title, "source", (*each)->options);
-    }
-    put_manual_table(stream, "Every output", "outputs.N", config_sink_options);
-    put_manual_table(stream, "When an output begins a new file", "outputs.N.rotate",
-                     config_rotate_options);
-    for (const struct vamp_writer_ops *const *each = vamp_writers; *each != NULL; each++) {
-        (void)snprintf(title, sizeof title, "Output of type %s", (*each)->name);
-        put_manual_table(stream, title, "outputs.N", (*each)->options);
-    }
 }

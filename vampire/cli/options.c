@@ -24,8 +24,6 @@ enum option_key {
     KEY_JSON,
     KEY_PRINT_SCHEMA,
     KEY_PRINT_COMPLETION,
-    KEY_PRINT_MANUAL_OPTIONS,
-    KEY_PRINT_MANUAL_CONFIG,
     KEY_LIST_METRICS,
     KEY_RECOVER,
     KEY_DRY_RUN,
@@ -60,10 +58,6 @@ static const struct vamp_command_option options_table[] = {
     {"--print-schema", 0, KEY_PRINT_SCHEMA, NULL,
      "print the JSON Schema of the configuration, and end"},
     {"--print-completion", 0, KEY_PRINT_COMPLETION, NULL, "print the completion for bash, and end"},
-    {"--print-manual-options", 0, KEY_PRINT_MANUAL_OPTIONS, NULL,
-     "print these options as a part of vampire(1), and end"},
-    {"--print-manual-config", 0, KEY_PRINT_MANUAL_CONFIG, NULL,
-     "print the options of the configuration as a part of vampire.json(5), and end"},
     {"--list-metrics", 0, KEY_LIST_METRICS, "[=json]",
      "print all metrics with unit, labels and meaning, and end"},
     {"--recover", 0, KEY_RECOVER, NULL,
@@ -124,11 +118,10 @@ static int choose_command(struct vamp_options *options, enum vamp_command comman
                           struct vamp_err *err)
 {
     if (options->command != VAMP_COMMAND_RUN && options->command != command) {
-        return vamp_err_set(
-            err, -EINVAL,
-            "only one of --check-config, --dump-config, "
-            "--print-schema, --print-completion, --print-manual-options, "
-            "--print-manual-config, --list-metrics, --recover, --help and --version at a time");
+        return vamp_err_set(err, -EINVAL,
+                            "only one of --check-config, --dump-config, "
+                            "--print-schema, --print-completion, --list-metrics, --recover, "
+                            "--help and --version at a time");
     }
     options->command = command;
     return 0;
@@ -199,10 +192,6 @@ static int perform(struct vamp_options *options, const struct vamp_command_given
         return choose_command(options, VAMP_COMMAND_PRINT_SCHEMA, err);
     case KEY_PRINT_COMPLETION:
         return choose_command(options, VAMP_COMMAND_PRINT_COMPLETION, err);
-    case KEY_PRINT_MANUAL_OPTIONS:
-        return choose_command(options, VAMP_COMMAND_PRINT_MANUAL_OPTIONS, err);
-    case KEY_PRINT_MANUAL_CONFIG:
-        return choose_command(options, VAMP_COMMAND_PRINT_MANUAL_CONFIG, err);
     case KEY_LIST_METRICS:
         return choose_list(options, argument, err);
     case KEY_RECOVER:
@@ -310,11 +299,6 @@ void vamp_options_done(struct vamp_options *options)
 void vamp_options_names(FILE *stream)
 {
     vamp_command_options_names(options_table, "        ", stream);
-}
-
-void vamp_options_manual(FILE *stream)
-{
-    vamp_command_options_manual(options_table, stream);
 }
 
 void vamp_options_help(FILE *stream)

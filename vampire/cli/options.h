@@ -19,8 +19,6 @@ enum vamp_command {
     VAMP_COMMAND_DUMP_CONFIG,
     VAMP_COMMAND_PRINT_SCHEMA,
     VAMP_COMMAND_PRINT_COMPLETION,
-    VAMP_COMMAND_PRINT_MANUAL_OPTIONS,
-    VAMP_COMMAND_PRINT_MANUAL_CONFIG,
     VAMP_COMMAND_LIST_METRICS,
     VAMP_COMMAND_RECOVER,
     VAMP_COMMAND_HELP,
@@ -54,11 +52,6 @@ void vamp_options_help(FILE *stream);
 void vamp_options_names(FILE *stream);
 /* --print-completion: a file that bash sources. */
 void vamp_options_completion(FILE *stream);
-/* --print-manual-options: the options of the command line in mdoc(7), a part of vampire(1). */
-void vamp_options_manual(FILE *stream);
-/* --print-manual-config: those of the configuration, a part of vampire.json(5). */
-void vamp_options_manual_config(FILE *stream);
-
 /* --list-metrics: the catalogue as a table, or as one JSON object. */
 void vamp_list_metrics(FILE *stream, bool json);
 

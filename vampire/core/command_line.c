@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "vampire/core/mdoc.h"
 #include "vampire/core/opt.h"
 
 #define SEE_HELP "; see %s --help"
@@ -132,7 +131,7 @@ int vamp_command_line_rest(void)
     return optind;
 }
 
-/* ---- --help and the manual */
+/* ---- --help */
 
 /* Indented, in lines of at most 100 characters. */
 static void print_help_text(FILE *stream, const char *text)
@@ -167,47 +166,6 @@ void vamp_command_options_help(const struct vamp_command_option *options, FILE *
         (void)fprintf(stream, "  %-28s ", left);
         print_help_text(stream, options->help);
     }
-}
-
-/* The argument behind a name; "KEY=VALUE" is two of them, "[=FILE]" one that may be missing. */
-static void put_argument(const struct vamp_command_option *option, FILE *stream)
-{
-    if (option->argument == NULL) {
-        return;
-    }
-    const char *argument = option->argument;
-    if (has_argument(option) == optional_argument) {
-        int length = (int)strcspn(argument + 2, "]");
-        (void)fprintf(stream, " Ns Op = Ns Ar %.*s", length, argument + 2);
-        return;
-    }
-    const char *equals = strchr(argument, '=');
-    if (equals != NULL) {
-        (void)fprintf(stream, " Ar %.*s Ns = Ns Ar %s", (int)(equals - argument), argument,
-                      equals + 1);
-        return;
-    }
-    (void)fprintf(stream, " Ar %s", argument);
-}
-
-void vamp_command_options_manual(const struct vamp_command_option *options, FILE *stream)
-{
-    (void)fputs(".Bl -tag -width Ds\n", stream);
-    for (; options->name != NULL; options++) {
-        (void)fputs(".It", stream);
-        if (options->letter != 0) {
-            (void)fprintf(stream, " Fl %c", options->letter);
-            put_argument(options, stream);
-            (void)fputs(" ,", stream);
-        }
-        (void)fprintf(stream, " Fl %s", options->name + 1);
-        put_argument(options, stream);
-        char text[1024];
-        (void)snprintf(text, sizeof text, "%s.", options->help);
-        (void)fputc('\n', stream);
-        vamp_mdoc_text(stream, text);
-    }
-    (void)fputs(".El\n", stream);
 }
 
 void vamp_command_options_names(const struct vamp_command_option *options, const char *indent,

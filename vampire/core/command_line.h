@@ -52,8 +52,6 @@ int vamp_command_line_rest(void);
 
 /* The lines of --help, at most 100 characters wide. */
 void vamp_command_options_help(const struct vamp_command_option *options, FILE *stream);
-/* An mdoc(7) list of the options, a part of the program's manual page. */
-void vamp_command_options_manual(const struct vamp_command_option *options, FILE *stream);
 /* Each option on a line of its own, as typed; both forms of those with a letter. */
 void vamp_command_options_names(const struct vamp_command_option *options, const char *indent,
                                 FILE *stream);
