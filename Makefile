@@ -258,15 +258,17 @@ check-tsan:      ## the threaded parts and one workflow with the thread sanitize
 check-long: all  ## the tests that take minutes to hours: kills, soak
 	$(Q)$(PYTHON) tests/run.py --mode $(MODE) --long --jobs 1
 # The benchmark: `stages` measures within one process, `wire` is bare libfabric, `relay` a pool
-# manager that serves a recording. BENCH="pairing tcp" selects lines by a part of their name.
+# manager that serves a recording, `workload` records one of tests/bench/workloads. BENCH="pairing
+# tcp" selects lines by a part of their name.
 BENCH ?=
 BENCH_JSON ?= $(B)/bench/results.json
-BENCH_PROGRAMS := $(addprefix $(B)/bench/,stages wire $(if $(MAESTRO_LAYERS),relay))
+BENCH_PROGRAMS := $(addprefix $(B)/bench/,stages wire workload $(if $(MAESTRO_LAYERS),relay))
 BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/*.c))
 $(BENCH_OBJECTS): CFLAGS += $(call pkg,$(call packages,cli))
 $(BENCH_OBJECTS): | $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h
 $(B)/bench/stages: $(call objects,$(addprefix tests/bench/,main.c bench.c heap_calls.c stream.c event_lines.c pairing_lines.c histogram_lines.c output_lines.c))
 $(B)/bench/wire: $(call objects,tests/bench/wire.c)
+$(B)/bench/workload: $(call objects,tests/bench/workload.c)
 $(B)/bench/relay: $(call objects,tests/bench/relay.c tests/bench/stream.c)
 $(BENCH_PROGRAMS): $(call archives,cli)
 	@mkdir -p $(@D)
