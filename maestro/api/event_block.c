@@ -7,6 +7,7 @@
 #include "maestro/wire/frame.h"
 #include "vampire/core/event_codec.h"
 #include "vampire/core/list.h"
+#include "vampire/core/varint.h"
 
 /* Field number and wire type in an EventBatch. */
 enum { TAG_SUBSCRIPTION = 1 << 3, TAG_LOST = 2 << 3, TAG_EVENT = 3 << 3 | 2 };
@@ -142,19 +143,12 @@ struct batch_reader {
     bool has_subscription;
 };
 
-/* At most `bytes` long; a longer one is odd. */
-static bool read_number(struct batch_reader *reader, unsigned bytes, uint64_t *ret_value)
+/* False: there is no number of at most `bytes_max` bytes. */
+static bool read_number(struct batch_reader *reader, size_t bytes_max, uint64_t *ret_value)
 {
-    uint64_t value = 0;
-    for (unsigned i = 0; i < bytes && reader->at < reader->end; i++) {
-        const uint8_t byte = *reader->at++;
-        value |= (uint64_t)(byte & 0x7f) << (7 * i);
-        if (byte < 0x80) {
-            *ret_value = value;
-            return true;
-        }
-    }
-    return false;
+    const uint8_t *after = vamp_varint_read(reader->at, reader->end, bytes_max, ret_value);
+    reader->at = after != NULL ? after : reader->at;
+    return after != NULL;
 }
 
 enum step { STEP_EVENT, STEP_END, STEP_ODD };
@@ -167,13 +161,13 @@ static enum step next_event(struct batch_reader *reader, const uint8_t **ret_eve
     while (reader->at < reader->end) {
         switch (*reader->at++) {
         case TAG_SUBSCRIPTION:
-            if (!read_number(reader, 9, &reader->subscription)) {
+            if (!read_number(reader, VAMP_VARINT_BYTES_MAX, &reader->subscription)) {
                 return STEP_ODD;
             }
             reader->has_subscription = true;
             break;
         case TAG_LOST:
-            if (!read_number(reader, 9, &reader->lost)) {
+            if (!read_number(reader, VAMP_VARINT_BYTES_MAX, &reader->lost)) {
                 return STEP_ODD;
             }
             break;

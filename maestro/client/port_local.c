@@ -14,6 +14,7 @@
 #include "maestro/wire/frame.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/list.h"
+#include "vampire/core/varint.h"
 
 enum { EVENTS_PER_BATCH = 256, FAILED_MAX = 64 };
 
@@ -237,16 +238,10 @@ static void run_job(struct job *job)
 }
 
 /* The subscription that a packed batch of the pool begins with. */
-static uint64_t subscription_of(const uint8_t *batch)
+static uint64_t subscription_of(const uint8_t *batch, size_t bytes)
 {
     uint64_t id = 0;
-    unsigned shift = 0;
-    const uint8_t *at = batch;
-    do {
-        at++;
-        id |= (uint64_t)(*at & 0x7f) << shift;
-        shift += 7;
-    } while ((*at & 0x80) != 0);
+    (void)vamp_varint_read(batch + 1, batch + bytes, VAMP_VARINT_BYTES_MAX, &id);
     return id;
 }
 
@@ -264,7 +259,7 @@ static void deliver_batch(struct local *local, size_t bytes)
     if (frame_batch(&frame, &batch, NULL) != 0) {
         /* No memory: what they were is lost, not how many. */
         (void)frame_count_events(local->batch, bytes, &events, &lost);
-        count.subscription = subscription_of(local->batch);
+        count.subscription = subscription_of(local->batch, bytes);
         count.has_lost = true;
         count.lost = events + lost;
         batch = (struct frame_batch){.batch = &count};

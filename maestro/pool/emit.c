@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "maestro/pool/internal.h"
+#include "vampire/core/varint.h"
 
 /* A core attribute is known from the CDO itself, whatever was sealed. */
 static void lookup(void *context, int field, const char *name, struct vamp_value *ret)
@@ -116,12 +117,7 @@ static size_t pack(struct pool *pool, const struct subject *subject, bool before
     size_t length = vamp__wire__event__get_packed_size(&event);
     uint8_t *at = pool->packed;
     *at++ = 3 << 3 | 2;
-    size_t rest = length;
-    while (rest >= 0x80) {
-        *at++ = (uint8_t)(rest | 0x80);
-        rest >>= 7;
-    }
-    *at++ = (uint8_t)rest;
+    at = vamp_varint_write(at, length);
     (void)vamp__wire__event__pack(&event, at);
     return (size_t)(at - pool->packed) + length;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "maestro/pool/internal.h"
+#include "vampire/core/varint.h"
 
 enum { CAPACITY_MIN = 4096, CAPACITY_KEPT = 65536, ALIGNMENT = 8 };
 
@@ -116,12 +117,7 @@ bool pool_queue_waits(const struct pool_queue *queue, uint64_t *ret_serial)
 static uint8_t *write_field(uint8_t *at, unsigned field, uint64_t value)
 {
     *at++ = (uint8_t)(field << 3);
-    while (value >= 0x80) {
-        *at++ = (uint8_t)(value | 0x80);
-        value >>= 7;
-    }
-    *at++ = (uint8_t)value;
-    return at;
+    return vamp_varint_write(at, value);
 }
 
 static void remove_oldest(struct pool_queue *queue, size_t length)

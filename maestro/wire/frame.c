@@ -5,38 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/varint.h"
+
 enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 enum { FIELD_VERSION = 1, FIELD_SESSION = 2, FIELD_SEQUENCE = 3, FIELD_EVENTS_TAKEN = 4 };
 enum { FIELD_BATCH_LOST = 2, FIELD_BATCH_EVENTS = 3 };
 
 /* ---- writing */
 
-static uint8_t *put_varint(uint8_t *at, uint64_t value)
-{
-    while (value >= 0x80) {
-        *at++ = (uint8_t)(value | 0x80);
-        value >>= 7;
-    }
-    *at++ = (uint8_t)value;
-    return at;
-}
-
 static uint8_t *put_tag(uint8_t *at, unsigned field, enum wire_type type)
 {
-    return put_varint(at, (uint64_t)field << 3 | type);
+    return vamp_varint_write(at, (uint64_t)field << 3 | type);
 }
 
 size_t frame_head(const struct frame *frame, size_t body_length, uint8_t *buffer)
 {
     uint8_t head[FRAME_HEAD_BYTES];
-    uint8_t *at = put_varint(put_tag(head, FIELD_VERSION, WIRE_VARINT), FRAME_VERSION);
+    uint8_t *at = vamp_varint_write(put_tag(head, FIELD_VERSION, WIRE_VARINT), FRAME_VERSION);
     at = put_tag(at, FIELD_SESSION, WIRE_FIXED64);
     for (unsigned shift = 0; shift < 64; shift += 8) {
         *at++ = (uint8_t)(frame->session >> shift);
     }
-    at = put_varint(put_tag(at, FIELD_SEQUENCE, WIRE_VARINT), frame->sequence);
-    at = put_varint(put_tag(at, FIELD_EVENTS_TAKEN, WIRE_VARINT), frame->events_taken);
-    at = put_varint(put_tag(at, frame->kind, WIRE_BYTES), body_length);
+    at = vamp_varint_write(put_tag(at, FIELD_SEQUENCE, WIRE_VARINT), frame->sequence);
+    at = vamp_varint_write(put_tag(at, FIELD_EVENTS_TAKEN, WIRE_VARINT), frame->events_taken);
+    at = vamp_varint_write(put_tag(at, frame->kind, WIRE_BYTES), body_length);
     size_t length = (size_t)(at - head);
     assert(length <= FRAME_HEAD_BYTES);
     size_t begin = FRAME_HEAD_BYTES - length;
@@ -65,21 +57,13 @@ struct reader {
     bool bad;
 };
 
-static uint64_t get_varint(struct reader *reader)
+static uint64_t read_varint(struct reader *reader)
 {
     uint64_t value = 0;
-    for (unsigned shift = 0; shift < 70 && reader->at < reader->end; shift += 7) {
-        uint8_t byte = *reader->at++;
-        if (shift == 63 && byte > 1) {
-            break;
-        }
-        value |= (uint64_t)(byte & 0x7f) << (shift < 64 ? shift : 0);
-        if ((byte & 0x80) == 0) {
-            return value;
-        }
-    }
-    reader->bad = true;
-    return 0;
+    const uint8_t *after = vamp_varint_read(reader->at, reader->end, VAMP_VARINT_BYTES_MAX, &value);
+    reader->bad |= after == NULL;
+    reader->at = after != NULL ? after : reader->at;
+    return value;
 }
 
 static uint64_t get_fixed(struct reader *reader, size_t bytes)
@@ -110,11 +94,11 @@ static bool get_field(struct reader *reader, struct field *ret_field)
     if (reader->bad || reader->at == reader->end) {
         return false;
     }
-    uint64_t tag = get_varint(reader);
+    uint64_t tag = read_varint(reader);
     *ret_field = (struct field){.number = tag >> 3, .type = (unsigned)(tag & 7)};
     switch (ret_field->type) {
     case WIRE_VARINT:
-        ret_field->value = get_varint(reader);
+        ret_field->value = read_varint(reader);
         break;
     case WIRE_FIXED64:
         ret_field->value = get_fixed(reader, 8);
@@ -123,7 +107,7 @@ static bool get_field(struct reader *reader, struct field *ret_field)
         ret_field->value = get_fixed(reader, 4);
         break;
     case WIRE_BYTES:
-        ret_field->value = get_varint(reader);
+        ret_field->value = read_varint(reader);
         if (ret_field->value > (uint64_t)(reader->end - reader->at)) {
             reader->bad = true;
             break;

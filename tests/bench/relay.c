@@ -23,6 +23,7 @@
 #include "maestro/server/server.h"
 #include "tests/bench/stream.h"
 #include "vampire/core/event_codec.h"
+#include "vampire/core/varint.h"
 
 #define COMPONENTS 40
 #define AT_ONCE 256 /* events pushed while the lock is held */
@@ -66,16 +67,10 @@ static void wait_for_subscription(struct port *port)
 /* As pool_emit packs it: field 3 of a batch. */
 static size_t frame_event(const uint8_t *message, size_t length, uint8_t *out)
 {
-    size_t at = 0;
-    out[at++] = 3 << 3 | 2;
-    if (length >= 0x80) {
-        out[at++] = (uint8_t)(length | 0x80);
-        out[at++] = (uint8_t)(length >> 7);
-    } else {
-        out[at++] = (uint8_t)length;
-    }
-    memcpy(out + at, message, length);
-    return at + length;
+    out[0] = 3 << 3 | 2;
+    uint8_t *at = vamp_varint_write(out + 1, length);
+    memcpy(at, message, length);
+    return (size_t)(at - out) + length;
 }
 
 struct pushing {

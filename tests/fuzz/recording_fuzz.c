@@ -14,6 +14,7 @@
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/require.h"
 #include "vampire/core/recording.h"
+#include "vampire/core/varint.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
@@ -100,30 +101,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 /* ---- the mutator */
 
-static size_t get_length(const uint8_t *data, size_t size, size_t *ret_value)
-{
-    size_t value = 0;
-    for (size_t i = 0; i < size && i < 5; i++) {
-        value |= (size_t)(data[i] & 0x7f) << (7 * i);
-        if ((data[i] & 0x80) == 0) {
-            *ret_value = value;
-            return i + 1;
-        }
-    }
-    return 0;
-}
-
-static size_t put_length(uint8_t *at, size_t value)
-{
-    size_t bytes = 0;
-    while (value >= 0x80) {
-        at[bytes++] = (uint8_t)(value | 0x80);
-        value >>= 7;
-    }
-    at[bytes++] = (uint8_t)value;
-    return bytes;
-}
-
 enum { MESSAGES_MAX = 64, BODY_MAX = 65536 };
 
 struct part {
@@ -135,13 +112,14 @@ static uint32_t find_parts(const uint8_t *data, size_t size, struct part *parts)
     uint32_t count = 0;
     size_t at = 0;
     while (count < MESSAGES_MAX && at < size) {
-        size_t length = 0;
-        size_t head = get_length(data + at, size - at, &length);
-        if (head == 0 || length > size - at - head) {
+        uint64_t length = 0;
+        const uint8_t *body = vamp_varint_read(data + at, data + size, 5, &length);
+        if (body == NULL || length > (size_t)(data + size - body)) {
             break;
         }
-        parts[count++] = (struct part){at, head, length};
-        at += head + length;
+        const size_t head = (size_t)(body - data) - at;
+        parts[count++] = (struct part){at, head, (size_t)length};
+        at += head + (size_t)length;
     }
     return count;
 }
@@ -161,8 +139,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
     size_t length = mutate_packed(number == 0 ? &vamp__recording__header__descriptor
                                               : &vamp__recording__batch__descriptor,
                                   body + 8, part->length, BODY_MAX, &dice);
-    uint8_t head[8];
-    size_t head_length = put_length(head, length);
+    uint8_t head[VAMP_VARINT_BYTES_MAX];
+    size_t head_length = (size_t)(vamp_varint_write(head, length) - head);
     size_t end = part->at + part->head + part->length;
     if (part->at + head_length + length + (size - end) > max) {
         return size;

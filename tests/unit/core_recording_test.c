@@ -17,6 +17,7 @@
 
 #include "recording.pb-c.h"
 #include "vampire/core/recording.h"
+#include "vampire/core/varint.h"
 
 struct fixture {
     char folder[64];
@@ -197,11 +198,11 @@ static void other_readers_see_the_same(void **state)
     uint64_t events = 0, marked = 0, messages = 0;
     bool end = false;
     for (size_t at = 0; at < length; messages++) {
-        size_t message_length = 0;
-        for (unsigned shift = 0, more = 1; more != 0; shift += 7, at++) {
-            message_length |= (size_t)(bytes[at] & 0x7f) << shift;
-            more = bytes[at] & 0x80;
-        }
+        uint64_t message_length = 0;
+        const uint8_t *body =
+            vamp_varint_read(bytes + at, bytes + length, VAMP_VARINT_BYTES_MAX, &message_length);
+        assert_non_null(body);
+        at = (size_t)(body - bytes);
         if (messages != 0) { /* the header comes first */
             Vamp__Recording__Batch *batch =
                 vamp__recording__batch__unpack(NULL, message_length, bytes + at);
@@ -334,12 +335,11 @@ static void a_lost_batch_is_counted_exactly(void **state)
     /* The third message, behind the header and the first batch: break its first event's tag. */
     size_t at = 0, start = 0;
     for (unsigned message = 0; message < 3; message++) {
-        size_t message_length = 0, shift = 0;
-        start = at;
-        do {
-            message_length |= (size_t)(bytes[start] & 0x7f) << shift;
-            shift += 7;
-        } while ((bytes[start++] & 0x80) != 0);
+        uint64_t message_length = 0;
+        const uint8_t *body =
+            vamp_varint_read(bytes + at, bytes + length, VAMP_VARINT_BYTES_MAX, &message_length);
+        assert_non_null(body);
+        start = (size_t)(body - bytes);
         at = start + message_length;
     }
     while (bytes[start] != 0x1a) { /* the first event's tag */

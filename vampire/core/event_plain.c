@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "vampire/core/event_codec.h"
+#include "vampire/core/varint.h"
 
 /* Field number and wire type, which fit in one byte for all of our fields. */
 #define VARINT(number) ((number) << 3)
@@ -20,18 +21,22 @@ struct reader {
     bool odd; /* for protobuf-c to judge */
 };
 
-static uint64_t read_long_varint(struct reader *reader)
+/* A number of at most `bytes_max` bytes. */
+static inline uint64_t read_number(struct reader *reader, size_t bytes_max)
 {
     uint64_t value = 0;
-    for (unsigned shift = 0; shift < 70 && reader->at != reader->end; shift += 7) {
-        const uint8_t byte = *reader->at++;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            return value;
-        }
+    const uint8_t *after = vamp_varint_read(reader->at, reader->end, bytes_max, &value);
+    if (after == NULL) {
+        reader->odd = true;
+        return 0;
     }
-    reader->odd = true;
-    return 0;
+    reader->at = after;
+    return value;
+}
+
+static uint64_t read_long_varint(struct reader *reader)
+{
+    return read_number(reader, VAMP_VARINT_BYTES_MAX);
 }
 
 static inline uint64_t read_varint(struct reader *reader)
@@ -67,16 +72,7 @@ static inline int64_t read_fixed64(struct reader *reader)
 /* Two bytes hold what we allow; more of them, which may still mean little, are odd. */
 static inline uint64_t read_length(struct reader *reader)
 {
-    uint64_t value = 0;
-    for (unsigned i = 0; i < 2 && reader->at != reader->end; i++) {
-        const uint8_t byte = *reader->at++;
-        value |= (uint64_t)(byte & 0x7f) << (7 * i);
-        if (byte < 0x80) {
-            return value;
-        }
-    }
-    reader->odd = true;
-    return 0;
+    return read_number(reader, 2);
 }
 
 static inline const uint8_t *read_bytes(struct reader *reader, uint64_t most, uint32_t *ret_length)

@@ -9,6 +9,7 @@
 #include "recording.pb-c.h"
 #include "vampire/core/event_codec.h"
 #include "vampire/core/recording.h"
+#include "vampire/core/varint.h"
 
 /* Room for a batch; in front of it room for its length, behind it room for one more event. */
 #define LENGTH_BYTES ((size_t)5)
@@ -38,17 +39,6 @@ struct vamp_recorder {
     char path[PATH_MAX];
     uint8_t buffer[BUFFER_BYTES];
 };
-
-static size_t put_varint(uint8_t *bytes, uint64_t value)
-{
-    size_t length = 0;
-    while (value >= 0x80) {
-        bytes[length++] = (uint8_t)(value | 0x80);
-        value >>= 7;
-    }
-    bytes[length++] = (uint8_t)value;
-    return length;
-}
 
 /* ------------------------------------------------------------------ the file */
 
@@ -90,8 +80,8 @@ static int write_batch(struct vamp_recorder *recorder, struct vamp_err *err)
         return 0;
     }
     const size_t length = recorder->used - LENGTH_BYTES;
-    uint8_t prefix[10];
-    const size_t prefix_length = put_varint(prefix, length);
+    uint8_t prefix[VAMP_VARINT_BYTES_MAX];
+    const size_t prefix_length = (size_t)(vamp_varint_write(prefix, length) - prefix);
     uint8_t *start = recorder->buffer + LENGTH_BYTES - prefix_length;
     memcpy(start, prefix, prefix_length);
     int result = write_all(recorder, start, prefix_length + length, err);
@@ -111,8 +101,9 @@ static int write_batch(struct vamp_recorder *recorder, struct vamp_err *err)
 static void begin_batch(struct vamp_recorder *recorder)
 {
     if (recorder->used == LENGTH_BYTES) {
-        recorder->buffer[recorder->used++] = TAG_FIRST;
-        recorder->used += put_varint(recorder->buffer + recorder->used, recorder->written);
+        uint8_t *at = recorder->buffer + recorder->used;
+        *at++ = TAG_FIRST;
+        recorder->used = (size_t)(vamp_varint_write(at, recorder->written) - recorder->buffer);
     }
 }
 
@@ -122,7 +113,7 @@ static void wrap_packed(struct vamp_recorder *recorder, uint8_t tag, size_t leng
 {
     uint8_t *at = recorder->buffer + recorder->used;
     at[0] = tag;
-    const size_t prefix = 1 + put_varint(at + 1, length);
+    const size_t prefix = (size_t)(vamp_varint_write(at + 1, length) - at);
     if (prefix != 3) { /* fewer than 128 bytes */
         memmove(at + prefix, at + 3, length);
     }

@@ -5,6 +5,7 @@
  * from the start.
  */
 #include "vampire/core/recording.h"
+#include "vampire/core/varint.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -57,17 +58,14 @@ struct vamp_recording {
 /* Takes a varint off the front; false when there is none. */
 static bool take_varint(struct slice *slice, uint64_t *ret_value)
 {
-    uint64_t value = 0;
-    for (size_t i = 0; i < slice->length && i < 10; i++) {
-        value |= (uint64_t)(slice->bytes[i] & 0x7f) << (7 * i);
-        if ((slice->bytes[i] & 0x80) == 0) {
-            slice->bytes += i + 1;
-            slice->length -= i + 1;
-            *ret_value = value;
-            return true;
-        }
+    const uint8_t *after = vamp_varint_read(slice->bytes, slice->bytes + slice->length,
+                                            VAMP_VARINT_BYTES_MAX, ret_value);
+    if (after == NULL) {
+        return false;
     }
-    return false;
+    slice->length -= (size_t)(after - slice->bytes);
+    slice->bytes = after;
+    return true;
 }
 
 static bool take_bytes(struct slice *slice, size_t length, struct slice *ret_taken)
