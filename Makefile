@@ -100,7 +100,7 @@ PKG_wire := libfabric
 PKG_client :=
 PKG_server :=
 PKG_api := yaml-0.1
-PKG_config := jansson
+PKG_config :=
 PKG_run := uuid
 PKG_cli :=
 PKG_top := jansson ncursesw
@@ -226,14 +226,16 @@ $(foreach m,$(MARKDOWN_MANUALS),$(eval $(call manual_rule,$(firstword $(subst :,
 # tests/unit/<layer>_<what>_test.c links <layer> and what it uses; conformance suites likewise.
 UNIT := $(patsubst tests/%.c,$(B)/%,$(wildcard tests/unit/*_test.c tests/conformance/*_test.c))
 comma := ,
+# What judges in the tests of a layer, beside cmocka.
+JUDGE_config := jansson
 # tests/lib/fault.c can let these fail.
 FAULT_LINK := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray posix_memalign strdup strndup open_memstream)
 define unit_rule
 $(1): $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o $(call objects,$(wildcard tests/lib/*.c)) $(call archives,$(2))
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
-	$$(Q)$$(CC) $$(LDFLAGS) $(FAULT_LINK) -o $$@ $$< $(call objects,$(wildcard tests/lib/*.c)) $(call libraries,$(2)) $(call lib,cmocka)
-$(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: CFLAGS += $(call pkg,cmocka $(call packages,$(2))) $(if $(filter source,$(2)),$(MAESTRO_CFLAGS) -I$(B)/gen)
+	$$(Q)$$(CC) $$(LDFLAGS) $(FAULT_LINK) -o $$@ $$< $(call objects,$(wildcard tests/lib/*.c)) $(call libraries,$(2)) $(call lib,cmocka $(JUDGE_$(2)))
+$(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: CFLAGS += $(call pkg,cmocka $(JUDGE_$(2)) $(call packages,$(2))) $(if $(filter source,$(2)),$(MAESTRO_CFLAGS) -I$(B)/gen)
 $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: | $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h
 endef
 $(foreach t,$(UNIT),$(eval $(call unit_rule,$(t),$(firstword $(subst _, ,$(notdir $(t)))))))

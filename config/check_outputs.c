@@ -459,8 +459,8 @@ int config_check_outputs(struct config_loader *loader)
         }
     }
     check_places(loader);
-    if (json_is_array(json_object_get(loader->root, "outputs")) &&
-        json_array_size(json_object_get(loader->root, "outputs")) == 0) {
+    const struct config_value *list = config_member(loader->tree.root, "outputs");
+    if (list != NULL && list->type == CONFIG_LIST && list->count == 0) {
         config_warning(loader, "/outputs", "no output: nothing will be written");
     }
     return 0;

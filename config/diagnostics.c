@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/json.h"
 #include "vampire/core/utf8.h"
 
 int vamp_diagnostics_init(struct vamp_diagnostics *diagnostics, struct vamp_err *err)
@@ -117,55 +118,34 @@ void vamp_diagnostics_print(const struct vamp_diagnostics *diagnostics, FILE *st
 
 /* ---- as JSON */
 
-/* Texts may hold any bytes or be cut in the middle of a character; JSON must be UTF-8. */
-static void print_json_text(const char *text, FILE *stream)
-{
-    char clean[sizeof(struct vamp_diagnostic) * 3];
-    size_t length = vamp_utf8_copy(clean, sizeof clean, text);
-    (void)fputc('"', stream);
-    for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)clean[i];
-        if (byte == '"' || byte == '\\') {
-            (void)fprintf(stream, "\\%c", byte);
-        } else if (byte < 0x20) {
-            (void)fprintf(stream, "\\u%04x", (unsigned)byte);
-        } else {
-            (void)fputc(byte, stream);
-        }
-    }
-    (void)fputc('"', stream);
-}
-
-static void print_json_member(const char *key, const char *text, FILE *stream)
-{
-    (void)fprintf(stream, ", \"%s\": ", key);
-    print_json_text(text, stream);
-}
-
 static void print_json_item(const struct vamp_diagnostic *item, FILE *stream)
 {
-    (void)fprintf(stream, "{\"severity\": \"%s\"",
-                  item->severity == VAMP_SEVERITY_ERROR ? "error" : "warning");
-    print_json_member("file", item->file, stream);
+    struct config_json json = {.stream = stream};
+    config_json_open(&json, NULL, '{');
+    config_json_text(&json, "severity",
+                     item->severity == VAMP_SEVERITY_ERROR ? "error" : "warning");
+    config_json_text(&json, "file", item->file);
     if (item->line > 0) {
-        (void)fprintf(stream, ", \"line\": %u, \"column\": %u", item->line, item->column);
+        config_json_integer(&json, "line", item->line);
+        config_json_integer(&json, "column", item->column);
     }
-    print_json_member("path", item->path, stream);
-    print_json_member("text", item->text, stream);
+    config_json_text(&json, "path", item->path);
+    config_json_text(&json, "text", item->text);
     if (item->allowed[0] != '\0') {
-        print_json_member("allowed", item->allowed, stream);
+        config_json_text(&json, "allowed", item->allowed);
     }
     if (item->near[0] != '\0') {
-        print_json_member("did_you_mean", item->near, stream);
+        config_json_text(&json, "did_you_mean", item->near);
     }
-    (void)fputc('}', stream);
+    config_json_close(&json, '}');
 }
 
+/* One line for each diagnostic. */
 void vamp_diagnostics_print_json(const struct vamp_diagnostics *diagnostics, const char *file,
                                  FILE *stream)
 {
     (void)fputs("{\"file\": ", stream);
-    print_json_text(file, stream);
+    config_json_quote(stream, file);
     (void)fprintf(stream, ", \"errors\": %u, \"warnings\": %u, \"diagnostics\": [",
                   diagnostics->error_count, diagnostics->warning_count);
     for (unsigned i = 0; i < diagnostics->count; i++) {

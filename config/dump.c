@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The effective configuration as JSON that loads to the same again. */
-#include <inttypes.h>
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "config/internal.h"
+#include "config/json.h"
 
-static json_t *text_or_empty(const char *text)
-{
-    return json_string(text != NULL ? text : "");
-}
-
-static json_t *dump_quantity(const struct vamp_opt *opt, const void *value)
+static void dump_quantity(struct config_json *json, const struct vamp_opt *opt, const void *value)
 {
     char text[VAMP_QUANTITY_TEXT_BYTES];
     if (opt->type == VAMP_OPT_DURATION) {
@@ -18,179 +15,188 @@ static json_t *dump_quantity(const struct vamp_opt *opt, const void *value)
     } else {
         vamp_size_text(*(const uint64_t *)value, text, sizeof text);
     }
-    return json_string(text);
+    config_json_text(json, opt->key, text);
 }
 
-static json_t *dump_choice(const struct vamp_opt *opt, unsigned index)
+static void dump_choice(struct config_json *json, const struct vamp_opt *opt, unsigned index)
 {
     const char *word = opt->choices[index];
-    return config_numeric_choices(opt) ? json_integer(strtoll(word, NULL, 10)) : json_string(word);
+    if (vamp_opt_is_number(opt)) {
+        config_json_integer(json, opt->key, strtoll(word, NULL, 10));
+    } else {
+        config_json_text(json, opt->key, word);
+    }
 }
 
 /* "all", or the list of words. */
-static json_t *dump_set(const struct vamp_opt *opt, uint64_t bits)
+static void dump_set(struct config_json *json, const struct vamp_opt *opt, uint64_t bits)
 {
-    json_t *list = json_array();
-    bool all = true;
-    for (unsigned i = 0; opt->choices[i] != NULL && list != NULL; i++) {
-        if ((bits & UINT64_C(1) << i) == 0) {
-            all = false;
-        } else if (json_array_append_new(list, json_string(opt->choices[i])) != 0) {
-            json_decref(list);
-            list = NULL;
+    uint64_t all = 0;
+    for (unsigned i = 0; opt->choices[i] != NULL; i++) {
+        all |= UINT64_C(1) << i;
+    }
+    if (bits == all) {
+        config_json_text(json, opt->key, "all");
+        return;
+    }
+    config_json_open(json, opt->key, '[');
+    for (unsigned i = 0; opt->choices[i] != NULL; i++) {
+        if ((bits & UINT64_C(1) << i) != 0) {
+            config_json_text(json, NULL, opt->choices[i]);
         }
     }
-    if (all && list != NULL) {
-        json_decref(list);
-        return json_string("all");
-    }
-    return list;
+    config_json_close(json, ']');
 }
 
-static json_t *dump_strings(const struct vamp_strings *strings)
+static void dump_strings(struct config_json *json, const char *key,
+                         const struct vamp_strings *strings)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < strings->count && list != NULL; i++) {
-        if (json_array_append_new(list, json_string(strings->items[i])) != 0) {
-            json_decref(list);
-            list = NULL;
-        }
+    config_json_open(json, key, '[');
+    for (size_t i = 0; i < strings->count; i++) {
+        config_json_text(json, NULL, strings->items[i]);
     }
-    return list;
+    config_json_close(json, ']');
 }
 
-/* A new value, NULL without memory. */
-static json_t *dump_value(const struct vamp_opt *opt, const void *base)
+static void dump_option(struct config_json *json, const struct vamp_opt *opt, const void *base)
 {
     const void *value = (const char *)base + opt->offset;
+    const char *text = NULL;
     switch (opt->type) {
     case VAMP_OPT_BOOL:
-        return json_boolean(*(const bool *)value);
+        config_json_bool(json, opt->key, *(const bool *)value);
+        return;
     case VAMP_OPT_UINT:
-        return json_integer((json_int_t) * (const uint64_t *)value);
+        config_json_integer(json, opt->key, (int64_t) * (const uint64_t *)value);
+        return;
     case VAMP_OPT_DURATION:
+        if (*(const int64_t *)value >= 0) { /* -1: not set */
+            dump_quantity(json, opt, value);
+        }
+        return;
     case VAMP_OPT_SIZE:
-        return dump_quantity(opt, value);
+        dump_quantity(json, opt, value);
+        return;
     case VAMP_OPT_STRING:
-        return text_or_empty(*(char *const *)value);
+        text = *(char *const *)value;
+        config_json_text(json, opt->key, text != NULL ? text : "");
+        return;
     case VAMP_OPT_ENUM:
-        return dump_choice(opt, *(const unsigned *)value);
+        dump_choice(json, opt, *(const unsigned *)value);
+        return;
     case VAMP_OPT_SET:
-        return dump_set(opt, *(const uint64_t *)value);
+        dump_set(json, opt, *(const uint64_t *)value);
+        return;
     case VAMP_OPT_STRINGS:
-        return dump_strings(value);
+        dump_strings(json, opt->key, value);
+        return;
     }
-    return NULL;
 }
 
-/* Adds all options of a table to an object. False without memory. */
-static bool dump_table(json_t *object, const struct vamp_opt *table, const void *base)
+static void dump_table(struct config_json *json, const struct vamp_opt *table, const void *base)
 {
     for (const struct vamp_opt *opt = table; opt->key != NULL; opt++) {
-        bool not_set = opt->type == VAMP_OPT_DURATION &&
-                       *(const int64_t *)(const void *)((const char *)base + opt->offset) < 0;
-        if (!not_set && json_object_set_new(object, opt->key, dump_value(opt, base)) != 0) {
-            return false;
-        }
+        dump_option(json, opt, base);
     }
-    return true;
 }
 
-/* A new object that its parent owns; NULL without memory. */
-static json_t *add_object(json_t *parent, const char *key)
+static void dump_texts(struct config_json *json, const struct vamp_config_texts *texts)
 {
-    json_t *object = json_object();
-    return json_object_set_new(parent, key, object) == 0 ? object : NULL;
+    config_json_open(json, "filters", '{');
+    for (size_t i = 0; i < texts->count; i++) {
+        config_json_text(json, texts->items[i].name, texts->items[i].text);
+    }
+    config_json_close(json, '}');
 }
 
-static bool dump_source(json_t *root, const struct vamp_config *config)
+static void dump_source(struct config_json *json, const struct vamp_config *config)
 {
-    json_t *source = add_object(root, "source");
-    return source != NULL &&
-           json_object_set_new(source, "type", json_string(config->source->name)) == 0 &&
-           dump_table(source, config->source->options, config->source_options);
+    config_json_open(json, "source", '{');
+    config_json_text(json, "type", config->source->name);
+    dump_table(json, config->source->options, config->source_options);
+    config_json_close(json, '}');
 }
 
-static bool dump_output(json_t *list, const struct vamp_config_output *output)
+static void dump_section(struct config_json *json, const struct config_section *section,
+                         const struct vamp_config *config)
 {
-    json_t *object = json_object();
-    if (json_array_append_new(list, object) != 0) {
-        return false;
+    config_json_open(json, section->key, '{');
+    dump_table(json, section->options, config);
+    if (section->options == config_statistics_options) {
+        dump_texts(json, &config->metric_filters);
     }
-    if (json_object_set_new(object, "type", json_string(output->ops->name)) != 0 ||
-        !dump_table(object, config_sink_options, &output->settings) ||
-        !dump_table(object, output->ops->options, output->options)) {
-        return false;
-    }
-    json_t *rotate = add_object(object, "rotate");
-    return rotate != NULL && dump_table(rotate, config_rotate_options, &output->settings);
+    config_json_close(json, '}');
 }
 
-static bool dump_outputs(json_t *root, const struct vamp_config *config)
+static void dump_output(struct config_json *json, const struct vamp_config_output *output)
 {
-    json_t *list = json_array();
-    bool fine = json_object_set_new(root, "outputs", list) == 0;
-    for (unsigned i = 0; i < config->output_count && fine; i++) {
-        fine = dump_output(list, &config->outputs[i]);
-    }
-    return fine;
-}
-
-static bool dump_all(json_t *root, const struct vamp_config *config)
-{
-    if (!dump_table(root, config_root_options, config) || !dump_source(root, config) ||
-        json_object_set_new(root, "filters", config_texts_dump(&config->filters)) != 0) {
-        return false;
-    }
-    for (const struct config_section *section = config_sections + 1; section->key != NULL;
-         section++) {
-        json_t *object = add_object(root, section->key);
-        if (object == NULL || !dump_table(object, section->options, config)) {
-            return false;
-        }
-        if (section->options == config_statistics_options &&
-            json_object_set_new(object, "filters", config_texts_dump(&config->metric_filters)) !=
-                0) {
-            return false;
-        }
-    }
-    return dump_outputs(root, config);
+    config_json_open(json, NULL, '{');
+    config_json_text(json, "type", output->ops->name);
+    dump_table(json, config_sink_options, &output->settings);
+    dump_table(json, output->ops->options, output->options);
+    config_json_open(json, "rotate", '{');
+    dump_table(json, config_rotate_options, &output->settings);
+    config_json_close(json, '}');
+    config_json_close(json, '}');
 }
 
 char *vamp_config_dump(const struct vamp_config *config, unsigned indent)
 {
-    struct config_memory_watch watch;
-    config_memory_watch(&watch);
-    json_t *root = json_object();
-    char *text = NULL;
-    if (root != NULL && dump_all(root, config)) {
-        text = json_dumps(root, indent > 0 ? JSON_INDENT(indent) : 0);
-    }
-    json_decref(root);
-    if (config_memory_unwatch(&watch)) {
-        free(text);
+    struct config_draft draft;
+    if (!config_draft_begin(&draft)) {
         return NULL;
     }
-    return text;
+    struct config_json json = {.stream = draft.stream, .indent = indent};
+    config_json_open(&json, NULL, '{');
+    dump_table(&json, config_root_options, config);
+    dump_source(&json, config);
+    dump_texts(&json, &config->filters);
+    for (const struct config_section *section = config_sections + 1; section->key != NULL;
+         section++) {
+        dump_section(&json, section, config);
+    }
+    config_json_open(&json, "outputs", '[');
+    for (unsigned i = 0; i < config->output_count; i++) {
+        dump_output(&json, &config->outputs[i]);
+    }
+    config_json_close(&json, ']');
+    config_json_close(&json, '}');
+    return config_draft_end(&draft);
 }
 
-static json_t *section_of(const struct vamp_config *config, const char *section)
+/* What vamp_config_same compares, as text; NULL without memory. */
+static char *dump_compared(const struct vamp_config *config, const char *section)
 {
-    json_t *root = json_loads(config->effective_text, 0, NULL);
-    json_t *value = json_incref(json_object_get(root, section));
-    json_decref(root);
-    (void)json_object_del(value, "filters");
-    (void)json_object_del(value, "selected");
-    return value;
+    struct config_draft draft;
+    if (!config_draft_begin(&draft)) {
+        return NULL;
+    }
+    struct config_json json = {.stream = draft.stream};
+    const struct vamp_opt *opt = vamp_opt_find(config_root_options, section);
+    config_json_open(&json, NULL, '{');
+    if (opt != NULL) {
+        dump_option(&json, opt, config);
+    } else if (strcmp(section, "source") == 0) {
+        dump_source(&json, config);
+    } else {
+        assert(strcmp(section, "statistics") == 0);
+        for (opt = config_statistics_options; opt->key != NULL; opt++) {
+            if (strcmp(opt->key, "selected") != 0) {
+                dump_option(&json, opt, config);
+            }
+        }
+    }
+    config_json_close(&json, '}');
+    return config_draft_end(&draft);
 }
 
 bool vamp_config_same(const struct vamp_config *one, const struct vamp_config *other,
                       const char *section)
 {
-    json_t *left = section_of(one, section);
-    json_t *right = section_of(other, section);
-    bool same = left != NULL && json_equal(left, right) != 0;
-    json_decref(left);
-    json_decref(right);
+    char *left = dump_compared(one, section);
+    char *right = dump_compared(other, section);
+    const bool same = left != NULL && right != NULL && strcmp(left, right) == 0;
+    free(left);
+    free(right);
     return same;
 }

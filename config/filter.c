@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "config/internal.h"
+#include "config/json.h"
 #include "filters/event_filter.h"
 
 #define MASK_JOIN_LEAVE (VAMP_EVENT_BIT(VAMP_EVENT_JOIN) | VAMP_EVENT_BIT(VAMP_EVENT_LEAVE))
@@ -102,32 +103,6 @@ static void put_events(FILE *stream, const struct vamp_config_events *events)
     (void)fputs(parts > 1 ? ")" : "", stream);
 }
 
-/* A text under way, in memory. */
-struct draft {
-    char *text;
-    size_t bytes;
-    FILE *stream;
-};
-
-static bool draft_begin(struct draft *draft)
-{
-    *draft = (struct draft){0};
-    draft->stream = open_memstream(&draft->text, &draft->bytes);
-    return draft->stream != NULL;
-}
-
-/* The text, malloc'ed; NULL without memory. */
-static char *draft_end(struct draft *draft)
-{
-    bool failed = ferror(draft->stream) != 0;
-    failed = fclose(draft->stream) != 0 || failed;
-    if (failed) {
-        free(draft->text);
-        return NULL;
-    }
-    return draft->text;
-}
-
 static int check_filter(const struct config_loader *loader, const char *path, const char *text,
                         uint64_t *ret_kinds)
 {
@@ -138,12 +113,12 @@ static int check_filter(const struct config_loader *loader, const char *path, co
 static int check_glob(const struct config_loader *loader, const char *path, const char *field,
                       const char *glob)
 {
-    struct draft draft;
-    if (!draft_begin(&draft)) {
+    struct config_draft draft;
+    if (!config_draft_begin(&draft)) {
         return no_memory(loader);
     }
     put_glob(draft.stream, field, glob);
-    char *text = draft_end(&draft);
+    char *text = config_draft_end(&draft);
     if (text == NULL) {
         return no_memory(loader);
     }
@@ -193,12 +168,12 @@ static void report_never(const struct config_loader *loader)
 /* All of it in one text, NULL when every event counts. */
 static int compose(struct config_loader *loader)
 {
-    struct draft draft;
-    if (!draft_begin(&draft)) {
+    struct config_draft draft;
+    if (!config_draft_begin(&draft)) {
         return no_memory(loader);
     }
     put_events(draft.stream, &loader->config->events);
-    char *text = draft_end(&draft);
+    char *text = config_draft_end(&draft);
     if (text == NULL) {
         return no_memory(loader);
     }

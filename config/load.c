@@ -5,120 +5,50 @@
 
 #include "config/internal.h"
 
-static int read_text(struct config_loader *loader)
+static int no_memory(const struct config_loader *loader)
 {
-    const char *file = loader->request->file;
-    if (file == NULL) {
-        return 0;
-    }
-    int code = config_text_read(&loader->text, file, loader->err);
-    if (code != 0) {
-        return code;
-    }
-    loader->text.blanked = malloc(loader->text.length + 1);
-    if (loader->text.blanked == NULL) {
-        return vamp_err_set_errno(loader->err, ENOMEM, "read the configuration %s", file);
-    }
-    memcpy(loader->text.blanked, loader->text.bytes, loader->text.length + 1);
-    return 0;
+    return vamp_err_set_errno(loader->err, ENOMEM, "read the configuration %s", loader->name);
 }
 
 /* A mistake that leaves nothing to walk. */
-static void report_fault(const struct config_loader *loader, size_t offset, const char *text)
+static void report_fault(const struct config_loader *loader, const struct config_fault *fault)
 {
     struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR};
-    (void)snprintf(problem.file, sizeof problem.file, "%s", loader->file);
-    (void)snprintf(problem.text, sizeof problem.text, "%.*s", (int)sizeof problem.text - 1, text);
-    config_text_place(&loader->text, offset, &problem);
+    (void)snprintf(problem.file, sizeof problem.file, "%s", loader->name);
+    (void)snprintf(problem.text, sizeof problem.text, "%s", fault->text);
+    config_file_place(&loader->file, fault->offset, &problem);
     vamp_diagnostics_add(loader->diagnostics, &problem);
 }
 
-/* What jansson says, at the begin of the token it says it about. */
-static void report_syntax(const struct config_loader *loader, const json_error_t *error)
+/* The file's values; without a file none. 0, 1: it cannot be walked, which was reported, or
+ * -errno. */
+static int read_values(struct config_loader *loader)
 {
-    size_t offset = error->position > 0 ? (size_t)error->position : 0;
-    const char *token = strstr(error->text, " near '");
-    size_t token_length = 0;
-    if (token != NULL) {
-        token_length = strlen(token + strlen(" near '"));
-        token_length -= token_length > 0; /* the closing quote */
+    loader->tree.root = config_value_add(&loader->tree, NULL, 0, 0);
+    if (loader->tree.root == NULL) {
+        return no_memory(loader);
     }
-    offset -= token_length <= offset ? token_length : offset;
-    char text[JSON_ERROR_TEXT_LENGTH + 96];
-    bool trailing_comma = strncmp(error->text, "string or '}' expected near '}'", 31) == 0 ||
-                          strncmp(error->text, "unexpected token near ']'", 25) == 0;
-    (void)snprintf(text, sizeof text, "this is no JSON: %s%s", error->text,
-                   trailing_comma ? " (no comma may stand after the last item)" : "");
-    report_fault(loader, offset, text);
-}
-
-static void report_duplicates(const struct config_loader *loader)
-{
-    const struct config_position *first = NULL;
-    unsigned from = 0;
-    for (;;) {
-        const struct config_position *again =
-            config_positions_duplicate(&loader->positions, &from, &first);
-        if (again == NULL) {
-            return;
-        }
-        struct vamp_diagnostic place = {0};
-        config_text_place(&loader->text, first->key_offset, &place);
-        struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR};
-        (void)snprintf(problem.file, sizeof problem.file, "%s", loader->file);
-        config_positions_path(&loader->positions, again, problem.path, sizeof problem.path);
-        (void)snprintf(problem.text, sizeof problem.text,
-                       "given twice; the first one stands in line %u, column %u", place.line,
-                       place.column);
-        config_text_place(&loader->text, again->key_offset, &problem);
-        vamp_diagnostics_add(loader->diagnostics, &problem);
-    }
-}
-
-/* The file's JSON. 0 with a root, 0 without one when that was noted, or -errno. */
-static int parse(struct config_loader *loader)
-{
-    if (loader->text.bytes == NULL) {
-        loader->root = json_object();
-        return loader->root != NULL
-                   ? 0
-                   : vamp_err_set_errno(loader->err, ENOMEM, "prepare the configuration");
-    }
-    struct config_fault fault;
-    if (!config_text_blank(&loader->text, &fault)) {
-        report_fault(loader, fault.offset, fault.text);
+    loader->tree.root->level = CONFIG_LEVEL_FILE;
+    if (loader->request->file == NULL) {
         return 0;
     }
-    json_error_t error;
-    /* Duplicate keys are found later, all of them. */
-    const int reserved = config_memory_reserve(loader->text.length);
-    if (reserved == 0) {
-        loader->root = json_loadb(loader->text.blanked, loader->text.length, 0, &error);
+    int code = config_file_read(&loader->file, loader->request->file, loader->err);
+    if (code != 0) {
+        return code;
     }
-    const bool lacked = reserved != 0 || config_memory_lacked();
-    if (lacked) {
-        json_decref(loader->root);
-        loader->root = NULL;
+    struct config_fault fault = {0};
+    code = config_read(loader->file.bytes, loader->file.length,
+                       &(struct config_reading){
+                           .tree = &loader->tree, .into = loader->tree.root, .fault = &fault});
+    if (code == -EINVAL) {
+        report_fault(loader, &fault);
+        return 1;
     }
-    config_memory_release();
-    if (lacked) {
-        return vamp_err_set_errno(loader->err, ENOMEM, "read the configuration %s", loader->file);
+    if (code == 0 && loader->tree.root->type != CONFIG_OBJECT) {
+        config_error(loader, "", "a configuration is an object {...}, this is a list");
+        return 1;
     }
-    if (loader->root == NULL) {
-        report_syntax(loader, &error);
-        return 0;
-    }
-    int code = config_positions_init(&loader->positions, loader->text.blanked, loader->err);
-    if (code == -E2BIG) {
-        report_fault(loader, 0, loader->err->text);
-        json_decref(loader->root);
-        loader->root = NULL;
-        return 0;
-    }
-    if (code == 0) {
-        report_duplicates(loader);
-    }
-    return code;
+    return code == -ENOMEM ? no_memory(loader) : code;
 }
 
 static int set_defaults(struct config_loader *loader)
@@ -131,18 +61,12 @@ static int set_defaults(struct config_loader *loader)
     return code;
 }
 
+/* 0: as far as the diagnostics say. */
 static int run_stages(struct config_loader *loader)
 {
-    int code = read_text(loader);
-    if (code == 0) {
-        code = parse(loader);
-    }
-    if (code != 0 || loader->root == NULL) {
-        return code;
-    }
-    if (!json_is_object(loader->root)) {
-        config_error(loader, "", "a configuration is an object {...}, this is a list");
-        return 0;
+    int code = read_values(loader);
+    if (code != 0) {
+        return code > 0 ? 0 : code;
     }
     code = config_apply_overrides(loader);
     if (code == 0) {
@@ -151,18 +75,11 @@ static int run_stages(struct config_loader *loader)
     if (code == 0) {
         code = config_walk(loader);
     }
-    return code != 0 ? code : config_check(loader);
-}
-
-static void loader_done(struct config_loader *loader)
-{
-    json_decref(loader->root);
-    config_positions_done(&loader->positions);
-    config_text_done(&loader->text);
-    for (size_t i = 0; i < loader->origin_count; i++) {
-        free(loader->origins[i].path);
+    if (code == 0) {
+        config_check_overrides(loader);
+        code = config_check(loader);
     }
-    free(loader->origins);
+    return code;
 }
 
 int vamp_config_load(const struct vamp_config_request *request, struct vamp_config **ret_config,
@@ -174,7 +91,7 @@ int vamp_config_load(const struct vamp_config_request *request, struct vamp_conf
         .config = calloc(1, sizeof *loader.config),
         .diagnostics = diagnostics,
         .err = err != NULL ? err : &own,
-        .file = request->file == NULL             ? "built-in defaults"
+        .name = request->file == NULL             ? "built-in defaults"
                 : strcmp(request->file, "-") == 0 ? "standard input"
                                                   : request->file,
     };
@@ -182,12 +99,7 @@ int vamp_config_load(const struct vamp_config_request *request, struct vamp_conf
         return vamp_err_set_errno(err, ENOMEM, "prepare the configuration");
     }
     unsigned errors = diagnostics->error_count;
-    struct config_memory_watch watch;
-    config_memory_watch(&watch);
     int code = run_stages(&loader);
-    if (config_memory_unwatch(&watch) && code == 0) {
-        code = vamp_err_set_errno(err, ENOMEM, "read the configuration %s", loader.file);
-    }
     vamp_diagnostics_sort(diagnostics);
     if (code == 0 && diagnostics->error_count > errors) {
         code = vamp_err_set(err, -EINVAL, "the configuration has %u error%s",
@@ -200,7 +112,8 @@ int vamp_config_load(const struct vamp_config_request *request, struct vamp_conf
             code = vamp_err_set_errno(err, ENOMEM, "keep the effective configuration");
         }
     }
-    loader_done(&loader);
+    config_tree_done(&loader.tree);
+    config_file_done(&loader.file);
     if (code != 0) {
         vamp_config_free(loader.config);
         return code;

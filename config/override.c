@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Values from the environment and the command line, put into the JSON tree before it is walked, so
- * that they are checked like the file's own. Each is remembered with its origin: messages name it,
+ * Values from the environment and the command line, put among the file's values before they are
+ * walked, so that they are checked like the file's own. Each keeps its origin: messages name it,
  * and text is accepted there for every type.
  */
 #include <stdlib.h>
@@ -28,71 +28,19 @@ static int no_memory(const struct config_loader *loader)
     return vamp_err_set_errno(loader->err, ENOMEM, "read the configuration");
 }
 
-/* Takes a note that `path` comes from outside. */
-static int remember(struct config_loader *loader, const char *path, const char *name,
-                    enum config_level level)
-{
-    struct config_origin *origins =
-        reallocarray(loader->origins, loader->origin_count + 1, sizeof *origins);
-    if (origins == NULL) {
-        return no_memory(loader);
-    }
-    loader->origins = origins;
-    struct config_origin *origin = &origins[loader->origin_count];
-    *origin = (struct config_origin){.path = strdup(path), .name = name, .level = level};
-    if (origin->path == NULL) {
-        return no_memory(loader);
-    }
-    loader->origin_count++;
-    return 0;
-}
-
-/* The output with this name, else of this type; its index, -1: none. */
-static long find_output(json_t *list, const char *word)
+/* The item of the list of outputs with this name, else of this type, else of this number. */
+static struct config_value *find_output(const struct config_value *list, const char *word)
 {
     static const char *const members[] = {"name", "type"};
     for (size_t m = 0; m < 2; m++) {
-        for (size_t i = 0; i < json_array_size(list); i++) {
-            const char *text =
-                json_string_value(json_object_get(json_array_get(list, i), members[m]));
+        for (struct config_value *item = list->first; item != NULL; item = item->next) {
+            const char *text = config_member_text(item, members[m]);
             if (text != NULL && strcmp(text, word) == 0) {
-                return (long)i;
+                return item;
             }
         }
     }
-    char *end = NULL;
-    unsigned long index = strtoul(word, &end, 10);
-    bool is_index = word[0] >= '0' && word[0] <= '9' && *end == '\0';
-    return is_index && index < json_array_size(list) ? (long)index : -1;
-}
-
-/* The member of `parent` called `key`, made as an object (the outputs: as the default list) when it
- * is missing. NULL without memory. */
-static json_t *child_object(json_t *parent, const char *key, bool at_root)
-{
-    json_t *child = json_object_get(parent, key);
-    if (child != NULL) {
-        return child;
-    }
-    if (at_root && strcmp(key, "outputs") == 0) {
-        child = json_pack("[{s:s}]", "type", vamp_writers[0]->name);
-    } else {
-        child = json_object();
-    }
-    /* The parent takes the new value over, also on failure. */
-    return json_object_set_new(parent, key, child) == 0 ? child : NULL;
-}
-
-/* A list when it is written as JSON, else the text as it is. NULL: no memory or no UTF-8. */
-static json_t *make_value(const char *text)
-{
-    if (text[0] == '[') {
-        json_t *list = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-        if (list != NULL) {
-            return list;
-        }
-    }
-    return json_string(text);
+    return config_child(list, word);
 }
 
 static bool is_utf8(const char *text)
@@ -110,71 +58,144 @@ static bool is_utf8(const char *text)
 struct descent {
     struct config_loader *loader;
     const struct vamp_config_override *override;
+    enum config_level level;
     char component[256];
     const char *rest;
-    json_t *object;               /* reached so far */
-    char path[CONFIG_PATH_BYTES]; /* JSON pointer of it */
+    struct config_value *value; /* reached so far */
 };
 
 static void next_component(struct descent *descent)
 {
-    size_t length = strcspn(descent->rest, ".");
+    const size_t length = strcspn(descent->rest, ".");
     (void)snprintf(descent->component, sizeof descent->component, "%.*s", (int)length,
                    descent->rest);
     descent->rest += length;
 }
 
-static void report_bad_output(const struct descent *descent)
+/* A new member of the object reached, or item of the list, from outside the file. */
+static struct config_value *add_value(struct descent *descent, struct config_value *parent,
+                                      const char *key)
+{
+    const size_t key_bytes = strlen(key);
+    struct config_value *value = config_value_add(&descent->loader->tree, parent, key_bytes, 0);
+    if (value != NULL) {
+        memcpy(value->room, key, key_bytes);
+        value->type = CONFIG_OBJECT;
+        value->origin = descent->override->origin;
+        value->level = descent->level;
+    }
+    return value;
+}
+
+/* The outputs that hold without "outputs" in the file, so that one of them can be changed. */
+static struct config_value *add_default_outputs(struct descent *descent)
+{
+    struct config_value *list = add_value(descent, descent->value, "outputs");
+    struct config_value *output = list != NULL ? add_value(descent, list, "") : NULL;
+    struct config_value *type = output != NULL ? add_value(descent, output, "type") : NULL;
+    if (type == NULL) {
+        return NULL;
+    }
+    list->type = CONFIG_LIST;
+    type->type = CONFIG_TEXT;
+    type->text = vamp_writers[0]->name;
+    return list;
+}
+
+static void report_no_item(const struct descent *descent, bool outputs)
 {
     struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR};
+    char path[CONFIG_PATH_BYTES];
+    config_value_path(descent->value, path);
     (void)snprintf(problem.file, sizeof problem.file, "%s", descent->override->origin);
-    (void)snprintf(problem.path, sizeof problem.path, "%.*s", (int)sizeof problem.path - 1,
-                   descent->path);
-    (void)snprintf(problem.text, sizeof problem.text,
-                   "there is no output \"%.100s\": give its name, its type or its number from 0",
-                   descent->component);
+    (void)snprintf(problem.path, sizeof problem.path, "%.*s", (int)sizeof problem.path - 1, path);
+    if (outputs) {
+        (void)snprintf(
+            problem.text, sizeof problem.text,
+            "there is no output \"%.100s\": give its name, its type or its number from 0",
+            descent->component);
+    } else {
+        (void)snprintf(problem.text, sizeof problem.text,
+                       "\"%.100s\" cannot be set: a list is set as a whole, its words separated by "
+                       "commas",
+                       descent->component);
+    }
     vamp_diagnostics_add(descent->loader->diagnostics, &problem);
 }
 
-/* Into the member or list item that the component names. 1: it cannot be entered, and that is said
- * here or will be by the walk. */
-static int enter(struct descent *descent)
+static int enter_list(struct descent *descent)
 {
-    if (json_is_array(descent->object)) {
-        long index = find_output(descent->object, descent->component);
-        if (index < 0) {
-            report_bad_output(descent);
-            return 1;
-        }
-        (void)config_path_push_index(descent->path, (size_t)index);
-        descent->object = json_array_get(descent->object, (size_t)index);
-        return 0;
-    }
-    if (!json_is_object(descent->object)) {
+    const bool outputs = descent->value == config_member(descent->loader->tree.root, "outputs");
+    struct config_value *item = outputs ? find_output(descent->value, descent->component) : NULL;
+    if (item == NULL) {
+        report_no_item(descent, outputs);
         return 1;
     }
-    json_t *child =
-        child_object(descent->object, descent->component, descent->object == descent->loader->root);
-    if (child == NULL) {
-        return no_memory(descent->loader);
-    }
-    (void)config_path_push(descent->path, descent->component);
-    descent->object = child;
+    descent->value = item;
     return 0;
 }
 
-static int store(struct descent *descent, enum config_level level)
+/* A member is made where it is missing. */
+static int enter_object(struct descent *descent)
 {
-    struct config_loader *loader = descent->loader;
-    if (!json_is_object(descent->object)) {
-        return 0; /* the walk says so */
+    struct config_value *object = descent->value;
+    struct config_value *member = config_member(object, descent->component);
+    if (member == NULL) {
+        const bool inside_outputs = object == descent->loader->tree.root &&
+                                    strcmp(descent->component, "outputs") == 0 &&
+                                    *descent->rest == '.';
+        member = inside_outputs ? add_default_outputs(descent)
+                                : add_value(descent, object, descent->component);
     }
-    json_t *value = make_value(descent->override->value);
-    if (value == NULL || json_object_set_new(descent->object, descent->component, value) != 0) {
-        return no_memory(loader);
+    if (member == NULL) {
+        return no_memory(descent->loader);
     }
-    (void)config_path_push(descent->path, descent->component);
-    return remember(loader, descent->path, descent->override->origin, level);
+    descent->value = member;
+    return 0;
+}
+
+/* Into the member or item that the component names. 1: it cannot be entered, which is reported
+ * here or by config_check_overrides. */
+static int enter(struct descent *descent)
+{
+    switch (descent->value->type) {
+    case CONFIG_LIST:
+        return enter_list(descent);
+    case CONFIG_OBJECT:
+        return enter_object(descent);
+    case CONFIG_TEXT:
+    case CONFIG_INTEGER:
+    case CONFIG_REAL:
+    case CONFIG_TRUE:
+    case CONFIG_FALSE:
+    case CONFIG_NULL:
+        break;
+    }
+    descent->value->refused = descent->override->origin;
+    return 1;
+}
+
+/* The value reached becomes the override's: a list where it is written as JSON, else the text. */
+static int store(struct descent *descent)
+{
+    struct config_value *value = descent->value;
+    const char *text = descent->override->value;
+    config_value_clear(value);
+    value->origin = descent->override->origin;
+    value->level = descent->level;
+    if (text[0] == '[') {
+        struct config_fault fault;
+        const struct config_reading reading = {
+            .tree = &descent->loader->tree, .into = value, .fault = &fault};
+        const int code = config_read(text, strlen(text), &reading);
+        if (code != -EINVAL) {
+            return code == -ENOMEM ? no_memory(descent->loader) : 0;
+        }
+        config_value_clear(value);
+    }
+    value->type = CONFIG_TEXT;
+    value->text = text;
+    return 0;
 }
 
 static int apply(struct config_loader *loader, const struct vamp_config_override *override,
@@ -191,27 +212,36 @@ static int apply(struct config_loader *loader, const struct vamp_config_override
     struct descent descent = {
         .loader = loader,
         .override = override,
+        .level = level,
         .rest = override->path,
-        .object = loader->root,
+        .value = loader->tree.root,
     };
-    next_component(&descent);
-    while (*descent.rest == '.') {
-        int code = enter(&descent);
+    for (;;) {
+        next_component(&descent);
+        const int code = enter(&descent);
         if (code != 0) {
             return code > 0 ? 0 : code;
         }
+        if (*descent.rest == '\0') {
+            return store(&descent);
+        }
         descent.rest++;
-        next_component(&descent);
     }
-    return store(&descent, level);
+}
+
+/* The type of source that is asked for; NULL: something that is no text. */
+static const char *source_type(const struct config_loader *loader)
+{
+    const struct config_value *source = config_member(loader->tree.root, "source");
+    return config_member(source, "type") == NULL ? vamp_sources[0]->name
+                                                 : config_member_text(source, "type");
 }
 
 /* Whether the source has an option "info"; a recording has none. Called when the command line has
  * been applied, so that its type counts. */
 static bool source_takes_info(const struct config_loader *loader)
 {
-    const json_t *type = json_object_get(json_object_get(loader->root, "source"), "type");
-    const char *name = type == NULL ? vamp_sources[0]->name : json_string_value(type);
+    const char *name = source_type(loader);
     const struct vamp_source_ops *source = name != NULL ? vamp_source_find(name) : NULL;
     return source != NULL && vamp_opt_find(source->options, "info") != NULL;
 }
@@ -222,8 +252,8 @@ static int apply_environment(struct config_loader *loader)
     for (size_t i = 0; i < sizeof variables / sizeof variables[0] && code == 0; i++) {
         const struct variable *variable = &variables[i];
         const char *value = loader->request->environment(variable->name);
-        bool stronger = config_origin_find(loader, variable->pointer) != NULL;
-        if (value == NULL || value[0] == '\0' || stronger ||
+        if (value == NULL || value[0] == '\0' ||
+            config_level_of(loader, variable->pointer) == CONFIG_LEVEL_COMMAND ||
             (strcmp(variable->path, "source.info") == 0 && !source_takes_info(loader))) {
             continue;
         }
@@ -236,20 +266,18 @@ static int apply_environment(struct config_loader *loader)
 static bool changes_source(const struct config_loader *loader,
                            const struct vamp_config_override *override)
 {
-    const json_t *type = json_object_get(json_object_get(loader->root, "source"), "type");
-    const char *name = type == NULL ? vamp_sources[0]->name : json_string_value(type);
+    const char *name = source_type(loader);
     return strcmp(override->path, "source.type") == 0 &&
            (name == NULL || strcmp(name, override->value) != 0);
 }
 
 /* Another type of source than the file's: what the file says of its own does not fit this one. */
-static int forget_source(struct config_loader *loader)
+static void forget_source(struct config_loader *loader)
 {
-    json_t *source = json_object_get(loader->root, "source");
-    if (source == NULL || !json_is_object(source)) {
-        return 0;
+    struct config_value *source = config_member(loader->tree.root, "source");
+    if (source != NULL && source->type == CONFIG_OBJECT) {
+        config_value_clear(source);
     }
-    return json_object_clear(source) == 0 ? 0 : no_memory(loader);
 }
 
 static int apply_source_type(struct config_loader *loader)
@@ -258,8 +286,8 @@ static int apply_source_type(struct config_loader *loader)
     int code = 0;
     for (size_t i = 0; i < request->override_count && code == 0; i++) {
         if (changes_source(loader, &request->overrides[i])) {
-            code = forget_source(loader);
-            code = code != 0 ? code : apply(loader, &request->overrides[i], CONFIG_LEVEL_COMMAND);
+            forget_source(loader);
+            code = apply(loader, &request->overrides[i], CONFIG_LEVEL_COMMAND);
         }
     }
     return code;
@@ -276,4 +304,25 @@ int config_apply_overrides(struct config_loader *loader)
         code = apply_environment(loader);
     }
     return code;
+}
+
+void config_check_overrides(const struct config_loader *loader)
+{
+    for (const struct config_value *value = loader->tree.allocated; value != NULL;
+         value = value->allocated_before) {
+        char path[CONFIG_PATH_BYTES];
+        config_value_path(value, path);
+        if (value->refused == NULL || config_is_wrong(loader, path)) {
+            continue;
+        }
+        char found[128];
+        config_describe(value, found, sizeof found);
+        struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR};
+        (void)snprintf(problem.file, sizeof problem.file, "%s", value->refused);
+        (void)snprintf(problem.path, sizeof problem.path, "%.*s", (int)sizeof problem.path - 1,
+                       path);
+        (void)snprintf(problem.text, sizeof problem.text,
+                       "nothing can be set in this: it is %s, not an object", found);
+        vamp_diagnostics_add(loader->diagnostics, &problem);
+    }
 }

@@ -15,66 +15,45 @@ static bool encloses(const char *path, const char *inner)
     return strncmp(path, inner, length) == 0 && (inner[length] == '\0' || inner[length] == '/');
 }
 
-/* The strongest level comes last. */
-const struct config_origin *config_origin_find(const struct config_loader *loader, const char *path)
-{
-    for (size_t i = loader->origin_count; i > 0; i--) {
-        if (encloses(loader->origins[i - 1].path, path)) {
-            return &loader->origins[i - 1];
-        }
-    }
-    return NULL;
-}
-
 enum config_level config_level_of(const struct config_loader *loader, const char *path)
 {
-    const struct config_origin *origin = config_origin_find(loader, path);
-    if (origin != NULL) {
-        return origin->level;
-    }
     bool exact = false;
-    const struct config_position *position =
-        config_positions_find(&loader->positions, path, &exact);
-    return position != NULL && exact ? CONFIG_LEVEL_FILE : CONFIG_LEVEL_DEFAULT;
+    const struct config_value *value = config_at(loader->tree.root, path, &exact);
+    return exact ? value->level : CONFIG_LEVEL_DEFAULT;
 }
 
-/* An override of something inside a value that the file does not have made that value. */
-static const struct config_origin *find_maker(const struct config_loader *loader, const char *path)
-{
-    for (size_t i = 0; i < loader->origin_count && path[0] != '\0'; i++) {
-        if (encloses(path, loader->origins[i].path)) {
-            return &loader->origins[i];
-        }
-    }
-    return NULL;
-}
-
-static void set_place(const struct config_loader *loader, const char *path, enum config_spot spot,
-                      struct vamp_diagnostic *diagnostic)
-{
-    bool exact = false;
-    const struct config_position *position =
-        config_positions_find(&loader->positions, path, &exact);
-    const struct config_origin *origin = config_origin_find(loader, path);
-    if (origin == NULL && (position == NULL || !exact)) {
-        origin = find_maker(loader, path);
-    }
-    (void)snprintf(diagnostic->file, sizeof diagnostic->file, "%s",
-                   origin != NULL ? origin->name : loader->file);
-    if (origin == NULL && position != NULL) {
-        bool at_key = spot == CONFIG_AT_KEY && exact && position->keyed;
-        config_text_place(&loader->text, at_key ? position->key_offset : position->value_offset,
-                          diagnostic);
-    }
-}
-
-static struct vamp_diagnostic begin(const struct config_loader *loader, const char *path,
-                                    enum config_spot spot)
+/* A problem of `value`, or of something that is missing in it. */
+static struct vamp_diagnostic begin_problem(const struct config_loader *loader,
+                                            const struct config_value *value, const char *path,
+                                            bool at_key)
 {
     struct vamp_diagnostic diagnostic = {.severity = VAMP_SEVERITY_ERROR};
-    (void)snprintf(diagnostic.path, sizeof diagnostic.path, "%s", path);
-    set_place(loader, path, spot, &diagnostic);
+    (void)snprintf(diagnostic.file, sizeof diagnostic.file, "%s",
+                   value->origin != NULL ? value->origin : loader->name);
+    (void)snprintf(diagnostic.path, sizeof diagnostic.path, "%.*s", (int)sizeof diagnostic.path - 1,
+                   path);
+    if (value->origin == NULL && loader->file.bytes != NULL) {
+        const bool keyed = at_key && value->key_offset > 0;
+        config_file_place(&loader->file, keyed ? value->key_offset : value->offset, &diagnostic);
+    }
     return diagnostic;
+}
+
+static struct vamp_diagnostic begin_at_path(const struct config_loader *loader, const char *path,
+                                            enum config_spot spot)
+{
+    bool exact = false;
+    const struct config_value *value = config_at(loader->tree.root, path, &exact);
+    return begin_problem(loader, value, path, exact && spot == CONFIG_AT_KEY);
+}
+
+static struct vamp_diagnostic begin_at_value(const struct config_loader *loader,
+                                             const struct config_value *value,
+                                             enum config_spot spot)
+{
+    char path[CONFIG_PATH_BYTES];
+    config_value_path(value, path);
+    return begin_problem(loader, value, path, spot == CONFIG_AT_KEY);
 }
 
 bool config_is_wrong(const struct config_loader *loader, const char *path)
@@ -88,10 +67,11 @@ bool config_is_wrong(const struct config_loader *loader, const char *path)
     return false;
 }
 
-struct vamp_diagnostic config_problem(const struct config_loader *loader, const char *path,
-                                      enum config_spot spot, const char *format, ...)
+struct vamp_diagnostic config_value_problem(const struct config_loader *loader,
+                                            const struct config_value *value, enum config_spot spot,
+                                            const char *format, ...)
 {
-    struct vamp_diagnostic diagnostic = begin(loader, path, spot);
+    struct vamp_diagnostic diagnostic = begin_at_value(loader, value, spot);
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(diagnostic.text, sizeof diagnostic.text, format, arguments);
@@ -99,9 +79,31 @@ struct vamp_diagnostic config_problem(const struct config_loader *loader, const 
     return diagnostic;
 }
 
+struct vamp_diagnostic config_problem(const struct config_loader *loader, const char *path,
+                                      enum config_spot spot, const char *format, ...)
+{
+    struct vamp_diagnostic diagnostic = begin_at_path(loader, path, spot);
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(diagnostic.text, sizeof diagnostic.text, format, arguments);
+    va_end(arguments);
+    return diagnostic;
+}
+
+void config_value_error(const struct config_loader *loader, const struct config_value *value,
+                        const char *format, ...)
+{
+    struct vamp_diagnostic diagnostic = begin_at_value(loader, value, CONFIG_AT_VALUE);
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(diagnostic.text, sizeof diagnostic.text, format, arguments);
+    va_end(arguments);
+    vamp_diagnostics_add(loader->diagnostics, &diagnostic);
+}
+
 void config_error(const struct config_loader *loader, const char *path, const char *format, ...)
 {
-    struct vamp_diagnostic diagnostic = begin(loader, path, CONFIG_AT_VALUE);
+    struct vamp_diagnostic diagnostic = begin_at_path(loader, path, CONFIG_AT_VALUE);
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(diagnostic.text, sizeof diagnostic.text, format, arguments);
@@ -111,7 +113,7 @@ void config_error(const struct config_loader *loader, const char *path, const ch
 
 void config_warning(const struct config_loader *loader, const char *path, const char *format, ...)
 {
-    struct vamp_diagnostic diagnostic = begin(loader, path, CONFIG_AT_VALUE);
+    struct vamp_diagnostic diagnostic = begin_at_path(loader, path, CONFIG_AT_VALUE);
     diagnostic.severity = VAMP_SEVERITY_WARNING;
     va_list arguments;
     va_start(arguments, format);
@@ -144,12 +146,11 @@ void config_expression_error(const struct config_loader *loader, const char *pat
     unsigned line = 0;
     unsigned column = 0;
     bool exact = false;
-    const struct config_position *position =
-        config_positions_find(&loader->positions, path, &exact);
-    if (read_place(message, &line, &column) && position != NULL && exact &&
-        config_origin_find(loader, path) == NULL) {
-        config_text_place(&loader->text,
-                          config_positions_inside(&loader->positions, position, line, column),
+    const struct config_value *value = config_at(loader->tree.root, path, &exact);
+    if (read_place(message, &line, &column) && exact && value->origin == NULL &&
+        value->type == CONFIG_TEXT) {
+        config_file_place(&loader->file,
+                          config_text_offset(loader->file.bytes, value->offset, line, column),
                           &diagnostic);
     }
     vamp_diagnostics_add(loader->diagnostics, &diagnostic);

@@ -4,7 +4,6 @@
  * and help read nothing else.
  */
 #include <stddef.h>
-#include <string.h>
 
 #include "config/internal.h"
 
@@ -271,13 +270,3 @@ const struct config_section config_sections[] = {
      "Which of these events stand for all; joins and leaves always count"},
     {NULL, NULL, NULL},
 };
-
-bool config_numeric_choices(const struct vamp_opt *opt)
-{
-    for (const char *const *each = opt->choices; *each != NULL; each++) {
-        if (strspn(*each, "0123456789") != strlen(*each)) {
-            return false;
-        }
-    }
-    return true;
-}

@@ -21,23 +21,10 @@ void config_texts_done(struct vamp_config_texts *texts)
     *texts = (struct vamp_config_texts){0};
 }
 
-json_t *config_texts_dump(const struct vamp_config_texts *texts)
-{
-    json_t *object = json_object();
-    for (size_t i = 0; i < texts->count && object != NULL; i++) {
-        if (json_object_set_new(object, texts->items[i].name, json_string(texts->items[i].text)) !=
-            0) {
-            json_decref(object);
-            object = NULL;
-        }
-    }
-    return object;
-}
-
 /* ---- reading */
 
-static int add(struct config_loader *loader, struct vamp_config_texts *texts, const char *name,
-               const char *text)
+static int add(const struct config_loader *loader, struct vamp_config_texts *texts,
+               const char *name, const char *text)
 {
     struct vamp_config_text *items =
         reallocarray(texts->items, texts->count + 1, sizeof *texts->items);
@@ -51,33 +38,23 @@ static int add(struct config_loader *loader, struct vamp_config_texts *texts, co
     return item->name != NULL && item->text != NULL ? 0 : no_memory(loader);
 }
 
-/* The members of the object at loader->path. */
-static int walk_members(struct config_loader *loader, json_t *object,
+static int walk_members(const struct config_loader *loader, const struct config_value *object,
                         struct vamp_config_texts *texts)
 {
-    char found[128];
-    if (!json_is_object(object)) {
-        config_describe(object, found, sizeof found);
-        config_error(loader, loader->path, "found %s where an object {NAME: EXPRESSION} is needed",
-                     found);
+    if (object->type != CONFIG_OBJECT) {
+        config_report_found(loader, object, "an object {NAME: EXPRESSION}");
         return 0;
     }
-    const char *name = NULL;
-    json_t *value = NULL;
     int code = 0;
-    json_object_foreach(object, name, value)
-    {
-        size_t length = config_path_push(loader->path, name);
-        if (json_is_string(value)) {
-            code = add(loader, texts, name, json_string_value(value));
-        } else {
-            config_describe(value, found, sizeof found);
-            config_error(loader, loader->path,
-                         "found %s where an expression of the filter language is needed", found);
+    for (const struct config_value *member = object->first; member != NULL && code == 0;
+         member = member->next) {
+        if (config_report_duplicate(loader, member)) {
+            continue;
         }
-        loader->path[length] = '\0';
-        if (code != 0) {
-            break;
+        if (member->type == CONFIG_TEXT) {
+            code = add(loader, texts, member->key, member->text);
+        } else {
+            config_report_found(loader, member, "an expression of the filter language");
         }
     }
     return code;
@@ -86,19 +63,12 @@ static int walk_members(struct config_loader *loader, json_t *object,
 int config_walk_texts(struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
-    json_t *filters = json_object_get(loader->root, "filters");
-    int code = 0;
-    if (filters != NULL) {
-        size_t length = config_path_push(loader->path, "filters");
-        code = walk_members(loader, filters, &config->filters);
-        loader->path[length] = '\0';
-    }
-    json_t *metrics = json_object_get(json_object_get(loader->root, "statistics"), "filters");
+    const struct config_value *filters = config_member(loader->tree.root, "filters");
+    int code = filters != NULL ? walk_members(loader, filters, &config->filters) : 0;
+    const struct config_value *metrics =
+        config_member(config_member(loader->tree.root, "statistics"), "filters");
     if (code == 0 && metrics != NULL) {
-        size_t length = config_path_push(loader->path, "statistics");
-        (void)config_path_push(loader->path, "filters");
         code = walk_members(loader, metrics, &config->metric_filters);
-        loader->path[length] = '\0';
     }
     return code;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From one JSON object to the structs, along the option tables. Every mistake is noted and the walk
- * goes on with the default in its place; only want of memory ends it.
+ * From one object to the structs, along the option tables. Every mistake is reported and the walk
+ * goes on with the default in its place; only a lack of memory ends it.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,43 +9,46 @@
 
 #include "config/internal.h"
 
-void config_describe(const json_t *value, char *text, size_t bytes)
+void config_describe(const struct config_value *value, char *text, size_t bytes)
 {
-    switch (json_typeof(value)) {
-    case JSON_OBJECT:
-        (void)snprintf(text, bytes, "an object");
+    static const char *const words[] = {
+        [CONFIG_OBJECT] = "an object", [CONFIG_LIST] = "a list", [CONFIG_TRUE] = "true",
+        [CONFIG_FALSE] = "false",      [CONFIG_NULL] = "null",
+    };
+    switch (value->type) {
+    case CONFIG_TEXT:
+        (void)snprintf(text, bytes, "the text \"%.80s\"", value->text);
         return;
-    case JSON_ARRAY:
-        (void)snprintf(text, bytes, "a list");
+    case CONFIG_INTEGER:
+    case CONFIG_REAL:
+        (void)snprintf(text, bytes, "the number %.80s", value->text);
         return;
-    case JSON_STRING:
-        (void)snprintf(text, bytes, "the text \"%.80s\"", json_string_value(value));
-        return;
-    case JSON_INTEGER:
-        (void)snprintf(text, bytes, "the number %" JSON_INTEGER_FORMAT, json_integer_value(value));
-        return;
-    case JSON_REAL:
-        (void)snprintf(text, bytes, "the number %g", json_real_value(value));
-        return;
-    case JSON_TRUE:
-        (void)snprintf(text, bytes, "true");
-        return;
-    case JSON_FALSE:
-        (void)snprintf(text, bytes, "false");
-        return;
-    case JSON_NULL:
-        (void)snprintf(text, bytes, "null");
+    case CONFIG_OBJECT:
+    case CONFIG_LIST:
+    case CONFIG_TRUE:
+    case CONFIG_FALSE:
+    case CONFIG_NULL:
+        (void)snprintf(text, bytes, "%s", words[value->type]);
         return;
     }
 }
 
+void config_report_found(const struct config_loader *loader, const struct config_value *value,
+                         const char *needed)
+{
+    char found[128];
+    config_describe(value, found, sizeof found);
+    config_value_error(loader, value, "found %s where %s is needed", found, needed);
+}
+
 /* ---- one value */
 
-/* Where the walk is: an option, the struct it fills, and the value. */
+/* An option, the struct it fills, and what the configuration says of it. */
 struct setting {
-    struct config_loader *loader;
+    const struct config_loader *loader;
     const struct vamp_opt *opt;
     void *base;
+    const struct config_value *value;
 };
 
 static const char *near_word(const struct vamp_opt *opt, const char *text)
@@ -59,16 +62,17 @@ static const char *near_word(const struct vamp_opt *opt, const char *text)
     return vamp_opt_near_choice(opt->choices, text);
 }
 
-static void report_type(const struct setting *setting, const json_t *value, const char *near)
+/* The value, or an item of its list, has the wrong type. */
+static void report_type(const struct setting *setting, const struct config_value *value,
+                        const char *near)
 {
     char found[128];
     config_describe(value, found, sizeof found);
-    const struct config_loader *loader = setting->loader;
     struct vamp_diagnostic problem =
-        config_problem(loader, loader->path, CONFIG_AT_VALUE, "found %s", found);
+        config_value_problem(setting->loader, value, CONFIG_AT_VALUE, "found %s", found);
     vamp_opt_allowed(setting->opt, problem.allowed);
     config_near(&problem, near);
-    vamp_diagnostics_add(loader->diagnostics, &problem);
+    vamp_diagnostics_add(setting->loader->diagnostics, &problem);
 }
 
 /* What one word of a SET may be, otherwise what the option may be. */
@@ -78,129 +82,135 @@ static void describe_item(const struct vamp_opt *opt, char text[static VAMP_OPT_
     vamp_opt_allowed(opt->type == VAMP_OPT_SET ? &one_of : opt, text);
 }
 
-/* Sets from text. 0 also when the text was wrong and that has been noted. */
-static int set_text(const struct setting *setting, const char *text)
+/* What storing a value gave. 0 also when the value was wrong, which is reported. */
+static int report_stored(const struct setting *setting, const struct config_value *value,
+                         const char *text, int code, const struct vamp_err *err)
 {
-    struct vamp_err err = VAMP_ERR_NONE;
-    int code = vamp_opt_set(setting->opt, setting->base, text, &err);
     if (code == -ENOMEM) {
-        return vamp_err_set(setting->loader->err, code, "%s", err.text);
+        return vamp_err_set(setting->loader->err, code, "%s", err->text);
     }
     if (code != 0) {
-        const struct config_loader *loader = setting->loader;
         struct vamp_diagnostic problem =
-            config_problem(loader, loader->path, CONFIG_AT_VALUE, "%s", err.text);
+            config_value_problem(setting->loader, value, CONFIG_AT_VALUE, "%s", err->text);
         describe_item(setting->opt, problem.allowed);
         config_near(&problem, near_word(setting->opt, text));
-        vamp_diagnostics_add(loader->diagnostics, &problem);
+        vamp_diagnostics_add(setting->loader->diagnostics, &problem);
     }
     return 0;
 }
 
-static int set_integer(const struct setting *setting, const json_t *value)
+/* `text` is that of the value, of an item of its list, or a word of it. */
+static int set_text(const struct setting *setting, const struct config_value *value,
+                    const char *text)
 {
-    char text[24];
-    (void)snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    if (text[0] == '-') {
+    struct vamp_err err = VAMP_ERR_NONE;
+    const int code = vamp_opt_set(setting->opt, setting->base, text, &err);
+    return report_stored(setting, value, text, code, &err);
+}
+
+static int set_integer(const struct setting *setting)
+{
+    const struct config_value *value = setting->value;
+    if (value->integer < 0) {
         report_type(setting, value, NULL);
         return 0;
     }
-    return set_text(setting, text);
+    struct vamp_err err = VAMP_ERR_NONE;
+    const int code = vamp_opt_set_uint(setting->opt, setting->base, (uint64_t)value->integer, &err);
+    return report_stored(setting, value, value->text, code, &err);
 }
 
 /* A list of words: of a SET or STRINGS. */
-static int set_list(const struct setting *setting, const json_t *list)
+static int set_list(const struct setting *setting)
 {
-    struct config_loader *loader = setting->loader;
     vamp_opt_clear(setting->opt, setting->base);
     int code = 0;
-    for (size_t i = 0; i < json_array_size(list) && code == 0; i++) {
-        const json_t *item = json_array_get(list, i);
-        size_t length = config_path_push_index(loader->path, i);
-        if (json_is_string(item)) {
-            code = set_text(setting, json_string_value(item));
+    for (const struct config_value *item = setting->value->first; item != NULL && code == 0;
+         item = item->next) {
+        if (item->type == CONFIG_TEXT) {
+            code = set_text(setting, item, item->text);
         } else {
             report_type(setting, item, NULL);
         }
-        loader->path[length] = '\0';
     }
     return code;
 }
 
 /* Words separated by commas, from the command line. */
-static int set_commas(const struct setting *setting, const char *text)
+static int set_commas(const struct setting *setting)
 {
     vamp_opt_clear(setting->opt, setting->base);
-    char *words = strdup(text);
+    char *words = strdup(setting->value->text);
     if (words == NULL) {
         return vamp_err_set_errno(setting->loader->err, ENOMEM, "read the command line");
     }
     int code = 0;
     char *rest = words;
     for (char *word = strsep(&rest, ","); word != NULL && code == 0; word = strsep(&rest, ",")) {
-        code = *word != '\0' ? set_text(setting, word) : 0;
+        code = *word != '\0' ? set_text(setting, setting->value, word) : 0;
     }
     free(words);
     return code;
 }
 
-/* The only texts a list option takes in the file is "all"; others get the list as a near miss. */
-static int set_list_from_text(const struct setting *setting, const json_t *value)
+/* The only text that a list option takes in the file is "all"; others get the list as a near miss.
+ */
+static int set_list_from_text(const struct setting *setting)
 {
-    const char *text = json_string_value(value);
+    const char *text = setting->value->text;
     if (setting->opt->type == VAMP_OPT_SET && strcmp(text, "all") == 0) {
-        return set_text(setting, text);
+        return set_text(setting, setting->value, text);
     }
     char list[80];
     (void)snprintf(list, sizeof list, "[\"%.60s\"]", text);
-    report_type(setting, value, list);
+    report_type(setting, setting->value, list);
     return 0;
 }
 
-static bool takes_integer(const struct vamp_opt *opt)
+static bool is_list(const struct vamp_opt *opt)
 {
-    return opt->type == VAMP_OPT_UINT || opt->type == VAMP_OPT_SIZE ||
-           (opt->type == VAMP_OPT_ENUM && config_numeric_choices(opt));
+    return opt->type == VAMP_OPT_SET || opt->type == VAMP_OPT_STRINGS;
 }
 
-static bool takes_text(const struct vamp_opt *opt)
-{
-    return opt->type == VAMP_OPT_STRING || opt->type == VAMP_OPT_DURATION ||
-           opt->type == VAMP_OPT_SIZE ||
-           (opt->type == VAMP_OPT_ENUM && !config_numeric_choices(opt));
-}
-
-static int set_value(const struct setting *setting, const json_t *value)
+static int set_from_text(const struct setting *setting)
 {
     const struct vamp_opt *opt = setting->opt;
-    bool list = opt->type == VAMP_OPT_SET || opt->type == VAMP_OPT_STRINGS;
-    bool from_outside = config_origin_find(setting->loader, setting->loader->path) != NULL;
-    if (json_is_string(value) && from_outside) {
-        const char *text = json_string_value(value);
-        return list ? set_commas(setting, text) : set_text(setting, text);
+    const bool from_file = setting->value->origin == NULL;
+    if (is_list(opt)) {
+        return from_file ? set_list_from_text(setting) : set_commas(setting);
     }
-    if (list && json_is_array(value)) {
-        return set_list(setting, value);
+    const bool takes_text = opt->type == VAMP_OPT_STRING || opt->type == VAMP_OPT_DURATION ||
+                            opt->type == VAMP_OPT_SIZE ||
+                            (opt->type == VAMP_OPT_ENUM && !vamp_opt_is_number(opt));
+    if (from_file && !takes_text) {
+        report_type(setting, setting->value, NULL);
+        return 0;
     }
-    if (list && json_is_string(value)) {
-        return set_list_from_text(setting, value);
+    return set_text(setting, setting->value, setting->value->text);
+}
+
+static int set_value(const struct setting *setting)
+{
+    const struct vamp_opt *opt = setting->opt;
+    const struct config_value *value = setting->value;
+    char near[32] = "";
+    if (value->type == CONFIG_TEXT) {
+        return set_from_text(setting);
     }
-    if (json_is_string(value) && takes_text(opt)) {
-        return set_text(setting, json_string_value(value));
+    if (value->type == CONFIG_LIST && is_list(opt)) {
+        return set_list(setting);
     }
-    if (json_is_integer(value) && takes_integer(opt)) {
-        return set_integer(setting, value);
+    if (value->type == CONFIG_INTEGER && vamp_opt_is_number(opt)) {
+        return set_integer(setting);
     }
-    if (json_is_boolean(value) && opt->type == VAMP_OPT_BOOL) {
-        return set_text(setting, json_is_true(value) ? "true" : "false");
+    if ((value->type == CONFIG_TRUE || value->type == CONFIG_FALSE) && opt->type == VAMP_OPT_BOOL) {
+        vamp_opt_set_bool(opt, setting->base, value->type == CONFIG_TRUE);
+        return 0;
     }
-    char seconds[32] = "";
-    if (json_is_integer(value) && opt->type == VAMP_OPT_DURATION &&
-        json_integer_value(value) >= 0) {
-        (void)snprintf(seconds, sizeof seconds, "%" JSON_INTEGER_FORMAT "s",
-                       json_integer_value(value));
+    if (value->type == CONFIG_INTEGER && opt->type == VAMP_OPT_DURATION && value->integer >= 0) {
+        (void)snprintf(near, sizeof near, "%" PRId64 "s", value->integer);
     }
-    report_type(setting, value, seconds);
+    report_type(setting, value, near);
     return 0;
 }
 
@@ -241,49 +251,64 @@ static void list_members(const struct config_shape *shape, char *text, size_t by
 }
 
 static void report_unknown(const struct config_loader *loader, const struct config_shape *shape,
-                           const char *key)
+                           const struct config_value *member)
 {
-    struct vamp_diagnostic problem = config_problem(
-        loader, loader->path, CONFIG_AT_KEY, "\"%.100s\" is not an option of %s", key, shape->what);
-    config_near(&problem, near_member(shape, key));
+    struct vamp_diagnostic problem =
+        config_value_problem(loader, member, CONFIG_AT_KEY, "\"%.100s\" is not an option of %s",
+                             member->key, shape->what);
+    config_near(&problem, near_member(shape, member->key));
     list_members(shape, problem.allowed, sizeof problem.allowed);
     vamp_diagnostics_add(loader->diagnostics, &problem);
 }
 
-static int walk_member(struct config_loader *loader, const struct config_shape *shape,
-                       const char *key, const json_t *value)
+bool config_report_duplicate(const struct config_loader *loader, const struct config_value *member)
 {
+    const struct config_value *first = config_member(member->parent, member->key);
+    if (first == member) {
+        return false;
+    }
+    struct vamp_diagnostic problem =
+        config_value_problem(loader, member, CONFIG_AT_KEY, "given twice");
+    if (first->origin == NULL) {
+        struct vamp_diagnostic place = {0};
+        config_file_place(&loader->file, first->key_offset, &place);
+        (void)snprintf(problem.text, sizeof problem.text,
+                       "given twice; the first one stands in line %u, column %u", place.line,
+                       place.column);
+    }
+    vamp_diagnostics_add(loader->diagnostics, &problem);
+    return true;
+}
+
+static int walk_member(const struct config_loader *loader, const struct config_shape *shape,
+                       const struct config_value *member)
+{
+    if (config_report_duplicate(loader, member)) {
+        return 0;
+    }
     for (size_t i = 0; i < 2 && shape->tables[i] != NULL; i++) {
-        const struct vamp_opt *opt = vamp_opt_find(shape->tables[i], key);
+        const struct vamp_opt *opt = vamp_opt_find(shape->tables[i], member->key);
         if (opt != NULL) {
-            return set_value(&(struct setting){loader, opt, shape->bases[i]}, value);
+            return set_value(&(struct setting){loader, opt, shape->bases[i], member});
         }
     }
-    if (!is_other(shape, key)) {
-        report_unknown(loader, shape, key);
+    if (!is_other(shape, member->key)) {
+        report_unknown(loader, shape, member);
     }
     return 0;
 }
 
-int config_walk_object(struct config_loader *loader, const struct config_shape *shape,
-                       json_t *object)
+int config_walk_object(const struct config_loader *loader, const struct config_shape *shape,
+                       const struct config_value *object)
 {
-    if (!json_is_object(object)) {
-        char found[128];
-        config_describe(object, found, sizeof found);
-        config_error(loader, loader->path, "found %s where an object {...} is needed", found);
+    if (object->type != CONFIG_OBJECT) {
+        config_report_found(loader, object, "an object {...}");
         return 0;
     }
-    const char *key = NULL;
-    json_t *value = NULL;
-    json_object_foreach(object, key, value)
-    {
-        size_t length = config_path_push(loader->path, key);
-        int code = walk_member(loader, shape, key, value);
-        loader->path[length] = '\0';
-        if (code != 0) {
-            return code;
-        }
+    int code = 0;
+    for (const struct config_value *member = object->first; member != NULL && code == 0;
+         member = member->next) {
+        code = walk_member(loader, shape, member);
     }
-    return 0;
+    return code;
 }

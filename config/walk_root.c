@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The whole file: its sections, the source, the outputs. The type decides the table of the latter.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,17 +14,12 @@ static const char *const type_only[] = {"type", NULL};
 static const char *const output_others[] = {"type", "rotate", NULL};
 static const char *const no_others[] = {NULL};
 
-static int walk_child(struct config_loader *loader, json_t *parent, const char *key,
-                      const struct config_shape *shape)
+/* The member of `parent` called `key`, if it is given. */
+static int walk_child(const struct config_loader *loader, const struct config_value *parent,
+                      const char *key, const struct config_shape *shape)
 {
-    json_t *object = json_object_get(parent, key);
-    if (object == NULL) {
-        return 0;
-    }
-    size_t length = config_path_push(loader->path, key);
-    int code = config_walk_object(loader, shape, object);
-    loader->path[length] = '\0';
-    return code;
+    const struct config_value *object = config_member(parent, key);
+    return object != NULL ? config_walk_object(loader, shape, object) : 0;
 }
 
 /* ---- types */
@@ -46,21 +42,18 @@ static void finish_type_problem(const struct config_loader *loader, const char *
     vamp_diagnostics_add(loader->diagnostics, problem);
 }
 
-/* Checks the member "type" of an object against the words. NULL: it is wrong, and that was noted.
- */
-static const char *check_type(struct config_loader *loader, const json_t *type,
+/* Checks the value of "type" against the words. NULL: it is wrong, and that was reported. */
+static const char *check_type(const struct config_loader *loader, const struct config_value *type,
                               const char *const *words)
 {
-    const char *text = json_string_value(type); /* NULL for other than texts */
+    const char *text = type->type == CONFIG_TEXT ? type->text : NULL;
     if (text != NULL && is_one_of(words, text)) {
         return text;
     }
     char found[128];
     config_describe(type, found, sizeof found);
-    size_t length = config_path_push(loader->path, "type");
     struct vamp_diagnostic problem =
-        config_problem(loader, loader->path, CONFIG_AT_VALUE, "found %s", found);
-    loader->path[length] = '\0';
+        config_value_problem(loader, type, CONFIG_AT_VALUE, "found %s", found);
     config_near(&problem, text != NULL ? vamp_opt_near_choice(words, text) : NULL);
     finish_type_problem(loader, words, &problem);
     return NULL;
@@ -90,15 +83,13 @@ static int make_options(const struct vamp_opt *table, size_t bytes, void **ret_o
 static int walk_source(struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
-    json_t *object = json_object_get(loader->root, "source");
-    const json_t *type = json_object_get(object, "type");
+    const struct config_value *type =
+        config_member(config_member(loader->tree.root, "source"), "type");
     const char *words[TYPES_MAX + 1] = {NULL};
     for (unsigned i = 0; i < TYPES_MAX && vamp_sources[i] != NULL; i++) {
         words[i] = vamp_sources[i]->name;
     }
-    size_t length = config_path_push(loader->path, "source");
     const char *name = type == NULL ? words[0] : check_type(loader, type, words);
-    loader->path[length] = '\0';
     config->source = name != NULL ? vamp_source_find(name) : vamp_sources[0];
     int code = make_options(config->source->options, config->source->options_bytes,
                             &config->source_options, loader->err);
@@ -113,7 +104,7 @@ static int walk_source(struct config_loader *loader)
         .others = type_only,
         .what = what,
     };
-    return walk_child(loader, loader->root, "source", &shape);
+    return walk_child(loader, loader->tree.root, "source", &shape);
 }
 
 /* ---- outputs */
@@ -132,11 +123,11 @@ static int begin_output(struct config_loader *loader, const struct vamp_writer_o
     return code;
 }
 
-static int walk_output(struct config_loader *loader, json_t *object, const char *type,
-                       unsigned index)
+static int walk_output(struct config_loader *loader, const struct config_value *object,
+                       const char *type)
 {
     struct vamp_config_output *output = &loader->config->outputs[loader->config->output_count];
-    loader->output_index[loader->config->output_count] = index;
+    loader->output_index[loader->config->output_count] = object->index;
     loader->config->output_count++; /* from here on vamp_config_free frees it */
     int code = begin_output(loader, vamp_writer_find(type), output);
     if (code != 0) {
@@ -164,40 +155,39 @@ static int walk_output(struct config_loader *loader, json_t *object, const char 
 }
 
 /* The type an output names, NULL when that is missing or wrong. */
-static const char *output_type(struct config_loader *loader, const json_t *object,
-                               const char *const *words)
+static const char *output_type(const struct config_loader *loader,
+                               const struct config_value *object, const char *const *words)
 {
-    const json_t *type = json_object_get(object, "type");
+    const struct config_value *type = config_member(object, "type");
     if (type != NULL) {
         return check_type(loader, type, words);
     }
-    struct vamp_diagnostic problem;
-    if (json_is_object(object)) {
-        problem =
-            config_problem(loader, loader->path, CONFIG_AT_VALUE, "an output needs a \"type\"");
-    } else {
-        char found[128];
-        config_describe(object, found, sizeof found);
-        problem = config_problem(loader, loader->path, CONFIG_AT_VALUE,
-                                 "found %s where an object {\"type\": ...} is needed", found);
-    }
+    char found[128];
+    config_describe(object, found, sizeof found);
+    struct vamp_diagnostic problem =
+        object->type == CONFIG_OBJECT
+            ? config_value_problem(loader, object, CONFIG_AT_VALUE, "an output needs a \"type\"")
+            : config_value_problem(loader, object, CONFIG_AT_VALUE,
+                                   "found %s where an object {\"type\": ...} is needed", found);
     finish_type_problem(loader, words, &problem);
     return NULL;
 }
 
-static int walk_output_list(struct config_loader *loader, const json_t *list)
+static int walk_output_list(struct config_loader *loader, const struct config_value *list)
 {
     const char *words[TYPES_MAX + 1] = {NULL};
     for (unsigned i = 0; i < TYPES_MAX && vamp_writers[i] != NULL; i++) {
         words[i] = vamp_writers[i]->name;
     }
     int code = 0;
-    for (size_t i = 0; i < json_array_size(list) && i < VAMP_OUTPUTS_MAX && code == 0; i++) {
-        json_t *object = json_array_get(list, i);
-        size_t length = config_path_push_index(loader->path, i);
+    for (const struct config_value *object = list->first;
+         object != NULL && object->index < VAMP_OUTPUTS_MAX && code == 0; object = object->next) {
         const char *type = output_type(loader, object, words);
-        code = type != NULL ? walk_output(loader, object, type, (unsigned)i) : 0;
-        loader->path[length] = '\0';
+        code = type != NULL ? walk_output(loader, object, type) : 0;
+    }
+    if (list->count > VAMP_OUTPUTS_MAX) {
+        config_value_error(loader, list, "%" PRIu32 " outputs, at most %d are allowed", list->count,
+                           VAMP_OUTPUTS_MAX);
     }
     return code;
 }
@@ -205,40 +195,28 @@ static int walk_output_list(struct config_loader *loader, const json_t *list)
 /* Without "outputs" there is one HDF5 file; an empty list means none, on purpose. */
 static int walk_outputs(struct config_loader *loader)
 {
-    json_t *list = json_object_get(loader->root, "outputs");
+    const struct config_value *list = config_member(loader->tree.root, "outputs");
     if (list == NULL) {
         loader->config->output_count = 1;
         return begin_output(loader, vamp_writers[0], &loader->config->outputs[0]);
     }
-    size_t length = config_path_push(loader->path, "outputs");
-    int code = 0;
-    if (json_is_array(list)) {
-        code = walk_output_list(loader, list);
-    } else {
-        char found[128];
-        config_describe(list, found, sizeof found);
-        config_error(loader, loader->path, "found %s where a list [{\"type\": ...}, ...] is needed",
-                     found);
+    if (list->type != CONFIG_LIST) {
+        config_report_found(loader, list, "a list [{\"type\": ...}, ...]");
+        return 0;
     }
-    if (json_array_size(list) > VAMP_OUTPUTS_MAX) {
-        config_error(loader, loader->path, "%zu outputs, at most %d are allowed",
-                     json_array_size(list), VAMP_OUTPUTS_MAX);
-    }
-    loader->path[length] = '\0';
-    return code;
+    return walk_output_list(loader, list);
 }
 
 int config_walk(struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
-    loader->path[0] = '\0';
     const struct config_shape root = {
         .tables = {config_root_options},
         .bases = {config},
         .others = root_others,
         .what = "the configuration",
     };
-    int code = config_walk_object(loader, &root, loader->root);
+    int code = config_walk_object(loader, &root, loader->tree.root);
     for (const struct config_section *section = config_sections + 1;
          section->key != NULL && code == 0; section++) {
         char what[64];
@@ -249,7 +227,7 @@ int config_walk(struct config_loader *loader)
             .others = section->options == config_statistics_options ? filters_only : no_others,
             .what = what,
         };
-        code = walk_child(loader, loader->root, section->key, &shape);
+        code = walk_child(loader, loader->tree.root, section->key, &shape);
     }
     if (code == 0) {
         code = config_walk_texts(loader);

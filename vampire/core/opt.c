@@ -2,7 +2,9 @@
 /* Storing options: defaults, one value after the other, and freeing them. */
 #include "vampire/core/opt.h"
 
+#include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -273,6 +275,56 @@ int vamp_opt_set(const struct vamp_opt *opt, void *base, const char *text, struc
         return add_string(opt, text, value, err);
     }
     return vamp_err_set(err, -EINVAL, "option %s has no type", opt->key);
+}
+
+/* ENUM: all words are decimal numbers. */
+static bool has_numeric_choices(const struct vamp_opt *opt)
+{
+    for (const char *const *each = opt->choices; *each != NULL; each++) {
+        if (strspn(*each, "0123456789") != strlen(*each)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool vamp_opt_is_number(const struct vamp_opt *opt)
+{
+    return opt->type == VAMP_OPT_UINT || opt->type == VAMP_OPT_SIZE ||
+           (opt->type == VAMP_OPT_ENUM && has_numeric_choices(opt));
+}
+
+static int set_numeric_enum(const struct vamp_opt *opt, uint64_t number, unsigned *ret_value,
+                            struct vamp_err *err)
+{
+    for (unsigned i = 0; opt->choices[i] != NULL; i++) {
+        if (strtoull(opt->choices[i], NULL, 10) == number) {
+            *ret_value = i;
+            return 0;
+        }
+    }
+    return vamp_err_set(err, -EINVAL, "\"%" PRIu64 "\" is not known here", number);
+}
+
+int vamp_opt_set_uint(const struct vamp_opt *opt, void *base, uint64_t number, struct vamp_err *err)
+{
+    assert(vamp_opt_is_number(opt));
+    if (opt->type == VAMP_OPT_ENUM) {
+        return set_numeric_enum(opt, number, member(opt, base), err);
+    }
+    char text[24]; /* for the message */
+    (void)snprintf(text, sizeof text, "%" PRIu64, number);
+    const int code = check_bounds(opt, number, text, err);
+    if (code == 0) {
+        *(uint64_t *)member(opt, base) = number;
+    }
+    return code;
+}
+
+void vamp_opt_set_bool(const struct vamp_opt *opt, void *base, bool value)
+{
+    assert(opt->type == VAMP_OPT_BOOL);
+    *(bool *)member(opt, base) = value;
 }
 
 /* Sets each blank-separated word of a SET's or STRINGS' default. */

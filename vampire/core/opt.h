@@ -71,6 +71,13 @@ const struct vamp_opt *vamp_opt_find(const struct vamp_opt *table, const char *k
  * failure. */
 VAMP_MUST_CHECK int vamp_opt_set(const struct vamp_opt *opt, void *base, const char *text,
                                  struct vamp_err *err);
+/* The same for a UINT, a SIZE in bytes, or an ENUM whose words are numbers. */
+VAMP_MUST_CHECK int vamp_opt_set_uint(const struct vamp_opt *opt, void *base, uint64_t value,
+                                      struct vamp_err *err);
+/* The same for a BOOL; cannot fail. */
+void vamp_opt_set_bool(const struct vamp_opt *opt, void *base, bool value);
+/* Whether vamp_opt_set_uint sets it. */
+bool vamp_opt_is_number(const struct vamp_opt *opt);
 /* Empties a SET or STRINGS before its words are added. */
 void vamp_opt_clear(const struct vamp_opt *opt, void *base);
 
