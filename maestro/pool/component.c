@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdlib.h>
+#include <assert.h>
 #include <string.h>
 
 #include "maestro/pool/internal.h"
@@ -90,32 +90,12 @@ void component_release(struct pool *pool, struct component *component)
     while ((link = list_first(&component->handles)) != NULL) {
         handle_release(pool, CONTAINER_OF(link, struct handle, of_component));
     }
+    assert(component->handle_count == 0 && component->subscription_count == 0);
     list_remove(&component->of_pool);
     table_remove(&pool->components, &component->by_id);
     table_remove(&pool->component_names, &component->by_name);
     held_forget_component(pool, component->id);
     pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, component);
-}
-
-void component_leave_subject(uint64_t app_id, enum vamp_leave_reason reason,
-                             struct subject *ret_subject)
-{
-    *ret_subject = (struct subject){.kind = VAMP_EVENT_LEAVE, .app_id = app_id, .reason = reason};
-}
-
-void pool_leave(struct pool *pool, uint64_t app_id, enum vamp_leave_reason reason)
-{
-    struct component *component = component_find(pool, app_id);
-    if (component == NULL) {
-        held_forget_component(pool, app_id);
-        return;
-    }
-    struct subject subject;
-    component_leave_subject(app_id, reason, &subject);
-    pool_emit(pool, &subject, true, NULL);
-    component_release(pool, component);
-    pool_emit(pool, &subject, false, NULL);
-    held_run(pool);
 }
 
 size_t pool_component_count(const struct pool *pool)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From what happened to bytes in the queues of those who asked for it. */
-#include <stdlib.h>
+#include <assert.h>
 #include <string.h>
 
 #include "maestro/pool/internal.h"
@@ -118,6 +118,7 @@ static size_t pack(struct pool *pool, const struct subject *subject, bool before
     uint8_t *at = pool->packed;
     *at++ = 3 << 3 | 2;
     at = vamp_varint_write(at, length);
+    assert((size_t)(at - pool->packed) + length <= sizeof pool->packed);
     (void)vamp__wire__event__pack(&event, at);
     return (size_t)(at - pool->packed) + length;
 }
@@ -138,6 +139,7 @@ static void await(struct pool *pool, const struct subscription *subscription,
         held->waiting_capacity = pool->subscription_count;
         *ret_held = held;
     }
+    assert(held->waiting_count < held->waiting_capacity);
     held->waiting[held->waiting_count++] = subscription->id;
 }
 

@@ -204,36 +204,52 @@ struct pool {
     uint8_t packed[POOL_BATCH_BYTES_MIN]; /* the event being sent */
 };
 
-/* pool.c */
-uint64_t pool_random(struct pool *pool);
-/* Why `name` cannot be one: NULL when it can. */
+/* ------------------------------------------------------------------ the files, lowest first */
+
+/* Each file calls those above it in this list; none calls one below. */
+
+/* name.c. Why `name` cannot be one: NULL when it can. */
 const char *pool_name_fault(const char *name);
 
-/* component.c */
-struct component *component_find(const struct pool *pool, uint64_t app_id);
-/* Everything of the component goes; `reason` is for the event. */
-void component_release(struct pool *pool, struct component *component);
-void component_leave_subject(uint64_t app_id, enum vamp_leave_reason reason,
-                             struct subject *ret_subject);
+/* emit.c. Sends an event to the subscriptions that it concerns. `ret_held` NULL: nothing can hold
+ * it up; else NULL or what has to wait for acknowledgements (not in any list yet). */
+void pool_emit(struct pool *pool, const struct subject *subject, bool before,
+               struct held **ret_held);
 
-/* cdo.c: the states. `check` fills the subject, `apply` is only called behind a check that
+/* answer.c */
+void pool_respond(struct pool *pool, uint64_t app_id, uint64_t request_id, mstro_status status,
+                  const char *text, const struct answer *answer);
+/* Emits the event of an operation that was handled, and answers it or lets the answer wait. */
+void pool_finish(struct pool *pool, const struct subject *subject, uint64_t request_id,
+                 const struct answer *answer);
+/* `held` waits for its subscriptions, one at least. */
+void held_keep(struct pool *pool, struct held *held, uint64_t app_id, uint64_t request_id);
+void held_free(struct pool *pool, struct held *held);
+/* The subscription is gone, or has acknowledged `held`. */
+void held_release(struct pool *pool, struct held *held, uint64_t subscription);
+void held_forget_subscription(struct pool *pool, uint64_t subscription);
+void held_forget_component(struct pool *pool, uint64_t app_id);
+
+/* Of the files below: `check` fills the subject; `apply` is only called after a check that
  * succeeded, answers, and emits. */
+
+/* cdo.c */
 mstro_status cdo_check_declare(struct pool *pool, struct component *component,
                                const Mstro__Wire__Declare *declare, struct subject *ret_subject,
                                struct vamp_err *err);
 mstro_status cdo_apply_declare(struct pool *pool, struct component *component,
                                const Mstro__Wire__Request *request, struct vamp_err *err);
-mstro_status cdo_check_operation(struct pool *pool, struct component *component,
-                                 const Mstro__Wire__CdoOperation *operation,
-                                 struct subject *ret_subject, struct vamp_err *err);
-mstro_status cdo_apply_operation(struct pool *pool, struct component *component,
-                                 const Mstro__Wire__Request *request, struct vamp_err *err);
 void cdo_subject(enum vamp_event_kind kind, uint64_t app_id, struct cdo *cdo,
                  struct subject *ret_subject);
+/* Emits the event of an operation on the handle, and answers. */
+void cdo_finish(struct pool *pool, enum vamp_event_kind kind, struct handle *handle,
+                uint64_t request_id);
 /* Answers the withdrawals that need not wait any more. */
 void cdo_settle(struct pool *pool, struct cdo *cdo);
-/* The handle's component is gone; frees the handle, and the CDO with its last one. */
-void handle_release(struct pool *pool, struct handle *handle);
+/* Frees the CDO when it has no handle. */
+void cdo_free_unused(struct pool *pool, struct cdo *cdo);
+/* Frees the handle, to which nothing is being sent, and the CDO with its last one. */
+void handle_free(struct pool *pool, struct handle *handle);
 
 /* transport.c */
 /* Starts transports for demands that an offer can serve. */
@@ -245,6 +261,15 @@ mstro_status transport_apply_end(struct pool *pool, struct component *component,
                                  const Mstro__Wire__Request *request, struct vamp_err *err);
 /* The sink is gone. Emits TRANSPORT_FAILED. */
 void transport_abort(struct pool *pool, struct transport *transport);
+
+/* operation.c */
+mstro_status operation_check(struct pool *pool, struct component *component,
+                             const Mstro__Wire__CdoOperation *operation,
+                             struct subject *ret_subject, struct vamp_err *err);
+mstro_status operation_apply(struct pool *pool, struct component *component,
+                             const Mstro__Wire__Request *request, struct vamp_err *err);
+/* The handle's component is gone: ends what is being sent to it, and frees it. */
+void handle_release(struct pool *pool, struct handle *handle);
 
 /* subscription.c */
 mstro_status subscription_check(struct pool *pool, struct component *component,
@@ -259,24 +284,11 @@ mstro_status subscription_apply_end(struct pool *pool, struct component *compone
 struct subscription *subscription_find(const struct component *component, uint64_t id);
 void subscription_release(struct pool *pool, struct subscription *subscription);
 
-/* emit.c */
-/* Sends an event to whom it concerns. `ret_held` NULL: nobody can hold it up; else NULL or what
- * has to wait for acknowledgements (not in any list yet). */
-void pool_emit(struct pool *pool, const struct subject *subject, bool before,
-               struct held **ret_held);
+/* component.c */
+struct component *component_find(const struct pool *pool, uint64_t app_id);
+/* Everything of the component goes, without an event. */
+void component_release(struct pool *pool, struct component *component);
 
-/* request.c */
-void pool_respond(struct pool *pool, uint64_t app_id, uint64_t request_id, mstro_status status,
-                  const char *text, const struct answer *answer);
-/* Emits the event of an operation that was handled, and answers it or lets the answer wait. */
-void pool_finish(struct pool *pool, const struct subject *subject, uint64_t request_id,
-                 const struct answer *answer);
-void held_free(struct pool *pool, struct held *held);
-/* The subscription is gone, or has acknowledged `held`. */
-void held_release(struct pool *pool, struct held *held, uint64_t subscription);
-void held_forget_subscription(struct pool *pool, uint64_t subscription);
-void held_forget_component(struct pool *pool, uint64_t app_id);
-/* Goes on with what has waited long enough. At the end of every entry into the pool. */
-void held_run(struct pool *pool);
+/* request.c: pool_request, pool_leave. pool.c: pool_create, pool_free. */
 
 #endif

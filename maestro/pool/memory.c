@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "maestro/pool/memory.h"
 
+#include <assert.h>
 #include <malloc.h>
 #include <stdlib.h>
 
@@ -34,7 +35,9 @@ void *pool_memory_take(struct pool_memory *memory, enum pool_memory_use use, siz
 void pool_memory_give(struct pool_memory *memory, enum pool_memory_use use, void *block)
 {
     if (block != NULL) {
-        *bytes_of(memory, use) -= malloc_usable_size(block) + OVERHEAD_BYTES;
+        const size_t bytes = malloc_usable_size(block) + OVERHEAD_BYTES;
+        assert(*bytes_of(memory, use) >= bytes);
+        *bytes_of(memory, use) -= bytes;
         free(block);
     }
 }
@@ -46,6 +49,7 @@ void pool_memory_charge(struct pool_memory *memory, enum pool_memory_use use, si
 
 void pool_memory_discharge(struct pool_memory *memory, enum pool_memory_use use, size_t bytes)
 {
+    assert(*bytes_of(memory, use) >= bytes);
     *bytes_of(memory, use) -= bytes;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "maestro/pool/pool.h"
 
+#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include "maestro/pool/internal.h"
@@ -16,17 +16,6 @@ const struct pool_bounds pool_bounds_default = {
     .queue_bytes_per_subscription = (size_t)16 << 20,
     .memory_bytes = (size_t)2 << 30,
 };
-
-/* xorshift128+: ids have to be different, not secret. */
-uint64_t pool_random(struct pool *pool)
-{
-    uint64_t first = pool->random[0];
-    uint64_t second = pool->random[1];
-    pool->random[0] = second;
-    first ^= first << 23;
-    pool->random[1] = first ^ second ^ (first >> 18) ^ (second >> 5);
-    return pool->random[1] + second;
-}
 
 static int seed(struct pool *pool, struct vamp_err *err)
 {
@@ -116,6 +105,8 @@ void pool_free(struct pool *pool)
             held_free(pool, CONTAINER_OF(link, struct held, of_pool));
         }
     }
+    assert(pool->memory.object_bytes == 0 && pool->memory.event_bytes == 0);
+    assert(pool->cdos.count == 0 && pool->handles.count == 0 && pool->transports.count == 0);
     table_done(&pool->components);
     table_done(&pool->component_names);
     table_done(&pool->cdos);
@@ -132,45 +123,4 @@ void pool_memory_state(const struct pool *pool, struct pool_memory_state *ret_st
                                             .object_bytes = pool->memory.object_bytes,
                                             .event_bytes = pool->memory.event_bytes,
                                             .refused = pool->memory.refused};
-}
-
-/* The length of the UTF-8 character at `text` (terminated), 0 when there is none. */
-static size_t character_bytes(const unsigned char *text)
-{
-    static const unsigned char first[] = {0, 0, 0xc2, 0xe0, 0xf0};
-    if (text[0] < 0x80) {
-        return 1;
-    }
-    size_t length = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
-    if (text[0] < first[length] || text[0] > 0xf4) {
-        return 0;
-    }
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    bool overlong = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
-    bool surrogate = text[0] == 0xed && text[1] >= 0xa0;
-    bool beyond = text[0] == 0xf4 && text[1] >= 0x90;
-    return overlong || surrogate || beyond ? 0 : length;
-}
-
-const char *pool_name_fault(const char *name)
-{
-    size_t length = strlen(name);
-    if (length == 0) {
-        return "is empty";
-    }
-    if (length > VAMP_NAME_BYTES_MAX) {
-        return "is longer than 4096 bytes";
-    }
-    for (const unsigned char *at = (const unsigned char *)name; *at != '\0';) {
-        size_t bytes = character_bytes(at);
-        if (bytes == 0) {
-            return "is not valid UTF-8";
-        }
-        at += bytes;
-    }
-    return NULL;
 }

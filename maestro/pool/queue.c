@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
 #include <string.h>
 
 #include "maestro/pool/internal.h"
@@ -29,6 +30,18 @@ void pool_queue_done(struct pool_queue *queue)
     pool_queue_init(queue, queue->limit, queue->memory);
 }
 
+/* The bytes of the events in the ring, and that its marks are in order. */
+static size_t used_bytes(const struct pool_queue *queue)
+{
+    if (queue->wrap == 0) {
+        assert(queue->head <= queue->tail && queue->tail <= queue->capacity);
+        return queue->tail - queue->head;
+    }
+    assert(queue->tail <= queue->head && queue->head < queue->wrap);
+    assert(queue->wrap <= queue->capacity);
+    return queue->wrap - queue->head + queue->tail;
+}
+
 /* Where `need` bytes in one piece are free behind the newest event; SIZE_MAX: nowhere. */
 static size_t find_room(struct pool_queue *queue, size_t need)
 {
@@ -51,8 +64,7 @@ static size_t find_room(struct pool_queue *queue, size_t need)
 /* The ring in one piece in twice the memory. */
 static bool grow(struct pool_queue *queue, size_t need)
 {
-    size_t used =
-        queue->wrap == 0 ? queue->tail - queue->head : queue->wrap - queue->head + queue->tail;
+    size_t used = used_bytes(queue);
     size_t capacity = queue->capacity == 0 ? CAPACITY_MIN : queue->capacity;
     while (capacity - used < need || capacity == queue->capacity) {
         capacity *= 2;
@@ -93,6 +105,7 @@ bool pool_queue_push(struct pool_queue *queue, uint64_t serial, const uint8_t *b
         }
         return false;
     }
+    assert(at + need <= queue->capacity);
     struct record record = {.serial = serial, .lost = queue->lost, .length = length};
     memcpy(queue->bytes + at, &record, sizeof record);
     memcpy(queue->bytes + at + sizeof record, bytes, length);
@@ -122,6 +135,7 @@ static uint8_t *write_field(uint8_t *at, unsigned field, uint64_t value)
 
 static void remove_oldest(struct pool_queue *queue, size_t length)
 {
+    assert(queue->count > 0 && record_bytes(length) <= used_bytes(queue));
     queue->head += record_bytes(length);
     queue->count--;
     if (queue->wrap != 0 && queue->head == queue->wrap) {

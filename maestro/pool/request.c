@@ -4,104 +4,10 @@
  * acknowledge; check again if it had to wait; handle; tell the others; wait for those of them that
  * acknowledge; answer. Without acknowledgements all of it happens in one call.
  */
+#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "maestro/pool/internal.h"
-
-void pool_respond(struct pool *pool, uint64_t app_id, uint64_t request_id, mstro_status status,
-                  const char *text, const struct answer *answer)
-{
-    Mstro__Wire__Response response = MSTRO__WIRE__RESPONSE__INIT;
-    char copy[VAMP_ERR_TEXT_BYTES];
-    unsigned char id[POOL_CDO_ID_BYTES];
-    response.id = request_id;
-    response.status = (uint32_t)status;
-    if (status != MSTRO_OK && text != NULL) {
-        memccpy(copy, text, '\0', sizeof copy - 1);
-        copy[sizeof copy - 1] = '\0';
-        response.text = copy;
-    }
-    if (answer != NULL && answer->has_handle) {
-        memcpy(id, answer->cdo_id, sizeof id);
-        response.has_handle = true;
-        response.handle = answer->handle;
-        response.has_cdo_id = true;
-        response.cdo_id = (ProtobufCBinaryData){.len = sizeof id, .data = id};
-    }
-    if (answer != NULL && answer->has_subscription) {
-        response.has_subscription = true;
-        response.subscription = answer->subscription;
-    }
-    pool->outlet.respond(pool->outlet.context, app_id, &response);
-}
-
-/* ------------------------------------------------------------------ waiting for subscribers */
-
-static void hold(struct pool *pool, struct held *held, uint64_t app_id, uint64_t request_id)
-{
-    held->app_id = app_id;
-    held->request_id = request_id;
-    list_append(&pool->held_list, &held->of_pool);
-    table_insert(&pool->helds, &held->by_serial, table_hash_number(&pool->helds, held->serial));
-}
-
-void held_free(struct pool *pool, struct held *held)
-{
-    if (held->waiting_count > 0 && list_is_linked(&held->of_pool)) {
-        table_remove(&pool->helds, &held->by_serial);
-    }
-    list_remove(&held->of_pool);
-    if (held->request != NULL) {
-        mstro__wire__request__free_unpacked(held->request, &pool->memory.messages);
-    }
-    pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, held);
-}
-
-void held_release(struct pool *pool, struct held *held, uint64_t subscription)
-{
-    for (size_t i = 0; i < held->waiting_count; i++) {
-        if (held->waiting[i] != subscription) {
-            continue;
-        }
-        held->waiting[i] = held->waiting[--held->waiting_count];
-        if (held->waiting_count == 0) {
-            table_remove(&pool->helds, &held->by_serial);
-            list_remove(&held->of_pool);
-            list_append(&pool->runnable, &held->of_pool);
-        }
-        return;
-    }
-}
-
-void held_forget_subscription(struct pool *pool, uint64_t subscription)
-{
-    struct list_link *link = list_first(&pool->held_list);
-    while (link != NULL) {
-        struct list_link *next = list_next(&pool->held_list, link);
-        held_release(pool, CONTAINER_OF(link, struct held, of_pool), subscription);
-        link = next;
-    }
-}
-
-static void forget_in(struct pool *pool, struct list *list, uint64_t app_id)
-{
-    struct list_link *link = list_first(list);
-    while (link != NULL) {
-        struct list_link *next = list_next(list, link);
-        struct held *held = CONTAINER_OF(link, struct held, of_pool);
-        if (held->app_id == app_id) {
-            held_free(pool, held);
-        }
-        link = next;
-    }
-}
-
-void held_forget_component(struct pool *pool, uint64_t app_id)
-{
-    forget_in(pool, &pool->held_list, app_id);
-    forget_in(pool, &pool->runnable, app_id);
-}
 
 /* A copy that outlives the caller's message. */
 static Mstro__Wire__Request *copy_request(struct pool *pool, const Mstro__Wire__Request *request)
@@ -143,6 +49,12 @@ static void acknowledge(struct pool *pool, const struct component *component,
 
 /* ------------------------------------------------------------------ handling */
 
+static void leave_subject(uint64_t app_id, enum vamp_leave_reason reason,
+                          struct subject *ret_subject)
+{
+    *ret_subject = (struct subject){.kind = VAMP_EVENT_LEAVE, .app_id = app_id, .reason = reason};
+}
+
 static mstro_status check(struct pool *pool, struct component *component,
                           const Mstro__Wire__Request *request, struct subject *ret_subject,
                           struct vamp_err *err)
@@ -152,7 +64,7 @@ static mstro_status check(struct pool *pool, struct component *component,
     case MSTRO__WIRE__REQUEST__WHAT_DECLARE:
         return cdo_check_declare(pool, component, request->declare, ret_subject, err);
     case MSTRO__WIRE__REQUEST__WHAT_OPERATION:
-        return cdo_check_operation(pool, component, request->operation, ret_subject, err);
+        return operation_check(pool, component, request->operation, ret_subject, err);
     case MSTRO__WIRE__REQUEST__WHAT_SUBSCRIBE:
         ret_subject->kind = VAMP_EVENT_SUBSCRIBE;
         return subscription_check(pool, component, request->subscribe, err);
@@ -160,7 +72,7 @@ static mstro_status check(struct pool *pool, struct component *component,
         ret_subject->kind = VAMP_EVENT_UNSUBSCRIBE;
         return subscription_check_end(component, request->unsubscribe, err);
     case MSTRO__WIRE__REQUEST__WHAT_LEAVE:
-        component_leave_subject(component->id, VAMP_LEAVE_FINALIZED, ret_subject);
+        leave_subject(component->id, VAMP_LEAVE_FINALIZED, ret_subject);
         return MSTRO_OK;
     case MSTRO__WIRE__REQUEST__WHAT_TRANSPORT_END:
         return transport_check_end(pool, component, request->transport_end, ret_subject, err);
@@ -177,7 +89,7 @@ static mstro_status leave(struct pool *pool, struct component *component,
                           const Mstro__Wire__Request *request)
 {
     struct subject subject;
-    component_leave_subject(component->id, VAMP_LEAVE_FINALIZED, &subject);
+    leave_subject(component->id, VAMP_LEAVE_FINALIZED, &subject);
     component_release(pool, component);
     pool_finish(pool, &subject, request->id, NULL);
     return MSTRO_OK;
@@ -190,7 +102,7 @@ static mstro_status apply(struct pool *pool, struct component *component,
     case MSTRO__WIRE__REQUEST__WHAT_DECLARE:
         return cdo_apply_declare(pool, component, request, err);
     case MSTRO__WIRE__REQUEST__WHAT_OPERATION:
-        return cdo_apply_operation(pool, component, request, err);
+        return operation_apply(pool, component, request, err);
     case MSTRO__WIRE__REQUEST__WHAT_SUBSCRIBE:
         return subscription_apply(pool, component, request, err);
     case MSTRO__WIRE__REQUEST__WHAT_UNSUBSCRIBE:
@@ -219,21 +131,6 @@ static void handle(struct pool *pool, struct component *component,
     }
 }
 
-void pool_finish(struct pool *pool, const struct subject *subject, uint64_t request_id,
-                 const struct answer *answer)
-{
-    struct held *held = NULL;
-    pool_emit(pool, subject, false, &held);
-    if (held == NULL) {
-        pool_respond(pool, subject->app_id, request_id, MSTRO_OK, NULL, answer);
-        return;
-    }
-    if (answer != NULL) {
-        held->answer = *answer;
-    }
-    hold(pool, held, subject->app_id, request_id);
-}
-
 /* True when the request now waits; false: go on. */
 static bool hold_before(struct pool *pool, const struct component *component,
                         const Mstro__Wire__Request *request, const struct subject *subject)
@@ -248,11 +145,12 @@ static bool hold_before(struct pool *pool, const struct component *component,
         pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, held);
         return false;
     }
-    hold(pool, held, component->id, request->id);
+    held_keep(pool, held, component->id, request->id);
     return true;
 }
 
-void held_run(struct pool *pool)
+/* Continues what has waited long enough. At the end of every entry into the pool. */
+static void run_held(struct pool *pool)
 {
     struct list_link *link;
     while ((link = list_take(&pool->runnable)) != NULL) {
@@ -263,6 +161,7 @@ void held_run(struct pool *pool)
             continue;
         }
         struct component *component = component_find(pool, held->app_id);
+        assert(component != NULL); /* the requests of one that has gone were freed with it */
         struct vamp_err err = VAMP_ERR_NONE;
         struct subject subject;
         mstro_status status = check(pool, component, held->request, &subject, &err);
@@ -283,7 +182,7 @@ void pool_request(struct pool *pool, uint64_t app_id, const Mstro__Wire__Request
     }
     if (request->what_case == MSTRO__WIRE__REQUEST__WHAT_EVENT_ACK) {
         acknowledge(pool, component, request);
-        held_run(pool);
+        run_held(pool);
         return;
     }
     struct vamp_err err = VAMP_ERR_NONE;
@@ -303,5 +202,20 @@ void pool_request(struct pool *pool, uint64_t app_id, const Mstro__Wire__Request
     if (!told || !hold_before(pool, component, request, &subject)) {
         handle(pool, component, request);
     }
-    held_run(pool);
+    run_held(pool);
+}
+
+void pool_leave(struct pool *pool, uint64_t app_id, enum vamp_leave_reason reason)
+{
+    struct component *component = component_find(pool, app_id);
+    if (component == NULL) {
+        held_forget_component(pool, app_id);
+        return;
+    }
+    struct subject subject;
+    leave_subject(app_id, reason, &subject);
+    pool_emit(pool, &subject, true, NULL);
+    component_release(pool, component);
+    pool_emit(pool, &subject, false, NULL);
+    run_held(pool);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,9 +160,10 @@ struct subscription *subscription_find(const struct component *component, uint64
 void subscription_release(struct pool *pool, struct subscription *subscription)
 {
     size_t row = 0;
-    while (pool->subscriptions[row] != subscription) {
+    while (row < pool->subscription_count && pool->subscriptions[row] != subscription) {
         row++;
     }
+    assert(row < pool->subscription_count && subscription->component->subscription_count > 0);
     pool->subscription_count--;
     memmove(&pool->subscriptions[row], &pool->subscriptions[row + 1],
             (pool->subscription_count - row) * sizeof(struct subscription *));

@@ -8,6 +8,8 @@
  * none, the demand ends with MSTRO_FAIL and the handle is `required` again: its owner may
  * demand once more, which waits for a new offer, or retract.
  */
+#include <assert.h>
+
 #include "maestro/pool/internal.h"
 
 static bool was_tried(const struct handle *demand, uint64_t offer)
@@ -96,6 +98,8 @@ static void send_ticket(struct pool *pool, const struct transport *transport)
 
 static int begin(struct pool *pool, struct handle *sink, struct handle *source)
 {
+    assert(sink->state == HANDLE_DEMANDED && sink->receiving == NULL);
+    assert(source->state == HANDLE_OFFERED || source->state == HANDLE_WITHDRAWING);
     struct transport *transport =
         pool_memory_take(&pool->memory, POOL_MEMORY_TRANSPORTS, sizeof *transport);
     if (transport == NULL) {
@@ -155,7 +159,7 @@ void transport_match(struct pool *pool, struct cdo *cdo)
     }
 }
 
-static struct transport *find(const struct pool *pool, uint64_t id)
+static struct transport *find_transport(const struct pool *pool, uint64_t id)
 {
     uint64_t hash = table_hash_number(&pool->transports, id);
     for (struct table_link *link = table_first(&pool->transports, hash); link != NULL;
@@ -172,7 +176,7 @@ mstro_status transport_check_end(struct pool *pool, struct component *component,
                                  const Mstro__Wire__TransportEnd *end, struct subject *ret_subject,
                                  struct vamp_err *err)
 {
-    const struct transport *transport = find(pool, end->transport_id);
+    const struct transport *transport = find_transport(pool, end->transport_id);
     if (transport == NULL || transport->sink->component != component) {
         (void)vamp_err_set(err, -ENOENT, "transport end: this component has no transport %llu",
                            (unsigned long long)end->transport_id);
@@ -187,6 +191,7 @@ mstro_status transport_check_end(struct pool *pool, struct component *component,
 
 static void remove_transport(struct pool *pool, struct transport *transport)
 {
+    assert(transport->sink->receiving == transport);
     table_remove(&pool->transports, &transport->by_id);
     list_remove(&transport->of_source);
     transport->sink->receiving = NULL;
@@ -202,14 +207,16 @@ mstro_status transport_apply_end(struct pool *pool, struct component *component,
     if (status != MSTRO_OK) {
         return status;
     }
-    struct transport *transport = find(pool, end->transport_id);
+    struct transport *transport = find_transport(pool, end->transport_id);
     struct handle *sink = transport->sink;
     struct cdo *cdo = sink->cdo;
     if (end->status == MSTRO_OK) {
         sink->state = HANDLE_SATISFIED;
         sink->tried_count = 0;
+        assert(cdo->needs > 0);
         cdo->needs--;
     } else {
+        assert(sink->tried_count < POOL_OFFERS_TRIED_MAX);
         sink->tried[sink->tried_count++] = transport->source_handle;
         list_append(&cdo->demands, &sink->of_role);
     }
