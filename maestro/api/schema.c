@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "maestro/api/schema.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "maestro/api/schema_internal.h"
 #include "vampire/core/map.h"
@@ -21,13 +19,18 @@ struct schema_set {
     struct list entries;
 };
 
-static const struct schema_attribute core_attributes[] = {
-    {MSTRO_ATTR_CORE_CDO_NAME, MSTRO_CDO_ATTR_VALUE_cstring, true},
-    {MSTRO_ATTR_CORE_CDO_RAW_PTR, MSTRO_CDO_ATTR_VALUE_pointer, false},
-    {MSTRO_ATTR_CORE_CDO_SCOPE_LOCAL_SIZE, MSTRO_CDO_ATTR_VALUE_uint64, false},
-};
+struct schema_set *schema_create(void)
+{
+    struct schema_set *set = calloc(1, sizeof *set);
+    if (set == NULL || table_init(&set->keys) < 0) {
+        free(set);
+        return NULL;
+    }
+    list_init(&set->entries);
+    return set;
+}
 
-static struct entry *find(const struct schema_set *set, const char *key, uint64_t *ret_hash)
+static struct entry *find_entry(const struct schema_set *set, const char *key, uint64_t *ret_hash)
 {
     *ret_hash = table_hash_text(&set->keys, key, strlen(key));
     for (struct table_link *link = table_first(&set->keys, *ret_hash); link != NULL;
@@ -45,7 +48,7 @@ mstro_status schema_add(struct schema_set *set, const char *key,
                         struct vamp_err *err)
 {
     uint64_t hash;
-    const struct entry *old = find(set, key, &hash);
+    const struct entry *old = find_entry(set, key, &hash);
     if (old != NULL && old->attribute.type != type) {
         (void)vamp_err_set(err, -EEXIST,
                            "%s: the attribute \"%s\" is defined before with another "
@@ -78,7 +81,7 @@ mstro_status schema_add(struct schema_set *set, const char *key,
 const struct schema_attribute *schema_find(const struct schema_set *set, const char *key)
 {
     uint64_t hash;
-    const struct entry *entry = find(set, key, &hash);
+    const struct entry *entry = find_entry(set, key, &hash);
     return entry == NULL ? NULL : &entry->attribute;
 }
 
@@ -93,105 +96,4 @@ void schema_free(struct schema_set *set)
     }
     table_done(&set->keys);
     free(set);
-}
-
-/* ------------------------------------------------------------------ finding the files */
-
-/* "directory/name", or the name alone when it is a path of its own; NULL: not there. */
-static char *try_file(const char *directory, size_t directory_length, const char *name,
-                      const char *suffix)
-{
-    char *file = NULL;
-    int written = name[0] == '/' ? asprintf(&file, "%s%s", name, suffix)
-                                 : asprintf(&file, "%.*s/%s%s", (int)directory_length, directory,
-                                            name, suffix);
-    if (written < 0) {
-        return NULL;
-    }
-    if (access(file, R_OK) == 0) {
-        return file;
-    }
-    free(file);
-    return NULL;
-}
-
-/* malloc'ed, NULL when it is in none of the directories. */
-static char *find_file(const char *name, const char *path)
-{
-    const char *directory = path == NULL || *path == '\0' ? "." : path;
-    while (*directory != '\0') {
-        size_t length = strcspn(directory, ";");
-        char *file = length == 0 ? NULL : try_file(directory, length, name, "");
-        if (file == NULL && length > 0) {
-            file = try_file(directory, length, name, ".yaml");
-        }
-        if (file != NULL) {
-            return file;
-        }
-        directory += length + (directory[length] == ';');
-    }
-    return NULL;
-}
-
-static mstro_status load_named(struct schema_set *set, const char *name, const char *path,
-                               struct vamp_err *err)
-{
-    char *file = find_file(name, path);
-    if (file == NULL) {
-        (void)vamp_err_set(err, -ENOENT,
-                           "the schema \"%s\" of " MSTRO_ENV_SCHEMA_LIST
-                           " is in no directory of " MSTRO_ENV_SCHEMA_PATH " (%s)",
-                           name, path == NULL ? "not set: the current directory" : path);
-        return MSTRO_INVARG;
-    }
-    mstro_status status = schema_read_file(set, file, err);
-    free(file);
-    return status;
-}
-
-static mstro_status load_all(struct schema_set *set, const char *list, const char *path,
-                             struct vamp_err *err)
-{
-    for (size_t i = 0; i < sizeof core_attributes / sizeof core_attributes[0]; i++) {
-        const struct schema_attribute *core = &core_attributes[i];
-        mstro_status status =
-            schema_add(set, core->key, core->type, core->required, "core schema", err);
-        if (status != MSTRO_OK) {
-            return status;
-        }
-    }
-    while (list != NULL && *list != '\0') {
-        size_t length = strcspn(list, ";");
-        char *name = strndup(list, length);
-        if (name == NULL) {
-            (void)vamp_err_set(err, -ENOMEM, "schemas: no memory");
-            return MSTRO_NOMEM;
-        }
-        mstro_status status = length == 0 ? MSTRO_OK : load_named(set, name, path, err);
-        free(name);
-        if (status != MSTRO_OK) {
-            return status;
-        }
-        list += length + (list[length] == ';');
-    }
-    return MSTRO_OK;
-}
-
-mstro_status schema_load(const char *list, const char *path, struct schema_set **ret_set,
-                         struct vamp_err *err)
-{
-    struct schema_set *set = calloc(1, sizeof *set);
-    if (set == NULL || table_init(&set->keys) < 0) {
-        free(set);
-        (void)vamp_err_set(err, -ENOMEM, "schemas: no memory");
-        return MSTRO_NOMEM;
-    }
-    list_init(&set->entries);
-    mstro_status status = load_all(set, list, path, err);
-    if (status != MSTRO_OK) {
-        schema_free(set);
-        return status;
-    }
-    *ret_set = set;
-    return MSTRO_OK;
 }
