@@ -127,7 +127,9 @@ static void tick_if_due(struct pipeline *pipeline, int64_t now_ns, bool idle)
         report_silence(pipeline);
     }
     pipeline->next_tick_ns = now_ns + (idle ? idle_tick_ns(pipeline, now_ns) : TICK_NS);
-    show_status(pipeline, now_ns);
+    if (pipeline->status.live) {
+        show_status(pipeline, now_ns);
+    }
 }
 
 static void note_batch(struct pipeline *pipeline, int64_t now_ns, size_t ring_bytes)

@@ -22,6 +22,10 @@ static void print_operations(FILE *stream, const struct vamp_totals *totals)
                           vamp_count_people(totals->operations[kind], text));
         }
     }
+    if (totals->operations[0] > 0) {
+        (void)fprintf(stream, "  %-*s %14s  at a bound: beyond max_series\n", NAME_COLUMNS,
+                      VAMP_SERIES_OTHER, vamp_count_people(totals->operations[0], text));
+    }
     (void)fprintf(stream, "  %-*s %14s\n\n", NAME_COLUMNS, "all",
                   vamp_count_people(vamp_totals_operations(totals), text));
 }

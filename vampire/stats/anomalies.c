@@ -6,8 +6,8 @@
 static const enum vamp_metric_id metrics[] = {VAMP_METRIC_ANOMALIES, VAMP_METRIC_COUNT};
 
 /* Who and which CDO; the bucket lists a bounded number of them. */
-static void list(struct vamp_slot *slot, const struct vamp_components *components,
-                 const struct vamp_observation *seen, uint32_t anomaly)
+static void list_alert(struct vamp_slot *slot, const struct vamp_components *components,
+                       const struct vamp_observation *seen, uint32_t anomaly)
 {
     if (slot->alert_count == VAMP_ALERTS_MAX) {
         slot->alerts_unlisted++;
@@ -29,9 +29,8 @@ static void list(struct vamp_slot *slot, const struct vamp_components *component
     }
 }
 
-static void observe(void *self, struct vamp_cells *cells, const struct vamp_observation *seen)
+static void count_anomalies(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
-    (void)self;
     if (!seen->any_anomaly || cells->muted[VAMP_METRIC_ANOMALIES]) {
         return; /* what does not count is no alert either */
     }
@@ -41,7 +40,7 @@ static void observe(void *self, struct vamp_cells *cells, const struct vamp_obse
             labels.value[VAMP_LABEL_ANOMALY] = anomaly;
             vamp_cells_count(cells, seen->slot, VAMP_METRIC_ANOMALIES, &labels,
                              seen->anomalies[anomaly]);
-            list(seen->slot, cells->series.components, seen, anomaly);
+            list_alert(seen->slot, cells->series.components, seen, anomaly);
         }
     }
 }
@@ -51,5 +50,6 @@ const struct vamp_statistic_ops vamp_statistic_anomalies = {
     .metrics = metrics,
     .after = VAMP_KINDS_ALL,
     .before = VAMP_KINDS_ALL,
-    .observe = observe,
+    .on_event = count_anomalies,
+    .on_gone = count_anomalies,
 };

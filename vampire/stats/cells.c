@@ -99,6 +99,50 @@ static int allocate(struct vamp_cells *cells, unsigned slot_count)
     return 0;
 }
 
+/* Of the metrics of which the summary shows quantiles over all series. */
+static int allocate_sums(struct vamp_cells *cells)
+{
+    static const enum vamp_metric_id summed[VAMP_HISTOGRAM_SUMS] = {VAMP_METRIC_TRANSPORT_NS,
+                                                                    VAMP_METRIC_DEMAND_WAIT_NS};
+    for (unsigned i = 0; i < VAMP_HISTOGRAM_SUMS; i++) {
+        struct vamp_histogram_sum *sum = &cells->histogram_sums[i];
+        sum->metric = summed[i];
+        if (!cells->range[summed[i]].enabled) {
+            continue;
+        }
+        sum->closed = vamp_cells_take_histogram(cells);
+        sum->scratch = vamp_cells_take_histogram(cells);
+        if (sum->closed == NULL || sum->scratch == NULL) {
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+const struct vamp_histogram_sum *vamp_cells_histogram_sum(const struct vamp_cells *cells,
+                                                          enum vamp_metric_id id)
+{
+    for (unsigned i = 0; i < VAMP_HISTOGRAM_SUMS; i++) {
+        const struct vamp_histogram_sum *sum = &cells->histogram_sums[i];
+        if (sum->metric == id && sum->closed != NULL) {
+            return sum;
+        }
+    }
+    return NULL;
+}
+
+void vamp_cells_merge_histograms(const struct vamp_cells *cells, const struct vamp_slot *slot,
+                                 enum vamp_metric_id id, struct vamp_histogram *into)
+{
+    const uint32_t first = cells->range[id].first;
+    const uint32_t count = cells->series.sets[cells->range[id].set].count;
+    for (uint32_t i = first; i < first + count; i++) {
+        if (slot->histograms[i] != NULL) {
+            vamp_histogram_merge(into, slot->histograms[i], cells->schema.bins.count);
+        }
+    }
+}
+
 int vamp_cells_init(struct vamp_cells *cells, const struct vamp_stats_options *options,
                     const char *run_id, const struct vamp_components *components,
                     unsigned slot_count, struct vamp_err *err)
@@ -116,7 +160,7 @@ int vamp_cells_init(struct vamp_cells *cells, const struct vamp_stats_options *o
     }
     cells->histogram_bytes =
         sizeof(struct vamp_histogram) + cells->schema.bins.count * sizeof(uint64_t);
-    if (allocate(cells, slot_count) != 0) {
+    if (allocate(cells, slot_count) != 0 || allocate_sums(cells) != 0) {
         return vamp_err_set(err, -ENOMEM,
                             "statistics: out of memory for %u open buckets of %u counters, %u "
                             "gauges and %u histograms; a smaller max_series needs less",

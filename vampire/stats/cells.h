@@ -46,6 +46,14 @@ struct vamp_slot {
     uint64_t alerts_unlisted;
 };
 
+/* All series of a histogram metric together, of the buckets that were closed. */
+struct vamp_histogram_sum {
+    enum vamp_metric_id metric;
+    struct vamp_histogram *closed;  /* NULL: the metric is not enabled */
+    struct vamp_histogram *scratch; /* for a sum that includes the open buckets */
+};
+#define VAMP_HISTOGRAM_SUMS 2
+
 /* A metric's cells. */
 struct vamp_cell_range {
     bool enabled;
@@ -75,6 +83,8 @@ struct vamp_cells {
     bool muted[VAMP_METRIC_COUNT];     /* the event being counted does not count for these */
     struct vamp_accounting accounting; /* at the last closed bucket's end; outputs as last told */
 
+    struct vamp_histogram_sum histogram_sums[VAMP_HISTOGRAM_SUMS];
+
     struct vamp_slot *slots;
     unsigned slot_count;
 
@@ -95,6 +105,12 @@ void vamp_cells_done(struct vamp_cells *cells);
 struct vamp_histogram *vamp_cells_take_histogram(struct vamp_cells *cells);
 /* Forgets what the slot counted. */
 void vamp_cells_clear(struct vamp_cells *cells, struct vamp_slot *slot);
+/* The sum that is kept of this metric; NULL when there is none, or the metric is not enabled. */
+const struct vamp_histogram_sum *vamp_cells_histogram_sum(const struct vamp_cells *cells,
+                                                          enum vamp_metric_id id);
+/* Adds all series of the metric in this slot to `into`. */
+void vamp_cells_merge_histograms(const struct vamp_cells *cells, const struct vamp_slot *slot,
+                                 enum vamp_metric_id id, struct vamp_histogram *into);
 /* Adds a gap that ends in this slot's bucket. */
 void vamp_cells_gap(struct vamp_slot *slot, const struct vamp_gap *gap);
 

@@ -237,6 +237,12 @@ static void add_to_totals(struct vamp_cells *cells, const struct vamp_slot *slot
             cells->gauge_values[k] += slot->gauges[k].net;
         }
     }
+    for (unsigned i = 0; i < VAMP_HISTOGRAM_SUMS; i++) {
+        const struct vamp_histogram_sum *sum = &cells->histogram_sums[i];
+        if (sum->closed != NULL) {
+            vamp_cells_merge_histograms(cells, slot, sum->metric, sum->closed);
+        }
+    }
 }
 
 const struct vamp_bucket *vamp_close_bucket(struct vamp_cells *cells, struct vamp_slot *slot,

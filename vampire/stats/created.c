@@ -5,9 +5,8 @@
 static const enum vamp_metric_id metrics[] = {VAMP_METRIC_CDOS_CREATED,
                                               VAMP_METRIC_CDOS_CREATED_BYTES, VAMP_METRIC_COUNT};
 
-static void observe(void *self, struct vamp_cells *cells, const struct vamp_observation *seen)
+static void count_created(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
-    (void)self;
     struct vamp_labels labels = seen->labels;
     if (seen->created) {
         labels.value[VAMP_LABEL_COMPONENT] = seen->creator;
@@ -26,5 +25,6 @@ const struct vamp_statistic_ops vamp_statistic_created = {
     .name = "created",
     .metrics = metrics,
     .after = VAMP_KINDS_ALL,
-    .observe = observe,
+    .on_event = count_created,
+    .on_gone = count_created,
 };

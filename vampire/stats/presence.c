@@ -5,9 +5,8 @@
 static const enum vamp_metric_id metrics[] = {
     VAMP_METRIC_COMPONENTS_PRESENT, VAMP_METRIC_COMPONENT_ASSOCIATION_NS, VAMP_METRIC_COUNT};
 
-static void observe(void *self, struct vamp_cells *cells, const struct vamp_observation *seen)
+static void count_presence(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
-    (void)self;
     vamp_cells_change(cells, seen->slot, VAMP_METRIC_COMPONENTS_PRESENT, &seen->labels,
                       seen->present);
     if (vamp_observed(seen, VAMP_INTERVAL_ASSOCIATION)) {
@@ -20,5 +19,6 @@ const struct vamp_statistic_ops vamp_statistic_presence = {
     .name = "presence",
     .metrics = metrics,
     .after = VAMP_KIND_BIT(JOIN) | VAMP_KIND_BIT(LEAVE),
-    .observe = observe,
+    .on_event = count_presence,
+    .on_gone = count_presence,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/series.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -310,4 +311,21 @@ uint32_t vamp_series_lookup(struct vamp_series_table *table, struct vamp_series_
         set->last_series = series;
     }
     return series;
+}
+
+uint32_t vamp_series_label(const struct vamp_series_set *set, uint32_t series,
+                           enum vamp_label label)
+{
+    assert(series < set->count);
+    if (set->keys[series] == NO_KEY) {
+        return UINT32_MAX;
+    }
+    uint64_t key = set->keys[series];
+    for (unsigned i = set->label_count; i-- > 0;) {
+        if (set->labels[i] == label) {
+            return (uint32_t)(key & ((UINT64_C(1) << set->bits[i]) - 1));
+        }
+        key >>= set->bits[i];
+    }
+    return UINT32_MAX;
 }

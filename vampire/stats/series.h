@@ -63,6 +63,11 @@ VAMP_MUST_CHECK int vamp_series_set(struct vamp_series_table *table, uint32_t la
 uint32_t vamp_series_lookup(struct vamp_series_table *table, struct vamp_series_set *set,
                             const struct vamp_labels *labels, uint64_t key);
 
+/* The number that a label has in a series of the set; UINT32_MAX for series 0 of a set with labels,
+ * which is `(other)`, and for a label that the set does not have. */
+uint32_t vamp_series_label(const struct vamp_series_set *set, uint32_t series,
+                           enum vamp_label label);
+
 /* The series of these labels; 0, the `(other)` one, when the set is full, which is counted in
  * `overflow`. */
 static inline uint32_t vamp_series_number(struct vamp_series_table *table, unsigned set_number,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The statistic table: one entry for each group of metrics. A statistic sees observations and
- * counts into cells; it keeps no state about events, which is the tracker's, and allocates
- * nothing while observing. All functions run on the worker thread.
+ * counts into cells. It has no state: what earlier events said is the tracker's, and what was
+ * counted is in the cells. All functions run on the worker thread, cannot fail, do not block,
+ * allocate nothing and do not keep `seen`.
  */
 #ifndef VAMP_STATS_STATISTIC_H
 #define VAMP_STATS_STATISTIC_H
@@ -13,21 +14,19 @@
 #define VAMP_KIND_BIT(kind) (UINT32_C(1) << VAMP_EVENT_##kind)
 #define VAMP_KINDS_ALL UINT32_MAX
 
+typedef void vamp_observe_fn(struct vamp_cells *cells, const struct vamp_observation *seen);
+
 struct vamp_statistic_ops {
     const char *name;
     const enum vamp_metric_id *metrics; /* those it fills; ended by VAMP_METRIC_COUNT */
-    uint32_t after;                     /* kinds it wants to see when sent after handling */
+    uint32_t after;                     /* kinds it sees when they are sent after handling */
     uint32_t before;                    /* and before */
-
-    /* Makes what one instance needs. 0 with `*ret_self` set (NULL is fine), -ENOMEM. NULL: the
-     * instance needs nothing and `self` is NULL. */
-    int (*create)(struct vamp_cells *cells, void **ret_self, struct vamp_err *err);
-    /* Counts one observation. Cannot fail, does not block, does not keep `seen`. */
-    void (*observe)(void *self, struct vamp_cells *cells, const struct vamp_observation *seen);
-    /* Adds its part of the totals, which is set to zero before. NULL: it has none. */
-    void (*totals)(const void *self, struct vamp_totals *totals);
-    /* NULL-safe. NULL when there is no create. */
-    void (*free)(void *self);
+    /* Counts one event of these kinds. */
+    vamp_observe_fn *on_event;
+    /* Counts what a component held when its stay in the pool ended without a LEAVE: the pool
+     * manager is gone, or the component joined again. No operation took place. NULL: nothing of
+     * that concerns these metrics. */
+    vamp_observe_fn *on_gone;
 };
 
 extern const struct vamp_statistic_ops vamp_statistic_operations;

@@ -8,6 +8,7 @@
 #include "vampire/stats/self.h"
 #include "vampire/stats/statistic.h"
 #include "vampire/stats/story.h"
+#include "vampire/stats/totals.h"
 #include "vampire/stats/track.h"
 #include "vampire/stats/window.h"
 
@@ -24,12 +25,10 @@ struct vamp_stats {
     struct vamp_cells cells;
     struct vamp_window window;
     struct vamp_tracker tracker;
-    void *selves[VAMP_STATISTIC_COUNT];
     bool enabled[VAMP_STATISTIC_COUNT];
     struct listeners listeners[2][VAMP_EVENT_KIND_COUNT]; /* by phase and kind */
     struct vamp_observation seen;
-    struct vamp_slot_account account; /* since the start */
-    vamp_mute_fn *mute;               /* NULL: none */
+    vamp_mute_fn *mute; /* NULL: none */
     void *mute_context;
     int64_t previous_ns; /* time of the event before this one */
     bool any_event;
@@ -113,21 +112,14 @@ static void listen_to(struct vamp_stats *stats, uint8_t statistic)
     }
 }
 
-static int create_statistics(struct vamp_stats *stats, struct vamp_err *err)
+static void enable_statistics(struct vamp_stats *stats)
 {
     for (uint8_t i = 0; vamp_statistics[i] != NULL; i++) {
-        const struct vamp_statistic_ops *ops = vamp_statistics[i];
-        if (!is_wanted(&stats->cells, ops)) {
-            continue;
+        stats->enabled[i] = is_wanted(&stats->cells, vamp_statistics[i]);
+        if (stats->enabled[i]) {
+            listen_to(stats, i);
         }
-        int status = ops->create == NULL ? 0 : ops->create(&stats->cells, &stats->selves[i], err);
-        if (status != 0) {
-            return status;
-        }
-        stats->enabled[i] = true;
-        listen_to(stats, i);
     }
-    return 0;
 }
 
 int vamp_stats_create(const struct vamp_stats_options *options, const char *run_id,
@@ -147,13 +139,11 @@ int vamp_stats_create(const struct vamp_stats_options *options, const char *run_
     if (status == 0) {
         status = vamp_tracker_init(&stats->tracker, options, components, err);
     }
-    if (status == 0) {
-        status = create_statistics(stats, err);
-    }
     if (status != 0) {
         vamp_stats_free(stats);
         return status;
     }
+    enable_statistics(stats);
     vamp_window_init(&stats->window, options, &stats->cells, components, emit, emit_context);
     *ret_stats = stats;
     return 0;
@@ -163,11 +153,6 @@ void vamp_stats_free(struct vamp_stats *stats)
 {
     if (stats == NULL) {
         return;
-    }
-    for (unsigned i = 0; vamp_statistics[i] != NULL; i++) {
-        if (vamp_statistics[i]->free != NULL) {
-            vamp_statistics[i]->free(stats->selves[i]);
-        }
     }
     vamp_tracker_done(&stats->tracker);
     vamp_cells_done(&stats->cells);
@@ -185,19 +170,16 @@ void vamp_stats_select(struct vamp_stats *stats, vamp_select_fn *select, void *c
     stats->tracker.select_context = context;
 }
 
-static void observe_mark(struct vamp_stats *stats, struct vamp_slot *slot,
-                         const struct vamp_event *mark)
+static void count_mark(struct vamp_stats *stats, struct vamp_slot *slot,
+                       const struct vamp_event *mark)
 {
     if (mark->kind == VAMP_EVENT_REJECTED) {
         slot->account.received += mark->count;
         slot->account.rejected += mark->count;
-        stats->account.received += mark->count;
-        stats->account.rejected += mark->count;
         return;
     }
     const unsigned reason = mark->reason < VAMP_LOSS_COUNT ? mark->reason : VAMP_LOSS_RECORDING;
     slot->account.lost[reason] += mark->count;
-    stats->account.lost[reason] += mark->count;
     const struct vamp_gap gap = {
         .start_ns = stats->any_event ? stats->previous_ns : mark->time_ns,
         .end_ns = mark->time_ns,
@@ -214,7 +196,6 @@ static void book_overflow(struct vamp_stats *stats, struct vamp_slot *slot)
     const uint64_t unnamed = vamp_components_unnamed(stats->cells.series.components);
     const uint64_t more = stats->cells.series.overflow + (unnamed - stats->unnamed);
     slot->account.overflow += more;
-    stats->account.overflow += more;
     stats->cells.series.overflow = 0;
     stats->unnamed = unnamed;
 }
@@ -243,8 +224,8 @@ static void release_pool(struct vamp_stats *stats, struct vamp_slot *slot,
             stats->mute(stats->mute_context, &leave, stats->cells.muted);
         }
         for (unsigned s = 0; vamp_statistics[s] != NULL; s++) {
-            if (stats->enabled[s] && vamp_statistics[s] != &vamp_statistic_operations) {
-                vamp_statistics[s]->observe(stats->selves[s], &stats->cells, seen);
+            if (stats->enabled[s] && vamp_statistics[s]->on_gone != NULL) {
+                vamp_statistics[s]->on_gone(&stats->cells, seen);
             }
         }
         vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,
@@ -315,11 +296,9 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
     }
     const struct listeners *listeners = &stats->listeners[event->phase][event->kind];
     for (unsigned i = 0; i < listeners->count; i++) {
-        const uint8_t statistic = listeners->statistic[i];
-        vamp_statistics[statistic]->observe(stats->selves[statistic], &stats->cells, seen);
+        vamp_statistics[listeners->statistic[i]]->on_event(&stats->cells, seen);
     }
     slot->account.evicted += seen->evicted;
-    stats->account.evicted += seen->evicted;
     vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,
                       seen->tracked);
     book_overflow(stats, slot);
@@ -345,10 +324,9 @@ void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event
     bool late = false;
     struct vamp_slot *slot = vamp_window_place(&stats->window, event->time_ns, &late);
     if (vamp_event_is_mark(event)) {
-        observe_mark(stats, slot, event);
+        count_mark(stats, slot, event);
     } else {
         account_event(&slot->account, event, verdict, late);
-        account_event(&stats->account, event, verdict, late);
         if (verdict == VAMP_PASSED && event->kind < VAMP_EVENT_KIND_COUNT &&
             event->phase <= VAMP_PHASE_BEFORE) {
             count_event(stats, slot, event);
@@ -419,23 +397,13 @@ void vamp_stats_finish(struct vamp_stats *stats)
     vamp_window_finish(&stats->window);
 }
 
-void vamp_stats_totals(const struct vamp_stats *stats, struct vamp_totals *ret_totals)
+void vamp_stats_totals(struct vamp_stats *stats, struct vamp_totals *ret_totals)
 {
     memset(ret_totals, 0, sizeof *ret_totals);
+    vamp_cells_totals(&stats->cells, ret_totals);
     ret_totals->buckets_without_memory = stats->window.without_memory;
     ret_totals->unwatched = stats->unwatched;
     ret_totals->unwatched_ns = stats->unwatched_ns;
-    ret_totals->evicted = stats->account.evicted;
-    ret_totals->series_overflow = stats->account.overflow;
-    for (unsigned i = 0; vamp_statistics[i] != NULL; i++) {
-        if (stats->enabled[i] && vamp_statistics[i]->totals != NULL) {
-            vamp_statistics[i]->totals(stats->selves[i], ret_totals);
-        }
-    }
-    vamp_self_account(&ret_totals->accounting, &stats->account);
-    ret_totals->accounting.output_count = stats->cells.accounting.output_count;
-    memcpy(ret_totals->accounting.outputs, stats->cells.accounting.outputs,
-           sizeof ret_totals->accounting.outputs);
 }
 
 static struct vamp_fill fill_of(const struct vamp_table *table)

@@ -115,8 +115,10 @@ void vamp_stats_self(struct vamp_stats *stats, enum vamp_metric_id id, unsigned 
 /* Closes and emits every open bucket. Nothing may be observed afterwards. */
 void vamp_stats_finish(struct vamp_stats *stats);
 
-/* Totals since the start, for the status line and the summary. */
+/* Totals since the start, for the status line and the summary: the sums of what the buckets hold,
+ * those that are open included. What a metric's filter turned away is in neither. */
 struct vamp_totals {
+    /* By kind. [0]: in the series `(other)` of a full label set, which has no kind. */
     uint64_t operations[VAMP_EVENT_KIND_COUNT];
     uint64_t produced_bytes, consumed_bytes;
     uint64_t transports, transport_bytes;
@@ -130,7 +132,9 @@ struct vamp_totals {
     const struct vamp_histogram *demand_wait_ns;
     struct vamp_accounting accounting;
 };
-void vamp_stats_totals(const struct vamp_stats *stats, struct vamp_totals *ret_totals);
+/* Sums over all series: for now and then, not for every event. The histograms are the statistics'
+ * and valid until the next call. */
+void vamp_stats_totals(struct vamp_stats *stats, struct vamp_totals *ret_totals);
 
 /* How full the bounded parts are, for a person who asks. */
 struct vamp_fill {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Groups 13 to 16: transports. */
-#include <stdlib.h>
-
 #include "vampire/core/clock.h"
 #include "vampire/stats/statistic.h"
 
@@ -10,47 +8,22 @@ static const enum vamp_metric_id metrics[] = {
     VAMP_METRIC_TRANSPORT_BYTES,   VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND,
     VAMP_METRIC_TRANSPORTS_ACTIVE, VAMP_METRIC_COUNT};
 
-/* All series together, for the totals. */
-struct transports {
-    unsigned sub_bits;
-    uint64_t count, bytes;
-    struct vamp_histogram *duration;
-};
-
-static int create(struct vamp_cells *cells, void **ret_self, struct vamp_err *err)
-{
-    struct transports *transports = calloc(1, sizeof *transports);
-    if (transports == NULL) {
-        return vamp_err_set(err, -ENOMEM, "statistic transports: out of memory");
-    }
-    *ret_self = transports;
-    transports->sub_bits = cells->schema.bins.sub_bits;
-    transports->duration = vamp_cells_take_histogram(cells);
-    return transports->duration == NULL
-               ? vamp_err_set(err, -ENOMEM, "statistic transports: out of memory")
-               : 0;
-}
-
 static uint64_t bytes_per_second(uint64_t bytes, uint64_t ns)
 {
     unsigned __int128 rate = (unsigned __int128)bytes * (uint64_t)VAMP_NS_PER_SECOND / ns;
     return rate > UINT64_MAX ? UINT64_MAX : (uint64_t)rate;
 }
 
-static void count_completed(struct transports *transports, struct vamp_cells *cells,
-                            const struct vamp_observation *seen)
+static void count_completed(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
     struct vamp_slot *slot = seen->slot;
     const uint64_t bytes = seen->size_known ? seen->size_bytes : 0;
-    transports->count++;
-    transports->bytes += bytes;
     vamp_cells_count(cells, slot, VAMP_METRIC_TRANSPORTS, &seen->labels, 1);
     vamp_cells_count(cells, slot, VAMP_METRIC_TRANSPORT_BYTES, &seen->labels, bytes);
     if (!vamp_observed(seen, VAMP_INTERVAL_TRANSPORT)) {
         return;
     }
     const uint64_t ns = seen->interval_ns[VAMP_INTERVAL_TRANSPORT];
-    vamp_histogram_record(transports->duration, transports->sub_bits, ns);
     vamp_cells_record(cells, slot, VAMP_METRIC_TRANSPORT_NS, &seen->labels, ns);
     if (ns > 0 && bytes > 0) {
         vamp_cells_record(cells, slot, VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND, &seen->labels,
@@ -58,7 +31,7 @@ static void count_completed(struct transports *transports, struct vamp_cells *ce
     }
 }
 
-static void observe(void *self, struct vamp_cells *cells, const struct vamp_observation *seen)
+static void count_active(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
     struct vamp_labels labels = seen->labels;
     for (uint32_t tier = 0; tier < VAMP_TIER_COUNT; tier++) {
@@ -66,17 +39,14 @@ static void observe(void *self, struct vamp_cells *cells, const struct vamp_obse
         vamp_cells_change(cells, seen->slot, VAMP_METRIC_TRANSPORTS_ACTIVE, &labels,
                           seen->active[tier]);
     }
-    if (seen->transport_completed) {
-        count_completed(self, cells, seen);
-    }
 }
 
-static void totals(const void *self, struct vamp_totals *into)
+static void count_transport(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
-    const struct transports *transports = self;
-    into->transports = transports->count;
-    into->transport_bytes = transports->bytes;
-    into->transport_ns = transports->duration;
+    count_active(cells, seen);
+    if (seen->transport_completed) {
+        count_completed(cells, seen);
+    }
 }
 
 const struct vamp_statistic_ops vamp_statistic_transports = {
@@ -84,8 +54,6 @@ const struct vamp_statistic_ops vamp_statistic_transports = {
     .metrics = metrics,
     .after = VAMP_KIND_BIT(TRANSPORT_INIT) | VAMP_KIND_BIT(TRANSPORT_COMPLETED) |
              VAMP_KIND_BIT(TRANSPORT_FAILED),
-    .create = create,
-    .observe = observe,
-    .totals = totals,
-    .free = free,
+    .on_event = count_transport,
+    .on_gone = count_active,
 };
