@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The program maestro-pool-manager: a pool and a server, and nothing else. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "maestro/client/port.h"
@@ -38,6 +40,7 @@ enum option_key {
     KEY_PROVIDER,
     KEY_BIND,
     KEY_INFO_FILE,
+    KEY_OPEN,
     KEY_HEARTBEAT,
     KEY_SILENCE,
     KEY_QUEUE_BYTES,
@@ -60,10 +63,13 @@ static const struct vamp_command_option options_table[] = {
      "libfabric provider: tcp;ofi_rxm (or tcp), shm for processes of one host; "
      "default: " MSTRO_ENV_OFI_PROVIDER ", else FI_PROVIDER, else " FABRIC_PROVIDER_PRESET},
     {"--bind", 0, KEY_BIND, "ADDRESS",
-     "address of this host to listen on, or ADDRESS:PORT; anybody who reaches it can join; "
+     "address of this host to listen on, or ADDRESS:PORT; "
      "default: " FABRIC_ENV_BIND ", else " FABRIC_BIND_PRESET},
     {"--info-file", 'i', KEY_INFO_FILE, "FILE",
-     "write the line to this file, too; it appears whole"},
+     "also write the line to this file, which only its owner may read; it appears whole"},
+    {"--open", 0, KEY_OPEN, NULL,
+     "let everyone join who reaches the address; without it only components that have the "
+     "information this program prints, which holds a random key"},
     {"--heartbeat", 0, KEY_HEARTBEAT, "TIME",
      "both sides say something at least this often; from 100ms; default a twelfth of the silence"},
     {"--silence", 0, KEY_SILENCE, "TIME",
@@ -182,6 +188,9 @@ static int take_option(struct settings *settings, enum option_key key, const cha
     case KEY_INFO_FILE:
         settings->info_file = text;
         return 0;
+    case KEY_OPEN:
+        settings->server.open = true;
+        return 0;
     case KEY_HEARTBEAT:
         return take_time(text, &settings->server.heartbeat_ms, err);
     case KEY_SILENCE:
@@ -263,9 +272,16 @@ static int write_file(const char *path, const char *info, struct vamp_err *err)
     if (length < 0 || (size_t)length >= sizeof temporary) {
         return vamp_err_set(err, -ENAMETOOLONG, "the path of the info file is too long");
     }
-    FILE *file = fopen(temporary, "wxe");
+    /* Whoever can read it can join. */
+    int descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
     if (file == NULL) {
-        return vamp_err_set_errno(err, errno, "create %s", temporary);
+        int failure = errno;
+        if (descriptor >= 0) {
+            (void)close(descriptor);
+            (void)unlink(temporary);
+        }
+        return vamp_err_set_errno(err, failure, "create %s", temporary);
     }
     int failure = fprintf(file, LINE, info) < 0 ? errno : 0;
     if (fclose(file) != 0 && failure == 0) {
@@ -334,12 +350,13 @@ static void print_summary(const struct server_counts *counts)
 {
     (void)fprintf(stderr,
                   PROGRAM ": %" PRIu64 " components joined, %" PRIu64 " vanished, %" PRIu64
-                          " refused; %" PRIu64 " operations; %" PRIu64 " events sent in %" PRIu64
-                          " messages, %" PRIu64 " lost; %" PRIu64 " bad messages; %" PRIu64
+                          " refused, %" PRIu64 " strangers ignored; %" PRIu64
+                          " operations; %" PRIu64 " events sent in %" PRIu64 " messages, %" PRIu64
+                          " lost; %" PRIu64 " bad messages; %" PRIu64
                           " refused for want of memory\n",
-                  counts->joins, counts->vanished, counts->refused, counts->requests,
-                  counts->events_sent, counts->event_messages, counts->events_lost,
-                  counts->protocol_errors, counts->memory_refused);
+                  counts->joins, counts->vanished, counts->refused, counts->strangers,
+                  counts->requests, counts->events_sent, counts->event_messages,
+                  counts->events_lost, counts->protocol_errors, counts->memory_refused);
 }
 
 static void say(const char *text)

@@ -73,6 +73,9 @@ static void take_event(struct remote *remote, const struct fabric_event *event)
         remote_receive(remote, event);
         return;
     }
+    if (event->kind == FABRIC_READ) { /* of a challenge; the welcome to an earlier join was first */
+        return;
+    }
     (void)pthread_mutex_lock(&remote->lock);
     link_sent(&remote->link);
     if (event->status != 0) {

@@ -53,6 +53,10 @@ struct remote {
     struct info info; /* the pool manager's */
     struct fabric *fabric;
     struct link link;
+    struct { /* read from the pool manager before each join, when the info has a key */
+        struct auth_challenge value;
+        bool pending; /* a read is under way */
+    } challenge;
     struct fetcher fetcher;
     struct vamp_decode_arena arena; /* of the progress thread */
     struct port_events events;

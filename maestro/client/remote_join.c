@@ -11,6 +11,8 @@
 
 /* A join that was not answered is sent again after this. */
 #define AGAIN_NS INT64_C(500000000)
+/* Nothing else wakes a component that waits to be let in and whose message has yet to be sent. */
+#define POLL_NS INT64_C(10000000)
 /* After an error, the pool manager may not be listening yet. */
 #define ERROR_PAUSE_NS INT64_C(50000000)
 
@@ -64,29 +66,53 @@ static int connect_fabric(struct remote *remote, struct vamp_err *err)
                            &remote->link.peer, err);
 }
 
-/* What has come in. 1: a welcome, in the arena; 0: nothing; -errno: sending failed. */
+/* A message that came in before the welcome was found. True: it is the welcome, in the arena. */
+static bool take_message(struct remote *remote, const struct fabric_event *event,
+                         const Mstro__Wire__Welcome **ret_welcome)
+{
+    struct frame frame;
+    if (frame_parse(event->bytes, event->length, &frame, NULL) != 0 ||
+        frame.session != remote->info.session) {
+        return false; /* a stranger's */
+    }
+    if (*ret_welcome != NULL) {
+        /* A heartbeat or a second welcome right after it: nothing to do, but not lost. */
+        remote->received_sequence += frame.sequence == remote->received_sequence + 1 ? 1 : 0;
+        return false;
+    }
+    const Mstro__Wire__Welcome *welcome =
+        frame.kind == FRAME_WELCOME ? frame_unpack(&frame, &remote->arena, NULL) : NULL;
+    if (welcome == NULL ||
+        (remote->info.keyed &&
+         !auth_welcome_is_proven(&remote->info.key, remote->link.session, welcome))) {
+        return false;
+    }
+    remote->received_sequence = frame.sequence;
+    *ret_welcome = welcome;
+    return true;
+}
+
+/* What has come in. 1: a welcome, in the arena; 0: nothing; -errno: sending or reading failed. */
 static int look_for_welcome(struct remote *remote, const Mstro__Wire__Welcome **ret_welcome)
 {
     struct fabric_event events[FABRIC_EVENTS];
     int count = fabric_poll(remote->fabric, events);
     int result = count < 0 ? count : 0;
     for (int i = 0; i < count; i++) {
-        struct frame frame;
-        if (events[i].kind == FABRIC_SENT) {
+        const struct fabric_event *event = &events[i];
+        switch (event->kind) {
+        case FABRIC_SENT:
             link_sent(&remote->link);
-            result = events[i].status != 0 && result == 0 ? events[i].status : result;
-        } else if (events[i].kind == FABRIC_RECEIVED) {
-            bool ours = frame_parse(events[i].bytes, events[i].length, &frame, NULL) == 0 &&
-                        frame.session == remote->info.session;
-            if (ours && result != 1 && frame.kind == FRAME_WELCOME) {
-                *ret_welcome = frame_unpack(&frame, &remote->arena, NULL);
-                remote->received_sequence = frame.sequence;
-                result = *ret_welcome != NULL ? 1 : result;
-            } else if (ours && result == 1 && frame.sequence == remote->received_sequence + 1) {
-                /* A heartbeat or a second welcome right behind: nothing to do, but not lost. */
-                remote->received_sequence = frame.sequence;
-            }
-            fabric_release(remote->fabric, &events[i]);
+            result = event->status != 0 && result == 0 ? event->status : result;
+            break;
+        case FABRIC_READ:
+            remote->challenge.pending = false;
+            result = event->status != 0 && result == 0 ? event->status : result;
+            break;
+        case FABRIC_RECEIVED:
+            result = take_message(remote, event, ret_welcome) ? 1 : result;
+            fabric_release(remote->fabric, event);
+            break;
         }
     }
     return result;
@@ -98,6 +124,7 @@ static int connect_again(struct remote *remote, struct vamp_err *err)
     link_done(&remote->link);
     remote->link.in_flight = 0;
     remote->link.retry_ns = 0;
+    remote->challenge.pending = false; /* it may never end */
     fabric_peer_remove(remote->fabric, remote->link.peer);
     return fabric_peer_add(remote->fabric, remote->info.address, remote->info.address_length,
                            &remote->link.peer, err);
@@ -136,15 +163,65 @@ static int await_welcome(struct remote *remote, int64_t until_ns,
         if (result == 0) {
             result = link_flush(&remote->link, now_ns);
             fabric_wait(remote->fabric, NULL,
-                        until_ns - now_ns < 10000000 ? until_ns - now_ns : 10000000);
+                        until_ns - now_ns < POLL_NS ? until_ns - now_ns : POLL_NS);
         }
         now_ns = remote_now();
     }
     return result;
 }
 
-static mstro_status exchange(struct remote *remote, const Mstro__Wire__Join *join,
-                             uint32_t deadline_ms, struct vamp_err *err)
+/* Reads the pool manager's challenge until `until_ns`, unless the last read has not ended yet: then
+ * waits for that. 0: it is there; 1: a welcome came first, for an earlier join; -EAGAIN: no answer
+ * in time; another -errno. */
+static int read_challenge(struct remote *remote, int64_t until_ns,
+                          const Mstro__Wire__Welcome **ret_welcome)
+{
+    const struct info *info = &remote->info;
+    int result = 0;
+    bool posted = remote->challenge.pending;
+    while (result == 0 && (!posted || remote->challenge.pending)) {
+        int64_t left_ns = until_ns - remote_now();
+        if (left_ns <= 0) {
+            return -EAGAIN;
+        }
+        if (!posted) {
+            int failure = fabric_read(remote->fabric, remote->link.peer, info->challenge.address,
+                                      info->challenge.key, remote->challenge.value.bytes,
+                                      sizeof remote->challenge.value.bytes, 0);
+            posted = remote->challenge.pending = failure == 0;
+            result = failure == -EAGAIN ? 0 : failure;
+        }
+        if (result == 0) {
+            result = look_for_welcome(remote, ret_welcome);
+        }
+        if (result == 0 && (!posted || remote->challenge.pending)) {
+            fabric_wait(remote->fabric, NULL, left_ns < POLL_NS ? left_ns : POLL_NS);
+        }
+    }
+    return result;
+}
+
+/* One join, and a while to wait for its welcome. As look_for_welcome. */
+static int join_once(struct remote *remote, Mstro__Wire__Join *join, int64_t until_ns,
+                     const Mstro__Wire__Welcome **ret_welcome)
+{
+    struct auth_proof proof;
+    if (remote->info.keyed) {
+        int result = read_challenge(remote, until_ns, ret_welcome);
+        if (result != 0) {
+            return result == -EAGAIN ? 0 : result;
+        }
+        auth_prove_join(&remote->info.key, &remote->challenge.value, remote->link.session, join,
+                        &proof);
+        join->has_proof = 1;
+        join->proof = (ProtobufCBinaryData){.len = sizeof proof.bytes, .data = proof.bytes};
+    }
+    int result = link_send(&remote->link, remote_now(), FRAME_JOIN, &join->base);
+    return result != 0 ? result : await_welcome(remote, until_ns, ret_welcome);
+}
+
+static mstro_status exchange(struct remote *remote, Mstro__Wire__Join *join, uint32_t deadline_ms,
+                             struct vamp_err *err)
 {
     int64_t deadline_ns = remote_now() + (int64_t)deadline_ms * 1000000;
     int failure = 0;
@@ -152,13 +229,10 @@ static mstro_status exchange(struct remote *remote, const Mstro__Wire__Join *joi
         int64_t now_ns = remote_now();
         int64_t again_ns = now_ns + AGAIN_NS < deadline_ns ? now_ns + AGAIN_NS : deadline_ns;
         const Mstro__Wire__Welcome *welcome = NULL;
-        int result = link_send(&remote->link, now_ns, FRAME_JOIN, &join->base);
+        int result = join_once(remote, join, again_ns, &welcome);
         if (result == -EMSGSIZE) {
             (void)vamp_err_set(err, result, "the component's name is too long to join with");
             return MSTRO_INVARG;
-        }
-        if (result == 0) {
-            result = await_welcome(remote, again_ns, &welcome);
         }
         if (welcome != NULL) {
             return take_welcome(remote, welcome, err);
@@ -182,7 +256,10 @@ static mstro_status exchange(struct remote *remote, const Mstro__Wire__Join *joi
 mstro_status remote_join(struct remote *remote, const struct port_member *member,
                          uint32_t deadline_ms, struct vamp_err *err)
 {
-    int result = connect_fabric(remote, err);
+    int result = remote->info.keyed ? auth_init(err) : 0;
+    if (result == 0) {
+        result = connect_fabric(remote, err);
+    }
     if (result != 0) {
         return result == -ENOMEM ? MSTRO_NOMEM : MSTRO_OFI_FAIL;
     }

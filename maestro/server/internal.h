@@ -12,6 +12,7 @@
 
 #include "maestro/client/port_local.h"
 #include "maestro/pool/pool.h"
+#include "maestro/server/gate.h"
 #include "maestro/server/server.h"
 #include "maestro/wire/fabric.h"
 #include "maestro/wire/fetch.h"
@@ -89,6 +90,7 @@ struct server {
     struct pool_outlet outlet;
     pthread_t thread;
     bool thread_started;
+    struct gate gate;
     struct info info;
     char info_text[INFO_TEXT_BYTES];
     int64_t heartbeat_ns, silence_ns;
@@ -105,7 +107,7 @@ struct server {
     int64_t looked_ns; /* when it was */
     int64_t probe_ns;  /* when one may be asked again whether it is there */
     void (*say)(const char *text);
-    struct server_said memory_said, refused_said;
+    struct server_said memory_said, refused_said, strangers_said;
     unsigned busy_rounds;
     atomic_bool stop;
     int failure_fd;

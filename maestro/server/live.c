@@ -187,6 +187,22 @@ static void tell_refused(struct server *server, int64_t now_ns)
     }
 }
 
+static void tell_strangers(struct server *server, int64_t now_ns)
+{
+    const char *since;
+    char text[256];
+    const uint64_t fresh =
+        to_say(server, &server->strangers_said, server->counts.strangers, now_ns, &since);
+    if (fresh > 0) {
+        (void)snprintf(text, sizeof text,
+                       "%" PRIu64 " joins ignored %s: their senders do not know this pool "
+                       "manager's key; a component of this workflow has to use the "
+                       "information that this pool manager printed",
+                       fresh, since);
+        server->say(text);
+    }
+}
+
 int64_t server_look_after(struct server *server, int64_t now_ns)
 {
     int64_t gap_ns = now_ns - server->looked_ns;
@@ -200,6 +216,7 @@ int64_t server_look_after(struct server *server, int64_t now_ns)
     advance_phase(server, now_ns);
     tell_memory(server, now_ns);
     tell_refused(server, now_ns);
+    tell_strangers(server, now_ns);
     if (now_ns >= server->check_ns) {
         int64_t next_ns = look_at_all(server, now_ns);
         server->check_ns = next_ns < now_ns + CHECK_NS ? now_ns + CHECK_NS : next_ns;

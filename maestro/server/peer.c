@@ -242,6 +242,12 @@ static void send_welcome(struct server *server, struct server_peer *peer, mstro_
     } else {
         welcome.text = text;
     }
+    struct auth_proof proof;
+    if (!server->gate.open) {
+        auth_prove_welcome(&server->gate.key, peer->session, &welcome, &proof);
+        welcome.has_proof = 1;
+        welcome.proof = (ProtobufCBinaryData){.len = sizeof proof.bytes, .data = proof.bytes};
+    }
     server_send(server, peer, FRAME_WELCOME, &welcome.base);
 }
 
@@ -309,11 +315,18 @@ void server_join(struct server *server, const struct frame *frame, const Mstro__
 {
     struct server_peer *peer = server_find_session(server, frame->session);
     if (peer != NULL) { /* the welcome got lost, or the component is impatient */
+        if (frame->sequence <= peer->received_sequence) {
+            return; /* a copy */
+        }
         peer->received_sequence = frame->sequence;
         if (peer->state == SERVER_PEER_JOINED) {
             send_welcome(server, peer, MSTRO_OK, NULL);
         }
         return;
+    }
+    if (!gate_lets_in(&server->gate, frame->session, join)) {
+        server->counts.strangers++;
+        return; /* nothing is kept for a stranger, and nothing is sent to one */
     }
     if (join->address.len == 0 || join->address.len > FABRIC_ADDRESS_BYTES) {
         server->counts.protocol_errors++;
@@ -346,5 +359,6 @@ void server_join(struct server *server, const struct frame *frame, const Mstro__
         }
     }
     peer->received_sequence = frame->sequence;
+    gate_remember(&server->gate, frame->session);
     welcome(server, peer, status, &err);
 }

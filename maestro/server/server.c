@@ -126,6 +126,10 @@ static int describe(struct server *server, const char *workflow, struct vamp_err
             return vamp_err_set_errno(err, errno, "get a random number");
         }
     }
+    info->keyed = !server->gate.open;
+    info->key = server->gate.key;
+    info->challenge.address = server->gate.memory.address;
+    info->challenge.key = server->gate.memory.key;
     return info_print(info, server->info_text, err);
 }
 
@@ -164,6 +168,9 @@ static int open_server(struct server *server, const char *workflow,
         result = fabric_open(&kind, options->bind, &server->fabric, err);
     }
     if (result == 0) {
+        result = gate_init(&server->gate, server->fabric, options->open, err);
+    }
+    if (result == 0) {
         result = describe(server, workflow, err);
     }
     if (result == 0) {
@@ -180,6 +187,7 @@ static void free_server(struct server *server)
     while (server->all != NULL) {
         server_peer_remove(server, server->all);
     }
+    gate_done(&server->gate, server->fabric);
     fabric_close(server->fabric);
     vamp_decode_arena_done(&server->arena);
     if (server->failure_fd >= 0) {

@@ -6,6 +6,7 @@
 #ifndef MAESTRO_SERVER_SERVER_H
 #define MAESTRO_SERVER_SERVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ struct server_options {
     uint32_t heartbeat_ms;     /* a twelfth of silence_ms; at least 100 */
     uint32_t silence_ms;       /* 60,000; at least three heartbeats */
     size_t events_per_message; /* at most; 64 */
+    bool open;                 /* everyone may join; else only components that know the key */
     /* Takes a line for the person who looks after the workflow; called rarely, on the server's
      * thread with the local port's lock held. NULL: the line is dropped. */
     void (*say)(const char *text);
@@ -35,6 +37,7 @@ struct server_counts {
     uint64_t events_lost; /* as reported to the subscribers */
     uint64_t vanished;    /* components */
     uint64_t protocol_errors;
+    uint64_t strangers;      /* joins without a proof of the key, or sent again */
     uint64_t memory_refused; /* joins and requests, at the pool's bound of memory */
 };
 

@@ -15,7 +15,7 @@
 #include "vampire/core/err.h"
 #include "vampire/core/event_codec.h"
 
-#define FRAME_VERSION 1
+#define FRAME_VERSION 2
 #define FRAME_BYTES_MAX ((size_t)16384)
 /* No envelope's head is longer. */
 #define FRAME_HEAD_BYTES ((size_t)48)

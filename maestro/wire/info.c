@@ -8,7 +8,8 @@
 #include "maestro/wire/frame.h"
 #include "pool.pb-c.h"
 
-#define PREFIX "embedded-maestro-1:"
+#define PREFIX "embedded-maestro-2:"
+#define PREFIX_WITHOUT_KEY "embedded-maestro-1:"
 #define RECORD_BYTES ((size_t)2048)
 #define ARENA_BYTES ((size_t)8192)
 #define LINE_HEAD "MSTRO_POOL_MANAGER_INFO;"
@@ -69,19 +70,28 @@ static uint32_t mix(uint32_t hash, const void *bytes, size_t length)
     return hash;
 }
 
-static uint32_t check_of(const Mstro__Wire__PoolInfo *record)
+static uint32_t mix_number(uint32_t hash, uint64_t number, unsigned bits)
 {
-    uint32_t hash = UINT32_C(2166136261);
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-        uint8_t byte = (uint8_t)(record->session >> shift);
+    for (unsigned shift = 0; shift < bits; shift += 8) {
+        uint8_t byte = (uint8_t)(number >> shift);
         hash = mix(hash, &byte, 1);
     }
+    return hash;
+}
+
+static uint32_t check_of(const Mstro__Wire__PoolInfo *record)
+{
+    uint32_t hash = mix_number(UINT32_C(2166136261), record->session, 64);
     hash = mix(hash, record->provider, strlen(record->provider) + 1);
     hash = mix(hash, record->workflow, strlen(record->workflow) + 1);
     hash = mix(hash, record->address.data, record->address.len);
-    for (unsigned shift = 0; record->has_protocol && shift < 32; shift += 8) {
-        uint8_t byte = (uint8_t)(record->protocol >> shift);
-        hash = mix(hash, &byte, 1);
+    hash = record->has_protocol ? mix_number(hash, record->protocol, 32) : hash;
+    if (record->has_key && record->challenge != NULL) {
+        hash = mix(hash, record->key.data, record->key.len);
+        hash = mix_number(hash, record->challenge->address, 64);
+        hash = mix_number(hash, record->challenge->key, 64);
+        hash = mix_number(hash, record->challenge->bytes, 64);
+        hash = mix_number(hash, record->munge ? 1 : 0, 8);
     }
     return hash;
 }
@@ -96,7 +106,8 @@ int info_print(const struct info *info, char text[static INFO_TEXT_BYTES], struc
     union {
         const uint8_t *in;
         uint8_t *out;
-    } address = {info->address};
+    } address = {info->address}, key = {info->key.bytes};
+    Mstro__Wire__Memory challenge = MSTRO__WIRE__MEMORY__INIT;
     Mstro__Wire__PoolInfo record = MSTRO__WIRE__POOL_INFO__INIT;
     record.version = FRAME_VERSION;
     record.provider = provider.out;
@@ -105,8 +116,18 @@ int info_print(const struct info *info, char text[static INFO_TEXT_BYTES], struc
     record.session = info->session;
     record.has_protocol = 1;
     record.protocol = info->protocol;
+    if (info->keyed) {
+        record.has_key = 1;
+        record.key = (ProtobufCBinaryData){.len = sizeof info->key.bytes, .data = key.out};
+        challenge.address = info->challenge.address;
+        challenge.key = info->challenge.key;
+        challenge.bytes = AUTH_CHALLENGE_BYTES;
+        record.challenge = &challenge;
+        record.has_munge = info->munge;
+        record.munge = info->munge;
+    }
     record.check = check_of(&record);
-    uint8_t packed[RECORD_BYTES];
+    uint8_t packed[RECORD_BYTES] = {0};
     size_t length = mstro__wire__pool_info__get_packed_size(&record);
     if (length > sizeof packed) {
         return vamp_err_set(err, -EMSGSIZE,
@@ -132,12 +153,20 @@ static int take_record(const Mstro__Wire__PoolInfo *record, struct info *ret_inf
     }
     if (record->check != check_of(record) || strlen(record->provider) >= INFO_PROVIDER_BYTES ||
         strlen(record->workflow) >= INFO_WORKFLOW_BYTES || record->address.len == 0 ||
-        record->address.len > FABRIC_ADDRESS_BYTES || record->session == 0) {
+        record->address.len > FABRIC_ADDRESS_BYTES || record->session == 0 ||
+        (record->has_key && (record->key.len != AUTH_KEY_BYTES || record->challenge == NULL))) {
         return vamp_err_set(err, -EINVAL, "the pool manager's info is damaged; copy it whole");
     }
     struct info info = {.session = record->session,
                         .address_length = record->address.len,
-                        .protocol = record->protocol};
+                        .protocol = record->protocol,
+                        .keyed = record->has_key != 0,
+                        .munge = record->has_key && record->munge};
+    if (info.keyed) {
+        memcpy(info.key.bytes, record->key.data, AUTH_KEY_BYTES);
+        info.challenge.address = record->challenge->address;
+        info.challenge.key = record->challenge->key;
+    }
     memcpy(info.provider, record->provider, strlen(record->provider));
     memcpy(info.workflow, record->workflow, strlen(record->workflow));
     memcpy(info.address, record->address.data, record->address.len);
@@ -156,6 +185,12 @@ int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
     size_t length = strcspn(text, "; \t\r\n");
     if (length == 0) {
         return vamp_err_set(err, -EINVAL, "the pool manager's info is empty");
+    }
+    if (strncmp(text, PREFIX_WITHOUT_KEY, sizeof PREFIX_WITHOUT_KEY - 1) == 0) {
+        return vamp_err_set(err, -EINVAL,
+                            "the pool manager's info is of an earlier release, whose components "
+                            "joined without a key; use the same release for the pool manager and "
+                            "for all components");
     }
     if (strncmp(text, PREFIX, sizeof PREFIX - 1) != 0) {
         return vamp_err_set(err, -EINVAL,

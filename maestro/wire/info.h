@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The text of MSTRO_POOL_MANAGER_INFO: where the pool manager is. One printable line without ';',
- * opaque to everybody else: a prefix with the version and a PoolInfo message (pool.proto) in
- * base64.
+ * The text of MSTRO_POOL_MANAGER_INFO: where the pool manager is, and the key that lets a component
+ * join. A secret: who has it can join. One printable line without ';', opaque to everyone else: a
+ * prefix with the version and a PoolInfo message (pool.proto) in base64.
  */
 #ifndef MAESTRO_WIRE_INFO_H
 #define MAESTRO_WIRE_INFO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "maestro/wire/auth.h"
 #include "maestro/wire/fabric.h"
 #include "vampire/core/err.h"
 
@@ -24,6 +26,12 @@ struct info {
     char workflow[INFO_WORKFLOW_BYTES];
     uint8_t address[FABRIC_ADDRESS_BYTES];
     size_t address_length;
+    bool keyed; /* the next two are set: a join has to be proven (auth.h) */
+    struct auth_key key;
+    struct { /* where a component reads the challenge, with fabric_read */
+        uint64_t address, key;
+    } challenge;
+    bool munge; /* a join also needs a credential of MUNGE (munge.h); only with a key */
 };
 
 /* 0, or -EMSGSIZE when it does not fit. */

@@ -59,7 +59,8 @@ SERIOUS = (
     ("REGISTER", 2, errno.ENOMEM, 0),
     ("RECV", 260, errno.EIO, 0),
     ("SEND", 8, errno.EIO, 0),
-    ("READ", 2, errno.EIO, 0),
+    ("READ", 1, errno.EIO, 0),  # of the pool manager's challenge, before the join
+    ("READ", 3, errno.EIO, 0),
     ("CQ_READ", 15, errno.EIO, 0),
     ("COMPLETE", 10, errno.EIO, 0),
     ("SEND", 9, errno.EAGAIN, FOR_GOOD_MS),
@@ -68,8 +69,8 @@ SERIOUS = (
 # What a role does not call in such a workflow. Whoever changes that hears of it.
 NOT_CALLED = {
     ("manager", "REGISTER"), ("manager", "READ"),
-    ("vampire", "REGISTER"), ("vampire", "READ"), ("vampire", "REMOVE"),
-    ("model", "READ"), ("model", "REMOVE"),
+    ("vampire", "REGISTER"), ("vampire", "REMOVE"),
+    ("model", "REMOVE"),
     ("product", "REGISTER"), ("product", "REMOVE"),
 }
 # A peer that does not answer is given up after so long. Where nothing may be given up: longer, for

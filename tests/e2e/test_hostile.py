@@ -97,10 +97,10 @@ def end_of(manager):
     """The pool manager's last words as numbers."""
     manager.signal(signal.SIGUSR2)
     manager.expect_exit(0)
-    words = re.search(r"(\d+) components joined, (\d+) vanished, (\d+) refused;.* (\d+) bad messages; (\d+) refused for want",
+    words = re.search(r"(\d+) components joined, (\d+) vanished, (\d+) refused, (\d+) strangers ignored;.* (\d+) bad messages; (\d+) refused for want",
                       manager.stderr)
     assert words, manager.stderr
-    return dict(zip(("joined", "vanished", "refused", "bad", "starved"), map(int, words.groups())))
+    return dict(zip(("joined", "vanished", "refused", "strangers", "bad", "starved"), map(int, words.groups())))
 
 
 def assert_in_full(space, reports):
@@ -162,10 +162,10 @@ def attack(space, role, warm, number, growth):
     return end_of(manager)
 
 
-SIZES = {"joins": (2000, 20000), "names": (1000, 4000), "attributes": (100, 400)}
-LONG = {"joins": (10000, 1000000), "names": (10000, 1000000), "attributes": (1000, 100000)}
+SIZES = {"joins": (2000, 20000), "strangers": (2000, 20000), "names": (1000, 4000), "attributes": (100, 400)}
+LONG = {"joins": (10000, 1000000), "strangers": (10000, 1000000), "names": (10000, 1000000), "attributes": (1000, 100000)}
 # libfabric that does not pass messages through took 16 KiB for each join (20,000: 320 MiB).
-GROWTH = {"joins": 24 * MIB, "names": 16 * MIB, "attributes": 16 * MIB}
+GROWTH = {"joins": 24 * MIB, "strangers": 4 * MIB, "names": 16 * MIB, "attributes": 16 * MIB}
 
 
 @pytest.mark.parametrize("role", SIZES)
@@ -174,6 +174,10 @@ def test_memory_stays(space, role):
     if role == "joins":
         # What was not read yet when its sender closed the connection may be lost.
         assert end["joined"] + end["refused"] >= sum(SIZES[role]) / 2
+    if role == "strangers":
+        assert end["joined"] == 1, "vampire alone"
+        assert end["refused"] == end["vanished"] == 0
+        assert end["strangers"] >= sum(SIZES[role]) / 2
     components = counted(space).components
     assert len(components) <= 4096
 
@@ -203,6 +207,24 @@ def test_joins_keep_nobody_out(space):
     end = end_of(manager)
     assert end["refused"] > 5000
     assert manager.stderr.count("joins refused") == 1, "said once a minute"
+
+
+def test_strangers_disturb_nobody(space):
+    """Well-formed messages from a process that knows the address alone, while a workflow runs."""
+    manager = space.pool_manager()
+    vampire = space.vampire(harness.vampire_config())
+    workflow = harness.Workflow(space, models=1, products=1, model_options=STEADY)
+    stranger = hostile(space, "strangers", 10000)
+    reports = workflow.finish()
+    stranger.expect_exit(0, 120)
+    vampire.expect_exit(0)
+    assert_complete(reports)
+    assert_agreement(space, reports)
+    end = end_of(manager)
+    assert end["joined"] == len(reports) + 1
+    assert end["vanished"] == end["refused"] == 0
+    assert manager.stderr.count("joins ignored") == 1, "said once a minute"
+    assert space.info not in manager.stderr
 
 
 @pytest.mark.long

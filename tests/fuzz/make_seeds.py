@@ -62,7 +62,7 @@ def pause(how):
     return step(0, PAUSE, b"." * how)
 
 
-def envelope(kind, session=PEER_SESSION, sequence=1, version=1, **fields):
+def envelope(kind, session=PEER_SESSION, sequence=1, version=2, **fields):
     message = pool.Envelope(version=version, session=session, sequence=sequence)
     getattr(message, kind).SetInParent()
     getattr(message, kind).MergeFrom(getattr(message, kind).__class__(**fields))
@@ -144,7 +144,7 @@ def server_seeds():
     yield "same-address", join(0) + join(1, address=address(0)) + join(0)
     yield "wrong-kinds", b"".join(join(n) + step(n, kind) for n, kind in enumerate((1, 3, 4, 5)))
     yield "raw", join(0) + step(0, RAW, envelope("heartbeat", sequence=2)) + step(0, RAW, envelope("heartbeat", sequence=9))
-    yield "raw-version", step(0, RAW, envelope("join", version=2, workflow="fuzz", component="x", address=address(0), pool_session=POOL_SESSION))
+    yield "raw-version", step(0, RAW, envelope("join", version=3, workflow="fuzz", component="x", address=address(0), pool_session=POOL_SESSION))
     yield "raw-garbage", step(0, RAW, bytes(range(256)))
     a = Component(0)
     yield "many-cdos", join(0) + b"".join(a.declare(f"cdo {n}") for n in range(14))
@@ -213,7 +213,7 @@ def frame_seeds():
     yield "events-64", envelope("events", **fields_of(events(count=64)))
     yield "heartbeat", envelope("heartbeat", session=2**64 - 1, sequence=2**64 - 1)
     yield "goodbye", envelope("goodbye", status=9, text="done")
-    yield "version-2", envelope("heartbeat", version=2)
+    yield "version-3", envelope("heartbeat", version=3)
     # A field of number 0: protobuf-c takes it in when its tag has two bytes, and not when it has one.
     number_0 = b"\x08\x00\x82\x00\x00"
     yield "field-0", envelope("heartbeat")[:-3] + bytes([11 << 3 | 2, len(number_0)]) + number_0
@@ -228,20 +228,28 @@ def info_seeds():
         end = b""
         if record.HasField("protocol"):
             end = struct.pack("<I", record.protocol)
+        if record.HasField("key") and record.HasField("challenge"):
+            memory = record.challenge
+            end += record.key + struct.pack("<QQQB", memory.address, memory.key, memory.bytes, record.munge)
         for byte in parts + record.address + end:
             value = (value ^ byte) * 16777619 & 0xFFFFFFFF
         return value
 
     def text(**fields):
-        values = {"version": 1, "provider": "tcp;ofi_rxm", "address": address(0), "session": 5, "workflow": "weather", "check": 0}
+        values = {"version": 2, "provider": "tcp;ofi_rxm", "address": address(0), "session": 5, "workflow": "weather", "check": 0}
         record = pool.PoolInfo(**{**values, **fields})
         record.check = fields.get("check", check_of(record))
-        return "embedded-maestro-1:" + base64.b64encode(record.SerializeToString()).decode()
+        return "embedded-maestro-2:" + base64.b64encode(record.SerializeToString()).decode()
 
     yield "plain", text().encode()
     yield "protocol", text(protocol=22).encode()
     yield "line", f"MSTRO_POOL_MANAGER_INFO;{text()};\n".encode()
-    yield "version-2", text(version=2).encode()
+    yield "version-3", text(version=3).encode()
+    keyed = {"key": bytes(range(32)), "challenge": pool.Memory(address=1, key=2, bytes=16)}
+    yield "keyed", text(**keyed).encode()
+    yield "keyed-munge", text(**keyed, munge=True).encode()
+    yield "key-alone", text(key=bytes(32)).encode()
+    yield "short-key", text(**{**keyed, "key": bytes(31)}).encode()
     yield "damaged", text(check=1).encode()
     yield "long", text(workflow="w" * 1023, address=bytes(256), provider="p" * 63).encode()
     yield "too-long", text(workflow="w" * 1400).encode()

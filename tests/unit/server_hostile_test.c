@@ -5,7 +5,7 @@
  * others, its memory stays where it was, and everything is counted.
  *
  * With arguments it is such a component, for the end-to-end tests:
- *   server_hostile_test garbage|joins|names|hoards|attributes INFO WORKFLOW NUMBER
+ *   server_hostile_test garbage|joins|strangers|names|hoards|attributes INFO WORKFLOW NUMBER
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "maestro/server/internal.h"
 #include "maestro/server/server.h"
 #include "tests/unit/client_component.h"
 #include "tests/unit/wire_raw_peer.h"
@@ -91,8 +92,52 @@ static void join_often(const char *info, const char *workflow, unsigned number)
         (void)snprintf(name, sizeof name, "component %u", i);
         peer.session = ((uint64_t)getpid() << 32) + i + 1;
         peer.sequence = 0;
+        peer.challenged = i % 8192 != 0; /* the pool manager changes it */
         assert_true(
             raw_peer_join(&peer, workflow, name, (const uint8_t *)&nowhere, sizeof nowhere));
+    }
+    raw_peer_close(&peer);
+}
+
+/* Well-formed messages of every kind from a process that has the address and not the key: joins
+ * with no proof, with a proof of any length, with one made with another key; all else with sessions
+ * that it can only guess. */
+static void knock(const char *info, const char *workflow, unsigned number)
+{
+    struct raw_peer peer;
+    char flow[64];
+    char name[64];
+    uint8_t address[FABRIC_ADDRESS_BYTES];
+    size_t length;
+    struct auth_key key;
+    struct auth_proof proof;
+    raw_peer_open(&peer, info, 0);
+    assert_int_equal(0, auth_init(NULL));
+    memset(&key, 'k', sizeof key);
+    peer.patience_ns = 60 * VAMP_NS_PER_SECOND;
+    (void)snprintf(flow, sizeof flow, "%s", workflow);
+    memcpy(address, fabric_address(peer.fabric, &length), FABRIC_ADDRESS_BYTES);
+    for (unsigned i = 0; i < number; i++) {
+        peer.session = ((uint64_t)getpid() << 32) + i + 1;
+        peer.sequence = 0;
+        (void)snprintf(name, sizeof name, "stranger %u", i);
+        Mstro__Wire__Join join = MSTRO__WIRE__JOIN__INIT;
+        join.workflow = flow;
+        join.component = name;
+        join.address = (ProtobufCBinaryData){.len = length, .data = address};
+        join.pool_session = peer.info.session;
+        auth_prove_join(&key, &peer.challenge, peer.session, &join, &proof);
+        join.has_proof = i % 3 != 0;
+        join.proof = (ProtobufCBinaryData){.len = i % 3 == 1 ? sizeof proof : i % sizeof proof,
+                                           .data = proof.bytes};
+        Mstro__Wire__Goodbye goodbye = MSTRO__WIRE__GOODBYE__INIT;
+        Mstro__Wire__Leave leave = MSTRO__WIRE__LEAVE__INIT;
+        Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
+        request.what_case = MSTRO__WIRE__REQUEST__WHAT_LEAVE;
+        request.leave = &leave;
+        assert_true(raw_peer_say(&peer, FRAME_JOIN, &join.base));
+        assert_true(raw_peer_say(&peer, FRAME_REQUEST, &request.base));
+        assert_true(raw_peer_say(&peer, FRAME_GOODBYE, &goodbye.base));
     }
     raw_peer_close(&peer);
 }
@@ -188,11 +233,8 @@ static void bring_attributes(const char *info, const char *workflow, unsigned nu
 static const struct {
     const char *name;
     void (*attack)(const char *info, const char *workflow, unsigned number);
-} roles[] = {{"garbage", send_garbage},
-             {"joins", join_often},
-             {"names", name_many},
-             {"hoards", hoard},
-             {"attributes", bring_attributes}};
+} roles[] = {{"garbage", send_garbage}, {"joins", join_often}, {"strangers", knock},
+             {"names", name_many},      {"hoards", hoard},     {"attributes", bring_attributes}};
 
 static void play_role(void **state)
 {
@@ -271,6 +313,59 @@ static void test_joins(void **state)
     assert_true(counts.joins + counts.refused >= 1000);
 }
 
+static void test_strangers(void **state)
+{
+    (void)state;
+    struct server_counts counts;
+    attack(knock, 300, &counts);
+    assert_int_equal(counts.joins, 1); /* the good one's */
+    assert_int_equal(counts.refused, 0);
+    assert_int_equal(counts.vanished, 0);
+    assert_int_equal(counts.strangers, 300);
+    assert_int_equal(counts.protocol_errors, 600); /* of unknown sessions */
+}
+
+static uint64_t strangers_of(struct manager *manager)
+{
+    (void)port_local_lock(manager->local.port);
+    uint64_t strangers = manager->server->counts.strangers;
+    port_local_unlock(manager->local.port);
+    return strangers;
+}
+
+/* What somebody recorded on the network and sends again lets nobody in, and makes nobody leave. */
+static void test_copies(void **state)
+{
+    (void)state;
+    struct manager manager;
+    struct server_counts counts;
+    struct raw_peer peer;
+    start_manager(&manager);
+    raw_peer_open(&peer, server_info(manager.server), 4711);
+    assert_true(raw_peer_join(&peer, COMPONENT_WORKFLOW, "once", NULL, 0));
+    COMPONENT_WAIT(COMPONENT_READ(&manager.good, kinds[VAMP_EVENT_JOIN]) == 1);
+    peer.sequence = 0; /* the same message while it is there: nothing happens */
+    assert_true(raw_peer_join(&peer, COMPONENT_WORKFLOW, "once", NULL, 0));
+    Mstro__Wire__Heartbeat heartbeat = MSTRO__WIRE__HEARTBEAT__INIT;
+    assert_true(raw_peer_say(&peer, FRAME_HEARTBEAT, &heartbeat.base)); /* in order still */
+    Mstro__Wire__Goodbye goodbye = MSTRO__WIRE__GOODBYE__INIT;
+    assert_true(raw_peer_say(&peer, FRAME_GOODBYE, &goodbye.base));
+    COMPONENT_WAIT(COMPONENT_READ(&manager.good, kinds[VAMP_EVENT_LEAVE]) == 1);
+    uint64_t handle;
+    do { /* until the pool manager has forgotten it, and beyond */
+        peer.sequence = 0;
+        assert_true(raw_peer_join(&peer, COMPONENT_WORKFLOW, "once", NULL, 0));
+        assert_int_equal(MSTRO_OK, component_declare(&manager.good, "meanwhile", &handle));
+        assert_int_equal(MSTRO_OK, component_operate(&manager.good, MSTRO__WIRE__OPERATION__DISPOSE,
+                                                     handle, NULL));
+    } while (strangers_of(&manager) < 3);
+    raw_peer_close(&peer);
+    assert_int_equal(COMPONENT_READ(&manager.good, kinds[VAMP_EVENT_JOIN]), 1);
+    stop_manager(&manager, &counts);
+    assert_int_equal(counts.joins, 2);
+    assert_int_equal(counts.vanished, 1); /* the one good-bye without a leave */
+}
+
 static void test_names(void **state)
 {
     (void)state;
@@ -293,8 +388,9 @@ int main(int count, char **arguments)
         const struct CMUnitTest role[] = {cmocka_unit_test_prestate(play_role, arguments)};
         return cmocka_run_group_tests(role, NULL, NULL);
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_garbage), cmocka_unit_test(test_joins),
-                                       cmocka_unit_test(test_names),
-                                       cmocka_unit_test(test_attributes)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_garbage),   cmocka_unit_test(test_joins),
+        cmocka_unit_test(test_strangers), cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_names),     cmocka_unit_test(test_attributes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

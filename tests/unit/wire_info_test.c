@@ -18,6 +18,12 @@ static struct info example(void)
     for (size_t i = 0; i < info.address_length; i++) {
         info.address[i] = (uint8_t)(i * 17);
     }
+    info.keyed = true;
+    info.challenge.address = 4096;
+    info.challenge.key = UINT64_C(0x8000000000000001);
+    for (size_t i = 0; i < sizeof info.key.bytes; i++) {
+        info.key.bytes[i] = (uint8_t)(i * 31);
+    }
     return info;
 }
 
@@ -42,6 +48,28 @@ static void test_round_trip(void **state)
         assert_string_equal(out.provider, in.provider);
         assert_string_equal(out.workflow, in.workflow);
     }
+}
+
+static void test_key(void **state)
+{
+    (void)state;
+    struct info in = example();
+    char text[INFO_TEXT_BYTES];
+    struct info out;
+    assert_int_equal(0, info_print(&in, text, NULL));
+    assert_int_equal(0, info_parse(text, &out, NULL));
+    assert_true(out.keyed && !out.munge);
+    assert_memory_equal(out.key.bytes, in.key.bytes, sizeof in.key.bytes);
+    assert_true(out.challenge.address == in.challenge.address);
+    assert_true(out.challenge.key == in.challenge.key);
+    in.munge = true;
+    assert_int_equal(0, info_print(&in, text, NULL));
+    assert_int_equal(0, info_parse(text, &out, NULL));
+    assert_true(out.keyed && out.munge);
+    in.keyed = false; /* a pool manager that is open */
+    assert_int_equal(0, info_print(&in, text, NULL));
+    assert_int_equal(0, info_parse(text, &out, NULL));
+    assert_true(!out.keyed && !out.munge);
 }
 
 static void test_whole_line(void **state)
@@ -73,9 +101,10 @@ static void test_refusals(void **state)
     refused("", "empty");
     refused(" \n", "empty");
     refused("CAESC3RjcDtvZmlfcnhtGhACAK5H", "begins with");
-    refused("embedded-maestro-1:", "damaged");
-    refused("embedded-maestro-1:@@@@", "damaged");
-    refused("embedded-maestro-1:QUJD", "damaged");
+    refused("embedded-maestro-2:", "damaged");
+    refused("embedded-maestro-2:@@@@", "damaged");
+    refused("embedded-maestro-2:QUJD", "damaged");
+    refused("embedded-maestro-1:CAESC3RjcDtvZmlfcnht", "earlier release");
     struct info in = example();
     char text[INFO_TEXT_BYTES];
     assert_int_equal(0, info_print(&in, text, NULL));
@@ -100,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_key),
         cmocka_unit_test(test_whole_line),
         cmocka_unit_test(test_refusals),
     };

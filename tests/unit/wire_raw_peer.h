@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whoever talks to a pool manager without the client library: an endpoint that sends any bytes. */
+/* A process that talks to a pool manager without the client library: an endpoint that sends any
+ * bytes. */
 #ifndef TESTS_UNIT_WIRE_RAW_PEER_H
 #define TESTS_UNIT_WIRE_RAW_PEER_H
 
@@ -10,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "maestro/wire/auth.h"
 #include "maestro/wire/fabric.h"
 #include "maestro/wire/frame.h"
 #include "maestro/wire/info.h"
@@ -21,6 +23,8 @@ struct raw_peer {
     fabric_peer peer;
     uint64_t session, sequence;
     int64_t patience_ns; /* for one message */
+    bool challenged;     /* the next is known; it is read once */
+    struct auth_challenge challenge;
 };
 
 static inline void raw_peer_open(struct raw_peer *peer, const char *info, uint64_t session)
@@ -82,6 +86,52 @@ static inline bool raw_peer_say(struct raw_peer *peer, enum frame_kind kind,
     return raw_peer_send(peer, bytes, frame_pack(&frame, body, bytes, sizeof bytes));
 }
 
+/* Reads the pool manager's challenge. False: it cannot be read. */
+static inline bool raw_peer_read_challenge(struct raw_peer *peer, struct auth_challenge *challenge)
+{
+    struct fabric_event events[FABRIC_EVENTS];
+    const int64_t until_ns = vamp_clock_monotonic_ns(&vamp_clock_system) + peer->patience_ns;
+    int result = -EAGAIN;
+    while (vamp_clock_monotonic_ns(&vamp_clock_system) < until_ns) {
+        if (result == -EAGAIN) {
+            result =
+                fabric_read(peer->fabric, peer->peer, peer->info.challenge.address,
+                            peer->info.challenge.key, challenge->bytes, sizeof challenge->bytes, 2);
+        }
+        int count = fabric_poll(peer->fabric, events);
+        int ended = 1;
+        for (int k = 0; k < count; k++) {
+            if (events[k].kind == FABRIC_RECEIVED) {
+                fabric_release(peer->fabric, &events[k]);
+            } else if (events[k].kind == FABRIC_READ) {
+                ended = events[k].status;
+            }
+        }
+        if (ended <= 0) {
+            return ended == 0;
+        }
+        fabric_wait(peer->fabric, NULL, 1000000);
+    }
+    return false;
+}
+
+/* Says the join with the proof that it knows the key, where one is asked for. */
+static inline bool raw_peer_join_proven(struct raw_peer *peer, Mstro__Wire__Join *join)
+{
+    struct auth_proof proof;
+    if (peer->info.keyed) {
+        assert_int_equal(0, auth_init(NULL));
+        if (!peer->challenged && !raw_peer_read_challenge(peer, &peer->challenge)) {
+            return false;
+        }
+        peer->challenged = true;
+        auth_prove_join(&peer->info.key, &peer->challenge, peer->session, join, &proof);
+        join->has_proof = 1;
+        join->proof = (ProtobufCBinaryData){.len = sizeof proof.bytes, .data = proof.bytes};
+    }
+    return raw_peer_say(peer, FRAME_JOIN, &join->base);
+}
+
 /* `address` NULL: its own. */
 static inline bool raw_peer_join(struct raw_peer *peer, const char *workflow, const char *name,
                                  const uint8_t *address, size_t length)
@@ -98,7 +148,7 @@ static inline bool raw_peer_join(struct raw_peer *peer, const char *workflow, co
     join.component = component;
     join.address = (ProtobufCBinaryData){.len = length, .data = own};
     join.pool_session = peer->info.session;
-    return raw_peer_say(peer, FRAME_JOIN, &join.base);
+    return raw_peer_join_proven(peer, &join);
 }
 
 #endif
