@@ -319,7 +319,9 @@ for text in $(1); do \
 endef
 install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(INSTALL) -d $(TO)/bin $(TO)/share/vampire/config $(TO)/share/vampire/notebooks $(TO)/share/doc/vampire
-	$(INSTALL) -m 755 $(PROGRAMS) notebooks/vampire-report $(TO)/bin
+	$(INSTALL) -m 755 $(PROGRAMS) $(TO)/bin
+	sed 's|^VERSION = None .*|VERSION = "$(VERSION)"|' notebooks/vampire-report > $(TO)/bin/vampire-report
+	chmod 755 $(TO)/bin/vampire-report
 	$(INSTALL) -m 644 notebooks/vampire.py notebooks/first-look.ipynb $(TO)/share/vampire/notebooks
 	$(call install_texts,$(MANUALS),$(TO)/share/man/man$${text##*.})
 	$(INSTALL) -d $(TO)/share/bash-completion/completions

@@ -33,6 +33,14 @@ class Error(Exception):
     """What cannot be read or computed, in words for people."""
 
 
+class TooLarge(Error):
+    """open() would need more than MEMORY_LIMIT; args[0] says so without advice for Python."""
+
+    def __str__(self):
+        return (f"{self.args[0]}. Choose with open(..., metrics=[...]) or open(..., between=(from, to)), "
+                "or raise vampire.MEMORY_LIMIT")
+
+
 # ---------------------------------------------------------------- one file
 
 
@@ -63,7 +71,7 @@ class _File:
             with h5py.File(self.path, "r", swmr=True) as file:
                 self._read(file, metrics, between)
         except FileNotFoundError:
-            raise Error(f"{self.path}: there is no such file") from None
+            raise Error(f"{self.path}: no such file") from None
         except (OSError, KeyError, RuntimeError, ValueError) as error:
             self._explain(error)
 
@@ -114,9 +122,8 @@ class _File:
             if metric and item.ndim == 3 and (metrics is None or metric in metrics):
                 wanted += (self.end - self.first) * self._used(file, item) * item.shape[2] * 8
         if wanted > MEMORY_LIMIT:
-            raise Error(f"{self.path}: its histograms need {wanted / 2**30:.1f} GiB of memory, more than "
-                        f"{MEMORY_LIMIT / 2**30:.0f}. Choose with open(..., metrics=[...]) or "
-                        "open(..., between=(from, to)), or raise vampire.MEMORY_LIMIT")
+            raise TooLarge(f"{self.path}: its histograms need {wanted / 2**30:.1f} GiB of memory, more than "
+                           f"{MEMORY_LIMIT / 2**30:.0f}")
 
     def _used(self, file, item):
         dim = _dim(item, 1)
@@ -180,7 +187,7 @@ def paths_of(path_or_pattern_or_list):
             entry = os.path.join(glob.escape(entry), "vampire-*.h5")
         found = sorted(glob.glob(entry)) if glob.has_magic(entry) and not os.path.exists(entry) else [entry]
         if not found:
-            raise Error(f"{entry}: no such files")
+            raise Error(f"{entry}: no file has such a name")
         paths += found
     return list(dict.fromkeys(paths))
 
@@ -262,7 +269,7 @@ def _add_label_sets(ds, files):
         for dim, (names, rows, own) in file.label_sets.items():
             wanted.setdefault(dim, own)
             if names_of.setdefault(dim, names) != names:
-                raise Error("the files have different levels; open them one by one")
+                raise Error("the files have different levels; read them one at a time")
             positions = sets.setdefault(dim, {})
             for row in rows:
                 if any(row):
@@ -280,12 +287,12 @@ def _add_label_sets(ds, files):
 def _add_metrics(ds, files, keep, sets):
     edges = [file.edges for file in files if file.edges is not None]
     if any(not np.array_equal(a, b) for one in edges[1:] for a, b in zip(edges[0], one)):
-        raise Error("the files have different histogram bins (sub_bins); open them one by one")
+        raise Error("the files have different histogram bins (sub_bins); read them one at a time")
     used_bins = False
     for name in dict.fromkeys(name for file in files for name in file.metrics):
         dim, histogram, sample, attrs, fill = next(f.metrics[name] for f in files if name in f.metrics)
         if any(f.metrics[name][0] != dim for f in files if name in f.metrics):
-            raise Error("the files have different levels; open them one by one")
+            raise Error("the files have different levels; read them one at a time")
         shape = (len(ds.time),) + ((len(sets[dim]),) if dim else ()) + sample.shape[sample.ndim - 1:] * histogram
         data = np.full(shape, np.nan) if fill is not None else np.zeros(shape, sample.dtype)
         row = 0

@@ -53,6 +53,10 @@ def test_everything_is_installed_below_destdir(space):
     assert any(name.startswith("opt/vampire/lib/libmaestro.so") for name in files)
     text = (root / "opt/vampire/lib/pkgconfig/maestro.pc").read_text()
     assert "/opt/vampire" in text and str(root) not in text
+    versions = {subprocess.run([root / "opt/vampire/bin" / name, "--version"], capture_output=True, text=True,
+                               check=True).stdout.splitlines()[0].replace(name, "")
+                for name in ("vampire", "vampire-report")}
+    assert len(versions) == 1, versions
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++-14"])

@@ -347,8 +347,36 @@ def test_a_report_at_level_workflow(space):
 def test_a_report_that_cannot_be_written(rotated, tmp_path):
     done = subprocess.run([REPORT, rotated[0], "-o", tmp_path / "no" / "r.html"], capture_output=True, text=True,
                           check=False)
-    assert done.returncode == 1 and "cannot be written" in done.stderr
+    assert done.returncode == 1
+    assert done.stderr == f"vampire-report: the report cannot be written: {tmp_path}/no/r.html: No such file or directory\n"
     assert subprocess.run([REPORT], capture_output=True, check=False).returncode == 2
+
+
+def test_a_report_of_a_part_of_a_run(rotated, tmp_path):
+    times = vampire.open(rotated[0]).time.values
+    done = subprocess.run([REPORT, rotated[0], "--between", str(times[0]), str(times[1]), "-o", tmp_path / "r.html"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    page = check_page(tmp_path / "r.html")
+    assert "<div>observed<b>1 s</b></div>" in page and f"Only the buckets from {str(times[0])[:10]} " in page
+    done = subprocess.run([REPORT, rotated[0], "--between", "noon", "2026-01-01"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "'noon'" in done.stderr and "2026-01-31T12:00" in done.stderr
+
+
+def test_a_report_of_too_much_gets_advice_for_a_shell(rotated, tmp_path):
+    program = ("import runpy, sys, vampire; vampire.MEMORY_LIMIT = 1; sys.argv[0] = 'vampire-report'; "
+               f"runpy.run_path({REPORT!r}, run_name='__main__')")
+    done = subprocess.run([sys.executable, "-c", program, rotated[0], "-o", tmp_path / "r.html"], capture_output=True,
+                          text=True, check=False, env=dict(os.environ, PYTHONPATH=str(ROOT / "notebooks")))
+    assert done.returncode == 3 and "GiB of memory" in done.stderr and "--between" in done.stderr
+    assert "open(" not in done.stderr and "MEMORY_LIMIT" not in done.stderr
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_the_report_knows_its_version():
+    version = subprocess.run(["sh", ROOT / "packaging" / "version.sh"], capture_output=True, text=True, check=True).stdout
+    done = subprocess.run([REPORT, "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"vampire-report {version}")
 
 
 def test_the_notebook_is_committed_without_outputs():
