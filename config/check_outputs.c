@@ -282,6 +282,23 @@ static const struct vamp_opt *find_target(const struct vamp_config_output *outpu
     return NULL;
 }
 
+/* An output that writes to a place has to have one: all of its options for it may be empty. */
+static void check_target(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    const struct vamp_opt *last = NULL;
+    for (const struct vamp_opt *opt = output->ops->options; opt->key != NULL; opt++) {
+        last = opt->role != VAMP_OPT_PLAIN ? opt : last;
+    }
+    if (last != NULL && find_target(output) == NULL) {
+        char path[CONFIG_PATH_BYTES];
+        output_path(loader, index, last->key, path);
+        config_error(loader, path,
+                     "empty, so that this output has no place to write to; \".\" is the directory "
+                     "in which vampire runs");
+    }
+}
+
 /* The directory part of a file's path into `directory`; returns the file's name. */
 static const char *split_path(const char *text, char *directory, size_t bytes)
 {
@@ -428,6 +445,7 @@ static void check_places(const struct config_loader *loader)
     struct place places[VAMP_OUTPUTS_MAX];
     bool known[VAMP_OUTPUTS_MAX] = {false};
     for (unsigned i = 0; i < config->output_count; i++) {
+        check_target(loader, i);
         known[i] = find_place(loader, i, &places[i]);
         for (unsigned j = 0; j < i && known[i]; j++) {
             if (!known[j] || !same_place(&places[i], &places[j])) {

@@ -103,11 +103,25 @@ static void put_events(FILE *stream, const struct vamp_config_events *events)
     (void)fputs(parts > 1 ? ")" : "", stream);
 }
 
-static int check_filter(const struct config_loader *loader, const char *path, const char *text,
-                        uint64_t *ret_kinds)
+/* Compiles what was composed here, in which no line or column means anything to a reader. A mistake
+ * is reported with `what` before the reason, and `*ret_kinds` stays. 0 or -ENOMEM. */
+static int check_composed(const struct config_loader *loader, const char *path, const char *what,
+                          const char *text, enum vamp_filter_place place, uint64_t *ret_kinds)
 {
-    return config_check_expression(loader, path, text, config_first_place(loader->config),
-                                   ret_kinds);
+    struct vamp_event_filter *filter = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
+    int code = vamp_event_filter_compile(text, place, loader->config->named, &filter, &err);
+    if (code == -ENOMEM) {
+        return no_memory(loader);
+    }
+    if (code != 0) {
+        const char *reason = strstr(err.text, ": ");
+        config_error(loader, path, "%s%s", what, reason != NULL ? reason + 2 : err.text);
+        return 0;
+    }
+    *ret_kinds = vamp_event_filter_kinds(filter);
+    vamp_event_filter_free(filter);
+    return 0;
 }
 
 static int check_glob(const struct config_loader *loader, const char *path, const char *field,
@@ -122,22 +136,10 @@ static int check_glob(const struct config_loader *loader, const char *path, cons
     if (text == NULL) {
         return no_memory(loader);
     }
-    struct vamp_event_filter *filter = NULL;
-    struct vamp_err err = VAMP_ERR_NONE;
-    int code = vamp_event_filter_compile(text, VAMP_FILTER_INSIDE, NULL, &filter, &err);
-    if (code == 0) {
-        vamp_event_filter_free(filter);
-    }
+    uint64_t kinds = 0;
+    const int code = check_composed(loader, path, "", text, VAMP_FILTER_INSIDE, &kinds);
     free(text);
-    if (code == -ENOMEM) {
-        return no_memory(loader);
-    }
-    if (code != 0) {
-        /* The place within the composed text means nothing to anybody. */
-        const char *reason = strstr(err.text, ": ");
-        config_error(loader, path, "%s", reason != NULL ? reason + 2 : err.text);
-    }
-    return 0;
+    return code;
 }
 
 static int check_globs(const struct config_loader *loader, const char *path, const char *field,
@@ -193,7 +195,8 @@ static int check_parts(const struct config_loader *loader, uint64_t *ret_filter_
         code = check_globs(loader, "/events/cdo_names", ".cdo.name", &events->cdo_names);
     }
     if (code == 0 && events->filter != NULL) {
-        code = check_filter(loader, "/events/filter", events->filter, ret_filter_kinds);
+        code = config_check_expression(loader, "/events/filter", events->filter,
+                                       config_first_place(loader->config), ret_filter_kinds);
     }
     return code;
 }
@@ -221,7 +224,9 @@ int config_compose_filter(struct config_loader *loader)
         return code;
     }
     uint64_t kinds = VAMP_EVENT_KINDS_ALL;
-    code = check_filter(loader, "/events", config->filter, &kinds);
+    code = check_composed(loader, "/events",
+                          "the conditions of this section are too much for one filter: ",
+                          config->filter, config_first_place(config), &kinds);
     config->event_kinds = kinds | MASK_JOIN_LEAVE;
     if (code == 0 && kinds == 0) {
         report_never(loader);

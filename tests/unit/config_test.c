@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -346,6 +347,9 @@ static void files_that_cannot_be_read(void **state)
     assert_string_equal(printed,
                         "open the configuration /nonexistent/c.json: No such file or directory\n");
     free(printed);
+    assert_int_equal(load(&(struct vamp_config_request){.file = ""}, &config, &printed), -ENOENT);
+    assert_string_equal(printed, "open the configuration: the name of the file is empty\n");
+    free(printed);
     assert_int_equal(load(&(struct vamp_config_request){.file = "/"}, &config, &printed), -EISDIR);
     free(printed);
     char *large = malloc(300000);
@@ -370,6 +374,80 @@ static void files_that_cannot_be_read(void **state)
     free(printed);
     scratch_remove(&scratch);
     free(large);
+}
+
+/* Each within its bounds: 256 patterns of 310 bytes. */
+static void conditions_too_large_together_are_said_to_be(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    assert_non_null(stream);
+    (void)fputs("{\"events\": {\"components\": [", stream);
+    for (int i = 0; i < 256; i++) {
+        (void)fprintf(stream, "%s\"c%0309d*\"", i > 0 ? ", " : "", i);
+    }
+    (void)fputs("]}}", stream);
+    assert_int_equal(fclose(stream), 0);
+    struct scratch scratch = scratch_make(text);
+    free(text);
+    struct vamp_config *config = NULL;
+    char *printed = NULL;
+    assert_int_equal(load(&(struct vamp_config_request){.file = scratch.file}, &config, &printed),
+                     -EINVAL);
+    assert_non_null(strstr(printed, "c.json:1:12: error: /events: the conditions of this section "
+                                    "are too much for one filter: the text has more than 65536 "
+                                    "bytes\n"));
+    assert_null(strstr(printed, "line 1"));
+    assert_null(strstr(printed, "no event would ever count"));
+    free(printed);
+    scratch_remove(&scratch);
+}
+
+static void a_fifo_without_a_writer_is_a_mistake(void **state)
+{
+    (void)state;
+    struct scratch scratch = scratch_make("");
+    char fifo[128];
+    (void)snprintf(fifo, sizeof fifo, "%s/fifo", scratch.directory);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    struct vamp_config *config = NULL;
+    char *printed = NULL;
+    assert_int_equal(load(&(struct vamp_config_request){.file = fifo}, &config, &printed),
+                     -ETIMEDOUT);
+    assert_non_null(strstr(printed, "this is a FIFO, and no process opened it for writing"));
+    free(printed);
+    assert_int_equal(unlink(fifo), 0);
+    scratch_remove(&scratch);
+}
+
+/* Opens the FIFO for writing as soon as that goes, as a script's other end does. */
+static void *write_fifo(void *name)
+{
+    FILE *stream = fopen(name, "we");
+    if (stream != NULL) {
+        (void)fputs("{\"workflow\": \"from a FIFO\"}", stream);
+        (void)fclose(stream);
+    }
+    return NULL;
+}
+
+static void a_fifo_with_a_writer_is_read(void **state)
+{
+    (void)state;
+    struct scratch scratch = scratch_make("");
+    char fifo[128];
+    (void)snprintf(fifo, sizeof fifo, "%s/fifo", scratch.directory);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    pthread_t writer;
+    assert_int_equal(pthread_create(&writer, NULL, write_fifo, fifo), 0);
+    struct vamp_config *config = load_good(fifo);
+    assert_string_equal(config->workflow, "from a FIFO");
+    vamp_config_free(config);
+    assert_int_equal(pthread_join(writer, NULL), 0);
+    assert_int_equal(unlink(fifo), 0);
+    scratch_remove(&scratch);
 }
 
 static void directories_are_looked_at(void **state)
@@ -477,6 +555,9 @@ int main(void)
         cmocka_unit_test(golden_cases),
         cmocka_unit_test(every_kind_has_its_word),
         cmocka_unit_test(files_that_cannot_be_read),
+        cmocka_unit_test(conditions_too_large_together_are_said_to_be),
+        cmocka_unit_test(a_fifo_without_a_writer_is_a_mistake),
+        cmocka_unit_test(a_fifo_with_a_writer_is_read),
         cmocka_unit_test(directories_are_looked_at),
         cmocka_unit_test(schema_is_the_checked_in_one),
         cmocka_unit_test(ready_configurations_are_right),
