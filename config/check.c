@@ -13,8 +13,7 @@ static void check_names(const struct config_loader *loader)
     if (config->component == NULL) {
         config_error(loader, "/component", "the name under which to join must not be empty");
     }
-    /* A recording knows its workflow, a generator has none. */
-    if (config->workflow == NULL && loader->request->run && !config->source->can_wait) {
+    if (config->workflow == NULL && loader->request->run && config->source->needs_workflow) {
         config_error(loader, "/workflow",
                      "no workflow to join: set \"workflow\", the environment variable "
                      "MSTRO_WORKFLOW_NAME, or --workflow");

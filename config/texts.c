@@ -77,7 +77,7 @@ int config_walk_texts(struct config_loader *loader)
 
 enum vamp_filter_place config_first_place(const struct vamp_config *config)
 {
-    return config->source->can_wait ? VAMP_FILTER_INSIDE : VAMP_FILTER_FIRST;
+    return config->source->knows_attributes ? VAMP_FILTER_FIRST : VAMP_FILTER_INSIDE;
 }
 
 /* "@NAME, line L, column C: ..." is about the filter NAME. False: the message is about no other. */

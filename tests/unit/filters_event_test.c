@@ -87,6 +87,19 @@ static void absent_is_not_zero(void **state)
 }
 
 /* No event, however wild its numbers are, is out of bounds. */
+static void marks_always_pass(void **state)
+{
+    (void)state;
+    struct vamp_event_filter *filter = compiled("(.event.kind = offer)", VAMP_FILTER_INSIDE);
+    const struct vamp_event lost = {.kind = VAMP_EVENT_LOST, .count = 3};
+    const struct vamp_event rejected = {.kind = VAMP_EVENT_REJECTED, .count = 3};
+    const struct vamp_event demand = {.kind = VAMP_EVENT_DEMAND};
+    assert_true(vamp_event_filter_match(filter, &lost, NULL));
+    assert_true(vamp_event_filter_match(filter, &rejected, NULL));
+    assert_false(vamp_event_filter_match(filter, &demand, NULL));
+    vamp_event_filter_free(filter);
+}
+
 static void wild_events_do_no_harm(void **state)
 {
     (void)state;
@@ -214,6 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_those_of_core),
         cmocka_unit_test(absent_is_not_zero),
+        cmocka_unit_test(marks_always_pass),
         cmocka_unit_test(wild_events_do_no_harm),
         cmocka_unit_test(names_come_from_joins),
         cmocka_unit_test(cut_matches_are_counted),

@@ -17,7 +17,6 @@
 #include <cmocka.h>
 
 #include "filters/event_filter.h"
-#include "filters/filter.h"
 #include "filters/named.h"
 
 #if defined(__has_feature)
@@ -126,25 +125,6 @@ static void evaluation_allocates_nothing(void **state)
     free(name);
 }
 
-static void sampling_allocates_nothing(void **state)
-{
-    (void)state;
-    for (size_t i = 1; vamp_filters[i] != NULL; i++) {
-        const struct vamp_filter_ops *ops = vamp_filters[i];
-        const uint64_t options[1] = {10};
-        const struct vamp_filter_context context = {.place = VAMP_FILTER_INSIDE};
-        void *self = NULL;
-        assert_int_equal(ops->create(options, &context, &self, NULL), 0);
-        arm(0);
-        for (int64_t time = 0; time < 1000; time++) {
-            struct vamp_event event = {.kind = VAMP_EVENT_OFFER, .time_ns = time * 10000000};
-            (void)ops->match(self, &event);
-        }
-        assert_int_equal(allocations, 0);
-        ops->free(self);
-    }
-}
-
 /* All steps of a filter's life; the first failure ends it. */
 static int live_once(const char *text, enum vamp_filter_place place)
 {
@@ -243,50 +223,12 @@ static void wrong_filters_without_memory(void **state)
     }
 }
 
-/* The table of filters: create and print. */
-static void filter_table_without_memory(void **state)
-{
-    (void)state;
-    struct {
-        char *text;
-    } expression = {(char[]){"(and (.cdo.name glob 'a*') (.cdo.size > 1))"}};
-    uint64_t number = 7;
-    for (size_t i = 0; vamp_filters[i] != NULL; i++) {
-        const struct vamp_filter_ops *ops = vamp_filters[i];
-        const void *options =
-            ops == &vamp_filter_expression ? (const void *)&expression : (const void *)&number;
-        const struct vamp_filter_context context = {.place = VAMP_FILTER_INSIDE};
-        bool failed = true;
-        for (unsigned at = 1; failed; at++) {
-            void *self = NULL;
-            struct vamp_err err = VAMP_ERR_NONE;
-            long before = live;
-            arm(at);
-            const int rc = ops->create(options, &context, &self, &err);
-            char *text = rc == 0 ? ops->print(self) : NULL;
-            failed = allocations >= at;
-            arm(0);
-            /* The C library may do without: it shrinks a text with realloc. */
-            assert_true(failed || (rc == 0 && text != NULL));
-            assert_true(rc == 0 || rc == -ENOMEM);
-            assert_true(rc == 0 || err.text[0] != '\0');
-            free(text);
-            if (rc == 0) {
-                ops->free(self);
-            }
-            assert_int_equal(live, before);
-        }
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(evaluation_allocates_nothing),
-        cmocka_unit_test(sampling_allocates_nothing),
         cmocka_unit_test(each_allocation_may_fail),
         cmocka_unit_test(wrong_filters_without_memory),
-        cmocka_unit_test(filter_table_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,11 @@ static void script_wait(void *self, int64_t timeout_ns)
 static const struct vamp_source_ops live = {
     .name = "live", .next = script_next, .wait = script_wait};
 static const struct vamp_source_ops patient = {
-    .name = "patient", .can_wait = true, .next = script_next, .wait = script_wait};
+    .name = "patient", .may_block = true, .next = script_next, .wait = script_wait};
+
+/* A recording that is still being written: its events are as recent as those of a live source. */
+static const struct vamp_source_ops tailed = {
+    .name = "tailed", .is_live = true, .may_block = true, .next = script_next, .wait = script_wait};
 
 struct seen {
     uint64_t events, lost, last_serial;
@@ -104,13 +108,12 @@ static void a_full_ring_loses_exactly_what_it_says(void **state)
     vamp_ring_free(thread.ring);
 }
 
-static void a_source_that_can_wait_loses_nothing(void **state)
+static void read_without_loss(const struct vamp_source_ops *ops)
 {
-    (void)state;
     struct script script = {.end = VAMP_SOURCE_GONE};
     atomic_int stop = 0;
     struct vamp_source_thread thread;
-    start(&thread, &patient, &script, &stop);
+    start(&thread, ops, &script, &stop);
     struct seen seen;
     read_all(thread.ring, &seen);
     vamp_source_thread_join(&thread);
@@ -119,6 +122,13 @@ static void a_source_that_can_wait_loses_nothing(void **state)
     assert_int_equal(thread.end, VAMP_SOURCE_GONE);
     assert_string_equal(thread.err.text, "the pool manager is gone");
     vamp_ring_free(thread.ring);
+}
+
+static void a_source_that_may_block_loses_nothing(void **state)
+{
+    (void)state;
+    read_without_loss(&patient);
+    read_without_loss(&tailed);
 }
 
 static void stop_ends_it(void **state)
@@ -140,7 +150,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_ring_loses_exactly_what_it_says),
-        cmocka_unit_test(a_source_that_can_wait_loses_nothing),
+        cmocka_unit_test(a_source_that_may_block_loses_nothing),
         cmocka_unit_test(stop_ends_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,7 +84,7 @@ static int open_outputs(struct pipeline *pipeline, struct vamp_err *err)
     const struct vamp_outputs_context context =
         pipeline_outputs_context(pipeline, pipeline->run, pipeline->stats);
     int status = vamp_outputs_open(&pipeline->outputs, pipeline->config, &context, NULL, err);
-    pipeline->outputs.patient = pipeline->first->source->can_wait;
+    pipeline->outputs.patient = pipeline->first->source->may_block;
     pipeline->outputs.stop = &pipeline->options->signals->stop;
     return status;
 }

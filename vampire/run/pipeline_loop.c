@@ -102,7 +102,7 @@ static void follow_clock_steps(struct pipeline *pipeline, int64_t now_ns)
 static void report_silence(struct pipeline *pipeline)
 {
     int64_t event_ns = 0;
-    if (pipeline->first->source->can_wait || pipeline->quiet_until_ns == 0 ||
+    if (!pipeline->first->source->is_live || pipeline->quiet_until_ns == 0 ||
         !vamp_event_clock_now(&pipeline->event_clock, pipeline->quiet_until_ns, &event_ns) ||
         event_ns <= pipeline->newest_event_ns) {
         return;
@@ -136,7 +136,7 @@ static void note_batch(struct pipeline *pipeline, int64_t now_ns, size_t ring_by
 {
     vamp_event_clock_observe(&pipeline->event_clock, pipeline->newest_event_ns, now_ns);
     vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_RING_BYTES, 0, (int64_t)ring_bytes);
-    if (!pipeline->first->source->can_wait) {
+    if (pipeline->first->source->is_live) {
         vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_LAG_NS, 0,
                         vamp_clock_utc_ns(pipeline->clock) - pipeline->newest_event_ns);
     }

@@ -6,16 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "filters/filter.h"
+#include "filters/event_filter.h"
+#include "filters/sample.h"
 
 /* Fraction, every, rate: in this order, since what is cheap to keep whole is kept whole. */
 #define SAMPLERS_MAX 3
-
-struct sampler {
-    const struct vamp_filter_ops *ops;
-    void *self;
-    enum vamp_verdict verdict; /* of what it leaves out */
-};
 
 struct metric_rule {
     enum vamp_metric_id metric;
@@ -26,7 +21,7 @@ struct vamp_rules {
     const struct vamp_components *components;
     struct vamp_event_filter *first;    /* NULL: everything passes */
     struct vamp_event_filter *selected; /* NULL: every CDO */
-    struct sampler samplers[SAMPLERS_MAX];
+    struct vamp_sampler samplers[SAMPLERS_MAX];
     unsigned sampler_count;
     struct metric_rule metrics[VAMP_METRIC_COUNT];
     unsigned metric_count;
@@ -34,45 +29,31 @@ struct vamp_rules {
     char sampling[128];
 };
 
-static int add_sampler(struct vamp_rules *rules, const struct vamp_filter_ops *ops, uint64_t number,
-                       struct vamp_err *err)
+static void add_sampler(struct vamp_rules *rules, enum vamp_sampling how, uint64_t number)
 {
-    const struct vamp_filter_context context = {.components = rules->components};
-    struct sampler *sampler = &rules->samplers[rules->sampler_count];
-    uint64_t options = number; /* the one option that each of them has */
-    int status = ops->create(&options, &context, &sampler->self, err);
-    if (status != 0) {
-        return status;
-    }
-    sampler->ops = ops;
-    sampler->verdict = ops == &vamp_filter_rate ? VAMP_RATED_OUT : VAMP_SAMPLED_OUT;
-    rules->sampler_count++;
-    struct vamp_filter_counts counts;
-    ops->counts(sampler->self, &counts);
-    rules->weight *= counts.weight > 0 ? counts.weight : 1;
+    struct vamp_sampler *sampler = &rules->samplers[rules->sampler_count++];
+    vamp_sampler_init(sampler, how, number);
+    const double weight = vamp_sampler_weight(sampler);
+    rules->weight *= weight > 0 ? weight : 1;
     size_t used = strlen(rules->sampling);
     (void)snprintf(rules->sampling + used, sizeof rules->sampling - used, "%s%s %" PRIu64,
-                   used > 0 ? ", " : "", ops->name, number);
-    return 0;
+                   used > 0 ? ", " : "", vamp_sampling_name(how), number);
 }
 
-static int create_sampling(struct vamp_rules *rules, const struct vamp_config_sampling *sampling,
-                           struct vamp_err *err)
+static void create_sampling(struct vamp_rules *rules, const struct vamp_config_sampling *sampling)
 {
-    int status = 0;
-    if (sampling->fraction < 1000000) {
-        status = add_sampler(rules, &vamp_filter_fraction, sampling->fraction, err);
+    if (sampling->fraction < VAMP_SAMPLE_FRACTION_MAX) {
+        add_sampler(rules, VAMP_SAMPLE_FRACTION, sampling->fraction);
     }
-    if (status == 0 && sampling->every > 1) {
-        status = add_sampler(rules, &vamp_filter_every, sampling->every, err);
+    if (sampling->every > 1) {
+        add_sampler(rules, VAMP_SAMPLE_EVERY, sampling->every);
     }
-    if (status == 0 && sampling->rate > 0) {
-        status = add_sampler(rules, &vamp_filter_rate, sampling->rate, err);
+    if (sampling->rate > 0) {
+        add_sampler(rules, VAMP_SAMPLE_RATE, sampling->rate);
     }
     if (rules->sampling[0] == '\0') {
         (void)snprintf(rules->sampling, sizeof rules->sampling, "none");
     }
-    return status;
 }
 
 static int create_metric_filters(struct vamp_rules *rules, const struct vamp_config *config,
@@ -113,9 +94,7 @@ int vamp_rules_create(const struct vamp_config *config, const struct vamp_compon
         status = vamp_event_filter_compile(config->selected, VAMP_FILTER_INSIDE, config->named,
                                            &rules->selected, err);
     }
-    if (status == 0) {
-        status = create_sampling(rules, &config->sampling, err);
-    }
+    create_sampling(rules, &config->sampling);
     if (status == 0) {
         status = create_metric_filters(rules, config, err);
     }
@@ -131,9 +110,6 @@ void vamp_rules_free(struct vamp_rules *rules)
 {
     if (rules == NULL) {
         return;
-    }
-    for (unsigned i = 0; i < rules->sampler_count; i++) {
-        rules->samplers[i].ops->free(rules->samplers[i].self);
     }
     for (unsigned i = 0; i < rules->metric_count; i++) {
         vamp_event_filter_free(rules->metrics[i].filter);
@@ -159,16 +135,15 @@ enum vamp_verdict vamp_rules_judge(struct vamp_rules *rules, const struct vamp_e
         return VAMP_FILTERED;
     }
     for (unsigned i = 0; i < rules->sampler_count; i++) {
-        const struct sampler *sampler = &rules->samplers[i];
-        if (!sampler->ops->match(sampler->self, event)) {
-            return sampler->verdict;
+        if (!vamp_sampler_passes(&rules->samplers[i], event)) {
+            return rules->samplers[i].how == VAMP_SAMPLE_RATE ? VAMP_RATED_OUT : VAMP_SAMPLED_OUT;
         }
     }
     return VAMP_PASSED;
 }
 
-static void mute(void *context, const struct vamp_event *event,
-                 bool muted[static VAMP_METRIC_COUNT])
+static void apply_metric_filters(void *context, const struct vamp_event *event,
+                                 bool muted[static VAMP_METRIC_COUNT])
 {
     const struct vamp_rules *rules = context;
     for (unsigned i = 0; i < rules->metric_count; i++) {
@@ -186,6 +161,6 @@ static bool select_cdo(void *context, const struct vamp_event *event)
 void vamp_rules_apply(struct vamp_rules *rules, struct vamp_stats *stats)
 {
     vamp_stats_sampling(stats, rules->weight);
-    vamp_stats_mute(stats, rules->metric_count > 0 ? mute : NULL, rules);
+    vamp_stats_mute(stats, rules->metric_count > 0 ? apply_metric_filters : NULL, rules);
     vamp_stats_select(stats, rules->selected != NULL ? select_cdo : NULL, rules);
 }

@@ -13,7 +13,7 @@
 /* What had happened when the source was empty has come if it is empty this much later. A process
  * that was stopped in between is no exception: the first look after that starts anew. */
 #define QUIET_NS (VAMP_NS_PER_SECOND / 5)
-/* How long to let the worker make room when the source can wait, or at the very end. */
+/* How long to let the worker make room when the source may block, or at the very end. */
 #define ROOM_NS 200000
 
 static void wait_for_room(void)
@@ -29,7 +29,7 @@ static void deliver(struct vamp_source_thread *thread, const struct vamp_event *
             vamp_ring_push(thread->ring, event)) {
             return;
         }
-        if (!thread->ops->can_wait || atomic_load_explicit(thread->stop, memory_order_relaxed)) {
+        if (!thread->ops->may_block || atomic_load_explicit(thread->stop, memory_order_relaxed)) {
             vamp_losses_note(&thread->losses, event, VAMP_LOSS_RING);
             return;
         }

@@ -62,9 +62,15 @@ struct vamp_source_ops {
     const char *summary;            /* one line for --help */
     const struct vamp_opt *options; /* fills a struct of `options_bytes` */
     size_t options_bytes;
-    /* True: a full ring makes this source wait (a file, a generator). False: it is live, what finds
-     * no room is lost and counted. */
-    bool can_wait;
+    /* Events arrive as they happen: their age is measured, and silence advances time. */
+    bool is_live;
+    /* A full ring makes the source wait, and a slow output may make the ring wait, so that nothing
+     * is lost. False: an event that finds no room is lost and counted. */
+    bool may_block;
+    /* The first filter may ask for CDO attributes: the selector text of the context is obeyed. */
+    bool knows_attributes;
+    /* The configuration must name the workflow. */
+    bool needs_workflow;
 
     /* Connects or opens the file. May block up to a configured time while `*stop` is 0. On
      * failure nothing is left behind. 0; -ETIMEDOUT: nobody there in the configured time;
