@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "config/internal.h"
+#include "vampire/core/utf8.h"
 
 /* How long a FIFO may be without a writer: scripts start both ends at about the same time. */
 #define FIFO_WAIT_MS 5000
@@ -120,18 +121,13 @@ void config_file_done(struct config_file *file)
     *file = (struct config_file){0};
 }
 
-static bool begins_character(char byte)
-{
-    return ((unsigned char)byte & 0xc0) != 0x80;
-}
-
 /* The part of the line that fits, with the offset in the last third when the line is long. */
 static void copy_excerpt(const char *line, size_t length, size_t offset,
                          struct vamp_diagnostic *diagnostic)
 {
     const size_t room = 100;
     size_t first = offset > room * 3 / 4 ? offset - room * 3 / 4 : 0;
-    while (first < offset && !begins_character(line[first])) {
+    while (first < offset && !vamp_utf8_begins(line[first])) {
         first++;
     }
     char *excerpt = diagnostic->excerpt;
@@ -143,13 +139,13 @@ static void copy_excerpt(const char *line, size_t length, size_t offset,
     }
     size_t at = first;
     for (; at < length && used < sizeof diagnostic->excerpt - 8; at++) {
-        if (at - first >= room && begins_character(line[at])) {
+        if (at - first >= room && vamp_utf8_begins(line[at])) {
             memcpy(excerpt + used, "...", 3);
             used += 3;
             break;
         }
         excerpt[used++] = (unsigned char)line[at] < 0x20 || line[at] == 0x7f ? ' ' : line[at];
-        caret += at < offset && begins_character(line[at]);
+        caret += at < offset && vamp_utf8_begins(line[at]);
     }
     while (used > caret && excerpt[used - 1] == ' ') {
         used--;
@@ -177,7 +173,7 @@ void config_file_place(const struct config_file *file, size_t offset,
     }
     unsigned column = 1;
     for (size_t i = line_start; i < offset; i++) {
-        column += begins_character(file->bytes[i]);
+        column += vamp_utf8_begins(file->bytes[i]);
     }
     diagnostic->line = line;
     diagnostic->column = column;

@@ -123,22 +123,6 @@ int config_literal_check(const char *text, size_t length, size_t quote, size_t *
     return 0;
 }
 
-static size_t put_utf8(unsigned point, char bytes[static 4])
-{
-    if (point < 0x80) {
-        bytes[0] = (char)point;
-        return 1;
-    }
-    const size_t length = point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
-    for (size_t i = length - 1; i > 0; i--) {
-        bytes[i] = (char)(0x80 | (point & 0x3f));
-        point >>= 6;
-    }
-    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    bytes[0] = (char)(lead[length] | point);
-    return length;
-}
-
 /* One byte or escape of a checked text into `bytes`; returns how many bytes it stands for, and
  * moves `*at` behind it. */
 static size_t decode(const char **at, char bytes[static 4])
@@ -161,7 +145,7 @@ static size_t decode(const char **at, char bytes[static 4])
         point = 0x10000 + ((point - 0xd800) << 10) + (hex4(from + 8) - 0xdc00);
         *at = from + 12;
     }
-    return put_utf8(point, bytes);
+    return vamp_utf8_write(bytes, point);
 }
 
 void config_literal_decode(const char *quote, char *out)
@@ -184,7 +168,7 @@ size_t config_text_offset(const char *file, size_t quote, unsigned line, unsigne
         if (bytes[0] == '\n') {
             l++;
             c = 1;
-        } else if (((unsigned char)*at & 0xc0) != 0x80) {
+        } else if (vamp_utf8_begins(*at)) {
             c++; /* the next byte begins a character */
         }
     }

@@ -43,17 +43,6 @@ static struct config_value *find_output(const struct config_value *list, const c
     return config_child(list, word);
 }
 
-static bool is_utf8(const char *text)
-{
-    for (size_t length = 0; *text != '\0'; text += length) {
-        length = vamp_utf8_length(text);
-        if (length == 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* One override on its way down the tree. */
 struct descent {
     struct config_loader *loader;
@@ -201,7 +190,7 @@ static int store(struct descent *descent)
 static int apply(struct config_loader *loader, const struct vamp_config_override *override,
                  enum config_level level)
 {
-    if (!is_utf8(override->value) || !is_utf8(override->path)) {
+    if (!vamp_utf8_is_valid(override->value) || !vamp_utf8_is_valid(override->path)) {
         struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR,
                                           .text = "the value is not UTF-8"};
         (void)snprintf(problem.file, sizeof problem.file, "%s", override->origin);

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "vampire/core/utf8.h"
+
 /* One character at `*at`, moving it: its bytes as a number, so that invalid bytes (above all code
  * points, see below) never equal a real character. */
 static uint32_t take(const char *text, size_t length, size_t *at)
@@ -17,18 +19,10 @@ static uint32_t take(const char *text, size_t length, size_t *at)
         ++*at;
         return b[0];
     }
-    size_t size = vamp_utf8_character(text + *at, length - *at);
+    uint32_t character = 0x110000U + b[0];
+    const size_t size = vamp_utf8_read(text + *at, length - *at, &character);
     *at += size == 0 ? 1 : size;
-    switch (size) {
-    case 2:
-        return (b[0] & 0x1FU) << 6 | (b[1] & 0x3FU);
-    case 3:
-        return (b[0] & 0x0FU) << 12 | (b[1] & 0x3FU) << 6 | (b[2] & 0x3FU);
-    case 4:
-        return (b[0] & 0x07U) << 18 | (b[1] & 0x3FU) << 12 | (b[2] & 0x3FU) << 6 | (b[3] & 0x3FU);
-    default:
-        return 0x110000U + b[0];
-    }
+    return character;
 }
 
 /* One character of a set or a literal, with an escape resolved. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/utf8.h"
+
 /* ---- arena */
 
 #define CHUNK_BYTES 4096
@@ -71,37 +73,6 @@ int vamp_position_error(const struct position *at, int code, struct vamp_err *er
     return vamp_err_set(err, code, "line %u, column %u: %s", at->line, at->column, text);
 }
 
-static bool is_continuation(unsigned char byte)
-{
-    return (byte & 0xC0U) == 0x80U;
-}
-
-size_t vamp_utf8_character(const char *bytes, size_t available)
-{
-    const unsigned char *b = (const unsigned char *)bytes;
-    if (available == 0) {
-        return 0;
-    }
-    if (b[0] < 0x80) {
-        return 1;
-    }
-    size_t length = b[0] >= 0xF0 ? 4 : b[0] >= 0xE0 ? 3 : 2;
-    if (b[0] < 0xC2 || b[0] > 0xF4 || available < length) {
-        return 0;
-    }
-    for (size_t i = 1; i < length; i++) {
-        if (!is_continuation(b[i])) {
-            return 0;
-        }
-    }
-    /* Overlong forms, surrogates, beyond U+10FFFF. */
-    if ((b[0] == 0xE0 && b[1] < 0xA0) || (b[0] == 0xED && b[1] > 0x9F) ||
-        (b[0] == 0xF0 && b[1] < 0x90) || (b[0] == 0xF4 && b[1] > 0x8F)) {
-        return 0;
-    }
-    return length;
-}
-
 /* ---- lexer */
 
 void vamp_lexer_init(struct lexer *lexer, const char *text, const char *filter, struct arena *arena)
@@ -125,7 +96,7 @@ static void step(struct lexer *lexer)
     if (lexer->cursor[-1] == '\n') {
         lexer->at.line++;
         lexer->at.column = 1;
-    } else if (!is_continuation(peek(lexer))) {
+    } else if (vamp_utf8_begins((char)peek(lexer))) {
         lexer->at.column++;
     }
 }
@@ -156,7 +127,7 @@ static int read_word(struct lexer *lexer, struct token *token, struct vamp_err *
 {
     const char *start = lexer->cursor;
     while (!ends_word(peek(lexer))) {
-        size_t length = vamp_utf8_character(lexer->cursor, (size_t)(lexer->end - lexer->cursor));
+        size_t length = vamp_utf8_read(lexer->cursor, (size_t)(lexer->end - lexer->cursor), NULL);
         if (length == 0) {
             return vamp_position_error(
                 &lexer->at, -EINVAL, err,
@@ -243,7 +214,8 @@ static int read_text(struct lexer *lexer, struct token *token, struct vamp_err *
             step(lexer);
             break;
         }
-        size_t character = vamp_utf8_character(lexer->cursor, (size_t)(lexer->end - lexer->cursor));
+        size_t character =
+            vamp_utf8_read(lexer->cursor, (size_t)(lexer->end - lexer->cursor), NULL);
         if (character == 0) {
             return vamp_position_error(
                 &at, -EINVAL, err,

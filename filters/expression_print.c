@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/utf8.h"
+
 static const char *comparison_text(enum comparison comparison)
 {
     switch (comparison) {
@@ -30,7 +32,7 @@ static void print_text(FILE *out, const char *bytes, size_t length)
     (void)fputc('"', out);
     for (size_t i = 0; i < length;) {
         unsigned char byte = (unsigned char)bytes[i];
-        size_t character = vamp_utf8_character(bytes + i, length - i);
+        size_t character = vamp_utf8_read(bytes + i, length - i, NULL);
         if (byte == '"' || byte == '\\') {
             (void)fprintf(out, "\\%c", byte);
         } else if (byte == '\n' || byte == '\r' || byte == '\t') {

@@ -68,8 +68,6 @@ VAMP_MUST_CHECK int vamp_lexer_next(struct lexer *lexer, struct token *ret_token
 /* "line L, column C: ..." with the named filter before it, -EINVAL or -E2BIG. */
 int vamp_position_error(const struct position *at, int code, struct vamp_err *err,
                         const char *format, ...) VAMP_PRINTF(4, 5);
-/* Length in bytes (1 to 4) of the UTF-8 character at `bytes`, 0 when it is none. */
-size_t vamp_utf8_character(const char *bytes, size_t available);
 
 /* ---- the tree */
 enum node_kind {

@@ -6,31 +6,7 @@
 #include <string.h>
 #include <wchar.h>
 
-/* The character at `text` and its bytes; 0 bytes when none begins there. */
-static size_t decode(const char *text, uint32_t *ret_character)
-{
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char *at = (const unsigned char *)text;
-    size_t bytes = at[0] < 0x80                    ? 1
-                   : at[0] >= 0xC2 && at[0] < 0xE0 ? 2
-                   : (at[0] & 0xF0) == 0xE0        ? 3
-                   : at[0] >= 0xF0 && at[0] < 0xF5 ? 4
-                                                   : 0;
-    if (bytes <= 1) {
-        *ret_character = at[0];
-        return bytes;
-    }
-    uint32_t character = at[0] & (0x7FU >> bytes);
-    for (size_t i = 1; i < bytes; i++) {
-        if ((at[i] & 0xC0) != 0x80) {
-            return 0;
-        }
-        character = character << 6 | (at[i] & 0x3FU);
-    }
-    *ret_character = character;
-    bool surrogate = character >= 0xD800 && character < 0xE000;
-    return character < smallest[bytes] || surrogate || character > 0x10FFFF ? 0 : bytes;
-}
+#include "vampire/core/utf8.h"
 
 static bool is_combining(uint32_t character)
 {
@@ -52,7 +28,7 @@ void top_text_clean(char *out, size_t out_bytes, const char *text)
     size_t used = 0;
     while (*text != '\0') {
         uint32_t character = 0;
-        size_t bytes = decode(text, &character);
+        size_t bytes = vamp_utf8_read(text, VAMP_UTF8_BYTES_MAX, &character);
         const char *shown = text;
         size_t shown_bytes = bytes;
         if (bytes == 0 || columns_of(character) < 0 || (is_combining(character) && used == 0)) {
@@ -74,7 +50,7 @@ unsigned top_text_columns(const char *clean)
     unsigned columns = 0;
     while (*clean != '\0') {
         uint32_t character = 0;
-        size_t bytes = decode(clean, &character);
+        size_t bytes = vamp_utf8_read(clean, VAMP_UTF8_BYTES_MAX, &character);
         int width = columns_of(character);
         columns += width > 0 ? (unsigned)width : 0;
         clean += bytes == 0 ? 1 : bytes;
@@ -90,7 +66,7 @@ void top_text_fit(char *out, size_t out_bytes, const char *clean, unsigned colum
     size_t used = 0;
     while (*clean != '\0') {
         uint32_t character = 0;
-        size_t bytes = decode(clean, &character);
+        size_t bytes = vamp_utf8_read(clean, VAMP_UTF8_BYTES_MAX, &character);
         int width = columns_of(character);
         unsigned wide = width > 0 ? (unsigned)width : 0;
         if (bytes == 0 || taken + wide > room || used + bytes >= out_bytes) {

@@ -78,35 +78,6 @@ static void test_bad_utf8_is_replaced(void **state)
     expect_text("\xF4\x8F\xBF\xBF", "\xF4\x8F\xBF\xBF"); /* the last one */
 }
 
-static void test_every_two_bytes_are_well_formed(void **state)
-{
-    (void)state;
-    for (unsigned first = 1; first < 256; first++) {
-        for (unsigned second = 1; second < 256; second++) {
-            const char text[] = {(char)first, (char)second, 0};
-            char out[16];
-            size_t used = vamp_utf8_copy(out, sizeof out, text);
-            assert_in_range(used, 2, 6);
-            for (size_t at = 0; at < used;) {
-                size_t length = vamp_utf8_length(out + at);
-                assert_in_range(length, 1, 4);
-                at += length;
-            }
-        }
-    }
-}
-
-static void test_copy_cuts_at_a_character(void **state)
-{
-    (void)state;
-    char out[5];
-    assert_int_equal(vamp_utf8_copy(out, sizeof out, "abc\xC3\xB6"), 5);
-    assert_int_equal(vamp_utf8_copy(out, sizeof out, "abcd\xC3\xB6"), 4);
-    assert_int_equal(out[4], 0);
-    assert_int_equal(vamp_utf8_copy(out, sizeof out, "abc\xFF"), 3);
-    assert_int_equal(vamp_utf8_copy(out, 0, "abc"), 0);
-}
-
 static void test_numbers_and_nesting(void **state)
 {
     (void)state;
@@ -241,8 +212,6 @@ int main(void)
         cmocka_unit_test(test_escaping),
         cmocka_unit_test(test_every_byte_at_every_place),
         cmocka_unit_test(test_bad_utf8_is_replaced),
-        cmocka_unit_test(test_every_two_bytes_are_well_formed),
-        cmocka_unit_test(test_copy_cuts_at_a_character),
         cmocka_unit_test(test_numbers_and_nesting),
         cmocka_unit_test(test_long_text_is_cut_and_says_so),
         cmocka_unit_test(test_oversized_line_is_dropped_and_counted),

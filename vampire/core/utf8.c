@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/core/utf8.h"
 
-#include <stdbool.h>
 #include <string.h>
 
-static bool is_continuation(unsigned char byte)
-{
-    return (byte & 0xC0) == 0x80;
-}
-
-/* The second byte carries the limits against overlong forms, surrogates and numbers too large. */
+/* The second byte has the limits against overlong forms, surrogates and numbers too large. */
 static bool second_is_allowed(unsigned char first, unsigned char second)
 {
     switch (first) {
@@ -22,29 +16,79 @@ static bool second_is_allowed(unsigned char first, unsigned char second)
     case 0xF4:
         return second >= 0x80 && second <= 0x8F;
     default:
-        return is_continuation(second);
+        return second >= 0x80 && second <= 0xBF;
     }
 }
 
-size_t vamp_utf8_length(const char *text)
+/* Bytes of the character that begins with `first`; 0: none does. */
+static size_t bytes_of(unsigned char first)
+{
+    return first < 0x80    ? 1
+           : first < 0xC2  ? 0
+           : first < 0xE0  ? 2
+           : first < 0xF0  ? 3
+           : first <= 0xF4 ? 4
+                           : 0;
+}
+
+size_t vamp_utf8_read(const char *text, size_t available, uint32_t *ret_point)
 {
     const unsigned char *bytes = (const unsigned char *)text;
-    if (bytes[0] < 0x80) {
-        return 1;
-    }
-    size_t length = bytes[0] >= 0xC2 && bytes[0] <= 0xDF   ? 2
-                    : bytes[0] >= 0xE0 && bytes[0] <= 0xEF ? 3
-                    : bytes[0] >= 0xF0 && bytes[0] <= 0xF4 ? 4
-                                                           : 0;
-    if (length == 0 || !second_is_allowed(bytes[0], bytes[1])) {
+    const size_t length = available > 0 ? bytes_of(bytes[0]) : 0;
+    if (length == 0 || length > available ||
+        (length > 1 && !second_is_allowed(bytes[0], bytes[1]))) {
         return 0;
     }
-    for (size_t i = 2; i < length; i++) {
-        if (!is_continuation(bytes[i])) {
+    uint32_t point = length > 1 ? bytes[0] & (0x7FU >> length) : bytes[0];
+    for (size_t i = 1; i < length; i++) {
+        if (vamp_utf8_begins(text[i])) {
             return 0;
         }
+        point = point << 6 | (bytes[i] & 0x3FU);
+    }
+    if (ret_point != NULL) {
+        *ret_point = point;
     }
     return length;
+}
+
+size_t vamp_utf8_write(char out[static VAMP_UTF8_BYTES_MAX], uint32_t point)
+{
+    static const unsigned char first[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    if (point < 0x80) {
+        out[0] = (char)point;
+        return 1;
+    }
+    const size_t length = point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    for (size_t i = length - 1; i > 0; i--) {
+        out[i] = (char)(0x80U | (point & 0x3FU));
+        point >>= 6;
+    }
+    out[0] = (char)(first[length] | point);
+    return length;
+}
+
+bool vamp_utf8_is_valid(const char *text)
+{
+    while (*text != '\0') {
+        const size_t length = vamp_utf8_length(text);
+        if (length == 0) {
+            return false;
+        }
+        text += length;
+    }
+    return true;
+}
+
+size_t vamp_utf8_cut(const char *text, size_t length, size_t most)
+{
+    if (length <= most) {
+        return length;
+    }
+    while (most > 0 && !vamp_utf8_begins(text[most])) {
+        most--;
+    }
+    return most;
 }
 
 size_t vamp_utf8_copy(char *out, size_t out_bytes, const char *text)

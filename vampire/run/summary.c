@@ -5,6 +5,7 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/event.h"
+#include "vampire/core/utf8.h"
 #include "vampire/run/units.h"
 
 #define NAME_COLUMNS 22
@@ -57,13 +58,16 @@ static void print_movement(FILE *stream, const struct vamp_summary *summary)
     (void)fputc('\n', stream);
 }
 
-/* Names come from the wire: control characters must not reach the terminal. */
+/* Names come from the wire: control characters and broken UTF-8 must not reach the terminal. */
 static void print_name(FILE *stream, const char *name)
 {
     int columns = 0;
-    for (const char *c = name; *c != '\0' && columns < NAME_COLUMNS; c++, columns++) {
-        bool control = (unsigned char)*c < 0x20 || *c == 0x7f;
-        (void)fputc(control ? '?' : *c, stream);
+    for (const char *c = name; *c != '\0' && columns < NAME_COLUMNS; columns++) {
+        uint32_t point = 0;
+        const size_t bytes = vamp_utf8_read(c, VAMP_UTF8_BYTES_MAX, &point);
+        const bool shown = point >= 0x20 && (point < 0x7f || point >= 0xa0);
+        (void)fprintf(stream, "%.*s", (int)(shown ? bytes : 1), shown ? c : "?");
+        c += bytes > 0 ? bytes : 1;
     }
     (void)fprintf(stream, "%*s", NAME_COLUMNS - columns, "");
 }

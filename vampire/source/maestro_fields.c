@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "vampire/core/cdo_id.h"
+#include "vampire/core/utf8.h"
 #include "vampire/source/source.h"
 
 /* ------------------------------------------------------------------ kinds */
@@ -167,14 +168,7 @@ static uint32_t name_length(const struct mstro_pool_event_ *theirs, const char *
     (void)theirs;
     size_t length = strnlen(name, (size_t)VAMP_NAME_BYTES_MAX + 1);
 #endif
-    if (length > VAMP_NAME_BYTES_MAX) {
-        length = VAMP_NAME_BYTES_MAX;
-        /* Back to the start of the UTF-8 character that would be cut in two. */
-        while (length > 0 && ((unsigned char)name[length] & 0xc0U) == 0x80U) {
-            length--;
-        }
-    }
-    return (uint32_t)length;
+    return (uint32_t)vamp_utf8_cut(name, length, VAMP_NAME_BYTES_MAX);
 }
 
 static void now_has(struct vamp_event *event, unsigned fields)

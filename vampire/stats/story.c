@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "vampire/core/utf8.h"
+
 static struct vamp_story *story_of(const struct vamp_tracker *tracker, const struct vamp_cdo *cdo)
 {
     const size_t offset = (size_t)((const unsigned char *)cdo - tracker->cdos.records);
@@ -25,13 +27,7 @@ void vamp_story_begin(struct vamp_track_context *at)
 /* Cut at a character's border. */
 void vamp_story_copy_name(const struct vamp_event *event, char name[static VAMP_CDO_NAME_BYTES])
 {
-    size_t length = event->name_length;
-    if (length >= VAMP_CDO_NAME_BYTES) {
-        length = VAMP_CDO_NAME_BYTES - 1;
-        while (length > 0 && ((unsigned char)event->name[length] & 0xC0) == 0x80) {
-            length--;
-        }
-    }
+    const size_t length = vamp_utf8_cut(event->name, event->name_length, VAMP_CDO_NAME_BYTES - 1);
     memcpy(name, event->name, length);
     name[length] = '\0';
 }
