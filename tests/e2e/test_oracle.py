@@ -15,6 +15,7 @@ import pytest
 import harness
 
 sys.path.insert(0, str(harness.ROOT / "tests" / "oracle"))
+import adversarial
 import compare
 import stream
 import streams
@@ -94,6 +95,19 @@ def turned_away(where):
         return collections.Counter({
             name: int(file["vampire_" + name][-1]) if len(file["time"]) else 0
             for name in ("filtered", "sampled_out")})
+
+
+ADVERSARIAL_SEEDS = 60 if harness.MODE == "release" else 8
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_anything_in_any_order(space, part):
+    for seed in range(part + 1, ADVERSARIAL_SEEDS + 1, 2):
+        stream.write(space.path / "any.rec", adversarial.Stream(seed).made())
+        where = run_vampire(space, f"{seed}", config(adversarial.statistics_of(seed)),
+                            "--replay", space.path / "any.rec")
+        check(where, f"seed {seed}")
+        shutil.rmtree(where)
 
 
 @pytest.mark.parametrize("name", streams.corner_cases())

@@ -86,7 +86,6 @@ static void absent_is_not_zero(void **state)
     }
 }
 
-/* No event, however wild its numbers are, is out of bounds. */
 static void marks_always_pass(void **state)
 {
     (void)state;
@@ -100,6 +99,7 @@ static void marks_always_pass(void **state)
     vamp_event_filter_free(filter);
 }
 
+/* No event, however wild its numbers are, is out of bounds. */
 static void wild_events_do_no_harm(void **state)
 {
     (void)state;
