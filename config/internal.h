@@ -116,16 +116,16 @@ int config_refuse(struct config_fault *fault, size_t offset, const char *format,
     VAMP_PRINTF(3, 4);
 int config_refuse_token(struct config_fault *fault, const char *text, size_t first, size_t behind,
                         const char *what, const char *hint);
-/* Checks the literal whose opening quote is at text[quote]; text[length] is 0. 0 with what is
- * behind the closing quote, or -EINVAL. */
-VAMP_MUST_CHECK int config_literal_check(const char *text, size_t length, size_t quote,
-                                         size_t *ret_behind, struct config_fault *fault);
-/* What a checked literal means, into `out`; never longer than what is written. */
-void config_literal_decode(const char *quote, char *out);
+/* Reads the literal whose opening quote is at text[quote]; text[length] is 0. What it means goes to
+ * `out`, without a terminator and never longer than what is written; NULL: it is only checked. 0
+ * with what is behind the closing quote, or -EINVAL. */
+VAMP_MUST_CHECK int config_literal_read(const char *text, size_t length, size_t quote, char *out,
+                                        size_t *ret_behind, struct config_fault *fault);
 /* The offset of a place inside the text value whose opening quote is at `quote` in a file that was
  * read without a mistake. Lines and columns count from 1 and are those of the text's meaning; its
  * end when it is shorter. */
-size_t config_text_offset(const char *file, size_t quote, unsigned line, unsigned column);
+size_t config_text_offset(const struct config_file *file, size_t quote, unsigned line,
+                          unsigned column);
 
 /* ---- read.c: from text to values */
 
@@ -218,8 +218,16 @@ void config_report_found(const struct config_loader *loader, const struct config
 
 /* ---- sections.c: the whole file */
 VAMP_MUST_CHECK int config_walk(struct config_loader *loader);
+void config_texts_done(struct vamp_config_texts *texts);
 
 /* ---- tables.c */
+
+#define CONFIG_FILTERS_HELP                                                                        \
+    "Expressions of the filter language by name; every filter, these included, may refer to one "  \
+    "as @NAME"
+#define CONFIG_METRIC_FILTERS_HELP                                                                 \
+    "Expressions by the name of a counter or histogram: an event counts for that metric only if "  \
+    "it holds, too; which event that is vampire --list-metrics says"
 extern const struct vamp_opt config_root_options[];       /* fills struct vamp_config */
 extern const struct vamp_opt config_statistics_options[]; /* fills struct vamp_config */
 extern const struct vamp_opt config_events_options[];     /* fills struct vamp_config */
@@ -235,30 +243,12 @@ struct config_section {
 };
 extern const struct config_section config_sections[];
 
-/* ---- filter.c */
-/* Composes `events` into `config->filter` and checks each part of it. */
-VAMP_MUST_CHECK int config_compose_filter(struct config_loader *loader);
+/* ---- check_filters.c: expressions */
 
-/* ---- texts.c: expressions by name */
-#define CONFIG_FILTERS_HELP                                                                        \
-    "Expressions of the filter language by name; every filter, these included, may refer to one "  \
-    "as "                                                                                          \
-    "@NAME"
-#define CONFIG_METRIC_FILTERS_HELP                                                                 \
-    "Expressions by the name of a counter or histogram: an event counts for that metric only if "  \
-    "it "                                                                                          \
-    "holds, too; which event that is vampire --list-metrics says"
-/* Reads "filters" and "statistics.filters". */
-VAMP_MUST_CHECK int config_walk_texts(struct config_loader *loader);
-/* Checks them; the former before every other filter is. */
+/* Compiles the filters by name; before every other filter is checked. */
 VAMP_MUST_CHECK int config_check_named(struct config_loader *loader);
-VAMP_MUST_CHECK int config_check_metric_filters(struct config_loader *loader);
-/* Notes that there is no metric of this name, with the nearest. */
-void config_report_no_metric(const struct config_loader *loader, const char *path,
-                             const char *name);
-void config_texts_done(struct vamp_config_texts *texts);
-/* Compiles an expression and notes what is wrong with it, at its own place or at that of the named
- * filter in which the mistake is. `*ret_kinds` are the kinds that can pass, 0 also when it is
+/* Compiles an expression and reports what is wrong with it, at its own place or at that of the
+ * named filter in which the mistake is. `*ret_kinds` are the kinds that can pass, 0 also when it is
  * wrong. 0 or -ENOMEM. */
 VAMP_MUST_CHECK int config_check_expression(const struct config_loader *loader, const char *path,
                                             const char *text, enum vamp_filter_place place,
@@ -266,8 +256,18 @@ VAMP_MUST_CHECK int config_check_expression(const struct config_loader *loader, 
 /* Attributes of CDOs are not in the events: only a live pool manager can decide on them. */
 enum vamp_filter_place config_first_place(const struct vamp_config *config);
 
-/* ---- metrics.c: single metrics and the selected CDOs */
+/* ---- check_events.c: the section "events" */
+
+/* Composes it into `config->filter` and checks each part of it. */
+VAMP_MUST_CHECK int config_compose_filter(struct config_loader *loader);
+
+/* ---- check_metrics.c: single metrics, their filters, the selected CDOs */
+
 VAMP_MUST_CHECK int config_check_metrics(const struct config_loader *loader);
+VAMP_MUST_CHECK int config_check_metric_filters(struct config_loader *loader);
+/* Reports that there is no metric of this name, with the nearest. */
+void config_report_no_metric(const struct config_loader *loader, const char *path,
+                             const char *name);
 
 /* ---- check.c, check_outputs.c: across options */
 VAMP_MUST_CHECK int config_check(struct config_loader *loader);

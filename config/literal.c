@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Texts as JSON writes them: what is well-formed, what it means, and what is wrong where. */
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,147 +31,145 @@ int config_refuse_token(struct config_fault *fault, const char *text, size_t fir
                          (int)(behind - first), text + first, hint);
 }
 
-static bool is_hex4(const char *at)
-{
-    return strspn(at, "0123456789abcdefABCDEF") >= 4;
-}
+/* One character of a literal, as UTF-8. */
+struct character {
+    char bytes[VAMP_UTF8_BYTES_MAX];
+    size_t count;  /* of bytes */
+    size_t behind; /* the offset behind it in the file, where an escape is longer */
+};
 
-static unsigned hex4(const char *at)
+/* The number behind "\u"; UINT_MAX: no four digits. */
+static unsigned read_hex4(const char *escape)
 {
     unsigned number = 0;
-    for (size_t i = 0; i < 4; i++) {
-        const char c = at[i];
+    if (escape[0] != '\\' || escape[1] != 'u' || strspn(escape + 2, "0123456789abcdefABCDEF") < 4) {
+        return UINT_MAX;
+    }
+    for (size_t i = 2; i < 6; i++) {
+        const char c = escape[i];
         number =
             number << 4 | (c <= '9' ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a') + 10U);
     }
     return number;
 }
 
-static bool is_high_surrogate(unsigned point)
+static bool is_surrogate(unsigned point, unsigned first)
 {
-    return point >= 0xd800 && point < 0xdc00;
+    return point >= first && point < first + 0x400;
 }
 
-static bool is_low_surrogate(unsigned point)
-{
-    return point >= 0xdc00 && point < 0xe000;
-}
-
-/* Checks the escape at `at`, in the text that begins at `quote`. */
-static int check_escape(const char *text, size_t quote, size_t at, size_t *ret_behind,
+/* "\uXXXX", or two of them that are one character. */
+static int read_unicode(const char *text, size_t quote, size_t at, struct character *ret_character,
                         struct config_fault *fault)
 {
-    const char *escape = text + at;
-    if (escape[1] == '\0') {
-        return config_refuse_token(fault, text, quote, at + 1, "premature end of input", "");
-    }
-    if (escape[1] != 'u') {
-        *ret_behind = at + 2;
-        return strchr("\"\\/bfnrt", escape[1]) != NULL
-                   ? 0
-                   : config_refuse_token(fault, text, quote, at + 1 + vamp_utf8_length(escape + 1),
-                                         "invalid escape", "");
-    }
-    if (!is_hex4(escape + 2)) {
+    unsigned point = read_hex4(text + at);
+    if (point == UINT_MAX) {
         return config_refuse_token(fault, text, quote, at + 2, "invalid escape", "");
     }
-    const unsigned point = hex4(escape + 2);
-    const bool pair = is_high_surrogate(point) && escape[6] == '\\' && escape[7] == 'u' &&
-                      is_hex4(escape + 8) && is_low_surrogate(hex4(escape + 8));
     if (point == 0) {
         return config_refuse(fault, at, "a text of the configuration cannot contain \\u0000");
     }
-    if (!pair && (is_high_surrogate(point) || is_low_surrogate(point))) {
+    ret_character->behind = at + 6;
+    const unsigned low = is_surrogate(point, 0xd800) ? read_hex4(text + at + 6) : 0;
+    if (is_surrogate(low, 0xdc00)) {
+        point = 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00);
+        ret_character->behind = at + 12;
+    } else if (is_surrogate(point, 0xd800) || is_surrogate(point, 0xdc00)) {
         return config_refuse(fault, at,
                              "this is no JSON: invalid Unicode '\\u%04X', half of a pair", point);
     }
-    *ret_behind = at + (pair ? 12 : 6);
+    ret_character->count = vamp_utf8_write(ret_character->bytes, point);
     return 0;
 }
 
-int config_literal_check(const char *text, size_t length, size_t quote, size_t *ret_behind,
-                         struct config_fault *fault)
+static int read_escape(const char *text, size_t quote, size_t at, struct character *ret_character,
+                       struct config_fault *fault)
+{
+    static const char escapes[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+    const char letter = text[at + 1];
+    if (letter == 'u') {
+        return read_unicode(text, quote, at, ret_character, fault);
+    }
+    if (letter == '\0') {
+        return config_refuse_token(fault, text, quote, at + 1, "premature end of input", "");
+    }
+    const char *found = strchr(escapes, letter);
+    if (found == NULL) {
+        return config_refuse_token(fault, text, quote, at + 1 + vamp_utf8_length(text + at + 1),
+                                   "invalid escape", "");
+    }
+    *ret_character =
+        (struct character){.bytes = {meanings[found - escapes]}, .count = 1, .behind = at + 2};
+    return 0;
+}
+
+/* What cannot stand in a literal. */
+static int refuse_byte(const char *text, size_t length, size_t quote, size_t at,
+                       struct config_fault *fault)
+{
+    const unsigned byte = (unsigned char)text[at];
+    char what[48] = "unexpected newline";
+    if (byte == 0 && at < length) {
+        return config_refuse(fault, at, "a zero byte: this is no text file");
+    }
+    if (byte == 0) {
+        (void)snprintf(what, sizeof what, "premature end of input");
+    } else if (byte >= 0x80) {
+        (void)snprintf(what, sizeof what, "unable to decode byte 0x%x", byte);
+    } else if (byte != '\n') {
+        (void)snprintf(what, sizeof what, "control character 0x%x", byte);
+    }
+    return config_refuse_token(fault, text, quote, at, what, "");
+}
+
+static int read_character(const char *text, size_t length, size_t quote, size_t at,
+                          struct character *ret_character, struct config_fault *fault)
+{
+    const size_t count = vamp_utf8_length(text + at);
+    if (text[at] == '\\') {
+        return read_escape(text, quote, at, ret_character, fault);
+    }
+    if (count == 0 || (unsigned char)text[at] < 0x20) {
+        return refuse_byte(text, length, quote, at, fault);
+    }
+    *ret_character = (struct character){.count = count, .behind = at + count};
+    memcpy(ret_character->bytes, text + at, count);
+    return 0;
+}
+
+int config_literal_read(const char *text, size_t length, size_t quote, char *out,
+                        size_t *ret_behind, struct config_fault *fault)
 {
     size_t at = quote + 1;
     while (text[at] != '"') {
-        const unsigned char byte = (unsigned char)text[at];
-        const size_t bytes = vamp_utf8_length(text + at);
-        char what[48];
-        int code = 0;
-        if (byte == '\0') {
-            return at < length
-                       ? config_refuse(fault, at, "a zero byte: this is no text file")
-                       : config_refuse_token(fault, text, quote, at, "premature end of input", "");
-        }
-        if (byte == '\\') {
-            code = check_escape(text, quote, at, &at, fault);
-        } else if (bytes == 0) {
-            (void)snprintf(what, sizeof what, "unable to decode byte 0x%x", (unsigned)byte);
-            code = config_refuse_token(fault, text, quote, at, what, "");
-        } else if (byte == '\n') {
-            code = config_refuse_token(fault, text, quote, at, "unexpected newline", "");
-        } else if (byte < 0x20) {
-            (void)snprintf(what, sizeof what, "control character 0x%x", (unsigned)byte);
-            code = config_refuse_token(fault, text, quote, at, what, "");
-        } else {
-            at += bytes;
-        }
+        struct character character;
+        const int code = read_character(text, length, quote, at, &character, fault);
         if (code != 0) {
             return code;
         }
+        if (out != NULL) {
+            memcpy(out, character.bytes, character.count);
+            out += character.count;
+        }
+        at = character.behind;
     }
     *ret_behind = at + 1;
     return 0;
 }
 
-/* One byte or escape of a checked text into `bytes`; returns how many bytes it stands for, and
- * moves `*at` behind it. */
-static size_t decode(const char **at, char bytes[static 4])
+size_t config_text_offset(const struct config_file *file, size_t quote, unsigned line,
+                          unsigned column)
 {
-    const char *from = *at;
-    if (from[0] != '\\') {
-        bytes[0] = from[0];
-        *at = from + 1;
-        return 1;
+    struct config_fault none;
+    struct character character;
+    size_t at = quote + 1;
+    for (unsigned l = 1, c = 1;
+         file->bytes[at] != '"' && (l < line || (l == line && c < column)) &&
+         read_character(file->bytes, file->length, quote, at, &character, &none) == 0;
+         at = character.behind) {
+        const bool new_line = character.bytes[0] == '\n';
+        l += new_line;
+        c = new_line ? 1 : c + 1;
     }
-    static const char escapes[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
-    if (from[1] != 'u') {
-        bytes[0] = meanings[strchr(escapes, from[1]) - escapes];
-        *at = from + 2;
-        return 1;
-    }
-    unsigned point = hex4(from + 2);
-    *at = from + 6;
-    if (is_high_surrogate(point)) {
-        point = 0x10000 + ((point - 0xd800) << 10) + (hex4(from + 8) - 0xdc00);
-        *at = from + 12;
-    }
-    return vamp_utf8_write(bytes, point);
-}
-
-void config_literal_decode(const char *quote, char *out)
-{
-    for (const char *at = quote + 1; *at != '"';) {
-        char bytes[4];
-        const size_t length = decode(&at, bytes);
-        memcpy(out, bytes, length);
-        out += length;
-    }
-    *out = '\0';
-}
-
-size_t config_text_offset(const char *file, size_t quote, unsigned line, unsigned column)
-{
-    const char *at = file + quote + 1;
-    for (unsigned l = 1, c = 1; *at != '"' && (l < line || (l == line && c < column));) {
-        char bytes[4];
-        (void)decode(&at, bytes);
-        if (bytes[0] == '\n') {
-            l++;
-            c = 1;
-        } else if (vamp_utf8_begins(*at)) {
-            c++; /* the next byte begins a character */
-        }
-    }
-    return (size_t)(at - file);
+    return at;
 }

@@ -57,6 +57,12 @@ static size_t number_length(const char *text)
     return whole > 0 && digits > 0 ? (size_t)(at - text) : 0;
 }
 
+static int read_literal(const struct reader *reader, size_t quote, char *out, size_t *ret_behind)
+{
+    return config_literal_read(reader->text, reader->length, quote, out, ret_behind,
+                               reader->reading->fault);
+}
+
 /* Another token stands where `what` says. */
 static int refuse_here(const struct reader *reader, const char *what, const char *hint)
 {
@@ -77,8 +83,7 @@ static int refuse_here(const struct reader *reader, const char *what, const char
                              (unsigned)(unsigned char)*at);
     }
     if (*at == '"') {
-        const int code = config_literal_check(reader->text, reader->length, reader->at, &behind,
-                                              reader->reading->fault);
+        const int code = read_literal(reader, reader->at, NULL, &behind);
         if (code != 0) {
             return code;
         }
@@ -141,7 +146,8 @@ static struct config_value *add_value(const struct reader *reader, const struct 
     value->offset = (uint32_t)reader->at;
     value->key_offset = (uint32_t)key->offset;
     if (key->behind > key->offset) {
-        config_literal_decode(reader->text + key->offset, value->room);
+        size_t behind = 0;
+        (void)read_literal(reader, key->offset, value->room, &behind); /* was checked */
     }
     return value;
 }
@@ -155,8 +161,7 @@ static char *room_for_text(struct config_value *value)
 static int read_text(struct reader *reader, const struct key *key)
 {
     size_t behind = 0;
-    const int code = config_literal_check(reader->text, reader->length, reader->at, &behind,
-                                          reader->reading->fault);
+    const int code = read_literal(reader, reader->at, NULL, &behind);
     if (code != 0) {
         return code;
     }
@@ -164,7 +169,7 @@ static int read_text(struct reader *reader, const struct key *key)
     if (value == NULL) {
         return -ENOMEM;
     }
-    config_literal_decode(reader->text + reader->at, room_for_text(value));
+    (void)read_literal(reader, reader->at, room_for_text(value), &behind); /* was checked */
     reader->at = behind;
     return 0;
 }
@@ -292,8 +297,7 @@ static int read_key(struct reader *reader, struct key *ret_key)
                            comma ? " (no comma may stand after the last item)" : "");
     }
     ret_key->offset = reader->at;
-    int code = config_literal_check(reader->text, reader->length, reader->at, &ret_key->behind,
-                                    reader->reading->fault);
+    int code = read_literal(reader, reader->at, NULL, &ret_key->behind);
     if (code != 0) {
         return code;
     }

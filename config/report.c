@@ -150,7 +150,7 @@ void config_expression_error(const struct config_loader *loader, const char *pat
     if (read_place(message, &line, &column) && exact && value->origin == NULL &&
         value->type == CONFIG_TEXT) {
         config_file_place(&loader->file,
-                          config_text_offset(loader->file.bytes, value->offset, line, column),
+                          config_text_offset(&loader->file, value->offset, line, column),
                           &diagnostic);
     }
     vamp_diagnostics_add(loader->diagnostics, &diagnostic);

@@ -234,7 +234,8 @@ static void places_are_those_of_the_file(void **state)
     assert_string_equal(value->text, "y\nz");
     assert_ptr_equal(text + value->offset, strstr(text, "\"y"));
     assert_ptr_equal(text + value->key_offset, strstr(text, "\"x"));
-    assert_int_equal(config_text_offset(text, value->offset, 2, 1), strstr(text, "z\"") - text);
+    const struct config_file file = {.bytes = (char *)(uintptr_t)text, .length = strlen(text)};
+    assert_int_equal(config_text_offset(&file, value->offset, 2, 1), strstr(text, "z\"") - text);
     assert_string_equal(value->parent->parent->key, "ab");
     assert_ptr_equal(config_at(tree.root, "/ab/2/q", &exact), value->parent->parent);
     assert_false(exact);

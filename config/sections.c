@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The whole file: its sections, the source, the outputs. The type decides the table of the latter.
- */
+/* The whole file: its sections, the filters by name, the source, the outputs. The type of a source
+ * or output decides its table. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,6 +207,70 @@ static int walk_outputs(struct config_loader *loader)
     return walk_output_list(loader, list);
 }
 
+void config_texts_done(struct vamp_config_texts *texts)
+{
+    for (size_t i = 0; i < texts->count; i++) {
+        free(texts->items[i].name);
+        free(texts->items[i].text);
+    }
+    free(texts->items);
+    *texts = (struct vamp_config_texts){0};
+}
+
+/* ---- filters by name */
+
+static int add_text(const struct config_loader *loader, struct vamp_config_texts *texts,
+                    const char *name, const char *text)
+{
+    struct vamp_config_text *items =
+        reallocarray(texts->items, texts->count + 1, sizeof *texts->items);
+    if (items == NULL) {
+        return vamp_err_set_errno(loader->err, ENOMEM, "keep the filters");
+    }
+    texts->items = items;
+    struct vamp_config_text *item = &items[texts->count];
+    *item = (struct vamp_config_text){strdup(name), strdup(text)};
+    texts->count++; /* also half-made: vamp_config_free frees it */
+    return item->name != NULL && item->text != NULL
+               ? 0
+               : vamp_err_set_errno(loader->err, ENOMEM, "keep the filters");
+}
+
+static int walk_texts(const struct config_loader *loader, const struct config_value *object,
+                      struct vamp_config_texts *texts)
+{
+    if (object->type != CONFIG_OBJECT) {
+        config_report_found(loader, object, "an object {NAME: EXPRESSION}");
+        return 0;
+    }
+    int code = 0;
+    for (const struct config_value *member = object->first; member != NULL && code == 0;
+         member = member->next) {
+        if (config_report_duplicate(loader, member)) {
+            continue;
+        }
+        if (member->type == CONFIG_TEXT) {
+            code = add_text(loader, texts, member->key, member->text);
+        } else {
+            config_report_found(loader, member, "an expression of the filter language");
+        }
+    }
+    return code;
+}
+
+static int walk_filters(struct config_loader *loader)
+{
+    struct vamp_config *config = loader->config;
+    const struct config_value *filters = config_member(loader->tree.root, "filters");
+    int code = filters != NULL ? walk_texts(loader, filters, &config->filters) : 0;
+    const struct config_value *metrics =
+        config_member(config_member(loader->tree.root, "statistics"), "filters");
+    if (code == 0 && metrics != NULL) {
+        code = walk_texts(loader, metrics, &config->metric_filters);
+    }
+    return code;
+}
+
 int config_walk(struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
@@ -230,7 +294,7 @@ int config_walk(struct config_loader *loader)
         code = walk_child(loader, loader->tree.root, section->key, &shape);
     }
     if (code == 0) {
-        code = config_walk_texts(loader);
+        code = walk_filters(loader);
     }
     if (code == 0) {
         code = walk_source(loader);

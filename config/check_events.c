@@ -76,29 +76,26 @@ static void put_events(FILE *stream, const struct vamp_config_events *events)
     bool kinds = kinds_mask(events) != VAMP_EVENT_KINDS_ALL;
     int parts = kinds + (events->components.count > 0) + (events->cdo_names.count > 0) +
                 (events->min_size_bytes > 0) + (events->filter != NULL);
-    const char *before = parts > 1 ? "(and " : "";
+    const char *blank = parts > 1 ? " " : "";
+    (void)fputs(parts > 1 ? "(and" : "", stream);
     if (kinds) {
-        (void)fputs(before, stream);
+        (void)fputs(blank, stream);
         put_kinds(stream, kinds_mask(events));
-        before = " ";
     }
     if (events->components.count > 0) {
-        (void)fputs(before, stream);
+        (void)fputs(blank, stream);
         put_globs(stream, ".component.name", &events->components);
-        before = " ";
     }
     if (events->cdo_names.count > 0) {
-        (void)fputs(before, stream);
+        (void)fputs(blank, stream);
         put_globs(stream, ".cdo.name", &events->cdo_names);
-        before = " ";
     }
     if (events->min_size_bytes > 0) {
-        (void)fprintf(stream, "%s(.cdo.size >= %" PRIu64 ")", before, events->min_size_bytes);
-        before = " ";
+        (void)fprintf(stream, "%s(.cdo.size >= %" PRIu64 ")", blank, events->min_size_bytes);
     }
     if (events->filter != NULL) {
         /* The new line ends a comment that the text may end with. */
-        (void)fprintf(stream, "%s%s%s", before, events->filter, parts > 1 ? "\n" : "");
+        (void)fprintf(stream, "%s%s%s", blank, events->filter, parts > 1 ? "\n" : "");
     }
     (void)fputs(parts > 1 ? ")" : "", stream);
 }

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The metrics of the section "statistics": single ones, their filters, and the selected CDOs. */
+#include <string.h>
+
+#include "config/internal.h"
+#include "vampire/stats/statistic.h"
+
+_Static_assert(VAMP_METRIC_COUNT <= 64, "a metric is a bit");
+
+/* NULL: there is none. */
+static const struct vamp_metric *find_metric(const char *name)
+{
+    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        if (strcmp(vamp_metrics[id].name, name) == 0) {
+            return &vamp_metrics[id];
+        }
+    }
+    return NULL;
+}
+
+/* Reports a problem with the name that is nearest to one that no metric has. */
+static void report_near_metric(const struct config_loader *loader, struct vamp_diagnostic *problem,
+                               const char *name)
+{
+    const char *names[VAMP_METRIC_COUNT + 1] = {NULL};
+    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        names[id] = vamp_metrics[id].name;
+    }
+    config_near(problem, vamp_opt_near_choice(names, name));
+    vamp_diagnostics_add(loader->diagnostics, problem);
+}
+
+void config_report_no_metric(const struct config_loader *loader, const char *path, const char *name)
+{
+    struct vamp_diagnostic problem =
+        config_problem(loader, path, CONFIG_AT_KEY,
+                       "there is no metric \"%.100s\"; vampire --list-metrics shows all", name);
+    report_near_metric(loader, &problem, name);
+}
+
+/* ---- "statistics.metrics", "statistics.selected" */
+
+static void report_unknown(const struct config_loader *loader, const char *path, const char *name)
+{
+    struct vamp_diagnostic problem =
+        config_problem(loader, path, CONFIG_AT_VALUE, "there is no metric \"%.80s\"", name);
+    (void)snprintf(problem.allowed, sizeof problem.allowed,
+                   "+NAME or -NAME; vampire --list-metrics shows all names");
+    report_near_metric(loader, &problem, name);
+}
+
+static void set_metric(const struct config_loader *loader, const char *path, const char *word)
+{
+    struct vamp_stats_options *statistics = &loader->config->statistics;
+    if (word[0] != '+' && word[0] != '-') {
+        config_error(loader, path,
+                     "\"%.80s\" does not say whether the metric is wanted: write "
+                     "+%.80s or -%.80s",
+                     word, word, word);
+        return;
+    }
+    const struct vamp_metric *metric = find_metric(word + 1);
+    if (metric == NULL) {
+        report_unknown(loader, path, word + 1);
+        return;
+    }
+    const uint64_t bit = UINT64_C(1) << (metric - vamp_metrics);
+    if (word[0] == '-' && (metric->sets & VAMP_SET_SELF) != 0) {
+        config_error(loader, path, "vampire's account of itself is always written");
+        return;
+    }
+    statistics->metrics_on = (statistics->metrics_on & ~bit) | (word[0] == '+' ? bit : 0);
+    statistics->metrics_off = (statistics->metrics_off & ~bit) | (word[0] == '-' ? bit : 0);
+}
+
+static int check_selected(const struct config_loader *loader)
+{
+    const struct vamp_config *config = loader->config;
+    if (config->selected == NULL) {
+        return 0;
+    }
+    uint64_t kinds = 0;
+    int code = config_check_expression(loader, "/statistics/selected", config->selected,
+                                       VAMP_FILTER_INSIDE, &kinds);
+    if (code == 0 && !config_is_wrong(loader, "/statistics/selected") &&
+        !config_is_wrong(loader, "/filters")) {
+        if ((kinds & ~VAMP_EVENT_KINDS_WITHOUT_CDO) == 0) {
+            config_error(loader, "/statistics/selected",
+                         kinds == 0 ? "this filter is never true"
+                                    : "this filter is never true for an event of a CDO");
+        } else if (config->statistics.level != VAMP_LEVEL_CDO) {
+            config_warning(loader, "/statistics/selected",
+                           "has no effect unless \"level\" is \"cdo\"");
+        }
+    }
+    return code;
+}
+
+int config_check_metrics(const struct config_loader *loader)
+{
+    const struct vamp_strings *words = &loader->config->metrics;
+    for (size_t i = 0; i < words->count; i++) {
+        char path[CONFIG_PATH_BYTES] = "/statistics/metrics";
+        (void)config_path_push_index(path, i);
+        set_metric(loader, path, words->items[i]);
+    }
+    return check_selected(loader);
+}
+
+/* ---- "statistics.filters" */
+
+/* The kinds of events at which the metric counts; all where that may be any. */
+static uint64_t counting_kinds(enum vamp_metric_id metric)
+{
+    for (unsigned i = 0; vamp_statistics[i] != NULL; i++) {
+        const struct vamp_statistic_ops *ops = vamp_statistics[i];
+        for (const enum vamp_metric_id *id = ops->metrics; *id != VAMP_METRIC_COUNT; id++) {
+            if (*id == metric) {
+                return (ops->after | ops->before) & VAMP_EVENT_KINDS_ALL;
+            }
+        }
+    }
+    return VAMP_EVENT_KINDS_ALL;
+}
+
+static void report_empty_metric(const struct config_loader *loader, const char *path,
+                                const struct vamp_metric *metric, uint64_t kinds)
+{
+    const uint64_t counting = counting_kinds((enum vamp_metric_id)(metric - vamp_metrics));
+    if (kinds == 0) {
+        config_error(loader, path, "this filter is never true: %s would stay empty", metric->name);
+    } else if ((kinds & counting) == 0) {
+        char names[200] = "";
+        size_t used = 0;
+        for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT && used < sizeof names; kind++) {
+            if ((counting & VAMP_EVENT_BIT(kind)) != 0) {
+                used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+                                         used == 0 ? "" : ", ", vamp_event_kind_name(kind));
+            }
+        }
+        config_error(loader, path,
+                     "this filter is never true where %s counts, so that it would stay empty: it "
+                     "counts at %s",
+                     metric->name, names);
+    }
+}
+
+static int check_metric_filter(const struct config_loader *loader,
+                               const struct vamp_config_text *item)
+{
+    char path[CONFIG_PATH_BYTES] = "/statistics/filters";
+    (void)config_path_push(path, item->name);
+    const struct vamp_metric *metric = find_metric(item->name);
+    if (metric == NULL) {
+        config_report_no_metric(loader, path, item->name);
+        return 0;
+    }
+    if ((metric->sets & VAMP_SET_SELF) != 0) {
+        config_error(loader, path, "%s is vampire's own account, which counts every event",
+                     item->name);
+        return 0;
+    }
+    if (metric->kind == VAMP_GAUGE) {
+        config_error(loader, path,
+                     "%s is a gauge: it rises with one event and falls with another, and a filter "
+                     "could keep one of the two; counters and histograms can be filtered",
+                     item->name);
+        return 0;
+    }
+    uint64_t kinds = 0;
+    int code = config_check_expression(loader, path, item->text, VAMP_FILTER_INSIDE, &kinds);
+    if (code == 0 && !config_is_wrong(loader, path) && !config_is_wrong(loader, "/filters")) {
+        report_empty_metric(loader, path, metric, kinds);
+    }
+    return code;
+}
+
+int config_check_metric_filters(struct config_loader *loader)
+{
+    const struct vamp_config_texts *texts = &loader->config->metric_filters;
+    int code = 0;
+    for (size_t i = 0; i < texts->count && code == 0; i++) {
+        code = check_metric_filter(loader, &texts->items[i]);
+    }
+    return code;
+}
