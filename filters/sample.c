@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/hash.h"
 
 /* Event time may step back a little, since events of several senders are merged; they count in the
  * current second. A larger step back means that the time before it was wrong. */
@@ -37,23 +38,14 @@ static bool passes_every(struct vamp_sampler *sampler)
 }
 
 /* The same on every machine and in every version: two vampires watch the same CDOs. Ids may be
- * counters, so the bits have to be mixed (the finalizer of MurmurHash3, by Austin Appleby). */
-static uint64_t mix(uint64_t bits)
-{
-    bits ^= bits >> 33;
-    bits *= UINT64_C(0xff51afd7ed558ccd);
-    bits ^= bits >> 33;
-    bits *= UINT64_C(0xc4ceb9fe1a85ec53);
-    return bits ^ bits >> 33;
-}
-
+ * counters, so their bits are mixed. */
 static bool passes_fraction(const struct vamp_sampler *sampler, const struct vamp_event *event)
 {
     if (!vamp_event_has(event, VAMP_HAS_CDO_ID) || sampler->number == VAMP_SAMPLE_FRACTION_MAX) {
         return true;
     }
-    return mix(mix(event->cdo_id.high + UINT64_C(0x9e3779b97f4a7c15)) ^ event->cdo_id.low) <
-           sampler->limit;
+    const uint64_t high = vamp_hash_mix(event->cdo_id.high + UINT64_C(0x9e3779b97f4a7c15));
+    return vamp_hash_mix(high ^ event->cdo_id.low) < sampler->limit;
 }
 
 static int64_t second_of(int64_t time_ns)

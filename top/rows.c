@@ -5,27 +5,18 @@
 #include <string.h>
 
 #include "top/model.h"
+#include "vampire/core/hash.h"
 
 static const char other[] = "(other)";
 /* Twice the rows, so that a search is short. */
 #define SLOTS 2048
 _Static_assert(SLOTS >= 2 * TOP_ROWS_MAX, "the index is too small");
 
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    }
-    return hash;
-}
-
 /* The slot of this name, or the free one where it belongs. */
 static size_t find_slot(const struct top_rows *rows, const char *name, const char *second)
 {
-    uint64_t hash = hash_text(UINT64_C(14695981039346656037), name);
-    /* A byte that is in no text, so that "a" + "bc" differs from "ab" + "c". */
-    hash = hash_text((hash ^ 0xFF) * UINT64_C(1099511628211), second);
-    size_t slot = (size_t)(hash ^ hash >> 32) % SLOTS;
+    const uint64_t hash = vamp_hash_bytes(rows->seed, name, strlen(name));
+    size_t slot = (size_t)vamp_hash_bytes(hash, second, strlen(second)) % SLOTS;
     while (rows->index[slot] != 0) {
         const struct top_row *row = rows->rows[rows->index[slot] - 1];
         if (strcmp(row->name, name) == 0 && strcmp(row->second, second) == 0) {
@@ -76,7 +67,8 @@ static struct top_row *insert(struct top_rows *rows, size_t slot, const char *na
 int top_rows_init(struct top_rows *rows)
 {
     *rows = (struct top_rows){.rows = calloc(TOP_ROWS_MAX, sizeof(struct top_row *)),
-                              .index = calloc(SLOTS, sizeof(uint16_t))};
+                              .index = calloc(SLOTS, sizeof(uint16_t)),
+                              .seed = vamp_hash_seed()};
     if (rows->rows == NULL || rows->index == NULL ||
         insert(rows, find_slot(rows, other, other), other, other) == NULL) {
         top_rows_done(rows);

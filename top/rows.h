@@ -34,7 +34,8 @@ struct top_row {
 struct top_rows {
     struct top_row **rows; /* owned, `count` of them */
     size_t count;
-    uint16_t *index; /* owned: hash to row + 1, 0 is free */
+    uint16_t *index; /* owned: hash to row + 1, 0 is free; twice the rows, so never full */
+    uint64_t seed;   /* of the hashes, as components choose their names */
 };
 
 /* -1: no memory, then nothing is to be freed. */

@@ -18,9 +18,9 @@ static void *allocate_pages(uint64_t bytes)
 
 static struct mstro_cdo_ *find(uint64_t handle)
 {
-    uint64_t hash = table_hash_number(&library.cdos, handle);
-    for (struct table_link *link = table_first(&library.cdos, hash); link != NULL;
-         link = table_next(link)) {
+    uint64_t hash = map_hash_number(&library.cdos, handle);
+    for (struct map_link *link = map_first(&library.cdos, hash); link != NULL;
+         link = map_next(link)) {
         struct mstro_cdo_ *cdo = CONTAINER_OF(link, struct mstro_cdo_, by_handle);
         if (cdo->handle == handle) {
             return cdo;
@@ -174,7 +174,7 @@ static mstro_status declare(struct mstro_cdo_ *cdo)
         cdo->handle = answer.handle;
         cdo->generation = library.generation;
         list_append(&library.cdo_list, &cdo->of_library);
-        table_insert(&library.cdos, &cdo->by_handle, table_hash_number(&library.cdos, cdo->handle));
+        map_insert(&library.cdos, &cdo->by_handle, map_hash_number(&library.cdos, cdo->handle));
         (void)pthread_mutex_unlock(&library.lock);
     }
     return status;
@@ -432,7 +432,7 @@ mstro_status mstro_cdo_dispose(mstro_cdo cdo)
     if (status == MSTRO_OK) {
         forget_memory(cdo);
         (void)pthread_mutex_lock(&library.lock);
-        table_remove(&library.cdos, &cdo->by_handle);
+        map_remove(&library.cdos, &cdo->by_handle);
         list_remove(&cdo->of_library);
         (void)pthread_mutex_unlock(&library.lock);
         free_cdo(cdo);

@@ -59,7 +59,7 @@ static void forget_all(void)
     schema_free(library.schemas);
     free(library.workflow);
     free(library.component);
-    table_done(&library.cdos);
+    map_done(&library.cdos);
     library.schemas = NULL;
     library.workflow = library.component = NULL;
     library.port = NULL;
@@ -76,7 +76,7 @@ static mstro_status start(const char *workflow, const char *component, uint64_t 
     list_init(&library.subscription_list);
     library.workflow = strdup(workflow);
     library.component = strdup(component);
-    if (library.workflow == NULL || library.component == NULL || table_init(&library.cdos) < 0) {
+    if (library.workflow == NULL || library.component == NULL || map_init(&library.cdos) < 0) {
         (void)vamp_err_set(err, -ENOMEM, "no memory");
         return MSTRO_NOMEM;
     }

@@ -59,7 +59,7 @@ mstro_status attributes_from_wire(struct mstro_cdo_ *cdo, Mstro__Wire__Attribute
 enum demand { DEMAND_NONE, DEMAND_WAITS, DEMAND_ENDED };
 
 struct mstro_cdo_ {
-    struct table_link by_handle;
+    struct map_link by_handle;
     struct list_link of_library;
     uint64_t generation; /* the mstro_init it belongs to */
     uint64_t handle;
@@ -135,7 +135,7 @@ struct library {
     char *workflow, *component;
     struct schema_set *schemas;
     bool drop_unknown;
-    struct table cdos; /* by handle */
+    struct map cdos; /* by handle */
     struct list cdo_list, subscription_list;
     struct list leftovers;           /* CDOs and subscriptions that outlived mstro_finalize */
     size_t subscribing;              /* calls of mstro_subscribe inside */

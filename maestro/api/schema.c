@@ -8,21 +8,21 @@
 #include "vampire/core/map.h"
 
 struct entry {
-    struct table_link by_key;
+    struct map_link by_key;
     struct list_link of_set;
     struct schema_attribute attribute;
     char key[];
 };
 
 struct schema_set {
-    struct table keys;
+    struct map keys;
     struct list entries;
 };
 
 struct schema_set *schema_create(void)
 {
     struct schema_set *set = calloc(1, sizeof *set);
-    if (set == NULL || table_init(&set->keys) < 0) {
+    if (set == NULL || map_init(&set->keys) < 0) {
         free(set);
         return NULL;
     }
@@ -32,9 +32,9 @@ struct schema_set *schema_create(void)
 
 static struct entry *find_entry(const struct schema_set *set, const char *key, uint64_t *ret_hash)
 {
-    *ret_hash = table_hash_text(&set->keys, key, strlen(key));
-    for (struct table_link *link = table_first(&set->keys, *ret_hash); link != NULL;
-         link = table_next(link)) {
+    *ret_hash = map_hash_text(&set->keys, key, strlen(key));
+    for (struct map_link *link = map_first(&set->keys, *ret_hash); link != NULL;
+         link = map_next(link)) {
         struct entry *entry = CONTAINER_OF(link, struct entry, by_key);
         if (strcmp(entry->key, key) == 0) {
             return entry;
@@ -73,7 +73,7 @@ mstro_status schema_add(struct schema_set *set, const char *key,
     memcpy(entry->key, key, bytes);
     entry->attribute =
         (struct schema_attribute){.key = entry->key, .type = type, .required = required};
-    table_insert(&set->keys, &entry->by_key, hash);
+    map_insert(&set->keys, &entry->by_key, hash);
     list_append(&set->entries, &entry->of_set);
     return MSTRO_OK;
 }
@@ -94,6 +94,6 @@ void schema_free(struct schema_set *set)
     while ((link = list_take(&set->entries)) != NULL) {
         free(CONTAINER_OF(link, struct entry, of_set));
     }
-    table_done(&set->keys);
+    map_done(&set->keys);
     free(set);
 }

@@ -40,13 +40,13 @@ void held_keep(struct pool *pool, struct held *held, uint64_t app_id, uint64_t r
     held->app_id = app_id;
     held->request_id = request_id;
     list_append(&pool->held_list, &held->of_pool);
-    table_insert(&pool->helds, &held->by_serial, table_hash_number(&pool->helds, held->serial));
+    map_insert(&pool->helds, &held->by_serial, map_hash_number(&pool->helds, held->serial));
 }
 
 void held_free(struct pool *pool, struct held *held)
 {
     if (held->waiting_count > 0 && list_is_linked(&held->of_pool)) {
-        table_remove(&pool->helds, &held->by_serial);
+        map_remove(&pool->helds, &held->by_serial);
     }
     list_remove(&held->of_pool);
     if (held->request != NULL) {
@@ -63,7 +63,7 @@ void held_release(struct pool *pool, struct held *held, uint64_t subscription)
         }
         held->waiting[i] = held->waiting[--held->waiting_count];
         if (held->waiting_count == 0) {
-            table_remove(&pool->helds, &held->by_serial);
+            map_remove(&pool->helds, &held->by_serial);
             list_remove(&held->of_pool);
             list_append(&pool->runnable, &held->of_pool);
         }

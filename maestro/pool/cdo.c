@@ -24,9 +24,9 @@ void cdo_subject(enum vamp_event_kind kind, uint64_t app_id, struct cdo *cdo,
 static struct cdo *find_cdo(const struct pool *pool, const char *name, uint64_t *ret_hash)
 {
     size_t length = strlen(name);
-    *ret_hash = table_hash_text(&pool->cdos, name, length);
-    for (struct table_link *link = table_first(&pool->cdos, *ret_hash); link != NULL;
-         link = table_next(link)) {
+    *ret_hash = map_hash_text(&pool->cdos, name, length);
+    for (struct map_link *link = map_first(&pool->cdos, *ret_hash); link != NULL;
+         link = map_next(link)) {
         struct cdo *cdo = CONTAINER_OF(link, struct cdo, by_name);
         if (cdo->name_length == length && memcmp(cdo->name, name, length) == 0) {
             return cdo;
@@ -97,7 +97,7 @@ static struct cdo *create_cdo(struct pool *pool, const char *name, uint64_t hash
     memcpy(cdo->name, name, length + 1);
     list_init(&cdo->offers);
     list_init(&cdo->demands);
-    table_insert(&pool->cdos, &cdo->by_name, hash);
+    map_insert(&pool->cdos, &cdo->by_name, hash);
     return cdo;
 }
 
@@ -105,7 +105,7 @@ void cdo_free_unused(struct pool *pool, struct cdo *cdo)
 {
     if (cdo->handle_count == 0) {
         assert(cdo->needs == 0 && list_is_empty(&cdo->offers) && list_is_empty(&cdo->demands));
-        table_remove(&pool->cdos, &cdo->by_name);
+        map_remove(&pool->cdos, &cdo->by_name);
         pool_attributes_release(&pool->memory, cdo->attributes);
         pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, cdo);
     }
@@ -133,7 +133,7 @@ mstro_status cdo_apply_declare(struct pool *pool, struct component *component,
     list_init(&handle->sending);
     list_append(&component->handles, &handle->of_component);
     component->handle_count++;
-    table_insert(&pool->handles, &handle->by_id, table_hash_number(&pool->handles, handle->id));
+    map_insert(&pool->handles, &handle->by_id, map_hash_number(&pool->handles, handle->id));
 
     struct answer answer = {.has_handle = true, .handle = handle->id};
     memcpy(answer.cdo_id, cdo->id, sizeof answer.cdo_id);
@@ -158,7 +158,7 @@ void handle_free(struct pool *pool, struct handle *handle)
     assert(handle->receiving == NULL);
     assert(handle->component->handle_count > 0 && handle->cdo->handle_count > 0);
     orphan_transports(handle);
-    table_remove(&pool->handles, &handle->by_id);
+    map_remove(&pool->handles, &handle->by_id);
     list_remove(&handle->of_component);
     list_remove(&handle->of_role);
     handle->component->handle_count--;

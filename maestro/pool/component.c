@@ -6,9 +6,9 @@
 
 struct component *component_find(const struct pool *pool, uint64_t app_id)
 {
-    uint64_t hash = table_hash_number(&pool->components, app_id);
-    for (struct table_link *link = table_first(&pool->components, hash); link != NULL;
-         link = table_next(link)) {
+    uint64_t hash = map_hash_number(&pool->components, app_id);
+    for (struct map_link *link = map_first(&pool->components, hash); link != NULL;
+         link = map_next(link)) {
         struct component *component = CONTAINER_OF(link, struct component, by_id);
         if (component->id == app_id) {
             return component;
@@ -19,8 +19,8 @@ struct component *component_find(const struct pool *pool, uint64_t app_id)
 
 static bool name_is_taken(const struct pool *pool, const char *name, uint64_t hash)
 {
-    for (struct table_link *link = table_first(&pool->component_names, hash); link != NULL;
-         link = table_next(link)) {
+    for (struct map_link *link = map_first(&pool->component_names, hash); link != NULL;
+         link = map_next(link)) {
         if (strcmp(CONTAINER_OF(link, struct component, by_name)->name, name) == 0) {
             return true;
         }
@@ -35,7 +35,7 @@ mstro_status pool_may_join(const struct pool *pool, const char *name, struct vam
         (void)vamp_err_set(err, -EINVAL, "join: the component's name %s", fault);
         return MSTRO_REFUSED;
     }
-    if (name_is_taken(pool, name, table_hash_text(&pool->component_names, name, strlen(name)))) {
+    if (name_is_taken(pool, name, map_hash_text(&pool->component_names, name, strlen(name)))) {
         (void)vamp_err_set(err, -EEXIST,
                            "join: a component named \"%.200s\" is here already; names are unique",
                            name);
@@ -72,10 +72,10 @@ mstro_status pool_join(struct pool *pool, const char *name, uint64_t index, uint
         .kind = VAMP_EVENT_JOIN, .app_id = component->id, .name = name, .name_length = length};
     pool_emit(pool, &subject, true, NULL);
     list_append(&pool->component_list, &component->of_pool);
-    table_insert(&pool->components, &component->by_id,
-                 table_hash_number(&pool->components, component->id));
-    table_insert(&pool->component_names, &component->by_name,
-                 table_hash_text(&pool->component_names, name, length));
+    map_insert(&pool->components, &component->by_id,
+               map_hash_number(&pool->components, component->id));
+    map_insert(&pool->component_names, &component->by_name,
+               map_hash_text(&pool->component_names, name, length));
     pool_emit(pool, &subject, false, NULL);
     *ret_app_id = component->id;
     return MSTRO_OK;
@@ -92,8 +92,8 @@ void component_release(struct pool *pool, struct component *component)
     }
     assert(component->handle_count == 0 && component->subscription_count == 0);
     list_remove(&component->of_pool);
-    table_remove(&pool->components, &component->by_id);
-    table_remove(&pool->component_names, &component->by_name);
+    map_remove(&pool->components, &component->by_id);
+    map_remove(&pool->component_names, &component->by_name);
     held_forget_component(pool, component->id);
     pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, component);
 }

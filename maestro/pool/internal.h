@@ -74,7 +74,7 @@ size_t pool_queue_take(struct pool_queue *queue, uint64_t subscription, uint8_t 
 /* ------------------------------------------------------------------ who and what */
 
 struct component {
-    struct table_link by_id, by_name;
+    struct map_link by_id, by_name;
     struct list_link of_pool;
     uint64_t id;
     struct list handles, subscriptions;
@@ -84,7 +84,7 @@ struct component {
 };
 
 struct cdo {
-    struct table_link by_name;
+    struct map_link by_name;
     unsigned char id[POOL_CDO_ID_BYTES];
     struct pool_attributes *attributes; /* of the first handle sealed with any; NULL: none yet */
     bool has_size;
@@ -114,7 +114,7 @@ enum handle_state {
 struct transport;
 
 struct handle {
-    struct table_link by_id;
+    struct map_link by_id;
     struct list_link of_component;
     struct list_link of_role; /* in the CDO's offers or demands */
     uint64_t id;
@@ -133,7 +133,7 @@ struct handle {
 };
 
 struct transport {
-    struct table_link by_id;
+    struct map_link by_id;
     struct list_link of_source;
     uint64_t id;
     struct handle *sink;
@@ -179,7 +179,7 @@ struct answer {
 /* A request that waits for subscribers' acknowledgements of one event. */
 struct held {
     struct list_link of_pool; /* held, then runnable */
-    struct table_link by_serial;
+    struct map_link by_serial;
     uint64_t serial, app_id, request_id;
     Mstro__Wire__Request *request; /* still to be handled; NULL: handled, `answer` waits */
     struct answer answer;
@@ -192,7 +192,7 @@ struct pool {
     struct pool_memory memory;
     const struct vamp_clock *clock;
     struct pool_outlet outlet;
-    struct table components, component_names, cdos, handles, transports, helds;
+    struct map components, component_names, cdos, handles, transports, helds;
     struct list component_list, held_list, runnable;
     uint64_t last_app, last_handle, last_transport, last_subscription, last_serial;
     uint64_t random[2];

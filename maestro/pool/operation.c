@@ -149,9 +149,9 @@ static const struct rule rules[] = {
 static struct handle *find_handle(const struct pool *pool, const struct component *component,
                                   uint64_t id)
 {
-    uint64_t hash = table_hash_number(&pool->handles, id);
-    for (struct table_link *link = table_first(&pool->handles, hash); link != NULL;
-         link = table_next(link)) {
+    uint64_t hash = map_hash_number(&pool->handles, id);
+    for (struct map_link *link = map_first(&pool->handles, hash); link != NULL;
+         link = map_next(link)) {
         struct handle *handle = CONTAINER_OF(link, struct handle, by_id);
         if (handle->id == id) {
             return handle->component == component ? handle : NULL;

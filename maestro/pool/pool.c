@@ -28,10 +28,10 @@ static int seed(struct pool *pool, struct vamp_err *err)
 
 static int init_tables(struct pool *pool)
 {
-    struct table *const tables[] = {&pool->components, &pool->component_names, &pool->cdos,
-                                    &pool->handles,    &pool->transports,      &pool->helds};
+    struct map *const tables[] = {&pool->components, &pool->component_names, &pool->cdos,
+                                  &pool->handles,    &pool->transports,      &pool->helds};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
-        if (table_init(tables[i]) < 0) {
+        if (map_init(tables[i]) < 0) {
             return -ENOMEM;
         }
     }
@@ -107,12 +107,12 @@ void pool_free(struct pool *pool)
     }
     assert(pool->memory.object_bytes == 0 && pool->memory.event_bytes == 0);
     assert(pool->cdos.count == 0 && pool->handles.count == 0 && pool->transports.count == 0);
-    table_done(&pool->components);
-    table_done(&pool->component_names);
-    table_done(&pool->cdos);
-    table_done(&pool->handles);
-    table_done(&pool->transports);
-    table_done(&pool->helds);
+    map_done(&pool->components);
+    map_done(&pool->component_names);
+    map_done(&pool->cdos);
+    map_done(&pool->handles);
+    map_done(&pool->transports);
+    map_done(&pool->helds);
     free(pool->subscriptions);
     free(pool);
 }

@@ -34,9 +34,9 @@ static void acknowledge(struct pool *pool, const struct component *component,
         return;
     }
     for (size_t i = 0; i < ack->n_serials; i++) {
-        uint64_t hash = table_hash_number(&pool->helds, ack->serials[i]);
-        for (struct table_link *link = table_first(&pool->helds, hash); link != NULL;
-             link = table_next(link)) {
+        uint64_t hash = map_hash_number(&pool->helds, ack->serials[i]);
+        for (struct map_link *link = map_first(&pool->helds, hash); link != NULL;
+             link = map_next(link)) {
             struct held *held = CONTAINER_OF(link, struct held, by_serial);
             if (held->serial == ack->serials[i]) {
                 held_release(pool, held, ack->subscription);

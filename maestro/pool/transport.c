@@ -111,8 +111,8 @@ static int begin(struct pool *pool, struct handle *sink, struct handle *source)
     transport->source_app_id = source->component->id;
     transport->source_handle = source->id;
     transport->size_bytes = source->has_memory ? source->memory_bytes : source->size_bytes;
-    table_insert(&pool->transports, &transport->by_id,
-                 table_hash_number(&pool->transports, transport->id));
+    map_insert(&pool->transports, &transport->by_id,
+               map_hash_number(&pool->transports, transport->id));
     list_append(&source->sending, &transport->of_source);
     transport->started_ns = vamp_clock_monotonic_ns(pool->clock);
     sink->receiving = transport;
@@ -161,9 +161,9 @@ void transport_match(struct pool *pool, struct cdo *cdo)
 
 static struct transport *find_transport(const struct pool *pool, uint64_t id)
 {
-    uint64_t hash = table_hash_number(&pool->transports, id);
-    for (struct table_link *link = table_first(&pool->transports, hash); link != NULL;
-         link = table_next(link)) {
+    uint64_t hash = map_hash_number(&pool->transports, id);
+    for (struct map_link *link = map_first(&pool->transports, hash); link != NULL;
+         link = map_next(link)) {
         struct transport *transport = CONTAINER_OF(link, struct transport, by_id);
         if (transport->id == id) {
             return transport;
@@ -192,7 +192,7 @@ mstro_status transport_check_end(struct pool *pool, struct component *component,
 static void remove_transport(struct pool *pool, struct transport *transport)
 {
     assert(transport->sink->receiving == transport);
-    table_remove(&pool->transports, &transport->by_id);
+    map_remove(&pool->transports, &transport->by_id);
     list_remove(&transport->of_source);
     transport->sink->receiving = NULL;
     pool_memory_give(&pool->memory, POOL_MEMORY_TRANSPORTS, transport);

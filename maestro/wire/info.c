@@ -61,39 +61,39 @@ static int base64_parse(const char *text, size_t length, uint8_t *bytes, size_t 
     return (int)used;
 }
 
-static uint32_t mix(uint32_t hash, const void *bytes, size_t length)
+static uint32_t add_bytes(uint32_t sum, const void *bytes, size_t length)
 {
     const uint8_t *at = bytes;
     for (size_t i = 0; i < length; i++) {
-        hash = (hash ^ at[i]) * UINT32_C(16777619);
+        sum = (sum ^ at[i]) * UINT32_C(16777619);
     }
-    return hash;
+    return sum;
 }
 
-static uint32_t mix_number(uint32_t hash, uint64_t number, unsigned bits)
+static uint32_t add_number(uint32_t sum, uint64_t number, unsigned bits)
 {
     for (unsigned shift = 0; shift < bits; shift += 8) {
         uint8_t byte = (uint8_t)(number >> shift);
-        hash = mix(hash, &byte, 1);
+        sum = add_bytes(sum, &byte, 1);
     }
-    return hash;
+    return sum;
 }
 
 static uint32_t check_of(const Mstro__Wire__PoolInfo *record)
 {
-    uint32_t hash = mix_number(UINT32_C(2166136261), record->session, 64);
-    hash = mix(hash, record->provider, strlen(record->provider) + 1);
-    hash = mix(hash, record->workflow, strlen(record->workflow) + 1);
-    hash = mix(hash, record->address.data, record->address.len);
-    hash = record->has_protocol ? mix_number(hash, record->protocol, 32) : hash;
+    uint32_t sum = add_number(UINT32_C(2166136261), record->session, 64);
+    sum = add_bytes(sum, record->provider, strlen(record->provider) + 1);
+    sum = add_bytes(sum, record->workflow, strlen(record->workflow) + 1);
+    sum = add_bytes(sum, record->address.data, record->address.len);
+    sum = record->has_protocol ? add_number(sum, record->protocol, 32) : sum;
     if (record->has_key && record->challenge != NULL) {
-        hash = mix(hash, record->key.data, record->key.len);
-        hash = mix_number(hash, record->challenge->address, 64);
-        hash = mix_number(hash, record->challenge->key, 64);
-        hash = mix_number(hash, record->challenge->bytes, 64);
-        hash = mix_number(hash, record->munge ? 1 : 0, 8);
+        sum = add_bytes(sum, record->key.data, record->key.len);
+        sum = add_number(sum, record->challenge->address, 64);
+        sum = add_number(sum, record->challenge->key, 64);
+        sum = add_number(sum, record->challenge->bytes, 64);
+        sum = add_number(sum, record->munge ? 1 : 0, 8);
     }
-    return hash;
+    return sum;
 }
 
 int info_print(const struct info *info, char text[static INFO_TEXT_BYTES], struct vamp_err *err)

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Open addressing, at most half full, nothing is ever removed. Entries are a row's or name's
- * number; 0 marks a free one, and neither row 0 nor name 0 is looked up here. */
+#include "vampire/core/hash.h"
+
+/* Not a map of core/map.h: the row of an event's component is looked up for every event, and rows
+ * are numbered. Open addressing, at most half full, nothing is ever removed. Entries are a row's or
+ * name's number; 0 marks a free one, and neither row 0 nor name 0 is looked up here. */
 struct index {
     uint32_t *entries;
     uint64_t mask;
@@ -18,6 +21,7 @@ struct vamp_components {
     const char **names;
     size_t name_count;
     struct index by_id, by_name;
+    uint64_t seed;    /* of the hashes of names, which components choose */
     uint64_t unnamed; /* names for which there was no memory */
 };
 
@@ -32,21 +36,6 @@ static int index_init(struct index *index, size_t max)
     return index->entries == NULL ? -ENOMEM : 0;
 }
 
-static uint64_t mix(uint64_t value)
-{
-    value *= UINT64_C(0x9E3779B97F4A7C15);
-    return value ^ (value >> 29);
-}
-
-static uint64_t hash_name(const char *name, size_t length)
-{
-    uint64_t hash = UINT64_C(0xCBF29CE484222325);
-    for (size_t i = 0; i < length; i++) {
-        hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0x100000001B3);
-    }
-    return mix(hash);
-}
-
 int vamp_components_create(size_t max, struct vamp_components **ret_components,
                            struct vamp_err *err)
 {
@@ -59,6 +48,7 @@ int vamp_components_create(size_t max, struct vamp_components **ret_components,
         return vamp_err_set(err, -ENOMEM, "component table: out of memory");
     }
     components->max = max;
+    components->seed = vamp_hash_seed();
     components->rows = calloc(max, sizeof *components->rows);
     components->names = calloc(max + 2, sizeof *components->names);
     if (components->rows == NULL || components->names == NULL ||
@@ -98,7 +88,7 @@ void vamp_components_free(struct vamp_components *components)
 /* The entry of this id, or the free one where it belongs. */
 static uint32_t *id_entry(const struct vamp_components *components, uint64_t app_id)
 {
-    uint64_t at = mix(app_id) & components->by_id.mask;
+    uint64_t at = vamp_hash_word(0, app_id) & components->by_id.mask;
     uint32_t *entry = &components->by_id.entries[at];
     while (*entry != 0 && components->rows[*entry].app_id != app_id) {
         at = (at + 1) & components->by_id.mask;
@@ -116,7 +106,7 @@ static uint32_t name_number(struct vamp_components *components, const char *name
             return fixed;
         }
     }
-    uint64_t at = hash_name(name, length) & components->by_name.mask;
+    uint64_t at = vamp_hash_bytes(components->seed, name, length) & components->by_name.mask;
     uint32_t *entry = &components->by_name.entries[at];
     while (*entry != 0) {
         const char *known = components->names[*entry];

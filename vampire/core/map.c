@@ -2,109 +2,87 @@
 #include "vampire/core/map.h"
 
 #include <stdlib.h>
-#include <sys/random.h>
-#include <time.h>
+
+#include "vampire/core/hash.h"
 
 enum { SLOTS_MIN = 64 };
 
-static uint64_t mix(uint64_t value)
+int map_init(struct map *map)
 {
-    value ^= value >> 30;
-    value *= UINT64_C(0xbf58476d1ce4e5b9);
-    value ^= value >> 27;
-    value *= UINT64_C(0x94d049bb133111eb);
-    return value ^ (value >> 31);
-}
-
-int table_init(struct table *table)
-{
-    *table = (struct table){.slot_count = SLOTS_MIN};
-    table->slots = calloc(SLOTS_MIN, sizeof *table->slots);
-    if (table->slots == NULL) {
+    *map = (struct map){.slot_count = SLOTS_MIN};
+    map->slots = calloc(SLOTS_MIN, sizeof *map->slots);
+    if (map->slots == NULL) {
         return -ENOMEM;
     }
-    if (getrandom(&table->seed, sizeof table->seed, GRND_NONBLOCK) != (ssize_t)sizeof table->seed) {
-        /* Early at boot there may be no randomness yet; the table works without. */
-        table->seed = mix((uint64_t)time(NULL));
-    }
+    map->seed = vamp_hash_seed();
     return 0;
 }
 
-void table_done(struct table *table)
+void map_done(struct map *map)
 {
-    free(table->slots);
-    *table = (struct table){0};
+    free(map->slots);
+    *map = (struct map){0};
 }
 
-uint64_t table_hash_number(const struct table *table, uint64_t key)
+uint64_t map_hash_number(const struct map *map, uint64_t key)
 {
-    return mix(key + table->seed);
+    return vamp_hash_mix(key ^ map->seed);
 }
 
-uint64_t table_hash_text(const struct table *table, const char *text, size_t length)
+uint64_t map_hash_text(const struct map *map, const char *text, size_t length)
 {
-    uint64_t hash = table->seed ^ (length * UINT64_C(0x9e3779b97f4a7c15));
-    while (length >= sizeof(uint64_t)) {
-        uint64_t word;
-        __builtin_memcpy(&word, text, sizeof word);
-        hash = mix(hash ^ word);
-        text += sizeof word;
-        length -= sizeof word;
-    }
-    uint64_t rest = 0;
-    __builtin_memcpy(&rest, text, length);
-    return mix(hash ^ rest);
+    return vamp_hash_bytes(map->seed, text, length);
 }
 
-static void grow(struct table *table)
+static void double_slots(struct map *map)
 {
-    size_t slot_count = table->slot_count * 2;
-    struct table_link **slots = calloc(slot_count, sizeof *slots);
+    size_t slot_count = map->slot_count * 2;
+    struct map_link **slots = calloc(slot_count, sizeof *slots);
     if (slots == NULL) {
         return;
     }
-    for (size_t i = 0; i < table->slot_count; i++) {
-        struct table_link *link = table->slots[i];
+    for (size_t i = 0; i < map->slot_count; i++) {
+        struct map_link *link = map->slots[i];
         while (link != NULL) {
-            struct table_link *next = link->next;
-            struct table_link **slot = &slots[link->hash & (slot_count - 1)];
+            struct map_link *next = link->next;
+            struct map_link **slot = &slots[link->hash & (slot_count - 1)];
             link->next = *slot;
             *slot = link;
             link = next;
         }
     }
-    free(table->slots);
-    table->slots = slots;
-    table->slot_count = slot_count;
+    free(map->slots);
+    map->slots = slots;
+    map->slot_count = slot_count;
 }
 
-void table_insert(struct table *table, struct table_link *link, uint64_t hash)
+void map_insert(struct map *map, struct map_link *link, uint64_t hash)
 {
-    if (table->count >= table->slot_count) {
-        grow(table);
+    if (map->count >= map->slot_count) {
+        double_slots(map);
     }
-    struct table_link **slot = &table->slots[hash & (table->slot_count - 1)];
+    struct map_link **slot = &map->slots[hash & (map->slot_count - 1)];
     link->hash = hash;
     link->next = *slot;
     *slot = link;
-    table->count++;
+    map->count++;
 }
 
-void table_remove(struct table *table, struct table_link *link)
+void map_remove(struct map *map, struct map_link *link)
 {
-    struct table_link **at = &table->slots[link->hash & (table->slot_count - 1)];
+    struct map_link **at = &map->slots[link->hash & (map->slot_count - 1)];
     while (*at != NULL && *at != link) {
         at = &(*at)->next;
     }
     if (*at == link) {
         *at = link->next;
-        table->count--;
+        map->count--;
     }
 }
 
-struct table_link *table_next(const struct table_link *link)
+struct map_link *map_next(const struct map_link *link)
 {
-    for (struct table_link *next = link->next; next != NULL; next = next->next) {
+    for (struct map_link *next = link->next; next != NULL; next = next->next) {
         if (next->hash == link->hash) {
             return next;
         }
@@ -112,9 +90,9 @@ struct table_link *table_next(const struct table_link *link)
     return NULL;
 }
 
-struct table_link *table_first(const struct table *table, uint64_t hash)
+struct map_link *map_first(const struct map *map, uint64_t hash)
 {
-    struct table_link *link = table->slots[hash & (table->slot_count - 1)];
+    struct map_link *link = map->slots[hash & (map->slot_count - 1)];
     while (link != NULL && link->hash != hash) {
         link = link->next;
     }

@@ -13,30 +13,30 @@
 #include "vampire/core/err.h"
 #include "vampire/core/list.h"
 
-struct table_link {
-    struct table_link *next;
+struct map_link {
+    struct map_link *next;
     uint64_t hash;
 };
 
-struct table {
-    struct table_link **slots;
+struct map {
+    struct map_link **slots;
     size_t slot_count, count;
     uint64_t seed;
 };
 
 /* 0 or -ENOMEM. */
-VAMP_MUST_CHECK int table_init(struct table *table);
-/* Frees the slots, not the entries. A zeroed table is fine. */
-void table_done(struct table *table);
+VAMP_MUST_CHECK int map_init(struct map *map);
+/* Frees the slots, not the entries. A zeroed map is fine. */
+void map_done(struct map *map);
 
-/* Hashes of keys, mixed with a seed of the table so that nobody outside can make them collide. */
-uint64_t table_hash_number(const struct table *table, uint64_t key);
-uint64_t table_hash_text(const struct table *table, const char *text, size_t length);
+/* Hashes of keys, mixed with a seed of the map so that keys cannot be chosen to collide. */
+uint64_t map_hash_number(const struct map *map, uint64_t key);
+uint64_t map_hash_text(const struct map *map, const char *text, size_t length);
 
-void table_insert(struct table *table, struct table_link *link, uint64_t hash);
-void table_remove(struct table *table, struct table_link *link);
+void map_insert(struct map *map, struct map_link *link, uint64_t hash);
+void map_remove(struct map *map, struct map_link *link);
 /* The entries of one hash, one after the other; NULL at the end. */
-struct table_link *table_first(const struct table *table, uint64_t hash);
-struct table_link *table_next(const struct table_link *link);
+struct map_link *map_first(const struct map *map, uint64_t hash);
+struct map_link *map_next(const struct map_link *link);
 
 #endif

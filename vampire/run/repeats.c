@@ -6,21 +6,22 @@
 #include <string.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/hash.h"
 
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-/* FNV-1a of the text without its numbers; never 0. */
+/* Of the text without its numbers; never 0. */
 static uint64_t key_of(const char *text)
 {
-    uint64_t hash = UINT64_C(0xCBF29CE484222325);
+    uint64_t hash = 0;
     for (const char *c = text; *c != '\0'; c++) {
         if (is_digit(*c) && c != text && is_digit(c[-1])) {
             continue;
         }
-        hash = (hash ^ (unsigned char)(is_digit(*c) ? '0' : *c)) * UINT64_C(0x100000001B3);
+        hash = vamp_hash_word(hash, (unsigned char)(is_digit(*c) ? '0' : *c));
     }
     return hash != 0 ? hash : 1;
 }

@@ -3,12 +3,13 @@
 
 #include <stdlib.h>
 
+#include "vampire/core/hash.h"
+
 #define FIRST_SLOTS ((size_t)64)
 
 static size_t slot_of(const struct vamp_roster *roster, uint64_t app_id)
 {
-    /* Fibonacci hashing: ids are often consecutive. */
-    return (size_t)(app_id * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (roster->slot_count - 1);
+    return (size_t)vamp_hash_word(0, app_id) & (roster->slot_count - 1);
 }
 
 /* Where the id is, or the free slot where it belongs. There is always a free one. */

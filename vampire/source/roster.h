@@ -14,8 +14,9 @@
 
 #define VAMP_ROSTER_MAX 65536
 
-/* A set of application ids by open addressing with linear probing; 0 marks a free slot, so the id 0
- * has a flag of its own. */
+/* A set of application ids, which the pool manager gives out. Not a map of core/map.h, whose
+ * entries are objects: open addressing with linear probing; 0 marks a free slot, so the id 0 has a
+ * flag of its own. */
 struct vamp_roster {
     uint64_t *slots;
     size_t slot_count;  /* a power of two, or 0 */

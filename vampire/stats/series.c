@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/hash.h"
+
 #define CHUNK_SERIES 64
 #define SMALL_SET                                                                                  \
     64 /* a set with no more combinations than this has them all, whatever max_series */
@@ -297,8 +299,7 @@ static uint32_t add_series(struct vamp_series_table *table, struct vamp_series_s
 uint32_t vamp_series_lookup(struct vamp_series_table *table, struct vamp_series_set *set,
                             const struct vamp_labels *labels, uint64_t key)
 {
-    uint64_t hash = key * UINT64_C(0x9E3779B97F4A7C15);
-    uint64_t at = (hash ^ (hash >> 32)) & set->mask;
+    uint64_t at = vamp_hash_word(0, key) & set->mask;
     while (set->index[at] != 0 && set->keys[set->index[at]] != key) {
         at = (at + 1) & set->mask;
     }

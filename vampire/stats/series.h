@@ -19,7 +19,8 @@ struct vamp_labels {
     uint32_t value[VAMP_LABEL_COUNT];
 };
 
-/* One label set and the series in it. */
+/* One label set and the series in it. Not a map of core/map.h: a value looks its series up by a
+ * number, most often the one asked for last, and series are never removed. */
 struct vamp_series_set {
     const struct vamp_label_set *description;
     uint8_t labels[VAMP_LABELS_MAX];

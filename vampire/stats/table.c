@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/hash.h"
+
 #define LINE_BYTES ((size_t)64)
 #define FIRST_LINES 64
 /* A line is added when the lines hold this many records each, on average. */
@@ -28,18 +30,12 @@ static uint64_t *key_of(struct vamp_record *record)
     return (uint64_t *)(void *)(record + 1);
 }
 
-static inline uint64_t mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-    return hash ^ hash >> 32;
-}
-
 /* Keys are of two or of four words. */
 static inline uint32_t hash_of(const struct vamp_table *table, const uint64_t *key)
 {
-    uint64_t hash = mix(mix(0, key[0]), key[1]);
+    uint64_t hash = vamp_hash_word(vamp_hash_word(0, key[0]), key[1]);
     if (table->key_words > 2) {
-        hash = mix(mix(hash, key[2]), key[3]);
+        hash = vamp_hash_word(vamp_hash_word(hash, key[2]), key[3]);
     }
     return (uint32_t)hash;
 }

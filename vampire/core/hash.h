@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Hashes for tables in memory. Where somebody outside chooses the keys (names, sessions), a hash
+ * begins with a seed of vamp_hash_seed, so that keys cannot be chosen to meet in one place. No
+ * state; any thread.
+ */
+#ifndef VAMP_CORE_HASH_H
+#define VAMP_CORE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Every bit of the result depends on every bit of `bits`: the finalizer of MurmurHash3, by Austin
+ * Appleby. The same on every machine and in every version, since sampling filters promise that two
+ * vampires watch the same CDOs. */
+static inline uint64_t vamp_hash_mix(uint64_t bits)
+{
+    bits ^= bits >> 33;
+    bits *= UINT64_C(0xff51afd7ed558ccd);
+    bits ^= bits >> 33;
+    bits *= UINT64_C(0xc4ceb9fe1a85ec53);
+    return bits ^ bits >> 33;
+}
+
+/* `hash` with one more word of a key. One multiplication, for what is done for each event; the
+ * lower 32 bits are the good ones. */
+static inline uint64_t vamp_hash_word(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+/* Of `length` bytes, beginning with a seed or with the hash of what comes before them. */
+uint64_t vamp_hash_bytes(uint64_t seed, const void *bytes, size_t length);
+
+/* A random number; early at boot, before there is randomness, one made of the time. */
+uint64_t vamp_hash_seed(void);
+
+#endif
