@@ -23,7 +23,7 @@ const struct vamp_opt config_root_options[] = {
      .preset = "",
      .max = 1024,
      .offset = AT(workflow),
-     .help = "The workflow to join; needed for a run, usually from MSTRO_WORKFLOW_NAME"},
+     .help = "The workflow to join; required for a run, usually set by MSTRO_WORKFLOW_NAME"},
     {.key = "component",
      .type = VAMP_OPT_STRING,
      .preset = "vampire",
@@ -36,7 +36,7 @@ const struct vamp_opt config_root_options[] = {
      .min = KIB(64),
      .max = GIB(4),
      .offset = AT(ring_bytes),
-     .help = "Room for events between receiving and counting, rounded up to a power of two; when "
+     .help = "Buffer for events between receiving and counting, rounded up to a power of two; when "
              "it is full, events are lost and counted as lost"},
     {.key = NULL},
 };
@@ -56,53 +56,51 @@ const struct vamp_opt config_statistics_options[] = {
      .min = MILLISECONDS(1),
      .max = DAYS(1),
      .offset = AT(statistics.bucket_ns),
-     .help = "Width of a time bucket: one row in the files"},
+     .help = "Width of a time bucket, which is one row in the files"},
     {.key = "lateness",
      .type = VAMP_OPT_DURATION,
      .max = DAYS(1),
      .offset = AT(statistics.lateness_ns),
-     .help = "How long a bucket stays open for events that come late; one bucket unless set"},
+     .help = "How long a bucket stays open for late events; unless set, the width of a bucket"},
     {.key = "level",
      .type = VAMP_OPT_ENUM,
      .preset = "component",
      .choices = level_words,
      .offset = AT(statistics.level),
-     .help = "How fine to count: for the whole workflow, for each component, or beside that with a "
+     .help = "Granularity: one count for the whole workflow, one per component, or in addition a "
              "record of the life of each CDO"},
     {.key = "selected",
      .type = VAMP_OPT_STRING,
      .preset = "",
      .max = 60000,
      .offset = AT(selected),
-     .help =
-         "At level cdo: an expression of the filter language; only CDOs for one of whose events "
-         "it holds have a record. Empty: all"},
+     .help = "At level cdo: an expression of the filter language; a CDO has a record only if the "
+             "expression holds for one of its events. Empty: all CDOs"},
     {.key = "sets",
      .type = VAMP_OPT_SET,
      .preset = "all",
      .choices = set_words,
      .offset = AT(statistics.sets),
-     .help = "Which metrics to compute; vampire --list-metrics shows what is in which set"},
+     .help = "Sets of metrics to compute; vampire --list-metrics shows the sets of each metric"},
     {.key = "metrics",
      .type = VAMP_OPT_STRINGS,
      .max = 64,
      .offset = AT(metrics),
-     .help =
-         "Single metrics beside the sets, \"+transport_ns\", or without, \"-handling_ns\"; of two "
-         "words on one metric the last one counts"},
+     .help = "Single metrics to add to the sets, \"+transport_ns\", or to remove, "
+             "\"-handling_ns\"; of two entries for one metric the last one counts"},
     {.key = "sub_bins",
      .type = VAMP_OPT_ENUM,
      .preset = "8",
      .choices = sub_bin_words,
      .offset = AT(sub_bins),
-     .help = "Histogram bins for each doubling of the value: 8 keep a value within 6.25%"},
+     .help = "Histogram bins per doubling of the value: with 8, a value is accurate to 6.25%"},
     {.key = "max_series",
      .type = VAMP_OPT_UINT,
      .preset = "1024",
      .min = 2,
      .max = 1048576,
      .offset = AT(statistics.max_series),
-     .help = "Series for each combination of labels; what does not fit is counted under (other)"},
+     .help = "Series per label set; further ones are counted under (other)"},
     {.key = "max_components",
      .type = VAMP_OPT_UINT,
      .preset = "4096",
@@ -116,23 +114,22 @@ const struct vamp_opt config_statistics_options[] = {
      .min = 16,
      .max = 16777216,
      .offset = AT(statistics.max_cdos),
-     .help = "CDOs whose story is followed at the same time; beyond it the oldest is given up and "
-             "counted"},
+     .help = "CDOs tracked at the same time; beyond this number the oldest is evicted and counted"},
     {.key = "max_pending",
      .type = VAMP_OPT_UINT,
      .preset = "65536",
      .min = 16,
      .max = 16777216,
      .offset = AT(statistics.max_pending),
-     .help = "Demands, and transports, that are waited for at the same time; beyond it the oldest "
-             "is given up and counted"},
+     .help = "Received operations, demands and transports tracked at the same time, each; beyond "
+             "this number the oldest is evicted and counted"},
     {.key = "max_empty",
      .type = VAMP_OPT_UINT,
      .preset = "600",
      .min = 1,
      .max = 1000000,
      .offset = AT(statistics.max_empty),
-     .help = "Empty buckets written in a row; a longer silence is written as a gap"},
+     .help = "Consecutive empty buckets that are written; a longer silence is written as a gap"},
     {.key = NULL},
 };
 
@@ -150,32 +147,33 @@ const struct vamp_opt config_events_options[] = {
      .preset = "all",
      .choices = kind_words,
      .offset = AT(events.kinds),
-     .help = "Kinds of events that count; join and leave are always received, for the names"},
+     .help = "Kinds of events that count; join and leave are always received, because they provide "
+             "names"},
     {.key = "components",
      .type = VAMP_OPT_STRINGS,
      .max = 1024,
      .offset = AT(events.components),
-     .help = "Glob patterns, such as \"IFS*\": only events of components whose name matches one "
-             "count; none: all"},
+     .help = "Glob patterns, such as \"IFS*\": only events of components whose name matches one of "
+             "them count; none: all"},
     {.key = "cdo_names",
      .type = VAMP_OPT_STRINGS,
      .max = 1024,
      .offset = AT(events.cdo_names),
-     .help = "Glob patterns: only events of CDOs whose name matches one count; none: all"},
+     .help = "Glob patterns: only events of CDOs whose name matches one of them count; none: all"},
     {.key = "min_size",
      .type = VAMP_OPT_SIZE,
      .preset = "0B",
      .max = TIB(1024),
      .offset = AT(events.min_size_bytes),
-     .help = "Only events that tell a CDO size of at least this count; 0B: all, also those "
-             "without a size"},
+     .help = "Only events that report a CDO size of at least this count; 0B: all events, including "
+             "those without a size"},
     {.key = "filter",
      .type = VAMP_OPT_STRING,
      .preset = "",
      .max = 60000,
      .offset = AT(events.filter),
-     .help = "An expression of the filter language; only events for which it holds count. All "
-             "options of this section must hold together"},
+     .help = "An expression of the filter language; only events for which it holds count. An event "
+             "must satisfy all options of this section"},
     {.key = NULL},
 };
 
@@ -186,7 +184,7 @@ const struct vamp_opt config_sampling_options[] = {
      .min = 1,
      .max = 1000000,
      .offset = AT(sampling.fraction),
-     .help = "How many CDOs of a million are watched, with all their events, chosen by the CDO's "
+     .help = "How many CDOs in a million count, with all their events, chosen by the CDO's "
              "identifier; 1000000: all"},
     {.key = "every",
      .type = VAMP_OPT_UINT,
@@ -194,13 +192,13 @@ const struct vamp_opt config_sampling_options[] = {
      .min = 1,
      .max = 1000000000,
      .offset = AT(sampling.every),
-     .help = "One event of so many counts; events of a CDO are torn apart; 1: all"},
+     .help = "One event in so many counts; this separates the events of a CDO; 1: all"},
     {.key = "rate",
      .type = VAMP_OPT_UINT,
      .preset = "0",
      .max = 1000000000,
      .offset = AT(sampling.rate),
-     .help = "At most so many events count in each second of event time; 0: any number"},
+     .help = "Maximum number of events that count in each second of event time; 0: unlimited"},
     {.key = NULL},
 };
 
@@ -212,37 +210,35 @@ const struct vamp_opt config_sink_options[] = {
      .preset = "",
      .max = VAMP_OUTPUT_NAME_BYTES - 1,
      .offset = SINK_AT(name),
-     .help = "Name of the output in messages and metrics; its type unless set"},
+     .help = "Name of the output in messages and metrics; unless set, its type"},
     {.key = "metrics",
      .type = VAMP_OPT_STRINGS,
      .max = 256,
      .offset = SINK_AT(metrics),
-     .help = "Names of metrics, or glob patterns such as \"transport*\": this output gets only "
+     .help = "Names of metrics, or glob patterns such as \"transport*\": this output receives only "
              "these; none: all that are computed. Not for a recording"},
     {.key = "series",
      .type = VAMP_OPT_STRINGS,
      .max = 256,
      .offset = SINK_AT(series),
-     .help =
-         "LABEL=PATTERN, such as \"component=IFS*\": of metrics with this label, this output gets "
-         "only series for which one pattern of each label named fits, and (other); none: all. Not "
-         "for a recording"},
+     .help = "LABEL=PATTERN, such as \"component=IFS*\": of metrics with this label, this output "
+             "receives only series that match one pattern for each label named, and (other); none: "
+             "all. Not for a recording"},
     {.key = "filter",
      .type = VAMP_OPT_STRING,
      .preset = "",
      .max = 60000,
      .offset = SINK_AT(filter),
      .help = "Only for a recording: an expression of the filter language; only events for which it "
-             "holds are recorded, and joins and leaves, for the names"},
+             "holds are recorded, and joins and leaves, because they provide names"},
     {.key = "queue",
      .type = VAMP_OPT_UINT,
      .preset = "64",
      .min = 1,
      .max = 65536,
      .offset = SINK_AT(queue),
-     .help =
-         "Buckets that may wait for this output; beyond it they are lost and counted as lost (a "
-         "recording has \"buffer\" instead)"},
+     .help = "Number of buckets that can wait for this output; further ones are lost and counted "
+             "as lost (a recording has \"buffer\" instead)"},
     {.key = NULL},
 };
 
@@ -252,21 +248,21 @@ const struct vamp_opt config_rotate_options[] = {
      .preset = "0B",
      .max = TIB(64),
      .offset = SINK_AT(rotate_bytes),
-     .help = "Begin a new file when this one has so many bytes; 0B: never"},
+     .help = "Size at which a new file begins; 0B: never"},
     {.key = "interval",
      .type = VAMP_OPT_DURATION,
      .preset = "0s",
      .max = DAYS(366),
      .offset = SINK_AT(rotate_ns),
-     .help = "Begin a new file after so much time; 0s: never"},
+     .help = "Time after which a new file begins; 0s: never"},
     {.key = NULL},
 };
 
 const struct config_section config_sections[] = {
     {"", config_root_options, "The whole"},
-    {"statistics", config_statistics_options, "What is computed, and within which bounds"},
+    {"statistics", config_statistics_options, "What is computed, and its bounds"},
     {"events", config_events_options, "Which events count"},
     {"sampling", config_sampling_options,
-     "Which of these events stand for all; joins and leaves always count"},
+     "Which of these events stand for all of them; joins and leaves always count"},
     {NULL, NULL, NULL},
 };

@@ -57,37 +57,38 @@ static const struct vamp_command_option options_table[] = {
     {"--workflow", 'w', KEY_WORKFLOW, "NAME",
      "name of the workflow; default: " MSTRO_ENV_WORKFLOW_NAME},
     {"--component", 'n', KEY_COMPONENT, "NAME",
-     "name of the pool manager as a component of it; default: " MSTRO_ENV_COMPONENT_NAME
+     "name of the pool manager as a component of the workflow; default: " MSTRO_ENV_COMPONENT_NAME
      ", else \"" COMPONENT_PRESET "\""},
     {"--provider", 0, KEY_PROVIDER, "NAME",
-     "libfabric provider: tcp;ofi_rxm (or tcp), shm for processes of one host; "
+     "libfabric provider: tcp;ofi_rxm (or tcp), or shm if all processes are on one host; "
      "default: " MSTRO_ENV_OFI_PROVIDER ", else FI_PROVIDER, else " FABRIC_PROVIDER_PRESET},
     {"--bind", 0, KEY_BIND, "ADDRESS",
      "address of this host to listen on, or ADDRESS:PORT; "
      "default: " FABRIC_ENV_BIND ", else " FABRIC_BIND_PRESET},
     {"--info-file", 'i', KEY_INFO_FILE, "FILE",
-     "also write the line to this file, which only its owner may read; it appears whole"},
+     "also write the line to this file, which only its owner can read and which appears complete"},
     {"--open", 0, KEY_OPEN, NULL,
-     "let everyone join who reaches the address; without it only components that have the "
-     "information this program prints, which holds a random key"},
+     "let any process that reaches the address join; by default a component needs the information "
+     "that this program prints, which contains a random key"},
     {"--heartbeat", 0, KEY_HEARTBEAT, "TIME",
-     "both sides say something at least this often; from 100ms; default a twelfth of the silence"},
+     "each side sends a message at least this often; from 100ms; default: a twelfth of the silence "
+     "time"},
     {"--silence", 0, KEY_SILENCE, "TIME",
-     "a component not heard of for so long is gone; at least three heartbeats; default 60s, which "
-     "a stopped process survives"},
+     "a component from which nothing is heard for this time is gone; at least three heartbeats; "
+     "default 60s, long enough for a process that is stopped for a while"},
     {"--queue-bytes", 0, KEY_QUEUE_BYTES, "SIZE",
-     "events waiting for one subscription; what does not fit is lost and counted; from 16KiB; "
-     "default 16MiB"},
+     "queue of events for one subscription; events that do not fit are lost and counted; from "
+     "16KiB; default 16MiB"},
     {"--memory", 0, KEY_MEMORY, "SIZE",
-     "bound of all that is kept for components: half for themselves, their CDOs, attributes and "
-     "subscriptions (more is refused), half for queued events (more is lost and counted); from "
-     "64KiB; default 2GiB"},
-    {"--max-components", 0, KEY_MAX_COMPONENTS, "N", "components at a time; default 4096"},
+     "bound on everything kept for components: half for components, CDOs, attributes and "
+     "subscriptions (further ones are refused), half for queued events (further ones are lost and "
+     "counted); from 64KiB; default 2GiB"},
+    {"--max-components", 0, KEY_MAX_COMPONENTS, "N", "components at the same time; default 4096"},
     {"--max-cdos", 0, KEY_MAX_CDOS, "N", "live CDOs; default 2097152"},
     {"--max-handles", 0, KEY_MAX_HANDLES, "N", "CDO handles of one component; default 1048576"},
     {"--max-subscriptions", 0, KEY_MAX_SUBSCRIPTIONS, "N",
      "subscriptions of one component; default 256"},
-    {"--help", 'h', KEY_HELP, NULL, "print this, and end"},
+    {"--help", 'h', KEY_HELP, NULL, "print this text, and end"},
     {"--version", 'V', KEY_VERSION, NULL, "print the version, and end"},
     {NULL, 0, 0, NULL, NULL},
 };
@@ -96,9 +97,9 @@ static void print_help(void)
 {
     (void)fputs("usage: " PROGRAM " [OPTION...]\n"
                 "\n"
-                "The pool manager of a workflow, of the embedded Maestro. Prints one line\n"
+                "Pool manager of a workflow, part of the embedded Maestro. It prints one line\n"
                 "  " MSTRO_ENV_POOL_INFO ";<info>;\n"
-                "whose <info> the components get in the environment variable " MSTRO_ENV_POOL_INFO
+                "whose <info> components read from the environment variable " MSTRO_ENV_POOL_INFO
                 ",\n"
                 "and serves them until it receives SIGUSR2, SIGTERM or SIGINT.\n"
                 "\n"
@@ -107,11 +108,11 @@ static void print_help(void)
     vamp_command_options_help(options_table, stdout);
     (void)fputs("\n"
                 "Exit codes:\n"
-                "  0  ended by a signal, everybody was told\n"
-                "  2  command line\n"
+                "  0  ended by a signal; all components were notified\n"
+                "  2  error in the command line\n"
                 "  3  cannot start: provider, address, file\n"
-                "  4  failed later\n"
-                "A summary goes to stderr at the end.\n",
+                "  4  failed after the start\n"
+                "At the end it prints a summary to stderr.\n",
                 stdout);
 }
 

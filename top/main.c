@@ -29,17 +29,17 @@ enum option_key {
 };
 
 static const struct vamp_command_option options_table[] = {
-    {"--once", '1', KEY_ONCE, NULL, "print the newest state as plain text, and end"},
+    {"--once", '1', KEY_ONCE, NULL, "print the latest state as plain text, and end"},
     {"--plain", 'p', KEY_PLAIN, NULL,
-     "print a block of text for each bucket; so does an output that is no terminal"},
+     "print a block of text for each bucket; the default when standard output is not a terminal"},
     {"--totals", 't', KEY_TOTALS, NULL,
-     "sums of all buckets seen instead of the newest bucket's rates"},
+     "show totals of all buckets seen instead of the rates of the latest bucket"},
     {"--sort", 's', KEY_SORT, "KEY", "sort by operations, bytes, wait or name (operations)"},
     {"--filter", 'f', KEY_FILTER, "TEXT",
      "show only components and pairs whose name contains TEXT"},
-    {"--all", 'a', KEY_ALL, NULL, "read a long file from its beginning, not only its last 16 MiB"},
-    {"--wait", 'w', KEY_WAIT, NULL, "wait for a SOURCE that is not there yet"},
-    {"--help", 'h', KEY_HELP, NULL, "print this, and end"},
+    {"--all", 'a', KEY_ALL, NULL, "read a long file from its beginning instead of its last 16 MiB"},
+    {"--wait", 'w', KEY_WAIT, NULL, "wait for a SOURCE that does not exist yet"},
+    {"--help", 'h', KEY_HELP, NULL, "print this text, and end"},
     {"--version", 'V', KEY_VERSION, NULL, "print the version, and end"},
     {NULL, 0, 0, NULL, NULL},
 };
@@ -53,20 +53,22 @@ struct options {
 static const char help_begin[] =
     "usage: vampire-top [OPTION...] [SOURCE]\n"
     "\n"
-    "Shows what a vampire sees, from its output of type \"jsonl\": operations and bytes a second, "
-    "the\n"
-    "pool, components and their waits, the slowest pairs, losses. Keys: h shows them.\n"
+    "Shows what vampire counts, from its output of type \"jsonl\": operations and bytes per "
+    "second,\n"
+    "the pool, components and their waits, the slowest pairs, losses. The key h lists all keys.\n"
     "\n"
-    "SOURCE is a file (followed, also into the next segments), a FIFO, unix:PATH or "
-    "tcp:[ADDRESS:]PORT\n"
-    "on this machine, or - for standard input, which is the default when it is no terminal.\n"
+    "SOURCE is a file (followed, also into the next segments), a FIFO, unix:PATH or\n"
+    "tcp:[ADDRESS:]PORT on this machine, or - for standard input, which is the default if it is "
+    "not a\n"
+    "terminal.\n"
     "\n"
     "Options:\n";
-static const char help_end[] = "\n"
-                               "Exit codes:\n"
-                               "  0  shown until the end, or until the user quit\n"
-                               "  1  SOURCE cannot be read, or holds no bucket; stderr says what\n"
-                               "  2  command line\n";
+static const char help_end[] =
+    "\n"
+    "Exit codes:\n"
+    "  0  the run was shown to its end, or until the user quit\n"
+    "  1  SOURCE cannot be read, or has no bucket; stderr has the reason\n"
+    "  2  error in the command line\n";
 
 static int take_option(struct options *options, const struct vamp_command_given *given,
                        struct vamp_err *err)

@@ -33,43 +33,42 @@ enum option_key {
 
 static const struct vamp_command_option options_table[] = {
     {"--config", 'c', KEY_CONFIG, "FILE",
-     "read the configuration from FILE (\"-\": standard input); without it the defaults hold"},
+     "read the configuration from FILE (\"-\": standard input); without this option, all options "
+     "have their defaults"},
     {"--workflow", 'w', KEY_WORKFLOW, "NAME", "the workflow to join"},
     {"--component", 'n', KEY_COMPONENT, "NAME", "the name under which to join"},
     {"--pool-manager-info", 'p', KEY_INFO, "INFO",
-     "how to reach the pool manager, as it prints it"},
+     "how to reach the pool manager, as the pool manager prints it"},
     {"--info-file", 'i', KEY_INFO_FILE, "FILE",
-     "a file with the pool manager's info; it is waited for"},
+     "a file that contains the pool manager's info; vampire waits for it"},
     {"--wait", 0, KEY_WAIT, "TIME", "how long to try to reach the pool manager, such as 30s"},
     {"--set", 'o', KEY_SET, "KEY=VALUE",
      "set any option of the configuration, for example -o statistics.bucket=500ms or -o "
-     "outputs.0.directory=/scratch; words of a list are separated by commas"},
+     "outputs.0.directory=/scratch; commas separate the words of a list"},
     {"--replay", 'r', KEY_REPLAY, "FILE",
-     "read the events from a recording instead of joining a workflow, or, with a pattern in "
-     "quotes, "
-     "from all segments of a run; -o source.speed=1 gives them in their own time"},
+     "read the events from a recording instead of joining a workflow or, with a quoted pattern, "
+     "from all segments of a run; -o source.speed=1 replays at the original speed"},
     {"--quiet", 'q', KEY_QUIET, NULL, "no status line, no summary; errors only"},
-    {"--verbose", 'v', KEY_VERBOSE, NULL, "say more about what is being done"},
+    {"--verbose", 'v', KEY_VERBOSE, NULL, "report more about what vampire is doing"},
     {"--check-config", 0, KEY_CHECK_CONFIG, "[=FILE]",
-     "check the configuration, tell every mistake, and end with 0 or 2"},
+     "check the configuration, report every mistake, and end with 0 or 2"},
     {"--dump-config", 0, KEY_DUMP_CONFIG, "[=FILE]",
-     "print the effective configuration with all defaults, and end"},
-    {"--json", 0, KEY_JSON, NULL, "with --check-config and --list-metrics: print JSON, for tools"},
+     "print the configuration in effect with all defaults, and end"},
+    {"--json", 0, KEY_JSON, NULL, "with --check-config or --list-metrics: print JSON, for tools"},
     {"--print-schema", 0, KEY_PRINT_SCHEMA, NULL,
      "print the JSON Schema of the configuration, and end"},
     {"--print-completion", 0, KEY_PRINT_COMPLETION, NULL, "print the completion for bash, and end"},
     {"--list-metrics", 0, KEY_LIST_METRICS, "[=json]",
      "print all metrics with unit, labels and meaning, and end"},
     {"--recover", 0, KEY_RECOVER, NULL,
-     "make the named files whole that a killed run left, say what was done, and end: JSON lines "
-     "and "
-     "recordings are cut to their last whole record, HDF5 files made to open plainly; no whole "
-     "record is lost, and no file touched that is being written"},
+     "repair the named files of a killed run, report what was done, and end: JSON lines and "
+     "recordings are truncated after the last whole record, HDF5 files are made to open normally; "
+     "no whole record is lost, and a file that is being written is not touched"},
     {"--dry-run", 0, KEY_DRY_RUN, NULL,
-     "with --recover: say what would be done, and change nothing"},
-    {"--help", 'h', KEY_HELP, NULL, "print this, and end"},
+     "with --recover: report what would be done, and change nothing"},
+    {"--help", 'h', KEY_HELP, NULL, "print this text, and end"},
     {"--version", 'V', KEY_VERSION, NULL,
-     "print the version and what this build can tell, and end"},
+     "print the version and what this build can report, and end"},
     {NULL, 0, 0, NULL, NULL},
 };
 #define SEE_HELP "; see vampire --help"
@@ -313,24 +312,24 @@ void vamp_options_help(FILE *stream)
         stream);
     vamp_command_options_help(options_table, stream);
     (void)fputs(
-        "\nThe configuration is one JSON file; // and /* */ comments are fine. Stronger wins:\n"
+        "\nThe configuration is one JSON file, which may have // and /* */ comments. Precedence:\n"
         "built-in default < file < environment < command line. The environment variables are\n"
         "MSTRO_WORKFLOW_NAME (workflow), MSTRO_COMPONENT_NAME (component) and\n"
-        "MSTRO_POOL_MANAGER_INFO (source.info); an empty one counts as not set. With both\n"
-        "source.info and source.info_file, the stronger one counts.\n\n",
+        "MSTRO_POOL_MANAGER_INFO (source.info); an empty one counts as not set. Of\n"
+        "source.info and source.info_file, the one with higher precedence counts.\n\n",
         stream);
     vamp_config_help(stream);
     (void)fputs("\nSignals:\n"
                 "  SIGTERM, SIGINT  complete all files and end; a second one ends at once\n"
                 "  SIGHUP           read the configuration again\n"
-                "  SIGUSR1          show on stderr how the run is\n",
+                "  SIGUSR1          print the state of the run to stderr\n",
                 stream);
     (void)fprintf(stream,
                   "\nExit codes:\n"
                   "  %d  the workflow ended, or a signal asked to stop; all files are complete\n"
-                  "  %d  an output lost data, or something inside failed; stderr says what\n"
-                  "  %d  command line or configuration; nothing was started\n"
-                  "  %d  no pool manager within the configured time, or it refused us\n"
+                  "  %d  an output lost data, or vampire failed internally; stderr has the reason\n"
+                  "  %d  error in the command line or configuration; nothing was started\n"
+                  "  %d  no pool manager within the configured time, or it refused vampire\n"
                   "  %d  the pool manager vanished before the workflow ended; files are complete\n",
                   VAMP_EXIT_OK, VAMP_EXIT_FAILED, VAMP_EXIT_USAGE, VAMP_EXIT_NO_POOL,
                   VAMP_EXIT_POOL_GONE);

@@ -73,15 +73,15 @@ static const struct vamp_opt maestro_options[] = {
      .max = 8192,
      .offset = OPTION(info),
      .help = "What the pool manager prints: the line MSTRO_POOL_MANAGER_INFO;<info>; or the <info> "
-             "alone; without it and without info_file the environment variable "
+             "alone; without it and without info_file, the environment variable "
              "MSTRO_POOL_MANAGER_INFO is used"},
     {.key = "info_file",
      .type = VAMP_OPT_STRING,
      .preset = "",
      .max = 4096,
      .offset = OPTION(info_file),
-     .help = "A file with the pool manager's output or its info; it is waited for and read again "
-             "before each attempt to join"},
+     .help = "A file that contains the pool manager's output or its info; vampire waits for it and "
+             "reads it again before each attempt to join"},
     {.key = "wait",
      .type = VAMP_OPT_DURATION,
      .preset = "30s",
@@ -95,30 +95,30 @@ static const struct vamp_opt maestro_options[] = {
      .min = 0,
      .max = (uint64_t)7 * 24 * 3600 * VAMP_NS_PER_SECOND,
      .offset = OPTION(rejoin_ns),
-     .help = "How long to try to join again when the pool manager has vanished; then, or at once "
-             "with 0, the files are completed and the exit code is 4. The preset outlasts the time "
-             "after which a pool manager forgets a silent component and lets its name be used "
-             "again. A pool manager that says good-bye is not waited for"},
+     .help = "How long to try to join again after the pool manager has vanished; then, or at once "
+             "with 0, the files are completed and the exit code is 4. The default is longer than "
+             "the time after which a pool manager gives up a silent component and its name can be "
+             "used again. vampire does not wait for a pool manager that says good-bye"},
     {.key = "signal_before",
      .type = VAMP_OPT_ENUM,
      .preset = "waits",
      .choices = signal_before_words,
      .offset = OPTION(signal_before),
-     .help = "Which operations are also reported before the pool manager handles them: none; "
-             "those whose wait is measured (demand, withdraw, leave); or all, for handling times"},
+     .help = "Operations that are also reported before the pool manager handles them: none; those "
+             "whose wait is measured (demand, withdraw, leave); or all, for handling times"},
     {.key = "leave_when_empty",
      .type = VAMP_OPT_BOOL,
      .preset = "true",
      .offset = OPTION(leave_when_empty),
-     .help = "End when the workflow has ended: other components were there and all have left"},
+     .help = "End when the workflow has ended: other components had joined and all have left"},
     {.key = "leave_grace",
      .type = VAMP_OPT_DURATION,
      .preset = "2s",
      .min = 0,
      .max = (uint64_t)24 * 3600 * VAMP_NS_PER_SECOND,
      .offset = OPTION(leave_grace_ns),
-     .help = "How long the workflow must be empty to count as ended, so that a gap between two "
-             "phases does not"},
+     .help = "How long the workflow must be empty to count as ended, so that a pause between two "
+             "phases does not end it"},
     {.key = "alone",
      .type = VAMP_OPT_BOOL,
      .preset = "false",

@@ -45,14 +45,14 @@ static const struct vamp_opt replay_options[] = {
      .preset = "",
      .max = 4096,
      .offset = offsetof(struct replay_options, file),
-     .help = "The recording to read; for the segments of one run a pattern such as "
-             "\"run/*.rec\", or \"{a.rec,b.rec}\""},
+     .help = "The recording to read or, for all segments of a run, a pattern such as \"run/*.rec\" "
+             "or \"{a.rec,b.rec}\""},
     {.key = "speed",
      .type = VAMP_OPT_UINT,
      .preset = "0",
      .max = 1000000,
      .offset = offsetof(struct replay_options, speed),
-     .help = "How many times as fast as it was recorded; 0: as fast as possible"},
+     .help = "Speed as a multiple of the speed at which it was recorded; 0: as fast as possible"},
     {.key = NULL},
 };
 
@@ -339,7 +339,7 @@ static void replay_wait(void *self, int64_t timeout_ns)
 
 const struct vamp_source_ops vamp_source_replay = {
     .name = "replay",
-    .summary = "a recording, at full speed or at a multiple of its own",
+    .summary = "a recording, at full speed or at a multiple of its original speed",
     .options = replay_options,
     .options_bytes = sizeof(struct replay_options),
     .may_block = true,

@@ -48,7 +48,7 @@ struct synthetic {
     }
 
 static const struct vamp_opt synthetic_options[] = {
-    COUNT("seed", "1", 0, 0, plan.seed, "Where the random numbers begin"),
+    COUNT("seed", "1", 0, 0, plan.seed, "Seed of the random numbers"),
     COUNT("producers", "2", 1, 10000, plan.producers, "Components that offer CDOs"),
     COUNT("consumers", "2", 1, 10000, plan.consumers, "Components that demand them"),
     COUNT("steps", "10", 0, 1000000000, plan.steps, "Steps of each producer"),
@@ -72,14 +72,15 @@ static const struct vamp_opt synthetic_options[] = {
      .offset = OPTION(plan.step_ns),
      .help = "Time from one step to the next"},
     COUNT("unseen", "0", 0, 20000, plan.unseen, "Components that joined before the stream begins"),
-    COUNT("vanish", "0", 0, 1000, plan.vanish_permille, "Components of 1,000 that die on the way"),
+    COUNT("vanish", "0", 0, 1000, plan.vanish_permille,
+          "Components in 1,000 that die during the run"),
     COUNT("speed", "0", 0, 1000000, speed,
-          "How many times as fast as the events' own time; 0: as fast as possible"),
-    COUNT("lost", "0", 0, 1000, lost, "Events of 1,000 that are lost and told as lost"),
-    COUNT("missing", "0", 0, 1000, missing, "Events of 1,000 that are missing without a word"),
-    COUNT("duplicated", "0", 0, 1000, duplicated, "Events of 1,000 that come twice"),
-    COUNT("reordered", "0", 0, 1000, reordered, "Events of 1,000 that come up to 8 events later"),
-    COUNT("late", "0", 0, 1000, late, "Events of 1,000 whose time is up to 5 s in the past"),
+          "Speed as a multiple of the events' own time; 0: as fast as possible"),
+    COUNT("lost", "0", 0, 1000, lost, "Events in 1,000 that are lost and reported as lost"),
+    COUNT("missing", "0", 0, 1000, missing, "Events in 1,000 that are missing without a report"),
+    COUNT("duplicated", "0", 0, 1000, duplicated, "Events in 1,000 that arrive twice"),
+    COUNT("reordered", "0", 0, 1000, reordered, "Events in 1,000 that arrive up to 8 events late"),
+    COUNT("late", "0", 0, 1000, late, "Events in 1,000 whose time is up to 5 s in the past"),
     {.key = NULL},
 };
 
@@ -229,7 +230,7 @@ static void synthetic_wait(void *self, int64_t timeout_ns)
 
 const struct vamp_source_ops vamp_source_synthetic = {
     .name = "synthetic",
-    .summary = "an imagined workflow with chosen faults, always the same for the same options",
+    .summary = "a generated workflow with chosen faults, always the same for the same options",
     .options = synthetic_options,
     .options_bytes = sizeof(struct synthetic_options),
     .may_block = true,

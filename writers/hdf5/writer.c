@@ -28,7 +28,7 @@ static const struct vamp_opt hdf5_options_table[] = {
         .type = VAMP_OPT_BOOL,
         .preset = "false",
         .offset = offsetof(struct hdf5_options, sync),
-        .help = "whether each bucket is forced to the disk, against power loss",
+        .help = "whether each bucket is forced to disk, to survive power loss",
     },
     {.key = NULL},
 };

@@ -14,9 +14,9 @@ static const struct vamp_opt jsonl_options_table[] = {
         .preset = "",
         .max = 4000,
         .offset = offsetof(struct jsonl_options, path),
-        .help = "file, FIFO, \"-\" for standard output, or a socket to which readers connect: "
-                "unix:PATH, tcp:PORT (this machine only), tcp:ADDRESS:PORT; a file that exists "
-                "stays and the next free of NAME.0002, NAME.0003, ... is taken; empty: a name "
+        .help = "a file, a FIFO, \"-\" for standard output, or a socket to which readers connect: "
+                "unix:PATH, tcp:PORT (this machine only), tcp:ADDRESS:PORT; an existing file is "
+                "kept, and the next free name of NAME.0002, NAME.0003, ... is used; empty: a name "
                 "with the start time in \"directory\"",
         .role = VAMP_OPT_NEW_FILE,
     },
@@ -26,7 +26,7 @@ static const struct vamp_opt jsonl_options_table[] = {
         .preset = ".",
         .max = 3840,
         .offset = offsetof(struct jsonl_options, directory),
-        .help = "existing directory for the files vampire-WORKFLOW-START-SEGMENT.jsonl when no "
+        .help = "existing directory for the files vampire-WORKFLOW-START-SEGMENT.jsonl if no "
                 "\"path\" is given",
         .role = VAMP_OPT_DIRECTORY,
     },
@@ -46,8 +46,8 @@ static const struct vamp_opt jsonl_options_table[] = {
         .min = 1,
         .max = 1000000,
         .offset = offsetof(struct jsonl_options, complete_every),
-        .help = "each bucket of this number holds all values, not only changed ones, so that a "
-                "reader can begin in the middle",
+        .help = "one bucket in this many contains all values, not only changed ones, so that a "
+                "reader can start in the middle",
     },
     {
         .key = "readers",
@@ -56,8 +56,8 @@ static const struct vamp_opt jsonl_options_table[] = {
         .min = 1,
         .max = VAMP_AUDIENCE_READERS_MAX,
         .offset = offsetof(struct jsonl_options, readers),
-        .help = "of a socket: readers at a time; one more takes the place of one that does not "
-                "keep up, or is turned away",
+        .help = "of a socket: readers at a time; a further reader replaces one that does not keep "
+                "up, or is refused",
     },
     {
         .key = "reader_buffer",
@@ -66,8 +66,8 @@ static const struct vamp_opt jsonl_options_table[] = {
         .min = (uint64_t)64 << 10,
         .max = (uint64_t)1 << 30,
         .offset = offsetof(struct jsonl_options, reader_buffer_bytes),
-        .help = "of a socket: room for what a slow reader still has to get; when it is full, that "
-                "reader loses whole buckets and is told how many",
+        .help = "of a socket: buffer for each reader; when it is full, that reader loses whole "
+                "buckets and is told how many",
     },
     {.key = NULL},
 };

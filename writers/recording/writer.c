@@ -29,7 +29,7 @@ static const struct vamp_opt recording_options[] = {
         .preset = ".",
         .max = 3840,
         .offset = offsetof(struct recording_options, directory),
-        .help = "existing directory for files vampire-WORKFLOW-START-SEGMENT.rec",
+        .help = "existing directory for the files vampire-WORKFLOW-START-SEGMENT.rec",
         .role = VAMP_OPT_DIRECTORY,
     },
     {
@@ -47,16 +47,16 @@ static const struct vamp_opt recording_options[] = {
         .min = (uint64_t)64 << 10,
         .max = (uint64_t)4 << 30,
         .offset = offsetof(struct recording_options, buffer_bytes),
-        .help = "room for events that wait to be written, rounded up to a power of two; when it is "
-                "full, events are lost and the recording says so",
+        .help = "buffer for events waiting to be written, rounded up to a power of two; when it is "
+                "full, events are lost and the recording reports them",
     },
     {
         .key = "filtered",
         .type = VAMP_OPT_BOOL,
         .preset = "false",
         .offset = offsetof(struct recording_options, filtered),
-        .help = "whether events that the filters turn away are recorded too, so that a replay can "
-                "have other filters",
+        .help = "whether events rejected by the filters are recorded too, so that a replay can use "
+                "other filters",
     },
     {.key = NULL},
 };
