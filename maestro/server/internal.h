@@ -20,6 +20,7 @@
 #include "maestro/wire/info.h"
 #include "maestro/wire/link.h"
 #include "vampire/core/event_codec.h"
+#include "vampire/core/map.h"
 
 /* Batches a component may have unread before no more are sent: enough for any rate within one round
  * trip, and little enough that a stopped subscriber costs 512 KiB. */
@@ -38,7 +39,6 @@
 #define SERVER_VANISHED_LINGER_NS INT64_C(200000000)
 /* Refused components that still wait for the end of their time; more refusals are not told. */
 #define SERVER_REFUSED_MAX 64U
-#define SERVER_BUCKETS 1024U
 
 /* Memory of the local component, readable for the time of one transport. */
 struct server_loan {
@@ -54,8 +54,8 @@ enum server_peer_state {
 
 /* A component in another process. */
 struct server_peer {
-    struct server_peer *next_by_session, *next_by_app; /* hash chains */
-    struct server_peer *previous, *next;               /* all */
+    struct map_link by_session, by_app;
+    struct server_peer *previous, *next; /* all */
     struct server_peer *next_work;
     enum server_peer_state state;
     bool on_work_list, events_waiting;
@@ -96,7 +96,7 @@ struct server {
     int64_t heartbeat_ns, silence_ns;
     size_t events_per_message;
 
-    struct server_peer *by_session[SERVER_BUCKETS], *by_app[SERVER_BUCKETS];
+    struct map by_session, by_app;
     struct server_peer *all, *work;
     unsigned refused;     /* of these, those that were refused */
     mstro_status refusal; /* of the last join that was refused */

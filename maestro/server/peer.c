@@ -6,27 +6,23 @@
 
 #include "maestro/server/internal.h"
 
-static size_t bucket_of(uint64_t key)
-{
-    return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) % SERVER_BUCKETS;
-}
-
 struct server_peer *server_find_session(const struct server *server, uint64_t session)
 {
-    struct server_peer *peer = server->by_session[bucket_of(session)];
-    while (peer != NULL && peer->session != session) {
-        peer = peer->next_by_session;
+    struct map_link *link =
+        map_first(&server->by_session, map_hash_number(&server->by_session, session));
+    while (link != NULL && CONTAINER_OF(link, struct server_peer, by_session)->session != session) {
+        link = map_next(link);
     }
-    return peer;
+    return link != NULL ? CONTAINER_OF(link, struct server_peer, by_session) : NULL;
 }
 
 struct server_peer *server_find_app(const struct server *server, uint64_t app_id)
 {
-    struct server_peer *peer = server->by_app[bucket_of(app_id)];
-    while (peer != NULL && peer->app_id != app_id) {
-        peer = peer->next_by_app;
+    struct map_link *link = map_first(&server->by_app, map_hash_number(&server->by_app, app_id));
+    while (link != NULL && CONTAINER_OF(link, struct server_peer, by_app)->app_id != app_id) {
+        link = map_next(link);
     }
-    return peer;
+    return link != NULL ? CONTAINER_OF(link, struct server_peer, by_app) : NULL;
 }
 
 static struct server_peer *find_address(const struct server *server, const uint8_t *address,
@@ -42,12 +38,9 @@ static struct server_peer *find_address(const struct server *server, const uint8
 
 static void enlist(struct server *server, struct server_peer *peer)
 {
-    struct server_peer **bucket = &server->by_session[bucket_of(peer->session)];
-    peer->next_by_session = *bucket;
-    *bucket = peer;
-    bucket = &server->by_app[bucket_of(peer->app_id)];
-    peer->next_by_app = *bucket;
-    *bucket = peer;
+    map_insert(&server->by_session, &peer->by_session,
+               map_hash_number(&server->by_session, peer->session));
+    map_insert(&server->by_app, &peer->by_app, map_hash_number(&server->by_app, peer->app_id));
     peer->next = server->all;
     if (server->all != NULL) {
         server->all->previous = peer;
@@ -55,25 +48,10 @@ static void enlist(struct server *server, struct server_peer *peer)
     server->all = peer;
 }
 
-static void delist_app(struct server *server, const struct server_peer *peer)
-{
-    struct server_peer **at = &server->by_app[bucket_of(peer->app_id)];
-    while (*at != NULL && *at != peer) {
-        at = &(*at)->next_by_app;
-    }
-    if (*at != NULL) {
-        *at = peer->next_by_app;
-    }
-}
-
 static void delist(struct server *server, struct server_peer *peer)
 {
-    struct server_peer **at = &server->by_session[bucket_of(peer->session)];
-    while (*at != peer) {
-        at = &(*at)->next_by_session;
-    }
-    *at = peer->next_by_session;
-    delist_app(server, peer);
+    map_remove(&server->by_session, &peer->by_session);
+    map_remove(&server->by_app, &peer->by_app);
     if (peer->previous != NULL) {
         peer->previous->next = peer->next;
     } else {
@@ -82,7 +60,7 @@ static void delist(struct server *server, struct server_peer *peer)
     if (peer->next != NULL) {
         peer->next->previous = peer->previous;
     }
-    for (at = &server->work; *at != NULL; at = &(*at)->next_work) {
+    for (struct server_peer **at = &server->work; *at != NULL; at = &(*at)->next_work) {
         if (*at == peer) {
             *at = peer->next_work;
             break;

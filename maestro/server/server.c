@@ -163,6 +163,9 @@ static int open_server(struct server *server, const char *workflow,
     if (result == 0) {
         result = vamp_decode_arena_init(&server->arena, FRAME_ARENA_BYTES, err);
     }
+    if (result == 0 && (map_init(&server->by_session) != 0 || map_init(&server->by_app) != 0)) {
+        result = vamp_err_set_errno(err, ENOMEM, "keep the components");
+    }
     if (result == 0) {
         const struct fabric_kind kind = {.provider = fabric_provider_choice(options->provider)};
         result = fabric_open(&kind, options->bind, &server->fabric, err);
@@ -189,6 +192,8 @@ static void free_server(struct server *server)
     }
     gate_done(&server->gate, server->fabric);
     fabric_close(server->fabric);
+    map_done(&server->by_session);
+    map_done(&server->by_app);
     vamp_decode_arena_done(&server->arena);
     if (server->failure_fd >= 0) {
         (void)close(server->failure_fd);
