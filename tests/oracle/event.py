@@ -50,15 +50,14 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
         transport = self.kind.startswith("transport_")
         tracked = len(self.oracle.cdos)
         if before:
-            if not transport:
+            if not transport and not self.row.gone:
                 self.before()
         else:
             self.check_component()
             if transport:
-                if self.key in self.oracle.cdos:
-                    self.select(self.oracle.cdos[self.key])
+                self.learn_of_transport()
                 getattr(self, self.kind)()
-            else:
+            elif not self.row.gone:  # who has left begins and ends nothing
                 self.handled()
                 if self.kind in ("join", "leave"):
                     getattr(self, self.kind)()
@@ -98,8 +97,6 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
 
     def leave(self):
         oracle, row = self.oracle, self.row
-        if row.gone:
-            return
         if row.present:
             row.present -= 1
             oracle.change["components_present", ()] -= 1

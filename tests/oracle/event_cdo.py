@@ -12,21 +12,19 @@ class OnCdo:
         self.cdo = self.oracle.cdos.get(self.key)
         if self.kind in ("declare", "seal", "offer"):
             getattr(self, self.kind)()
+        elif self.kind in ("require", "demand"):
+            self.consume()  # and does not make what it asks for, whatever size the event carries
         if self.cdo is not None:
             self.producer = self.oracle.producer_name(self.cdo)
             self.learn_size()
             self.learn_story()
-        if self.kind == "require":
-            self.consume()
-        elif self.kind == "retract":
+        if self.kind == "retract":
             self.end_demand()
         elif self.kind in ("demand", "withdraw", "dispose"):
             getattr(self, self.kind)()
 
     def new_cdo(self):
         self.cdo = self.oracle.cdos.add(self.key, Cdo(self.row))
-        if self.row.gone:  # who has left owns nothing
-            self.cdo.row = self.oracle.rows[0]
 
     def is_mine(self):
         return self.cdo.row is self.row
@@ -41,8 +39,6 @@ class OnCdo:
             note = self.oracle.received.pop(self.note_key(), None)
             if note is not None:
                 cdo.declared, cdo.row_handles = note
-            if self.row.gone:
-                cdo.row = self.oracle.rows[0]
         cdo.made = True
 
     def declare(self):
@@ -72,7 +68,7 @@ class OnCdo:
         if self.cdo is None:
             self.new_cdo()
             self.become_maker()
-        elif self.size is not None and self.cdo.size is None:
+        elif not self.cdo.made or self.size is not None and self.cdo.size is None:
             self.become_maker()
 
     def offer(self):
@@ -128,7 +124,6 @@ class OnCdo:
             cdo.made = False
 
     def demand(self):
-        self.consume()
         self.begin_demand(before=False)
         cdo = self.cdo
         if cdo is None:

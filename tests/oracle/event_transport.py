@@ -14,6 +14,13 @@ class OnTransport:
             return None
         return ("of", self.key, self.event.app_id if self.event.HasField("app_id") else 0)
 
+    def learn_of_transport(self):
+        self.cdo = self.oracle.cdos.get(self.key)
+        if self.cdo is not None:
+            self.select(self.cdo)
+            if self.size is not None:
+                self.learn_size()
+
     def transport_init(self):
         key = self.transport_key()
         if key is None:

@@ -221,6 +221,17 @@ def corner_cases():
     case("an id that joins again")("offer", 5, 1, "a", size=1)("leave", 10, 1)("join", 20, 1, name=b"again")(
         "offer", 25, 1, "b", size=2)("join", 30, 1, name=b"without leaving")("offer", 31, 1, "c", size=3)(
         "leave", 40, 1)("leave", 41, 1)
+    case("operations after a LEAVE")("declare", 5, 1, "a")("leave", 10, 1)("seal", 11, 1, "a", size=300)(
+        "offer", 12, 1, "a", size=300)("offer", 13, 1, "b", size=70)("declare", 14, 1, "c")("demand", 15, 1, "b")(
+        "demand", 16, 1, "a", before=True)("withdraw", 17, 1, "b")("dispose", 18, 1, "b")("leave", 19, 1)(
+        "transport_completed", 20, 1, "d", peer=2, size=9)("declare", 21, 2, "b")("offer", 22, 2, "b", size=5)
+    case("a consumer that knows the size")("declare", 5, 2, "a")("require", 6, 2, "a", size=300)("declare", 7, 1, "a")(
+        "seal", 8, 1, "a", size=300)("offer", 9, 1, "a")("declare", 15, 2, "b")("demand", 16, 2, "b", size=400)(
+        "seal", 17, 1, "b")("offer", 18, 1, "b")
+    case("sizes that only transports tell")("declare", 5, 1, "a")("offer", 6, 1, "a")(
+        "transport_init", 7, 2, "a", peer=1, number=1, size=5000)("transport_completed", 8, 2, "a", number=1)(
+        "declare", 10, 1, "b")("offer", 11, 1, "b")("transport_failed", 12, 2, "b", peer=1, size=6000)(
+        "withdraw", 13, 1, "b")("withdraw", 14, 1, "a")("transport_completed", 15, 2, "c", peer=1, size=8)
     case("consumer first")("declare", 5, 2, "a")("require", 6, 2, "a")("declare", 7, 1, "a")(
         "seal", 8, 1, "a", size=300)("offer", 9, 1, "a")("demand", 10, 2, "a")("dispose", 11, 2, "a")(
         "dispose", 12, 1, "a")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/story.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,9 +143,7 @@ static void leave(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
     struct vamp_tally *tally = &tracker->tallies[at->row];
-    if (tally->left) {
-        return; /* told as out of order already */
-    }
+    assert(!tally->left);
     if (tally->present > 0) {
         tally->present--;
         at->seen->present = -1;
@@ -189,11 +188,21 @@ bool vamp_track_is_transport(unsigned kind)
     return kind >= VAMP_EVENT_TRANSPORT_INIT && kind <= VAMP_EVENT_TRANSPORT_FAILED;
 }
 
+/* A component that has left begins and ends nothing: what it held was counted at its LEAVE, and
+ * whatever began now would never end. */
+static bool has_left(const struct vamp_track_context *at)
+{
+    return at->tracker->tallies[at->row].left;
+}
+
 static void track_after(struct vamp_track_context *at)
 {
     check_component(at);
     if (vamp_track_is_transport(at->event->kind)) {
         vamp_track_transport(at);
+        return;
+    }
+    if (has_left(at)) {
         return;
     }
     vamp_track_handled(at);
@@ -224,7 +233,7 @@ void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
             at.cdo = vamp_table_find(&tracker->cdos, at.cdo_key);
         }
         track_after(&at);
-    } else if (!vamp_track_is_transport(event->kind)) {
+    } else if (!vamp_track_is_transport(event->kind) && !has_left(&at)) {
         vamp_track_received(&at);
     }
     seen->tracked = (int64_t)vamp_table_live(&tracker->cdos) - (int64_t)tracked;

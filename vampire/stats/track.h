@@ -106,6 +106,8 @@ struct vamp_track_context {
 };
 
 void vamp_track_cdo(struct vamp_track_context *at);
+/* The CDO of `at`, which is tracked, learns its size from the event, or the observation from it. */
+void vamp_track_learn_size(struct vamp_track_context *at);
 /* The record of every CDO that is left ends. */
 void vamp_track_forget_cdos(struct vamp_track_context *at);
 /* A component with a row has gone: what it held is nobody's, and what it waited for never comes. */

@@ -83,7 +83,7 @@ static void adopt(struct vamp_track_context *at)
 }
 
 /* Learns the size from this event, or tells it to the observation. */
-static void learn_size(struct vamp_track_context *at)
+void vamp_track_learn_size(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
     struct vamp_observation *seen = at->seen;
@@ -135,8 +135,10 @@ static void seal(struct vamp_track_context *at)
     if (at->cdo == NULL) {
         add_cdo(at);
         adopt(at);
-    } else if (vamp_event_has(at->event, VAMP_HAS_SIZE) && (at->cdo->flags & VAMP_CDO_SIZED) == 0) {
-        adopt(at); /* who brings the size is the producer */
+    } else if ((at->cdo->flags & VAMP_CDO_MAKER) == 0 ||
+               (vamp_event_has(at->event, VAMP_HAS_SIZE) &&
+                (at->cdo->flags & VAMP_CDO_SIZED) == 0)) {
+        adopt(at); /* the component that brings the size is the producer */
     }
 }
 
@@ -179,7 +181,6 @@ static void consume(struct vamp_track_context *at)
 
 static void demand(struct vamp_track_context *at)
 {
-    consume(at);
     vamp_track_demand(at, false);
     struct vamp_cdo *cdo = at->cdo;
     if (cdo == NULL) {
@@ -272,19 +273,20 @@ void vamp_track_cdo(struct vamp_track_context *at)
     case VAMP_EVENT_OFFER:
         offer(at);
         break;
+    case VAMP_EVENT_REQUIRE:
+    case VAMP_EVENT_DEMAND:
+        consume(at);
+        break;
     default:
         break;
     }
     /* Before the record may go. */
     if (at->cdo != NULL) {
         at->seen->producer = owner_name(at, at->cdo);
-        learn_size(at);
+        vamp_track_learn_size(at);
         vamp_story_learn(at);
     }
     switch (at->event->kind) {
-    case VAMP_EVENT_REQUIRE:
-        consume(at);
-        break;
     case VAMP_EVENT_DEMAND:
         demand(at);
         break;

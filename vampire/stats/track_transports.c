@@ -112,6 +112,9 @@ static void end(struct vamp_track_context *at)
 void vamp_track_transport(struct vamp_track_context *at)
 {
     vamp_story_select(at);
+    if (at->cdo != NULL && vamp_event_has(at->event, VAMP_HAS_SIZE)) {
+        vamp_track_learn_size(at);
+    }
     if (at->event->kind == VAMP_EVENT_TRANSPORT_INIT) {
         start(at);
     } else {
