@@ -71,20 +71,16 @@ def million(value):
 
 def replay_reached(lines):
     line = lines["replay"]
-    text = f"{million(line['events_per_second'])} of processor time"
-    if "start_seconds" in line:
-        text += (f"; {million(line['elapsed_events_per_second'])} elapsed, of which starting takes "
-                 f"{line['start_seconds']:.2f} s")
-    return text
+    return (f"{million(line['events_per_second'])} of processor time; "
+            f"{million(line['elapsed_events_per_second'])} elapsed, of which starting takes "
+            f"{line['start_seconds']:.2f} s")
 
 
 def memory_reached(lines):
     line = lines["idle.memory"]
-    text = f"{line['alone_mib']:.1f} MiB with a source that needs no provider"
-    if "alone_without_hdf5_mib" in line:
-        text += (f", {line['alone_anonymous_mib']:.1f} MiB of it no file's; "
-                 f"{line['alone_without_hdf5_mib']:.1f} MiB without an HDF5 file")
-    return text
+    return (f"{line['alone_mib']:.1f} MiB with a source that needs no provider, "
+            f"{line['alone_anonymous_mib']:.1f} MiB of it no file's; "
+            f"{line['alone_without_hdf5_mib']:.1f} MiB without an HDF5 file")
 
 
 def scale_target(name, what):

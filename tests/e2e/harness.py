@@ -133,6 +133,15 @@ class Process:
         if got != code:
             raise Failure(f"{self.name} ended with {got}, not {code}\n{self.account()}")
 
+    def wait_or_signal(self, number, seconds):
+        """Its exit code. It gets the signal when it does not end by itself within `seconds`: a vampire
+        that lost a component's leave does not know that the workflow has ended."""
+        try:
+            return self.child.wait(seconds * PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.signal(number)
+            return self.wait()
+
     def end(self):
         if self.running():
             self.child.send_signal(signal.SIGCONT)

@@ -17,10 +17,10 @@ import shutil
 import subprocess
 
 import pytest
-from google.protobuf.internal.decoder import _DecodeVarint32 as decode_varint
 
 import harness
 import jsonl
+import recordings
 import results
 from harness import MODE, PATIENCE, ROOT, Workflow, program, vampire_config
 from made_up import FILL, WIDTH_NS, check_file, check_json_lines
@@ -129,36 +129,18 @@ def run_recording(library, place, at, way):
     return execute([program("vampire"), "-c", "config.json"], failing(library, segments, at, way), place)
 
 
-def fields(message):
-    """(number, value or bytes) of a protobuf message; of fixed width only what holds 8 bytes."""
-    at = 0
-    while at < len(message):
-        tag, at = decode_varint(message, at)
-        if tag & 7 == 0:
-            value, at = decode_varint(message, at)
-        else:
-            length, at = decode_varint(message, at) if tag & 7 == 2 else (8, at)
-            value, at = message[at : at + length], at + length
-        yield tag >> 3, value
-
-
-EVENTS_BEFORE, FIRST, EVENT, CARRIED = 10, 1, 3, 5  # field numbers: recording.proto
-
-
 def events_of(path):
     """{number in the run: the event's bytes} of a recording of whole messages."""
-    data, at, base, events = path.read_bytes(), 0, None, {}
-    while at < len(data):
-        length, at = decode_varint(data, at)
-        assert at + length <= len(data), f"{path}: half a message is left"
-        message, at = list(fields(data[at : at + length])), at + length
+    data, base, events = path.read_bytes(), None, {}
+    for begin, end in recordings.messages(data):
+        message = list(recordings.fields(data[begin:end]))
         if base is None:
-            base = dict(message).get(EVENTS_BEFORE, 0)
+            base = dict(message).get(recordings.EVENTS_BEFORE, 0)
             continue
-        values = [value for number, value in message if number == EVENT]
-        if dict(message).get(CARRIED, 0):
+        values = [value for number, value in message if number == recordings.EVENT]
+        if dict(message).get(recordings.CARRIED, 0):
             continue
-        first = base + dict(message)[FIRST]
+        first = base + dict(message)[recordings.FIRST]
         assert not set(range(first, first + len(values))) & set(events), f"{path}: events twice"
         events.update(enumerate(values, first))
     return events
@@ -260,8 +242,11 @@ def test_some_calls_fail(tmp_path, library, writer, way):
     assert calls > 10, "the library is in place"
     ends = {1, 2, calls - 1, calls} if way != "onwards" else {1, calls}
     middle = random.Random(way).sample(range(3, calls - 1), 3)
-    failed = [check_one(library, tmp_path / str(at), writer, at, way) for at in sorted(ends | set(middle))]
-    assert all(failed[: 3 if varies(writer, way) else None]), "there is no such call"
+    unused = [at for at in sorted(ends | set(middle))
+              if not check_one(library, tmp_path / str(at), writer, at, way)]
+    # Where the number of calls varies, a run makes at least half of them.
+    certain = calls // 2 if varies(writer, way) else calls
+    assert not [at for at in unused if at <= certain], f"of {calls} calls a run made fewer"
 
 
 def test_a_bucket_is_there_or_not(tmp_path, library):

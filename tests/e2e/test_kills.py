@@ -21,6 +21,7 @@ import numpy
 import pytest
 
 import jsonl
+import recordings
 from harness import MODE, PATIENCE, program, wait_until
 from made_up import FILL, check_open_file, check_row, clear, kill_while_filling
 import test_replay
@@ -119,30 +120,9 @@ def only(place, ending):
 def recorded_events(path):
     """The packed events of a recording, batch boundaries forgotten; every message is whole."""
     data = pathlib.Path(path).read_bytes()
-
-    def varint(at):
-        value = shift = 0
-        while True:
-            byte = data[at]
-            value |= (byte & 0x7F) << shift
-            at, shift = at + 1, shift + 7
-            if byte < 0x80:
-                return value, at
-
-    at, events, first = 0, [], True
-    while at < len(data):
-        length, at = varint(at)
-        end = at + length
-        assert end <= len(data), "the last message is whole"
-        while at < end and not first:
-            tag, at = varint(at)
-            value, at = varint(at)
-            if tag & 7 == 2:
-                if tag >> 3 == 3:
-                    events.append(data[at : at + value])
-                at += value
-        at, first = end, False
-    return events
+    batches = list(recordings.messages(data))[1:]
+    return [value for begin, end in batches for number, value in recordings.fields(data[begin:end])
+            if number == recordings.EVENT]
 
 
 @functools.lru_cache(maxsize=None)
@@ -365,17 +345,7 @@ def test_recover_never_takes_a_whole_record(tmp_path):
     assert lines.read_bytes() == text and recording.read_bytes() == record
     # A recording of four messages whose last one has every length.
     part = tmp_path / "torn.rec"
-    ends, at = [], 0
-    while at < len(record):
-        length = shift = 0
-        while True:
-            byte = record[at]
-            length |= (byte & 0x7F) << shift
-            at, shift = at + 1, shift + 7
-            if byte < 0x80:
-                break
-        at += length
-        ends.append(at)
+    ends = [end for _, end in recordings.messages(record)]
     for end, begin in list(zip(ends[1:], ends))[-2:]:
         for size in sorted({begin, begin + 1, end - 1}):
             part.write_bytes(record[:size])

@@ -91,15 +91,6 @@ def account(space, reports):
     return columns
 
 
-def await_end(vampire):
-    """It ends with the workflow, unless that somebody left is among what it lost: then it has to be
-    told."""
-    deadline = time.monotonic() + 15 * harness.PATIENCE
-    harness.wait_until(lambda: not vampire.running() or time.monotonic() > deadline, "vampire ends", 30)
-    vampire.signal(signal.SIGTERM)
-    vampire.expect_exit(0)
-
-
 def test_vampire_stopped(space):
     """While it stands still far more happens than the pool manager may keep for it."""
     manager, vampire, workflow = start(space, harness.vampire_config(), STEPS_STOPPED + 15)
@@ -114,7 +105,7 @@ def test_vampire_stopped(space):
     assert stopped(vampire), "nobody needed it for all these steps"
     vampire.signal(signal.SIGCONT)
     reports = workflow.finish()
-    await_end(vampire)
+    assert vampire.wait_or_signal(signal.SIGTERM, 15) == 0, vampire.account()
     assert_complete(reports)
     lost = account(space, reports)["events_lost_pool_manager"]
     # What was made while it stood still is several times what may be kept.
