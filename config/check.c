@@ -76,9 +76,9 @@ static uint64_t series_bytes(const struct vamp_stats_options *statistics)
     return sum;
 }
 
-/* At level cdo each tracked CDO has its story, and each open bucket room for rows. A row is what a
- * story is told in, and no smaller. */
-static uint64_t story_bytes(const struct vamp_stats_options *statistics, uint64_t open)
+/* At level cdo each tracked CDO has a record, and each open bucket room for rows. A row is at least
+ * as large as a record. */
+static uint64_t record_bytes(const struct vamp_stats_options *statistics, uint64_t open)
 {
     return statistics->level != VAMP_LEVEL_CDO
                ? 0
@@ -110,7 +110,7 @@ static uint64_t worst_case_bytes(const struct vamp_config *config)
                                          saturating_multiply(statistics->max_series, open));
     uint64_t tracked = statistics->max_cdos + 2 * statistics->max_pending;
     bytes = saturating_add(bytes, tracked * TRACKED_BYTES);
-    bytes = saturating_add(bytes, story_bytes(statistics, open));
+    bytes = saturating_add(bytes, record_bytes(statistics, open));
     return saturating_add(saturating_add(bytes, config->ring_bytes), buffer_bytes(config));
 }
 

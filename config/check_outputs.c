@@ -312,9 +312,9 @@ static const char *split_path(const char *text, char *directory, size_t bytes)
     return slash + 1;
 }
 
-/* Looks at what has the name of a new file already; a regular file is no hindrance, its name gets
- * a number. False: nothing can be written there, which is said. `*ret_device`: a device or FIFO,
- * whose directory is only looked at. */
+/* Looks at what has the name of a new file already; next to a regular file the new one gets a
+ * number. False: nothing can be written there, which is reported. `*ret_device`: a device or FIFO,
+ * whose directory need not be writable. */
 static bool look_at_name(const struct config_loader *loader, const char *path, const char *text,
                          bool *ret_device)
 {
@@ -345,7 +345,7 @@ static bool look_at_name(const struct config_loader *loader, const char *path, c
 }
 
 /* Looks at the directory. False: it cannot be used, or not be written to although `writable` asks
- * for that; said if the request wants it. */
+ * for that; reported if the request asks for it. */
 static bool look_at(const struct config_loader *loader, const char *path, const char *directory,
                     bool writable, struct stat *ret_status)
 {

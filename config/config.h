@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The configuration: one JSON file (with // and block comments), read through option tables into
- * plain data. Everything is validated first and every mistake is told at once; a configuration
+ * plain data. Everything is validated first and all mistakes are reported at once; a configuration
  * that was loaded is complete and never changes.
  *
  * Precedence, weakest first: built-in default, configuration file, environment
@@ -122,7 +122,7 @@ struct vamp_config_request {
 
 /* Reads the file and everything that overrides it. 0; -EINVAL: `diagnostics` holds at least one
  * error; another -errno (-ENOMEM, or from reading the file) with text in err. Warnings may be added
- * to `diagnostics` in any case. On failure nothing is left behind. */
+ * to `diagnostics` in any case. On failure nothing remains allocated. */
 VAMP_MUST_CHECK int vamp_config_load(const struct vamp_config_request *request,
                                      struct vamp_config **ret_config,
                                      struct vamp_diagnostics *diagnostics, struct vamp_err *err);

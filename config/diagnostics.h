@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What is wrong with a configuration, all of it at once, each with its place. A bounded list: what
- * does not fit is counted and said. Adding cannot fail, so that checks stay simple.
+ * does not fit is counted and reported as a number. Adding cannot fail, so that checks stay simple.
  */
 #ifndef VAMP_CONFIG_DIAGNOSTICS_H
 #define VAMP_CONFIG_DIAGNOSTICS_H

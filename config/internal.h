@@ -110,17 +110,17 @@ struct config_fault {
     char text[160];
 };
 
-/* Both return -EINVAL. The second is about the token from `first` up to `behind`, which is quoted,
+/* Both return -EINVAL. The second is about the token from `first` up to `end`, which is quoted,
  * and its begin is the place; of a long one the end is the place. */
 int config_refuse(struct config_fault *fault, size_t offset, const char *format, ...)
     VAMP_PRINTF(3, 4);
-int config_refuse_token(struct config_fault *fault, const char *text, size_t first, size_t behind,
+int config_refuse_token(struct config_fault *fault, const char *text, size_t first, size_t end,
                         const char *what, const char *hint);
 /* Reads the literal whose opening quote is at text[quote]; text[length] is 0. What it means goes to
  * `out`, without a terminator and never longer than what is written; NULL: it is only checked. 0
- * with what is behind the closing quote, or -EINVAL. */
+ * with the offset after the closing quote, or -EINVAL. */
 VAMP_MUST_CHECK int config_literal_read(const char *text, size_t length, size_t quote, char *out,
-                                        size_t *ret_behind, struct config_fault *fault);
+                                        size_t *ret_end, struct config_fault *fault);
 /* The offset of a place inside the text value whose opening quote is at `quote` in a file that was
  * read without a mistake. Lines and columns count from 1 and are those of the text's meaning; its
  * end when it is shorter. */
@@ -180,11 +180,11 @@ void config_error(const struct config_loader *loader, const char *path, const ch
 void config_warning(const struct config_loader *loader, const char *path, const char *format, ...)
     VAMP_PRINTF(3, 4);
 /* An error in an expression, whose message begins with "line L, column C: " within that text: the
- * place in the file becomes that one where it can. */
+ * place of the diagnostic is that character of the file, unless the text came from elsewhere. */
 void config_expression_error(const struct config_loader *loader, const char *path,
                              const char *message);
 void config_near(struct vamp_diagnostic *diagnostic, const char *near);
-/* Whether an error was noted at this path or inside it, so that nothing more need be said of it. */
+/* Whether an error was reported at this path or inside it; then no other one is needed there. */
 bool config_is_wrong(const struct config_loader *loader, const char *path);
 /* DEFAULT: neither the file nor anything else gives a value at this path. */
 enum config_level config_level_of(const struct config_loader *loader, const char *path);

@@ -21,24 +21,24 @@ int config_refuse(struct config_fault *fault, size_t offset, const char *format,
     return -EINVAL;
 }
 
-int config_refuse_token(struct config_fault *fault, const char *text, size_t first, size_t behind,
+int config_refuse_token(struct config_fault *fault, const char *text, size_t first, size_t end,
                         const char *what, const char *hint)
 {
-    if (behind - first > QUOTED_BYTES_MAX) {
-        return config_refuse(fault, behind, "this is no JSON: %s%s", what, hint);
+    if (end - first > QUOTED_BYTES_MAX) {
+        return config_refuse(fault, end, "this is no JSON: %s%s", what, hint);
     }
     return config_refuse(fault, first, "this is no JSON: %s near '%.*s'%s", what,
-                         (int)(behind - first), text + first, hint);
+                         (int)(end - first), text + first, hint);
 }
 
 /* One character of a literal, as UTF-8. */
 struct character {
     char bytes[VAMP_UTF8_BYTES_MAX];
-    size_t count;  /* of bytes */
-    size_t behind; /* the offset behind it in the file, where an escape is longer */
+    size_t count; /* of bytes */
+    size_t end;   /* the offset after it in the file, where an escape is longer */
 };
 
-/* The number behind "\u"; UINT_MAX: no four digits. */
+/* The number end "\u"; UINT_MAX: no four digits. */
 static unsigned read_hex4(const char *escape)
 {
     unsigned number = 0;
@@ -69,11 +69,11 @@ static int read_unicode(const char *text, size_t quote, size_t at, struct charac
     if (point == 0) {
         return config_refuse(fault, at, "a text of the configuration cannot contain \\u0000");
     }
-    ret_character->behind = at + 6;
+    ret_character->end = at + 6;
     const unsigned low = is_surrogate(point, 0xd800) ? read_hex4(text + at + 6) : 0;
     if (is_surrogate(low, 0xdc00)) {
         point = 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00);
-        ret_character->behind = at + 12;
+        ret_character->end = at + 12;
     } else if (is_surrogate(point, 0xd800) || is_surrogate(point, 0xdc00)) {
         return config_refuse(fault, at,
                              "this is no JSON: invalid Unicode '\\u%04X', half of a pair", point);
@@ -99,7 +99,7 @@ static int read_escape(const char *text, size_t quote, size_t at, struct charact
                                    "invalid escape", "");
     }
     *ret_character =
-        (struct character){.bytes = {meanings[found - escapes]}, .count = 1, .behind = at + 2};
+        (struct character){.bytes = {meanings[found - escapes]}, .count = 1, .end = at + 2};
     return 0;
 }
 
@@ -132,17 +132,17 @@ static int read_character(const char *text, size_t length, size_t quote, size_t 
     if (count == 0 || (unsigned char)text[at] < 0x20) {
         return refuse_byte(text, length, quote, at, fault);
     }
-    *ret_character = (struct character){.count = count, .behind = at + count};
+    *ret_character = (struct character){.count = count, .end = at + count};
     memcpy(ret_character->bytes, text + at, count);
     return 0;
 }
 
-int config_literal_read(const char *text, size_t length, size_t quote, char *out,
-                        size_t *ret_behind, struct config_fault *fault)
+int config_literal_read(const char *text, size_t length, size_t quote, char *out, size_t *ret_end,
+                        struct config_fault *fault)
 {
     size_t at = quote + 1;
     while (text[at] != '"') {
-        struct character character;
+        struct character character = {0};
         const int code = read_character(text, length, quote, at, &character, fault);
         if (code != 0) {
             return code;
@@ -151,9 +151,9 @@ int config_literal_read(const char *text, size_t length, size_t quote, char *out
             memcpy(out, character.bytes, character.count);
             out += character.count;
         }
-        at = character.behind;
+        at = character.end;
     }
-    *ret_behind = at + 1;
+    *ret_end = at + 1;
     return 0;
 }
 
@@ -161,12 +161,12 @@ size_t config_text_offset(const struct config_file *file, size_t quote, unsigned
                           unsigned column)
 {
     struct config_fault none;
-    struct character character;
+    struct character character = {0};
     size_t at = quote + 1;
     for (unsigned l = 1, c = 1;
          file->bytes[at] != '"' && (l < line || (l == line && c < column)) &&
          read_character(file->bytes, file->length, quote, at, &character, &none) == 0;
-         at = character.behind) {
+         at = character.end) {
         const bool new_line = character.bytes[0] == '\n';
         l += new_line;
         c = new_line ? 1 : c + 1;

@@ -57,9 +57,9 @@ static size_t number_length(const char *text)
     return whole > 0 && digits > 0 ? (size_t)(at - text) : 0;
 }
 
-static int read_literal(const struct reader *reader, size_t quote, char *out, size_t *ret_behind)
+static int read_literal(const struct reader *reader, size_t quote, char *out, size_t *ret_end)
 {
-    return config_literal_read(reader->text, reader->length, quote, out, ret_behind,
+    return config_literal_read(reader->text, reader->length, quote, out, ret_end,
                                reader->reading->fault);
 }
 
@@ -76,18 +76,18 @@ static int refuse_here(const struct reader *reader, const char *what, const char
                              "a zero byte: this is no text file");
     }
     size_t length = vamp_utf8_length(at);
-    size_t behind = 0;
+    size_t end = 0;
     if (length == 0) {
         return config_refuse(reader->reading->fault, reader->at,
                              "this is no JSON: unable to decode byte 0x%02x",
                              (unsigned)(unsigned char)*at);
     }
     if (*at == '"') {
-        const int code = read_literal(reader, reader->at, NULL, &behind);
+        const int code = read_literal(reader, reader->at, NULL, &end);
         if (code != 0) {
             return code;
         }
-        length = behind - reader->at;
+        length = end - reader->at;
     } else if (is_letter(*at)) {
         while (is_letter(at[length])) {
             length++;
@@ -105,21 +105,21 @@ static int skip_blanks(struct reader *reader)
 {
     for (;;) {
         const char *at = reader->text + reader->at;
-        const char *behind = at + strspn(at, " \t\r\n");
-        if (behind == at && at[0] == '/' && at[1] == '/') {
-            behind = at + strcspn(at, "\n");
-        } else if (behind == at && at[0] == '/' && at[1] == '*') {
-            const char *end = strstr(at + 2, "*/");
-            if (end == NULL) {
+        const char *end = at + strspn(at, " \t\r\n");
+        if (end == at && at[0] == '/' && at[1] == '/') {
+            end = at + strcspn(at, "\n");
+        } else if (end == at && at[0] == '/' && at[1] == '*') {
+            const char *close = strstr(at + 2, "*/");
+            if (close == NULL) {
                 return config_refuse(reader->reading->fault, reader->at,
                                      "this comment has no end (*/)");
             }
-            behind = end + 2;
+            end = close + 2;
         }
-        if (behind == at) {
+        if (end == at) {
             return 0;
         }
-        reader->at = (size_t)(behind - reader->text);
+        reader->at = (size_t)(end - reader->text);
     }
 }
 
@@ -127,7 +127,7 @@ static int skip_blanks(struct reader *reader)
 
 /* The key of a member whose value comes next; offset 0: an item of a list. */
 struct key {
-    size_t offset, behind;
+    size_t offset, end;
 };
 
 /* A value at the reader's place, with room for the text. NULL without memory. */
@@ -136,7 +136,7 @@ static struct config_value *add_value(const struct reader *reader, const struct 
 {
     const struct config_reading *reading = reader->reading;
     struct config_value *value =
-        config_value_add(reading->tree, reader->open, key->behind - key->offset, text_bytes);
+        config_value_add(reading->tree, reader->open, key->end - key->offset, text_bytes);
     if (value == NULL) {
         return NULL;
     }
@@ -145,9 +145,9 @@ static struct config_value *add_value(const struct reader *reader, const struct 
     value->level = reading->into->level;
     value->offset = (uint32_t)reader->at;
     value->key_offset = (uint32_t)key->offset;
-    if (key->behind > key->offset) {
-        size_t behind = 0;
-        (void)read_literal(reader, key->offset, value->room, &behind); /* was checked */
+    if (key->end > key->offset) {
+        size_t end = 0;
+        (void)read_literal(reader, key->offset, value->room, &end); /* was checked */
     }
     return value;
 }
@@ -160,17 +160,17 @@ static char *room_for_text(struct config_value *value)
 
 static int read_text(struct reader *reader, const struct key *key)
 {
-    size_t behind = 0;
-    const int code = read_literal(reader, reader->at, NULL, &behind);
+    size_t end = 0;
+    const int code = read_literal(reader, reader->at, NULL, &end);
     if (code != 0) {
         return code;
     }
-    struct config_value *value = add_value(reader, key, CONFIG_TEXT, behind - reader->at);
+    struct config_value *value = add_value(reader, key, CONFIG_TEXT, end - reader->at);
     if (value == NULL) {
         return -ENOMEM;
     }
-    (void)read_literal(reader, reader->at, room_for_text(value), &behind); /* was checked */
-    reader->at = behind;
+    (void)read_literal(reader, reader->at, room_for_text(value), &end); /* was checked */
+    reader->at = end;
     return 0;
 }
 
@@ -178,20 +178,20 @@ static int read_text(struct reader *reader, const struct key *key)
 static int convert_number(const struct reader *reader, size_t length, struct config_value *value)
 {
     static const double exact = 9007199254740992.0; /* 2^53 */
-    const size_t behind = reader->at + length;
+    const size_t end = reader->at + length;
     errno = 0;
     if (value->text[strcspn(value->text, ".eE")] == '\0') {
         value->integer = strtoll(value->text, NULL, 10);
         return errno == 0
                    ? 0
-                   : config_refuse_token(reader->reading->fault, reader->text, reader->at, behind,
+                   : config_refuse_token(reader->reading->fault, reader->text, reader->at, end,
                                          value->text[0] == '-' ? "too big negative integer"
                                                                : "too big integer",
                                          "");
     }
     const double number = strtod(value->text, NULL);
     if (isinf(number)) {
-        return config_refuse_token(reader->reading->fault, reader->text, reader->at, behind,
+        return config_refuse_token(reader->reading->fault, reader->text, reader->at, end,
                                    "real number overflow", "");
     }
     if (number == floor(number) && fabs(number) <= exact) {
@@ -297,11 +297,11 @@ static int read_key(struct reader *reader, struct key *ret_key)
                            comma ? " (no comma may stand after the last item)" : "");
     }
     ret_key->offset = reader->at;
-    int code = read_literal(reader, reader->at, NULL, &ret_key->behind);
+    int code = read_literal(reader, reader->at, NULL, &ret_key->end);
     if (code != 0) {
         return code;
     }
-    reader->at = ret_key->behind;
+    reader->at = ret_key->end;
     code = skip_blanks(reader);
     if (code == 0 && reader->text[reader->at] != ':') {
         return refuse_here(reader, "':' expected", "");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The whole file: its sections, the filters by name, the source, the outputs. The type of a source
  * or output decides its table. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,11 +86,12 @@ static int walk_source(struct config_loader *loader)
     struct vamp_config *config = loader->config;
     const struct config_value *type =
         config_member(config_member(loader->tree.root, "source"), "type");
+    assert(vamp_sources[0] != NULL); /* what is meant without "type" */
     const char *words[TYPES_MAX + 1] = {NULL};
     for (unsigned i = 0; i < TYPES_MAX && vamp_sources[i] != NULL; i++) {
         words[i] = vamp_sources[i]->name;
     }
-    const char *name = type == NULL ? words[0] : check_type(loader, type, words);
+    const char *name = type == NULL ? vamp_sources[0]->name : check_type(loader, type, words);
     config->source = name != NULL ? vamp_source_find(name) : vamp_sources[0];
     int code = make_options(config->source->options, config->source->options_bytes,
                             &config->source_options, loader->err);
