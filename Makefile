@@ -332,8 +332,9 @@ install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(INSTALL) -m 644 LICENSE $(wildcard docs/*.json) $(TO)/share/doc/vampire
 	$(call install_texts,README.md $(wildcard docs/*.md),$(TO)/share/doc/vampire)
 ifeq ($(MAESTRO_PREFIX),)
-	$(INSTALL) -d $(TO)/include $(TO)/lib/pkgconfig
-	$(INSTALL) -m 644 maestro/maestro.h $(TO)/include
+	$(INSTALL) -d $(TO)/include/maestro $(TO)/lib/pkgconfig
+	$(INSTALL) -m 644 maestro/maestro.h $(TO)/include/maestro
+	ln -sf maestro/maestro.h $(TO)/include/maestro.h
 	$(INSTALL) -m 755 $(LIBMAESTRO) $(TO)/lib
 	ln -sf libmaestro.so.0 $(TO)/lib/libmaestro.so
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' maestro/maestro.pc.in \

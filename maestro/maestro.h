@@ -15,6 +15,8 @@
  * makes no sense; MSTRO_UNINIT, before mstro_init or after mstro_finalize; MSTRO_NOMEM; and of
  * everything that asks the pool manager, MSTRO_NO_PM when it is gone and MSTRO_OFI_FAIL.
  * mstro_last_error has the text of each.
+ *
+ * C99 to C23 and C++98 to C++20, without warnings under the usual strict ones.
  */
 #ifndef MAESTRO_H
 #define MAESTRO_H
@@ -26,6 +28,23 @@
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+
+struct timespec; /* strict C99 has none in <time.h>: POSIX's or the caller's own */
+
+/* The enumerations of bits are 32 bits wide in every language: by their type where it can be
+ * written, else because no value is above 1 << 30. */
+#if defined(__cplusplus)
+#if __cplusplus >= 201103L
+#define MSTRO_ENUM_OF_32_BITS : uint32_t
+#endif
+#elif defined(__STDC_VERSION__)
+#if __STDC_VERSION__ >= 202311L
+#define MSTRO_ENUM_OF_32_BITS : uint32_t
+#endif
+#endif
+#ifndef MSTRO_ENUM_OF_32_BITS
+#define MSTRO_ENUM_OF_32_BITS
 #endif
 
 #define MSTRO_ENV_WORKFLOW_NAME "MSTRO_WORKFLOW_NAME"
@@ -77,13 +96,16 @@ typedef struct mstro_timestamp {
 /* Joins the workflow. NULL names are taken from the environment. With MSTRO_POOL_MANAGER_INFO set
  * the component joins that pool manager; without it, it works alone with a pool of its own.
  * `index` distinguishes ranks of one component; it is only told to the pool manager.
- * Blocks until the pool manager has answered. MSTRO_NOT_TWICE when already initialised,
- * MSTRO_REFUSED, MSTRO_NO_PM when none answers in time, MSTRO_INVARG also when a name is missing.
+ * Blocks until the pool manager has answered. MSTRO_NOT_TWICE when already initialised:
+ * the caller uses the library as it is, and calls mstro_finalize as well; MSTRO_REFUSED,
+ * MSTRO_NO_PM when none answers in time, MSTRO_INVARG also when a name is missing.
  */
 mstro_status mstro_init(const char *workflow_name, const char *component_name,
                         uint64_t component_index);
-/* Leaves, and waits until calls of other threads have returned. CDOs still held are released with a
- * warning; a pool manager that is gone is no failure. May be followed by another mstro_init. */
+/* Once for each mstro_init that returned MSTRO_OK or MSTRO_NOT_TWICE; the others than the last only
+ * count down. The last leaves, and waits until calls of other threads have returned. CDOs still
+ * held are released with a warning; a pool manager that is gone is no failure. May be followed by
+ * another mstro_init. */
 mstro_status mstro_finalize(void);
 
 /* Constant texts, never NULL. */
@@ -129,7 +151,7 @@ enum mstro_cdo_attr_value_type {
     MSTRO_CDO_ATTR_VALUE__MAX
 };
 
-#define MSTRO_ATTR_DEFAULT ((mstro_cdo_attributes)0)
+#define MSTRO_ATTR_DEFAULT NULL
 
 /* The type of the value behind `value` is the schema's: bool *, int32_t *, int64_t *, uint32_t *,
  * uint64_t *, float *, double *, const char ** for text, mstro_timestamp *; for raw-ptr and other
@@ -138,14 +160,20 @@ enum mstro_cdo_attr_value_type {
  * stay until the CDO is disposed (raw-ptr: until it is withdrawn or disposed).
  * `user_owned`: the caller frees it; otherwise, without `copy`, the library does with free(): the
  * value, of text the text itself, of a pointer what it points to.
+ * The MARS keywords (.maestro.ecmwf.class, date, step and so on, docs/operations.md) are known
+ * without a schema, which may replace them. For one that is not of a text's type, a text is taken
+ * too (a const char **) when it converts.
  * MSTRO_NOENT: no schema has this key (MSTRO_OK without effect when
- * MSTRO_DROP_UNKNOWN_ATTRIBUTES=1); MSTRO_INVSTATE: the CDO is sealed; MSTRO_NOMATCH. */
+ * MSTRO_DROP_UNKNOWN_ATTRIBUTES=1); MSTRO_INVSTATE: the CDO is sealed; MSTRO_NOMATCH: the text does
+ * not convert. */
 mstro_status mstro_cdo_attribute_set(mstro_cdo cdo, const char *key, void *value, bool copy,
                                      bool user_owned);
 /* `*value` points at the value (for text at a const char *), valid until the CDO is disposed.
- * Either output may be NULL. MSTRO_NOENT: not set. */
+ * Either output may be NULL. MSTRO_NOENT: not set, or dropped when it was set. */
 mstro_status mstro_cdo_attribute_get(mstro_cdo cdo, const char *key,
                                      enum mstro_cdo_attr_value_type *type, const void **value);
+/* Prints all to stdout, one a line: KEY = VALUE (TYPE). MSTRO_FAIL: stdout takes nothing. */
+mstro_status mstro_cdo_attributes_print(mstro_cdo cdo);
 
 /* ------------------------------------------------------------------ CDOs */
 
@@ -164,9 +192,9 @@ mstro_status mstro_cdo_offer(mstro_cdo cdo);
  * it. */
 mstro_status mstro_cdo_require(mstro_cdo cdo);
 /* Returns when the data are here, however long it takes until somebody offers. They are in the
- * caller's raw-ptr if that was set and local-size is enough, else in memory of the library until
- * dispose. When reading them failed and no other offer is left, MSTRO_FAIL (or MSTRO_NOMEM): the
- * CDO is required again: demand once more, or retract. */
+ * caller's raw-ptr if that was set and local-size is enough, else in memory of the library
+ * (mstro_cdo_access_ptr). When reading them failed and no other offer is left, MSTRO_FAIL (or
+ * MSTRO_NOMEM): the CDO is required again: demand once more, or retract. */
 mstro_status mstro_cdo_demand(mstro_cdo cdo);
 /* Instead of a demand: the CDO is not needed any more. */
 mstro_status mstro_cdo_retract(mstro_cdo cdo);
@@ -178,8 +206,11 @@ mstro_status mstro_cdo_withdraw(mstro_cdo cdo);
 mstro_status mstro_cdo_dispose(mstro_cdo cdo);
 /* NULL without a CDO; else valid until it is disposed. */
 const char *mstro_cdo_name(mstro_cdo cdo);
-/* The data of an offered or demanded CDO and their size, valid until it is disposed (raw-ptr: the
- * caller's own); either output may be NULL. MSTRO_NOENT when there are none. */
+/* The data of an offered or demanded CDO and their size; either output may be NULL. MSTRO_NOENT
+ * when there are none. Of a CDO that was demanded without a raw-ptr of the caller's the memory
+ * belongs to the caller once `data` was asked for: free() it, before or after the CDO is disposed;
+ * what was not asked for is freed with the CDO. Else it is the caller's own raw-ptr, or the
+ * library's copy of it, which is valid until the CDO is disposed. */
 mstro_status mstro_cdo_access_ptr(mstro_cdo cdo, void **data, int64_t *bytes);
 
 /* ------------------------------------------------------------------ selectors */
@@ -194,41 +225,50 @@ mstro_status mstro_cdo_selector_dispose(mstro_cdo_selector selector);
 
 /* ------------------------------------------------------------------ subscriptions */
 
-typedef uint64_t mstro_pool_event_kind;
-#define MSTRO_POOL_EVENT_NONE ((mstro_pool_event_kind)0)
-#define MSTRO_POOL_EVENT_APP_JOIN ((mstro_pool_event_kind)1 << 1)
-#define MSTRO_POOL_EVENT_APP_LEAVE ((mstro_pool_event_kind)1 << 2)
-#define MSTRO_POOL_EVENT_DECLARE ((mstro_pool_event_kind)1 << 3)
-#define MSTRO_POOL_EVENT_SEAL ((mstro_pool_event_kind)1 << 4)
-#define MSTRO_POOL_EVENT_OFFER ((mstro_pool_event_kind)1 << 5)
-#define MSTRO_POOL_EVENT_REQUIRE ((mstro_pool_event_kind)1 << 6)
-#define MSTRO_POOL_EVENT_DEMAND ((mstro_pool_event_kind)1 << 7)
-#define MSTRO_POOL_EVENT_RETRACT ((mstro_pool_event_kind)1 << 8)
-#define MSTRO_POOL_EVENT_WITHDRAW ((mstro_pool_event_kind)1 << 9)
-#define MSTRO_POOL_EVENT_DISPOSE ((mstro_pool_event_kind)1 << 10)
-#define MSTRO_POOL_EVENT_TRANSPORT_INIT ((mstro_pool_event_kind)1 << 11)
-#define MSTRO_POOL_EVENT_TRANSPORT_COMPLETED ((mstro_pool_event_kind)1 << 12)
-#define MSTRO_POOL_EVENT_TRANSPORT_FAILED ((mstro_pool_event_kind)1 << 13) /* own extension */
-#define MSTRO_POOL_EVENT_SUBSCRIBE ((mstro_pool_event_kind)1 << 14)
-#define MSTRO_POOL_EVENT_UNSUBSCRIBE ((mstro_pool_event_kind)1 << 15)
-/* Own extension: the pool manager's queue for this subscription was full and payload.lost.count
- * events were dropped here. Delivered only to those who ask for it. */
-#define MSTRO_POOL_EVENT_LOST ((mstro_pool_event_kind)1 << 30)
-/* Own extension: delivered by this library when the pool manager is gone or has said good-bye,
- * as the last event of a subscription, to those who ask for it. */
-#define MSTRO_POOL_EVENT_POOL_GONE ((mstro_pool_event_kind)1 << 31)
+/* Kinds are bits: combine them with |. C++ has no | on enumerations; its users write one. */
+enum mstro_pool_event_kind MSTRO_ENUM_OF_32_BITS {
+    MSTRO_POOL_EVENT_NONE = 0,
+    MSTRO_POOL_EVENT_APP_JOIN = 1 << 1,
+    MSTRO_POOL_EVENT_APP_LEAVE = 1 << 2,
+    MSTRO_POOL_EVENT_DECLARE = 1 << 3,
+    MSTRO_POOL_EVENT_SEAL = 1 << 4,
+    MSTRO_POOL_EVENT_OFFER = 1 << 5,
+    MSTRO_POOL_EVENT_REQUIRE = 1 << 6,
+    MSTRO_POOL_EVENT_DEMAND = 1 << 7,
+    MSTRO_POOL_EVENT_RETRACT = 1 << 8,
+    MSTRO_POOL_EVENT_WITHDRAW = 1 << 9,
+    MSTRO_POOL_EVENT_DISPOSE = 1 << 10,
+    MSTRO_POOL_EVENT_TRANSPORT_INIT = 1 << 11,
+    MSTRO_POOL_EVENT_TRANSPORT_COMPLETED = 1 << 12,
+    MSTRO_POOL_EVENT_TRANSPORT_FAILED = 1 << 13, /* own extension */
+    MSTRO_POOL_EVENT_SUBSCRIBE = 1 << 14,
+    MSTRO_POOL_EVENT_UNSUBSCRIBE = 1 << 15,
+    /* Own extension: the pool manager's queue for this subscription was full and
+     * payload.lost.count events were dropped here. Delivered only to those who ask for it. */
+    MSTRO_POOL_EVENT_LOST = 1 << 29,
+    /* Own extension: delivered by this library when the pool manager is gone or has said good-bye,
+     * as the last event of a subscription, to those who ask for it. */
+    MSTRO_POOL_EVENT_POOL_GONE = 1 << 30
+};
+typedef enum mstro_pool_event_kind mstro_pool_event_kind;
 
-typedef uint32_t mstro_subscription_opts;
-#define MSTRO_SUBSCRIPTION_OPTS_DEFAULT ((mstro_subscription_opts)0)
-/* The operation is held up until every such subscriber has acknowledged the event, is gone, or the
- * event was lost: with SIGNAL_BEFORE before it is handled, else before it is answered. What is no
- * component's request (APP_JOIN, TRANSPORT_INIT, a component found dead) is not held up. */
-#define MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK ((mstro_subscription_opts)1)
-/* The event is sent before the pool manager handles the operation, else after. Without
- * REQUIRE_ACK it holds up nobody. */
-#define MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE ((mstro_subscription_opts)2)
-/* Not the events that this component causes itself. */
-#define MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS ((mstro_subscription_opts)4)
+/* Bits as well. */
+enum mstro_subscription_opts MSTRO_ENUM_OF_32_BITS {
+    MSTRO_SUBSCRIPTION_OPTS_DEFAULT = 0,
+    /* The operation is held up until every such subscriber has acknowledged the event, is gone, or
+     * the event was lost: with SIGNAL_BEFORE before it is handled, else before it is answered. What
+     * is no component's request (APP_JOIN, TRANSPORT_INIT, a component found dead) is not held up.
+     */
+    MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK = 1 << 0,
+    /* The event is sent before the pool manager handles the operation, else after. Without
+     * REQUIRE_ACK it holds up nothing. */
+    MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE = 1 << 1,
+    /* Not the events that this component causes itself. */
+    MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS = 1 << 2
+};
+typedef enum mstro_subscription_opts mstro_subscription_opts;
+
+#undef MSTRO_ENUM_OF_32_BITS
 
 /* One event of a list. Everything a list points to lives in one block that
  * mstro_pool_event_dispose(head) frees. */

@@ -133,6 +133,22 @@ mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
     return MSTRO_OK;
 }
 
+/* A text for a MARS keyword of another type is converted; others have their schema's type. */
+static mstro_status put_known(struct mstro_cdo_ *cdo, const struct schema_attribute *known,
+                              const void *value, bool copy, bool user_owned)
+{
+    char text[ATTRIBUTE_TEXT_BYTES];
+    if (!known->built_in_mars || known->type == MSTRO_CDO_ATTR_VALUE_cstring || value == NULL ||
+        !attribute_text_of(value, text)) {
+        return attribute_put(cdo, known->key, known->type, value, copy, user_owned);
+    }
+    mstro_status status = attribute_put_text(cdo, known->key, known->type, text);
+    if (status == MSTRO_OK && !copy && !user_owned) {
+        free(disown(*(const char *const *)value));
+    }
+    return status;
+}
+
 /* ------------------------------------------------------------------ public */
 
 mstro_status mstro_cdo_attribute_set(mstro_cdo cdo, const char *key, void *value, bool copy,
@@ -164,7 +180,7 @@ mstro_status mstro_cdo_attribute_set(mstro_cdo cdo, const char *key, void *value
         status = api_fail(MSTRO_INVARG, "mstro_cdo_attribute_set: a CDO has the name it was "
                                         "declared with");
     } else {
-        status = attribute_put(cdo, key, known->type, value, copy, user_owned);
+        status = put_known(cdo, known, value, copy, user_owned);
         if (status == MSTRO_OK && is_raw_ptr) {
             cdo->copy_wanted = copy;
         }
@@ -181,7 +197,10 @@ mstro_status mstro_cdo_attribute_get(mstro_cdo cdo, const char *key,
     }
     const struct attribute *attribute = attribute_find(cdo, key);
     if (attribute == NULL) {
-        return api_fail(MSTRO_NOENT, "mstro_cdo_attribute_get: \"%.200s\" is not set", key);
+        return api_fail(MSTRO_NOENT,
+                        "mstro_cdo_attribute_get: \"%.200s\" is not set; an attribute that no "
+                        "schema has is dropped with " MSTRO_ENV_DROP_UNKNOWN_ATTRIBUTES "=1",
+                        key);
     }
     if (type != NULL) {
         *type = attribute->type;

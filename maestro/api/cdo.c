@@ -459,6 +459,7 @@ mstro_status mstro_cdo_access_ptr(mstro_cdo cdo, void **data, int64_t *bytes)
     }
     if (data != NULL) {
         *data = memory;
+        cdo->in_user_memory = cdo->in_user_memory || memory == cdo->received;
     }
     if (bytes != NULL) {
         *bytes = (int64_t)size;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,32 @@ static mstro_status start(const char *workflow, const char *component, uint64_t 
     return status == MSTRO_OK ? open_port(index, err) : status;
 }
 
+/* Under the lock: whoever waits for the start or the end at work may go on. */
+static void await_change(void)
+{
+    while (library.changing) {
+        (void)pthread_cond_wait(&library.changed, &library.lock);
+    }
+}
+
+static void end_change(void)
+{
+    library.changing = false;
+    (void)pthread_cond_broadcast(&library.changed);
+}
+
+/* False: the library is in use already, now by one user more. */
+static bool begin_start(void)
+{
+    (void)pthread_mutex_lock(&library.lock);
+    await_change();
+    bool first = !library.ready;
+    library.changing = first;
+    library.users += !first;
+    (void)pthread_mutex_unlock(&library.lock);
+    return first;
+}
+
 mstro_status mstro_init(const char *workflow_name, const char *component_name,
                         uint64_t component_index)
 {
@@ -98,12 +125,9 @@ mstro_status mstro_init(const char *workflow_name, const char *component_name,
                         workflow == NULL || *workflow == '\0' ? MSTRO_ENV_WORKFLOW_NAME
                                                               : MSTRO_ENV_COMPONENT_NAME);
     }
-    (void)pthread_mutex_lock(&library.lock);
-    bool busy = library.ready || library.changing;
-    library.changing = library.changing || !busy;
-    (void)pthread_mutex_unlock(&library.lock);
-    if (busy) {
-        return api_fail(MSTRO_NOT_TWICE, "mstro_init: called before without mstro_finalize");
+    if (!begin_start()) {
+        return api_fail(MSTRO_NOT_TWICE, "mstro_init: called before without mstro_finalize; each "
+                                         "call needs a mstro_finalize of its own");
     }
     struct vamp_err err = VAMP_ERR_NONE;
     mstro_status status = start(workflow, component, component_index, &err);
@@ -111,23 +135,28 @@ mstro_status mstro_init(const char *workflow_name, const char *component_name,
         forget_all();
     }
     (void)pthread_mutex_lock(&library.lock);
-    library.changing = false;
     library.ready = status == MSTRO_OK;
+    library.users = status == MSTRO_OK;
     library.generation += status == MSTRO_OK;
+    end_change();
     (void)pthread_mutex_unlock(&library.lock);
     return status == MSTRO_OK ? status : api_fail(status, "mstro_init: %s", err.text);
 }
 
 /* ------------------------------------------------------------------ end */
 
-/* No call begins any more; waits that only this process can end do. */
-static mstro_status begin_end(void)
+/* For the last user no call begins any more, and waits that only this process can end do. */
+static mstro_status begin_end(bool *ret_last)
 {
     (void)pthread_mutex_lock(&library.lock);
+    await_change();
     bool ready = library.ready;
-    library.ready = false;
-    library.changing = library.changing || ready;
-    if (ready) {
+    assert(!ready || library.users > 0);
+    library.users -= ready;
+    *ret_last = ready && library.users == 0;
+    if (*ret_last) {
+        library.ready = false;
+        library.changing = true;
         cdos_wake();
         subscriptions_gone();
     }
@@ -149,8 +178,9 @@ static void leave_pool(void)
 
 mstro_status mstro_finalize(void)
 {
-    mstro_status status = begin_end();
-    if (status != MSTRO_OK) {
+    bool last;
+    mstro_status status = begin_end(&last);
+    if (!last) {
         return status;
     }
     server_stop(library.server, NULL);
@@ -168,7 +198,7 @@ mstro_status mstro_finalize(void)
     size_t held = cdos_detach();
     subscriptions_detach();
     forget_all();
-    library.changing = false;
+    end_change();
     (void)pthread_mutex_unlock(&library.lock);
     if (held > 0) {
         (void)fprintf(stderr, "maestro: mstro_finalize: %zu CDOs were not disposed; released\n",

@@ -48,6 +48,14 @@ void attributes_free(struct mstro_cdo_ *cdo);
 mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
                            enum mstro_cdo_attr_value_type type, const void *value, bool copy,
                            bool user_owned);
+/* attribute_text.c: whether `value`, of eight bytes at least, points at a text, of which `text` is
+ * then a copy, cut at its size. */
+enum { ATTRIBUTE_TEXT_BYTES = 128 };
+bool attribute_text_of(const void *value, char text[ATTRIBUTE_TEXT_BYTES]);
+/* Sets the value that `text` stands for; MSTRO_NOMATCH: it does not convert to an int64, a uint64
+ * or a timestamp. */
+mstro_status attribute_put_text(struct mstro_cdo_ *cdo, const char *key,
+                                enum mstro_cdo_attr_value_type type, const char *text);
 /* The CDO's attributes as they travel, in one block to be freed; NULL without memory. */
 Mstro__Wire__Attribute **attributes_to_wire(const struct mstro_cdo_ *cdo, size_t *ret_count);
 /* Takes over what came with a ticket. */
@@ -70,7 +78,7 @@ struct mstro_cdo_ {
     void *copy;       /* that copy; page aligned */
     void *received;   /* what a demand brought, or is bringing; page aligned */
     uint64_t received_bytes;
-    bool in_user_memory; /* `received` is the caller's raw-ptr */
+    bool in_user_memory; /* `received` is the caller's: its raw-ptr, or handed over */
     void *registration;  /* of offered memory */
     bool registered;
     enum demand demand;
@@ -123,10 +131,12 @@ void subscriptions_detach(void);
 
 struct library {
     pthread_mutex_t lock;
-    pthread_cond_t idle; /* `active` has become 0 */
-    bool ready;          /* between mstro_init and mstro_finalize */
-    bool changing;       /* one of the two is at work */
-    bool gone;           /* the pool manager is */
+    pthread_cond_t idle;    /* `active` has become 0 */
+    pthread_cond_t changed; /* `changing` has become false */
+    bool ready;             /* between mstro_init and mstro_finalize */
+    bool changing;          /* one of the two is at work */
+    size_t users;           /* calls of mstro_init without their mstro_finalize, while ready */
+    bool gone;              /* the pool manager is */
     char gone_text[128];
     uint64_t generation;
     size_t active; /* calls inside */

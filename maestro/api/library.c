@@ -7,6 +7,7 @@
 struct library library = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .idle = PTHREAD_COND_INITIALIZER,
+    .changed = PTHREAD_COND_INITIALIZER,
     .leftovers = {.head = {&library.leftovers.head, &library.leftovers.head}},
 };
 

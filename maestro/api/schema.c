@@ -19,6 +19,41 @@ struct schema_set {
     struct list entries;
 };
 
+struct type_word {
+    const char *word;
+    enum mstro_cdo_attr_value_type type;
+};
+
+static const struct type_word type_words[] = {
+    {"int", MSTRO_CDO_ATTR_VALUE_int64},           {"uint", MSTRO_CDO_ATTR_VALUE_uint64},
+    {"str", MSTRO_CDO_ATTR_VALUE_cstring},         {"double", MSTRO_CDO_ATTR_VALUE_double},
+    {"float", MSTRO_CDO_ATTR_VALUE_float},         {"bool", MSTRO_CDO_ATTR_VALUE_bool},
+    {"timestamp", MSTRO_CDO_ATTR_VALUE_timestamp}, {"pointer", MSTRO_CDO_ATTR_VALUE_pointer},
+    {"int32", MSTRO_CDO_ATTR_VALUE_int32},         {"int64", MSTRO_CDO_ATTR_VALUE_int64},
+    {"uint32", MSTRO_CDO_ATTR_VALUE_uint32},       {"uint64", MSTRO_CDO_ATTR_VALUE_uint64},
+};
+
+enum mstro_cdo_attr_value_type schema_type(const char *text)
+{
+    for (size_t i = 0; i < sizeof type_words / sizeof type_words[0]; i++) {
+        size_t length = strlen(type_words[i].word);
+        if (strncmp(text, type_words[i].word, length) == 0 && strcmp(text + length, "()") == 0) {
+            return type_words[i].type;
+        }
+    }
+    return MSTRO_CDO_ATTR_VALUE_INVALID;
+}
+
+const char *schema_type_name(enum mstro_cdo_attr_value_type type)
+{
+    for (size_t i = 0; i < sizeof type_words / sizeof type_words[0]; i++) {
+        if (type_words[i].type == type) {
+            return type_words[i].word;
+        }
+    }
+    return "unknown";
+}
+
 struct schema_set *schema_create(void)
 {
     struct schema_set *set = calloc(1, sizeof *set);
@@ -43,13 +78,18 @@ static struct entry *find_entry(const struct schema_set *set, const char *key, u
     return NULL;
 }
 
-mstro_status schema_add(struct schema_set *set, const char *key,
-                        enum mstro_cdo_attr_value_type type, bool required, const char *where,
-                        struct vamp_err *err)
+mstro_status schema_add(struct schema_set *set, const struct schema_attribute *attribute,
+                        const char *where, struct vamp_err *err)
 {
     uint64_t hash;
-    const struct entry *old = find_entry(set, key, &hash);
-    if (old != NULL && old->attribute.type != type) {
+    const char *key = attribute->key;
+    struct entry *old = find_entry(set, key, &hash);
+    if (old != NULL && old->attribute.built_in_mars && !attribute->built_in_mars) {
+        old->attribute = *attribute;
+        old->attribute.key = old->key;
+        return MSTRO_OK;
+    }
+    if (old != NULL && old->attribute.type != attribute->type) {
         (void)vamp_err_set(err, -EEXIST,
                            "%s: the attribute \"%s\" is defined before with another "
                            "type",
@@ -71,8 +111,8 @@ mstro_status schema_add(struct schema_set *set, const char *key,
         return MSTRO_NOMEM;
     }
     memcpy(entry->key, key, bytes);
-    entry->attribute =
-        (struct schema_attribute){.key = entry->key, .type = type, .required = required};
+    entry->attribute = *attribute;
+    entry->attribute.key = entry->key;
     map_insert(&set->keys, &entry->by_key, hash);
     list_append(&set->entries, &entry->of_set);
     return MSTRO_OK;

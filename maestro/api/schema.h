@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which attributes exist and of which type they are: the core ones, built in, and those of the
- * YAML files named in MSTRO_SCHEMA_LIST. `required` is read and kept, not enforced: a schema
- * does not say which CDOs it is for. Immutable once loaded, so any thread may look up.
+ * Which attributes exist and of which type they are: the core ones and the MARS keywords, built in,
+ * and those of the YAML files named in MSTRO_SCHEMA_LIST, which add to the MARS keywords and
+ * replace them. `required` is read and kept, not enforced: a schema does not say which CDOs it is
+ * for. Immutable once loaded, so any thread may look up.
  */
 #ifndef MAESTRO_API_SCHEMA_H
 #define MAESTRO_API_SCHEMA_H
@@ -18,6 +19,7 @@ struct schema_attribute {
     const char *key; /* with its namespace */
     enum mstro_cdo_attr_value_type type;
     bool required;
+    bool built_in_mars; /* a text is converted to its type; a file may replace it */
 };
 
 struct schema_set;
@@ -27,6 +29,8 @@ struct schema_set;
  * MSTRO_OK, MSTRO_INVARG with file and line, MSTRO_NOMEM. */
 mstro_status schema_load(const char *list, const char *path, struct schema_set **ret_set,
                          struct vamp_err *err);
+/* The word of a schema file for the type: "int" for MSTRO_CDO_ATTR_VALUE_int64. Never NULL. */
+const char *schema_type_name(enum mstro_cdo_attr_value_type type);
 /* NULL is fine. */
 void schema_free(struct schema_set *set);
 /* NULL: no schema has this key. Valid as long as the set. */

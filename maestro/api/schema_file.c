@@ -17,20 +17,6 @@ struct reader {
     struct vamp_err *err;
 };
 
-struct type_word {
-    const char *word;
-    enum mstro_cdo_attr_value_type type;
-};
-
-static const struct type_word type_words[] = {
-    {"int", MSTRO_CDO_ATTR_VALUE_int64},           {"uint", MSTRO_CDO_ATTR_VALUE_uint64},
-    {"str", MSTRO_CDO_ATTR_VALUE_cstring},         {"double", MSTRO_CDO_ATTR_VALUE_double},
-    {"float", MSTRO_CDO_ATTR_VALUE_float},         {"bool", MSTRO_CDO_ATTR_VALUE_bool},
-    {"timestamp", MSTRO_CDO_ATTR_VALUE_timestamp}, {"pointer", MSTRO_CDO_ATTR_VALUE_pointer},
-    {"int32", MSTRO_CDO_ATTR_VALUE_int32},         {"int64", MSTRO_CDO_ATTR_VALUE_int64},
-    {"uint32", MSTRO_CDO_ATTR_VALUE_uint32},       {"uint64", MSTRO_CDO_ATTR_VALUE_uint64},
-};
-
 static mstro_status fault(struct reader *reader, const yaml_node_t *node, const char *what)
 {
     unsigned long line = node == NULL ? 1 : (unsigned long)node->start_mark.line + 1;
@@ -84,12 +70,9 @@ static mstro_status read_type(struct reader *reader, const yaml_node_t *node,
                               enum mstro_cdo_attr_value_type *ret_type)
 {
     const char *text = text_of(node);
-    for (size_t i = 0; text != NULL && i < sizeof type_words / sizeof type_words[0]; i++) {
-        size_t length = strlen(type_words[i].word);
-        if (strncmp(text, type_words[i].word, length) == 0 && strcmp(text + length, "()") == 0) {
-            *ret_type = type_words[i].type;
-            return MSTRO_OK;
-        }
+    *ret_type = schema_type(text == NULL ? "" : text);
+    if (*ret_type != MSTRO_CDO_ATTR_VALUE_INVALID) {
+        return MSTRO_OK;
     }
     char what[256];
     (void)snprintf(what, sizeof what,
@@ -140,16 +123,15 @@ static mstro_status read_attribute(struct reader *reader, const yaml_node_t *nod
     const yaml_node_t *key_node = member(reader, node, "key");
     const yaml_node_t *type_node = member(reader, node, "type");
     char key[KEY_BYTES];
-    enum mstro_cdo_attr_value_type type = MSTRO_CDO_ATTR_VALUE_INVALID;
-    bool required = false;
+    struct schema_attribute attribute = {.key = key};
     if (status == MSTRO_OK) {
         status = full_key(reader, key_node == NULL ? node : key_node, key);
     }
     if (status == MSTRO_OK) {
-        status = read_type(reader, type_node == NULL ? node : type_node, &type);
+        status = read_type(reader, type_node == NULL ? node : type_node, &attribute.type);
     }
     if (status == MSTRO_OK) {
-        status = read_required(reader, member(reader, node, "required"), &required);
+        status = read_required(reader, member(reader, node, "required"), &attribute.required);
     }
     if (status != MSTRO_OK) {
         return status;
@@ -157,7 +139,7 @@ static mstro_status read_attribute(struct reader *reader, const yaml_node_t *nod
     char where[WHERE_BYTES];
     (void)snprintf(where, sizeof where, "%.280s:%lu", reader->file,
                    (unsigned long)node->start_mark.line + 1);
-    return schema_add(reader->set, key, type, required, where, reader->err);
+    return schema_add(reader->set, &attribute, where, reader->err);
 }
 
 static mstro_status read_document(struct reader *reader)

@@ -8,11 +8,14 @@
 
 /* An empty set; NULL without memory. */
 struct schema_set *schema_create(void);
-/* Takes a copy of `key`. `where` ("file:line") is for the message when the set has the key with
- * another type. */
-mstro_status schema_add(struct schema_set *set, const char *key,
-                        enum mstro_cdo_attr_value_type type, bool required, const char *where,
-                        struct vamp_err *err);
+/* Takes a copy of the attribute and its key, in place of a MARS keyword that is built in. `where`
+ * ("file:line") is for the message when the set has the key with another type. */
+mstro_status schema_add(struct schema_set *set, const struct schema_attribute *attribute,
+                        const char *where, struct vamp_err *err);
+/* schema_mars.c */
+mstro_status schema_add_mars(struct schema_set *set, struct vamp_err *err);
+/* The type that a schema file writes as `text`, such as "int()"; INVALID: there is none. */
+enum mstro_cdo_attr_value_type schema_type(const char *text);
 /* Adds what one file defines. */
 mstro_status schema_read_file(struct schema_set *set, const char *file, struct vamp_err *err);
 

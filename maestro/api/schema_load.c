@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which schemas there are: the core schema, and the files of MSTRO_SCHEMA_LIST. */
+/* Which schemas there are: the core schema, the MARS keywords, and the files of MSTRO_SCHEMA_LIST.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,9 @@
 #include "maestro/api/schema_internal.h"
 
 static const struct schema_attribute core_attributes[] = {
-    {MSTRO_ATTR_CORE_CDO_NAME, MSTRO_CDO_ATTR_VALUE_cstring, true},
-    {MSTRO_ATTR_CORE_CDO_RAW_PTR, MSTRO_CDO_ATTR_VALUE_pointer, false},
-    {MSTRO_ATTR_CORE_CDO_SCOPE_LOCAL_SIZE, MSTRO_CDO_ATTR_VALUE_uint64, false},
+    {MSTRO_ATTR_CORE_CDO_NAME, MSTRO_CDO_ATTR_VALUE_cstring, true, false},
+    {MSTRO_ATTR_CORE_CDO_RAW_PTR, MSTRO_CDO_ATTR_VALUE_pointer, false, false},
+    {MSTRO_ATTR_CORE_CDO_SCOPE_LOCAL_SIZE, MSTRO_CDO_ATTR_VALUE_uint64, false, false},
 };
 
 /* ------------------------------------------------------------------ finding the files */
@@ -70,13 +71,13 @@ static mstro_status load_named(struct schema_set *set, const char *name, const c
 static mstro_status load_all(struct schema_set *set, const char *list, const char *path,
                              struct vamp_err *err)
 {
-    for (size_t i = 0; i < sizeof core_attributes / sizeof core_attributes[0]; i++) {
-        const struct schema_attribute *core = &core_attributes[i];
-        mstro_status status =
-            schema_add(set, core->key, core->type, core->required, "core schema", err);
-        if (status != MSTRO_OK) {
-            return status;
-        }
+    mstro_status status = schema_add_mars(set, err);
+    for (size_t i = 0; status == MSTRO_OK && i < sizeof core_attributes / sizeof core_attributes[0];
+         i++) {
+        status = schema_add(set, &core_attributes[i], "core schema", err);
+    }
+    if (status != MSTRO_OK) {
+        return status;
     }
     while (list != NULL && *list != '\0') {
         size_t length = strcspn(list, ";");
@@ -85,7 +86,7 @@ static mstro_status load_all(struct schema_set *set, const char *list, const cha
             (void)vamp_err_set(err, -ENOMEM, "schemas: no memory");
             return MSTRO_NOMEM;
         }
-        mstro_status status = length == 0 ? MSTRO_OK : load_named(set, name, path, err);
+        status = length == 0 ? MSTRO_OK : load_named(set, name, path, err);
         free(name);
         if (status != MSTRO_OK) {
             return status;

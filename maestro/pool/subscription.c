@@ -13,8 +13,8 @@ enum {
 
 #define KINDS_KNOWN (POOL_EVENT_BIT(VAMP_EVENT_KIND_COUNT) - 2)
 #define OPTIONS_KNOWN                                                                              \
-    (MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK | MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE |                 \
-     MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS)
+    ((uint32_t)(MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK | MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE |      \
+                MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS))
 
 /* Every name is an attribute: the pool knows no schemas. */
 static bool any_attribute(void *context, const char *name, enum vamp_value_type *ret_type)

@@ -57,8 +57,6 @@ def clean_environment(extra=None):
     }
     environment.update(
         MSTRO_WORKFLOW_NAME="weather",
-        MSTRO_SCHEMA_LIST="ecmwf.yaml",
-        MSTRO_SCHEMA_PATH=str(ROOT / "tests" / "workflow"),
     )
     environment.update(extra or {})
     return environment

@@ -47,7 +47,7 @@ def test_everything_is_installed_below_destdir(space):
     root = space.path / "root"
     make("install", "PREFIX=/opt/vampire", f"DESTDIR={root}")
     files = {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir()}
-    for name in ("bin/vampire", "bin/maestro-pool-manager", "include/maestro.h",
+    for name in ("bin/vampire", "bin/maestro-pool-manager", "include/maestro.h", "include/maestro/maestro.h",
                  "lib/pkgconfig/maestro.pc", "share/vampire/config/demo.json"):
         assert f"opt/vampire/{name}" in files, sorted(files)
     assert any(name.startswith("opt/vampire/lib/libmaestro.so") for name in files)
@@ -59,22 +59,80 @@ def test_everything_is_installed_below_destdir(space):
     assert len(versions) == 1, versions
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++-14"])
-def test_a_cpp_caller(installed, compiler):
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not installed")
-    space, prefix = installed
-    program = space.path / "cxx_caller"
-    source = harness.ROOT / "tests" / "e2e" / "cxx_caller.cpp"
-    flags = pkg_config(prefix, "--cflags", "--libs")
-    subprocess.run(
-        [compiler, "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", source,
-         "-o", program, *flags, f"-Wl,-rpath,{prefix}/lib"],
-        check=True,
-    )
-    caller = space.start([program], "cxx_caller")
+C_WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wshadow", "-Wconversion", "-Wsign-conversion",
+              "-Wundef", "-Wcast-qual", "-Wwrite-strings", "-Wstrict-prototypes", "-Wmissing-prototypes"]
+CXX_WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wshadow", "-Wconversion", "-Wsign-conversion",
+                "-Wundef", "-Wcast-qual", "-Wold-style-cast"]
+CALLERS = {
+    "c_caller.c": (("gcc", "clang-14"), C_WARNINGS, ("c99", "c11", "c17", "c2x", "gnu17")),
+    "cxx_caller.cpp": (("g++", "clang++-14"), CXX_WARNINGS,
+                       ("c++98", "c++03", "c++11", "c++14", "c++17", "c++20", "gnu++17")),
+}
+CMAKE = """cmake_minimum_required(VERSION 3.16)
+project(callers C CXX)
+# As multio's FindMAESTRO does.
+find_path(MAESTRO_INCLUDE_DIR maestro/maestro.h PATHS ${MAESTRO_ROOT} PATH_SUFFIXES include NO_DEFAULT_PATH)
+find_library(MAESTRO_LIBRARY maestro PATHS ${MAESTRO_ROOT} PATH_SUFFIXES lib NO_DEFAULT_PATH)
+foreach(caller c_caller.c cxx_caller.cpp)
+  get_filename_component(name ${caller} NAME_WE)
+  add_executable(${name} ${SOURCES}/${caller})
+  target_include_directories(${name} PRIVATE ${MAESTRO_INCLUDE_DIR})
+  target_link_libraries(${name} ${MAESTRO_LIBRARY})
+endforeach()
+"""
+
+
+def expect_ok(space, program, **environment):
+    caller = space.start([program], program.name, environment)
     caller.expect_exit(0)
-    assert caller.stdout == "ok\n"
+    lines = caller.stdout.splitlines()
+    assert lines[-1] == "ok"
+    assert ".maestro.ecmwf.step = 24 (int)" in lines, lines
+
+
+@pytest.mark.parametrize("source", CALLERS)
+def test_a_caller_at_every_language_level(installed, source):
+    """Compiled plainly, with what pkg-config says, without a warning; and run."""
+    space, prefix = installed
+    compilers, warnings, levels = CALLERS[source]
+    for compiler in filter(shutil.which, compilers):
+        for level in levels:
+            program = space.path / f"{source.split('.')[0]}-{compiler}-{level}"
+            subprocess.run(
+                [compiler, f"-std={level}", *warnings, harness.ROOT / "tests" / "e2e" / source, "-o", program,
+                 *pkg_config(prefix, "--cflags", "--libs"), f"-Wl,-rpath,{prefix}/lib"],
+                check=True,
+            )
+            expect_ok(space, program)
+
+
+@pytest.mark.parametrize("header", ["maestro.h", "maestro/maestro.h"])
+def test_both_names_of_the_header(installed, header):
+    """With the folder alone: no pkg-config."""
+    space, prefix = installed
+    source = space.path / "both.c"
+    source.write_text(f"#include <{header}>\n#include <maestro.h>\nint main(void) {{ return mstro_finalize() == MSTRO_OK; }}\n")
+    program = space.path / "both"
+    subprocess.run(["cc", "-std=c99", "-Wall", "-Werror", source, "-o", program, f"-I{prefix}/include",
+                    f"-L{prefix}/lib", "-lmaestro", f"-Wl,-rpath,{prefix}/lib"], check=True)
+    space.start([program], "both").expect_exit(0)
+
+
+def test_callers_built_with_cmake(installed):
+    """find_path below MAESTRO_ROOT; what no schema has is dropped and read back, with a pool manager."""
+    if shutil.which("cmake") is None:
+        pytest.skip("cmake is not installed")
+    space, prefix = installed
+    folder = space.path / "cmake"
+    folder.mkdir()
+    (folder / "CMakeLists.txt").write_text(CMAKE)
+    environment = plain_environment()
+    subprocess.run(["cmake", "-S", folder, "-B", folder / "build", f"-DMAESTRO_ROOT={prefix}",
+                    f"-DSOURCES={harness.ROOT}/tests/e2e"], check=True, capture_output=True, env=environment)
+    subprocess.run(["cmake", "--build", folder / "build"], check=True, capture_output=True, env=environment)
+    expect_ok(space, folder / "build" / "c_caller")
+    space.pool_manager()
+    expect_ok(space, folder / "build" / "cxx_caller", MSTRO_DROP_UNKNOWN_ATTRIBUTES="1")
 
 
 def test_only_the_public_names_are_exported(installed):

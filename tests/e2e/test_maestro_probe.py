@@ -33,7 +33,8 @@ def without_extensions(text):
     text = cut(text, "    /* Own extension from here on.", "};")
     text = cut(text, "enum mstro_pool_event_field", "mstro_status mstro_subscribe(")
     for name in ("LOST", "POOL_GONE", "TRANSPORT_FAILED", "RETRACT"):
-        text = re.sub(rf"#define MSTRO_POOL_EVENT_{name}\b.*\n", "", text)
+        text, count = re.subn(rf"    MSTRO_POOL_EVENT_{name} = .*\n", "", text)
+        assert count == 1, name
     text = text.replace("    MSTRO_NO_PM, ", "    MSTRO_SOMETHING, ")
     return text.replace("const char *mstro_last_error(void);", "")
 

@@ -177,6 +177,7 @@ static void take(struct world *world)
         OK(mstro_cdo_access_ptr(cdo, &data, &bytes))) {
         assert_int_equal(bytes, PAYLOAD_BYTES);
         assert_memory_equal(data, theirs, PAYLOAD_BYTES);
+        free(data);
         world->taken = true;
     } else {
         (void)mstro_cdo_retract(cdo); /* of one that was not required it fails */

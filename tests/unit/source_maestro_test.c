@@ -244,7 +244,7 @@ static void losses_and_unknown_kinds_are_marks_in_order(void **state)
     open_source(fixture);
     struct mstro_pool_event_ events[4] = {
         at_serial(MSTRO_POOL_EVENT_OFFER, 1), at_serial(MSTRO_POOL_EVENT_LOST, 0),
-        at_serial((mstro_pool_event_kind)1 << 50, 20), at_serial(MSTRO_POOL_EVENT_OFFER, 21)};
+        at_serial((mstro_pool_event_kind)1 << 28, 20), at_serial(MSTRO_POOL_EVENT_OFFER, 21)};
     events[1].payload.lost.count = 17;
     deliver(0, events, 4);
     deliver_serials(1, MSTRO_POOL_EVENT_DEMAND, 30, 30, 1);

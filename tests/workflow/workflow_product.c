@@ -145,6 +145,7 @@ static void check_payload(struct product *product, const struct wanted *field, u
         return;
     }
     const char *wrong = payload_check(data, (size_t)bytes, field->name, &checksum);
+    free(data); /* who asks for a demanded CDO's data owns them */
     if (wrong != NULL) {
         report_failure(report, field->name, wrong);
         return;
