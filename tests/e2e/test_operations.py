@@ -142,3 +142,10 @@ def test_systemd_accepts_the_unit(space):
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, timeout=60,
                           check=False)
     assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_the_unit_exposes_little():
+    done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=30", CONFIG / "vampire.service"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout[-200:]

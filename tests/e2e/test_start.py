@@ -4,7 +4,10 @@ does not work."""
 
 import json
 import os
+import pathlib
 import shutil
+import signal
+import stat
 import subprocess
 
 import pytest
@@ -73,11 +76,36 @@ def test_info_from_a_file_that_appears_later(space, content):
     finish_small(space, early)
 
 
+@pytest.mark.parametrize("way", ["argument", "setting", "environment", "configuration"])
+def test_the_info_is_shown_nowhere(space, way):
+    """It holds the key that lets a component join: neither a file nor a message nor ps shows it."""
+    space.pool_manager()
+    info = space.environment.pop("MSTRO_POOL_MANAGER_INFO")
+    config = harness.vampire_config(source={"info": info} if way == "configuration" else {})
+    options = {"argument": ["-p", info], "setting": ["-o", f"source.info={info}"]}.get(way, [])
+    extra = {"MSTRO_POOL_MANAGER_INFO": info} if way == "environment" else {}
+    process = space.vampire(config, "--verbose", *options, extra=extra)
+    arguments = (pathlib.Path("/proc") / str(process.child.pid) / "cmdline").read_bytes()
+    assert info.encode() not in arguments
+    process.signal(signal.SIGUSR1)
+    process.signal(signal.SIGHUP)  # reads the same information again
+    process.until_stderr("read again")
+    process.signal(signal.SIGTERM)
+    process.expect_exit(0)
+    written = [path for path in space.path.glob("**/*") if path.is_file() and path.name != "vampire.json"]
+    shown = [path.name for path in written if info.encode() in path.read_bytes()]
+    assert shown == ["pool-manager.stdout"], shown
+    dump = subprocess.run([harness.program("vampire"), "--dump-config", "-c", space.path / "vampire.json", *options],
+                          env={**space.environment, **extra}, capture_output=True, text=True, check=True)
+    assert info not in dump.stdout and '"source"' in dump.stdout
+
+
 def test_info_file_written_by_the_pool_manager(space):
     info_file = space.path / "pm.info"
     space.pool_manager("--info-file", info_file)
     harness.wait_until(info_file.exists, "the pool manager writes its info")
     assert space.info in info_file.read_text()
+    assert stat.S_IMODE(info_file.stat().st_mode) == 0o600, "a secret"
     del space.environment["MSTRO_POOL_MANAGER_INFO"]
     process = space.vampire(harness.vampire_config(source={"info_file": str(info_file)}))
     space.environment["MSTRO_POOL_MANAGER_INFO"] = space.info

@@ -38,7 +38,8 @@ static const struct vamp_command_option options_table[] = {
     {"--workflow", 'w', KEY_WORKFLOW, "NAME", "the workflow to join"},
     {"--component", 'n', KEY_COMPONENT, "NAME", "the name under which to join"},
     {"--pool-manager-info", 'p', KEY_INFO, "INFO",
-     "how to reach the pool manager, as the pool manager prints it"},
+     "how to reach the pool manager, as the pool manager prints it; a secret: --info-file "
+     "keeps it in a file"},
     {"--info-file", 'i', KEY_INFO_FILE, "FILE",
      "a file that contains the pool manager's info; vampire waits for it"},
     {"--wait", 0, KEY_WAIT, "TIME", "how long to try to reach the pool manager, such as 30s"},
@@ -268,6 +269,31 @@ static int parse(struct vamp_options *options, int argc, char **argv, struct vam
     }
 }
 
+/* Everyone on the host can read a process's arguments (ps): keeps a copy of each secret among them
+ * and overwrites it there. */
+static int hide_secrets(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
+{
+    for (size_t i = 0; i < options->override_count; i++) {
+        struct vamp_config_override *override = &options->overrides[i];
+        if (strcmp(override->path, "source.info") != 0) {
+            continue;
+        }
+        options->secrets[i] = strdup(override->value);
+        if (options->secrets[i] == NULL) {
+            return vamp_err_set_errno(err, ENOMEM, "read the command line");
+        }
+        for (int k = 1; k < argc; k++) {
+            const size_t length = strlen(argv[k]);
+            if (override->value >= argv[k] && override->value <= argv[k] + length) {
+                const size_t begin = (size_t)(override->value - argv[k]);
+                memset(argv[k] + begin, 'x', length - begin);
+            }
+        }
+        override->value = options->secrets[i];
+    }
+    return 0;
+}
+
 int vamp_options_parse(int argc, char **argv, struct vamp_options *ret_options,
                        struct vamp_err *err)
 {
@@ -275,6 +301,9 @@ int vamp_options_parse(int argc, char **argv, struct vamp_options *ret_options,
     int code = parse(&options, argc, argv, err);
     if (code == 0) {
         code = check_together(&options, err);
+    }
+    if (code == 0) {
+        code = hide_secrets(&options, argc, argv, err);
     }
     if (code != 0) {
         vamp_options_done(&options);
@@ -288,7 +317,9 @@ void vamp_options_done(struct vamp_options *options)
 {
     for (size_t i = 0; i < options->override_count; i++) {
         free(options->texts[i]);
+        free(options->secrets[i]);
         options->texts[i] = NULL;
+        options->secrets[i] = NULL;
     }
     options->override_count = 0;
 }

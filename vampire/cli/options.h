@@ -37,11 +37,13 @@ struct vamp_options {
     int file_count;
     struct vamp_config_override overrides[VAMP_OVERRIDES_MAX]; /* in order; the last one wins */
     size_t override_count;
-    char *texts[VAMP_OVERRIDES_MAX]; /* owned: paths of -o */
+    char *texts[VAMP_OVERRIDES_MAX];   /* owned: paths of -o */
+    char *secrets[VAMP_OVERRIDES_MAX]; /* owned: values that argv no longer shows */
 };
 
-/* 0; -EINVAL with a text that ends in "see vampire --help"; -ENOMEM. Texts point into argv, which
- * must outlive `*ret_options`. On failure nothing is to be freed. Prints nothing itself. */
+/* 0; -EINVAL with a text that ends in "see vampire --help"; -ENOMEM. Texts point into argv, in
+ * which the pool manager's info is overwritten; it must outlive `*ret_options`. On failure nothing
+ * is to be freed. Prints nothing itself. */
 VAMP_MUST_CHECK int vamp_options_parse(int argc, char **argv, struct vamp_options *ret_options,
                                        struct vamp_err *err);
 void vamp_options_done(struct vamp_options *options);

@@ -25,7 +25,7 @@ static void print_source(const struct pipeline *pipeline, FILE *page, int64_t no
         (void)fprintf(page, ": %s, for %.1f s; joined again %u times", state.what,
                       seconds(now_ns - state.since_ns), state.rejoins);
         if (state.where[0] != '\0') {
-            (void)fprintf(page, "; last pool manager ...%s", state.where);
+            (void)fprintf(page, "; last pool manager %s", state.where);
         }
         if (state.trouble[0] != '\0') {
             (void)fprintf(page, "\n  %-*s last trouble: %s", NAME_COLUMNS, "", state.trouble);

@@ -7,6 +7,7 @@
  * maestro.h has no handle for the library, only one instance a process; so there can be only one
  * open source of this kind at a time (mstro_init refuses the second).
  */
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include <maestro.h>
 
 #include "vampire/core/event_clock.h"
+#include "vampire/core/hash.h"
 #include "vampire/source/maestro_fields.h"
 #include "vampire/source/maestro_join.h"
 #include "vampire/source/maestro_merge.h"
@@ -74,7 +76,9 @@ static const struct vamp_opt maestro_options[] = {
      .offset = OPTION(info),
      .help = "What the pool manager prints: the line MSTRO_POOL_MANAGER_INFO;<info>; or the <info> "
              "alone; without it and without info_file, the environment variable "
-             "MSTRO_POOL_MANAGER_INFO is used"},
+             "MSTRO_POOL_MANAGER_INFO is used. It lets a component join, so it is a secret: no "
+             "output and no --dump-config shows it",
+     .role = VAMP_OPT_SECRET},
     {.key = "info_file",
      .type = VAMP_OPT_STRING,
      .preset = "",
@@ -137,15 +141,16 @@ static void change_phase(struct maestro_source *source, enum maestro_phase phase
     (void)pthread_mutex_unlock(&source->lock);
 }
 
-/* The info begins alike everywhere; its end tells one pool manager from another. */
+/* The info is a secret: a hash of it distinguishes one pool manager from another. */
 static void note_where(struct maestro_source *source)
 {
     const char *info = getenv(vamp_maestro_info_variable());
-    const size_t length = info != NULL ? strlen(info) : 0;
-    const size_t kept = length < sizeof source->where ? length : sizeof source->where - 1;
     (void)pthread_mutex_lock(&source->lock);
-    (void)snprintf(source->where, sizeof source->where, "%s",
-                   length != 0 ? info + length - kept : "");
+    source->where[0] = '\0';
+    if (info != NULL && info[0] != '\0') {
+        (void)snprintf(source->where, sizeof source->where, "%08" PRIx32,
+                       (uint32_t)vamp_hash_bytes(0, info, strlen(info)));
+    }
     (void)pthread_mutex_unlock(&source->lock);
 }
 

@@ -26,12 +26,12 @@ enum vamp_source_status {
 
 /* How a source is, for a person. */
 #define VAMP_SOURCE_TROUBLE_BYTES 256
-#define VAMP_SOURCE_WHERE_BYTES 17
+#define VAMP_SOURCE_WHERE_BYTES 9
 struct vamp_source_state {
     const char *what;                        /* constant text */
     int64_t since_ns;                        /* monotonic */
     unsigned rejoins;                        /* how often it came back to a pool */
-    char where[VAMP_SOURCE_WHERE_BYTES];     /* which pool: the end of the pool manager's info */
+    char where[VAMP_SOURCE_WHERE_BYTES];     /* which pool: a hash of the pool manager's info */
     char trouble[VAMP_SOURCE_TROUBLE_BYTES]; /* what last went wrong; "" */
 };
 
