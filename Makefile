@@ -293,11 +293,15 @@ build/fuzz/bin/%_fuzz: build/fuzz/obj/tests/fuzz/%_fuzz.o $(call archives,cli)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--as-needed -o $@ $< -Wl,--start-group $(call libraries,cli) -Wl,--end-group
-.PHONY: fuzz fuzz-run
+.PHONY: fuzz fuzz-run fuzz-seeds fuzz-seeds-run
 fuzz:            ## fuzz targets for FUZZ_SECONDS (60); for a long run FUZZ_SECONDS=3600
 	$(Q)$(MAKE) --no-print-directory MODE=fuzz CC=clang-14 fuzz-run
 fuzz-run: $(FUZZ:%=build/fuzz/bin/%_fuzz)
 	$(Q)$(PYTHON) tests/fuzz/run.py --seconds $(FUZZ_SECONDS) --executions $(FUZZ_EXECUTIONS) $(FUZZ)
+fuzz-seeds:      ## fuzz targets over their committed seeds only: the same in every run
+	$(Q)$(MAKE) --no-print-directory MODE=fuzz CC=clang-14 fuzz-seeds-run
+fuzz-seeds-run: $(FUZZ:%=build/fuzz/bin/%_fuzz)
+	$(Q)$(PYTHON) tests/fuzz/run.py --seeds-only $(FUZZ)
 lint:            ## format, clang-tidy, cppcheck, dependency direction, sizes
 	$(Q)sh tests/lint.sh
 
