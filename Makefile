@@ -172,7 +172,7 @@ $(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: maestro/wire/%.proto $(wildcard vampire/core/
 
 # What the chosen maestro.h can tell: found by compiling small snippets against it.
 PROBE := $(B)/gen/maestro_probe.h
-$(PROBE): vampire/source/maestro_probe.sh $(if $(MAESTRO_PREFIX),,maestro/maestro.h)
+$(PROBE): vampire/source/maestro_probe.sh vampire/core/event_fields.def $(if $(MAESTRO_PREFIX),,maestro/maestro.h)
 	@mkdir -p $(@D)
 	$(call say,PROBE,$@)
 	$(Q)sh vampire/source/maestro_probe.sh $@ "$(CC)" $(MAESTRO_CFLAGS)

@@ -7,15 +7,14 @@
 #include "filters/named.h"
 
 static const char *const field_names[FIELD_COUNT + 1] = {
-#define VAMP_EVENT_FIELD(symbol, name, type, notation, help) [FIELD_##symbol] = name,
-#include "filters/event_fields.def"
-#undef VAMP_EVENT_FIELD
+#define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help) [FIELD_##symbol] = name,
+#include "vampire/core/event_fields.def"
 };
 
 static const enum vamp_value_type field_types[FIELD_COUNT] = {
-#define VAMP_EVENT_FIELD(symbol, name, type, notation, help) [FIELD_##symbol] = VAMP_VALUE_##type,
-#include "filters/event_fields.def"
-#undef VAMP_EVENT_FIELD
+#define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help)                               \
+    [FIELD_##symbol] = VAMP_VALUE_##type,
+#include "vampire/core/event_fields.def"
 };
 
 static const char *const kind_choices[] = {
@@ -29,10 +28,21 @@ static const char *const tier_choices[] = {"unknown", "OFI", "GFS", "MIO", NULL}
 static const char *const cause_choices[] = {"unknown", "demand", "manager", NULL};
 
 static const struct vamp_field_rules field_rules[FIELD_COUNT] = {
-#define VAMP_EVENT_FIELD(symbol, name, type, notation, help)                                       \
+#define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help)                               \
     [FIELD_##symbol] = {VAMP_NOTATION_##notation, NULL},
-#include "filters/event_fields.def"
-#undef VAMP_EVENT_FIELD
+#include "vampire/core/event_fields.def"
+};
+
+/* The kinds of events that can have the field. */
+#define KINDS_ALL UINT64_MAX
+#define KINDS_CDO (~VAMP_EVENT_KINDS_WITHOUT_CDO)
+#define KINDS_TRANSPORT_END                                                                        \
+    (VAMP_EVENT_BIT(VAMP_EVENT_TRANSPORT_COMPLETED) | VAMP_EVENT_BIT(VAMP_EVENT_TRANSPORT_FAILED))
+#define KINDS_TRANSPORT (VAMP_EVENT_BIT(VAMP_EVENT_TRANSPORT_INIT) | KINDS_TRANSPORT_END)
+static const uint64_t field_kinds[FIELD_COUNT] = {
+#define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help)                               \
+    [FIELD_##symbol] = KINDS_##kinds,
+#include "vampire/core/event_fields.def"
 };
 
 /* The rules of the fields with a closed set of words. */
@@ -55,8 +65,8 @@ static int resolve(void *context, const char *name, enum vamp_value_type *ret_ty
     return -1;
 }
 
-/* What is asked of an attribute that no event has is told by the event filter, which knows where
- * the filter stands. */
+/* Attributes are in no event; whether a filter may ask for them depends on its place, which the
+ * event filter knows. */
 static bool attribute(void *context, const char *name, enum vamp_value_type *ret_type)
 {
     (void)context;
@@ -68,13 +78,13 @@ static const struct vamp_field_rules *rules(void *context, int field)
 {
     (void)context;
     switch (field) {
-    case FIELD_EVENT_KIND:
+    case FIELD_KIND:
         return &kind_rules;
-    case FIELD_EVENT_PHASE:
+    case FIELD_PHASE:
         return &phase_rules;
-    case FIELD_TRANSPORT_TIER:
+    case FIELD_TIER:
         return &tier_rules;
-    case FIELD_TRANSPORT_CAUSE:
+    case FIELD_CAUSE:
         return &cause_rules;
     default:
         return &field_rules[field];
@@ -102,36 +112,9 @@ struct vamp_vocabulary vamp_event_vocabulary(struct vamp_named_filters *named)
 
 /* ---- values */
 
-static bool is_transport(enum vamp_event_kind kind)
-{
-    return kind == VAMP_EVENT_TRANSPORT_INIT || kind == VAMP_EVENT_TRANSPORT_COMPLETED ||
-           kind == VAMP_EVENT_TRANSPORT_FAILED;
-}
-
 bool vamp_event_field_possible(enum event_field field, enum vamp_event_kind kind)
 {
-    switch (field) {
-    case FIELD_CDO_NAME:
-    case FIELD_CDO_SIZE:
-    case FIELD_CDO_ID:
-        return (VAMP_EVENT_KINDS_WITHOUT_CDO & VAMP_EVENT_BIT(kind)) == 0;
-    case FIELD_TRANSPORT_TIER:
-    case FIELD_TRANSPORT_CAUSE:
-        return is_transport(kind);
-    case FIELD_TRANSPORT_DURATION:
-        return is_transport(kind) && kind != VAMP_EVENT_TRANSPORT_INIT;
-    case FIELD_EVENT_KIND:
-    case FIELD_EVENT_PHASE:
-    case FIELD_EVENT_TIME:
-    case FIELD_EVENT_SERIAL:
-    case FIELD_COMPONENT_NAME:
-    case FIELD_COMPONENT_ID:
-    case FIELD_PEER_NAME:
-    case FIELD_PEER_ID:
-    case FIELD_COUNT:
-        break;
-    }
-    return true;
+    return (field_kinds[field] & VAMP_EVENT_BIT(kind)) != 0;
 }
 
 static void set_word(struct vamp_value *ret, const char *word)
@@ -189,70 +172,57 @@ static void set_id(struct vamp_value *ret, struct event_lookup *lookup)
     ret->text.length = VAMP_CDO_ID_DIGITS;
 }
 
-/* What was acted on, and how. */
-static void look_up_object(enum event_field field, struct event_lookup *lookup,
-                           struct vamp_value *ret)
-{
-    const struct vamp_event *event = lookup->event;
-    if (field == FIELD_CDO_NAME && vamp_event_has(event, VAMP_HAS_CDO_NAME)) {
-        set_name(ret, event);
-    } else if (field == FIELD_CDO_SIZE && vamp_event_has(event, VAMP_HAS_SIZE)) {
-        set_natural(ret, event->size_bytes);
-    } else if (field == FIELD_CDO_ID && vamp_event_has(event, VAMP_HAS_CDO_ID)) {
-        set_id(ret, lookup);
-    } else if (field == FIELD_TRANSPORT_TIER && vamp_event_has(event, VAMP_HAS_TIER)) {
-        set_word(ret, vamp_tier_name(event->tier));
-    } else if (field == FIELD_TRANSPORT_CAUSE && vamp_event_has(event, VAMP_HAS_CAUSE)) {
-        set_word(ret, vamp_cause_name(event->cause));
-    } else if (field == FIELD_TRANSPORT_DURATION && vamp_event_has(event, VAMP_HAS_DURATION)) {
-        set_natural(ret, event->duration_ns);
-    }
-}
+#define LOOK_UP_NUMBER(symbol, member)                                                             \
+    case FIELD_##symbol:                                                                           \
+        if (vamp_event_has(event, VAMP_HAS_##symbol)) {                                            \
+            set_natural(ret, event->member);                                                       \
+        }                                                                                          \
+        break;
 
 static void look_up_event(enum event_field field, struct event_lookup *lookup,
                           struct vamp_value *ret)
 {
     const struct vamp_event *event = lookup->event;
     switch (field) {
-    case FIELD_EVENT_KIND:
+#define VAMP_EVENT_FILTER_NUMBER(symbol, member, name, notation, kinds, help)                      \
+    LOOK_UP_NUMBER(symbol, member)
+#include "vampire/core/event_fields.def"
+    case FIELD_KIND:
         set_word(ret, vamp_event_kind_name(event->kind));
         break;
-    case FIELD_EVENT_PHASE:
+    case FIELD_PHASE:
         set_word(ret, phase_choices[event->phase == VAMP_PHASE_BEFORE]);
         break;
-    case FIELD_EVENT_TIME:
+    case FIELD_TIME:
         *ret = (struct vamp_value){.type = VAMP_VALUE_INT, .integer = event->time_ns};
-        break;
-    case FIELD_EVENT_SERIAL:
-        if (vamp_event_has(event, VAMP_HAS_SERIAL)) {
-            set_natural(ret, event->serial);
-        }
         break;
     case FIELD_COMPONENT_NAME:
         set_component_name(ret, lookup);
-        break;
-    case FIELD_COMPONENT_ID:
-        if (vamp_event_has(event, VAMP_HAS_APP)) {
-            set_natural(ret, event->app_id);
-        }
         break;
     case FIELD_PEER_NAME:
         if (vamp_event_has(event, VAMP_HAS_PEER)) {
             set_component(ret, lookup, event->peer_id);
         }
         break;
-    case FIELD_PEER_ID:
-        if (vamp_event_has(event, VAMP_HAS_PEER)) {
-            set_natural(ret, event->peer_id);
+    case FIELD_CDO_NAME:
+        if (vamp_event_has(event, VAMP_HAS_CDO_NAME)) {
+            set_name(ret, event);
         }
         break;
-    case FIELD_CDO_NAME:
-    case FIELD_CDO_SIZE:
     case FIELD_CDO_ID:
-    case FIELD_TRANSPORT_TIER:
-    case FIELD_TRANSPORT_CAUSE:
-    case FIELD_TRANSPORT_DURATION:
-        look_up_object(field, lookup, ret);
+        if (vamp_event_has(event, VAMP_HAS_CDO_ID)) {
+            set_id(ret, lookup);
+        }
+        break;
+    case FIELD_TIER:
+        if (vamp_event_has(event, VAMP_HAS_TIER)) {
+            set_word(ret, vamp_tier_name(event->tier));
+        }
+        break;
+    case FIELD_CAUSE:
+        if (vamp_event_has(event, VAMP_HAS_CAUSE)) {
+            set_word(ret, vamp_cause_name(event->cause));
+        }
         break;
     case FIELD_COUNT:
         break;

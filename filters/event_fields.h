@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What can be asked about an event: names, types and where the value comes from. Inside filters/;
- * the table is filters/event_fields.def.
+ * the table is vampire/core/event_fields.def.
  */
 #ifndef VAMP_FILTERS_EVENT_FIELDS_H
 #define VAMP_FILTERS_EVENT_FIELDS_H
@@ -15,9 +15,8 @@
 struct vamp_named_filters;
 
 enum event_field {
-#define VAMP_EVENT_FIELD(symbol, name, type, notation, help) FIELD_##symbol,
-#include "filters/event_fields.def"
-#undef VAMP_EVENT_FIELD
+#define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help) FIELD_##symbol,
+#include "vampire/core/event_fields.def"
     FIELD_COUNT
 };
 

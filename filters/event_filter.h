@@ -22,14 +22,6 @@
 struct vamp_event_filter;
 struct vamp_named_filters;
 
-#define VAMP_EVENT_BIT(kind) (UINT64_C(1) << (unsigned)(kind))
-/* Bits of all operations. */
-#define VAMP_EVENT_KINDS_ALL ((UINT64_C(1) << VAMP_EVENT_KIND_COUNT) - 2)
-/* These concern a component, not a CDO: all fields and attributes of CDOs are absent. */
-#define VAMP_EVENT_KINDS_WITHOUT_CDO                                                               \
-    (VAMP_EVENT_BIT(VAMP_EVENT_JOIN) | VAMP_EVENT_BIT(VAMP_EVENT_LEAVE) |                          \
-     VAMP_EVENT_BIT(VAMP_EVENT_SUBSCRIBE) | VAMP_EVENT_BIT(VAMP_EVENT_UNSUBSCRIBE))
-
 #define VAMP_ATTRIBUTE_PREFIX ".maestro."
 
 enum vamp_filter_place {

@@ -42,7 +42,7 @@ static struct node *constant(struct reduction *reduction, const struct node *nod
 static struct node *reduce_term(struct reduction *reduction, const struct node *term)
 {
     const bool has_cdo = (VAMP_EVENT_KINDS_WITHOUT_CDO & VAMP_EVENT_BIT(reduction->kind)) == 0;
-    if (term->field == FIELD_EVENT_KIND) {
+    if (term->field == FIELD_KIND) {
         const char *name = vamp_event_kind_name(reduction->kind);
         const struct vamp_value value = {.type = VAMP_VALUE_TEXT,
                                          .text = {.bytes = name, .length = strlen(name)}};

@@ -38,7 +38,7 @@ OWN = re.compile(r"^(vampire/|config/|filters/|writers/|maestro/|maestro\.h|top/
 # Third-party header: the files that may include it.
 CONFINED = {
     r"rdma/": r"maestro/wire/|tests/bench/wire|tests/lib/fabric_faults",
-    r"protobuf-c/|.*\.pb-c\.h": r"maestro/|vampire/core/(event_codec|recorder|recording)|tests/(unit|fuzz|lib|conformance|bench)/",
+    r"protobuf-c/|.*\.pb-c\.h": r"maestro/|vampire/core/(decode_arena|event_codec|recorder|recording)|tests/(unit|fuzz|lib|conformance|bench)/",
     r"hdf5(_hl)?\.h": r"writers/hdf5/|tests/unit/writers_hdf5|tests/bench/output_lines",
     r"jansson\.h": r"top/|tests/(unit|fuzz)/config",
     r"yaml\.h": r"maestro/api/",

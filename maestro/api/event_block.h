@@ -10,32 +10,32 @@
 #include <stdint.h>
 
 #include "maestro/maestro.h"
-#include "pool.pb-c.h"
+#include "vampire/core/err.h"
+#include "vampire/core/event_codec.h"
 
 struct event_block {
     struct event_block *next;
     size_t bytes;
     uint64_t subscription;
     uint64_t events;             /* operations in it */
-    uint64_t lost;               /* how many its first node tells of */
+    uint64_t lost;               /* how many its first node reports */
     mstro_pool_event head, tail; /* NULL: an empty list */
 };
 
-/* From a batch; the first node tells of `lost` if there are any. Events of unknown kinds are left
- * out. NULL without memory. */
-struct event_block *event_block_create(const Vamp__Wire__EventBatch *batch);
-/* The same from a packed batch, straight from the wire, if it is as pool managers send them. NULL:
- * protobuf-c has to judge it, or there is no memory. */
-struct event_block *event_block_read(const uint8_t *packed, size_t length);
+/* From a batch of which nothing has been taken; it is not needed afterwards. The first node reports
+ * the batch's `lost`, if there are any. Events of unknown kinds are left out. 0; -EBADMSG: an event
+ * cannot be understood, or there are too many; -ENOMEM. */
+VAMP_MUST_CHECK int event_block_create(const struct vamp_event_batch *batch,
+                                       struct event_block **ret_block, struct vamp_err *err);
 /* One node of kind LOST or POOL_GONE. */
 struct event_block *event_block_mark(mstro_pool_event_kind kind, uint64_t count);
-/* For a subscriber who does not ask for LOST: takes its node out. */
+/* For a subscriber that does not ask for LOST: removes its node. */
 void event_block_hide_lost(struct event_block *block);
-/* Of a block that only tells of losses. */
+/* To a block that only reports losses. */
 void event_block_add_lost(struct event_block *block, uint64_t count);
 /* The block a list's head is in. */
 struct event_block *event_block_of(mstro_pool_event head);
-/* Frees the block and those behind it. */
+/* Frees the block and those chained after it. NULL is fine. */
 void event_block_free(struct event_block *block);
 
 #endif

@@ -43,7 +43,6 @@ static mstro_status open_port(uint64_t index, struct vamp_err *err)
 {
     const struct port_events events = {.place = cdo_place,
                                        .arrived = cdo_arrived,
-                                       .packed = subscriptions_packed,
                                        .events = subscriptions_events,
                                        .gone = pool_gone};
     const struct port_member member = {

@@ -121,8 +121,7 @@ struct mstro_cdo_selector_ {
 #define SUBSCRIPTION_BYTES_MAX ((size_t)64 << 20)
 
 /* Callbacks of the port. */
-bool subscriptions_packed(void *context, const uint8_t *batch, size_t length);
-void subscriptions_events(void *context, struct frame_batch *batch);
+int subscriptions_events(void *context, const uint8_t *packed, size_t length, struct vamp_err *err);
 /* Under the lock: the last event of each. */
 void subscriptions_gone(void);
 void subscriptions_detach(void);

@@ -157,35 +157,36 @@ static void take_block(struct event_block *block)
     (void)pthread_mutex_unlock(&library.lock);
 }
 
-bool subscriptions_packed(void *context, const uint8_t *batch, size_t length)
+/* There is no memory for the batch: its events are lost, their number is not. */
+static void lose_batch(const struct vamp_event_batch *batch)
 {
-    (void)context;
-    struct event_block *block = event_block_read(batch, length);
-    if (block == NULL) {
-        return false;
+    (void)pthread_mutex_lock(&library.lock);
+    struct mstro_subscription_ *subscription = find(batch->subscription);
+    const uint64_t lost = batch->events + batch->lost;
+    if (subscription != NULL) {
+        count_lost(subscription, lost);
+    } else {
+        count_stray_lost(batch->subscription, lost);
     }
-    take_block(block);
-    return true;
+    (void)pthread_mutex_unlock(&library.lock);
 }
 
-void subscriptions_events(void *context, struct frame_batch *batch)
+int subscriptions_events(void *context, const uint8_t *packed, size_t length, struct vamp_err *err)
 {
     (void)context;
-    struct event_block *block = event_block_create(batch->batch);
-    if (block != NULL) {
-        take_block(block);
-    } else {
-        (void)pthread_mutex_lock(&library.lock);
-        struct mstro_subscription_ *subscription = find(batch->batch->subscription);
-        const uint64_t lost = batch->batch->n_events + batch->batch->lost;
-        if (subscription != NULL) {
-            count_lost(subscription, lost);
-        } else {
-            count_stray_lost(batch->batch->subscription, lost);
-        }
-        (void)pthread_mutex_unlock(&library.lock);
+    struct vamp_event_batch batch;
+    struct event_block *block = NULL;
+    int result = vamp_event_batch_open(packed, length, &batch, err);
+    if (result == 0) {
+        result = event_block_create(&batch, &block, err);
     }
-    frame_batch_free(batch);
+    if (result == 0) {
+        take_block(block);
+    } else if (result == -ENOMEM) {
+        lose_batch(&batch);
+        result = 0;
+    }
+    return result;
 }
 
 static void end(struct mstro_subscription_ *subscription)

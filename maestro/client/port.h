@@ -19,7 +19,6 @@
 #include "pool.pb-c.h"
 #include "vampire/core/err.h"
 
-struct frame_batch;
 struct pool_bounds;
 
 struct port_events {
@@ -32,11 +31,9 @@ struct port_events {
      * ticket whose `status` is set. For such a ticket the port calls only this, with that status:
      * no place, no TransportEnd. A ticket without memory: no place, TransportEnd, MSTRO_OK. */
     void (*arrived)(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status);
-    /* Optional: a batch packed as it came, valid during the call. False: not taken; it comes
-     * unpacked, to `events`. */
-    bool (*packed)(void *context, const uint8_t *batch, size_t length);
-    /* Takes the batch over. */
-    void (*events)(void *context, struct frame_batch *batch);
+    /* A batch of events as it came (EventBatch of event.proto), valid during the call. 0, or
+     * -EBADMSG with text: it cannot be understood. */
+    int (*events)(void *context, const uint8_t *batch, size_t length, struct vamp_err *err);
     /* The pool manager is gone (vanished or said good-bye): every call in progress and every later
      * one ends with MSTRO_NO_PM. Called once. */
     void (*gone)(void *context, mstro_status status, const char *text);

@@ -4,6 +4,7 @@
  * the lock, the events and tickets that the pool had for this component. One thread at a time
  * delivers, so that events keep their order.
  */
+#include <assert.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -14,7 +15,6 @@
 #include "maestro/wire/frame.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/list.h"
-#include "vampire/core/varint.h"
 
 enum { EVENTS_PER_BATCH = 256, FAILED_MAX = 64 };
 
@@ -237,36 +237,6 @@ static void run_job(struct job *job)
     finish_job(job, MSTRO_OK);
 }
 
-/* The subscription that a packed batch of the pool begins with. */
-static uint64_t subscription_of(const uint8_t *batch, size_t bytes)
-{
-    uint64_t id = 0;
-    (void)vamp_varint_read(batch + 1, batch + bytes, VAMP_VARINT_BYTES_MAX, &id);
-    return id;
-}
-
-static void deliver_batch(struct local *local, size_t bytes)
-{
-    const struct frame frame = {.kind = FRAME_EVENTS, .body = local->batch, .body_length = bytes};
-    struct frame_batch batch;
-    Vamp__Wire__EventBatch count = VAMP__WIRE__EVENT_BATCH__INIT;
-    uint64_t events;
-    uint64_t lost;
-    if (local->events.packed != NULL &&
-        local->events.packed(local->events.context, local->batch, bytes)) {
-        return;
-    }
-    if (frame_batch(&frame, &batch, NULL) != 0) {
-        /* No memory: what they were is lost, not how many. */
-        (void)frame_count_events(local->batch, bytes, &events, &lost);
-        count.subscription = subscription_of(local->batch, bytes);
-        count.has_lost = true;
-        count.lost = events + lost;
-        batch = (struct frame_batch){.batch = &count};
-    }
-    local->events.events(local->events.context, &batch);
-}
-
 /* The transport fails; a demand that is over ends all the same. */
 static void end_failed(struct local *local, const struct failed *failed)
 {
@@ -309,7 +279,9 @@ static bool deliver_one(struct local *local)
         return true;
     }
     (void)pthread_mutex_unlock(&local->lock);
-    deliver_batch(local, bytes);
+    const int result = local->events.events(local->events.context, local->batch, bytes, NULL);
+    assert(result == 0); /* the pool's own batches are well-formed */
+    (void)result;
     (void)pthread_mutex_lock(&local->lock);
     return true;
 }
@@ -346,10 +318,10 @@ static void ignore_arrival(void *context, const Mstro__Wire__Ticket *ticket, mst
     (void)context, (void)ticket, (void)status;
 }
 
-static void ignore_events(void *context, struct frame_batch *batch)
+static int ignore_events(void *context, const uint8_t *batch, size_t length, struct vamp_err *err)
 {
-    (void)context;
-    frame_batch_free(batch);
+    (void)context, (void)batch, (void)length, (void)err;
+    return 0;
 }
 
 /* A pool of one's own is never gone. */

@@ -15,7 +15,7 @@
 #include "maestro/wire/frame.h"
 #include "maestro/wire/info.h"
 #include "maestro/wire/link.h"
-#include "vampire/core/event_codec.h"
+#include "vampire/core/decode_arena.h"
 #include "vampire/core/list.h"
 
 /* Batches of events taken in before the pool manager is told: a quarter of its window. */

@@ -47,27 +47,12 @@ static void take_response(struct remote *remote, const Mstro__Wire__Response *re
     (void)pthread_mutex_unlock(&remote->lock);
 }
 
-/* False: it is no batch. */
-static bool give_events(struct remote *remote, const struct frame *frame)
+static void take_events(struct remote *remote, const struct frame *frame)
 {
     const struct port_events *events = &remote->events;
     struct vamp_err err = VAMP_ERR_NONE;
-    struct frame_batch batch;
-    if (events->packed != NULL &&
-        events->packed(events->context, frame->body, frame->body_length)) {
-        return true;
-    }
-    if (frame_batch(frame, &batch, &err) != 0) {
+    if (events->events(events->context, frame->body, frame->body_length, &err) != 0) {
         lose(remote, err.text);
-        return false;
-    }
-    events->events(events->context, &batch);
-    return true;
-}
-
-static void take_events(struct remote *remote, const struct frame *frame)
-{
-    if (!give_events(remote, frame)) {
         return;
     }
     (void)pthread_mutex_lock(&remote->lock);

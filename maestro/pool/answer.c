@@ -106,11 +106,11 @@ void pool_finish(struct pool *pool, const struct subject *subject, uint64_t requ
     struct held *held = NULL;
     pool_emit(pool, subject, false, &held);
     if (held == NULL) {
-        pool_respond(pool, subject->app_id, request_id, MSTRO_OK, NULL, answer);
+        pool_respond(pool, subject->event.app_id, request_id, MSTRO_OK, NULL, answer);
         return;
     }
     if (answer != NULL) {
         held->answer = *answer;
     }
-    held_keep(pool, held, subject->app_id, request_id);
+    held_keep(pool, held, subject->event.app_id, request_id);
 }

@@ -8,15 +8,13 @@
 void cdo_subject(enum vamp_event_kind kind, uint64_t app_id, struct cdo *cdo,
                  struct subject *ret_subject)
 {
-    *ret_subject = (struct subject){
-        .kind = kind,
-        .app_id = app_id,
-        .cdo = cdo,
-        .name = cdo->name,
-        .name_length = cdo->name_length,
-        .has_size = cdo->has_size,
-        .size_bytes = cdo->size_bytes,
-    };
+    subject_init(kind, app_id, ret_subject);
+    subject_name(ret_subject, cdo->name, cdo->name_length);
+    ret_subject->cdo = cdo;
+    if (cdo->has_size) {
+        ret_subject->event.size_bytes = cdo->size_bytes;
+        ret_subject->event.present |= VAMP_HAS_SIZE;
+    }
 }
 
 /* ------------------------------------------------------------------ declare, and the end */
@@ -65,10 +63,8 @@ mstro_status cdo_check_declare(struct pool *pool, struct component *component,
                            pool->bounds.cdos);
         return MSTRO_NOMEM;
     }
-    *ret_subject = (struct subject){.kind = VAMP_EVENT_DECLARE,
-                                    .app_id = component->id,
-                                    .name = declare->name,
-                                    .name_length = strlen(declare->name)};
+    subject_init(VAMP_EVENT_DECLARE, component->id, ret_subject);
+    subject_name(ret_subject, declare->name, strlen(declare->name));
     return MSTRO_OK;
 }
 

@@ -68,8 +68,9 @@ mstro_status pool_join(struct pool *pool, const char *name, uint64_t index, uint
     list_init(&component->handles);
     list_init(&component->subscriptions);
 
-    struct subject subject = {
-        .kind = VAMP_EVENT_JOIN, .app_id = component->id, .name = name, .name_length = length};
+    struct subject subject;
+    subject_init(VAMP_EVENT_JOIN, component->id, &subject);
+    subject_name(&subject, name, length);
     pool_emit(pool, &subject, true, NULL);
     list_append(&pool->component_list, &component->of_pool);
     map_insert(&pool->components, &component->by_id,

@@ -4,20 +4,37 @@
 #include <string.h>
 
 #include "maestro/pool/internal.h"
-#include "vampire/core/varint.h"
+#include "vampire/core/cdo_id.h"
+#include "vampire/core/event_codec.h"
+#include "vampire/core/wire.h"
+
+void subject_init(enum vamp_event_kind kind, uint64_t app_id, struct subject *ret_subject)
+{
+    *ret_subject = (struct subject){
+        .event = {.kind = (uint8_t)kind, .app_id = app_id, .present = VAMP_HAS_APP}};
+}
+
+void subject_name(struct subject *subject, const char *name, size_t length)
+{
+    struct vamp_event *event = &subject->event;
+    event->name = name;
+    event->name_length = (uint32_t)length;
+    event->present = (uint16_t)(event->present | vamp_event_name_field(event->kind));
+}
 
 /* A core attribute is known from the CDO itself, whatever was sealed. */
 static void lookup(void *context, int field, const char *name, struct vamp_value *ret)
 {
     (void)field;
     const struct subject *subject = context;
+    const struct vamp_event *event = &subject->event;
     if (strcmp(name, MSTRO_ATTR_CORE_CDO_NAME) == 0) {
-        *ret =
-            (struct vamp_value){.type = VAMP_VALUE_TEXT,
-                                .text = {.bytes = subject->name, .length = subject->name_length}};
+        *ret = (struct vamp_value){.type = VAMP_VALUE_TEXT,
+                                   .text = {.bytes = event->name, .length = event->name_length}};
     } else if (strcmp(name, MSTRO_ATTR_CORE_CDO_SCOPE_LOCAL_SIZE) == 0) {
-        *ret = (struct vamp_value){.type = subject->has_size ? VAMP_VALUE_INT : VAMP_VALUE_ABSENT,
-                                   .integer = (int64_t)subject->size_bytes};
+        *ret = (struct vamp_value){.type = vamp_event_has(event, VAMP_HAS_SIZE) ? VAMP_VALUE_INT
+                                                                                : VAMP_VALUE_ABSENT,
+                                   .integer = (int64_t)event->size_bytes};
     } else {
         pool_attributes_lookup(subject->cdo == NULL ? NULL : subject->cdo->attributes, name, ret);
     }
@@ -33,8 +50,7 @@ static bool evaluate(const struct subscription *subscription, const struct subje
 static bool selects(const struct pool *pool, const struct subscription *subscription,
                     const struct subject *subject)
 {
-    if (subscription->selector == NULL || subject->name == NULL ||
-        subject->kind == VAMP_EVENT_JOIN) {
+    if (subscription->selector == NULL || !vamp_event_has(&subject->event, VAMP_HAS_CDO_NAME)) {
         return true;
     }
     if (subject->cdo == NULL || subscription->match_bit < 0) {
@@ -57,75 +73,40 @@ static bool selects(const struct pool *pool, const struct subscription *subscrip
 static bool concerns(const struct pool *pool, const struct subscription *subscription,
                      const struct subject *subject, bool before)
 {
-    if ((subscription->kinds & POOL_EVENT_BIT(subject->kind)) == 0 ||
+    if ((subscription->kinds & VAMP_EVENT_BIT(subject->event.kind)) == 0 ||
         ((subscription->options & MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE) != 0) != before) {
         return false;
     }
     if ((subscription->options & MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS) != 0 &&
-        subscription->component->id == subject->app_id) {
+        subscription->component->id == subject->event.app_id) {
         return false;
     }
     return selects(pool, subscription, subject);
 }
 
-static void fill(const struct pool *pool, const struct subject *subject, bool before,
-                 Vamp__Wire__Event *event)
-{
-    union {
-        const void *borrowed;
-        uint8_t *bytes;
-    } name = {.borrowed = subject->name}, id = {.borrowed = NULL};
-    event->kind = (uint32_t)subject->kind;
-    event->has_serial = true;
-    event->serial = pool->last_serial;
-    event->has_time_ns = true;
-    event->time_ns = vamp_clock_utc_ns(pool->clock);
-    event->has_app_id = true;
-    event->app_id = subject->app_id;
-    if (subject->cdo != NULL) {
-        id.borrowed = subject->cdo->id;
-        event->has_cdo_id = true;
-        event->cdo_id = (ProtobufCBinaryData){.len = POOL_CDO_ID_BYTES, .data = id.bytes};
-    }
-    if (subject->name != NULL) {
-        event->has_name = true;
-        event->name = (ProtobufCBinaryData){.len = subject->name_length, .data = name.bytes};
-    }
-    event->has_size_bytes = subject->has_size;
-    event->size_bytes = subject->size_bytes;
-    event->has_peer_id = subject->has_peer;
-    event->peer_id = subject->peer_id;
-    event->has_transport_id = subject->transport_id != 0;
-    event->transport_id = subject->transport_id;
-    event->has_tier = subject->tier != VAMP_TIER_UNKNOWN;
-    event->tier = subject->tier;
-    event->has_cause = subject->cause != VAMP_CAUSE_UNKNOWN;
-    event->cause = subject->cause;
-    event->has_reason = subject->kind == VAMP_EVENT_LEAVE;
-    event->reason = subject->reason;
-    event->has_duration_ns = subject->has_duration;
-    event->duration_ns = subject->duration_ns;
-    event->has_before = before;
-    event->before = before;
-}
-
-/* The event as it stands in a batch: field 3, its length, the message. */
+/* The event as it stands in a batch. */
 static size_t pack(struct pool *pool, const struct subject *subject, bool before)
 {
-    Vamp__Wire__Event event = VAMP__WIRE__EVENT__INIT;
-    fill(pool, subject, before, &event);
-    size_t length = vamp__wire__event__get_packed_size(&event);
-    uint8_t *at = pool->packed;
-    *at++ = 3 << 3 | 2;
-    at = vamp_varint_write(at, length);
-    assert((size_t)(at - pool->packed) + length <= sizeof pool->packed);
-    (void)vamp__wire__event__pack(&event, at);
-    return (size_t)(at - pool->packed) + length;
+    struct vamp_event event = subject->event;
+    event.serial = pool->last_serial;
+    event.time_ns = vamp_clock_utc_ns(pool->clock);
+    event.present |= VAMP_HAS_SERIAL | VAMP_HAS_TIME;
+    event.phase = before ? VAMP_PHASE_BEFORE : VAMP_PHASE_AFTER;
+    if (subject->cdo != NULL) {
+        event.cdo_id = vamp_cdo_id_from_bytes(subject->cdo->id);
+        event.present |= VAMP_HAS_CDO_ID;
+    }
+    const size_t length = vamp_event_pack(&event, pool->packed + VAMP_WIRE_WRAP_BYTES,
+                                          sizeof pool->packed - VAMP_WIRE_WRAP_BYTES);
+    assert(length > 0); /* the longest name fits */
+    const uint8_t *end = vamp_wire_wrap(pool->packed, VAMP_EVENT_BATCH_EVENT, length);
+    return (size_t)(end - pool->packed);
 }
 
-/* Without memory the operation goes on unheld: better late news than a workflow that stands. */
-static void await(struct pool *pool, const struct subscription *subscription,
-                  struct held **ret_held)
+/* Without memory the operation is not held up: a subscriber that hears of it late harms less than a
+ * workflow that stands still. */
+static void await_acknowledgement(struct pool *pool, const struct subscription *subscription,
+                                  struct held **ret_held)
 {
     struct held *held = *ret_held;
     if (held == NULL) {
@@ -147,7 +128,7 @@ void pool_emit(struct pool *pool, const struct subject *subject, bool before,
                struct held **ret_held)
 {
     uint64_t kinds = before ? pool->kinds_before : pool->kinds_after;
-    if ((kinds & POOL_EVENT_BIT(subject->kind)) == 0) {
+    if ((kinds & VAMP_EVENT_BIT(subject->event.kind)) == 0) {
         return;
     }
     size_t length = 0;
@@ -164,7 +145,7 @@ void pool_emit(struct pool *pool, const struct subject *subject, bool before,
             pool_queue_push(&subscription->queue, pool->last_serial, pool->packed, length);
         if (queued && ret_held != NULL &&
             (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) != 0) {
-            await(pool, subscription, ret_held);
+            await_acknowledgement(pool, subscription, ret_held);
         }
         if (!subscription->component->signalled) {
             subscription->component->signalled = true;

@@ -22,8 +22,6 @@ enum {
     POOL_HELD_MAX = 65536,
 };
 
-#define POOL_EVENT_BIT(kind) (UINT64_C(1) << (unsigned)(kind))
-
 /* ------------------------------------------------------------------ attributes */
 
 /* Sealed attributes of a handle: one block, shared by reference. */
@@ -157,16 +155,11 @@ struct subscription {
 
 /* ------------------------------------------------------------------ events and answers */
 
-/* What an event is about. Borrowed pointers. */
+/* What an event is about. The event lacks what belongs to its sending (serial, time, phase) and the
+ * id of the CDO. Borrowed pointers. */
 struct subject {
-    enum vamp_event_kind kind;
-    uint64_t app_id;
-    struct cdo *cdo;
-    const char *name;
-    size_t name_length;
-    bool has_size, has_peer, has_duration;
-    uint64_t size_bytes, peer_id, transport_id, duration_ns;
-    unsigned tier, cause, reason;
+    struct vamp_event event;
+    struct cdo *cdo; /* NULL: none, or not yet */
 };
 
 /* What a response carries when all went well. */
@@ -211,8 +204,12 @@ struct pool {
 /* name.c. Why `name` cannot be one: NULL when it can. */
 const char *pool_name_fault(const char *name);
 
-/* emit.c. Sends an event to the subscriptions that it concerns. `ret_held` NULL: nothing can hold
- * it up; else NULL or what has to wait for acknowledgements (not in any list yet). */
+/* emit.c. The subject of an operation that has neither name nor CDO. */
+void subject_init(enum vamp_event_kind kind, uint64_t app_id, struct subject *ret_subject);
+/* Borrows the name, the component's or the CDO's as the kind of the event wants it. */
+void subject_name(struct subject *subject, const char *name, size_t length);
+/* Sends an event to the subscriptions that it concerns. `ret_held` NULL: nothing can hold it up;
+ * else NULL or what has to wait for acknowledgements (not in any list yet). */
 void pool_emit(struct pool *pool, const struct subject *subject, bool before,
                struct held **ret_held);
 

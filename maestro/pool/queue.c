@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "maestro/pool/internal.h"
+#include "vampire/core/event_codec.h"
 #include "vampire/core/varint.h"
 
 enum { CAPACITY_MIN = 4096, CAPACITY_KEPT = 65536, ALIGNMENT = 8 };
@@ -127,9 +128,9 @@ bool pool_queue_waits(const struct pool_queue *queue, uint64_t *ret_serial)
     return queue->lost > 0;
 }
 
-static uint8_t *write_field(uint8_t *at, unsigned field, uint64_t value)
+static uint8_t *write_number(uint8_t *at, uint8_t key, uint64_t value)
 {
-    *at++ = (uint8_t)(field << 3);
+    *at++ = key;
     return vamp_varint_write(at, value);
 }
 
@@ -162,9 +163,9 @@ size_t pool_queue_take(struct pool_queue *queue, uint64_t subscription, uint8_t 
     if (!pool_queue_waits(queue, &serial)) {
         return 0;
     }
-    uint8_t *at = write_field(buffer, 1, subscription);
+    uint8_t *at = write_number(buffer, VAMP_EVENT_BATCH_SUBSCRIPTION, subscription);
     if (queue->count == 0) {
-        at = write_field(at, 2, queue->lost);
+        at = write_number(at, VAMP_EVENT_BATCH_LOST, queue->lost);
         queue->lost = 0;
         return (size_t)(at - buffer);
     }
@@ -179,7 +180,7 @@ size_t pool_queue_take(struct pool_queue *queue, uint64_t subscription, uint8_t 
             break;
         }
         if (record.lost > 0) {
-            at = write_field(at, 2, record.lost);
+            at = write_number(at, VAMP_EVENT_BATCH_LOST, record.lost);
         }
         memcpy(at, queue->bytes + queue->head + sizeof record, record.length);
         at += record.length;

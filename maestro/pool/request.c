@@ -52,24 +52,25 @@ static void acknowledge(struct pool *pool, const struct component *component,
 static void leave_subject(uint64_t app_id, enum vamp_leave_reason reason,
                           struct subject *ret_subject)
 {
-    *ret_subject = (struct subject){.kind = VAMP_EVENT_LEAVE, .app_id = app_id, .reason = reason};
+    subject_init(VAMP_EVENT_LEAVE, app_id, ret_subject);
+    ret_subject->event.reason = (uint8_t)reason;
+    ret_subject->event.present |= VAMP_HAS_REASON;
 }
 
 static mstro_status check(struct pool *pool, struct component *component,
                           const Mstro__Wire__Request *request, struct subject *ret_subject,
                           struct vamp_err *err)
 {
-    *ret_subject = (struct subject){.app_id = component->id};
     switch (request->what_case) {
     case MSTRO__WIRE__REQUEST__WHAT_DECLARE:
         return cdo_check_declare(pool, component, request->declare, ret_subject, err);
     case MSTRO__WIRE__REQUEST__WHAT_OPERATION:
         return operation_check(pool, component, request->operation, ret_subject, err);
     case MSTRO__WIRE__REQUEST__WHAT_SUBSCRIBE:
-        ret_subject->kind = VAMP_EVENT_SUBSCRIBE;
+        subject_init(VAMP_EVENT_SUBSCRIBE, component->id, ret_subject);
         return subscription_check(pool, component, request->subscribe, err);
     case MSTRO__WIRE__REQUEST__WHAT_UNSUBSCRIBE:
-        ret_subject->kind = VAMP_EVENT_UNSUBSCRIBE;
+        subject_init(VAMP_EVENT_UNSUBSCRIBE, component->id, ret_subject);
         return subscription_check_end(component, request->unsubscribe, err);
     case MSTRO__WIRE__REQUEST__WHAT_LEAVE:
         leave_subject(component->id, VAMP_LEAVE_FINALIZED, ret_subject);
@@ -198,7 +199,7 @@ void pool_request(struct pool *pool, uint64_t app_id, const Mstro__Wire__Request
         pool_respond(pool, app_id, request->id, status, err.text, NULL);
         return;
     }
-    bool told = (pool->kinds_before & POOL_EVENT_BIT(subject.kind)) != 0;
+    bool told = (pool->kinds_before & VAMP_EVENT_BIT(subject.event.kind)) != 0;
     if (!told || !hold_before(pool, component, request, &subject)) {
         handle(pool, component, request);
     }

@@ -11,7 +11,6 @@ enum {
     SELECTOR_FACTOR = 64,
 };
 
-#define KINDS_KNOWN (POOL_EVENT_BIT(VAMP_EVENT_KIND_COUNT) - 2)
 #define OPTIONS_KNOWN                                                                              \
     ((uint32_t)(MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK | MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE |      \
                 MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS))
@@ -129,14 +128,15 @@ mstro_status subscription_apply(struct pool *pool, struct component *component,
     pool_memory_charge(&pool->memory, POOL_MEMORY_OBJECTS, subscription->selector_bytes);
     subscription->id = ++pool->last_subscription;
     subscription->component = component;
-    subscription->kinds = subscribe->event_kinds & KINDS_KNOWN;
+    subscription->kinds = subscribe->event_kinds & VAMP_EVENT_KINDS_ALL;
     subscription->options = subscribe->options;
     subscription->match_bit = subscription->selector == NULL ? -1 : take_match_bit(pool);
     pool_queue_init(&subscription->queue, pool->bounds.queue_bytes_per_subscription, &pool->memory);
 
     /* It begins behind its own SUBSCRIBE event, which is for the others. */
     struct answer answer = {.has_subscription = true, .subscription = subscription->id};
-    struct subject subject = {.kind = VAMP_EVENT_SUBSCRIBE, .app_id = component->id};
+    struct subject subject;
+    subject_init(VAMP_EVENT_SUBSCRIBE, component->id, &subject);
     pool_finish(pool, &subject, request->id, &answer);
     list_append(&component->subscriptions, &subscription->of_component);
     component->subscription_count++;
@@ -197,7 +197,8 @@ mstro_status subscription_apply_end(struct pool *pool, struct component *compone
 {
     (void)err;
     subscription_release(pool, subscription_find(component, request->unsubscribe->subscription));
-    struct subject subject = {.kind = VAMP_EVENT_UNSUBSCRIBE, .app_id = component->id};
+    struct subject subject;
+    subject_init(VAMP_EVENT_UNSUBSCRIBE, component->id, &subject);
     pool_finish(pool, &subject, request->id, NULL);
     return MSTRO_OK;
 }

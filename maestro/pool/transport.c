@@ -53,14 +53,17 @@ static void transport_subject(enum vamp_event_kind kind, const struct transport 
 {
     uint64_t sink = transport->sink->component->id;
     cdo_subject(kind, sink, transport->sink->cdo, ret_subject);
-    ret_subject->has_peer = true;
-    ret_subject->peer_id = transport->source_app_id;
-    ret_subject->transport_id = transport->id;
-    ret_subject->has_size = true;
-    ret_subject->size_bytes = transport->size_bytes;
-    ret_subject->cause = VAMP_CAUSE_DEMAND;
-    /* Within one component memory is copied; no tier of the fabric was used. */
-    ret_subject->tier = sink == transport->source_app_id ? VAMP_TIER_UNKNOWN : VAMP_TIER_OFI;
+    struct vamp_event *event = &ret_subject->event;
+    event->peer_id = transport->source_app_id;
+    event->transport_id = transport->id;
+    event->size_bytes = transport->size_bytes;
+    event->cause = VAMP_CAUSE_DEMAND;
+    event->present |= VAMP_HAS_PEER | VAMP_HAS_TRANSPORT | VAMP_HAS_SIZE | VAMP_HAS_CAUSE;
+    /* Within one component memory is copied: no tier. */
+    if (sink != transport->source_app_id) {
+        event->tier = VAMP_TIER_OFI;
+        event->present |= VAMP_HAS_TIER;
+    }
 }
 
 /* Of an event that ends the transport. The monotonic clock: a step of the time of day is no
@@ -69,9 +72,9 @@ static void end_subject(const struct pool *pool, enum vamp_event_kind kind,
                         const struct transport *transport, struct subject *ret_subject)
 {
     transport_subject(kind, transport, ret_subject);
-    ret_subject->has_duration = true;
-    ret_subject->duration_ns =
+    ret_subject->event.duration_ns =
         (uint64_t)(vamp_clock_monotonic_ns(pool->clock) - transport->started_ns);
+    ret_subject->event.present |= VAMP_HAS_DURATION;
 }
 
 static void send_ticket(struct pool *pool, const struct transport *transport)

@@ -19,7 +19,7 @@
 #include "maestro/wire/frame.h"
 #include "maestro/wire/info.h"
 #include "maestro/wire/link.h"
-#include "vampire/core/event_codec.h"
+#include "vampire/core/decode_arena.h"
 #include "vampire/core/map.h"
 
 /* Batches a component may have unread before no more are sent: enough for any rate within one round

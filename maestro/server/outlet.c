@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "maestro/server/internal.h"
+#include "vampire/core/event_codec.h"
 
 static void respond(void *context, uint64_t app_id, const Mstro__Wire__Response *response)
 {
@@ -160,11 +161,10 @@ static size_t fill_batch(void *context, uint8_t *body, size_t size)
     const struct filling *filling = context;
     size_t length = pool_events_take(filling->server->pool, filling->peer->app_id, body, size,
                                      filling->server->events_per_message);
-    uint64_t events;
-    uint64_t lost;
-    if (length > 0 && frame_count_events(body, length, &events, &lost)) {
-        filling->server->counts.events_sent += events;
-        filling->server->counts.events_lost += lost;
+    struct vamp_event_batch batch;
+    if (length > 0 && vamp_event_batch_open(body, length, &batch, NULL) == 0) {
+        filling->server->counts.events_sent += batch.events;
+        filling->server->counts.events_lost += batch.lost;
     }
     return length;
 }

@@ -9,7 +9,6 @@
 
 enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 enum { FIELD_VERSION = 1, FIELD_SESSION = 2, FIELD_SEQUENCE = 3, FIELD_EVENTS_TAKEN = 4 };
-enum { FIELD_BATCH_LOST = 2, FIELD_BATCH_EVENTS = 3 };
 
 /* ---- writing */
 
@@ -221,92 +220,4 @@ const void *frame_unpack(const struct frame *frame, struct vamp_decode_arena *ar
         return NULL;
     }
     return message;
-}
-
-/* ---- batches */
-
-/* Memory in front of the unpacked batch, so that one free gives everything back. */
-struct block {
-    size_t bytes, used;
-    _Alignas(max_align_t) unsigned char memory[];
-};
-
-static void *block_alloc(void *data, size_t size)
-{
-    struct block *block = data;
-    size_t wanted = (size + _Alignof(max_align_t) - 1) & ~(_Alignof(max_align_t) - 1);
-    if (wanted < size || wanted > block->bytes - block->used) {
-        return NULL;
-    }
-    void *result = block->memory + block->used;
-    block->used += wanted;
-    return result;
-}
-
-static void block_free(void *data, void *pointer)
-{
-    (void)data;
-    (void)pointer; /* the whole block is freed at once */
-}
-
-bool frame_count_events(const uint8_t *body, size_t length, uint64_t *ret_events,
-                        uint64_t *ret_lost)
-{
-    struct reader reader = {.at = body, .end = body + length};
-    struct field field;
-    uint64_t events = 0;
-    uint64_t lost = 0;
-    while (get_field(&reader, &field)) {
-        events += field.number == FIELD_BATCH_EVENTS ? 1U : 0U;
-        lost = field.number == FIELD_BATCH_LOST ? field.value : lost;
-    }
-    *ret_events = events;
-    *ret_lost = lost;
-    return !reader.bad && reader.at == reader.end;
-}
-
-/* How much an honest batch needs: its structures, its texts (each rounded up and terminated), and
- * what protobuf-c needs while it scans (below 64 bytes a field). 0: no batch. */
-static size_t batch_bytes(const struct frame *frame)
-{
-    uint64_t events;
-    uint64_t lost;
-    if (!frame_count_events(frame->body, frame->body_length, &events, &lost) ||
-        events > FRAME_EVENTS_MAX) {
-        return 0;
-    }
-    size_t each = sizeof(Vamp__Wire__Event) + sizeof(void *) + 2 * 32 + 64;
-    return sizeof(Vamp__Wire__EventBatch) + 4096 + events * each + frame->body_length;
-}
-
-int frame_batch(const struct frame *frame, struct frame_batch *ret_batch, struct vamp_err *err)
-{
-    size_t bytes = batch_bytes(frame);
-    if (bytes == 0) {
-        return vamp_err_set(err, -EBADMSG, "a batch of events of %zu bytes cannot be understood",
-                            frame->body_length);
-    }
-    struct block *block = malloc(sizeof *block + bytes);
-    if (block == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "take in a batch of events");
-    }
-    block->bytes = bytes;
-    block->used = 0;
-    ProtobufCAllocator allocator = {
-        .alloc = block_alloc, .free = block_free, .allocator_data = block};
-    Vamp__Wire__EventBatch *batch =
-        vamp__wire__event_batch__unpack(&allocator, frame->body_length, frame->body);
-    if (batch == NULL) {
-        free(block);
-        return vamp_err_set(err, -EBADMSG, "a batch of events of %zu bytes cannot be understood",
-                            frame->body_length);
-    }
-    *ret_batch = (struct frame_batch){.batch = batch, .block = block};
-    return 0;
-}
-
-void frame_batch_free(struct frame_batch *batch)
-{
-    free(batch->block);
-    *batch = (struct frame_batch){0};
 }

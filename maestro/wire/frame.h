@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "pool.pb-c.h"
+#include "vampire/core/decode_arena.h"
 #include "vampire/core/err.h"
-#include "vampire/core/event_codec.h"
 
 #define FRAME_VERSION 2
 #define FRAME_BYTES_MAX ((size_t)16384)
@@ -21,7 +21,6 @@
 #define FRAME_HEAD_BYTES ((size_t)48)
 /* Arena for the body of any honest message but a batch of events. */
 #define FRAME_ARENA_BYTES ((size_t)128 * 1024)
-#define FRAME_EVENTS_MAX ((size_t)1024)
 
 enum frame_kind { /* the field numbers of Envelope's bodies */
                   FRAME_JOIN = 10,
@@ -57,18 +56,5 @@ VAMP_MUST_CHECK int frame_parse(const uint8_t *bytes, size_t length, struct fram
  * not fit. Valid until the arena's next reset. The type is the one of the frame's kind. */
 const void *frame_unpack(const struct frame *frame, struct vamp_decode_arena *arena,
                          struct vamp_err *err);
-/* How many events a packed EventBatch holds, and how many it says were lost. False: no batch. */
-bool frame_count_events(const uint8_t *body, size_t length, uint64_t *ret_events,
-                        uint64_t *ret_lost);
-/* A batch of events as received: one malloc'ed block that holds the unpacked message and every
- * text. Its owner frees it with frame_batch_free. */
-struct frame_batch {
-    const Vamp__Wire__EventBatch *batch;
-    void *block;
-};
-/* Unpacks a FRAME_EVENTS into one block of its own. 0, -EBADMSG or -ENOMEM. */
-VAMP_MUST_CHECK int frame_batch(const struct frame *frame, struct frame_batch *ret_batch,
-                                struct vamp_err *err);
-void frame_batch_free(struct frame_batch *batch);
 
 #endif

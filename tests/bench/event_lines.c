@@ -12,6 +12,7 @@
 #include "filters/event_filter.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stream.h"
+#include "vampire/core/decode_arena.h"
 #include "vampire/core/event_codec.h"
 #include "vampire/core/ring.h"
 #include "vampire/stats/stats.h"
@@ -129,8 +130,8 @@ static void run_range(struct events *events, size_t from, size_t to)
     struct vamp_event event;
     unsigned waiting = 0;
     for (size_t i = from; i < to; i++) {
-        if (vamp_event_unpack(&events->arena, stream->bytes + stream->starts[i],
-                              stream->starts[i + 1] - stream->starts[i], &event, &err) != 0) {
+        if (vamp_event_read(stream->bytes + stream->starts[i],
+                            stream->starts[i + 1] - stream->starts[i], &event, &err) != 0) {
             fail(events, "decode", &err);
         }
         if ((events->what & WITH_RING) == 0) {

@@ -78,7 +78,7 @@ def test_a_header_without_extensions(tmp_path):
     found = defines(output)
     assert found["VAMP_MSTRO_HAS_PAYLOAD"] == "1"
     assert found["VAMP_MSTRO_HAS_SERIAL"] == "1"
-    for name in ("TIME", "CDO_ID", "CDO_SIZE", "PEER", "TRANSPORT", "TIER", "CAUSE", "REASON",
+    for name in ("TIME", "CDO_ID", "SIZE", "PEER", "TRANSPORT", "TIER", "CAUSE", "REASON",
                  "DURATION"):
         assert found[f"VAMP_MSTRO_HAS_{name}"] == "0"
     for name in ("KIND_LOST", "KIND_POOL_GONE", "LAST_ERROR", "STATUS_NO_PM", "NAME_LENGTH"):

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fuzz target of single messages: framing, bodies, batches and events. The envelope is read by hand
- * in maestro/wire/frame.c; protobuf-c's reading of the same bytes is what it is compared with. What
- * is understood has to survive being packed and read again.
+ * Fuzz target of single messages: framing, bodies, batches and events. Envelopes, batches and
+ * events are read by this project's own code; protobuf-c's reading of the same bytes is what it is
+ * compared with. What is understood has to survive being packed and read again.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,10 @@
 #include "maestro/wire/frame.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/require.h"
+#include "tests/lib/event_judge.h"
 #include "vampire/core/event_codec.h"
+
+#define EVENTS_MAX 1024 /* in a batch */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
@@ -94,85 +98,117 @@ static void try_event(const Vamp__Wire__Event *message)
     struct vamp_event event;
     struct vamp_event again;
     uint8_t packed[VAMP_EVENT_PACKED_BYTES_MAX];
-    if (vamp_event_from_message(message, &event, NULL) != 0) {
+    if (!judge_event(message, &event)) {
         return;
     }
     size_t length = vamp_event_pack(&event, packed, sizeof packed);
     require(length > 0);
-    require(vamp_event_unpack(&arena, packed, length, &again, NULL) == 0);
+    require(vamp_event_read(packed, length, &again, NULL) == 0);
     require(again.kind == event.kind && again.present == event.present);
     require(again.serial == event.serial && again.app_id == event.app_id);
     require(again.size_bytes == event.size_bytes && again.name_length == event.name_length);
     require(event.name_length == 0 || memcmp(again.name, event.name, event.name_length) == 0);
 }
 
-static bool same_name(const struct mstro_pool_event_ *left, const struct mstro_pool_event_ *right)
+static void require_value(const struct mstro_pool_event_ *event, bool has, uint32_t bit,
+                          bool same_value)
+{
+    require(((event->present & bit) != 0) == has && same_value);
+}
+
+static void require_name(const Vamp__Wire__Event *message, const struct mstro_pool_event_ *event)
 {
     /* Every member of the payload that has a name has it at the same place. */
-    const char *name = left->payload.declare.cdo_name;
-    const char *other = right->payload.declare.cdo_name;
-    return (name == NULL) == (other == NULL) && left->name_length == right->name_length &&
-           (name == NULL || memcmp(name, other, left->name_length + (size_t)1) == 0);
-}
-
-static void require_same_event(const struct mstro_pool_event_ *left,
-                               const struct mstro_pool_event_ *right)
-{
-    require(left->kind == right->kind && left->serial == right->serial);
-    if (left->kind == MSTRO_POOL_EVENT_LOST) {
-        require(left->payload.lost.count == right->payload.lost.count);
+    const char *name = event->payload.declare.cdo_name;
+    if (message->kind == VAMP_EVENT_LEAVE || message->kind == VAMP_EVENT_SUBSCRIBE ||
+        message->kind == VAMP_EVENT_UNSUBSCRIBE) {
+        require(name == NULL && event->name_length == 0);
         return;
     }
-    require(left->payload.leave.appid == right->payload.leave.appid && same_name(left, right));
-    require(left->present == right->present && left->reason == right->reason);
-    require(left->time_ns == right->time_ns && left->cdo_size == right->cdo_size);
-    require(left->peer_appid == right->peer_appid);
-    require(left->transport_id == right->transport_id && left->duration_ns == right->duration_ns);
-    require((left->present & MSTRO_POOL_EVENT_HAS_CDO_ID) == 0 ||
-            memcmp(left->cdo_id, right->cdo_id, sizeof left->cdo_id) == 0);
-    require(left->tier == right->tier && left->cause == right->cause);
-    require(left->before == right->before);
+    require(event->name_length == message->name.len && name[message->name.len] == '\0');
+    require(message->name.len == 0 || memcmp(name, message->name.data, message->name.len) == 0);
 }
 
-/* What is read straight from the wire is what protobuf-c makes of it. */
-static void compare_blocks(const struct frame *frame, const struct frame_batch *batch)
+static void require_same_event(const Vamp__Wire__Event *message,
+                               const struct mstro_pool_event_ *event)
 {
-    struct event_block *read = event_block_read(frame->body, frame->body_length);
-    require(read == NULL || batch != NULL);
-    if (read == NULL) {
-        return;
+    const bool has_tier = message->has_tier && message->tier < VAMP_TIER_COUNT;
+    const bool has_cause = message->has_cause && message->cause < VAMP_CAUSE_COUNT;
+    const bool has_reason = message->has_reason && message->reason < VAMP_LEAVE_REASON_COUNT;
+    const bool has_id = message->has_cdo_id && message->cdo_id.len == sizeof event->cdo_id;
+    require(event->kind == (mstro_pool_event_kind)1 << message->kind);
+    require(event->serial == message->serial && event->before == message->before);
+    require(event->payload.leave.appid == message->app_id);
+    require_name(message, event);
+    require_value(event, message->has_time_ns, MSTRO_POOL_EVENT_HAS_TIME,
+                  event->time_ns == message->time_ns);
+    require_value(event, message->has_size_bytes, MSTRO_POOL_EVENT_HAS_CDO_SIZE,
+                  event->cdo_size == message->size_bytes);
+    require_value(event, message->has_peer_id, MSTRO_POOL_EVENT_HAS_PEER,
+                  event->peer_appid == message->peer_id);
+    require_value(event, message->has_transport_id, MSTRO_POOL_EVENT_HAS_TRANSPORT,
+                  event->transport_id == message->transport_id);
+    require_value(event, message->has_duration_ns, MSTRO_POOL_EVENT_HAS_DURATION,
+                  event->duration_ns == message->duration_ns);
+    require_value(event, has_tier, MSTRO_POOL_EVENT_HAS_TIER,
+                  event->tier == (has_tier ? message->tier : 0));
+    require_value(event, has_cause, MSTRO_POOL_EVENT_HAS_CAUSE,
+                  event->cause == (has_cause ? message->cause : 0));
+    require_value(event, has_reason, MSTRO_POOL_EVENT_HAS_REASON,
+                  event->reason == (has_reason ? message->reason : 0));
+    require_value(event, has_id, MSTRO_POOL_EVENT_HAS_CDO_ID,
+                  !has_id ||
+                      memcmp(event->cdo_id, message->cdo_id.data, sizeof event->cdo_id) == 0);
+}
+
+/* What users see of a batch is what protobuf-c makes of it. */
+static void require_same_events(const Vamp__Wire__EventBatch *batch,
+                                const struct event_block *block)
+{
+    uint64_t known = 0;
+    mstro_pool_event event = block->head;
+    require(block->subscription == batch->subscription && block->lost == batch->lost);
+    if (batch->lost > 0) {
+        require(event->kind == MSTRO_POOL_EVENT_LOST && event->payload.lost.count == batch->lost);
+        event = event->next;
     }
-    struct event_block *made = event_block_create(batch->batch);
-    require(made != NULL && read->subscription == made->subscription);
-    require(read->events == made->events && read->lost == made->lost);
-    mstro_pool_event right = made->head;
-    for (mstro_pool_event left = read->head; left != NULL; left = left->next) {
-        require(right != NULL && event_block_of(left) == read);
-        require_same_event(left, right);
-        require((left == read->tail) == (left->next == NULL));
-        right = right->next;
+    for (size_t i = 0; i < batch->n_events; i++) {
+        const uint32_t kind = batch->events[i]->kind;
+        if (kind != VAMP_EVENT_NONE && kind < VAMP_EVENT_KIND_COUNT) {
+            require(event != NULL && event_block_of(event) == block);
+            require_same_event(batch->events[i], event);
+            require((event == block->tail) == (event->next == NULL));
+            event = event->next;
+            known++;
+        }
     }
-    require(right == NULL);
-    event_block_free(made);
-    event_block_free(read);
+    require(event == NULL && block->events == known);
 }
 
 static void try_batch(const struct frame *frame)
 {
-    struct frame_batch batch;
-    uint64_t events = 0;
-    uint64_t lost = 0;
-    bool counted = frame_count_events(frame->body, frame->body_length, &events, &lost);
-    if (frame_batch(frame, &batch, NULL) == 0) {
-        require(counted && batch.batch->n_events == events && batch.batch->lost == lost);
-        for (size_t i = 0; i < batch.batch->n_events; i++) {
-            try_event(batch.batch->events[i]);
-        }
-        compare_blocks(frame, &batch);
-        frame_batch_free(&batch);
-    } else {
-        compare_blocks(frame, NULL);
+    struct vamp_event_batch packed;
+    struct event_block *block = NULL;
+    Vamp__Wire__EventBatch *batch =
+        vamp__wire__event_batch__unpack(NULL, frame->body_length, frame->body);
+    const int opened = vamp_event_batch_open(frame->body, frame->body_length, &packed, NULL);
+    require(opened == 0 || batch == NULL);
+    if (opened == 0 && packed.events <= EVENTS_MAX) {
+        require((event_block_create(&packed, &block, NULL) == 0) == (batch != NULL));
+    } else if (opened == 0) {
+        require(event_block_create(&packed, &block, NULL) == -EBADMSG);
     }
+    if (batch != NULL) {
+        if (block != NULL) {
+            require_same_events(batch, block);
+        }
+        require(packed.events == batch->n_events && packed.lost == batch->lost);
+        for (size_t i = 0; i < batch->n_events; i++) {
+            try_event(batch->events[i]);
+        }
+        vamp__wire__event_batch__free_unpacked(batch, NULL);
+    }
+    event_block_free(block);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -21,16 +21,6 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 
 static uint8_t offered[8192];
 
-static void take_batch(void *context, struct frame_batch *batch)
-{
-    (void)context;
-    for (size_t i = 0; i < batch->batch->n_events; i++) {
-        struct vamp_event event;
-        require(vamp_event_from_message(batch->batch->events[i], &event, NULL) == 0);
-    }
-    frame_batch_free(batch);
-}
-
 static uint64_t call(struct port *port, Mstro__Wire__Request *request)
 {
     struct port_answer answer = {0};
@@ -161,7 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                               .queue_bytes_per_subscription = 8192};
     static const struct port_member member = {.workflow = "fuzz", .component = "pool manager"};
     struct hearer hearer = {.place_count = 0};
-    const struct port_events events = hearer_callbacks(&hearer, take_batch);
+    const struct port_events events = hearer_callbacks(&hearer);
     struct port *port = NULL;
     require(port_open_local(&member, &bounds, &events, &port, NULL) == MSTRO_OK);
     struct server *server = open_service(port);
@@ -184,6 +174,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free_server(server);
     port->ops->shut(port);
     port->ops->close(port);
+    require(hearer.refused ==
+            0); /* what the pool manager says to its own component is well-formed */
     hearer_free_places(&hearer);
     return 0;
 }

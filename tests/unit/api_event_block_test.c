@@ -2,13 +2,15 @@
 /* From received batches to the lists users see. */
 #include "maestro/api/event_block.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "vampire/core/event.h"
+#include "event.pb-c.h"
+#include "vampire/core/event_codec.h"
 
 static ProtobufCBinaryData bytes_of(const char *text)
 {
@@ -48,6 +50,35 @@ static void make_single(struct single *single, uint32_t kind, const char *name)
     single->batch.n_events = 1;
 }
 
+/* Reads a packed batch. */
+static struct event_block *read_packed(const uint8_t *packed, size_t length)
+{
+    struct vamp_event_batch batch;
+    struct event_block *block = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
+    const int result = vamp_event_batch_open(packed, length, &batch, &err);
+    if (result != 0 || event_block_create(&batch, &block, &err) != 0) {
+        assert_int_equal(err.code, -EBADMSG);
+        assert_string_not_equal(err.text, "");
+        return NULL;
+    }
+    return block;
+}
+
+/* Packed, and `more` after it. */
+static struct event_block *read_batch(const Vamp__Wire__EventBatch *batch, const char *more)
+{
+    uint8_t packed[4096];
+    size_t length = vamp__wire__event_batch__get_packed_size(batch);
+    assert_true(length + strlen(more) <= sizeof packed);
+    (void)vamp__wire__event_batch__pack(batch, packed);
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): bytes, not a text */
+    memcpy(packed + length, more, strlen(more));
+    struct event_block *block = read_packed(packed, length + strlen(more));
+    memset(packed, 0xff, sizeof packed); /* nothing points there */
+    return block;
+}
+
 static void test_every_kind(void **state)
 {
     (void)state;
@@ -60,7 +91,7 @@ static void test_every_kind(void **state)
     Vamp__Wire__EventBatch batch = VAMP__WIRE__EVENT_BATCH__INIT;
     batch.events = pointers;
     batch.n_events = VAMP_EVENT_KIND_COUNT + 2;
-    struct event_block *block = event_block_create(&batch);
+    struct event_block *block = read_batch(&batch, "");
     assert_non_null(block);
     assert_int_equal(block->events, VAMP_EVENT_KIND_COUNT - 1); /* 0, 16 and 17 are no kinds */
     uint32_t kind = 1;
@@ -94,8 +125,8 @@ static void test_optional_fields(void **state)
     event->size_bytes = UINT64_MAX;
     event->peer_id = 9;
     event->duration_ns = 5000000;
-    event->before = true;
-    struct event_block *block = event_block_create(&single.batch);
+    event->has_before = event->before = true;
+    struct event_block *block = read_batch(&single.batch, "");
     assert_non_null(block);
     assert_int_equal(block->head->present, 0x1ff);
     assert_string_equal(block->head->payload.transport_failed.cdo_name, "");
@@ -107,7 +138,7 @@ static void test_optional_fields(void **state)
     assert_true(block->head->before);
     event_block_free(block);
     event->cdo_id.len = 15; /* not an id */
-    block = event_block_create(&single.batch);
+    block = read_batch(&single.batch, "");
     assert_non_null(block);
     assert_int_equal(block->head->present & (unsigned)MSTRO_POOL_EVENT_HAS_CDO_ID, 0);
     event_block_free(block);
@@ -120,7 +151,7 @@ static void test_lost(void **state)
     make_single(&single, VAMP_EVENT_OFFER, "x");
     single.batch.has_lost = true;
     single.batch.lost = 5;
-    struct event_block *block = event_block_create(&single.batch);
+    struct event_block *block = read_batch(&single.batch, "");
     assert_non_null(block);
     assert_int_equal(block->head->kind, MSTRO_POOL_EVENT_LOST);
     assert_int_equal(block->head->payload.lost.count, 5);
@@ -132,7 +163,7 @@ static void test_lost(void **state)
     assert_non_null(block->head);
     event_block_free(block);
     single.batch.n_events = 0;
-    block = event_block_create(&single.batch);
+    block = read_batch(&single.batch, "");
     assert_non_null(block);
     event_block_add_lost(block, 2);
     assert_int_equal(block->head->payload.lost.count, 7);
@@ -141,20 +172,6 @@ static void test_lost(void **state)
     assert_null(block->tail);
     event_block_free(block);
     event_block_free(NULL);
-}
-
-/* Packed, and `more` behind it. */
-static struct event_block *read_batch(const Vamp__Wire__EventBatch *batch, const char *more)
-{
-    uint8_t packed[4096];
-    size_t length = vamp__wire__event_batch__get_packed_size(batch);
-    assert_true(length + strlen(more) <= sizeof packed);
-    (void)vamp__wire__event_batch__pack(batch, packed);
-    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): bytes, not a text */
-    memcpy(packed + length, more, strlen(more));
-    struct event_block *block = event_block_read(packed, length + strlen(more));
-    memset(packed, 0xff, sizeof packed); /* nothing points there */
-    return block;
 }
 
 static void test_from_the_wire(void **state)
@@ -216,27 +233,66 @@ static void test_odd_on_the_wire(void **state)
     struct event_block *block = read_batch(&single.batch, "");
     assert_non_null(block);
     event_block_free(block);
-    static const char *const ends[] = {
-        "\x20\x01",             /* a field that is not known */
+    static const char *const refused[] = {
         "\x1a\x7f",             /* an event longer than the batch */
         "\x1a",                 /* no length */
         "\x10\xff\xff",         /* half a number */
-        "\x1a\x02\x08\x40",     /* of a kind that is not known */
+        "\x12\x01x",            /* a count in the form of bytes */
+        "\x1a\x01\x08",         /* an event cut off */
+        "\x1a\x02\x20\x05",     /* without a kind */
         "\x1a\x82\x80\x80\x02", /* a length longer than any message */
     };
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        assert_null(read_batch(&single.batch, ends[i]));
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        assert_null(read_batch(&single.batch, refused[i]));
+    }
+    static const char *const passed_over[] = {
+        "\x20\x01",         /* a field that is not known */
+        "\x1a\x02\x08\x40", /* an event of a kind that is not known */
+    };
+    for (size_t i = 0; i < sizeof passed_over / sizeof passed_over[0]; i++) {
+        block = read_batch(&single.batch, passed_over[i]);
+        assert_non_null(block);
+        assert_int_equal(block->events, 1);
+        assert_ptr_equal(block->head, block->tail);
+        assert_string_equal(block->head->payload.offer.cdo_name, "x");
+        event_block_free(block);
     }
     single.event.kind = VAMP_EVENT_KIND_COUNT;
-    assert_null(read_batch(&single.batch, ""));
-    assert_null(event_block_read(NULL, 0)); /* without a subscription */
+    block = read_batch(&single.batch, "");
+    assert_non_null(block);
+    assert_null(block->head);
+    event_block_free(block);
+    assert_null(read_packed((const uint8_t *)"", 0)); /* without a subscription */
     static const uint8_t one[] = {0x1a, 0x02, 0x08, 0x05};
-    assert_null(event_block_read(one, sizeof one));
-    uint8_t many[2 + 2 * 1025] = {0x08, 0x01};
-    for (size_t i = 2; i < sizeof many; i += 2) {
-        many[i] = 0x1a;
+    assert_null(read_packed(one, sizeof one));
+    uint8_t many[2 + 4 * 1025] = {0x08, 0x01};
+    for (size_t i = 2; i < sizeof many; i += 4) {
+        memcpy(many + i, one, sizeof one);
     }
-    assert_null(event_block_read(many, sizeof many)); /* more than a batch may hold */
+    block = read_packed(many, sizeof many - 4);
+    assert_non_null(block);
+    assert_int_equal(block->events, 1024);
+    event_block_free(block);
+    assert_null(read_packed(many, sizeof many)); /* more than a batch may hold */
+}
+
+/* What an event of an unknown kind said is not the next event's. */
+static void test_nothing_stays_of_an_event_left_out(void **state)
+{
+    (void)state;
+    static const uint8_t packed[] = {
+        0x08, 0x01,                                                 /* subscription */
+        0x1a, 0x08, 0x08, 0x40, 0x38, 0x07, 0x78, 0x09, 0x20, 0x05, /* of kind 64 */
+        0x1a, 0x02, 0x08, 0x05,                                     /* an offer */
+    };
+    struct event_block *block = read_packed(packed, sizeof packed);
+    assert_non_null(block);
+    assert_int_equal(block->events, 1);
+    assert_int_equal(block->head->kind, MSTRO_POOL_EVENT_OFFER);
+    assert_int_equal(block->head->present, 0);
+    assert_int_equal(block->head->cdo_size, 0);
+    assert_int_equal(block->head->payload.offer.appid, 0);
+    event_block_free(block);
 }
 
 int main(void)
@@ -247,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_lost),
         cmocka_unit_test(test_from_the_wire),
         cmocka_unit_test(test_odd_on_the_wire),
+        cmocka_unit_test(test_nothing_stays_of_an_event_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,9 +10,8 @@
 #include <unistd.h>
 
 #include "maestro/client/port.h"
-#include "maestro/wire/frame.h"
 #include "vampire/core/clock.h"
-#include "vampire/core/event.h"
+#include "vampire/core/event_codec.h"
 
 #define COMPONENT_WORKFLOW "test workflow"
 #define COMPONENT_DEADLINE_MS 10000U
@@ -54,23 +53,32 @@ static inline void component_arrived(void *context, const Mstro__Wire__Ticket *t
     (void)pthread_mutex_unlock(&component->lock);
 }
 
-static inline void component_events(void *context, struct frame_batch *batch)
+static inline int component_events(void *context, const uint8_t *packed, size_t length,
+                                   struct vamp_err *err)
 {
     struct component *component = context;
+    struct vamp_event_batch batch;
+    const uint8_t *bytes = NULL;
+    size_t event_length = 0;
+    struct vamp_event event;
+    int result = vamp_event_batch_open(packed, length, &batch, err);
     (void)pthread_mutex_lock(&component->lock);
-    component->lost += batch->batch->lost;
-    for (size_t i = 0; i < batch->batch->n_events; i++) {
-        const Vamp__Wire__Event *event = batch->batch->events[i];
+    component->lost += result == 0 ? batch.lost : 0;
+    while (result == 0 && vamp_event_batch_next(&batch, &bytes, &event_length)) {
+        result = vamp_event_read(bytes, event_length, &event, err);
+        if (result != 0) {
+            break;
+        }
         component->events++;
-        component->kinds[event->kind % VAMP_EVENT_KIND_COUNT]++;
-        component->out_of_order += event->serial <= component->last_serial ? 1U : 0U;
-        component->last_serial = event->serial;
-        if (event->kind == VAMP_EVENT_LEAVE) {
-            component->leave_reason = event->reason;
+        component->kinds[event.kind]++;
+        component->out_of_order += event.serial <= component->last_serial ? 1U : 0U;
+        component->last_serial = event.serial;
+        if (event.kind == VAMP_EVENT_LEAVE) {
+            component->leave_reason = event.reason;
         }
     }
     (void)pthread_mutex_unlock(&component->lock);
-    frame_batch_free(batch);
+    return result;
 }
 
 static inline void component_gone(void *context, mstro_status status, const char *text)

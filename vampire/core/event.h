@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One pool event as vampire sees it: flat, immutable, the only thing that crosses from a
- * source to the filters and the statistics. No Maestro or protobuf type appears in it.
+ * source to the filters and the statistics. No Maestro or protobuf type appears in it. Its fields
+ * are listed in event_fields.def.
  *
- * A field that the source did not report has its presence bit clear and is zero; nobody may
- * read meaning into a zero whose bit is clear. Text is borrowed: it lives in the batch, the
- * ring slot or the recording buffer that holds the event, never longer than that, and is not
- * terminated.
+ * A field that the source did not report has its presence bit clear and is zero; such a zero has no
+ * meaning. Text is borrowed: it lives in the batch, the ring slot or the recording buffer that
+ * holds the event, never longer than that, and is not terminated.
  */
 #ifndef VAMP_CORE_EVENT_H
 #define VAMP_CORE_EVENT_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,11 +21,12 @@ enum vamp_event_kind {
 #define VAMP_EVENT_KIND(symbol, number, name, help) VAMP_EVENT_##symbol = (number),
 #include "vampire/core/event_kinds.def"
 #undef VAMP_EVENT_KIND
-    /* Marks in the stream, not operations. They travel in order with the events. GONE: the pool
-     * manager is gone, and with it everything that was in its pool; application ids begin anew.
-     * UNWATCHED, always behind it: from the event before up to `time_ns` nobody watched. Time has
-     * come to `time_ns` although no event told: buckets close. `count` events were lost or could
-     * not be decoded here, so that a loss falls into its bucket. */
+    /* Marks in the stream, not operations; they keep their place among the events. GONE: the pool
+     * manager is gone, and with it everything that was in its pool; application ids begin again.
+     * UNWATCHED, always directly after it: between the event before it and `time_ns` no source was
+     * connected. TIME: the time is `time_ns` although no event came; buckets close. LOST and
+     * REJECTED: `count` events were lost, or could not be decoded, at this place, so that they
+     * count in the bucket they belong to. */
     VAMP_EVENT_GONE = 27,
     VAMP_EVENT_UNWATCHED = 28,
     VAMP_EVENT_TIME = 29,
@@ -44,11 +46,11 @@ enum vamp_cause { VAMP_CAUSE_UNKNOWN = 0, VAMP_CAUSE_DEMAND = 1, VAMP_CAUSE_MANA
 
 enum vamp_leave_reason {
     VAMP_LEAVE_UNKNOWN = 0,
-    VAMP_LEAVE_FINALIZED = 1,  /* the component said good-bye */
+    VAMP_LEAVE_FINALIZED = 1,  /* the component left by itself */
     VAMP_LEAVE_VANISHED = 2,   /* its heartbeat stopped */
     VAMP_LEAVE_PROTOCOL = 3,   /* closed for a message the pool manager could not accept */
     VAMP_LEAVE_POOL_ENDED = 4, /* the pool manager shut down */
-    VAMP_LEAVE_POOL_GONE = 5,  /* nobody told: the pool manager vanished, and all with it */
+    VAMP_LEAVE_POOL_GONE = 5,  /* not reported: the pool manager vanished, and all with it */
 };
 #define VAMP_LEAVE_REASON_COUNT 6
 
@@ -60,20 +62,20 @@ enum vamp_loss {
 };
 #define VAMP_LOSS_COUNT 3
 
+/* The place of each field in the list. */
+enum vamp_event_item {
+#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) VAMP_ITEM_##symbol,
+#include "vampire/core/event_fields.def"
+    VAMP_ITEM_COUNT
+};
+
+/* Presence bits: one for each field of the list, and for the name by what it names. */
 enum vamp_event_field {
-    VAMP_HAS_SERIAL = 1 << 0,
-    VAMP_HAS_TIME = 1 << 1, /* clear: time_ns is the arrival time, filled in by the source */
-    VAMP_HAS_APP = 1 << 2,
-    VAMP_HAS_PEER = 1 << 3,
-    VAMP_HAS_CDO_ID = 1 << 4,
-    VAMP_HAS_SIZE = 1 << 5,
-    VAMP_HAS_CDO_NAME = 1 << 6,
-    VAMP_HAS_COMPONENT_NAME = 1 << 7,
-    VAMP_HAS_TRANSPORT = 1 << 8,
-    VAMP_HAS_TIER = 1 << 9,
-    VAMP_HAS_CAUSE = 1 << 10,
-    VAMP_HAS_REASON = 1 << 11,
-    VAMP_HAS_DURATION = 1 << 12,
+#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values)                               \
+    VAMP_HAS_##symbol = 1 << VAMP_ITEM_##symbol,
+#include "vampire/core/event_fields.def"
+    VAMP_HAS_CDO_NAME = 1 << VAMP_ITEM_COUNT,
+    VAMP_HAS_COMPONENT_NAME = 2 << VAMP_ITEM_COUNT,
 };
 
 struct vamp_cdo_id {
@@ -81,31 +83,23 @@ struct vamp_cdo_id {
 };
 
 struct vamp_event {
-    uint64_t serial;  /* the pool manager's number of the event, ascending */
-    int64_t time_ns;  /* UTC, always set: the event's own time, else its arrival */
-    uint64_t app_id;  /* the component that acted; of a transport: its sink */
-    uint64_t peer_id; /* of a transport: its source */
-    struct vamp_cdo_id cdo_id;
-    uint64_t size_bytes;   /* of the CDO */
-    uint64_t transport_id; /* pairs init with completed or failed */
-    uint64_t duration_ns;  /* of the end of a transport: how long it took */
-    uint64_t count;        /* LOST and REJECTED only: how many */
-    const char *name;      /* CDO's name; of JOIN: the component's */
+#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) type member;
+#include "vampire/core/event_fields.def"
+    uint64_t count;   /* LOST and REJECTED only: how many */
+    const char *name; /* CDO's name; of JOIN: the component's */
     uint32_t name_length;
     uint16_t present; /* enum vamp_event_field bits */
     uint8_t kind;     /* enum vamp_event_kind */
     uint8_t phase;    /* enum vamp_event_phase */
-    uint8_t tier;     /* enum vamp_tier */
-    uint8_t cause;    /* enum vamp_cause */
-    uint8_t reason;   /* LEAVE: enum vamp_leave_reason; LOST: enum vamp_loss */
 };
+static_assert(VAMP_ITEM_COUNT + 2 <= 16, "a presence bit has no place in `present`");
 
 static inline bool vamp_event_has(const struct vamp_event *event, enum vamp_event_field field)
 {
     return (event->present & (unsigned)field) != 0;
 }
 
-/* GONE and all behind it are marks, everything else an operation. */
+/* GONE and the kinds above it are marks, everything else is an operation. */
 static inline bool vamp_event_is_mark(const struct vamp_event *event)
 {
     return event->kind >= VAMP_EVENT_GONE;
@@ -114,6 +108,22 @@ static inline bool vamp_event_is_mark(const struct vamp_event *event)
 /* Longest CDO or component name vampire keeps; a longer one is cut at a character border by
  * the source. Maestro's users have names of 1,000 characters. */
 #define VAMP_NAME_BYTES_MAX 4096
+
+#define VAMP_EVENT_BIT(kind) (UINT64_C(1) << (unsigned)(kind))
+/* Bits of all operations. */
+#define VAMP_EVENT_KINDS_ALL ((UINT64_C(1) << VAMP_EVENT_KIND_COUNT) - 2)
+/* These concern a component, not a CDO: a name is the component's, and all fields and attributes of
+ * CDOs are absent. */
+#define VAMP_EVENT_KINDS_WITHOUT_CDO                                                               \
+    (VAMP_EVENT_BIT(VAMP_EVENT_JOIN) | VAMP_EVENT_BIT(VAMP_EVENT_LEAVE) |                          \
+     VAMP_EVENT_BIT(VAMP_EVENT_SUBSCRIBE) | VAMP_EVENT_BIT(VAMP_EVENT_UNSUBSCRIBE))
+
+/* Which of the two presence bits the name of an operation of this kind has. */
+static inline enum vamp_event_field vamp_event_name_field(unsigned kind)
+{
+    return (VAMP_EVENT_KINDS_WITHOUT_CDO & VAMP_EVENT_BIT(kind)) != 0 ? VAMP_HAS_COMPONENT_NAME
+                                                                      : VAMP_HAS_CDO_NAME;
+}
 
 /* Names for labels and configuration: lower case, constant, never NULL ("unknown" for a value
  * outside the enumeration). */

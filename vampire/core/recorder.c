@@ -9,21 +9,21 @@
 #include "recording.pb-c.h"
 #include "vampire/core/event_codec.h"
 #include "vampire/core/recording.h"
-#include "vampire/core/varint.h"
+#include "vampire/core/wire.h"
 
 /* Room for a batch; in front of it room for its length, behind it room for one more event. */
 #define LENGTH_BYTES ((size_t)5)
 #define BATCH_BYTES ((size_t)60 * 1024)
 #define BUFFER_BYTES (LENGTH_BYTES + BATCH_BYTES + VAMP_EVENT_PACKED_BYTES_MAX + 64)
 
-/* Tags of Batch: (number << 3) | wire type. */
+/* Keys of the fields of Batch. */
 enum {
-    TAG_FIRST = 1 << 3,
-    TAG_MARK = 2 << 3 | 2,
-    TAG_EVENT = 3 << 3 | 2,
-    TAG_END = 4 << 3,
-    TAG_CARRIED = 5 << 3,
-    TAG_MORE = 6 << 3
+    KEY_FIRST = 1 << 3,
+    KEY_MARK = 2 << 3 | 2,
+    KEY_EVENT = 3 << 3 | 2,
+    KEY_END = 4 << 3,
+    KEY_CARRIED = 5 << 3,
+    KEY_MORE = 6 << 3
 };
 
 struct vamp_recorder {
@@ -102,30 +102,18 @@ static void begin_batch(struct vamp_recorder *recorder)
 {
     if (recorder->used == LENGTH_BYTES) {
         uint8_t *at = recorder->buffer + recorder->used;
-        *at++ = TAG_FIRST;
+        *at++ = KEY_FIRST;
         recorder->used = (size_t)(vamp_varint_write(at, recorder->written) - recorder->buffer);
     }
-}
-
-/* A message of `length` bytes has been packed 3 bytes behind `used`: puts tag and length before it.
- */
-static void wrap_packed(struct vamp_recorder *recorder, uint8_t tag, size_t length)
-{
-    uint8_t *at = recorder->buffer + recorder->used;
-    at[0] = tag;
-    const size_t prefix = (size_t)(vamp_varint_write(at + 1, length) - at);
-    if (prefix != 3) { /* fewer than 128 bytes */
-        memmove(at + prefix, at + 3, length);
-    }
-    recorder->used += prefix + length;
 }
 
 static void add_event(struct vamp_recorder *recorder, const struct vamp_event *event)
 {
     begin_batch(recorder);
-    size_t length =
-        vamp_event_pack(event, recorder->buffer + recorder->used + 3, VAMP_EVENT_PACKED_BYTES_MAX);
-    wrap_packed(recorder, TAG_EVENT, length);
+    uint8_t *at = recorder->buffer + recorder->used;
+    const size_t length =
+        vamp_event_pack(event, at + VAMP_WIRE_WRAP_BYTES, VAMP_EVENT_PACKED_BYTES_MAX);
+    recorder->used = (size_t)(vamp_wire_wrap(at, KEY_EVENT, length) - recorder->buffer);
 }
 
 static void add_mark(struct vamp_recorder *recorder, const struct vamp_event *event)
@@ -137,8 +125,9 @@ static void add_mark(struct vamp_recorder *recorder, const struct vamp_event *ev
     mark.reason = event->reason;
     mark.time_ns = event->time_ns;
     begin_batch(recorder);
-    wrap_packed(recorder, TAG_MARK,
-                vamp__recording__mark__pack(&mark, recorder->buffer + recorder->used + 3));
+    uint8_t *at = recorder->buffer + recorder->used;
+    const size_t length = vamp__recording__mark__pack(&mark, at + VAMP_WIRE_WRAP_BYTES);
+    recorder->used = (size_t)(vamp_wire_wrap(at, KEY_MARK, length) - recorder->buffer);
 }
 
 int vamp_recorder_add(struct vamp_recorder *recorder, const struct vamp_event *event,
@@ -182,7 +171,7 @@ int vamp_recorder_carry(struct vamp_recorder *recorder, const struct vamp_event 
             return result;
         }
         begin_batch(recorder);
-        recorder->buffer[recorder->used++] = TAG_CARRIED;
+        recorder->buffer[recorder->used++] = KEY_CARRIED;
         recorder->buffer[recorder->used++] = 1;
         recorder->carrying = true;
     }
@@ -272,10 +261,10 @@ void vamp_recorder_goes_on(struct vamp_recorder *recorder)
 static int write_end(struct vamp_recorder *recorder, struct vamp_err *err)
 {
     begin_batch(recorder);
-    recorder->buffer[recorder->used++] = TAG_END;
+    recorder->buffer[recorder->used++] = KEY_END;
     recorder->buffer[recorder->used++] = 1;
     if (recorder->goes_on) {
-        recorder->buffer[recorder->used++] = TAG_MORE;
+        recorder->buffer[recorder->used++] = KEY_MORE;
         recorder->buffer[recorder->used++] = 1;
     }
     return write_batch(recorder, err);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "recording.pb-c.h"
+#include "vampire/core/decode_arena.h"
 #include "vampire/core/event_codec.h"
 
 #define ARENA_BYTES ((size_t)16 * 1024)
@@ -316,7 +317,7 @@ static void give_event(struct vamp_recording *recording, struct slice bytes,
                        struct vamp_event *ret_event)
 {
     recording->events += !recording->carried;
-    if (vamp_event_unpack(&recording->arena, bytes.bytes, bytes.length, ret_event, NULL) != 0) {
+    if (vamp_event_read(bytes.bytes, bytes.length, ret_event, NULL) != 0) {
         recording->damaged++;
         make_mark(recording, VAMP_EVENT_REJECTED, 1, ret_event);
         return;

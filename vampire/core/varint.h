@@ -25,7 +25,8 @@ static inline uint8_t *vamp_varint_write(uint8_t *at, uint64_t value)
 
 /* Reads a number of at most `bytes_max` (up to VAMP_VARINT_BYTES_MAX) bytes from `at`, not
  * beyond `end`. Returns the place after it, or NULL when the number ends neither within
- * `bytes_max` bytes nor before `end`, or does not fit in 64 bits; *ret_value is then unchanged. */
+ * `bytes_max` bytes nor before `end`; *ret_value is then unchanged. Bits above the 64th are
+ * dropped, as protobuf-c does. */
 static inline const uint8_t *vamp_varint_read(const uint8_t *at, const uint8_t *end,
                                               size_t bytes_max, uint64_t *ret_value)
 {
@@ -34,9 +35,6 @@ static inline const uint8_t *vamp_varint_read(const uint8_t *at, const uint8_t *
         const uint8_t byte = *at++;
         value |= (uint64_t)(byte & 0x7f) << shift;
         if (byte < 0x80) {
-            if (shift == 63 && byte > 1) {
-                break;
-            }
             *ret_value = value;
             return at;
         }

@@ -186,79 +186,59 @@ static void take_actor(const struct mstro_pool_event_ *theirs, struct vamp_event
     if (actor.name != NULL) {
         event->name = actor.name;
         event->name_length = name_length(theirs, actor.name);
-        bool of_component = event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE ||
-                            event->kind == VAMP_EVENT_SUBSCRIBE ||
-                            event->kind == VAMP_EVENT_UNSUBSCRIBE;
-        now_has(event, of_component ? VAMP_HAS_COMPONENT_NAME : VAMP_HAS_CDO_NAME);
+        now_has(event, vamp_event_name_field(event->kind));
     }
 }
 
-/* Fields that upstream is not known to have. */
-static void take_extensions(const struct mstro_pool_event_ *theirs, struct vamp_event *event)
+/* A choice that vampire does not know (a newer Maestro) counts as absent. */
+#define TAKE_CHOICE(symbol, type, member, values)                                                  \
+    case VAMP_ITEM_##symbol:                                                                       \
+        if (value >= (values)) {                                                                   \
+            return;                                                                                \
+        }                                                                                          \
+        event->member = (type)value;                                                               \
+        break;
+#define TAKE_NUMBER(symbol, type, member, values)                                                  \
+    case VAMP_ITEM_##symbol:                                                                       \
+        event->member = (type)value;                                                               \
+        break;
+#define TAKE_TIME TAKE_NUMBER
+#define TAKE_ID(symbol, type, member, values)                                                      \
+    case VAMP_ITEM_##symbol: /* take_id */                                                         \
+        return;
+
+static inline void take_value(struct vamp_event *event, enum vamp_event_item item, uint64_t value)
+{
+    switch (item) {
+#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values)                               \
+    TAKE_##form(symbol, type, member, values)
+#include "vampire/core/event_fields.def"
+    case VAMP_ITEM_COUNT:
+        return;
+    }
+    now_has(event, 1U << item);
+}
+
+static void take_id(const struct mstro_pool_event_ *theirs, struct vamp_event *event)
 {
     (void)theirs, (void)event;
-#if VAMP_MSTRO_HAS_TIME
-    if ((theirs->present & MSTRO_POOL_EVENT_HAS_TIME) != 0) {
-        event->time_ns = theirs->time_ns;
-        now_has(event, VAMP_HAS_TIME);
-    }
-#endif
 #if VAMP_MSTRO_HAS_CDO_ID
     if ((theirs->present & MSTRO_POOL_EVENT_HAS_CDO_ID) != 0) {
         event->cdo_id = vamp_cdo_id_from_bytes(theirs->cdo_id);
         now_has(event, VAMP_HAS_CDO_ID);
     }
 #endif
-#if VAMP_MSTRO_HAS_CDO_SIZE
-    if ((theirs->present & MSTRO_POOL_EVENT_HAS_CDO_SIZE) != 0) {
-        event->size_bytes = theirs->cdo_size;
-        now_has(event, VAMP_HAS_SIZE);
-    }
-#endif
-#if VAMP_MSTRO_HAS_PEER
-    if ((theirs->present & MSTRO_POOL_EVENT_HAS_PEER) != 0) {
-        event->peer_id = theirs->peer_appid;
-        now_has(event, VAMP_HAS_PEER);
-    }
-#endif
-#if VAMP_MSTRO_HAS_TRANSPORT
-    if ((theirs->present & MSTRO_POOL_EVENT_HAS_TRANSPORT) != 0) {
-        event->transport_id = theirs->transport_id;
-        now_has(event, VAMP_HAS_TRANSPORT);
-    }
-#endif
-#if VAMP_MSTRO_HAS_DURATION
-    if ((theirs->present & MSTRO_POOL_EVENT_HAS_DURATION) != 0) {
-        event->duration_ns = theirs->duration_ns;
-        now_has(event, VAMP_HAS_DURATION);
-    }
-#endif
 }
 
-/* Those of them that are enumerated. A value that vampire does not know (a newer Maestro) is taken
- * as not told. */
-static void take_enumerated(const struct mstro_pool_event_ *theirs, struct vamp_event *event)
+/* Fields that upstream is not known to have. */
+static void take_extensions(const struct mstro_pool_event_ *theirs, struct vamp_event *event)
 {
-    (void)theirs, (void)event;
-#if VAMP_MSTRO_HAS_TIER
-    if ((theirs->present & MSTRO_POOL_EVENT_HAS_TIER) != 0 && theirs->tier < VAMP_TIER_COUNT) {
-        event->tier = (uint8_t)theirs->tier;
-        now_has(event, VAMP_HAS_TIER);
+#define VAMP_EVENT_MAESTRO(symbol, bit, member, name)                                              \
+    if (VAMP_MSTRO_GIVES_##symbol(theirs)) {                                                       \
+        take_value(event, VAMP_ITEM_##symbol, VAMP_MSTRO_VALUE_##symbol(theirs));                  \
     }
-#endif
-#if VAMP_MSTRO_HAS_CAUSE
-    if ((theirs->present & MSTRO_POOL_EVENT_HAS_CAUSE) != 0 && theirs->cause < VAMP_CAUSE_COUNT) {
-        event->cause = (uint8_t)theirs->cause;
-        now_has(event, VAMP_HAS_CAUSE);
-    }
-#endif
-#if VAMP_MSTRO_HAS_REASON
-    if ((theirs->present & MSTRO_POOL_EVENT_HAS_REASON) != 0 &&
-        theirs->reason < VAMP_LEAVE_REASON_COUNT) {
-        event->reason = (uint8_t)theirs->reason;
-        now_has(event, VAMP_HAS_REASON);
-    }
-#endif
+#include "vampire/core/event_fields.def"
+    take_id(theirs, event);
 }
 
 void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_event_phase phase,
@@ -274,7 +254,6 @@ void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_even
         ret_event->present = VAMP_HAS_SERIAL;
     }
     take_extensions(theirs, ret_event);
-    take_enumerated(theirs, ret_event);
     if (ret_event->kind != VAMP_EVENT_NONE) {
         take_actor(theirs, ret_event);
         return;
@@ -373,15 +352,9 @@ void vamp_source_maestro_abilities(void (*line)(void *context, const char *text)
     }
     static const struct ability fields[] = {
         {"serial", VAMP_MSTRO_HAS_SERIAL},
-        {"time", VAMP_MSTRO_HAS_TIME},
+#define VAMP_EVENT_MAESTRO(symbol, bit, member, name) {name, VAMP_MSTRO_HAS_##symbol},
+#include "vampire/core/event_fields.def"
         {"cdo_id", VAMP_MSTRO_HAS_CDO_ID},
-        {"size", VAMP_MSTRO_HAS_CDO_SIZE},
-        {"peer", VAMP_MSTRO_HAS_PEER},
-        {"transport_id", VAMP_MSTRO_HAS_TRANSPORT},
-        {"tier", VAMP_MSTRO_HAS_TIER},
-        {"cause", VAMP_MSTRO_HAS_CAUSE},
-        {"leave_reason", VAMP_MSTRO_HAS_REASON},
-        {"duration", VAMP_MSTRO_HAS_DURATION},
         {"offer_appid", VAMP_MSTRO_HAS_APPID_offer},
         {"offer_name", VAMP_MSTRO_HAS_NAME_offer},
         {"lost_counts", VAMP_MSTRO_HAS_KIND_LOST},

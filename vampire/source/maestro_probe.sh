@@ -9,6 +9,8 @@
 # For a thing NAME that is there the header says `#define VAMP_MSTRO_HAS_NAME 1`, else 0. For
 # each kind of event it has VAMP_MSTRO_KIND_<kind> (0: no such kind), and VAMP_MSTRO_APPID_<kind>(e) and
 # VAMP_MSTRO_NAME_<kind>(e), worth reading when VAMP_MSTRO_HAS_APPID_<kind> and _HAS_NAME_<kind> are 1.
+# For each field of vampire/core/event_fields.def that has a row for maestro.h it has
+# VAMP_MSTRO_GIVES_<symbol>(e), whether the event has it, and VAMP_MSTRO_VALUE_<symbol>(e).
 set -eu
 
 if [ $# -lt 2 ]; then
@@ -65,9 +67,25 @@ kind() {
     accessor NAME "$1" 'const char *' "$payload$1.$3" NULL
 }
 
-# $1: NAME, $2: its presence bit, $3: statements
+# $1: symbol, $2: its presence bit in maestro.h, $3: its member there
 extension() {
-    has "$1" "bool there = (event->present & MSTRO_POOL_EVENT_HAS_$2) != 0; (void)there; $3"
+    there="(event->present & MSTRO_POOL_EVENT_HAS_$2) != 0"
+    if compiles "bool there = $there; uint64_t value = event->$3; (void)there, (void)value;"; then
+        echo "#define VAMP_MSTRO_HAS_$1 1"
+        echo "#define VAMP_MSTRO_GIVES_$1(event) (((event)->present & MSTRO_POOL_EVENT_HAS_$2) != 0)"
+        echo "#define VAMP_MSTRO_VALUE_$1(event) ((uint64_t)(event)->$3)"
+    else
+        echo "#define VAMP_MSTRO_HAS_$1 0"
+        echo "#define VAMP_MSTRO_GIVES_$1(event) ((void)(event), false)"
+        echo "#define VAMP_MSTRO_VALUE_$1(event) UINT64_C(0)"
+    fi
+}
+
+# The rows of the list of fields that concern maestro.h, a line each.
+extensions() {
+    printf '%s\n' '#define VAMP_EVENT_MAESTRO(symbol, bit, member, name) symbol bit member' \
+        "#include \"$(cd "$(dirname "$0")" && pwd)/../core/event_fields.def\"" |
+        $compiler -E -P -x c - | grep .
 }
 
 all() {
@@ -92,16 +110,12 @@ all() {
         uint64_t count = event->payload.lost.count; (void)count;'
     has KIND_POOL_GONE 'uint64_t kind = MSTRO_POOL_EVENT_POOL_GONE; (void)kind;'
     has SERIAL 'uint64_t serial = event->serial; (void)serial;'
-    extension TIME TIME 'int64_t value = event->time_ns; (void)value;'
-    extension CDO_ID CDO_ID 'unsigned char value[sizeof event->cdo_id == 16 ? 1 : -1];
+    extensions | while read -r symbol bit member; do
+        extension "$symbol" "$bit" "$member"
+    done
+    has CDO_ID 'bool there = (event->present & MSTRO_POOL_EVENT_HAS_CDO_ID) != 0; (void)there;
+        unsigned char value[sizeof event->cdo_id == 16 ? 1 : -1];
         value[0] = event->cdo_id[15]; (void)value;'
-    extension CDO_SIZE CDO_SIZE 'uint64_t value = event->cdo_size; (void)value;'
-    extension PEER PEER 'uint64_t value = event->peer_appid; (void)value;'
-    extension TRANSPORT TRANSPORT 'uint64_t value = event->transport_id; (void)value;'
-    extension TIER TIER 'unsigned value = event->tier; (void)value;'
-    extension CAUSE CAUSE 'unsigned value = event->cause; (void)value;'
-    extension REASON REASON 'unsigned value = event->reason; (void)value;'
-    extension DURATION DURATION 'uint64_t value = event->duration_ns; (void)value;'
     has NAME_LENGTH 'uint32_t value = event->name_length; (void)value;'
     has SIGNAL_BEFORE 'uint64_t option = MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE; (void)option;'
     has STATUS_NO_PM 'mstro_status status = MSTRO_NO_PM; (void)status;'

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The judge of the event decoder: what protobuf-c makes of a message, field by field, checked as
+ * vamp_event_read promises. For tests and fuzz targets.
+ */
+#ifndef TESTS_LIB_EVENT_JUDGE_H
+#define TESTS_LIB_EVENT_JUDGE_H
+
+#include <stdbool.h>
+
+#include "event.pb-c.h"
+#include "vampire/core/cdo_id.h"
+#include "vampire/core/event.h"
+
+/* A flag when the sender gave the field. */
+static inline uint16_t judge_flag(bool has, enum vamp_event_field field)
+{
+    return has ? (uint16_t)field : 0;
+}
+
+static inline bool judge_accepts(const Vamp__Wire__Event *message)
+{
+    return message->kind != VAMP_EVENT_NONE && message->kind < VAMP_EVENT_KIND_COUNT &&
+           (!message->has_cdo_id || message->cdo_id.len == VAMP_CDO_ID_BYTES) &&
+           (!message->has_name || message->name.len <= VAMP_NAME_BYTES_MAX);
+}
+
+/* The event of a message; false: it is to be refused. The name points into the message. */
+static inline bool judge_event(const Vamp__Wire__Event *message, struct vamp_event *ret_event)
+{
+    if (message == NULL || !judge_accepts(message)) {
+        return false;
+    }
+    const bool has_tier = message->has_tier && message->tier < VAMP_TIER_COUNT;
+    const bool has_cause = message->has_cause && message->cause < VAMP_CAUSE_COUNT;
+    const bool has_reason = message->has_reason && message->reason < VAMP_LEAVE_REASON_COUNT;
+    const bool of_component =
+        message->kind == VAMP_EVENT_JOIN || message->kind == VAMP_EVENT_LEAVE ||
+        message->kind == VAMP_EVENT_SUBSCRIBE || message->kind == VAMP_EVENT_UNSUBSCRIBE;
+    const unsigned present =
+        (unsigned)judge_flag(message->has_serial, VAMP_HAS_SERIAL) |
+        judge_flag(message->has_time_ns, VAMP_HAS_TIME) |
+        judge_flag(message->has_app_id, VAMP_HAS_APP) |
+        judge_flag(message->has_peer_id, VAMP_HAS_PEER) |
+        judge_flag(message->has_cdo_id, VAMP_HAS_CDO_ID) |
+        judge_flag(message->has_size_bytes, VAMP_HAS_SIZE) |
+        judge_flag(message->has_name, of_component ? VAMP_HAS_COMPONENT_NAME : VAMP_HAS_CDO_NAME) |
+        judge_flag(message->has_transport_id, VAMP_HAS_TRANSPORT) |
+        judge_flag(has_tier, VAMP_HAS_TIER) | judge_flag(has_cause, VAMP_HAS_CAUSE) |
+        judge_flag(has_reason, VAMP_HAS_REASON) |
+        judge_flag(message->has_duration_ns, VAMP_HAS_DURATION);
+    /* protobuf-c has no data for an empty text. */
+    const char *name = message->name.data != NULL ? (const char *)message->name.data : "";
+    *ret_event = (struct vamp_event){
+        .serial = message->serial,
+        .time_ns = message->has_time_ns ? message->time_ns : message->arrival_ns,
+        .app_id = message->app_id,
+        .peer_id = message->peer_id,
+        .size_bytes = message->size_bytes,
+        .transport_id = message->transport_id,
+        .duration_ns = message->duration_ns,
+        .name = message->has_name ? name : NULL,
+        .name_length = message->has_name ? (uint32_t)message->name.len : 0,
+        .present = (uint16_t)present,
+        .kind = (uint8_t)message->kind,
+        .phase = message->has_before && message->before ? VAMP_PHASE_BEFORE : VAMP_PHASE_AFTER,
+        .tier = has_tier ? (uint8_t)message->tier : VAMP_TIER_UNKNOWN,
+        .cause = has_cause ? (uint8_t)message->cause : VAMP_CAUSE_UNKNOWN,
+        .reason = has_reason ? (uint8_t)message->reason : VAMP_LEAVE_UNKNOWN,
+    };
+    if (message->has_cdo_id) {
+        ret_event->cdo_id = vamp_cdo_id_from_bytes(message->cdo_id.data);
+    }
+    return true;
+}
+
+#endif
