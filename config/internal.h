@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the stages of the configuration share: file -> values (read) -> overrides -> structs, along
- * the option tables (walk) -> checks across options. Every stage adds to the same list of
- * diagnostics and goes on, so that all mistakes are reported at once; only a lack of memory ends a
- * stage (`-ENOMEM`).
+ * What the stages of the configuration share. In the order in which load.c runs them:
+ *
+ *   file.c                   bytes, and the line and column of an offset
+ *   read.c, literal.c        JSON with comments to values that know their offset (value.c)
+ *   override.c               environment and command line, put among the values
+ *   sections.c, walk.c       from values to structs, along the option tables (tables.c)
+ *   check.c, check_*.c       what is right option by option and wrong together
+ *
+ * Every stage reports (report.c) to the same list of diagnostics and goes on, so that all mistakes
+ * are reported at once; only JSON that cannot be read, and a lack of memory (`-ENOMEM`), end it.
+ * dump.c, schema.c and help.c print from the same tables, through json.c.
  */
 #ifndef VAMP_CONFIG_INTERNAL_H
 #define VAMP_CONFIG_INTERNAL_H
@@ -173,8 +180,6 @@ struct vamp_diagnostic config_problem(const struct config_loader *loader, const 
                                       enum config_spot spot, const char *format, ...)
     VAMP_PRINTF(4, 5);
 /* The whole of it for an error without more to say. */
-void config_value_error(const struct config_loader *loader, const struct config_value *value,
-                        const char *format, ...) VAMP_PRINTF(3, 4);
 void config_error(const struct config_loader *loader, const char *path, const char *format, ...)
     VAMP_PRINTF(3, 4);
 void config_warning(const struct config_loader *loader, const char *path, const char *format, ...)

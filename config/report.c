@@ -32,7 +32,8 @@ static struct vamp_diagnostic begin_problem(const struct config_loader *loader,
                    value->origin != NULL ? value->origin : loader->name);
     (void)snprintf(diagnostic.path, sizeof diagnostic.path, "%.*s", (int)sizeof diagnostic.path - 1,
                    path);
-    if (value->origin == NULL && loader->file.bytes != NULL) {
+    const bool kept = loader->diagnostics->count < VAMP_DIAGNOSTICS_MAX;
+    if (kept && value->origin == NULL && loader->file.bytes != NULL) {
         const bool keyed = at_key && value->key_offset > 0;
         config_file_place(&loader->file, keyed ? value->key_offset : value->offset, &diagnostic);
     }
@@ -88,17 +89,6 @@ struct vamp_diagnostic config_problem(const struct config_loader *loader, const 
     (void)vsnprintf(diagnostic.text, sizeof diagnostic.text, format, arguments);
     va_end(arguments);
     return diagnostic;
-}
-
-void config_value_error(const struct config_loader *loader, const struct config_value *value,
-                        const char *format, ...)
-{
-    struct vamp_diagnostic diagnostic = begin_at_value(loader, value, CONFIG_AT_VALUE);
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(diagnostic.text, sizeof diagnostic.text, format, arguments);
-    va_end(arguments);
-    vamp_diagnostics_add(loader->diagnostics, &diagnostic);
 }
 
 void config_error(const struct config_loader *loader, const char *path, const char *format, ...)

@@ -188,8 +188,8 @@ static int walk_output_list(struct config_loader *loader, const struct config_va
         code = type != NULL ? walk_output(loader, object, type) : 0;
     }
     if (list->count > VAMP_OUTPUTS_MAX) {
-        config_value_error(loader, list, "%" PRIu32 " outputs, at most %d are allowed", list->count,
-                           VAMP_OUTPUTS_MAX);
+        config_error(loader, "/outputs", "%" PRIu32 " outputs, at most %d are allowed", list->count,
+                     VAMP_OUTPUTS_MAX);
     }
     return code;
 }

@@ -38,7 +38,9 @@ void config_report_found(const struct config_loader *loader, const struct config
 {
     char found[128];
     config_describe(value, found, sizeof found);
-    config_value_error(loader, value, "found %s where %s is needed", found, needed);
+    const struct vamp_diagnostic problem = config_value_problem(
+        loader, value, CONFIG_AT_VALUE, "found %s where %s is needed", found, needed);
+    vamp_diagnostics_add(loader->diagnostics, &problem);
 }
 
 /* ---- one value */
