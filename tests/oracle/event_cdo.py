@@ -2,7 +2,7 @@
 """What an event does to the CDO that it names."""
 
 from catalogue import NAME_BYTES
-from records import Cdo
+from records import Cdo, Hold
 
 
 class OnCdo:
@@ -24,25 +24,34 @@ class OnCdo:
             getattr(self, self.kind)()
 
     def new_cdo(self):
-        self.cdo = self.oracle.cdos.add(self.key, Cdo(self.row))
+        self.cdo = self.oracle.cdos.add(self.key, Cdo(self.key, self.row, 1 if self.kind == "declare" else 0))
 
     def is_mine(self):
         return self.cdo.row is self.row
 
-    def note_key(self):
-        return (self.key, self.who(), "second declare")
+    def my_hold(self):
+        return self.oracle.holds.get((self.key, self.row))
+
+    def need_hold(self):
+        return self.my_hold() or self.oracle.holds.add((self.key, self.row), Hold(self.key, self.row))
 
     def become_maker(self):
-        cdo = self.cdo
         if not self.is_mine():
-            cdo.row, cdo.row_handles, cdo.declared = self.row, 1, None
-            note = self.oracle.received.pop(self.note_key(), None)
-            if note is not None:
-                cdo.declared, cdo.row_handles = note
-        cdo.made = True
+            cdo, hold = self.cdo, self.my_hold()
+            if hold is not None:
+                self.oracle.drop_hold(hold)
+                if hold.offers:
+                    cdo.offerers.remove(self.row)
+            if cdo.row_declared or cdo.row_offers:
+                left = self.oracle.holds.add((self.key, cdo.row), Hold(self.key, cdo.row))
+                left.handles, left.since, left.offers = cdo.row_declared, cdo.declared, cdo.row_offers
+                cdo.other_handles += left.handles
+                if left.offers:
+                    cdo.offerers.append(cdo.row)
+            self.oracle.give(cdo, self.row, hold)
+        self.cdo.made = True
 
     def declare(self):
-        self.row.handles += 1
         sized = self.size is not None
         if self.cdo is None:
             self.new_cdo()
@@ -50,15 +59,14 @@ class OnCdo:
                 return
         else:
             cdo = self.cdo
-            cdo.handles += 1
             if self.is_mine():
                 cdo.row_handles += 1
-            elif cdo.made:
-                note = self.oracle.received.get(self.note_key())
-                if note is None:
-                    self.oracle.received.add(self.note_key(), (self.time, 1))
-                else:
-                    self.oracle.received[self.note_key()] = (note[0], note[1] + 1)
+                cdo.row_declared += 1
+            else:
+                hold = self.need_hold()
+                hold.since = hold.since if hold.handles else self.time
+                hold.handles += 1
+                cdo.other_handles += 1
             if cdo.made or sized:
                 return
         self.become_maker()
@@ -71,22 +79,29 @@ class OnCdo:
         elif not self.cdo.made or self.size is not None and self.cdo.size is None:
             self.become_maker()
 
+    def offers_it(self):
+        return self.cdo.row_offers if self.is_mine() else self.row in self.cdo.offerers
+
     def offer(self):
         if self.cdo is None:
             self.new_cdo()
         cdo = self.cdo
+        if self.offers_it():
+            self.anomalies["operation_out_of_order"] += 1
+            return
+        self.offered = True
         if cdo.in_pool:
             if self.is_mine():
-                self.anomalies["operation_out_of_order"] += 1
+                cdo.row_offers = True
             else:
-                cdo.offers += 1
-                self.offered = True
+                self.need_hold().offers = True
+                cdo.offerers.append(self.row)
             return
         self.become_maker()
         if cdo.declared is not None and not cdo.ever_offered:
             self.lifecycle["declare_to_offer_ns"] = self.interval(cdo.declared)
-        cdo.offers, cdo.offered = 1, self.time
-        cdo.in_pool = cdo.ever_offered = self.offered = True
+        cdo.offered = self.time
+        cdo.row_offers = cdo.ever_offered = True
         self.oracle.change["pool_cdos", ()] += 1
         self.oracle.change["pool_bytes", ()] += cdo.size or 0
 
@@ -118,7 +133,6 @@ class OnCdo:
         cdo.all_demands += self.kind == "demand"
 
     def consume(self):
-        self.oracle.received.pop(self.note_key(), None)
         cdo = self.cdo
         if cdo is not None and self.is_mine() and not cdo.in_pool and not cdo.counted:
             cdo.made = False
@@ -133,44 +147,78 @@ class OnCdo:
         cdo.demands += 1
 
     def leave_pool(self):
+        """The last offer was taken back."""
         cdo = self.cdo
         self.fan_out = cdo.demands
         if cdo.demands == 0:
             self.anomalies["offer_never_demanded"] += 1
-        cdo.demands, cdo.in_pool = 0, False
-        self.oracle.change["pool_cdos", ()] -= 1
-        self.oracle.change["pool_bytes", ()] -= cdo.size or 0
+        self.oracle.out_of_pool(cdo)
+
+    def end_offer(self):
+        """This component's; others may offer the CDO still."""
+        cdo = self.cdo
+        if self.is_mine():
+            cdo.row_offers = False
+            return
+        hold = self.my_hold()
+        hold.offers = False
+        cdo.offerers.remove(self.row)
+        if not hold.handles:
+            self.oracle.drop_hold(hold)
 
     def withdraw(self):
         cdo = self.cdo
         if cdo is None:
             return
-        if not cdo.in_pool:
+        if not self.offers_it():
             self.anomalies["operation_out_of_order"] += 1
-        elif cdo.offers > 1:
-            cdo.offers -= 1
-        else:
+            return
+        self.end_offer()
+        if not cdo.in_pool:
             self.lifecycle["offer_to_withdraw_ns"] = self.interval(cdo.offered)
             self.leave_pool()
 
     def dispose(self):
-        self.row.handles = max(0, self.row.handles - 1)
         if self.end_demand() is not None:
             self.anomalies["demand_never_satisfied"] += 1
         cdo = self.cdo
-        if cdo is None:
-            return
-        if cdo.made and self.is_mine():
-            cdo.row_handles -= 1
-            if cdo.row_handles == 0:
-                if cdo.declared is not None:
-                    self.lifecycle["cdo_lifetime_ns"] = self.interval(cdo.declared)
-                if cdo.in_pool:
-                    self.leave_pool()
-                self.oracle.end_cdo(self.oracle.cdos.pop(self.key), "disposed")
-                return
-        self.oracle.received.pop(self.note_key(), None)
-        if cdo.handles > (cdo.row_handles if cdo.made else 0):
-            cdo.handles -= 1
-        if cdo.handles == 0:
+        if cdo is not None and self.is_mine():
+            self.dispose_mine()
+        else:
+            self.dispose_of_hold()
+        if cdo is not None and not cdo.made and not cdo.row_handles and not cdo.other_handles:
             self.oracle.end_cdo(self.oracle.cdos.pop(self.key), "disposed")
+
+    def dispose_mine(self):
+        cdo = self.cdo
+        cdo.row_handles = max(0, cdo.row_handles - 1)
+        cdo.row_declared = max(0, cdo.row_declared - 1)
+        if not cdo.made or cdo.row_handles:
+            return
+        if cdo.declared is not None:
+            self.lifecycle["cdo_lifetime_ns"] = self.interval(cdo.declared)
+        if cdo.row_offers:
+            self.end_offer()
+            if not cdo.in_pool:
+                self.leave_pool()
+        if cdo.offerers:
+            self.oracle.hand_over(cdo)
+        else:
+            self.oracle.end_cdo(self.oracle.cdos.pop(self.key), "disposed")
+
+    def dispose_of_hold(self):
+        cdo, hold = self.cdo, self.my_hold()
+        if hold is None:
+            return
+        if hold.handles:
+            hold.handles -= 1
+            if cdo is not None:
+                cdo.other_handles = max(0, cdo.other_handles - 1)
+        if hold.handles:
+            return
+        if hold.offers:
+            self.end_offer()
+            if not cdo.in_pool:
+                self.leave_pool()
+        else:
+            self.oracle.drop_hold(hold)

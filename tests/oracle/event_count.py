@@ -17,6 +17,7 @@ class Counting:
         forgotten = [name for name, _ in oracle.created]
         for name in forgotten[:1]:
             oracle.count("cdos_created", (name, UNKNOWN), len(forgotten))
+        oracle.change["pool_bytes", ()] = oracle.shown_bytes(oracle.change["pool_bytes", ()])
         for (metric, labels), change in oracle.change.items():
             if change:
                 oracle.moves[metric, labels].append((oracle.position(), change))

@@ -10,12 +10,20 @@ class OnGone:
         """What the component held is nobody's."""
         oracle, row = self.oracle, self.row
         row.gone = True
+        for hold in [hold for hold in oracle.holds.values() if hold.row is row]:
+            self.anomalies["not_disposed_at_leave"] += hold.handles
+            self.anomalies["not_withdrawn_at_leave"] += hold.offers
+            oracle.drop_hold(hold)
+            if hold.offers:
+                oracle.end_offer_of(hold)
         for key, cdo in list(oracle.cdos.items()):
             if cdo.row is row:
-                self.anomalies["not_withdrawn_at_leave"] += cdo.in_pool
-                oracle.end_cdo(oracle.cdos.pop(key), "left")
-        self.anomalies["not_disposed_at_leave"] += row.handles
-        row.handles = 0
+                self.anomalies["not_disposed_at_leave"] += cdo.row_declared
+                self.anomalies["not_withdrawn_at_leave"] += cdo.row_offers
+                if cdo.offerers:
+                    oracle.hand_over(cdo)
+                else:
+                    oracle.end_cdo(oracle.cdos.pop(key), "left")
         for key in [key for key in oracle.demands if key[1] is row]:
             del oracle.demands[key]
             self.anomalies["demand_never_satisfied"] += 1
@@ -25,12 +33,11 @@ class OnGone:
     def release_rest(self):
         """What belongs to nobody."""
         oracle = self.oracle
-        self.row.handles = 0
         for cdo in oracle.cdos.values():
             oracle.end_cdo(cdo, "left")
         for transport in oracle.transports.values():
             oracle.change["transports_active", (transport["tier"],)] -= 1
-        for table in (oracle.cdos, oracle.received, oracle.demands, oracle.transports):
+        for table in (oracle.cdos, oracle.holds, oracle.received, oracle.demands, oracle.transports):
             table.clear()
 
     @classmethod

@@ -29,10 +29,12 @@ class Oracle:
             self.rows, self.by_app = before.rows, before.by_app
             for row in self.rows:
                 row.forget()
+        self.bytes = 0  # in the pool
         self.muted = set()  # metrics for which the event at hand does not count
         self.sampled = collections.defaultdict(collections.Counter)  # bucket -> passed, rated out
         self.weights = []  # of closed buckets
         self.cdos = Bounded(options["max_cdos"], self.evicted_cdo)
+        self.holds = Bounded(options["max_cdos"], self.evicted_hold)
         self.received = Bounded(options["max_pending"], self.evicted)
         self.demands = Bounded(options["max_pending"], self.evicted)
         self.transports = Bounded(options["max_pending"], self.evicted_transport)
@@ -147,6 +149,11 @@ class Oracle:
     def evicted_cdo(self, cdo):
         self.evicted(cdo)
         self.end_cdo(cdo, "evicted")
+
+    def evicted_hold(self, hold):
+        self.evicted(hold)
+        if hold.offers:
+            self.end_offer_of(hold)
 
     def evicted_transport(self, transport):
         self.evicted(transport)
@@ -274,9 +281,50 @@ class Oracle:
             cdo.id, cdo.name, producer, cdo.size, cdo.all_demands, cdo.consumers,
             *cdo.times.values(), end)))
 
+    def drop_hold(self, hold):
+        del self.holds[hold.key, hold.row]
+
+    def end_offer_of(self, hold):
+        """By an event that is no WITHDRAW."""
+        cdo = self.cdos[hold.key]
+        cdo.offerers.remove(hold.row)
+        if not cdo.in_pool:
+            self.out_of_pool(cdo)
+
+    def shown_bytes(self, change):
+        """What a change of the bytes in the pool is to a gauge that ends at 2^63 - 1."""
+        before = min(self.bytes, 2**63 - 1)
+        self.bytes += change
+        return min(self.bytes, 2**63 - 1) - before
+
+    def out_of_pool(self, cdo):
+        cdo.demands = 0
+        self.change["pool_cdos", ()] -= 1
+        self.change["pool_bytes", ()] -= cdo.size or 0
+
+    @staticmethod
+    def give(cdo, row, hold):
+        """The record to another component, with what that one held."""
+        declared = hold.handles if hold is not None else 0
+        cdo.row, cdo.row_declared, cdo.row_handles = row, declared, declared or 1
+        cdo.declared = hold.since if declared else None
+        cdo.other_handles = max(0, cdo.other_handles - declared)
+        cdo.row_offers = hold is not None and hold.offers
+
+    def hand_over(self, cdo):
+        """Its component is done with it, others offer it: to the one that offered it last."""
+        row = cdo.offerers.pop()
+        self.give(cdo, row, self.holds.pop((cdo.key, row)))
+        cdo.made = True
+
     def end_cdo(self, cdo, end):
         """Its record is over."""
         self.tell(cdo, end)
+        for row in cdo.offerers:
+            hold = self.holds[cdo.key, row]
+            hold.offers = False
+            if not hold.handles:
+                self.drop_hold(hold)
         if cdo.in_pool:
             self.change["pool_cdos", ()] -= 1
             self.change["pool_bytes", ()] -= cdo.size or 0

@@ -74,6 +74,7 @@ class Result:
                 deltas[bucket] += amount
             total, entries = 0, []
             for delta in deltas:
+                delta %= 2**64
                 total = (total + delta) % 2**64
                 entries.append((total, delta))
             self.metrics[metric][labels] = entries

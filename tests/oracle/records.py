@@ -20,18 +20,33 @@ class Bounded(collections.OrderedDict):
         return value
 
 
+class Hold:
+    """What a component other than the one of the record holds of a CDO."""
+
+    def __init__(self, key, row):
+        self.key, self.row = key, row
+        self.handles, self.since, self.offers = 0, None, False
+
+
 class Cdo:
-    def __init__(self, row):
-        self.row = row  # whose record it is
+    def __init__(self, key, row, handles):
+        self.key, self.row = key, row  # whose record it is
         self.made = False  # and whether that is its maker
         self.size = self.declared = self.offered = None
-        self.in_pool = self.ever_offered = self.counted = False
-        self.offers = self.demands = 0
-        self.handles = self.row_handles = 1
+        self.ever_offered = self.counted = False
+        self.demands = 0
+        self.row_offers, self.offerers = False, []  # others: their rows, in the order of offering
+        self.row_handles, self.row_declared = 1, handles
+        self.other_handles = 0
         # The row of level `cdo`, if it has one.
         self.selected = False
         self.id, self.name, self.all_demands, self.consumers = None, "", 0, 0
         self.times = dict.fromkeys(CDO_TIMES)
+
+
+    @property
+    def in_pool(self):
+        return self.row_offers or bool(self.offerers)
 
 
 class Row:
@@ -42,5 +57,5 @@ class Row:
 
     def forget(self):
         """The statistics begin anew: what the component holds and is known by."""
-        self.handles = self.present = 0
+        self.present = 0
         self.gone = self.told_unknown = False

@@ -237,6 +237,35 @@ def corner_cases():
         "dispose", 12, 1, "a")
     case("two who offer")("offer", 5, 1, "a", size=3)("offer", 6, 2, "a")("offer", 7, 1, "a")("withdraw", 8, 1, "a")(
         "withdraw", 9, 2, "a")("withdraw", 10, 1, "a")("offer", 11, 2, "a")("withdraw", 12, 2, "a")
+    case("offers belong to components", bucket="10ms")("declare", 1, 1, "a")("offer", 5, 1, "a", size=30)(
+        "offer", 6, 2, "a")("leave", 11, 2)("withdraw", 21, 1, "a")("join", 30, 3, name=b"C")("join", 31, 4, name=b"D")(
+        "offer", 32, 1, "b", size=5)("offer", 33, 3, "b")("offer", 34, 4, "b")("offer", 34.5, 3, "b")("demand", 35, 4, "b")(
+        "withdraw", 36, 2, "b")("leave", 41, 1)("withdraw", 51, 4, "b")("withdraw", 52, 4, "b")("dispose", 53, 4, "b")(
+        "withdraw", 54, 3, "b")("offer", 60, 3, "c")("offer", 61, 4, "c", size=9)("seal", 62, 4, "c", size=9)(
+        "dispose", 63, 4, "c")("offer", 64, 4, "c")("withdraw", 65, 3, "c")("leave", 71, 4)("leave", 81, 3)
+    case("the maker is done, others offer")("declare", 1, 1, "a")("declare", 2, 2, "a")("declare", 3, 2, "a")(
+        "seal", 4, 1, "a", size=300)("offer", 5, 1, "a")("offer", 6, 2, "a")("demand", 7, 2, "a")("dispose", 8, 1, "a")(
+        "dispose", 9, 2, "a")("withdraw", 10, 2, "a")("offer", 11, 2, "a")("dispose", 12, 2, "a")
+    case("handles belong to components and CDOs")("declare", 1, 1, "a")("declare", 2, 1, "b")("declare", 3, 2, "a")(
+        "dispose", 4, 1, "x")("dispose", 5, 1, "b")("dispose", 6, 1, "b")("dispose", 7, 2, "b")("declare", 8, 2, "c")(
+        "require", 9, 2, "c")("dispose", 10, 1, "c")("dispose", 11, 2, "x")("leave", 20, 1)("leave", 21, 2)
+    case("a handle that outlives the record")("declare", 1, 1, "a")("declare", 2, 2, "a")("dispose", 3, 1, "a")(
+        "declare", 4, 1, "a")("require", 5, 1, "a")("declare", 6, 2, "a")("require", 7, 2, "a")("dispose", 8, 2, "a")(
+        "dispose", 9, 2, "a")("dispose", 10, 1, "a")("dispose", 11, 2, "a")("leave", 20, 2)
+    huge = case("more bytes in the pool than a gauge shows", bucket="5ms")
+    for number in range(5):
+        huge("offer", 10 + number, 1, f"n{number}", size=2**63 - 1 - number % 2)("offer", 20 + number, 2, f"n{number}")
+    huge("offer", 26, 1, "largest", size=2**64 - 1)("leave", 30, 2)
+    for number in range(4):
+        huge("withdraw", 35 + number, 1, f"n{number}")
+    huge("withdraw", 39, 1, "largest")("leave", 41, 1)
+    shared = case("more holds than bounds", max_cdos=16)
+    for number in range(60):
+        shared("declare", 5 + number, 1, f"n{number % 19}")("offer", 5.1 + number, 1, f"n{number % 19}", size=10)(
+            "declare", 5.2 + number, 2, f"n{number % 19}")("offer", 5.3 + number, 2, f"n{number % 7}")(
+            "offer", 5.4 + number, 9, f"n{number % 13}")("offer", 5.5 + number, None, f"n{number % 19}")(
+            "seal", 5.6 + number, 9, f"n{number % 17}", size=20)
+    shared("leave", 80, 2)("leave", 81, 1)
     case("demands that fail and repeat")("demand", 5, 2, "a")("transport_failed", 6, 2, "a")("demand", 7, 2, "a")(
         "demand", 8, 2, "a")("transport_completed", 9, 2, "a", size=12)("demand", 10, 2, "a")("retract", 11, 2, "a")(
         "transport_completed", 12, 2, "a")

@@ -133,7 +133,8 @@ static inline void vamp_cells_change(struct vamp_cells *cells, struct vamp_slot 
     if (range->enabled && change != 0 && !cells->muted[id]) {
         struct vamp_gauge_change *gauge =
             &slot->gauges[range->first + vamp_series_number(&cells->series, range->set, labels)];
-        gauge->net += change;
+        /* Modulo 2^64: a metric's filter may leave out what would have kept it in range. */
+        gauge->net = (int64_t)((uint64_t)gauge->net + (uint64_t)change);
         gauge->min = gauge->net < gauge->min ? gauge->net : gauge->min;
         gauge->max = gauge->net > gauge->max ? gauge->net : gauge->max;
     }

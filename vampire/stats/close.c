@@ -107,10 +107,11 @@ static const struct vamp_gauge_value *copy_gauges(const struct vamp_cells *cells
     struct vamp_gauge_value *values = cut(block, count * sizeof *values);
     for (uint32_t i = 0; i < count; i++) {
         const struct vamp_gauge_change *change = &slot->gauges[first + i];
-        const int64_t begin = cells->gauge_values[first + i] - change->net;
-        values[i].value = begin + change->net;
-        values[i].min = begin + change->min;
-        values[i].max = begin + change->max;
+        const uint64_t end = (uint64_t)cells->gauge_values[first + i];
+        const uint64_t begin = end - (uint64_t)change->net;
+        values[i].value = (int64_t)end;
+        values[i].min = (int64_t)(begin + (uint64_t)change->min);
+        values[i].max = (int64_t)(begin + (uint64_t)change->max);
     }
     return values;
 }
@@ -234,7 +235,8 @@ static void add_to_totals(struct vamp_cells *cells, const struct vamp_slot *slot
             cells->counter_totals[k] += slot->counters[k];
         }
         for (uint32_t k = first; vamp_metrics[id].kind == VAMP_GAUGE && k < end; k++) {
-            cells->gauge_values[k] += slot->gauges[k].net;
+            cells->gauge_values[k] =
+                (int64_t)((uint64_t)cells->gauge_values[k] + (uint64_t)slot->gauges[k].net);
         }
     }
     for (unsigned i = 0; i < VAMP_HISTOGRAM_SUMS; i++) {

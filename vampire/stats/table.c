@@ -206,6 +206,17 @@ static struct vamp_record *find_record(const struct vamp_table *table, const uin
     return NULL;
 }
 
+uint32_t vamp_table_number(const struct vamp_table *table, const void *record)
+{
+    return number_of(table, record);
+}
+
+void *vamp_table_record(const struct vamp_table *table, uint32_t number)
+{
+    assert(number > 0 && number <= table->touched);
+    return at(table, number);
+}
+
 void *vamp_table_find(struct vamp_table *table, const uint64_t *key)
 {
     struct vamp_record *record = find_record(table, key);

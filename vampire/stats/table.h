@@ -102,6 +102,9 @@ static inline uint32_t vamp_table_live(const struct vamp_table *table)
 {
     return table->used - table->dead;
 }
+/* Records by number, so that one can name another: a number is the record's until it is removed. */
+uint32_t vamp_table_number(const struct vamp_table *table, const void *record);
+void *vamp_table_record(const struct vamp_table *table, uint32_t number);
 /* The next record of a live owner behind the one at `*position`, which starts at 0; NULL at the
  * end.
  */

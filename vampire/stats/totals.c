@@ -46,11 +46,11 @@ static int64_t gauge_now(const struct vamp_cells *cells, enum vamp_metric_id id)
     if (!cells->range[id].enabled) {
         return 0;
     }
-    int64_t value = cells->gauge_values[cells->range[id].first];
+    uint64_t value = (uint64_t)cells->gauge_values[cells->range[id].first];
     for (unsigned i = 0; i < cells->slot_count; i++) {
-        value += cells->slots[i].gauges[cells->range[id].first].net;
+        value += (uint64_t)cells->slots[i].gauges[cells->range[id].first].net;
     }
-    return value;
+    return (int64_t)value;
 }
 
 static const struct vamp_histogram *sum_of_histogram(struct vamp_cells *cells,

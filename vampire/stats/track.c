@@ -6,6 +6,7 @@
 #include <string.h>
 
 _Static_assert(sizeof(struct vamp_cdo) == 80, "the pairing record of a CDO is kept small");
+_Static_assert(sizeof(struct vamp_hold) == 80, "and that of a further component's part of it");
 _Static_assert(sizeof(struct vamp_pending) % 8 == 0, "records are aligned");
 _Static_assert(sizeof(struct vamp_transport) % 8 == 0, "records are aligned");
 
@@ -19,6 +20,8 @@ int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_opti
     tracker->tallies = calloc(rows, sizeof *tracker->tallies);
     int status = tracker->tallies == NULL ? -ENOMEM : 0;
     status |= vamp_table_init(&tracker->cdos, options->max_cdos, sizeof(struct vamp_cdo), 2, rows);
+    status |=
+        vamp_table_init(&tracker->holds, options->max_cdos, sizeof(struct vamp_hold), 4, rows);
     status |= vamp_table_init(&tracker->received, pending, sizeof(struct vamp_pending), 4, rows);
     status |= vamp_table_init(&tracker->demands, pending, sizeof(struct vamp_pending), 4, rows);
     status |=
@@ -40,6 +43,7 @@ int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_opti
 void vamp_tracker_done(struct vamp_tracker *tracker)
 {
     vamp_table_done(&tracker->cdos);
+    vamp_table_done(&tracker->holds);
     vamp_table_done(&tracker->received);
     vamp_table_done(&tracker->demands);
     vamp_table_done(&tracker->transports);
@@ -215,6 +219,11 @@ static void track_after(struct vamp_track_context *at)
     }
 }
 
+int64_t vamp_track_shown_bytes(const struct vamp_tracker *tracker)
+{
+    return tracker->pool_bytes < INT64_MAX ? (int64_t)tracker->pool_bytes : INT64_MAX;
+}
+
 void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
                 struct vamp_observation *seen)
 {
@@ -224,6 +233,7 @@ void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
     seen->event = event;
     struct vamp_track_context at = {.tracker = tracker, .event = event, .seen = seen};
     const uint32_t tracked = vamp_table_live(&tracker->cdos);
+    const int64_t pool_bytes = vamp_track_shown_bytes(tracker);
     find_component(&at);
     find_size(seen, event);
     seen->producer = seen->labels.value[VAMP_LABEL_COMPONENT];
@@ -237,6 +247,7 @@ void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
         vamp_track_received(&at);
     }
     seen->tracked = (int64_t)vamp_table_live(&tracker->cdos) - (int64_t)tracked;
+    seen->pool_bytes = vamp_track_shown_bytes(tracker) - pool_bytes;
     seen->labels.value[VAMP_LABEL_SIZE_CLASS] = vamp_size_class(seen->size_known, seen->size_bytes);
 }
 

@@ -15,21 +15,41 @@ enum vamp_cdo_flag {
     VAMP_CDO_COUNTED = 1 << 1,  /* in cdos_created */
     VAMP_CDO_MAKER = 1 << 2,    /* its owner may be, or is, its producer */
     VAMP_CDO_DECLARED = 1 << 3, /* declared_ns is known */
-    VAMP_CDO_OFFERED = 1 << 4,  /* in the pool */
+    VAMP_CDO_OFFERED = 1 << 4,  /* by its owner */
     VAMP_CDO_ONCE = 1 << 5,     /* was offered before */
+    VAMP_CDO_UNSEEN = 1 << 6,   /* one of the owner's handles was not seen to be declared */
 };
 
-/* One live CDO: 80 bytes, and 4 for its chain. */
+/* One live CDO. */
 struct vamp_cdo {
     struct vamp_record record;
     uint64_t key[2];
     uint64_t size_bytes;
     int64_t declared_ns, offered_ns;
-    uint32_t handles;       /* of all components */
-    uint32_t owner_handles; /* of its owner */
-    uint32_t demands;       /* since the last withdraw */
-    uint16_t flags;
-    uint16_t offers; /* by how many it is offered now */
+    uint32_t other_handles; /* declared by other components and not disposed of */
+    uint32_t demands;       /* since it last left the pool */
+    uint32_t last_offer;    /* the newest of the other components' offers: a hold; 0: none */
+    uint8_t flags;
+    uint8_t reserved;
+    uint16_t owner_handles;
+};
+#define VAMP_OWNER_HANDLES_MAX UINT16_MAX /* more of one component for one CDO are not counted */
+
+static inline bool vamp_cdo_in_pool(const struct vamp_cdo *cdo)
+{
+    return (cdo->flags & VAMP_CDO_OFFERED) != 0 || cdo->last_offer != 0;
+}
+
+/* What a component other than its owner holds of a CDO. Key: CDO, row of the component. */
+struct vamp_hold {
+    struct vamp_record record;
+    uint64_t key[4];
+    int64_t declared_ns;
+    uint32_t handles;
+    uint32_t newer_offer, older_offer; /* of the same CDO, while it offers it */
+    bool declared;                     /* declared_ns is known */
+    bool offers;
+    uint8_t reserved[2];
 };
 
 /* Something of a component and a CDO that waits for its other end. Key: CDO, component id, kind. */
@@ -37,10 +57,9 @@ struct vamp_pending {
     struct vamp_record record;
     uint64_t key[4];
     int64_t since_ns;
-    uint32_t count;    /* handles, of a declared CDO that somebody else declared first */
     bool acknowledged; /* of a demand: the pool manager has taken it */
     bool failed;       /* of a demand: a transport for it failed */
-    uint8_t reserved[2];
+    uint8_t reserved[6];
 };
 
 struct vamp_transport {
@@ -53,16 +72,24 @@ struct vamp_transport {
     uint8_t reserved[4];
 };
 
+typedef unsigned __int128 vamp_bytes; /* a sum of sizes, each of up to 2^64 - 1 */
+
 /* What a component holds; by row of the component table, row 0 for those without one. */
 struct vamp_tally {
-    uint64_t offered_bytes;
-    uint32_t offered, unsized, handles, present;
+    vamp_bytes pool_bytes; /* of the CDOs it owns that are in the pool */
+    uint32_t offered;      /* of those it owns: offered by itself */
+    uint32_t shared;       /* of those it owns: offered by others */
+    uint32_t offering;     /* of those it does not own: offered by it */
+    uint32_t unsized;      /* it created them, and no size is known */
+    uint64_t handles;      /* declared and not disposed of */
+    uint32_t present;
     bool left, unknown_told;
 };
 
 struct vamp_tracker {
     const struct vamp_components *components;
-    struct vamp_table cdos, received, demands, transports;
+    struct vamp_table cdos, holds, received, demands, transports;
+    vamp_bytes pool_bytes;
     struct vamp_tally *tallies;
     struct vamp_story *stories; /* by record of `cdos`; NULL: not at level `cdo` */
     vamp_select_fn *select;     /* NULL: every CDO is selected */
@@ -122,11 +149,21 @@ void vamp_track_demand(struct vamp_track_context *at, bool before);
 void vamp_track_demand_failed(struct vamp_track_context *at);
 /* Ends the pending demand of this CDO and component; false when there is none. */
 bool vamp_track_demand_end(struct vamp_track_context *at, int64_t *ret_since_ns);
-/* Notes that a component declared a CDO which somebody else declared first, and takes the note
- * back. */
-void vamp_track_second_declare(struct vamp_track_context *at);
-bool vamp_track_second_declare_end(struct vamp_track_context *at, int64_t *ret_since_ns,
-                                   uint32_t *ret_handles);
+/* The hold of this CDO and component; NULL: it holds nothing, or owns the record. */
+struct vamp_hold *vamp_hold_find(struct vamp_track_context *at);
+/* The same, made at need; at the bound the oldest hold gives way. */
+struct vamp_hold *vamp_hold_need(struct vamp_track_context *at);
+void vamp_hold_remove(struct vamp_track_context *at, struct vamp_hold *hold);
+/* Links the hold into the offers of the CDO, or takes it out. The caller weighs the CDO. */
+void vamp_hold_link(struct vamp_track_context *at, struct vamp_cdo *cdo, struct vamp_hold *hold);
+void vamp_hold_unlink(struct vamp_track_context *at, struct vamp_cdo *cdo, struct vamp_hold *hold);
+/* The component's offers of CDOs that it does not own end. Returns how many there were. */
+uint32_t vamp_hold_leave_offers(struct vamp_track_context *at);
+/* Everything that depends on a CDO's flags, size, offers, handles and owner: taken away before one
+ * of them changes (sign -1) and added after (sign 1). */
+void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo, int sign);
+/* The bytes in the pool as the gauge shows them: at most 2^63 - 1. */
+int64_t vamp_track_shown_bytes(const struct vamp_tracker *tracker);
 
 /* The look-ups that some events to come will make. */
 #define VAMP_AHEAD_A_EVENT 4
@@ -141,6 +178,7 @@ void vamp_ahead_add(struct vamp_ahead *ahead, const struct vamp_table *table, co
                     bool removal);
 /* At most three and one. */
 void vamp_track_waits_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);
+void vamp_track_hold_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);
 void vamp_track_transport_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);
 
 bool vamp_track_is_transport(unsigned kind);

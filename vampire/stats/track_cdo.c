@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/story.h"
 
-/* Everything that depends on a CDO's flags, size and owner: taken away before one of them
- * changes (sign -1) and added after (sign 1). */
-static void weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo, int sign)
+#include <assert.h>
+
+void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo, int sign)
 {
     struct vamp_tally *tally = &at->tracker->tallies[cdo->record.owner];
     const uint32_t one = (uint32_t)sign; /* modulo 2^32 */
-    if ((cdo->flags & VAMP_CDO_OFFERED) != 0) {
-        const uint64_t bytes = (cdo->flags & VAMP_CDO_SIZED) != 0 ? cdo->size_bytes : 0;
-        tally->offered += one;
-        tally->offered_bytes += sign > 0 ? bytes : -bytes;
+    if (vamp_cdo_in_pool(cdo)) {
+        const vamp_bytes bytes = (cdo->flags & VAMP_CDO_SIZED) != 0 ? cdo->size_bytes : 0;
+        const vamp_bytes change = sign > 0 ? bytes : -bytes;
+        tally->pool_bytes += change;
+        at->tracker->pool_bytes += change;
         at->seen->pool_cdos += sign;
-        at->seen->pool_bytes += sign > 0 ? (int64_t)bytes : -(int64_t)bytes;
+        tally->offered += (cdo->flags & VAMP_CDO_OFFERED) != 0 ? one : 0;
+        tally->shared += cdo->last_offer != 0 ? one : 0;
     }
     if ((cdo->flags & (VAMP_CDO_MAKER | VAMP_CDO_COUNTED)) == VAMP_CDO_MAKER) {
         tally->unsized += one;
     }
+    const uint64_t handles = cdo->owner_handles - (unsigned)((cdo->flags & VAMP_CDO_UNSEEN) != 0);
+    tally->handles += sign > 0 ? handles : -handles;
 }
 
 static uint32_t owner_name(const struct vamp_track_context *at, const struct vamp_cdo *cdo)
@@ -30,9 +34,21 @@ static uint32_t owner_name(const struct vamp_track_context *at, const struct vam
 static void set_flags(struct vamp_track_context *at, struct vamp_cdo *cdo, unsigned set,
                       unsigned clear)
 {
-    weigh(at, cdo, -1);
-    cdo->flags = (uint16_t)((cdo->flags | set) & ~clear);
-    weigh(at, cdo, 1);
+    vamp_track_weigh(at, cdo, -1);
+    cdo->flags = (uint8_t)((cdo->flags | set) & ~clear);
+    vamp_track_weigh(at, cdo, 1);
+}
+
+/* The offers of other components go with the record; their handles stay theirs. */
+static void drop_offers(struct vamp_track_context *at, struct vamp_cdo *cdo)
+{
+    while (cdo->last_offer != 0) {
+        struct vamp_hold *hold = vamp_table_record(&at->tracker->holds, cdo->last_offer);
+        vamp_hold_unlink(at, cdo, hold);
+        if (hold->handles == 0) {
+            vamp_hold_remove(at, hold);
+        }
+    }
 }
 
 /* The record goes. A CDO whose size nobody ever told is counted now. */
@@ -43,7 +59,8 @@ static void forget(struct vamp_track_context *at, struct vamp_cdo *cdo, enum vam
         at->seen->forgotten++;
         at->seen->forgotten_of = owner_name(at, cdo);
     }
-    weigh(at, cdo, -1);
+    vamp_track_weigh(at, cdo, -1);
+    drop_offers(at, cdo);
     vamp_table_remove(&at->tracker->cdos, cdo);
 }
 
@@ -55,8 +72,9 @@ static void add_cdo(struct vamp_track_context *at)
         at->seen->evicted++;
     }
     at->cdo = vamp_table_insert(&at->tracker->cdos, at->cdo_key, at->row);
-    at->cdo->handles = 1;
     at->cdo->owner_handles = 1;
+    at->cdo->flags = at->event->kind == VAMP_EVENT_DECLARE ? 0 : VAMP_CDO_UNSEEN;
+    vamp_track_weigh(at, at->cdo, 1);
     vamp_story_begin(at);
 }
 
@@ -65,21 +83,93 @@ static bool is_owner(const struct vamp_track_context *at)
     return at->cdo->record.owner == at->row;
 }
 
+static uint32_t declared_handles(const struct vamp_cdo *cdo)
+{
+    return cdo->owner_handles - (unsigned)((cdo->flags & VAMP_CDO_UNSEEN) != 0);
+}
+
+/* Gives the record, which the caller weighs, to a component that held this of it until now. */
+static void give(struct vamp_track_context *at, struct vamp_cdo *cdo, uint32_t row,
+                 const struct vamp_hold *held)
+{
+    vamp_table_set_owner(&at->tracker->cdos, cdo, row);
+    const uint32_t handles =
+        held->handles < VAMP_OWNER_HANDLES_MAX ? held->handles : VAMP_OWNER_HANDLES_MAX;
+    cdo->owner_handles = (uint16_t)(handles > 0 ? handles : 1);
+    cdo->other_handles -= held->handles < cdo->other_handles ? held->handles : cdo->other_handles;
+    cdo->flags &= (uint8_t) ~(VAMP_CDO_DECLARED | VAMP_CDO_OFFERED | VAMP_CDO_UNSEEN);
+    cdo->flags |= handles == 0 ? VAMP_CDO_UNSEEN : held->declared ? VAMP_CDO_DECLARED : 0;
+    cdo->flags |= held->offers ? VAMP_CDO_OFFERED : 0;
+    cdo->declared_ns = held->declared_ns;
+}
+
+/* What the component holds, which is not counted any more. */
+static struct vamp_hold take_hold(struct vamp_track_context *at, struct vamp_hold *hold)
+{
+    const struct vamp_hold held = hold != NULL ? *hold : (struct vamp_hold){.handles = 0};
+    if (hold != NULL) {
+        if (hold->offers) {
+            vamp_track_weigh(at, at->cdo, -1);
+            vamp_hold_unlink(at, at->cdo, hold);
+            vamp_track_weigh(at, at->cdo, 1);
+        }
+        vamp_hold_remove(at, hold);
+    }
+    return held;
+}
+
+/* What the owner has of the record becomes a hold. */
+static void keep_owners_part(struct vamp_track_context *at)
+{
+    struct vamp_cdo *cdo = at->cdo;
+    const uint32_t handles = declared_handles(cdo);
+    if (handles == 0 && (cdo->flags & VAMP_CDO_OFFERED) == 0) {
+        return;
+    }
+    struct vamp_track_context owner = *at;
+    owner.row = cdo->record.owner;
+    struct vamp_hold *hold = vamp_hold_need(&owner);
+    vamp_track_weigh(at, cdo, -1);
+    hold->handles = handles;
+    hold->declared = (cdo->flags & VAMP_CDO_DECLARED) != 0;
+    hold->declared_ns = cdo->declared_ns;
+    at->tracker->tallies[owner.row].handles += handles;
+    cdo->other_handles += handles;
+    cdo->owner_handles = 1;
+    cdo->flags |= VAMP_CDO_UNSEEN;
+    if ((cdo->flags & VAMP_CDO_OFFERED) != 0) {
+        cdo->flags &= (uint8_t)~VAMP_CDO_OFFERED;
+        vamp_hold_link(&owner, cdo, hold);
+    }
+    vamp_track_weigh(at, cdo, 1);
+}
+
 /* The component becomes the CDO's producer. */
 static void adopt(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
     if (!is_owner(at)) {
-        weigh(at, cdo, -1);
-        vamp_table_set_owner(&at->tracker->cdos, cdo, at->row);
-        weigh(at, cdo, 1);
-        cdo->owner_handles = 1;
-        set_flags(at, cdo, 0, VAMP_CDO_DECLARED);
-        if (vamp_track_second_declare_end(at, &cdo->declared_ns, &cdo->owner_handles)) {
-            set_flags(at, cdo, VAMP_CDO_DECLARED, 0);
-        }
+        const struct vamp_hold held = take_hold(at, vamp_hold_find(at));
+        keep_owners_part(at);
+        vamp_track_weigh(at, cdo, -1);
+        give(at, cdo, at->row, &held);
+        vamp_track_weigh(at, cdo, 1);
     }
     set_flags(at, cdo, VAMP_CDO_MAKER, 0);
+}
+
+/* The owner is done with a CDO that others offer: the one that offered it last becomes its maker.
+ */
+static void hand_over(struct vamp_track_context *at, struct vamp_cdo *cdo)
+{
+    struct vamp_hold *hold = vamp_table_record(&at->tracker->holds, cdo->last_offer);
+    const struct vamp_hold held = *hold;
+    vamp_track_weigh(at, cdo, -1);
+    vamp_hold_unlink(at, cdo, hold);
+    vamp_hold_remove(at, hold);
+    give(at, cdo, (uint32_t)held.key[2], &held);
+    cdo->flags |= VAMP_CDO_MAKER;
+    vamp_track_weigh(at, cdo, 1);
 }
 
 /* Learns the size from this event, or tells it to the observation. */
@@ -88,10 +178,10 @@ void vamp_track_learn_size(struct vamp_track_context *at)
     struct vamp_cdo *cdo = at->cdo;
     struct vamp_observation *seen = at->seen;
     if (vamp_event_has(at->event, VAMP_HAS_SIZE) && (cdo->flags & VAMP_CDO_SIZED) == 0) {
-        weigh(at, cdo, -1);
+        vamp_track_weigh(at, cdo, -1);
         cdo->size_bytes = at->event->size_bytes;
         cdo->flags |= VAMP_CDO_SIZED;
-        weigh(at, cdo, 1);
+        vamp_track_weigh(at, cdo, 1);
     }
     if (!seen->size_known && (cdo->flags & VAMP_CDO_SIZED) != 0) {
         seen->size_known = true;
@@ -105,23 +195,43 @@ void vamp_track_learn_size(struct vamp_track_context *at)
     }
 }
 
+static void add_own_handle(struct vamp_track_context *at)
+{
+    struct vamp_cdo *cdo = at->cdo;
+    if (cdo->owner_handles < VAMP_OWNER_HANDLES_MAX) {
+        vamp_track_weigh(at, cdo, -1);
+        cdo->owner_handles++;
+        vamp_track_weigh(at, cdo, 1);
+    }
+}
+
+static void add_hold_handle(struct vamp_track_context *at)
+{
+    struct vamp_hold *hold = vamp_hold_need(at);
+    if (hold->handles == 0) {
+        hold->declared = true;
+        hold->declared_ns = at->event->time_ns;
+    }
+    hold->handles++;
+    at->cdo->other_handles++;
+    at->tracker->tallies[at->row].handles++;
+}
+
 static void declare(struct vamp_track_context *at)
 {
-    at->tracker->tallies[at->row].handles++;
+    const bool sized = vamp_event_has(at->event, VAMP_HAS_SIZE);
     if (at->cdo == NULL) {
         add_cdo(at);
-        if (vamp_event_has(at->event, VAMP_HAS_SIZE)) {
-            return; /* nobody can tell a size before the CDO was sealed: it is older than we */
+        if (sized) {
+            return; /* a size is known after the SEAL: the CDO is older than the stream */
         }
     } else {
-        const bool made = (at->cdo->flags & VAMP_CDO_MAKER) != 0;
-        at->cdo->handles++;
         if (is_owner(at)) {
-            at->cdo->owner_handles++;
-        } else if (made) {
-            vamp_track_second_declare(at);
+            add_own_handle(at);
+        } else {
+            add_hold_handle(at);
         }
-        if (made || vamp_event_has(at->event, VAMP_HAS_SIZE)) {
+        if (sized || (at->cdo->flags & VAMP_CDO_MAKER) != 0) {
             return;
         }
     }
@@ -142,39 +252,57 @@ static void seal(struct vamp_track_context *at)
     }
 }
 
+/* Whether this component offers the CDO. */
+static bool offers_it(struct vamp_track_context *at)
+{
+    if (is_owner(at)) {
+        return (at->cdo->flags & VAMP_CDO_OFFERED) != 0;
+    }
+    const struct vamp_hold *hold = at->cdo->last_offer != 0 ? vamp_hold_find(at) : NULL;
+    return hold != NULL && hold->offers;
+}
+
+/* Of a CDO that is in the pool. */
+static void offer_too(struct vamp_track_context *at)
+{
+    if (is_owner(at)) {
+        set_flags(at, at->cdo, VAMP_CDO_OFFERED, 0);
+        return;
+    }
+    struct vamp_hold *hold = vamp_hold_need(at);
+    vamp_track_weigh(at, at->cdo, -1);
+    vamp_hold_link(at, at->cdo, hold);
+    vamp_track_weigh(at, at->cdo, 1);
+}
+
 static void offer(struct vamp_track_context *at)
 {
     if (at->cdo == NULL) {
         add_cdo(at);
     }
     struct vamp_cdo *cdo = at->cdo;
-    if ((cdo->flags & VAMP_CDO_OFFERED) != 0) {
-        if (is_owner(at)) {
-            vamp_observe_anomaly(at->seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
-            return;
-        }
-        cdo->offers = (uint16_t)(cdo->offers + (cdo->offers < UINT16_MAX));
-        at->seen->offered = true;
+    if (offers_it(at)) {
+        vamp_observe_anomaly(at->seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
+        return;
+    }
+    at->seen->offered = true;
+    if (vamp_cdo_in_pool(cdo)) {
+        offer_too(at);
         return;
     }
     adopt(at);
     if ((cdo->flags & (VAMP_CDO_DECLARED | VAMP_CDO_ONCE)) == VAMP_CDO_DECLARED) {
         (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_DECLARE_TO_OFFER, cdo->declared_ns);
     }
-    cdo->offers = 1;
     cdo->offered_ns = at->event->time_ns;
     set_flags(at, cdo, VAMP_CDO_OFFERED | VAMP_CDO_ONCE, 0);
-    at->seen->offered = true;
 }
 
-/* Who requires or demands a CDO did not make it, unless it is known to have. */
+/* A component that requires or demands a CDO did not make it, unless it is known to have. */
 static void consume(struct vamp_track_context *at)
 {
-    int64_t since_ns = 0;
-    uint32_t handles = 0;
-    (void)vamp_track_second_declare_end(at, &since_ns, &handles);
-    if (at->cdo != NULL && is_owner(at) &&
-        (at->cdo->flags & (VAMP_CDO_OFFERED | VAMP_CDO_COUNTED)) == 0) {
+    if (at->cdo != NULL && is_owner(at) && !vamp_cdo_in_pool(at->cdo) &&
+        (at->cdo->flags & VAMP_CDO_COUNTED) == 0) {
         set_flags(at, at->cdo, 0, VAMP_CDO_MAKER);
     }
 }
@@ -186,14 +314,14 @@ static void demand(struct vamp_track_context *at)
     if (cdo == NULL) {
         return;
     }
-    if ((cdo->flags & VAMP_CDO_OFFERED) != 0 && cdo->demands == 0) {
+    if (vamp_cdo_in_pool(cdo) && cdo->demands == 0) {
         (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_OFFER_TO_FIRST_DEMAND, cdo->offered_ns);
     }
     cdo->demands++;
 }
 
-/* The CDO leaves the pool. */
-static void take_back(struct vamp_track_context *at)
+/* The last offer was taken back. */
+static void leave_pool(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
     at->seen->fan_out_known = true;
@@ -202,60 +330,118 @@ static void take_back(struct vamp_track_context *at)
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_OFFER_NEVER_DEMANDED, 1);
     }
     cdo->demands = 0;
-    set_flags(at, cdo, 0, VAMP_CDO_OFFERED);
+}
+
+/* This component's; others may offer the CDO still. */
+static void end_own_offer(struct vamp_track_context *at)
+{
+    if (is_owner(at)) {
+        set_flags(at, at->cdo, 0, VAMP_CDO_OFFERED);
+        return;
+    }
+    struct vamp_hold *hold = vamp_hold_find(at);
+    vamp_track_weigh(at, at->cdo, -1);
+    vamp_hold_unlink(at, at->cdo, hold);
+    vamp_track_weigh(at, at->cdo, 1);
+    if (hold->handles == 0) {
+        vamp_hold_remove(at, hold);
+    }
 }
 
 static void withdraw(struct vamp_track_context *at)
 {
     if (at->cdo == NULL) {
-        return; /* offered before we came, or given up */
+        return; /* offered before the stream began, or evicted */
     }
-    if ((at->cdo->flags & VAMP_CDO_OFFERED) == 0) {
+    if (!offers_it(at)) {
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
         return;
     }
-    if (at->cdo->offers > 1) {
-        at->cdo->offers--; /* others offer it still */
-        return;
+    end_own_offer(at);
+    if (!vamp_cdo_in_pool(at->cdo)) {
+        (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_OFFER_TO_WITHDRAW, at->cdo->offered_ns);
+        leave_pool(at);
     }
-    (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_OFFER_TO_WITHDRAW, at->cdo->offered_ns);
-    take_back(at);
 }
 
-static void dispose_by_owner(struct vamp_track_context *at)
+/* The maker has disposed of its last handle. Returns false when others offer the CDO, whose record
+ * goes on. */
+static bool end_making(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
     if ((cdo->flags & VAMP_CDO_DECLARED) != 0) {
         (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_LIFETIME, cdo->declared_ns);
     }
     if ((cdo->flags & VAMP_CDO_OFFERED) != 0) {
-        take_back(at);
+        end_own_offer(at);
+        if (!vamp_cdo_in_pool(cdo)) {
+            leave_pool(at);
+        }
     }
-    forget(at, cdo, VAMP_CDO_END_DISPOSED);
+    if (cdo->last_offer != 0) {
+        hand_over(at, cdo);
+        return false;
+    }
+    return true;
+}
+
+/* Returns whether the record ends. */
+static bool dispose_by_owner(struct vamp_track_context *at)
+{
+    struct vamp_cdo *cdo = at->cdo;
+    if (cdo->owner_handles > 0) {
+        vamp_track_weigh(at, cdo, -1);
+        cdo->owner_handles--;
+        if (cdo->owner_handles == 0) {
+            cdo->flags &= (uint8_t)~VAMP_CDO_UNSEEN;
+        }
+        vamp_track_weigh(at, cdo, 1);
+    }
+    return (cdo->flags & VAMP_CDO_MAKER) != 0 && cdo->owner_handles == 0 && end_making(at);
+}
+
+static void dispose_of_hold(struct vamp_track_context *at)
+{
+    struct vamp_hold *hold = vamp_hold_find(at);
+    if (hold == NULL) {
+        return; /* its DECLARE was not seen */
+    }
+    if (hold->handles > 0) {
+        hold->handles--;
+        at->tracker->tallies[at->row].handles--;
+        if (at->cdo != NULL && at->cdo->other_handles > 0) {
+            at->cdo->other_handles--;
+        }
+    }
+    if (hold->handles > 0) {
+        return;
+    }
+    if (!hold->offers) {
+        vamp_hold_remove(at, hold);
+        return;
+    }
+    end_own_offer(at);
+    if (!vamp_cdo_in_pool(at->cdo)) {
+        leave_pool(at);
+    }
 }
 
 static void dispose(struct vamp_track_context *at)
 {
-    struct vamp_tally *tally = &at->tracker->tallies[at->row];
-    tally->handles -= tally->handles > 0;
     int64_t since_ns = 0;
-    uint32_t handles = 0;
     if (vamp_track_demand_end(at, &since_ns)) {
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED, 1);
     }
     struct vamp_cdo *cdo = at->cdo;
-    if (cdo == NULL) {
-        return;
+    bool ends = false;
+    if (cdo != NULL && is_owner(at)) {
+        ends = dispose_by_owner(at);
+    } else {
+        dispose_of_hold(at);
     }
-    const bool made = (cdo->flags & VAMP_CDO_MAKER) != 0;
-    if (made && is_owner(at) && --cdo->owner_handles == 0) {
-        dispose_by_owner(at);
-        return;
-    }
-    (void)vamp_track_second_declare_end(at, &since_ns, &handles);
-    const uint32_t least = made ? cdo->owner_handles : 0;
-    cdo->handles -= cdo->handles > least;
-    if (cdo->handles == 0) {
+    ends = ends || (cdo != NULL && (cdo->flags & VAMP_CDO_MAKER) == 0 && cdo->owner_handles == 0 &&
+                    cdo->other_handles == 0);
+    if (ends) {
         forget(at, cdo, VAMP_CDO_END_DISPOSED);
     }
 }
@@ -313,20 +499,41 @@ void vamp_track_forget_cdos(struct vamp_track_context *at)
     }
 }
 
+/* The CDOs of the component that others offer go on as those of others. */
+static void hand_over_shared(struct vamp_track_context *at)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    uint32_t before = 0;
+    while (tracker->tallies[at->row].shared > 0) {
+        uint32_t position = before;
+        const struct vamp_cdo *owned = vamp_table_owned(&tracker->cdos, at->row, &position);
+        assert(owned != NULL);
+        if (owned->last_offer != 0) {
+            hand_over(at, vamp_table_record(&tracker->cdos, position));
+        } else {
+            before = position;
+        }
+    }
+}
+
 void vamp_track_leave_cdos(struct vamp_track_context *at)
 {
-    struct vamp_tally *tally = &at->tracker->tallies[at->row];
+    struct vamp_tracker *tracker = at->tracker;
+    struct vamp_tally *tally = &tracker->tallies[at->row];
     struct vamp_observation *seen = at->seen;
-    vamp_observe_anomaly(seen, VAMP_ANOMALY_NOT_WITHDRAWN_AT_LEAVE, tally->offered);
-    vamp_observe_anomaly(seen, VAMP_ANOMALY_NOT_DISPOSED_AT_LEAVE, tally->handles);
+    vamp_observe_anomaly(seen, VAMP_ANOMALY_NOT_WITHDRAWN_AT_LEAVE,
+                         tally->offered + vamp_hold_leave_offers(at));
+    vamp_observe_anomaly(seen, VAMP_ANOMALY_NOT_DISPOSED_AT_LEAVE, (uint32_t)tally->handles);
+    hand_over_shared(at);
     seen->pool_cdos -= tally->offered;
-    seen->pool_bytes -= (int64_t)tally->offered_bytes;
+    tracker->pool_bytes -= tally->pool_bytes;
     seen->forgotten = tally->unsized;
     seen->forgotten_of = seen->labels.value[VAMP_LABEL_COMPONENT];
     vamp_story_owner_leaves(at);
-    (void)vamp_table_owner_leaves(&at->tracker->cdos, at->row);
+    (void)vamp_table_owner_leaves(&tracker->cdos, at->row);
+    (void)vamp_table_owner_leaves(&tracker->holds, at->row);
     tally->offered = 0;
-    tally->offered_bytes = 0;
+    tally->pool_bytes = 0;
     tally->unsized = 0;
     tally->handles = 0;
 }

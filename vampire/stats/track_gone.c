@@ -32,6 +32,7 @@ static void release_rest(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
     vamp_track_forget_cdos(at);
+    empty(&tracker->holds);
     empty(&tracker->received);
     empty(&tracker->demands);
     uint32_t position = 0;
@@ -40,7 +41,7 @@ static void release_rest(struct vamp_track_context *at)
         at->seen->active[transport->tier]--;
         vamp_table_remove(&tracker->transports, transport);
     }
-    tracker->tallies[0] = (struct vamp_tally){.offered = 0};
+    tracker->tallies[0] = (struct vamp_tally){.present = 0};
 }
 
 bool vamp_track_gone(struct vamp_tracker *tracker, uint32_t row, const struct vamp_event *leave,
@@ -60,6 +61,7 @@ bool vamp_track_gone(struct vamp_tracker *tracker, uint32_t row, const struct va
     }
     label(&at);
     const uint32_t tracked = vamp_table_live(&tracker->cdos);
+    const int64_t pool_bytes = vamp_track_shown_bytes(tracker);
     seen->present = -(int64_t)tally->present;
     tally->present = 0;
     if (row != 0) {
@@ -67,6 +69,7 @@ bool vamp_track_gone(struct vamp_tracker *tracker, uint32_t row, const struct va
     } else {
         release_rest(&at);
     }
+    seen->pool_bytes = vamp_track_shown_bytes(tracker) - pool_bytes;
     seen->tracked = (int64_t)vamp_table_live(&tracker->cdos) - (int64_t)tracked;
     return true;
 }

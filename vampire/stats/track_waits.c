@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/track.h"
 
-/* Kinds of a pending entry that are no event kind's number. */
-#define KEY_SECOND_DECLARE 256
-#define KEY_DEMAND 257
+/* A pending entry's kind that is no event kind's number. */
+#define KEY_DEMAND 256
 #define KEY_BY_ID (UINT64_C(1) << 32)
 
 /* By row, since an id may join again; by id where the component table was full. */
@@ -138,32 +137,6 @@ bool vamp_track_demand_end(struct vamp_track_context *at, int64_t *ret_since_ns)
     return true;
 }
 
-void vamp_track_second_declare(struct vamp_track_context *at)
-{
-    uint64_t key[4];
-    pending_key(at, KEY_SECOND_DECLARE, key);
-    struct vamp_pending *pending = find_or_add(at, &at->tracker->received, key);
-    if (pending->count == 0) {
-        pending->since_ns = at->event->time_ns;
-    }
-    pending->count++;
-}
-
-bool vamp_track_second_declare_end(struct vamp_track_context *at, int64_t *ret_since_ns,
-                                   uint32_t *ret_handles)
-{
-    uint64_t key[4];
-    pending_key(at, KEY_SECOND_DECLARE, key);
-    struct vamp_pending *pending = vamp_table_find(&at->tracker->received, key);
-    if (pending == NULL) {
-        return false;
-    }
-    *ret_since_ns = pending->since_ns;
-    *ret_handles = pending->count;
-    vamp_table_remove(&at->tracker->received, pending);
-    return true;
-}
-
 void vamp_track_waits_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead)
 {
     const struct vamp_tracker *tracker = at->tracker;
@@ -180,9 +153,7 @@ void vamp_track_waits_ahead(const struct vamp_track_context *at, struct vamp_ahe
         pending_key(at, KEY_DEMAND, key);
         vamp_ahead_add(ahead, &tracker->demands, key, kind != VAMP_EVENT_DEMAND);
     }
-    if (after && (kind == VAMP_EVENT_REQUIRE || kind == VAMP_EVENT_DEMAND ||
-                  kind == VAMP_EVENT_DECLARE || kind == VAMP_EVENT_DISPOSE)) {
-        pending_key(at, KEY_SECOND_DECLARE, key);
-        vamp_ahead_add(ahead, &tracker->received, key, kind != VAMP_EVENT_DECLARE);
+    if (after && (kind == VAMP_EVENT_DECLARE || kind == VAMP_EVENT_DISPOSE)) {
+        vamp_track_hold_ahead(at, ahead);
     }
 }
