@@ -191,7 +191,7 @@ int input_open_path(struct top_input *input, struct vamp_err *err)
 
 /* ---- segments */
 
-/* NAME, NAME.0002, NAME.0003, ... and START-0001.jsonl, START-0002.jsonl, ...: where the number
+/* NAME, NAME.0002, NAME.0003, ... and RUN-0001.jsonl, RUN-0002.jsonl, ...: where the number
  * stands, and the number (1 when there is none). */
 static unsigned segment_number(const char *path, size_t *ret_prefix_bytes, const char **ret_suffix)
 {

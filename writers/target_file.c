@@ -3,12 +3,15 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define WORKFLOW_BYTES 64
+/* Of the run's identifier: enough to tell runs apart that began in the same second. */
+#define RUN_CHARACTERS 8
 
 const char *const vamp_target_access_words[] = {"private", "group", "all", NULL};
 
@@ -54,11 +57,23 @@ char *vamp_target_name(const char *directory, const struct vamp_writer_target *t
         (void)strftime(start, sizeof start, "%Y%m%dT%H%M%SZ", &parts);
     }
     char *path = NULL;
-    if (asprintf(&path, "%s/vampire-%s-%s-%04u.%s", directory, workflow, start, target->segment,
-                 extension) < 0) {
+    if (asprintf(&path, "%s/vampire-%s-%s-%.*s-%04u.%s", directory, workflow, start, RUN_CHARACTERS,
+                 target->run->id, target->segment, extension) < 0) {
         return NULL;
     }
     return path;
+}
+
+/* Such as /proc: the directory is there, but its file system takes no files. */
+static bool parent_exists(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *parent = slash == NULL || slash == path ? strdup(slash == NULL ? "." : "/")
+                                                  : strndup(path, (size_t)(slash - path));
+    struct stat status;
+    const bool exists = parent != NULL && stat(parent, &status) == 0;
+    free(parent);
+    return exists;
 }
 
 static int create_error(int code, const char *path, struct vamp_err *err)
@@ -74,6 +89,12 @@ static int create_error(int code, const char *path, struct vamp_err *err)
         return vamp_err_set(err, -EEXIST,
                             "create %s: it exists, and vampire never overwrites; move it away or "
                             "choose another name",
+                            path);
+    }
+    if (code == ENOENT && parent_exists(path)) {
+        return vamp_err_set(err, -ENOENT,
+                            "create %s: the directory exists, but its file system does not allow "
+                            "new files; choose another directory",
                             path);
     }
     if (code == ENOENT) {

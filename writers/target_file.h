@@ -13,10 +13,11 @@
 enum vamp_target_access { VAMP_ACCESS_PRIVATE, VAMP_ACCESS_GROUP, VAMP_ACCESS_ALL };
 extern const char *const vamp_target_access_words[]; /* "private", "group", "all", NULL */
 
-/* DIRECTORY/vampire-WORKFLOW-START-SEGMENT.EXTENSION, for example
- * runs/vampire-forecast-20261121T034400Z-0001.h5. In the workflow's name everything but letters,
- * digits, '.', '_', '+' and '-' becomes '_', and it is cut to 64 bytes. malloc'ed; NULL without
- * memory. */
+/* DIRECTORY/vampire-WORKFLOW-START-RUN-SEGMENT.EXTENSION, for example
+ * runs/vampire-forecast-20261121T034400Z-6f9619ff-0001.h5. RUN is the first part of the run's
+ * identifier, so that runs that begin in the same second have files of their own. In the workflow's
+ * name everything but letters, digits, '.', '_', '+' and '-' becomes '_', and it is cut to 64
+ * bytes. malloc'ed; NULL without memory. */
 char *vamp_target_name(const char *directory, const struct vamp_writer_target *target,
                        const char *extension);
 

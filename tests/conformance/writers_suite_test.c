@@ -210,6 +210,20 @@ static void case_existing(struct bench *bench)
     assert_int_equal(entries(bench, false), 1);
 }
 
+/* Two runs of one workflow that begin in the same second, in one directory. */
+static void case_two_runs(struct bench *bench)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    void *one = NULL, *other = NULL;
+    assert_int_equal(open_writer(bench, 1, &one, &err), 0);
+    struct vamp_run *run = &bench->made->run;
+    run->id[0] = run->id[0] == 'f' ? 'e' : 'f';
+    assert_int_equal(open_writer(bench, 1, &other, &err), 0);
+    assert_int_equal(bench->ops->close(one, &ending, &err), 0);
+    assert_int_equal(bench->ops->close(other, &ending, &err), 0);
+    assert_int_equal(entries(bench, false), writes_files(bench) ? 2 : 0);
+}
+
 static void case_symlink(struct bench *bench)
 {
     struct vamp_err err = VAMP_ERR_NONE;
@@ -243,6 +257,7 @@ static void case_no_directory(struct bench *bench)
     set_directory(bench, "/proc/self");
     assert_true(open_writer(bench, 1, &self, &err) < 0);
     assert_non_null(strstr(err.text, "/proc/self"));
+    assert_null(strstr(err.text, "does not exist"));
 }
 
 typedef void test_case(struct bench *bench);
@@ -274,17 +289,18 @@ TEST_CASE(many_buckets)
 TEST_CASE(rotated)
 TEST_CASE(outgrown)
 TEST_CASE(existing)
+TEST_CASE(two_runs)
 TEST_CASE(symlink)
 TEST_CASE(no_directory)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),        cmocka_unit_test(test_no_bucket),
-        cmocka_unit_test(test_one_bucket),   cmocka_unit_test(test_many_buckets),
-        cmocka_unit_test(test_rotated),      cmocka_unit_test(test_outgrown),
-        cmocka_unit_test(test_existing),     cmocka_unit_test(test_symlink),
-        cmocka_unit_test(test_no_directory),
+        cmocka_unit_test(test_table),      cmocka_unit_test(test_no_bucket),
+        cmocka_unit_test(test_one_bucket), cmocka_unit_test(test_many_buckets),
+        cmocka_unit_test(test_rotated),    cmocka_unit_test(test_outgrown),
+        cmocka_unit_test(test_existing),   cmocka_unit_test(test_two_runs),
+        cmocka_unit_test(test_symlink),    cmocka_unit_test(test_no_directory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

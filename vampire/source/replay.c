@@ -43,7 +43,7 @@ static const struct vamp_opt replay_options[] = {
     {.key = "file",
      .type = VAMP_OPT_STRING,
      .preset = "",
-     .max = 4096,
+     .max = 16384,
      .offset = offsetof(struct replay_options, file),
      .help = "The recording to read or, for all segments of a run, a pattern such as \"run/*.rec\" "
              "or \"{a.rec,b.rec}\""},

@@ -26,7 +26,7 @@ static const struct vamp_opt jsonl_options_table[] = {
         .preset = ".",
         .max = 3840,
         .offset = offsetof(struct jsonl_options, directory),
-        .help = "existing directory for the files vampire-WORKFLOW-START-SEGMENT.jsonl if no "
+        .help = "existing directory for the files vampire-WORKFLOW-START-RUN-SEGMENT.jsonl if no "
                 "\"path\" is given",
         .role = VAMP_OPT_DIRECTORY,
     },
