@@ -63,14 +63,19 @@ endif
 # ---------------------------------------------------------------- folders, lowest first
 # One static archive a folder. A test of a folder links that folder and what it may include,
 # so a dependency in the wrong direction does not link.
+# One for each format of writers/; what they share is writers/format, what drives them writers/output.
+FORMATS := hdf5 jsonl recording null
 # The rooms of maestro/ are as many archives; `messages` is what protobuf-c makes of pool.proto, so
 # that the pool knows the messages and not the network they travel on.
-LAYERS := core filters messages pool wire client server api stats source writers config run cli top
+LAYERS := core filters messages pool wire client server api stats source format $(FORMATS) output writers config run cli top
 DIR_core := vampire/core
 DIR_filters := filters
 DIR_stats := vampire/stats
 DIR_source := vampire/source
 DIR_writers := writers
+DIR_output := writers/output
+DIR_format := writers/format
+$(foreach l,$(FORMATS),$(eval DIR_$(l) := writers/$(l)))
 DIR_pool := maestro/pool
 DIR_wire := maestro/wire
 DIR_client := maestro/client
@@ -85,15 +90,14 @@ MAINS := maestro/pool_manager.c top/main.c
 PROTO := $(patsubst %.proto,$(GEN)/%.pb-c,$(notdir $(wildcard vampire/core/*.proto)))
 SRC_core := $(wildcard vampire/core/*.c) $(addsuffix .c,$(PROTO))
 SRC_messages := $(GEN)/pool.pb-c.c
-SRC_writers := $(wildcard writers/*.c writers/*/*.c)
 SRC_top := $(filter-out $(MAINS),$(wildcard top/*.c))
-$(foreach l,filters pool wire client server api stats source config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
+$(foreach l,filters pool wire client server api stats source format $(FORMATS) output writers config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
 
 PKG_core := libprotobuf-c
 PKG_filters := libpcre2-8
 PKG_stats := uuid
 PKG_source :=
-PKG_writers := hdf5-serial zlib
+PKG_hdf5 := hdf5-serial zlib
 PKG_messages :=
 PKG_pool :=
 PKG_wire := libfabric libsodium
@@ -110,14 +114,17 @@ USES_core :=
 USES_filters := core
 USES_stats := core
 USES_source := $(MAESTRO_LAYERS) filters core
-USES_writers := stats core
+USES_format := stats core
+$(foreach l,$(FORMATS),$(eval USES_$(l) := format stats core))
+USES_output := stats core
+USES_writers := $(FORMATS) format output stats core
 USES_messages := core
 USES_pool := messages filters core
 USES_wire := messages core
 USES_client := wire pool $(USES_pool)
 USES_server := client $(USES_client)
 USES_api := server $(USES_server)
-USES_config := source writers stats filters $(MAESTRO_LAYERS) core
+USES_config := source writers $(USES_writers) filters $(MAESTRO_LAYERS) core
 USES_run := config $(USES_config)
 USES_cli := run $(USES_run)
 USES_top := core

@@ -85,18 +85,12 @@ static uint64_t record_bytes(const struct vamp_stats_options *statistics, uint64
                : (statistics->max_cdos + open * VAMP_CDO_ROWS_MAX) * sizeof(struct vamp_cdo_row);
 }
 
-/* The buffers of recordings. */
+/* The buffers of outputs of events. */
 static uint64_t buffer_bytes(const struct vamp_config *config)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < config->output_count; i++) {
-        const struct vamp_config_output *output = &config->outputs[i];
-        const struct vamp_opt *buffer =
-            output->ops->events != NULL ? vamp_opt_find(output->ops->options, "buffer") : NULL;
-        if (buffer != NULL && output->options != NULL) {
-            sum +=
-                *(const uint64_t *)(const void *)((const char *)output->options + buffer->offset);
-        }
+        sum = saturating_add(sum, config->outputs[i].settings.buffer_bytes);
     }
     return sum;
 }

@@ -8,8 +8,8 @@
 
 #include "config/internal.h"
 #include "writers/jsonl/listener.h"
-#include "writers/pick.h"
-#include "writers/pick_series.h"
+#include "writers/output/subset.h"
+#include "writers/output/subset_series.h"
 
 static void output_path(const struct config_loader *loader, unsigned output, const char *key,
                         char path[static CONFIG_PATH_BYTES])
@@ -74,12 +74,6 @@ static int settle_names(const struct config_loader *loader)
         if (code != 0) {
             return code;
         }
-        config->outputs[i].sink = (struct vamp_sink_options){
-            .name = config->outputs[i].settings.name,
-            .queue_length = (unsigned)config->outputs[i].settings.queue,
-            .rotate_bytes = config->outputs[i].settings.rotate_bytes,
-            .rotate_ns = config->outputs[i].settings.rotate_ns,
-        };
     }
     return 0;
 }
@@ -90,7 +84,7 @@ static int settle_names(const struct config_loader *loader)
 
 static void check_rotation(const struct config_loader *loader, unsigned index)
 {
-    const struct vamp_config_sink *settings = &loader->config->outputs[index].settings;
+    const struct vamp_output_settings *settings = &loader->config->outputs[index].settings;
     char path[CONFIG_PATH_BYTES];
     if (settings->rotate_ns > 0 && settings->rotate_ns < loader->config->statistics.bucket_ns) {
         output_path(loader, index, "rotate", path);
@@ -112,7 +106,7 @@ static bool is_computed(const struct vamp_config *config, const char *pattern)
     const struct vamp_strings one = {.items = items, .count = 1};
     for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
         if (vamp_stats_wants(&config->statistics, (enum vamp_metric_id)id) &&
-            vamp_pick_wants(&one, vamp_metrics[id].name)) {
+            vamp_subset_wants(&one, vamp_metrics[id].name)) {
             return true;
         }
     }
@@ -139,12 +133,6 @@ static void check_output_metrics(const struct config_loader *loader, unsigned in
     const struct vamp_config_output *output = &loader->config->outputs[index];
     char path[CONFIG_PATH_BYTES];
     output_path(loader, index, "metrics", path);
-    if (output->ops->events != NULL && output->settings.metrics.count > 0) {
-        config_error(loader, path,
-                     "an output of type %s writes events, not metrics: choose them with \"filter\"",
-                     output->ops->name);
-        return;
-    }
     for (size_t i = 0; i < output->settings.metrics.count; i++) {
         const char *pattern = output->settings.metrics.items[i];
         if (!is_computed(loader->config, pattern)) {
@@ -179,8 +167,8 @@ static void report_no_label(const struct config_loader *loader, const char *path
 }
 
 /* Whether a metric that this output gets has the label. */
-static bool has_label(const struct config_loader *loader, const struct vamp_config_sink *settings,
-                      enum vamp_label label)
+static bool has_label(const struct config_loader *loader,
+                      const struct vamp_output_settings *settings, enum vamp_label label)
 {
     const struct vamp_stats_options *statistics = &loader->config->statistics;
     for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
@@ -189,7 +177,7 @@ static bool has_label(const struct config_loader *loader, const struct vamp_conf
         if ((labels & UINT32_C(1) << label) != 0 &&
             vamp_stats_wants(statistics, (enum vamp_metric_id)id) &&
             (settings->metrics.count == 0 ||
-             vamp_pick_wants(&settings->metrics, vamp_metrics[id].name))) {
+             vamp_subset_wants(&settings->metrics, vamp_metrics[id].name))) {
             return true;
         }
     }
@@ -201,12 +189,6 @@ static void check_output_series(const struct config_loader *loader, unsigned ind
     const struct vamp_config_output *output = &loader->config->outputs[index];
     char path[CONFIG_PATH_BYTES];
     output_path(loader, index, "series", path);
-    if (output->ops->events != NULL && output->settings.series.count > 0) {
-        config_error(loader, path,
-                     "an output of type %s writes events, not series: choose them with \"filter\"",
-                     output->ops->name);
-        return;
-    }
     for (size_t i = 0; i < output->settings.series.count; i++) {
         enum vamp_label label = VAMP_LABEL_COMPONENT;
         const char *pattern = NULL;
@@ -234,15 +216,6 @@ static int check_output_filter(const struct config_loader *loader, unsigned inde
     }
     char path[CONFIG_PATH_BYTES];
     output_path(loader, index, "filter", path);
-    if (output->ops->events == NULL) {
-        config_error(
-            loader, path,
-            "an output of type %s writes buckets, in which no single event is left: choose "
-            "what it gets with \"metrics\", and which events count with \"events\" or "
-            "\"statistics.filters\"",
-            output->ops->name);
-        return 0;
-    }
     uint64_t kinds = 0;
     int code =
         config_check_expression(loader, path, output->settings.filter, VAMP_FILTER_INSIDE, &kinds);
@@ -379,7 +352,7 @@ static bool find_address(const struct config_loader *loader, unsigned index, con
         config_error(loader, path, "%s", err.text);
         return false;
     }
-    const struct vamp_config_sink *settings = &loader->config->outputs[index].settings;
+    const struct vamp_output_settings *settings = &loader->config->outputs[index].settings;
     if (settings->rotate_ns > 0 || settings->rotate_bytes > 0) {
         char rotate[CONFIG_PATH_BYTES];
         output_path(loader, index, "rotate", rotate);

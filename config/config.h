@@ -24,7 +24,7 @@
 #include "vampire/core/opt.h"
 #include "vampire/source/source.h"
 #include "vampire/stats/stats.h"
-#include "writers/sink.h"
+#include "writers/output/output.h"
 #include "writers/writer.h"
 
 /* The section "events": shortcuts, composed into the one filter text. */
@@ -52,22 +52,10 @@ struct vamp_config_sampling {
     uint64_t rate;     /* events a second; 0: any number */
 };
 
-/* What a file says of any output, whatever its type. */
-struct vamp_config_sink {
-    char *name;
-    uint64_t queue;              /* buckets */
-    uint64_t rotate_bytes;       /* 0: never */
-    int64_t rotate_ns;           /* 0: never */
-    char *filter;                /* of a recording: expression, NULL: none */
-    struct vamp_strings metrics; /* of buckets: glob patterns, none: all */
-    struct vamp_strings series;  /* of buckets: "LABEL=PATTERN", none: all */
-};
-
 struct vamp_config_output {
     const struct vamp_writer_ops *ops;
-    void *options;                 /* the writer's own, filled by its table */
-    struct vamp_sink_options sink; /* its name is `settings.name` */
-    struct vamp_config_sink settings;
+    void *options; /* the format's own, filled by its table */
+    struct vamp_output_settings settings;
 };
 
 struct vamp_config {

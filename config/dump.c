@@ -135,11 +135,14 @@ static void dump_output(struct config_json *json, const struct vamp_config_outpu
 {
     config_json_open(json, NULL, '{');
     config_json_text(json, "type", output->ops->name);
-    dump_table(json, config_sink_options, &output->settings);
+    dump_table(json, vamp_output_options(output->ops), &output->settings);
     dump_table(json, output->ops->options, output->options);
-    config_json_open(json, "rotate", '{');
-    dump_table(json, config_rotate_options, &output->settings);
-    config_json_close(json, '}');
+    const struct vamp_opt *rotate = vamp_output_rotate_options(output->ops);
+    if (rotate != NULL) {
+        config_json_open(json, "rotate", '{');
+        dump_table(json, rotate, &output->settings);
+        config_json_close(json, '}');
+    }
     config_json_close(json, '}');
 }
 

@@ -58,6 +58,41 @@ static void print_table(FILE *stream, const char *section, const struct vamp_opt
     }
 }
 
+typedef const struct vamp_opt *table_of(const struct vamp_writer_ops *format);
+
+/* Whether a format before this one in the list has the same table. */
+static bool printed_before(const struct vamp_writer_ops *const *format, table_of *table)
+{
+    for (const struct vamp_writer_ops *const *each = vamp_writers; each != format; each++) {
+        if (table(*each) == table(*format)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Each table that formats share, once, with the formats that have it. */
+static void print_shared(FILE *stream, const char *section, const char *what, table_of *table)
+{
+    for (const struct vamp_writer_ops *const *first = vamp_writers; *first != NULL; first++) {
+        if (table(*first) == NULL || printed_before(first, table)) {
+            continue;
+        }
+        char heading[256];
+        size_t used = (size_t)snprintf(heading, sizeof heading, "%s of type", what);
+        const char *separator = " ";
+        for (const struct vamp_writer_ops *const *each = first; *each != NULL; each++) {
+            if (table(*each) == table(*first) && used < sizeof heading) {
+                used += (size_t)snprintf(heading + used, sizeof heading - used, "%s\"%s\"",
+                                         separator, (*each)->name);
+                separator = ", ";
+            }
+        }
+        (void)fprintf(stream, "%s:\n", heading);
+        print_table(stream, section, table(*first));
+    }
+}
+
 void vamp_config_help(FILE *stream)
 {
     for (const struct config_section *section = config_sections; section->key != NULL; section++) {
@@ -71,10 +106,10 @@ void vamp_config_help(FILE *stream)
         print_wrapped(stream, 0, heading);
         print_table(stream, "source", (*each)->options);
     }
-    print_wrapped(stream, 0,
-                  "Every output of the list \"outputs\" (N: its number from 0, or its name):");
-    print_table(stream, "outputs.N", config_sink_options);
-    print_table(stream, "outputs.N.rotate", config_rotate_options);
+    print_shared(stream, "outputs.N", "Outputs (N: the number in the list, from 0, or the name)",
+                 vamp_output_options);
+    print_shared(stream, "outputs.N.rotate", "When a new file begins, for outputs",
+                 vamp_output_rotate_options);
     for (const struct vamp_writer_ops *const *each = vamp_writers; *each != NULL; each++) {
         char heading[256];
         (void)snprintf(heading, sizeof heading, "Output \"type\": \"%s\": %s%s", (*each)->name,

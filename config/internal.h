@@ -237,8 +237,6 @@ extern const struct vamp_opt config_root_options[];       /* fills struct vamp_c
 extern const struct vamp_opt config_statistics_options[]; /* fills struct vamp_config */
 extern const struct vamp_opt config_events_options[];     /* fills struct vamp_config */
 extern const struct vamp_opt config_sampling_options[];   /* fills struct vamp_config */
-extern const struct vamp_opt config_sink_options[];       /* fills struct vamp_config_sink */
-extern const struct vamp_opt config_rotate_options[];     /* fills struct vamp_config_sink */
 
 /* Sections that fill struct vamp_config, the root first with an empty key; ended by NULL help. */
 struct config_section {

@@ -136,7 +136,7 @@ void vamp_config_free(struct vamp_config *config)
     }
     for (unsigned i = 0; i < config->output_count; i++) {
         struct vamp_config_output *output = &config->outputs[i];
-        vamp_opt_done(config_sink_options, &output->settings);
+        vamp_opt_done(vamp_output_options(output->ops), &output->settings);
         if (output->options != NULL) {
             vamp_opt_done(output->ops->options, output->options);
             free(output->options);

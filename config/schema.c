@@ -220,11 +220,14 @@ static void put_outputs(struct config_json *json)
     for (unsigned i = 0; vamp_writers[i] != NULL; i++) {
         const struct vamp_writer_ops *ops = vamp_writers[i];
         open_type(json, ops->name, ops->summary);
-        put_options(json, config_sink_options);
+        put_options(json, vamp_output_options(ops));
         put_options(json, ops->options);
-        open_object(json, "rotate", "When to begin a new file.");
-        put_options(json, config_rotate_options);
-        close_object(json, NULL);
+        const struct vamp_opt *rotate = vamp_output_rotate_options(ops);
+        if (rotate != NULL) {
+            open_object(json, "rotate", "When to begin a new file.");
+            put_options(json, rotate);
+            close_object(json, NULL);
+        }
         close_object(json, "type");
     }
     config_json_close(json, ']');

@@ -202,62 +202,6 @@ const struct vamp_opt config_sampling_options[] = {
     {.key = NULL},
 };
 
-#define SINK_AT(member) offsetof(struct vamp_config_sink, member)
-
-const struct vamp_opt config_sink_options[] = {
-    {.key = "name",
-     .type = VAMP_OPT_STRING,
-     .preset = "",
-     .max = VAMP_OUTPUT_NAME_BYTES - 1,
-     .offset = SINK_AT(name),
-     .help = "Name of the output in messages and metrics; unless set, its type"},
-    {.key = "metrics",
-     .type = VAMP_OPT_STRINGS,
-     .max = 256,
-     .offset = SINK_AT(metrics),
-     .help = "Names of metrics, or glob patterns such as \"transport*\": this output receives only "
-             "these; none: all that are computed. Not for a recording"},
-    {.key = "series",
-     .type = VAMP_OPT_STRINGS,
-     .max = 256,
-     .offset = SINK_AT(series),
-     .help = "LABEL=PATTERN, such as \"component=IFS*\": of metrics with this label, this output "
-             "receives only series that match one pattern for each label named, and (other); none: "
-             "all. Not for a recording"},
-    {.key = "filter",
-     .type = VAMP_OPT_STRING,
-     .preset = "",
-     .max = 60000,
-     .offset = SINK_AT(filter),
-     .help = "Only for a recording: an expression of the filter language; only events for which it "
-             "holds are recorded, and joins and leaves, because they provide names"},
-    {.key = "queue",
-     .type = VAMP_OPT_UINT,
-     .preset = "64",
-     .min = 1,
-     .max = 65536,
-     .offset = SINK_AT(queue),
-     .help = "Number of buckets that can wait for this output; further ones are lost and counted "
-             "as lost (a recording has \"buffer\" instead)"},
-    {.key = NULL},
-};
-
-const struct vamp_opt config_rotate_options[] = {
-    {.key = "size",
-     .type = VAMP_OPT_SIZE,
-     .preset = "0B",
-     .max = TIB(64),
-     .offset = SINK_AT(rotate_bytes),
-     .help = "Size at which a new file begins; 0B: never"},
-    {.key = "interval",
-     .type = VAMP_OPT_DURATION,
-     .preset = "0s",
-     .max = DAYS(366),
-     .offset = SINK_AT(rotate_ns),
-     .help = "Time after which a new file begins; 0s: never"},
-    {.key = NULL},
-};
-
 const struct config_section config_sections[] = {
     {"", config_root_options, "The whole"},
     {"statistics", config_statistics_options, "What is computed, and its bounds"},

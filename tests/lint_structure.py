@@ -18,7 +18,11 @@ MAY_INCLUDE = {
     "filters": ["vampire/core/"],
     "vampire/stats": ["vampire/core/"],
     "vampire/source": ["vampire/core/", "maestro.h", "maestro_probe.h"],
-    "writers": ["vampire/core/", "vampire/stats/"],
+    "writers": ["vampire/core/", "vampire/stats/bucket.h"],
+    "writers/format": ["vampire/core/", "vampire/stats/bucket.h", "writers/writer.h"],
+    **{f"writers/{name}": ["vampire/core/", "vampire/stats/bucket.h", "writers/writer.h", "writers/format/"]
+       for name in ("hdf5", "jsonl", "recording", "null")},
+    "writers/output": ["vampire/core/", "vampire/stats/bucket.h", "writers/writer.h"],
     "maestro/pool": ["vampire/core/", "filters/", "maestro/maestro.h"],
     "maestro/wire": ["vampire/core/", "maestro/maestro.h"],
     "maestro/client": ["vampire/core/", "maestro/maestro.h", "maestro/pool/pool.h", "maestro/wire/"],

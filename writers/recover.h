@@ -14,15 +14,4 @@
 VAMP_MUST_CHECK int vamp_recover_file(const char *path, bool dry_run,
                                       struct vamp_recovery *ret_recovery, struct vamp_err *err);
 
-/* For the formats. */
-struct vamp_recover_cut {
-    uint64_t whole_bytes;      /* what stays */
-    uint64_t record_bytes_max; /* more than that behind it, other than zeros, is no torn record */
-    bool dry_run;
-};
-/* Cuts the file to `cut->whole_bytes`, on the disk when it returns, and says so. 0; -EBADMSG: what
- * would be cut is too much; another -errno. */
-VAMP_MUST_CHECK int vamp_recover_cut(int fd, const char *path, const struct vamp_recover_cut *cut,
-                                     struct vamp_recovery *ret_recovery, struct vamp_err *err);
-
 #endif

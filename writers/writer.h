@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The writer table: one format each, no policy. Queue, retry, rotation and loss accounting are
- * the sink's (sink.h), so that a new format is one small file; null_writer.c is the smallest.
- * All functions of one instance are called by one thread at a time; they may block.
+ * The contract of a format: what a folder below writers/ implements. A format knows one target at a
+ * time, a file or whoever reads, and has no policy: queue, segments, retries and the account are
+ * the output's (writers/output/output.h), the same for every format. writers/null is the smallest.
+ *
+ * Threads. All functions of one instance are called by one thread at a time; they may block.
+ * Two instances of one output can be open at once, in two cases:
+ * - a rotation opens the next segment before it closes the present one, on one thread;
+ * - a reload opens the new output's first segment on the thread of the pipeline while the output
+ *   before it still writes, on its own thread.
+ * Both have different segment numbers. A format whose target exists only once (a socket that it
+ * listens on) opens without it in the second case, which it knows by a segment above 1, and takes
+ * it over when the instance before has closed; until then it may answer -EAGAIN from `write`, or
+ * serve nobody. A format that answers requests (a listener) does so on a thread of its own between
+ * open and close, from what `write` gave it last; it neither calls back nor holds up `write`.
  */
 #ifndef VAMP_WRITERS_WRITER_H
 #define VAMP_WRITERS_WRITER_H
@@ -14,30 +25,37 @@
 #include "vampire/core/opt.h"
 #include "vampire/stats/bucket.h"
 
-/* One bucket as it goes to one target, with what this target has not been told before. Borrowed:
+/* What a format is given, one element at a time. */
+enum vamp_element {
+    VAMP_ELEMENT_BUCKET, /* `write_bucket` is set */
+    VAMP_ELEMENT_EVENT,  /* `write_event` is set, and `repeat_event` */
+};
+#define VAMP_ELEMENT_COUNT 2
+
+/* One bucket as it goes to one target, with what this target has not been given before. Borrowed:
  * valid during the call. */
 struct vamp_delivery {
     const struct vamp_bucket *bucket;
-    /* Rows of the component table this segment does not hold in their present state; all rows
+    /* Rows of the component table that this segment does not hold in their present state; all rows
      * for the first bucket of a segment. Use these, not the bucket's. */
     const struct vamp_component_row *components;
     unsigned component_count;
     /* Gaps not yet written, those of lost buckets included. Use these, not the bucket's. */
     const struct vamp_gap *gaps;
     unsigned gap_count;
-    /* Buckets with the numbers just before this one that the sink lost since the last delivery. */
+    /* Buckets with the numbers just before this one that were lost since the last delivery. */
     uint64_t lost_before;
 };
 
 struct vamp_writer_target {
     const struct vamp_run *run;
     const struct vamp_schema *schema;
-    const char *name;       /* the instance's name in the configuration */
+    const char *name;       /* the output's name in the configuration */
     unsigned segment;       /* 1, 2, ...: the file of this run to open now */
-    uint64_t event_kinds;   /* of a format of events: bit per kind, no other one will come */
-    uint64_t events_before; /* of a format of events: how many the earlier segments hold */
+    uint64_t event_kinds;   /* bit per kind: no event of another kind will come */
+    uint64_t events_before; /* elements that the earlier segments hold, or lost */
     /* What will be written first, so that the target can be made large enough; NULL when nothing
-     * is known yet. */
+     * is known yet, and always for events. */
     const struct vamp_delivery *first;
 };
 
@@ -46,24 +64,6 @@ struct vamp_ending {
     int64_t time_ns;
     const char *reason; /* "finished", "pool manager gone", "stopped by signal", ... */
     struct vamp_accounting accounting;
-};
-
-/* What a format of single events, not of buckets, can do (event_sink.h). */
-struct vamp_event_format {
-    /* Room for events that wait, from the options. */
-    size_t (*buffer_bytes)(const void *options);
-    /* Whether an event is to be recorded; any thread. Marks always are. */
-    bool (*wants)(const void *options, const struct vamp_event *event, bool passed);
-    /* Takes an event or a mark. 0 or -errno: the target is finished, but what was flushed before is
-     * in it; every later call fails too. */
-    int (*record)(void *self, const struct vamp_event *event, struct vamp_err *err);
-    /* Takes an event of an earlier segment once more, for those who read this one alone; it counts
-     * nowhere. Only before the first event. 0 or -errno as above. */
-    int (*carry)(void *self, const struct vamp_event *event, struct vamp_err *err);
-    /* Hands everything taken so far to the operating system. 0 or -errno as above. */
-    int (*flush)(void *self, struct vamp_err *err);
-    /* Events in the target, and events taken that will never be there. */
-    void (*account)(const void *self, uint64_t *ret_written, uint64_t *ret_lost);
 };
 
 /* What a killed run left in a file, and what was done about it. */
@@ -91,38 +91,50 @@ struct vamp_writer_ops {
     const char *summary;            /* one line for --help */
     const struct vamp_opt *options; /* fills a struct of options_bytes; ends with a NULL key */
     size_t options_bytes;           /* may be 0 */
+    enum vamp_element element;
 
     /* Creates the target. Never overwrites a file and follows no symbolic link at its last
-     * component. On failure nothing is left open and no file is left behind. 0 or -errno. Keeps
-     * pointers to `options`; `target` is only valid during the call, but run, schema and name
-     * live longer than the writer. */
+     * component. On failure nothing is left open and no file is left behind. Keeps pointers to
+     * `options`; `target` is only valid during the call, but run, schema and name live longer than
+     * the instance. 0; or
+     * -EEXIST: the name is taken. Of a run's first segment that is the user's to solve, and vampire
+     *   does not start; of a later one the output tries the next segment numbers, since a file of
+     *   somebody else, or of the output before a reload, may have this one.
+     * Another -errno: the output tries again, with pauses. */
     int (*open)(const void *options, const struct vamp_writer_target *target, void **ret_self,
                 struct vamp_err *err);
-    /* Not NULL: a format of events; `write` is NULL. */
-    const struct vamp_event_format *events;
-    /* NULL: a killed run leaves nothing that could be made whole (recover.h). */
-    const struct vamp_recovery_ops *recovery;
-    /* Makes one bucket visible to readers and flushes it out of the process, all or nothing.
-     * 0; or
-     * -ENOBUFS: the bucket does not fit this target (more series than it has room for). Nothing
-     *   was written; the sink closes this target and opens the next segment for the bucket.
+    /* Takes one element, all or nothing. Without a `flush` the element is then in the target:
+     * visible to readers and out of the process. 0; or
+     * -ENOBUFS: a bucket does not fit this target (more series than it has room for). Nothing
+     *   was written; the output closes this target and opens the next segment for the bucket.
      * -EAGAIN: not now (no space left, a reader that does not read). The target is intact; the
-     *   sink calls again with the same delivery, or gives up and calls close. Returned within a
-     *   second or so, so that the sink stays in charge.
-     * Any other -errno: the target is finished, but all earlier buckets are in it. The sink
-     *   closes it, keeps the bucket and opens the next segment for it. */
-    int (*write)(void *self, const struct vamp_delivery *delivery, struct vamp_err *err);
-    /* Bytes in the target so far, for rotation; 0 when that makes no sense. */
+     *   output calls again with the same element, or gives up and calls close. Returned within a
+     *   second or so, so that the output stays in charge.
+     * Any other -errno: the target is finished, but all that it had written is in it. The output
+     *   closes it, keeps the element and opens the next segment for it. */
+    int (*write_bucket)(void *self, const struct vamp_delivery *delivery, struct vamp_err *err);
+    int (*write_event)(void *self, const struct vamp_event *event, struct vamp_err *err);
+    /* Takes an event of an earlier segment once more, for those who read this one alone; it counts
+     * nowhere. Only before the first event. As `write_event`. */
+    int (*repeat_event)(void *self, const struct vamp_event *event, struct vamp_err *err);
+    /* NULL, or: hands all elements taken so far to the operating system. 0; -errno: the target is
+     * finished, and the elements taken but not `written` are lost. */
+    int (*flush)(void *self, struct vamp_err *err);
+    /* Of a format with `flush`: elements in the target; also after a failure. */
+    uint64_t (*written)(const void *self);
+    /* Bytes in the target so far, for rotation. NULL: no files, and no option "rotate". */
     uint64_t (*bytes)(const void *self);
-    /* The path or address people are told; valid until close. */
+    /* The path or address that people are given; valid until close. */
     const char *(*path)(const void *self);
     /* NULL, or: something a person should know and no failure of the target, such as a reader among
      * others that does not read. True once for each piece of news. */
     bool (*remark)(void *self, char text[static VAMP_ERR_TEXT_BYTES]);
     /* Completes and closes. `ending` NULL: the run goes on in another segment. NULL-safe in
-     * `self`. A target that failed before its first bucket is removed. 0 or -errno: the target
-     * may lack what was written since the last successful write. The object is gone either way. */
+     * `self`. A target that failed before its first element is removed. 0 or -errno: the target
+     * may lack its end. The object is gone either way. */
     int (*close)(void *self, const struct vamp_ending *ending, struct vamp_err *err);
+    /* NULL: a killed run leaves nothing that could be made whole (recover.h). */
+    const struct vamp_recovery_ops *recovery;
 };
 
 extern const struct vamp_writer_ops vamp_writer_hdf5;
@@ -130,7 +142,7 @@ extern const struct vamp_writer_ops vamp_writer_jsonl;
 extern const struct vamp_writer_ops vamp_writer_recording;
 extern const struct vamp_writer_ops vamp_writer_null;
 
-/* Every writer, ended by NULL: the only list of them. */
+/* Every format, ended by NULL: the only list of them. */
 extern const struct vamp_writer_ops *const vamp_writers[];
 /* NULL when there is none with this name. */
 const struct vamp_writer_ops *vamp_writer_find(const char *name);

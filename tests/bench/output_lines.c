@@ -182,7 +182,7 @@ static void write_bucket(struct writing *writing, uint64_t number)
     writing->made->bucket.number = number;
     writing->made->bucket.start_ns = START_NS + (int64_t)number * WIDTH_NS;
     const struct vamp_delivery delivery = {.bucket = &writing->made->bucket};
-    if (writing->ops->write(writing->target, &delivery, &err) != 0) {
+    if (writing->ops->write_bucket(writing->target, &delivery, &err) != 0) {
         stop("write", err.text);
     }
 }

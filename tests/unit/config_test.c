@@ -311,8 +311,8 @@ static void defaults_are_complete(void **state)
     assert_int_equal(config->event_kinds, 0xfffe);
     assert_int_equal(config->output_count, 1);
     assert_ptr_equal(config->outputs[0].ops, &vamp_writer_hdf5);
-    assert_string_equal(config->outputs[0].sink.name, "hdf5");
-    assert_int_equal(config->outputs[0].sink.queue_length, 64);
+    assert_string_equal(config->outputs[0].settings.name, "hdf5");
+    assert_int_equal(config->outputs[0].settings.queue, 64);
     assert_null(strchr(config->effective_text, '\n'));
     assert_round_trip(config);
     vamp_config_free(config);

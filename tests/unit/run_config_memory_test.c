@@ -13,7 +13,7 @@
 #include "config/config.h"
 #include "tests/lib/fault.h"
 #include "vampire/run/rules.h"
-#include "writers/pick.h"
+#include "writers/output/subset.h"
 
 /* A configuration that uses every kind of option, so that every allocation is met. */
 #define FULL_CASE "tests/golden/config/good-all-sections/input.json"
@@ -154,7 +154,7 @@ static void any_file_without_memory(void **state)
 }
 
 /* What a configuration is made into: compiled filters, samplers, an output's choice. */
-static void rules_and_picks_without_memory(void **state)
+static void rules_and_subsets_without_memory(void **state)
 {
     (void)state;
     struct vamp_diagnostics diagnostics;
@@ -183,7 +183,7 @@ static void rules_and_picks_without_memory(void **state)
     vamp_config_free(config);
 }
 
-static void picks_without_memory(void **state)
+static void subsets_without_memory(void **state)
 {
     (void)state;
     static const struct vamp_label_set sets[] = {
@@ -195,13 +195,13 @@ static void picks_without_memory(void **state)
         .label_sets = sets, .label_set_count = 2, .metrics = metrics, .metric_count = 2};
     char *texts[] = {(char[]){"component=IFS*"}};
     const struct vamp_strings all = {.count = 0}, some = {.items = texts, .count = 1};
-    const struct vamp_pick_choice choice = {.metrics = &all, .series = &some};
+    const struct vamp_subset_choice choice = {.metrics = &all, .series = &some};
     for (unsigned n = 1;; n++) {
-        struct vamp_pick *pick = NULL;
+        struct vamp_subset *subset = NULL;
         fault_alloc_fail_at(n);
-        const int code = vamp_pick_create(&choice, &schema, 3, &pick, NULL);
+        const int code = vamp_subset_create(&choice, &schema, 3, &subset, NULL);
         const bool failed = fault_alloc_end();
-        vamp_pick_free(pick);
+        vamp_subset_free(subset);
         assert_int_equal(code, failed ? -ENOMEM : 0);
         if (!failed) {
             assert_true(n > 10);
@@ -216,8 +216,8 @@ int main(void)
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(schema_and_dump_without_memory),
         cmocka_unit_test(any_file_without_memory),
-        cmocka_unit_test(rules_and_picks_without_memory),
-        cmocka_unit_test(picks_without_memory),
+        cmocka_unit_test(rules_and_subsets_without_memory),
+        cmocka_unit_test(subsets_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes made-up buckets through a sink. Alone it is a small test; with arguments it is the tool
+ * Writes made-up buckets through an output. Alone it is a small test; with arguments it is the tool
  * of tests/e2e/made_up.py:
  *
  *   writers_fill_test WRITER key=value... [-- buckets=N growth=N max_series=N long_names=N
@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/writers_buckets.h"
-#include "writers/sink.h"
+#include "writers/output/output.h"
 
 struct plan {
     uint64_t buckets, growth, max_series, long_names, pause_us, queue, rotate_bytes, rotate_ns;
@@ -38,7 +38,7 @@ static void stop(int signal_number)
 struct fill {
     struct plan plan;
     struct made_run *made;
-    struct vamp_sink *sink;
+    struct vamp_output *output;
     uint64_t told, told_lost;
 };
 
@@ -46,16 +46,16 @@ static void tell(struct fill *fill)
 {
     struct vamp_output_account account;
     struct vamp_err failure;
-    vamp_sink_account(fill->sink, &account);
+    vamp_output_account(fill->output, &account);
     if (account.queued != account.written + account.lost + account.waiting) {
         (void)printf("identity broken\n");
         abort();
     }
-    if (vamp_sink_failure(fill->sink, &failure)) {
+    if (vamp_output_failure(fill->output, &failure)) {
         (void)printf("failure %s\n", failure.text);
     }
     char remark[VAMP_ERR_TEXT_BYTES];
-    if (vamp_sink_remark(fill->sink, remark)) {
+    if (vamp_output_remark(fill->output, remark)) {
         (void)printf("remark %s\n", remark);
     }
     if (account.written != fill->told) {
@@ -73,7 +73,7 @@ static void settle(struct fill *fill)
     struct vamp_output_account account;
     do {
         tell(fill);
-        vamp_sink_account(fill->sink, &account);
+        vamp_output_account(fill->output, &account);
         (void)usleep(200);
     } while (account.waiting > 0);
 }
@@ -94,15 +94,15 @@ static int finish(struct fill *fill)
         .accounting = {.outputs = {{.name = "files"}}, .output_count = 1},
     };
     int code =
-        vamp_sink_finish(fill->sink, &ending, (int64_t)fill->plan.deadline_ms * 1000000, &err);
+        vamp_output_finish(fill->output, &ending, (int64_t)fill->plan.deadline_ms * 1000000, &err);
     if (code != 0) {
         (void)printf("failure %s\n", err.text);
     }
-    (void)vamp_sink_paths(fill->sink, print_path, NULL);
-    vamp_sink_account(fill->sink, &account);
+    (void)vamp_output_paths(fill->output, print_path, NULL);
+    vamp_output_account(fill->output, &account);
     (void)printf("account %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", account.queued,
                  account.written, account.lost, account.waiting);
-    vamp_sink_free(fill->sink);
+    vamp_output_free(fill->output);
     return code;
 }
 
@@ -117,23 +117,26 @@ static int run(const struct vamp_writer_ops *ops, const void *options, const str
         memset(configuration, 'c', plan->configuration);
         fill.made->run.configuration = configuration;
     }
-    const struct vamp_sink_options sink_options = {
-        .name = "files",
-        .queue_length = (unsigned)plan->queue,
+    char name[] = "files";
+    const struct vamp_output_settings settings = {
+        .name = name,
+        .queue = plan->queue,
         .rotate_bytes = plan->rotate_bytes,
         .rotate_ns = (int64_t)plan->rotate_ns,
     };
-    const struct vamp_sink_surroundings surroundings = {
+    const struct vamp_output_context context = {
         .run = &fill.made->run,
         .schema = &fill.made->schema,
         .clock = &vamp_clock_system,
     };
-    int code = vamp_sink_create(ops, options, &sink_options, &surroundings, &fill.sink, &err);
+    int code = vamp_output_create(ops, options, &settings, &context, &fill.output, &err);
     if (code != 0) {
         (void)printf("failure %s\n", err.text);
     } else {
         for (uint64_t n = 0; n < plan->buckets && stopped == 0; n++) {
-            vamp_sink_submit(fill.sink, made_bucket(fill.made, n, NULL));
+            const struct vamp_bucket *bucket = made_bucket(fill.made, n, NULL);
+            vamp_output_bucket(fill.output, bucket);
+            vamp_bucket_release(bucket);
             tell(&fill);
             if (plan->wait > 0) {
                 settle(&fill);

@@ -37,11 +37,12 @@ static void put_keys(FILE *stream)
     for (const struct vamp_writer_ops *const *each = vamp_writers; *each != NULL; each++) {
         char section[128];
         (void)snprintf(section, sizeof section, "outputs.%s", (*each)->name);
-        visit_table(stream, section, config_sink_options, put_key);
+        visit_table(stream, section, vamp_output_options(*each), put_key);
         visit_table(stream, section, (*each)->options, put_key);
         (void)snprintf(section, sizeof section, "outputs.%s.rotate", (*each)->name);
-        if ((*each)->events == NULL) {
-            visit_table(stream, section, config_rotate_options, put_key);
+        const struct vamp_opt *rotate = vamp_output_rotate_options(*each);
+        if (rotate != NULL) {
+            visit_table(stream, section, rotate, put_key);
         }
     }
 }
@@ -73,6 +74,7 @@ static void put_value_cases(FILE *stream)
     for (const struct vamp_writer_ops *const *each = vamp_writers; *each != NULL; each++) {
         char section[128];
         (void)snprintf(section, sizeof section, "outputs.%s", (*each)->name);
+        visit_table(stream, section, vamp_output_options(*each), put_words);
         visit_table(stream, section, (*each)->options, put_words);
     }
 }

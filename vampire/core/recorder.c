@@ -303,3 +303,8 @@ uint64_t vamp_recorder_lost(const struct vamp_recorder *recorder)
 {
     return recorder->lost;
 }
+
+bool vamp_recorder_failed(const struct vamp_recorder *recorder)
+{
+    return recorder->failure != 0;
+}

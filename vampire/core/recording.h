@@ -65,6 +65,8 @@ VAMP_MUST_CHECK int vamp_recorder_close(struct vamp_recorder *recorder, struct v
 uint64_t vamp_recorder_bytes(const struct vamp_recorder *recorder);
 uint64_t vamp_recorder_written(const struct vamp_recorder *recorder);
 uint64_t vamp_recorder_lost(const struct vamp_recorder *recorder);
+/* A write has failed: nothing more will be in the file. */
+bool vamp_recorder_failed(const struct vamp_recorder *recorder);
 
 /* ------------------------------------------------------------------ reading */
 

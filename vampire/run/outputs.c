@@ -1,105 +1,71 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/run/outputs.h"
 
+#include <errno.h>
 #include <inttypes.h>
-#include <time.h>
+#include <stdlib.h>
 
-#include "vampire/core/clock.h"
-
-/* How long an output may take to write what waits when the run is over; up to WAITING_USUAL buckets
- * wait at the end of any run. */
-#define WAITING_USUAL 2
+/* How long an output may take to write what waits when the run is over. */
 #define FINISH_NS (30 * VAMP_NS_PER_SECOND)
-/* Between two looks whether an output has room. */
-#define ROOM_NS 200000
 
-/* Another process, or a rotation under way, may have taken the name. */
-#define SEGMENTS_TRIED 16
+struct vamp_output_filter {
+    struct vamp_event_filter *compiled;
+    const struct vamp_components *components;
+};
 
-static int open_buckets(struct vamp_output *output, const struct vamp_config_output *chosen,
-                        const struct vamp_outputs_context *context, struct vamp_err *err)
+static bool filter_matches(const void *context, const struct vamp_event *event)
 {
-    struct vamp_sink_options options = chosen->sink;
-    options.segments_before = output->first_segment - 1;
-    output->queue_length = options.queue_length;
-    const struct vamp_schema *schema = context->schema;
-    if (chosen->settings.metrics.count > 0 || chosen->settings.series.count > 0) {
-        const struct vamp_pick_choice choice = {
-            .metrics = &chosen->settings.metrics,
-            .series = &chosen->settings.series,
-        };
-        /* Those in the queue, one being written, one being submitted. */
-        int status =
-            vamp_pick_create(&choice, schema, options.queue_length + 2, &output->pick, err);
-        if (status != 0) {
-            return status;
-        }
-        schema = vamp_pick_schema(output->pick);
-    }
-    const struct vamp_sink_surroundings surroundings = {
-        .run = context->run,
-        .schema = schema,
-        .clock = context->clock,
-    };
-    return vamp_sink_create(chosen->ops, chosen->options, &options, &surroundings, &output->buckets,
-                            err);
+    const struct vamp_output_filter *filter = context;
+    return vamp_event_filter_match(filter->compiled, event, filter->components);
 }
 
-static int open_events(struct vamp_output *output, const struct vamp_config *config,
-                       const struct vamp_config_output *chosen,
-                       const struct vamp_outputs_context *context, struct vamp_err *err)
+static void filter_free(struct vamp_output_filter *filter)
 {
-    if (chosen->settings.filter != NULL) {
-        int status = vamp_event_filter_compile(chosen->settings.filter, VAMP_FILTER_INSIDE,
-                                               config->named, &output->filter, err);
-        if (status != 0) {
-            return status;
-        }
+    if (filter != NULL) {
+        vamp_event_filter_free(filter->compiled);
+        free(filter);
     }
-    const struct vamp_writer_target target = {
-        .run = context->run,
-        .schema = context->schema,
-        .segment = output->first_segment,
-        .name = chosen->sink.name,
-        .event_kinds = config->event_kinds,
-    };
-    const struct vamp_event_sink_options rotation = {
-        .rotate_bytes = chosen->sink.rotate_bytes,
-        .rotate_ns = chosen->sink.rotate_ns,
-        .present = context->present,
-    };
-    return vamp_event_sink_create(chosen->ops, chosen->options, &rotation, &target, &output->events,
-                                  err);
 }
 
-static void output_done(struct vamp_output *output)
+static int filter_create(const char *text, const struct vamp_config *config,
+                         const struct vamp_components *components,
+                         struct vamp_output_filter **ret_filter, struct vamp_err *err)
 {
-    vamp_sink_free(output->buckets);
-    vamp_event_sink_free(output->events);
-    if (!output->left_behind) {
-        vamp_pick_free(output->pick);
+    struct vamp_output_filter *filter = calloc(1, sizeof *filter);
+    if (filter == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare the filters");
     }
-    vamp_event_filter_free(output->filter);
+    filter->components = components;
+    *ret_filter = filter;
+    return vamp_event_filter_compile(text, VAMP_FILTER_INSIDE, config->named, &filter->compiled,
+                                     err);
+}
+
+static void output_done(struct vamp_run_output *output)
+{
+    vamp_output_free(output->output);
+    filter_free(output->filter);
     vamp_paths_done(&output->paths_before);
-    *output = (struct vamp_output){0};
+    *output = (struct vamp_run_output){0};
 }
 
-static int open_one(struct vamp_output *output, const struct vamp_config *config, unsigned number,
-                    const struct vamp_outputs_context *context, unsigned first_segment,
-                    struct vamp_err *err)
+static int open_one(struct vamp_run_output *output, const struct vamp_config *config,
+                    const struct vamp_config_output *chosen,
+                    const struct vamp_components *components,
+                    const struct vamp_output_context *context, struct vamp_err *err)
 {
-    const struct vamp_config_output *chosen = &config->outputs[number];
-    int status = -EEXIST;
-    const unsigned tries = first_segment > 1 ? SEGMENTS_TRIED : 1;
-    for (unsigned i = 0; i < tries && status == -EEXIST; i++) {
-        *output = (struct vamp_output){.first_segment = first_segment + i};
-        status = chosen->ops->events == NULL ? open_buckets(output, chosen, context, err)
-                                             : open_events(output, config, chosen, context, err);
+    struct vamp_output_context own = *context;
+    if (chosen->settings.filter != NULL) {
+        const int status =
+            filter_create(chosen->settings.filter, config, components, &output->filter, err);
         if (status != 0) {
-            output_done(output);
+            return status;
         }
+        own.filter = filter_matches;
+        own.filter_context = output->filter;
     }
-    return status;
+    return vamp_output_create(chosen->ops, chosen->options, &chosen->settings, &own,
+                              &output->output, err);
 }
 
 /* The number of the newest file of all. */
@@ -107,9 +73,7 @@ static unsigned newest_segment(const struct vamp_outputs *outputs)
 {
     unsigned newest = 0;
     for (unsigned i = 0; outputs != NULL && i < outputs->count; i++) {
-        const struct vamp_output *output = &outputs->items[i];
-        unsigned segment = output->buckets != NULL ? vamp_sink_segment(output->buckets)
-                                                   : vamp_event_sink_segment(output->events);
+        const unsigned segment = vamp_output_segment(outputs->items[i].output);
         newest = segment > newest ? segment : newest;
     }
     return newest;
@@ -119,11 +83,22 @@ int vamp_outputs_open(struct vamp_outputs *outputs, const struct vamp_config *co
                       const struct vamp_outputs_context *context, const struct vamp_outputs *before,
                       struct vamp_err *err)
 {
-    *outputs = (struct vamp_outputs){.components = context->components};
-    const unsigned first_segment = newest_segment(before) + 1;
+    *outputs = (struct vamp_outputs){.count = 0};
+    const struct vamp_output_context each = {
+        .run = context->run,
+        .schema = context->schema,
+        .clock = context->clock,
+        .segments_before = newest_segment(before),
+        .event_kinds = config->event_kinds,
+        .present = context->present,
+        .stop = context->stop,
+    };
     for (unsigned i = 0; i < config->output_count; i++) {
-        int status = open_one(&outputs->items[i], config, i, context, first_segment, err);
+        struct vamp_run_output *output = &outputs->items[i];
+        const int status =
+            open_one(output, config, &config->outputs[i], context->components, &each, err);
         if (status != 0) {
+            output_done(output);
             vamp_outputs_done(outputs);
             return status;
         }
@@ -140,105 +115,53 @@ static void add_path(void *context, const char *path)
 void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before)
 {
     for (unsigned i = 0; i < outputs->count && i < before->count; i++) {
-        struct vamp_output *output = &outputs->items[i];
-        vamp_output_account(&before->items[i], &output->before);
+        struct vamp_run_output *output = &outputs->items[i];
+        vamp_run_output_account(&before->items[i], &output->before);
         struct vamp_paths *paths = &output->paths_before;
-        const size_t in_all = vamp_output_paths(&before->items[i], add_path, paths);
+        const size_t in_all = vamp_run_output_paths(&before->items[i], add_path, paths);
         paths->left_out = in_all - paths->count;
     }
-}
-
-static bool is_crowded(const struct vamp_output *output)
-{
-    if (output->events != NULL) {
-        return vamp_event_sink_crowded(output->events);
-    }
-    struct vamp_output_account account;
-    vamp_sink_account(output->buckets, &account);
-    return account.waiting >= output->queue_length;
-}
-
-/* A source that can wait must lose nothing at full speed. */
-static void wait_for_room(const struct vamp_outputs *outputs, struct vamp_output *output)
-{
-    const struct timespec pause = {.tv_nsec = ROOM_NS};
-    int64_t left_ns = VAMP_OUTPUTS_PATIENCE_NS;
-    while (outputs->patient && !output->stuck && is_crowded(output) &&
-           atomic_load(outputs->stop) == 0) {
-        (void)nanosleep(&pause, NULL);
-        left_ns -= ROOM_NS;
-        output->stuck = left_ns <= 0;
-    }
-}
-
-static bool wants(const struct vamp_outputs *outputs, const struct vamp_output *output,
-                  const struct vamp_event *event)
-{
-    return output->filter == NULL || vamp_event_is_mark(event) || event->kind == VAMP_EVENT_JOIN ||
-           event->kind == VAMP_EVENT_LEAVE ||
-           vamp_event_filter_match(output->filter, event, outputs->components);
 }
 
 void vamp_outputs_record(struct vamp_outputs *outputs, const struct vamp_event *event, bool passed)
 {
     for (unsigned i = 0; i < outputs->count; i++) {
-        struct vamp_output *output = &outputs->items[i];
-        if (output->events != NULL && wants(outputs, output, event)) {
-            wait_for_room(outputs, output);
-            vamp_event_sink_record(output->events, event, passed);
-        }
-    }
-}
-
-static void submit(struct vamp_outputs *outputs, struct vamp_output *output,
-                   const struct vamp_bucket *bucket)
-{
-    const struct vamp_bucket *own =
-        output->pick != NULL ? vamp_pick_bucket(output->pick, bucket) : vamp_bucket_hold(bucket);
-    if (own != NULL) {
-        vamp_sink_submit(output->buckets, own);
-    } else {
-        outputs->failed = true; /* the sink holds more than it says */
+        vamp_output_event(outputs->items[i].output, event, passed);
     }
 }
 
 void vamp_outputs_submit(struct vamp_outputs *outputs, const struct vamp_bucket *bucket)
 {
     for (unsigned i = 0; i < outputs->count; i++) {
-        struct vamp_output *output = &outputs->items[i];
-        if (output->buckets != NULL) {
-            wait_for_room(outputs, output);
-            submit(outputs, output, bucket);
-        }
+        vamp_output_bucket(outputs->items[i].output, bucket);
     }
     vamp_bucket_release(bucket);
 }
 
-void vamp_output_account(const struct vamp_output *output, struct vamp_output_account *ret_account)
+void vamp_run_output_account(const struct vamp_run_output *output,
+                             struct vamp_output_account *ret_account)
 {
-    if (output->buckets != NULL) {
-        vamp_sink_account(output->buckets, ret_account);
-    } else {
-        vamp_event_sink_account(output->events, ret_account);
-    }
+    vamp_output_account(output->output, ret_account);
     ret_account->queued += output->before.queued;
     ret_account->written += output->before.written;
     ret_account->lost += output->before.lost;
 }
 
-size_t vamp_output_paths(const struct vamp_output *output,
-                         void (*each)(void *context, const char *path), void *context)
+size_t vamp_run_output_paths(const struct vamp_run_output *output,
+                             void (*each)(void *context, const char *path), void *context)
 {
     const size_t before = vamp_paths_each(&output->paths_before, each, context);
-    return before + (output->buckets != NULL
-                         ? vamp_sink_paths(output->buckets, each, context)
-                         : vamp_event_sink_paths(output->events, each, context));
+    return before + vamp_output_paths(output->output, each, context);
 }
 
-static bool take_failure(const struct vamp_output *output, struct vamp_err *ret_err)
+static void report_failure(struct vamp_outputs *outputs, struct vamp_output *output,
+                           struct vamp_status *status)
 {
-    return output->buckets != NULL ? vamp_sink_failure(output->buckets, ret_err)
-                                   : vamp_event_sink_failure(output->events, ret_err);
+    struct vamp_err failure;
+    if (vamp_output_failure(output, &failure)) {
+        outputs->failed = true;
+        vamp_status_error(status, "output %s: %s", vamp_output_name(output), failure.text);
+    }
 }
 
 void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
@@ -246,43 +169,33 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
 {
     struct vamp_output_account accounts[VAMP_OUTPUTS_MAX];
     for (unsigned i = 0; i < outputs->count; i++) {
-        const struct vamp_output *output = &outputs->items[i];
-        vamp_output_account(output, &accounts[i]);
+        struct vamp_output *output = outputs->items[i].output;
+        vamp_run_output_account(&outputs->items[i], &accounts[i]);
         vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER, i,
                         (int64_t)accounts[i].waiting);
-        int64_t commit_ns = output->buckets != NULL ? vamp_sink_commit_ns(output->buckets) : 0;
+        const int64_t commit_ns = vamp_output_commit_ns(output);
         if (commit_ns > 0) {
             vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_COMMIT_NS, i, commit_ns);
         }
-        struct vamp_err failure;
-        if (take_failure(output, &failure)) {
-            outputs->failed = true;
-            vamp_status_error(status, "output %s: %s", accounts[i].name, failure.text);
-        }
+        report_failure(outputs, output, status);
         char remark[VAMP_ERR_TEXT_BYTES];
-        if (output->buckets != NULL && vamp_sink_remark(output->buckets, remark)) {
+        if (vamp_output_remark(output, remark)) {
             vamp_status_say(status, "output %s: %s", accounts[i].name, remark);
         }
     }
     vamp_stats_outputs(stats, accounts, outputs->count);
 }
 
-static int finish_one(const struct vamp_output *output, const struct vamp_ending *ending,
-                      struct vamp_err *err)
+/* A person who waits for the end learns what for. */
+static void report_waiting(const struct vamp_output *output, struct vamp_status *status)
 {
-    return output->buckets != NULL ? vamp_sink_finish(output->buckets, ending, FINISH_NS, err)
-                                   : vamp_event_sink_finish(output->events, ending, FINISH_NS, err);
-}
-
-/* A person who waits for the end is told what for. */
-static void tell_waiting(const struct vamp_output *output, struct vamp_status *status)
-{
-    struct vamp_output_account account;
-    vamp_output_account(output, &account);
-    if (output->buckets != NULL && account.waiting > WAITING_USUAL) {
+    if (vamp_output_is_behind(output)) {
+        struct vamp_output_account account;
+        vamp_output_account(output, &account);
         vamp_status_say(status,
-                        "output %s: %" PRIu64 " buckets are still to be written, for at most %d s",
-                        account.name, account.waiting, (int)(FINISH_NS / VAMP_NS_PER_SECOND));
+                        "output %s: %" PRIu64 " %ss are still to be written, for at most %d s",
+                        account.name, account.waiting, vamp_output_unit(output),
+                        (int)(FINISH_NS / VAMP_NS_PER_SECOND));
     }
 }
 
@@ -291,16 +204,17 @@ int vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending *
 {
     int first = 0;
     for (unsigned i = 0; i < outputs->count; i++) {
-        tell_waiting(&outputs->items[i], status);
+        struct vamp_output *output = outputs->items[i].output;
+        report_waiting(output, status);
         struct vamp_err err = VAMP_ERR_NONE;
-        int result = finish_one(&outputs->items[i], ending, &err);
-        if (result != 0) {
-            struct vamp_output_account account;
-            vamp_output_account(&outputs->items[i], &account);
-            vamp_status_error(status, "output %s: %s", account.name, err.text);
-            first = first == 0 ? result : first;
-            outputs->items[i].left_behind = result == -ETIMEDOUT;
+        const int result = vamp_output_finish(output, ending, FINISH_NS, &err);
+        if (result == 0) {
+            report_failure(outputs, output, status);
+            continue;
         }
+        vamp_status_error(status, "output %s: %s", vamp_output_name(output), err.text);
+        first = first == 0 ? result : first;
+        outputs->items[i].left_behind = result == -ETIMEDOUT;
     }
     return first;
 }

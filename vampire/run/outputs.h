@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All configured outputs together: one sink each, of buckets or of events. Worker thread. */
+/* All configured outputs together, and what they did before a reload. Worker thread. */
 #ifndef VAMP_RUN_OUTPUTS_H
 #define VAMP_RUN_OUTPUTS_H
 
@@ -11,45 +11,33 @@
 #include "vampire/core/clock.h"
 #include "vampire/run/status.h"
 #include "vampire/stats/stats.h"
-#include "writers/event_sink.h"
-#include "writers/paths.h"
-#include "writers/pick.h"
-#include "writers/sink.h"
+#include "writers/output/output.h"
+#include "writers/output/paths.h"
 
-#define VAMP_OUTPUTS_PATIENCE_NS (10 * VAMP_NS_PER_SECOND)
+struct vamp_output_filter;
 
-/* One of the two, by the writer's format. */
-struct vamp_output {
-    unsigned queue_length; /* of `buckets` */
-    bool stuck;            /* made us wait too long once: nobody waits for it again */
-    unsigned first_segment;
+struct vamp_run_output {
+    struct vamp_output *output;
+    struct vamp_output_filter *filter; /* its own, of events; NULL: none */
     bool left_behind; /* its thread is stuck: what it may still look at is never freed */
-    struct vamp_sink *buckets;
-    struct vamp_pick *pick; /* NULL: `buckets` gets all metrics */
-    struct vamp_event_sink *events;
-    struct vamp_event_filter *filter; /* of `events`; NULL: none */
     /* What an output of this name did before a reload; without a name: nothing. */
     struct vamp_output_account before;
     struct vamp_paths paths_before;
 };
 
-/* What every output is told. All of it outlives the outputs. */
+/* What every output is given. All of it outlives the outputs. */
 struct vamp_outputs_context {
     const struct vamp_run *run;
     const struct vamp_schema *schema;
     const struct vamp_clock *clock;
     const struct vamp_components *components;
     const struct vamp_components *present; /* who was there before; NULL: the run begins */
+    const atomic_int *stop; /* of a source that can wait (vamp_output_context), else NULL */
 };
 
 struct vamp_outputs {
-    struct vamp_output items[VAMP_OUTPUTS_MAX];
+    struct vamp_run_output items[VAMP_OUTPUTS_MAX];
     unsigned count;
-    /* Set by the caller after opening, for a source that can wait: what finds no room waits too,
-     * while `*stop` is 0 and an output goes on within VAMP_OUTPUTS_PATIENCE_NS. */
-    bool patient;
-    const atomic_int *stop;
-    const struct vamp_components *components;
     bool failed; /* an output has reported a failure */
 };
 
@@ -63,23 +51,24 @@ VAMP_MUST_CHECK int vamp_outputs_open(struct vamp_outputs *outputs,
                                       const struct vamp_outputs *before, struct vamp_err *err);
 /* Takes over the accounts and the paths of the outputs before, which have finished. */
 void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before);
-/* Gives the event to every sink of events whose own filter it passes; joins, leaves and marks to
- * all of them. */
+/* Gives the event or mark to every output. */
 void vamp_outputs_record(struct vamp_outputs *outputs, const struct vamp_event *event, bool passed);
-/* Gives the bucket to every sink of buckets and lets go of it. */
+/* Gives the bucket to every output and lets go of it. */
 void vamp_outputs_submit(struct vamp_outputs *outputs, const struct vamp_bucket *bucket);
-void vamp_output_account(const struct vamp_output *output, struct vamp_output_account *ret_account);
-/* As vamp_sink_paths; after vamp_outputs_finish only. */
-size_t vamp_output_paths(const struct vamp_output *output,
-                         void (*each)(void *context, const char *path), void *context);
-/* Tells the statistics how the outputs stand, and a person what newly failed. */
+/* What was done before a reload included. */
+void vamp_run_output_account(const struct vamp_run_output *output,
+                             struct vamp_output_account *ret_account);
+/* As vamp_output_paths; after vamp_outputs_finish only. */
+size_t vamp_run_output_paths(const struct vamp_run_output *output,
+                             void (*each)(void *context, const char *path), void *context);
+/* Gives the statistics the accounts of the outputs, and reports new failures to a person. */
 void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
                          struct vamp_status *status);
 /* Completes and closes all of them. 0, or the first error; all are closed either way. */
 VAMP_MUST_CHECK int vamp_outputs_finish(struct vamp_outputs *outputs,
                                         const struct vamp_ending *ending,
                                         struct vamp_status *status);
-/* Frees the sinks; after vamp_outputs_finish their paths and accounts can be read until here. */
+/* Frees the outputs; after vamp_outputs_finish their paths and accounts can be read until here. */
 void vamp_outputs_done(struct vamp_outputs *outputs);
 
 #endif

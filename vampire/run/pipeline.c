@@ -76,6 +76,7 @@ struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipe
         .schema = vamp_stats_schema(stats),
         .clock = pipeline->clock,
         .components = pipeline->components,
+        .stop = pipeline->first->source->may_block ? &pipeline->options->signals->stop : NULL,
     };
 }
 
@@ -83,10 +84,7 @@ static int open_outputs(struct pipeline *pipeline, struct vamp_err *err)
 {
     const struct vamp_outputs_context context =
         pipeline_outputs_context(pipeline, pipeline->run, pipeline->stats);
-    int status = vamp_outputs_open(&pipeline->outputs, pipeline->config, &context, NULL, err);
-    pipeline->outputs.patient = pipeline->first->source->may_block;
-    pipeline->outputs.stop = &pipeline->options->signals->stop;
-    return status;
+    return vamp_outputs_open(&pipeline->outputs, pipeline->config, &context, NULL, err);
 }
 
 static int open_source(struct pipeline *pipeline, struct vamp_err *err)

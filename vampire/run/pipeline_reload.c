@@ -67,7 +67,7 @@ static bool outputs_match(const struct vamp_config *before, const struct vamp_co
     for (unsigned i = 0; i < before->output_count; i++) {
         if (i >= after->output_count ||
             strcmp(before->outputs[i].settings.name, after->outputs[i].settings.name) != 0 ||
-            (before->outputs[i].ops->events == NULL) != (after->outputs[i].ops->events == NULL)) {
+            before->outputs[i].ops->element != after->outputs[i].ops->element) {
             return false;
         }
     }
@@ -145,8 +145,6 @@ static void install_replacement(struct pipeline *pipeline, struct replacement *n
         vamp_stats_finish(pipeline->stats);
     }
     retire_outputs(pipeline);
-    next->outputs.patient = pipeline->outputs.patient;
-    next->outputs.stop = pipeline->outputs.stop;
     next->outputs.failed = pipeline->outputs.failed;
     /* The thread of a stuck output may still read what is not freed here. */
     const bool keep = any_left_behind(&pipeline->outputs);

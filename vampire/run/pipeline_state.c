@@ -96,16 +96,15 @@ static void print_outputs(const struct pipeline *pipeline, FILE *page)
     const struct vamp_outputs *outputs = &pipeline->outputs;
     for (unsigned i = 0; i < outputs->count; i++) {
         struct vamp_output_account account;
-        vamp_output_account(&outputs->items[i], &account);
+        vamp_run_output_account(&outputs->items[i], &account);
+        struct vamp_output_fill fill;
+        vamp_output_fill(outputs->items[i].output, &fill);
         (void)fprintf(page,
                       "  %-*s %s: queued %" PRIu64 " = written %" PRIu64 " + lost %" PRIu64
-                      " + waiting %" PRIu64,
+                      " + waiting %" PRIu64 "; queue %" PRIu64 " (of %" PRIu64 ") %s%s\n",
                       NAME_COLUMNS, i == 0 ? "outputs" : "", account.name, account.queued,
-                      account.written, account.lost, account.waiting);
-        if (outputs->items[i].buckets != NULL) {
-            (void)fprintf(page, " (of %u)", outputs->items[i].queue_length);
-        }
-        (void)fputs(outputs->items[i].stuck ? "; stuck\n" : "\n", page);
+                      account.written, account.lost, account.waiting, fill.used, fill.bound,
+                      fill.unit, vamp_output_is_stuck(outputs->items[i].output) ? "; stuck" : "");
     }
 }
 

@@ -106,12 +106,12 @@ static bool print_output_losses(FILE *stream, const struct vamp_outputs *outputs
     char text[VAMP_UNIT_TEXT_BYTES];
     for (unsigned i = 0; i < outputs->count; i++) {
         struct vamp_output_account account;
-        vamp_output_account(&outputs->items[i], &account);
+        vamp_run_output_account(&outputs->items[i], &account);
         if (account.lost > 0) {
             (void)fprintf(stream, "  %-*s %s %s%s (output %s)\n", NAME_COLUMNS, "LOST",
                           vamp_count_people(account.lost, text),
-                          outputs->items[i].events != NULL ? "event" : "bucket",
-                          account.lost == 1 ? "" : "s", account.name);
+                          vamp_output_unit(outputs->items[i].output), account.lost == 1 ? "" : "s",
+                          account.name);
             any = true;
         }
     }
@@ -207,16 +207,16 @@ static void print_outputs(FILE *stream, const struct vamp_outputs *outputs)
 {
     for (unsigned i = 0; i < outputs->count; i++) {
         struct vamp_output_account account;
-        vamp_output_account(&outputs->items[i], &account);
+        vamp_run_output_account(&outputs->items[i], &account);
         (void)fprintf(stream, "  %-*s %" PRIu64 " %s%s written", NAME_COLUMNS, account.name,
-                      account.written, outputs->items[i].events != NULL ? "event" : "bucket",
+                      account.written, vamp_output_unit(outputs->items[i].output),
                       account.written == 1 ? "" : "s");
         if (account.lost > 0) {
             (void)fprintf(stream, ", %" PRIu64 " LOST", account.lost);
         }
         (void)fputc('\n', stream);
         struct files files = {.stream = stream};
-        const size_t in_all = vamp_output_paths(&outputs->items[i], print_path, &files);
+        const size_t in_all = vamp_run_output_paths(&outputs->items[i], print_path, &files);
         print_last_path(&files, in_all);
     }
 }

@@ -27,7 +27,7 @@ static int allocate(struct hdf5_file *file, struct vamp_err *err)
     file->metric_first = calloc(schema->metric_count + 1, sizeof *file->metric_first);
     if (file->datasets == NULL || file->dimensions == NULL || file->sets == NULL ||
         file->metric_first == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", file->output);
+        return vamp_err_set_errno(err, ENOMEM, "prepare the file");
     }
     return 0;
 }
@@ -47,7 +47,7 @@ static int allocate_scratch(struct hdf5_file *file, struct vamp_err *err)
     file->scratch_items = items;
     return file->scratch == NULL ||
                    hdf5_chunks_init(&file->chunks, items * sizeof *file->scratch) != 0
-               ? vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", file->output)
+               ? vamp_err_set_errno(err, ENOMEM, "prepare the file")
                : 0;
 }
 
@@ -230,7 +230,7 @@ int hdf5_file_open(const struct hdf5_options *options, const struct vamp_writer_
     }
     struct hdf5_file *file = calloc(1, sizeof *file);
     if (file == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", target->name);
+        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
     }
     file->options = options;
     file->run = target->run;
@@ -240,7 +240,7 @@ int hdf5_file_open(const struct hdf5_options *options, const struct vamp_writer_
     file->fd = -1;
     file->file = -1;
     file->path = vamp_target_name(directory, target, "h5");
-    code = file->path == NULL ? vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", target->name)
+    code = file->path == NULL ? vamp_err_set_errno(err, ENOMEM, "prepare the target")
                               : allocate(file, err);
     if (code == 0) {
         code = vamp_target_create(file->path, (enum vamp_target_access)options->access, &file->fd,

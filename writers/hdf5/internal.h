@@ -5,7 +5,7 @@
  * full, hdf5_error.c turns HDF5's error stack into ours, hdf5_attribute.c writes attributes,
  * hdf5_writer.c is the table. The format is specified in docs/output-hdf5.md.
  *
- * HDF5 1.10 has one lock for the whole library and stalls of milliseconds: only sink threads
+ * HDF5 1.10 has one lock for the whole library and stalls of milliseconds: only outputs' threads
  * (and the first open) come here.
  */
 #ifndef VAMP_WRITERS_HDF5_INTERNAL_H
@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <zlib.h>
 
-#include "writers/target_file.h"
+#include "writers/format/file.h"
 #include "writers/writer.h"
 
 #define HDF5_SCHEMA_VERSION "1.0"

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include "writers/target_file.h"
+#include "writers/format/file.h"
 
 #define VAMP_LISTENER_NAME_BYTES 160
 

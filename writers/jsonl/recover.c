@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "writers/format/cut.h"
 #include "writers/jsonl/internal.h"
-#include "writers/recover.h"
 
 #define BLOCK_BYTES ((size_t)64 * 1024)
 

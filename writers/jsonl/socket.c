@@ -28,7 +28,7 @@ int jsonl_socket_open(struct jsonl *self, struct vamp_err *err)
     if (self->path == NULL) {
         vamp_audience_close(self->audience, 0);
         self->audience = NULL;
-        return vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", self->name);
+        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
     }
     return 0;
 }
@@ -76,7 +76,7 @@ static struct vamp_audience_text part(const struct jsonl *self, size_t from, siz
 int jsonl_socket_header(struct jsonl *self, struct vamp_err *err)
 {
     if (self->json.failed) {
-        return vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", self->name);
+        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
     }
     const struct vamp_audience_text header = part(self, 0, self->json.used);
     /* To those, too, who were faster than we. */

@@ -14,12 +14,12 @@
 /* After poll says so, a pipe takes this much without blocking. */
 #define PIPE_ATOMIC_BYTES 4096
 #define POLL_MS 200
-#define SEND_NS VAMP_NS_PER_SECOND /* then the sink looks whether it still wants to */
+#define SEND_NS VAMP_NS_PER_SECOND /* then the output looks whether to go on */
 #define NUMBER_MAX 9999
 
-static int no_memory(const struct jsonl *self, struct vamp_err *err)
+static int no_memory(struct vamp_err *err)
 {
-    return vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", self->name);
+    return vamp_err_set_errno(err, ENOMEM, "prepare the target");
 }
 
 static int open_file(struct jsonl *self, struct vamp_err *err)
@@ -41,7 +41,7 @@ static int open_numbered(struct jsonl *self, struct vamp_err *err)
                                  : asprintf(&self->path, "%s.%04u", base, number);
         if (length < 0) {
             self->path = NULL;
-            return no_memory(self, err);
+            return no_memory(err);
         }
         int code = open_file(self, err);
         if (code != -EEXIST) {
@@ -55,7 +55,7 @@ static int open_numbered(struct jsonl *self, struct vamp_err *err)
 static int copy_path(struct jsonl *self, const char *path, struct vamp_err *err)
 {
     self->path = strdup(path);
-    return self->path == NULL ? no_memory(self, err) : 0;
+    return self->path == NULL ? no_memory(err) : 0;
 }
 
 static int open_stdout(struct jsonl *self, struct vamp_err *err)
@@ -113,7 +113,7 @@ int jsonl_target_open(struct jsonl *self, struct vamp_err *err)
         const char *directory = self->options->directory != NULL ? self->options->directory : ".";
         const struct vamp_writer_target target = {.run = self->run, .segment = self->segment};
         self->path = vamp_target_name(directory, &target, "jsonl");
-        return self->path == NULL ? no_memory(self, err) : open_file(self, err);
+        return self->path == NULL ? no_memory(err) : open_file(self, err);
     }
     if (strcmp(path, "-") == 0) {
         return open_stdout(self, err);

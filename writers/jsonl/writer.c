@@ -100,7 +100,7 @@ static int allocate(struct jsonl *self, struct vamp_err *err)
             good = self->gauges[i] != NULL;
         }
     }
-    return good ? 0 : vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", self->name);
+    return good ? 0 : vamp_err_set_errno(err, ENOMEM, "prepare the target");
 }
 
 static int open_target(const void *options, const struct vamp_writer_target *target,
@@ -108,7 +108,7 @@ static int open_target(const void *options, const struct vamp_writer_target *tar
 {
     struct jsonl *self = calloc(1, sizeof *self);
     if (self == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", target->name);
+        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
     }
     self->options = options;
     self->run = target->run;
@@ -230,7 +230,8 @@ const struct vamp_writer_ops vamp_writer_jsonl = {
     .options = jsonl_options_table,
     .options_bytes = sizeof(struct jsonl_options),
     .open = open_target,
-    .write = write_bucket,
+    .element = VAMP_ELEMENT_BUCKET,
+    .write_bucket = write_bucket,
     .bytes = target_bytes,
     .path = target_path,
     .remark = target_remark,

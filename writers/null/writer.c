@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A writer that keeps nothing: to measure the rest, and the smallest example of a writer.
+ * A format that keeps nothing: to measure the rest, and the smallest example of a format.
  */
 #include "writers/writer.h"
 
@@ -16,9 +16,10 @@ static int null_open(const void *options, const struct vamp_writer_target *targe
                      struct vamp_err *err)
 {
     (void)options;
+    (void)target;
     struct null_writer *self = calloc(1, sizeof *self);
     if (self == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", target->name);
+        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
     }
     *ret_self = self;
     return 0;
@@ -29,12 +30,6 @@ static int null_write(void *self, const struct vamp_delivery *delivery, struct v
     (void)delivery;
     (void)err;
     ((struct null_writer *)self)->buckets++;
-    return 0;
-}
-
-static uint64_t null_bytes(const void *self)
-{
-    (void)self;
     return 0;
 }
 
@@ -58,8 +53,8 @@ const struct vamp_writer_ops vamp_writer_null = {
     .options = null_options,
     .options_bytes = 0,
     .open = null_open,
-    .write = null_write,
-    .bytes = null_bytes,
+    .element = VAMP_ELEMENT_BUCKET,
+    .write_bucket = null_write,
     .path = null_path,
     .close = null_close,
 };

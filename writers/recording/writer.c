@@ -6,15 +6,13 @@
 #include <unistd.h>
 
 #include "vampire/core/recording.h"
-#include "writers/recover.h"
-#include "writers/target_file.h"
+#include "writers/format/cut.h"
+#include "writers/format/file.h"
 #include "writers/writer.h"
 
 struct recording_options {
     char *directory;
     unsigned access; /* enum vamp_target_access */
-    uint64_t buffer_bytes;
-    bool filtered;
 };
 
 struct recording_writer {
@@ -39,24 +37,6 @@ static const struct vamp_opt recording_options[] = {
         .choices = vamp_target_access_words,
         .offset = offsetof(struct recording_options, access),
         .help = "who may read the file: the owner, the owner's group, or all",
-    },
-    {
-        .key = "buffer",
-        .type = VAMP_OPT_SIZE,
-        .preset = "16MiB",
-        .min = (uint64_t)64 << 10,
-        .max = (uint64_t)4 << 30,
-        .offset = offsetof(struct recording_options, buffer_bytes),
-        .help = "buffer for events waiting to be written, rounded up to a power of two; when it is "
-                "full, events are lost and the recording reports them",
-    },
-    {
-        .key = "filtered",
-        .type = VAMP_OPT_BOOL,
-        .preset = "false",
-        .offset = offsetof(struct recording_options, filtered),
-        .help = "whether events rejected by the filters are recorded too, so that a replay can use "
-                "other filters",
     },
     {.key = NULL},
 };
@@ -83,7 +63,7 @@ static int open_recorder(const struct recording_options *options,
 {
     self->path = vamp_target_name(options->directory, target, "rec");
     if (self->path == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", target->name);
+        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
     }
     int fd = -1;
     int code = vamp_target_create(self->path, options->access, &fd, err);
@@ -108,7 +88,12 @@ static int recording_close(void *self, const struct vamp_ending *ending, struct 
     if (ending == NULL && writer->recorder != NULL) {
         vamp_recorder_goes_on(writer->recorder);
     }
+    const bool failed_empty = writer->recorder != NULL && vamp_recorder_failed(writer->recorder) &&
+                              vamp_recorder_written(writer->recorder) == 0;
     int code = vamp_recorder_close(writer->recorder, err);
+    if (failed_empty) {
+        (void)unlink(writer->path);
+    }
     free(writer->path);
     free(writer);
     return code;
@@ -119,7 +104,7 @@ static int recording_open(const void *options, const struct vamp_writer_target *
 {
     struct recording_writer *self = calloc(1, sizeof *self);
     if (self == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "open output \"%s\"", target->name);
+        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
     }
     int code = open_recorder(options, target, self, err);
     if (code != 0) {
@@ -141,48 +126,25 @@ static const char *recording_path(const void *self)
     return ((const struct recording_writer *)self)->path;
 }
 
-static size_t buffer_bytes(const void *options)
-{
-    return (size_t)((const struct recording_options *)options)->buffer_bytes;
-}
-
-/* JOIN and LEAVE tell a replay the names. */
-static bool wants(const void *options, const struct vamp_event *event, bool passed)
-{
-    return passed || ((const struct recording_options *)options)->filtered ||
-           event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE;
-}
-
-static int record(void *self, const struct vamp_event *event, struct vamp_err *err)
+static int recording_event(void *self, const struct vamp_event *event, struct vamp_err *err)
 {
     return vamp_recorder_add(((struct recording_writer *)self)->recorder, event, err);
 }
 
-static int carry(void *self, const struct vamp_event *event, struct vamp_err *err)
+static int recording_repeat(void *self, const struct vamp_event *event, struct vamp_err *err)
 {
     return vamp_recorder_carry(((struct recording_writer *)self)->recorder, event, err);
 }
 
-static int flush(void *self, struct vamp_err *err)
+static int recording_flush(void *self, struct vamp_err *err)
 {
     return vamp_recorder_flush(((struct recording_writer *)self)->recorder, false, err);
 }
 
-static void account(const void *self, uint64_t *ret_written, uint64_t *ret_lost)
+static uint64_t recording_written(const void *self)
 {
-    const struct recording_writer *writer = self;
-    *ret_written = vamp_recorder_written(writer->recorder);
-    *ret_lost = vamp_recorder_lost(writer->recorder);
+    return vamp_recorder_written(((const struct recording_writer *)self)->recorder);
 }
-
-static const struct vamp_event_format recording_events = {
-    .buffer_bytes = buffer_bytes,
-    .wants = wants,
-    .record = record,
-    .carry = carry,
-    .flush = flush,
-    .account = account,
-};
 
 static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
                    struct vamp_err *err)
@@ -211,8 +173,12 @@ const struct vamp_writer_ops vamp_writer_recording = {
     .summary = "the events themselves, for vampire --replay",
     .options = recording_options,
     .options_bytes = sizeof(struct recording_options),
+    .element = VAMP_ELEMENT_EVENT,
     .open = recording_open,
-    .events = &recording_events,
+    .write_event = recording_event,
+    .repeat_event = recording_repeat,
+    .flush = recording_flush,
+    .written = recording_written,
     .recovery = &recording_recovery,
     .bytes = recording_bytes,
     .path = recording_path,

@@ -2,17 +2,18 @@
 /*
  * The series that one output wants, by their labels: "component=IFS*". Patterns of one label are
  * alternatives; of different labels all must hold. A metric without the label is not concerned.
- * Series 0, `(other)`, always stays: nobody knows what is in it. The chosen ones are numbered anew,
- * in the order of their coming, so that a writer sees an ordinary, smaller table. Worker thread.
+ * Series 0, `(other)`, always stays: what is in it is not known. The chosen ones are numbered
+ * again, in the order in which they appear, so that a writer sees an ordinary, smaller table.
+ * Submitting thread.
  */
-#ifndef VAMP_WRITERS_PICK_SERIES_H
-#define VAMP_WRITERS_PICK_SERIES_H
+#ifndef VAMP_WRITERS_OUTPUT_SUBSET_SERIES_H
+#define VAMP_WRITERS_OUTPUT_SUBSET_SERIES_H
 
 #include "vampire/core/err.h"
 #include "vampire/core/opt.h"
 #include "vampire/stats/bucket.h"
 
-#define VAMP_SERIES_NOT_CHOSEN UINT32_MAX
+#define VAMP_SERIES_LEFT_OUT UINT32_MAX
 
 /* One label set of the whole. */
 struct vamp_chosen_set {
@@ -23,7 +24,7 @@ struct vamp_chosen_set {
     const struct vamp_series **series; /* the chosen; their places never move */
 };
 
-struct vamp_series_choice {
+struct vamp_series_subset {
     const struct vamp_strings *patterns;
     struct vamp_chosen_set *sets;
     unsigned set_count;
@@ -33,13 +34,13 @@ struct vamp_series_choice {
  * text. */
 bool vamp_series_pattern(const char *text, enum vamp_label *ret_label, const char **ret_pattern);
 
-/* `patterns` and `schema` outlive the choice. 0 or -ENOMEM; vamp_series_choice_done is right after
+/* `patterns` and `schema` outlive the choice. 0 or -ENOMEM; vamp_series_subset_done is right after
  * either. */
-VAMP_MUST_CHECK int vamp_series_choice_init(struct vamp_series_choice *choice,
+VAMP_MUST_CHECK int vamp_series_subset_init(struct vamp_series_subset *choice,
                                             const struct vamp_strings *patterns,
                                             const struct vamp_schema *schema);
-void vamp_series_choice_done(struct vamp_series_choice *choice);
+void vamp_series_subset_done(struct vamp_series_subset *choice);
 /* Looks at the series that are new in this bucket. */
-void vamp_series_choice_learn(struct vamp_series_choice *choice, const struct vamp_bucket *bucket);
+void vamp_series_subset_learn(struct vamp_series_subset *choice, const struct vamp_bucket *bucket);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sink's policy, with a writer that does what a script says: write, refuse, fail, block.
+ * The policy of an output, with a format that does what a script says: write, refuse, fail, block.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/writers_buckets.h"
-#include "writers/sink.h"
+#include "writers/output/output.h"
 
 #define LONG_NS (20 * VAMP_NS_PER_SECOND)
 #define LOG_MAX 256
@@ -122,7 +122,8 @@ static const struct vamp_writer_ops scripted_ops = {.name = "scripted",
                                                     .summary = "for tests",
                                                     .options = no_options,
                                                     .open = scripted_open,
-                                                    .write = scripted_write,
+                                                    .element = VAMP_ELEMENT_BUCKET,
+                                                    .write_bucket = scripted_write,
                                                     .bytes = scripted_bytes,
                                                     .path = scripted_path,
                                                     .close = scripted_close};
@@ -131,27 +132,27 @@ struct bench {
     struct script script;
     struct script *options;
     struct made_run *made;
-    struct vamp_sink *sink;
+    struct vamp_output *output;
     unsigned submitted, destroyed;
 };
 
-static int create(struct bench *bench, const struct vamp_sink_options *options,
+static int create(struct bench *bench, const struct vamp_output_settings *settings,
                   struct vamp_err *err)
 {
-    const struct vamp_sink_surroundings surroundings = {
+    const struct vamp_output_context context = {
         .run = &bench->made->run,
         .schema = &bench->made->schema,
         .clock = &vamp_clock_system,
     };
     bench->options = &bench->script;
-    return vamp_sink_create(&scripted_ops, &bench->options, options, &surroundings, &bench->sink,
-                            err);
+    return vamp_output_create(&scripted_ops, &bench->options, settings, &context, &bench->output,
+                              err);
 }
 
-static void start(struct bench *bench, const struct vamp_sink_options *options)
+static void start(struct bench *bench, const struct vamp_output_settings *settings)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(create(bench, options, &err), 0);
+    assert_int_equal(create(bench, settings, &err), 0);
 }
 
 static int setup(void **state)
@@ -178,7 +179,7 @@ static int teardown(void **state)
 static struct vamp_output_account account(struct bench *bench)
 {
     struct vamp_output_account account;
-    vamp_sink_account(bench->sink, &account);
+    vamp_output_account(bench->output, &account);
     assert_int_equal(account.queued, account.written + account.lost + account.waiting);
     return account;
 }
@@ -186,8 +187,10 @@ static struct vamp_output_account account(struct bench *bench)
 static void submit(struct bench *bench, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        vamp_sink_submit(bench->sink,
-                         made_bucket(bench->made, bench->submitted++, &bench->destroyed));
+        const struct vamp_bucket *bucket =
+            made_bucket(bench->made, bench->submitted++, &bench->destroyed);
+        vamp_output_bucket(bench->output, bucket);
+        vamp_bucket_release(bucket);
         (void)account(bench);
     }
 }
@@ -205,7 +208,7 @@ static int finish(struct bench *bench, int64_t deadline_ns, struct vamp_err *err
 {
     const struct vamp_ending ending = {
         .reason = "finished", .accounting = {.outputs = {{.name = "out"}}, .output_count = 1}};
-    return vamp_sink_finish(bench->sink, &ending, deadline_ns, err);
+    return vamp_output_finish(bench->output, &ending, deadline_ns, err);
 }
 
 static void finish_well(struct bench *bench)
@@ -215,7 +218,7 @@ static void finish_well(struct bench *bench)
     assert_int_equal(account(bench).waiting, 0);
     assert_int_equal(bench->script.endings, 1);
     assert_int_equal(bench->script.at_end.written, bench->submitted);
-    vamp_sink_free(bench->sink);
+    vamp_output_free(bench->output);
 }
 
 static void fail_writes(struct bench *bench, const int *results, unsigned count)
@@ -241,7 +244,8 @@ static void await_inside(struct bench *bench)
     (void)pthread_mutex_unlock(&bench->script.lock);
 }
 
-static const struct vamp_sink_options plain = {.name = "out", .queue_length = 64};
+static char name[] = "out";
+static const struct vamp_output_settings plain = {.name = name, .queue = 64};
 
 static void test_all_in_order(void **state)
 {
@@ -269,10 +273,10 @@ static void test_open_failure_leaves_nothing(void **state)
 static void test_blocked_writer_never_blocks_submit(void **state)
 {
     struct bench *bench = *state;
-    const struct vamp_sink_options options = {.name = "out", .queue_length = 4};
+    const struct vamp_output_settings settings = {.name = name, .queue = 4};
     struct vamp_err err = VAMP_ERR_NONE;
     bench->script.blocked = true;
-    start(bench, &options);
+    start(bench, &settings);
     submit(bench, 1);
     await_inside(bench);
     submit(bench, 30); /* 4 wait, 26 are lost */
@@ -289,7 +293,7 @@ static void test_blocked_writer_never_blocks_submit(void **state)
     /* Rows and gaps of lost buckets arrive: gaps of 9, 19, 29; component 5 and the leave in 8. */
     assert_int_equal(bench->script.gaps[5], 3);
     assert_int_equal(bench->script.components[5], 2);
-    vamp_sink_free(bench->sink);
+    vamp_output_free(bench->output);
 }
 
 static void test_failure_keeps_the_bucket(void **state)
@@ -301,9 +305,9 @@ static void test_failure_keeps_the_bucket(void **state)
     start(bench, &plain);
     submit(bench, 10);
     await_written(bench, 10);
-    assert_true(vamp_sink_failure(bench->sink, &failure));
+    assert_true(vamp_output_failure(bench->output, &failure));
     assert_string_equal(failure.text, "scripted write failure");
-    assert_false(vamp_sink_failure(bench->sink, &failure));
+    assert_false(vamp_output_failure(bench->output, &failure));
     finish_well(bench);
     assert_int_equal(bench->script.segments[1], 1);
     assert_int_equal(bench->script.segments[2], 2);
@@ -320,7 +324,7 @@ static void test_outgrown_rotates(void **state)
     start(bench, &plain);
     submit(bench, 3);
     await_written(bench, 3);
-    assert_false(vamp_sink_failure(bench->sink, &failure)); /* it is no failure */
+    assert_false(vamp_output_failure(bench->output, &failure)); /* it is no failure */
     finish_well(bench);
     assert_int_equal(bench->script.segments[0], 1);
     assert_int_equal(bench->script.segments[1], 2);
@@ -353,7 +357,7 @@ static void test_hopeless_bucket_is_given_up(void **state)
     assert_int_equal(bench->script.numbers[0], 1);
     assert_int_equal(bench->script.lost_before[0], 1);
     assert_int_equal(bench->script.closes, bench->script.opens);
-    vamp_sink_free(bench->sink);
+    vamp_output_free(bench->output);
 }
 
 static void test_open_is_retried(void **state)
@@ -383,11 +387,11 @@ static void count_path(void *context, const char *path)
 static void test_rotation_by_size_and_time(void **state)
 {
     struct bench *bench = *state;
-    const struct vamp_sink_options options = {
-        .name = "out", .queue_length = 64, .rotate_bytes = 400, .rotate_ns = 6 * MADE_WIDTH_NS};
+    const struct vamp_output_settings settings = {
+        .name = name, .queue = 64, .rotate_bytes = 400, .rotate_ns = 6 * MADE_WIDTH_NS};
     char paths[PATHS_BYTES] = "";
     bench->script.bytes_per_bucket = 100;
-    start(bench, &options);
+    start(bench, &settings);
     submit(bench, 9);
     await_written(bench, 9);
     struct vamp_err err = VAMP_ERR_NONE;
@@ -398,9 +402,9 @@ static void test_rotation_by_size_and_time(void **state)
     for (unsigned i = 0; i < 9; i++) {
         assert_int_equal(bench->script.segments[i], wanted[i]);
     }
-    (void)vamp_sink_paths(bench->sink, count_path, paths);
+    (void)vamp_output_paths(bench->output, count_path, paths);
     assert_string_equal(paths, "one two three ");
-    vamp_sink_free(bench->sink);
+    vamp_output_free(bench->output);
 }
 
 static void test_finish_gives_up_at_the_deadline(void **state)
@@ -416,7 +420,7 @@ static void test_finish_gives_up_at_the_deadline(void **state)
     assert_int_equal(finish(bench, 50000000, &err), -EAGAIN);
     assert_int_equal(account(bench).lost, 7);
     assert_int_equal(bench->script.closes, 1);
-    vamp_sink_free(bench->sink);
+    vamp_output_free(bench->output);
 }
 
 static void test_close_failure_is_told(void **state)
@@ -427,8 +431,8 @@ static void test_close_failure_is_told(void **state)
     start(bench, &plain);
     submit(bench, 1);
     assert_int_equal(finish(bench, LONG_NS, &err), -EIO);
-    assert_string_equal(err.text, "output \"out\": scripted close failure");
-    vamp_sink_free(bench->sink);
+    assert_string_equal(err.text, "scripted close failure");
+    vamp_output_free(bench->output);
 }
 
 static void test_submit_after_finish_is_lost(void **state)
@@ -439,7 +443,7 @@ static void test_submit_after_finish_is_lost(void **state)
     assert_int_equal(finish(bench, LONG_NS, &err), 0);
     submit(bench, 2);
     assert_int_equal(account(bench).lost, 2);
-    vamp_sink_free(bench->sink);
+    vamp_output_free(bench->output);
 }
 
 static void test_free_without_finish(void **state)
@@ -447,8 +451,8 @@ static void test_free_without_finish(void **state)
     struct bench *bench = *state;
     start(bench, &plain);
     submit(bench, 3);
-    vamp_sink_free(bench->sink);
-    vamp_sink_free(NULL);
+    vamp_output_free(bench->output);
+    vamp_output_free(NULL);
     assert_int_equal(bench->script.closes, 1);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "writers/target_file.h"
+#include "writers/format/file.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /*
  * Names of output files and their safe creation, the same for every writer of files.
  */
-#ifndef VAMP_WRITERS_TARGET_FILE_H
-#define VAMP_WRITERS_TARGET_FILE_H
+#ifndef VAMP_WRITERS_FORMAT_FILE_H
+#define VAMP_WRITERS_FORMAT_FILE_H
 
 #include <stddef.h>
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The files that an output has written, oldest first, for the summary: the first VAMP_PATHS_MAX - 1
- * and the newest, for a run of weeks may have more than anybody reads. Whoever may touch it is the
- * sink's affair. */
-#ifndef VAMP_WRITERS_PATHS_H
-#define VAMP_WRITERS_PATHS_H
+ * and the newest, for a run of weeks may have more than anybody reads. One thread at a time. */
+#ifndef VAMP_WRITERS_OUTPUT_PATHS_H
+#define VAMP_WRITERS_OUTPUT_PATHS_H
 
 #include <stddef.h>
 
@@ -16,10 +15,9 @@ struct vamp_paths {
     size_t left_out; /* between the last two items */
 };
 
-/* Copies it. Without memory only the summary misses it. */
+/* Copies it, unless it is the newest one already, as of a FIFO in each segment. Without memory only
+ * the summary misses it. */
 void vamp_paths_add(struct vamp_paths *paths, const char *path);
-/* Forgets the last one, if there is one. */
-void vamp_paths_drop(struct vamp_paths *paths);
 /* Calls `each` with those that are kept; returns how many there are in all. */
 size_t vamp_paths_each(const struct vamp_paths *paths,
                        void (*each)(void *context, const char *path), void *context);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sink of events with the recording writer: nothing is lost unsaid, whatever the ring holds. */
+/* An output of events with the recording format: what is lost is counted, whatever the ring holds.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,13 +12,14 @@
 #include "tests/unit/writers_buckets.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/recording.h"
-#include "writers/event_sink.h"
+#include "writers/output/output.h"
 
 struct bench {
     char directory[128];
     void *options;
     struct made_run *made;
-    struct vamp_event_sink *sink;
+    struct vamp_output_settings settings;
+    struct vamp_output *output;
 };
 
 #define FILES_MAX 8
@@ -34,7 +36,9 @@ static struct vamp_event make_event(enum vamp_event_kind kind, int64_t time_ns)
                                .present = VAMP_HAS_APP | VAMP_HAS_TIME};
 }
 
-static int setup_with(void **state, const struct vamp_event_sink_options *rotation)
+static char name[] = "recording";
+
+static int setup_with(void **state, int64_t rotate_ns, const struct vamp_components *present)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     const struct vamp_writer_ops *ops = &vamp_writer_recording;
@@ -46,29 +50,29 @@ static int setup_with(void **state, const struct vamp_event_sink_options *rotati
     assert_non_null(mkdtemp(bench->directory));
     bench->options = calloc(1, ops->options_bytes);
     assert_int_equal(vamp_opt_presets(ops->options, bench->options, &err), 0);
-    const char *const settings[][2] = {{"directory", bench->directory}, {"buffer", "64KiB"}};
-    for (unsigned i = 0; i < 2; i++) {
-        const struct vamp_opt *opt = vamp_opt_find(ops->options, settings[i][0]);
-        assert_int_equal(vamp_opt_set(opt, bench->options, settings[i][1], &err), 0);
-    }
+    const struct vamp_opt *opt = vamp_opt_find(ops->options, "directory");
+    assert_int_equal(vamp_opt_set(opt, bench->options, bench->directory, &err), 0);
+    bench->settings = (struct vamp_output_settings){
+        .name = name, .buffer_bytes = 64 << 10, .rotate_ns = rotate_ns};
     bench->made = made_run_create(VAMP_SET_BASIC, 300, 3, 0);
-    const struct vamp_writer_target target = {.run = &bench->made->run,
-                                              .schema = &bench->made->schema,
-                                              .name = "recording",
-                                              .segment = 1,
-                                              .event_kinds = 0xfffe};
+    const struct vamp_output_context context = {.run = &bench->made->run,
+                                                .schema = &bench->made->schema,
+                                                .clock = &vamp_clock_system,
+                                                .event_kinds = 0xfffe,
+                                                .present = present};
     assert_int_equal(
-        vamp_event_sink_create(ops, bench->options, rotation, &target, &bench->sink, &err), 0);
+        vamp_output_create(ops, bench->options, &bench->settings, &context, &bench->output, &err),
+        0);
     *state = bench;
     return 0;
 }
 
 static int setup(void **state)
 {
-    return setup_with(state, &(struct vamp_event_sink_options){0});
+    return setup_with(state, 0, NULL);
 }
 
-/* A sink that begins in the middle of a run: one component is there, one has left. */
+/* An output that begins in the middle of a run: one component is there, one has left. */
 static int setup_rotating(void **state)
 {
     struct vamp_components *present = NULL;
@@ -85,8 +89,7 @@ static int setup_rotating(void **state)
         event.present |= VAMP_HAS_COMPONENT_NAME;
         (void)vamp_components_observe(present, &event);
     }
-    int result =
-        setup_with(state, &(struct vamp_event_sink_options){.rotate_ns = 1000, .present = present});
+    int result = setup_with(state, 1000, present);
     vamp_components_free(present);
     return result;
 }
@@ -100,8 +103,8 @@ static void remove_file(void *context, const char *path)
 static int teardown(void **state)
 {
     struct bench *bench = *state;
-    (void)vamp_event_sink_paths(bench->sink, remove_file, NULL);
-    vamp_event_sink_free(bench->sink);
+    (void)vamp_output_paths(bench->output, remove_file, NULL);
+    vamp_output_free(bench->output);
     assert_int_equal(rmdir(bench->directory), 0);
     vamp_opt_done(vamp_writer_recording.options, bench->options);
     free(bench->options);
@@ -139,7 +142,7 @@ static void count_file(const char *path, uint64_t counts[3])
 static void count_only_file(const struct bench *bench, uint64_t counts[3])
 {
     struct files files = {.count = 0};
-    (void)vamp_event_sink_paths(bench->sink, note_path, &files);
+    (void)vamp_output_paths(bench->output, note_path, &files);
     assert_int_equal(files.count, 1);
     count_file(files.paths[0], counts);
 }
@@ -149,8 +152,8 @@ static void finish(const struct bench *bench, struct vamp_output_account *ret_ac
 {
     const struct vamp_ending ending = {.reason = "finished"};
     struct vamp_err err = VAMP_ERR_NONE;
-    *ret_code = vamp_event_sink_finish(bench->sink, &ending, 20 * VAMP_NS_PER_SECOND, &err);
-    vamp_event_sink_account(bench->sink, ret_account);
+    *ret_code = vamp_output_finish(bench->output, &ending, 20 * VAMP_NS_PER_SECOND, &err);
+    vamp_output_account(bench->output, ret_account);
     assert_int_equal(ret_account->queued,
                      ret_account->written + ret_account->lost + ret_account->waiting);
     assert_int_equal(ret_account->waiting, 0);
@@ -164,7 +167,7 @@ static void what_passed_and_who_came_is_recorded(void **state)
     const bool passed[] = {false, true, false, false, true};
     for (unsigned i = 0; i < 5; i++) {
         struct vamp_event event = make_event(kinds[i], i);
-        vamp_event_sink_record(bench->sink, &event, passed[i]);
+        vamp_output_event(bench->output, &event, passed[i]);
     }
     struct vamp_output_account account;
     int code = 0;
@@ -187,9 +190,9 @@ static void what_finds_no_room_is_told(void **state)
     while (account.lost == 0 && pushed < 10000000) {
         for (unsigned i = 0; i < 2000; i++) {
             struct vamp_event event = make_event(VAMP_EVENT_OFFER, (int64_t)pushed++);
-            vamp_event_sink_record(bench->sink, &event, true);
+            vamp_output_event(bench->output, &event, true);
         }
-        vamp_event_sink_account(bench->sink, &account);
+        vamp_output_account(bench->output, &account);
         assert_int_equal(account.queued, account.written + account.lost + account.waiting);
     }
     assert_true(account.lost > 0);
@@ -234,7 +237,7 @@ static void every_segment_knows_who_is_there_and_whether_more_follows(void **sta
     struct bench *bench = *state;
     for (int64_t time_ns = 500; time_ns < 3000; time_ns += 500) {
         struct vamp_event event = make_event(VAMP_EVENT_OFFER, time_ns);
-        vamp_event_sink_record(bench->sink, &event, true);
+        vamp_output_event(bench->output, &event, true);
     }
     struct vamp_output_account account;
     int code = 0;
@@ -242,7 +245,7 @@ static void every_segment_knows_who_is_there_and_whether_more_follows(void **sta
     assert_int_equal(code, 0);
     assert_int_equal(account.written, 5); /* what is carried counts nowhere */
     struct files files = {.count = 0};
-    (void)vamp_event_sink_paths(bench->sink, note_path, &files);
+    (void)vamp_output_paths(bench->output, note_path, &files);
     assert_int_equal(files.count, 3);
     const unsigned expected[] = {1, 2, 2};
     for (unsigned i = 0; i < files.count; i++) {

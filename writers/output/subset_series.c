@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "writers/pick_series.h"
+#include "writers/output/subset_series.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -60,10 +60,10 @@ static bool concerns(const struct vamp_strings *patterns, const struct vamp_labe
     return spoken_of;
 }
 
-int vamp_series_choice_init(struct vamp_series_choice *choice, const struct vamp_strings *patterns,
+int vamp_series_subset_init(struct vamp_series_subset *choice, const struct vamp_strings *patterns,
                             const struct vamp_schema *schema)
 {
-    *choice = (struct vamp_series_choice){.patterns = patterns};
+    *choice = (struct vamp_series_subset){.patterns = patterns};
     choice->sets = calloc(schema->label_set_count + 1, sizeof *choice->sets);
     if (choice->sets == NULL) {
         return -ENOMEM;
@@ -86,17 +86,17 @@ int vamp_series_choice_init(struct vamp_series_choice *choice, const struct vamp
     return 0;
 }
 
-void vamp_series_choice_done(struct vamp_series_choice *choice)
+void vamp_series_subset_done(struct vamp_series_subset *choice)
 {
     for (unsigned i = 0; i < choice->set_count; i++) {
         free(choice->sets[i].number);
         free(choice->sets[i].series);
     }
     free(choice->sets);
-    *choice = (struct vamp_series_choice){0};
+    *choice = (struct vamp_series_subset){0};
 }
 
-void vamp_series_choice_learn(struct vamp_series_choice *choice, const struct vamp_bucket *bucket)
+void vamp_series_subset_learn(struct vamp_series_subset *choice, const struct vamp_bucket *bucket)
 {
     for (unsigned i = 0; i < choice->set_count; i++) {
         struct vamp_chosen_set *set = &choice->sets[i];
@@ -104,7 +104,7 @@ void vamp_series_choice_learn(struct vamp_series_choice *choice, const struct va
         for (; set->restricted && set->known < bucket->series_count[i]; set->known++) {
             const struct vamp_series *series = bucket->series[i][set->known];
             const bool wanted = set->known == 0 || is_wanted(choice->patterns, labels, series);
-            set->number[set->known] = wanted ? set->count : VAMP_SERIES_NOT_CHOSEN;
+            set->number[set->known] = wanted ? set->count : VAMP_SERIES_LEFT_OUT;
             if (wanted) {
                 set->series[set->count++] = series;
             }

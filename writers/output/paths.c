@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "writers/paths.h"
+#include "writers/output/paths.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 void vamp_paths_add(struct vamp_paths *paths, const char *path)
 {
+    if (paths->count > 0 && strcmp(paths->items[paths->count - 1], path) == 0) {
+        return;
+    }
     if (paths->items == NULL) {
         paths->items = calloc(VAMP_PATHS_MAX, sizeof *paths->items);
     }
@@ -18,13 +21,6 @@ void vamp_paths_add(struct vamp_paths *paths, const char *path)
         paths->left_out++;
     }
     paths->items[paths->count++] = copy;
-}
-
-void vamp_paths_drop(struct vamp_paths *paths)
-{
-    if (paths->count > 0) {
-        free(paths->items[--paths->count]);
-    }
 }
 
 size_t vamp_paths_each(const struct vamp_paths *paths,

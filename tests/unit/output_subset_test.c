@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A pick holds the chosen metrics of a bucket, lets go of the large one when it is released, and is
- * used again. */
+/* A subset holds the chosen metrics of a bucket, lets go of the large one when it is released, and
+ * is used again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,12 +8,12 @@
 
 #include <cmocka.h>
 
-#include "writers/pick.h"
+#include "writers/output/subset.h"
 
 static char *patterns[] = {(char[]){"transport*"}, (char[]){"pool_cdos"}};
 static const struct vamp_strings wanted = {.items = patterns, .count = 2};
 static const struct vamp_strings none = {.count = 0};
-static const struct vamp_pick_choice choice = {.metrics = &wanted, .series = &none};
+static const struct vamp_subset_choice choice = {.metrics = &wanted, .series = &none};
 
 static const struct vamp_label_set sets[] = {
     {.name = "component", .labels = {VAMP_LABEL_COMPONENT}, .label_count = 1, .max_series = 8},
@@ -54,9 +54,9 @@ static struct vamp_bucket make_bucket(void)
 static void chosen_metrics_only(void **state)
 {
     (void)state;
-    struct vamp_pick *pick = NULL;
-    assert_int_equal(vamp_pick_create(&choice, &schema, 2, &pick, NULL), 0);
-    const struct vamp_schema *own = vamp_pick_schema(pick);
+    struct vamp_subset *subset = NULL;
+    assert_int_equal(vamp_subset_create(&choice, &schema, 2, &subset, NULL), 0);
+    const struct vamp_schema *own = vamp_subset_schema(subset);
     assert_int_equal(own->metric_count, 2);
     assert_int_equal(own->metrics[0].id, VAMP_METRIC_POOL_CDOS);
     assert_int_equal(own->metrics[1].id, VAMP_METRIC_TRANSPORTS_ACTIVE);
@@ -65,38 +65,38 @@ static void chosen_metrics_only(void **state)
 
     struct vamp_bucket whole = make_bucket();
     destroyed = 0;
-    const struct vamp_bucket *picked = vamp_pick_bucket(pick, &whole);
-    assert_non_null(picked);
-    assert_ptr_equal(picked->schema, own);
-    assert_int_equal(picked->number, 7);
-    assert_int_equal(picked->values[0].count, 1);
-    assert_int_equal(picked->values[1].count, 3);
-    assert_int_equal(picked->series_count[own->metrics[1].label_set], 3);
+    const struct vamp_bucket *part = vamp_subset_bucket(subset, &whole);
+    assert_non_null(part);
+    assert_ptr_equal(part->schema, own);
+    assert_int_equal(part->number, 7);
+    assert_int_equal(part->values[0].count, 1);
+    assert_int_equal(part->values[1].count, 3);
+    assert_int_equal(part->series_count[own->metrics[1].label_set], 3);
     vamp_bucket_release(&whole);
     assert_int_equal(destroyed, 0);
-    vamp_bucket_release(picked);
+    vamp_bucket_release(part);
     assert_int_equal(destroyed, 1);
-    vamp_pick_free(pick);
+    vamp_subset_free(subset);
 }
 
 static void used_again_and_bounded(void **state)
 {
     (void)state;
-    struct vamp_pick *pick = NULL;
-    assert_int_equal(vamp_pick_create(&choice, &schema, 2, &pick, NULL), 0);
+    struct vamp_subset *subset = NULL;
+    assert_int_equal(vamp_subset_create(&choice, &schema, 2, &subset, NULL), 0);
     struct vamp_bucket whole = make_bucket();
     for (unsigned round = 0; round < 10; round++) {
-        const struct vamp_bucket *first = vamp_pick_bucket(pick, &whole);
-        const struct vamp_bucket *second = vamp_pick_bucket(pick, &whole);
+        const struct vamp_bucket *first = vamp_subset_bucket(subset, &whole);
+        const struct vamp_bucket *second = vamp_subset_bucket(subset, &whole);
         assert_non_null(first);
         assert_non_null(second);
         assert_ptr_not_equal(first, second);
-        assert_null(vamp_pick_bucket(pick, &whole));
+        assert_null(vamp_subset_bucket(subset, &whole));
         vamp_bucket_release(first);
         vamp_bucket_release(second);
     }
     assert_int_equal(whole.holders, 1);
-    vamp_pick_free(pick);
+    vamp_subset_free(subset);
 }
 
 /* ---- series */
@@ -155,13 +155,13 @@ static void chosen_series_only(void **state)
     char *texts[] = {(char[]){"component=IFS*"}, (char[]){"operation=offer"},
                      (char[]){"component=Nobody"}};
     const struct vamp_strings series_wanted = {.items = texts, .count = 3};
-    const struct vamp_pick_choice by_series = {.metrics = &none, .series = &series_wanted};
-    struct vamp_pick *pick = NULL;
-    assert_int_equal(vamp_pick_create(&by_series, &series_schema, 2, &pick, NULL), 0);
-    assert_int_equal(vamp_pick_schema(pick)->metric_count, 4);
+    const struct vamp_subset_choice by_series = {.metrics = &none, .series = &series_wanted};
+    struct vamp_subset *subset = NULL;
+    assert_int_equal(vamp_subset_create(&by_series, &series_schema, 2, &subset, NULL), 0);
+    assert_int_equal(vamp_subset_schema(subset)->metric_count, 4);
     const unsigned few[] = {3, 1, 1}, many[] = {5, 1, 1};
     struct vamp_bucket before = series_bucket(few);
-    const struct vamp_bucket *first = vamp_pick_bucket(pick, &before);
+    const struct vamp_bucket *first = vamp_subset_bucket(subset, &before);
     assert_int_equal(first->series_count[0], 2);
     assert_int_equal(first->values[0].count, 2);
     assert_int_equal(first->values[0].counters[1].value, 11);
@@ -169,7 +169,7 @@ static void chosen_series_only(void **state)
     assert_int_equal(first->values[1].gauges[0].value, 5);
     assert_int_equal(first->values[3].count, 1);
     struct vamp_bucket after = series_bucket(many);
-    const struct vamp_bucket *second = vamp_pick_bucket(pick, &after);
+    const struct vamp_bucket *second = vamp_subset_bucket(subset, &after);
     assert_int_equal(second->series_count[0], 3);
     assert_ptr_equal(second->series[0][1], &components[1]);
     assert_ptr_equal(second->series[0][2], &components[4]);
@@ -179,7 +179,7 @@ static void chosen_series_only(void **state)
     assert_int_equal(second->values[2].histograms[0].series, 2);
     vamp_bucket_release(first);
     vamp_bucket_release(second);
-    vamp_pick_free(pick);
+    vamp_subset_free(subset);
 }
 
 int main(void)

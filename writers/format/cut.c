@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/format/cut.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BLOCK_BYTES 4096
+
+/* A crash of the machine can leave a file longer than what was written to it. */
+static bool only_zeros(int fd, uint64_t from, uint64_t to)
+{
+    char block[BLOCK_BYTES];
+    while (from < to) {
+        const size_t wanted = to - from < sizeof block ? (size_t)(to - from) : sizeof block;
+        const ssize_t got = pread(fd, block, wanted, (off_t)from);
+        if (got <= 0) {
+            return false;
+        }
+        for (ssize_t i = 0; i < got; i++) {
+            if (block[i] != '\0') {
+                return false;
+            }
+        }
+        from += (uint64_t)got;
+    }
+    return true;
+}
+
+int vamp_recover_cut(int fd, const char *path, const struct vamp_recover_cut *cut,
+                     struct vamp_recovery *ret_recovery, struct vamp_err *err)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0) {
+        return vamp_err_set_errno(err, errno, "look at %s", path);
+    }
+    const uint64_t size = (uint64_t)status.st_size;
+    const uint64_t torn = size > cut->whole_bytes ? size - cut->whole_bytes : 0;
+    if (torn == 0) {
+        return 0;
+    }
+    if (torn > cut->record_bytes_max && !only_zeros(fd, cut->whole_bytes, size)) {
+        return vamp_err_set(err, -EBADMSG,
+                            "%s is damaged at byte %" PRIu64
+                            ", not only at its end; it was left as it is",
+                            path, cut->whole_bytes);
+    }
+    ret_recovery->damaged = true;
+    (void)snprintf(ret_recovery->what, sizeof ret_recovery->what,
+                   "%" PRIu64 " bytes of a %s that was not completed", torn, ret_recovery->record);
+    if (cut->dry_run) {
+        return 0;
+    }
+    if (ftruncate(fd, (off_t)cut->whole_bytes) != 0 || fsync(fd) != 0) {
+        return vamp_err_set_errno(err, errno, "cut %s to its last whole %s", path,
+                                  ret_recovery->record);
+    }
+    return 0;
+}

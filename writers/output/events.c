@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Outputs of events: a ring into which events are copied; each segment begins with the JOINs of
+ * those who are there, and what found no room is reported in the target itself by a mark. */
+#include "writers/output/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "vampire/core/losses.h"
+
+/* What waits in the format's own buffer goes out at least this often. */
+#define FLUSH_NS VAMP_NS_PER_SECOND
+/* How long the end waits between two attempts to find room for the last marks. */
+#define ROOM_NS 200000
+/* Components whose JOINs stand in each segment, those that left included. */
+#define COMPONENTS_MAX 16384
+/* Marks since the last flush, which the next segment repeats when this one fails. */
+#define MARKS_MAX 16
+
+static const struct vamp_opt event_options[] = {
+    OUTPUT_NAME_OPTION,
+    {.key = "filter",
+     .type = VAMP_OPT_STRING,
+     .preset = "",
+     .max = 60000,
+     .offset = offsetof(struct vamp_output_settings, filter),
+     .help = "An expression of the filter language; only events for which it holds are recorded, "
+             "and joins and leaves, because they provide names"},
+    {.key = "buffer",
+     .type = VAMP_OPT_SIZE,
+     .preset = "16MiB",
+     .min = (uint64_t)64 << 10,
+     .max = (uint64_t)4 << 30,
+     .offset = offsetof(struct vamp_output_settings, buffer_bytes),
+     .help = "Buffer for events waiting to be written, rounded up to a power of two; when it is "
+             "full, events are lost and the recording reports them"},
+    {.key = "filtered",
+     .type = VAMP_OPT_BOOL,
+     .preset = "false",
+     .offset = offsetof(struct vamp_output_settings, filtered),
+     .help = "Whether events rejected by the filters are recorded too, so that a replay can use "
+             "other filters"},
+    {.key = NULL},
+};
+
+struct event_queue {
+    struct vamp_ring *ring;
+
+    /* The submitting thread's. */
+    struct vamp_losses losses;
+    bool (*filter)(const void *context, const struct vamp_event *event);
+    const void *filter_context;
+
+    /* The output's thread's. */
+    const struct vamp_event *current;
+    struct vamp_components *components; /* who is there, from JOIN and LEAVE */
+    bool joins_due;                     /* before the next event */
+    struct vamp_event marks[MARKS_MAX]; /* taken by the format since the last flush */
+    unsigned mark_count;
+    bool marks_due; /* of these all, before the next element */
+};
+
+/* ---- create and free */
+
+/* The JOIN of the component in this row, as of `time_ns`. False: it was not seen to join, or has
+ * left. */
+static bool join_of(const struct vamp_component *row, int64_t time_ns, struct vamp_event *ret_join)
+{
+    *ret_join = (struct vamp_event){
+        .kind = VAMP_EVENT_JOIN,
+        .phase = VAMP_PHASE_AFTER,
+        .time_ns = time_ns,
+        .app_id = row->app_id,
+        .name = row->name,
+        .name_length = (uint32_t)strlen(row->name),
+        .present = VAMP_HAS_TIME | VAMP_HAS_APP | VAMP_HAS_COMPONENT_NAME,
+    };
+    return row->left_ns == INT64_MIN && row->joined_ns != INT64_MIN;
+}
+
+static void learn_present(struct event_queue *queue, const struct vamp_components *present)
+{
+    for (size_t i = 1; i < vamp_components_count(present); i++) {
+        const struct vamp_component *row = vamp_components_row(present, i);
+        struct vamp_event join;
+        if (join_of(row, row->joined_ns, &join)) {
+            (void)vamp_components_observe(queue->components, &join);
+        }
+    }
+}
+
+static int event_queue_create(struct vamp_output *output, const struct vamp_output_context *context,
+                              struct vamp_err *err)
+{
+    struct event_queue *queue = calloc(1, sizeof *queue);
+    output->queue = queue;
+    if (queue == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "make a queue of events");
+    }
+    queue->filter = context->filter;
+    queue->filter_context = context->filter_context;
+    int code = vamp_ring_create((size_t)output->settings->buffer_bytes, &queue->ring, err);
+    if (code == 0) {
+        code = vamp_components_create(COMPONENTS_MAX, &queue->components, err);
+    }
+    if (code == 0 && context->present != NULL) {
+        learn_present(queue, context->present);
+    }
+    return code;
+}
+
+static void event_queue_done(struct vamp_output *output)
+{
+    struct event_queue *queue = output->queue;
+    if (queue != NULL) {
+        vamp_components_free(queue->components);
+        vamp_ring_free(queue->ring);
+        free(queue);
+    }
+}
+
+/* ---- the submitting thread */
+
+static bool wants(const struct vamp_output *output, const struct vamp_event *event, bool passed)
+{
+    const struct event_queue *queue = output->queue;
+    return event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE ||
+           ((passed || output->settings->filtered) &&
+            (queue->filter == NULL || queue->filter(queue->filter_context, event)));
+}
+
+static void submit_event(struct vamp_output *output, const struct vamp_event *event, bool passed)
+{
+    struct event_queue *queue = output->queue;
+    const bool is_mark = vamp_event_is_mark(event);
+    if (!is_mark && !wants(output, event, passed)) {
+        return;
+    }
+    output_await_room(output);
+    if (!is_mark) {
+        output_count(&output->queued);
+    }
+    if (vamp_losses_tell(&queue->losses, queue->ring) && vamp_ring_push(queue->ring, event)) {
+        return;
+    }
+    if (!is_mark) {
+        output_count(&output->refused);
+    }
+    vamp_losses_note(&queue->losses, event, VAMP_LOSS_RECORDING);
+}
+
+static void event_fill(const struct vamp_output *output, struct vamp_output_fill *ret_fill)
+{
+    const struct event_queue *queue = output->queue;
+    *ret_fill = (struct vamp_output_fill){.used = vamp_ring_used_bytes(queue->ring),
+                                          .bound = vamp_ring_capacity_bytes(queue->ring),
+                                          .unit = "bytes"};
+}
+
+static bool event_queue_crowded(const struct vamp_output *output)
+{
+    const struct event_queue *queue = output->queue;
+    return vamp_ring_used_bytes(queue->ring) > vamp_ring_capacity_bytes(queue->ring) / 2;
+}
+
+static void end_events(struct vamp_output *output, int64_t until_ns)
+{
+    struct event_queue *queue = output->queue;
+    const struct timespec pause = {.tv_nsec = ROOM_NS};
+    while (!vamp_losses_tell(&queue->losses, queue->ring) && output_now_ns() < until_ns) {
+        (void)nanosleep(&pause, NULL);
+    }
+    vamp_ring_close(queue->ring);
+}
+
+/* ---- the output's thread */
+
+static void wait_for_event(struct vamp_output *output)
+{
+    vamp_ring_wait(((struct event_queue *)output->queue)->ring, FLUSH_NS);
+}
+
+static bool take_event(struct vamp_output *output)
+{
+    struct event_queue *queue = output->queue;
+    queue->current = vamp_ring_next(queue->ring);
+    if (queue->current == NULL) {
+        return false;
+    }
+    output->current = (struct output_element){.time_ns = queue->current->time_ns,
+                                              .counts = !vamp_event_is_mark(queue->current)};
+    return true;
+}
+
+static int repeat_joins(const struct vamp_output *output, struct vamp_err *err)
+{
+    const struct event_queue *queue = output->queue;
+    int code = 0;
+    for (size_t i = 1; i < vamp_components_count(queue->components) && code == 0; i++) {
+        struct vamp_event join;
+        if (join_of(vamp_components_row(queue->components, i), output->current.time_ns, &join)) {
+            code = output->format->repeat_event(output->segment.writer, &join, err);
+        }
+    }
+    return code;
+}
+
+/* Marks of the segment that failed, and the JOINs of those who are there. */
+static int write_begin(struct vamp_output *output, struct vamp_err *err)
+{
+    struct event_queue *queue = output->queue;
+    int code = 0;
+    for (unsigned i = 0; queue->marks_due && i < queue->mark_count && code == 0; i++) {
+        code = output->format->write_event(output->segment.writer, &queue->marks[i], err);
+    }
+    queue->marks_due = queue->marks_due && code != 0;
+    if (code == 0 && queue->joins_due && output->current.counts) {
+        code = repeat_joins(output, err);
+        queue->joins_due = code != 0;
+    }
+    return code;
+}
+
+static int write_event(struct vamp_output *output, struct vamp_err *err)
+{
+    struct event_queue *queue = output->queue;
+    int code = queue->marks_due || queue->joins_due ? write_begin(output, err) : 0;
+    if (code == 0 && !output->current.counts && queue->mark_count == MARKS_MAX) {
+        code = output->format->flush(output->segment.writer, err);
+        queue->mark_count = code == 0 ? 0 : queue->mark_count;
+    }
+    if (code == 0) {
+        code = output->format->write_event(output->segment.writer, queue->current, err);
+    }
+    if (code == 0 && !output->current.counts) {
+        queue->marks[queue->mark_count++] = *queue->current;
+    }
+    return code;
+}
+
+static void release_event(struct vamp_output *output, bool written)
+{
+    (void)written;
+    struct event_queue *queue = output->queue;
+    const struct vamp_event *event = queue->current;
+    if (event->kind == VAMP_EVENT_GONE) {
+        vamp_components_gone(queue->components, event->time_ns);
+    } else if (event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE) {
+        (void)vamp_components_observe(queue->components, event);
+    }
+    queue->current = NULL;
+    vamp_ring_release(queue->ring);
+}
+
+static bool events_finished(struct vamp_output *output)
+{
+    return vamp_ring_finished(((struct event_queue *)output->queue)->ring);
+}
+
+static void events_flushed(struct vamp_output *output)
+{
+    struct event_queue *queue = output->queue;
+    queue->mark_count = queue->marks_due ? queue->mark_count : 0;
+}
+
+static void begin_event_segment(struct vamp_output *output)
+{
+    struct event_queue *queue = output->queue;
+    queue->joins_due = true;
+    queue->marks_due = queue->mark_count > 0;
+}
+
+static const struct vamp_delivery *first_event(struct vamp_output *output)
+{
+    (void)output;
+    return NULL;
+}
+
+const struct output_kind output_of_events = {
+    .unit = "event",
+    .options = event_options,
+    .queue_option = "buffer",
+    .usually_waiting = 100000, /* which a disk takes in an instant */
+    .create = event_queue_create,
+    .done = event_queue_done,
+    .event = submit_event,
+    .fill = event_fill,
+    .crowded = event_queue_crowded,
+    .end = end_events,
+    .wait = wait_for_event,
+    .take = take_event,
+    .write = write_event,
+    .release = release_event,
+    .finished = events_finished,
+    .flushed = events_flushed,
+    .begin_segment = begin_event_segment,
+    .first = first_event,
+};

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The output, split: output.c is the interface and the account, thread.c the thread, segments.c
+ * brings one element into a segment; buckets.c and events.c are the two kinds of elements. Private
+ * to these.
+ */
+#ifndef VAMP_WRITERS_OUTPUT_INTERNAL_H
+#define VAMP_WRITERS_OUTPUT_INTERNAL_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "writers/output/output.h"
+#include "writers/output/paths.h"
+
+#define OUTPUT_NEVER_NS INT64_MAX
+#define OUTPUT_PAUSE_NS INT64_C(100000000)
+
+/* What is peculiar to a kind of elements: its options, its queue, and what each segment begins
+ * with. The queue is the kind's own; the functions below are all that touch it. */
+struct output_kind {
+    const char *unit;               /* of the account: "bucket" */
+    const struct vamp_opt *options; /* fills struct vamp_output_settings */
+    const char *queue_option;       /* the one that makes the queue larger */
+    uint64_t usually_waiting;       /* at the end of any run */
+
+    /* Makes output->queue, and output->schema if it is to be another. 0 or -errno; then `done` is
+     * called, too. */
+    int (*create)(struct vamp_output *output, const struct vamp_output_context *context,
+                  struct vamp_err *err);
+    /* Frees the queue and what waits in it; output->queue may be NULL. */
+    void (*done)(struct vamp_output *output);
+
+    /* Submitting thread. One of the first two is NULL. */
+    void (*bucket)(struct vamp_output *output, const struct vamp_bucket *bucket);
+    void (*event)(struct vamp_output *output, const struct vamp_event *event, bool passed);
+    void (*fill)(const struct vamp_output *output, struct vamp_output_fill *ret_fill);
+    /* A source that can wait should do so before it hands over more. */
+    bool (*crowded)(const struct vamp_output *output);
+    /* No element will follow: what has to stand at the end goes into the queue as soon as there is
+     * room, or not at all when there is none until `until_ns` (monotonic). */
+    void (*end)(struct vamp_output *output, int64_t until_ns);
+
+    /* The output's thread. */
+    /* Waits for an element or the end, for a second or so. */
+    void (*wait)(struct vamp_output *output);
+    /* Takes the oldest element and describes it in output->current; false: there is none now. */
+    bool (*take)(struct vamp_output *output);
+    /* Gives the element to the format. As write_bucket and write_event of the format. */
+    int (*write)(struct vamp_output *output, struct vamp_err *err);
+    /* Lets go of the element, which was written or (else) given up. */
+    void (*release)(struct vamp_output *output, bool written);
+    /* The end has come and everything was taken. */
+    bool (*finished)(struct vamp_output *output);
+    /* All elements taken so far are in the segment. */
+    void (*flushed)(struct vamp_output *output);
+    /* A new segment was opened: what it has to begin with goes before the next element. */
+    void (*begin_segment)(struct vamp_output *output);
+    /* The taken element as the first of a new segment; NULL: the format need not know it. */
+    const struct vamp_delivery *(*first)(struct vamp_output *output);
+};
+
+extern const struct output_kind output_of_buckets, output_of_events;
+
+/* The option that both have. */
+#define OUTPUT_NAME_OPTION                                                                         \
+    {                                                                                              \
+        .key = "name", .type = VAMP_OPT_STRING, .preset = "", .max = VAMP_OUTPUT_NAME_BYTES - 1,   \
+        .offset = offsetof(struct vamp_output_settings, name),                                     \
+        .help = "Name of the output in messages and metrics; unless set, its type"                 \
+    }
+
+/* The element that was taken. */
+struct output_element {
+    int64_t time_ns;
+    bool counts; /* in the account and for rotation; marks do not */
+};
+
+/* The present segment. */
+struct output_segment {
+    void *writer;           /* NULL: none open */
+    bool blind;             /* opened before any bucket was there to measure it by */
+    uint64_t taken;         /* elements that the format has taken */
+    int64_t period;         /* of rotate_ns, of the first element */
+    uint64_t refused_bytes; /* added to rotate_bytes by each rotation that failed */
+    unsigned failed_opens;  /* since the run is over */
+};
+
+struct vamp_output {
+    const struct vamp_writer_ops *format;
+    const struct output_kind *kind;
+    const void *format_options;
+    const struct vamp_output_settings *settings;
+    const struct vamp_run *run;
+    const struct vamp_schema *schema;
+    const struct vamp_clock *clock;
+    uint64_t event_kinds;
+    char name[VAMP_OUTPUT_NAME_BYTES];
+    void *queue; /* the kind's */
+
+    /* The submitting thread's. */
+    const atomic_int *stop; /* NULL: the source cannot wait */
+    bool stuck, started;
+    struct vamp_output_account left; /* the account when the thread was left behind */
+
+    /* The account: each is written by one thread and read by any. */
+    _Atomic uint64_t queued, refused; /* by the submitting thread */
+    _Atomic uint64_t written, lost;   /* by the output's thread */
+    _Atomic int64_t commit_ns;
+    atomic_uint segment_number;
+    atomic_bool abandoned;
+    _Atomic int64_t give_up_ns; /* monotonic; OUTPUT_NEVER_NS until finish */
+
+    pthread_mutex_t lock; /* of all down to the thread's */
+    pthread_cond_t changed;
+    struct vamp_err newest_failure, first_failure;
+    bool has_news;
+    char remark[VAMP_ERR_TEXT_BYTES]; /* "": none */
+    struct vamp_ending ending;
+    char reason[128];
+    bool finishing, done;
+    int close_code;
+
+    pthread_t thread;
+
+    /* The output's thread's, and the creator's before that thread exists. */
+    struct output_element current;
+    struct output_segment segment;
+    uint64_t written_before, lost_before; /* in earlier segments; given up */
+    struct vamp_paths paths;
+};
+
+/* ---- output.c */
+
+/* Real time even in tests with a clock of their own: pthread waits with it. Monotonic. */
+int64_t output_now_ns(void);
+/* With the lock held: until the condition is signalled or the time is reached. */
+void output_wait_until(struct vamp_output *output, int64_t until_ns);
+/* Keeps a failure to be reported. */
+void output_note_failure(struct vamp_output *output, const struct vamp_err *failure);
+/* One more in a counter that only the calling thread writes. */
+static inline void output_count(_Atomic uint64_t *counter)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+                          memory_order_release);
+}
+/* Waits while the queue is crowded, if the source can wait and the output makes progress. */
+void output_await_room(struct vamp_output *output);
+
+/* ---- thread.c */
+VAMP_MUST_CHECK int output_start_thread(struct vamp_output *output, struct vamp_err *err);
+
+/* ---- segments.c */
+VAMP_MUST_CHECK int output_open_segment(struct vamp_output *output, struct vamp_err *err);
+/* `failed`: what is wrong was reported already, and the target is known to be bad. Returns the
+ * close's result, 0 for a failed one. */
+int output_close_segment(struct vamp_output *output, const struct vamp_ending *ending, bool failed);
+/* Until the element is in a segment; false when it was given up. */
+bool output_deliver(struct vamp_output *output);
+/* Brings what the format has taken to the operating system, and the account up to date. */
+void output_flush(struct vamp_output *output);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An output: one configured target with its format, a bounded queue, a thread that writes, segments
+ * and an account. Handing an element over never blocks, unless the source can wait: what finds no
+ * room is lost and counted. queued = written + lost + waiting holds whenever the account is read.
+ *
+ * Policy, the same for every format and for both kinds of elements (buckets and events):
+ * - the next segment begins when rotate_bytes are reached, when an element's time enters a later
+ *   multiple of rotate_ns (or goes back by more than one), when a bucket does not fit (-ENOBUFS),
+ *   and after any failure; the element that met the failure is kept and written to the new segment;
+ * - a rotation opens the next segment first; where that fails, the present one goes on;
+ * - no room or no reader (-EAGAIN): the same element is tried again until it works, while newer
+ *   ones wait and, once the queue is full, are lost;
+ * - a segment that cannot be opened is tried again with growing pauses of at most 5 s;
+ * - an element that fails in 5 fresh segments is given up and counted as lost; so is all that waits
+ *   when the run is over and 5 attempts to open a segment have failed for another reason than
+ *   space.
+ */
+#ifndef VAMP_WRITERS_OUTPUT_OUTPUT_H
+#define VAMP_WRITERS_OUTPUT_OUTPUT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "vampire/core/clock.h"
+#include "vampire/core/components.h"
+#include "writers/writer.h"
+
+/* What the configuration says of an output, whatever its format. The tables below fill it; what an
+ * element has no use for stays zero. */
+struct vamp_output_settings {
+    char *name;
+    uint64_t rotate_bytes; /* 0: never */
+    int64_t rotate_ns;     /* 0: never */
+    /* Of buckets. */
+    struct vamp_strings metrics; /* glob patterns, none: all */
+    struct vamp_strings series;  /* "LABEL=PATTERN", none: all */
+    uint64_t queue;              /* that may wait; 0 means 1 */
+    /* Of events. */
+    char *filter;          /* expression, NULL: none */
+    uint64_t buffer_bytes; /* room for events that wait */
+    bool filtered;         /* events that the filters turn away are written, too */
+};
+
+/* The options of an output of this format beside the format's own; ends with a NULL key. */
+const struct vamp_opt *vamp_output_options(const struct vamp_writer_ops *format);
+/* Those of its section "rotate"; NULL for a format without files. */
+const struct vamp_opt *vamp_output_rotate_options(const struct vamp_writer_ops *format);
+
+/* What an output is part of; copied, but what it points to must outlive the output. */
+struct vamp_output_context {
+    const struct vamp_run *run;
+    const struct vamp_schema *schema; /* of all that is computed */
+    const struct vamp_clock *clock;
+    unsigned segments_before; /* numbers that are taken; the first segment has the next one */
+    /* Of events. */
+    uint64_t event_kinds; /* bit per kind: no other one will come */
+    /* Who was there before: the first segment begins with their JOINs, as every later one does.
+     * Only looked at by vamp_output_create. NULL: nobody. */
+    const struct vamp_components *present;
+    /* The output's own filter; NULL: none. Called by vamp_output_event. */
+    bool (*filter)(const void *filter_context, const struct vamp_event *event);
+    const void *filter_context;
+    /* Not NULL: the source can wait. What finds no room then waits, too, while `*stop` is 0 and the
+     * output makes progress within VAMP_OUTPUT_PATIENCE_NS. */
+    const atomic_int *stop;
+};
+#define VAMP_OUTPUT_PATIENCE_NS (10 * VAMP_NS_PER_SECOND)
+
+struct vamp_output;
+
+/* Opens the first segment on the calling thread, so that a wrong path is known at once, then
+ * starts the output's thread, which takes no signals. `format_options`, `settings` and the
+ * component table must outlive the output. 0 or -errno with nothing left behind; the text begins
+ * with the output's name. */
+VAMP_MUST_CHECK int vamp_output_create(const struct vamp_writer_ops *format,
+                                       const void *format_options,
+                                       const struct vamp_output_settings *settings,
+                                       const struct vamp_output_context *context,
+                                       struct vamp_output **ret_output, struct vamp_err *err);
+
+/* The next two are called by one thread, the submitting one. An output of events does nothing with
+ * a bucket, and one of buckets nothing with an event. */
+/* Holds the bucket, or the part of it that the output wants, until it is written. */
+void vamp_output_bucket(struct vamp_output *output, const struct vamp_bucket *bucket);
+/* Every event of the stream, marks included, in order. `passed`: the filters accepted it. JOIN,
+ * LEAVE and marks are always written. */
+void vamp_output_event(struct vamp_output *output, const struct vamp_event *event, bool passed);
+
+/* Any thread. */
+const char *vamp_output_name(const struct vamp_output *output);
+/* "bucket" or "event": what the account counts. */
+const char *vamp_output_unit(const struct vamp_output *output);
+/* The number of the newest segment. */
+unsigned vamp_output_segment(const struct vamp_output *output);
+void vamp_output_account(const struct vamp_output *output, struct vamp_output_account *ret_account);
+/* Time that the last write took in ns, 0 when none since the last call. */
+int64_t vamp_output_commit_ns(struct vamp_output *output);
+/* The message of the newest failure since the last call; false when there is none. */
+bool vamp_output_failure(struct vamp_output *output, struct vamp_err *ret_err);
+/* What the format has to say that is no failure, since the last call; false: nothing. */
+bool vamp_output_remark(struct vamp_output *output, char text[static VAMP_ERR_TEXT_BYTES]);
+
+/* How full the queue is; submitting thread. */
+struct vamp_output_fill {
+    uint64_t used, bound;
+    const char *unit; /* "buckets", "bytes" */
+};
+void vamp_output_fill(const struct vamp_output *output, struct vamp_output_fill *ret_fill);
+/* It once made the source wait for VAMP_OUTPUT_PATIENCE_NS and is not waited for again. */
+bool vamp_output_is_stuck(const struct vamp_output *output);
+/* More waits than usually does at the end of a run. */
+bool vamp_output_is_behind(const struct vamp_output *output);
+
+/* Writes what waits, for at most `deadline_ns`, closes the target and ends the thread; what could
+ * not be written is counted as lost. In `ending` this output's own account is brought up to date
+ * for the target. 0: every element ever submitted is in a target that was closed well. Else -errno
+ * and a text with how many were lost and the first failure; -ETIMEDOUT: the thread is stuck in the
+ * operating system (a dead file system) and is left behind with the output's memory. */
+VAMP_MUST_CHECK int vamp_output_finish(struct vamp_output *output, const struct vamp_ending *ending,
+                                       int64_t deadline_ns, struct vamp_err *err);
+/* Calls `each` with the paths of the segments, oldest first (the first VAMP_PATHS_MAX - 1 and the
+ * last), and returns how many there are; after vamp_output_finish only. */
+size_t vamp_output_paths(const struct vamp_output *output,
+                         void (*each)(void *context, const char *path), void *context);
+/* NULL-safe; finishes without waiting for queued elements if that was not done. */
+void vamp_output_free(struct vamp_output *output);
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/output/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#define PAUSE_LONGEST_NS (5 * VAMP_NS_PER_SECOND)
+/* The same once the run is over. */
+#define PAUSE_LAST_NS (4 * OUTPUT_PAUSE_NS)
+#define ATTEMPTS_MAX 5
+/* Another process, or the output before a reload, may have taken a name. */
+#define NUMBERS_TRIED 16
+
+/* ---- pauses */
+
+static bool must_give_up(const struct vamp_output *output)
+{
+    const int64_t until = atomic_load_explicit(&output->give_up_ns, memory_order_relaxed);
+    return until != OUTPUT_NEVER_NS && output_now_ns() >= until;
+}
+
+static bool run_is_over(struct vamp_output *output)
+{
+    (void)pthread_mutex_lock(&output->lock);
+    const bool over = output->finishing;
+    (void)pthread_mutex_unlock(&output->lock);
+    return over;
+}
+
+/* Waits for at most `pause_ns`, less when finish is called meanwhile. */
+static void pause_thread(struct vamp_output *output, int64_t pause_ns)
+{
+    (void)pthread_mutex_lock(&output->lock);
+    const bool was_finishing = output->finishing;
+    const int64_t until = output_now_ns() + pause_ns;
+    while (output_now_ns() < until && !must_give_up(output) && output->finishing == was_finishing) {
+        const int64_t give_up = atomic_load(&output->give_up_ns);
+        output_wait_until(output, until < give_up ? until : give_up);
+    }
+    (void)pthread_mutex_unlock(&output->lock);
+}
+
+/* ---- the account */
+
+static uint64_t written_in_segment(const struct vamp_output *output)
+{
+    return output->format->written != NULL ? output->format->written(output->segment.writer)
+                                           : output->segment.taken;
+}
+
+static void publish(struct vamp_output *output)
+{
+    const uint64_t written = written_in_segment(output);
+    assert(written <= output->segment.taken);
+    atomic_store_explicit(&output->written, output->written_before + written, memory_order_release);
+}
+
+static void take_remark(struct vamp_output *output)
+{
+    char text[VAMP_ERR_TEXT_BYTES];
+    if (output->format->remark != NULL && output->format->remark(output->segment.writer, text)) {
+        (void)pthread_mutex_lock(&output->lock);
+        memcpy(output->remark, text, sizeof output->remark);
+        (void)pthread_mutex_unlock(&output->lock);
+    }
+}
+
+/* ---- open and close */
+
+static int open_next(struct vamp_output *output, const struct vamp_delivery *first,
+                     void **ret_writer, struct vamp_err *err)
+{
+    struct vamp_writer_target target = {
+        .run = output->run,
+        .schema = output->schema,
+        .name = output->name,
+        .event_kinds = output->event_kinds,
+        .events_before = output->written_before + output->lost_before + output->segment.taken,
+        .first = first,
+    };
+    int code = -EEXIST;
+    unsigned number = atomic_load(&output->segment_number);
+    for (unsigned i = 0; i < NUMBERS_TRIED && code == -EEXIST; i++) {
+        target.segment = number + 1;
+        code = output->format->open(output->format_options, &target, ret_writer, err);
+        if (code != 0 && (code != -EEXIST || number == 0)) {
+            break;
+        }
+        atomic_store(&output->segment_number, ++number);
+    }
+    return code;
+}
+
+static void begin_segment(struct vamp_output *output, void *writer, bool blind)
+{
+    output->segment = (struct output_segment){.writer = writer, .blind = blind};
+    output->kind->begin_segment(output);
+}
+
+int output_open_segment(struct vamp_output *output, struct vamp_err *err)
+{
+    void *writer = NULL;
+    const int code = open_next(output, NULL, &writer, err);
+    if (code == 0) {
+        begin_segment(output, writer, true);
+    }
+    return code;
+}
+
+int output_close_segment(struct vamp_output *output, const struct vamp_ending *ending, bool failed)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    void *writer = output->segment.writer;
+    int code = 0;
+    if (!failed && output->format->flush != NULL) {
+        code = output->format->flush(writer, &err);
+    }
+    publish(output);
+    const uint64_t written = written_in_segment(output);
+    output->written_before += written;
+    output->lost_before += output->segment.taken - written;
+    atomic_store_explicit(&output->lost, output->lost_before, memory_order_release);
+    if (written > 0 || (!failed && code == 0)) {
+        vamp_paths_add(&output->paths, output->format->path(writer));
+    }
+    output->segment = (struct output_segment){.writer = NULL};
+    struct vamp_err close_err = VAMP_ERR_NONE;
+    const int close_code = output->format->close(writer, ending, &close_err);
+    if (failed) {
+        return 0;
+    }
+    if (code != 0 || close_code != 0) {
+        output_note_failure(output, code != 0 ? &err : &close_err);
+    }
+    return code != 0 ? code : close_code;
+}
+
+void output_flush(struct vamp_output *output)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (output->segment.writer == NULL || output->format->flush == NULL) {
+        return;
+    }
+    if (output->format->flush(output->segment.writer, &err) == 0) {
+        output->kind->flushed(output);
+        publish(output);
+        take_remark(output);
+        return;
+    }
+    output_note_failure(output, &err);
+    const bool fresh = written_in_segment(output) == 0;
+    (void)output_close_segment(output, NULL, true);
+    if (fresh) {
+        pause_thread(output, OUTPUT_PAUSE_NS);
+    }
+}
+
+/* ---- rotation */
+
+/* The element's time in whole rotate_ns, rounded down. */
+static int64_t period_of(const struct vamp_output *output)
+{
+    const int64_t length = output->settings->rotate_ns;
+    const int64_t time_ns = output->current.time_ns;
+    return length <= 0 ? 0 : time_ns / length - (time_ns % length < 0);
+}
+
+/* Times may go back and forth a little, and segments do not follow; a clock that was set back by
+ * more than a period begins a new one. */
+static bool is_another_period(const struct vamp_output *output)
+{
+    const int64_t period = period_of(output);
+    return period > output->segment.period || period < output->segment.period - 1;
+}
+
+static bool rotation_is_due(const struct vamp_output *output)
+{
+    const uint64_t bytes = output->settings->rotate_bytes;
+    return output->segment.taken > 0 && output->current.counts &&
+           (is_another_period(output) ||
+            (bytes > 0 && output->format->bytes(output->segment.writer) >=
+                              bytes + output->segment.refused_bytes));
+}
+
+/* Begins the next segment and completes the present one; where the next one cannot be made, the
+ * present one goes on: nothing is lost by a file that grows. */
+static void rotate(struct vamp_output *output)
+{
+    output_flush(output);
+    if (output->segment.writer == NULL) {
+        return; /* it failed, and the next one is opened like after any failure */
+    }
+    struct vamp_err err = VAMP_ERR_NONE;
+    void *writer = NULL;
+    const struct vamp_delivery *first = output->kind->first(output);
+    if (open_next(output, first, &writer, &err) != 0) {
+        output_note_failure(output, &err);
+        output->segment.refused_bytes += output->settings->rotate_bytes;
+        output->segment.period = period_of(output);
+        return;
+    }
+    (void)output_close_segment(output, NULL, false);
+    begin_segment(output, writer, first == NULL);
+}
+
+/* ---- one element */
+
+/* What one attempt to write an element came to. */
+enum attempt {
+    ATTEMPT_WRITTEN,
+    ATTEMPT_AGAIN,
+    ATTEMPT_NEXT_SEGMENT,
+    ATTEMPT_FAILED,
+    ATTEMPT_NOT_OPENED
+};
+
+static enum attempt attempt_open(struct vamp_output *output)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    void *writer = NULL;
+    const struct vamp_delivery *first = output->kind->first(output);
+    const int code = open_next(output, first, &writer, &err);
+    if (code == 0) {
+        begin_segment(output, writer, first == NULL);
+        return ATTEMPT_NEXT_SEGMENT;
+    }
+    output_note_failure(output, &err);
+    /* Space may be made by the person who waits for the end. */
+    if (code != -ENOSPC && code != -EDQUOT && run_is_over(output) &&
+        ++output->segment.failed_opens >= ATTEMPTS_MAX) {
+        atomic_store(&output->give_up_ns, output_now_ns());
+    }
+    return ATTEMPT_NOT_OPENED;
+}
+
+static void note_taken(struct vamp_output *output)
+{
+    if (!output->current.counts) {
+        return;
+    }
+    if (output->segment.taken++ == 0) {
+        output->segment.period = period_of(output);
+    }
+    if (output->format->flush == NULL) {
+        publish(output);
+        take_remark(output);
+    }
+}
+
+static enum attempt attempt_write(struct vamp_output *output)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    const int code = output->kind->write(output, &err);
+    if (code == 0) {
+        note_taken(output);
+        return ATTEMPT_WRITTEN;
+    }
+    if (code == -EAGAIN) {
+        output_note_failure(output, &err);
+        return ATTEMPT_AGAIN;
+    }
+    /* Outgrown is normal, unless the segment was made for this very bucket. */
+    if (code == -ENOBUFS && (output->segment.taken > 0 || output->segment.blind)) {
+        (void)output_close_segment(output, NULL, false);
+        return ATTEMPT_NEXT_SEGMENT;
+    }
+    output_note_failure(output, &err);
+    const bool fresh = written_in_segment(output) == 0;
+    (void)output_close_segment(output, NULL, true);
+    return fresh ? ATTEMPT_FAILED : ATTEMPT_NEXT_SEGMENT;
+}
+
+static enum attempt attempt(struct vamp_output *output)
+{
+    if (output->segment.writer != NULL && rotation_is_due(output)) {
+        rotate(output);
+    }
+    return output->segment.writer == NULL ? attempt_open(output) : attempt_write(output);
+}
+
+bool output_deliver(struct vamp_output *output)
+{
+    int64_t pause = OUTPUT_PAUSE_NS;
+    unsigned failures = 0;
+    while (failures < ATTEMPTS_MAX && !must_give_up(output)) {
+        switch (attempt(output)) {
+        case ATTEMPT_WRITTEN:
+            return true;
+        case ATTEMPT_NEXT_SEGMENT:
+            break;
+        case ATTEMPT_FAILED:
+            failures++;
+            pause_thread(output, OUTPUT_PAUSE_NS);
+            break;
+        case ATTEMPT_AGAIN:
+            pause_thread(output, OUTPUT_PAUSE_NS);
+            break;
+        case ATTEMPT_NOT_OPENED:
+            pause = run_is_over(output) && pause > PAUSE_LAST_NS ? PAUSE_LAST_NS : pause;
+            pause_thread(output, pause);
+            pause = pause < PAUSE_LONGEST_NS ? pause * 2 : pause;
+            break;
+        }
+    }
+    return false;
+}
