@@ -20,8 +20,8 @@
 #include "maestro/api/internal.h"
 
 enum {
-    LOWEST_ADDRESS = 65536, /* Linux maps nothing below (vm.mmap_min_addr) */
-    PAGE_LEAST = 4096,      /* memory that begins in a readable page is readable to its end */
+    LOWEST_ADDRESS = 65536, /* Linux maps nothing below it (vm.mmap_min_addr) */
+    PAGE_LEAST = 4096,      /* no page is smaller: what begins in a readable one ends in it */
 };
 
 /* Returns how many of the `size` bytes at `address` could be read. */
@@ -97,20 +97,13 @@ static bool to_timestamp(const char *text, mstro_timestamp *ret)
     return false;
 }
 
-mstro_status attribute_put_text(struct mstro_cdo_ *cdo, const char *key,
-                                enum mstro_cdo_attr_value_type type, const char *text)
+mstro_status attribute_convert(const char *key, enum mstro_cdo_attr_value_type type,
+                               const char *text, union attribute_value *ret)
 {
-    union {
-        int64_t integer;
-        uint64_t natural;
-        mstro_timestamp timestamp;
-    } value;
-    const bool converts =
-        (type == MSTRO_CDO_ATTR_VALUE_int64 && to_integer(text, &value.integer)) ||
-        (type == MSTRO_CDO_ATTR_VALUE_uint64 && to_natural(text, &value.natural)) ||
-        (type == MSTRO_CDO_ATTR_VALUE_timestamp && to_timestamp(text, &value.timestamp));
-    if (converts) {
-        return attribute_put(cdo, key, type, &value, true, false);
+    if ((type == MSTRO_CDO_ATTR_VALUE_int64 && to_integer(text, &ret->int64)) ||
+        (type == MSTRO_CDO_ATTR_VALUE_uint64 && to_natural(text, &ret->uint64)) ||
+        (type == MSTRO_CDO_ATTR_VALUE_timestamp && to_timestamp(text, &ret->timestamp))) {
+        return MSTRO_OK;
     }
     return api_fail(MSTRO_NOMATCH,
                     "mstro_cdo_attribute_set: \"%.200s\" is of the type %s(), and the text \"%s\" "

@@ -142,7 +142,11 @@ static mstro_status put_known(struct mstro_cdo_ *cdo, const struct schema_attrib
         !attribute_text_of(value, text)) {
         return attribute_put(cdo, known->key, known->type, value, copy, user_owned);
     }
-    mstro_status status = attribute_put_text(cdo, known->key, known->type, text);
+    union attribute_value converted;
+    mstro_status status = attribute_convert(known->key, known->type, text, &converted);
+    if (status == MSTRO_OK) {
+        status = attribute_put(cdo, known->key, known->type, &converted, true, false);
+    }
     if (status == MSTRO_OK && !copy && !user_owned) {
         free(disown(*(const char *const *)value));
     }

@@ -16,7 +16,7 @@ static void *allocate_pages(uint64_t bytes)
     return memory;
 }
 
-static struct mstro_cdo_ *find(uint64_t handle)
+static struct mstro_cdo_ *find_cdo(uint64_t handle)
 {
     uint64_t hash = map_hash_number(&library.cdos, handle);
     for (struct map_link *link = map_first(&library.cdos, hash); link != NULL;
@@ -74,7 +74,7 @@ void *cdo_place(void *context, const Mstro__Wire__Ticket *ticket)
     (void)context;
     (void)pthread_mutex_lock(&library.lock);
     void *memory = NULL;
-    struct mstro_cdo_ *cdo = find(ticket->handle);
+    struct mstro_cdo_ *cdo = find_cdo(ticket->handle);
     if (cdo != NULL && cdo->demand == DEMAND_WAITS) {
         memory = choose_memory(cdo, ticket->memory->bytes);
         cdo->received = memory;
@@ -105,7 +105,7 @@ void cdo_arrived(void *context, const Mstro__Wire__Ticket *ticket, mstro_status 
     (void)context;
     bool ends = status == MSTRO_OK || (ticket->has_status && ticket->status != MSTRO_OK);
     (void)pthread_mutex_lock(&library.lock);
-    struct mstro_cdo_ *cdo = ends ? find(ticket->handle) : NULL;
+    struct mstro_cdo_ *cdo = ends ? find_cdo(ticket->handle) : NULL;
     if (cdo != NULL && cdo->demand == DEMAND_WAITS) {
         if (status == MSTRO_OK) {
             status = take_over(cdo, ticket);
@@ -231,7 +231,7 @@ static mstro_status operate_plainly(const struct mstro_cdo_ *cdo, Mstro__Wire__O
     return operate(cdo, kind, &operation);
 }
 
-static mstro_status begin(const char *what, struct mstro_cdo_ *cdo)
+static mstro_status enter_with(const char *what, struct mstro_cdo_ *cdo)
 {
     return cdo == NULL ? api_fail(MSTRO_INVARG, "%s: no CDO", what)
                        : api_enter_for(what, cdo->generation);
@@ -277,7 +277,7 @@ static mstro_status seal(struct mstro_cdo_ *cdo)
 
 mstro_status mstro_cdo_seal(mstro_cdo cdo)
 {
-    mstro_status status = begin("mstro_cdo_seal", cdo);
+    mstro_status status = enter_with("mstro_cdo_seal", cdo);
     if (status == MSTRO_OK) {
         status = seal(cdo);
         api_leave();
@@ -332,7 +332,7 @@ static mstro_status offer(struct mstro_cdo_ *cdo)
 
 mstro_status mstro_cdo_offer(mstro_cdo cdo)
 {
-    mstro_status status = begin("mstro_cdo_offer", cdo);
+    mstro_status status = enter_with("mstro_cdo_offer", cdo);
     if (status == MSTRO_OK) {
         status = offer(cdo);
         api_leave();
@@ -342,7 +342,7 @@ mstro_status mstro_cdo_offer(mstro_cdo cdo)
 
 mstro_status mstro_cdo_require(mstro_cdo cdo)
 {
-    mstro_status status = begin("mstro_cdo_require", cdo);
+    mstro_status status = enter_with("mstro_cdo_require", cdo);
     if (status == MSTRO_OK) {
         status = cdo->sealed ? MSTRO_OK : seal(cdo);
         if (status == MSTRO_OK) {
@@ -353,7 +353,7 @@ mstro_status mstro_cdo_require(mstro_cdo cdo)
     return status;
 }
 
-/* Called behind DEMAND's answer; the data may be here already. */
+/* After DEMAND was answered; the data may be here already. */
 static mstro_status await_data(struct mstro_cdo_ *cdo)
 {
     (void)pthread_mutex_lock(&library.lock);
@@ -373,7 +373,7 @@ static mstro_status await_data(struct mstro_cdo_ *cdo)
 
 mstro_status mstro_cdo_demand(mstro_cdo cdo)
 {
-    mstro_status status = begin("mstro_cdo_demand", cdo);
+    mstro_status status = enter_with("mstro_cdo_demand", cdo);
     if (status != MSTRO_OK) {
         return status;
     }
@@ -394,7 +394,7 @@ mstro_status mstro_cdo_demand(mstro_cdo cdo)
 
 mstro_status mstro_cdo_retract(mstro_cdo cdo)
 {
-    mstro_status status = begin("mstro_cdo_retract", cdo);
+    mstro_status status = enter_with("mstro_cdo_retract", cdo);
     if (status == MSTRO_OK) {
         status = operate_plainly(cdo, MSTRO__WIRE__OPERATION__RETRACT);
         api_leave();
@@ -404,7 +404,7 @@ mstro_status mstro_cdo_retract(mstro_cdo cdo)
 
 mstro_status mstro_cdo_withdraw(mstro_cdo cdo)
 {
-    mstro_status status = begin("mstro_cdo_withdraw", cdo);
+    mstro_status status = enter_with("mstro_cdo_withdraw", cdo);
     if (status == MSTRO_OK) {
         status = operate_plainly(cdo, MSTRO__WIRE__OPERATION__WITHDRAW);
         if (status == MSTRO_OK) {
@@ -427,7 +427,7 @@ mstro_status mstro_cdo_dispose(mstro_cdo cdo)
     }
     mstro_status status = operate_plainly(cdo, MSTRO__WIRE__OPERATION__DISPOSE);
     if (status == MSTRO_NO_PM) {
-        status = MSTRO_OK; /* nobody is left who could mind */
+        status = MSTRO_OK; /* the handle ended with the pool */
     }
     if (status == MSTRO_OK) {
         forget_memory(cdo);

@@ -66,8 +66,8 @@ static void forget_all(void)
     library.server = NULL;
 }
 
-static mstro_status start(const char *workflow, const char *component, uint64_t index,
-                          struct vamp_err *err)
+static mstro_status start_library(const char *workflow, const char *component, uint64_t index,
+                                  struct vamp_err *err)
 {
     const char *drop = environment(MSTRO_ENV_DROP_UNKNOWN_ATTRIBUTES);
     library.drop_unknown = drop != NULL && strcmp(drop, "0") != 0;
@@ -85,7 +85,7 @@ static mstro_status start(const char *workflow, const char *component, uint64_t 
     return status == MSTRO_OK ? open_port(index, err) : status;
 }
 
-/* Under the lock: whoever waits for the start or the end at work may go on. */
+/* Under the lock: waits until no thread starts or ends the library. */
 static void await_change(void)
 {
     while (library.changing) {
@@ -93,6 +93,7 @@ static void await_change(void)
     }
 }
 
+/* Under the lock. */
 static void end_change(void)
 {
     library.changing = false;
@@ -129,7 +130,7 @@ mstro_status mstro_init(const char *workflow_name, const char *component_name,
                                          "call needs a mstro_finalize of its own");
     }
     struct vamp_err err = VAMP_ERR_NONE;
-    mstro_status status = start(workflow, component, component_index, &err);
+    mstro_status status = start_library(workflow, component, component_index, &err);
     if (status != MSTRO_OK) {
         forget_all();
     }
@@ -171,7 +172,7 @@ static void leave_pool(void)
     request.leave = &leave;
     struct port_answer answer;
     struct vamp_err err = VAMP_ERR_NONE;
-    /* When it fails the pool manager will find out by itself. */
+    /* When this fails, the pool manager finds the component silent and takes it out. */
     (void)library.port->ops->call(library.port, &request, LEAVE_DEADLINE_MS, &answer, &err);
 }
 

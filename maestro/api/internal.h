@@ -20,23 +20,25 @@
 
 /* ------------------------------------------------------------------ attributes */
 
+union attribute_value {
+    bool boolean;
+    int32_t int32;
+    int64_t int64;
+    uint32_t uint32;
+    uint64_t uint64;
+    float real32;
+    double real64;
+    const char *text;
+    mstro_timestamp timestamp;
+    void *pointer;
+};
+
 struct attribute {
     struct attribute *next;
     enum mstro_cdo_attr_value_type type;
-    const void *value; /* what mstro_cdo_attribute_get yields */
-    void *owned;       /* freed with the attribute */
-    union {
-        bool boolean;
-        int32_t int32;
-        int64_t int64;
-        uint32_t uint32;
-        uint64_t uint64;
-        float real32;
-        double real64;
-        const char *text;
-        mstro_timestamp timestamp;
-        void *pointer;
-    } own; /* the value, or of text and pointer always the pointer itself */
+    const void *value;         /* what mstro_cdo_attribute_get yields */
+    void *owned;               /* freed with the attribute */
+    union attribute_value own; /* the value; of a text or pointer always the pointer itself */
     char key[];
 };
 
@@ -52,10 +54,10 @@ mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
  * then a copy, cut at its size. */
 enum { ATTRIBUTE_TEXT_BYTES = 128 };
 bool attribute_text_of(const void *value, char text[ATTRIBUTE_TEXT_BYTES]);
-/* Sets the value that `text` stands for; MSTRO_NOMATCH: it does not convert to an int64, a uint64
- * or a timestamp. */
-mstro_status attribute_put_text(struct mstro_cdo_ *cdo, const char *key,
-                                enum mstro_cdo_attr_value_type type, const char *text);
+/* The value that `text` stands for. MSTRO_NOMATCH: it does not convert to an int64, a uint64 or a
+ * timestamp, or `type` is another. */
+mstro_status attribute_convert(const char *key, enum mstro_cdo_attr_value_type type,
+                               const char *text, union attribute_value *ret);
 /* The CDO's attributes as they travel, in one block to be freed; NULL without memory. */
 Mstro__Wire__Attribute **attributes_to_wire(const struct mstro_cdo_ *cdo, size_t *ret_count);
 /* Takes over what came with a ticket. */

@@ -15,11 +15,6 @@
 /* At the end, for the last messages to go out. */
 #define GOODBYE_NS INT64_C(200000000)
 
-int64_t remote_now(void)
-{
-    return vamp_clock_monotonic_ns(&vamp_clock_system);
-}
-
 static struct remote *as_remote(struct port *port)
 {
     return CONTAINER_OF(port, struct remote, port);

@@ -71,7 +71,10 @@ struct remote {
     bool answer_heartbeat;
 };
 
+/* remote_state.c */
 int64_t remote_now(void);
+/* With the lock: the pool manager cannot be reached any more. */
+void remote_lose(struct remote *remote, const char *text);
 
 /* remote_join.c: opens the fabric and joins; no thread is running yet. */
 mstro_status remote_join(struct remote *remote, const struct port_member *member,
@@ -79,8 +82,6 @@ mstro_status remote_join(struct remote *remote, const struct port_member *member
 
 /* remote_receive.c: a message from the pool manager; on the progress thread without the lock. */
 void remote_receive(struct remote *remote, const struct fabric_event *event);
-/* With the lock: the pool manager cannot be reached any more. */
-void remote_lose(struct remote *remote, const char *text);
 
 /* remote_transport.c: on the progress thread without the lock. */
 void remote_ticket(struct remote *remote, const struct frame *frame);

@@ -5,16 +5,6 @@
 
 #include "maestro/client/remote_internal.h"
 
-void remote_lose(struct remote *remote, const char *text)
-{
-    if (remote->gone) {
-        return;
-    }
-    remote->gone = true;
-    (void)snprintf(remote->gone_text, sizeof remote->gone_text, "%s", text);
-    fetch_cancel(&remote->fetcher, NULL);
-}
-
 static void lose(struct remote *remote, const char *text)
 {
     (void)pthread_mutex_lock(&remote->lock);

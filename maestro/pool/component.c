@@ -52,7 +52,7 @@ mstro_status pool_may_join(const struct pool *pool, const char *name, struct vam
 mstro_status pool_join(struct pool *pool, const char *name, uint64_t index, uint64_t *ret_app_id,
                        struct vamp_err *err)
 {
-    (void)index; /* told to the pool manager, which has no use for it yet */
+    (void)index; /* travels to the pool manager, which has no use for it yet */
     mstro_status status = pool_may_join(pool, name, err);
     if (status != MSTRO_OK) {
         return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From what happened to bytes in the queues of those who asked for it. */
+/* Makes an event of what happened and queues it for the subscriptions it concerns. */
 #include <assert.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ void subject_name(struct subject *subject, const char *name, size_t length)
 }
 
 /* A core attribute is known from the CDO itself, whatever was sealed. */
-static void lookup(void *context, int field, const char *name, struct vamp_value *ret)
+static void look_up_attribute(void *context, int field, const char *name, struct vamp_value *ret)
 {
     (void)field;
     const struct subject *subject = context;
@@ -43,7 +43,7 @@ static void lookup(void *context, int field, const char *name, struct vamp_value
 static bool evaluate(const struct subscription *subscription, const struct subject *subject)
 {
     struct subject context = *subject; /* lookup takes a pointer that is not const */
-    return vamp_expression_match(subscription->selector, lookup, &context);
+    return vamp_expression_match(subscription->selector, look_up_attribute, &context);
 }
 
 /* Selectors say which CDOs; events that are not about a CDO pass them. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of the pool share; nobody else includes it. One lock of the caller covers all.
+ * What the files of the pool share; no other room includes it. One lock of the caller covers all.
  *
  * Ownership: the pool owns components and CDOs; a component owns its handles and subscriptions;
  * a transport belongs to its sink's handle. A CDO lives as long as its last handle.

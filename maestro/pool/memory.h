@@ -3,7 +3,7 @@
  * The memory of a pool: everything it keeps for components is taken and given back here, so one
  * number bounds it all. Half is for what the components have (themselves, CDOs, handles,
  * attributes, subscriptions, requests that wait), half for queued events: a subscriber that stands
- * still must not be the reason why nobody can declare a CDO, nor the other way round. The caller
+ * still must not keep others from declaring CDOs, nor the other way round. The caller
  * serialises all calls.
  */
 #ifndef MAESTRO_POOL_MEMORY_H

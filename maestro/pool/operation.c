@@ -5,7 +5,7 @@
 
 #include "maestro/pool/internal.h"
 
-/* ------------------------------------------------------------------ behind a check that succeeded
+/* ------------------------------------------------------------------ after a check that succeeded
  */
 
 /* The attributes become final: the first handle with any speaks for the CDO. */

@@ -65,15 +65,15 @@ int pool_create(const struct pool_bounds *bounds, const struct vamp_clock *clock
     return 0;
 }
 
-static void hear_response(void *context, uint64_t app_id, const Mstro__Wire__Response *response)
+static void ignore_response(void *context, uint64_t app_id, const Mstro__Wire__Response *response)
 {
     (void)context;
     (void)app_id;
     (void)response;
 }
 
-static void hear_ticket(void *context, uint64_t app_id, uint64_t source_app_id,
-                        const Mstro__Wire__Ticket *ticket)
+static void ignore_ticket(void *context, uint64_t app_id, uint64_t source_app_id,
+                          const Mstro__Wire__Ticket *ticket)
 {
     (void)context;
     (void)app_id;
@@ -81,7 +81,7 @@ static void hear_ticket(void *context, uint64_t app_id, uint64_t source_app_id,
     (void)ticket;
 }
 
-static void hear_events(void *context, uint64_t app_id)
+static void ignore_events(void *context, uint64_t app_id)
 {
     (void)context;
     (void)app_id;
@@ -93,7 +93,7 @@ void pool_free(struct pool *pool)
         return;
     }
     pool->outlet = (struct pool_outlet){
-        .respond = hear_response, .ticket = hear_ticket, .events_ready = hear_events};
+        .respond = ignore_response, .ticket = ignore_ticket, .events_ready = ignore_events};
     struct list_link *link;
     while ((link = list_first(&pool->component_list)) != NULL) {
         component_release(pool, CONTAINER_OF(link, struct component, of_pool));

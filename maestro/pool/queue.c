@@ -43,7 +43,7 @@ static size_t used_bytes(const struct pool_queue *queue)
     return queue->wrap - queue->head + queue->tail;
 }
 
-/* Where `need` bytes in one piece are free behind the newest event; SIZE_MAX: nowhere. */
+/* Where `need` bytes in one piece are free after the newest event; SIZE_MAX: nowhere. */
 static size_t find_room(struct pool_queue *queue, size_t need)
 {
     if (queue->count == 0) {

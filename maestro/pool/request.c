@@ -57,9 +57,9 @@ static void leave_subject(uint64_t app_id, enum vamp_leave_reason reason,
     ret_subject->event.present |= VAMP_HAS_REASON;
 }
 
-static mstro_status check(struct pool *pool, struct component *component,
-                          const Mstro__Wire__Request *request, struct subject *ret_subject,
-                          struct vamp_err *err)
+static mstro_status check_request(struct pool *pool, struct component *component,
+                                  const Mstro__Wire__Request *request, struct subject *ret_subject,
+                                  struct vamp_err *err)
 {
     switch (request->what_case) {
     case MSTRO__WIRE__REQUEST__WHAT_DECLARE:
@@ -96,8 +96,8 @@ static mstro_status leave(struct pool *pool, struct component *component,
     return MSTRO_OK;
 }
 
-static mstro_status apply(struct pool *pool, struct component *component,
-                          const Mstro__Wire__Request *request, struct vamp_err *err)
+static mstro_status apply_request(struct pool *pool, struct component *component,
+                                  const Mstro__Wire__Request *request, struct vamp_err *err)
 {
     switch (request->what_case) {
     case MSTRO__WIRE__REQUEST__WHAT_DECLARE:
@@ -120,13 +120,13 @@ static mstro_status apply(struct pool *pool, struct component *component,
     return MSTRO_INVMSG; /* check has refused it */
 }
 
-/* Behind a check that succeeded just now. */
-static void handle(struct pool *pool, struct component *component,
-                   const Mstro__Wire__Request *request)
+/* After a check that succeeded just now. */
+static void handle_request(struct pool *pool, struct component *component,
+                           const Mstro__Wire__Request *request)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     uint64_t app_id = component->id;
-    mstro_status status = apply(pool, component, request, &err);
+    mstro_status status = apply_request(pool, component, request, &err);
     if (status != MSTRO_OK) {
         pool_respond(pool, app_id, request->id, status, err.text, NULL);
     }
@@ -165,9 +165,9 @@ static void run_held(struct pool *pool)
         assert(component != NULL); /* the requests of one that has gone were freed with it */
         struct vamp_err err = VAMP_ERR_NONE;
         struct subject subject;
-        mstro_status status = check(pool, component, held->request, &subject, &err);
+        mstro_status status = check_request(pool, component, held->request, &subject, &err);
         if (status == MSTRO_OK) {
-            handle(pool, component, held->request);
+            handle_request(pool, component, held->request);
         } else {
             pool_respond(pool, held->app_id, held->request_id, status, err.text, NULL);
         }
@@ -188,7 +188,7 @@ void pool_request(struct pool *pool, uint64_t app_id, const Mstro__Wire__Request
     }
     struct vamp_err err = VAMP_ERR_NONE;
     struct subject subject;
-    mstro_status status = check(pool, component, request, &subject, &err);
+    mstro_status status = check_request(pool, component, request, &subject, &err);
     if (status == MSTRO_OK && pool->helds.count >= POOL_HELD_MAX) {
         (void)vamp_err_set(&err, -ENOSPC,
                            "%d requests wait for subscribers' acknowledgements already",
@@ -201,7 +201,7 @@ void pool_request(struct pool *pool, uint64_t app_id, const Mstro__Wire__Request
     }
     bool told = (pool->kinds_before & VAMP_EVENT_BIT(subject.event.kind)) != 0;
     if (!told || !hold_before(pool, component, request, &subject)) {
-        handle(pool, component, request);
+        handle_request(pool, component, request);
     }
     run_held(pool);
 }

@@ -99,7 +99,7 @@ static void send_ticket(struct pool *pool, const struct transport *transport)
                         transport->source_app_id, &ticket);
 }
 
-static int begin(struct pool *pool, struct handle *sink, struct handle *source)
+static int begin_transport(struct pool *pool, struct handle *sink, struct handle *source)
 {
     assert(sink->state == HANDLE_DEMANDED && sink->receiving == NULL);
     assert(source->state == HANDLE_OFFERED || source->state == HANDLE_WITHDRAWING);
@@ -152,7 +152,7 @@ void transport_match(struct pool *pool, struct cdo *cdo)
         struct handle *demand = CONTAINER_OF(link, struct handle, of_role);
         struct handle *offer = choose_offer(cdo, demand);
         if (offer != NULL) {
-            if (begin(pool, demand, offer) < 0) {
+            if (begin_transport(pool, demand, offer) < 0) {
                 give_up(pool, demand, MSTRO_NOMEM);
             }
         } else if (demand->tried_count > 0) {

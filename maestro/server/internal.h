@@ -116,7 +116,10 @@ struct server {
     struct server_counts counts;
 };
 
+/* state.c */
 int64_t server_now(void);
+/* Something will be due at this time that was not known before. */
+void server_look_by(struct server *server, int64_t time_ns);
 
 /* peer.c */
 struct server_peer *server_find_session(const struct server *server, uint64_t session);
@@ -147,7 +150,5 @@ int64_t server_work(struct server *server, int64_t now_ns);
 
 /* live.c: heartbeats, silence, lingering peers, the way to the end. */
 int64_t server_look_after(struct server *server, int64_t now_ns);
-/* Something will be due at this time that was not known before. */
-void server_look_by(struct server *server, int64_t time_ns);
 
 #endif

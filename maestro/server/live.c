@@ -135,11 +135,6 @@ static void advance_phase(struct server *server, int64_t now_ns)
     }
 }
 
-void server_look_by(struct server *server, int64_t time_ns)
-{
-    server->check_ns = earlier(server->check_ns, time_ns);
-}
-
 /* How many there are to tell now of `count` in all; 0: none, or it is too early. */
 static uint64_t to_say(const struct server *server, struct server_said *said, uint64_t count,
                        int64_t now_ns, const char **ret_since)

@@ -18,11 +18,6 @@
 /* So many rounds in a row may bring something before liveness is looked at all the same. */
 #define BUSY_ROUNDS_MAX 100U
 
-int64_t server_now(void)
-{
-    return vamp_clock_monotonic_ns(&vamp_clock_system);
-}
-
 /* ---- the thread */
 
 static void take_event(struct server *server, const struct fabric_event *event)

@@ -265,3 +265,8 @@ void fabric_release(struct fabric *fabric, const struct fabric_event *event)
 {
     give(&fabric->unposted, event->buffer);
 }
+
+const char *fabric_provider(const struct fabric *fabric)
+{
+    return fabric->info->fabric_attr->prov_name;
+}

@@ -426,11 +426,6 @@ void fabric_close(struct fabric *fabric)
     free(fabric);
 }
 
-const char *fabric_provider(const struct fabric *fabric)
-{
-    return fabric->info->fabric_attr->prov_name;
-}
-
 uint32_t fabric_protocol(const struct fabric *fabric)
 {
     return fabric->info->ep_attr->protocol;
