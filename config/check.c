@@ -163,7 +163,7 @@ static int settle_info(const struct config_loader *loader)
     enum config_level file_level = config_level_of(loader, "/source/info_file");
     if (info_level == file_level) {
         config_error(loader, "/source/info_file",
-                     "\"info\" and \"info_file\" both say where the pool manager is: give one");
+                     "\"info\" and \"info_file\" both name the pool manager: give only one");
         return 0;
     }
     return vamp_opt_set(info_level < file_level ? info : file, config->source_options, "",

@@ -53,10 +53,10 @@ static void set_metric(const struct config_loader *loader, const char *path, con
 {
     struct vamp_stats_options *statistics = &loader->config->statistics;
     if (word[0] != '+' && word[0] != '-') {
-        config_error(loader, path,
-                     "\"%.80s\" does not say whether the metric is wanted: write "
-                     "+%.80s or -%.80s",
-                     word, word, word);
+        config_error(
+            loader, path,
+            "\"%.80s\" does not say whether to add or to remove the metric: write +%.80s or -%.80s",
+            word, word, word);
         return;
     }
     const struct vamp_metric *metric = find_metric(word + 1);

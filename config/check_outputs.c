@@ -89,7 +89,7 @@ static void check_rotation(const struct config_loader *loader, unsigned index)
     if (settings->rotate_ns > 0 && settings->rotate_ns < loader->config->statistics.bucket_ns) {
         output_path(loader, index, "rotate", path);
         (void)config_path_push(path, "interval");
-        config_error(loader, path, "shorter than a bucket, which is the least a file holds");
+        config_error(loader, path, "shorter than a bucket, which is the least a file can contain");
     }
     if (settings->rotate_bytes > 0 && settings->rotate_bytes < ROTATE_BYTES_MIN) {
         output_path(loader, index, "rotate", path);
@@ -201,7 +201,7 @@ static void check_output_series(const struct config_loader *loader, unsigned ind
                          vamp_label_name(label),
                          loader->config->statistics.level == VAMP_LEVEL_WORKFLOW &&
                                  label <= VAMP_LABEL_SINK
-                             ? "; at level workflow nothing tells components apart"
+                             ? "; level workflow does not distinguish components"
                              : "");
         }
         path[length] = '\0';
@@ -221,7 +221,7 @@ static int check_output_filter(const struct config_loader *loader, unsigned inde
         config_check_expression(loader, path, output->settings.filter, VAMP_FILTER_INSIDE, &kinds);
     if (code == 0 && kinds == 0 && !config_is_wrong(loader, path) &&
         !config_is_wrong(loader, "/filters")) {
-        config_error(loader, path, "this filter is never true: nothing would be recorded");
+        config_error(loader, path, "this filter is never true: no event would be recorded");
     }
     return code;
 }
@@ -267,7 +267,7 @@ static void check_target(const struct config_loader *loader, unsigned index)
         char path[CONFIG_PATH_BYTES];
         output_path(loader, index, last->key, path);
         config_error(loader, path,
-                     "empty, so that this output has no place to write to; \".\" is the directory "
+                     "empty, so this output has no directory to write to; \".\" is the directory "
                      "in which vampire runs");
     }
 }

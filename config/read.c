@@ -280,10 +280,9 @@ static int read_value(struct reader *reader, const struct key *key)
     case ',':
     case ':':
     case '\0':
-        return refuse_here(reader, "unexpected token",
-                           first == ']' && key->offset == 0 ? " (no comma may stand after the last "
-                                                              "item)"
-                                                            : "");
+        return refuse_here(
+            reader, "unexpected token",
+            first == ']' && key->offset == 0 ? " (no comma is allowed after the last item)" : "");
     default:
         return first == '-' || is_digit(first) ? read_number(reader, key) : read_word(reader, key);
     }
@@ -294,7 +293,7 @@ static int read_key(struct reader *reader, struct key *ret_key)
     if (reader->text[reader->at] != '"') {
         const bool comma = reader->text[reader->at] == '}';
         return refuse_here(reader, "string or '}' expected",
-                           comma ? " (no comma may stand after the last item)" : "");
+                           comma ? " (no comma is allowed after the last item)" : "");
     }
     ret_key->offset = reader->at;
     int code = read_literal(reader, reader->at, NULL, &ret_key->end);

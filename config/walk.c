@@ -275,7 +275,7 @@ bool config_report_duplicate(const struct config_loader *loader, const struct co
         struct vamp_diagnostic place = {0};
         config_file_place(&loader->file, first->key_offset, &place);
         (void)snprintf(problem.text, sizeof problem.text,
-                       "given twice; the first one stands in line %u, column %u", place.line,
+                       "given twice; the first one is in line %u, column %u", place.line,
                        place.column);
     }
     vamp_diagnostics_add(loader->diagnostics, &problem);

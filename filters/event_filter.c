@@ -22,11 +22,11 @@ static int check_attributes(const struct vamp_expression *expression, enum vamp_
         return 0;
     }
     if (place == VAMP_FILTER_INSIDE) {
-        return vamp_position_error(&term->at, -EINVAL, err,
-                                   "%s is known to the pool manager only, and this filter is "
-                                   "evaluated here; only the first filter (events.filter) of a "
-                                   "vampire that joins a workflow can ask for it",
-                                   term->name);
+        return vamp_position_error(
+            &term->at, -EINVAL, err,
+            "%s is known to the pool manager only, and this filter is evaluated in vampire; only "
+            "events.filter can use it, and only when vampire joins a workflow",
+            term->name);
     }
     return 0;
 }

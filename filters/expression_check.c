@@ -244,8 +244,7 @@ static int check_bare_text(struct compiler *compiler, const struct token *token)
     if (strpbrk(token->text, "*?[") != NULL) {
         return vamp_position_error(
             &token->at, -EINVAL, compiler->err,
-            "use 'glob' for a pattern such as '%.200s'; where the text itself "
-            "is meant, quote it",
+            "use 'glob' for a pattern such as '%.200s'; to compare with the text itself, quote it",
             token->text);
     }
     return 0;

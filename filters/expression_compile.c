@@ -31,7 +31,7 @@ static int parse_text(struct compiler *compiler, const char *text, const char *f
     const struct token *token = &compiler->token;
     if (token->kind == TOKEN_END) {
         return vamp_position_error(&token->at, -EINVAL, compiler->err,
-                                   "the filter is empty; write true to let everything pass");
+                                   "the filter is empty; write true to pass all events");
     }
     rc = vamp_parse_expression(compiler, ret_node);
     if (rc == 0 && token->kind != TOKEN_END) {

@@ -73,7 +73,7 @@ static const char *check_set(const char *pattern, size_t length, size_t *at)
         }
     }
     if (*at >= length || pattern[*at] != ']') {
-        return "'[' is not closed by ']'; \\[ stands for the character itself";
+        return "'[' is not closed by ']'; \\[ is the character itself";
     }
     ++*at;
     return NULL;

@@ -176,10 +176,9 @@ static int read_escape(struct lexer *lexer, const struct position *at, char *ret
             return 0;
         }
     }
-    return vamp_position_error(
-        at, -EINVAL, err,
-        "unknown escape; known are \\\\ \\\" \\' \\n \\r \\t and \\xHH. In single "
-        "quotes a backslash stands for itself");
+    return vamp_position_error(at, -EINVAL, err,
+                               "unknown escape; known are \\\\ \\\" \\' \\n \\r \\t and \\xHH. In "
+                               "single quotes a backslash is an ordinary character");
 }
 
 /* Upper bound of the bytes in the quoted text that begins at the cursor (behind its quote). */
@@ -277,7 +276,7 @@ static int read_reference(struct lexer *lexer, struct token *token, struct vamp_
     step(lexer);
     if (ends_word(peek(lexer))) {
         return vamp_position_error(&token->at, -EINVAL, err,
-                                   "'@' needs the name of a filter right behind it");
+                                   "'@' needs the name of a filter right after it");
     }
     return read_word(lexer, token, err);
 }
@@ -308,7 +307,7 @@ int vamp_lexer_next(struct lexer *lexer, struct token *ret_token, struct vamp_er
                                  "blanks, and a text with a comma must be quoted");
     } else if (ends_word(byte)) {
         rc = vamp_position_error(&token.at, -EINVAL, err,
-                                 "this character (0x%02x) can only stand in a quoted text", byte);
+                                 "this character (0x%02x) is allowed only in a quoted text", byte);
     } else {
         token.kind = TOKEN_WORD;
         rc = read_word(lexer, &token, err);

@@ -132,7 +132,7 @@ static int parse_group(struct compiler *compiler, enum node_kind kind, struct no
     }
     if (group->children == NULL) {
         return vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
-                                   "'%s' needs at least one expression in parentheses behind it",
+                                   "'%s' needs at least one expression in parentheses after it",
                                    word);
     }
     *ret_node = group->children->next == NULL ? group->children : group;
@@ -279,7 +279,7 @@ static int operator_error(struct compiler *compiler, const struct node *term)
     }
     return vamp_position_error(
         &token->at, -EINVAL, compiler->err,
-        "expected an operator behind %s (one of = != < <= > >= in glob match), found %s%s%s%s",
+        "expected an operator after %s (one of = != < <= > >= in glob match), found %s%s%s%s",
         term->name, vamp_token_text(token), near != NULL ? "; did you mean '" : "",
         near != NULL ? near : "", near != NULL ? "'?" : "");
 }
@@ -320,7 +320,7 @@ static int parse_term(struct compiler *compiler, struct node **ret_node)
     if (token->kind == TOKEN_WORD) {
         return vamp_position_error(&token->at, -EINVAL, compiler->err,
                                    "expected ')' after the value, found %s; a text with blanks is "
-                                   "quoted, and a unit stands directly behind its number",
+                                   "quoted, and a unit follows its number without a blank",
                                    vamp_token_text(token));
     }
     return close_term(compiler, "after the value");
@@ -361,17 +361,17 @@ static int parse_inside(struct compiler *compiler, struct node **ret_node)
         rc = vamp_parse_expression(compiler, ret_node);
         if (rc == 0 && (is_word(token, "and") || is_word(token, "or"))) {
             return vamp_position_error(&token->at, -EINVAL, compiler->err,
-                                       "'%s' stands before what it joins: (%s (A) (B))",
-                                       token->text, token->text);
+                                       "'%s' precedes what it joins: (%s (A) (B))", token->text,
+                                       token->text);
         }
         return rc != 0 ? rc : close_term(compiler, "after the expression");
     }
     if (token->kind == TOKEN_OPERATOR) {
         return vamp_position_error(&token->at, -EINVAL, compiler->err,
-                                   "the operator stands between name and value: (.name = value)");
+                                   "the operator is between name and value: (.name = value)");
     }
     return vamp_position_error(&token->at, -EINVAL, compiler->err,
-                               "expected a name, 'has', 'and', 'or' or 'not' behind '(', found %s",
+                               "expected a name, 'has', 'and', 'or' or 'not' after '(', found %s",
                                vamp_token_text(token));
 }
 

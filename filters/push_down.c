@@ -175,8 +175,8 @@ static int split(struct reduction *reduction, struct node *reduced, struct halve
         if (attribute != NULL && field != NULL) {
             return vamp_position_error(
                 &attribute->at, -EINVAL, err,
-                "%s is known to the pool manager only and %s only here, so no one can decide what "
-                "joins them for %s events; join such terms with 'and', at the outside",
+                "%s is known to the pool manager only and %s only here, so neither can decide "
+                "their combination for %s events; combine such terms only with the outermost 'and'",
                 attribute->name, field->name, vamp_event_kind_name(reduction->kind));
         }
         struct node ***tail = attribute != NULL ? &theirs : &ours;

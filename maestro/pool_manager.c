@@ -354,7 +354,7 @@ static void print_summary(const struct server_counts *counts)
                           " refused, %" PRIu64 " strangers ignored; %" PRIu64
                           " operations; %" PRIu64 " events sent in %" PRIu64 " messages, %" PRIu64
                           " lost; %" PRIu64 " bad messages; %" PRIu64
-                          " refused for want of memory\n",
+                          " refused for lack of memory\n",
                   counts->joins, counts->vanished, counts->refused, counts->strangers,
                   counts->requests, counts->events_sent, counts->event_messages,
                   counts->events_lost, counts->protocol_errors, counts->memory_refused);

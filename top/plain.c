@@ -61,7 +61,7 @@ static int show_newest(struct top_input *input, const struct top_model *model,
     }
     code = snapshot.any
                ? print_block(&snapshot, &show->choice, top_input_name(input), out, err)
-               : vamp_err_set(err, -ENODATA, "%s: it holds no bucket%s", top_input_name(input),
+               : vamp_err_set(err, -ENODATA, "%s: it has no bucket%s", top_input_name(input),
                               snapshot.bad_lines > 0 ? "; is it a JSON lines output of vampire?"
                                                      : " yet");
     top_snapshot_done(&snapshot);

@@ -383,8 +383,7 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
         return MSTRO_OK;
     }
     if (!told) {
-        return api_fail(MSTRO_NOMEM, "%s: no memory to tell of lost events; later there may be",
-                        what);
+        return api_fail(MSTRO_NOMEM, "%s: no memory to report lost events yet", what);
     }
     if (!ours) {
         return api_fail(MSTRO_UNINIT, "%s: mstro_finalize was called", what);

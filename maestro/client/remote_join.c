@@ -136,7 +136,7 @@ static mstro_status take_welcome(struct remote *remote, const Mstro__Wire__Welco
     remote->answered = true;
     if (welcome->status != MSTRO_OK) {
         (void)vamp_err_set(err, -EPERM, "the pool manager refuses: %s",
-                           welcome->text != NULL ? welcome->text : "it does not say why");
+                           welcome->text != NULL ? welcome->text : "it gives no reason");
         return welcome->status < mstro_status_MAX ? (mstro_status)welcome->status : MSTRO_REFUSED;
     }
     if (!welcome->has_app_id || welcome->app_id == 0) {

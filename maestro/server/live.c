@@ -157,11 +157,11 @@ static void tell_memory(struct server *server, int64_t now_ns)
     pool_memory_state(server->pool, &memory);
     const uint64_t fresh = to_say(server, &server->memory_said, memory.refused, now_ns, &since);
     if (fresh > 0) {
-        (void)snprintf(
-            text, sizeof text,
-            "%" PRIu64 " requests refused %s: what the components have takes %zu KiB, "
-            "%zu KiB are allowed (half of --memory); the workflow goes on with what it has",
-            fresh, since, memory.object_bytes / 1024, memory.limit / 2 / 1024);
+        (void)snprintf(text, sizeof text,
+                       "%" PRIu64
+                       " requests refused %s: what the components have takes %zu KiB, %zu KiB are "
+                       "allowed (half of --memory); the workflow continues with what it has",
+                       fresh, since, memory.object_bytes / 1024, memory.limit / 2 / 1024);
         server->say(text);
     }
 }

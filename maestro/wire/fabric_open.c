@@ -198,9 +198,9 @@ int fabric_find(const struct fabric_kind *kind, const char *bind, struct fi_info
     if (result != 0 && only_protocol_differs(kind, node)) {
         return vamp_err_set(err, -EPROTONOSUPPORT,
                             "the other end speaks libfabric's protocol %" PRIu32
-                            " of \"%s\", which is not to be had in this process: it used "
-                            "libfabric before; start it with FI_OFI_RXM_ENABLE_PASSTHRU=1, or the "
-                            "pool manager with FI_OFI_RXM_ENABLE_PASSTHRU=0",
+                            " of \"%s\", which this process cannot open, because it used libfabric "
+                            "before; start it with FI_OFI_RXM_ENABLE_PASSTHRU=1, or the pool "
+                            "manager with FI_OFI_RXM_ENABLE_PASSTHRU=0",
                             kind->protocol, provider);
     }
     if (result != 0) {

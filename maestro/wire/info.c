@@ -155,7 +155,7 @@ static int take_record(const Mstro__Wire__PoolInfo *record, struct info *ret_inf
         strlen(record->workflow) >= INFO_WORKFLOW_BYTES || record->address.len == 0 ||
         record->address.len > FABRIC_ADDRESS_BYTES || record->session == 0 ||
         (record->has_key && (record->key.len != AUTH_KEY_BYTES || record->challenge == NULL))) {
-        return vamp_err_set(err, -EINVAL, "the pool manager's info is damaged; copy it whole");
+        return vamp_err_set(err, -EINVAL, "the pool manager's info is damaged; copy all of it");
     }
     struct info info = {.session = record->session,
                         .address_length = record->address.len,
@@ -202,7 +202,7 @@ int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
     int bytes =
         base64_parse(text + sizeof PREFIX - 1, length - (sizeof PREFIX - 1), packed, sizeof packed);
     if (bytes <= 0) {
-        return vamp_err_set(err, -EINVAL, "the pool manager's info is damaged; copy it whole");
+        return vamp_err_set(err, -EINVAL, "the pool manager's info is damaged; copy all of it");
     }
     struct vamp_decode_arena arena = {0};
     int result = vamp_decode_arena_init(&arena, ARENA_BYTES, err);
@@ -212,7 +212,7 @@ int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
     const Mstro__Wire__PoolInfo *record =
         mstro__wire__pool_info__unpack(vamp_decode_arena_reset(&arena), (size_t)bytes, packed);
     result = record == NULL
-                 ? vamp_err_set(err, -EINVAL, "the pool manager's info is damaged; copy it whole")
+                 ? vamp_err_set(err, -EINVAL, "the pool manager's info is damaged; copy all of it")
                  : take_record(record, ret_info, err);
     vamp_decode_arena_done(&arena);
     return result;

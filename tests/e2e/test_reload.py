@@ -101,7 +101,7 @@ def test_other_statistics_begin_anew(space):
     workflow = harness.Workflow(space, model_options=MODEL)
     made["statistics"]["bucket"] = "100ms"
     made["ring"] = "1MiB"
-    reload(space, vampire, made, "the statistics begin anew")
+    reload(space, vampire, made, "the statistics start over")
     assert '"ring" cannot change' in vampire.stderr
     reports = workflow.finish()
     vampire.expect_exit(0)

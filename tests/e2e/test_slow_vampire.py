@@ -143,7 +143,7 @@ def test_vampire_stopped_until_it_is_given_up(space):
     until = time.monotonic() + seconds
     harness.wait_until(lambda: time.monotonic() > until, "the time passes")
     vampire.signal(signal.SIGCONT)
-    vampire.until_stderr("again; it was not watched for")
+    vampire.until_stderr("again; it was not observed for")
     vampire.signal(signal.SIGTERM)
     vampire.expect_exit(0)
     assert all(process.running() for process in workflow.all())

@@ -356,7 +356,7 @@ def test_a_terminal_of_80_by_24(space, terminal):
         view.keys(key)
         view.shows(f"sort: {sort}")
     view.keys("h")
-    view.shows("pause and go on", without=["Model -- 0"])
+    view.shows("pause or resume", without=["Model -- 0"])
     view.keys("h")
     view.shows("Model -- 0")
     view.keys("/", "P", "r", "o", "X", "BSpace", "d", "Enter")

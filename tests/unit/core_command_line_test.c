@@ -78,9 +78,9 @@ static void what_is_wrong(void **state)
 {
     (void)state;
     expect((const char *const[WORDS]){"--fiel", "a"},
-           "there is no option --fiel; did you mean --file?; see prog --help");
-    expect((const char *const[WORDS]){"--zzzzzz"}, "there is no option --zzzzzz; see prog --help");
-    expect((const char *const[WORDS]){"-qx"}, "there is no option -x; see prog --help");
+           "unknown option --fiel; did you mean --file?; see prog --help");
+    expect((const char *const[WORDS]){"--zzzzzz"}, "unknown option --zzzzzz; see prog --help");
+    expect((const char *const[WORDS]){"-qx"}, "unknown option -x; see prog --help");
     expect((const char *const[WORDS]){"-q", "--file"}, "--file needs a value; see prog --help");
     expect((const char *const[WORDS]){"--quiet=1"}, "--quiet takes no value; see prog --help");
 }

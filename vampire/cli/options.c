@@ -226,10 +226,10 @@ static int take_rest(struct vamp_options *options, int argc, char **argv, struct
                       options->command == VAMP_COMMAND_DUMP_CONFIG;
     for (int i = vamp_command_line_rest(); i < argc; i++) {
         if (!takes_file) {
-            return vamp_err_set(err, -EINVAL,
-                                "what is \"%s\" for? The configuration is named by -c "
-                                "FILE" SEE_HELP,
-                                argv[i]);
+            return vamp_err_set(
+                err, -EINVAL,
+                "unexpected argument \"%s\"; the configuration is given by -c FILE" SEE_HELP,
+                argv[i]);
         }
         int code = choose_file(options, argv[i], err);
         if (code != 0) {
@@ -245,11 +245,11 @@ static int check_together(const struct vamp_options *options, struct vamp_err *e
     if (options->command != VAMP_COMMAND_RUN || (!options->dry_run && !options->json)) {
         return 0;
     }
-    return vamp_err_set(err, -EINVAL, "%s" SEE_HELP,
-                        options->dry_run
-                            ? "--dry-run belongs to --recover; a configuration is tried with "
-                              "--check-config"
-                            : "--json belongs to --check-config and --list-metrics");
+    return vamp_err_set(
+        err, -EINVAL, "%s" SEE_HELP,
+        options->dry_run
+            ? "--dry-run works with --recover only; --check-config checks a configuration"
+            : "--json works with --check-config and --list-metrics only");
 }
 
 static int parse(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)

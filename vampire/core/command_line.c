@@ -62,7 +62,7 @@ static int report_unknown(const struct vamp_command_line *line, const char *word
     char name[64];
     (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     const char *near = vamp_opt_near_choice(names, name);
-    return vamp_err_set(err, -EINVAL, "there is no option %s%s%s%s" SEE_HELP, name,
+    return vamp_err_set(err, -EINVAL, "unknown option %s%s%s%s" SEE_HELP, name,
                         near != NULL ? "; did you mean " : "", near != NULL ? near : "",
                         near != NULL ? "?" : "", line->program);
 }
@@ -81,7 +81,7 @@ static int report_getopt(const struct vamp_command_line *line, int found, const 
     if (strncmp(word, "--", 2) == 0) {
         return report_unknown(line, word, err);
     }
-    return vamp_err_set(err, -EINVAL, "there is no option -%c" SEE_HELP, optopt, line->program);
+    return vamp_err_set(err, -EINVAL, "unknown option -%c" SEE_HELP, optopt, line->program);
 }
 
 static const struct vamp_command_option *find(const struct vamp_command_option *options, int found)

@@ -387,7 +387,7 @@ static bool finish(struct vamp_recording *recording, bool torn, struct vamp_even
     if (recording->damaged != 0) {
         remark(recording, "it is damaged in %llu places", (unsigned long long)recording->damaged);
     } else if (!recording->complete) {
-        remark(recording, "it has no end: the recorder was stopped before it was done");
+        remark(recording, "it has no end mark: the recorder did not finish");
     }
     return false;
 }

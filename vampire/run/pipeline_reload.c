@@ -194,7 +194,7 @@ static void reload_configuration(struct pipeline *pipeline)
     const bool afresh = next.stats != NULL;
     install_replacement(pipeline, &next);
     vamp_status_say(&pipeline->status, "the configuration was read again (number %u)%s",
-                    pipeline->run->reloads, afresh ? "; the statistics begin anew" : "");
+                    pipeline->run->reloads, afresh ? "; the statistics start over" : "");
 }
 
 void pipeline_reload_if_asked(struct pipeline *pipeline)

@@ -72,7 +72,7 @@ static void print_statistics(const struct pipeline *pipeline, FILE *page)
         vamp_time_text(state.newest_ns, newest);
         (void)fprintf(page, "  %-*s open from %s to %s; %" PRIu64 " closed%s\n", NAME_COLUMNS,
                       "buckets", oldest, newest, state.closed,
-                      state.gone ? "; nobody watches the pool" : "");
+                      state.gone ? "; the pool is not being observed" : "");
     } else {
         (void)fprintf(page, "  %-*s none yet\n", NAME_COLUMNS, "buckets");
     }

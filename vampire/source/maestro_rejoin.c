@@ -115,7 +115,7 @@ enum vamp_rejoin_status vamp_rejoin_step(struct vamp_rejoin *rejoin,
         return VAMP_REJOIN_WAIT;
     }
     if (try(rejoin, options, context, merge) == 0) {
-        say(context, "joined workflow \"%s\" again; it was not watched for %.1f s",
+        say(context, "joined workflow \"%s\" again; it was not observed for %.1f s",
             context->workflow, seconds(vamp_clock_monotonic_ns(context->clock) - rejoin->since_ns));
         return VAMP_REJOIN_BACK;
     }

@@ -102,8 +102,8 @@ static int subscribe_all(const struct asking *asking, mstro_cdo_selector selecto
         result = subscribe(asking, after, selector, MSTRO_SUBSCRIPTION_OPTS_DEFAULT, err);
     }
     if (result == 0 && asking->merge->stream_count == 0) {
-        result = vamp_err_set(err, -EINVAL,
-                              "this Maestro has none of the kinds of event that are wanted");
+        result =
+            vamp_err_set(err, -EINVAL, "this Maestro has none of the requested kinds of events");
     }
     return result;
 }

@@ -119,7 +119,7 @@ static int leave_out_empty(struct replay *replay, struct vamp_err *err)
             continue;
         }
         char line[VAMP_ERR_TEXT_BYTES];
-        (void)snprintf(line, sizeof line, "recording %s is empty; it is left out", path);
+        (void)snprintf(line, sizeof line, "recording %s is empty; it is ignored", path);
         say(replay, line);
     }
     return 0;
@@ -141,8 +141,8 @@ static int check_order(struct replay *replay, struct vamp_err *err)
         if (i > 0 &&
             (strcmp(header.run_id, before.run_id) != 0 || header.segment <= before.segment)) {
             return vamp_err_set(err, -EINVAL,
-                                "%s does not go on where %s ends: replay the segments of one run, "
-                                "in order, or each recording alone",
+                                "%s does not continue where %s ends: replay the segments of one "
+                                "run, in order, or each recording alone",
                                 path, replay->paths[i - 1]);
         }
         before = header;
@@ -204,8 +204,8 @@ static int replay_open(const void *options, const struct vamp_source_context *co
         return result == -ENOMEM ? result : -EINVAL;
     }
     if ((context->event_kinds & ~replay->header.event_kinds & UINT64_C(0xfffe)) != 0) {
-        say(replay, "not every wanted kind of event is in the recording: what is missing was "
-                    "not recorded");
+        say(replay,
+            "the recording lacks some of the requested kinds of events: they were not recorded");
     }
     *ret_self = replay;
     return 0;
@@ -252,7 +252,7 @@ static bool tell_missing_end(struct replay *replay)
     }
     char line[VAMP_ERR_TEXT_BYTES];
     (void)snprintf(line, sizeof line,
-                   "behind recording %s the run goes on in another segment, which is not %s",
+                   "after recording %s the run continues in another segment, which is not %s",
                    present_path(replay),
                    replay->whole_run ? "here: its events are missing" : "replayed");
     say(replay, line);

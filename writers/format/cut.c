@@ -53,7 +53,7 @@ int vamp_recover_cut(int fd, const char *path, const struct vamp_recover_cut *cu
         return 0;
     }
     if (ftruncate(fd, (off_t)cut->whole_bytes) != 0 || fsync(fd) != 0) {
-        return vamp_err_set_errno(err, errno, "cut %s to its last whole %s", path,
+        return vamp_err_set_errno(err, errno, "truncate %s after its last whole %s", path,
                                   ret_recovery->record);
     }
     return 0;

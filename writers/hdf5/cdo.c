@@ -17,7 +17,7 @@
 
 static const char *const number_about[HDF5_CDO_NUMBERS][3] = {
     {"cdo_size_bytes", "size of the CDO; only where cdo_size_known is 1", "byte"},
-    {"cdo_size_known", "1: an event told the size of the CDO", "1"},
+    {"cdo_size_known", "1: an event reported the size of the CDO", "1"},
     {"cdo_demands", "demands for the CDO", "1"},
     {"cdo_consumers", "completed transports of the CDO", "1"},
 };

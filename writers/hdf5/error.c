@@ -49,7 +49,7 @@ int hdf5_fail(struct vamp_err *err, const char *format, ...)
         return vamp_err_set_errno(err, walk.errno_value, "%s: HDF5: %s", doing, walk.outer);
     }
     if (walk.outer[0] == '\0') {
-        return vamp_err_set(err, -EIO, "%s: HDF5 failed without saying why", doing);
+        return vamp_err_set(err, -EIO, "%s: HDF5 failed without giving a reason", doing);
     }
     return vamp_err_set(err, -EIO, "%s: HDF5: %s (%s)", doing, walk.outer, walk.inner);
 }

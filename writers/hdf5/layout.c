@@ -216,7 +216,7 @@ static int create_columns(struct hdf5_file *file, struct vamp_err *err)
         {"events_received", "events that reached vampire, since the start", "1"},
         {"events_decoded", "events that were understood, since the start", "1"},
         {"events_rejected", "events that could not be understood, since the start", "1"},
-        {"events_filtered", "events the filters turned away, since the start", "1"},
+        {"events_filtered", "events the filters excluded, since the start", "1"},
         {"events_counted", "events the statistics counted, since the start", "1"},
         {"events_late", "events counted in a later bucket than their own, since the start", "1"},
     };
@@ -309,12 +309,12 @@ static int create_table(struct hdf5_file *file, unsigned dimension,
 }
 
 static const struct table_column gap_columns[HDF5_GAP_DATASETS] = {
-    [HDF5_GAP_START] = {"gap_start", "start of a stretch that misses events", UNIT_TIME, HDF5_I64,
-                        false, HDF5_TIME_MISSING, 0},
-    [HDF5_GAP_END] = {"gap_end", "end of a stretch that misses events", UNIT_TIME, HDF5_I64, false,
-                      HDF5_TIME_MISSING, 0},
-    [HDF5_GAP_EVENTS] = {"gap_events", "events missing; 0: not known how many", "1", HDF5_U64,
-                         false, 0, 0},
+    [HDF5_GAP_START] = {"gap_start", "start of an interval with missing events", UNIT_TIME,
+                        HDF5_I64, false, HDF5_TIME_MISSING, 0},
+    [HDF5_GAP_END] = {"gap_end", "end of an interval with missing events", UNIT_TIME, HDF5_I64,
+                      false, HDF5_TIME_MISSING, 0},
+    [HDF5_GAP_EVENTS] = {"gap_events", "number of missing events; 0: unknown", "1", HDF5_U64, false,
+                         0, 0},
     [HDF5_GAP_REASON] = {"gap_reason", "where they were lost", NULL, HDF5_CHAR, false, 0,
                          HDF5_WORD_LENGTH},
 };

@@ -182,7 +182,7 @@ static int clear_name(const union address *address, socklen_t bytes, struct vamp
     }
     return unlink(path) == 0 || errno == ENOENT
                ? 0
-               : vamp_err_set_errno(err, errno, "remove the dead socket %s", path);
+               : vamp_err_set_errno(err, errno, "remove the socket of an ended process, %s", path);
 }
 
 /* Connecting takes the right to write. */

@@ -89,7 +89,7 @@ static int connect_fifo(struct jsonl *self, struct vamp_err *err)
     }
     if (errno == ENXIO) {
         return vamp_err_set(err, -EAGAIN,
-                            "nobody reads the FIFO %s; lines wait, then are lost and counted",
+                            "no process reads the FIFO %s; lines wait, then are lost and counted",
                             self->path);
     }
     return vamp_err_set_errno(err, errno, "open the FIFO %s", self->path);
@@ -150,7 +150,7 @@ static int undo_file(struct jsonl *self, int code, struct vamp_err *err)
 {
     if (ftruncate(self->fd, (off_t)self->file_bytes) != 0 ||
         lseek(self->fd, (off_t)self->file_bytes, SEEK_SET) < 0) {
-        return vamp_err_set_errno(err, errno, "take half a line back from %s", self->path);
+        return vamp_err_set_errno(err, errno, "remove an incomplete line from %s", self->path);
     }
     if (code == ENOSPC || code == EDQUOT) {
         return vamp_err_set(err, -EAGAIN,
