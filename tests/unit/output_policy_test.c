@@ -407,6 +407,46 @@ static void test_rotation_by_size_and_time(void **state)
     vamp_output_free(bench->output);
 }
 
+/* Where the next segment cannot be opened, the present one goes on until another period. */
+static void test_rotation_that_fails_loses_nothing(void **state)
+{
+    struct bench *bench = *state;
+    const struct vamp_output_settings settings = {
+        .name = name, .queue = 64, .rotate_ns = 3 * MADE_WIDTH_NS};
+    bench->script.open_results[1] = -EMFILE;
+    bench->script.open_result_count = 2;
+    start(bench, &settings);
+    submit(bench, 9);
+    await_written(bench, 9);
+    finish_well(bench);
+    const unsigned wanted[] = {1, 1, 1, 1, 1, 1, 2, 2, 2};
+    for (unsigned i = 0; i < 9; i++) {
+        assert_int_equal(bench->script.segments[i], wanted[i]);
+    }
+    assert_int_equal(bench->script.components[3], 1); /* its own: this file has the others */
+    assert_int_equal(bench->script.closes, 2);
+}
+
+/* Nothing works any more: the end of the run does not wait for its whole deadline. */
+static void test_the_end_waits_for_space_only(void **state)
+{
+    struct bench *bench = *state;
+    struct vamp_err err = VAMP_ERR_NONE;
+    const int results[] = {-EIO};
+    fail_writes(bench, results, 1);
+    for (unsigned i = 1; i < LOG_MAX; i++) {
+        bench->script.open_results[i] = -EIO;
+    }
+    bench->script.open_result_count = LOG_MAX;
+    start(bench, &plain);
+    submit(bench, 5);
+    const int64_t began_ns = vamp_clock_monotonic_ns(&vamp_clock_system);
+    assert_int_equal(finish(bench, 10 * LONG_NS, &err), -EIO);
+    assert_true(vamp_clock_monotonic_ns(&vamp_clock_system) - began_ns < LONG_NS);
+    assert_int_equal(account(bench).lost, 5);
+    vamp_output_free(bench->output);
+}
+
 static void test_finish_gives_up_at_the_deadline(void **state)
 {
     struct bench *bench = *state;
@@ -469,6 +509,8 @@ int main(void)
         TEST(test_hopeless_bucket_is_given_up),
         TEST(test_open_is_retried),
         TEST(test_rotation_by_size_and_time),
+        TEST(test_rotation_that_fails_loses_nothing),
+        TEST(test_the_end_waits_for_space_only),
         TEST(test_finish_gives_up_at_the_deadline),
         TEST(test_close_failure_is_told),
         TEST(test_submit_after_finish_is_lost),

@@ -2,9 +2,11 @@
 /* An output of events with the recording format: what is lost is counted, whatever the ring holds.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -120,8 +122,8 @@ static void note_path(void *context, const char *path)
     (void)snprintf(files->paths[files->count++], sizeof files->paths[0], "%s", path);
 }
 
-/* Events, lost events and time marks of the file. */
-static void count_file(const char *path, uint64_t counts[3])
+/* Events, lost events and time marks of the file, which is complete or ended by a failure. */
+static void count_file(const char *path, bool complete, uint64_t counts[3])
 {
     struct vamp_recording *recording = NULL;
     struct vamp_recording_header header;
@@ -135,7 +137,7 @@ static void count_file(const char *path, uint64_t counts[3])
         counts[1] += event.kind == VAMP_EVENT_LOST ? event.count : 0;
         counts[2] += event.kind == VAMP_EVENT_TIME;
     }
-    assert_null(vamp_recording_remark(recording));
+    assert_int_equal(vamp_recording_remark(recording) == NULL, complete);
     vamp_recording_close(recording);
 }
 
@@ -144,7 +146,7 @@ static void count_only_file(const struct bench *bench, uint64_t counts[3])
     struct files files = {.count = 0};
     (void)vamp_output_paths(bench->output, note_path, &files);
     assert_int_equal(files.count, 1);
-    count_file(files.paths[0], counts);
+    count_file(files.paths[0], true, counts);
 }
 
 static void finish(const struct bench *bench, struct vamp_output_account *ret_account,
@@ -258,6 +260,62 @@ static void every_segment_knows_who_is_there_and_whether_more_follows(void **sta
     }
 }
 
+/* No file may grow beyond its size now, as on a full disk; else: it may again. */
+static void set_full(bool full)
+{
+    struct rlimit limit;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = full ? 1 : limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void submit_offers(const struct bench *bench, unsigned count, int64_t time_ns)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const struct vamp_event event = make_event(VAMP_EVENT_OFFER, time_ns + i);
+        vamp_output_event(bench->output, &event, true);
+    }
+}
+
+/* After a failed write a new segment begins; what was lost is counted, and a mark that was lost
+ * with it stands in the new one. */
+static void a_failure_begins_a_segment(void **state)
+{
+    struct bench *bench = *state;
+    struct vamp_output_account account;
+    struct vamp_err err = VAMP_ERR_NONE;
+    submit_offers(bench, 10, 1);
+    do {
+        (void)usleep(200);
+        vamp_output_account(bench->output, &account);
+    } while (account.waiting > 0);
+    set_full(true);
+    struct vamp_event mark = make_event(VAMP_EVENT_LOST, 20);
+    mark.count = 7;
+    mark.reason = VAMP_LOSS_RING;
+    vamp_output_event(bench->output, &mark, true);
+    submit_offers(bench, 5, 21);
+    while (!vamp_output_failure(bench->output, &err)) {
+        (void)usleep(200);
+    }
+    set_full(false);
+    submit_offers(bench, 5, 31);
+    int code = 0;
+    finish(bench, &account, &code);
+    assert_true(account.lost <= 5 && account.written == 20 - account.lost);
+    assert_int_equal(code != 0, account.lost > 0);
+    struct files files = {.count = 0};
+    (void)vamp_output_paths(bench->output, note_path, &files);
+    assert_int_equal(files.count, 2);
+    uint64_t before[3], after[3];
+    count_file(files.paths[0], false, before);
+    count_file(files.paths[1], true, after);
+    assert_int_equal(before[0], 10);
+    assert_int_equal(after[0], account.written - 10);
+    assert_int_equal(after[1], 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +323,7 @@ int main(void)
                                         setup_rotating, teardown),
         cmocka_unit_test_setup_teardown(what_passed_and_who_came_is_recorded, setup, teardown),
         cmocka_unit_test_setup_teardown(what_finds_no_room_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failure_begins_a_segment, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
