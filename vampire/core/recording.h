@@ -16,11 +16,12 @@
 
 #define VAMP_RECORDING_FORMAT "vampire-recording"
 #define VAMP_RECORDING_VERSION 1
-/* Longest message. The recorder ends a batch before; the reader takes a longer one for damage. */
+/* Longest message. The recorder ends a batch before it gets this long; to the reader a longer one
+ * is damage. */
 #define VAMP_RECORDING_MESSAGE_BYTES_MAX ((size_t)128 * 1024)
 #define VAMP_RECORDING_TEXT_BYTES 512
 
-/* What a recording says about itself; texts are terminated, "" when absent. */
+/* The header of a recording; texts are terminated, "" when absent. */
 struct vamp_recording_header {
     char workflow[VAMP_RECORDING_TEXT_BYTES];
     char component[VAMP_RECORDING_TEXT_BYTES];
@@ -50,14 +51,14 @@ VAMP_MUST_CHECK int vamp_recorder_begin(int file, const char *path,
  * us), the events since then are lost, and every later call fails the same way. */
 VAMP_MUST_CHECK int vamp_recorder_add(struct vamp_recorder *recorder,
                                       const struct vamp_event *event, struct vamp_err *err);
-/* Appends an event of an earlier segment once more, for those who read this one alone. It is not
- * counted, here or by the reader. 0 or -errno, as above. */
+/* Repeats an event of an earlier segment, so that this segment can be read alone. Neither the
+ * recorder nor the reader counts it. 0 or -errno, as above. */
 VAMP_MUST_CHECK int vamp_recorder_carry(struct vamp_recorder *recorder,
                                         const struct vamp_event *event, struct vamp_err *err);
-/* Writes what is waiting; `durable`: and has it on the disk before it returns. 0 or -errno. */
+/* Writes what is waiting; `durable`: returns only when it is on the disk. 0 or -errno. */
 VAMP_MUST_CHECK int vamp_recorder_flush(struct vamp_recorder *recorder, bool durable,
                                         struct vamp_err *err);
-/* The end will say that the run goes on in another segment. */
+/* The end mark is to say that the run goes on in another segment. */
 void vamp_recorder_goes_on(struct vamp_recorder *recorder);
 /* Writes what is waiting and the end, closes, frees. NULL-safe. 0 or -errno; it is gone anyway. */
 VAMP_MUST_CHECK int vamp_recorder_close(struct vamp_recorder *recorder, struct vamp_err *err);
@@ -75,7 +76,7 @@ struct vamp_recording;
 /* What the reader found. Closed. */
 enum vamp_recording_status {
     VAMP_RECORDING_EVENT, /* an event or mark was given */
-    VAMP_RECORDING_END,   /* nothing follows; vamp_recording_remark may have something to say */
+    VAMP_RECORDING_END,   /* nothing follows; see vamp_recording_remark */
     VAMP_RECORDING_ERROR, /* the file cannot be read; err says why */
 };
 
@@ -85,14 +86,14 @@ VAMP_MUST_CHECK int vamp_recording_open(const char *path, struct vamp_recording 
                                         struct vamp_recording_header *ret_header,
                                         struct vamp_err *err);
 void vamp_recording_close(struct vamp_recording *recording);
-/* The next event or mark; its name is valid until the next call. What damage cost is told by LOST
- * marks with reason VAMP_LOSS_RECORDING: the exact count in the middle, at least one at a torn
- * end. An event that makes no sense is a REJECTED mark. */
+/* The next event or mark; its name is valid until the next call. LOST marks with reason
+ * VAMP_LOSS_RECORDING report what damage cost: the exact count in the middle, at least one at a
+ * torn end. An event that cannot be understood is a REJECTED mark. */
 enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
                                                struct vamp_event *ret_event, struct vamp_err *err);
-/* Events that are repeated from earlier segments are not given: the reader had those. */
+/* Leaves out events that are repeated from earlier segments: for a reader that has read those. */
 void vamp_recording_skip_carried(struct vamp_recording *recording);
-/* Events given, rejected or told as lost so far. */
+/* Events given, rejected or reported as lost so far. */
 uint64_t vamp_recording_events(const struct vamp_recording *recording);
 /* Looks at the messages of an open file from its beginning. 0, with the bytes of all whole messages
  * before the first that is not whole, and their number; -EBADMSG: no recording; another -errno. */
