@@ -48,6 +48,15 @@ ANOMALIES = ("not_withdrawn_at_leave not_disposed_at_leave offer_never_demanded 
              "unknown_component").split()
 
 
+EARLIEST, LATEST = -9214560000 * SECOND, 9214646400 * SECOND - 1  # 1678-01-01, before 2262-01-01
+
+
+def component_label(name):
+    """What a component called so in its JOIN is called."""
+    text = name.split(b"\0")[0].decode("utf-8")
+    return "\\" + text if text.lstrip("\\") in (OTHER, UNKNOWN) else text or UNKNOWN
+
+
 def labels_at(metric, level):
     """The labels of a metric: those that tell components apart fall away at level `workflow`."""
     gone = ("component", "source", "sink") if level == "workflow" else ()

@@ -123,7 +123,7 @@ class OnCdo:
         if self.event.HasField("cdo_id"):
             cdo.id = self.event.cdo_id.hex()
         if self.event.HasField("name") and not cdo.name:
-            cdo.name = self.event.name[:NAME_BYTES].decode("utf-8", "ignore")
+            cdo.name = self.event.name.split(b"\0")[0][:NAME_BYTES].decode("utf-8", "ignore")
         first = {"declare": "declared", "seal": "sealed", "offer": "offered", "demand": "first_demand"}
         last = {"withdraw": "withdrawn", "dispose": "disposed"}
         if self.kind in first and cdo.times[first[self.kind]] is None:

@@ -6,10 +6,11 @@ over all of them at the end. Result: {metric: {labels: {bucket: ...}}}, see Resu
 """
 
 import collections
+import copy
 
 import rules
 import stream
-from catalogue import COMBINATIONS_ALWAYS_HELD, GAPS_OF_A_BUCKET, LABELS, LEAP_RUN, OTHER, UNKNOWN, labels_at
+from catalogue import COMBINATIONS_ALWAYS_HELD, GAPS_OF_A_BUCKET, LABELS, EARLIEST, LATEST, LEAP_RUN, OTHER, UNKNOWN, component_label, labels_at
 from event import Event
 from records import Bounded, Row
 
@@ -194,7 +195,7 @@ class Oracle:
         if kind == "join" and row is not self.rows[0] and row.joined is None:
             row.joined = time
             if event.HasField("name"):
-                row.name = event.name.decode("utf-8")
+                row.name = component_label(event.name)
         row.operations += 1
         if kind == "leave" and row is not self.rows[0] and row.left is None:
             row.left = time
@@ -211,6 +212,11 @@ class Oracle:
             self.observe_mark(item)
             return
         time = stream.time_of(item)
+        if not EARLIEST <= time <= LATEST:
+            position = len(self.closed) + (0 if self.newest is None else self.newest - self.oldest)
+            self.adds["vampire_received", ()].append((position, 1))
+            self.adds["vampire_rejected", ()].append((position, 1))
+            return
         self.learn_component(item, item.before)
         verdict = self.rules.judge(item, self.find_row)
         late = self.place(time)
@@ -232,6 +238,11 @@ class Oracle:
             self.sampled[self.position()][verdict] += 1
 
     def observe_mark(self, mark):
+        if not EARLIEST <= mark.time_ns <= LATEST:
+            if mark.kind == 29:
+                return
+            mark = copy.deepcopy(mark)
+            mark.time_ns = self.previous or 0
         if mark.kind == 29:
             bucket = mark.time_ns // self.width
             if self.newest is None:

@@ -202,6 +202,10 @@ def corner_cases():
     back = case("clock set back for good")("offer", 100_000, 1, "z")
     for number in range(300):
         back("declare", number, 1, f"n{number}")
+    back = case("clock set back, 256 events")("offer", 100_000, 1, "z")
+    for number in range(256):
+        back("declare", number, 1, f"n{number}")
+    back("offer", 100_001, 1, "y")
     back = case("clock set back, 255 events")("offer", 100_000, 1, "z")
     for number in range(255):
         back("declare", number, 1, f"n{number}")
@@ -266,6 +270,21 @@ def corner_cases():
             "offer", 5.4 + number, 9, f"n{number % 13}")("offer", 5.5 + number, None, f"n{number % 19}")(
             "seal", 5.6 + number, 9, f"n{number % 17}", size=20)
     shared("leave", 80, 2)("leave", 81, 1)
+    for name, seconds in (("2^61 ns", 2**61 // 10**9), ("the last year", 9214646400 - 50),
+                          ("before 1970", -2 * 10**9), ("the first year", -9214560000 + 50)):
+        far = case(f"times around {name}", bucket="7s", lateness="0s")
+        for number in range(20):
+            far("offer", 0, 1, f"n{number}", size=number)("withdraw", 0, 1, f"n{number}")
+            for offset, item in zip((-1, 1), far.items[-2:]):
+                item.time_ns = (seconds + 10 * (number - 10)) * 10**9 + offset
+        far.mark(30, 0, 3)
+        far.items[-1].time_ns = 2**63 - 1
+    named = case("names that collide", max_components=12)
+    for number, name in enumerate([b"(other)", b"unknown", b"", b"a\0b", b"a", b"a\0c", b"\\(other)", b"\0",
+                                   b"\\\\unknown", b"ab"]):
+        named("join", 5 + number, 10 + number, name=name)("offer", 20 + number, 10 + number, f"n{number}", size=7)
+    for number in range(6):
+        named("offer", 40 + number, 50 + number, f"m{number}", size=9)
     case("demands that fail and repeat")("demand", 5, 2, "a")("transport_failed", 6, 2, "a")("demand", 7, 2, "a")(
         "demand", 8, 2, "a")("transport_completed", 9, 2, "a", size=12)("demand", 10, 2, "a")("retract", 11, 2, "a")(
         "transport_completed", 12, 2, "a")

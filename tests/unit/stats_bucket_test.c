@@ -99,9 +99,14 @@ static void times_before_1970_are_times(void **state)
     (void)state;
     at(-5);
     at(0);
+    at(VAMP_TIME_MIN);
+    at(VAMP_TIME_MAX);
     at(INT64_MIN);
     at(INT64_MAX);
+    at(VAMP_TIME_MIN - 1);
+    at(VAMP_TIME_MAX + 1);
     vamp_stats_finish(run.stats);
+    assert_int_equal(run.buckets[run.count - 1]->accounting.rejected, 4);
     assert_int_equal(run.buckets[0]->start_ns, -SECOND);
     assert_int_equal(counted(0), 2);
     assert_int_equal(counted(1), 1);

@@ -97,26 +97,54 @@ static uint32_t *id_entry(const struct vamp_components *components, uint64_t app
     return entry;
 }
 
+/* A name that reads as "(other)" or "unknown", backslashes in front of it aside. */
+static bool is_reserved(const char *name, size_t length)
+{
+    while (length > 0 && *name == '\\') {
+        name++;
+        length--;
+    }
+    static const char *const texts[] = {VAMP_COMPONENT_OTHER_NAME, VAMP_COMPONENT_UNKNOWN_NAME};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (strlen(texts[i]) == length && memcmp(texts[i], name, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The name with a backslash in front, if it is reserved; malloc'ed, NULL without memory. */
+static char *label_of(const char *name, size_t length, size_t escape)
+{
+    char *label = malloc(escape + length + 1);
+    if (label != NULL) {
+        label[0] = '\\';
+        memcpy(label + escape, name, length);
+        label[escape + length] = '\0';
+    }
+    return label;
+}
+
 /* The number of a name, learned if it is new; VAMP_NAME_OTHER when there is no memory for it. */
 static uint32_t name_number(struct vamp_components *components, const char *name, size_t length)
 {
-    for (uint32_t fixed = 0; fixed < 2; fixed++) {
-        if (strlen(components->names[fixed]) == length &&
-            memcmp(components->names[fixed], name, length) == 0) {
-            return fixed;
-        }
+    length = strnlen(name, length);
+    if (length == 0) {
+        return VAMP_NAME_UNKNOWN;
     }
+    const size_t escape = is_reserved(name, length) ? 1 : 0;
     uint64_t at = vamp_hash_bytes(components->seed, name, length) & components->by_name.mask;
     uint32_t *entry = &components->by_name.entries[at];
     while (*entry != 0) {
         const char *known = components->names[*entry];
-        if (strncmp(known, name, length) == 0 && known[length] == '\0') {
+        if ((escape == 0 || known[0] == '\\') && strncmp(known + escape, name, length) == 0 &&
+            known[escape + length] == '\0') {
             return *entry;
         }
         at = (at + 1) & components->by_name.mask;
         entry = &components->by_name.entries[at];
     }
-    char *copy = strndup(name, length);
+    char *copy = label_of(name, length, escape);
     if (copy == NULL) {
         components->unnamed++;
         return VAMP_NAME_OTHER;

@@ -24,7 +24,10 @@
 /* One row of the component table. */
 struct vamp_component {
     uint64_t app_id;
-    const char *name;  /* terminated, owned by the table; "unknown" when no JOIN was seen */
+    /* Terminated, owned by the table. Ends at the first NUL of the name in the JOIN; a name that
+     * reads "(other)" or "unknown" has a backslash in front (and one that has backslashes there
+     * already has one more); "unknown" when the name is empty or no JOIN was seen. */
+    const char *name;
     int64_t joined_ns; /* INT64_MIN: not seen (vampire came later, or the event was lost) */
     int64_t left_ns;   /* INT64_MIN: still there */
     uint64_t operations;

@@ -99,6 +99,15 @@ static inline bool vamp_event_has(const struct vamp_event *event, enum vamp_even
     return (event->present & (unsigned)field) != 0;
 }
 
+/* Times that events may have: from 1678-01-01 to before 2262-01-01, so that a bucket around any of
+ * them, and the time it stays open, can be written in 64 bits. */
+#define VAMP_TIME_MIN (INT64_C(-9214560000) * 1000000000)
+#define VAMP_TIME_MAX (INT64_C(9214646400) * 1000000000 - 1)
+static inline bool vamp_time_is_valid(int64_t time_ns)
+{
+    return time_ns >= VAMP_TIME_MIN && time_ns <= VAMP_TIME_MAX;
+}
+
 /* GONE and the kinds above it are marks, everything else is an operation. */
 static inline bool vamp_event_is_mark(const struct vamp_event *event)
 {

@@ -14,11 +14,13 @@
 static void process_event(struct pipeline *pipeline, const struct vamp_event *event)
 {
     enum vamp_verdict verdict = VAMP_PASSED;
-    if (!vamp_event_is_mark(event)) {
-        vamp_components_observe(pipeline->components, event);
-        verdict = vamp_rules_judge(pipeline->rules, event);
+    if (vamp_time_is_valid(event->time_ns)) { /* else it will be rejected */
+        pipeline->newest_event_ns = event->time_ns;
+        if (!vamp_event_is_mark(event)) {
+            vamp_components_observe(pipeline->components, event);
+            verdict = vamp_rules_judge(pipeline->rules, event);
+        }
     }
-    pipeline->newest_event_ns = event->time_ns;
     vamp_outputs_record(&pipeline->outputs, event, verdict == VAMP_PASSED);
     vamp_stats_observe(pipeline->stats, event, verdict);
     if (event->kind == VAMP_EVENT_GONE) {

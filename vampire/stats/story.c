@@ -27,7 +27,8 @@ void vamp_story_begin(struct vamp_track_context *at)
 /* Cut at a character's border. */
 void vamp_story_copy_name(const struct vamp_event *event, char name[static VAMP_CDO_NAME_BYTES])
 {
-    const size_t length = vamp_utf8_cut(event->name, event->name_length, VAMP_CDO_NAME_BYTES - 1);
+    const size_t length = vamp_utf8_cut(event->name, strnlen(event->name, event->name_length),
+                                        VAMP_CDO_NAME_BYTES - 1);
     memcpy(name, event->name, length);
     name[length] = '\0';
 }

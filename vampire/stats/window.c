@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/window.h"
 
-#include "vampire/stats/close.h"
+#include <assert.h>
 
-/* Times beyond this are as good as this: it keeps the arithmetic of buckets within int64. */
-#define TIME_MAX (INT64_MAX / 4)
+#include "vampire/stats/close.h"
 
 static int64_t floor_div(int64_t value, int64_t by)
 {
@@ -14,7 +13,9 @@ static int64_t floor_div(int64_t value, int64_t by)
 
 static int64_t bounded_time(int64_t time_ns)
 {
-    return time_ns > TIME_MAX ? TIME_MAX : time_ns < -TIME_MAX ? -TIME_MAX : time_ns;
+    return time_ns > VAMP_TIME_MAX   ? VAMP_TIME_MAX
+           : time_ns < VAMP_TIME_MIN ? VAMP_TIME_MIN
+                                     : time_ns;
 }
 
 unsigned vamp_window_slots(const struct vamp_stats_options *options)
@@ -40,7 +41,8 @@ void vamp_window_init(struct vamp_window *window, const struct vamp_stats_option
 
 static struct vamp_slot *slot_of(const struct vamp_window *window, int64_t bucket)
 {
-    uint64_t offset = (uint64_t)(bucket - window->base);
+    assert(bucket >= window->base);
+    uint64_t offset = (uint64_t)bucket - (uint64_t)window->base;
     return &window->cells->slots[offset % window->cells->slot_count];
 }
 
@@ -132,7 +134,7 @@ static void begin_at(struct vamp_window *window, int64_t bucket)
 /* Time goes on to this bucket, which is not before the newest one. */
 static void move_to(struct vamp_window *window, int64_t bucket, int64_t time_ns)
 {
-    if (bucket - window->newest - 1 > window->max_empty) {
+    if ((uint64_t)bucket - (uint64_t)window->newest > (uint64_t)window->max_empty + 1) {
         restart_at(window, bucket);
         return;
     }
@@ -149,7 +151,7 @@ struct vamp_slot *vamp_window_place(struct vamp_window *window, int64_t time_ns,
         window->late_run = 0;
         return window->easy;
     }
-    time_ns = bounded_time(time_ns);
+    assert(vamp_time_is_valid(time_ns));
     const int64_t bucket = floor_div(time_ns, window->bucket_ns);
     if (!window->started) {
         begin_at(window, bucket);
