@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Terms on one name that no value can satisfy together. */
+#include <assert.h>
 #include <string.h>
 
 #include "filters/expression_tree.h"
 
-/* Comparing each with each is too much for filters that programs wrote. */
+/* Each is compared with each: generated filters may have thousands. */
 #define CONJUNCTS_MAX 64
 
 static bool is_compare(const struct node *term, enum comparison one, enum comparison other)
@@ -29,14 +30,14 @@ static bool any_matches(const struct vamp_expression *expression, const struct l
     return false;
 }
 
-static bool exclude(const struct vamp_expression *expression, const struct node *one,
-                    const struct node *other)
+static bool terms_exclude(const struct vamp_expression *expression, const struct node *one,
+                          const struct node *other)
 {
     if (is_choice(one)) {
         const bool has_values = other->kind == NODE_COMPARE || other->kind == NODE_IN;
         return has_values && !any_matches(expression, one->literals, other);
     }
-    /* A bound from below and one from above: each has to let the other's value through. */
+    /* A lower and an upper bound: each has to admit the value of the other. */
     return is_compare(one, COMPARE_GT, COMPARE_GE) && is_compare(other, COMPARE_LT, COMPARE_LE) &&
            !(any_matches(expression, one->literals, other) &&
              any_matches(expression, other->literals, one));
@@ -46,6 +47,7 @@ static bool exclude(const struct vamp_expression *expression, const struct node 
 static bool is_below_zero(const struct vamp_expression *expression, const struct node *term)
 {
     static const struct vamp_value zero = {.type = VAMP_VALUE_INT, .integer = 0};
+    assert(term->kind != NODE_COMPARE || term->literals != NULL);
     return term->field >= 0 && is_compare(term, COMPARE_LT, COMPARE_LE) &&
            (term->literals->notation == VAMP_NOTATION_SIZE ||
             term->literals->notation == VAMP_NOTATION_DURATION) &&
@@ -63,7 +65,7 @@ bool vamp_conjuncts_contradict(const struct vamp_expression *expression,
         }
         for (const struct node *other = conjuncts; other != one; other = other->next) {
             if (one->name != NULL && other->name != NULL && strcmp(one->name, other->name) == 0 &&
-                (exclude(expression, one, other) || exclude(expression, other, one))) {
+                (terms_exclude(expression, one, other) || terms_exclude(expression, other, one))) {
                 return true;
             }
         }

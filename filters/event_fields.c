@@ -3,8 +3,10 @@
 
 #include <string.h>
 
-#include "filters/event_filter.h"
 #include "filters/named.h"
+
+/* Attributes of CDOs: known to the pool manager, not to vampire. */
+#define ATTRIBUTE_PREFIX ".maestro."
 
 static const char *const field_names[FIELD_COUNT + 1] = {
 #define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help) [FIELD_##symbol] = name,
@@ -71,7 +73,7 @@ static bool attribute(void *context, const char *name, enum vamp_value_type *ret
 {
     (void)context;
     *ret_type = VAMP_VALUE_ABSENT;
-    return strncmp(name, VAMP_ATTRIBUTE_PREFIX, sizeof(VAMP_ATTRIBUTE_PREFIX) - 1) == 0;
+    return strncmp(name, ATTRIBUTE_PREFIX, sizeof(ATTRIBUTE_PREFIX) - 1) == 0;
 }
 
 static const struct vamp_field_rules *rules(void *context, int field)

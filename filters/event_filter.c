@@ -13,7 +13,7 @@ struct vamp_event_filter {
     struct push_down pushed;
 };
 
-/* Names that no event has. */
+/* Refuses attributes where they cannot be pushed down. */
 static int check_attributes(const struct vamp_expression *expression, enum vamp_filter_place place,
                             struct vamp_err *err)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A filter on vampire's events: an expression over `.event.*`, `.component.*`, `.peer.*`, `.cdo.*`
- * and `.transport.*`. Compiling makes it special for each kind of event: what the kind decides is
- * decided then, so that an event of a kind that cannot match costs one array look-up.
+ * and `.transport.*`. It is compiled for each kind of event: what the kind decides is decided then,
+ * so an event of a kind that cannot match costs one array look-up.
  *
- * A filter that stands before everything else may also ask for CDO attributes (`.maestro.*`), which
- * are not in the event: the pool manager decides them (push-down).
+ * The first filter of a run may also use CDO attributes (`.maestro.*`), which are not in the event:
+ * the pool manager decides them (push-down).
  *
- * The marks LOST and REJECTED always pass: a loss is never filtered away. One thread at a time.
+ * Marks always pass: a loss is never filtered away. One thread at a time.
  */
 #ifndef VAMP_FILTERS_EVENT_FILTER_H
 #define VAMP_FILTERS_EVENT_FILTER_H
@@ -22,12 +22,9 @@
 struct vamp_event_filter;
 struct vamp_named_filters;
 
-#define VAMP_ATTRIBUTE_PREFIX ".maestro."
-
 enum vamp_filter_place {
-    VAMP_FILTER_INSIDE, /* anywhere: attributes are errors */
-    VAMP_FILTER_FIRST,  /* the first of all, before statistics and writers: attributes are pushed
-                           down */
+    VAMP_FILTER_INSIDE, /* anywhere else: attributes are errors */
+    VAMP_FILTER_FIRST,  /* before statistics and outputs: attributes are pushed down */
 };
 
 /* 0; -EINVAL or -E2BIG with position and reason; -ENOMEM. `named` may be NULL and is not kept. */
@@ -38,14 +35,14 @@ VAMP_MUST_CHECK int vamp_event_filter_compile(const char *text, enum vamp_filter
 /* NULL is fine. */
 void vamp_event_filter_free(struct vamp_event_filter *filter);
 
-/* Whether the event passes. `components` names applications, NULL: names are absent; a JOIN should
- * have been observed there already. Allocates nothing, cannot fail. */
+/* Whether the event passes. `components` maps application ids to names and should have observed a
+ * JOIN before; NULL: names are absent. Allocates nothing, cannot fail. */
 bool vamp_event_filter_match(const struct vamp_event_filter *filter, const struct vamp_event *event,
                              const struct vamp_components *components);
 /* Bits of the kinds that can pass; 0: the filter is never true. */
 uint64_t vamp_event_filter_kinds(const struct vamp_event_filter *filter);
-/* What the pool manager is to decide about the events of CDOs: selector text, owned by the filter;
- * NULL: nothing. Events without a CDO must come without this selector. */
+/* The selector with which to subscribe to events of CDOs, owned by the filter; NULL: none is
+ * needed. Events without a CDO must be subscribed to without it. */
 const char *vamp_event_filter_selector(const struct vamp_event_filter *filter);
 /* Normal form of the whole filter, malloc'ed; NULL without memory. */
 char *vamp_event_filter_print(const struct vamp_event_filter *filter);

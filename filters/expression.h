@@ -7,9 +7,9 @@
  * The grammar is in docs/filter-language.md.
  *
  * Two-valued: a term whose field is absent is false, whatever its operator (`!=` too), and `not`
- * is plain negation, so `not` of such a term is true. Every set of values either satisfies a filter
- * or its negation: a filter and its `not` split a stream in two without a third heap, De Morgan's
- * laws hold, and conjuncts may be decided at different places (push-down).
+ * is plain negation, so `not` of such a term is true. Every set of values satisfies either a filter
+ * or its negation: a filter and its `not` split a stream into exactly two parts, De Morgan's laws
+ * hold, and conjuncts may be decided in different places (push-down).
  *
  * Threads: an expression with a regular expression owns the memory the match works in, so one
  * expression is used by one thread at a time. Different expressions share nothing.
@@ -75,7 +75,7 @@ enum vamp_notation {
     VAMP_NOTATION_ID,       /* text: 32 hexadecimal digits, dashes are ignored; only = != in */
 };
 
-/* What more is known of a well-known field. */
+/* Further rules of a well-known field. */
 struct vamp_field_rules {
     enum vamp_notation notation;
     /* The only texts it can have, ended by NULL; other texts are errors, case is ignored and
@@ -112,10 +112,11 @@ VAMP_MUST_CHECK int vamp_expression_compile(const char *text,
                                             const struct vamp_vocabulary *vocabulary,
                                             struct vamp_expression **ret_expression,
                                             struct vamp_err *err);
-/* NULL is fine. */
+/* `expression` may be NULL. */
 void vamp_expression_free(struct vamp_expression *expression);
-/* True when the expression holds. Pattern matches run under a step bound; one that hits it is false
- * and counted. Allocates nothing. One thread at a time: const means that the meaning stays. */
+/* Whether the expression holds. A pattern match that reaches its bound of steps is false and
+ * counted. Allocates nothing. One thread at a time, although the expression is const: matching uses
+ * its scratch memory. */
 bool vamp_expression_match(const struct vamp_expression *expression, vamp_lookup_fn *lookup,
                            void *context);
 /* Pattern matches cut short by a bound so far. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a name, an operator and a value mean together; everything that can be wrong is told here. */
+/* Checks names, operators, values and references against the vocabulary, and says what is wrong. */
 #include "filters/expression_tree.h"
 
 #include <stdio.h>
@@ -195,7 +195,7 @@ static int check_choice(struct compiler *compiler, const struct node *term,
                                near != NULL ? near : "", near != NULL ? "'?" : "", allowed);
 }
 
-/* An identifier in its one form: 32 lower-case digits. */
+/* An identifier in its normal form: 32 lower-case hexadecimal digits. */
 static int check_id(struct compiler *compiler, const struct node *term, const struct token *token,
                     struct literal *literal)
 {
@@ -229,7 +229,7 @@ static void set_text(struct literal *literal, const struct token *token)
     literal->value.text.length = token->length;
 }
 
-/* A bare word that a person may have meant otherwise is refused. */
+/* Refuses a bare word that a person may have meant as something else. */
 static int check_bare_text(struct compiler *compiler, const struct token *token)
 {
     if (token->kind == TOKEN_TEXT) {
@@ -264,7 +264,7 @@ static int check_text(struct compiler *compiler, const struct node *term,
     return check_bare_text(compiler, token);
 }
 
-/* Reads a word that should be a number. `*ret_is_number` false: it does not begin like one. */
+/* Reads a word that should be a number. `*ret_is_number` is false if it does not begin like one. */
 static int read_number(struct compiler *compiler, const struct token *token,
                        struct literal *literal, bool *ret_is_number)
 {
@@ -303,7 +303,7 @@ static int check_number(struct compiler *compiler, const struct node *term,
     if (rc != 0) {
         return rc;
     }
-    /* A plain number is a number of bytes, and zero is zero in every unit. */
+    /* A plain number is a number of bytes; zero needs no unit. */
     bool plain = literal->notation == VAMP_NOTATION_PLAIN;
     bool zero = literal->value.type == VAMP_VALUE_INT && literal->value.integer == 0;
     bool fits = literal->notation == type->notation ||
@@ -328,7 +328,7 @@ static bool read_bool(const struct token *token, struct literal *literal)
     return true;
 }
 
-/* A value for a field of unknown type: the way it is written decides. */
+/* A value for a field of unknown type: its notation decides the type. */
 static int check_any(struct compiler *compiler, const struct node *term, const struct token *token,
                      struct literal *literal)
 {
@@ -406,4 +406,70 @@ int vamp_check_pattern(struct compiler *compiler, struct node *term, const struc
     return rc == 0 ? 0
                    : vamp_position_error(&token->at, rc, compiler->err,
                                          "in the regular expression: %s", inner.text);
+}
+
+/* ---- references */
+
+static int reference_error(struct compiler *compiler, const struct token *token)
+{
+    const struct vamp_vocabulary *vocabulary = compiler->vocabulary;
+    if (vocabulary->named == NULL) {
+        return vamp_position_error(&token->at, -EINVAL, compiler->err,
+                                   "filters cannot be referred to by name here");
+    }
+    const char *near = vocabulary->filter_names != NULL
+                           ? vamp_opt_near_choice(vocabulary->filter_names, token->text)
+                           : NULL;
+    return vamp_position_error(&token->at, -EINVAL, compiler->err, "no filter is named '%s'%s%s%s",
+                               token->text, near != NULL ? "; did you mean '" : "",
+                               near != NULL ? near : "", near != NULL ? "'?" : "");
+}
+
+/* Refuses a reference to a filter that is being expanded, and names the circle: "a -> b -> a". */
+static int check_circle(struct compiler *compiler, const struct token *token)
+{
+    struct reference *inner = compiler->references;
+    struct reference *found = inner;
+    while (found != NULL && strcmp(found->name, token->text) != 0) {
+        found = found->outer;
+    }
+    if (found == NULL) {
+        return 0;
+    }
+    /* The chain is linked from the inside out: fill the buffer from its end. */
+    char path[256];
+    size_t at = sizeof(path) - 1;
+    path[at] = '\0';
+    const char *name = token->text;
+    for (struct reference *one = inner;; one = one->outer) {
+        size_t length = strlen(name);
+        if (at < length + 8) {
+            at -= 3;
+            memcpy(path + at, "...", 3);
+            break;
+        }
+        at -= length;
+        memcpy(path + at, name, length);
+        if (one == found->outer) {
+            break;
+        }
+        at -= 4;
+        memcpy(path + at, " -> ", 4);
+        name = one->name;
+    }
+    return vamp_position_error(&token->at, -EINVAL, compiler->err,
+                               "filters refer to each other in a circle: %s", path + at);
+}
+
+int vamp_check_reference(struct compiler *compiler, const struct token *token,
+                         const char **ret_text)
+{
+    const struct vamp_vocabulary *vocabulary = compiler->vocabulary;
+    const char *text =
+        vocabulary->named != NULL ? vocabulary->named(vocabulary->context, token->text) : NULL;
+    if (text == NULL) {
+        return reference_error(compiler, token);
+    }
+    *ret_text = text;
+    return check_circle(compiler, token);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Glob patterns: `*` any characters, `?` one, `[a-z]` `[!a-z]` one of a set, `\` takes the next
- * character as it is. A character is a UTF-8 character; a byte that belongs to none counts as one
- * character of its own and equals only itself. The whole text must match.
+ * Glob patterns: `*` any characters, `?` one, `[a-z]` `[!a-z]` one of a set, `\` makes the next
+ * character literal. A character is a UTF-8 character; a byte of invalid UTF-8 counts as a
+ * character that equals only itself. The whole text must match.
  */
 #include "filters/expression_tree.h"
 
@@ -34,8 +34,8 @@ static uint32_t take_escaped(const char *pattern, size_t length, size_t *at)
     return take(pattern, length, at);
 }
 
-/* Whether `character` is in the set that begins at pattern[*at] (behind '['); *at moves behind its
- * ']'. The set is well formed: vamp_glob_check has seen it. */
+/* Whether `character` is in the set that begins at pattern[*at], after '['; *at moves past its ']'.
+ * vamp_glob_check has accepted the set. */
 static bool in_set(const char *pattern, size_t length, size_t *at, uint32_t character)
 {
     bool negated = pattern[*at] == '!' || pattern[*at] == '^';
@@ -53,7 +53,7 @@ static bool in_set(const char *pattern, size_t length, size_t *at, uint32_t char
     return found != negated;
 }
 
-/* Checks the set behind '[' at *at and moves behind it. */
+/* Checks the set after '[' at *at, and moves past it. */
 static const char *check_set(const char *pattern, size_t length, size_t *at)
 {
     *at += *at < length && (pattern[*at] == '!' || pattern[*at] == '^');
@@ -100,7 +100,8 @@ const char *vamp_glob_check(const char *pattern, size_t length)
     return NULL;
 }
 
-/* Whether the element at pattern[*at], which is no star, takes `character`; moves *at behind it. */
+/* Whether the element at pattern[*at], which is not a star, matches `character`; moves *at past it.
+ */
 static bool element_takes(const char *pattern, size_t length, size_t *at, uint32_t character)
 {
     if (pattern[*at] == '?') {
@@ -118,8 +119,8 @@ bool vamp_glob_match(const char *pattern, size_t pattern_length, const char *tex
                      size_t text_length, unsigned *steps)
 {
     size_t p = 0, t = 0;
-    /* Where to go on when an attempt fails: behind the last star, one character later. An earlier
-     * star never needs to be tried again. */
+    /* Where to continue when an attempt fails: after the last star, one character later. An earlier
+     * star never needs another attempt. */
     size_t star_p = SIZE_MAX, star_t = 0;
     while (p < pattern_length || t < text_length) {
         if (*steps == 0) {

@@ -73,6 +73,11 @@ int vamp_position_error(const struct position *at, int code, struct vamp_err *er
     return vamp_err_set(err, code, "line %u, column %u: %s", at->line, at->column, text);
 }
 
+int vamp_no_memory(const struct compiler *compiler)
+{
+    return vamp_err_set(compiler->err, -ENOMEM, "compile a filter: no memory");
+}
+
 /* ---- lexer */
 
 void vamp_lexer_init(struct lexer *lexer, const char *text, const char *filter, struct arena *arena)
@@ -117,7 +122,7 @@ static void skip_blanks_and_comments(struct lexer *lexer)
     }
 }
 
-/* Bytes that end a word. A comma is one, so that `in (a, b)` is told and not taken as a text. */
+/* Bytes that end a word. A comma is one, so that `in (a, b)` is an error and not a text "a,". */
 static bool ends_word(unsigned char byte)
 {
     return byte <= ' ' || byte == 0x7F || strchr("()\"'`;=<>!~,", byte) != NULL;
@@ -153,7 +158,7 @@ static int hex_digit(unsigned char byte)
     return lower >= 'a' && lower <= 'f' ? (int)(lower - 'a') + 10 : -1;
 }
 
-/* The character a backslash and what follows stand for; the cursor is behind the backslash. */
+/* The byte that an escape stands for; the cursor is after the backslash. */
 static int read_escape(struct lexer *lexer, const struct position *at, char *ret_byte,
                        struct vamp_err *err)
 {
@@ -181,7 +186,7 @@ static int read_escape(struct lexer *lexer, const struct position *at, char *ret
                                "single quotes a backslash is an ordinary character");
 }
 
-/* Upper bound of the bytes in the quoted text that begins at the cursor (behind its quote). */
+/* Upper bound of the bytes in the quoted text that begins at the cursor, after its quote. */
 static size_t quoted_bytes(const struct lexer *lexer, unsigned char quote)
 {
     const char *p = lexer->cursor;
@@ -249,7 +254,7 @@ static int read_operator(struct lexer *lexer, struct token *token, struct vamp_e
         enum comparison comparison;
         bool is_match;
     } operators[] = {
-        /* The longer first. */
+        /* Longer operators come first. */
         {"==", COMPARE_EQ, false}, {"=~", COMPARE_EQ, true},  {"!=", COMPARE_NE, false},
         {"<=", COMPARE_LE, false}, {">=", COMPARE_GE, false}, {"<>", COMPARE_NE, false},
         {"=", COMPARE_EQ, false},  {"<", COMPARE_LT, false},  {">", COMPARE_GT, false},

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* How two values stand to each other. */
+/* The order of two values. */
 enum order { ORDER_LESS, ORDER_EQUAL, ORDER_GREATER, ORDER_DIFFERENT /* a NaN, or booleans */ };
 
 static enum order order_of(bool less, bool greater)

@@ -124,7 +124,7 @@ static bool date_is_valid(int64_t year, int64_t month, int64_t day)
     return day <= lengths[month - 1] + (leap && month == 2);
 }
 
-/* ".123456789" to nanoseconds; moves *text behind it. False: not one to nine digits. */
+/* ".123456789" to nanoseconds; moves *text past it. False: not one to nine digits. */
 static bool read_fraction(const char **text, int64_t *ret_ns)
 {
     *ret_ns = 0;
@@ -144,7 +144,7 @@ static bool read_fraction(const char **text, int64_t *ret_ns)
     return true;
 }
 
-/* The number that `count` digits are; they are known to be digits. */
+/* The value of `count` digits, which the caller has checked. */
 static int64_t number_of(const char *text, size_t count)
 {
     int64_t number = 0;
@@ -170,7 +170,7 @@ static bool read_offset(const char *text, int64_t *ret_seconds)
     return hours <= 23 && minutes <= 59;
 }
 
-/* True when the word has the outline of a date, so that an error can speak of a time. */
+/* Whether the word looks like a date, so that the error can be about a time. */
 static bool looks_like_time(const char *word)
 {
     return digits(word) == 4 && word[4] == '-' && digits(word + 5) == 2 && word[7] == '-' &&
@@ -274,7 +274,7 @@ static void print_time(int64_t ns, char text[static VAMP_NUMBER_TEXT_BYTES])
 {
     _Static_assert(VAMP_TIME_TEXT_BYTES <= VAMP_NUMBER_TEXT_BYTES, "a time fits");
     vamp_time_text(ns, text);
-    /* "....000000000Z": without the zeros that say nothing. */
+    /* "....120000000Z": without the trailing zeros. */
     char *end = text + strlen(text) - 1;
     while (end[-1] == '0') {
         end--;

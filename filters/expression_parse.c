@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tokens to a tree, by recursive descent. Each function has its piece of the grammar above it; the
- * recursion is bounded by VAMP_EXPRESSION_DEPTH_MAX.
+ * Tokens to a tree, by recursive descent. The comment of each function is its rule of the grammar;
+ * the recursion is bounded by VAMP_EXPRESSION_DEPTH_MAX.
  */
 #include "filters/expression_tree.h"
 
@@ -11,17 +11,13 @@
 
 #include "vampire/core/opt.h"
 
-int vamp_no_memory(const struct compiler *compiler)
-{
-    return vamp_err_set(compiler->err, -ENOMEM, "compile a filter: no memory");
-}
-
-int vamp_parse_advance(struct compiler *compiler)
+static int advance(struct compiler *compiler)
 {
     return vamp_lexer_next(&compiler->lexer, &compiler->token, compiler->err);
 }
 
-const char *vamp_token_text(const struct token *token)
+/* The token as an error names it. */
+static const char *token_text(const struct token *token)
 {
     switch (token->kind) {
     case TOKEN_END:
@@ -47,7 +43,8 @@ static bool is_word(const struct token *token, const char *word)
     return token->kind == TOKEN_WORD && strcmp(token->text, word) == 0;
 }
 
-int vamp_count_term(struct compiler *compiler, const struct position *at)
+/* Counts one of the terms an expression may have. */
+static int count_term(struct compiler *compiler, const struct position *at)
 {
     if (++compiler->terms > VAMP_EXPRESSION_TERMS_MAX) {
         return vamp_position_error(at, -E2BIG, compiler->err,
@@ -58,11 +55,11 @@ int vamp_count_term(struct compiler *compiler, const struct position *at)
     return 0;
 }
 
-/* A new node; NULL when `*ret_rc` says why not. */
+/* A new node, or NULL with `*ret_rc` set. */
 static struct node *new_node(struct compiler *compiler, enum node_kind kind,
                              const struct position *at, int *ret_rc)
 {
-    *ret_rc = vamp_count_term(compiler, at);
+    *ret_rc = count_term(compiler, at);
     if (*ret_rc != 0) {
         return NULL;
     }
@@ -77,6 +74,9 @@ static struct node *new_node(struct compiler *compiler, enum node_kind kind,
     return node;
 }
 
+/* One expression from the current token on; the token after it becomes current. */
+static int parse_expression(struct compiler *compiler, struct node **ret_node);
+
 static int enter(struct compiler *compiler, const struct position *at)
 {
     if (++compiler->depth > VAMP_EXPRESSION_DEPTH_MAX) {
@@ -86,8 +86,8 @@ static int enter(struct compiler *compiler, const struct position *at)
     return 0;
 }
 
-/* Appends at `*tail` and moves it; an AND in an AND (an OR in an OR) is taken apart, since it means
- * the same and the conjuncts are what push-down looks at. */
+/* Appends at `*tail` and returns the new tail. An AND in an AND (an OR in an OR) is flattened: the
+ * meaning is the same, and push-down works on conjuncts. */
 static struct node **append(struct node **tail, struct node *child, enum node_kind parent)
 {
     bool same = child->kind == parent && (parent == NODE_AND || parent == NODE_OR);
@@ -101,11 +101,10 @@ static struct node **append(struct node **tail, struct node *child, enum node_ki
 static int close_term(struct compiler *compiler, const char *after)
 {
     if (compiler->token.kind == TOKEN_CLOSE) {
-        return vamp_parse_advance(compiler);
+        return advance(compiler);
     }
     return vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
-                               "expected ')' %s, found %s", after,
-                               vamp_token_text(&compiler->token));
+                               "expected ')' %s, found %s", after, token_text(&compiler->token));
 }
 
 /* and = "(" "and" expression { expression } ")" ; or likewise. The keyword is the current token. */
@@ -119,10 +118,10 @@ static int parse_group(struct compiler *compiler, enum node_kind kind, struct no
         return rc;
     }
     struct node **tail = &group->children;
-    rc = vamp_parse_advance(compiler);
+    rc = advance(compiler);
     while (rc == 0 && compiler->token.kind != TOKEN_CLOSE && compiler->token.kind != TOKEN_END) {
         struct node *child = NULL;
-        rc = vamp_parse_expression(compiler, &child);
+        rc = parse_expression(compiler, &child);
         if (rc == 0 && child != NULL) {
             tail = append(tail, child, kind);
         }
@@ -148,9 +147,9 @@ static int parse_not(struct compiler *compiler, struct node **ret_node)
     if (node == NULL) {
         return rc;
     }
-    rc = vamp_parse_advance(compiler);
+    rc = advance(compiler);
     if (rc == 0) {
-        rc = vamp_parse_expression(compiler, &node->children);
+        rc = parse_expression(compiler, &node->children);
     }
     if (rc != 0) {
         return rc;
@@ -168,17 +167,17 @@ static int parse_has(struct compiler *compiler, struct node **ret_node)
     if (node == NULL) {
         return rc;
     }
-    rc = vamp_parse_advance(compiler);
+    rc = advance(compiler);
     if (rc == 0 && compiler->token.kind != TOKEN_WORD) {
         rc = vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
                                  "'has' takes a name such as .cdo.size, found %s",
-                                 vamp_token_text(&compiler->token));
+                                 token_text(&compiler->token));
     }
     if (rc == 0) {
         rc = vamp_check_name(compiler, &compiler->token, node, &type);
     }
     if (rc == 0) {
-        rc = vamp_parse_advance(compiler);
+        rc = advance(compiler);
     }
     if (rc != 0) {
         return rc;
@@ -192,14 +191,14 @@ static bool is_value(const struct token *token)
     return token->kind == TOKEN_WORD || token->kind == TOKEN_TEXT;
 }
 
-/* Reads one value into *ret_literal and steps behind it. */
+/* Reads one value into *ret_literal and advances to the token after it. */
 static int parse_value(struct compiler *compiler, const struct node *term,
                        const struct field_type *type, struct literal **ret_literal)
 {
     if (!is_value(&compiler->token)) {
         return vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
                                    "expected a value for %s, found %s", term->name,
-                                   vamp_token_text(&compiler->token));
+                                   token_text(&compiler->token));
     }
     struct literal *literal = vamp_arena_alloc(&compiler->expression->arena, sizeof(*literal));
     if (literal == NULL) {
@@ -207,22 +206,22 @@ static int parse_value(struct compiler *compiler, const struct node *term,
     }
     int rc = vamp_check_literal(compiler, term, type, &compiler->token, literal);
     *ret_literal = literal;
-    return rc != 0 ? rc : vamp_parse_advance(compiler);
+    return rc != 0 ? rc : advance(compiler);
 }
 
-/* list = "in" "(" value { value } ")" ; the current token is the one behind "in" */
+/* list = "in" "(" value { value } ")" ; the current token is the one after "in" */
 static int parse_list(struct compiler *compiler, struct node *term, const struct field_type *type)
 {
     term->kind = NODE_IN;
     if (compiler->token.kind != TOKEN_OPEN) {
         return vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
                                    "'in' takes a list in parentheses, such as in (1 2 3), found %s",
-                                   vamp_token_text(&compiler->token));
+                                   token_text(&compiler->token));
     }
-    int rc = vamp_parse_advance(compiler);
+    int rc = advance(compiler);
     struct literal **tail = &term->literals;
     while (rc == 0 && is_value(&compiler->token)) {
-        rc = vamp_count_term(compiler, &compiler->token.at);
+        rc = count_term(compiler, &compiler->token.at);
         if (rc == 0) {
             rc = parse_value(compiler, term, type, tail);
         }
@@ -245,16 +244,16 @@ static int parse_pattern(struct compiler *compiler, struct node *term,
                          const struct field_type *type, enum node_kind kind)
 {
     term->kind = kind;
-    int rc = vamp_parse_advance(compiler);
+    int rc = advance(compiler);
     if (rc == 0 && !is_value(&compiler->token)) {
         rc = vamp_position_error(&compiler->token.at, -EINVAL, compiler->err,
                                  "expected a pattern, best in quotes, found %s",
-                                 vamp_token_text(&compiler->token));
+                                 token_text(&compiler->token));
     }
     if (rc == 0) {
         rc = vamp_check_pattern(compiler, term, type, &compiler->token);
     }
-    return rc != 0 ? rc : vamp_parse_advance(compiler);
+    return rc != 0 ? rc : advance(compiler);
 }
 
 static int parse_comparison(struct compiler *compiler, struct node *term,
@@ -264,7 +263,7 @@ static int parse_comparison(struct compiler *compiler, struct node *term,
     term->comparison = compiler->token.comparison;
     int rc = vamp_check_comparison(compiler, term, type, &compiler->token.at);
     if (rc == 0) {
-        rc = vamp_parse_advance(compiler);
+        rc = advance(compiler);
     }
     return rc != 0 ? rc : parse_value(compiler, term, type, &term->literals);
 }
@@ -280,7 +279,7 @@ static int operator_error(struct compiler *compiler, const struct node *term)
     return vamp_position_error(
         &token->at, -EINVAL, compiler->err,
         "expected an operator after %s (one of = != < <= > >= in glob match), found %s%s%s%s",
-        term->name, vamp_token_text(token), near != NULL ? "; did you mean '" : "",
+        term->name, token_text(token), near != NULL ? "; did you mean '" : "",
         near != NULL ? near : "", near != NULL ? "'?" : "");
 }
 
@@ -295,7 +294,7 @@ static int parse_term(struct compiler *compiler, struct node **ret_node)
     }
     rc = vamp_check_name(compiler, &compiler->token, term, &type);
     if (rc == 0) {
-        rc = vamp_parse_advance(compiler);
+        rc = advance(compiler);
     }
     if (rc != 0) {
         return rc;
@@ -306,7 +305,7 @@ static int parse_term(struct compiler *compiler, struct node **ret_node)
     } else if (is_word(token, "glob")) {
         rc = parse_pattern(compiler, term, &type, NODE_GLOB);
     } else if (is_word(token, "in")) {
-        rc = vamp_parse_advance(compiler);
+        rc = advance(compiler);
         rc = rc != 0 ? rc : parse_list(compiler, term, &type);
     } else if (token->kind == TOKEN_OPERATOR) {
         rc = parse_comparison(compiler, term, &type);
@@ -321,7 +320,7 @@ static int parse_term(struct compiler *compiler, struct node **ret_node)
         return vamp_position_error(&token->at, -EINVAL, compiler->err,
                                    "expected ')' after the value, found %s; a text with blanks is "
                                    "quoted, and a unit follows its number without a blank",
-                                   vamp_token_text(token));
+                                   token_text(token));
     }
     return close_term(compiler, "after the value");
 }
@@ -332,10 +331,10 @@ static int parse_constant(struct compiler *compiler, struct node **ret_node)
     enum node_kind kind = is_word(&compiler->token, "true") ? NODE_TRUE : NODE_FALSE;
     int rc;
     *ret_node = new_node(compiler, kind, &compiler->token.at, &rc);
-    return rc != 0 ? rc : vamp_parse_advance(compiler);
+    return rc != 0 ? rc : advance(compiler);
 }
 
-/* What stands in parentheses; the current token is the one behind "(". */
+/* The inside of parentheses; the current token is the one after "(". */
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
 static int parse_inside(struct compiler *compiler, struct node **ret_node)
 {
@@ -358,7 +357,7 @@ static int parse_inside(struct compiler *compiler, struct node **ret_node)
         return parse_term(compiler, ret_node);
     }
     if (token->kind == TOKEN_OPEN || token->kind == TOKEN_REFERENCE) {
-        rc = vamp_parse_expression(compiler, ret_node);
+        rc = parse_expression(compiler, ret_node);
         if (rc == 0 && (is_word(token, "and") || is_word(token, "or"))) {
             return vamp_position_error(&token->at, -EINVAL, compiler->err,
                                        "'%s' precedes what it joins: (%s (A) (B))", token->text,
@@ -372,12 +371,35 @@ static int parse_inside(struct compiler *compiler, struct node **ret_node)
     }
     return vamp_position_error(&token->at, -EINVAL, compiler->err,
                                "expected a name, 'has', 'and', 'or' or 'not' after '(', found %s",
-                               vamp_token_text(token));
+                               token_text(token));
+}
+
+/* reference = "@" name ; the text of the named filter is parsed in its place */
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
+static int parse_reference(struct compiler *compiler, struct node **ret_node)
+{
+    struct token token = compiler->token;
+    const char *text = NULL;
+    int rc = vamp_check_reference(compiler, &token, &text);
+    if (rc == 0) {
+        /* Counted, because filters that each refer to two others grow exponentially. */
+        rc = count_term(compiler, &token.at);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    struct reference reference = {.name = token.text, .outer = compiler->references};
+    struct lexer outer = compiler->lexer;
+    compiler->references = &reference;
+    rc = vamp_parse_text(compiler, text, token.text, ret_node);
+    compiler->references = reference.outer;
+    compiler->lexer = outer;
+    return rc != 0 ? rc : advance(compiler);
 }
 
 /* expression = "(" ... ")" | true | false | reference */
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
-int vamp_parse_expression(struct compiler *compiler, struct node **ret_node)
+static int parse_expression(struct compiler *compiler, struct node **ret_node)
 {
     const struct token *token = &compiler->token;
     int rc = enter(compiler, &token->at);
@@ -385,10 +407,10 @@ int vamp_parse_expression(struct compiler *compiler, struct node **ret_node)
         return rc;
     }
     if (token->kind == TOKEN_OPEN) {
-        rc = vamp_parse_advance(compiler);
+        rc = advance(compiler);
         rc = rc != 0 ? rc : parse_inside(compiler, ret_node);
     } else if (token->kind == TOKEN_REFERENCE) {
-        rc = vamp_parse_reference(compiler, ret_node);
+        rc = parse_reference(compiler, ret_node);
     } else if (is_word(token, "true") || is_word(token, "false")) {
         rc = parse_constant(compiler, ret_node);
     } else {
@@ -396,8 +418,37 @@ int vamp_parse_expression(struct compiler *compiler, struct node **ret_node)
             &token->at, -EINVAL, compiler->err,
             "expected an expression in parentheses, such as (.cdo.size > 1MiB), "
             "found %s",
-            vamp_token_text(token));
+            token_text(token));
     }
     compiler->depth--;
+    return rc;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by VAMP_EXPRESSION_DEPTH_MAX. */
+int vamp_parse_text(struct compiler *compiler, const char *text, const char *filter,
+                    struct node **ret_node)
+{
+    vamp_lexer_init(&compiler->lexer, text, filter, &compiler->expression->arena);
+    if (strnlen(text, VAMP_EXPRESSION_TEXT_BYTES_MAX + 1) > VAMP_EXPRESSION_TEXT_BYTES_MAX) {
+        return vamp_position_error(&compiler->lexer.at, -E2BIG, compiler->err,
+                                   "the text has more than %d bytes",
+                                   VAMP_EXPRESSION_TEXT_BYTES_MAX);
+    }
+    int rc = advance(compiler);
+    if (rc != 0) {
+        return rc;
+    }
+    const struct token *token = &compiler->token;
+    if (token->kind == TOKEN_END) {
+        return vamp_position_error(&token->at, -EINVAL, compiler->err,
+                                   "the filter is empty; write true to pass all events");
+    }
+    rc = parse_expression(compiler, ret_node);
+    if (rc == 0 && token->kind != TOKEN_END) {
+        return vamp_position_error(&token->at, -EINVAL, compiler->err,
+                                   "the expression has ended, but %s follows; join expressions "
+                                   "with (and ...) or (or ...)",
+                                   token_text(token));
+    }
     return rc;
 }

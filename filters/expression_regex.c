@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Regular expressions by PCRE2, the only file that knows it. A pattern can backtrack for ever in
- * theory; here it runs under a limit of steps, and its memory is taken when it is compiled:
- * PCRE2's backtracking frames are grown to their limit by one warming match, and after that the
- * allocator refuses. So a match allocates nothing, whatever the library's version does inside;
- * one that would need more is cut.
+ * Regular expressions; the only file that uses PCRE2. A match runs under a limit of steps, and all
+ * its memory is allocated when the pattern is compiled: one warm-up match grows PCRE2's
+ * backtracking frames to their limit, and from then on the allocator refuses. So a match allocates
+ * nothing, whatever the version of the library does inside; a match that would need more is cut
+ * short.
  */
 #include "filters/expression_tree.h"
 
@@ -65,9 +65,9 @@ static pcre2_code *compile(const char *pattern, size_t length, struct regex_scra
     return code;
 }
 
-/* Makes the frames as large as they may get: a match that needs one more for every character. False
+/* Grows the frames to their limit with a match that needs another one for each character. False
  * without memory. */
-static bool warm(struct regex_scratch *scratch)
+static bool warm_up(struct regex_scratch *scratch)
 {
     static const char pattern[] = "(*NO_START_OPT)(?:a|b)*c";
     const size_t length = (size_t)HEAP_LIMIT_KIB * 16;
@@ -103,7 +103,7 @@ static struct regex_scratch *scratch_create(void)
     (void)pcre2_set_match_limit(scratch->match, VAMP_EXPRESSION_STEPS_MAX);
     (void)pcre2_set_depth_limit(scratch->match, VAMP_EXPRESSION_STEPS_MAX);
     (void)pcre2_set_heap_limit(scratch->match, HEAP_LIMIT_KIB);
-    if (!warm(scratch)) {
+    if (!warm_up(scratch)) {
         scratch_done(scratch);
         return NULL;
     }

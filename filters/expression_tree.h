@@ -14,7 +14,7 @@
 #include "filters/expression.h"
 #include "vampire/core/err.h"
 
-/* ---- memory: many small pieces, freed together */
+/* ---- memory: many small allocations, freed together */
 struct arena_chunk;
 struct arena {
     struct arena_chunk *chunks;
@@ -38,8 +38,8 @@ enum token_kind {
 
 enum comparison { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE };
 
-/* Where something stands: both count from 1, columns in characters. `filter` is the named filter
- * that holds the text, NULL for the main text. */
+/* A place in a text: line and column count from 1, columns in characters. `filter` is the named
+ * filter that holds the text, NULL for the main text. */
 struct position {
     uint32_t line, column;
     const char *filter;
@@ -62,10 +62,10 @@ struct lexer {
 
 void vamp_lexer_init(struct lexer *lexer, const char *text, const char *filter,
                      struct arena *arena);
-/* The next token. 0, -EINVAL, -ENOMEM. At the end TOKEN_END again and again. */
+/* The next token; at the end of the text always TOKEN_END. 0, -EINVAL, -ENOMEM. */
 VAMP_MUST_CHECK int vamp_lexer_next(struct lexer *lexer, struct token *ret_token,
                                     struct vamp_err *err);
-/* "line L, column C: ..." with the named filter before it, -EINVAL or -E2BIG. */
+/* Sets "line L, column C: ...", after the name of a named filter, and returns `code`. */
 int vamp_position_error(const struct position *at, int code, struct vamp_err *err,
                         const char *format, ...) VAMP_PRINTF(4, 5);
 
@@ -113,33 +113,33 @@ struct vamp_expression {
     uint64_t *cut; /* in the arena, so that matching a const expression can count */
 };
 
-/* What one compilation carries along. */
+/* A named filter being expanded; on the stack of the function that expands it. */
+struct reference {
+    const char *name;
+    struct reference *outer;
+};
+
+/* The state of one compilation. */
 struct compiler {
     const struct vamp_vocabulary *vocabulary;
     struct vamp_expression *expression;
     struct lexer lexer;
-    struct token token;           /* the one looked at */
+    struct token token;           /* the current one */
     struct reference *references; /* the named filters being expanded, innermost first */
     unsigned depth, terms;
     struct vamp_err *err;
 };
 
-/* ---- parsing (expression_parse.c): 0 or the error, already told */
-/* One expression from the current token on; the token behind it becomes current. */
-VAMP_MUST_CHECK int vamp_parse_expression(struct compiler *compiler, struct node **ret_node);
-/* The next token becomes the current one. */
-VAMP_MUST_CHECK int vamp_parse_advance(struct compiler *compiler);
-/* Spends one of the terms an expression may have. */
-VAMP_MUST_CHECK int vamp_count_term(struct compiler *compiler, const struct position *at);
-/* A token as it is named in an error. */
-const char *vamp_token_text(const struct token *token);
-/* Sets the error and returns -ENOMEM. */
+/* Sets the error of a compilation that lacks memory and returns -ENOMEM. */
 int vamp_no_memory(const struct compiler *compiler);
 
-/* ---- references (expression_compile.c) */
-VAMP_MUST_CHECK int vamp_parse_reference(struct compiler *compiler, struct node **ret_node);
+/* ---- parsing (expression_parse.c): 0 or -errno with the error set */
+/* Parses a whole text, named filters included; `filter` is its name, NULL for the main text. It
+ * leaves the lexer at the end of that text. */
+VAMP_MUST_CHECK int vamp_parse_text(struct compiler *compiler, const char *text, const char *filter,
+                                    struct node **ret_node);
 
-/* ---- types and terms (expression_check.c) */
+/* ---- names, types and references (expression_check.c): 0 or -errno with the error set */
 /* Sets field and full name of a term from the word in `token`; type and rules for its literals. */
 struct field_type {
     enum vamp_value_type type;
@@ -159,11 +159,16 @@ VAMP_MUST_CHECK int vamp_check_literal(struct compiler *compiler, const struct n
 VAMP_MUST_CHECK int vamp_check_pattern(struct compiler *compiler, struct node *term,
                                        const struct field_type *type, const struct token *token);
 
+/* The text of the filter that a reference names; an error if there is none, or if it is being
+ * expanded already. */
+VAMP_MUST_CHECK int vamp_check_reference(struct compiler *compiler, const struct token *token,
+                                         const char **ret_text);
+
 /* ---- numbers as text (expression_number.c) */
 enum word_kind {
-    WORD_OTHER,  /* no number at all */
-    WORD_BROKEN, /* begins like a number but is none */
-    WORD_RANGE,  /* a number too large for us */
+    WORD_OTHER,  /* not a number */
+    WORD_BROKEN, /* begins like a number, but is none */
+    WORD_RANGE,  /* a number beyond 64 bits */
     WORD_NUMBER, /* value set; the notation is SIZE or DURATION when it has a unit, TIME for a time
                   */
 };
@@ -188,7 +193,7 @@ struct regex {
  * position. */
 VAMP_MUST_CHECK int vamp_regex_add(struct vamp_expression *expression, const char *pattern,
                                    size_t length, struct regex **ret_regex, struct vamp_err *err);
-/* 1: matches, 0: does not, -1: cut. */
+/* 1: it matches; 0: it does not; -1: a bound cut the match short. */
 int vamp_regex_match(const struct vamp_expression *expression, const struct regex *regex,
                      const char *text, size_t length);
 void vamp_regexes_free(struct vamp_expression *expression);
@@ -201,8 +206,8 @@ char *vamp_node_print(const struct node *node);
 /* Whether a term holds for a value; used by evaluation and by specialising a filter. */
 bool vamp_term_match(const struct vamp_expression *expression, const struct node *term,
                      const struct vamp_value *value);
-/* Whether no values satisfy all of a list of nodes joined by AND, as far as that is seen: by two
- * comparisons or lists on one name among the first 64 nodes, or a size or duration below zero. */
+/* Whether no value can satisfy a list of nodes joined by AND. True is certain; it finds two
+ * comparisons or lists on one name among the first 64 nodes, and a size or duration below zero. */
 bool vamp_conjuncts_contradict(const struct vamp_expression *expression,
                                const struct node *conjuncts);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "filters/push_down.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "filters/event_fields.h"
-#include "filters/event_filter.h"
 
-/* One reduction: of `expression` for events of `kind`. */
+/* The reduction of `expression` for events of `kind`. */
 struct reduction {
     struct vamp_expression *expression;
     enum vamp_event_kind kind;
@@ -18,8 +18,8 @@ static bool is_term(const struct node *node)
     return node->kind >= NODE_HAS;
 }
 
-/* A node of its own, so that it can be linked into another list. NULL without memory. */
-static struct node *copy_of(struct reduction *reduction, const struct node *node)
+/* A copy that can be linked into another list; NULL without memory. */
+static struct node *copy_node(struct reduction *reduction, const struct node *node)
 {
     struct node *copy = vamp_arena_alloc(&reduction->expression->arena, sizeof(*copy));
     if (copy != NULL) {
@@ -29,9 +29,10 @@ static struct node *copy_of(struct reduction *reduction, const struct node *node
     return copy;
 }
 
-static struct node *constant(struct reduction *reduction, const struct node *node, bool is_true)
+static struct node *make_constant(struct reduction *reduction, const struct node *node,
+                                  bool is_true)
 {
-    struct node *copy = copy_of(reduction, node);
+    struct node *copy = copy_node(reduction, node);
     if (copy != NULL) {
         copy->kind = is_true ? NODE_TRUE : NODE_FALSE;
         copy->children = NULL;
@@ -46,37 +47,37 @@ static struct node *reduce_term(struct reduction *reduction, const struct node *
         const char *name = vamp_event_kind_name(reduction->kind);
         const struct vamp_value value = {.type = VAMP_VALUE_TEXT,
                                          .text = {.bytes = name, .length = strlen(name)}};
-        return constant(reduction, term, vamp_term_match(reduction->expression, term, &value));
+        return make_constant(reduction, term, vamp_term_match(reduction->expression, term, &value));
     }
     bool possible = term->field < 0
                         ? has_cdo
                         : vamp_event_field_possible((enum event_field)term->field, reduction->kind);
-    struct node *copy = possible ? copy_of(reduction, term) : NULL;
+    struct node *copy = possible ? copy_node(reduction, term) : NULL;
     bool never =
         !possible || (copy != NULL && vamp_conjuncts_contradict(reduction->expression, copy));
-    return never ? constant(reduction, term, false) : copy;
+    return never ? make_constant(reduction, term, false) : copy;
 }
 
-static struct node *reduce(struct reduction *reduction, const struct node *node);
+static struct node *reduce_node(struct reduction *reduction, const struct node *node);
 
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
 static struct node *reduce_not(struct reduction *reduction, const struct node *node)
 {
-    struct node *child = reduce(reduction, node->children);
+    struct node *child = reduce_node(reduction, node->children);
     if (child == NULL) {
         return NULL;
     }
     if (child->kind == NODE_TRUE || child->kind == NODE_FALSE) {
-        return constant(reduction, node, child->kind == NODE_FALSE);
+        return make_constant(reduction, node, child->kind == NODE_FALSE);
     }
-    struct node *copy = copy_of(reduction, node);
+    struct node *copy = copy_node(reduction, node);
     if (copy != NULL) {
         copy->children = child;
     }
     return copy;
 }
 
-/* AND, in the words of which the comments speak, or OR with true and false exchanged. */
+/* Reduces an AND. For an OR, true and false change places in what the comments say. */
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
 static struct node *reduce_group(struct reduction *reduction, const struct node *node)
 {
@@ -84,43 +85,43 @@ static struct node *reduce_group(struct reduction *reduction, const struct node 
     const enum node_kind deciding = node->kind == NODE_AND ? NODE_FALSE : NODE_TRUE;
     struct node *children = NULL, **tail = &children;
     for (const struct node *one = node->children; one != NULL; one = one->next) {
-        struct node *child = reduce(reduction, one);
+        struct node *child = reduce_node(reduction, one);
         if (child == NULL || child->kind == deciding) {
             return child;
         }
         if (child->kind == neutral) {
             continue;
         }
-        /* An AND that came out of an OR with one part left joins our conjuncts. */
+        /* A child may have become an AND itself, such as an OR of which one part is left. */
         *tail = child->kind == node->kind ? child->children : child;
         while (*tail != NULL) {
             tail = &(*tail)->next;
         }
     }
     if (children == NULL) {
-        return constant(reduction, node, neutral == NODE_TRUE);
+        return make_constant(reduction, node, neutral == NODE_TRUE);
     }
     if (node->kind == NODE_AND && vamp_conjuncts_contradict(reduction->expression, children)) {
-        return constant(reduction, node, false);
+        return make_constant(reduction, node, false);
     }
     if (children->next == NULL) {
         return children;
     }
-    struct node *copy = copy_of(reduction, node);
+    struct node *copy = copy_node(reduction, node);
     if (copy != NULL) {
         copy->children = children;
     }
     return copy;
 }
 
-/* The node for this kind of event, simplified; all of it new. NULL without memory.
+/* The node simplified for this kind of event, with new nodes only; NULL without memory.
  * NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
-static struct node *reduce(struct reduction *reduction, const struct node *node)
+static struct node *reduce_node(struct reduction *reduction, const struct node *node)
 {
     switch (node->kind) {
     case NODE_TRUE:
     case NODE_FALSE:
-        return copy_of(reduction, node);
+        return copy_node(reduction, node);
     case NODE_AND:
     case NODE_OR:
         return reduce_group(reduction, node);
@@ -157,13 +158,13 @@ const struct node *vamp_first_attribute(const struct node *node)
     return first_term(node, true);
 }
 
-/* Conjuncts of one kind, in order. */
+/* The conjuncts of one kind of event: the pool manager's and ours, in order. */
 struct halves {
     struct node *theirs, *ours;
 };
 
-static int split(struct reduction *reduction, struct node *reduced, struct halves *ret,
-                 struct vamp_err *err)
+static int split_conjuncts(struct reduction *reduction, struct node *reduced, struct halves *ret,
+                           struct vamp_err *err)
 {
     struct node *conjunct = reduced->kind == NODE_AND ? reduced->children : reduced;
     struct node **theirs = &ret->theirs, **ours = &ret->ours;
@@ -186,8 +187,8 @@ static int split(struct reduction *reduction, struct node *reduced, struct halve
     return 0;
 }
 
-/* Joins conjuncts again; none is true. NULL without memory. */
-static struct node *join(struct reduction *reduction, struct node *conjuncts)
+/* The AND of the conjuncts; TRUE if there are none. NULL without memory. */
+static struct node *join_conjuncts(struct reduction *reduction, struct node *conjuncts)
 {
     if (conjuncts != NULL && conjuncts->next == NULL) {
         return conjuncts;
@@ -208,7 +209,7 @@ static const char *or_nothing(const char *selector)
 /* The selector text of a kind, "" for none, in the arena; NULL without memory. */
 static const char *selector_text(struct reduction *reduction, struct node *theirs)
 {
-    struct node *joined = theirs != NULL ? join(reduction, theirs) : NULL;
+    struct node *joined = theirs != NULL ? join_conjuncts(reduction, theirs) : NULL;
     if (theirs == NULL) {
         return "";
     }
@@ -222,7 +223,7 @@ static const char *selector_text(struct reduction *reduction, struct node *their
 static int push_kind(struct reduction *reduction, struct push_down *result,
                      enum vamp_event_kind *asked_by, struct vamp_err *err)
 {
-    struct node *reduced = reduce(reduction, reduction->expression->root);
+    struct node *reduced = reduce_node(reduction, reduction->expression->root);
     if (reduced == NULL) {
         return vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
     }
@@ -235,12 +236,12 @@ static int push_kind(struct reduction *reduction, struct push_down *result,
         return 0;
     }
     struct halves halves = {NULL, NULL};
-    int rc = split(reduction, reduced, &halves, err);
+    int rc = split_conjuncts(reduction, reduced, &halves, err);
     if (rc != 0) {
         return rc;
     }
     const char *selector = selector_text(reduction, halves.theirs);
-    result->rest[reduction->kind] = join(reduction, halves.ours);
+    result->rest[reduction->kind] = join_conjuncts(reduction, halves.ours);
     if (selector == NULL || result->rest[reduction->kind] == NULL) {
         return vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
     }
@@ -270,6 +271,7 @@ int vamp_push_down(struct vamp_expression *expression, struct push_down *ret, st
         if (rc != 0) {
             return rc;
         }
+        assert(result.rest[kind] != NULL);
     }
     if (result.selector != NULL && result.selector[0] == '\0') {
         result.selector = NULL;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which part of a filter the pool manager decides, and which is left to us. Inside filters/.
+ * Push-down: which part of a filter the pool manager decides, and which part vampire does. Inside
+ * filters/.
  *
  * The filter is reduced for each kind of event: terms on `.event.kind`, and terms on fields that
  * an event of the kind never has, become true or false. What remains for a kind is a conjunction:
- * conjuncts that speak of attributes only are the pool manager's, conjuncts that speak of no
- * attribute are ours, and one that mixes both can be decided by nobody and is an error. A
- * subscription has one selector, so all kinds must ask for the same.
+ * conjuncts on attributes only are the pool manager's, conjuncts without an attribute are
+ * vampire's, and one that mixes both is an error, since neither side knows all of it. A
+ * subscription has one selector, so all kinds must need the same one.
  *
- * The contract with the source: events of CDOs are asked for with the selector, events without a
- * CDO without it (their attributes are absent, which we know ourselves). Then the pool manager's
- * part and ours together are exactly the filter.
+ * The contract with the source: it subscribes to events of CDOs with the selector and to events
+ * without a CDO without it (their attributes are absent, which vampire knows itself). Then both
+ * parts together are exactly the filter.
  */
 #ifndef VAMP_FILTERS_PUSH_DOWN_H
 #define VAMP_FILTERS_PUSH_DOWN_H
@@ -30,7 +31,7 @@ struct push_down {
 /* Reduces and splits. 0, -EINVAL when it cannot be split, -ENOMEM. */
 VAMP_MUST_CHECK int vamp_push_down(struct vamp_expression *expression, struct push_down *ret,
                                    struct vamp_err *err);
-/* The first term on an attribute (a name that is no field of events), NULL when there is none. */
+/* The first term on an attribute (a name that is no field of events), or NULL. */
 const struct node *vamp_first_attribute(const struct node *node);
 
 #endif

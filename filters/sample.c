@@ -37,8 +37,8 @@ static bool passes_every(struct vamp_sampler *sampler)
     return passes;
 }
 
-/* The same on every machine and in every version: two vampires watch the same CDOs. Ids may be
- * counters, so their bits are mixed. */
+/* The same on every machine and in every version, so that two vampires sample the same CDOs. Ids
+ * may be counters, so their bits are mixed. */
 static bool passes_fraction(const struct vamp_sampler *sampler, const struct vamp_event *event)
 {
     if (!vamp_event_has(event, VAMP_HAS_CDO_ID) || sampler->number == VAMP_SAMPLE_FRACTION_MAX) {
