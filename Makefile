@@ -67,11 +67,12 @@ endif
 FORMATS := hdf5 jsonl recording null
 # The rooms of maestro/ are as many archives; `messages` is what protobuf-c makes of pool.proto, so
 # that the pool knows the messages and not the network they travel on.
-LAYERS := core filters messages pool wire client server api stats source format $(FORMATS) output writers config run cli top
+LAYERS := core filters messages pool wire client server api stats source live format $(FORMATS) output writers config run cli top
 DIR_core := vampire/core
 DIR_filters := filters
 DIR_stats := vampire/stats
 DIR_source := vampire/source
+DIR_live := vampire/live
 DIR_writers := writers
 DIR_output := writers/output
 DIR_format := writers/format
@@ -91,12 +92,13 @@ PROTO := $(patsubst %.proto,$(GEN)/%.pb-c,$(notdir $(wildcard vampire/core/*.pro
 SRC_core := $(wildcard vampire/core/*.c) $(addsuffix .c,$(PROTO))
 SRC_messages := $(GEN)/pool.pb-c.c
 SRC_top := $(filter-out $(MAINS),$(wildcard top/*.c))
-$(foreach l,filters pool wire client server api stats source format $(FORMATS) output writers config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
+$(foreach l,filters pool wire client server api stats source live format $(FORMATS) output writers config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
 
 PKG_core := libprotobuf-c
 PKG_filters := libpcre2-8
 PKG_stats := uuid
 PKG_source :=
+PKG_live :=
 PKG_hdf5 := hdf5-serial zlib
 PKG_messages :=
 PKG_pool :=
@@ -113,7 +115,8 @@ PKG_top := jansson ncursesw
 USES_core :=
 USES_filters := core
 USES_stats := core
-USES_source := $(MAESTRO_LAYERS) filters core
+USES_source := core
+USES_live := source $(MAESTRO_LAYERS) filters core
 USES_format := stats core
 $(foreach l,$(FORMATS),$(eval USES_$(l) := format stats core))
 USES_output := stats core
@@ -124,20 +127,23 @@ USES_wire := messages core
 USES_client := wire pool $(USES_pool)
 USES_server := client $(USES_client)
 USES_api := server $(USES_server)
-USES_config := source writers $(USES_writers) filters $(MAESTRO_LAYERS) core
+USES_config := source writers $(USES_writers) filters core
 USES_run := config $(USES_config)
-USES_cli := run $(USES_run)
+# Of `live` only what `vampire --version` reports: the rest needs Maestro, so it would not link.
+USES_cli := run live $(USES_run)
 USES_top := core
 
 objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
 archive = $(B)/lib/$(1).a
 packages = $(foreach l,$(1) $(USES_$(1)),$(PKG_$(l)))
 archives = $(foreach l,$(1) $(USES_$(1)),$(call archive,$(l)))
-libraries = $(call archives,$(1)) $(MAESTRO_LIBS) $(call lib,$(call packages,$(1))) -lm
+libraries = $(call archives,$(1)) $(if $(filter live,$(1)),$(MAESTRO_LIBS)) $(call lib,$(call packages,$(1))) -lm
 
 WORKFLOW := $(patsubst tests/workflow/%.c,$(B)/bin/%,$(wildcard tests/workflow/workflow_*.c))
 PROGRAMS := $(B)/bin/vampire $(B)/bin/vampire-top $(if $(MAESTRO_LAYERS),$(B)/bin/maestro-pool-manager)
 LIBMAESTRO := $(B)/lib/libmaestro.so.0
+# What joins a pool, which vampire loads when it does: the network library takes 0.2 s to load.
+LIVE := $(B)/lib/vampire/maestro.so
 
 # Manual pages of section 1 are written in mdoc(7), docs/*.1. The others are pages of docs/ in
 # Markdown, from which lowdown makes what man(1) reads. SOURCE:PAGE
@@ -146,7 +152,7 @@ MARKDOWN_MANUALS := configuration:vampire.json.5 filter-language:vampire-filter.
 MANUALS := $(wildcard docs/*.1) $(foreach m,$(MARKDOWN_MANUALS),$(B)/man/$(lastword $(subst :, ,$(m))))
 
 .PHONY: all clean help
-all: $(PROGRAMS) $(WORKFLOW) $(MANUALS)
+all: $(PROGRAMS) $(LIVE) $(WORKFLOW) $(MANUALS)
 
 $(foreach l,$(LAYERS),$(eval $(call objects,$(SRC_$(l))): CFLAGS += $(call pkg,$(PKG_$(l)) $(PKG_core))))
 $(foreach l,$(LAYERS),$(eval $(call archive,$(l)): $(call objects,$(SRC_$(l)))))
@@ -179,17 +185,22 @@ $(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: maestro/wire/%.proto $(wildcard vampire/core/
 
 # What the chosen maestro.h can tell: found by compiling small snippets against it.
 PROBE := $(B)/gen/maestro_probe.h
-$(PROBE): vampire/source/maestro_probe.sh vampire/core/event_fields.def $(if $(MAESTRO_PREFIX),,maestro/maestro.h)
+$(PROBE): vampire/live/maestro_probe.sh vampire/core/event_fields.def $(if $(MAESTRO_PREFIX),,maestro/maestro.h)
 	@mkdir -p $(@D)
 	$(call say,PROBE,$@)
-	$(Q)sh vampire/source/maestro_probe.sh $@ "$(CC)" $(MAESTRO_CFLAGS)
-$(call objects,$(SRC_source)): CFLAGS += $(MAESTRO_CFLAGS) -I$(B)/gen
-$(call objects,$(SRC_source)): | $(PROBE)
+	$(Q)sh vampire/live/maestro_probe.sh $@ "$(CC)" $(MAESTRO_CFLAGS)
+$(call objects,$(SRC_live)): CFLAGS += $(MAESTRO_CFLAGS) -I$(B)/gen
+$(call objects,$(SRC_live)): | $(PROBE)
 
 $(B)/bin/vampire: $(B)/obj/vampire/main.o $(call archives,cli)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call libraries,cli)
+$(LIVE): $(call archives,live) vampire/live/module.map
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,--version-script=vampire/live/module.map \
+	  -o $@ -Wl,--whole-archive $(call archive,live) -Wl,--no-whole-archive $(call libraries,live)
 $(B)/bin/maestro-pool-manager: $(B)/obj/maestro/pool_manager.o $(call archives,server)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -242,7 +253,7 @@ $(1): $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o $(call objects,$(wildcard tests
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
 	$$(Q)$$(CC) $$(LDFLAGS) $(FAULT_LINK) -o $$@ $$< $(call objects,$(wildcard tests/lib/*.c)) $(call libraries,$(2)) $(call lib,cmocka $(JUDGE_$(2)))
-$(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: CFLAGS += $(call pkg,cmocka $(JUDGE_$(2)) $(call packages,$(2))) $(if $(filter source,$(2)),$(MAESTRO_CFLAGS) -I$(B)/gen)
+$(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: CFLAGS += $(call pkg,cmocka $(JUDGE_$(2)) $(call packages,$(2))) $(if $(filter live,$(2)),$(MAESTRO_CFLAGS) -I$(B)/gen)
 $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: | $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h
 endef
 $(foreach t,$(UNIT),$(eval $(call unit_rule,$(t),$(firstword $(subst _, ,$(notdir $(t)))))))
@@ -273,16 +284,16 @@ BENCH ?=
 BENCH_JSON ?= $(B)/bench/results.json
 BENCH_PROGRAMS := $(addprefix $(B)/bench/,stages wire workload $(if $(MAESTRO_LAYERS),relay))
 BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/*.c))
-$(BENCH_OBJECTS): CFLAGS += $(call pkg,$(call packages,cli))
+$(BENCH_OBJECTS): CFLAGS += $(call pkg,$(call packages,cli) $(call packages,server))
 $(BENCH_OBJECTS): | $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h
 $(B)/bench/stages: $(call objects,$(addprefix tests/bench/,main.c bench.c heap_calls.c stream.c event_lines.c pairing_lines.c histogram_lines.c output_lines.c))
 $(B)/bench/wire: $(call objects,tests/bench/wire.c)
 $(B)/bench/workload: $(call objects,tests/bench/workload.c)
 $(B)/bench/relay: $(call objects,tests/bench/relay.c tests/bench/stream.c)
-$(BENCH_PROGRAMS): $(call archives,cli)
+$(BENCH_PROGRAMS): $(call archives,cli) $(call archives,live)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(call libraries,$(if $(filter %/relay,$@),server,cli))
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(call libraries,$(if $(filter %/stages %/workload,$@),cli,server))
 .PHONY: bench bench-programs bench-others bench-instructions
 bench-programs: all $(BENCH_PROGRAMS)
 bench: bench-programs  ## every cost beside a bare baseline of the same run, as a table and in BENCH_JSON; BENCH=NAME...
@@ -296,10 +307,10 @@ bench-instructions: bench-programs  ## renew the limits of tests/bench/instructi
 FUZZ_SECONDS ?= 60
 FUZZ_EXECUTIONS ?= 1000000
 FUZZ := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
-build/fuzz/bin/%_fuzz: build/fuzz/obj/tests/fuzz/%_fuzz.o $(call archives,cli)
+build/fuzz/bin/%_fuzz: build/fuzz/obj/tests/fuzz/%_fuzz.o $(call archives,cli) $(call archives,live)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--as-needed -o $@ $< -Wl,--start-group $(call libraries,cli) -Wl,--end-group
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--as-needed -o $@ $< -Wl,--start-group $(call libraries,cli) $(call libraries,live) -Wl,--end-group
 .PHONY: fuzz fuzz-run fuzz-seeds fuzz-seeds-run
 fuzz:            ## fuzz targets for FUZZ_SECONDS (60); for a long run FUZZ_SECONDS=3600
 	$(Q)$(MAKE) --no-print-directory MODE=fuzz CC=clang-14 fuzz-run
@@ -331,6 +342,8 @@ endef
 install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(INSTALL) -d $(TO)/bin $(TO)/share/vampire/config $(TO)/share/vampire/notebooks $(TO)/share/doc/vampire
 	$(INSTALL) -m 755 $(PROGRAMS) $(TO)/bin
+	$(INSTALL) -d $(TO)/lib/vampire
+	$(INSTALL) -m 755 $(LIVE) $(TO)/lib/vampire
 	sed 's|^VERSION = None .*|VERSION = "$(VERSION)"|' notebooks/vampire-report > $(TO)/bin/vampire-report
 	chmod 755 $(TO)/bin/vampire-report
 	$(INSTALL) -m 644 notebooks/vampire.py notebooks/first-look.ipynb $(TO)/share/vampire/notebooks

@@ -68,7 +68,7 @@ finish_files() {
             strip --remove-section=.comment --remove-section=.note "$program"
         fi
     done
-    for library in "$root"/usr/lib/*.so.*; do
+    for library in "$root"/usr/lib/*.so.* "$root"/usr/lib/vampire/*.so; do
         [ ! -f "$library" ] || {
             strip --remove-section=.comment --remove-section=.note --strip-unneeded "$library"
             chmod 644 "$library"
@@ -89,7 +89,7 @@ package() {
     needed=
     if [ "$architecture" != all ]; then
         set --
-        for file in "$root"/usr/bin/* "$root"/usr/lib/*.so.*; do
+        for file in "$root"/usr/bin/* "$root"/usr/lib/*.so.* "$root"/usr/lib/vampire/*.so; do
             [ ! -f "$file" ] || set -- "$@" "$file"
         done
         needed=$(libraries "$@")
@@ -123,7 +123,7 @@ take "$work/vampire-report" usr/bin/vampire-report 'usr/share/man/man1/vampire-r
 take "$work/libmaestro-vampire" 'usr/include' 'usr/lib/*.so*' 'usr/lib/pkgconfig'
 rm -f "$tree/usr/share/doc/vampire/LICENSE" # copyright says it
 take "$work/vampire" 'usr/bin/*' 'usr/share/man/man*/*' 'usr/share/bash-completion/completions/*' \
-    'usr/share/vampire/*' 'usr/share/doc/vampire/*' 'usr/lib/systemd/*/*.service'
+    'usr/share/vampire/*' 'usr/share/doc/vampire/*' 'usr/lib/systemd/*/*.service' usr/lib/vampire
 
 left=$(find "$tree" ! -type d)
 if [ -n "$left" ]; then

@@ -17,7 +17,8 @@ MAY_INCLUDE = {
     "vampire/core": [],
     "filters": ["vampire/core/"],
     "vampire/stats": ["vampire/core/"],
-    "vampire/source": ["vampire/core/", "maestro.h", "maestro_probe.h"],
+    "vampire/source": ["vampire/core/", "version.h"],
+    "vampire/live": ["vampire/core/", "vampire/source/", "maestro.h", "maestro_probe.h", "version.h"],
     "writers": ["vampire/core/", "vampire/stats/bucket.h"],
     "writers/format": ["vampire/core/", "vampire/stats/bucket.h", "writers/writer.h"],
     **{f"writers/{name}": ["vampire/core/", "vampire/stats/bucket.h", "writers/writer.h", "writers/format/"]

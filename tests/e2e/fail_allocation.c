@@ -4,7 +4,8 @@
  * they make of a lack of memory is not ours to test, and a program cannot survive their ends.
  *
  * FAIL_ALLOCATION=N: the Nth, counted over all threads, fails; 0: none. FAIL_PLACE=HEX: only those
- * count that are made at this place of the program. FAIL_ONWARDS=1: all behind it fail as well.
+ * count that are made at this place of the program (with bit 48 set:
+ * of lib/vampire/maestro.so). FAIL_ONWARDS=1: all behind it fail as well.
  * Says how many there were at the end: "allocations COUNT" on standard error; with FAIL_LIST=1 also
  * "place HEX COUNT" for each place that made some.
  */
@@ -27,10 +28,10 @@ extern void *__libc_memalign(size_t alignment, size_t bytes);
 static atomic_ulong count;
 static unsigned long fail_at;
 static bool onwards;
-static uintptr_t begin, end; /* of the program's code */
-static uintptr_t base;       /* what places are counted from */
-static uintptr_t only;       /* 0: all places */
+static uintptr_t only; /* 0: all places */
 static bool listing;
+
+#define MODULE ((uintptr_t)1 << 48)
 
 /* The return addresses of the calls, by a hash of them. */
 enum { PLACES = 4096 };
@@ -39,18 +40,19 @@ static struct {
     atomic_ulong count;
 } places[PLACES];
 
-static int find_program(struct dl_phdr_info *info, size_t size, void *unused)
+/* Where the caller is, in the executable or in the part of vampire that joins a pool (then with the
+ * bit MODULE); 0: elsewhere. */
+static uintptr_t place_of(void *caller)
 {
-    (void)size, (void)unused;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-        if (header->p_type == PT_LOAD && (header->p_flags & PF_X) != 0) {
-            base = info->dlpi_addr;
-            begin = base + header->p_vaddr;
-            end = begin + header->p_memsz;
-        }
+    struct dl_find_object object;
+    if (_dl_find_object(caller, &object) != 0) {
+        return 0;
     }
-    return 1; /* the program is the first */
+    const struct link_map *map = object.dlfo_link_map;
+    const uintptr_t place = (uintptr_t)caller - map->l_addr;
+    return map->l_name[0] == '\0'                                   ? place
+           : strstr(map->l_name, "/lib/vampire/maestro.so") != NULL ? place | MODULE
+                                                                    : 0;
 }
 
 __attribute__((constructor)) static void prepare(void)
@@ -61,7 +63,6 @@ __attribute__((constructor)) static void prepare(void)
     only = place != NULL ? (uintptr_t)strtoul(place, NULL, 16) : 0;
     onwards = getenv("FAIL_ONWARDS") != NULL;
     listing = getenv("FAIL_LIST") != NULL;
-    (void)dl_iterate_phdr(find_program, NULL);
 }
 
 __attribute__((destructor)) static void tell(void)
@@ -88,15 +89,15 @@ static void note(uintptr_t place)
     }
 }
 
-static bool fails(const void *caller)
+static bool fails(void *caller)
 {
-    uintptr_t address = (uintptr_t)caller;
-    if (address < begin || address >= end) {
+    const uintptr_t place = place_of(caller);
+    if (place == 0) {
         return false;
     }
-    note(address - base);
+    note(place);
     /* Where places are told apart, all behind it are of any place. */
-    if (only != 0 && only != address - base && !(onwards && atomic_load(&count) >= fail_at)) {
+    if (only != 0 && only != place && !(onwards && atomic_load(&count) >= fail_at)) {
         return false;
     }
     unsigned long number = atomic_fetch_add(&count, 1) + 1;

@@ -30,6 +30,9 @@ class Failure(AssertionError):
     """Something did not happen, with what the processes said."""
 
 
+LIVE = str(BUILD / "lib" / "vampire" / "maestro.so")
+
+
 def program(name):
     return str(BUILD / "bin" / name)
 

@@ -3,6 +3,7 @@
 would be against upstream's Maestro."""
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -48,6 +49,7 @@ def test_everything_is_installed_below_destdir(space):
     make("install", "PREFIX=/opt/vampire", f"DESTDIR={root}")
     files = {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir()}
     for name in ("bin/vampire", "bin/maestro-pool-manager", "include/maestro.h", "include/maestro/maestro.h",
+                 "lib/vampire/maestro.so",
                  "lib/pkgconfig/maestro.pc", "share/vampire/config/demo.json"):
         assert f"opt/vampire/{name}" in files, sorted(files)
     assert any(name.startswith("opt/vampire/lib/libmaestro.so") for name in files)
@@ -152,9 +154,10 @@ def test_vampire_built_against_an_installed_maestro(installed):
     space, prefix = installed
     build = space.path / "build"
     make("-j2", f"MAESTRO_PREFIX={prefix}", f"B={build}", "all")
-    needed = subprocess.run(["ldd", build / "bin" / "vampire"], capture_output=True, text=True,
-                            check=True).stdout
-    assert f"{prefix}/lib/libmaestro.so" in needed
+    program, live = (subprocess.run(["ldd", build / name], capture_output=True, text=True, check=True).stdout
+                     for name in ("bin/vampire", "lib/vampire/maestro.so"))
+    assert f"{prefix}/lib/libmaestro.so" in live
+    assert not re.search("libmaestro|libfabric", program)
     manager = space.pool_manager()
     own = harness.BUILD
     harness.BUILD = build

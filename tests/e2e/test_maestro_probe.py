@@ -12,7 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CC = shlex.split(os.environ.get("CC", "cc"))
-PROBE = ROOT / "vampire/source/maestro_probe.sh"
+PROBE = ROOT / "vampire/live/maestro_probe.sh"
 FULL = (ROOT / "maestro/maestro.h").read_text()
 
 pytestmark = pytest.mark.plain
@@ -49,7 +49,7 @@ def run_probe(folder, header):
 
 def compile_source(folder):
     generated = ROOT / "build/gen"
-    for name in sorted((ROOT / "vampire/source").glob("*.c")):
+    for name in sorted((ROOT / "vampire/live").glob("*.c")):
         subprocess.run(
             [*CC, "-std=c17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wundef", "-Werror"]
             + ["-fsyntax-only", f"-I{ROOT}", f"-I{folder}", f"-I{generated}"]

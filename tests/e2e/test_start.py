@@ -5,6 +5,7 @@ does not work."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import stat
@@ -279,3 +280,55 @@ def test_what_a_bound_left_out_is_said(space):
             assert min(evicted, values) > 0
             assert [line.split()[0] for line in said] == ["(other)", "at", "at"]
             assert f"{values:,} values of series" in said[1] and f"{evicted:,} records" in said[2]
+
+
+# ------------------------------------------------------------------ the network library
+
+
+def loaded_by(tmp_path, *arguments):
+    """Names of the libraries that a run of vampire loads."""
+    said = tmp_path / "loaded"
+    environment = {**harness.clean_environment(), "LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(said)}
+    done = subprocess.run([harness.program("vampire"), *map(str, arguments)], env=environment,
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    text = "".join(path.read_text() for path in tmp_path.glob("loaded.*"))
+    assert "libhdf5" in text
+    return text
+
+
+@pytest.mark.parametrize("command", ["--version", "--help", "--list-metrics", "--print-completion", "--print-schema"])
+def test_a_command_loads_no_network_library(tmp_path, command):
+    assert not re.search(r"libfabric|libmaestro|maestro\.so", loaded_by(tmp_path, command))
+
+
+def test_checking_and_replaying_load_no_network_library(tmp_path):
+    configuration = tmp_path / "vampire.json"
+    configuration.write_text(json.dumps(harness.vampire_config()))
+    assert "libfabric" not in loaded_by(tmp_path, "-c", configuration, "--check-config")
+    made = {"source": {"type": "synthetic", "steps": 2},
+            "outputs": [{"type": "recording", "directory": str(tmp_path)}]}
+    configuration.write_text(json.dumps(made))
+    assert "libfabric" not in loaded_by(tmp_path, "-c", configuration)
+    recording = next(tmp_path.glob("*.rec"))
+    assert "libfabric" not in loaded_by(tmp_path, "--replay", recording, "-o", "outputs=[]")
+
+
+def test_joining_loads_it(space):
+    space.pool_manager()
+    process = space.vampire(harness.vampire_config())
+    maps = pathlib.Path(f"/proc/{process.child.pid}/maps").read_text()
+    assert harness.LIVE in maps
+    process.signal(signal.SIGTERM)
+    process.expect_exit(0)
+
+
+def test_without_the_part_that_joins(tmp_path):
+    (tmp_path / "bin").mkdir()
+    alone = shutil.copy(harness.program("vampire"), tmp_path / "bin")
+    configuration = tmp_path / "vampire.json"
+    configuration.write_text(json.dumps(harness.vampire_config()))
+    done = subprocess.run([alone, "-c", configuration], capture_output=True, text=True, timeout=60, check=False,
+                          cwd=tmp_path, env=harness.clean_environment())
+    assert done.returncode not in (0, None)
+    assert str(tmp_path / "bin/../lib/vampire/maestro.so") in done.stderr, done.stderr

@@ -336,25 +336,22 @@ static int fault_domain(struct fid_fabric *fabric, struct fi_info *info, struct 
     return result;
 }
 
-static int find_program(struct dl_phdr_info *info, size_t size, void *range)
+/* libfabric's providers stand on each other: their calls are not the program's, which is the
+ * executable (it has no name here) and the part of vampire that joins a pool. */
+static bool of_program(void *caller)
 {
-    (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-        if (header->p_type == PT_LOAD && (header->p_flags & PF_X) != 0) {
-            ((uintptr_t *)range)[0] = info->dlpi_addr + header->p_vaddr;
-            ((uintptr_t *)range)[1] = info->dlpi_addr + header->p_vaddr + header->p_memsz;
-        }
+    struct dl_find_object object;
+    if (_dl_find_object(caller, &object) != 0) {
+        return false;
     }
-    return 1; /* the program is the first */
+    const char *name = object.dlfo_link_map->l_name;
+    return name[0] == '\0' || strstr(name, "/lib/vampire/maestro.so") != NULL;
 }
 
-/* libfabric's providers stand on each other: their calls are not the program's. */
-static bool of_program(const void *caller)
+/* By itself and not by RTLD_NEXT: vampire loads it late, for itself alone. */
+static void *fabric_library(void)
 {
-    uintptr_t range[2] = {0, 0};
-    (void)dl_iterate_phdr(find_program, range);
-    return (uintptr_t)caller >= range[0] && (uintptr_t)caller < range[1];
+    return dlopen("libfabric.so.1", RTLD_NOW);
 }
 
 int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
@@ -362,7 +359,7 @@ int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *con
     union {
         void *symbol;
         int (*call)(struct fi_fabric_attr *, struct fid_fabric **, void *);
-    } real = {dlvsym(RTLD_NEXT, "fi_fabric", "FABRIC_1.1")};
+    } real = {dlvsym(fabric_library(), "fi_fabric", "FABRIC_1.1")};
     if (!of_program(__builtin_return_address(0))) {
         return real.call(attr, fabric, context);
     }
@@ -382,7 +379,7 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
         void *symbol;
         int (*call)(uint32_t, const char *, const char *, uint64_t, const struct fi_info *,
                     struct fi_info **);
-    } real = {dlvsym(RTLD_NEXT, "fi_getinfo", "FABRIC_1.3")};
+    } real = {dlvsym(fabric_library(), "fi_getinfo", "FABRIC_1.3")};
     if (of_program(__builtin_return_address(0))) {
         FABRIC_FAULT_RETURN(GETINFO);
     }

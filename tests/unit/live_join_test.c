@@ -2,8 +2,8 @@
 /* How the live source finds its pool manager: info texts and files, trying again, giving up. */
 #include <unistd.h>
 
-#include "tests/unit/source_scripted.h"
-#include "vampire/source/maestro_join.h"
+#include "tests/unit/live_scripted.h"
+#include "vampire/live/maestro_join.h"
 
 /* ------------------------------------------------------------------ joining */
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/source/maestro_session.h"
+#include "vampire/live/maestro_session.h"
 
 #include <string.h>
 
 #include <maestro.h>
 
-#include "vampire/source/maestro_fields.h"
+#include "vampire/live/maestro_fields.h"
+#include "vampire/live/maestro_status.h"
 
 static uint64_t bit(enum vamp_event_kind kind)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/source/maestro_join.h"
+#include "vampire/live/maestro_join.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +10,8 @@
 
 #include <maestro.h>
 
-#include "vampire/source/maestro_fields.h"
+#include "vampire/live/maestro_fields.h"
+#include "vampire/live/maestro_status.h"
 
 /* Infos seen in the wild are some hundred characters; a log in front of them may be long. */
 #define INFO_BYTES 8192

@@ -3,8 +3,8 @@
  * Who is in the workflow, as far as its events show: to know when it has ended. Bounded: at
  * VAMP_ROSTER_MAX components present at once the rest is only counted. Source thread only.
  */
-#ifndef VAMP_SOURCE_ROSTER_H
-#define VAMP_SOURCE_ROSTER_H
+#ifndef VAMP_LIVE_ROSTER_H
+#define VAMP_LIVE_ROSTER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,14 +5,14 @@
  * then knows of the old pool is void; its source tells that with the marks GONE and UNWATCHED.
  * Source thread only.
  */
-#ifndef VAMP_SOURCE_MAESTRO_REJOIN_H
-#define VAMP_SOURCE_MAESTRO_REJOIN_H
+#ifndef VAMP_LIVE_MAESTRO_REJOIN_H
+#define VAMP_LIVE_MAESTRO_REJOIN_H
 
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include "vampire/source/backoff.h"
-#include "vampire/source/maestro_session.h"
+#include "vampire/live/backoff.h"
+#include "vampire/live/maestro_session.h"
 
 struct vamp_rejoin {
     int64_t since_ns, until_ns, remind_ns; /* monotonic */

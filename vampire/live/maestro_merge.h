@@ -20,8 +20,8 @@
  * Bounded: VAMP_MERGE_LISTS lists a subscription; while that many wait, no more are read.
  * Source thread only.
  */
-#ifndef VAMP_SOURCE_MAESTRO_MERGE_H
-#define VAMP_SOURCE_MAESTRO_MERGE_H
+#ifndef VAMP_LIVE_MAESTRO_MERGE_H
+#define VAMP_LIVE_MAESTRO_MERGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finding the pool manager and joining its workflow; runs before the source thread exists. */
-#ifndef VAMP_SOURCE_MAESTRO_JOIN_H
-#define VAMP_SOURCE_MAESTRO_JOIN_H
+#ifndef VAMP_LIVE_MAESTRO_JOIN_H
+#define VAMP_LIVE_MAESTRO_JOIN_H
 
 #include <stddef.h>
 #include <stdint.h>

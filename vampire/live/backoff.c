@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/source/backoff.h"
+#include "vampire/live/backoff.h"
 
 /* splitmix64 */
 static uint64_t draw(uint64_t *state)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/source/maestro_rejoin.h"
+#include "vampire/live/maestro_rejoin.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "vampire/source/maestro_join.h"
+#include "vampire/live/maestro_join.h"
 
 /* How often the info file is looked at. */
 #define LOOK_NS (100 * 1000 * 1000)

@@ -4,11 +4,11 @@
  * source has one after the other when the pool manager is restarted. maestro.h knows only one a
  * process. Not at the same time on two threads.
  */
-#ifndef VAMP_SOURCE_MAESTRO_SESSION_H
-#define VAMP_SOURCE_MAESTRO_SESSION_H
+#ifndef VAMP_LIVE_MAESTRO_SESSION_H
+#define VAMP_LIVE_MAESTRO_SESSION_H
 
 #include "vampire/core/err.h"
-#include "vampire/source/maestro_merge.h"
+#include "vampire/live/maestro_merge.h"
 #include "vampire/source/maestro_options.h"
 #include "vampire/source/source.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/source/maestro_fields.h"
+#include "vampire/live/maestro_fields.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -268,57 +268,6 @@ void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_even
     };
 }
 
-/* ------------------------------------------------------------------ statuses and names */
-
-void vamp_maestro_status_text(mstro_status status, char *text, size_t bytes)
-{
-    const char *more = "";
-#if VAMP_MSTRO_HAS_LAST_ERROR
-    more = mstro_last_error();
-#endif
-    (void)snprintf(text, bytes, "%s%s%s%s", mstro_status_description(status),
-                   *more != '\0' ? " (" : "", more, *more != '\0' ? ")" : "");
-}
-
-bool vamp_maestro_status_no_manager(mstro_status status)
-{
-#if VAMP_MSTRO_HAS_STATUS_NO_PM
-    return status == MSTRO_NO_PM;
-#else
-    /* Without a status of its own any failure to read a subscription has to be taken for it. */
-    return status != MSTRO_OK && status != MSTRO_TIMEOUT;
-#endif
-}
-
-bool vamp_maestro_status_no_memory(mstro_status status)
-{
-#if VAMP_MSTRO_HAS_STATUS_NOMEM
-    return status == MSTRO_NOMEM;
-#else
-    (void)status;
-    return false;
-#endif
-}
-
-bool vamp_maestro_status_refused(mstro_status status)
-{
-#if VAMP_MSTRO_HAS_STATUS_REFUSED
-    return status == MSTRO_REFUSED;
-#else
-    (void)status;
-    return false;
-#endif
-}
-
-const char *vamp_maestro_info_variable(void)
-{
-#if VAMP_MSTRO_HAS_ENV_POOL_INFO
-    return MSTRO_ENV_POOL_INFO;
-#else
-    return "MSTRO_POOL_MANAGER_INFO";
-#endif
-}
-
 /* ------------------------------------------------------------------ for `vampire --version` */
 
 struct ability {
@@ -363,13 +312,8 @@ void vamp_source_maestro_abilities(void (*line)(void *context, const char *text)
     };
     const size_t field_count = sizeof fields / sizeof *fields;
     char text[256];
-#if VAMP_MSTRO_HAS_VERSION
-    (void)snprintf(text, sizeof text, "Maestro %s, event members %s", mstro_version(),
+    (void)snprintf(text, sizeof text, "maestro.h: event members %s",
                    VAMP_MSTRO_HAS_PAYLOAD ? "in payload" : "without payload");
-#else
-    (void)snprintf(text, sizeof text, "Maestro of unknown version, event members %s",
-                   VAMP_MSTRO_HAS_PAYLOAD ? "in payload" : "without payload");
-#endif
     line(context, text);
     tell("event kinds:", true, kinds, KIND_PAIR_COUNT, line, context);
     tell("event kinds not available:", false, kinds, KIND_PAIR_COUNT, line, context);

@@ -3,8 +3,8 @@
  * A scripted maestro.h for the tests of the live source, and a source made ready to open: what a
  * real pool manager shows only by chance can be arranged. Included once in a program.
  */
-#ifndef TESTS_UNIT_SOURCE_SCRIPTED_H
-#define TESTS_UNIT_SOURCE_SCRIPTED_H
+#ifndef TESTS_UNIT_LIVE_SCRIPTED_H
+#define TESTS_UNIT_LIVE_SCRIPTED_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +17,7 @@
 #include <cmocka.h>
 #include <maestro.h>
 
+#include "vampire/source/live.h"
 #include "vampire/source/maestro_options.h"
 #include "vampire/source/source.h"
 
@@ -236,7 +237,7 @@ static inline int teardown(void **state)
 
 static inline int try_open(struct fixture *fixture, struct vamp_err *err)
 {
-    return vamp_source_maestro.open(&fixture->options, &fixture->context, &fixture->source, err);
+    return vamp_live.open(&fixture->options, &fixture->context, &fixture->source, err);
 }
 
 static inline void open_source(struct fixture *fixture)
@@ -248,7 +249,7 @@ static inline void open_source(struct fixture *fixture)
 static inline void close_source(struct fixture *fixture)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    assert_int_equal(vamp_source_maestro.close(fixture->source, &err), 0);
+    assert_int_equal(vamp_live.close(fixture->source, &err), 0);
     assert_int_equal(script.lists_out, 0);
     assert_int_equal(script.finalizes, 1);
     assert_int_equal(script.disposed, script.subscribed);
@@ -257,7 +258,7 @@ static inline void close_source(struct fixture *fixture)
 static inline enum vamp_source_status next(struct fixture *fixture, struct vamp_event *event)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    return vamp_source_maestro.next(fixture->source, event, &err);
+    return vamp_live.next(fixture->source, event, &err);
 }
 
 /* Takes events until there is none; returns how many, their serials in `serials`. */

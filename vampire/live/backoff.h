@@ -3,8 +3,8 @@
  * When to try again: pauses that double up to a bound, each a quarter longer or shorter by chance,
  * so that many who lost the same peer do not come back at once. Times are monotonic nanoseconds.
  */
-#ifndef VAMP_SOURCE_BACKOFF_H
-#define VAMP_SOURCE_BACKOFF_H
+#ifndef VAMP_LIVE_BACKOFF_H
+#define VAMP_LIVE_BACKOFF_H
 
 #include <stdint.h>
 

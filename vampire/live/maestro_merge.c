@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/source/maestro_merge.h"
+#include "vampire/live/maestro_merge.h"
 
 #include <assert.h>
 #include <stddef.h>
 #include <time.h>
 
-#include "vampire/source/maestro_fields.h"
+#include "vampire/live/maestro_fields.h"
+#include "vampire/live/maestro_status.h"
 
 void vamp_merge_add(struct vamp_merge *merge, mstro_subscription subscription,
                     enum vamp_event_phase phase)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/source/roster.h"
+#include "vampire/live/roster.h"
 
 #include <stdlib.h>
 

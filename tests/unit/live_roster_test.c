@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "vampire/source/roster.h"
+#include "vampire/live/roster.h"
 
 static void see(struct vamp_roster *roster, enum vamp_event_kind kind, uint64_t app_id)
 {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Finds out what the chosen <maestro.h> has and writes it as a C header for
-# vampire/source/maestro_fields.c and maestro.c. Only compiles, never links or runs.
+# vampire/live/maestro_fields.c and maestro.c. Only compiles, never links or runs.
 #
 #   sh maestro_probe.sh OUTPUT CC [CFLAGS...]
 #
@@ -89,7 +89,7 @@ extensions() {
 }
 
 all() {
-    echo '/* Made by vampire/source/maestro_probe.sh: what the maestro.h of this build has. */'
+    echo '/* Made by vampire/live/maestro_probe.sh: what the maestro.h of this build has. */'
     echo '#ifndef VAMP_MAESTRO_PROBE_H'
     echo '#define VAMP_MAESTRO_PROBE_H'
     if [ "$payload" = payload. ]; then

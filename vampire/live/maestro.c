@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The live source: a component of the workflow that watches the pool through maestro.h and nothing
+ * else. It asks for default subscriptions and, for operations whose wait is measured, for one with
+ * SIGNAL_BEFORE, never for acknowledgements, so that nobody waits for vampire.
+ *
+ * maestro.h has no handle for the library, only one instance a process; so there can be only one
+ * open source of this kind at a time (mstro_init refuses the second).
+ */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <maestro.h>
+
+#include "vampire/core/event_clock.h"
+#include "vampire/core/hash.h"
+#include "vampire/live/maestro_fields.h"
+#include "vampire/live/maestro_join.h"
+#include "vampire/live/maestro_merge.h"
+#include "vampire/live/maestro_rejoin.h"
+#include "vampire/live/maestro_session.h"
+#include "vampire/live/maestro_status.h"
+#include "vampire/live/roster.h"
+#include "vampire/source/live.h"
+#include "vampire/source/maestro_options.h"
+#include "vampire/source/source.h"
+#include "version.h"
+
+/* Once something has come, more is on its way: reading after this time takes it all at once, at
+ * half the processor time of reading each event by itself. */
+#define GATHER_NS (200 * 1000)
+/* Where events have no time of their own the moment of reading is theirs, so the subscriptions that
+ * cannot be waited on are looked at this often. */
+#define SLICE_NS (5 * 1000 * 1000)
+/* While events wait for their turn, the subscriptions are read this often. */
+#define LOOK_NS (1000 * 1000)
+
+/* In this order, but for WATCHING behind BACK. */
+enum maestro_phase {
+    PHASE_WATCHING,
+    PHASE_SEEKING,  /* the pool manager is gone, and that has been told */
+    PHASE_BACK,     /* there is another; to be told */
+    PHASE_GIVEN_UP, /* there is none; that the pool was not watched is to be told */
+    PHASE_OVER,
+};
+
+struct maestro_source {
+    const struct vamp_maestro_options *options;
+    struct vamp_source_context context;
+    struct vamp_roster roster;
+    int64_t all_left_ns; /* monotonic, when the last component left; INT64_MAX: not yet */
+    bool said_goodbye;   /* the pool manager; who was in the pool was thrown out */
+    bool joined;
+    struct vamp_event_clock event_clock;
+    struct vamp_rejoin rejoin;
+    struct vamp_merge merge;
+
+    pthread_mutex_t lock; /* of what follows, which others may ask for */
+    enum maestro_phase phase;
+    int64_t phase_since_ns; /* monotonic */
+    unsigned rejoins;
+    char where[VAMP_SOURCE_WHERE_BYTES];
+    char trouble[VAMP_SOURCE_TROUBLE_BYTES]; /* why the last attempt to join again failed */
+};
+
+/* ------------------------------------------------------------------ opening and closing */
+
+static void change_phase(struct maestro_source *source, enum maestro_phase phase)
+{
+    (void)pthread_mutex_lock(&source->lock);
+    source->phase = phase;
+    source->phase_since_ns = vamp_clock_monotonic_ns(source->context.clock);
+    (void)pthread_mutex_unlock(&source->lock);
+}
+
+/* The info is a secret: a hash of it distinguishes one pool manager from another. */
+static void note_where(struct maestro_source *source)
+{
+    const char *info = getenv(vamp_maestro_info_variable());
+    (void)pthread_mutex_lock(&source->lock);
+    source->where[0] = '\0';
+    if (info != NULL && info[0] != '\0') {
+        (void)snprintf(source->where, sizeof source->where, "%08" PRIx32,
+                       (uint32_t)vamp_hash_bytes(0, info, strlen(info)));
+    }
+    (void)pthread_mutex_unlock(&source->lock);
+}
+
+static int maestro_close(void *self, struct vamp_err *err)
+{
+    struct maestro_source *source = self;
+    if (source == NULL) {
+        return 0;
+    }
+    int result = 0;
+    if (source->joined) {
+        result = vamp_maestro_leave(&source->context, &source->merge, err);
+    }
+    vamp_roster_done(&source->roster);
+    (void)pthread_mutex_destroy(&source->lock);
+    free(source);
+    return result;
+}
+
+/* Joins and subscribes; a pool manager that goes between the two is waited for again. */
+static int begin_session(struct maestro_source *source, struct vamp_err *err)
+{
+    const struct vamp_source_context *context = &source->context;
+    const int64_t until_ns = vamp_clock_monotonic_ns(context->clock) + source->options->wait_ns;
+    for (;;) {
+        int64_t join_ns = 0;
+        vamp_rejoin_note_info_file(&source->rejoin, source->options);
+        int result = vamp_maestro_join(source->options, context, until_ns, &join_ns, err);
+        if (result != 0) {
+            return result;
+        }
+        if (context->own_roundtrip != NULL) {
+            context->own_roundtrip(context->own_roundtrip_context, VAMP_OWN_JOIN, join_ns);
+        }
+        result = vamp_maestro_subscribe(source->options, context, &source->merge, err);
+        if (result != -ENOTCONN) {
+            return result;
+        }
+        if (vamp_clock_monotonic_ns(context->clock) >= until_ns) {
+            return vamp_err_wrap(err, "joined, but then the pool manager was gone");
+        }
+    }
+}
+
+static int maestro_open(const void *options, const struct vamp_source_context *context,
+                        void **ret_self, struct vamp_err *err)
+{
+    struct maestro_source *source = calloc(1, sizeof *source);
+    if (source == NULL) {
+        return vamp_err_set(err, -ENOMEM, "no memory for the live source");
+    }
+    (void)pthread_mutex_init(&source->lock, NULL);
+    source->options = options;
+    source->context = *context;
+    source->merge.clock = context->clock;
+    source->all_left_ns = INT64_MAX;
+    vamp_event_clock_init(&source->event_clock);
+    int result = begin_session(source, err);
+    if (result != 0) {
+        (void)maestro_close(source, NULL);
+        return result;
+    }
+    source->joined = true;
+    note_where(source);
+    change_phase(source, PHASE_WATCHING);
+    *ret_self = source;
+    return 0;
+}
+
+/* ------------------------------------------------------------------ events */
+
+static void observe_roster(struct maestro_source *source, const struct vamp_event *event)
+{
+    vamp_roster_observe(&source->roster, event);
+    if (!vamp_roster_all_left(&source->roster)) {
+        source->all_left_ns = INT64_MAX;
+    } else if (source->all_left_ns == INT64_MAX) {
+        source->all_left_ns = vamp_clock_monotonic_ns(source->context.clock);
+    }
+}
+
+/* The next event that is wanted, converted. */
+static bool give(struct maestro_source *source, struct vamp_event *ret_event)
+{
+    struct vamp_merge_event next;
+    while (vamp_merge_next(&source->merge, &next)) {
+        vamp_maestro_convert(next.event, next.phase, next.arrived_utc_ns, ret_event);
+        vamp_event_clock_observe(&source->event_clock, ret_event->time_ns, next.arrived_ns);
+        if (vamp_event_is_mark(ret_event)) {
+            return true;
+        }
+        source->said_goodbye = source->said_goodbye || (ret_event->kind == VAMP_EVENT_LEAVE &&
+                                                        ret_event->reason == VAMP_LEAVE_POOL_ENDED);
+        if (source->options->leave_when_empty) {
+            observe_roster(source, ret_event);
+        }
+        if ((source->context.event_kinds & UINT64_C(1) << ret_event->kind) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Everything was given out and the pool manager is gone. */
+static enum vamp_source_status at_the_end(const struct maestro_source *source, struct vamp_err *err)
+{
+    if (source->all_left_ns != INT64_MAX && !source->said_goodbye) {
+        return VAMP_SOURCE_END;
+    }
+    const mstro_status failure = source->merge.failure;
+    if (failure == MSTRO_OK || vamp_maestro_status_no_manager(failure)) {
+        return VAMP_SOURCE_GONE;
+    }
+    char text[256];
+    vamp_maestro_status_text(failure, text, sizeof text);
+    (void)vamp_err_set(err, -EIO, "reading the pool's events failed: %s", text);
+    return VAMP_SOURCE_ERROR;
+}
+
+static int64_t grace_left_ns(const struct maestro_source *source)
+{
+    if (source->all_left_ns == INT64_MAX) {
+        return INT64_MAX;
+    }
+    return source->all_left_ns + source->options->leave_grace_ns -
+           vamp_clock_monotonic_ns(source->context.clock);
+}
+
+static enum vamp_source_status watch(struct maestro_source *source, struct vamp_event *ret_event,
+                                     struct vamp_err *err)
+{
+    if (give(source, ret_event)) {
+        return VAMP_SOURCE_MORE;
+    }
+    const bool came = vamp_merge_read(&source->merge);
+    if (give(source, ret_event)) {
+        return VAMP_SOURCE_MORE;
+    }
+    if (vamp_merge_holds(&source->merge) || came) {
+        return VAMP_SOURCE_EMPTY;
+    }
+    if (vamp_merge_ended(&source->merge)) {
+        return at_the_end(source, err);
+    }
+    return grace_left_ns(source) <= 0 ? VAMP_SOURCE_END : VAMP_SOURCE_EMPTY;
+}
+
+/* ------------------------------------------------------------------ a pool that is gone */
+
+/* What the pool's clock says. Ours may be another; a mark from the future makes others late. */
+static int64_t event_now_ns(const struct maestro_source *source)
+{
+    int64_t event_ns = 0;
+    return vamp_event_clock_now(&source->event_clock,
+                                vamp_clock_monotonic_ns(source->context.clock), &event_ns)
+               ? event_ns
+               : vamp_clock_utc_ns(source->context.clock);
+}
+
+static enum vamp_source_status tell(const struct maestro_source *source, enum vamp_event_kind mark,
+                                    struct vamp_event *ret_event)
+{
+    *ret_event = (struct vamp_event){.kind = (uint8_t)mark, .time_ns = event_now_ns(source)};
+    return VAMP_SOURCE_MORE;
+}
+
+/* Nothing of the old pool is kept but the time. */
+static enum vamp_source_status lose_pool(struct maestro_source *source,
+                                         struct vamp_event *ret_event)
+{
+    struct vamp_source_context no_reports = source->context;
+    no_reports.own_roundtrip = NULL; /* nobody answers this leave */
+    if (vamp_maestro_leave(&no_reports, &source->merge, NULL) != 0) {
+        (void)snprintf(source->trouble, sizeof source->trouble, "leaving the old pool failed");
+    }
+    source->joined = false;
+    vamp_roster_done(&source->roster);
+    source->all_left_ns = INT64_MAX;
+    if (source->options->rejoin_ns == 0) {
+        change_phase(source, PHASE_GIVEN_UP);
+    } else {
+        vamp_rejoin_begin(&source->rejoin, source->options, &source->context);
+        change_phase(source, PHASE_SEEKING);
+    }
+    return tell(source, VAMP_EVENT_GONE, ret_event);
+}
+
+static void seek(struct maestro_source *source, int64_t timeout_ns)
+{
+    switch (vamp_rejoin_step(&source->rejoin, source->options, &source->context, &source->merge,
+                             timeout_ns)) {
+    case VAMP_REJOIN_WAIT:
+        break;
+    case VAMP_REJOIN_BACK:
+        source->joined = true;
+        note_where(source);
+        change_phase(source, PHASE_BACK);
+        break;
+    case VAMP_REJOIN_OVER:
+        change_phase(source, PHASE_GIVEN_UP);
+        break;
+    }
+    (void)pthread_mutex_lock(&source->lock);
+    source->rejoins += source->phase == PHASE_BACK;
+    (void)snprintf(source->trouble, sizeof source->trouble, "%.*s", (int)sizeof source->trouble - 1,
+                   source->rejoin.why.text);
+    (void)pthread_mutex_unlock(&source->lock);
+}
+
+static enum vamp_source_status give_up(const struct maestro_source *source, struct vamp_err *err)
+{
+    if (source->rejoin.attempts == 0) {
+        (void)vamp_err_set(err, -ENOTCONN, "the pool manager is gone");
+    } else {
+        (void)vamp_err_set(err, -ENOTCONN,
+                           "the pool manager is gone, and did not come back in %.0f s (%s)",
+                           (double)source->options->rejoin_ns / (double)VAMP_NS_PER_SECOND,
+                           source->rejoin.why.text);
+    }
+    return VAMP_SOURCE_GONE;
+}
+
+static enum vamp_source_status maestro_next(void *self, struct vamp_event *ret_event,
+                                            struct vamp_err *err)
+{
+    struct maestro_source *source = self;
+    switch (source->phase) {
+    case PHASE_WATCHING: {
+        enum vamp_source_status status = watch(source, ret_event, err);
+        /* Who says good-bye has ended the workflow and does not come back. */
+        return status == VAMP_SOURCE_GONE && !source->said_goodbye ? lose_pool(source, ret_event)
+               : status == VAMP_SOURCE_GONE                        ? give_up(source, err)
+                                                                   : status;
+    }
+    case PHASE_SEEKING:
+        return VAMP_SOURCE_EMPTY;
+    case PHASE_BACK:
+        change_phase(source, PHASE_WATCHING);
+        return tell(source, VAMP_EVENT_UNWATCHED, ret_event);
+    case PHASE_GIVEN_UP:
+        change_phase(source, PHASE_OVER);
+        return tell(source, VAMP_EVENT_UNWATCHED, ret_event);
+    case PHASE_OVER:
+        return give_up(source, err);
+    }
+    return VAMP_SOURCE_ERROR;
+}
+
+static void maestro_describe(void *self, struct vamp_source_state *ret_state)
+{
+    static const char *const texts[] = {
+        [PHASE_WATCHING] = "watching the pool",
+        [PHASE_SEEKING] = "the pool manager is gone; trying to join again",
+        [PHASE_BACK] = "joined again",
+        [PHASE_GIVEN_UP] = "the pool manager did not come back",
+        [PHASE_OVER] = "the pool manager did not come back",
+    };
+    struct maestro_source *source = self;
+    (void)pthread_mutex_lock(&source->lock);
+    *ret_state = (struct vamp_source_state){
+        .what = texts[source->phase],
+        .since_ns = source->phase_since_ns,
+        .rejoins = source->rejoins,
+    };
+    memcpy(ret_state->where, source->where, sizeof ret_state->where);
+    memcpy(ret_state->trouble, source->trouble, sizeof ret_state->trouble);
+    (void)pthread_mutex_unlock(&source->lock);
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+static void sleep_ns(int64_t ns)
+{
+    const struct timespec pause = {.tv_sec = (time_t)(ns / VAMP_NS_PER_SECOND),
+                                   .tv_nsec = (long)(ns % VAMP_NS_PER_SECOND)};
+    (void)nanosleep(&pause, NULL);
+}
+
+static int64_t least(int64_t left, int64_t right)
+{
+    return left < right ? left : right;
+}
+
+static void maestro_wait(void *self, int64_t timeout_ns)
+{
+    struct maestro_source *source = self;
+    struct vamp_merge *merge = &source->merge;
+    if (source->phase == PHASE_SEEKING) {
+        seek(source, timeout_ns);
+        return;
+    }
+    timeout_ns = least(timeout_ns, grace_left_ns(source));
+    if (timeout_ns <= 0 || vamp_merge_ended(merge)) {
+        return;
+    }
+    if (vamp_merge_holds(merge)) {
+        sleep_ns(least(timeout_ns, LOOK_NS));
+        return;
+    }
+    const int64_t slice_ns =
+        vamp_maestro_has_time() || merge->stream_count == 1 ? timeout_ns : SLICE_NS;
+    const int64_t start_ns = vamp_clock_monotonic_ns(source->context.clock);
+    int64_t left_ns = timeout_ns;
+    while (left_ns > 0) {
+        const int64_t before_ns = vamp_clock_monotonic_ns(source->context.clock);
+        vamp_merge_wait(merge, least(left_ns, slice_ns));
+        if (vamp_merge_holds(merge)) {
+            sleep_ns(GATHER_NS);
+            return;
+        }
+        if (vamp_merge_read(merge) || vamp_merge_ended(merge)) {
+            return;
+        }
+        const int64_t now_ns = vamp_clock_monotonic_ns(source->context.clock);
+        if (now_ns - before_ns < GATHER_NS) {
+            sleep_ns(GATHER_NS); /* the wait came back with nothing before its time: never spin */
+        }
+        left_ns = start_ns + timeout_ns - now_ns;
+    }
+}
+
+const struct vamp_live vamp_live = {
+    .version = VAMP_VERSION,
+    .open = maestro_open,
+    .next = maestro_next,
+    .wait = maestro_wait,
+    .describe = maestro_describe,
+    .close = maestro_close,
+};
