@@ -140,13 +140,13 @@ struct contents {
     uint64_t of[VAMP_METRIC_COUNT];
 };
 
-static struct contents contents_of(const struct vamp_stats_options *options, vamp_mute_fn *mute,
-                                   void *context, bool gone)
+static struct contents contents_of(const struct vamp_stats_options *options,
+                                   vamp_exclude_fn *exclude, void *context, bool gone)
 {
     struct collect run;
     struct contents contents;
     collect_start(&run, options);
-    vamp_stats_mute(run.stats, mute, context);
+    vamp_stats_exclude(run.stats, exclude, context);
     feed_everything(&run);
     if (gone) {
         feed_gone(&run);
@@ -187,12 +187,12 @@ static void each_statistic_counts_the_same_alone(void **state)
 }
 
 static void turn_away(void *context, const struct vamp_event *event,
-                      bool muted[static VAMP_METRIC_COUNT])
+                      bool excluded[static VAMP_METRIC_COUNT])
 {
     (void)event;
     const struct vamp_statistic_ops *ops = context;
     for (const enum vamp_metric_id *id = ops->metrics; *id != VAMP_METRIC_COUNT; id++) {
-        muted[*id] = true;
+        excluded[*id] = true;
     }
 }
 

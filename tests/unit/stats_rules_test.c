@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What filters and sampling tell the statistics: muted metrics, verdicts, weights, selected CDOs.
+/* What filters and sampling set in the statistics: excluded metrics, verdicts, weights, selected
+ * CDOs.
  */
 #include "tests/unit/stats_collect.h"
 
@@ -21,21 +22,21 @@ static int end(void **state)
     return 0;
 }
 
-/* ---- muted metrics */
+/* ---- excluded metrics */
 
 /* Asked once for each event that passed. */
-struct muter {
+struct excluder {
     unsigned asked;
     enum vamp_metric_id metric;
 };
 
 /* The metric counts for CDOs of at least 1,000 bytes. */
-static void mute_small(void *context, const struct vamp_event *event,
-                       bool muted[static VAMP_METRIC_COUNT])
+static void exclude_small(void *context, const struct vamp_event *event,
+                          bool excluded[static VAMP_METRIC_COUNT])
 {
-    struct muter *muter = context;
-    muter->asked++;
-    muted[muter->metric] = event->size_bytes < 1000;
+    struct excluder *excluder = context;
+    excluder->asked++;
+    excluded[excluder->metric] = event->size_bytes < 1000;
 }
 
 static void offer(uint64_t cdo, uint64_t size_bytes)
@@ -52,14 +53,14 @@ static uint64_t last_counter(enum vamp_metric_id id, const char *labels)
 static void a_muted_counter_counts_only_what_it_is_for(void **state)
 {
     (void)state;
-    struct muter muter = {.metric = VAMP_METRIC_PRODUCED_BYTES};
-    vamp_stats_mute(run.stats, mute_small, &muter);
+    struct excluder excluder = {.metric = VAMP_METRIC_PRODUCED_BYTES};
+    vamp_stats_exclude(run.stats, exclude_small, &excluder);
     offer(1, 10);
     offer(2, 5000);
     offer(3, 999);
     offer(4, 1000);
     vamp_stats_finish(run.stats);
-    assert_int_equal(muter.asked, 4);
+    assert_int_equal(excluder.asked, 4);
     assert_int_equal(last_counter(VAMP_METRIC_PRODUCED_BYTES, "model"), 6000);
     /* Everything else counts them all. */
     assert_int_equal(last_counter(VAMP_METRIC_POOL_OPERATIONS, "model|offer"), 4);
@@ -70,8 +71,8 @@ static void a_muted_counter_counts_only_what_it_is_for(void **state)
 static void a_muted_histogram_records_only_what_it_is_for(void **state)
 {
     (void)state;
-    struct muter muter = {.metric = VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND};
-    vamp_stats_mute(run.stats, mute_small, &muter);
+    struct excluder excluder = {.metric = VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND};
+    vamp_stats_exclude(run.stats, exclude_small, &excluder);
     for (uint64_t number = 1; number <= 3; number++) {
         const int64_t time_ns = 1000 * (int64_t)number;
         const struct vamp_event begin =
@@ -90,17 +91,17 @@ static void a_muted_histogram_records_only_what_it_is_for(void **state)
 }
 
 /* An anomaly that does not count is not told either. */
-static void mute_anomalies(void *context, const struct vamp_event *event,
-                           bool muted[static VAMP_METRIC_COUNT])
+static void exclude_anomalies(void *context, const struct vamp_event *event,
+                              bool excluded[static VAMP_METRIC_COUNT])
 {
     (void)context;
-    muted[VAMP_METRIC_ANOMALIES] = event->app_id == 1;
+    excluded[VAMP_METRIC_ANOMALIES] = event->app_id == 1;
 }
 
 static void a_muted_anomaly_is_no_alert(void **state)
 {
     (void)state;
-    vamp_stats_mute(run.stats, mute_anomalies, NULL);
+    vamp_stats_exclude(run.stats, exclude_anomalies, NULL);
     for (uint64_t app = 1; app <= 2; app++) {
         collect_feed(&run, event_cdo(VAMP_EVENT_WITHDRAW, 200, app, 7 + app));
         collect_feed(&run, event_cdo(VAMP_EVENT_OFFER, 210, app, 9 + app));
@@ -119,18 +120,18 @@ static void a_muted_anomaly_is_no_alert(void **state)
 static void new_rules_begin_with_nothing_muted(void **state)
 {
     (void)state;
-    struct muter muter = {.metric = VAMP_METRIC_PRODUCED_BYTES};
-    vamp_stats_mute(run.stats, mute_small, &muter);
+    struct excluder excluder = {.metric = VAMP_METRIC_PRODUCED_BYTES};
+    vamp_stats_exclude(run.stats, exclude_small, &excluder);
     offer(1, 10);
-    vamp_stats_mute(run.stats, NULL, NULL);
+    vamp_stats_exclude(run.stats, NULL, NULL);
     offer(2, 20);
-    struct muter other = {.metric = VAMP_METRIC_POOL_OPERATIONS};
-    vamp_stats_mute(run.stats, mute_small, &other);
+    struct excluder other = {.metric = VAMP_METRIC_POOL_OPERATIONS};
+    vamp_stats_exclude(run.stats, exclude_small, &other);
     offer(3, 30);
     vamp_stats_finish(run.stats);
     assert_int_equal(last_counter(VAMP_METRIC_PRODUCED_BYTES, "model"), 50);
     assert_int_equal(last_counter(VAMP_METRIC_POOL_OPERATIONS, "model|offer"), 2);
-    assert_int_equal(muter.asked, 1);
+    assert_int_equal(excluder.asked, 1);
     assert_int_equal(other.asked, 1);
 }
 
@@ -150,14 +151,14 @@ static int64_t weight(size_t bucket)
 static void verdicts_are_accounted(void **state)
 {
     (void)state;
-    struct muter muter = {.metric = VAMP_METRIC_POOL_OPERATIONS};
-    vamp_stats_mute(run.stats, mute_small, &muter);
+    struct excluder excluder = {.metric = VAMP_METRIC_POOL_OPERATIONS};
+    vamp_stats_exclude(run.stats, exclude_small, &excluder);
     judged(VAMP_EVENT_REQUIRE, 10, VAMP_FILTERED);
     judged(VAMP_EVENT_REQUIRE, 20, VAMP_SAMPLED_OUT);
     judged(VAMP_EVENT_REQUIRE, 30, VAMP_RATED_OUT);
     judged(VAMP_EVENT_REQUIRE, 40, VAMP_PASSED);
     vamp_stats_finish(run.stats);
-    assert_int_equal(muter.asked, 1); /* only of what passed */
+    assert_int_equal(excluder.asked, 1); /* only of what passed */
     assert_int_equal(last_counter(VAMP_METRIC_VAMPIRE_DECODED, ""), 5);
     assert_int_equal(last_counter(VAMP_METRIC_VAMPIRE_FILTERED, ""), 3);
     assert_int_equal(last_counter(VAMP_METRIC_VAMPIRE_SAMPLED_OUT, ""), 2);

@@ -6,19 +6,19 @@
 
 /* Turns away what a configuration's "statistics.filters" would: some events of some metrics. */
 static void filter_metrics(void *context, const struct vamp_event *event,
-                           bool muted[static VAMP_METRIC_COUNT])
+                           bool excluded[static VAMP_METRIC_COUNT])
 {
     (void)context;
     const bool odd = vamp_event_has(event, VAMP_HAS_CDO_ID) && event->cdo_id.low % 2 == 1;
-    muted[VAMP_METRIC_POOL_OPERATIONS] = event->kind != VAMP_EVENT_OFFER;
-    muted[VAMP_METRIC_PRODUCED_BYTES] = odd;
-    muted[VAMP_METRIC_CONSUMED_BYTES] = odd;
-    muted[VAMP_METRIC_POOL_CDOS] = odd;
-    muted[VAMP_METRIC_POOL_BYTES] = odd;
-    muted[VAMP_METRIC_TRANSPORTS] = odd;
-    muted[VAMP_METRIC_TRANSPORT_BYTES] = odd;
-    muted[VAMP_METRIC_TRANSPORT_NS] = odd;
-    muted[VAMP_METRIC_DEMAND_WAIT_NS] = odd;
+    excluded[VAMP_METRIC_POOL_OPERATIONS] = event->kind != VAMP_EVENT_OFFER;
+    excluded[VAMP_METRIC_PRODUCED_BYTES] = odd;
+    excluded[VAMP_METRIC_CONSUMED_BYTES] = odd;
+    excluded[VAMP_METRIC_POOL_CDOS] = odd;
+    excluded[VAMP_METRIC_POOL_BYTES] = odd;
+    excluded[VAMP_METRIC_TRANSPORTS] = odd;
+    excluded[VAMP_METRIC_TRANSPORT_BYTES] = odd;
+    excluded[VAMP_METRIC_TRANSPORT_NS] = odd;
+    excluded[VAMP_METRIC_DEMAND_WAIT_NS] = odd;
 }
 
 static void feed(struct collect *run)
@@ -107,11 +107,11 @@ static void expect_totals(const struct collect *run, const struct vamp_totals *t
 }
 
 /* Before and after the last buckets close, the totals are the same, and those of the buckets. */
-static void check(const struct vamp_stats_options *options, vamp_mute_fn *mute)
+static void check(const struct vamp_stats_options *options, vamp_exclude_fn *exclude)
 {
     struct collect run;
     collect_start(&run, options);
-    vamp_stats_mute(run.stats, mute, NULL);
+    vamp_stats_exclude(run.stats, exclude, NULL);
     feed(&run);
     struct vamp_totals open, closed;
     vamp_stats_totals(run.stats, &open);

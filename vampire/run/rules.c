@@ -143,12 +143,12 @@ enum vamp_verdict vamp_rules_judge(struct vamp_rules *rules, const struct vamp_e
 }
 
 static void apply_metric_filters(void *context, const struct vamp_event *event,
-                                 bool muted[static VAMP_METRIC_COUNT])
+                                 bool excluded[static VAMP_METRIC_COUNT])
 {
     const struct vamp_rules *rules = context;
     for (unsigned i = 0; i < rules->metric_count; i++) {
         const struct metric_rule *rule = &rules->metrics[i];
-        muted[rule->metric] = !vamp_event_filter_match(rule->filter, event, rules->components);
+        excluded[rule->metric] = !vamp_event_filter_match(rule->filter, event, rules->components);
     }
 }
 
@@ -161,6 +161,6 @@ static bool select_cdo(void *context, const struct vamp_event *event)
 void vamp_rules_apply(struct vamp_rules *rules, struct vamp_stats *stats)
 {
     vamp_stats_sampling(stats, rules->weight);
-    vamp_stats_mute(stats, rules->metric_count > 0 ? apply_metric_filters : NULL, rules);
+    vamp_stats_exclude(stats, rules->metric_count > 0 ? apply_metric_filters : NULL, rules);
     vamp_stats_select(stats, rules->selected != NULL ? select_cdo : NULL, rules);
 }

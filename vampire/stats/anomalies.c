@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Group 17: what should not happen. */
+#include "vampire/stats/cdo_history.h"
 #include "vampire/stats/statistic.h"
-#include "vampire/stats/story.h"
 
 static const enum vamp_metric_id metrics[] = {VAMP_METRIC_ANOMALIES, VAMP_METRIC_COUNT};
 
@@ -25,13 +25,13 @@ static void list_alert(struct vamp_slot *slot, const struct vamp_components *com
         .count = seen->anomalies[anomaly],
     };
     if (vamp_event_has(event, VAMP_HAS_CDO_NAME)) {
-        vamp_story_copy_name(event, alert->name);
+        vamp_cdo_history_copy_name(event, alert->name);
     }
 }
 
 static void count_anomalies(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
-    if (!seen->any_anomaly || cells->muted[VAMP_METRIC_ANOMALIES]) {
+    if (!seen->any_anomaly || cells->excluded[VAMP_METRIC_ANOMALIES]) {
         return; /* what does not count is no alert either */
     }
     struct vamp_labels labels = seen->labels;

@@ -80,7 +80,7 @@ struct vamp_cells {
     uint64_t *told_counters;  /* absolute values of the counters that are told, by cell */
     struct vamp_told_gauge *told_gauges;
     double weight;                     /* of sampling, without a rate's part */
-    bool muted[VAMP_METRIC_COUNT];     /* the event being counted does not count for these */
+    bool excluded[VAMP_METRIC_COUNT];  /* the event being counted does not count for these */
     struct vamp_accounting accounting; /* at the last closed bucket's end; outputs as last told */
 
     struct vamp_histogram_sum histogram_sums[VAMP_HISTOGRAM_SUMS];
@@ -119,7 +119,7 @@ static inline void vamp_cells_count(struct vamp_cells *cells, struct vamp_slot *
                                     uint64_t amount)
 {
     const struct vamp_cell_range *range = &cells->range[id];
-    if (range->enabled && !cells->muted[id]) {
+    if (range->enabled && !cells->excluded[id]) {
         slot->counters[range->first + vamp_series_number(&cells->series, range->set, labels)] +=
             amount;
     }
@@ -130,7 +130,7 @@ static inline void vamp_cells_change(struct vamp_cells *cells, struct vamp_slot 
                                      int64_t change)
 {
     const struct vamp_cell_range *range = &cells->range[id];
-    if (range->enabled && change != 0 && !cells->muted[id]) {
+    if (range->enabled && change != 0 && !cells->excluded[id]) {
         struct vamp_gauge_change *gauge =
             &slot->gauges[range->first + vamp_series_number(&cells->series, range->set, labels)];
         /* Modulo 2^64: a metric's filter may leave out what would have kept it in range. */
@@ -145,7 +145,7 @@ static inline void vamp_cells_record(struct vamp_cells *cells, struct vamp_slot 
                                      uint64_t value)
 {
     const struct vamp_cell_range *range = &cells->range[id];
-    if (!range->enabled || cells->muted[id]) {
+    if (!range->enabled || cells->excluded[id]) {
         return;
     }
     struct vamp_histogram **histogram =

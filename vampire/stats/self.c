@@ -176,7 +176,7 @@ static void fold_told_gauges(struct vamp_cells *cells, struct vamp_slot *slot,
 
 void vamp_self_fold(struct vamp_cells *cells, struct vamp_slot *slot)
 {
-    memset(cells->muted, 0, sizeof cells->muted); /* ours, not an event's */
+    memset(cells->excluded, 0, sizeof cells->excluded); /* ours, not an event's */
     fold_account(cells, slot);
     tell_weight(cells, &slot->account);
     fold_told_counters(cells, slot, VAMP_METRIC_VAMPIRE_WRITTEN);

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/stats/cdo_history.h"
 #include "vampire/stats/self.h"
 #include "vampire/stats/statistic.h"
-#include "vampire/stats/story.h"
 #include "vampire/stats/totals.h"
 #include "vampire/stats/track.h"
 #include "vampire/stats/window.h"
@@ -28,8 +28,8 @@ struct vamp_stats {
     bool enabled[VAMP_STATISTIC_COUNT];
     struct listeners listeners[2][VAMP_EVENT_KIND_COUNT]; /* by phase and kind */
     struct vamp_observation seen;
-    vamp_mute_fn *mute; /* NULL: none */
-    void *mute_context;
+    vamp_exclude_fn *exclude; /* NULL: none */
+    void *exclude_context;
     int64_t previous_ns; /* time of the event before this one */
     bool any_event;
     bool gone;       /* the pool is: nothing since */
@@ -220,8 +220,8 @@ static void release_pool(struct vamp_stats *stats, struct vamp_slot *slot,
         if (!vamp_track_gone(&stats->tracker, row, &leave, seen)) {
             continue;
         }
-        if (stats->mute != NULL) {
-            stats->mute(stats->mute_context, &leave, stats->cells.muted);
+        if (stats->exclude != NULL) {
+            stats->exclude(stats->exclude_context, &leave, stats->cells.excluded);
         }
         for (unsigned s = 0; vamp_statistics[s] != NULL; s++) {
             if (stats->enabled[s] && vamp_statistics[s]->on_gone != NULL) {
@@ -291,8 +291,8 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
     struct vamp_observation *seen = &stats->seen;
     seen->slot = slot;
     vamp_track(&stats->tracker, event, seen);
-    if (stats->mute != NULL) {
-        stats->mute(stats->mute_context, event, stats->cells.muted);
+    if (stats->exclude != NULL) {
+        stats->exclude(stats->exclude_context, event, stats->cells.excluded);
     }
     const struct listeners *listeners = &stats->listeners[event->phase][event->kind];
     for (unsigned i = 0; i < listeners->count; i++) {
@@ -375,11 +375,11 @@ void vamp_stats_sampling(struct vamp_stats *stats, double weight)
     stats->cells.weight = weight;
 }
 
-void vamp_stats_mute(struct vamp_stats *stats, vamp_mute_fn *mute, void *context)
+void vamp_stats_exclude(struct vamp_stats *stats, vamp_exclude_fn *exclude, void *context)
 {
-    stats->mute = mute;
-    stats->mute_context = context;
-    memset(stats->cells.muted, 0, sizeof stats->cells.muted);
+    stats->exclude = exclude;
+    stats->exclude_context = context;
+    memset(stats->cells.excluded, 0, sizeof stats->cells.excluded);
 }
 
 void vamp_stats_outputs(struct vamp_stats *stats, const struct vamp_output_account *outputs,
@@ -397,7 +397,7 @@ void vamp_stats_self(struct vamp_stats *stats, enum vamp_metric_id id, unsigned 
 /* CDOs whose size was never told count at last. */
 static void count_rest(struct vamp_stats *stats)
 {
-    memset(stats->cells.muted, 0, sizeof stats->cells.muted);
+    memset(stats->cells.excluded, 0, sizeof stats->cells.excluded);
     struct vamp_labels labels = {{0}};
     labels.value[VAMP_LABEL_SIZE_CLASS] = VAMP_SIZE_CLASS_UNKNOWN;
     uint32_t position = 0;
@@ -414,7 +414,7 @@ void vamp_stats_finish(struct vamp_stats *stats)
         gap_of_gone(stats, vamp_window_newest(&stats->window), stats->gone_ns);
     }
     count_rest(stats);
-    vamp_story_finish(&stats->tracker, vamp_window_newest(&stats->window));
+    vamp_cdo_history_finish(&stats->tracker, vamp_window_newest(&stats->window));
     vamp_window_finish(&stats->window);
 }
 

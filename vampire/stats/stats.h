@@ -92,12 +92,12 @@ void vamp_stats_look_ahead(struct vamp_stats *stats, const struct vamp_event *co
 /* How many events each one that passed stands for, apart from those rated out, which are put on top
  * bucket by bucket: metric vampire_weight. 1 unless told. */
 void vamp_stats_sampling(struct vamp_stats *stats, double weight);
-/* Called for every event that passed, to say for which metrics it does not count: sets or clears
- * entries of `muted`, which keeps what was said before and begins with nothing muted. NULL: every
- * event counts for all. May not block or fail. */
-typedef void vamp_mute_fn(void *context, const struct vamp_event *event,
-                          bool muted[static VAMP_METRIC_COUNT]);
-void vamp_stats_mute(struct vamp_stats *stats, vamp_mute_fn *mute, void *context);
+/* Called for every event that passed, to exclude it from single metrics: sets or clears entries of
+ * `excluded`, which keeps its values from event to event and starts with nothing excluded. NULL:
+ * every event counts for all metrics. May not block or fail. */
+typedef void vamp_exclude_fn(void *context, const struct vamp_event *event,
+                             bool excluded[static VAMP_METRIC_COUNT]);
+void vamp_stats_exclude(struct vamp_stats *stats, vamp_exclude_fn *exclude, void *context);
 /* Event time has reached `now_ns` although nothing was seen (live sources, once in a while). */
 void vamp_stats_tick(struct vamp_stats *stats, int64_t now_ns);
 /* The event time at which the next bucket closes if no event comes; false: none is open yet. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/stats/story.h"
+#include "vampire/stats/cdo_history.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -27,8 +27,8 @@ int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_opti
     status |=
         vamp_table_init(&tracker->transports, pending, sizeof(struct vamp_transport), 4, rows);
     if (options->level == VAMP_LEVEL_CDO) {
-        tracker->stories = calloc(options->max_cdos, sizeof *tracker->stories);
-        status |= tracker->stories == NULL ? -ENOMEM : 0;
+        tracker->histories = calloc(options->max_cdos, sizeof *tracker->histories);
+        status |= tracker->histories == NULL ? -ENOMEM : 0;
     }
     if (status != 0) {
         return vamp_err_set(err, -ENOMEM,
@@ -48,7 +48,7 @@ void vamp_tracker_done(struct vamp_tracker *tracker)
     vamp_table_done(&tracker->demands);
     vamp_table_done(&tracker->transports);
     free(tracker->tallies);
-    free(tracker->stories);
+    free(tracker->histories);
     memset(tracker, 0, sizeof *tracker);
 }
 

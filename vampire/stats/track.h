@@ -91,8 +91,8 @@ struct vamp_tracker {
     struct vamp_table cdos, holds, received, demands, transports;
     vamp_bytes pool_bytes;
     struct vamp_tally *tallies;
-    struct vamp_story *stories; /* by record of `cdos`; NULL: not at level `cdo` */
-    vamp_select_fn *select;     /* NULL: every CDO is selected */
+    struct vamp_cdo_history *histories; /* by record of `cdos`; NULL: not at level `cdo` */
+    vamp_select_fn *select;             /* NULL: every CDO is selected */
     void *select_context;
 };
 

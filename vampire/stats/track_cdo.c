@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/stats/story.h"
+#include "vampire/stats/cdo_history.h"
 
 #include <assert.h>
 
@@ -54,7 +54,7 @@ static void drop_offers(struct vamp_track_context *at, struct vamp_cdo *cdo)
 /* The record goes. A CDO whose size nobody ever told is counted now. */
 static void forget(struct vamp_track_context *at, struct vamp_cdo *cdo, enum vamp_cdo_end end)
 {
-    vamp_story_end(at, cdo, end);
+    vamp_cdo_history_end(at, cdo, end);
     if ((cdo->flags & (VAMP_CDO_MAKER | VAMP_CDO_COUNTED)) == VAMP_CDO_MAKER) {
         at->seen->forgotten++;
         at->seen->forgotten_of = owner_name(at, cdo);
@@ -75,7 +75,7 @@ static void add_cdo(struct vamp_track_context *at)
     at->cdo->owner_handles = 1;
     at->cdo->flags = at->event->kind == VAMP_EVENT_DECLARE ? 0 : VAMP_CDO_UNSEEN;
     vamp_track_weigh(at, at->cdo, 1);
-    vamp_story_begin(at);
+    vamp_cdo_history_begin(at);
 }
 
 static bool is_owner(const struct vamp_track_context *at)
@@ -470,7 +470,7 @@ void vamp_track_cdo(struct vamp_track_context *at)
     if (at->cdo != NULL) {
         at->seen->producer = owner_name(at, at->cdo);
         vamp_track_learn_size(at);
-        vamp_story_learn(at);
+        vamp_cdo_history_add(at);
     }
     switch (at->event->kind) {
     case VAMP_EVENT_DEMAND:
@@ -529,7 +529,7 @@ void vamp_track_leave_cdos(struct vamp_track_context *at)
     tracker->pool_bytes -= tally->pool_bytes;
     seen->forgotten = tally->unsized;
     seen->forgotten_of = seen->labels.value[VAMP_LABEL_COMPONENT];
-    vamp_story_owner_leaves(at);
+    vamp_cdo_history_end_owned(at);
     (void)vamp_table_owner_leaves(&tracker->cdos, at->row);
     (void)vamp_table_owner_leaves(&tracker->holds, at->row);
     tally->offered = 0;

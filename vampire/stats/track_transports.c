@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/stats/story.h"
+#include "vampire/stats/cdo_history.h"
 
 /* By its number; without one by CDO and sink. False when there is neither. */
 static bool transport_key(const struct vamp_track_context *at, uint64_t key[4])
@@ -102,7 +102,7 @@ static void end(struct vamp_track_context *at)
         return;
     }
     seen->transport_completed = true;
-    vamp_story_transported(at);
+    vamp_cdo_history_add_transport(at);
     int64_t since_ns = 0;
     if (at->has_cdo && vamp_track_demand_end(at, &since_ns)) {
         (void)vamp_observe_interval(seen, VAMP_INTERVAL_DEMAND_WAIT, since_ns);
@@ -111,7 +111,7 @@ static void end(struct vamp_track_context *at)
 
 void vamp_track_transport(struct vamp_track_context *at)
 {
-    vamp_story_select(at);
+    vamp_cdo_history_select(at);
     if (at->cdo != NULL && vamp_event_has(at->event, VAMP_HAS_SIZE)) {
         vamp_track_learn_size(at);
     }
