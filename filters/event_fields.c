@@ -148,7 +148,7 @@ static void set_component(struct vamp_value *ret, const struct event_lookup *loo
     const struct vamp_component *row =
         lookup->components != NULL ? vamp_components_find(lookup->components, id) : NULL;
     if (row != NULL && row->joined_ns != INT64_MIN) {
-        set_word(ret, row->name);
+        set_word(ret, vamp_component_given_name(row));
     }
 }
 

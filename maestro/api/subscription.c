@@ -157,18 +157,22 @@ static void take_block(struct event_block *block)
     (void)pthread_mutex_unlock(&library.lock);
 }
 
-/* There is no memory for the batch: its events are lost, their number is not. */
-static void lose_batch(const struct vamp_event_batch *batch)
+/* There is no memory for the batch: its events are lost, their number is not. False: there is not
+ * even memory to report it. */
+static bool lose_batch(const struct vamp_event_batch *batch)
 {
+    bool reported = true;
     (void)pthread_mutex_lock(&library.lock);
     struct mstro_subscription_ *subscription = find(batch->subscription);
     const uint64_t lost = batch->events + batch->lost;
     if (subscription != NULL) {
         count_lost(subscription, lost);
+        reported = subscription->lost == 0;
     } else {
         count_stray_lost(batch->subscription, lost);
     }
     (void)pthread_mutex_unlock(&library.lock);
+    return reported;
 }
 
 int subscriptions_events(void *context, const uint8_t *packed, size_t length, struct vamp_err *err)
@@ -182,9 +186,8 @@ int subscriptions_events(void *context, const uint8_t *packed, size_t length, st
     }
     if (result == 0) {
         take_block(block);
-    } else if (result == -ENOMEM) {
-        lose_batch(&batch);
-        result = 0;
+    } else if (result == -ENOMEM && lose_batch(&batch)) {
+        result = 0; /* else the connection ends, and that is reported */
     }
     return result;
 }

@@ -97,7 +97,7 @@ def end_of(manager):
     """The pool manager's last words as numbers."""
     manager.signal(signal.SIGUSR2)
     manager.expect_exit(0)
-    words = re.search(r"(\d+) components joined, (\d+) vanished, (\d+) refused, (\d+) strangers ignored;.* (\d+) bad messages; (\d+) refused for want",
+    words = re.search(r"(\d+) components joined, (\d+) vanished, (\d+) refused, (\d+) strangers ignored;.* (\d+) bad messages; (\d+) refused for lack",
                       manager.stderr)
     assert words, manager.stderr
     return dict(zip(("joined", "vanished", "refused", "strangers", "bad", "starved"), map(int, words.groups())))

@@ -299,6 +299,12 @@ const char *vamp_components_name(const struct vamp_components *components, uint3
                                                 : VAMP_COMPONENT_UNKNOWN_NAME;
 }
 
+const char *vamp_component_given_name(const struct vamp_component *component)
+{
+    const char *name = component->name_number != VAMP_NAME_UNKNOWN ? component->name : "";
+    return name[0] == '\\' && is_reserved(name, strlen(name)) ? name + 1 : name;
+}
+
 uint64_t vamp_components_unnamed(const struct vamp_components *components)
 {
     return components->unnamed;

@@ -67,6 +67,9 @@ const struct vamp_component *vamp_components_row(const struct vamp_components *c
 size_t vamp_components_present(const struct vamp_components *components);
 /* The text of a name number; terminated, valid until free. "unknown" for a number not given. */
 const char *vamp_components_name(const struct vamp_components *components, uint32_t name_number);
+/* The name that the component itself gave, without the backslash of a reserved one; "" when it gave
+ * none. Valid as long as the row. */
+const char *vamp_component_given_name(const struct vamp_component *component);
 /* Components whose name is `(other)` because there was no memory for their own. */
 uint64_t vamp_components_unnamed(const struct vamp_components *components);
 void vamp_components_changed_clear(struct vamp_components *components, size_t index);
