@@ -165,7 +165,7 @@ static void report_never(const struct config_loader *loader)
 }
 
 /* All of it in one text, NULL when every event counts. */
-static int compose(struct config_loader *loader)
+static int compose_filter(struct config_loader *loader)
 {
     struct config_draft draft;
     if (!config_draft_begin(&draft)) {
@@ -216,7 +216,7 @@ int config_compose_filter(struct config_loader *loader)
         report_never(loader);
         return 0;
     }
-    code = compose(loader);
+    code = compose_filter(loader);
     if (code != 0 || config->filter == NULL) {
         return code;
     }

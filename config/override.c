@@ -145,7 +145,7 @@ static int enter_object(struct descent *descent)
 
 /* Into the member or item that the component names. 1: it cannot be entered, which is reported
  * here or by config_check_overrides. */
-static int enter(struct descent *descent)
+static int enter_value(struct descent *descent)
 {
     switch (descent->value->type) {
     case CONFIG_LIST:
@@ -165,7 +165,7 @@ static int enter(struct descent *descent)
 }
 
 /* The value reached becomes the override's: a list where it is written as JSON, else the text. */
-static int store(struct descent *descent)
+static int store_value(struct descent *descent)
 {
     struct config_value *value = descent->value;
     const char *text = descent->override->value;
@@ -187,8 +187,8 @@ static int store(struct descent *descent)
     return 0;
 }
 
-static int apply(struct config_loader *loader, const struct vamp_config_override *override,
-                 enum config_level level)
+static int apply_override(struct config_loader *loader, const struct vamp_config_override *override,
+                          enum config_level level)
 {
     if (!vamp_utf8_is_valid(override->value) || !vamp_utf8_is_valid(override->path)) {
         struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR,
@@ -207,12 +207,12 @@ static int apply(struct config_loader *loader, const struct vamp_config_override
     };
     for (;;) {
         next_component(&descent);
-        const int code = enter(&descent);
+        const int code = enter_value(&descent);
         if (code != 0) {
             return code > 0 ? 0 : code;
         }
         if (*descent.rest == '\0') {
-            return store(&descent);
+            return store_value(&descent);
         }
         descent.rest++;
     }
@@ -247,7 +247,7 @@ static int apply_environment(struct config_loader *loader)
             continue;
         }
         const struct vamp_config_override override = {variable->path, value, variable->origin};
-        code = apply(loader, &override, CONFIG_LEVEL_ENVIRONMENT);
+        code = apply_override(loader, &override, CONFIG_LEVEL_ENVIRONMENT);
     }
     return code;
 }
@@ -276,7 +276,7 @@ static int apply_source_type(struct config_loader *loader)
     for (size_t i = 0; i < request->override_count && code == 0; i++) {
         if (changes_source(loader, &request->overrides[i])) {
             forget_source(loader);
-            code = apply(loader, &request->overrides[i], CONFIG_LEVEL_COMMAND);
+            code = apply_override(loader, &request->overrides[i], CONFIG_LEVEL_COMMAND);
         }
     }
     return code;
@@ -287,7 +287,7 @@ int config_apply_overrides(struct config_loader *loader)
     const struct vamp_config_request *request = loader->request;
     int code = apply_source_type(loader);
     for (size_t i = 0; i < request->override_count && code == 0; i++) {
-        code = apply(loader, &request->overrides[i], CONFIG_LEVEL_COMMAND);
+        code = apply_override(loader, &request->overrides[i], CONFIG_LEVEL_COMMAND);
     }
     if (code == 0 && request->environment != NULL) {
         code = apply_environment(loader);

@@ -9,7 +9,7 @@
 #include "config/internal.h"
 
 /* Whether `path` is `inner` or lies around it. */
-static bool encloses(const char *path, const char *inner)
+static bool path_encloses(const char *path, const char *inner)
 {
     size_t length = strlen(path);
     return strncmp(path, inner, length) == 0 && (inner[length] == '\0' || inner[length] == '/');
@@ -61,7 +61,7 @@ bool config_is_wrong(const struct config_loader *loader, const char *path)
 {
     for (unsigned i = 0; i < loader->diagnostics->count; i++) {
         const struct vamp_diagnostic *item = &loader->diagnostics->items[i];
-        if (item->severity == VAMP_SEVERITY_ERROR && encloses(path, item->path)) {
+        if (item->severity == VAMP_SEVERITY_ERROR && path_encloses(path, item->path)) {
             return true;
         }
     }

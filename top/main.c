@@ -115,7 +115,7 @@ static int take_option(struct options *options, const struct vamp_command_given 
     return -EINVAL;
 }
 
-static int parse(int argc, char **argv, struct options *options, struct vamp_err *err)
+static int parse_top_arguments(int argc, char **argv, struct options *options, struct vamp_err *err)
 {
     const struct vamp_command_line line = {"vampire-top", options_table, argc, argv};
     struct vamp_command_given given;
@@ -153,7 +153,7 @@ static bool is_plain_terminal(void)
     return !isatty(STDOUT_FILENO) || term == NULL || *term == '\0' || strcmp(term, "dumb") == 0;
 }
 
-static int show(const struct options *options, struct vamp_err *err)
+static int show_stream(const struct options *options, struct vamp_err *err)
 {
     struct top_input *input = NULL;
     int code = top_input_open(&options->input, &input, err);
@@ -173,7 +173,7 @@ static int show(const struct options *options, struct vamp_err *err)
     return code;
 }
 
-static void answer(const struct options *options)
+static void print_answer(const struct options *options)
 {
     if (options->help) {
         (void)fputs(help_begin, stdout);
@@ -189,17 +189,17 @@ int main(int argc, char **argv)
     struct options options = {.plain = false};
     struct vamp_err err = VAMP_ERR_NONE;
     (void)setlocale(LC_CTYPE, "");
-    if (parse(argc, argv, &options, &err) != 0) {
+    if (parse_top_arguments(argc, argv, &options, &err) != 0) {
         (void)fprintf(stderr, "vampire-top: %s\n", err.text);
         return EXIT_USAGE;
     }
     if (options.help || options.version) {
-        answer(&options);
+        print_answer(&options);
         return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SHOWN : EXIT_READING;
     }
     /* `vampire-top FILE | head` is no failure worth a signal. */
     (void)signal(SIGPIPE, SIG_IGN);
-    int code = show(&options, &err);
+    int code = show_stream(&options, &err);
     if (code == 0 || code == -EPIPE) {
         return EXIT_SHOWN;
     }

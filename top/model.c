@@ -61,7 +61,7 @@ void top_model_skip(struct top_model *model)
     model->bad_lines++;
 }
 
-static void remember(struct top_model *model)
+static void add_to_history(struct top_model *model)
 {
     double seconds = model->width_ns > 0 ? model->width_ns / 1e9 : 1;
     model->operations_history[model->history_next] = model->now.operations / seconds;
@@ -86,13 +86,14 @@ void top_model_commit(struct top_model *model)
     model->buckets++;
     model->seen_ns += model->width_ns;
     model->next_metrics = 0;
-    remember(model);
+    add_to_history(model);
 }
 
 /* ---- snapshot */
 
 /* What a sum becomes in this mode. */
-static double shown(const struct top_model *model, enum top_mode mode, double now, double all)
+static double per_second_or_sum(const struct top_model *model, enum top_mode mode, double now,
+                                double all)
 {
     return mode == TOP_MODE_SUMS ? all : model->width_ns > 0 ? now * 1e9 / model->width_ns : now;
 }
@@ -123,9 +124,9 @@ static void take_component(struct top_component_row *out, const struct top_model
         .left = row->left,
         .idle_ns = row->idle_buckets * model->width_ns,
         .vanished = row->left > 0 && strcmp(row->reason, "finalized") != 0,
-        .operations = shown(model, mode, row->now.operations, row->all.operations),
-        .produced = shown(model, mode, row->now.produced, row->all.produced),
-        .consumed = shown(model, mode, row->now.consumed, row->all.consumed),
+        .operations = per_second_or_sum(model, mode, row->now.operations, row->all.operations),
+        .produced = per_second_or_sum(model, mode, row->now.produced, row->all.produced),
+        .consumed = per_second_or_sum(model, mode, row->now.consumed, row->all.consumed),
         .anomalies = row->all.anomalies,
         .wait = times_of(&part->times),
     };
@@ -138,8 +139,8 @@ static void take_pair(struct top_pair_row *out, const struct top_model *model,
 {
     const struct top_part *part = mode == TOP_MODE_SUMS ? &row->all : &row->now;
     *out = (struct top_pair_row){
-        .transports = shown(model, mode, row->now.transports, row->all.transports),
-        .bytes = shown(model, mode, row->now.moved, row->all.moved),
+        .transports = per_second_or_sum(model, mode, row->now.transports, row->all.transports),
+        .bytes = per_second_or_sum(model, mode, row->now.moved, row->all.moved),
         .time = times_of(&part->times),
     };
     top_text_clean(out->source, sizeof out->source, row->name);
@@ -168,12 +169,13 @@ static void take_rows(struct top_snapshot *snapshot, const struct top_model *mod
 static void take_totals(struct top_snapshot *out, const struct top_model *model)
 {
     enum top_mode mode = out->mode;
-    out->operations = shown(model, mode, model->now.operations, model->all.operations);
-    out->produced = shown(model, mode, model->now.produced, model->all.produced);
-    out->moved = shown(model, mode, model->now.moved, model->all.moved);
+    out->operations = per_second_or_sum(model, mode, model->now.operations, model->all.operations);
+    out->produced = per_second_or_sum(model, mode, model->now.produced, model->all.produced);
+    out->moved = per_second_or_sum(model, mode, model->now.moved, model->all.moved);
     out->anomalies = model->all.anomalies;
     for (unsigned i = 0; i < model->kind_count; i++) {
-        double operations = shown(model, mode, model->now.kinds[i], model->all.kinds[i]);
+        double operations =
+            per_second_or_sum(model, mode, model->now.kinds[i], model->all.kinds[i]);
         if (operations > 0) {
             struct top_kind *kind = &out->kinds[out->kind_count++];
             top_text_clean(kind->name, sizeof kind->name, model->kinds[i]);

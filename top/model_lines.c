@@ -17,7 +17,7 @@ static const char *text_of(const json_t *object, const char *key)
 
 /* The format has whole numbers from 0 to 2^64 - 1. The largest one that a double has is 2^64 -
  * 2048. */
-static uint64_t whole(double value)
+static uint64_t to_integer(double value)
 {
     return value <= 0 ? 0 : value >= 18446744073709549568.0 ? UINT64_MAX : (uint64_t)value;
 }
@@ -25,10 +25,10 @@ static uint64_t whole(double value)
 /* Within the format's bounds, whatever the line says: sums and quotients stay finite. */
 static double number_of(const json_t *object, const char *key)
 {
-    return (double)whole(json_number_value(json_object_get(object, key)));
+    return (double)to_integer(json_number_value(json_object_get(object, key)));
 }
 
-static void copy(char *out, size_t bytes, const char *text)
+static void copy_text(char *out, size_t bytes, const char *text)
 {
     (void)snprintf(out, bytes, "%s", text);
 }
@@ -48,7 +48,7 @@ static struct top_account *loss_of(struct top_model *model, const char *text)
     }
     struct top_account *loss = &model->losses[model->loss_count++];
     *loss = (struct top_account){.count = 0};
-    copy(loss->text, sizeof loss->text, text);
+    copy_text(loss->text, sizeof loss->text, text);
     return loss;
 }
 
@@ -69,7 +69,7 @@ static void take_accounting(struct top_model *model, const json_t *accounting)
     json_object_foreach(json_object_get(accounting, "lost"), reason, value)
     {
         (void)snprintf(text, sizeof text, "events in %.31s", reason);
-        tell_loss(model, text, (double)whole(json_number_value(value)));
+        tell_loss(model, text, (double)to_integer(json_number_value(value)));
     }
     tell_loss(model, "events rejected", number_of(accounting, "rejected"));
     size_t i = 0;
@@ -107,13 +107,13 @@ static void take_times(struct top_spread *times, const json_t *line)
     if (json_array_size(bins) == 0) {
         return;
     }
-    top_spread_range(times, whole(number_of(line, "min")), whole(number_of(line, "max")));
+    top_spread_range(times, to_integer(number_of(line, "min")), to_integer(number_of(line, "max")));
     size_t i = 0;
     json_t *bin = NULL;
     json_array_foreach(bins, i, bin)
     {
-        top_spread_add(times, whole(json_number_value(json_array_get(bin, 0))),
-                       whole(json_number_value(json_array_get(bin, 1))));
+        top_spread_add(times, to_integer(json_number_value(json_array_get(bin, 0))),
+                       to_integer(json_number_value(json_array_get(bin, 1))));
     }
 }
 
@@ -127,7 +127,7 @@ static double *kind_of(struct top_model *model, const char *name)
     if (model->kind_count == TOP_KINDS_MAX) {
         return &model->next.kinds[TOP_KINDS_MAX - 1];
     }
-    copy(model->kinds[model->kind_count], TOP_WORD_BYTES, name);
+    copy_text(model->kinds[model->kind_count], TOP_WORD_BYTES, name);
     return &model->next.kinds[model->kind_count++];
 }
 
@@ -215,7 +215,7 @@ static void take_active(struct top_model *model, const json_t *line)
         free_slot = free_slot == TOP_TIERS_MAX && model->tiers[i].name[0] == '\0' ? i : free_slot;
     }
     if (free_slot < TOP_TIERS_MAX && *tier != '\0') {
-        copy(model->tiers[free_slot].name, TOP_WORD_BYTES, tier);
+        copy_text(model->tiers[free_slot].name, TOP_WORD_BYTES, tier);
         model->tiers[free_slot].value = value;
         gauge->value += value;
     }
@@ -259,9 +259,9 @@ static void take_metric(struct top_model *model, const json_t *line)
 static void take_header(struct top_model *model, const json_t *line)
 {
     model->ended = false;
-    copy(model->workflow, sizeof model->workflow, text_of(line, "workflow"));
-    copy(model->host, sizeof model->host, text_of(line, "host"));
-    copy(model->level, sizeof model->level, text_of(line, "level"));
+    copy_text(model->workflow, sizeof model->workflow, text_of(line, "workflow"));
+    copy_text(model->host, sizeof model->host, text_of(line, "host"));
+    copy_text(model->level, sizeof model->level, text_of(line, "level"));
 }
 
 /* The metrics know names only; the lines of components know numbers, too. */
@@ -280,7 +280,7 @@ static void take_component(struct top_model *model, const json_t *line)
     if (left && *member != TOP_MEMBER_LEFT) {
         row->left++;
         if (row->left == 1 || strcmp(row->reason, "finalized") == 0) {
-            copy(row->reason, sizeof row->reason, text_of(line, "reason"));
+            copy_text(row->reason, sizeof row->reason, text_of(line, "reason"));
         }
     }
     *member = left || *member == TOP_MEMBER_LEFT ? TOP_MEMBER_LEFT : TOP_MEMBER_HERE;
@@ -289,9 +289,9 @@ static void take_component(struct top_model *model, const json_t *line)
 static void take_bucket(struct top_model *model, const json_t *line)
 {
     take_accounting(model, json_object_get(line, "accounting"));
-    copy(model->time, sizeof model->time, text_of(line, "time"));
+    copy_text(model->time, sizeof model->time, text_of(line, "time"));
     if (model->buckets == 0) {
-        copy(model->since, sizeof model->since, model->time);
+        copy_text(model->since, sizeof model->since, model->time);
     }
     model->bucket = number_of(line, "bucket");
     model->width_ns = number_of(line, "width_ns");
@@ -307,7 +307,7 @@ static enum top_fed take_end(struct top_model *model, const json_t *line)
     }
     take_accounting(model, json_object_get(line, "accounting"));
     model->ended = true;
-    copy(model->end_reason, sizeof model->end_reason, reason);
+    copy_text(model->end_reason, sizeof model->end_reason, reason);
     return TOP_FED_END;
 }
 
@@ -321,7 +321,7 @@ static enum top_fed take_line(struct top_model *model, const json_t *line)
     }
     if (strncmp(run, model->run, sizeof model->run - 1) != 0) {
         top_model_reset(model);
-        copy(model->run, sizeof model->run, run);
+        copy_text(model->run, sizeof model->run, run);
     }
     if (strcmp(type, "metric") == 0) {
         take_metric(model, line);

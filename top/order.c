@@ -22,13 +22,13 @@ bool top_sort_parse(const char *word, enum top_sort *ret_sort)
     return false;
 }
 
-static bool fits(const char *name, const char *filter)
+static bool matches_filter(const char *name, const char *filter)
 {
     return *filter == '\0' || strcasestr(name, filter) != NULL;
 }
 
 /* Larger first. */
-static int descending(double a, double b)
+static int compare_descending(double a, double b)
 {
     return (a < b) - (a > b);
 }
@@ -44,19 +44,20 @@ static int compare_components(const void *left, const void *right, void *context
     const struct top_component_row *a = left;
     const struct top_component_row *b = right;
     const struct top_choice *choice = context;
-    int order = (int)!fits(a->name, choice->filter) - (int)!fits(b->name, choice->filter);
+    int order = (int)!matches_filter(a->name, choice->filter) -
+                (int)!matches_filter(b->name, choice->filter);
     if (order != 0) {
         return order;
     }
     switch (choice->sort) {
     case TOP_SORT_OPERATIONS:
-        order = descending(a->operations, b->operations);
+        order = compare_descending(a->operations, b->operations);
         break;
     case TOP_SORT_BYTES:
-        order = descending(a->produced + a->consumed, b->produced + b->consumed);
+        order = compare_descending(a->produced + a->consumed, b->produced + b->consumed);
         break;
     case TOP_SORT_WAIT:
-        order = descending(a->wait.p99, b->wait.p99);
+        order = compare_descending(a->wait.p99, b->wait.p99);
         break;
     case TOP_SORT_NAME:
         break;
@@ -67,7 +68,7 @@ static int compare_components(const void *left, const void *right, void *context
 
 static bool pair_fits(const struct top_pair_row *pair, const char *filter)
 {
-    return fits(pair->source, filter) || fits(pair->sink, filter);
+    return matches_filter(pair->source, filter) || matches_filter(pair->sink, filter);
 }
 
 static int compare_pairs(const void *left, const void *right, void *context)
@@ -82,10 +83,10 @@ static int compare_pairs(const void *left, const void *right, void *context)
     switch (choice->sort) {
     case TOP_SORT_OPERATIONS:
     case TOP_SORT_WAIT:
-        order = descending(a->time.p99, b->time.p99);
+        order = compare_descending(a->time.p99, b->time.p99);
         break;
     case TOP_SORT_BYTES:
-        order = descending(a->bytes, b->bytes);
+        order = compare_descending(a->bytes, b->bytes);
         break;
     case TOP_SORT_NAME:
         break;
@@ -109,7 +110,7 @@ void top_order(struct top_snapshot *snapshot, const struct top_choice *choice,
     }
     size_t count = 0;
     while (count < snapshot->component_count &&
-           fits(snapshot->component_rows[count].name, own.filter)) {
+           matches_filter(snapshot->component_rows[count].name, own.filter)) {
         count++;
     }
     *ret_components = count;

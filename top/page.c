@@ -9,9 +9,9 @@
 #include "top/text.h"
 
 /* Fills the line with the text, cut or padded to `columns`. */
-static void fit(struct page_line *line, unsigned columns, const char *format, ...)
+static void format_line(struct page_line *line, unsigned columns, const char *format, ...)
     VAMP_PRINTF(3, 4);
-static void fit(struct page_line *line, unsigned columns, const char *format, ...)
+static void format_line(struct page_line *line, unsigned columns, const char *format, ...)
 {
     char text[PAGE_LINE_BYTES];
     va_list arguments;
@@ -68,7 +68,7 @@ static void add_curve(struct page_line *line, unsigned columns, const double *va
     }
     top_text_fit(left, sizeof left, line->text, from_column);
     curve_text(curve, sizeof curve, values, count, width < TOP_HISTORY ? width : TOP_HISTORY);
-    fit(line, columns, "%s %s", left, curve);
+    format_line(line, columns, "%s %s", left, curve);
 }
 
 /* ---- head */
@@ -82,8 +82,8 @@ static void head_run(struct page_line *line, const struct top_snapshot *s, const
     top_text_clean(clean, sizeof clean, name);
     line->mark = PAGE_TITLE;
     if (!s->any) {
-        fit(line, columns, "vampire-top  %s  waiting for the first bucket of %s", s->workflow,
-            clean);
+        format_line(line, columns, "vampire-top  %s  waiting for the first bucket of %s",
+                    s->workflow, clean);
         return;
     }
     const char *time = strlen(s->time) > 21 ? s->time + 11 : s->time;
@@ -98,12 +98,12 @@ static void head_run(struct page_line *line, const struct top_snapshot *s, const
     top_text_fit(workflow, sizeof workflow, s->workflow,
                  wanted < columns / 3 ? wanted : columns / 3);
     if (s->mode == TOP_MODE_SUMS) {
-        fit(line, columns, "vampire-top  %s%s  %.8s to %.10s UTC  sums of %.0f buckets", workflow,
-            ended, since, time, s->buckets);
+        format_line(line, columns, "vampire-top  %s%s  %.8s to %.10s UTC  sums of %.0f buckets",
+                    workflow, ended, since, time, s->buckets);
         return;
     }
-    fit(line, columns, "vampire-top  %s%s  %.10s UTC  bucket %.0f of %s%s", workflow, ended, time,
-        s->bucket, width, s->partial ? "  (begun within it)" : "");
+    format_line(line, columns, "vampire-top  %s%s  %.10s UTC  bucket %.0f of %s%s", workflow, ended,
+                time, s->bucket, width, s->partial ? "  (begun within it)" : "");
 }
 
 static void head_operations(struct page_line *line, const struct top_snapshot *s, unsigned columns,
@@ -126,7 +126,7 @@ static void head_operations(struct page_line *line, const struct top_snapshot *s
         }
     }
     line->mark = PAGE_PLAIN;
-    fit(line, columns, "operations %8s%s%s", total, each, kinds);
+    format_line(line, columns, "operations %8s%s%s", total, each, kinds);
     if (curve) {
         add_curve(line, columns, s->operations_history, s->history_count, 61);
     }
@@ -147,7 +147,8 @@ static void head_bytes(struct page_line *line, const struct top_snapshot *s, uns
         (void)snprintf(lag, sizeof lag, "  lag %s", time);
     }
     line->mark = s->width_ns > 0 && s->lag_ns.value > s->width_ns ? PAGE_WARNING : PAGE_PLAIN;
-    fit(line, columns, "bytes      %8s%s moved  %s%s produced%s", moved, each, produced, each, lag);
+    format_line(line, columns, "bytes      %8s%s moved  %s%s produced%s", moved, each, produced,
+                each, lag);
     if (curve) {
         add_curve(line, columns, s->moved_history, s->history_count, 61);
     }
@@ -177,8 +178,9 @@ static void head_pool(struct page_line *line, const struct top_snapshot *s, unsi
     gauge_text(active, &s->transports_active, top_text_count);
     top_text_count(anomalies, s->anomalies);
     line->mark = s->anomalies > 0 ? PAGE_WARNING : PAGE_PLAIN;
-    fit(line, columns, "pool       %8s in %s CDOs  components %s  transports %s  anomalies %s",
-        bytes, cdos, components, active, anomalies);
+    format_line(line, columns,
+                "pool       %8s in %s CDOs  components %s  transports %s  anomalies %s", bytes,
+                cdos, components, active, anomalies);
 }
 
 /* A list that goes on in the next line when one is full; what does not fit into the last line is
@@ -204,7 +206,7 @@ static void list_end_line(struct list *list)
 {
     struct page_line *line = &list->lines[list->count - 1];
     line->mark = list->mark;
-    fit(line, list->columns, "%s", list->text);
+    format_line(line, list->columns, "%s", list->text);
 }
 
 static void list_add(struct list *list, const char *item)
@@ -318,9 +320,9 @@ void page_component_title(struct page_line *line, enum top_mode mode, unsigned c
     const bool sums = mode == TOP_MODE_SUMS;
     line->mark = PAGE_TITLE;
     top_text_fit(name, sizeof name, "COMPONENT", name_columns(columns, COMPONENT_NUMBERS));
-    fit(line, columns, "%s %7s %11s %11s %8s %8s %6s", name, sums ? "OPS" : "OPS/S",
-        sums ? "PRODUCED" : "PRODUCED/S", sums ? "CONSUMED" : "CONSUMED/S", "WAIT p50", "WAIT p99",
-        "ANOM.");
+    format_line(line, columns, "%s %7s %11s %11s %8s %8s %6s", name, sums ? "OPS" : "OPS/S",
+                sums ? "PRODUCED" : "PRODUCED/S", sums ? "CONSUMED" : "CONSUMED/S", "WAIT p50",
+                "WAIT p99", "ANOM.");
 }
 
 /* Without an operation for so long, a component that has not left is called idle. */
@@ -382,8 +384,8 @@ void page_component(struct page_line *line, const struct top_component_row *row,
     line->mark = row->vanished || row->anomalies > 0             ? PAGE_WARNING
                  : row->members > 0 && row->left == row->members ? PAGE_DIM
                                                                  : PAGE_PLAIN;
-    fit(line, columns, "%s %7s %11s %11s %8s %8s %6s", name, operations, produced, consumed,
-        wait[0], wait[1], anomalies);
+    format_line(line, columns, "%s %7s %11s %11s %8s %8s %6s", name, operations, produced, consumed,
+                wait[0], wait[1], anomalies);
 }
 
 void page_pair_title(struct page_line *line, enum top_mode mode, unsigned columns)
@@ -392,8 +394,8 @@ void page_pair_title(struct page_line *line, enum top_mode mode, unsigned column
     const bool sums = mode == TOP_MODE_SUMS;
     line->mark = PAGE_TITLE;
     top_text_fit(name, sizeof name, "SOURCE -> SINK", name_columns(columns, PAIR_NUMBERS));
-    fit(line, columns, "%s %7s %11s %8s %8s %8s", name, sums ? "MOVES" : "MOVES/S",
-        sums ? "BYTES" : "BYTES/S", "p50", "p99", "MAX");
+    format_line(line, columns, "%s %7s %11s %8s %8s %8s", name, sums ? "MOVES" : "MOVES/S",
+                sums ? "BYTES" : "BYTES/S", "p50", "p99", "MAX");
 }
 
 void page_pair(struct page_line *line, const struct top_pair_row *row, unsigned columns)
@@ -419,6 +421,6 @@ void page_pair(struct page_line *line, const struct top_pair_row *row, unsigned 
     top_text_bytes(bytes, row->bytes);
     times_text(times, &row->time);
     line->mark = PAGE_PLAIN;
-    fit(line, columns, "%s -> %s %7s %11s %8s %8s %8s", source, sink, transports, bytes, times[0],
-        times[1], times[2]);
+    format_line(line, columns, "%s -> %s %7s %11s %8s %8s %8s", source, sink, transports, bytes,
+                times[0], times[1], times[2]);
 }

@@ -53,8 +53,8 @@ static void row_free(struct top_row *row)
     }
 }
 
-static struct top_row *insert(struct top_rows *rows, size_t slot, const char *name,
-                              const char *second)
+static struct top_row *insert_row(struct top_rows *rows, size_t slot, const char *name,
+                                  const char *second)
 {
     struct top_row *row = row_create(name, second);
     if (row != NULL) {
@@ -70,7 +70,7 @@ int top_rows_init(struct top_rows *rows)
                               .index = calloc(SLOTS, sizeof(uint16_t)),
                               .seed = vamp_hash_seed()};
     if (rows->rows == NULL || rows->index == NULL ||
-        insert(rows, find_slot(rows, other, other), other, other) == NULL) {
+        insert_row(rows, find_slot(rows, other, other), other, other) == NULL) {
         top_rows_done(rows);
         return -1;
     }
@@ -107,7 +107,7 @@ struct top_row *top_rows_get(struct top_rows *rows, const char *name, const char
     if (rows->index[slot] != 0) {
         return rows->rows[rows->index[slot] - 1];
     }
-    struct top_row *row = rows->count < TOP_ROWS_MAX ? insert(rows, slot, name, second) : NULL;
+    struct top_row *row = rows->count < TOP_ROWS_MAX ? insert_row(rows, slot, name, second) : NULL;
     return row != NULL ? row : rows->rows[0];
 }
 

@@ -94,8 +94,8 @@ static void three_digits(char out[static TOP_NUMBER_BYTES], double value, const 
     (void)snprintf(out, TOP_NUMBER_BYTES, "%.*f%s", digits, value, unit);
 }
 
-static void scaled(char out[static TOP_NUMBER_BYTES], double value, double step,
-                   const char *const *units, unsigned unit_count)
+static void format_scaled(char out[static TOP_NUMBER_BYTES], double value, double step,
+                          const char *const *units, unsigned unit_count)
 {
     unsigned unit = 0;
     /* 999.5 would be printed as 1000. */
@@ -110,7 +110,7 @@ void top_text_count(char out[static TOP_NUMBER_BYTES], double value)
 {
     static const char *const units[] = {"k", "M", "G", "T", "P", "E"};
     if (value >= 99999.5) {
-        scaled(out, value / 1000, 1000, units, sizeof units / sizeof units[0]);
+        format_scaled(out, value / 1000, 1000, units, sizeof units / sizeof units[0]);
     } else if (value >= 999.5) {
         unsigned whole = (unsigned)(value + 0.5);
         (void)snprintf(out, TOP_NUMBER_BYTES, "%u,%03u", whole / 1000, whole % 1000);
@@ -128,7 +128,7 @@ void top_text_bytes(char out[static TOP_NUMBER_BYTES], double bytes)
         (void)snprintf(out, TOP_NUMBER_BYTES, "%.0f B", bytes);
         return;
     }
-    scaled(out, bytes, 1024, units, sizeof units / sizeof units[0]);
+    format_scaled(out, bytes, 1024, units, sizeof units / sizeof units[0]);
 }
 
 void top_text_time(char out[static TOP_NUMBER_BYTES], double ns)
@@ -137,7 +137,7 @@ void top_text_time(char out[static TOP_NUMBER_BYTES], double ns)
     if (ns < 999.5) {
         (void)snprintf(out, TOP_NUMBER_BYTES, "%.0f ns", ns);
     } else if (ns < 999.5e9) {
-        scaled(out, ns, 1000, units, sizeof units / sizeof units[0]);
+        format_scaled(out, ns, 1000, units, sizeof units / sizeof units[0]);
     } else {
         (void)snprintf(out, TOP_NUMBER_BYTES, "%.0f s", ns / 1e9);
     }

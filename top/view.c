@@ -17,7 +17,7 @@
 
 /* ---- keys */
 
-static void choose(struct view *view)
+static void choose_rows(struct view *view)
 {
     top_order(&view->snapshot, &view->show.choice, &view->components, &view->pairs);
 }
@@ -57,7 +57,7 @@ static void type_key(struct view *view, int key)
     view->first[0] = view->first[1] = 0;
 }
 
-static void change(struct view *view, int key)
+static void handle_key(struct view *view, int key)
 {
     switch (key) {
     case 'q':
@@ -129,7 +129,7 @@ static void take_key(struct view *view, int key)
     } else if (key < 128 && key > 0 && strchr(sorts, key) != NULL) {
         sort_by(view, (enum top_sort)(strchr(sorts, key) - sorts));
     } else {
-        change(view, key);
+        handle_key(view, key);
         scroll_key(view, key);
     }
 }
@@ -169,12 +169,12 @@ static bool take_input(struct view *view)
 static int take_snapshot(struct view *view, struct vamp_err *err)
 {
     if (view->paused) {
-        choose(view);
+        choose_rows(view);
         return 0;
     }
     int code = top_snapshot_take(&view->snapshot, view->model, view->show.mode, err);
     if (code == 0) {
-        choose(view);
+        choose_rows(view);
     }
     return code;
 }

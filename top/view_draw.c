@@ -30,7 +30,7 @@ static const char *const help_lines[] = {
     "Red: data is missing or old. Yellow: anomalies, or a component that vanished.",
 };
 
-static attr_t attributes(enum page_mark mark)
+static attr_t mark_attributes(enum page_mark mark)
 {
     const attr_t colours = has_colors() ? A_NORMAL : A_REVERSE;
     switch (mark) {
@@ -48,9 +48,9 @@ static attr_t attributes(enum page_mark mark)
     return A_NORMAL;
 }
 
-static void put(int row, const struct page_line *line)
+static void draw_line(int row, const struct page_line *line)
 {
-    (void)attrset((int)attributes(line->mark));
+    (void)attrset((int)mark_attributes(line->mark));
     (void)mvaddstr(row, 0, line->text);
     (void)attrset(A_NORMAL);
 }
@@ -72,7 +72,7 @@ static void draw_table(struct view *view, unsigned table, int top, int rows)
     } else {
         page_pair_title(&line, view->snapshot.mode, columns_used());
     }
-    put(top, &line);
+    draw_line(top, &line);
     (void)mvchgat(top, 0, -1, view->focus == table ? A_REVERSE | A_BOLD : A_REVERSE, 0, NULL);
     for (size_t i = 0; i < room && view->first[table] + i < count; i++) {
         size_t row = view->first[table] + i;
@@ -81,12 +81,12 @@ static void draw_table(struct view *view, unsigned table, int top, int rows)
         } else {
             page_pair(&line, &view->snapshot.pairs[row], columns_used());
         }
-        put(top + 1 + (int)i, &line);
+        draw_line(top + 1 + (int)i, &line);
     }
 }
 
 /* Seconds without a bucket, when that is too long for numbers that look new; else 0. */
-static double silence(const struct view *view)
+static double silent_seconds(const struct view *view)
 {
     const struct top_snapshot *s = &view->snapshot;
     double seconds = (double)(vamp_clock_monotonic_ns(&vamp_clock_system) - view->news_ns) / 1e9;
@@ -104,9 +104,9 @@ static void draw_foot(const struct view *view)
     const struct top_choice *choice = &view->show.choice;
     if (view->paused || view->source_ended) {
         (void)snprintf(state, sizeof state, view->paused ? "[paused]  " : "[end]  ");
-    } else if (silence(view) > 0) {
+    } else if (silent_seconds(view) > 0) {
         line.mark = PAGE_LOSS;
-        (void)snprintf(state, sizeof state, "[nothing new for %.0f s]  ", silence(view));
+        (void)snprintf(state, sizeof state, "[nothing new for %.0f s]  ", silent_seconds(view));
     }
     if (view->typing) {
         (void)snprintf(text, sizeof text, "names that contain: %s_", choice->filter);
@@ -122,7 +122,7 @@ static void draw_foot(const struct view *view)
                        view->show.mode == TOP_MODE_RATES ? "sums" : "rates");
     }
     top_text_fit(line.text, sizeof line.text, text, columns_used() - 1);
-    put(LINES - 1, &line);
+    draw_line(LINES - 1, &line);
     if (view->paused) {
         (void)mvchgat(LINES - 1, 0, 8, A_REVERSE, 0, NULL);
     }
@@ -134,7 +134,7 @@ static void draw_help(void)
         struct page_line line = {.mark = PAGE_PLAIN};
         top_text_fit(line.text, sizeof line.text, help_lines[i], columns_used() - 1);
         if ((int)i + 1 < LINES) {
-            put((int)i + 1, &line);
+            draw_line((int)i + 1, &line);
         }
     }
 }
@@ -166,7 +166,7 @@ void view_draw(struct view *view)
         int lines = (int)page_head(head, &view->snapshot, top_input_name(view->input),
                                    columns_used(), true);
         for (int i = 0; i < lines; i++) {
-            put(i, &head[i]);
+            draw_line(i, &head[i]);
         }
         draw_tables(view, lines);
         draw_foot(view);

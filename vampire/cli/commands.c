@@ -40,8 +40,9 @@ static struct vamp_config_request make_request(const struct vamp_options *option
 }
 
 /* NULL: it is wrong, what is wrong has been printed, and `*ret_exit_code` is set. */
-static struct vamp_config *load(const struct vamp_config_request *request, const char *consequence,
-                                FILE *error, int *ret_exit_code)
+static struct vamp_config *load_configuration(const struct vamp_config_request *request,
+                                              const char *consequence, FILE *error,
+                                              int *ret_exit_code)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     struct vamp_diagnostics diagnostics;
@@ -66,7 +67,7 @@ struct vamp_config *vamp_options_load_config(const struct vamp_options *options,
     struct vamp_config_request request = make_request(options);
     request.run = true;
     request.paths = true;
-    return load(&request, "nothing was started", error, ret_exit_code);
+    return load_configuration(&request, "nothing was started", error, ret_exit_code);
 }
 
 struct vamp_config *vamp_options_reload_config(const struct vamp_options *options)
@@ -83,7 +84,7 @@ struct vamp_config *vamp_options_reload_config(const struct vamp_options *option
     request.run = true;
     request.paths = true;
     int ignored = 0;
-    return load(&request, stays, stderr, &ignored);
+    return load_configuration(&request, stays, stderr, &ignored);
 }
 
 static void print_verdict(const struct vamp_diagnostics *diagnostics, const char *file, FILE *out)
@@ -155,7 +156,8 @@ static int dump_config(const struct vamp_options *options, FILE *out, FILE *erro
 {
     const struct vamp_config_request request = make_request(options);
     int exit_code = VAMP_EXIT_OK;
-    struct vamp_config *config = load(&request, "nothing was started", error, &exit_code);
+    struct vamp_config *config =
+        load_configuration(&request, "nothing was started", error, &exit_code);
     if (config == NULL) {
         return exit_code;
     }
@@ -170,7 +172,7 @@ static void print_ability(void *stream, const char *text)
 }
 
 /* One line for each file; all are tried. */
-static int recover(const struct vamp_options *options, FILE *out, FILE *error)
+static int recover_recordings(const struct vamp_options *options, FILE *out, FILE *error)
 {
     int exit_code = VAMP_EXIT_OK;
     for (int i = 0; i < options->file_count; i++) {
@@ -192,7 +194,7 @@ static int recover(const struct vamp_options *options, FILE *out, FILE *error)
     return exit_code;
 }
 
-static int perform(const struct vamp_options *options, FILE *out, FILE *error)
+static int run_command(const struct vamp_options *options, FILE *out, FILE *error)
 {
     switch (options->command) {
     case VAMP_COMMAND_CHECK_CONFIG:
@@ -208,7 +210,7 @@ static int perform(const struct vamp_options *options, FILE *out, FILE *error)
         vamp_list_metrics(out, options->json);
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_RECOVER:
-        return recover(options, out, error);
+        return recover_recordings(options, out, error);
     case VAMP_COMMAND_HELP:
         vamp_options_help(out);
         return VAMP_EXIT_OK;
@@ -224,7 +226,7 @@ static int perform(const struct vamp_options *options, FILE *out, FILE *error)
 
 int vamp_options_perform(const struct vamp_options *options, FILE *out, FILE *error)
 {
-    int exit_code = perform(options, out, error);
+    int exit_code = run_command(options, out, error);
     if (fflush(out) != 0 || ferror(out)) {
         (void)fprintf(error, "vampire: error: write the answer: %s\n", strerrordesc_np(errno));
         return VAMP_EXIT_FAILED;

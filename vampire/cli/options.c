@@ -154,8 +154,8 @@ static int choose_list(struct vamp_options *options, const char *format, struct 
     return choose_command(options, VAMP_COMMAND_LIST_METRICS, err);
 }
 
-static int perform(struct vamp_options *options, const struct vamp_command_given *given,
-                   struct vamp_err *err)
+static int set_option(struct vamp_options *options, const struct vamp_command_given *given,
+                      struct vamp_err *err)
 {
     const char *argument = given->argument;
     switch ((enum option_key)given->key) {
@@ -252,7 +252,8 @@ static int check_together(const struct vamp_options *options, struct vamp_err *e
             : "--json works with --check-config and --list-metrics only");
 }
 
-static int parse(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
+static int parse_arguments(struct vamp_options *options, int argc, char **argv,
+                           struct vamp_err *err)
 {
     const struct vamp_command_line line = {"vampire", options_table, argc, argv};
     struct vamp_command_given given;
@@ -262,7 +263,7 @@ static int parse(struct vamp_options *options, int argc, char **argv, struct vam
         if (found <= 0) {
             return found == 0 ? take_rest(options, argc, argv, err) : found;
         }
-        int code = perform(options, &given, err);
+        int code = set_option(options, &given, err);
         if (code != 0) {
             return code;
         }
@@ -298,7 +299,7 @@ int vamp_options_parse(int argc, char **argv, struct vamp_options *ret_options,
                        struct vamp_err *err)
 {
     struct vamp_options options = {.command = VAMP_COMMAND_RUN};
-    int code = parse(&options, argc, argv, err);
+    int code = parse_arguments(&options, argc, argv, err);
     if (code == 0) {
         code = check_together(&options, err);
     }

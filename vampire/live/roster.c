@@ -13,7 +13,7 @@ static size_t slot_of(const struct vamp_roster *roster, uint64_t app_id)
 }
 
 /* Where the id is, or the free slot where it belongs. There is always a free one. */
-static size_t find(const struct vamp_roster *roster, uint64_t app_id)
+static size_t find_app_slot(const struct vamp_roster *roster, uint64_t app_id)
 {
     size_t slot = slot_of(roster, app_id);
     while (roster->slots[slot] != 0 && roster->slots[slot] != app_id) {
@@ -39,7 +39,7 @@ static bool make_room(struct vamp_roster *roster)
     }
     for (size_t i = 0; i < roster->slot_count; i++) {
         if (roster->slots[i] != 0) {
-            larger.slots[find(&larger, roster->slots[i])] = roster->slots[i];
+            larger.slots[find_app_slot(&larger, roster->slots[i])] = roster->slots[i];
         }
     }
     free(roster->slots);
@@ -49,14 +49,14 @@ static bool make_room(struct vamp_roster *roster)
 }
 
 /* `joined`: the id is certainly new, so it counts even where it cannot be kept. */
-static void add(struct vamp_roster *roster, uint64_t app_id, bool joined)
+static void add_component(struct vamp_roster *roster, uint64_t app_id, bool joined)
 {
     if (app_id == 0) {
         roster->zero_present = true;
-    } else if (roster->slot_count != 0 && roster->slots[find(roster, app_id)] == app_id) {
+    } else if (roster->slot_count != 0 && roster->slots[find_app_slot(roster, app_id)] == app_id) {
         return;
     } else if (make_room(roster)) {
-        roster->slots[find(roster, app_id)] = app_id;
+        roster->slots[find_app_slot(roster, app_id)] = app_id;
         roster->present++;
     } else if (joined) {
         roster->uncounted++;
@@ -85,7 +85,7 @@ static void remove_id(struct vamp_roster *roster, uint64_t app_id)
         return;
     }
     if (roster->slot_count != 0) {
-        size_t slot = find(roster, app_id);
+        size_t slot = find_app_slot(roster, app_id);
         if (roster->slots[slot] == app_id) {
             roster->slots[slot] = 0;
             roster->present--;
@@ -105,7 +105,7 @@ void vamp_roster_observe(struct vamp_roster *roster, const struct vamp_event *ev
     }
     switch (event->kind) {
     case VAMP_EVENT_JOIN:
-        add(roster, event->app_id, true);
+        add_component(roster, event->app_id, true);
         break;
     case VAMP_EVENT_LEAVE:
         remove_id(roster, event->app_id);
@@ -116,7 +116,7 @@ void vamp_roster_observe(struct vamp_roster *roster, const struct vamp_event *ev
     case VAMP_EVENT_OFFER:
     case VAMP_EVENT_REQUIRE:
     case VAMP_EVENT_DEMAND:
-        add(roster, event->app_id, false);
+        add_component(roster, event->app_id, false);
         break;
     default:
         break;

@@ -32,7 +32,7 @@ static bool take_address(struct vamp_notify *notify, const char *path)
     return true;
 }
 
-static uint64_t number(const char *text)
+static uint64_t parse_number(const char *text)
 {
     char *end = NULL;
     errno = 0;
@@ -43,10 +43,10 @@ static uint64_t number(const char *text)
 /* For us: a WATCHDOG_PID that names another process means that one. */
 static void take_watchdog(struct vamp_notify *notify)
 {
-    const uint64_t us = number(getenv("WATCHDOG_USEC"));
+    const uint64_t us = parse_number(getenv("WATCHDOG_USEC"));
     const char *pid = getenv("WATCHDOG_PID");
     if (us == 0 || us > (uint64_t)INT64_MAX / NS_PER_US ||
-        (pid != NULL && number(pid) != (uint64_t)getpid())) {
+        (pid != NULL && parse_number(pid) != (uint64_t)getpid())) {
         return;
     }
     /* sd_watchdog_enabled(3) recommends half of the time allowed; ours does not come that exactly.

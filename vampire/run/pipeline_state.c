@@ -10,7 +10,7 @@
 
 #define NAME_COLUMNS 12
 
-static double seconds(int64_t ns)
+static double state_seconds(int64_t ns)
 {
     return (double)ns / (double)VAMP_NS_PER_SECOND;
 }
@@ -23,7 +23,7 @@ static void print_source(const struct pipeline *pipeline, FILE *page, int64_t no
         struct vamp_source_state state;
         ops->describe(pipeline->source, &state);
         (void)fprintf(page, ": %s, for %.1f s; joined again %u times", state.what,
-                      seconds(now_ns - state.since_ns), state.rejoins);
+                      state_seconds(now_ns - state.since_ns), state.rejoins);
         if (state.where[0] != '\0') {
             (void)fprintf(page, "; last pool manager %s", state.where);
         }
@@ -38,7 +38,7 @@ static void print_events(struct pipeline *pipeline, FILE *page, const struct vam
                          int64_t now_ns)
 {
     const struct vamp_accounting *account = &totals->accounting;
-    const double since = seconds(now_ns - pipeline->shown_ns);
+    const double since = state_seconds(now_ns - pipeline->shown_ns);
     (void)fprintf(page,
                   "  %-*s received %" PRIu64 " = decoded %" PRIu64 " + rejected %" PRIu64
                   "; decoded = counted %" PRIu64 " + filtered %" PRIu64 "; late %" PRIu64 "\n",
@@ -124,7 +124,7 @@ static void print_page(struct pipeline *pipeline, FILE *page)
     vamp_stats_totals(pipeline->stats, &totals);
     (void)fprintf(page, "vampire %s, process %ld, run %s, workflow \"%s\", for %.1f s\n",
                   pipeline->options->version, (long)getpid(), pipeline->run->id,
-                  pipeline->run->workflow, seconds(now_ns - pipeline->began_ns));
+                  pipeline->run->workflow, state_seconds(now_ns - pipeline->began_ns));
     print_source(pipeline, page, now_ns);
     print_events(pipeline, page, &totals, now_ns);
     print_statistics(pipeline, page);
@@ -133,7 +133,7 @@ static void print_page(struct pipeline *pipeline, FILE *page)
                   vamp_components_present(pipeline->components));
     print_outputs(pipeline, page);
     (void)fprintf(page, "  %-*s %" PRId64 " bytes resident; processor time %.2f s; %u reloads\n",
-                  NAME_COLUMNS, "itself", vamp_self_rss_bytes(), seconds(vamp_self_cpu_ns()),
+                  NAME_COLUMNS, "itself", vamp_self_rss_bytes(), state_seconds(vamp_self_cpu_ns()),
                   pipeline->run->reloads);
     vamp_status_kept(&pipeline->status, print_message, page);
     (void)fputs("  end of the state\n", page);

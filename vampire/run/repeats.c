@@ -50,7 +50,7 @@ void vamp_repeats_flush(struct vamp_repeats *repeats, int64_t now_ns, bool all,
 }
 
 /* The one with this key, else a free one, else the one longest silent. */
-static struct vamp_repeat *find(struct vamp_repeats *repeats, uint64_t key)
+static struct vamp_repeat *find_repeat(struct vamp_repeats *repeats, uint64_t key)
 {
     struct vamp_repeat *best = &repeats->kinds[0];
     for (unsigned i = 0; i < VAMP_REPEATS_KINDS; i++) {
@@ -70,7 +70,7 @@ bool vamp_repeats_admit(struct vamp_repeats *repeats, const char *message, int64
 {
     vamp_repeats_flush(repeats, now_ns, false, tell, context);
     const uint64_t key = key_of(message);
-    struct vamp_repeat *kind = find(repeats, key);
+    struct vamp_repeat *kind = find_repeat(repeats, key);
     if (kind->key != key) {
         if (kind->key != 0) {
             end_stretch(kind, tell, context);

@@ -20,7 +20,7 @@ static void watched_signals(sigset_t *set)
     (void)sigaddset(set, END_THREAD);
 }
 
-static void *watch(void *argument)
+static void *wait_for_signals(void *argument)
 {
     struct vamp_signals *signals = argument;
     sigset_t set;
@@ -62,7 +62,7 @@ int vamp_signals_start(struct vamp_signals *signals, struct vamp_err *err)
     sigset_t set;
     watched_signals(&set);
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* cannot fail with these arguments */
-    return vamp_thread_start(&signals->thread, "signals", watch, signals, err);
+    return vamp_thread_start(&signals->thread, "signals", wait_for_signals, signals, err);
 }
 
 void vamp_signals_stop(struct vamp_signals *signals)

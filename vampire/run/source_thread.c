@@ -22,7 +22,7 @@ static void wait_for_room(void)
     (void)nanosleep(&pause, NULL);
 }
 
-static void deliver(struct vamp_source_thread *thread, const struct vamp_event *event)
+static void push_event(struct vamp_source_thread *thread, const struct vamp_event *event)
 {
     for (;;) {
         if (vamp_losses_tell(&thread->losses, thread->ring) &&
@@ -38,7 +38,7 @@ static void deliver(struct vamp_source_thread *thread, const struct vamp_event *
 }
 
 /* The only writer; so cheap that every event may do it. */
-static void beat(struct vamp_source_thread *thread)
+static void count_beat(struct vamp_source_thread *thread)
 {
     const unsigned beats = atomic_load_explicit(&thread->beats, memory_order_relaxed);
     atomic_store_explicit(&thread->beats, beats + 1, memory_order_relaxed);
@@ -57,16 +57,16 @@ static void note_empty(struct vamp_source_thread *thread)
     thread->empty_since_ns = now_ns;
 }
 
-static enum vamp_source_status drain(struct vamp_source_thread *thread)
+static enum vamp_source_status read_source(struct vamp_source_thread *thread)
 {
     unsigned waits = 0; /* since an event came */
     while (atomic_load_explicit(thread->stop, memory_order_relaxed) == 0) {
         struct vamp_event event;
-        beat(thread);
+        count_beat(thread);
         enum vamp_source_status status = thread->ops->next(thread->source, &event, &thread->err);
         switch (status) {
         case VAMP_SOURCE_MORE:
-            deliver(thread, &event);
+            push_event(thread, &event);
             thread->empty_since_ns = 0;
             waits = 0;
             break;
@@ -84,10 +84,10 @@ static enum vamp_source_status drain(struct vamp_source_thread *thread)
     return VAMP_SOURCE_END;
 }
 
-static void *run(void *argument)
+static void *run_source_thread(void *argument)
 {
     struct vamp_source_thread *thread = argument;
-    thread->end = drain(thread);
+    thread->end = read_source(thread);
     /* The worker empties the ring until it is closed, so there will be room. */
     while (!vamp_losses_tell(&thread->losses, thread->ring)) {
         wait_for_room();
@@ -98,7 +98,7 @@ static void *run(void *argument)
 
 int vamp_source_thread_start(struct vamp_source_thread *thread, struct vamp_err *err)
 {
-    return vamp_thread_start(&thread->thread, "source", run, thread, err);
+    return vamp_thread_start(&thread->thread, "source", run_source_thread, thread, err);
 }
 
 void vamp_source_thread_join(struct vamp_source_thread *thread)

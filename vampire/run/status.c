@@ -104,7 +104,7 @@ void vamp_status_show(struct vamp_status *status, const struct vamp_totals *tota
 
 /* The functions from here to the next remark are called with the lock. */
 
-static void clear(struct vamp_status *status)
+static void clear_line(struct vamp_status *status)
 {
     if (status->shown) {
         (void)fputs("\r\033[K", status->stream);
@@ -116,11 +116,11 @@ static void clear(struct vamp_status *status)
 static void print_repeats(void *context, const char *line)
 {
     struct vamp_status *status = context;
-    clear(status);
+    clear_line(status);
     (void)fprintf(status->stream, "vampire: %s\n", line);
 }
 
-static void keep(struct vamp_status *status, const char *text, bool error)
+static void keep_message(struct vamp_status *status, const char *text, bool error)
 {
     struct vamp_status_message *message = &status->kept[status->said++ % VAMP_STATUS_KEPT];
     message->utc_ns = vamp_clock_utc_ns(status->clock);
@@ -128,15 +128,15 @@ static void keep(struct vamp_status *status, const char *text, bool error)
     (void)snprintf(message->text, sizeof message->text, "%s", text);
 }
 
-static void say(struct vamp_status *status, const char *text, bool error)
+static void print_message(struct vamp_status *status, const char *text, bool error)
 {
-    keep(status, text, error);
+    keep_message(status, text, error);
     if (status->quiet && !error) {
         return;
     }
     if (vamp_repeats_admit(&status->repeats, text, vamp_clock_monotonic_ns(status->clock),
                            print_repeats, status)) {
-        clear(status);
+        clear_line(status);
         (void)fprintf(status->stream, "vampire: %s%s\n", error ? "error: " : "", text);
     }
 }
@@ -146,17 +146,17 @@ static void say(struct vamp_status *status, const char *text, bool error)
 void vamp_status_clear(struct vamp_status *status)
 {
     (void)pthread_mutex_lock(&status->lock);
-    clear(status);
+    clear_line(status);
     (void)pthread_mutex_unlock(&status->lock);
 }
 
 static void VAMP_PRINTF(3, 0)
-    say_formatted(struct vamp_status *status, bool error, const char *format, va_list arguments)
+    print_formatted(struct vamp_status *status, bool error, const char *format, va_list arguments)
 {
     char text[VAMP_STATUS_TEXT_BYTES];
     (void)vsnprintf(text, sizeof text, format, arguments);
     (void)pthread_mutex_lock(&status->lock);
-    say(status, text, error);
+    print_message(status, text, error);
     (void)pthread_mutex_unlock(&status->lock);
 }
 
@@ -164,7 +164,7 @@ void vamp_status_say(struct vamp_status *status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say_formatted(status, false, format, arguments);
+    print_formatted(status, false, format, arguments);
     va_end(arguments);
 }
 
@@ -172,7 +172,7 @@ void vamp_status_error(struct vamp_status *status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say_formatted(status, true, format, arguments);
+    print_formatted(status, true, format, arguments);
     va_end(arguments);
 }
 

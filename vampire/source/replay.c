@@ -56,7 +56,7 @@ static const struct vamp_opt replay_options[] = {
     {.key = NULL},
 };
 
-static void say(const struct replay *replay, const char *line)
+static void print_line(const struct replay *replay, const char *line)
 {
     if (replay->context.say != NULL) {
         replay->context.say(replay->context.say_context, line);
@@ -120,7 +120,7 @@ static int leave_out_empty(struct replay *replay, struct vamp_err *err)
         }
         char line[VAMP_ERR_TEXT_BYTES];
         (void)snprintf(line, sizeof line, "recording %s is empty; it is ignored", path);
-        say(replay, line);
+        print_line(replay, line);
     }
     return 0;
 }
@@ -204,7 +204,8 @@ static int replay_open(const void *options, const struct vamp_source_context *co
         return result == -ENOMEM ? result : -EINVAL;
     }
     if ((context->event_kinds & ~replay->header.event_kinds & UINT64_C(0xfffe)) != 0) {
-        say(replay,
+        print_line(
+            replay,
             "the recording lacks some of the requested kinds of events: they were not recorded");
     }
     *ret_self = replay;
@@ -229,7 +230,7 @@ static void tell_remark(struct replay *replay)
     if (remark != NULL && !replay->remarked) {
         char line[VAMP_ERR_TEXT_BYTES];
         (void)snprintf(line, sizeof line, "recording %s: %s", present_path(replay), remark);
-        say(replay, line);
+        print_line(replay, line);
         replay->remarked = true;
     }
 }
@@ -255,7 +256,7 @@ static bool tell_missing_end(struct replay *replay)
                    "after recording %s the run continues in another segment, which is not %s",
                    present_path(replay),
                    replay->whole_run ? "here: its events are missing" : "replayed");
-    say(replay, line);
+    print_line(replay, line);
     replay->end_told = true;
     if (replay->whole_run) {
         tell_lost(replay, 1);
@@ -283,14 +284,14 @@ static enum vamp_source_status go_on(struct replay *replay, struct vamp_err *err
         (void)snprintf(line, sizeof line,
                        "before recording %s %" PRIu64 " events are missing; is a segment missing?",
                        present_path(replay), lost);
-        say(replay, line);
+        print_line(replay, line);
         tell_lost(replay, lost);
     }
     return VAMP_SOURCE_MORE;
 }
 
 /* Reads until a wanted event is pending. MORE, END or ERROR. */
-static enum vamp_source_status fetch(struct replay *replay, struct vamp_err *err)
+static enum vamp_source_status fetch_recorded(struct replay *replay, struct vamp_err *err)
 {
     enum vamp_source_status status = VAMP_SOURCE_MORE;
     while (!replay->pending_there) {
@@ -317,7 +318,7 @@ static enum vamp_source_status replay_next(void *self, struct vamp_event *ret_ev
                                            struct vamp_err *err)
 {
     struct replay *replay = self;
-    enum vamp_source_status status = fetch(replay, err);
+    enum vamp_source_status status = fetch_recorded(replay, err);
     if (status != VAMP_SOURCE_MORE) {
         return status;
     }

@@ -124,7 +124,7 @@ static const char *synthetic_workflow(const void *self)
 /* ------------------------------------------------------------------ faults */
 
 /* Keeps the pending event back for some events; false when one is kept already. */
-static bool hold(struct synthetic *synthetic)
+static bool hold_event(struct synthetic *synthetic)
 {
     if (synthetic->held_for != 0 || synthetic->pending.name_length > HELD_NAME_BYTES) {
         return false;
@@ -155,11 +155,11 @@ static bool pass_faults(struct synthetic *synthetic)
         synthetic->pending.time_ns -= (int64_t)(vamp_random_next(random) % LATE_MAX_NS);
     }
     synthetic->pending_times = vamp_random_chance(random, options->duplicated) ? 2 : 1;
-    return !vamp_random_chance(random, options->reordered) || !hold(synthetic);
+    return !vamp_random_chance(random, options->reordered) || !hold_event(synthetic);
 }
 
 /* Makes the next event pending; false at the end. */
-static bool fetch(struct synthetic *synthetic)
+static bool fetch_synthetic(struct synthetic *synthetic)
 {
     while (synthetic->pending_times == 0) {
         if (synthetic->held_for == 1 || (synthetic->held_for != 0 && synthetic->ended)) {
@@ -203,7 +203,7 @@ static enum vamp_source_status synthetic_next(void *self, struct vamp_event *ret
     struct synthetic *synthetic = self;
     (void)err;
     do {
-        const bool there = fetch(synthetic);
+        const bool there = fetch_synthetic(synthetic);
         if (tell_loss(synthetic, ret_event)) {
             return VAMP_SOURCE_MORE;
         }

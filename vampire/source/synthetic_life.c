@@ -80,7 +80,7 @@ static bool is_earlier(const struct cdo *left, const struct cdo *right)
     return left->at_ns != right->at_ns ? left->at_ns < right->at_ns : left->number < right->number;
 }
 
-static void swap(struct cdo *left, struct cdo *right)
+static void swap_cdos(struct cdo *left, struct cdo *right)
 {
     const struct cdo kept = *left;
     *left = *right;
@@ -99,17 +99,17 @@ static void sift_down(struct vamp_synthetic_life *life, uint32_t at)
         if (least == at) {
             return;
         }
-        swap(&life->heap[at], &life->heap[least]);
+        swap_cdos(&life->heap[at], &life->heap[least]);
         at = least;
     }
 }
 
-static void push(struct vamp_synthetic_life *life, const struct cdo *cdo)
+static void push_cdo(struct vamp_synthetic_life *life, const struct cdo *cdo)
 {
     uint32_t at = life->live++;
     life->heap[at] = *cdo;
     while (at > 0 && is_earlier(&life->heap[at], &life->heap[(at - 1) / 2])) {
-        swap(&life->heap[at], &life->heap[(at - 1) / 2]);
+        swap_cdos(&life->heap[at], &life->heap[(at - 1) / 2]);
         at = (at - 1) / 2;
     }
 }
@@ -312,7 +312,7 @@ static void give_stage(struct vamp_synthetic_life *life, struct cdo *cdo, struct
 /* ------------------------------------------------------------------ the course of things */
 
 /* Moves to the next stage; false: the CDO's life is over. */
-static bool advance(struct vamp_synthetic_life *life, struct cdo *cdo)
+static bool advance_cdo(struct vamp_synthetic_life *life, struct cdo *cdo)
 {
     int64_t delay_ns = 1 + (int64_t)(vamp_random_next(&life->random) % (200 * MICROSECOND));
     if (cdo->stage == TRANSPORT_BEGIN) {
@@ -351,7 +351,7 @@ static void begin_step(struct vamp_synthetic_life *life, uint64_t producer, int6
             .producer = (uint32_t)producer,
             .stage = DECLARE,
         };
-        push(life, &cdo);
+        push_cdo(life, &cdo);
     }
     life->components[producer].step++;
 }
@@ -379,7 +379,7 @@ static void begin_steps(struct vamp_synthetic_life *life)
 }
 
 /* A component whose hour has come by `until_ns`; the count of components when there is none. */
-static uint64_t dying(const struct vamp_synthetic_life *life, int64_t until_ns)
+static uint64_t next_to_vanish(const struct vamp_synthetic_life *life, int64_t until_ns)
 {
     for (uint64_t i = 0; life->next_vanish_ns <= until_ns && i < life->component_count; i++) {
         if (!life->components[i].gone && life->components[i].vanish_ns <= until_ns) {
@@ -420,7 +420,7 @@ bool vamp_synthetic_life_next(struct vamp_synthetic_life *life, struct vamp_even
         if (life->live == 0) {
             return give_farewell(life, ret_event);
         }
-        const uint64_t victim = dying(life, life->heap[0].at_ns);
+        const uint64_t victim = next_to_vanish(life, life->heap[0].at_ns);
         if (victim < life->component_count) {
             if (life->components[victim].vanish_ns > life->now_ns) {
                 life->now_ns = life->components[victim].vanish_ns;
@@ -436,7 +436,7 @@ bool vamp_synthetic_life_next(struct vamp_synthetic_life *life, struct vamp_even
         }
         life->now_ns = cdo->at_ns > life->now_ns ? cdo->at_ns : life->now_ns;
         give_stage(life, cdo, ret_event);
-        if (advance(life, cdo)) {
+        if (advance_cdo(life, cdo)) {
             sift_down(life, 0);
         } else {
             drop_first(life);

@@ -2,20 +2,20 @@
 #include "vampire/stats/bucket.h"
 
 /* The holders are counted in the bucket itself, which is otherwise constant. */
-static unsigned *holders(const struct vamp_bucket *bucket)
+static unsigned *holders_of(const struct vamp_bucket *bucket)
 {
     return (unsigned *)(uintptr_t)&bucket->holders;
 }
 
 const struct vamp_bucket *vamp_bucket_hold(const struct vamp_bucket *bucket)
 {
-    __atomic_add_fetch(holders(bucket), 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(holders_of(bucket), 1, __ATOMIC_RELAXED);
     return bucket;
 }
 
 void vamp_bucket_release(const struct vamp_bucket *bucket)
 {
-    if (bucket != NULL && __atomic_sub_fetch(holders(bucket), 1, __ATOMIC_ACQ_REL) == 0) {
+    if (bucket != NULL && __atomic_sub_fetch(holders_of(bucket), 1, __ATOMIC_ACQ_REL) == 0) {
         bucket->destroy(bucket);
     }
 }

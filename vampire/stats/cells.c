@@ -63,18 +63,18 @@ static int lay_out(struct vamp_cells *cells, const struct vamp_stats_options *op
 }
 
 /* calloc that takes zero elements for one, so that NULL always means no memory. */
-static void *zeroed(size_t count, size_t bytes)
+static void *allocate_zeroed(size_t count, size_t bytes)
 {
     return calloc(count > 0 ? count : 1, bytes);
 }
 
-static int allocate(struct vamp_cells *cells, unsigned slot_count)
+static int allocate_cells(struct vamp_cells *cells, unsigned slot_count)
 {
-    cells->counter_totals = zeroed(cells->counter_cells, sizeof *cells->counter_totals);
-    cells->told_counters = zeroed(cells->counter_cells, sizeof *cells->told_counters);
-    cells->gauge_values = zeroed(cells->gauge_cells, sizeof *cells->gauge_values);
-    cells->told_gauges = zeroed(cells->gauge_cells, sizeof *cells->told_gauges);
-    cells->slots = zeroed(slot_count, sizeof *cells->slots);
+    cells->counter_totals = allocate_zeroed(cells->counter_cells, sizeof *cells->counter_totals);
+    cells->told_counters = allocate_zeroed(cells->counter_cells, sizeof *cells->told_counters);
+    cells->gauge_values = allocate_zeroed(cells->gauge_cells, sizeof *cells->gauge_values);
+    cells->told_gauges = allocate_zeroed(cells->gauge_cells, sizeof *cells->told_gauges);
+    cells->slots = allocate_zeroed(slot_count, sizeof *cells->slots);
     if (cells->counter_totals == NULL || cells->told_counters == NULL ||
         cells->gauge_values == NULL || cells->told_gauges == NULL || cells->slots == NULL) {
         return -ENOMEM;
@@ -82,15 +82,15 @@ static int allocate(struct vamp_cells *cells, unsigned slot_count)
     cells->slot_count = slot_count;
     for (unsigned i = 0; i < slot_count; i++) {
         struct vamp_slot *slot = &cells->slots[i];
-        slot->counters = zeroed(cells->counter_cells, sizeof *slot->counters);
-        slot->gauges = zeroed(cells->gauge_cells, sizeof *slot->gauges);
-        slot->histograms = zeroed(cells->histogram_cells, sizeof(struct vamp_histogram *));
+        slot->counters = allocate_zeroed(cells->counter_cells, sizeof *slot->counters);
+        slot->gauges = allocate_zeroed(cells->gauge_cells, sizeof *slot->gauges);
+        slot->histograms = allocate_zeroed(cells->histogram_cells, sizeof(struct vamp_histogram *));
         if (slot->counters == NULL || slot->gauges == NULL || slot->histograms == NULL) {
             return -ENOMEM;
         }
-        slot->alerts = zeroed(VAMP_ALERTS_MAX, sizeof *slot->alerts);
+        slot->alerts = allocate_zeroed(VAMP_ALERTS_MAX, sizeof *slot->alerts);
         if (cells->schema.level == VAMP_LEVEL_CDO) {
-            slot->cdos = zeroed(VAMP_CDO_ROWS_MAX, sizeof *slot->cdos);
+            slot->cdos = allocate_zeroed(VAMP_CDO_ROWS_MAX, sizeof *slot->cdos);
         }
         if (slot->alerts == NULL || (cells->schema.level == VAMP_LEVEL_CDO && slot->cdos == NULL)) {
             return -ENOMEM;
@@ -160,7 +160,7 @@ int vamp_cells_init(struct vamp_cells *cells, const struct vamp_stats_options *o
     }
     cells->histogram_bytes =
         sizeof(struct vamp_histogram) + cells->schema.bins.count * sizeof(uint64_t);
-    if (allocate(cells, slot_count) != 0 || allocate_sums(cells) != 0) {
+    if (allocate_cells(cells, slot_count) != 0 || allocate_sums(cells) != 0) {
         return vamp_err_set(err, -ENOMEM,
                             "statistics: out of memory for %u open buckets of %u counters, %u "
                             "gauges and %u histograms; a smaller max_series needs less",

@@ -11,15 +11,15 @@ struct block {
     unsigned char *at;
 };
 
-static size_t rounded(size_t bytes)
+static size_t rounded_size(size_t bytes)
 {
     return (bytes + 7) & ~(size_t)7;
 }
 
-static void *cut(struct block *block, size_t bytes)
+static void *cut_from_block(struct block *block, size_t bytes)
 {
     void *part = block->at;
-    block->at += rounded(bytes);
+    block->at += rounded_size(bytes);
     return part;
 }
 
@@ -67,19 +67,20 @@ static size_t bytes_of_metric(const struct vamp_cells *cells, const struct vamp_
 static size_t bytes_of(const struct vamp_cells *cells, const struct vamp_slot *slot,
                        unsigned changed)
 {
-    size_t bytes =
-        rounded(sizeof(struct vamp_bucket)) + rounded(cells->series.set_count * sizeof(unsigned)) +
-        cells->schema.metric_count * sizeof(struct vamp_metric_values) +
-        slot->gap_count * sizeof(struct vamp_gap) + changed * sizeof(struct vamp_component_row) +
-        slot->cdo_count * sizeof(struct vamp_cdo_row) +
-        slot->alert_count * sizeof(struct vamp_alert);
+    size_t bytes = rounded_size(sizeof(struct vamp_bucket)) +
+                   rounded_size(cells->series.set_count * sizeof(unsigned)) +
+                   cells->schema.metric_count * sizeof(struct vamp_metric_values) +
+                   slot->gap_count * sizeof(struct vamp_gap) +
+                   changed * sizeof(struct vamp_component_row) +
+                   slot->cdo_count * sizeof(struct vamp_cdo_row) +
+                   slot->alert_count * sizeof(struct vamp_alert);
     for (unsigned i = 0; i < cells->schema.metric_count; i++) {
         bytes += bytes_of_metric(cells, slot, cells->metrics[i].id);
     }
     return bytes;
 }
 
-static void destroy(const struct vamp_bucket *bucket)
+static void destroy_bucket(const struct vamp_bucket *bucket)
 {
     free((void *)(uintptr_t)bucket);
 }
@@ -90,7 +91,7 @@ static const struct vamp_counter_value *copy_counters(const struct vamp_cells *c
 {
     const uint32_t first = cells->range[id].first;
     const uint32_t count = series_count(cells, id);
-    struct vamp_counter_value *values = cut(block, count * sizeof *values);
+    struct vamp_counter_value *values = cut_from_block(block, count * sizeof *values);
     for (uint32_t i = 0; i < count; i++) {
         values[i].delta = slot->counters[first + i];
         values[i].value = cells->counter_totals[first + i];
@@ -104,7 +105,7 @@ static const struct vamp_gauge_value *copy_gauges(const struct vamp_cells *cells
 {
     const uint32_t first = cells->range[id].first;
     const uint32_t count = series_count(cells, id);
-    struct vamp_gauge_value *values = cut(block, count * sizeof *values);
+    struct vamp_gauge_value *values = cut_from_block(block, count * sizeof *values);
     for (uint32_t i = 0; i < count; i++) {
         const struct vamp_gauge_change *change = &slot->gauges[first + i];
         const uint64_t end = (uint64_t)cells->gauge_values[first + i];
@@ -124,11 +125,11 @@ static const struct vamp_histogram_value *copy_histograms(const struct vamp_cell
     const uint32_t first = cells->range[id].first;
     const uint32_t all = series_count(cells, id);
     *count = count_histograms(cells, slot, id);
-    struct vamp_histogram_value *values = cut(block, *count * sizeof *values);
+    struct vamp_histogram_value *values = cut_from_block(block, *count * sizeof *values);
     struct vamp_histogram_value *next = values;
     for (uint32_t i = 0; i < all; i++) {
         if (slot->histograms[first + i] != NULL) {
-            void *copy = cut(block, cells->histogram_bytes);
+            void *copy = cut_from_block(block, cells->histogram_bytes);
             memcpy(copy, slot->histograms[first + i], cells->histogram_bytes);
             next->series = i;
             next->histogram = copy;
@@ -141,7 +142,8 @@ static const struct vamp_histogram_value *copy_histograms(const struct vamp_cell
 static const struct vamp_metric_values *
 copy_values(const struct vamp_cells *cells, const struct vamp_slot *slot, struct block *block)
 {
-    struct vamp_metric_values *values = cut(block, cells->schema.metric_count * sizeof *values);
+    struct vamp_metric_values *values =
+        cut_from_block(block, cells->schema.metric_count * sizeof *values);
     for (unsigned i = 0; i < cells->schema.metric_count; i++) {
         enum vamp_metric_id id = cells->metrics[i].id;
         values[i].count = series_count(cells, id);
@@ -163,7 +165,7 @@ copy_values(const struct vamp_cells *cells, const struct vamp_slot *slot, struct
 static const struct vamp_component_row *copy_rows(struct vamp_components *components,
                                                   struct block *block, unsigned changed)
 {
-    struct vamp_component_row *rows = cut(block, changed * sizeof *rows);
+    struct vamp_component_row *rows = cut_from_block(block, changed * sizeof *rows);
     struct vamp_component_row *next = rows;
     for (size_t i = 0; i < vamp_components_count(components); i++) {
         const struct vamp_component *row = vamp_components_row(components, i);
@@ -177,9 +179,9 @@ static const struct vamp_component_row *copy_rows(struct vamp_components *compon
     return rows;
 }
 
-static const struct vamp_bucket *build(const struct vamp_cells *cells, const struct vamp_slot *slot,
-                                       uint64_t number, int64_t start_ns,
-                                       struct vamp_components *components)
+static const struct vamp_bucket *build_bucket(const struct vamp_cells *cells,
+                                              const struct vamp_slot *slot, uint64_t number,
+                                              int64_t start_ns, struct vamp_components *components)
 {
     const unsigned changed = count_changed(components);
     struct vamp_bucket *bucket = malloc(bytes_of(cells, slot, changed));
@@ -187,15 +189,15 @@ static const struct vamp_bucket *build(const struct vamp_cells *cells, const str
         return NULL;
     }
     struct block block = {(unsigned char *)bucket};
-    (void)cut(&block, sizeof *bucket);
-    unsigned *counts = cut(&block, cells->series.set_count * sizeof *counts);
+    (void)cut_from_block(&block, sizeof *bucket);
+    unsigned *counts = cut_from_block(&block, cells->series.set_count * sizeof *counts);
     for (unsigned i = 0; i < cells->series.set_count; i++) {
         counts[i] = cells->series.sets[i].count;
     }
-    struct vamp_gap *gaps = cut(&block, slot->gap_count * sizeof *gaps);
+    struct vamp_gap *gaps = cut_from_block(&block, slot->gap_count * sizeof *gaps);
     memcpy(gaps, slot->gaps, slot->gap_count * sizeof *gaps);
-    struct vamp_cdo_row *cdos = cut(&block, slot->cdo_count * sizeof *cdos);
-    struct vamp_alert *alerts = cut(&block, slot->alert_count * sizeof *alerts);
+    struct vamp_cdo_row *cdos = cut_from_block(&block, slot->cdo_count * sizeof *cdos);
+    struct vamp_alert *alerts = cut_from_block(&block, slot->alert_count * sizeof *alerts);
     if (slot->cdo_count > 0) {
         memcpy(cdos, slot->cdos, slot->cdo_count * sizeof *cdos);
     }
@@ -220,7 +222,7 @@ static const struct vamp_bucket *build(const struct vamp_cells *cells, const str
         .alert_count = slot->alert_count,
         .alerts_unlisted = slot->alerts_unlisted,
         .holders = 1,
-        .destroy = destroy,
+        .destroy = destroy_bucket,
     };
     return bucket;
 }
@@ -253,7 +255,7 @@ const struct vamp_bucket *vamp_close_bucket(struct vamp_cells *cells, struct vam
 {
     vamp_self_fold(cells, slot);
     add_to_totals(cells, slot);
-    const struct vamp_bucket *bucket = build(cells, slot, number, start_ns, components);
+    const struct vamp_bucket *bucket = build_bucket(cells, slot, number, start_ns, components);
     vamp_cells_clear(cells, slot);
     return bucket;
 }

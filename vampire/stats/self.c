@@ -59,8 +59,8 @@ void vamp_self_outputs(struct vamp_cells *cells, const struct vamp_output_accoun
     }
 }
 
-static void record(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id,
-                   enum vamp_label label, uint32_t number, int64_t value)
+static void record_value(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id,
+                         enum vamp_label label, uint32_t number, int64_t value)
 {
     struct vamp_labels labels = {{0}};
     labels.value[label] = number;
@@ -74,7 +74,7 @@ void vamp_self_tell(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_
 {
     if (id == VAMP_METRIC_OWN_ROUNDTRIP_NS) {
         if (output < VAMP_EVENT_KIND_COUNT) {
-            record(cells, slot, id, VAMP_LABEL_OPERATION, output, value);
+            record_value(cells, slot, id, VAMP_LABEL_OPERATION, output, value);
         }
         return;
     }
@@ -82,7 +82,7 @@ void vamp_self_tell(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_
         return;
     }
     if (id == VAMP_METRIC_VAMPIRE_COMMIT_NS) {
-        record(cells, slot, id, VAMP_LABEL_OUTPUT, output, value);
+        record_value(cells, slot, id, VAMP_LABEL_OUTPUT, output, value);
     } else if (id == VAMP_METRIC_VAMPIRE_CPU_NS) {
         tell_counter(cells, id, output, (uint64_t)value);
     } else if (id == VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER || id == VAMP_METRIC_VAMPIRE_LAG_NS ||

@@ -52,7 +52,7 @@ void vamp_series_done(struct vamp_series_table *table)
 }
 
 /* How many different values a label can have. */
-static uint64_t cardinality(unsigned label, uint64_t max_components)
+static uint64_t label_cardinality(unsigned label, uint64_t max_components)
 {
     switch ((enum vamp_label)label) {
     case VAMP_LABEL_COMPONENT:
@@ -195,7 +195,7 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
         if (set->label_count == VAMP_LABELS_MAX) {
             return -EINVAL;
         }
-        uint64_t values = cardinality(label, max_components);
+        uint64_t values = label_cardinality(label, max_components);
         set->labels[set->label_count] = (uint8_t)label;
         set->bits[set->label_count] = (uint8_t)bits_for(values);
         bits += set->bits[set->label_count];

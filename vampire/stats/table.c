@@ -13,7 +13,7 @@
 #define LINE_FILL 4
 #define FREE_MARK UINT32_MAX /* owner of a record that is not in the table */
 
-static struct vamp_record *at(const struct vamp_table *table, uint32_t number)
+static struct vamp_record *record_at(const struct vamp_table *table, uint32_t number)
 {
     return (struct vamp_record *)(void *)(table->records +
                                           (size_t)(number - 1) * table->record_bytes);
@@ -101,7 +101,7 @@ static void put_in_line(const struct vamp_table *table, struct vamp_table_line *
         line->numbers[line->used] = number;
         line->used++;
     } else {
-        at(table, number)->chain = line->more;
+        record_at(table, number)->chain = line->more;
         line->more = number;
         line->chained |= chain_bit(hash);
     }
@@ -112,9 +112,9 @@ static void take_out_of_chain(const struct vamp_table *table, struct vamp_table_
 {
     uint32_t *link = &line->more;
     while (*link != number) {
-        link = &at(table, *link)->chain;
+        link = &record_at(table, *link)->chain;
     }
-    *link = at(table, number)->chain;
+    *link = record_at(table, number)->chain;
     line->chained = line->more != 0 ? line->chained : 0;
 }
 
@@ -131,7 +131,7 @@ static void take_out_of_line(const struct vamp_table *table, struct vamp_table_l
     }
     const uint32_t chained = line->more;
     if (chained != 0) {
-        struct vamp_record *record = at(table, chained);
+        struct vamp_record *record = record_at(table, chained);
         line->more = record->chain;
         line->chained = line->more != 0 ? line->chained : 0;
         line->hashes[i] = hash_of(table, key_of(record));
@@ -155,7 +155,7 @@ static void split_line(struct vamp_table *table)
         put_in_line(table, (old.hashes[i] & bit) != 0 ? move : stay, old.hashes[i], old.numbers[i]);
     }
     for (uint32_t number = old.more; number != 0;) {
-        struct vamp_record *record = at(table, number);
+        struct vamp_record *record = record_at(table, number);
         const uint32_t next = record->chain;
         const uint32_t hash = hash_of(table, key_of(record));
         put_in_line(table, (hash & bit) != 0 ? move : stay, hash, number);
@@ -175,7 +175,7 @@ static bool is_dead(const struct vamp_table *table, const struct vamp_record *re
 
 /* A bit for each record of the line that has this hash. Without branches, which would be guessed
  * wrong half of the time. */
-static unsigned matches(const struct vamp_table_line *line, uint32_t hash)
+static unsigned matching_hashes(const struct vamp_table_line *line, uint32_t hash)
 {
     const uint32_t *hashes = line->hashes;
     const unsigned found = (unsigned)(hashes[0] == hash) | (unsigned)(hashes[1] == hash) << 1 |
@@ -189,8 +189,8 @@ static struct vamp_record *find_record(const struct vamp_table *table, const uin
 {
     const uint32_t hash = hash_of(table, key);
     const struct vamp_table_line *line = line_of(table, hash);
-    for (unsigned found = matches(line, hash); found != 0; found &= found - 1) {
-        struct vamp_record *record = at(table, line->numbers[__builtin_ctz(found)]);
+    for (unsigned found = matching_hashes(line, hash); found != 0; found &= found - 1) {
+        struct vamp_record *record = record_at(table, line->numbers[__builtin_ctz(found)]);
         if (same_key(table, key_of(record), key)) {
             return record;
         }
@@ -198,9 +198,9 @@ static struct vamp_record *find_record(const struct vamp_table *table, const uin
     if ((line->chained & chain_bit(hash)) == 0) {
         return NULL;
     }
-    for (uint32_t number = line->more; number != 0; number = at(table, number)->chain) {
-        if (same_key(table, key_of(at(table, number)), key)) {
-            return at(table, number);
+    for (uint32_t number = line->more; number != 0; number = record_at(table, number)->chain) {
+        if (same_key(table, key_of(record_at(table, number)), key)) {
+            return record_at(table, number);
         }
     }
     return NULL;
@@ -214,7 +214,7 @@ uint32_t vamp_table_number(const struct vamp_table *table, const void *record)
 void *vamp_table_record(const struct vamp_table *table, uint32_t number)
 {
     assert(number > 0 && number <= table->touched);
-    return at(table, number);
+    return record_at(table, number);
 }
 
 void *vamp_table_find(struct vamp_table *table, const uint64_t *key)
@@ -240,10 +240,10 @@ void vamp_table_expect_record(struct vamp_table_expected *expected)
     const struct vamp_table *table = expected->table;
     const struct vamp_table_line *line = line_of(table, expected->hash);
     uint32_t number = (line->chained & chain_bit(expected->hash)) != 0 ? line->more : 0;
-    const unsigned found = matches(line, expected->hash);
+    const unsigned found = matching_hashes(line, expected->hash);
     number = found != 0 ? line->numbers[__builtin_ctz(found)] : number;
     if (number != 0) {
-        expected->record = at(table, number);
+        expected->record = record_at(table, number);
         /* Longer than a cache line. */
         __builtin_prefetch(expected->record, 1);
         __builtin_prefetch((const char *)expected->record + table->record_bytes - 1, 1);
@@ -260,7 +260,7 @@ void vamp_table_expect_removal(const struct vamp_table_expected *expected)
     const uint32_t neighbours[] = {record->older, record->newer, record->before, record->after};
     for (unsigned i = 0; i < sizeof neighbours / sizeof neighbours[0]; i++) {
         if (neighbours[i] != 0) {
-            __builtin_prefetch(at(table, neighbours[i]), 1);
+            __builtin_prefetch(record_at(table, neighbours[i]), 1);
         }
     }
 }
@@ -272,12 +272,12 @@ static void leave_owner(struct vamp_table *table, struct vamp_record *record)
     }
     struct vamp_owner *owner = &table->owners[record->owner];
     if (record->before != 0) {
-        at(table, record->before)->after = record->after;
+        record_at(table, record->before)->after = record->after;
     } else {
         owner->first = record->after;
     }
     if (record->after != 0) {
-        at(table, record->after)->before = record->before;
+        record_at(table, record->after)->before = record->before;
     }
     owner->count--;
     record->owner = 0;
@@ -296,7 +296,7 @@ static void join_owner(struct vamp_table *table, struct vamp_record *record, uin
     struct vamp_owner *owner = &table->owners[number];
     record->after = owner->first;
     if (owner->first != 0) {
-        at(table, owner->first)->before = own;
+        record_at(table, owner->first)->before = own;
     }
     owner->first = own;
     owner->count++;
@@ -308,7 +308,7 @@ static struct vamp_record *first_dead(struct vamp_table *table)
     while (table->gone_first != 0) {
         struct vamp_owner *owner = &table->owners[table->gone_first];
         if (owner->first != 0) {
-            return at(table, owner->first);
+            return record_at(table, owner->first);
         }
         table->gone_first = owner->next_gone;
     }
@@ -325,7 +325,7 @@ void *vamp_table_crowded(struct vamp_table *table)
         vamp_table_remove(table, dead);
         return NULL;
     }
-    return at(table, table->oldest);
+    return record_at(table, table->oldest);
 }
 
 static struct vamp_record *take_record(struct vamp_table *table, uint32_t *ret_number)
@@ -334,11 +334,11 @@ static struct vamp_record *take_record(struct vamp_table *table, uint32_t *ret_n
     struct vamp_record *record = NULL;
     if (table->free_record != 0) {
         *ret_number = table->free_record;
-        record = at(table, *ret_number);
+        record = record_at(table, *ret_number);
         table->free_record = record->chain;
     } else {
         *ret_number = ++table->touched;
-        record = at(table, *ret_number);
+        record = record_at(table, *ret_number);
     }
     memset(record, 0, table->record_bytes);
     return record;
@@ -357,7 +357,7 @@ void *vamp_table_insert(struct vamp_table *table, const uint64_t *key, uint32_t 
     put_in_line(table, line_of(table, hash), hash, number);
     record->older = table->newest;
     if (table->newest != 0) {
-        at(table, table->newest)->newer = number;
+        record_at(table, table->newest)->newer = number;
     } else {
         table->oldest = number;
     }
@@ -370,12 +370,12 @@ void *vamp_table_insert(struct vamp_table *table, const uint64_t *key, uint32_t 
 static void leave_age(struct vamp_table *table, const struct vamp_record *record)
 {
     if (record->older != 0) {
-        at(table, record->older)->newer = record->newer;
+        record_at(table, record->older)->newer = record->newer;
     } else {
         table->oldest = record->newer;
     }
     if (record->newer != 0) {
-        at(table, record->newer)->older = record->older;
+        record_at(table, record->newer)->older = record->older;
     } else {
         table->newest = record->older;
     }
@@ -426,7 +426,7 @@ uint32_t vamp_table_owner_leaves(struct vamp_table *table, uint32_t number)
 void *vamp_table_next(const struct vamp_table *table, uint32_t *position)
 {
     while (*position < table->touched) {
-        struct vamp_record *record = at(table, ++*position);
+        struct vamp_record *record = record_at(table, ++*position);
         if (record->owner != FREE_MARK && !is_dead(table, record)) {
             return record;
         }
@@ -440,6 +440,6 @@ const void *vamp_table_owned(const struct vamp_table *table, uint32_t number, ui
     if (number == 0 || owner->gone) {
         return NULL;
     }
-    *position = *position == 0 ? owner->first : at(table, *position)->after;
-    return *position == 0 ? NULL : at(table, *position);
+    *position = *position == 0 ? owner->first : record_at(table, *position)->after;
+    return *position == 0 ? NULL : record_at(table, *position);
 }

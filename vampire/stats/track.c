@@ -132,7 +132,7 @@ static void find_size(struct vamp_observation *seen, const struct vamp_event *ev
     seen->size_bytes = seen->size_known ? event->size_bytes : 0;
 }
 
-static void join(struct vamp_track_context *at)
+static void track_join(struct vamp_track_context *at)
 {
     struct vamp_tally *tally = &at->tracker->tallies[at->row];
     if (at->row != 0 && tally->present > 0) {
@@ -143,7 +143,7 @@ static void join(struct vamp_track_context *at)
     at->seen->present = 1;
 }
 
-static void leave(struct vamp_track_context *at)
+static void track_leave(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
     struct vamp_tally *tally = &tracker->tallies[at->row];
@@ -211,9 +211,9 @@ static void track_after(struct vamp_track_context *at)
     }
     vamp_track_handled(at);
     if (at->event->kind == VAMP_EVENT_JOIN) {
-        join(at);
+        track_join(at);
     } else if (at->event->kind == VAMP_EVENT_LEAVE) {
-        leave(at);
+        track_leave(at);
     } else if (at->has_cdo) {
         vamp_track_cdo(at);
     }

@@ -52,7 +52,7 @@ static void drop_offers(struct vamp_track_context *at, struct vamp_cdo *cdo)
 }
 
 /* The record goes. A CDO whose size nobody ever told is counted now. */
-static void forget(struct vamp_track_context *at, struct vamp_cdo *cdo, enum vamp_cdo_end end)
+static void forget_cdo(struct vamp_track_context *at, struct vamp_cdo *cdo, enum vamp_cdo_end end)
 {
     vamp_cdo_history_end(at, cdo, end);
     if ((cdo->flags & (VAMP_CDO_MAKER | VAMP_CDO_COUNTED)) == VAMP_CDO_MAKER) {
@@ -68,7 +68,7 @@ static void add_cdo(struct vamp_track_context *at)
 {
     struct vamp_cdo *oldest = vamp_table_crowded(&at->tracker->cdos);
     if (oldest != NULL) {
-        forget(at, oldest, VAMP_CDO_END_EVICTED);
+        forget_cdo(at, oldest, VAMP_CDO_END_EVICTED);
         at->seen->evicted++;
     }
     at->cdo = vamp_table_insert(&at->tracker->cdos, at->cdo_key, at->row);
@@ -89,8 +89,8 @@ static uint32_t declared_handles(const struct vamp_cdo *cdo)
 }
 
 /* Gives the record, which the caller weighs, to a component that held this of it until now. */
-static void give(struct vamp_track_context *at, struct vamp_cdo *cdo, uint32_t row,
-                 const struct vamp_hold *held)
+static void change_owner(struct vamp_track_context *at, struct vamp_cdo *cdo, uint32_t row,
+                         const struct vamp_hold *held)
 {
     vamp_table_set_owner(&at->tracker->cdos, cdo, row);
     const uint32_t handles =
@@ -145,14 +145,14 @@ static void keep_owners_part(struct vamp_track_context *at)
 }
 
 /* The component becomes the CDO's producer. */
-static void adopt(struct vamp_track_context *at)
+static void become_producer(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
     if (!is_owner(at)) {
         const struct vamp_hold held = take_hold(at, vamp_hold_find(at));
         keep_owners_part(at);
         vamp_track_weigh(at, cdo, -1);
-        give(at, cdo, at->row, &held);
+        change_owner(at, cdo, at->row, &held);
         vamp_track_weigh(at, cdo, 1);
     }
     set_flags(at, cdo, VAMP_CDO_MAKER, 0);
@@ -167,7 +167,7 @@ static void hand_over(struct vamp_track_context *at, struct vamp_cdo *cdo)
     vamp_track_weigh(at, cdo, -1);
     vamp_hold_unlink(at, cdo, hold);
     vamp_hold_remove(at, hold);
-    give(at, cdo, (uint32_t)held.key[2], &held);
+    change_owner(at, cdo, (uint32_t)held.key[2], &held);
     cdo->flags |= VAMP_CDO_MAKER;
     vamp_track_weigh(at, cdo, 1);
 }
@@ -217,7 +217,7 @@ static void add_hold_handle(struct vamp_track_context *at)
     at->tracker->tallies[at->row].handles++;
 }
 
-static void declare(struct vamp_track_context *at)
+static void track_declare(struct vamp_track_context *at)
 {
     const bool sized = vamp_event_has(at->event, VAMP_HAS_SIZE);
     if (at->cdo == NULL) {
@@ -235,20 +235,20 @@ static void declare(struct vamp_track_context *at)
             return;
         }
     }
-    adopt(at);
+    become_producer(at);
     at->cdo->declared_ns = at->event->time_ns;
     set_flags(at, at->cdo, VAMP_CDO_DECLARED, 0);
 }
 
-static void seal(struct vamp_track_context *at)
+static void track_seal(struct vamp_track_context *at)
 {
     if (at->cdo == NULL) {
         add_cdo(at);
-        adopt(at);
+        become_producer(at);
     } else if ((at->cdo->flags & VAMP_CDO_MAKER) == 0 ||
                (vamp_event_has(at->event, VAMP_HAS_SIZE) &&
                 (at->cdo->flags & VAMP_CDO_SIZED) == 0)) {
-        adopt(at); /* the component that brings the size is the producer */
+        become_producer(at); /* the component that brings the size is the producer */
     }
 }
 
@@ -275,7 +275,7 @@ static void offer_too(struct vamp_track_context *at)
     vamp_track_weigh(at, at->cdo, 1);
 }
 
-static void offer(struct vamp_track_context *at)
+static void track_offer(struct vamp_track_context *at)
 {
     if (at->cdo == NULL) {
         add_cdo(at);
@@ -290,7 +290,7 @@ static void offer(struct vamp_track_context *at)
         offer_too(at);
         return;
     }
-    adopt(at);
+    become_producer(at);
     if ((cdo->flags & (VAMP_CDO_DECLARED | VAMP_CDO_ONCE)) == VAMP_CDO_DECLARED) {
         (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_DECLARE_TO_OFFER, cdo->declared_ns);
     }
@@ -299,7 +299,7 @@ static void offer(struct vamp_track_context *at)
 }
 
 /* A component that requires or demands a CDO did not make it, unless it is known to have. */
-static void consume(struct vamp_track_context *at)
+static void note_consumer(struct vamp_track_context *at)
 {
     if (at->cdo != NULL && is_owner(at) && !vamp_cdo_in_pool(at->cdo) &&
         (at->cdo->flags & VAMP_CDO_COUNTED) == 0) {
@@ -307,7 +307,7 @@ static void consume(struct vamp_track_context *at)
     }
 }
 
-static void demand(struct vamp_track_context *at)
+static void track_demand(struct vamp_track_context *at)
 {
     vamp_track_demand(at, false);
     struct vamp_cdo *cdo = at->cdo;
@@ -348,7 +348,7 @@ static void end_own_offer(struct vamp_track_context *at)
     }
 }
 
-static void withdraw(struct vamp_track_context *at)
+static void track_withdraw(struct vamp_track_context *at)
 {
     if (at->cdo == NULL) {
         return; /* offered before the stream began, or evicted */
@@ -426,7 +426,7 @@ static void dispose_of_hold(struct vamp_track_context *at)
     }
 }
 
-static void dispose(struct vamp_track_context *at)
+static void track_dispose(struct vamp_track_context *at)
 {
     int64_t since_ns = 0;
     if (vamp_track_demand_end(at, &since_ns)) {
@@ -442,7 +442,7 @@ static void dispose(struct vamp_track_context *at)
     ends = ends || (cdo != NULL && (cdo->flags & VAMP_CDO_MAKER) == 0 && cdo->owner_handles == 0 &&
                     cdo->other_handles == 0);
     if (ends) {
-        forget(at, cdo, VAMP_CDO_END_DISPOSED);
+        forget_cdo(at, cdo, VAMP_CDO_END_DISPOSED);
     }
 }
 
@@ -451,17 +451,17 @@ void vamp_track_cdo(struct vamp_track_context *at)
     int64_t since_ns = 0;
     switch (at->event->kind) {
     case VAMP_EVENT_DECLARE:
-        declare(at);
+        track_declare(at);
         break;
     case VAMP_EVENT_SEAL:
-        seal(at);
+        track_seal(at);
         break;
     case VAMP_EVENT_OFFER:
-        offer(at);
+        track_offer(at);
         break;
     case VAMP_EVENT_REQUIRE:
     case VAMP_EVENT_DEMAND:
-        consume(at);
+        note_consumer(at);
         break;
     default:
         break;
@@ -474,16 +474,16 @@ void vamp_track_cdo(struct vamp_track_context *at)
     }
     switch (at->event->kind) {
     case VAMP_EVENT_DEMAND:
-        demand(at);
+        track_demand(at);
         break;
     case VAMP_EVENT_RETRACT:
         (void)vamp_track_demand_end(at, &since_ns);
         break;
     case VAMP_EVENT_WITHDRAW:
-        withdraw(at);
+        track_withdraw(at);
         break;
     case VAMP_EVENT_DISPOSE:
-        dispose(at);
+        track_dispose(at);
         break;
     default:
         break;
@@ -495,7 +495,7 @@ void vamp_track_forget_cdos(struct vamp_track_context *at)
     uint32_t position = 0;
     struct vamp_cdo *cdo = NULL;
     while ((cdo = vamp_table_next(&at->tracker->cdos, &position)) != NULL) {
-        forget(at, cdo, VAMP_CDO_END_LEFT);
+        forget_cdo(at, cdo, VAMP_CDO_END_LEFT);
     }
 }
 

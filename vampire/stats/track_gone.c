@@ -4,7 +4,7 @@
 
 #include "vampire/stats/track.h"
 
-static void label(struct vamp_track_context *at)
+static void label_component(struct vamp_track_context *at)
 {
     uint32_t *labels = at->seen->labels.value;
     labels[VAMP_LABEL_COMPONENT] =
@@ -18,7 +18,7 @@ static void label(struct vamp_track_context *at)
     at->seen->producer = labels[VAMP_LABEL_COMPONENT];
 }
 
-static void empty(struct vamp_table *table)
+static void empty_table(struct vamp_table *table)
 {
     uint32_t position = 0;
     void *record = NULL;
@@ -32,9 +32,9 @@ static void release_rest(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;
     vamp_track_forget_cdos(at);
-    empty(&tracker->holds);
-    empty(&tracker->received);
-    empty(&tracker->demands);
+    empty_table(&tracker->holds);
+    empty_table(&tracker->received);
+    empty_table(&tracker->demands);
     uint32_t position = 0;
     struct vamp_transport *transport = NULL;
     while ((transport = vamp_table_next(&tracker->transports, &position)) != NULL) {
@@ -59,7 +59,7 @@ bool vamp_track_gone(struct vamp_tracker *tracker, uint32_t row, const struct va
     if (row != 0) {
         at.component = vamp_components_row(tracker->components, row);
     }
-    label(&at);
+    label_component(&at);
     const uint32_t tracked = vamp_table_live(&tracker->cdos);
     const int64_t pool_bytes = vamp_track_shown_bytes(tracker);
     seen->present = -(int64_t)tally->present;

@@ -25,7 +25,7 @@ static void give_up(struct vamp_track_context *at, struct vamp_transport *transp
     vamp_table_remove(&at->tracker->transports, transport);
 }
 
-static void start(struct vamp_track_context *at)
+static void track_transport_start(struct vamp_track_context *at)
 {
     struct vamp_table *table = &at->tracker->transports;
     struct vamp_observation *seen = at->seen;
@@ -77,7 +77,7 @@ static void complete_labels(struct vamp_track_context *at, const struct vamp_tra
     }
 }
 
-static void end(struct vamp_track_context *at)
+static void track_transport_end(struct vamp_track_context *at)
 {
     struct vamp_observation *seen = at->seen;
     const bool completed = at->event->kind == VAMP_EVENT_TRANSPORT_COMPLETED;
@@ -116,9 +116,9 @@ void vamp_track_transport(struct vamp_track_context *at)
         vamp_track_learn_size(at);
     }
     if (at->event->kind == VAMP_EVENT_TRANSPORT_INIT) {
-        start(at);
+        track_transport_start(at);
     } else {
-        end(at);
+        track_transport_end(at);
     }
 }
 
