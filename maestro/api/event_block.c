@@ -102,7 +102,7 @@ static void fill_parts(const struct vamp_event_parts *parts, char *name,
 }
 
 /* Reads the events of the batch into the nodes from `node` on. `texts` is a copy of the batch, from
- * `packed` on, and a zero. False: an event cannot be understood. */
+ * `packed` on, and a zero. False: an event is malformed. */
 static bool fill_all(struct event_block *block, struct vamp_event_batch batch,
                      const uint8_t *packed, struct node *node, char *texts)
 {

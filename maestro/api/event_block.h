@@ -22,9 +22,9 @@ struct event_block {
     mstro_pool_event head, tail; /* NULL: an empty list */
 };
 
-/* From a batch of which nothing has been taken; it is not needed afterwards. The first node reports
- * the batch's `lost`, if there are any. Events of unknown kinds are left out. 0; -EBADMSG: an event
- * cannot be understood, or there are too many; -ENOMEM. */
+/* From a batch of which nothing has been taken; the batch is not needed afterwards. The first node
+ * reports the batch's `lost`, if there are any. Events of unknown kinds are left out. 0; -EBADMSG:
+ * an event cannot be understood, or there are too many; -ENOMEM. */
 VAMP_MUST_CHECK int event_block_create(const struct vamp_event_batch *batch,
                                        struct event_block **ret_block, struct vamp_err *err);
 /* One node of kind LOST or POOL_GONE. */

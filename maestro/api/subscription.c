@@ -15,8 +15,8 @@ enum { ACKS_PER_MESSAGE = 512 };
 #define KINDS_OF_POOL (((mstro_pool_event_kind)1 << VAMP_EVENT_KIND_COUNT) - 2)
 #define KINDS_ALL (KINDS_OF_POOL | MSTRO_POOL_EVENT_LOST | MSTRO_POOL_EVENT_POOL_GONE)
 
-/* ------------------------------------------------------------------ what comes in, under the lock
- */
+/* ------------------------------------------------------------------ received events, under the
+ * lock */
 
 static void append(struct mstro_subscription_ *subscription, struct event_block *block)
 {
@@ -30,8 +30,8 @@ static void append(struct mstro_subscription_ *subscription, struct event_block 
     (void)pthread_cond_broadcast(&subscription->changed);
 }
 
-/* Puts a mark behind all blocks for the events that are lost and not told of. False: there is no
- * memory; later there may be. */
+/* Appends a mark after all blocks for the lost events that are not reported yet. False: no memory
+ * now; the caller tries again later. */
 static bool mark_lost(struct mstro_subscription_ *subscription)
 {
     if (subscription->lost > 0) {
@@ -45,7 +45,7 @@ static bool mark_lost(struct mstro_subscription_ *subscription)
     return true;
 }
 
-/* Tells of events dropped here, at their place: losses in a row are one mark. */
+/* Reports events dropped here, at their place: consecutive losses share one mark. */
 static void count_lost(struct mstro_subscription_ *subscription, uint64_t count)
 {
     if ((subscription->kinds & MSTRO_POOL_EVENT_LOST) == 0 || count == 0) {
@@ -60,7 +60,7 @@ static void count_lost(struct mstro_subscription_ *subscription, uint64_t count)
     (void)mark_lost(subscription);
 }
 
-/* Takes the block over. */
+/* Takes ownership of the block. */
 static void accept(struct mstro_subscription_ *subscription, struct event_block *block)
 {
     bool bounded = (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) == 0;
@@ -93,7 +93,7 @@ static struct mstro_subscription_ *find(uint64_t id)
     return NULL;
 }
 
-/* Of one who is still subscribing; two at a time that lose some are counted as one. */
+/* For a subscription still being made; losses of two such subscriptions are counted as one. */
 static void count_stray_lost(uint64_t subscription, uint64_t count)
 {
     if (library.subscribing > 0 && count > 0) {
@@ -121,8 +121,8 @@ static void keep_stray(struct event_block *block)
     library.stray_bytes += block->bytes;
 }
 
-/* Gives a new subscription what came before it was known; the others keep theirs while there
- * is a mstro_subscribe on the way. */
+/* Gives a new subscription what came before it was known; the other blocks stay as long as an
+ * mstro_subscribe is in progress. */
 static void adopt_strays(struct mstro_subscription_ *subscription)
 {
     struct event_block *block = library.stray_first;
@@ -334,8 +334,8 @@ static mstro_pool_event take(struct mstro_subscription_ *subscription)
     return first->head;
 }
 
-/* A time of the day as one of the clock that nobody sets: a wait is as long as it seemed when it
- * began, also when the day's clock is stepped meanwhile. */
+/* Converts wall-clock time to monotonic time, so that a step of the wall clock during a wait does
+ * not change its length. */
 static struct timespec monotonic_of(const struct timespec *abstime)
 {
     /* A far future must not overflow. */
@@ -349,7 +349,7 @@ static struct timespec monotonic_of(const struct timespec *abstime)
                              .tv_nsec = bounded_ns % VAMP_NS_PER_SECOND};
 }
 
-/* NULL `until`: for ever; else monotonic. Returns false when the time is over. */
+/* NULL `until`: no limit; else monotonic. Returns false when the time has passed. */
 static bool wait_change(struct mstro_subscription_ *subscription, const struct timespec *until)
 {
     if (until == NULL) {
@@ -375,7 +375,7 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
            !subscription->gone) {
         in_time = wait_change(subscription, until);
     }
-    const bool told = mark_lost(subscription);
+    const bool marked = mark_lost(subscription);
     *result = take(subscription);
     bool ended = subscription->gone;
     (void)pthread_mutex_unlock(&library.lock);
@@ -385,7 +385,7 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
     if (*result != NULL) {
         return MSTRO_OK;
     }
-    if (!told) {
+    if (!marked) {
         return api_fail(MSTRO_NOMEM, "%s: no memory to report lost events yet", what);
     }
     if (!ours) {

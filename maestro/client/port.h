@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A port: how a component reaches its pool. Two kinds behind one table: `remote` over libfabric
- * to a pool manager, `local` to a pool in this process (alone, or because this process is the
- * pool manager). The api room uses nothing else of the client room.
+ * A port: how a component reaches its pool. One table has two implementations: `remote` over
+ * libfabric to a pool manager, `local` to a pool in this process (alone, or because this process is
+ * the pool manager). The api room uses nothing else of the client room.
  *
  * A port owns a progress thread where it needs one. Callbacks of `struct port_events` run on that
  * thread (or on the calling thread of a local port) without any lock of the port held; they must
@@ -25,17 +25,17 @@ struct port_events {
     /* Memory for the payload of a ticket's CDO: ticket->memory->bytes, page aligned. NULL: refuse
      * the transport. Called before the payload is read. */
     void *(*place)(void *context, const Mstro__Wire__Ticket *ticket);
-    /* The payload is in place (MSTRO_OK) or this transport failed. The port tells the pool first
-     * (TransportEnd goes out before this is called), so that whatever the component does next
-     * comes behind it. After a failure the pool tries another offer or ends the demand with a
-     * ticket whose `status` is set. For such a ticket the port calls only this, with that status:
-     * no place, no TransportEnd. A ticket without memory: no place, TransportEnd, MSTRO_OK. */
+    /* The payload is in place (MSTRO_OK) or this transport failed. The port sends TransportEnd to
+     * the pool before this is called, so that the pool receives whatever the component does next
+     * after it. After a failure the pool tries another offer or ends the demand with a ticket whose
+     * `status` is set. For such a ticket the port calls only this, with that status: no place, no
+     * TransportEnd. A ticket without memory: no place, TransportEnd, MSTRO_OK. */
     void (*arrived)(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status);
     /* A batch of events as it came (EventBatch of event.proto), valid during the call. 0, or
-     * -EBADMSG with text: it cannot be understood. */
+     * -EBADMSG with text: it is malformed. */
     int (*events)(void *context, const uint8_t *batch, size_t length, struct vamp_err *err);
-    /* The pool manager is gone (vanished or said good-bye): every call in progress and every later
-     * one ends with MSTRO_NO_PM. Called once. */
+    /* The pool manager is gone (it vanished or sent a good-bye): every call in progress and every
+     * later one ends with MSTRO_NO_PM. Called once. */
     void (*gone)(void *context, mstro_status status, const char *text);
     void *context;
 };
@@ -63,7 +63,7 @@ struct port_ops {
     void (*forget)(struct port *port, void *registration);
     /* Calls in progress and later ones end with MSTRO_NO_PM; `gone` is not called. */
     void (*shut)(struct port *port);
-    /* Behind shut, with no call in progress: ends the connection, without a leave request of its
+    /* After shut, with no call in progress: ends the connection, without a leave request of its
      * own, and frees the port. */
     void (*close)(struct port *port);
 };
@@ -77,17 +77,17 @@ struct port {
 /* Who joins. The texts are only read while a port is opened. */
 struct port_member {
     const char *workflow, *component;
-    uint64_t index; /* told to the pool manager, nothing more */
+    uint64_t index; /* only reported to the pool manager */
 };
 
-/* Joins the pool manager that `info` describes. MSTRO_REFUSED, MSTRO_NO_PM (nobody answers in
+/* Joins the pool manager that `info` describes. MSTRO_REFUSED, MSTRO_NO_PM (no answer within
  * `deadline_ms`), MSTRO_INVARG (info cannot be read), MSTRO_OFI_FAIL, MSTRO_NOMEM. */
 mstro_status port_open_remote(const char *info, const struct port_member *member,
                               uint32_t deadline_ms, const struct port_events *events,
                               struct port **ret_port, struct vamp_err *err);
 
 /* A pool of this process alone. `bounds` NULL: the defaults. `events` NULL: for a component that
- * neither subscribes nor demands; what arrives all the same is ignored. */
+ * neither subscribes nor demands; events that arrive anyway are ignored. */
 mstro_status port_open_local(const struct port_member *member, const struct pool_bounds *bounds,
                              const struct port_events *events, struct port **ret_port,
                              struct vamp_err *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pool in this process. Threads that call it do its work: whoever unlocks delivers, without
- * the lock, the events and tickets that the pool had for this component. One thread at a time
- * delivers, so that events keep their order.
+ * The pool in this process. Threads that call it do its work: the thread that unlocks then
+ * delivers, without the lock, the events and tickets that the pool had for this component. One
+ * thread at a time delivers, so that events keep their order.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -39,7 +39,7 @@ struct job {
 
 /* What is left of a ticket that could not be copied for lack of memory. */
 struct failed {
-    uint64_t transport_id; /* 0: the ticket only says that a demand is over */
+    uint64_t transport_id; /* 0: the ticket only reports that a demand has ended */
     uint64_t handle;
     mstro_status status;
 };
@@ -63,7 +63,7 @@ static struct local *as_local(struct port *port)
     return CONTAINER_OF(port, struct local, port);
 }
 
-/* ------------------------------------------------------------------ what the pool says */
+/* ------------------------------------------------------------------ messages of the pool */
 
 static void answer_waiting(struct local *local, const Mstro__Wire__Response *response)
 {
@@ -166,7 +166,7 @@ static void end_transport(struct local *local, uint64_t transport_id, mstro_stat
     request.what_case = MSTRO__WIRE__REQUEST__WHAT_TRANSPORT_END;
     request.transport_end = &end;
     (void)pthread_mutex_lock(&local->lock);
-    request.id = ++local->last_request; /* nobody waits for the answer */
+    request.id = ++local->last_request; /* no caller waits for the answer */
     pool_request(local->pool, local->port.app_id, &request);
     (void)pthread_mutex_unlock(&local->lock);
 }
@@ -237,7 +237,7 @@ static void run_job(struct job *job)
     finish_job(job, MSTRO_OK);
 }
 
-/* The transport fails; a demand that is over ends all the same. */
+/* Reports the transport as failed, or the demand as ended. */
 static void end_failed(struct local *local, const struct failed *failed)
 {
     if (failed->transport_id != 0) {
@@ -305,7 +305,8 @@ void port_local_unlock(struct port *port)
     (void)pthread_mutex_unlock(&local->lock);
 }
 
-/* ------------------------------------------------------------------ who ignores everything */
+/* ------------------------------------------------------------------ a component that ignores every
+ * event */
 
 static void *no_place(void *context, const Mstro__Wire__Ticket *ticket)
 {
@@ -324,7 +325,7 @@ static int ignore_events(void *context, const uint8_t *batch, size_t length, str
     return 0;
 }
 
-/* A pool of one's own is never gone. */
+/* The pool of this process is never gone. */
 static const struct port_events no_events = {
     .place = no_place, .arrived = ignore_arrival, .events = ignore_events};
 
@@ -334,7 +335,7 @@ static mstro_status local_call(struct port *port, Mstro__Wire__Request *request,
                                uint32_t deadline_ms, struct port_answer *ret_answer,
                                struct vamp_err *err)
 {
-    (void)deadline_ms; /* answers come at once, or when others let them */
+    (void)deadline_ms; /* answers come at once, or when other components allow them */
     struct local *local = as_local(port);
     struct waiting waiting = {.answered = PTHREAD_COND_INITIALIZER};
     (void)port_local_lock(port);
@@ -365,7 +366,7 @@ static mstro_status local_call(struct port *port, Mstro__Wire__Request *request,
     return waiting.status;
 }
 
-/* Memory is described as it is; a server that opens the pool registers it when it is needed. */
+/* The plain address and key 0; a server that opens the pool registers it when it is needed. */
 static mstro_status local_expose(struct port *port, void *address, uint64_t bytes,
                                  Mstro__Wire__Memory *ret_memory, void **ret_registration,
                                  struct vamp_err *err)

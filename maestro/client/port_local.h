@@ -4,7 +4,7 @@
  *
  * The pool and everything called from inside it is used only between lock and unlock. The local
  * port describes offered memory by its plain address and key 0; the server makes it readable for
- * the time of each transport, so the local port knows nothing of the fabric.
+ * the time of each transport, so the local port does not depend on the fabric.
  */
 #ifndef MAESTRO_CLIENT_PORT_LOCAL_H
 #define MAESTRO_CLIENT_PORT_LOCAL_H
@@ -13,13 +13,13 @@
 #include "maestro/pool/pool.h"
 
 struct port_service {
-    /* What the pool says to components other than the local port's own. Called with the lock
+    /* What the pool sends to components other than the local port's own. Called with the lock
      * held. */
     const struct pool_outlet *outlet;
-    /* The local port's component is to fetch a CDO from another process: reads `memory` of
-     * source_app_id into `destination`. MSTRO_OK: `done` is called exactly once, on the
-     * server's thread without the lock, also when the server stops. Another status: it is not
-     * called. Called with the lock held; does not block. */
+    /* Fetches a CDO from another process for the local port's component: reads `memory` of
+     * source_app_id into `destination`. MSTRO_OK: `done` is called exactly once, on the server's
+     * thread without the lock, also when the server stops. Another status: it is not called. Called
+     * with the lock held; does not block. */
     mstro_status (*fetch)(void *context, uint64_t source_app_id, const Mstro__Wire__Memory *memory,
                           void *destination, void (*done)(void *done_context, mstro_status status),
                           void *done_context);

@@ -10,9 +10,9 @@
 #include "vampire/core/clock.h"
 #include "vampire/core/thread.h"
 
-/* So many rounds in a row may bring something before silence is looked at all the same. */
+/* Check for silence at the latest after this many rounds in a row that received something. */
 #define BUSY_ROUNDS_MAX 100U
-/* At the end, for the last messages to go out. */
+/* How long the end waits until the last messages are sent. */
 #define GOODBYE_NS INT64_C(200000000)
 
 static struct remote *as_remote(struct port *port)
@@ -35,8 +35,8 @@ static int64_t look_after(struct remote *remote, int64_t now_ns)
 {
     int64_t gap_ns = now_ns - remote->looked_ns;
     remote->looked_ns = now_ns;
-    /* The thread wakes for every heartbeat; after so long the process was stopped, and may not
-     * blame the pool manager for it. */
+    /* The thread wakes for every heartbeat. After a gap this long the process itself was stopped,
+     * and the silence is not the pool manager's. */
     if (gap_ns >= remote->silence_ns * 3 / 4) {
         remote->heard_ns += gap_ns;
     }
@@ -50,7 +50,8 @@ static int64_t look_after(struct remote *remote, int64_t now_ns)
         remote_lose(remote, text);
         return INT64_MAX;
     }
-    /* The pool manager sets the beat, so that an idle process wakes for both directions at once. */
+    /* Heartbeats answer those of the pool manager, so that an idle process wakes once for both
+     * directions. */
     int64_t quiet_ns = now_ns - remote->link.sent_ns;
     if ((remote->answer_heartbeat && quiet_ns >= remote->heartbeat_ns / 2) ||
         quiet_ns >= 2 * remote->heartbeat_ns) {
@@ -79,15 +80,15 @@ static void take_event(struct remote *remote, const struct fabric_event *event)
     (void)pthread_mutex_unlock(&remote->lock);
 }
 
-/* With the lock: whether a message that comes may be waited for, or memory be read by others. One
- * who only listens is woken by the heartbeat at the latest. */
+/* With the lock: whether a thread waits for a message, or others may read memory. A component that
+ * only receives events is woken by the heartbeat at the latest. */
 static bool is_busy(const struct remote *remote)
 {
     return remote->gone || remote->exposed > 0 || list_first(&remote->waiting) != NULL ||
            list_first(&remote->transports) != NULL || remote->link.first != NULL;
 }
 
-/* With the lock: what is due. Returns how long there is nothing to do. */
+/* With the lock: does what is due. Returns how long there is nothing to do. */
 static int64_t advance(struct remote *remote, bool drained)
 {
     int64_t now_ns = remote_now();
@@ -113,12 +114,12 @@ static int64_t advance(struct remote *remote, bool drained)
 }
 
 /* Not before the last read has ended: the users of the calls that end now may free its memory. */
-static void tell_gone(struct remote *remote)
+static void report_gone(struct remote *remote)
 {
     (void)pthread_mutex_lock(&remote->lock);
-    bool tell = remote->gone && !remote->gone_told && fetch_is_idle(&remote->fetcher) &&
-                list_is_empty(&remote->transports);
-    if (tell) {
+    bool report = remote->gone && !remote->gone_told && fetch_is_idle(&remote->fetcher) &&
+                  list_is_empty(&remote->transports);
+    if (report) {
         remote->gone_told = true;
         for (struct list_link *link = list_first(&remote->waiting); link != NULL;
              link = list_next(&remote->waiting, link)) {
@@ -126,14 +127,14 @@ static void tell_gone(struct remote *remote)
                 &CONTAINER_OF(link, struct remote_waiting, of_remote)->answered);
         }
     }
-    tell = tell && !remote->shut;
+    report = report && !remote->shut;
     (void)pthread_mutex_unlock(&remote->lock);
-    if (tell) {
+    if (report) {
         remote->events.gone(remote->events.context, MSTRO_NO_PM, remote->gone_text);
     }
 }
 
-/* One round. Returns how long there is nothing to do; below 0: the thread is to end. */
+/* One round. Returns how long there is nothing to do; below 0: the thread must end. */
 static int64_t go_round(struct remote *remote)
 {
     struct fabric_event events[FABRIC_EVENTS];
@@ -157,7 +158,7 @@ static int64_t go_round(struct remote *remote)
     bool stop = remote->stop || count < 0;
     (void)pthread_mutex_unlock(&remote->lock);
     remote_finish_transports(remote);
-    tell_gone(remote);
+    report_gone(remote);
     if (stop) {
         return -1;
     }
@@ -191,7 +192,7 @@ static int init_condition(pthread_cond_t *condition)
     return result;
 }
 
-/* With the lock. False: the deadline is over. */
+/* With the lock. False: the deadline has passed. */
 static bool await(struct remote *remote, struct remote_waiting *waiting, uint32_t deadline_ms)
 {
     int64_t end_ns = remote_now() + (int64_t)deadline_ms * 1000000;
@@ -240,7 +241,7 @@ static mstro_status send_and_wait(struct remote *remote, Mstro__Wire__Request *r
         return no_pool_manager(remote, err);
     }
     if (remote->link.first != NULL || remote->waits_long) {
-        fabric_wake(remote->fabric); /* the progress thread has to try again, or look more often */
+        fabric_wake(remote->fabric); /* the progress thread has to retry, or to poll more often */
     }
     list_append(&remote->waiting, &waiting->of_remote);
     bool in_time = await(remote, waiting, deadline_ms);
@@ -333,8 +334,7 @@ static void remote_shut(struct port *port)
     (void)pthread_mutex_unlock(&remote->lock);
 }
 
-/* Tells the pool manager that nothing more will come, and lets what was sent go out. The thread has
- * ended. */
+/* Sends the good-bye and waits until queued messages are sent. The thread has ended. */
 static void say_goodbye(struct remote *remote)
 {
     struct fabric_event events[FABRIC_EVENTS];

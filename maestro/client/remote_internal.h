@@ -18,7 +18,7 @@
 #include "vampire/core/decode_arena.h"
 #include "vampire/core/list.h"
 
-/* Batches of events taken in before the pool manager is told: a quarter of its window. */
+/* Batches of events received before the pool manager is notified: a quarter of its window. */
 #define REMOTE_TELL_BATCHES 8U
 
 /* A call that waits for its response; on the caller's stack. */
@@ -32,7 +32,7 @@ struct remote_waiting {
     char text[VAMP_ERR_TEXT_BYTES];
 };
 
-/* A payload on its way to us. */
+/* A payload being read into this process. */
 struct remote_transport {
     struct list_link of_remote; /* until it is finished */
     struct list_link of_ended;  /* once the reading has ended */
@@ -67,7 +67,7 @@ struct remote {
     int64_t heartbeat_ns, silence_ns;
     unsigned busy_rounds;
     unsigned exposed; /* pieces of memory that others may read */
-    bool waits_long;  /* the progress thread, longer than a request could bear a lost wake-up */
+    bool waits_long; /* the progress thread, longer than a request could afford to lose a wake-up */
     bool answer_heartbeat;
 };
 
@@ -85,7 +85,7 @@ void remote_receive(struct remote *remote, const struct fabric_event *event);
 
 /* remote_transport.c: on the progress thread without the lock. */
 void remote_ticket(struct remote *remote, const struct frame *frame);
-/* Tells of the transports that have ended. */
+/* Reports the transports that have ended. */
 void remote_finish_transports(struct remote *remote);
 
 #endif

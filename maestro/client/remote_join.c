@@ -9,9 +9,9 @@
 
 #include "maestro/client/remote_internal.h"
 
-/* A join that was not answered is sent again after this. */
+/* A join without an answer is sent again after this time. */
 #define AGAIN_NS INT64_C(500000000)
-/* Nothing else wakes a component that waits to be let in and whose message has yet to be sent. */
+/* Nothing else wakes a component whose join has not been sent yet. */
 #define POLL_NS INT64_C(10000000)
 /* After an error, the pool manager may not be listening yet. */
 #define ERROR_PAUSE_NS INT64_C(50000000)
@@ -73,10 +73,11 @@ static bool take_message(struct remote *remote, const struct fabric_event *event
     struct frame frame;
     if (frame_parse(event->bytes, event->length, &frame, NULL) != 0 ||
         frame.session != remote->info.session) {
-        return false; /* a stranger's */
+        return false; /* from another sender */
     }
     if (*ret_welcome != NULL) {
-        /* A heartbeat or a second welcome right after it: nothing to do, but not lost. */
+        /* A heartbeat or a second welcome right after it: nothing to do, but it counts as
+         * received. */
         remote->received_sequence += frame.sequence == remote->received_sequence + 1 ? 1 : 0;
         return false;
     }
@@ -118,7 +119,7 @@ static int look_for_welcome(struct remote *remote, const Mstro__Wire__Welcome **
     return result;
 }
 
-/* A broken connection has to be forgotten before libfabric makes a new one. */
+/* The peer of a broken connection has to be removed before libfabric makes a new connection. */
 static int connect_again(struct remote *remote, struct vamp_err *err)
 {
     link_done(&remote->link);

@@ -60,15 +60,15 @@ static void take_events(struct remote *remote, const struct frame *frame)
 static void take_goodbye(struct remote *remote, const Mstro__Wire__Goodbye *goodbye)
 {
     (void)pthread_mutex_lock(&remote->lock);
-    bool told = goodbye->text != NULL && goodbye->text[0] != '\0';
-    remote_lose(remote, told ? goodbye->text : "the pool manager said good-bye");
+    bool has_text = goodbye->text != NULL && goodbye->text[0] != '\0';
+    remote_lose(remote, has_text ? goodbye->text : "the pool manager said good-bye");
     Mstro__Wire__Goodbye answer = MSTRO__WIRE__GOODBYE__INIT;
-    /* it waits for this only a moment, so a failure is no matter */
+    /* the pool manager waits for this only briefly, so a failure does not matter */
     (void)!link_send(&remote->link, remote_now(), FRAME_GOODBYE, &answer.base);
     (void)pthread_mutex_unlock(&remote->lock);
 }
 
-/* True: a message to take in. */
+/* True: a message to handle. */
 static bool take_head(struct remote *remote, const struct frame *frame)
 {
     (void)pthread_mutex_lock(&remote->lock);
@@ -116,7 +116,7 @@ void remote_receive(struct remote *remote, const struct fabric_event *event)
     struct frame frame;
     if (frame_parse(event->bytes, event->length, &frame, NULL) != 0 ||
         frame.session != remote->info.session || !take_head(remote, &frame)) {
-        return; /* somebody else's, or of an earlier pool manager at this address */
+        return; /* from another sender, or from an earlier pool manager at this address */
     }
     if (frame.kind == FRAME_EVENTS) {
         take_events(remote, &frame);

@@ -5,7 +5,7 @@
 
 #include "maestro/client/remote_internal.h"
 
-/* With the lock: what follows is done without, by remote_finish_transports. */
+/* With the lock. remote_finish_transports does the rest without it. */
 static void transport_done(void *context, int status)
 {
     struct remote_transport *transport = context;
@@ -27,7 +27,7 @@ static void send_end(struct remote *remote, const struct remote_transport *trans
     request.transport_end = &end;
     (void)pthread_mutex_lock(&remote->lock);
     if (!remote->gone) {
-        request.id = ++remote->last_request; /* nobody waits for the answer */
+        request.id = ++remote->last_request; /* no caller waits for the answer */
         if (link_send(&remote->link, remote_now(), FRAME_REQUEST, &request.base) != 0) {
             remote_lose(remote, "a finished transport could not be reported to the pool manager");
         }

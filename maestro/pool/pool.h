@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pool: who is in the workflow, which CDOs exist in which state, who waits for what, who
- * wants which events. Pure logic: no I/O, no thread, no clock of its own. The pool manager
- * drives it with messages from the fabric, and a component without a pool manager drives one in
- * its own process: the same code, so both behave alike.
+ * The pool: who is in the workflow, which CDOs exist in which state, who waits for what, who wants
+ * which events. Pure logic: no I/O, no thread, no clock of its own. The pool manager drives it with
+ * messages from the fabric, and a component without a pool manager drives one in its own process:
+ * the same code, so both behave alike.
  *
  * Requests and answers are the wire's message structs (pool.proto), decoded and checked for
- * well-formedness by the caller; the pool checks their meaning. Everything it says goes out
- * through `struct pool_outlet`, called from inside the pool_* functions; an outlet must not call
- * back into the pool, but for pool_component_name. The caller serialises all calls with one lock.
+ * well-formedness by the caller; the pool checks their meaning. All its output goes through `struct
+ * pool_outlet`, called from inside the pool_* functions; an outlet must not call back into the
+ * pool, but for pool_component_name. The caller serialises all calls with one lock.
  *
  * A demand is answered when it is registered; a ticket follows when there is an offer, and ends
  * with the sink's TransportEnd. A transport whose source leaves goes on: only its sink knows how it
  * ends. When one fails, the next offer that this demand has not tried is taken; without one the
  * demand ends (a ticket with `status`), and the handle is required again. A withdrawal is answered
- * when nothing reads from the handle and either another offer stays or nobody requires or demands
- * the CDO.
+ * when nothing reads from the handle and either another offer stays or no component requires or
+ * demands the CDO.
  *
- * Events: the operation is checked; SIGNAL_BEFORE subscribers are told; it is handled; the others
- * are told; it is answered. A refused operation has no event. REQUIRE_ACK holds a request up
- * before it is handled, or before it is answered; JOIN, TRANSPORT_INIT and a death hold up nobody.
- * Selectors see the attributes of the first handle of the CDO that was sealed with any; before that
- * only the name. Events about no CDO pass every selector.
+ * Events: the operation is checked; SIGNAL_BEFORE subscribers get the event; it is handled; the
+ * others get the event; it is answered. A refused operation has no event. REQUIRE_ACK holds a
+ * request up before it is handled, or before it is answered; JOIN, TRANSPORT_INIT and a death hold
+ * up no component. Selectors see the attributes of the first handle of the CDO that was sealed with
+ * any; before that only the name. Events about no CDO pass every selector.
  *
- * Bounds, all refused with MSTRO_NOMEM and a text: components, handles of one component, live
- * CDOs, attribute bytes of one CDO, subscriptions of one component, bytes queued in one
- * subscription (there: dropped and counted, never refused). Over all of them stands one bound of
- * memory, half of it for what components have, half for queued events: at the first, a join, a
- * declaration, attributes and a subscription are refused; at the second, events are dropped and
- * counted. Whatever gives something back is never refused.
+ * Bounds, all refused with MSTRO_NOMEM and a text: components, handles of one component, live CDOs,
+ * attribute bytes of one CDO, subscriptions of one component, bytes queued in one subscription
+ * (there: dropped and counted, never refused). One bound of memory covers them all: half of it for
+ * what components have, half for queued events: at the first, a join, a declaration, attributes and
+ * a subscription are refused; at the second, events are dropped and counted. A request that
+ * releases something is never refused.
  */
 #ifndef MAESTRO_POOL_POOL_H
 #define MAESTRO_POOL_POOL_H
@@ -55,9 +55,9 @@ extern const struct pool_bounds pool_bounds_default;
 struct pool_outlet {
     /* The answer to a request of app_id; the message is only valid during the call. */
     void (*respond)(void *context, uint64_t app_id, const Mstro__Wire__Response *response);
-    /* app_id is to fetch a CDO from source_app_id: the outlet adds the source's address. A ticket
-     * with `status` set is no transport (source_app_id is 0): the demand of `handle` has ended
-     * without data. */
+    /* Sends app_id the ticket to fetch a CDO from source_app_id: the outlet adds the source's
+     * address. A ticket with `status` set is no transport (source_app_id is 0): the demand of
+     * `handle` has ended without data. */
     void (*ticket)(void *context, uint64_t app_id, uint64_t source_app_id,
                    const Mstro__Wire__Ticket *ticket);
     /* app_id has events waiting: pool_events_take soon. */
@@ -70,25 +70,25 @@ VAMP_MUST_CHECK int pool_create(const struct pool_bounds *bounds, const struct v
                                 struct vamp_err *err);
 void pool_free(struct pool *pool);
 
-/* Whether pool_join would add it, for want of memory apart; as there. */
+/* Whether pool_join would accept the component, not considering memory. Statuses as pool_join. */
 mstro_status pool_may_join(const struct pool *pool, const char *component, struct vamp_err *err);
 /* Adds a component; names are unique among those present. MSTRO_OK and its id (1, 2, ... never
  * reused), MSTRO_REFUSED (name taken, or not valid UTF-8, or empty) or MSTRO_NOMEM. Emits JOIN. */
 mstro_status pool_join(struct pool *pool, const char *component, uint64_t index,
                        uint64_t *ret_app_id, struct vamp_err *err);
 /* The component is gone: releases its handles, fails what it was sending, ends its subscriptions,
- * lets others' waits go on. Emits LEAVE. Unknown ids are ignored. */
+ * resumes requests of others that waited for it. Emits LEAVE. Unknown ids are ignored. */
 void pool_leave(struct pool *pool, uint64_t app_id, enum vamp_leave_reason reason);
 /* A request of a present component. Exactly one response follows for each, now or later (never
  * after pool_leave of it). When LEAVE is answered the component is gone already: the outlet can
- * forget it behind that response. The request is copied where it has to wait. */
+ * forget it after that response. The request is copied where it has to wait. */
 void pool_request(struct pool *pool, uint64_t app_id, const Mstro__Wire__Request *request);
 
 /* Smallest buffer pool_events_take may be given: one event with the longest name fits. */
 #define POOL_BATCH_BYTES_MIN ((size_t)6144)
 
 /* Moves waiting events of one subscription of app_id into `buffer` as one packed
- * vamp.wire.EventBatch (the bytes that go behind the tag and length of Envelope.events). At most
+ * vamp.wire.EventBatch (the bytes that follow the tag and length of Envelope.events). At most
  * `size` bytes (at least POOL_BATCH_BYTES_MIN) and `max_events` events; the events leave the queue,
  * so call it only with room to send them. The subscription whose first event has the lowest serial
  * goes first, so that all subscriptions of one component advance together. Returns the bytes
@@ -99,7 +99,7 @@ size_t pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *buffer, siz
  * them. */
 size_t pool_events_waiting(const struct pool *pool, uint64_t app_id);
 
-/* What is taken of bounds.memory_bytes, in bytes. */
+/* Memory in use under bounds.memory_bytes, in bytes. */
 struct pool_memory_state {
     size_t limit, object_bytes, event_bytes;
     uint64_t refused; /* joins and requests, at the bound */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which joins the pool manager lets in: those that prove the key (maestro/wire/auth.h) with a
- * current challenge, once. A join is remembered by its sender's session for as long as its
+ * current challenge, once. The gate records a join by its sender's session for as long as its
  * challenge is accepted, so a copy of it, sent again after its component has left, is refused. A
  * new challenge is published after GATE_JOINS_MAX joins; the one before it is still accepted, so at
  * most 2 * GATE_JOINS_MAX sessions are kept, in 512 KiB. Under the lock of the server.
@@ -39,10 +39,10 @@ VAMP_MUST_CHECK int gate_init(struct gate *gate, struct fabric *fabric, bool ope
 /* A zeroed gate is fine. */
 void gate_done(struct gate *gate, struct fabric *fabric);
 
-/* False: a stranger, or a copy of a join that was answered before. */
+/* False: a join without a valid proof, or a copy of a join that was answered before. */
 bool gate_lets_in(const struct gate *gate, uint64_t session, const Mstro__Wire__Join *join);
-/* The join of this session has been answered: it lets nobody in again. Not for a session that
- * is known already. */
+/* The join of this session has been answered: a copy of it is refused from now on. Not for a
+ * session that is already recorded. */
 void gate_remember(struct gate *gate, uint64_t session);
 
 #endif

@@ -26,18 +26,18 @@
  * trip, and little enough that a stopped subscriber costs 512 KiB. */
 #define SERVER_WINDOW 32U
 #define SERVER_BATCH_EVENTS ((size_t)64)
-/* A subscriber to whom nothing was sent for so long gets an event at once. Else events wait until
- * they fill a message, or until this time is over: each message costs both sides some 10 wake-ups
- * and system calls, however little is in it. Where an acknowledgement is waited for, nothing
- * gathers. */
+/* A subscriber to which nothing was sent for this time gets an event at once. Otherwise events wait
+ * until they fill a message or this time has passed: each message costs both sides some 10 wake-ups
+ * and system calls, however little is in it. Events are not delayed where an acknowledgement is
+ * awaited. */
 #define SERVER_BATCH_NS INT64_C(10000000)
-/* Where no message is free to send events with. */
+/* Retry after this time when no message buffer is free for events. */
 #define SERVER_RETRY_NS INT64_C(1000000)
-/* A peer that is done with is kept this long, so that the last message reaches it. */
+/* A peer that has ended is kept this long, so that the last message reaches it. */
 #define SERVER_LINGER_NS INT64_C(1000000000)
 /* The same for one that does not seem to be there. */
 #define SERVER_VANISHED_LINGER_NS INT64_C(200000000)
-/* Refused components that still wait for the end of their time; more refusals are not told. */
+/* Refused components whose links are still kept, at most; further refusals are not answered. */
 #define SERVER_REFUSED_MAX 64U
 
 /* Memory of the local component, readable for the time of one transport. */
@@ -59,7 +59,7 @@ struct server_peer {
     struct server_peer *next_work;
     enum server_peer_state state;
     bool on_work_list, events_waiting;
-    bool emptying; /* its queues, until nothing waits: subscriptions are to advance together */
+    bool emptying; /* its queues, until nothing waits: subscriptions must advance together */
     bool broken;   /* found unreachable inside the pool; server_work dismisses it */
     bool leaving;  /* asked to; a subscriber may hold up the answer */
     uint64_t session, app_id; /* app_id 0: refused */
@@ -72,7 +72,7 @@ struct server_peer {
     struct server_loan *loans;
 };
 
-/* What is said at once, and then once in a while with how many there were since. */
+/* A message that is logged at once, then at intervals with the number of cases since. */
 struct server_said {
     uint64_t count;
     int64_t time_ns;
@@ -103,8 +103,8 @@ struct server {
 
     enum server_phase phase;
     int64_t phase_end_ns;
-    int64_t check_ns;  /* when liveness is to be looked at next */
-    int64_t looked_ns; /* when it was */
+    int64_t check_ns;  /* when liveness is checked next */
+    int64_t looked_ns; /* when it was last checked */
     int64_t probe_ns;  /* when one may be asked again whether it is there */
     void (*say)(const char *text);
     struct server_said memory_said, refused_said, strangers_said;
@@ -118,7 +118,7 @@ struct server {
 
 /* state.c */
 int64_t server_now(void);
-/* Something will be due at this time that was not known before. */
+/* Something new will be due at this time. */
 void server_look_by(struct server *server, int64_t time_ns);
 
 /* peer.c */
@@ -126,7 +126,7 @@ struct server_peer *server_find_session(const struct server *server, uint64_t se
 struct server_peer *server_find_app(const struct server *server, uint64_t app_id);
 void server_join(struct server *server, const struct frame *frame, const Mstro__Wire__Join *join,
                  int version_result);
-/* Takes the component out of the pool, says good-bye with `text` and lets the link linger. */
+/* Takes the component out of the pool, sends a good-bye with `text` and lets the link linger. */
 void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_leave_reason reason,
                     mstro_status status, const char *text);
 /* The component has left by itself. */
@@ -143,12 +143,12 @@ void server_return_loan(struct server *server, struct server_peer *peer, uint64_
 /* receive.c */
 void server_receive(struct server *server, const struct fabric_event *event);
 
-/* outlet.c: what the pool says, and events. */
+/* outlet.c: messages of the pool, and events. */
 void server_outlet_init(struct server *server);
 /* Sends what waits for the peers on the work list. Returns when to call again at the latest. */
 int64_t server_work(struct server *server, int64_t now_ns);
 
-/* live.c: heartbeats, silence, lingering peers, the way to the end. */
+/* live.c: heartbeats, silence, lingering peers, shutdown. */
 int64_t server_look_after(struct server *server, int64_t now_ns);
 
 #endif

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who is still there: libfabric tells no receiver that a peer died, so each side speaks at least
- * once a heartbeat and is given up after the silence time. And the orderly end of the service. */
+/* Liveness: libfabric does not report to a receiver that a peer died, so each side sends at least
+ * one message per heartbeat and is given up after the silence time. Also the orderly shutdown of
+ * the service. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "maestro/server/internal.h"
 
-/* Liveness of all peers is looked at no more often than this. */
+/* Shortest time between two checks of the liveness of all peers. */
 #define CHECK_NS INT64_C(10000000)
 /* Heartbeats due within this time are sent together: fewer wake-ups. */
 #define TOGETHER_NS INT64_C(50000000)
-/* Asking whether peers are there takes one part in so many of the time at most. */
+/* Probing peers takes at most one part in PROBE_SHARE of the time. */
 #define PROBE_SHARE 20
 /* For the events still queued, and then again for the good-byes. */
 #define PHASE_NS INT64_C(1000000000)
-/* What is refused is said at once, and then no more often than this. */
+/* Refusals are reported at once, then at most once in this time. */
 #define REFUSED_SAID_NS INT64_C(60000000000)
 
 static void forgive(struct server *server, int64_t gap_ns)
@@ -50,7 +51,7 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Looks at one peer; it may be gone afterwards. Returns when to look again. */
+/* Checks one peer; it may be gone afterwards. Returns when to check again. */
 static int64_t look_at(struct server *server, struct server_peer *peer, int64_t now_ns)
 {
     if (peer->state == SERVER_PEER_ENDING) {
@@ -88,7 +89,7 @@ static int64_t look_at_all(struct server *server, int64_t now_ns)
     return next_ns;
 }
 
-static bool all_told(const struct server *server)
+static bool all_delivered(const struct server *server)
 {
     for (const struct server_peer *peer = server->all; peer != NULL; peer = peer->next) {
         if (peer->events_waiting || peer->link.first != NULL ||
@@ -119,7 +120,7 @@ static void advance_phase(struct server *server, int64_t now_ns)
         }
         break;
     case SERVER_DRAINS:
-        if (late || all_told(server)) {
+        if (late || all_delivered(server)) {
             dismiss_all(server);
             server->phase = SERVER_SAYS_GOODBYE;
             server->phase_end_ns = now_ns + PHASE_NS;
@@ -135,7 +136,7 @@ static void advance_phase(struct server *server, int64_t now_ns)
     }
 }
 
-/* How many there are to tell now of `count` in all; 0: none, or it is too early. */
+/* How many of the `count` cases to report now; 0: none, or it is too early. */
 static uint64_t to_say(const struct server *server, struct server_said *said, uint64_t count,
                        int64_t now_ns, const char **ret_since)
 {
@@ -202,8 +203,8 @@ int64_t server_look_after(struct server *server, int64_t now_ns)
 {
     int64_t gap_ns = now_ns - server->looked_ns;
     server->looked_ns = now_ns;
-    /* The thread wakes for every heartbeat; after so long it was stopped itself, and may not blame
-     * the others for it. */
+    /* The thread wakes for every heartbeat. After a gap this long the process itself was stopped,
+     * and the silence is not the peers'. */
     if (gap_ns >= server->silence_ns / 2) {
         forgive(server, gap_ns);
         server_look_by(server, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the pool says to components in other processes, and the batches of events. Called with the
+/* What the pool sends to components in other processes, and the batches of events. Called with the
  * lock held, on the server's thread or on a thread of the local component. */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The components in other processes: finding, joining, and all the ways of going. */
+/* The components in other processes: finding, joining, leaving, dismissing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +111,7 @@ void server_peer_remove(struct server *server, struct server_peer *peer)
     free(peer);
 }
 
-/* From now on only the link lives, for a while. */
+/* From now on only the link is kept, for a limited time. */
 static void begin_end(struct server *server, struct server_peer *peer, int64_t linger_ns)
 {
     peer->state = SERVER_PEER_ENDING;
@@ -143,7 +143,7 @@ static void say_goodbye(struct server *server, struct server_peer *peer, mstro_s
     Mstro__Wire__Goodbye goodbye = MSTRO__WIRE__GOODBYE__INIT;
     goodbye.status = (uint32_t)status;
     goodbye.text = copy;
-    /* it may well be gone: then nobody is there to miss it */
+    /* the component may be gone already: a failure does not matter */
     if (link_send(&peer->link, server_now(), FRAME_GOODBYE, &goodbye.base) != 0) {
         peer->end_ns = 0;
         server_look_by(server, 0);
@@ -259,7 +259,7 @@ static mstro_status examine(const struct server *server, const Mstro__Wire__Join
     return pool_may_join(server->pool, join->component, err);
 }
 
-/* Counts it. False: so many are being told already that this one gets no answer. */
+/* Counts the refusal. False: SERVER_REFUSED_MAX are pending, so this one gets no answer. */
 static bool may_refuse(struct server *server, mstro_status status)
 {
     server->refusal = status;
@@ -292,7 +292,7 @@ void server_join(struct server *server, const struct frame *frame, const Mstro__
                  int version_result)
 {
     struct server_peer *peer = server_find_session(server, frame->session);
-    if (peer != NULL) { /* the welcome got lost, or the component is impatient */
+    if (peer != NULL) { /* the welcome was lost, or the component repeated its join early */
         if (frame->sequence <= peer->received_sequence) {
             return; /* a copy */
         }
@@ -304,14 +304,14 @@ void server_join(struct server *server, const struct frame *frame, const Mstro__
     }
     if (!gate_lets_in(&server->gate, frame->session, join)) {
         server->counts.strangers++;
-        return; /* nothing is kept for a stranger, and nothing is sent to one */
+        return; /* nothing is kept for or sent to an unproven sender */
     }
     if (join->address.len == 0 || join->address.len > FABRIC_ADDRESS_BYTES) {
         server->counts.protocol_errors++;
         return;
     }
-    /* Another process at the same address: the one we knew is dead. Its connection has to go before
-     * the new one's comes. */
+    /* Another process at the same address: the earlier one is dead. Its connection must be removed
+     * before the new one's is made. */
     struct server_peer *earlier = find_address(server, join->address.data, join->address.len);
     if (earlier != NULL) {
         server_dismiss(server, earlier, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, "replaced");
@@ -322,7 +322,8 @@ void server_join(struct server *server, const struct frame *frame, const Mstro__
     if (status != MSTRO_OK && !may_refuse(server, status)) {
         return;
     }
-    /* Before the pool tells of it: who finds no room here has never joined, and asks again. */
+    /* Before the pool reports the join: a component for which there is no room here never joined,
+     * and asks again. */
     peer = new_peer(server, frame->session, &join->address, NULL);
     if (peer == NULL) {
         server->counts.protocol_errors++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages from components: checked, then given to the pool. A bad one costs its sender the
- * connection and nobody else anything. */
+/* Messages from components: checked, then passed to the pool. A bad one ends the connection of its
+ * sender and affects no other component. */
 #include "maestro/server/internal.h"
 
 static void reject(struct server *server, struct server_peer *peer, const char *why)
@@ -32,7 +32,7 @@ static void take_body(struct server *server, struct server_peer *peer, const str
     case FRAME_REQUEST:
         take_request(server, peer, body);
         break;
-    case FRAME_HEARTBEAT: /* having been heard is all it is for */
+    case FRAME_HEARTBEAT: /* its arrival is all that matters */
         break;
     case FRAME_GOODBYE: /* it closes without having left */
         server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, "good-bye");
@@ -47,12 +47,13 @@ static void take_body(struct server *server, struct server_peer *peer, const str
     }
 }
 
-/* What every message of a joined component tells besides its body. False: the peer is gone. */
+/* What every message of a joined component contains in addition to its body. False: the peer is
+ * gone. */
 static bool take_head(struct server *server, struct server_peer *peer, const struct frame *frame)
 {
     peer->heard_ns = server_now();
     if (frame->sequence <= peer->received_sequence) {
-        return false; /* a copy of one we had; it happens when a connection is made anew */
+        return false; /* a copy; happens when a connection is made again */
     }
     if (frame->sequence != peer->received_sequence + 1) {
         server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_OFI_FAIL,
@@ -77,7 +78,7 @@ static void take_frame(struct server *server, const struct frame *frame, int ver
 {
     struct server_peer *peer = server_find_session(server, frame->session);
     if (peer == NULL && frame->kind != FRAME_JOIN) {
-        server->counts.protocol_errors++; /* a stranger, or one we gave up: it will notice */
+        server->counts.protocol_errors++; /* not joined, or given up: it will find out */
         return;
     }
     if (peer != NULL && peer->state == SERVER_PEER_ENDING) {
@@ -106,10 +107,11 @@ void server_receive(struct server *server, const struct fabric_event *event)
 {
     struct frame frame;
     int result = frame_parse(event->bytes, event->length, &frame, NULL);
-    /* Envelope and Join keep their layout in all versions, so that a refusal can be told. */
+    /* Envelope and Join keep their layout in all versions, so that a join of another version can be
+     * refused with a text. */
     if (result == 0 || (result == -EPROTO && frame.kind == FRAME_JOIN)) {
         take_frame(server, &frame, result);
     } else {
-        server->counts.protocol_errors++; /* whose it is cannot be known */
+        server->counts.protocol_errors++; /* the sender is not known */
     }
 }

@@ -12,10 +12,10 @@
 #include "vampire/core/thread.h"
 
 #define SILENCE_PRESET_MS 60000U
-/* The heartbeat is so much more frequent than the silence time, unless told. */
+/* Heartbeats in one silence time, unless the options set the heartbeat. */
 #define HEARTBEATS_PER_SILENCE 12U
 #define HEARTBEAT_LEAST_MS 100U
-/* So many rounds in a row may bring something before liveness is looked at all the same. */
+/* Check liveness at the latest after this many rounds in a row that received something. */
 #define BUSY_ROUNDS_MAX 100U
 
 /* ---- the thread */
@@ -38,7 +38,7 @@ static void take_event(struct server *server, const struct fabric_event *event)
             }
         }
         break;
-    case FABRIC_READ: /* those are the fetcher's, on an endpoint of its own */
+    case FABRIC_READ: /* only the fetcher reads, on an endpoint of its own */
         break;
     }
 }
@@ -74,7 +74,7 @@ static int64_t go_round(struct server *server)
     int64_t next_ns = fetch_advance(&server->fetcher, now_ns);
     int64_t work_ns = server_work(server, now_ns);
     int64_t look_ns = now_ns;
-    /* Whether somebody is silent can be told only when everything that came in was heard. */
+    /* A peer can be called silent only after everything that came in was handled. */
     server->busy_rounds = count == 0 ? 0 : server->busy_rounds + 1;
     if (server->busy_rounds % BUSY_ROUNDS_MAX == 0) {
         look_ns = server_look_after(server, now_ns);

@@ -25,8 +25,8 @@ struct server_options {
     uint32_t silence_ms;       /* 60,000; at least three heartbeats */
     size_t events_per_message; /* at most; 64 */
     bool open;                 /* everyone may join; else only components that know the key */
-    /* Takes a line for the person who looks after the workflow; called rarely, on the server's
-     * thread with the local port's lock held. NULL: the line is dropped. */
+    /* Prints a line for the operator of the workflow; called rarely, on the server's thread with
+     * the local port's lock held. NULL: the line is dropped. */
     void (*say)(const char *text);
 };
 
@@ -53,8 +53,8 @@ const char *server_info(const struct server *server);
  * NULL while it works. */
 int server_failure_fd(const struct server *server);
 const char *server_failure(const struct server *server);
-/* Sends what is queued, says good-bye to all components and ends the thread; about two seconds when
- * a component does not listen. NULL-safe. `ret_counts` may be NULL. */
+/* Sends what is queued and a good-bye to all components and ends the thread; takes about two
+ * seconds when a component does not receive. NULL-safe. `ret_counts` may be NULL. */
 void server_stop(struct server *server, struct server_counts *ret_counts);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The time, and when liveness is looked at next: what every other file here needs. */
+/* The time, and when liveness is checked next: what every other file here needs. */
 #include "maestro/server/internal.h"
 #include "vampire/core/clock.h"
 

@@ -43,7 +43,7 @@ static void add_bytes(crypto_auth_hmacsha512256_state *state, const void *bytes,
     }
 }
 
-/* `purpose`: a proof made for one message is none for another. */
+/* `purpose`: a proof made for one kind of message is not valid for another. */
 static void begin(crypto_auth_hmacsha512256_state *state, const struct auth_key *key,
                   const char *purpose, uint64_t session)
 {

@@ -3,10 +3,10 @@
  * Proof that a component knows the pool manager's key, and that it is the pool manager that
  * answers.
  *
- * The key stands in the info text and nowhere on the wire. The pool manager publishes a challenge
- * of random bytes in memory that components read remotely before they join; a join carries the
- * keyed hash of what it says, of the sender's session and of that challenge. So the pool manager
- * keeps nothing for a stranger and sends nothing to one. The keyed hash is HMAC-SHA-512/256 of
+ * The key is in the info text and never on the wire. The pool manager publishes a challenge of
+ * random bytes in memory that components read remotely before they join; a join contains the keyed
+ * hash of its content, of the sender's session and of that challenge. So the pool manager keeps
+ * nothing for an unproven sender and sends nothing to it. The keyed hash is HMAC-SHA-512/256 of
  * libsodium (crypto_auth), compared in constant time. docs/pool-protocol.md has the exchange.
  *
  * No thread rule: every object belongs to its caller.
@@ -43,7 +43,7 @@ void auth_make_challenge(struct auth_challenge *ret_challenge);
 /* The proof of a join that `session` sends; the join's own proof and credential are not read. */
 void auth_prove_join(const struct auth_key *key, const struct auth_challenge *challenge,
                      uint64_t session, const Mstro__Wire__Join *join, struct auth_proof *ret_proof);
-/* Whether the join carries that proof. */
+/* Whether the join contains that proof. */
 bool auth_join_is_proven(const struct auth_key *key, const struct auth_challenge *challenge,
                          uint64_t session, const Mstro__Wire__Join *join);
 /* The proof of the pool manager's answer to `session`; the welcome's own proof is not read. */

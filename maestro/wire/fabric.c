@@ -77,7 +77,7 @@ static void give(struct fabric_op **list, struct fabric_op *op)
     *list = op;
 }
 
-/* What libfabric says when it cannot now is one word here. */
+/* Maps the different codes with which libfabric reports "not now" to one. */
 static int plain_result(ssize_t result)
 {
     if (result == 0) {
@@ -103,7 +103,7 @@ int fabric_post_receives(struct fabric *fabric)
     return 0;
 }
 
-/* `struct fabric_message` is an operation seen from outside. */
+/* `struct fabric_message` is the public name of an operation. */
 static struct fabric_op *op_of(struct fabric_message *message)
 {
     return (struct fabric_op *)(void *)message;
@@ -193,7 +193,7 @@ static struct fabric_op *op_of_context(void *context)
     return context; /* libfabric's part is the first member */
 }
 
-/* Turns a completion into an event and gives the operation back; false: nothing to tell. */
+/* Turns a completion into an event and gives the operation back; false: nothing to report. */
 static bool complete(struct fabric *fabric, struct fabric_op *op, int status, size_t length,
                      struct fabric_event *event)
 {
@@ -221,7 +221,7 @@ static bool complete(struct fabric *fabric, struct fabric_op *op, int status, si
     return false;
 }
 
-/* Takes the failed completion that stands in the way. 1: an event, 0: none. */
+/* Reads the failed completion at the head of the queue. 1: an event, 0: none. */
 static int take_failure(struct fabric *fabric, struct fabric_event *event)
 {
     struct fi_cq_err_entry entry = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One reliable-datagram endpoint of libfabric: bounded messages, remote reads, registered memory
- * and a way to wait that suits the provider. Nothing here knows the pool protocol.
+ * and a way to wait that suits the provider. Nothing here depends on the pool protocol.
  *
  * Threads: the caller serialises all calls with one lock, except fabric_wait (called by one thread,
  * without that lock, so that others can send meanwhile) and fabric_wake (any thread, any time).
@@ -37,8 +37,8 @@ struct fabric_kind {
 };
 /* Opens an endpoint on the address `bind`, or ADDRESS:PORT, [ADDRESS]:PORT (NULL: FABRIC_ENV_BIND,
  * else loopback; providers that stay on one host ignore it). Raises the soft limit of open files to
- * the hard one. 0, or -errno with a text that says what the provider lacks and which ones will do.
- */
+ * the hard one. 0, or -errno with a text that names what the provider lacks and which providers are
+ * usable. */
 VAMP_MUST_CHECK int fabric_open(const struct fabric_kind *kind, const char *bind,
                                 struct fabric **ret_fabric, struct vamp_err *err);
 /* Another endpoint like this one, only for reads: closing it is the one sure way to end reads that
@@ -59,14 +59,14 @@ const uint8_t *fabric_address(const struct fabric *fabric, size_t *ret_length);
 /* 0 or -errno. The same address twice may yield the same peer. */
 VAMP_MUST_CHECK int fabric_peer_add(struct fabric *fabric, const uint8_t *address, size_t length,
                                     fabric_peer *ret_peer, struct vamp_err *err);
-/* Forgets the address. What is in flight to this peer ends in its own time, or not at all. */
+/* Removes the address. What is in flight to this peer completes later, or never. */
 void fabric_peer_remove(struct fabric *fabric, fabric_peer peer);
 
-/* The peer's process is dead, as far as is known: removes what it could not remove itself (a file
- * of the shm provider, 16 MiB; only if no process of its number exists). */
+/* Call when the peer's process is believed to be dead: removes what it could not remove itself (a
+ * file of the shm provider, 16 MiB; only if no process of its number exists). */
 void fabric_peer_bury(const struct fabric *fabric, const uint8_t *address, size_t length);
-/* Whether nobody listens at the peer's address any more, asked now; takes 2 ms at most. False also
- * when that cannot be told: another provider than tcp, a host that does not answer. */
+/* Probes whether no process listens at the peer's address any more; takes 2 ms at most. False also
+ * when that cannot be determined: another provider than tcp, a host that does not answer. */
 bool fabric_peer_refuses(const struct fabric *fabric, const uint8_t *address, size_t length);
 
 /* ---- messages. A buffer comes from a bounded set; posted, it returns by itself on completion. */
@@ -77,7 +77,7 @@ void fabric_message_put(struct fabric *fabric, struct fabric_message *message);
 /* FABRIC_MESSAGE_BYTES of room. */
 uint8_t *fabric_message_bytes(struct fabric_message *message);
 /* Posts `length` bytes from `offset`. `tag` comes back in FABRIC_SENT. 0: posted. -EAGAIN: not now,
- * the buffer is still the caller's; a peer that is gone may say so for ever, so the caller keeps
+ * the buffer is still the caller's; a peer that is gone may cause this forever, so the caller keeps
  * a deadline. Other -errno: the peer cannot be reached. */
 VAMP_MUST_CHECK int fabric_send(struct fabric *fabric, fabric_peer peer,
                                 struct fabric_message *message, size_t offset, size_t length,
@@ -94,8 +94,8 @@ VAMP_MUST_CHECK int fabric_register(struct fabric *fabric, void *address, size_t
                                     struct fabric_memory *ret_memory, struct vamp_err *err);
 void fabric_unregister(struct fabric *fabric, struct fabric_memory *memory);
 /* Starts reading `bytes` at `address` of the peer. FABRIC_READ with `tag` follows exactly once,
- * unless the endpoint is closed before. 0, -EAGAIN (no slot, or the provider says later), -errno.
- */
+ * unless the endpoint is closed before. 0, -EAGAIN (no slot, or the provider cannot take it now),
+ * -errno. */
 VAMP_MUST_CHECK int fabric_read(struct fabric *fabric, fabric_peer peer, uint64_t address,
                                 uint64_t key, void *destination, size_t bytes, uint64_t tag);
 
@@ -120,9 +120,10 @@ VAMP_MUST_CHECK int fabric_poll(struct fabric *fabric, struct fabric_event event
 void fabric_release(struct fabric *fabric, const struct fabric_event *event);
 
 /* Waits until fabric_poll of `fabric` or of `reader` (NULL: none) may find something, fabric_wake
- * was called for `fabric`, or `timeout_ns` is over; may return early without reason. */
+ * was called for `fabric`, or `timeout_ns` has passed; may return early without reason. */
 void fabric_wait(struct fabric *fabric, struct fabric *reader, int64_t timeout_ns);
-/* Lost wake-ups have been seen in libfabric: whoever has something under way waits no longer. */
+/* Lost wake-ups have been seen in libfabric: a caller with something under way must not wait longer
+ * than this. */
 #define FABRIC_WAIT_LONGEST_NS INT64_C(1000000000)
 void fabric_wake(struct fabric *fabric);
 

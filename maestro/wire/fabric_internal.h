@@ -14,8 +14,8 @@
 
 #include "maestro/wire/fabric.h"
 
-/* Where the provider has no bound of its own for what nobody has asked for yet, more of these help:
- * tcp;ofi_rxm that does not pass through was measured to stay small with this many. */
+/* Some providers do not bound the messages for which no receive is posted; more posted receives
+ * help there. With this many, tcp;ofi_rxm without pass-through was measured to stay small. */
 #define FABRIC_RECEIVES 256
 #define FABRIC_SENDS 256
 #define FABRIC_READS 64
@@ -55,7 +55,7 @@ struct fabric {
     struct fabric_op *unposted; /* receive buffers the provider did not take yet */
 };
 
-/* Opens the completion queue with the best way to wait the provider has. */
+/* Opens the completion queue with the best way to wait that the provider supports. */
 VAMP_MUST_CHECK int fabric_open_queue(struct fabric *fabric, struct vamp_err *err);
 /* Finds the provider's info. */
 VAMP_MUST_CHECK int fabric_find(const struct fabric_kind *kind, const char *bind,

@@ -30,12 +30,11 @@ const char *fabric_provider_choice(const char *wanted)
 }
 
 /*
- * ofi_rxm's own defaults reserve 70 MB an endpoint for rates we never reach. And it takes in
- * whatever comes, 16 KiB for each message that nobody has asked for yet: when it closes a
- * connection, it first takes in all there is to read on every other one, for as long as there is
- * something. One peer that sends without a pause makes that endless. When it passes through,
- * messages go into our buffers, and as long as there are none, the peers wait. Whoever has set one
- * of these knows better.
+ * ofi_rxm's own defaults reserve 70 MB an endpoint for rates we never reach. It also allocates 16
+ * KiB for each message that arrives without a posted receive: when it closes a connection, it first
+ * reads every other connection until it is empty. One peer that sends without a pause makes that
+ * endless. With pass-through, messages go into our buffers, and the peers wait while no buffer is
+ * posted. A value that the user has set is kept.
  */
 static void bound_memory(void)
 {
@@ -147,7 +146,7 @@ static bool exists(const char *provider, uint64_t capabilities, enum fi_ep_type 
     return result == 0;
 }
 
-/* Why fi_getinfo found nothing, in words. */
+/* The error text for why fi_getinfo found nothing. */
 static int explain(const char *provider, const char *bind, struct vamp_err *err)
 {
     if (!exists(provider, 0, FI_EP_UNSPEC)) {
@@ -173,7 +172,7 @@ static int explain(const char *provider, const char *bind, struct vamp_err *err)
         provider, bind != NULL ? bind : "any");
 }
 
-/* With another protocol it would be found. */
+/* Whether the provider would be found with another protocol. */
 static bool only_protocol_differs(const struct fabric_kind *kind, const char *bind)
 {
     const struct fabric_kind any = {.provider = kind->provider};
@@ -234,8 +233,8 @@ static int start_endpoint(struct fabric *fabric, struct vamp_err *err)
         result = fi_ep_bind(fabric->endpoint, &fabric->cq->fid, FI_TRANSMIT | FI_RECV);
     }
     if (result != 0) {
-        /* ofi_rxm of libfabric 1.17 dies when it closes an endpoint without its table and queue, so
-         * they all stay; the process is about to end. */
+        /* ofi_rxm of libfabric 1.17 crashes when it closes an endpoint without its table and queue,
+         * so they all stay; the process is about to end. */
         fabric->endpoint = NULL;
         return failed(err, result, "connect the endpoint with its queue");
     }
@@ -268,8 +267,8 @@ static int open_objects(struct fabric *fabric, struct vamp_err *err)
     if (fabric_open_queue(fabric, err) != 0) {
         return err != NULL ? err->code : -EIO;
     }
-    /* A killed process leaves its shm file behind; when its number comes again, the name is taken.
-     * The next endpoint has the next name. */
+    /* A killed process leaves its shm file; when its process id is used again, that name is taken.
+     * Each try uses the next name. */
     do {
         result = start_endpoint(fabric, err);
     } while (result == -FI_EBUSY && ++tries < ENDPOINT_TRIES);
@@ -393,7 +392,7 @@ int fabric_open_reader(const struct fabric *like, struct fabric **ret_fabric, st
 
 static void close_object(struct fid *fid)
 {
-    (void)fi_close(fid); /* nothing can be done about a failure here */
+    (void)fi_close(fid); /* a failure here cannot be handled */
 }
 
 void fabric_close(struct fabric *fabric)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Is somebody there? tcp;ofi_rxm connects anew, for ever, to a peer whose connection broke, and
- * says no more than that it cannot send now. The kernel of the peer's host knows better: where no
- * process listens any more it refuses a connection at once, and accepts one for a process that is
- * only stopped.
+ * Probes whether a process listens at a peer's address. tcp;ofi_rxm connects again, forever, to a
+ * peer whose connection broke, and reports only that it cannot send now. The kernel of the peer's
+ * host is more precise: it refuses a connection at once where no process listens any more, and
+ * accepts one for a process that is only stopped.
  */
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 
 #include "maestro/wire/fabric_internal.h"
 
-/* A host that does not answer is no proof; the caller has other things to do. */
+/* A host that does not answer proves nothing; do not delay the caller for it. */
 #define ANSWER_MS 2
 
 static bool listens_on_tcp(const struct fabric *fabric, size_t length)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waiting for the fabric without spinning, in the best way the provider offers: its descriptor,
- * a blocking read of the queue, or naps between polls.
+ * Waiting for the fabric without spinning, in the best way the provider offers: its descriptor, a
+ * blocking read of the queue, or sleeps between polls.
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,12 +14,12 @@
 
 /* All operations that can be in flight fit: an overrun of the queue would be fatal. */
 #define QUEUE_ENTRIES (FABRIC_RECEIVES + FABRIC_SENDS + FABRIC_READS + 64)
-/* Naps of timed polling: short after traffic, for the sake of round trips; long when idle. */
+/* Sleeps of timed polling: short after traffic, to keep round trips short; long when idle. */
 #define NAP_SHORTEST_NS INT64_C(20000)
 #define NAP_LONGEST_NS INT64_C(2000000)
 
-/* What the provider offers but does badly: plain tcp keeps its descriptor readable for ever, shm
- * and rxd spin inside a blocking read. */
+/* What the provider offers but does badly: plain tcp keeps its descriptor readable forever, shm and
+ * rxd spin inside a blocking read. */
 static bool descriptor_is_good(const char *provider)
 {
     return strcmp(provider, "tcp") != 0 && strncmp(provider, "shm", 3) != 0;
@@ -102,7 +102,7 @@ static void wait_in_naps(struct fabric *fabric, struct fabric *reader, int64_t t
     sleep_on(&descriptor, 1, timeout_ns < fabric->nap_ns ? timeout_ns : fabric->nap_ns);
 }
 
-/* One queue can be waited in; the other one is looked at often. */
+/* Blocks on one queue and polls the other one often. */
 static void wait_in_queue(struct fabric *fabric, const struct fabric *reader, int64_t timeout_ns)
 {
     int timeout_ms = reader != NULL ? 1 : (int)((timeout_ns + 999999) / 1000000);

@@ -6,16 +6,14 @@
 
 #define PIECE_BYTES ((uint64_t)1 << 20)
 #define PIECES_IN_FLIGHT 4U
-/* Jobs under way at a time; no more than there are reads for. The others wait without a deadline.
- */
+/* Jobs under way at a time; at most one for each read. The others wait without a deadline. */
 #define JOBS_ACTIVE 16U
 #define RETRY_NS INT64_C(200000)
-/* A source to which no read can be posted for so long is asked whether it is there, and so often.
- */
+/* Probe a source that accepts no reads for ASK_NS; repeat every ASK_NS. */
 #define ASK_NS INT64_C(500000000)
-/* After one piece failed the others usually do, too; so long they may take. */
+/* After one piece has failed the others usually fail too: wait for them for GRACE_NS. */
 #define GRACE_NS INT64_C(100000000)
-/* Connections kept for later; beyond that the ones not in use are let go. */
+/* Connections kept for reuse; beyond this number, unused ones are closed. */
 #define CONNECTIONS_MAX 256U
 
 /* A source in the reader's address table. */
@@ -24,7 +22,7 @@ struct fetch_connection {
     struct fetch_source source;
     fabric_peer peer;
     unsigned in_flight; /* pieces */
-    bool broken;        /* to be made anew once nothing is in flight */
+    bool broken;        /* make it again once nothing is in flight */
 };
 
 struct fetch_job {
@@ -35,7 +33,7 @@ struct fetch_job {
     unsigned in_flight;                  /* pieces */
     int status;
     int64_t deadline_ns; /* 0: has not begun */
-    int64_t ask_ns;      /* when to ask for the source; 0: reads can be posted */
+    int64_t ask_ns;      /* when to probe the source; 0: reads can be posted */
 };
 
 void fetch_init(struct fetcher *fetcher, const struct fabric *like, int64_t patience_ns)
@@ -153,7 +151,7 @@ static struct fetch_connection *make_connection(struct fetcher *fetcher,
     return connection;
 }
 
-/* 0; -EAGAIN: the old connection has to go first; another -errno. */
+/* 0; -EAGAIN: the old connection must be removed first; another -errno. */
 static int connect_job(struct fetcher *fetcher, struct fetch_job *job)
 {
     const struct fetch_source *source = &job->order.source;
@@ -195,7 +193,7 @@ void fetch_cancel(struct fetcher *fetcher, const void *context)
 {
     for (struct fetch_job *job = fetcher->first; job != NULL; job = job->next) {
         if (context == NULL || job->order.context == context) {
-            fail(job, -ECANCELED, 1); /* long ago: the reader is closed at once if need be */
+            fail(job, -ECANCELED, 1); /* long ago: the reader is closed at once if necessary */
         }
     }
 }
@@ -228,7 +226,7 @@ void fetch_abandon_source(struct fetcher *fetcher, const struct fetch_source *so
     }
 }
 
-/* The tag of a read is its job: it lives as long as a read of it may answer. */
+/* The tag of a read is its job: it exists as long as one of its reads may complete. */
 static void complete(struct fetcher *fetcher, const struct fabric_event *event, int64_t now_ns)
 {
     struct fetch_job *job = (struct fetch_job *)(uintptr_t)event->tag;
@@ -257,7 +255,7 @@ static void take_completions(struct fetcher *fetcher, int64_t now_ns)
     }
 }
 
-/* Posts as many pieces as may be. False: the provider wants time. */
+/* Posts as many pieces as allowed. False: the provider cannot take more now. */
 static bool issue(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns)
 {
     const struct fetch_order *order = &job->order;
@@ -289,10 +287,9 @@ static bool issue(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns
     return true;
 }
 
-/* The provider connects to a dead source for ever. Where nobody listens there is nothing to wait
- * for.
- */
-static void ask_for_source(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns)
+/* The provider tries to connect to a dead source forever. Fails the job when no process listens
+ * there. */
+static void probe_source(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns)
 {
     const struct fetch_source *source = &job->order.source;
     if (job->ask_ns == 0) {
@@ -308,7 +305,7 @@ static void ask_for_source(struct fetcher *fetcher, struct fetch_job *job, int64
     }
 }
 
-/* Takes the job behind `before` (NULL: the first) out of the list and tells its owner. */
+/* Removes the job after `before` (NULL: the first) from the list and reports it to its owner. */
 static void end(struct fetcher *fetcher, struct fetch_job *before, struct fetch_job *job,
                 int status)
 {
@@ -356,7 +353,7 @@ int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns)
         if (issue(fetcher, job, now_ns)) {
             job->ask_ns = 0;
         } else {
-            ask_for_source(fetcher, job, now_ns);
+            probe_source(fetcher, job, now_ns);
             next_ns = now_ns + RETRY_NS < next_ns ? now_ns + RETRY_NS : next_ns;
         }
         struct fetch_job *next = job->next;

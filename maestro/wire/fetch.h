@@ -23,7 +23,7 @@
 struct fetch_job;
 
 struct fetch_source {
-    uint64_t session; /* another process at the same address has another one */
+    uint64_t session; /* differs for another process at the same address */
     size_t length;
     uint8_t address[FABRIC_ADDRESS_BYTES];
 };

@@ -87,7 +87,7 @@ struct field {
     const uint8_t *bytes; /* of WIRE_BYTES; value is their length */
 };
 
-/* False at the end or when the bytes make no sense (reader->bad). */
+/* False at the end or when the bytes are malformed (reader->bad). */
 static bool get_field(struct reader *reader, struct field *ret_field)
 {
     if (reader->bad || reader->at == reader->end) {

@@ -19,7 +19,7 @@
 #define FRAME_BYTES_MAX ((size_t)16384)
 /* No envelope's head is longer. */
 #define FRAME_HEAD_BYTES ((size_t)48)
-/* Arena for the body of any honest message but a batch of events. */
+/* Arena for the body of any valid message except a batch of events. */
 #define FRAME_ARENA_BYTES ((size_t)128 * 1024)
 
 enum frame_kind { /* the field numbers of Envelope's bodies */
@@ -48,12 +48,12 @@ size_t frame_pack(const struct frame *frame, const ProtobufCMessage *body, uint8
  * begins, at buffer + FRAME_HEAD_BYTES. Returns where the message begins in `buffer`. */
 size_t frame_head(const struct frame *frame, size_t body_length, uint8_t *buffer);
 
-/* Takes an envelope apart and checks it. 0, or -EBADMSG with a text; -EPROTO: another version (the
- * frame is filled all the same, so that a Join can be refused in words). */
+/* Parses and checks an envelope. 0, or -EBADMSG with a text; -EPROTO: another version (the frame is
+ * filled all the same, so that a Join can be refused with a text). */
 VAMP_MUST_CHECK int frame_parse(const uint8_t *bytes, size_t length, struct frame *ret_frame,
                                 struct vamp_err *err);
-/* Unpacks the body of any kind into the arena. NULL with text when it cannot be understood or does
- * not fit. Valid until the arena's next reset. The type is the one of the frame's kind. */
+/* Unpacks the body of any kind into the arena. NULL with text when it is malformed or does not fit.
+ * Valid until the arena's next reset. The type is the one of the frame's kind. */
 const void *frame_unpack(const struct frame *frame, struct vamp_decode_arena *arena,
                          struct vamp_err *err);
 

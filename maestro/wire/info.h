@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The text of MSTRO_POOL_MANAGER_INFO: where the pool manager is, and the key that lets a component
- * join. A secret: who has it can join. One printable line without ';', opaque to everyone else: a
- * prefix with the version and a PoolInfo message (pool.proto) in base64.
+ * join. A secret: any process that has it can join. One printable line without ';', opaque to
+ * users: a prefix with the version and a PoolInfo message (pool.proto) in base64.
  */
 #ifndef MAESTRO_WIRE_INFO_H
 #define MAESTRO_WIRE_INFO_H
@@ -38,7 +38,7 @@ struct info {
 VAMP_MUST_CHECK int info_print(const struct info *info, char text[static INFO_TEXT_BYTES],
                                struct vamp_err *err);
 /* Reads what info_print wrote; also the whole line "MSTRO_POOL_MANAGER_INFO;<info>;" and blanks
- * around it. 0, or -EINVAL with a text that says what is wrong with it. */
+ * around it. 0, or -EINVAL with a text that explains what is wrong with it. */
 VAMP_MUST_CHECK int info_parse(const char *text, struct info *ret_info, struct vamp_err *err);
 
 #endif

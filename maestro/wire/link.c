@@ -79,7 +79,7 @@ bool link_clear(const struct link *link)
     return link->first == NULL && link->in_flight < LINK_IN_FLIGHT;
 }
 
-/* Posts a message that stands packed in a buffer, or queues a copy of it. Takes the buffer. */
+/* Posts a message that is packed in a buffer, or queues a copy of it. Takes the buffer. */
 static int post_or_queue(struct link *link, int64_t now_ns, struct fabric_message *message,
                          size_t offset, size_t length)
 {

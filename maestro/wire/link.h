@@ -15,7 +15,7 @@
 #include "maestro/wire/frame.h"
 #include "vampire/core/err.h"
 
-/* Bytes of messages waiting for the provider to take them; a peer behind more is given up. */
+/* Bytes of messages waiting for the provider to take them; a peer with more waiting is given up. */
 #define LINK_QUEUE_BYTES ((size_t)4 << 20)
 /* Posted and not completed: one peer cannot take all message buffers. */
 #define LINK_IN_FLIGHT 32
@@ -28,13 +28,13 @@ struct link {
     uint64_t session;      /* our own, in every message */
     uint64_t tag;          /* of FABRIC_SENT */
     uint64_t sequence;     /* of the last message */
-    uint64_t events_taken; /* told in every message */
-    uint64_t events_told;  /* the last message told so many */
+    uint64_t events_taken; /* reported in every message */
+    uint64_t events_told;  /* as reported in the last message */
     struct link_message *first, *last;
     size_t queued_bytes;
     unsigned in_flight;
     int64_t sent_ns;  /* monotonic: when the last message was made */
-    int64_t retry_ns; /* when the queue is worth another try */
+    int64_t retry_ns; /* when to try the queue again */
     int64_t retry_step_ns;
 };
 

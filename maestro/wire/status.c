@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The texts of the statuses that travel in answers: both ends print them. */
+/* The texts of the statuses in answers: both ends print them. */
 #include "maestro/maestro.h"
 
 static const char *const descriptions[mstro_status_MAX] = {
