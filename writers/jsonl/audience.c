@@ -12,7 +12,7 @@
 #include "vampire/core/thread.h"
 
 #define REMARK_NS (10 * VAMP_NS_PER_SECOND)
-/* A reader that reads to the end may take so many times the patience. */
+/* A reader that keeps reading at the end gets at most this many times the patience more. */
 #define PATIENCE_TIMES 8
 
 struct audience_block *audience_block_make(const char *bytes, size_t length)
@@ -141,7 +141,7 @@ int vamp_audience_open(const struct vamp_audience_options *options,
 static void wake(const struct vamp_audience *audience)
 {
     const uint64_t one = 1;
-    /* Full: then it is awake already. */
+    /* The eventfd is full: the thread is awake already. */
     ssize_t ignored = write(audience->wake, &one, sizeof one);
     (void)ignored;
 }

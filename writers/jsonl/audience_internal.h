@@ -22,12 +22,12 @@ struct audience_block {
 
 struct audience_reader {
     int fd;
-    bool half_closed; /* it says nothing any more; that is no reason not to tell it things */
+    bool half_closed; /* it has shut down its sending side; it still gets every text */
     struct audience_block *queue[AUDIENCE_QUEUE_BLOCKS]; /* a ring */
     unsigned first, count;
     size_t sent;   /* of the first block */
     size_t bytes;  /* waiting */
-    uint64_t lost; /* texts, not yet told to it */
+    uint64_t lost; /* texts not yet reported to it */
 };
 
 struct vamp_audience {
@@ -53,7 +53,7 @@ struct vamp_audience {
     int64_t stop_ns, last_ns, patience_ns;
     int64_t accept_again_ns; /* after a failure to accept */
 
-    /* For people, since the last remark and in all. */
+    /* For the operator: in total, and as last reported. */
     uint64_t lost, lost_told, dropped, dropped_told, refused, refused_told;
     int64_t remark_ns;
 };
@@ -67,14 +67,14 @@ struct audience_block *audience_welcome(const struct vamp_audience *audience);
 /* Takes the connection, closes it on failure. */
 VAMP_MUST_CHECK int audience_reader_add(struct vamp_audience *audience, int fd);
 void audience_reader_remove(struct vamp_audience *audience, unsigned index);
-/* A place for a newcomer: false when nobody can be sent away. */
+/* Makes a place for a new reader; false when no reader can be disconnected. */
 bool audience_make_place(struct vamp_audience *audience);
 /* Puts the text into the reader's queue, or counts it as lost. */
 void audience_reader_give(struct vamp_audience *audience, struct audience_reader *reader,
                           struct audience_block *text, const struct vamp_audience_news *news);
 /* Sends what the connection takes; false: it is broken. */
 bool audience_reader_send(struct audience_reader *reader);
-/* Reads and forgets what a reader says; false: it is broken. */
+/* Reads and discards what a reader sends; false: the connection is broken. */
 bool audience_reader_listen(struct audience_reader *reader);
 
 /* audience_thread.c. */

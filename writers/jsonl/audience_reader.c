@@ -91,7 +91,7 @@ static bool has_room(const struct vamp_audience *audience, const struct audience
            (reader->count == 0 || reader->bytes + length <= audience->options.buffer_bytes);
 }
 
-/* After a loss: everything a reader has to know, how much it missed, and then the text. */
+/* After a loss: the welcome, the number of lost texts, and then the text. */
 static bool catch_up(struct vamp_audience *audience, struct audience_reader *reader,
                      struct audience_block *text, const struct vamp_audience_news *news)
 {

@@ -6,7 +6,7 @@
 #include "vampire/core/clock.h"
 #include "writers/jsonl/audience_internal.h"
 
-/* Until an address that is taken, or a descriptor that lacks, is asked for again. */
+/* Retry after this time when the address is taken or no descriptor is free. */
 #define TRY_AGAIN_MS 100
 #define NS_PER_MS INT64_C(1000000)
 
@@ -48,7 +48,7 @@ static void serve_reader(struct vamp_audience *audience, unsigned index, short e
     }
     if (good && (events & POLLOUT) != 0) {
         good = audience_reader_send(reader);
-        /* Whoever reads may read to the end. */
+        /* Readers that keep reading may read to the end. */
         const int64_t until_ns = now_ns() + audience->patience_ns;
         audience->stop_ns = until_ns < audience->last_ns ? until_ns : audience->last_ns;
     }
@@ -62,7 +62,7 @@ static void accept_all(struct vamp_audience *audience)
     for (;;) {
         int fd = accept4(audience->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0) {
-            /* No descriptor left would let the poll return again and again. */
+            /* Without a free descriptor, poll would return at once again and again. */
             if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
                 audience->accept_again_ns = now_ns() + TRY_AGAIN_MS * NS_PER_MS;
             }

@@ -28,7 +28,7 @@ struct jsonl_options {
 
 enum jsonl_kind {
     JSONL_FILE,   /* ours: lines are whole or not there */
-    JSONL_STREAM, /* standard output or a device: somebody else's, may block */
+    JSONL_STREAM, /* standard output or a device: not ours, may block */
     JSONL_FIFO,   /* may have no reader yet */
     JSONL_SOCKET, /* any number of readers, at any time */
 };
@@ -47,7 +47,7 @@ struct jsonl {
     bool failed;
     struct vamp_audience *audience; /* of a socket, else NULL */
 
-    struct vamp_json json; /* lines on their way */
+    struct vamp_json json; /* lines to be sent */
     /* In the bucket's lines: those of components, each as long as its line, then those of series.
      */
     size_t components_end, series_end;
@@ -61,11 +61,11 @@ struct jsonl {
 
     uint64_t buckets;  /* turned into lines */
     bool complete;     /* the newest one held all values */
-    bool ask_complete; /* somebody needs one that does */
+    bool ask_complete; /* a reader needs one that does */
     int64_t end_ns;    /* of the newest bucket */
     unsigned *told;    /* per label set: series that were described */
     int64_t **gauges;  /* per schema metric: last value by series, NULL for other kinds */
-    uint64_t lost[VAMP_LOSS_COUNT]; /* as last told */
+    uint64_t lost[VAMP_LOSS_COUNT]; /* as last reported */
 };
 
 /* jsonl_target.c. Opens according to the options, fills kind, path and fd. 0 or -errno. */
@@ -77,10 +77,10 @@ VAMP_MUST_CHECK int jsonl_target_send(struct jsonl *self, struct vamp_err *err);
 VAMP_MUST_CHECK int jsonl_socket_open(struct jsonl *self, struct vamp_err *err);
 /* The header, for everyone who connects. */
 VAMP_MUST_CHECK int jsonl_socket_header(struct jsonl *self, struct vamp_err *err);
-/* The lines of a bucket. 0, or -ENOMEM: nobody got them. */
+/* The lines of a bucket. 0, or -ENOMEM: no reader got them. */
 VAMP_MUST_CHECK int jsonl_socket_bucket(struct jsonl *self, const struct vamp_delivery *delivery,
                                         struct vamp_err *err);
-/* Ends the stream for all readers, who may take what waits for a moment. */
+/* Ends the stream for all readers after a short time in which they can read what is queued. */
 void jsonl_socket_close(struct jsonl *self);
 
 /* jsonl_recover.c */
@@ -89,7 +89,7 @@ extern const struct vamp_recovery_ops jsonl_recovery;
 /* jsonl_lines.c: append to self->json. */
 void jsonl_header(struct jsonl *self);
 void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery);
-/* The line that says how much was lost, after the newest bucket. */
+/* The line that reports how much was lost, after the newest bucket. */
 void jsonl_lost(struct jsonl *self, const char *what, const char *reason, uint64_t count);
 /* `ending` NULL: the run goes on in the next segment. */
 void jsonl_end(struct jsonl *self, const struct vamp_ending *ending);

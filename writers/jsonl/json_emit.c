@@ -104,7 +104,7 @@ void vamp_json_line_begin_like(struct vamp_json *json, size_t line, size_t bytes
     json->line = json->used;
     json->cut = false;
     if (reserve(json, bytes)) {
-        /* Onto itself when that line has just been dropped. */
+        /* Source and destination are the same when that line has just been dropped. */
         memmove(json->bytes + json->used, json->bytes + line, bytes);
         json->used += bytes;
     }
@@ -194,7 +194,7 @@ void vamp_json_long_text(struct vamp_json *json, const char *key, const char *te
                          size_t max_bytes)
 {
     const size_t room = max_bytes - (sizeof ELLIPSIS - 1);
-    /* No character becomes shorter: what is behind has no room in any case. */
+    /* No character becomes shorter: what follows has no room in any case. */
     const char *const end = text + strnlen(text, room + 1);
     short_member(json, key, "\"", 1);
     const size_t begin = json->used;

@@ -2,8 +2,8 @@
 /*
  * JSON lines by hand: one growing buffer of whole lines. Text is escaped and made well-formed
  * UTF-8; numbers are integers, so there is no NaN. Bounds: a text is cut at its limit and the line
- * then says "cut": true; a line longer than VAMP_JSON_LINE_BYTES is dropped and counted.
- * Running out of memory is remembered (`failed`) and everything after it does nothing.
+ * then contains "cut": true; a line longer than VAMP_JSON_LINE_BYTES is dropped and counted.
+ * Running out of memory sets `failed`, and every later call does nothing.
  */
 #ifndef VAMP_WRITERS_JSONL_JSON_EMIT_H
 #define VAMP_WRITERS_JSONL_JSON_EMIT_H
@@ -15,7 +15,7 @@
 #include "vampire/core/clock.h"
 
 #define VAMP_JSON_LINE_BYTES 65536 /* newline included */
-#define VAMP_JSON_TEXT_BYTES 4096  /* of a text after escaping, unless told otherwise */
+#define VAMP_JSON_TEXT_BYTES 4096  /* of a text after escaping, unless the caller sets a limit */
 
 struct vamp_json {
     char *bytes; /* malloc'ed, `used` of `capacity` */
@@ -25,7 +25,7 @@ struct vamp_json {
     bool cut;           /* a text of the present line was cut */
     bool failed;        /* no memory */
     uint64_t oversized; /* lines dropped for their length */
-    /* The newest time as text, since the lines of a bucket tell the same one; "": none yet. */
+    /* The newest time as text, since the lines of a bucket have the same one; "": none yet. */
     int64_t time_ns;
     char time_text[VAMP_TIME_TEXT_BYTES];
 };
@@ -37,7 +37,7 @@ void vamp_json_clear(struct vamp_json *json);
 void vamp_json_line_begin(struct vamp_json *json);
 void vamp_json_line_end(struct vamp_json *json);
 /* Begins a line with the first `bytes` of the one that began at `line` of the buffer, its whole
- * members; that line stands since the last vamp_json_clear, or has just been dropped. */
+ * members; that line was written since the last vamp_json_clear, or has just been dropped. */
 void vamp_json_line_begin_like(struct vamp_json *json, size_t line, size_t bytes);
 
 /* `key` NULL inside arrays; keys are our own words and not escaped. */

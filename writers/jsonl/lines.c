@@ -153,7 +153,7 @@ static void lost_lines(struct jsonl *self, const struct vamp_delivery *delivery)
     }
 }
 
-/* 32 hexadecimal digits, null when no event told it. */
+/* 32 hexadecimal digits, null when no event reported it. */
 static void cdo_id(struct vamp_json *json, const struct vamp_cdo_id *id, bool known)
 {
     char text[33];
@@ -357,12 +357,12 @@ static unsigned metric_lines(struct jsonl *self, const struct vamp_bucket *bucke
     return lines;
 }
 
-/* The bucket's own line is its last one: it says how many metric lines came before it, so that a
- * reader knows it has them all. */
+/* The bucket's own line is its last one: it contains the number of metric lines before it, so that
+ * a reader can check that it has them all. */
 void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
 {
     const struct vamp_bucket *bucket = delivery->bucket;
-    /* After a loss a reader may hold values that have changed unseen. */
+    /* After a loss a reader may hold outdated values. */
     const bool complete = self->buckets % self->options->complete_every == 0 ||
                           delivery->lost_before > 0 || self->ask_complete;
     self->complete = complete;

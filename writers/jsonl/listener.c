@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define BACKLOG 16
-/* For another process that is at the same socket file; it needs microseconds. */
+/* Tries while another process replaces the same socket file, which takes microseconds. */
 #define LOCK_TRIES 100
 #define LOCK_PAUSE_NS 10000000
 
@@ -142,7 +142,7 @@ static int lock_directory(const char *path, struct vamp_err *err)
     return fd;
 }
 
-/* Somebody answers, or might: then it is no dead one. */
+/* A process answers, or might: then the socket is not dead. */
 static bool is_dead(const union address *address, socklen_t bytes)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -154,7 +154,7 @@ static bool is_dead(const union address *address, socklen_t bytes)
     return dead;
 }
 
-/* Makes the name free, if that takes nothing away from anybody. */
+/* Frees the name, unless it is in use or not ours. */
 static int clear_name(const union address *address, socklen_t bytes, struct vamp_err *err)
 {
     const char *path = address->local.sun_path;
@@ -185,7 +185,7 @@ static int clear_name(const union address *address, socklen_t bytes, struct vamp
                : vamp_err_set_errno(err, errno, "remove the socket of an ended process, %s", path);
 }
 
-/* Connecting takes the right to write. */
+/* Connecting requires write permission. */
 static mode_t socket_mode(enum vamp_target_access access)
 {
     switch (access) {
@@ -228,7 +228,7 @@ static int open_unix(struct vamp_listener *listener, const union address *addres
     if (code == 0) {
         code = bind_unix(listener, address, bytes, access, err);
     }
-    /* Before the lock goes: a socket that does not listen yet looks dead to others. */
+    /* Before the lock is released: a socket that does not listen yet looks dead to others. */
     if (code == 0 && listen(listener->fd, BACKLOG) != 0) {
         code = vamp_err_set_errno(err, errno, "listen on %s", listener->name);
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Listening stream sockets with the addresses people write: unix:PATH, tcp:PORT,
- * tcp:ADDRESS:PORT, tcp:[ADDRESS]:PORT. One thread at a time.
+ * Listening stream sockets with the addresses people write: unix:PATH, tcp:PORT, tcp:ADDRESS:PORT,
+ * tcp:[ADDRESS]:PORT. One thread at a time.
  *
- * Nobody else gets in unless told otherwise: a Unix socket can be connected to by its owner only,
- * and tcp:PORT listens on loopback. A socket file that a dead process left is replaced; one that
- * somebody listens on, belongs to somebody else, or is no socket, is refused.
+ * By default other users cannot connect: a Unix socket can be connected to by its owner only, and
+ * tcp:PORT listens on loopback. A socket file that a dead process left is replaced; a file is
+ * refused when a process listens on it, another user owns it, or it is no socket.
  */
 #ifndef VAMP_WRITERS_JSONL_LISTENER_H
 #define VAMP_WRITERS_JSONL_LISTENER_H
@@ -30,8 +30,8 @@ struct vamp_listener {
 bool vamp_listener_is_address(const char *text);
 /* 0; -EINVAL, -ENAMETOOLONG: this is no address, and what is allowed. Looks at the text only. */
 VAMP_MUST_CHECK int vamp_listener_check(const char *address, struct vamp_err *err);
-/* Listens, without blocking. 0; -EADDRINUSE: somebody else does; -EPERM, -EEXIST: the file is
- * somebody else's or no socket; another -errno. On failure nothing is left behind. */
+/* Listens, without blocking. 0; -EADDRINUSE: another process does; -EPERM, -EEXIST: the file is
+ * another user's or no socket; another -errno. On failure nothing is left open. */
 VAMP_MUST_CHECK int vamp_listener_open(const char *address, enum vamp_target_access access,
                                        struct vamp_listener *ret_listener, struct vamp_err *err);
 /* Closes and removes the socket's file. An fd of -1 is fine. */

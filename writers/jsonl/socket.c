@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* JSON lines for readers that connect: what they are told first, and what all are told. */
+/* JSON lines for readers that connect: what each gets first, and what all get. */
 #include <string.h>
 
 #include "vampire/core/clock.h"
@@ -79,7 +79,7 @@ int jsonl_socket_header(struct jsonl *self, struct vamp_err *err)
         return vamp_err_set_errno(err, ENOMEM, "prepare the target");
     }
     const struct vamp_audience_text header = part(self, 0, self->json.used);
-    /* To those, too, who were faster than we. */
+    /* Also to readers that connected before the header was ready. */
     return give(self, &header, &header, err);
 }
 
@@ -112,7 +112,7 @@ int jsonl_socket_bucket(struct jsonl *self, const struct vamp_delivery *delivery
         self->ask_complete = vamp_audience_wants_complete(self->audience);
         jsonl_bucket(self, delivery);
     }
-    self->failed = true; /* until it is done: nothing is said twice */
+    self->failed = true; /* until it is done, so that nothing is reported twice */
     if (self->json.failed || keep_components(self, delivery) != 0) {
         return vamp_err_set_errno(err, ENOMEM, "gather the lines of a bucket for %s", self->path);
     }
@@ -127,7 +127,7 @@ void jsonl_socket_close(struct jsonl *self)
 {
     if (!self->failed) {
         const struct vamp_audience_text text = part(self, 0, self->json.used);
-        /* A reader that is behind gets it after what it still has to get, or not at all. */
+        /* A slow reader gets it after what is queued for it, or not at all. */
         self->complete = true;
         int ignored = give(self, &(struct vamp_audience_text){.bytes = NULL}, &text, NULL);
         (void)ignored;

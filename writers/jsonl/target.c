@@ -11,10 +11,10 @@
 
 #include "vampire/core/clock.h"
 
-/* After poll says so, a pipe takes this much without blocking. */
+/* After poll reports it writable, a pipe takes this much without blocking. */
 #define PIPE_ATOMIC_BYTES 4096
 #define POLL_MS 200
-#define SEND_NS VAMP_NS_PER_SECOND /* then the output looks whether to go on */
+#define SEND_NS VAMP_NS_PER_SECOND /* then the output checks whether to go on */
 #define NUMBER_MAX 9999
 
 static int no_memory(struct vamp_err *err)
@@ -80,7 +80,7 @@ static int open_device(struct jsonl *self, struct vamp_err *err)
     return self->fd < 0 ? vamp_err_set_errno(err, errno, "open %s", self->path) : 0;
 }
 
-/* -EAGAIN: nobody reads yet. */
+/* -EAGAIN: there is no reader yet. */
 static int connect_fifo(struct jsonl *self, struct vamp_err *err)
 {
     self->fd = open(self->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
