@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The only way to read time. Everything that needs time is given a `const struct vamp_clock *`,
- * so that tests step it. All values are nanoseconds.
+ * The only way to read time. Code that needs time is passed a `const struct vamp_clock *`, so that
+ * tests step it. All values are nanoseconds.
  */
 #ifndef VAMP_CORE_CLOCK_H
 #define VAMP_CORE_CLOCK_H
@@ -13,7 +13,7 @@
 
 struct vamp_clock {
     int64_t (*utc_ns)(void *self);       /* since 1970-01-01T00:00:00Z, may be stepped */
-    int64_t (*monotonic_ns)(void *self); /* since some moment, never goes back */
+    int64_t (*monotonic_ns)(void *self); /* since an arbitrary moment, never goes back */
     void *self;
 };
 

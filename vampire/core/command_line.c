@@ -37,7 +37,7 @@ static void make_getopt(const struct vamp_command_option *options, size_t count,
                         struct getopt_tables *ret_tables)
 {
     size_t used = 0;
-    ret_tables->letters[used++] = ':'; /* tell a missing argument from an unknown option */
+    ret_tables->letters[used++] = ':'; /* distinguish a missing argument from an unknown option */
     for (size_t i = 0; i < count; i++) {
         ret_tables->longs[i] = (struct option){options[i].name + 2, has_argument(&options[i]), NULL,
                                                LONG_BASE + (int)i};
@@ -67,7 +67,7 @@ static int report_unknown(const struct vamp_command_line *line, const char *word
                         near != NULL ? "?" : "", line->program);
 }
 
-/* getopt's complaints in words. `word` is what it stumbled over. */
+/* Reports getopt's errors. `word` is the one that caused it. */
 static int report_getopt(const struct vamp_command_line *line, int found, const char *word,
                          struct vamp_err *err)
 {

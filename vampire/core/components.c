@@ -125,7 +125,7 @@ static char *label_of(const char *name, size_t length, size_t escape)
     return label;
 }
 
-/* The number of a name, learned if it is new; VAMP_NAME_OTHER when there is no memory for it. */
+/* The number of a name, added if it is new; VAMP_NAME_OTHER when there is no memory for it. */
 static uint32_t name_number(struct vamp_components *components, const char *name, size_t length)
 {
     length = strnlen(name, length);
@@ -196,7 +196,7 @@ static void leave(struct vamp_components *components, struct vamp_component *row
     components->present--;
 }
 
-/* Whether this JOIN says what the row already says, or what it lacks. */
+/* Whether this JOIN repeats what the row already has, or adds what it lacks. */
 static bool joins_row(const struct vamp_component *row, const struct vamp_event *event)
 {
     if (row->joined_ns != INT64_MIN) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who is who: application id to component name, taught by JOIN and LEAVE events in stream
- * order. LEAVE and all later events carry only the id, so filters and statistics look the name
- * up here. Bounded: beyond `max` rows a component is "(other)". Owned by the worker thread.
+ * Application id to component name, learned from JOIN and LEAVE events in stream order. LEAVE and
+ * all later events contain only the id, so filters and statistics look the name up here. Bounded:
+ * beyond `max` rows a component is "(other)". Owned by the worker thread.
  */
 #ifndef VAMP_CORE_COMPONENTS_H
 #define VAMP_CORE_COMPONENTS_H
@@ -45,16 +45,16 @@ VAMP_MUST_CHECK int vamp_components_create(size_t max, struct vamp_components **
                                            struct vamp_err *err);
 void vamp_components_free(struct vamp_components *components);
 
-/* Learns from an event (JOIN, LEAVE, or any that names an id not seen yet, its peer's included)
- * and counts it as an operation of its component when its phase is AFTER. JOIN and LEAVE teach
- * in phase AFTER only; a JOIN of an id that is still there ends the old row at this time and begins
- * another. Never fails: at the bound, or without memory for a name, the component is the
+/* Learns from an event (JOIN, LEAVE, or any that names an id not seen yet, its peer's included) and
+ * counts it as an operation of its component when its phase is AFTER. Only JOIN and LEAVE of phase
+ * AFTER change the table; a JOIN of an id that is still there ends the old row at this time and
+ * begins another. Never fails: at the bound, or without memory for a name, the component is the
  * `(other)` row, which is always row 0. Returns the row of the event's app_id, or row 0 for an
  * event without one. */
 const struct vamp_component *vamp_components_observe(struct vamp_components *components,
                                                      const struct vamp_event *event);
-/* The pool is gone (mark GONE), and who was in it: ends the rows of all who are there, with reason
- * VAMP_LEAVE_POOL_GONE, and forgets which id was whose. */
+/* The pool is gone (mark GONE), and all its components with it: ends the rows of all present
+ * components, with reason VAMP_LEAVE_POOL_GONE, and clears the map from id to row. */
 void vamp_components_gone(struct vamp_components *components, int64_t time_ns);
 /* The row of an id, NULL when it was never observed. The last one when an id came twice. */
 const struct vamp_component *vamp_components_find(const struct vamp_components *components,
@@ -73,7 +73,7 @@ const char *vamp_component_given_name(const struct vamp_component *component);
 /* Components whose name is `(other)` because there was no memory for their own. */
 uint64_t vamp_components_unnamed(const struct vamp_components *components);
 void vamp_components_changed_clear(struct vamp_components *components, size_t index);
-/* Marks every row as changed, for a reader who has seen none. */
+/* Marks every row as changed, for a reader that has seen none. */
 void vamp_components_changed_all(struct vamp_components *components);
 
 #endif

@@ -22,7 +22,7 @@ static void *arena_alloc(void *context, size_t size)
 static void arena_free(void *context, void *pointer)
 {
     (void)context;
-    (void)pointer; /* everything goes at once, with the next reset */
+    (void)pointer; /* everything is freed at once by the next reset */
 }
 
 int vamp_decode_arena_init(struct vamp_decode_arena *arena, size_t bytes, struct vamp_err *err)

@@ -18,10 +18,10 @@ struct vamp_decode_arena {
     ProtobufCAllocator allocator;
     unsigned char *memory;
     size_t bytes, used;
-    bool exhausted; /* the last message wanted more than there is */
+    bool exhausted; /* the last message needed more than there is */
 };
 
-/* 0 or -ENOMEM. No honest message needs more than 64 times its length. */
+/* 0 or -ENOMEM. No valid message needs more than 64 times its length. */
 VAMP_MUST_CHECK int vamp_decode_arena_init(struct vamp_decode_arena *arena, size_t bytes,
                                            struct vamp_err *err);
 /* Also for an arena that is all zero or whose initialization failed. */

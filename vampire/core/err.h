@@ -2,12 +2,12 @@
 /*
  * The error object: what was being done, with what, what is wrong.
  *
- * Every fallible function returns 0 or a negative errno and takes a `struct vamp_err *`
- * as its last parameter (NULL: the caller does not want the text). The text is gathered on
- * the way up: the innermost function sets it, each caller may put its own context before it
- * ("open vampire.h5: reserve 64 KiB: No space left on device").
- * Only the program in vampire/ prints errors; nothing below it does. No thread rule: an
- * error object belongs to whoever declared it, usually on the stack.
+ * Every fallible function returns 0 or a negative errno and takes a `struct vamp_err *` as its last
+ * parameter (NULL: the caller does not want the text). The text is gathered on the way up: the
+ * innermost function sets it, each caller may put its own context before it ("open vampire.h5:
+ * reserve 64 KiB: No space left on device"). Only the program in vampire/ prints errors; nothing
+ * below it does. No thread rule: an error object belongs to the function that declared it, usually
+ * on its stack.
  */
 #ifndef VAMP_CORE_ERR_H
 #define VAMP_CORE_ERR_H

@@ -58,7 +58,7 @@ enum vamp_leave_reason {
 enum vamp_loss {
     VAMP_LOSS_POOL_MANAGER = 0, /* the pool manager's queue for us was full */
     VAMP_LOSS_RING = 1,         /* vampire's own ring was full */
-    VAMP_LOSS_RECORDING = 2,    /* a recording that is damaged or says so itself */
+    VAMP_LOSS_RECORDING = 2,    /* a recording that is damaged or reports a loss itself */
 };
 #define VAMP_LOSS_COUNT 3
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The decoder of event messages, straight from the wire into the record of whoever includes this:
- * vampire's own (event_codec.c) or Maestro's public one (maestro/api/event_block.c). It accepts
- * exactly what protobuf-c accepts, in a quarter of its time and without memory; tests and fuzz
- * targets compare the two.
+ * The decoder of event messages, straight from the wire into the record of the file that includes
+ * this: vampire's own (event_codec.c) or Maestro's public one (maestro/api/event_block.c). It
+ * accepts exactly what protobuf-c accepts, in a quarter of its time and without memory; tests and
+ * fuzz targets compare the two.
  */
 #ifndef VAMP_CORE_EVENT_READ_H
 #define VAMP_CORE_EVENT_READ_H
@@ -12,8 +12,8 @@
 #include "vampire/core/wire.h"
 
 /* Puts a field of the list into the record; not called for an ID. `known` false: a choice of a
- * newer sender, with value 0, which takes back what stood there. `item` is a constant of each call,
- * so that a switch over it costs nothing. */
+ * newer sender, with value 0, which clears what was stored before. `item` is a constant of each
+ * call, so that a switch over it costs nothing. */
 typedef void vamp_event_store_fn(void *record, enum vamp_event_item item, uint64_t value,
                                  bool known);
 

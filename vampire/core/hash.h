@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hashes for tables in memory. Where somebody outside chooses the keys (names, sessions), a hash
- * begins with a seed of vamp_hash_seed, so that keys cannot be chosen to meet in one place. No
- * state; any thread.
+ * Hashes for tables in memory. Where other processes choose the keys (names, sessions), a hash
+ * begins with a seed of vamp_hash_seed, so that keys cannot be chosen to collide. No state; any
+ * thread.
  */
 #ifndef VAMP_CORE_HASH_H
 #define VAMP_CORE_HASH_H

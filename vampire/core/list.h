@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Doubly linked list of objects that carry their own link. A list is a ring through its head; a
+ * Doubly linked list of objects that contain their own link. A list is a ring through its head; a
  * link that is in no list points at itself, so that removing it twice does no harm.
  */
 #ifndef VAMP_CORE_LIST_H
@@ -75,7 +75,7 @@ static inline struct list_link *list_take(struct list *list)
     return link;
 }
 
-/* The one behind `link`; NULL at the end. */
+/* The one after `link`; NULL at the end. */
 static inline struct list_link *list_next(const struct list *list, const struct list_link *link)
 {
     return link->next == &list->head ? NULL : link->next;

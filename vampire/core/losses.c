@@ -30,8 +30,8 @@ void vamp_losses_note(struct vamp_losses *losses, const struct vamp_event *event
     losses->time_ns = event->time_ns;
 }
 
-static bool tell_one(const struct vamp_losses *losses, struct vamp_ring *ring,
-                     enum vamp_event_kind kind, uint8_t reason, uint64_t *count)
+static bool report_one(const struct vamp_losses *losses, struct vamp_ring *ring,
+                       enum vamp_event_kind kind, uint8_t reason, uint64_t *count)
 {
     if (*count == 0) {
         return true;
@@ -60,15 +60,15 @@ static bool tell_mark(struct vamp_ring *ring, enum vamp_event_kind kind, int64_t
 bool vamp_losses_tell(struct vamp_losses *losses, struct vamp_ring *ring)
 {
     if (!losses->any) {
-        return true; /* asked for every event */
+        return true; /* called for every event */
     }
     for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
-        if (!tell_one(losses, ring, VAMP_EVENT_LOST, (uint8_t)reason, &losses->lost[reason])) {
+        if (!report_one(losses, ring, VAMP_EVENT_LOST, (uint8_t)reason, &losses->lost[reason])) {
             return false;
         }
     }
     losses->any =
-        !(tell_one(losses, ring, VAMP_EVENT_REJECTED, 0, &losses->rejected) &&
+        !(report_one(losses, ring, VAMP_EVENT_REJECTED, 0, &losses->rejected) &&
           tell_mark(ring, VAMP_EVENT_GONE, losses->gone_ns, &losses->gone) &&
           tell_mark(ring, VAMP_EVENT_UNWATCHED, losses->unwatched_ns, &losses->unwatched));
     return !losses->any;

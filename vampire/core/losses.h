@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What found no room in a ring, until it can be told: the producer notes each event it had to
- * drop, and puts marks with the exact numbers into the ring, in order, as soon as there is room.
- * Producer's thread. Zero-initialised is empty.
+ * Events that found no room in a ring, until the loss can be reported: the producer notes each
+ * event it had to drop, and puts marks with the exact numbers into the ring, in order, as soon as
+ * there is room. Producer's thread. Zero-initialised is empty.
  */
 #ifndef VAMP_CORE_LOSSES_H
 #define VAMP_CORE_LOSSES_H
@@ -19,7 +19,8 @@ struct vamp_losses {
 };
 
 /* `event` was dropped because the ring was full, which is a loss of reason `reason`. A mark keeps
- * its own meaning; one of time loses nothing, and those of a pool that is gone are told later. */
+ * its own meaning; one of time loses nothing, and those of a pool that is gone are put into the
+ * ring later. */
 void vamp_losses_note(struct vamp_losses *losses, const struct vamp_event *event,
                       enum vamp_loss reason);
 /* Puts marks for everything noted into the ring; false when it is still full. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hash table of objects that carry their own link: nothing is allocated per entry. The caller
+ * Hash table of objects that contain their own link: nothing is allocated per entry. The caller
  * computes hashes and compares keys. Grows by doubling; when there is no memory to grow it only
  * gets slower. One thread.
  */

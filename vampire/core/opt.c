@@ -34,7 +34,7 @@ static void strings_done(struct vamp_strings *strings)
     *strings = (struct vamp_strings){NULL, 0};
 }
 
-/* The value that owns nothing and says nothing. */
+/* The empty value, which owns nothing. */
 static void empty(const struct vamp_opt *opt, void *base)
 {
     void *value = member(opt, base);

@@ -27,7 +27,7 @@ enum vamp_opt_type {
     VAMP_OPT_STRINGS, /* struct vamp_strings: a list of texts */
 };
 
-/* What the text of a STRING names; lets the configuration's checks look at it before a run. */
+/* What the text of a STRING names; lets the configuration's checks examine it before a run. */
 enum vamp_opt_role {
     VAMP_OPT_PLAIN,
     VAMP_OPT_NEW_FILE,  /* a file that will be written; "-" is standard output */
@@ -67,9 +67,8 @@ void vamp_opt_done(const struct vamp_opt *table, void *base);
 /* The entry with this key, NULL when there is none. */
 const struct vamp_opt *vamp_opt_find(const struct vamp_opt *table, const char *key);
 /* Sets one option from text (a SET's and STRINGS' text is one word and adds to it). 0, -ENOMEM, or
- * -EINVAL (-ERANGE: out of bounds) with a text that says what is wrong, for example
- * `"5x" is not a duration`; what is allowed is vamp_opt_allowed's to say. The old value stays on
- * failure. */
+ * -EINVAL (-ERANGE: out of bounds) with a text that explains what is wrong, for example `"5x" is
+ * not a duration`; vamp_opt_allowed gives what is allowed. The old value stays on failure. */
 VAMP_MUST_CHECK int vamp_opt_set(const struct vamp_opt *opt, void *base, const char *text,
                                  struct vamp_err *err);
 /* The same for a UINT, a SIZE in bytes, or an ENUM whose words are numbers. */

@@ -169,7 +169,7 @@ int vamp_size_parse(const char *text, uint64_t *ret_bytes, struct vamp_err *err)
     return 0;
 }
 
-/* Zero is printed in the base unit's usual neighbour: "0s", "0B". */
+/* Zero is printed with its usual unit: "0s", "0B". */
 static void print_quantity(const struct unit *units, uint64_t value, char *text, size_t bytes)
 {
     while (value % units->factor != 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Words about options: what is allowed, and what was probably meant. */
+/* Texts about options: what is allowed, and what was probably meant. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

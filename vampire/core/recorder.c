@@ -11,7 +11,7 @@
 #include "vampire/core/recording.h"
 #include "vampire/core/wire.h"
 
-/* Room for a batch; in front of it room for its length, behind it room for one more event. */
+/* Room for a batch; before it room for its length, after it room for one more event. */
 #define LENGTH_BYTES ((size_t)5)
 #define BATCH_BYTES ((size_t)60 * 1024)
 #define BUFFER_BYTES (LENGTH_BYTES + BATCH_BYTES + VAMP_EVENT_PACKED_BYTES_MAX + 64)
@@ -55,7 +55,7 @@ static int write_all(struct vamp_recorder *recorder, const uint8_t *bytes, size_
         if (now <= 0) {
             recorder->failure = now < 0 ? -errno : -EIO;
             if (ftruncate(recorder->file, (off_t)recorder->bytes) != 0) {
-                /* A reader takes the half message for a torn end, which it is. */
+                /* A reader treats the half message as a torn end. */
                 recorder->bytes += done;
             }
             return vamp_err_set_errno(err, -recorder->failure, "write recording %s",
@@ -142,7 +142,7 @@ int vamp_recorder_add(struct vamp_recorder *recorder, const struct vamp_event *e
         return vamp_err_set(err, -EINVAL, "a name of %u bytes cannot be recorded",
                             event->name_length);
     }
-    /* A mark stands at the start of its batch, so that the order is in the file. */
+    /* A mark is at the start of its batch, so that the order is in the file. */
     if (is_mark || recorder->carrying || recorder->used >= LENGTH_BYTES + BATCH_BYTES) {
         int result = write_batch(recorder, err);
         if (result != 0) {

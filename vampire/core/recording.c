@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reading recordings. Only one event is unpacked at a time, into a small arena; the batch around it
- * is walked by hand, so that no file, however hostile, makes the reader use more memory than it has
+ * is parsed here, so that no file, however hostile, makes the reader use more memory than it has
  * from the start.
  */
 #include "vampire/core/recording.h"
@@ -41,12 +41,12 @@ struct vamp_recording {
     bool at_end;        /* of the file */
     bool finished;      /* nothing more is given */
     bool complete;      /* the end mark was seen */
-    bool goes_on;       /* in another segment, as it says */
+    bool goes_on;       /* in another segment, according to the end mark */
     size_t from, to;    /* unread part of `buffer` */
     struct slice batch; /* unread part of the present batch */
     bool carried;       /* it repeats events of earlier segments */
     bool skip_carried;
-    uint64_t events;  /* given, rejected or told as lost */
+    uint64_t events;  /* given, rejected or reported as lost */
     uint64_t damaged; /* places */
     int64_t newest_ns;
     struct vamp_decode_arena arena;
@@ -143,7 +143,7 @@ static int fill(struct vamp_recording *recording, struct vamp_err *err)
     return 0;
 }
 
-/* What reading a message off the file came to. */
+/* The result of reading a message from the file. */
 enum found { FOUND_MESSAGE, FOUND_END, FOUND_TORN, FOUND_FAILURE };
 
 static enum found parse_message(struct vamp_recording *recording, struct slice *ret_message)
@@ -331,7 +331,7 @@ static bool next_of_batch(struct vamp_recording *recording, struct vamp_event *r
     struct field field;
     while (recording->batch.length != 0) {
         if (!take_field(&recording->batch, &field)) {
-            /* What is missing is counted when the next batch says where it begins. */
+            /* The next batch contains its position; what is missing is counted then. */
             recording->damaged++;
             recording->batch.length = 0;
             return false;
@@ -371,7 +371,7 @@ remark(struct vamp_recording *recording, const char *format, ...)
     va_end(arguments);
 }
 
-/* Ends the reading; true when a mark tells of a torn end. */
+/* Ends the reading; true when a mark reports a torn end. */
 static bool finish(struct vamp_recording *recording, bool torn, struct vamp_event *ret_event)
 {
     recording->finished = true;

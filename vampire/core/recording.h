@@ -58,9 +58,10 @@ VAMP_MUST_CHECK int vamp_recorder_carry(struct vamp_recorder *recorder,
 /* Writes what is waiting; `durable`: returns only when it is on the disk. 0 or -errno. */
 VAMP_MUST_CHECK int vamp_recorder_flush(struct vamp_recorder *recorder, bool durable,
                                         struct vamp_err *err);
-/* The end mark is to say that the run goes on in another segment. */
+/* Makes the end mark state that the run goes on in another segment. */
 void vamp_recorder_goes_on(struct vamp_recorder *recorder);
-/* Writes what is waiting and the end, closes, frees. NULL-safe. 0 or -errno; it is gone anyway. */
+/* Writes what is waiting and the end, closes, frees. NULL-safe. 0 or -errno; it is freed in either
+ * case. */
 VAMP_MUST_CHECK int vamp_recorder_close(struct vamp_recorder *recorder, struct vamp_err *err);
 /* Bytes in the file and events in them; events that a failure lost. */
 uint64_t vamp_recorder_bytes(const struct vamp_recorder *recorder);
@@ -88,7 +89,7 @@ VAMP_MUST_CHECK int vamp_recording_open(const char *path, struct vamp_recording 
 void vamp_recording_close(struct vamp_recording *recording);
 /* The next event or mark; its name is valid until the next call. LOST marks with reason
  * VAMP_LOSS_RECORDING report what damage cost: the exact count in the middle, at least one at a
- * torn end. An event that cannot be understood is a REJECTED mark. */
+ * torn end. A malformed event is a REJECTED mark. */
 enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
                                                struct vamp_event *ret_event, struct vamp_err *err);
 /* Leaves out events that are repeated from earlier segments: for a reader that has read those. */
@@ -101,7 +102,7 @@ VAMP_MUST_CHECK int vamp_recording_measure(int file, const char *path, uint64_t 
                                            uint64_t *ret_messages, struct vamp_err *err);
 /* Whether a file that begins so is a recording, of whatever version. */
 bool vamp_recording_begins(const uint8_t *begin, size_t bytes);
-/* After the end: whether it says that the run goes on in another segment. */
+/* After the end: whether the end mark states that the run goes on in another segment. */
 bool vamp_recording_goes_on(const struct vamp_recording *recording);
 /* After the end: what is wrong with the recording, in words; NULL when it is complete. */
 const char *vamp_recording_remark(const struct vamp_recording *recording);

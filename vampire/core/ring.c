@@ -6,7 +6,7 @@
  *
  * The producer writes only `head`, the consumer only `tail`. Each keeps a copy of the other's
  * counter and looks at the real one only when the copy says "full" or "empty", so the two cache
- * lines rarely travel.
+ * lines rarely move between cores.
  *
  * Waking: the consumer sets `waiting`, then looks at `head` again, then sleeps on `waiting`; the
  * producer moves `head`, then looks at `waiting`. All four are sequentially consistent, so one of
@@ -163,7 +163,7 @@ const struct vamp_event *vamp_ring_next(struct vamp_ring *ring)
     }
     struct record *record = record_at(ring, ring->taken);
     if (record->padding != 0) {
-        /* Padding is only ever published together with the record behind it. */
+        /* Padding is only ever published together with the record after it. */
         ring->taken += record->bytes;
         record = record_at(ring, ring->taken);
     }

@@ -8,7 +8,7 @@ static void give_name(pthread_t thread, const char *name)
 {
     char kept[16];
     (void)snprintf(kept, sizeof kept, "%.15s", name);
-    (void)pthread_setname_np(thread, kept); /* a help for people: nothing depends on it */
+    (void)pthread_setname_np(thread, kept); /* only for display: nothing depends on it */
 }
 
 int vamp_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void *), void *argument,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads that leave the program's signals to the program: each starts with all of them blocked, as
- * it may run inside somebody else's process. A write to a broken pipe is therefore EPIPE there.
+ * Threads that do not handle the program's signals: each starts with all of them blocked, as it may
+ * run inside another program's process. A write to a broken pipe is therefore EPIPE there.
  */
 #ifndef VAMP_CORE_THREAD_H
 #define VAMP_CORE_THREAD_H

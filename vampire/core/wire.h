@@ -18,7 +18,7 @@
 /* How the value of a field is written. */
 enum vamp_wire_form { VAMP_WIRE_VARINT, VAMP_WIRE_FIXED64, VAMP_WIRE_BYTES, VAMP_WIRE_FIXED32 = 5 };
 
-/* What stands before a value. */
+/* The key before a value. */
 #define VAMP_WIRE_KEY(number, form) ((number) << 3 | VAMP_WIRE_##form)
 
 /* A message being read. After `bad` every result is meaningless and nothing more may be read. */
@@ -90,7 +90,7 @@ static inline const uint8_t *vamp_wire_bytes(struct vamp_wire *wire, size_t *ret
     return bytes;
 }
 
-/* Goes over the value of a field that is of no interest. */
+/* Skips the value of a field that is not needed. */
 static inline void vamp_wire_skip(struct vamp_wire *wire, uint64_t key)
 {
     size_t length = 0;

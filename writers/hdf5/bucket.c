@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Writing a bucket: its number, flushed; labels and data, flushed; `time` last, flushed again. A
- * reader that asks for time first never sees half a bucket, and whatever was flushed survives a
- * kill.
+ * reader that reads `time` first never sees half a bucket, and flushed data survives a kill.
  */
 #include "writers/hdf5/internal.h"
 
@@ -332,13 +331,13 @@ static int write_outputs(struct hdf5_file *file, const struct vamp_accounting *a
     return code;
 }
 
-/* H5Dwrite reports success for data that cannot be stored; only the flush tells. */
+/* H5Dwrite reports success for data that cannot be stored; only the flush reports the error. */
 static int flush(struct hdf5_file *file, struct vamp_err *err)
 {
     return H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0 ? hdf5_fail(err, "flush %s", file->path) : 0;
 }
 
-/* The variable that readers find in the list of `time`: no other may ever be longer. */
+/* The variable that readers find in the list of `time`: no other variable may ever be longer. */
 static int write_number(struct hdf5_file *file, uint64_t number, struct vamp_err *err)
 {
     int code = append_number(file, file->bucket_number, number, err);
@@ -389,7 +388,7 @@ static int write_all(struct hdf5_file *file, const struct vamp_delivery *deliver
     return code;
 }
 
-/* These two codes promise an intact file; after a failure in HDF5 nothing is promised. */
+/* These two codes guarantee an intact file; after a failure in HDF5 there is no guarantee. */
 static int as_final(int code, struct vamp_err *err)
 {
     if (code != -EAGAIN && code != -ENOBUFS) {
@@ -401,8 +400,8 @@ static int as_final(int code, struct vamp_err *err)
     return -EIO;
 }
 
-/* What the bucket needs at most, in steps: asked for again while the end of the file stays, it is
- * there already, which costs the file system next to nothing. */
+/* Reserves what the bucket needs at most, in steps. While the end of the file does not move, a
+ * repeated request is already met and costs the file system almost nothing. */
 static int reserve(const struct hdf5_file *file, hsize_t end, uint64_t bytes, struct vamp_err *err)
 {
     const uint64_t steps = (bytes + RESERVE_STEP_BYTES - 1) / RESERVE_STEP_BYTES;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whole chunks, shuffled and compressed here and handed to HDF5 as they go into the file. The file
- * is the same as if HDF5 did it: its filters are named in the dataset, and every reader undoes
- * them. HDF5 makes a compressor anew for each chunk, a quarter of a megabyte that is taken from the
- * system, cleared and given back; for a row of a few hundred bytes that was nine tenths of the
- * work.
+ * Whole chunks, shuffled and compressed here and passed to HDF5 in the form stored in the file. The
+ * file is the same as if HDF5 did it: its filters are named in the dataset, and every reader undoes
+ * them. HDF5 makes a new compressor for each chunk, a quarter of a megabyte that is allocated,
+ * cleared and freed; for a row of a few hundred bytes that was nine tenths of the work.
  */
 #include "writers/hdf5/internal.h"
 
 #include <stdlib.h>
 
-#define SMALL_BYTES 4096 /* what the compressor for small chunks looks back */
+#define SMALL_BYTES 4096 /* how far back the compressor for small chunks looks */
 #define SMALL_WINDOW_BITS 12
 #define SMALL_MEMORY 4
 #define LARGE_WINDOW_BITS 15

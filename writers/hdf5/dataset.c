@@ -32,8 +32,9 @@ static int create_bare_scale(struct hdf5_file *file, struct hdf5_dimension *dime
     return 0;
 }
 
-/* A row that comes and goes leaves its index. Made with the first bucket, the index would be told
- * in one write and the length of `time` in another: between the two that bucket has no time. */
+/* Adding a row and removing it creates the chunk index. If the first bucket created it, the index
+ * would be announced in one write and the length of `time` in another: between the two that bucket
+ * has no time. */
 static int make_index(struct hdf5_file *file, struct vamp_err *err)
 {
     int code = hdf5_dataset_extend(file, file->time, 1, err);
@@ -122,8 +123,8 @@ static hid_t creation_properties(const struct hdf5_file *file, struct hdf5_datas
     return list;
 }
 
-/* Nothing is kept. Compressed chunks are written whole, once; of columns only the new number goes
- * out, where keeping a chunk would mean to write all of it for each number. */
+/* No chunk is cached. Compressed chunks are written whole, once. Of columns only the new number is
+ * written; with a cached chunk the whole chunk would be written for each number. */
 static hid_t access_properties(void)
 {
     hid_t list = H5Pcreate(H5P_DATASET_ACCESS);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 struct walk {
-    char outer[160]; /* what HDF5 says at its interface */
-    char inner[160]; /* what it says where the failure is */
+    char outer[160]; /* the error HDF5 reports at its interface */
+    char inner[160]; /* the error it reports where the failure is */
     int errno_value; /* of the system call, 0: none took part */
 };
 
@@ -56,8 +56,8 @@ int hdf5_fail(struct vamp_err *err, const char *format, ...)
 
 void hdf5_quiet(void)
 {
-    /* Without this, a process whose close failed dies by SIGSEGV at exit. It has an effect only
-     * before the library's first use, and is harmless later. */
+    /* Without this, a process whose close failed crashes with SIGSEGV at exit. It has an effect
+     * only before the library's first use, and is harmless later. */
     (void)H5dont_atexit();
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }

@@ -10,7 +10,8 @@
 #include "vampire/core/clock.h"
 #include "vampire/core/utf8.h"
 
-/* Datasets beside those of metrics and label sets; creation refuses more than it has room for. */
+/* Datasets other than those of metrics and label sets; creation refuses more than there is room
+ * for. */
 #define OTHER_DATASETS 64
 /* For everything a file has before its first bucket; a dataset takes about 1.5 KiB. */
 #define LAYOUT_BYTES_PER_DATASET 4096
@@ -51,7 +52,8 @@ static int allocate_scratch(struct hdf5_file *file, struct vamp_err *err)
                : 0;
 }
 
-/* Our descriptor and HDF5's must be the same file, or somebody swapped the name between. */
+/* Our descriptor and HDF5's must be the same file; otherwise another process replaced the name in
+ * between. */
 static int verify_same_file(const struct hdf5_file *file, struct vamp_err *err)
 {
     int *theirs = NULL;
@@ -71,9 +73,9 @@ static int verify_same_file(const struct hdf5_file *file, struct vamp_err *err)
  * half an object header would cost its dataset. */
 #define PAGE_BYTES 4096
 
-/* HDF5's lock would only be in the way: the name is ours already, and a reader who opens it the
- * moment it appears would make the creation fail. Readers are told by the file's own marks. Some
- * parallel file systems have no locks at all. */
+/* HDF5's lock does not help here: the name is ours already, and a reader that opens the file as
+ * soon as it appears would make the creation fail. The file's own marks show readers that it is
+ * being written. Some parallel file systems have no locks at all. */
 static bool without_locks(hid_t access)
 {
 #if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 12, 0))
@@ -278,7 +280,7 @@ static int write_ending(struct hdf5_file *file, const struct vamp_ending *ending
 }
 
 /* What a failed write left beyond the last good bucket would show up as half a bucket, or as one
- * that the next file has too. Best effort: the file is not trusted any more. */
+ * that the next file has too. Best effort: the state of the file is not known any more. */
 static void cut_to_good_rows(struct hdf5_file *file)
 {
     for (unsigned i = 0; i < file->dataset_count; i++) {

@@ -25,7 +25,7 @@
 #define HDF5_NAME_BYTES 192
 #define HDF5_DEFLATE_LEVEL 1
 #define HDF5_NO_DATASET UINT_MAX
-/* What numpy and xarray read as "not a time". No attribute _FillValue says so: with one, xarray
+/* What numpy and xarray read as "not a time". It is not declared with _FillValue: with one, xarray
  * goes through doubles, which cost nanoseconds, and warns at every missing time. */
 #define HDF5_TIME_MISSING ((uint64_t)INT64_MIN)
 
@@ -123,10 +123,10 @@ enum {
 #define HDF5_CDO_TEXTS 4
 #define HDF5_EVENT_COLUMNS (6 + VAMP_LOSS_COUNT)
 
-/* What a file says about its own end; how_ended has these values. */
+/* How a file ended; how_ended has these values. */
 enum hdf5_ending { HDF5_OPEN = 0, HDF5_ROTATED = 1, HDF5_ENDED = 2 };
 
-/* Compresses chunks; hdf5_chunk.c. Stays where it is: zlib points to it. */
+/* Compresses chunks; hdf5_chunk.c. Must not move: zlib points to it. */
 struct hdf5_chunks {
     bool made;
     z_stream small, large;
@@ -141,7 +141,7 @@ struct hdf5_file {
     const char *output;
     unsigned segment;
     char *path;
-    int fd;     /* ours, beside HDF5's: for reservation and sync */
+    int fd;     /* ours, next to HDF5's: for reservation and sync */
     hid_t file; /* -1: closed */
 
     struct hdf5_dimension *dimensions;
@@ -185,14 +185,14 @@ hid_t hdf5_memory_type(enum hdf5_type type);
 
 /* hdf5_space.c. */
 /* -ENOTSUP when live HDF5 files cannot live in `directory` (network file systems without POSIX
- * writes), with a text that says what to do. */
+ * writes), with a text that explains what to do. */
 VAMP_MUST_CHECK int hdf5_space_check(const char *directory, struct vamp_err *err);
 bool hdf5_space_is_posix(long file_system_magic);
 /* Makes sure that the file can grow by `bytes` from `end` on. 0; -EAGAIN with text: it cannot now;
  * of a new file, whose end is 0, -ENOSPC. */
 VAMP_MUST_CHECK int hdf5_space_reserve(int fd, uint64_t end, uint64_t bytes, const char *path,
                                        struct vamp_err *err);
-/* Gives back what was reserved and not used. */
+/* Releases what was reserved and not used. */
 void hdf5_space_release(int fd);
 /* An upper bound of what writing this delivery needs. */
 uint64_t hdf5_space_needed(const struct hdf5_file *file, const struct vamp_delivery *delivery);

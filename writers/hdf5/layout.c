@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Slots before anything is known: plenty for most workflows, and unused ones cost next to
- * nothing, since their chunks are never written. */
+/* Slots of a first file: plenty for most workflows, and unused ones cost almost nothing, since
+ * their chunks are never written. */
 #define SERIES_SLOTS_MIN 256
 #define GAP_SLOTS_MIN 256
 #define NAME_LENGTH_MIN 256
@@ -38,8 +38,8 @@ static bool is_name(enum vamp_label label)
     return label == VAMP_LABEL_COMPONENT || label == VAMP_LABEL_SOURCE || label == VAMP_LABEL_SINK;
 }
 
-/* Component names are free text, up to VAMP_NAME_BYTES_MAX; a longer one than the file has room
- * for is a reason for the next file. */
+/* Component names are free text, up to VAMP_NAME_BYTES_MAX; one longer than the file has room for
+ * needs a new file. */
 static unsigned longest_name(const struct vamp_schema *schema, const struct vamp_delivery *first)
 {
     size_t longest = NAME_LENGTH_MIN;
@@ -335,7 +335,7 @@ static const struct table_column component_columns[HDF5_COMPONENT_DATASETS] = {
                                HDF5_WORD_LENGTH},
 };
 
-/* Nothing can be created once SWMR runs, so what close will say has its place from the start. */
+/* Nothing can be created once SWMR runs, so what close will write is created at the start. */
 static int create_end(struct hdf5_file *file, struct vamp_err *err)
 {
     static const uint8_t values[] = {HDF5_OPEN, HDF5_ROTATED, HDF5_ENDED};
@@ -373,9 +373,9 @@ static int create_end(struct hdf5_file *file, struct vamp_err *err)
 }
 
 /* The list of all variables along `time`, kept by the scale itself. Nothing needs it to read, but
- * h5netcdf walks it for each dimension of each variable: opening took 2.5 s instead of 0.4 s. One
+ * h5netcdf reads it for each dimension of each variable: opening took 2.5 s instead of 0.4 s. One
  * entry stays, the variable that grows first: h5netcdf takes the longest it finds there for the
- * length of `time`, and gives up on a variable that is longer, as in a file left by a kill. */
+ * length of `time`, and fails on a variable that is longer, as in a file left by a kill. */
 static int shorten_back_references(const struct hdf5_file *file, struct vamp_err *err)
 {
     hid_t time = file->datasets[file->time].id;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The datasets of one metric and what they say about themselves. */
+/* The datasets of one metric and their attributes. */
 #include "writers/hdf5/internal.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HDF5 files that a killed run left. Every flushed bucket is in them, but the file says that
- * somebody writes it, and how long it is stands in it as it was when it was made. What h5clear does
- * about that (h5clear -s --increment=0) is done here, after a look that everything can be read.
+ * HDF5 files that a killed run left. Every flushed bucket is in them, but the file is marked as
+ * open for writing, and the end of file stored in it is the one from its creation. This does what
+ * h5clear does about that (h5clear -s --increment=0), after a check that everything can be read.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,8 +13,8 @@
 #define CIFS_MAGIC 0xFF534D42L
 #define SMB2_MAGIC 0xFE534D42L
 
-/* Reserved ahead beside the bound, so that the next buckets need no call that changes anything,
- * and left free where reserving is not possible. */
+/* Reserved in addition to the bound, so that the next buckets need no further reservation, and left
+ * free where reserving is not possible. */
 #define MARGIN_BYTES 1048576
 #define FIXED_BYTES 65536
 
@@ -67,7 +67,7 @@ int hdf5_space_reserve(int fd, uint64_t end, uint64_t bytes, const char *path, s
     }
     struct statvfs status;
     if (fstatvfs(fd, &status) != 0) {
-        return 0; /* nobody can tell; the write will */
+        return 0; /* unknown; the write will report it */
     }
     uint64_t available = (uint64_t)status.f_bavail * status.f_frsize;
     return available < bytes + MARGIN_BYTES ? no_room(path, end, bytes, ENOSPC, err) : 0;
@@ -77,7 +77,7 @@ void hdf5_space_release(int fd)
 {
     struct stat status;
     if (fstat(fd, &status) == 0) {
-        /* The same size again: only blocks beyond the end go. */
+        /* The same size again: only blocks beyond the end are released. */
         int ignored = ftruncate(fd, status.st_size);
         (void)ignored;
     }
