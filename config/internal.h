@@ -8,9 +8,9 @@
  *   sections.c, walk.c       from values to structs, along the option tables (tables.c)
  *   check.c, check_*.c       what is right option by option and wrong together
  *
- * Every stage reports (report.c) to the same list of diagnostics and goes on, so that all mistakes
- * are reported at once; only JSON that cannot be read, and a lack of memory (`-ENOMEM`), end it.
- * dump.c, schema.c and help.c print from the same tables, through json.c.
+ * Every stage reports (report.c) to the same list of diagnostics and continues, so that all
+ * mistakes are reported at once; only JSON that cannot be read, and a lack of memory (`-ENOMEM`),
+ * end it. dump.c, schema.c and help.c print from the same tables, through json.c.
  */
 #ifndef VAMP_CONFIG_INTERNAL_H
 #define VAMP_CONFIG_INTERNAL_H

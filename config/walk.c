@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * From one object to the structs, along the option tables. Every mistake is reported and the walk
- * goes on with the default in its place; only a lack of memory ends it.
+ * continues with the default in its place; only a lack of memory ends it.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -136,7 +136,7 @@ static void make_room(struct top_input *input)
 
 /* ---- reading */
 
-/* The run goes on with another configuration, and listens anew in a moment. */
+/* The run continues with another configuration and will listen again in a moment. */
 static enum top_input_state connect_again(struct top_input *input)
 {
     (void)close(input->fd);
@@ -151,7 +151,7 @@ static enum top_input_state at_end(struct top_input *input, struct top_model *mo
 {
     switch (input->kind) {
     case INPUT_STREAM:
-        if (input->held > 0) { /* a stream may end within a line: that is told as such */
+        if (input->held > 0) { /* a stream may end within a line: that is reported as such */
             (void)feed_line(input, model, input->buffer, input->held);
             input->held = 0;
         }

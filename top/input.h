@@ -42,7 +42,7 @@ VAMP_MUST_CHECK int top_input_read(struct top_input *input, struct top_model *mo
  * none) is readable, or the time is over, or a signal came. */
 void top_input_wait(struct top_input *input, int key_fd, int milliseconds);
 
-/* A file for which nobody asked to wait: when it is idle, what it holds is all there is. */
+/* A file that is not to be waited for: when it is idle, what it holds is all there is. */
 bool top_input_is_settled(const struct top_input *input);
 
 /* The name of what is being read, for people. Valid until the next read. */

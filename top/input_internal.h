@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parts of the input share; nobody else includes this. */
+/* What the parts of the input share; no other file includes this. */
 #ifndef TOP_INPUT_INTERNAL_H
 #define TOP_INPUT_INTERNAL_H
 
@@ -26,7 +26,7 @@ struct top_input {
     ino_t inode;
     off_t offset;
     bool rotated;               /* its last line was read; the next segment is looked for */
-    int64_t reconnect_until_ns; /* of a socket whose run goes on, by the monotonic clock */
+    int64_t reconnect_until_ns; /* of a socket whose run continues, by the monotonic clock */
     bool finished;              /* the run has ended */
     bool hung_up;               /* of a FIFO: no writer at the moment */
     bool begins_within_line;    /* what is read next, probably */

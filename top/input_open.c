@@ -268,7 +268,7 @@ bool input_follow(struct top_input *input, const struct top_model *model)
         if (status.st_size >= input->offset) {
             return false;
         }
-        /* Cut, to be written anew. */
+        /* Cut, to be written again. */
         if (lseek(input->fd, 0, SEEK_SET) != 0) {
             return false;
         }

@@ -21,7 +21,7 @@
 #define TOP_LOSSES_MAX 24
 #define TOP_KINDS_MAX 24
 #define TOP_HISTORY 240 /* buckets of which the totals are remembered */
-/* A line of the format is at most so long, with its newline. */
+/* Longest line of the format in bytes, newline included. */
 #define TOP_LINE_BYTES (64 * 1024)
 
 struct top_model;
@@ -43,7 +43,7 @@ enum top_fed top_model_feed(struct top_model *model, const char *line, size_t by
 /* A line that was too long to be given: counted as bad. */
 void top_model_skip(struct top_model *model);
 
-/* Of the stream: "" until it was told. */
+/* Of the stream: "" until it is known. */
 const char *top_model_run(const struct top_model *model);
 /* Lines came, and not one of them is of a run of vampire's. */
 bool top_model_is_foreign(const struct top_model *model);
@@ -63,7 +63,7 @@ struct top_times {
 
 struct top_component_row {
     char name[TOP_NAME_BYTES]; /* clean: safe for a terminal */
-    /* Components of one name are counted together; 0 of them: not told yet. */
+    /* Components of one name are counted together; 0 of them: not known yet. */
     unsigned members, left;      /* of this name; of these, gone */
     char reason[TOP_WORD_BYTES]; /* why they left, the worst one; clean */
     bool vanished;               /* one of them did not leave in order */
@@ -92,7 +92,7 @@ struct top_kind {
 };
 
 struct top_gauge {
-    bool known; /* false: the stream began in the middle and has not told it yet */
+    bool known; /* false: the stream began in the middle and has not reported it yet */
     double value, max;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parts of the model share; nobody else includes this. */
+/* What the parts of the model share; no other file includes this. */
 #ifndef TOP_MODEL_INTERNAL_H
 #define TOP_MODEL_INTERNAL_H
 

@@ -52,8 +52,8 @@ static struct top_account *loss_of(struct top_model *model, const char *text)
     return loss;
 }
 
-/* A number that only grows, told with each bucket. What was lost before the first bucket that we
- * see is no news. */
+/* A number that only grows, reported with each bucket. What was lost before the first bucket that
+ * we see is no news. */
 static void tell_loss(struct top_model *model, const char *text, double count)
 {
     struct top_account *loss = loss_of(model, text);
@@ -80,7 +80,7 @@ static void take_accounting(struct top_model *model, const json_t *accounting)
     }
 }
 
-/* Lines that were too long are told nowhere else; the other losses come with the accounts. */
+/* Lines that were too long are reported nowhere else; the other losses come with the accounts. */
 static void take_lost(struct top_model *model, const json_t *line)
 {
     if (strcmp(text_of(line, "what"), "lines") == 0) {

@@ -20,7 +20,7 @@ struct top_choice {
     char filter[64]; /* part of a name, upper and lower case alike (ASCII); "": all */
 };
 
-/* Sorts the rows of the snapshot and takes those that are not chosen out of sight: afterwards
+/* Sorts the rows of the snapshot and removes those that are not chosen: afterwards
  * the first `*ret_components` and `*ret_pairs` rows are the chosen ones, in order. May be called
  * again with another choice. A pair is chosen by its source or its sink. */
 void top_order(struct top_snapshot *snapshot, const struct top_choice *choice,

@@ -51,7 +51,7 @@ static void curve_text(char *out, size_t out_bytes, const double *values, unsign
     }
 }
 
-/* Puts the curve behind the text when there is room for a useful one. */
+/* Puts the curve after the text when there is room for a useful one. */
 static void add_curve(struct page_line *line, unsigned columns, const double *values,
                       unsigned count, unsigned from_column)
 {
@@ -61,7 +61,7 @@ static void add_curve(struct page_line *line, unsigned columns, const double *va
     unsigned width = columns - from_column - 1;
     char left[PAGE_LINE_BYTES];
     char curve[PAGE_LINE_BYTES];
-    /* It is padded: only what lies behind the padding would be cut. */
+    /* It is padded: only what lies after the padding would be cut. */
     size_t bytes = strlen(line->text);
     while (bytes > 0 && line->text[bytes - 1] == ' ') {
         line->text[--bytes] = '\0';
@@ -154,7 +154,7 @@ static void head_bytes(struct page_line *line, const struct top_snapshot *s, uns
     }
 }
 
-/* "?" as long as a stream that began in the middle has not told it. */
+/* "?" until a stream that began in the middle has reported it. */
 static void gauge_text(char out[static TOP_NUMBER_BYTES], const struct top_gauge *gauge,
                        void (*write)(char out[static TOP_NUMBER_BYTES], double value))
 {
@@ -183,7 +183,7 @@ static void head_pool(struct page_line *line, const struct top_snapshot *s, unsi
                 cdos, components, active, anomalies);
 }
 
-/* A list that goes on in the next line when one is full; what does not fit into the last line is
+/* A list that continues in the next line when one is full; what does not fit into the last line is
  * cut there. */
 struct list {
     struct page_line *lines;
@@ -288,7 +288,7 @@ unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
 
 /* ---- tables */
 
-/* Columns of the numbers behind a component's name and behind a pair's names. */
+/* Columns of the numbers after a component's name and after a pair's names. */
 #define COMPONENT_NUMBERS 57
 #define PAIR_NUMBERS 48
 
@@ -325,7 +325,7 @@ void page_component_title(struct page_line *line, enum top_mode mode, unsigned c
                 "WAIT p99", "ANOM.");
 }
 
-/* Without an operation for so long, a component that has not left is called idle. */
+/* A component that has not left and does no operation for this time is called idle. */
 #define IDLE_NS 5e9
 
 /* "", " (finalized)", " (x3)", " (x3, 1 vanished)", " (idle 12.0 s)". */

@@ -68,7 +68,7 @@ static int show_newest(struct top_input *input, const struct top_model *model,
     return code;
 }
 
-/* The run has ended: its buckets were shown, but not what was lost behind the last of them. */
+/* The run has ended: its buckets were shown, but not what was lost after the last of them. */
 static int show_end(const struct top_model *model, FILE *out, struct vamp_err *err)
 {
     struct top_snapshot snapshot = {.any = false};

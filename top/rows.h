@@ -38,12 +38,12 @@ struct top_rows {
     uint64_t seed;   /* of the hashes, as components choose their names */
 };
 
-/* -1: no memory, then nothing is to be freed. */
+/* -1: no memory, and nothing to free. */
 int top_rows_init(struct top_rows *rows);
 void top_rows_done(struct top_rows *rows);
 void top_rows_clear(struct top_rows *rows);
 
-/* How many components the format numbers at most, as far as we tell those of one name apart. */
+/* How many components the format numbers at most, as far as those of one name are told apart. */
 #define TOP_MEMBERS_MAX 65536
 
 /* The row of this name, made when it is new. Row "(other)" when there is no room. Never NULL. */

@@ -2,7 +2,7 @@
 /*
  * How values spread: a histogram of all of 64 bits with 8 bins for each doubling, the same rule as
  * vampire's default. Bins of streams with other rules are put where their smallest value belongs.
- * No memory beside the struct; belongs to one thread.
+ * No memory outside the struct; belongs to one thread.
  */
 #ifndef TOP_SPREAD_H
 #define TOP_SPREAD_H

@@ -9,7 +9,7 @@
 
 #define SMALLEST_LINES 14
 #define SMALLEST_COLUMNS 40
-/* Without a bucket for so long and for three buckets, what is shown is old. */
+/* Without a bucket for SILENCE_S and for three bucket widths, what is shown is old. */
 #define SILENCE_S 5
 
 static const char *const help_lines[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parts of the view share; nobody else includes this. */
+/* What the parts of the view share; no other file includes this. */
 #ifndef TOP_VIEW_INTERNAL_H
 #define TOP_VIEW_INTERNAL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What vampire does instead of a run: check, dump, list, tell. */
+/* What vampire does instead of a run: check, dump, list, print. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +102,7 @@ static void print_verdict(const struct vamp_diagnostics *diagnostics, const char
     (void)fputc('\n', out);
 }
 
-/* A file that cannot be read is a mistake like any other, so that --json tells it too. */
+/* A file that cannot be read is a mistake like any other, so that --json reports it too. */
 static void note_failure(struct vamp_diagnostics *diagnostics, const char *file,
                          const struct vamp_err *err)
 {

@@ -239,7 +239,7 @@ static int take_rest(struct vamp_options *options, int argc, char **argv, struct
     return 0;
 }
 
-/* Who says --dry-run without --recover expects that nothing happens: a run would be a surprise. */
+/* A user of --dry-run without --recover expects that nothing happens: a run would be a surprise. */
 static int check_together(const struct vamp_options *options, struct vamp_err *err)
 {
     if (options->command != VAMP_COMMAND_RUN || (!options->dry_run && !options->json)) {

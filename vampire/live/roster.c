@@ -63,7 +63,7 @@ static void add_component(struct vamp_roster *roster, uint64_t app_id, bool join
     }
 }
 
-/* Closes the gap behind a removed id, so that no search ends early. */
+/* Closes the gap after a removed id, so that no search ends early. */
 static void close_gap(struct vamp_roster *roster, size_t gap)
 {
     const size_t mask = roster->slot_count - 1;

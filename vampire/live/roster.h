@@ -34,7 +34,7 @@ void vamp_roster_done(struct vamp_roster *roster);
  * seen only by what it does. What may also follow a LEAVE (releasing, transports) adds nobody, nor
  * do SUBSCRIBE and UNSUBSCRIBE: watchers, ourselves among them, are not the workflow. */
 void vamp_roster_observe(struct vamp_roster *roster, const struct vamp_event *event);
-/* At least one component has left and nobody seen is still there. */
+/* At least one component has left and none that was seen is still there. */
 bool vamp_roster_all_left(const struct vamp_roster *roster);
 
 #endif

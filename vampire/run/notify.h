@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Telling the service manager how it stands (systemd's sd_notify protocol, Type=notify): one
+ * Reports vampire's state to the service manager (systemd's sd_notify protocol, Type=notify): one
  * datagram to the socket in NOTIFY_SOCKET. Our own few lines, as systemd's documentation advises,
  * instead of a library that brings more into the process than this program has of its own. Nothing
  * here fails visibly or blocks: without a service manager, or with one that does not listen, every
@@ -16,17 +16,17 @@
 #include <sys/un.h>
 
 struct vamp_notify {
-    int socket; /* -1: nobody to tell */
+    int socket; /* -1: no service manager */
     struct sockaddr_un address;
     socklen_t address_length;
-    int64_t watchdog_ns; /* between two signs of life; 0: nobody waits for them */
+    int64_t watchdog_ns; /* longest time between two signs of life; 0: no watchdog */
     int64_t alive_ns;    /* monotonic: the last one */
     int64_t status_ns;   /* and of the last STATUS */
     bool ready;
 };
 
-/* Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, and takes them out of the environment: they
- * are for this process alone. Before other threads exist. */
+/* Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, and removes them from the environment:
+ * they are for this process alone. Before other threads exist. */
 void vamp_notify_init(struct vamp_notify *notify);
 void vamp_notify_done(struct vamp_notify *notify);
 /* READY=1 with a status; after a reload, too. */
@@ -34,10 +34,10 @@ void vamp_notify_ready(struct vamp_notify *notify, const char *status);
 /* RELOADING=1 with the monotonic time; to be followed by ready. `now_ns` monotonic. */
 void vamp_notify_reloading(struct vamp_notify *notify, int64_t now_ns);
 void vamp_notify_stopping(struct vamp_notify *notify, const char *status);
-/* A sign of life when one is due: only to be called where the work goes on. And STATUS, now and
- * then; `status` NULL: none. */
+/* Sends a sign of life when one is due, to be called only where work makes progress, and STATUS
+ * once in a while; `status` NULL: none. */
 void vamp_notify_alive(struct vamp_notify *notify, int64_t now_ns, const char *status);
-/* Whether vamp_notify_alive would tell a status now. */
+/* Whether vamp_notify_alive would send a status now. */
 bool vamp_notify_wants_status(const struct vamp_notify *notify, int64_t now_ns);
 
 #endif

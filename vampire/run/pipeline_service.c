@@ -44,9 +44,9 @@ void pipeline_notify_alive(struct pipeline *pipeline, int64_t now_ns)
         return;
     }
     char line[256];
-    const bool tell = vamp_notify_wants_status(notify, now_ns);
-    if (tell) {
+    const bool wanted = vamp_notify_wants_status(notify, now_ns);
+    if (wanted) {
         pipeline_status_line(pipeline, line, sizeof line);
     }
-    vamp_notify_alive(notify, now_ns, tell ? line : NULL);
+    vamp_notify_alive(notify, now_ns, wanted ? line : NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages that repeat: of those that are alike only the first few of a stretch of time are worth a
- * line; the rest are counted, and the number is said. Alike are messages whose texts agree but for
- * their numbers. Bounded: VAMP_REPEATS_KINDS kinds of message; the one longest silent gives way,
- * and what was held back of it is said. Not thread-safe: the caller has a lock.
+ * Limits messages that repeat. Messages are of one kind if their texts differ only in numbers. Of
+ * each kind the first VAMP_REPEATS_SAID within VAMP_REPEATS_NS are printed; the rest are counted
+ * and the count is reported. Bounded: VAMP_REPEATS_KINDS kinds; a new kind replaces the one that
+ * has been silent longest, whose count is reported first. Not thread-safe: the caller holds a lock.
  */
 #ifndef VAMP_RUN_REPEATS_H
 #define VAMP_RUN_REPEATS_H
@@ -13,10 +13,10 @@
 #include <stdint.h>
 
 #define VAMP_REPEATS_KINDS 16
-/* So many alike in a stretch of so long are said. */
+/* At most VAMP_REPEATS_SAID messages of one kind are printed within VAMP_REPEATS_NS. */
 #define VAMP_REPEATS_SAID 5
 #define VAMP_REPEATS_NS INT64_C(10000000000)
-/* As much of a message as is quoted with the number of those held back. */
+/* The part of a message that is quoted with the number of those held back. */
 #define VAMP_REPEATS_TEXT_BYTES 160
 
 struct vamp_repeat {
@@ -30,15 +30,15 @@ struct vamp_repeats {
     struct vamp_repeat kinds[VAMP_REPEATS_KINDS];
 };
 
-/* Gets a line that tells how many were held back. */
+/* Called with a line that reports how many messages were held back. */
 typedef void vamp_repeats_fn(void *context, const char *line);
 
-/* Whether to say the message now. First tells of whatever stretch is over. Zero-initialised is
+/* Whether to print the message now. First reports every stretch that is over. Zero-initialised is
  * empty. `now_ns` monotonic. */
 bool vamp_repeats_admit(struct vamp_repeats *repeats, const char *message, int64_t now_ns,
-                        vamp_repeats_fn *tell, void *context);
-/* Tells of the stretches that are over; to be called once in a while. `all`: of every one. */
+                        vamp_repeats_fn *report, void *context);
+/* Reports the stretches that are over; to be called once in a while. `all`: every stretch. */
 void vamp_repeats_flush(struct vamp_repeats *repeats, int64_t now_ns, bool all,
-                        vamp_repeats_fn *tell, void *context);
+                        vamp_repeats_fn *report, void *context);
 
 #endif

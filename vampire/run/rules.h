@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the configuration says about which events count, compiled: the filter that comes first, the
- * sampling behind it, the filters of single metrics and the selection of CDOs. Worker thread;
+ * sampling after it, the filters of single metrics and the selection of CDOs. Worker thread;
  * nothing is allocated while events are judged.
  */
 #ifndef VAMP_RUN_RULES_H

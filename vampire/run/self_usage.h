@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Resident memory in bytes, 0 when the system does not tell. */
+/* Resident memory in bytes, 0 when the system does not report it. */
 int64_t vamp_self_rss_bytes(void);
 /* Processor time of all threads so far, in ns. */
 int64_t vamp_self_cpu_ns(void);

@@ -10,8 +10,9 @@
 #define WAIT_NS (VAMP_NS_PER_SECOND / 2)
 #define IDLE_WAIT_NS VAMP_NS_PER_SECOND
 #define WAITS_TO_IDLE 4
-/* What had happened when the source was empty has come if it is empty this much later. A process
- * that was stopped in between is no exception: the first look after that starts anew. */
+/* If the source is empty twice, this far apart, all events from before the first time have arrived.
+ * This also holds when the process was stopped in between: the first look after that starts again.
+ */
 #define QUIET_NS (VAMP_NS_PER_SECOND / 5)
 /* How long to let the worker make room when the source may block, or at the very end. */
 #define ROOM_NS 200000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The source thread: takes events from a source and puts them into the ring, nothing else, so
- * that the pool manager never waits for us. When the ring is full a live source's events are
+ * The source thread only moves events from a source into the ring, so that the pool manager never
+ * waits for vampire. When the ring is full a live source's events are
  * dropped and counted, and a mark with the exact number goes into the ring, in order, as soon
  * as there is room.
  */
@@ -25,7 +25,7 @@ struct vamp_source_thread {
     const struct vamp_clock *clock;
     const atomic_int *stop;
 
-    /* For others while it runs: counts on as long as the source goes on. */
+    /* For other threads while it runs: grows as long as the source makes progress. */
     atomic_uint beats;
     /* Monotonic: whatever happened before has come out of the source. 0: not known yet. */
     _Atomic int64_t quiet_until_ns;
@@ -36,7 +36,7 @@ struct vamp_source_thread {
 
     /* The thread's own. */
     pthread_t thread;
-    struct vamp_losses losses; /* not yet told the consumer */
+    struct vamp_losses losses; /* not yet reported to the consumer */
     int64_t empty_since_ns;    /* monotonic; 0: the last look found something */
 };
 

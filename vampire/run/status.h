@@ -3,8 +3,8 @@
  * The live status line: one line on a terminal, rewritten in place; nothing when stderr is not
  * a terminal. Also the one place through which messages go to a person while vampire runs, so
  * that they do not mix with the line. Messages that repeat are held back and counted
- * (vampire/run/repeats.h), and the newest are kept to be shown on request. Saying something is for
- * any thread; the rest for the worker and start-up.
+ * (vampire/run/repeats.h), and the newest are kept to be shown on request. vamp_status_say
+ * and vamp_status_error are for any thread, the rest for the worker and start-up.
  */
 #ifndef VAMP_RUN_STATUS_H
 #define VAMP_RUN_STATUS_H
@@ -37,18 +37,18 @@ struct vamp_status {
     pthread_mutex_t lock; /* of the stream, `shown` and what follows */
     struct vamp_repeats repeats;
     struct vamp_status_message kept[VAMP_STATUS_KEPT]; /* the newest messages, a ring */
-    unsigned said;                                     /* all messages, those held back too */
+    unsigned said;                                     /* all messages, including those held back */
 };
 
 void vamp_status_init(struct vamp_status *status, bool quiet, const struct vamp_clock *clock);
-/* Says how many messages were held back so far, and ends. */
+/* Reports how many messages were held back so far, and frees everything. */
 void vamp_status_done(struct vamp_status *status);
 /* Rewrites the line. */
 void vamp_status_show(struct vamp_status *status, const struct vamp_totals *totals,
                       const struct vamp_bins *bins, int64_t now_ns);
 /* Removes the line, so that other text can be printed. */
 void vamp_status_clear(struct vamp_status *status);
-/* Says how many messages were held back, of those whose time is over; once in a while. */
+/* Reports the messages held back whose stretch is over; to be called once in a while. */
 void vamp_status_flush(struct vamp_status *status);
 /* Calls `each` with the newest messages, oldest first. */
 void vamp_status_kept(struct vamp_status *status,

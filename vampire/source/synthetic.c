@@ -177,7 +177,7 @@ static bool fetch_synthetic(struct synthetic *synthetic)
     return true;
 }
 
-/* A loss is told before the event that follows it. */
+/* A loss is reported before the event that follows it. */
 static bool tell_loss(struct synthetic *synthetic, struct vamp_event *ret_event)
 {
     if (synthetic->lost == 0) {

@@ -56,7 +56,7 @@ struct vamp_synthetic_life {
     int64_t next_step_ns;   /* of the producer that is first; INT64_MAX: all have done theirs */
     int64_t next_vanish_ns; /* of the component that is first; INT64_MAX: none will */
     uint64_t serial, cdos, transports;
-    uint64_t joined, left; /* components told so far */
+    uint64_t joined, left; /* components reported so far */
     char name[128];
 };
 
@@ -378,7 +378,7 @@ static void begin_steps(struct vamp_synthetic_life *life)
     }
 }
 
-/* A component whose hour has come by `until_ns`; the count of components when there is none. */
+/* A component that vanishes by `until_ns`; the count of components when there is none. */
 static uint64_t next_to_vanish(const struct vamp_synthetic_life *life, int64_t until_ns)
 {
     for (uint64_t i = 0; life->next_vanish_ns <= until_ns && i < life->component_count; i++) {
@@ -431,7 +431,7 @@ bool vamp_synthetic_life_next(struct vamp_synthetic_life *life, struct vamp_even
         }
         struct cdo *cdo = &life->heap[0];
         if (!actors_are_there(life, cdo)) {
-            drop_first(life); /* nobody is left to go on with it */
+            drop_first(life); /* no component is left to continue it */
             continue;
         }
         life->now_ns = cdo->at_ns > life->now_ns ? cdo->at_ns : life->now_ns;

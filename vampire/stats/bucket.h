@@ -117,7 +117,7 @@ struct vamp_accounting {
     ((unsigned)VAMP_LOSS_COUNT + 1) /* no memory for this bucket: its counters are in              \
                                      the next one, its histograms are lost */
 #define VAMP_GAP_POOL_GONE                                                                         \
-    ((unsigned)VAMP_LOSS_COUNT + 2) /* the pool manager was gone: nobody watched */
+    ((unsigned)VAMP_LOSS_COUNT + 2) /* the pool manager was gone: no events were seen */
 #define VAMP_GAP_REASON_COUNT (VAMP_LOSS_COUNT + 3)
 const char *vamp_gap_reason_name(unsigned reason); /* never NULL */
 
@@ -137,8 +137,8 @@ struct vamp_component_row {
     struct vamp_component component;
 };
 
-/* At level `cdo`: the life of a CDO of the selected set, told in the bucket in which its record
- * ended. */
+/* At level `cdo`: the life of a CDO of the selected set, reported in the bucket in which its
+ * record ended. */
 enum vamp_cdo_time {
     VAMP_CDO_TIME_DECLARED,
     VAMP_CDO_TIME_SEALED,
@@ -165,14 +165,14 @@ const char *vamp_cdo_end_name(unsigned end); /* never NULL */
 #define VAMP_ALERTS_MAX 64
 
 struct vamp_cdo_row {
-    const char *producer; /* owned by the component table; "unknown" when nobody is known */
+    const char *producer; /* owned by the component table; "unknown" when none is known */
     struct vamp_cdo_id id;
     uint64_t size_bytes, demands;
     uint64_t consumers;                    /* transports of it that were completed */
     int64_t times_ns[VAMP_CDO_TIME_COUNT]; /* UTC; INT64_MIN: not seen */
     bool id_known, size_known;
     uint8_t end;                    /* enum vamp_cdo_end */
-    char name[VAMP_CDO_NAME_BYTES]; /* "": never told */
+    char name[VAMP_CDO_NAME_BYTES]; /* "": never reported */
 };
 
 /* An anomaly: who, which CDO, when. */
@@ -204,7 +204,7 @@ struct vamp_bucket {
     const struct vamp_alert *alerts; /* as counted by the metric `anomalies` */
     unsigned alert_count;
     uint64_t alerts_unlisted; /* beyond VAMP_ALERTS_MAX */
-    /* For whoever makes buckets: starts at 1; vamp_bucket_hold and _release count it with
+    /* For the maker of the bucket: starts at 1; vamp_bucket_hold and _release count it with
      * __atomic operations, and the last release calls `destroy`. */
     unsigned holders;
     void (*destroy)(const struct vamp_bucket *bucket);

@@ -61,7 +61,7 @@ struct vamp_cell_range {
     uint32_t first; /* cell of series 0 */
 };
 
-/* A gauge that is told, not counted. */
+/* A gauge whose value is reported to the statistics, not counted by them. */
 struct vamp_told_gauge {
     int64_t value, min, max;
     bool told;
@@ -77,11 +77,11 @@ struct vamp_cells {
 
     uint64_t *counter_totals; /* at the last closed bucket's end */
     int64_t *gauge_values;    /* likewise */
-    uint64_t *told_counters;  /* absolute values of the counters that are told, by cell */
+    uint64_t *told_counters;  /* absolute values of the counters that are reported, by cell */
     struct vamp_told_gauge *told_gauges;
     double weight;                     /* of sampling, without a rate's part */
     bool excluded[VAMP_METRIC_COUNT];  /* the event being counted does not count for these */
-    struct vamp_accounting accounting; /* at the last closed bucket's end; outputs as last told */
+    struct vamp_accounting accounting; /* at the last closed bucket's end; outputs: last report */
 
     struct vamp_histogram_sum histogram_sums[VAMP_HISTOGRAM_SUMS];
 

@@ -149,7 +149,7 @@ static void fold_told_counters(const struct vamp_cells *cells, struct vamp_slot 
     const struct vamp_cell_range *range = &cells->range[id];
     const uint32_t count = range->enabled ? cells->series.sets[range->set].count : 0;
     for (uint32_t i = range->first; i < range->first + count; i++) {
-        /* A counter never falls, whatever it is told. */
+        /* A counter never falls, whatever value is reported. */
         if (cells->told_counters[i] > cells->counter_totals[i]) {
             slot->counters[i] = cells->told_counters[i] - cells->counter_totals[i];
         }

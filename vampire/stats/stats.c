@@ -33,7 +33,7 @@ struct vamp_stats {
     int64_t previous_ns; /* time of the event before this one */
     bool any_event;
     bool gone;       /* the pool is: nothing since */
-    int64_t gone_ns; /* until when, as far as the stream tells */
+    int64_t gone_ns; /* until when, as far as the stream shows */
     unsigned unwatched;
     uint64_t unwatched_ns; /* sum of these gaps */
     uint64_t unnamed;      /* components, that were counted */
@@ -200,7 +200,7 @@ static void book_overflow(struct vamp_stats *stats, struct vamp_slot *slot)
     stats->unnamed = unnamed;
 }
 
-/* The pool is gone, as if everybody had left it; but nobody did an operation. */
+/* The pool is gone, as if all components had left it; but no operation took place. */
 static void release_pool(struct vamp_stats *stats, struct vamp_slot *slot,
                          const struct vamp_event *mark)
 {
@@ -208,7 +208,7 @@ static void release_pool(struct vamp_stats *stats, struct vamp_slot *slot,
     struct vamp_observation *seen = &stats->seen;
     const uint32_t count = (uint32_t)vamp_components_count(components);
     for (uint32_t i = 1; i <= count; i++) {
-        const uint32_t row = i % count; /* nobody's last */
+        const uint32_t row = i % count; /* row 0, of no component, comes last */
         const struct vamp_event leave = {
             .kind = VAMP_EVENT_LEAVE,
             .time_ns = mark->time_ns,
@@ -244,7 +244,7 @@ static void gap_of_gone(struct vamp_stats *stats, struct vamp_slot *slot, int64_
     vamp_cells_gap(slot, &gap);
     stats->gone = false;
     stats->unwatched++;
-    /* Not if the clock was set back meanwhile: then nobody knows how long it was. */
+    /* Not if the clock was set back meanwhile: then the length is not known. */
     if (gap.end_ns > gap.start_ns) {
         stats->unwatched_ns += (uint64_t)gap.end_ns - (uint64_t)gap.start_ns;
     }
@@ -394,7 +394,7 @@ void vamp_stats_self(struct vamp_stats *stats, enum vamp_metric_id id, unsigned 
     vamp_self_tell(&stats->cells, vamp_window_oldest(&stats->window), id, output, value);
 }
 
-/* CDOs whose size was never told count at last. */
+/* CDOs whose size was never reported are counted at the end. */
 static void count_rest(struct vamp_stats *stats)
 {
     memset(stats->cells.excluded, 0, sizeof stats->cells.excluded);

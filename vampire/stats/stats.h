@@ -8,8 +8,8 @@
  * closes once an event (or vamp_stats_tick) shows a time `lateness` past its end. An event
  * older than the oldest open bucket counts in that one, and as late. Empty buckets between two
  * events are emitted too, up to `max_empty` in a row; after a longer silence, or a leap of the
- * clock, buckets continue at the new time, and a gap of reason VAMP_GAP_LEAP with 0 events tells.
- * A clock that was set back is recognised by VAMP_LATE_RUN_MAX late events in a row.
+ * clock, buckets continue at the new time, and a gap of reason VAMP_GAP_LEAP with 0 events reports
+ * it. A clock that was set back is recognised by VAMP_LATE_RUN_MAX late events in a row.
  */
 #ifndef VAMP_STATS_STATS_H
 #define VAMP_STATS_STATS_H
@@ -31,7 +31,7 @@ struct vamp_stats_options {
     int64_t lateness_ns;              /* -1: one bucket */
     unsigned level;                   /* enum vamp_level */
     uint64_t sets;                    /* enum vamp_metric_set bits; SELF is always added */
-    uint64_t metrics_on, metrics_off; /* bit per enum vamp_metric_id: beside and without the sets */
+    uint64_t metrics_on, metrics_off; /* bit per enum vamp_metric_id: besides, without the sets */
     unsigned sub_bits;                /* 2, 3 or 4 */
     uint64_t max_series;              /* per label set */
     uint64_t max_components;
@@ -90,7 +90,7 @@ void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event
 void vamp_stats_look_ahead(struct vamp_stats *stats, const struct vamp_event *const *events,
                            unsigned count);
 /* How many events each one that passed stands for, apart from those rated out, which are put on top
- * bucket by bucket: metric vampire_weight. 1 unless told. */
+ * bucket by bucket: metric vampire_weight. 1 unless set. */
 void vamp_stats_sampling(struct vamp_stats *stats, double weight);
 /* Called for every event that passed, to exclude it from single metrics: sets or clears entries of
  * `excluded`, which keeps its values from event to event and starts with nothing excluded. NULL:

@@ -5,12 +5,12 @@
  *
  * Memory is reserved for the bound at once and touched only as the table fills (the system gives
  * pages on first use). Records lie in one slab. Their hashes and numbers stand in an index of
- * cache lines, which tells what is not there without a look at any record; it grows with the
+ * cache lines, which shows that a key is absent without a look at any record; it grows with the
  * records, one line at a time (linear hashing), so that no insertion ever waits for a rehash. A
  * record costs its own bytes and 16 more for the index.
  *
- * Where a table is larger than the processor's caches a look-up waits for memory. Whoever knows
- * early which keys will come asks for them ahead: vamp_table_expect.
+ * Where a table is larger than the processor's caches a look-up waits for memory. A caller
+ * that knows early which keys will come asks for them ahead: vamp_table_expect.
  *
  * Not a map of core/map.h, which costs a record 24 bytes and a look-up one more access to memory.
  *
@@ -30,9 +30,9 @@
 
 /* Head of every record; the key follows it. Numbers are positions in the slab plus one. */
 struct vamp_record {
-    uint32_t chain;         /* next beside a full line; of a free record: the next free one */
+    uint32_t chain;         /* next outside its full line; of a free record: the next free one */
     uint32_t older, newer;  /* neighbours by age */
-    uint32_t owner;         /* 0: nobody */
+    uint32_t owner;         /* 0: none */
     uint32_t before, after; /* neighbours of the same owner */
 };
 
@@ -91,7 +91,7 @@ void vamp_table_expect(const struct vamp_table *table, const uint64_t *key,
 void vamp_table_expect_record(struct vamp_table_expected *expected);
 /* It will be removed: its neighbours change, too. */
 void vamp_table_expect_removal(const struct vamp_table_expected *expected);
-/* A new record, zero behind its key; the table must not be crowded nor hold the key. An owner
+/* A new record, zero after its key; the table must not be crowded nor hold the key. An owner
  * that has left owns nothing. */
 void *vamp_table_insert(struct vamp_table *table, const uint64_t *key, uint32_t owner);
 void vamp_table_remove(struct vamp_table *table, void *record);
@@ -105,7 +105,7 @@ static inline uint32_t vamp_table_live(const struct vamp_table *table)
 /* Records by number, so that one can name another: a number is the record's until it is removed. */
 uint32_t vamp_table_number(const struct vamp_table *table, const void *record);
 void *vamp_table_record(const struct vamp_table *table, uint32_t number);
-/* The next record of a live owner behind the one at `*position`, which starts at 0; NULL at the
+/* The next record of a live owner after the one at `*position`, which starts at 0; NULL at the
  * end.
  */
 const void *vamp_table_owned(const struct vamp_table *table, uint32_t owner, uint32_t *position);

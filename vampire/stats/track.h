@@ -109,9 +109,10 @@ void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
  * VAMP_LOOK_AHEAD of them. */
 void vamp_track_look_ahead(struct vamp_tracker *tracker, const struct vamp_event *const *events,
                            unsigned count);
-/* The pool is gone: what the component of row `row` held is nobody's, as at a LEAVE; of row 0 all
- * that is left, so that one comes last. `leave` is that LEAVE, which nobody sent: at the time of
- * the mark. Fills all of `seen` but its slot. False: there was nothing to do. */
+/* The pool is gone: what the component of row `row` held has no owner any more, as at a LEAVE; for
+ * row 0 this is all that is left, so that row comes last. `leave` is that LEAVE, which no component
+ * sent, at the time of the mark. Fills all of `seen` but its slot. False: there was nothing to do.
+ */
 bool vamp_track_gone(struct vamp_tracker *tracker, uint32_t row, const struct vamp_event *leave,
                      struct vamp_observation *seen);
 /* The stream has ended: takes the CDOs of unknown size one after the other. False at the end.
@@ -137,7 +138,7 @@ void vamp_track_cdo(struct vamp_track_context *at);
 void vamp_track_learn_size(struct vamp_track_context *at);
 /* The record of every CDO that is left ends. */
 void vamp_track_forget_cdos(struct vamp_track_context *at);
-/* A component with a row has gone: what it held is nobody's, and what it waited for never comes. */
+/* A component with a row has gone: what it held has no owner, what it waited for never comes. */
 void vamp_track_release(struct vamp_track_context *at);
 void vamp_track_leave_cdos(struct vamp_track_context *at);
 
