@@ -32,7 +32,8 @@ struct port_events {
      * TransportEnd. A ticket without memory: no place, TransportEnd, MSTRO_OK. */
     void (*arrived)(void *context, const Mstro__Wire__Ticket *ticket, mstro_status status);
     /* A batch of events as it came (EventBatch of event.proto), valid during the call. 0, or
-     * -EBADMSG with text: it is malformed. */
+     * -EBADMSG with text: it is malformed; -ENOMEM with text: its events are lost, and there is no
+     * memory to report that now. */
     int (*events)(void *context, const uint8_t *batch, size_t length, struct vamp_err *err);
     /* The pool manager is gone (it vanished or sent a good-bye): every call in progress and every
      * later one ends with MSTRO_NO_PM. Called once. */
