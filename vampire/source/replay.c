@@ -34,7 +34,7 @@ struct replay {
     int64_t newest_ns;
     bool pending_there;
     bool remarked;
-    bool end_told;             /* that the run goes on behind the last file */
+    bool end_told;             /* that the run continues after the last file */
     bool whole_run;            /* is meant: the files were given by a pattern */
     struct vamp_event pending; /* read, but not due yet */
 };
@@ -244,8 +244,8 @@ static void tell_lost(struct replay *replay, uint64_t count)
     replay->pending_there = true;
 }
 
-/* Behind the last file: the run may have gone on. True: a mark of that is pending; a segment begins
- * with an event, so at least one is missing. Whoever replays one segment alone wants no more. */
+/* After the last file: the run may have gone on. True: a mark of that is pending; a segment begins
+ * with an event, so at least one is missing. A user who replays one segment alone wants no more. */
 static bool tell_missing_end(struct replay *replay)
 {
     if (!vamp_recording_goes_on(replay->recording)) {

@@ -39,7 +39,7 @@ struct vamp_source_state {
 enum vamp_own_operation { VAMP_OWN_JOIN, VAMP_OWN_SUBSCRIBE, VAMP_OWN_LEAVE };
 #define VAMP_OWN_OPERATION_COUNT 3
 
-/* What every source is told, whoever it is. */
+/* What every source is given. */
 struct vamp_source_context {
     const struct vamp_clock *clock;
     uint64_t event_kinds;             /* bit per enum vamp_event_kind: no other kind is wanted */
@@ -51,7 +51,7 @@ struct vamp_source_context {
     void *say_context;
     const atomic_int *stop; /* non-zero: a waiting open or wait gives up soon */
     /* Called by open and close, and on the source thread when it joins again, with the round-trip
-     * time of each of our own operations (metric own_roundtrip_ns); NULL: nobody wants to know. */
+     * time of each of our own operations (metric own_roundtrip_ns); NULL: not wanted. */
     void (*own_roundtrip)(void *own_roundtrip_context, enum vamp_own_operation operation,
                           int64_t ns);
     void *own_roundtrip_context;
@@ -73,7 +73,7 @@ struct vamp_source_ops {
     bool needs_workflow;
 
     /* Connects or opens the file. May block up to a configured time while `*stop` is 0. On
-     * failure nothing is left behind. 0; -ETIMEDOUT: nobody there in the configured time;
+     * failure nothing stays allocated or open. 0; -ETIMEDOUT: no answer in the configured time;
      * -ECANCELED: stop was set; another -errno. Copies `*context`; what that points to, and
      * `options`, stay the caller's and outlive the source. */
     int (*open)(const void *options, const struct vamp_source_context *context, void **ret_self,
@@ -104,7 +104,7 @@ extern const struct vamp_source_ops *const vamp_sources[];
 /* The one of this name, NULL when there is none. */
 const struct vamp_source_ops *vamp_source_find(const char *name);
 
-/* One line each for `vampire --version`: what the maestro.h we were built with can tell. */
+/* One line each for `vampire --version`: what the maestro.h we were built with offers. */
 void vamp_source_maestro_abilities(void (*line)(void *context, const char *text), void *context);
 
 #endif

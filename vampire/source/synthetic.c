@@ -29,7 +29,7 @@ struct synthetic {
     struct vamp_random random; /* of the faults alone: without them the workflow is the same */
     struct vamp_pace pace;
     bool ended;
-    uint64_t lost; /* dropped and not yet told */
+    uint64_t lost; /* dropped and not yet reported */
     int64_t lost_ns;
 
     unsigned pending_times; /* to give it; 0: nothing is pending */

@@ -31,7 +31,7 @@ struct vamp_stats_options {
     int64_t lateness_ns;              /* -1: one bucket */
     unsigned level;                   /* enum vamp_level */
     uint64_t sets;                    /* enum vamp_metric_set bits; SELF is always added */
-    uint64_t metrics_on, metrics_off; /* bit per enum vamp_metric_id: besides, without the sets */
+    uint64_t metrics_on, metrics_off; /* bit per enum vamp_metric_id: added to, removed from sets */
     unsigned sub_bits;                /* 2, 3 or 4 */
     uint64_t max_series;              /* per label set */
     uint64_t max_components;
@@ -78,7 +78,7 @@ enum vamp_verdict {
 };
 
 /* Every event of the stream in order, marks included; the caller has already let `components`
- * observe it, but tells them of a mark GONE afterwards (vamp_components_gone). An event that did
+ * observe it, but reports a mark GONE to them afterwards (vamp_components_gone). An event that did
  * not pass is accounted as filtered (and as sampled out, if it is that), but still moves time
  * forward. */
 void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event,

@@ -153,7 +153,7 @@ static void track_leave(struct vamp_track_context *at)
         at->seen->present = -1;
     }
     if (at->row == 0) {
-        return; /* nobody's or several components' at once: not told apart */
+        return; /* of no component or of several at once: not told apart */
     }
     if (at->component->joined_ns != INT64_MIN) {
         (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_ASSOCIATION, at->component->joined_ns);

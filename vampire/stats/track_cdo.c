@@ -51,7 +51,7 @@ static void drop_offers(struct vamp_track_context *at, struct vamp_cdo *cdo)
     }
 }
 
-/* The record goes. A CDO whose size nobody ever told is counted now. */
+/* Removes the record. A CDO whose size was never reported is counted now. */
 static void forget_cdo(struct vamp_track_context *at, struct vamp_cdo *cdo, enum vamp_cdo_end end)
 {
     vamp_cdo_history_end(at, cdo, end);
@@ -172,7 +172,7 @@ static void hand_over(struct vamp_track_context *at, struct vamp_cdo *cdo)
     vamp_track_weigh(at, cdo, 1);
 }
 
-/* Learns the size from this event, or tells it to the observation. */
+/* Learns the size from this event, or copies the known size to the observation. */
 void vamp_track_learn_size(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of a pool that nobody told: everything is released as if everybody had left. */
+/* The end of a pool, without LEAVE events: everything is released as if all components had left. */
 #include <string.h>
 
 #include "vampire/stats/track.h"

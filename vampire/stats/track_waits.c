@@ -45,7 +45,7 @@ static void operation_key(const struct vamp_track_context *at, uint64_t key[4])
     }
 }
 
-/* Whether somebody waited: who vanished or was thrown out did not ask to leave. */
+/* Whether a component waited: one that vanished or was thrown out did not ask to leave. */
 static bool is_asked_for(const struct vamp_event *event)
 {
     return event->kind != VAMP_EVENT_LEAVE || !vamp_event_has(event, VAMP_HAS_REASON) ||
@@ -66,7 +66,7 @@ void vamp_track_received(struct vamp_track_context *at)
 void vamp_track_handled(struct vamp_track_context *at)
 {
     if (at->tracker->received.used == 0) {
-        return; /* nobody tells us when operations are received */
+        return; /* the time at which operations are received is not known */
     }
     uint64_t key[4];
     operation_key(at, key);
