@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The HDF5 writer, split by stage: hdf5_layout.c makes everything a file contains, hdf5_file.c
- * opens and closes it, hdf5_bucket.c writes a bucket, hdf5_space.c keeps the disk from running
- * full, hdf5_error.c turns HDF5's error stack into ours, hdf5_attribute.c writes attributes,
- * hdf5_writer.c is the table. The format is specified in docs/output-hdf5.md.
+ * The HDF5 writer, split by stage: layout.c makes everything a file contains, file.c
+ * opens and closes it, bucket.c writes a bucket, space.c keeps the disk from running
+ * full, error.c turns HDF5's error stack into ours, attribute.c writes attributes,
+ * writer.c is the table. The format is specified in docs/output-hdf5.md.
  *
  * HDF5 1.10 has one lock for the whole library and stalls of milliseconds: only outputs' threads
  * (and the first open) come here.
@@ -126,7 +126,7 @@ enum {
 /* How a file ended; how_ended has these values. */
 enum hdf5_ending { HDF5_OPEN = 0, HDF5_ROTATED = 1, HDF5_ENDED = 2 };
 
-/* Compresses chunks; hdf5_chunk.c. Must not move: zlib points to it. */
+/* Compresses chunks; chunk.c. Must not move: zlib points to it. */
 struct hdf5_chunks {
     bool made;
     z_stream small, large;
@@ -166,13 +166,13 @@ struct hdf5_file {
     struct hdf5_chunks chunks;
 };
 
-/* hdf5_error.c. Sets `err` from HDF5's error stack and clears the stack. The code is -errno of the
+/* error.c. Sets `err` from HDF5's error stack and clears the stack. The code is -errno of the
  * system call that failed, when one did, else -EIO. */
 int hdf5_fail(struct vamp_err *err, const char *format, ...) VAMP_PRINTF(2, 3);
 /* Before anything else on any thread: no printing by HDF5, no clean-up at exit. */
 void hdf5_quiet(void);
 
-/* hdf5_attribute.c: on the object `id`, as fixed-length text (invalid UTF-8 replaced) or number. */
+/* attribute.c: on the object `id`, as fixed-length text (invalid UTF-8 replaced) or number. */
 VAMP_MUST_CHECK int hdf5_attribute_text(hid_t id, const char *name, const char *text,
                                         struct vamp_err *err);
 VAMP_MUST_CHECK int hdf5_attribute_number(hid_t id, const char *name, enum hdf5_type type,
@@ -183,7 +183,7 @@ VAMP_MUST_CHECK int hdf5_attribute_bytes(hid_t id, const char *name, const uint8
 hid_t hdf5_file_type(enum hdf5_type type);
 hid_t hdf5_memory_type(enum hdf5_type type);
 
-/* hdf5_space.c. */
+/* space.c. */
 /* -ENOTSUP when live HDF5 files cannot live in `directory` (network file systems without POSIX
  * writes), with a text that explains what to do. */
 VAMP_MUST_CHECK int hdf5_space_check(const char *directory, struct vamp_err *err);
@@ -197,7 +197,7 @@ void hdf5_space_release(int fd);
 /* An upper bound of what writing this delivery needs. */
 uint64_t hdf5_space_needed(const struct hdf5_file *file, const struct vamp_delivery *delivery);
 
-/* hdf5_dataset.c. */
+/* dataset.c. */
 VAMP_MUST_CHECK int hdf5_dimension_create(struct hdf5_file *file, unsigned dimension,
                                           struct vamp_err *err);
 /* Creates, attaches the scales, leaves the dataset open. */
@@ -213,7 +213,7 @@ VAMP_MUST_CHECK int hdf5_dataset_extend(struct hdf5_file *file, unsigned index, 
 VAMP_MUST_CHECK int hdf5_datasets_close(struct hdf5_file *file, struct vamp_err *err);
 VAMP_MUST_CHECK int hdf5_datasets_reopen(struct hdf5_file *file, struct vamp_err *err);
 
-/* hdf5_chunk.c: for chunks of at most `most_bytes`. 0 or -ENOMEM; hdf5_chunks_done is right after
+/* chunk.c: for chunks of at most `most_bytes`. 0 or -ENOMEM; hdf5_chunks_done is right after
  * either. */
 VAMP_MUST_CHECK int hdf5_chunks_init(struct hdf5_chunks *chunks, size_t most_bytes);
 void hdf5_chunks_done(struct hdf5_chunks *chunks);
@@ -221,7 +221,7 @@ void hdf5_chunks_done(struct hdf5_chunks *chunks);
 VAMP_MUST_CHECK int hdf5_chunk_put(struct hdf5_chunks *chunks, hid_t dataset, const hsize_t *start,
                                    const uint64_t *numbers, size_t count);
 
-/* hdf5_layout.c: every dimension and dataset of a file, from the schema. */
+/* layout.c: every dimension and dataset of a file, from the schema. */
 VAMP_MUST_CHECK int hdf5_layout_create(struct hdf5_file *file, const struct vamp_delivery *first,
                                        struct vamp_err *err);
 /* Series of one histogram chunk. */
@@ -232,28 +232,28 @@ unsigned hdf5_layout_chunk_series(const struct hdf5_file *file, const struct hdf
 void hdf5_label_variable(const struct vamp_schema *schema, unsigned set, unsigned label,
                          char name[static HDF5_NAME_BYTES]);
 
-/* hdf5_metric.c: the datasets of the schema's metric `number`. */
+/* metric.c: the datasets of the schema's metric `number`. */
 VAMP_MUST_CHECK int hdf5_metric_create(struct hdf5_file *file, unsigned number,
                                        struct vamp_err *err);
 
-/* hdf5_file.c. */
+/* file.c. */
 VAMP_MUST_CHECK int hdf5_file_open(const struct hdf5_options *options,
                                    const struct vamp_writer_target *target,
                                    struct hdf5_file **ret_file, struct vamp_err *err);
 VAMP_MUST_CHECK int hdf5_file_close(struct hdf5_file *file, const struct vamp_ending *ending,
                                     struct vamp_err *err);
 
-/* hdf5_cdo.c: the table of level `cdo`. */
+/* cdo.c: the table of level `cdo`. */
 unsigned hdf5_cdo_slots(const struct vamp_delivery *first);
 VAMP_MUST_CHECK int hdf5_cdo_create(struct hdf5_file *file, struct vamp_err *err);
 /* The bucket's rows, for which there is room. */
 VAMP_MUST_CHECK int hdf5_cdo_write(struct hdf5_file *file, const struct vamp_bucket *bucket,
                                    struct vamp_err *err);
 
-/* hdf5_recover.c */
+/* recover.c */
 extern const struct vamp_recovery_ops hdf5_recovery;
 
-/* hdf5_bucket.c: as the table's `write`. */
+/* bucket.c: as the table's `write`. */
 VAMP_MUST_CHECK int hdf5_bucket_write(struct hdf5_file *file, const struct vamp_delivery *delivery,
                                       struct vamp_err *err);
 

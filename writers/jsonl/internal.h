@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The JSON lines writer, split by stage: jsonl_target.c finds or makes what is written to,
- * jsonl_socket.c serves readers that connect, jsonl_lines.c turns a delivery into lines,
- * jsonl_writer.c is the table. The format is specified
+ * The JSON lines writer, split by stage: target.c finds or makes what is written to,
+ * socket.c serves readers that connect, lines.c turns a delivery into lines,
+ * writer.c is the table. The format is specified
  * in docs/output-jsonl.md and docs/vampire-jsonl.schema.json.
  */
 #ifndef VAMP_WRITERS_JSONL_INTERNAL_H
@@ -68,12 +68,12 @@ struct jsonl {
     uint64_t lost[VAMP_LOSS_COUNT]; /* as last reported */
 };
 
-/* jsonl_target.c. Opens according to the options, fills kind, path and fd. 0 or -errno. */
+/* target.c. Opens according to the options, fills kind, path and fd. 0 or -errno. */
 VAMP_MUST_CHECK int jsonl_target_open(struct jsonl *self, struct vamp_err *err);
 /* Sends the lines: 0 all; -EAGAIN some or none, call again; other: the target is finished. */
 VAMP_MUST_CHECK int jsonl_target_send(struct jsonl *self, struct vamp_err *err);
 
-/* jsonl_socket.c: a target that starts with unix: or tcp:. Nothing here waits for a reader. */
+/* socket.c: a target that starts with unix: or tcp:. Nothing here waits for a reader. */
 VAMP_MUST_CHECK int jsonl_socket_open(struct jsonl *self, struct vamp_err *err);
 /* The header, for everyone who connects. */
 VAMP_MUST_CHECK int jsonl_socket_header(struct jsonl *self, struct vamp_err *err);
@@ -83,10 +83,10 @@ VAMP_MUST_CHECK int jsonl_socket_bucket(struct jsonl *self, const struct vamp_de
 /* Ends the stream for all readers after a short time in which they can read what is queued. */
 void jsonl_socket_close(struct jsonl *self);
 
-/* jsonl_recover.c */
+/* recover.c */
 extern const struct vamp_recovery_ops jsonl_recovery;
 
-/* jsonl_lines.c: append to self->json. */
+/* lines.c: append to self->json. */
 void jsonl_header(struct jsonl *self);
 void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery);
 /* The line that reports how much was lost, after the newest bucket. */
