@@ -18,6 +18,11 @@ NAMES = {
 }
 
 
+def label_of(name):
+    """docs/metrics.md: a component called as vampire calls what it cannot name has a backslash."""
+    return "\\" + name if name.lstrip("\\") in ("(other)", "unknown") else name
+
+
 @pytest.mark.parametrize("kind", NAMES)
 def test_component_names(space, kind):
     names = NAMES[kind]
@@ -33,10 +38,10 @@ def test_component_names(space, kind):
     vampire.expect_exit(0)
     assert [report["component"] for report in reports] == names
     assert_complete(reports)
-    runs = assert_agreement(space, reports)
+    runs = assert_agreement(space, [{**report, "component": label_of(report["component"])} for report in reports])
     table = {row["name"]: row for row in runs["hdf5"].components}
     for name in names:
-        assert table[name]["reason"] == "finalized"
+        assert table[label_of(name)]["reason"] == "finalized"
 
 
 def test_cdo_names_of_a_thousand_characters(space):

@@ -163,7 +163,7 @@ def lost_in_gaps(path):
         return [int(lost) for lost in file["gap_events"][...] if lost]
 
 
-GOES_ON = "the run goes on in another segment"
+GOES_ON = "the run continues in another segment"
 
 
 def test_the_last_segment_missing(space):
@@ -199,7 +199,7 @@ def test_recordings_that_do_not_belong_together(space):
     where = space.path / "both"
     process = space.vampire(config(where), "--replay", f"{space.path}/{{one,two}}/*.rec", name="both", ready=False)
     process.expect_exit(2)
-    assert "does not go on where" in process.stderr
+    assert "does not continue where" in process.stderr
     process = space.vampire(config(where), "--replay", space.path / "none*.rec", name="none", ready=False)
     process.expect_exit(2)
     assert "no file matches" in process.stderr

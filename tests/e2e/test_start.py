@@ -239,6 +239,7 @@ def test_no_privileges_are_needed(space, monkeypatch):
     """The whole workflow as nobody, without any capability, and with no way to get one."""
     nobody, place = 65534, space.path / "nobody"
     shutil.copytree(harness.BUILD / "bin", place / "bin")
+    shutil.copytree(harness.BUILD / "lib" / "vampire", place / "lib" / "vampire")
     monkeypatch.setattr(harness, "BUILD", place)
     argv = ["setpriv", "--no-new-privs"]
     if os.geteuid() == 0:
