@@ -55,7 +55,8 @@ struct remote {
     struct link link;
     struct { /* read from the pool manager before each join, when the info has a key */
         struct auth_challenge value;
-        bool pending; /* a read is under way */
+        bool pending;            /* a read is under way */
+        struct auth_proof proof; /* of the last join */
     } challenge;
     struct fetcher fetcher;
     struct vamp_decode_arena arena; /* of the progress thread */

@@ -206,16 +206,16 @@ static int read_challenge(struct remote *remote, int64_t until_ns,
 static int join_once(struct remote *remote, Mstro__Wire__Join *join, int64_t until_ns,
                      const Mstro__Wire__Welcome **ret_welcome)
 {
-    struct auth_proof proof;
     if (remote->info.keyed) {
         int result = read_challenge(remote, until_ns, ret_welcome);
         if (result != 0) {
             return result == -EAGAIN ? 0 : result;
         }
+        struct auth_proof *proof = &remote->challenge.proof;
         auth_prove_join(&remote->info.key, &remote->challenge.value, remote->link.session, join,
-                        &proof);
+                        proof);
         join->has_proof = 1;
-        join->proof = (ProtobufCBinaryData){.len = sizeof proof.bytes, .data = proof.bytes};
+        join->proof = (ProtobufCBinaryData){.len = sizeof proof->bytes, .data = proof->bytes};
     }
     int result = link_send(&remote->link, remote_now(), FRAME_JOIN, &join->base);
     return result != 0 ? result : await_welcome(remote, until_ns, ret_welcome);

@@ -25,6 +25,7 @@ struct raw_peer {
     int64_t patience_ns; /* for one message */
     bool challenged;     /* the next is known; it is read once */
     struct auth_challenge challenge;
+    struct auth_proof proof; /* of the last join */
 };
 
 static inline void raw_peer_open(struct raw_peer *peer, const char *info, uint64_t session)
@@ -118,16 +119,16 @@ static inline bool raw_peer_read_challenge(struct raw_peer *peer, struct auth_ch
 /* Says the join with the proof that it knows the key, where one is asked for. */
 static inline bool raw_peer_join_proven(struct raw_peer *peer, Mstro__Wire__Join *join)
 {
-    struct auth_proof proof;
+    struct auth_proof *proof = &peer->proof;
     if (peer->info.keyed) {
         assert_int_equal(0, auth_init(NULL));
         if (!peer->challenged && !raw_peer_read_challenge(peer, &peer->challenge)) {
             return false;
         }
         peer->challenged = true;
-        auth_prove_join(&peer->info.key, &peer->challenge, peer->session, join, &proof);
+        auth_prove_join(&peer->info.key, &peer->challenge, peer->session, join, proof);
         join->has_proof = 1;
-        join->proof = (ProtobufCBinaryData){.len = sizeof proof.bytes, .data = proof.bytes};
+        join->proof = (ProtobufCBinaryData){.len = sizeof proof->bytes, .data = proof->bytes};
     }
     return raw_peer_say(peer, FRAME_JOIN, &join->base);
 }
