@@ -42,7 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (arena.memory == NULL) {
         require(vamp_decode_arena_init(&arena, ARENA_BYTES, NULL) == 0);
     }
-    struct vamp_event expected, got;
+    struct vamp_event expected = {0};
+    struct vamp_event got = {0};
     const Vamp__Wire__Event *message =
         vamp__wire__event__unpack(vamp_decode_arena_reset(&arena), size, data);
     require(message != NULL || !arena.exhausted);

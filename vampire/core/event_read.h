@@ -37,7 +37,7 @@ enum {
 static inline void vamp_event_read_other(struct vamp_wire *wire, uint64_t key)
 {
     const uint64_t number = key >> 3;
-    if (number < 32 && (VAMP_EVENT_NUMBERS >> number & 1) != 0) {
+    if (number < 32 && ((unsigned)VAMP_EVENT_NUMBERS >> number & 1U) != 0) {
         wire->bad = true;
     }
     if (!wire->bad) {

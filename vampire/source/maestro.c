@@ -103,7 +103,7 @@ static int module_path(char path[static PATH_MAX], struct vamp_err *err)
     path[length] = '\0';
     char *name = strrchr(path, '/');
     assert(name != NULL);
-    (void)strcpy(name + 1, MODULE);
+    memcpy(name + 1, MODULE, sizeof MODULE);
     return 0;
 }
 
@@ -142,6 +142,7 @@ static int front_open(const void *options, const struct vamp_source_context *con
     }
     int result = load_live(&front->live, err);
     if (result == 0) {
+        assert(front->live != NULL);
         result = front->live->open(options, context, &front->source, err);
     }
     if (result != 0) {

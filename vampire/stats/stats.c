@@ -309,29 +309,31 @@ void vamp_stats_tick(struct vamp_stats *stats, int64_t now_ns)
     vamp_window_tick(&stats->window, now_ns);
 }
 
-/* An event of a time for which there is no bucket counts as rejected in the newest one; a mark is
- * taken to be of the time of what came before it. */
-static void observe_out_of_time(struct vamp_stats *stats, const struct vamp_event *event)
+/* An event of a time for which there is no bucket counts as rejected in the newest one. A mark is
+ * taken to be of the time of what came before it: true, with the mark to observe instead. */
+static bool place_mark(struct vamp_stats *stats, const struct vamp_event *event,
+                       struct vamp_event *ret_mark)
 {
     if (!vamp_event_is_mark(event)) {
         struct vamp_slot *slot = vamp_window_newest(&stats->window);
         slot->account.received++;
         slot->account.rejected++;
-        return;
+        return false;
     }
-    if (event->kind != VAMP_EVENT_TIME) {
-        struct vamp_event mark = *event;
-        mark.time_ns = stats->previous_ns;
-        vamp_stats_observe(stats, &mark, VAMP_PASSED);
-    }
+    *ret_mark = *event;
+    ret_mark->time_ns = stats->previous_ns;
+    return event->kind != VAMP_EVENT_TIME;
 }
 
 void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event,
                         enum vamp_verdict verdict)
 {
+    struct vamp_event mark;
     if (__builtin_expect(!vamp_time_is_valid(event->time_ns), 0)) {
-        observe_out_of_time(stats, event);
-        return;
+        if (!place_mark(stats, event, &mark)) {
+            return;
+        }
+        event = &mark;
     }
     if (event->kind == VAMP_EVENT_TIME) {
         vamp_stats_tick(stats, event->time_ns);

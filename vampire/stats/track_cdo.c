@@ -420,6 +420,7 @@ static void dispose_of_hold(struct vamp_track_context *at)
         vamp_hold_remove(at, hold);
         return;
     }
+    assert(at->cdo != NULL); /* an offer keeps the record */
     end_own_offer(at);
     if (!vamp_cdo_in_pool(at->cdo)) {
         leave_pool(at);
