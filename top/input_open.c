@@ -135,7 +135,7 @@ static void skip_to_tail(struct top_input *input, off_t size)
     input->begins_within_line = start > 0;
 }
 
-static void begin_anew(struct top_input *input)
+static void restart(struct top_input *input)
 {
     input->offset = 0;
     input->taken = input->held = 0;
@@ -160,7 +160,7 @@ static int take_fd(struct top_input *input, int fd, struct vamp_err *err)
                                              : INPUT_STREAM;
     input->device = status.st_dev;
     input->inode = status.st_ino;
-    begin_anew(input);
+    restart(input);
     if (input->fd > STDIN_FILENO) {
         (void)close(input->fd);
     }
@@ -272,7 +272,7 @@ bool input_follow(struct top_input *input, const struct top_model *model)
         if (lseek(input->fd, 0, SEEK_SET) != 0) {
             return false;
         }
-        begin_anew(input);
+        restart(input);
         return true;
     }
     return input_open_path(input, NULL) == 0;

@@ -54,7 +54,7 @@ static struct top_account *loss_of(struct top_model *model, const char *text)
 
 /* A number that only grows, reported with each bucket. What was lost before the first bucket that
  * we see is no news. */
-static void tell_loss(struct top_model *model, const char *text, double count)
+static void report_loss(struct top_model *model, const char *text, double count)
 {
     struct top_account *loss = loss_of(model, text);
     loss->fresh = model->buckets > 0 && count > loss->count ? count - loss->count : 0;
@@ -69,14 +69,14 @@ static void take_accounting(struct top_model *model, const json_t *accounting)
     json_object_foreach(json_object_get(accounting, "lost"), reason, value)
     {
         (void)snprintf(text, sizeof text, "events in %.31s", reason);
-        tell_loss(model, text, (double)to_integer(json_number_value(value)));
+        report_loss(model, text, (double)to_integer(json_number_value(value)));
     }
-    tell_loss(model, "events rejected", number_of(accounting, "rejected"));
+    report_loss(model, "events rejected", number_of(accounting, "rejected"));
     size_t i = 0;
     json_array_foreach(json_object_get(accounting, "outputs"), i, value)
     {
         (void)snprintf(text, sizeof text, "buckets of %.40s", text_of(value, "name"));
-        tell_loss(model, text, number_of(value, "lost"));
+        report_loss(model, text, number_of(value, "lost"));
     }
 }
 

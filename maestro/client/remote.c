@@ -117,10 +117,10 @@ static int64_t advance(struct remote *remote, bool drained)
 static void report_gone(struct remote *remote)
 {
     (void)pthread_mutex_lock(&remote->lock);
-    bool report = remote->gone && !remote->gone_told && fetch_is_idle(&remote->fetcher) &&
+    bool report = remote->gone && !remote->gone_reported && fetch_is_idle(&remote->fetcher) &&
                   list_is_empty(&remote->transports);
     if (report) {
-        remote->gone_told = true;
+        remote->gone_reported = true;
         for (struct list_link *link = list_first(&remote->waiting); link != NULL;
              link = list_next(&remote->waiting, link)) {
             (void)pthread_cond_signal(
@@ -199,11 +199,11 @@ static bool await(struct remote *remote, struct remote_waiting *waiting, uint32_
     struct timespec end = {.tv_sec = end_ns / VAMP_NS_PER_SECOND,
                            .tv_nsec = end_ns % VAMP_NS_PER_SECOND};
     int result = 0;
-    while (!waiting->done && !remote->gone_told && !remote->shut && result != ETIMEDOUT) {
+    while (!waiting->done && !remote->gone_reported && !remote->shut && result != ETIMEDOUT) {
         result = deadline_ms == 0 ? pthread_cond_wait(&waiting->answered, &remote->lock)
                                   : pthread_cond_timedwait(&waiting->answered, &remote->lock, &end);
     }
-    return waiting->done || remote->gone_told || remote->shut;
+    return waiting->done || remote->gone_reported || remote->shut;
 }
 
 /* With the lock. */

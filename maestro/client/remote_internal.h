@@ -19,7 +19,7 @@
 #include "vampire/core/list.h"
 
 /* Batches of events received before the pool manager is notified: a quarter of its window. */
-#define REMOTE_TELL_BATCHES 8U
+#define REMOTE_ACKNOWLEDGE_BATCHES 8U
 
 /* A call that waits for its response; on the caller's stack. */
 struct remote_waiting {
@@ -47,8 +47,8 @@ struct remote {
     pthread_t thread;
     bool answered; /* by a welcome, be it a refusal */
     bool thread_started, stop, shut;
-    bool gone;      /* nothing is sent any more */
-    bool gone_told; /* calls in progress have ended, and events.gone was called */
+    bool gone;          /* nothing is sent any more */
+    bool gone_reported; /* calls in progress have ended, and events.gone was called */
     char gone_text[VAMP_ERR_TEXT_BYTES];
     struct info info; /* the pool manager's */
     struct fabric *fabric;

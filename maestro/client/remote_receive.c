@@ -48,7 +48,8 @@ static void take_events(struct remote *remote, const struct frame *frame)
     (void)pthread_mutex_lock(&remote->lock);
     struct link *link = &remote->link;
     link->events_taken++;
-    if (link->events_taken - link->events_told >= REMOTE_TELL_BATCHES && !remote->gone) {
+    if (link->events_taken - link->events_acknowledged >= REMOTE_ACKNOWLEDGE_BATCHES &&
+        !remote->gone) {
         Mstro__Wire__Heartbeat heartbeat = MSTRO__WIRE__HEARTBEAT__INIT;
         if (link_send(link, remote_now(), FRAME_HEARTBEAT, &heartbeat.base) != 0) {
             remote_lose(remote, "the pool manager cannot be reached");

@@ -199,8 +199,8 @@ void pool_request(struct pool *pool, uint64_t app_id, const Mstro__Wire__Request
         pool_respond(pool, app_id, request->id, status, err.text, NULL);
         return;
     }
-    bool told = (pool->kinds_before & VAMP_EVENT_BIT(subject.event.kind)) != 0;
-    if (!told || !hold_before(pool, component, request, &subject)) {
+    bool has_listener = (pool->kinds_before & VAMP_EVENT_BIT(subject.event.kind)) != 0;
+    if (!has_listener || !hold_before(pool, component, request, &subject)) {
         handle_request(pool, component, request);
     }
     run_held(pool);

@@ -24,7 +24,7 @@ static struct frame next_frame(struct link *link, enum frame_kind kind)
 static void made_one(struct link *link, int64_t now_ns)
 {
     link->sequence++;
-    link->events_told = link->events_taken;
+    link->events_acknowledged = link->events_taken;
     link->sent_ns = now_ns;
 }
 

@@ -25,11 +25,11 @@ struct link_message;
 struct link {
     struct fabric *fabric;
     fabric_peer peer;
-    uint64_t session;      /* our own, in every message */
-    uint64_t tag;          /* of FABRIC_SENT */
-    uint64_t sequence;     /* of the last message */
-    uint64_t events_taken; /* reported in every message */
-    uint64_t events_told;  /* as reported in the last message */
+    uint64_t session;             /* our own, in every message */
+    uint64_t tag;                 /* of FABRIC_SENT */
+    uint64_t sequence;            /* of the last message */
+    uint64_t events_taken;        /* reported in every message */
+    uint64_t events_acknowledged; /* as reported in the last message */
     struct link_message *first, *last;
     size_t queued_bytes;
     unsigned in_flight;

@@ -280,9 +280,9 @@ class JsonRun:
             self.gauges.setdefault(name, {})[labels] = record["value"]
 
 
-def total(series, position, value, pick=lambda entry: entry):
+def total(series, position, value, value_of=lambda entry: entry):
     """Sum over all series whose label at `position` is `value`."""
-    return sum(pick(entry) for label, entry in series.items() if label[position] == value)
+    return sum(value_of(entry) for label, entry in series.items() if label[position] == value)
 
 
 def expectations(report):

@@ -43,7 +43,7 @@ def test_counts_agree(space, name):
     assert not results.compare(reports, {"hdf5": counted})
 
 
-def test_debugging_tells_the_lives_of_the_suspects(space):
+def test_debugging_prints_the_lives_of_the_suspects(space):
     reports, _ = run(space, "debugging.json")
     records = [json.loads(line) for line in space.json_lines().read_text().splitlines()]
     lives = [record for record in records if record["type"] == "cdo"]

@@ -299,7 +299,7 @@ def test_a_device_that_stands_still(space, library):
     assert runs["hdf5"].buckets == len(buckets) - lost, "not one more, not one less"
 
 
-def check_or_tell(job):
+def check_or_describe(job):
     """In a process of its own: None, or what is wrong."""
     try:
         failed = check_one(*job) or varies(job[2], job[4])
@@ -321,7 +321,7 @@ def test_every_call_fails(tmp_path, library, writer):
     if writer == "recording":
         reference_events(library, tmp_path / "reference")  # of all processes
     with concurrent.futures.ProcessPoolExecutor(2 * os.cpu_count()) as workers:
-        wrong = [text for text in workers.map(check_or_tell, jobs, chunksize=4) if text is not None]
+        wrong = [text for text in workers.map(check_or_describe, jobs, chunksize=4) if text is not None]
     assert not wrong, f"{len(wrong)} of {len(jobs)}:\n" + "\n".join(wrong[:20])
     assert not check_one(library, tmp_path / "none", writer, 10 * calls, "eio"), "behind the last one"
     print(f"{writer}: {len(jobs)} runs, each with a call that failed; a whole run makes {calls}")

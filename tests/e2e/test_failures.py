@@ -110,7 +110,7 @@ def killed_at_random(space, rounds):
     survivor = another_workflow(space, models=1, products=1, model_options=[
         *model_options(3, 2, 2, 64, KIB, 0), "--cdo-prefix", "later,"])  # no CDO that a dead one offers, too
     reports = survivor.finish()
-    harness.wait_until(lambda: nobody_is_left(space), "all dead components are noticed", 60)
+    harness.wait_until(lambda: all_have_left(space), "all dead components are noticed", 60)
     sizes.append((descriptors(manager), descriptors(vampire)))
     vampire.signal(signal.SIGTERM)
     vampire.expect_exit(0)
@@ -123,7 +123,7 @@ def components_present(space):
             if record["type"] == "metric" and record["metric"] == "components_present"]
 
 
-def nobody_is_left(space):
+def all_have_left(space):
     return components_present(space)[-1:] == [0]
 
 
@@ -226,7 +226,7 @@ def test_vampire_leaves_when_asked(space, number):
     assert results.Hdf5Run(space.hdf5_files()).counters["pool_operations"][("IFS -- 0", "offer")] > 0
 
 
-def test_who_waits_for_a_full_disk_is_told_and_may_leave(space):
+def test_a_wait_for_a_full_disk_is_reported_and_may_end(space):
     config = {
         "source": {"type": "synthetic", "steps": 20},
         "outputs": [{"type": "jsonl", "path": "/dev/full"}],

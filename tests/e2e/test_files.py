@@ -68,7 +68,7 @@ def test_command_line_tools_read_it(finished, tool):
         assert "IFS -- 0" in result.stdout
 
 
-def test_file_attributes_tell_where_it_came_from(finished):
+def test_file_attributes_name_the_origin(finished):
     space, _ = finished
     with h5py.File(space.hdf5(), "r") as file:
         attributes = {

@@ -13,7 +13,7 @@ import pytest
 
 import harness
 import results
-from test_failures import components_present, nobody_is_left
+from test_failures import all_have_left, components_present
 from test_workflow import KIB, assert_agreement, assert_complete, model_options
 
 MIB = 1 << 20
@@ -119,7 +119,7 @@ def test_the_bound_of_memory(space):
     manager.until_stderr("refused so far: what the components have takes 10")
     # It has left: there is room for the others.
     reports = harness.Workflow(space, models=1, products=1, model_options=SHORT).finish()
-    harness.wait_until(lambda: nobody_is_left(space), "all have left", 60)
+    harness.wait_until(lambda: all_have_left(space), "all have left", 60)
     vampire.signal(signal.SIGTERM)
     vampire.expect_exit(0)
     assert_complete(reports)
@@ -182,7 +182,7 @@ def test_memory_stays(space, role):
     assert len(components) <= 4096
 
 
-def test_joins_keep_nobody_out(space):
+def test_joins_keep_no_component_out(space):
     """Who is there goes on working; who comes later finds a place again."""
     silence = f"{12 * harness.PATIENCE:.0f}s"
     manager = space.pool_manager("--silence", silence, "--max-components", 40)
@@ -200,7 +200,7 @@ def test_joins_keep_nobody_out(space):
     later = harness.Workflow(space, model_names=["Later model"], product_names=["Later product"],
                              model_options=SHORT).finish()
     assert_complete(later)
-    harness.wait_until(lambda: nobody_is_left(space), "all have left", 60)
+    harness.wait_until(lambda: all_have_left(space), "all have left", 60)
     vampire.signal(signal.SIGTERM)
     vampire.expect_exit(0)
     assert_in_full(space, reports + later)
@@ -209,7 +209,7 @@ def test_joins_keep_nobody_out(space):
     assert manager.stderr.count("joins refused") == 1, "said once a minute"
 
 
-def test_strangers_disturb_nobody(space):
+def test_strangers_disturb_no_component(space):
     """Well-formed messages from a process that knows the address alone, while a workflow runs."""
     manager = space.pool_manager()
     vampire = space.vampire(harness.vampire_config())

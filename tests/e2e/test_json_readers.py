@@ -63,7 +63,7 @@ def test_standard_output(tmp_path):
     assert types[0] == "header" and types[-1] == "end" and "bucket" in types
 
 
-def test_a_fifo_nobody_reads_loses_exactly(tmp_path):
+def test_a_fifo_without_a_reader_loses_exactly(tmp_path):
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     done = fill("jsonl", f"path={fifo}", check=False, buckets=20, queue=4, deadline_ms=300)
@@ -72,7 +72,7 @@ def test_a_fifo_nobody_reads_loses_exactly(tmp_path):
     assert done.returncode == 1 and "no process reads the FIFO" in done.stdout
 
 
-def test_a_slow_fifo_reader_is_told_what_it_missed(tmp_path):
+def test_a_slow_fifo_reader_learns_what_it_missed(tmp_path):
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     argv = [FILL, "jsonl", f"path={fifo}", "--", "buckets=40", "queue=3", "growth=0",

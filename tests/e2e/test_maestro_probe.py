@@ -97,7 +97,7 @@ def test_an_old_header_without_payload(tmp_path):
     compile_source(tmp_path)
 
 
-def test_an_unusable_header_is_told(tmp_path):
+def test_an_unusable_header_is_reported(tmp_path):
     output, done = run_probe(tmp_path, "typedef int mstro_status;\n")
     assert done.returncode == 1
     assert "cannot be used" in done.stderr and "error" in done.stderr

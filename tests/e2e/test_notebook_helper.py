@@ -312,7 +312,7 @@ def test_report_and_notebook_of_a_run(run, tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-def test_a_report_tells_losses_first(rotated, tmp_path):
+def test_a_report_begins_with_losses(rotated, tmp_path):
     page = tmp_path / "r.html"
     done = subprocess.run([REPORT, *rotated[:3], "-o", page], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

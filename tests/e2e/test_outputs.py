@@ -132,7 +132,7 @@ def bucket_numbers(lines):
     return [line["bucket"] for line in lines if line["type"] == "bucket"]
 
 
-def assert_told(lines):
+def assert_reported(lines):
     """Every series and every component is described before it is used."""
     known = set()
     for line in lines:
@@ -186,7 +186,7 @@ def test_readers_of_a_socket(tmp_path, kind):
         validate(lines)
         assert lines[0]["type"] == "header" and lines[-1]["type"] == "end"
         assert lines[-1]["reason"] == "finished"
-        assert_told(lines)
+        assert_reported(lines)
         assert_exact(lines, queued)
         assert {line["name"] for line in lines if line["type"] == "component"} >= {"IFS -- 0"}
         firsts = [line for line in lines if line["type"] == "bucket"][:2]
@@ -222,7 +222,7 @@ def test_a_stopped_reader_loses_only_for_itself(tmp_path):
     losses = []
     for lines in streams:
         validate(lines)
-        assert_told(lines)
+        assert_reported(lines)
         assert_exact(lines, queued)
         losses.append(sum(line["count"] for line in lines
                           if line["type"] == "lost" and line["reason"] == "reader"))
@@ -326,7 +326,7 @@ def test_a_dead_socket_is_replaced_and_nothing_else(tmp_path):
     assert "1 to 107 bytes" in refused(tmp_path / ("x" * 120))
 
 
-def test_tcp_listens_on_loopback_unless_told(tmp_path):
+def test_tcp_listens_on_loopback_by_default(tmp_path):
     port = free_port(socket.AF_INET)
     with Filler(f"tcp:{port}", buckets=MANY, pause_us=10000) as filler:
         reader = Reader(f"tcp:127.0.0.1:{port}")

@@ -105,9 +105,9 @@ class Lives:
             options += ["--bind", f"127.0.0.1:{self.port}"]
         self.manager = self.space.pool_manager(*options, name=f"pool-manager-{self.number}")
         if tell:
-            self.tell_info()
+            self.write_info()
 
-    def tell_info(self):
+    def write_info(self):
         """The file appears whole."""
         new = self.info_file.with_suffix(".new")
         new.write_text(f"{harness.INFO_MARK}{self.space.info};\n")
@@ -225,7 +225,7 @@ def restart(lives, stage, same_address):
         lives.await_seeking()
         lives.start_manager(same_address, tell=False)
         lives.manager.signal(signal.SIGSTOP)
-        lives.tell_info()
+        lives.write_info()
         lives.await_attempt()
         lives.kill_manager()
     elif stage == "subscribe":
@@ -359,7 +359,7 @@ def test_service_manager(space, abstract):
     vampire.expect_exit(0)
 
 
-def test_nobody_listens_to_the_notifications(space):
+def test_notifications_without_a_listener(space):
     """A socket that is not there holds nothing up."""
     space.pool_manager()
     vampire = space.vampire(harness.vampire_config(),

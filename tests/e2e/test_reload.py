@@ -93,7 +93,7 @@ def test_a_wrong_file_keeps_the_old_one(space):
     assert not results.compare(reports, runs)
 
 
-def test_other_statistics_begin_anew(space):
+def test_other_statistics_start_again(space):
     """Another bucket width: counters begin at zero in the new files, and their sum is the whole."""
     made = harness.vampire_config(bucket="200ms")
     space.pool_manager()

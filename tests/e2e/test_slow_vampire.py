@@ -225,7 +225,7 @@ STOPPED = {"settings": harness.vampire_config(), "seconds_stopped": SECONDS_STOP
 
 
 @pytest.mark.long
-def test_times_beside_a_slow_vampire():
+def test_times_next_to_a_slow_vampire():
     """Fields as often as in the demo, some 40 s of them: there are processors left for vampire."""
     slow = harness.vampire_config()
     slow.update(ring="64KiB", events={"filter": SLOW_FILTER})

@@ -178,7 +178,7 @@ def test_there_are_ready_configurations():
     assert harness.ROOT / "config" / "ready" / "demo.json" in CONFIGURATIONS
 
 
-def test_every_mistake_is_told_at_once(space):
+def test_all_mistakes_are_reported_at_once(space):
     path = space.path / "wrong.json"
     config = harness.vampire_config()
     config["colour"] = "red"

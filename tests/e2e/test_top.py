@@ -109,7 +109,7 @@ def test_a_block_for_each_bucket(space):
     assert "second" in shown
 
 
-def test_mistakes_are_told(space):
+def test_mistakes_are_reported(space):
     missing = space.path / "missing.jsonl"
     assert str(missing) in top("--once", missing, code=1).stderr
     assert "size" in top("--sort", "size", missing, code=2).stderr

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Events for tests, written the way one tells a story: who did what to which CDO when. An event
+ * Events for tests, as one line each: which component did what to which CDO at what time. An event
  * is a value; its text points to the caller's.
  */
 #ifndef TESTS_LIB_EVENTS_H

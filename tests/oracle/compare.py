@@ -109,7 +109,7 @@ class Hdf5:
                    file["gap_events"][...])
         return [(int(a), int(b), reason, int(n)) for a, b, reason, n in rows if int(a) != NO_TIME]
 
-    def stories(self):
+    def histories(self):
         file = self.file
         if "cdo_end" not in file:
             return []
@@ -148,7 +148,7 @@ class Part:
         self.starts = result.starts[first:end]
         self.is_all = (first, end) == (0, len(result.starts))
         self.gaps = [gap for bucket, gap in result.gaps if first <= bucket < end]
-        self.stories = [(bucket, row) for bucket, row in result.stories if first <= bucket < end]
+        self.histories = [(bucket, row) for bucket, row in result.histories if first <= bucket < end]
 
     def series(self, name):
         """labels: entries. In a part, those of which nothing happened yet may not be there."""
@@ -175,8 +175,8 @@ def differences_hdf5(path, part, is_last=True):
     found += [f"{name} is missing" for name in set(catalogue.LABELS) - seen]
     if run.gaps() != part.gaps:
         found.append(f"gaps: {run.gaps()}, expected {part.gaps}")
-    expected = sorted((row for _, row in part.stories), key=repr)
-    if sorted(run.stories(), key=repr) != expected:
+    expected = sorted((row for _, row in part.histories), key=repr)
+    if sorted(run.histories(), key=repr) != expected:
         found.append(f"CDOs: {sorted(run.stories(), key=repr)}, expected {expected}")
     # The table of a file before the last one is that of a moment which no event tells; it comes with
     # a bucket.
@@ -206,7 +206,7 @@ def json_entry(record):
     return (record["value"], record["min"], record["max"])
 
 
-def must_be_told(name, entries, bucket):
+def must_be_written(name, entries, bucket):
     """Whether the stream has a line for this value, complete buckets aside."""
     entry = entries[bucket]
     if name in catalogue.HISTOGRAMS:
@@ -217,7 +217,7 @@ def must_be_told(name, entries, bucket):
     return entry[0] != before or entry[1] != entry[2]
 
 
-def json_story(record):
+def json_history(record):
     times = (record[name] and read_time(record[name]) for name in catalogue.CDO_TIMES)
     return (record["id"], record["name"], record["producer"], record["size_bytes"], record["demands"],
             record["consumers"], *times, record["end"])
@@ -225,7 +225,7 @@ def json_story(record):
 
 def differences_json(path, part, level):
     found, starts, lines = [], [], {}
-    gaps, alerts, stories, unlisted = [], {}, [], False
+    gaps, alerts, histories, unlisted = [], {}, [], False
     with open(path, encoding="utf-8") as file:
         for line in file:
             record = json.loads(line)
@@ -239,7 +239,7 @@ def differences_json(path, part, level):
                 label = tuple(record.get("labels", {}).get(name) for name in names)
                 lines[record["metric"], label, record["bucket"]] = json_entry(record)
             elif record["type"] == "cdo":
-                stories.append((len(starts), json_story(record)))
+                histories.append((len(starts), json_history(record)))
             elif record["type"] == "alert":
                 key = (record["component"], record["anomaly"], record["bucket"])
                 alerts[key] = alerts.get(key, 0) + record["count"]
@@ -255,12 +255,12 @@ def differences_json(path, part, level):
     for name, series in result.metrics.items():
         for label, entries in series.items():
             for bucket in buckets:
-                if must_be_told(name, entries, bucket) and (name, label, bucket) not in lines:
+                if must_be_written(name, entries, bucket) and (name, label, bucket) not in lines:
                     found.append(f"json {name}{label} bucket {bucket}: no line")
     if gaps != part.gaps:
         found.append(f"json gaps: {gaps}, expected {part.gaps}")
-    stories = sorted(((part.first + at, row) for at, row in stories), key=repr)
-    if stories != part.stories:
+    histories = sorted(((part.first + at, row) for at, row in histories), key=repr)
+    if histories != part.histories:
         found.append(f"json CDOs: {stories}, expected {part.stories}")
     if not unlisted and level != "workflow":
         found += alert_differences(alerts, result, buckets)

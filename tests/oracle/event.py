@@ -82,8 +82,8 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
     def check_component(self):
         if self.nobody:
             return
-        if self.row.joined is None and not self.row.told_unknown:
-            self.row.told_unknown = True
+        if self.row.joined is None and not self.row.unknown_reported:
+            self.row.unknown_reported = True
             self.anomalies["unknown_component"] += 1
         if self.row.gone:
             self.anomalies["operation_out_of_order"] += 1

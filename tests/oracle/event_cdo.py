@@ -17,7 +17,7 @@ class OnCdo:
         if self.cdo is not None:
             self.producer = self.oracle.producer_name(self.cdo)
             self.learn_size()
-            self.learn_story()
+            self.update_history()
         if self.kind == "retract":
             self.end_demand()
         elif self.kind in ("demand", "withdraw", "dispose"):
@@ -117,7 +117,7 @@ class OnCdo:
             cdo.counted = True
             self.created = self.oracle.producer_name(cdo)
 
-    def learn_story(self):
+    def update_history(self):
         cdo = self.cdo
         self.select(cdo)
         if self.event.HasField("cdo_id"):

@@ -46,7 +46,7 @@ class OnGone:
         leave = stream.event_pb2.Event(kind=2, time_ns=time, reason=5)
         if row.app is not None:
             leave.app_id = row.app
-        oracle.muted = oracle.rules.muted(leave, oracle.find_row)
+        oracle.excluded = oracle.rules.excluded(leave, oracle.find_row)
         self = cls(oracle, leave)
         self.row, self.nobody = row, row is oracle.rows[0]
         self.component = UNKNOWN if self.nobody else row.name

@@ -31,7 +31,7 @@ class Oracle:
             for row in self.rows:
                 row.forget()
         self.bytes = 0  # in the pool
-        self.muted = set()  # metrics for which the event at hand does not count
+        self.excluded = set()  # metrics for which the event at hand does not count
         self.sampled = collections.defaultdict(collections.Counter)  # bucket -> passed, rated out
         self.weights = []  # of closed buckets
         self.cdos = Bounded(options["max_cdos"], self.evicted_cdo)
@@ -44,7 +44,7 @@ class Oracle:
         self.values = collections.defaultdict(list)
         self.series = collections.defaultdict(set)  # label names -> label values
         self.gaps = collections.defaultdict(list)
-        self.stories = []  # (bucket, row)
+        self.histories = []  # (bucket, row)
         self.closed = []  # buckets in the order in which they were closed
         self.oldest = self.newest = None
         self.late_run, self.previous = 0, None
@@ -134,11 +134,11 @@ class Oracle:
         return count
 
     def count(self, metric, labels, amount):
-        if metric not in self.muted:
+        if metric not in self.excluded:
             self.adds[metric, self.series_of(metric, labels)].append((self.position(), amount))
 
     def record(self, metric, labels, value):
-        if metric not in self.muted:
+        if metric not in self.excluded:
             self.values[metric, self.series_of(metric, labels)].append((self.position(), value))
 
     def own(self, metric, amount, labels=()):
@@ -222,7 +222,7 @@ class Oracle:
         late = self.place(time)
         self.account(item, verdict, late)
         if verdict == rules.PASSED:
-            self.muted = self.rules.muted(item, self.find_row)
+            self.excluded = self.rules.excluded(item, self.find_row)
             Event(self, item).handle()
         self.previous = time
 
@@ -288,7 +288,7 @@ class Oracle:
         if not cdo.selected:
             return
         producer = self.producer_name(cdo) if cdo.made else UNKNOWN
-        self.stories.append((self.position(), (
+        self.histories.append((self.position(), (
             cdo.id, cdo.name, producer, cdo.size, cdo.all_demands, cdo.consumers,
             *cdo.times.values(), end)))
 
@@ -351,7 +351,7 @@ class Oracle:
         self.bucket = self.newest
         if self.gone is not None:
             self.add_gap(self.previous, self.gone, "pool_gone", 0)
-        self.muted = set()
+        self.excluded = set()
         for cdo in self.cdos.values():
             self.tell(cdo, "run")
             if cdo.made and not cdo.counted:

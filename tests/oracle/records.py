@@ -58,4 +58,4 @@ class Row:
     def forget(self):
         """The statistics begin anew: what the component holds and is known by."""
         self.present = 0
-        self.gone = self.told_unknown = False
+        self.gone = self.unknown_reported = False

@@ -163,7 +163,7 @@ class Rules:
             return False
         return self.first is None or self.first.holds(fields)
 
-    def muted(self, event, find_row):
+    def excluded(self, event, find_row):
         """The metrics for which this event does not count."""
         fields = Fields(event, find_row)
         return {name for name, filter in self.metrics.items() if not filter.holds(fields)}

@@ -103,7 +103,7 @@ static void commands(void **state)
     }
 }
 
-static void mistakes_are_told(void **state)
+static void mistakes_are_reported(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -264,7 +264,7 @@ static void help_is_complete(void **state)
     free(mistakes);
 }
 
-static void a_full_disk_is_told(void **state)
+static void a_full_disk_is_reported(void **state)
 {
     (void)state;
     FILE *full = fopen("/dev/full", "we");
@@ -290,11 +290,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_understood),
         cmocka_unit_test(commands),
-        cmocka_unit_test(mistakes_are_told),
+        cmocka_unit_test(mistakes_are_reported),
         cmocka_unit_test(settings_are_bounded),
         cmocka_unit_test(answers),
         cmocka_unit_test(help_is_complete),
-        cmocka_unit_test(a_full_disk_is_told),
+        cmocka_unit_test(a_full_disk_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

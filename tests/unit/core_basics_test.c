@@ -47,7 +47,7 @@ static void time_is_written_in_utc(void **state)
     assert_string_equal(text, "1969-12-31T23:59:59.999999999Z");
 }
 
-static void the_fake_clock_moves_when_told(void **state)
+static void the_fake_clock_moves_on_request(void **state)
 {
     (void)state;
     struct vamp_fake_clock fake;
@@ -75,7 +75,7 @@ int main(void)
         cmocka_unit_test(an_error_gathers_context),
         cmocka_unit_test(a_long_error_is_cut_not_overrun),
         cmocka_unit_test(time_is_written_in_utc),
-        cmocka_unit_test(the_fake_clock_moves_when_told),
+        cmocka_unit_test(the_fake_clock_moves_on_request),
         cmocka_unit_test(every_kind_has_a_name_that_leads_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

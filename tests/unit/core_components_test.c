@@ -141,7 +141,7 @@ static void an_id_that_joins_again_gets_a_new_row(void **state)
     assert_int_equal(vamp_components_count(components), 4);
 }
 
-static void a_leave_told_before_its_join_is_repaired(void **state)
+static void a_leave_before_its_join_is_repaired(void **state)
 {
     (void)state;
     see(event_leave(9, 7, VAMP_LEAVE_FINALIZED));
@@ -230,7 +230,7 @@ int main(void)
         TEST(reserved_names_get_a_backslash),
         TEST(a_name_ends_at_its_first_nul),
         TEST(an_id_that_joins_again_gets_a_new_row),
-        TEST(a_leave_told_before_its_join_is_repaired),
+        TEST(a_leave_before_its_join_is_repaired),
         TEST(before_events_teach_no_join_or_leave),
         TEST(without_memory_a_name_is_other),
         TEST(beyond_the_bound_everybody_is_other),

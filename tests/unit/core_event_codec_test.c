@@ -168,7 +168,7 @@ static void odd_messages_are_refused(void **state)
     }
 }
 
-static void values_of_a_newer_sender_are_not_told(void **state)
+static void values_of_a_newer_sender_are_not_reported(void **state)
 {
     (void)state;
     Vamp__Wire__Event message = VAMP__WIRE__EVENT__INIT;
@@ -362,7 +362,7 @@ int main(void)
         cmocka_unit_test(names_up_to_the_bound),
         cmocka_unit_test(id_bytes_read_like_its_text),
         cmocka_unit_test(odd_messages_are_refused),
-        cmocka_unit_test(values_of_a_newer_sender_are_not_told),
+        cmocka_unit_test(values_of_a_newer_sender_are_not_reported),
         cmocka_unit_test(the_arena_bounds_a_hostile_message),
         cmocka_unit_test(odd_messages_are_read_as_protobuf_c_does),
         cmocka_unit_test(random_messages_are_read_as_protobuf_c_does),

@@ -104,7 +104,7 @@ static void defaults_are_set_and_freed(void **state)
     vamp_opt_done(table, &sample); /* twice is fine */
 }
 
-static void a_wrong_default_is_told_with_its_option(void **state)
+static void a_wrong_default_is_reported_with_its_option(void **state)
 {
     (void)state;
     static const struct vamp_opt wrong[] = {
@@ -431,7 +431,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_set_and_freed),
-        cmocka_unit_test(a_wrong_default_is_told_with_its_option),
+        cmocka_unit_test(a_wrong_default_is_reported_with_its_option),
         cmocka_unit_test(numbers_and_truths_are_set_as_such),
         cmocka_unit_test(values_replace_and_failures_keep),
         cmocka_unit_test(lists_add_up_until_cleared),

@@ -72,7 +72,7 @@ struct world {
     struct random_value values[FIELD_COUNT];
 };
 
-static void pick(uint64_t *seed, size_t field, struct random_value *ret)
+static void choose(uint64_t *seed, size_t field, struct random_value *ret)
 {
     size_t choice = random_below(seed, fields[field].value_count + 1);
     *ret = choice < fields[field].value_count ? fields[field].values[choice] : absent;
@@ -86,18 +86,18 @@ static struct world random_world(uint64_t *seed)
     values[KIND] = fields[KIND].values[random_below(seed, fields[KIND].value_count)];
     world.event.kind = (uint8_t)vamp_event_kind_from_name(values[KIND].text);
     bool has_cdo = (VAMP_EVENT_KINDS_WITHOUT_CDO & VAMP_EVENT_BIT(world.event.kind)) == 0;
-    pick(seed, APP, &values[APP]);
+    choose(seed, APP, &values[APP]);
     if (has_cdo) {
-        pick(seed, SIZE, &values[SIZE]);
-        pick(seed, ATTRIBUTE_A, &values[ATTRIBUTE_A]);
-        pick(seed, ATTRIBUTE_B, &values[ATTRIBUTE_B]);
+        choose(seed, SIZE, &values[SIZE]);
+        choose(seed, ATTRIBUTE_A, &values[ATTRIBUTE_A]);
+        choose(seed, ATTRIBUTE_B, &values[ATTRIBUTE_B]);
     }
     if (world.event.kind == VAMP_EVENT_TRANSPORT_INIT ||
         world.event.kind == VAMP_EVENT_TRANSPORT_COMPLETED) {
-        pick(seed, TIER, &values[TIER]);
+        choose(seed, TIER, &values[TIER]);
     }
     if (world.event.kind == VAMP_EVENT_TRANSPORT_COMPLETED) {
-        pick(seed, DURATION, &values[DURATION]);
+        choose(seed, DURATION, &values[DURATION]);
     }
     unsigned present = 0;
     if (values[SIZE].sort != RANDOM_ABSENT) {

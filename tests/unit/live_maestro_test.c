@@ -407,7 +407,7 @@ static void count_line(void *context, const char *text)
     ++*(unsigned *)context;
 }
 
-static void abilities_are_told(void **state)
+static void abilities_are_listed(void **state)
 {
     (void)state;
     unsigned lines = 0;
@@ -437,7 +437,7 @@ int main(void)
         SOURCE_TEST(gone_after_the_end_is_the_end),
         SOURCE_TEST(a_broken_read_is_an_error),
         SOURCE_TEST(without_memory_reading_is_tried_again),
-        SOURCE_TEST(abilities_are_told),
+        SOURCE_TEST(abilities_are_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

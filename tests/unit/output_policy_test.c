@@ -463,7 +463,7 @@ static void test_finish_gives_up_at_the_deadline(void **state)
     vamp_output_free(bench->output);
 }
 
-static void test_close_failure_is_told(void **state)
+static void test_close_failure_is_reported(void **state)
 {
     struct bench *bench = *state;
     struct vamp_err err = VAMP_ERR_NONE;
@@ -512,7 +512,7 @@ int main(void)
         TEST(test_rotation_that_fails_loses_nothing),
         TEST(test_the_end_waits_for_space_only),
         TEST(test_finish_gives_up_at_the_deadline),
-        TEST(test_close_failure_is_told),
+        TEST(test_close_failure_is_reported),
         TEST(test_submit_after_finish_is_lost),
         TEST(test_free_without_finish),
     };

@@ -71,7 +71,7 @@ static void test_own_transport_has_no_tier(void **state)
 }
 
 /* Transports that end well, badly, and because their sink leaves; the time of day is stepped. */
-static void test_transports_tell_their_duration(void **state)
+static void test_transports_have_a_duration(void **state)
 {
     (void)state;
     struct world *world = world_create(NULL);
@@ -322,7 +322,7 @@ static void test_no_local_events(void **state)
     world_free(world);
 }
 
-static void test_ready_is_told_once(void **state)
+static void test_ready_is_reported_once(void **state)
 {
     (void)state;
     struct world *world = world_create(NULL);
@@ -384,7 +384,7 @@ static void test_lost_is_exact(void **state)
     }
 }
 
-static void test_lost_event_holds_up_nobody(void **state)
+static void test_lost_event_delays_no_component(void **state)
 {
     (void)state;
     struct pool_bounds bounds = pool_bounds_default;
@@ -412,16 +412,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events_of_a_life),
         cmocka_unit_test(test_own_transport_has_no_tier),
-        cmocka_unit_test(test_transports_tell_their_duration),
+        cmocka_unit_test(test_transports_have_a_duration),
         cmocka_unit_test(test_selectors),
         cmocka_unit_test(test_many_selectors),
         cmocka_unit_test(test_before_and_after),
         cmocka_unit_test(test_acks_hold),
         cmocka_unit_test(test_acks_hold_before),
         cmocka_unit_test(test_no_local_events),
-        cmocka_unit_test(test_ready_is_told_once),
+        cmocka_unit_test(test_ready_is_reported_once),
         cmocka_unit_test(test_lost_is_exact),
-        cmocka_unit_test(test_lost_event_holds_up_nobody),
+        cmocka_unit_test(test_lost_event_delays_no_component),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,7 @@ static void a_full_table_forgets_nothing(void **state)
     assert_non_null(strstr(heard.last, "10 more like this"));
 }
 
-static void the_end_tells_all(void **state)
+static void the_end_reports_everything(void **state)
 {
     (void)state;
     struct vamp_repeats repeats = {0};
@@ -100,7 +100,7 @@ int main(void)
         cmocka_unit_test(alike_are_counted),
         cmocka_unit_test(others_are_not_held_back),
         cmocka_unit_test(a_full_table_forgets_nothing),
-        cmocka_unit_test(the_end_tells_all),
+        cmocka_unit_test(the_end_reports_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

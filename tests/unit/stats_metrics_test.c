@@ -242,7 +242,7 @@ static void an_event_before_its_partner_is_an_anomaly(void **state)
     assert_int_equal(COUNTER(TRANSPORTS, "IFS -- 0|Products 1|[0,256)|unknown|unknown"), 1);
 }
 
-static void out_of_order_operations_are_told(void **state)
+static void out_of_order_operations_are_reported(void **state)
 {
     (void)state;
     FEED(event_cdo(VAMP_EVENT_DECLARE, 20 * MS, MODEL, 1));
@@ -300,7 +300,7 @@ static void a_size_learned_late_counts_in_the_pool(void **state)
     assert_int_equal(COUNTER(CDOS_CREATED, "IFS -- 0|[4KiB,8KiB)"), 1);
 }
 
-static void a_consumers_events_may_carry_the_size(void **state)
+static void a_consumers_events_may_have_the_size(void **state)
 {
     (void)state;
     FEED(event_cdo(VAMP_EVENT_DECLARE, 10 * MS, PRODUCTS, 1));
@@ -355,7 +355,7 @@ static void who_vanished_did_not_wait(void **state)
     assert_int_equal(RECORDED(COMPONENT_ASSOCIATION_NS), 1);
 }
 
-static void a_demand_that_failed_begins_anew(void **state)
+static void a_demand_that_failed_starts_again(void **state)
 {
     (void)state;
     FEED(event_cdo(VAMP_EVENT_DEMAND, 10 * MS, PRODUCTS, 1));
@@ -389,24 +389,24 @@ static void totals_agree(void **state)
 
 int main(void)
 {
-#define STORY(name) cmocka_unit_test_setup_teardown(name, start, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
     const struct CMUnitTest tests[] = {
-        STORY(a_whole_life_fills_every_metric),
-        STORY(without_before_events_a_demand_waits_from_its_acknowledgement),
-        STORY(a_refused_demand_does_not_lengthen_the_next),
-        STORY(a_cdo_is_created_once_when_its_size_is_known),
-        STORY(who_leaves_takes_its_cdos_along),
-        STORY(an_event_before_its_partner_is_an_anomaly),
-        STORY(out_of_order_operations_are_told),
-        STORY(without_ids_names_are_paired),
-        STORY(an_event_without_component_is_unknown),
-        STORY(a_size_learned_late_counts_in_the_pool),
-        STORY(a_consumers_events_may_carry_the_size),
-        STORY(a_cdo_of_two_offers_is_in_the_pool_once),
-        STORY(a_declare_is_paired_by_name_before_it_has_an_id),
-        STORY(who_vanished_did_not_wait),
-        STORY(a_demand_that_failed_begins_anew),
-        STORY(totals_agree),
+        TEST(a_whole_life_fills_every_metric),
+        TEST(without_before_events_a_demand_waits_from_its_acknowledgement),
+        TEST(a_refused_demand_does_not_lengthen_the_next),
+        TEST(a_cdo_is_created_once_when_its_size_is_known),
+        TEST(who_leaves_takes_its_cdos_along),
+        TEST(an_event_before_its_partner_is_an_anomaly),
+        TEST(out_of_order_operations_are_reported),
+        TEST(without_ids_names_are_paired),
+        TEST(an_event_without_component_is_unknown),
+        TEST(a_size_learned_late_counts_in_the_pool),
+        TEST(a_consumers_events_may_have_the_size),
+        TEST(a_cdo_of_two_offers_is_in_the_pool_once),
+        TEST(a_declare_is_paired_by_name_before_it_has_an_id),
+        TEST(who_vanished_did_not_wait),
+        TEST(a_demand_that_failed_starts_again),
+        TEST(totals_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -299,7 +299,7 @@ static void at_the_bound_the_oldest_goes_and_is_counted(void **state)
 /* One life of a CDO, with every kind of event. */
 static void live(struct collect *run, uint64_t cdo, int64_t *time_ns)
 {
-    const struct vamp_event story[] = {
+    const struct vamp_event events[] = {
         event_cdo(VAMP_EVENT_DECLARE, *time_ns + 1, 1, cdo),
         event_with_size(event_cdo(VAMP_EVENT_SEAL, *time_ns + 2, 1, cdo), 1000 + cdo % 100000),
         event_cdo(VAMP_EVENT_OFFER, *time_ns + 3, 1, cdo),
@@ -314,8 +314,8 @@ static void live(struct collect *run, uint64_t cdo, int64_t *time_ns)
         event_cdo(VAMP_EVENT_DISPOSE, *time_ns + 93, 2, cdo),
         event_cdo(VAMP_EVENT_DISPOSE, *time_ns + 94, 1, cdo),
     };
-    for (size_t i = 0; i < sizeof story / sizeof story[0]; i++) {
-        collect_feed(run, story[i]);
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+        collect_feed(run, events[i]);
     }
     *time_ns += 100;
 }
@@ -380,7 +380,7 @@ static void creation_without_memory_leaves_nothing_behind(void **state)
     assert_true(granted > 50);
 }
 
-static void without_memory_values_are_missing_but_told(void **state)
+static void without_memory_values_are_missing_and_reported(void **state)
 {
     (void)state;
 #ifdef SANITIZED
@@ -415,7 +415,7 @@ int main(void)
         cmocka_unit_test(at_the_bound_the_oldest_goes_and_is_counted),
         cmocka_unit_test(observing_allocates_nothing_in_steady_state),
         cmocka_unit_test(creation_without_memory_leaves_nothing_behind),
-        cmocka_unit_test(without_memory_values_are_missing_but_told),
+        cmocka_unit_test(without_memory_values_are_missing_and_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static uint64_t last_counter(enum vamp_metric_id id, const char *labels)
     return collect_counter(&run, run.count - 1, id, labels);
 }
 
-static void a_muted_counter_counts_only_what_it_is_for(void **state)
+static void a_filtered_counter_counts_only_matching_events(void **state)
 {
     (void)state;
     struct excluder excluder = {.metric = VAMP_METRIC_PRODUCED_BYTES};
@@ -68,7 +68,7 @@ static void a_muted_counter_counts_only_what_it_is_for(void **state)
     assert_int_equal(last_counter(VAMP_METRIC_VAMPIRE_FILTERED, ""), 0);
 }
 
-static void a_muted_histogram_records_only_what_it_is_for(void **state)
+static void a_filtered_histogram_records_only_matching_events(void **state)
 {
     (void)state;
     struct excluder excluder = {.metric = VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND};
@@ -98,7 +98,7 @@ static void exclude_anomalies(void *context, const struct vamp_event *event,
     excluded[VAMP_METRIC_ANOMALIES] = event->app_id == 1;
 }
 
-static void a_muted_anomaly_is_no_alert(void **state)
+static void an_excluded_anomaly_is_no_alert(void **state)
 {
     (void)state;
     vamp_stats_exclude(run.stats, exclude_anomalies, NULL);
@@ -117,7 +117,7 @@ static void a_muted_anomaly_is_no_alert(void **state)
 }
 
 /* Rules are changed in the middle of a bucket: nothing of the old ones stays behind. */
-static void new_rules_begin_with_nothing_muted(void **state)
+static void new_rules_begin_with_nothing_excluded(void **state)
 {
     (void)state;
     struct excluder excluder = {.metric = VAMP_METRIC_PRODUCED_BYTES};
@@ -231,10 +231,11 @@ static void a_transport_selects_its_cdo(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_muted_counter_counts_only_what_it_is_for, start, end),
-        cmocka_unit_test_setup_teardown(a_muted_histogram_records_only_what_it_is_for, start, end),
-        cmocka_unit_test_setup_teardown(a_muted_anomaly_is_no_alert, start, end),
-        cmocka_unit_test_setup_teardown(new_rules_begin_with_nothing_muted, start, end),
+        cmocka_unit_test_setup_teardown(a_filtered_counter_counts_only_matching_events, start, end),
+        cmocka_unit_test_setup_teardown(a_filtered_histogram_records_only_matching_events, start,
+                                        end),
+        cmocka_unit_test_setup_teardown(an_excluded_anomaly_is_no_alert, start, end),
+        cmocka_unit_test_setup_teardown(new_rules_begin_with_nothing_excluded, start, end),
         cmocka_unit_test_setup_teardown(verdicts_are_accounted, start, end),
         cmocka_unit_test_setup_teardown(without_sampling_an_event_stands_for_itself, start, end),
         cmocka_unit_test_setup_teardown(a_rate_weighs_bucket_by_bucket, start, end),

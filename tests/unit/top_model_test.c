@@ -184,7 +184,7 @@ static void losses_before_the_first_bucket_are_no_news(void **state)
     top_model_free(model);
 }
 
-static void the_end_tells_the_last_losses(void **state)
+static void the_end_reports_the_last_losses(void **state)
 {
     (void)state;
     struct top_model *model = model_of();
@@ -205,7 +205,7 @@ static void the_end_tells_the_last_losses(void **state)
     top_model_free(model);
 }
 
-static void another_run_begins_anew(void **state)
+static void another_run_starts_again(void **state)
 {
     (void)state;
     struct top_model *model = model_of();
@@ -347,7 +347,7 @@ static void changed_bytes_do_no_harm(void **state)
     top_model_free(model);
 }
 
-static void a_lack_of_memory_is_told(void **state)
+static void a_lack_of_memory_is_reported(void **state)
 {
     (void)state;
     for (unsigned n = 1;; n++) {
@@ -387,13 +387,13 @@ int main(void)
         cmocka_unit_test(components_of_one_name_are_counted),
         cmocka_unit_test(a_worse_reason_replaces_a_good_one),
         cmocka_unit_test(losses_before_the_first_bucket_are_no_news),
-        cmocka_unit_test(the_end_tells_the_last_losses),
-        cmocka_unit_test(another_run_begins_anew),
+        cmocka_unit_test(the_end_reports_the_last_losses),
+        cmocka_unit_test(another_run_starts_again),
         cmocka_unit_test(more_names_than_rows_are_folded_and_counted),
         cmocka_unit_test(names_cannot_speak_to_the_terminal),
         cmocka_unit_test(odd_lines_are_bad_or_harmless),
         cmocka_unit_test(changed_bytes_do_no_harm),
-        cmocka_unit_test(a_lack_of_memory_is_told),
+        cmocka_unit_test(a_lack_of_memory_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -336,7 +336,7 @@ static void test_choice(void **state)
 }
 
 /* Nobody is at the address: an error or "not now", never a hang or a crash. */
-static void test_nobody_there(void **state)
+static void test_no_pool_manager(void **state)
 {
     (void)state;
     struct fabric *fabric = NULL;
@@ -375,7 +375,7 @@ int main(void)
         cmocka_unit_test(test_wait_shm),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_nobody_there),
+        cmocka_unit_test(test_no_pool_manager),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

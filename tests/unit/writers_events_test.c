@@ -184,7 +184,7 @@ static void what_passed_and_who_came_is_recorded(void **state)
 }
 
 /* Faster than any disk, until something is lost; the file tells exactly how much. */
-static void what_finds_no_room_is_told(void **state)
+static void events_without_room_are_reported(void **state)
 {
     struct bench *bench = *state;
     struct vamp_output_account account = {0};
@@ -322,7 +322,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_segment_knows_who_is_there_and_whether_more_follows,
                                         setup_rotating, teardown),
         cmocka_unit_test_setup_teardown(what_passed_and_who_came_is_recorded, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_finds_no_room_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(events_without_room_are_reported, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failure_begins_a_segment, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ struct fill {
     struct plan plan;
     struct made_run *made;
     struct vamp_output *output;
-    uint64_t told, told_lost;
+    uint64_t reported, reported_lost;
 };
 
 static void tell(struct fill *fill)
@@ -58,13 +58,13 @@ static void tell(struct fill *fill)
     if (vamp_output_remark(fill->output, remark)) {
         (void)printf("remark %s\n", remark);
     }
-    if (account.written != fill->told) {
-        fill->told = account.written;
-        (void)printf("acked %" PRIu64 "\n", fill->told);
+    if (account.written != fill->reported) {
+        fill->reported = account.written;
+        (void)printf("acked %" PRIu64 "\n", fill->reported);
     }
-    if (account.lost != fill->told_lost) {
-        fill->told_lost = account.lost;
-        (void)printf("lost %" PRIu64 "\n", fill->told_lost);
+    if (account.lost != fill->reported_lost) {
+        fill->reported_lost = account.lost;
+        (void)printf("lost %" PRIu64 "\n", fill->reported_lost);
     }
 }
 

@@ -246,8 +246,8 @@ static int64_t event_now_ns(const struct maestro_source *source)
                : vamp_clock_utc_ns(source->context.clock);
 }
 
-static enum vamp_source_status tell(const struct maestro_source *source, enum vamp_event_kind mark,
-                                    struct vamp_event *ret_event)
+static enum vamp_source_status return_mark(const struct maestro_source *source,
+                                           enum vamp_event_kind mark, struct vamp_event *ret_event)
 {
     *ret_event = (struct vamp_event){.kind = (uint8_t)mark, .time_ns = event_now_ns(source)};
     return VAMP_SOURCE_MORE;
@@ -271,7 +271,7 @@ static enum vamp_source_status lose_pool(struct maestro_source *source,
         vamp_rejoin_begin(&source->rejoin, source->options, &source->context);
         change_phase(source, PHASE_SEEKING);
     }
-    return tell(source, VAMP_EVENT_GONE, ret_event);
+    return return_mark(source, VAMP_EVENT_GONE, ret_event);
 }
 
 static void seek(struct maestro_source *source, int64_t timeout_ns)
@@ -325,10 +325,10 @@ static enum vamp_source_status maestro_next(void *self, struct vamp_event *ret_e
         return VAMP_SOURCE_EMPTY;
     case PHASE_BACK:
         change_phase(source, PHASE_WATCHING);
-        return tell(source, VAMP_EVENT_UNWATCHED, ret_event);
+        return return_mark(source, VAMP_EVENT_UNWATCHED, ret_event);
     case PHASE_GIVEN_UP:
         change_phase(source, PHASE_OVER);
-        return tell(source, VAMP_EVENT_UNWATCHED, ret_event);
+        return return_mark(source, VAMP_EVENT_UNWATCHED, ret_event);
     case PHASE_OVER:
         return give_up(source, err);
     }

@@ -275,19 +275,20 @@ struct ability {
     bool there;
 };
 
-static void tell(const char *title, bool there, const struct ability *abilities, size_t count,
-                 void (*line)(void *context, const char *text), void *context)
+static void list_abilities(const char *title, bool there, const struct ability *abilities,
+                           size_t count, void (*line)(void *context, const char *text),
+                           void *context)
 {
     char text[512];
     size_t used = (size_t)snprintf(text, sizeof text, "%s", title);
-    unsigned told = 0;
+    unsigned listed = 0;
     for (size_t i = 0; i < count && used < sizeof text; i++) {
         if (abilities[i].there == there) {
             used += (size_t)snprintf(text + used, sizeof text - used, " %s", abilities[i].name);
-            told++;
+            listed++;
         }
     }
-    if (told != 0) {
+    if (listed != 0) {
         line(context, text);
     }
 }
@@ -315,8 +316,8 @@ void vamp_source_maestro_abilities(void (*line)(void *context, const char *text)
     (void)snprintf(text, sizeof text, "maestro.h: event members %s",
                    VAMP_MSTRO_HAS_PAYLOAD ? "in payload" : "without payload");
     line(context, text);
-    tell("event kinds:", true, kinds, KIND_PAIR_COUNT, line, context);
-    tell("event kinds not available:", false, kinds, KIND_PAIR_COUNT, line, context);
-    tell("event fields:", true, fields, field_count, line, context);
-    tell("event fields not available:", false, fields, field_count, line, context);
+    list_abilities("event kinds:", true, kinds, KIND_PAIR_COUNT, line, context);
+    list_abilities("event kinds not available:", false, kinds, KIND_PAIR_COUNT, line, context);
+    list_abilities("event fields:", true, fields, field_count, line, context);
+    list_abilities("event fields not available:", false, fields, field_count, line, context);
 }

@@ -34,7 +34,7 @@ struct replay {
     int64_t newest_ns;
     bool pending_there;
     bool remarked;
-    bool end_told;             /* that the run continues after the last file */
+    bool end_reported;         /* that the run continues after the last file */
     bool whole_run;            /* is meant: the files were given by a pattern */
     struct vamp_event pending; /* read, but not due yet */
 };
@@ -224,7 +224,7 @@ static bool is_wanted(const struct replay *replay, const struct vamp_event *even
            (replay->context.event_kinds & UINT64_C(1) << event->kind) != 0;
 }
 
-static void tell_remark(struct replay *replay)
+static void report_remark(struct replay *replay)
 {
     const char *remark = vamp_recording_remark(replay->recording);
     if (remark != NULL && !replay->remarked) {
@@ -235,7 +235,7 @@ static void tell_remark(struct replay *replay)
     }
 }
 
-static void tell_lost(struct replay *replay, uint64_t count)
+static void mark_lost(struct replay *replay, uint64_t count)
 {
     replay->pending = (struct vamp_event){.kind = VAMP_EVENT_LOST,
                                           .reason = VAMP_LOSS_RECORDING,
@@ -246,7 +246,7 @@ static void tell_lost(struct replay *replay, uint64_t count)
 
 /* After the last file: the run may have gone on. True: a mark of that is pending; a segment begins
  * with an event, so at least one is missing. A user who replays one segment alone wants no more. */
-static bool tell_missing_end(struct replay *replay)
+static bool report_missing_end(struct replay *replay)
 {
     if (!vamp_recording_goes_on(replay->recording)) {
         return false;
@@ -257,9 +257,9 @@ static bool tell_missing_end(struct replay *replay)
                    present_path(replay),
                    replay->whole_run ? "here: its events are missing" : "replayed");
     print_line(replay, line);
-    replay->end_told = true;
+    replay->end_reported = true;
     if (replay->whole_run) {
-        tell_lost(replay, 1);
+        mark_lost(replay, 1);
     }
     return replay->whole_run;
 }
@@ -267,14 +267,14 @@ static bool tell_missing_end(struct replay *replay)
 /* At the end of a file. MORE: go on, perhaps with a mark that is pending. */
 static enum vamp_source_status go_on(struct replay *replay, struct vamp_err *err)
 {
-    tell_remark(replay);
-    if (replay->end_told) {
+    report_remark(replay);
+    if (replay->end_reported) {
         return VAMP_SOURCE_END;
     }
     uint64_t lost = 0;
     int code = 0;
     if (!open_next(replay, &lost, &code, err)) {
-        if (code == 0 && tell_missing_end(replay)) {
+        if (code == 0 && report_missing_end(replay)) {
             return VAMP_SOURCE_MORE;
         }
         return code == 0 ? VAMP_SOURCE_END : VAMP_SOURCE_ERROR;
@@ -285,7 +285,7 @@ static enum vamp_source_status go_on(struct replay *replay, struct vamp_err *err
                        "before recording %s %" PRIu64 " events are missing; is a segment missing?",
                        present_path(replay), lost);
         print_line(replay, line);
-        tell_lost(replay, lost);
+        mark_lost(replay, lost);
     }
     return VAMP_SOURCE_MORE;
 }

@@ -178,7 +178,7 @@ static bool fetch_synthetic(struct synthetic *synthetic)
 }
 
 /* A loss is reported before the event that follows it. */
-static bool tell_loss(struct synthetic *synthetic, struct vamp_event *ret_event)
+static bool take_lost_mark(struct synthetic *synthetic, struct vamp_event *ret_event)
 {
     if (synthetic->lost == 0) {
         return false;
@@ -204,7 +204,7 @@ static enum vamp_source_status synthetic_next(void *self, struct vamp_event *ret
     (void)err;
     do {
         const bool there = fetch_synthetic(synthetic);
-        if (tell_loss(synthetic, ret_event)) {
+        if (take_lost_mark(synthetic, ret_event)) {
             return VAMP_SOURCE_MORE;
         }
         if (!there) {

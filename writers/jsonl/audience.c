@@ -243,8 +243,9 @@ bool vamp_audience_wants_complete(struct vamp_audience *audience)
 
 static bool has_news(const struct vamp_audience *audience)
 {
-    return audience->lost != audience->lost_told || audience->dropped != audience->dropped_told ||
-           audience->refused != audience->refused_told;
+    return audience->lost != audience->lost_reported ||
+           audience->dropped != audience->dropped_reported ||
+           audience->refused != audience->refused_reported;
 }
 
 bool vamp_audience_remark(struct vamp_audience *audience, char text[static VAMP_ERR_TEXT_BYTES])
@@ -259,9 +260,9 @@ bool vamp_audience_remark(struct vamp_audience *audience, char text[static VAMP_
                        " buckets so far; %" PRIu64 " lost their place to others, %" PRIu64
                        " found none",
                        audience->name, audience->lost, audience->dropped, audience->refused);
-        audience->lost_told = audience->lost;
-        audience->dropped_told = audience->dropped;
-        audience->refused_told = audience->refused;
+        audience->lost_reported = audience->lost;
+        audience->dropped_reported = audience->dropped;
+        audience->refused_reported = audience->refused;
         audience->remark_ns = now_ns;
     }
     (void)pthread_mutex_unlock(&audience->lock);

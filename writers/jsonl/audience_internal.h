@@ -54,7 +54,7 @@ struct vamp_audience {
     int64_t accept_again_ns; /* after a failure to accept */
 
     /* For the operator: in total, and as last reported. */
-    uint64_t lost, lost_told, dropped, dropped_told, refused, refused_told;
+    uint64_t lost, lost_reported, dropped, dropped_reported, refused, refused_reported;
     int64_t remark_ns;
 };
 

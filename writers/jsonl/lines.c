@@ -79,8 +79,8 @@ static void series_lines(struct jsonl *self, const struct vamp_bucket *bucket)
 {
     for (unsigned s = 0; s < self->schema->label_set_count; s++) {
         const struct vamp_label_set *set = &self->schema->label_sets[s];
-        for (; self->told[s] < bucket->series_count[s]; self->told[s]++) {
-            const struct vamp_series *series = bucket->series[s][self->told[s]];
+        for (; self->described[s] < bucket->series_count[s]; self->described[s]++) {
+            const struct vamp_series *series = bucket->series[s][self->described[s]];
             begin(self, "series", bucket->start_ns);
             vamp_json_text(&self->json, "id", series->id);
             vamp_json_text(&self->json, "label_set", set->name);

@@ -81,7 +81,7 @@ static void jsonl_free(struct jsonl *self)
         free(self->gauges[i]);
     }
     free(self->gauges);
-    free(self->told);
+    free(self->described);
     free(self->path);
     vamp_json_done(&self->json);
     free(self);
@@ -90,9 +90,9 @@ static void jsonl_free(struct jsonl *self)
 static int allocate(struct jsonl *self, struct vamp_err *err)
 {
     const struct vamp_schema *schema = self->schema;
-    self->told = calloc(schema->label_set_count + 1, sizeof *self->told);
+    self->described = calloc(schema->label_set_count + 1, sizeof *self->described);
     self->gauges = calloc(schema->metric_count + 1, sizeof *self->gauges);
-    bool good = self->told != NULL && self->gauges != NULL;
+    bool good = self->described != NULL && self->gauges != NULL;
     for (unsigned i = 0; good && i < schema->metric_count; i++) {
         if (vamp_metrics[schema->metrics[i].id].kind == VAMP_GAUGE) {
             unsigned series = schema->label_sets[schema->metrics[i].label_set].max_series;
