@@ -5,29 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/core/varint.h"
+#include "vampire/core/wire.h"
 
-enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 enum { FIELD_VERSION = 1, FIELD_SESSION = 2, FIELD_SEQUENCE = 3, FIELD_EVENTS_TAKEN = 4 };
 
 /* ---- writing */
 
-static uint8_t *put_tag(uint8_t *at, unsigned field, enum wire_type type)
-{
-    return vamp_varint_write(at, (uint64_t)field << 3 | type);
-}
-
 size_t frame_head(const struct frame *frame, size_t body_length, uint8_t *buffer)
 {
     uint8_t head[FRAME_HEAD_BYTES];
-    uint8_t *at = vamp_varint_write(put_tag(head, FIELD_VERSION, WIRE_VARINT), FRAME_VERSION);
-    at = put_tag(at, FIELD_SESSION, WIRE_FIXED64);
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-        *at++ = (uint8_t)(frame->session >> shift);
-    }
-    at = vamp_varint_write(put_tag(at, FIELD_SEQUENCE, WIRE_VARINT), frame->sequence);
-    at = vamp_varint_write(put_tag(at, FIELD_EVENTS_TAKEN, WIRE_VARINT), frame->events_taken);
-    at = vamp_varint_write(put_tag(at, frame->kind, WIRE_BYTES), body_length);
+    uint8_t *at = head;
+    *at++ = VAMP_WIRE_KEY(FIELD_VERSION, VARINT);
+    at = vamp_varint_write(at, FRAME_VERSION);
+    *at++ = VAMP_WIRE_KEY(FIELD_SESSION, FIXED64);
+    const uint64_t session = htole64(frame->session);
+    memcpy(at, &session, sizeof session);
+    at += sizeof session;
+    *at++ = VAMP_WIRE_KEY(FIELD_SEQUENCE, VARINT);
+    at = vamp_varint_write(at, frame->sequence);
+    *at++ = VAMP_WIRE_KEY(FIELD_EVENTS_TAKEN, VARINT);
+    at = vamp_varint_write(at, frame->events_taken);
+    at = vamp_varint_write(at, VAMP_WIRE_KEY((uint64_t)frame->kind, BYTES));
+    at = vamp_varint_write(at, body_length);
     size_t length = (size_t)(at - head);
     assert(length <= FRAME_HEAD_BYTES);
     size_t begin = FRAME_HEAD_BYTES - length;
@@ -51,81 +50,6 @@ size_t frame_pack(const struct frame *frame, const ProtobufCMessage *body, uint8
 
 /* ---- reading */
 
-struct reader {
-    const uint8_t *at, *end;
-    bool bad;
-};
-
-static uint64_t read_varint(struct reader *reader)
-{
-    uint64_t value = 0;
-    const uint8_t *after = vamp_varint_read(reader->at, reader->end, VAMP_VARINT_BYTES_MAX, &value);
-    reader->bad |= after == NULL;
-    reader->at = after != NULL ? after : reader->at;
-    return value;
-}
-
-static uint64_t get_fixed(struct reader *reader, size_t bytes)
-{
-    if ((size_t)(reader->end - reader->at) < bytes) {
-        reader->bad = true;
-        return 0;
-    }
-    uint64_t value = 0;
-    for (size_t i = 0; i < bytes; i++) {
-        value |= (uint64_t)reader->at[i] << (8 * i);
-    }
-    reader->at += bytes;
-    return value;
-}
-
-/* One field of a message. */
-struct field {
-    uint64_t number;
-    unsigned type;
-    uint64_t value;
-    const uint8_t *bytes; /* of WIRE_BYTES; value is their length */
-};
-
-/* False at the end or when the bytes are malformed (reader->bad). */
-static bool get_field(struct reader *reader, struct field *ret_field)
-{
-    if (reader->bad || reader->at == reader->end) {
-        return false;
-    }
-    uint64_t tag = read_varint(reader);
-    *ret_field = (struct field){.number = tag >> 3, .type = (unsigned)(tag & 7)};
-    switch (ret_field->type) {
-    case WIRE_VARINT:
-        ret_field->value = read_varint(reader);
-        break;
-    case WIRE_FIXED64:
-        ret_field->value = get_fixed(reader, 8);
-        break;
-    case WIRE_FIXED32:
-        ret_field->value = get_fixed(reader, 4);
-        break;
-    case WIRE_BYTES:
-        ret_field->value = read_varint(reader);
-        if (ret_field->value > (uint64_t)(reader->end - reader->at)) {
-            reader->bad = true;
-            break;
-        }
-        ret_field->bytes = reader->at;
-        reader->at += ret_field->value;
-        break;
-    default:
-        reader->bad = true;
-    }
-    return !reader->bad && ret_field->number != 0;
-}
-
-static bool is_body(const struct field *field)
-{
-    return field->type == WIRE_BYTES && field->number >= FRAME_JOIN &&
-           field->number <= FRAME_GOODBYE;
-}
-
 struct envelope {
     struct frame frame;
     uint64_t version;
@@ -133,39 +57,53 @@ struct envelope {
     unsigned bodies;
 };
 
-static void take_field(struct envelope *envelope, const struct field *field)
+static bool is_body(uint64_t key)
+{
+    return (key & 7) == VAMP_WIRE_BYTES && key >> 3 >= FRAME_JOIN && key >> 3 <= FRAME_GOODBYE;
+}
+
+static void read_field(struct vamp_wire *wire, uint64_t key, struct envelope *envelope)
 {
     struct frame *frame = &envelope->frame;
-    if (is_body(field)) {
-        frame->kind = (enum frame_kind)field->number;
-        frame->body = field->bytes;
-        frame->body_length = (size_t)field->value;
+    if (is_body(key)) {
+        frame->kind = (enum frame_kind)(key >> 3);
+        frame->body = vamp_wire_bytes(wire, &frame->body_length);
         envelope->bodies++;
-    } else if (field->number == FIELD_VERSION && field->type == WIRE_VARINT) {
-        envelope->version = field->value;
+        return;
+    }
+    switch (key) {
+    case VAMP_WIRE_KEY(FIELD_VERSION, VARINT):
+        envelope->version = vamp_wire_varint(wire);
         envelope->seen |= 1U << FIELD_VERSION;
-    } else if (field->number == FIELD_SESSION && field->type == WIRE_FIXED64) {
-        frame->session = field->value;
+        break;
+    case VAMP_WIRE_KEY(FIELD_SESSION, FIXED64):
+        frame->session = vamp_wire_fixed64(wire);
         envelope->seen |= 1U << FIELD_SESSION;
-    } else if (field->number == FIELD_SEQUENCE && field->type == WIRE_VARINT) {
-        frame->sequence = field->value;
+        break;
+    case VAMP_WIRE_KEY(FIELD_SEQUENCE, VARINT):
+        frame->sequence = vamp_wire_varint(wire);
         envelope->seen |= 1U << FIELD_SEQUENCE;
-    } else if (field->number == FIELD_EVENTS_TAKEN && field->type == WIRE_VARINT) {
-        frame->events_taken = field->value;
+        break;
+    case VAMP_WIRE_KEY(FIELD_EVENTS_TAKEN, VARINT):
+        frame->events_taken = vamp_wire_varint(wire);
+        break;
+    default:
+        vamp_wire_skip(wire, key);
     }
 }
 
 int frame_parse(const uint8_t *bytes, size_t length, struct frame *ret_frame, struct vamp_err *err)
 {
-    struct reader reader = {.at = bytes, .end = bytes + length};
+    struct vamp_wire wire = {.at = bytes, .end = bytes + length};
     struct envelope envelope = {0};
-    struct field field;
-    while (get_field(&reader, &field)) {
-        take_field(&envelope, &field);
+    while (vamp_wire_has_more(&wire)) {
+        const uint64_t key = vamp_wire_key(&wire);
+        if (!wire.bad) {
+            read_field(&wire, key, &envelope);
+        }
     }
     const unsigned needed = 1U << FIELD_VERSION | 1U << FIELD_SESSION | 1U << FIELD_SEQUENCE;
-    if (length > FRAME_BYTES_MAX || reader.bad || reader.at != reader.end ||
-        (envelope.seen & (1U << FIELD_VERSION)) == 0) {
+    if (length > FRAME_BYTES_MAX || wire.bad || (envelope.seen & (1U << FIELD_VERSION)) == 0) {
         return vamp_err_set(err, -EBADMSG, "%zu bytes that are no message of the pool protocol",
                             length);
     }
