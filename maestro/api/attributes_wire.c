@@ -127,21 +127,8 @@ Mstro__Wire__Attribute **attributes_to_wire(const struct mstro_cdo_ *cdo, size_t
 
 /* ------------------------------------------------------------------ and back */
 
-/* The value behind a pointer of the type the sender gave it. */
-union received {
-    bool boolean;
-    int32_t int32;
-    int64_t int64;
-    uint32_t uint32;
-    uint64_t uint64;
-    float real32;
-    double real64;
-    const char *text;
-    mstro_timestamp timestamp;
-};
-
 static enum mstro_cdo_attr_value_type integer_of(const Mstro__Wire__Attribute *item,
-                                                 union received *value)
+                                                 union attribute_value *value)
 {
     if (item->type == MSTRO_CDO_ATTR_VALUE_int32 && item->integer >= INT32_MIN &&
         item->integer <= INT32_MAX) {
@@ -153,7 +140,7 @@ static enum mstro_cdo_attr_value_type integer_of(const Mstro__Wire__Attribute *i
 }
 
 static enum mstro_cdo_attr_value_type natural_of(const Mstro__Wire__Attribute *item,
-                                                 union received *value)
+                                                 union attribute_value *value)
 {
     if (item->type == MSTRO_CDO_ATTR_VALUE_uint32 && item->natural <= UINT32_MAX) {
         value->uint32 = (uint32_t)item->natural;
@@ -164,7 +151,7 @@ static enum mstro_cdo_attr_value_type natural_of(const Mstro__Wire__Attribute *i
 }
 
 static enum mstro_cdo_attr_value_type real_of(const Mstro__Wire__Attribute *item,
-                                              union received *value)
+                                              union attribute_value *value)
 {
     if (item->type == MSTRO_CDO_ATTR_VALUE_float) {
         value->real32 = (float)item->real;
@@ -175,7 +162,7 @@ static enum mstro_cdo_attr_value_type real_of(const Mstro__Wire__Attribute *item
 }
 
 static enum mstro_cdo_attr_value_type value_of(const Mstro__Wire__Attribute *item,
-                                               union received *value)
+                                               union attribute_value *value)
 {
     switch (item->value_case) {
     case MSTRO__WIRE__ATTRIBUTE__VALUE_BOOLEAN:
@@ -206,7 +193,7 @@ mstro_status attributes_from_wire(struct mstro_cdo_ *cdo, Mstro__Wire__Attribute
                                   size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        union received value;
+        union attribute_value value;
         enum mstro_cdo_attr_value_type type = value_of(items[i], &value);
         if (type == MSTRO_CDO_ATTR_VALUE_INVALID) {
             continue; /* of a newer sender */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "maestro/client/call.h"
 #include "maestro/client/port_local.h"
 #include "maestro/pool/pool.h"
 #include "maestro/wire/frame.h"
@@ -18,17 +19,6 @@
 #include "vampire/core/list.h"
 
 enum { EVENTS_PER_BATCH = 256, FAILED_MAX = 64 };
-
-/* A call that waits for its response; on the caller's stack. */
-struct waiting {
-    struct list_link of_port;
-    pthread_cond_t answered;
-    uint64_t id;
-    bool done;
-    mstro_status status;
-    struct port_answer answer;
-    char text[VAMP_ERR_TEXT_BYTES];
-};
 
 /* A ticket for this component. */
 struct job {
@@ -51,7 +41,7 @@ struct local {
     struct pool *pool;
     struct port_events events;
     const struct port_service *service;
-    struct list waiting, jobs;
+    struct list calls, jobs;
     uint64_t last_request;
     bool shut, delivering, events_ready;
     struct failed failed[FAILED_MAX];
@@ -66,34 +56,11 @@ static struct local *as_local(struct port *port)
 
 /* ------------------------------------------------------------------ messages of the pool */
 
-static void answer_waiting(struct local *local, const Mstro__Wire__Response *response)
-{
-    for (struct list_link *link = list_first(&local->waiting); link != NULL;
-         link = list_next(&local->waiting, link)) {
-        struct waiting *waiting = CONTAINER_OF(link, struct waiting, of_port);
-        if (waiting->id != response->id) {
-            continue;
-        }
-        waiting->done = true;
-        waiting->status = (mstro_status)response->status;
-        waiting->answer.handle = response->handle;
-        waiting->answer.subscription = response->subscription;
-        if (response->has_cdo_id && response->cdo_id.len == sizeof waiting->answer.cdo_id) {
-            memcpy(waiting->answer.cdo_id, response->cdo_id.data, response->cdo_id.len);
-        }
-        if (response->text != NULL) {
-            memccpy(waiting->text, response->text, '\0', sizeof waiting->text - 1);
-        }
-        (void)pthread_cond_signal(&waiting->answered);
-        return;
-    }
-}
-
 static void hear_response(void *context, uint64_t app_id, const Mstro__Wire__Response *response)
 {
     struct local *local = context;
     if (app_id == local->port.app_id) {
-        answer_waiting(local, response);
+        calls_answer(&local->calls, response);
     } else if (local->service != NULL) {
         const struct pool_outlet *outlet = local->service->outlet;
         outlet->respond(outlet->context, app_id, response);
@@ -339,33 +306,33 @@ static mstro_status local_call(struct port *port, Mstro__Wire__Request *request,
 {
     (void)deadline_ms; /* answers come at once, or when other components allow them */
     struct local *local = as_local(port);
-    struct waiting waiting = {.answered = PTHREAD_COND_INITIALIZER};
+    struct call call = {.answered = PTHREAD_COND_INITIALIZER};
     (void)port_local_lock(port);
-    waiting.id = request->id = ++local->last_request;
-    list_append(&local->waiting, &waiting.of_port);
+    call.id = request->id = ++local->last_request;
+    list_append(&local->calls, &call.of_port);
     if (!local->shut) {
         pool_request(local->pool, port->app_id, request);
     }
     port_local_unlock(port);
 
     (void)pthread_mutex_lock(&local->lock);
-    while (!waiting.done && !local->shut) {
-        (void)pthread_cond_wait(&waiting.answered, &local->lock);
+    while (!call.done && !local->shut) {
+        (void)pthread_cond_wait(&call.answered, &local->lock);
     }
-    list_remove(&waiting.of_port);
+    list_remove(&call.of_port);
     (void)pthread_mutex_unlock(&local->lock);
-    (void)pthread_cond_destroy(&waiting.answered);
+    (void)pthread_cond_destroy(&call.answered);
 
-    if (!waiting.done) {
-        waiting.status = MSTRO_NO_PM;
-        (void)strcpy(waiting.text, "this component is leaving");
+    if (!call.done) {
+        call.status = MSTRO_NO_PM;
+        (void)strcpy(call.text, "this component is leaving");
     }
-    if (waiting.status == MSTRO_OK) {
-        *ret_answer = waiting.answer;
+    if (call.status == MSTRO_OK) {
+        *ret_answer = call.answer;
     } else {
-        (void)vamp_err_set(err, -EIO, "%s", waiting.text);
+        (void)vamp_err_set(err, -EIO, "%s", call.text);
     }
-    return waiting.status;
+    return call.status;
 }
 
 /* The plain address and key 0; a server that opens the pool registers it when it is needed. */
@@ -393,10 +360,7 @@ static void local_shut(struct port *port)
     struct local *local = as_local(port);
     (void)pthread_mutex_lock(&local->lock);
     local->shut = true;
-    for (struct list_link *link = list_first(&local->waiting); link != NULL;
-         link = list_next(&local->waiting, link)) {
-        (void)pthread_cond_signal(&CONTAINER_OF(link, struct waiting, of_port)->answered);
-    }
+    calls_wake(&local->calls);
     (void)pthread_mutex_unlock(&local->lock);
 }
 
@@ -433,7 +397,7 @@ mstro_status port_open_local(const struct port_member *member, const struct pool
     }
     local->port.ops = &local_ops;
     local->events = events != NULL ? *events : no_events;
-    list_init(&local->waiting);
+    list_init(&local->calls);
     list_init(&local->jobs);
     (void)pthread_mutex_init(&local->lock, NULL);
     const struct pool_outlet outlet = {.respond = hear_response,

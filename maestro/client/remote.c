@@ -3,7 +3,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "maestro/client/remote_internal.h"
@@ -84,7 +83,7 @@ static void take_event(struct remote *remote, const struct fabric_event *event)
  * only receives events is woken by the heartbeat at the latest. */
 static bool is_busy(const struct remote *remote)
 {
-    return remote->gone || remote->exposed > 0 || list_first(&remote->waiting) != NULL ||
+    return remote->gone || remote->exposed > 0 || list_first(&remote->calls) != NULL ||
            list_first(&remote->transports) != NULL || remote->link.first != NULL;
 }
 
@@ -121,11 +120,7 @@ static void report_gone(struct remote *remote)
                   list_is_empty(&remote->transports);
     if (report) {
         remote->gone_reported = true;
-        for (struct list_link *link = list_first(&remote->waiting); link != NULL;
-             link = list_next(&remote->waiting, link)) {
-            (void)pthread_cond_signal(
-                &CONTAINER_OF(link, struct remote_waiting, of_remote)->answered);
-        }
+        calls_wake(&remote->calls);
     }
     report = report && !remote->shut;
     (void)pthread_mutex_unlock(&remote->lock);
@@ -193,17 +188,17 @@ static int init_condition(pthread_cond_t *condition)
 }
 
 /* With the lock. False: the deadline has passed. */
-static bool await(struct remote *remote, struct remote_waiting *waiting, uint32_t deadline_ms)
+static bool await(struct remote *remote, struct call *call, uint32_t deadline_ms)
 {
     int64_t end_ns = remote_now() + (int64_t)deadline_ms * 1000000;
     struct timespec end = {.tv_sec = end_ns / VAMP_NS_PER_SECOND,
                            .tv_nsec = end_ns % VAMP_NS_PER_SECOND};
     int result = 0;
-    while (!waiting->done && !remote->gone_reported && !remote->shut && result != ETIMEDOUT) {
-        result = deadline_ms == 0 ? pthread_cond_wait(&waiting->answered, &remote->lock)
-                                  : pthread_cond_timedwait(&waiting->answered, &remote->lock, &end);
+    while (!call->done && !remote->gone_reported && !remote->shut && result != ETIMEDOUT) {
+        result = deadline_ms == 0 ? pthread_cond_wait(&call->answered, &remote->lock)
+                                  : pthread_cond_timedwait(&call->answered, &remote->lock, &end);
     }
-    return waiting->done || remote->gone_reported || remote->shut;
+    return call->done || remote->gone_reported || remote->shut;
 }
 
 /* With the lock. */
@@ -216,13 +211,12 @@ static mstro_status no_pool_manager(const struct remote *remote, struct vamp_err
 
 /* With the lock. */
 static mstro_status send_and_wait(struct remote *remote, Mstro__Wire__Request *request,
-                                  uint32_t deadline_ms, struct remote_waiting *waiting,
-                                  struct vamp_err *err)
+                                  uint32_t deadline_ms, struct call *call, struct vamp_err *err)
 {
     if (remote->gone || remote->shut) {
         return no_pool_manager(remote, err);
     }
-    waiting->id = request->id = ++remote->last_request;
+    call->id = request->id = ++remote->last_request;
     int result = link_send(&remote->link, remote_now(), FRAME_REQUEST, &request->base);
     if (result == -EMSGSIZE) {
         (void)vamp_err_set(err, result,
@@ -243,21 +237,21 @@ static mstro_status send_and_wait(struct remote *remote, Mstro__Wire__Request *r
     if (remote->link.first != NULL || remote->waits_long) {
         fabric_wake(remote->fabric); /* the progress thread has to retry, or to poll more often */
     }
-    list_append(&remote->waiting, &waiting->of_remote);
-    bool in_time = await(remote, waiting, deadline_ms);
-    list_remove(&waiting->of_remote);
+    list_append(&remote->calls, &call->of_port);
+    bool in_time = await(remote, call, deadline_ms);
+    list_remove(&call->of_port);
     if (!in_time) {
         (void)vamp_err_set(err, -ETIMEDOUT, "the pool manager does not answer within %.1f s",
                            (double)deadline_ms / 1e3);
         return MSTRO_TIMEOUT;
     }
-    if (!waiting->done) {
+    if (!call->done) {
         return no_pool_manager(remote, err);
     }
-    if (waiting->status != MSTRO_OK) {
-        (void)vamp_err_set(err, -EIO, "%s", waiting->text);
+    if (call->status != MSTRO_OK) {
+        (void)vamp_err_set(err, -EIO, "%s", call->text);
     }
-    return waiting->status;
+    return call->status;
 }
 
 static mstro_status remote_call(struct port *port, Mstro__Wire__Request *request,
@@ -265,17 +259,17 @@ static mstro_status remote_call(struct port *port, Mstro__Wire__Request *request
                                 struct vamp_err *err)
 {
     struct remote *remote = as_remote(port);
-    struct remote_waiting waiting = {0};
-    if (init_condition(&waiting.answered) != 0) {
+    struct call call = {0};
+    if (init_condition(&call.answered) != 0) {
         (void)vamp_err_set_errno(err, ENOMEM, "wait for the pool manager");
         return MSTRO_NOMEM;
     }
     (void)pthread_mutex_lock(&remote->lock);
-    mstro_status status = send_and_wait(remote, request, deadline_ms, &waiting, err);
+    mstro_status status = send_and_wait(remote, request, deadline_ms, &call, err);
     (void)pthread_mutex_unlock(&remote->lock);
-    (void)pthread_cond_destroy(&waiting.answered);
+    (void)pthread_cond_destroy(&call.answered);
     if (status == MSTRO_OK && ret_answer != NULL) {
-        *ret_answer = waiting.answer;
+        *ret_answer = call.answer;
     }
     return status;
 }
@@ -327,10 +321,7 @@ static void remote_shut(struct port *port)
     struct remote *remote = as_remote(port);
     (void)pthread_mutex_lock(&remote->lock);
     remote->shut = true;
-    for (struct list_link *link = list_first(&remote->waiting); link != NULL;
-         link = list_next(&remote->waiting, link)) {
-        (void)pthread_cond_signal(&CONTAINER_OF(link, struct remote_waiting, of_remote)->answered);
-    }
+    calls_wake(&remote->calls);
     (void)pthread_mutex_unlock(&remote->lock);
 }
 
@@ -413,7 +404,7 @@ mstro_status port_open_remote(const char *info, const struct port_member *member
     }
     remote->port.ops = &remote_ops;
     remote->events = *events;
-    list_init(&remote->waiting);
+    list_init(&remote->calls);
     list_init(&remote->transports);
     list_init(&remote->ended);
     (void)pthread_mutex_init(&remote->lock, NULL);

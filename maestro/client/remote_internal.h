@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "maestro/client/call.h"
 #include "maestro/client/port.h"
 #include "maestro/wire/fabric.h"
 #include "maestro/wire/fetch.h"
@@ -20,17 +21,6 @@
 
 /* Batches of events received before the pool manager is notified: a quarter of its window. */
 #define REMOTE_ACKNOWLEDGE_BATCHES 8U
-
-/* A call that waits for its response; on the caller's stack. */
-struct remote_waiting {
-    struct list_link of_remote;
-    pthread_cond_t answered;
-    uint64_t id;
-    bool done;
-    mstro_status status;
-    struct port_answer answer;
-    char text[VAMP_ERR_TEXT_BYTES];
-};
 
 /* A payload being read into this process. */
 struct remote_transport {
@@ -61,7 +51,7 @@ struct remote {
     struct fetcher fetcher;
     struct vamp_decode_arena arena; /* of the progress thread */
     struct port_events events;
-    struct list waiting, transports, ended;
+    struct list calls, transports, ended;
     uint64_t last_request;
     uint64_t received_sequence;
     int64_t heard_ns, looked_ns;

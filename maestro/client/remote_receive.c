@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages from the pool manager. */
-#include <stdio.h>
-#include <string.h>
-
 #include "maestro/client/remote_internal.h"
 
 static void lose(struct remote *remote, const char *text)
@@ -15,25 +12,7 @@ static void lose(struct remote *remote, const char *text)
 static void take_response(struct remote *remote, const Mstro__Wire__Response *response)
 {
     (void)pthread_mutex_lock(&remote->lock);
-    for (struct list_link *link = list_first(&remote->waiting); link != NULL;
-         link = list_next(&remote->waiting, link)) {
-        struct remote_waiting *waiting = CONTAINER_OF(link, struct remote_waiting, of_remote);
-        if (waiting->id != response->id) {
-            continue;
-        }
-        waiting->done = true;
-        waiting->status =
-            response->status < mstro_status_MAX ? (mstro_status)response->status : MSTRO_FAIL;
-        waiting->answer.handle = response->handle;
-        waiting->answer.subscription = response->subscription;
-        if (response->has_cdo_id && response->cdo_id.len == sizeof waiting->answer.cdo_id) {
-            memcpy(waiting->answer.cdo_id, response->cdo_id.data, sizeof waiting->answer.cdo_id);
-        }
-        (void)snprintf(waiting->text, sizeof waiting->text, "%s",
-                       response->text != NULL ? response->text : "");
-        (void)pthread_cond_signal(&waiting->answered);
-        break;
-    }
+    calls_answer(&remote->calls, response);
     (void)pthread_mutex_unlock(&remote->lock);
 }
 

@@ -72,11 +72,13 @@ struct server_peer {
     struct server_loan *loans;
 };
 
-/* A message that is logged at once, then at intervals with the number of cases since. */
-struct server_said {
+/* The last report of a count: reported at its first case, then at intervals (live.c). */
+struct server_report {
     uint64_t count;
     int64_t time_ns;
 };
+/* Requests refused at the limit of memory, joins refused, joins of strangers. */
+enum { SERVER_REPORTS = 3 };
 
 enum server_phase { SERVER_RUNS, SERVER_DRAINS, SERVER_SAYS_GOODBYE, SERVER_ENDED };
 
@@ -107,7 +109,7 @@ struct server {
     int64_t looked_ns; /* when it was last checked */
     int64_t probe_ns;  /* when one may be asked again whether it is there */
     void (*say)(const char *text);
-    struct server_said memory_said, refused_said, strangers_said;
+    struct server_report reports[SERVER_REPORTS];
     unsigned busy_rounds;
     atomic_bool stop;
     int failure_fd;

@@ -13,10 +13,11 @@
 #define TOGETHER_NS INT64_C(50000000)
 /* Probing peers takes at most one part in PROBE_SHARE of the time. */
 #define PROBE_SHARE 20
-/* For the events still queued, and then again for the good-byes. */
+/* Time for the events that are still queued, then the same time for the good-byes. */
 #define PHASE_NS INT64_C(1000000000)
 /* Refusals are reported at once, then at most once in this time. */
-#define REFUSED_SAID_NS INT64_C(60000000000)
+#define REPORT_NS INT64_C(60000000000)
+enum { EXPLANATION_BYTES = 192 };
 
 static void forgive(struct server *server, int64_t gap_ns)
 {
@@ -136,66 +137,77 @@ static void advance_phase(struct server *server, int64_t now_ns)
     }
 }
 
-/* How many of the `count` cases to report now; 0: none, or it is too early. */
-static uint64_t to_say(const struct server *server, struct server_said *said, uint64_t count,
-                       int64_t now_ns, const char **ret_since)
-{
-    const bool again = said->count > 0;
-    const uint64_t fresh = count - said->count;
-    if (server->say == NULL || fresh == 0 || (again && now_ns - said->time_ns < REFUSED_SAID_NS)) {
-        return 0;
-    }
-    *ret_since = again ? "since the last message" : "so far";
-    *said = (struct server_said){.count = count, .time_ns = now_ns};
-    return fresh;
-}
+/* ---- counts that are reported to the operator */
 
-static void tell_memory(struct server *server, int64_t now_ns)
+static uint64_t count_at_memory_limit(const struct server *server)
 {
     struct pool_memory_state memory;
-    const char *since;
-    char text[256];
     pool_memory_state(server->pool, &memory);
-    const uint64_t fresh = to_say(server, &server->memory_said, memory.refused, now_ns, &since);
-    if (fresh > 0) {
-        (void)snprintf(text, sizeof text,
-                       "%" PRIu64
-                       " requests refused %s: what the components have takes %zu KiB, %zu KiB are "
-                       "allowed (half of --memory); the workflow continues with what it has",
-                       fresh, since, memory.object_bytes / 1024, memory.limit / 2 / 1024);
-        server->say(text);
-    }
+    return memory.refused;
 }
 
-static void tell_refused(struct server *server, int64_t now_ns)
+static void explain_memory_limit(const struct server *server, char text[static EXPLANATION_BYTES])
 {
-    const char *since;
-    char text[256];
-    const uint64_t fresh =
-        to_say(server, &server->refused_said, server->counts.refused, now_ns, &since);
-    if (fresh > 0) {
-        (void)snprintf(text, sizeof text,
-                       "%" PRIu64 " joins refused %s, the last one with \"%s\"; %" PRIu64
-                       " in all were not answered, because too many came at a time",
-                       fresh, since, mstro_status_description(server->refusal),
-                       server->counts.unanswered);
-        server->say(text);
-    }
+    struct pool_memory_state memory;
+    pool_memory_state(server->pool, &memory);
+    (void)snprintf(text, EXPLANATION_BYTES,
+                   "the pool's components, CDOs and subscriptions take %zu KiB, the limit is %zu "
+                   "KiB (half of --memory); the workflow continues without these requests",
+                   memory.object_bytes / 1024, memory.limit / 2 / 1024);
 }
 
-static void tell_strangers(struct server *server, int64_t now_ns)
+static uint64_t count_refused(const struct server *server)
 {
-    const char *since;
-    char text[256];
-    const uint64_t fresh =
-        to_say(server, &server->strangers_said, server->counts.strangers, now_ns, &since);
-    if (fresh > 0) {
-        (void)snprintf(text, sizeof text,
-                       "%" PRIu64 " joins ignored %s: their senders do not know this pool "
-                       "manager's key; a component of this workflow has to use the "
-                       "information that this pool manager printed",
-                       fresh, since);
+    return server->counts.refused;
+}
+
+static void explain_refused(const struct server *server, char text[static EXPLANATION_BYTES])
+{
+    (void)snprintf(text, EXPLANATION_BYTES,
+                   "the last one with \"%s\"; %" PRIu64
+                   " in all were not answered, because too many came at once",
+                   mstro_status_description(server->refusal), server->counts.unanswered);
+}
+
+static uint64_t count_strangers(const struct server *server)
+{
+    return server->counts.strangers;
+}
+
+static void explain_strangers(const struct server *server, char text[static EXPLANATION_BYTES])
+{
+    (void)server;
+    (void)snprintf(text, EXPLANATION_BYTES,
+                   "their senders do not know this pool manager's key; a component of this "
+                   "workflow has to use the information that this pool manager printed");
+}
+
+static const struct {
+    const char *cases;
+    uint64_t (*count)(const struct server *server);
+    void (*explain)(const struct server *server, char text[static EXPLANATION_BYTES]);
+} reports[SERVER_REPORTS] = {
+    {"requests refused", count_at_memory_limit, explain_memory_limit},
+    {"joins refused", count_refused, explain_refused},
+    {"joins ignored", count_strangers, explain_strangers},
+};
+
+static void report_counts(struct server *server, int64_t now_ns)
+{
+    for (size_t i = 0; i < SERVER_REPORTS; i++) {
+        struct server_report *last = &server->reports[i];
+        const uint64_t count = reports[i].count(server);
+        const bool again = last->count > 0;
+        if (count == last->count || (again && now_ns - last->time_ns < REPORT_NS)) {
+            continue;
+        }
+        char explanation[EXPLANATION_BYTES];
+        char text[EXPLANATION_BYTES + 64];
+        reports[i].explain(server, explanation);
+        (void)snprintf(text, sizeof text, "%" PRIu64 " %s %s: %s", count - last->count,
+                       reports[i].cases, again ? "since the last message" : "so far", explanation);
         server->say(text);
+        *last = (struct server_report){.count = count, .time_ns = now_ns};
     }
 }
 
@@ -210,9 +222,9 @@ int64_t server_look_after(struct server *server, int64_t now_ns)
         server_look_by(server, 0);
     }
     advance_phase(server, now_ns);
-    tell_memory(server, now_ns);
-    tell_refused(server, now_ns);
-    tell_strangers(server, now_ns);
+    if (server->say != NULL) {
+        report_counts(server, now_ns);
+    }
     if (now_ns >= server->check_ns) {
         int64_t next_ns = look_at_all(server, now_ns);
         server->check_ns = next_ns < now_ns + CHECK_NS ? now_ns + CHECK_NS : next_ns;

@@ -116,7 +116,7 @@ def test_the_bound_of_memory(space):
     manager = space.pool_manager("--memory", "2MiB")
     vampire = space.vampire(harness.vampire_config(source={"leave_grace": "600s"}))
     hostile(space, "hoards", 6000).expect_exit(0, 120)
-    manager.until_stderr("refused so far: what the components have takes 10")
+    manager.until_stderr("requests refused so far: the pool's components, CDOs and subscriptions take 10")
     # It has left: there is room for the others.
     reports = harness.Workflow(space, models=1, products=1, model_options=SHORT).finish()
     harness.wait_until(lambda: all_have_left(space), "all have left", 60)

@@ -36,7 +36,7 @@ static void open_connection(struct remote *remote, struct hearer *hearer)
     *remote = (struct remote){.port.ops = &remote_ops};
     require(vamp_decode_arena_init(&remote->arena, FRAME_ARENA_BYTES, NULL) == 0);
     remote->events = hearer_callbacks(hearer);
-    list_init(&remote->waiting);
+    list_init(&remote->calls);
     list_init(&remote->transports);
     list_init(&remote->ended);
     (void)pthread_mutex_init(&remote->lock, NULL);
@@ -73,21 +73,21 @@ static void let_time_pass(struct remote *remote, size_t how)
 }
 
 /* Two calls are waiting for their responses all the time. */
-static void call_in(struct remote *remote, struct remote_waiting *calls)
+static void call_in(struct remote *remote, struct call *calls)
 {
     for (unsigned i = 0; i < WAITING; i++) {
-        calls[i] = (struct remote_waiting){.id = ++remote->last_request};
+        calls[i] = (struct call){.id = ++remote->last_request};
         require(init_condition(&calls[i].answered) == 0);
-        list_append(&remote->waiting, &calls[i].of_remote);
+        list_append(&remote->calls, &calls[i].of_port);
     }
 }
 
-static void call_out(struct remote_waiting *calls)
+static void call_out(struct call *calls)
 {
     for (unsigned i = 0; i < WAITING; i++) {
         require(calls[i].status < mstro_status_MAX);
         require(memchr(calls[i].text, 0, sizeof calls[i].text) != NULL);
-        list_remove(&calls[i].of_remote);
+        list_remove(&calls[i].of_port);
         (void)pthread_cond_destroy(&calls[i].answered);
     }
 }
@@ -95,7 +95,7 @@ static void call_out(struct remote_waiting *calls)
 static void converse(struct remote *remote, const uint8_t *at, const uint8_t *end)
 {
     struct script_step step;
-    struct remote_waiting calls[WAITING];
+    struct call calls[WAITING];
     call_in(remote, calls);
     for (unsigned i = 0; i < SCRIPT_STEPS_MAX && script_next(&at, end, &step); i++) {
         if (step.what == SCRIPT_PAUSE) {

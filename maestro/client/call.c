@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "maestro/client/call.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct call *call_of(struct list_link *link)
+{
+    return CONTAINER_OF(link, struct call, of_port);
+}
+
+static void answer_call(struct call *call, const Mstro__Wire__Response *response)
+{
+    call->done = true;
+    call->status =
+        response->status < mstro_status_MAX ? (mstro_status)response->status : MSTRO_FAIL;
+    call->answer.handle = response->handle;
+    call->answer.subscription = response->subscription;
+    if (response->has_cdo_id && response->cdo_id.len == sizeof call->answer.cdo_id) {
+        memcpy(call->answer.cdo_id, response->cdo_id.data, sizeof call->answer.cdo_id);
+    }
+    (void)snprintf(call->text, sizeof call->text, "%s",
+                   response->text != NULL ? response->text : "");
+    (void)pthread_cond_signal(&call->answered);
+}
+
+void calls_answer(const struct list *calls, const Mstro__Wire__Response *response)
+{
+    for (struct list_link *link = list_first(calls); link != NULL; link = list_next(calls, link)) {
+        if (call_of(link)->id == response->id) {
+            answer_call(call_of(link), response);
+            return;
+        }
+    }
+}
+
+void calls_wake(const struct list *calls)
+{
+    for (struct list_link *link = list_first(calls); link != NULL; link = list_next(calls, link)) {
+        (void)pthread_cond_signal(&call_of(link)->answered);
+    }
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls of a port that wait for their responses. Everything here is under the port's lock. */
+#ifndef MAESTRO_CLIENT_CALL_H
+#define MAESTRO_CLIENT_CALL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "maestro/client/port.h"
+#include "vampire/core/list.h"
+
+/* One call; on the caller's stack, in its port's list while it waits. */
+struct call {
+    struct list_link of_port;
+    pthread_cond_t answered;
+    uint64_t id; /* of its request */
+    bool done;
+    mstro_status status;
+    struct port_answer answer;
+    char text[VAMP_ERR_TEXT_BYTES];
+};
+
+/* Copies the response into the call with its id, and wakes that call. A response without a call is
+ * ignored. A status that this program does not know becomes MSTRO_FAIL. */
+void calls_answer(const struct list *calls, const Mstro__Wire__Response *response);
+/* Wakes every call, so that it sees that no response will come. */
+void calls_wake(const struct list *calls);
+
+#endif
