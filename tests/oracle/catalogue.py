@@ -32,13 +32,13 @@ LABELS = {
     "anomalies": ("component", "anomaly"),
     "components_present": (), "pool_cdos": (), "pool_bytes": (), "transports_active": ("tier",),
     "vampire_received": (), "vampire_decoded": (), "vampire_rejected": (), "vampire_filtered": (),
-    "vampire_sampled_out": (), "vampire_weight": (),
+    "vampire_sampled_out": (), "vampire_sampled_in": (), "vampire_weighted": (), "vampire_weight": (),
     "vampire_counted": (), "vampire_late": (), "vampire_lost": ("reason",), "vampire_evicted": (),
     "vampire_series_overflow": (), "vampire_tracked_cdos": (),
 }
 COUNTERS = ("pool_operations cdos_created cdos_created_bytes produced_bytes consumed_bytes transports "
             "transport_bytes anomalies vampire_received vampire_decoded vampire_rejected "
-            "vampire_filtered vampire_sampled_out vampire_counted vampire_late vampire_lost "
+            "vampire_filtered vampire_sampled_out vampire_sampled_in vampire_weighted vampire_counted vampire_late vampire_lost "
             "vampire_evicted vampire_series_overflow").split()
 GAUGES = ("components_present pool_cdos pool_bytes transports_active vampire_tracked_cdos "
           "vampire_weight").split()

@@ -57,6 +57,8 @@ class Oracle:
         if sampled["passed"]:
             weight *= (sampled["passed"] + sampled["rated out"]) / sampled["passed"]
         self.weights.append(int(weight * 1e6 + 0.5))
+        for metric, count in ("sampled_in", sampled["passed"]), ("weighted", int(weight * sampled["passed"] + 0.5)):
+            self.adds["vampire_" + metric, ()].append((len(self.closed), count))
         self.closed.append(self.oldest)
         self.oldest += 1
 

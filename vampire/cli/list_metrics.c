@@ -39,9 +39,10 @@ static void list_text(FILE *stream)
         char sets[128];
         join_names(metric->labels, vamp_label_name, ", ", labels, sizeof labels);
         join_names(metric->sets, set_name, ", ", sets, sizeof sets);
-        (void)fprintf(stream, "%-28s %-9s %-8s %s; %s\n    %s: %s\n", metric->name,
+        (void)fprintf(stream, "%-28s %-9s %-8s %s; %s\n    %s: %s\n    merge: %s\n", metric->name,
                       vamp_metric_kind_name(metric->kind), metric->unit,
-                      labels[0] != '\0' ? labels : "-", sets, metric->help, metric->origin);
+                      labels[0] != '\0' ? labels : "-", sets, metric->help, metric->origin,
+                      vamp_metric_merge_rule(metric));
     }
     (void)fputs(
         "\nLabels are those of level component; at level workflow component, source and sink "
@@ -69,8 +70,8 @@ static void list_json(FILE *stream)
                       metric->unit);
         put_list(stream, "labels", metric->labels, vamp_label_name);
         put_list(stream, "sets", metric->sets, set_name);
-        (void)fprintf(stream, ",\n   \"help\": \"%s\", \"origin\": \"%s\"}", metric->help,
-                      metric->origin);
+        (void)fprintf(stream, ",\n   \"merge\": \"%s\", \"help\": \"%s\", \"origin\": \"%s\"}",
+                      vamp_metric_merge_rule(metric), metric->help, metric->origin);
     }
     (void)fputs("\n]}\n", stream);
 }

@@ -2,8 +2,8 @@
 #include "vampire/stats/metric.h"
 
 const struct vamp_metric vamp_metrics[VAMP_METRIC_COUNT] = {
-#define VAMP_METRIC(symbol, name, kind, unit, labels, sets, help, origin)                          \
-    {name, kind, unit, labels, sets, help, origin},
+#define VAMP_METRIC(symbol, name, kind, unit, labels, sets, merge, help, origin)                   \
+    {name, kind, unit, labels, sets, merge, help, origin},
 #include "vampire/stats/metrics.def"
 #undef VAMP_METRIC
 };
@@ -46,6 +46,28 @@ const char *vamp_metric_kind_name(unsigned kind)
         [VAMP_HISTOGRAM] = "histogram",
     };
     return kind < sizeof names / sizeof names[0] ? names[kind] : "unknown";
+}
+
+const char *vamp_metric_merge_rule(const struct vamp_metric *metric)
+{
+    if (metric->kind == VAMP_COUNTER) {
+        return "adds over time and labels";
+    }
+    if (metric->kind == VAMP_HISTOGRAM) {
+        return "count, sum and bins add over time and labels";
+    }
+    switch (metric->merge) {
+    case VAMP_MERGE_SUM:
+        return metric->labels == 0
+                   ? "last value over time"
+                   : "last value over time; adds over labels, with bounds instead of extremes";
+    case VAMP_MERGE_LARGEST:
+        return metric->labels == 0 ? "last value over time"
+                                   : "last value over time; largest over labels";
+    case VAMP_MERGE_MEAN:
+        return "mean over time: vampire_weighted over vampire_sampled_in";
+    }
+    return "unknown";
 }
 
 const char *vamp_anomaly_name(unsigned anomaly)

@@ -40,9 +40,22 @@ enum vamp_metric_set {
     VAMP_SET_SELF = 1 << 5,
 };
 
+/* How values become one when buckets or series are merged. Counters, and the count, sum and bins of
+ * a histogram, add over time and over labels, exactly; its extremes stay extremes. A gauge keeps
+ * over time its last value and the extremes; over labels it follows this rule. */
+enum vamp_merge {
+    /* Values add. The extremes, added likewise, are bounds: the sum was never beyond them, but need
+     * not have reached them. */
+    VAMP_MERGE_SUM,
+    VAMP_MERGE_LARGEST, /* The largest value; the extremes are those of all series. */
+    /* Of vampire_weight only: over time vampire_weighted over vampire_sampled_in. */
+    VAMP_MERGE_MEAN,
+};
+
 /* The one table, metrics.def, gives each metric an id, in catalogue order. */
 enum vamp_metric_id {
-#define VAMP_METRIC(symbol, name, kind, unit, labels, sets, help, origin) VAMP_METRIC_##symbol,
+#define VAMP_METRIC(symbol, name, kind, unit, labels, sets, merge, help, origin)                   \
+    VAMP_METRIC_##symbol,
 #include "vampire/stats/metrics.def"
 #undef VAMP_METRIC
     VAMP_METRIC_COUNT
@@ -51,9 +64,10 @@ enum vamp_metric_id {
 struct vamp_metric {
     const char *name;
     enum vamp_metric_kind kind;
-    const char *unit;   /* UDUNITS text: "1", "ns", "byte", "byte s-1" */
-    uint32_t labels;    /* bit per enum vamp_label, at level component */
-    uint32_t sets;      /* enum vamp_metric_set bits */
+    const char *unit; /* UDUNITS text: "1", "ns", "byte", "byte s-1" */
+    uint32_t labels;  /* bit per enum vamp_label, at level component */
+    uint32_t sets;    /* enum vamp_metric_set bits */
+    enum vamp_merge merge;
     const char *help;   /* one sentence without full stop */
     const char *origin; /* how it is computed: which events */
 };
@@ -63,7 +77,9 @@ extern const struct vamp_metric vamp_metrics[];
 
 /* Never NULL. "component", "source", ... */
 const char *vamp_label_name(unsigned label);
-const char *vamp_metric_kind_name(unsigned kind);   /* "counter", "gauge", "histogram" */
+const char *vamp_metric_kind_name(unsigned kind); /* "counter", "gauge", "histogram" */
+/* The metric's merge rule in words: "adds over time and labels". */
+const char *vamp_metric_merge_rule(const struct vamp_metric *metric);
 const char *vamp_level_name(enum vamp_level level); /* "workflow", "component", "cdo" */
 /* The metric's labels at a level: component, source and sink fall away at `workflow`. */
 uint32_t vamp_metric_labels_at(const struct vamp_metric *metric, enum vamp_level level);

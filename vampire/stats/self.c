@@ -127,13 +127,24 @@ static void fold_account(struct vamp_cells *cells, struct vamp_slot *slot)
     vamp_self_account(&cells->accounting, account);
 }
 
-/* Nothing sampled in the bucket: nothing to put a rate's part on. */
-static void tell_weight(struct vamp_cells *cells, const struct vamp_slot_account *account)
+/* Events for which one that was sampled stands; nothing sampled in the bucket: nothing to put a
+ * rate's part on. */
+static double weight_of(const struct vamp_cells *cells, const struct vamp_slot_account *account)
 {
-    double weight = cells->weight;
-    if (account->sampled_in > 0) {
-        weight *= (double)(account->sampled_in + account->rated_out) / (double)account->sampled_in;
-    }
+    return account->sampled_in == 0
+               ? cells->weight
+               : cells->weight * (double)(account->sampled_in + account->rated_out) /
+                     (double)account->sampled_in;
+}
+
+static void fold_weight(struct vamp_cells *cells, struct vamp_slot *slot)
+{
+    const struct vamp_slot_account *account = &slot->account;
+    const struct vamp_labels labels = {{0}};
+    const double weight = weight_of(cells, account);
+    vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_SAMPLED_IN, &labels, account->sampled_in);
+    vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_WEIGHTED, &labels,
+                     (uint64_t)(weight * (double)account->sampled_in + 0.5));
     tell_gauge(cells, VAMP_METRIC_VAMPIRE_WEIGHT, 0, (int64_t)(weight * 1e6 + 0.5));
     uint32_t cell = 0;
     if (cell_of(cells, VAMP_METRIC_VAMPIRE_WEIGHT, VAMP_LABEL_OUTPUT, 0, &cell)) {
@@ -178,7 +189,7 @@ void vamp_self_fold(struct vamp_cells *cells, struct vamp_slot *slot)
 {
     memset(cells->excluded, 0, sizeof cells->excluded); /* ours, not an event's */
     fold_account(cells, slot);
-    tell_weight(cells, &slot->account);
+    fold_weight(cells, slot);
     fold_told_counters(cells, slot, VAMP_METRIC_VAMPIRE_WRITTEN);
     fold_told_counters(cells, slot, VAMP_METRIC_VAMPIRE_LOST_BUCKETS);
     fold_told_counters(cells, slot, VAMP_METRIC_VAMPIRE_CPU_NS);
