@@ -67,10 +67,15 @@ endif
 FORMATS := hdf5 jsonl recording null
 # The rooms of maestro/ are as many archives; `messages` is what protobuf-c makes of pool.proto, so
 # that the pool knows the messages and not the network they travel on.
-LAYERS := core filters messages pool wire client server api stats source live format $(FORMATS) output writers config run cli top
+LAYERS := core filters messages pool wire client server api bucket cells pairing metrics stats source live format $(FORMATS) output writers config run cli top
+# The rooms of vampire/core share one archive, those of vampire/stats are an archive each: formats and
+# outputs link `bucket`, not what fills it.
+STATS_ROOMS := metrics pairing cells bucket
 DIR_core := vampire/core
+CORE_ROOMS := $(addprefix $(DIR_core)/,options protobuf event recording)
 DIR_filters := filters
 DIR_stats := vampire/stats
+$(foreach l,$(STATS_ROOMS),$(eval DIR_$(l) := vampire/stats/$(l)))
 DIR_source := vampire/source
 DIR_live := vampire/live
 DIR_writers := writers
@@ -88,15 +93,16 @@ DIR_cli := vampire/cli
 DIR_top := top
 
 MAINS := maestro/pool_manager.c top/main.c
-PROTO := $(patsubst %.proto,$(GEN)/%.pb-c,$(notdir $(wildcard vampire/core/*.proto)))
-SRC_core := $(wildcard vampire/core/*.c) $(addsuffix .c,$(PROTO))
+PROTO_FOLDERS := $(CORE_ROOMS) $(DIR_wire)
+PROTO := $(patsubst %.proto,$(GEN)/%.pb-c,$(notdir $(wildcard $(addsuffix /*.proto,$(CORE_ROOMS)))))
+SRC_core := $(wildcard $(addsuffix /*.c,$(DIR_core) $(CORE_ROOMS))) $(addsuffix .c,$(PROTO))
 SRC_messages := $(GEN)/pool.pb-c.c
 SRC_top := $(filter-out $(MAINS),$(wildcard top/*.c))
-$(foreach l,filters pool wire client server api stats source live format $(FORMATS) output writers config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
+$(foreach l,filters pool wire client server api stats $(STATS_ROOMS) source live format $(FORMATS) output writers config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
 
 PKG_core := libprotobuf-c
 PKG_filters := libpcre2-8
-PKG_stats := uuid
+PKG_cells := uuid
 PKG_source :=
 PKG_live :=
 PKG_hdf5 := hdf5-serial zlib
@@ -114,20 +120,24 @@ PKG_top := jansson ncursesw
 # What a test of a layer links beside its own archive.
 USES_core :=
 USES_filters := core
-USES_stats := core
+USES_bucket := core
+USES_cells := bucket core
+USES_pairing := cells $(USES_cells)
+USES_metrics := pairing $(USES_pairing)
+USES_stats := metrics $(USES_metrics)
 USES_source := core
 USES_live := source $(MAESTRO_LAYERS) filters core
-USES_format := stats core
-$(foreach l,$(FORMATS),$(eval USES_$(l) := format stats core))
-USES_output := stats core
-USES_writers := $(FORMATS) format output stats core
+USES_format := bucket core
+$(foreach l,$(FORMATS),$(eval USES_$(l) := format bucket core))
+USES_output := bucket core
+USES_writers := $(FORMATS) format output bucket core
 USES_messages := core
 USES_pool := messages filters core
 USES_wire := messages core
 USES_client := wire pool $(USES_pool)
 USES_server := client $(USES_client)
 USES_api := server $(USES_server)
-USES_config := source writers $(USES_writers) filters core
+USES_config := source stats metrics pairing cells writers $(USES_writers) filters core
 USES_run := config $(USES_config)
 # Of `live` only what `vampire --version` reports: the rest needs Maestro, so it would not link.
 USES_cli := run live $(USES_run)
@@ -174,18 +184,15 @@ $(B)/obj/%.o: %.c
 	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
 
 # protobuf-c code, once for all modes.
-$(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: vampire/core/%.proto $(wildcard vampire/core/*.proto)
+vpath %.proto $(PROTO_FOLDERS)
+$(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: %.proto $(wildcard $(addsuffix /*.proto,$(CORE_ROOMS)))
 	@mkdir -p $(GEN)
 	$(call say,PROTOC,$<)
-	$(Q)protoc-c -Ivampire/core --c_out=$(GEN) $(notdir $<)
-$(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: maestro/wire/%.proto $(wildcard vampire/core/*.proto)
-	@mkdir -p $(GEN)
-	$(call say,PROTOC,$<)
-	$(Q)protoc-c -Ivampire/core -Imaestro/wire --c_out=$(GEN) $(notdir $<)
+	$(Q)protoc-c $(addprefix -I,$(PROTO_FOLDERS)) --c_out=$(GEN) $(notdir $<)
 
 # What the chosen maestro.h can tell: found by compiling small snippets against it.
 PROBE := $(B)/gen/maestro_probe.h
-$(PROBE): vampire/live/maestro_probe.sh vampire/core/event_fields.def $(if $(MAESTRO_PREFIX),,maestro/maestro.h)
+$(PROBE): vampire/live/maestro_probe.sh vampire/core/event/fields.def $(if $(MAESTRO_PREFIX),,maestro/maestro.h)
 	@mkdir -p $(@D)
 	$(call say,PROBE,$@)
 	$(Q)sh vampire/live/maestro_probe.sh $@ "$(CC)" $(MAESTRO_CFLAGS)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "config/internal.h"
-#include "vampire/stats/statistic.h"
+#include "vampire/stats/metrics/statistic.h"
 
 _Static_assert(VAMP_METRIC_COUNT <= 64, "a metric is a bit");
 

@@ -21,7 +21,7 @@
 #include "config/diagnostics.h"
 #include "filters/named.h"
 #include "vampire/core/err.h"
-#include "vampire/core/opt.h"
+#include "vampire/core/options/options.h"
 #include "vampire/source/source.h"
 #include "vampire/stats/stats.h"
 #include "writers/output/output.h"

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "vampire/core/err.h"
-#include "vampire/core/opt.h"
+#include "vampire/core/options/options.h"
 
 #define VAMP_DIAGNOSTICS_MAX 64
 

@@ -10,18 +10,18 @@
 
 static const char *const field_names[FIELD_COUNT + 1] = {
 #define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help) [FIELD_##symbol] = name,
-#include "vampire/core/event_fields.def"
+#include "vampire/core/event/fields.def"
 };
 
 static const enum vamp_value_type field_types[FIELD_COUNT] = {
 #define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help)                               \
     [FIELD_##symbol] = VAMP_VALUE_##type,
-#include "vampire/core/event_fields.def"
+#include "vampire/core/event/fields.def"
 };
 
 static const char *const kind_choices[] = {
 #define VAMP_EVENT_KIND(symbol, number, name, help) name,
-#include "vampire/core/event_kinds.def"
+#include "vampire/core/event/kinds.def"
 #undef VAMP_EVENT_KIND
     NULL};
 /* The words of core's tables, which cannot be had as a list; a unit test compares them. */
@@ -32,7 +32,7 @@ static const char *const cause_choices[] = {"unknown", "demand", "manager", NULL
 static const struct vamp_field_rules field_rules[FIELD_COUNT] = {
 #define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help)                               \
     [FIELD_##symbol] = {VAMP_NOTATION_##notation, NULL},
-#include "vampire/core/event_fields.def"
+#include "vampire/core/event/fields.def"
 };
 
 /* The kinds of events that can have the field. */
@@ -44,7 +44,7 @@ static const struct vamp_field_rules field_rules[FIELD_COUNT] = {
 static const uint64_t field_kinds[FIELD_COUNT] = {
 #define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help)                               \
     [FIELD_##symbol] = KINDS_##kinds,
-#include "vampire/core/event_fields.def"
+#include "vampire/core/event/fields.def"
 };
 
 /* The rules of the fields with a closed set of words. */
@@ -188,7 +188,7 @@ static void look_up_event(enum event_field field, struct event_lookup *lookup,
     switch (field) {
 #define VAMP_EVENT_FILTER_NUMBER(symbol, member, name, notation, kinds, help)                      \
     LOOK_UP_NUMBER(symbol, member)
-#include "vampire/core/event_fields.def"
+#include "vampire/core/event/fields.def"
     case FIELD_KIND:
         set_word(ret, vamp_event_kind_name(event->kind));
         break;

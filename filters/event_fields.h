@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What can be asked about an event: names, types and where the value comes from. Inside filters/;
- * the table is vampire/core/event_fields.def.
+ * the table is vampire/core/event/fields.def.
  */
 #ifndef VAMP_FILTERS_EVENT_FIELDS_H
 #define VAMP_FILTERS_EVENT_FIELDS_H
@@ -9,14 +9,14 @@
 #include <stdbool.h>
 
 #include "filters/expression.h"
-#include "vampire/core/components.h"
-#include "vampire/core/event.h"
+#include "vampire/core/event/components.h"
+#include "vampire/core/event/event.h"
 
 struct vamp_named_filters;
 
 enum event_field {
 #define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help) FIELD_##symbol,
-#include "vampire/core/event_fields.def"
+#include "vampire/core/event/fields.def"
     FIELD_COUNT
 };
 

@@ -15,9 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "vampire/core/components.h"
 #include "vampire/core/err.h"
-#include "vampire/core/event.h"
+#include "vampire/core/event/components.h"
+#include "vampire/core/event/event.h"
 
 struct vamp_event_filter;
 struct vamp_named_filters;

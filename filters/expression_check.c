@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "vampire/core/opt.h"
+#include "vampire/core/options/options.h"
 
 /* ---- names */
 

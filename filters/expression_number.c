@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Numbers, sizes, durations and times: from text and back. Units are those of vampire/core/opt.h.
- * Doubles are read and printed with a dot whatever the program's locale is, because this code
- * also runs inside users' programs.
+ * Numbers, sizes, durations and times: from text and back. Units are those of
+ * vampire/core/options/options.h. Doubles are read and printed with a dot whatever the program's
+ * locale is, because this code also runs inside users' programs.
  */
 #include "filters/expression_tree.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "vampire/core/clock.h"
-#include "vampire/core/opt.h"
+#include "vampire/core/options/options.h"
 
 static size_t digits(const char *text)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/core/opt.h"
+#include "vampire/core/options/options.h"
 
 static int advance(struct compiler *compiler)
 {

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "filters/expression_tree.h"
-#include "vampire/core/event.h"
+#include "vampire/core/event/event.h"
 
 struct push_down {
     uint64_t kinds;       /* bits of kinds that can pass */

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "vampire/core/event.h"
+#include "vampire/core/event/event.h"
 
 enum vamp_sampling {
     VAMP_SAMPLE_FRACTION, /* all events of `number` of a million CDOs, chosen by CDO id */

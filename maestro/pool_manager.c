@@ -18,8 +18,8 @@
 #include "maestro/pool/pool.h"
 #include "maestro/server/server.h"
 #include "maestro/wire/fabric.h"
-#include "vampire/core/command_line.h"
-#include "vampire/core/opt.h"
+#include "vampire/core/options/command_line.h"
+#include "vampire/core/options/options.h"
 #include "version.h"
 
 enum exit_code { EXIT_FINE = 0, EXIT_USAGE = 2, EXIT_NO_START = 3, EXIT_FAILED = 4 };

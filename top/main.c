@@ -11,7 +11,7 @@
 
 #include "top/plain.h"
 #include "top/view.h"
-#include "vampire/core/command_line.h"
+#include "vampire/core/options/command_line.h"
 #include "version.h"
 
 enum { EXIT_SHOWN = 0, EXIT_READING = 1, EXIT_USAGE = 2 };

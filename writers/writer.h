@@ -22,8 +22,8 @@
 #include <stdint.h>
 
 #include "vampire/core/err.h"
-#include "vampire/core/opt.h"
-#include "vampire/stats/bucket.h"
+#include "vampire/core/options/options.h"
+#include "vampire/stats/bucket/bucket.h"
 
 /* What a format is given, one element at a time. */
 enum vamp_element {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/core/event_read.h"
+#include "vampire/core/event/read.h"
 #include "vampire/core/list.h"
 
 /* Events in a batch. An event of two bytes on the wire takes a hundred times as many here. */
@@ -75,7 +75,7 @@ store_public(void *record, enum vamp_event_item item, uint64_t value, bool known
         /* Every member of the payload begins with the application id. */
         STORE(APP, payload.declare.appid)
 #define VAMP_EVENT_MAESTRO(symbol, bit, member, name) STORE_OPTIONAL(symbol, bit, member)
-#include "vampire/core/event_fields.def"
+#include "vampire/core/event/fields.def"
     case VAMP_ITEM_CDO_ID: /* one of the parts */
     case VAMP_ITEM_COUNT:
         break;

@@ -11,7 +11,7 @@
 
 #include "maestro/maestro.h"
 #include "vampire/core/err.h"
-#include "vampire/core/event_codec.h"
+#include "vampire/core/event/codec.h"
 
 struct event_block {
     struct event_block *next;

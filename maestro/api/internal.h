@@ -14,7 +14,7 @@
 #include "maestro/client/port.h"
 #include "maestro/maestro.h"
 #include "vampire/core/err.h"
-#include "vampire/core/event.h"
+#include "vampire/core/event/event.h"
 #include "vampire/core/list.h"
 #include "vampire/core/map.h"
 

@@ -16,8 +16,8 @@
 #include "maestro/wire/frame.h"
 #include "maestro/wire/info.h"
 #include "maestro/wire/link.h"
-#include "vampire/core/decode_arena.h"
 #include "vampire/core/list.h"
+#include "vampire/core/protobuf/arena.h"
 
 /* Batches of events received before the pool manager is notified: a quarter of its window. */
 #define REMOTE_ACKNOWLEDGE_BATCHES 8U

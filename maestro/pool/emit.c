@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "maestro/pool/internal.h"
-#include "vampire/core/cdo_id.h"
-#include "vampire/core/event_codec.h"
-#include "vampire/core/wire.h"
+#include "vampire/core/event/cdo_id.h"
+#include "vampire/core/event/codec.h"
+#include "vampire/core/protobuf/wire.h"
 
 void subject_init(enum vamp_event_kind kind, uint64_t app_id, struct subject *ret_subject)
 {

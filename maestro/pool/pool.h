@@ -41,7 +41,7 @@
 #include "pool.pb-c.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/err.h"
-#include "vampire/core/event.h"
+#include "vampire/core/event/event.h"
 
 struct pool;
 

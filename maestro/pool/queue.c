@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "maestro/pool/internal.h"
-#include "vampire/core/event_codec.h"
-#include "vampire/core/varint.h"
+#include "vampire/core/event/codec.h"
+#include "vampire/core/protobuf/varint.h"
 
 enum { CAPACITY_MIN = 4096, CAPACITY_KEPT = 65536, ALIGNMENT = 8 };
 

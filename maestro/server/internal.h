@@ -19,8 +19,8 @@
 #include "maestro/wire/frame.h"
 #include "maestro/wire/info.h"
 #include "maestro/wire/link.h"
-#include "vampire/core/decode_arena.h"
 #include "vampire/core/map.h"
+#include "vampire/core/protobuf/arena.h"
 
 /* Batches a component may have unread before no more are sent: enough for any rate within one round
  * trip, and little enough that a stopped subscriber costs 512 KiB. */

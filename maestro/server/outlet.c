@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "maestro/server/internal.h"
-#include "vampire/core/event_codec.h"
+#include "vampire/core/event/codec.h"
 
 static void respond(void *context, uint64_t app_id, const Mstro__Wire__Response *response)
 {

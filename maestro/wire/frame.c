@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/core/wire.h"
+#include "vampire/core/protobuf/wire.h"
 
 enum { FIELD_VERSION = 1, FIELD_SESSION = 2, FIELD_SEQUENCE = 3, FIELD_EVENTS_TAKEN = 4 };
 

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "pool.pb-c.h"
-#include "vampire/core/decode_arena.h"
 #include "vampire/core/err.h"
+#include "vampire/core/protobuf/arena.h"
 
 #define FRAME_VERSION 2
 #define FRAME_BYTES_MAX ((size_t)16384)

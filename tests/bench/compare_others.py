@@ -137,7 +137,7 @@ END {
 def kind_names():
     """{number: name}, from the table of kinds."""
     names = {}
-    text = (measure.ROOT / "vampire" / "core" / "event_kinds.def").read_text()
+    text = (measure.ROOT / "vampire" / "core" / "event" / "kinds.def").read_text()
     for part in text.split("VAMP_EVENT_KIND(")[1:]:
         fields = part.split(",")
         if len(fields) > 2 and fields[1].strip().isdigit():
@@ -210,8 +210,8 @@ def prepare(directory):
     """The recording, its JSON lines, the script and its protobuf code."""
     recording = processes.record(directory, "others", EVENTS, LIVE, COMPONENTS)
     core = measure.ROOT / "vampire" / "core"
-    subprocess.run(["protoc", f"-I{core}", f"--python_out={directory}",
-                    str(core / "event.proto"), str(core / "recording.proto")], check=True)
+    subprocess.run(["protoc", f"-I{core}/event", f"-I{core}/recording", f"--python_out={directory}",
+                    "event.proto", "recording.proto"], check=True)
     (directory / "subscriber.py").write_text(SCRIPT)
     (directory / "events.awk").write_text(AWK)
     write_json(directory, recording, directory / "events.jsonl")

@@ -12,9 +12,9 @@
 #include "filters/event_filter.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stream.h"
-#include "vampire/core/decode_arena.h"
-#include "vampire/core/event_codec.h"
-#include "vampire/core/ring.h"
+#include "vampire/core/event/codec.h"
+#include "vampire/core/event/ring.h"
+#include "vampire/core/protobuf/arena.h"
 #include "vampire/stats/stats.h"
 
 #define COMPONENTS 40

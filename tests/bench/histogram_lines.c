@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "tests/bench/bench.h"
-#include "vampire/stats/histogram.h"
+#include "vampire/stats/bucket/histogram.h"
 
 #define VALUES ((size_t)1 << 16)
 #define REPEATS_MAX 64

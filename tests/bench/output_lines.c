@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "tests/bench/bench.h"
-#include "vampire/core/opt.h"
-#include "vampire/stats/histogram.h"
+#include "vampire/core/options/options.h"
+#include "vampire/stats/bucket/histogram.h"
 #include "writers/writer.h"
 
 #define SERIES 20

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "tests/bench/bench.h"
+#include "vampire/stats/pairing/records.h"
 #include "vampire/stats/stats.h"
-#include "vampire/stats/track.h"
 
 #define LOOKUPS ((uint64_t)1 << 20)
 /* A group of events asks for more than one record each: its CDO and what it may pair with. */

@@ -22,8 +22,8 @@
 #include "maestro/pool/internal.h"
 #include "maestro/server/server.h"
 #include "tests/bench/stream.h"
-#include "vampire/core/event_codec.h"
-#include "vampire/core/varint.h"
+#include "vampire/core/event/codec.h"
+#include "vampire/core/protobuf/varint.h"
 
 #define COMPONENTS 40
 #define AT_ONCE 256 /* events pushed while the lock is held */

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "vampire/core/event_codec.h"
-#include "vampire/core/recording.h"
+#include "vampire/core/event/codec.h"
+#include "vampire/core/recording/recording.h"
 
 #define START_NS (INT64_C(1767225600) * 1000000000) /* 2026-01-01T00:00:00Z */
 #define FIRST_APP 2                                 /* 1 is a pool manager's own */

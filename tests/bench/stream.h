@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "vampire/core/event.h"
+#include "vampire/core/event/event.h"
 
 struct bench_plan {
     uint64_t events; /* in all, without joins and leaves */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/core/recording.h"
+#include "vampire/core/recording/recording.h"
 #include "vampire/source/source.h"
 
 /* Every kind but 0, which is none. */

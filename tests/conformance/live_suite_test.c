@@ -16,7 +16,7 @@
 #include <cmocka.h>
 #include <maestro.h>
 
-#include "vampire/core/recording.h"
+#include "vampire/core/recording/recording.h"
 #include "vampire/source/live.h"
 #include "vampire/source/source.h"
 

@@ -2,7 +2,7 @@
 /* What every statistic of the table must do, whichever it is. */
 #include "tests/unit/stats_collect.h"
 
-#include "vampire/stats/statistic.h"
+#include "vampire/stats/metrics/statistic.h"
 
 #define MS INT64_C(1000000)
 

@@ -26,7 +26,7 @@ METRIC = re.compile(r'VAMP_METRIC\(\w+,\s*"(\w+)",\s*VAMP_(\w+),\s*"([^"]*)",\s*
 METRICS = [
     (name, kind, unit, [label.lower() for label in re.findall(r"L\((\w+)\)", labels)])
     for name, kind, unit, labels in METRIC.findall(
-        (ROOT / "vampire/stats/metrics.def").read_text()
+        (ROOT / "vampire/stats/bucket/metrics.def").read_text()
     )
 ]
 COMPONENT_NAMES = [
@@ -37,7 +37,7 @@ COMPONENT_NAMES = [
     "bad \N{REPLACEMENT CHARACTER} byte",
     "emoji \N{EARTH GLOBE EUROPE-AFRICA}",
 ]
-KINDS = re.findall(r"VAMP_EVENT_KIND\(\w+, \d+, \"(\w+)\"", (ROOT / "vampire/core/event_kinds.def").read_text())
+KINDS = re.findall(r"VAMP_EVENT_KIND\(\w+, \d+, \"(\w+)\"", (ROOT / "vampire/core/event/kinds.def").read_text())
 
 
 # ---- the oracle

@@ -9,8 +9,8 @@
 
 #include "tests/fuzz/require.h"
 #include "tests/lib/event_judge.h"
-#include "vampire/core/decode_arena.h"
-#include "vampire/core/event_codec.h"
+#include "vampire/core/event/codec.h"
+#include "vampire/core/protobuf/arena.h"
 
 #define ARENA_BYTES ((size_t)1 << 20)
 

@@ -13,7 +13,7 @@
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/require.h"
 #include "tests/lib/event_judge.h"
-#include "vampire/core/event_codec.h"
+#include "vampire/core/event/codec.h"
 
 #define EVENTS_MAX 1024 /* in a batch */
 

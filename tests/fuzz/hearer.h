@@ -8,7 +8,7 @@
 #include "maestro/client/port.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/script.h"
-#include "vampire/core/event_codec.h"
+#include "vampire/core/event/codec.h"
 
 #define HEARER_PAYLOAD_BYTES_MAX ((uint64_t)3 << 20)
 

@@ -13,8 +13,8 @@
 #include "recording.pb-c.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/require.h"
-#include "vampire/core/recording.h"
-#include "vampire/core/varint.h"
+#include "vampire/core/protobuf/varint.h"
+#include "vampire/core/recording/recording.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 #include "event.pb-c.h"
-#include "vampire/core/cdo_id.h"
-#include "vampire/core/event.h"
+#include "vampire/core/event/cdo_id.h"
+#include "vampire/core/event/event.h"
 
 /* A flag when the sender gave the field. */
 static inline uint16_t judge_flag(bool has, enum vamp_event_field field)

@@ -6,7 +6,7 @@
 #ifndef TESTS_LIB_EVENTS_H
 #define TESTS_LIB_EVENTS_H
 
-#include "vampire/core/event.h"
+#include "vampire/core/event/event.h"
 
 /* Kind, time and component id (0: none). Phase AFTER. */
 struct vamp_event event_of(enum vamp_event_kind kind, int64_t time_ns, uint64_t app_id);

@@ -13,8 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 def _generate():
     with tempfile.TemporaryDirectory(prefix="vampire-oracle-") as directory:
         subprocess.run(
-            ["protoc", f"-I{ROOT}/vampire/core", f"--python_out={directory}", "event.proto",
-             "recording.proto"],
+            ["protoc", f"-I{ROOT}/vampire/core/event", f"-I{ROOT}/vampire/core/recording",
+             f"--python_out={directory}", "event.proto", "recording.proto"],
             check=True,
         )
         sys.path.insert(0, directory)

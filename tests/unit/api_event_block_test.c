@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "event.pb-c.h"
-#include "vampire/core/event_codec.h"
+#include "vampire/core/event/codec.h"
 
 static ProtobufCBinaryData bytes_of(const char *text)
 {

@@ -11,7 +11,7 @@
 
 #include "maestro/client/port.h"
 #include "vampire/core/clock.h"
-#include "vampire/core/event_codec.h"
+#include "vampire/core/event/codec.h"
 
 #define COMPONENT_WORKFLOW "test workflow"
 #define COMPONENT_DEADLINE_MS 10000U

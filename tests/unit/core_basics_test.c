@@ -10,7 +10,7 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/err.h"
-#include "vampire/core/event.h"
+#include "vampire/core/event/event.h"
 
 static void an_error_gathers_context(void **state)
 {

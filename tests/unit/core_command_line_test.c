@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/core/command_line.h"
+#include "vampire/core/options/command_line.h"
 
 enum { KEY_FILE, KEY_SET, KEY_LIST, KEY_QUIET };
 

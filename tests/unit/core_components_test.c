@@ -11,7 +11,7 @@
 
 #include "tests/lib/events.h"
 #include "tests/lib/fault.h"
-#include "vampire/core/components.h"
+#include "vampire/core/event/components.h"
 
 static struct vamp_components *components;
 

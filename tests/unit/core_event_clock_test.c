@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "vampire/core/clock.h"
-#include "vampire/core/event_clock.h"
+#include "vampire/core/event/event_clock.h"
 
 #define SECOND VAMP_NS_PER_SECOND
 

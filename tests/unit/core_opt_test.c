@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "tests/lib/fault.h"
-#include "vampire/core/opt.h"
+#include "vampire/core/options/options.h"
 
 struct sample {
     bool flag;

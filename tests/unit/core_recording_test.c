@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "recording.pb-c.h"
-#include "vampire/core/recording.h"
-#include "vampire/core/varint.h"
+#include "vampire/core/protobuf/varint.h"
+#include "vampire/core/recording/recording.h"
 
 struct fixture {
     char folder[64];

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "vampire/core/clock.h"
-#include "vampire/core/ring.h"
+#include "vampire/core/event/ring.h"
 
 #define MINIMUM ((size_t)64 * 1024)
 

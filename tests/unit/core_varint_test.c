@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "vampire/core/varint.h"
+#include "vampire/core/protobuf/varint.h"
 
 static const struct {
     uint64_t value;

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "filters/expression.h"
-#include "vampire/core/event.h"
+#include "vampire/core/event/event.h"
 
 #define VALUES_MAX 16
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "vampire/stats/histogram.h"
+#include "vampire/stats/bucket/histogram.h"
 
 #define VALUES 1000000
 

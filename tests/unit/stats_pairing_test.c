@@ -5,8 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "vampire/stats/table.h"
-#include "vampire/stats/track.h"
+#include "vampire/stats/pairing/records.h"
+#include "vampire/stats/pairing/table.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1

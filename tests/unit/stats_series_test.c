@@ -3,7 +3,7 @@
 
 #include <uuid/uuid.h>
 
-#include "vampire/stats/series.h"
+#include "vampire/stats/cells/series.h"
 
 static const struct vamp_label_set *set_named(const struct vamp_schema *schema, const char *name)
 {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "maestro/wire/frame.h"
-#include "vampire/core/event_codec.h"
+#include "vampire/core/event/codec.h"
 
 #define SESSION UINT64_C(0x1122334455667788)
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/stats/bucket.h"
+#include "vampire/stats/bucket/bucket.h"
 
 #define MADE_START_NS INT64_C(1795232640000000000) /* 2026-11-21T03:44:00Z */
 #define MADE_WIDTH_NS INT64_C(1000000000)

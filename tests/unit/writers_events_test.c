@@ -13,7 +13,7 @@
 
 #include "tests/unit/writers_buckets.h"
 #include "vampire/core/clock.h"
-#include "vampire/core/recording.h"
+#include "vampire/core/recording/recording.h"
 #include "writers/output/output.h"
 
 struct bench {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "vampire/cli/options.h"
-#include "vampire/stats/metric.h"
+#include "vampire/stats/bucket/metric.h"
 
 static const char *const set_names[] = {"basic",     "waits",     "transport",
                                         "lifecycle", "anomalies", "vampire"};

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/core/command_line.h"
+#include "vampire/core/options/command_line.h"
 #include "vampire/run/exit_codes.h"
 
 /* What an option means. */

@@ -16,7 +16,7 @@
 
 #include <maestro.h>
 
-#include "vampire/core/event_clock.h"
+#include "vampire/core/event/event_clock.h"
 #include "vampire/core/hash.h"
 #include "vampire/live/maestro_fields.h"
 #include "vampire/live/maestro_join.h"

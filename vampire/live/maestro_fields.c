@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "vampire/core/cdo_id.h"
+#include "vampire/core/event/cdo_id.h"
 #include "vampire/core/utf8.h"
 #include "vampire/source/source.h"
 
@@ -212,7 +212,7 @@ static inline void take_value(struct vamp_event *event, enum vamp_event_item ite
     switch (item) {
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values)                               \
     TAKE_##form(symbol, type, member, values)
-#include "vampire/core/event_fields.def"
+#include "vampire/core/event/fields.def"
     case VAMP_ITEM_COUNT:
         return;
     }
@@ -237,7 +237,7 @@ static void take_extensions(const struct mstro_pool_event_ *theirs, struct vamp_
     if (VAMP_MSTRO_GIVES_##symbol(theirs)) {                                                       \
         take_value(event, VAMP_ITEM_##symbol, VAMP_MSTRO_VALUE_##symbol(theirs));                  \
     }
-#include "vampire/core/event_fields.def"
+#include "vampire/core/event/fields.def"
     take_id(theirs, event);
 }
 
@@ -303,7 +303,7 @@ void vamp_source_maestro_abilities(void (*line)(void *context, const char *text)
     static const struct ability fields[] = {
         {"serial", VAMP_MSTRO_HAS_SERIAL},
 #define VAMP_EVENT_MAESTRO(symbol, bit, member, name) {name, VAMP_MSTRO_HAS_##symbol},
-#include "vampire/core/event_fields.def"
+#include "vampire/core/event/fields.def"
         {"cdo_id", VAMP_MSTRO_HAS_CDO_ID},
         {"offer_appid", VAMP_MSTRO_HAS_APPID_offer},
         {"offer_name", VAMP_MSTRO_HAS_NAME_offer},

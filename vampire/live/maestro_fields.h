@@ -12,7 +12,7 @@
 #include <maestro.h>
 
 #include "maestro_probe.h"
-#include "vampire/core/event.h"
+#include "vampire/core/event/event.h"
 
 /* From bits by enum vamp_event_kind to Maestro's own; kinds that this maestro.h does not have are
  * left out. */

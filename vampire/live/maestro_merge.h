@@ -29,7 +29,7 @@
 #include <maestro.h>
 
 #include "vampire/core/clock.h"
-#include "vampire/core/event.h"
+#include "vampire/core/event/event.h"
 
 #define VAMP_MERGE_STREAMS 3
 #define VAMP_MERGE_LISTS 1024U /* a power of two */

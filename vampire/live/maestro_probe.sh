@@ -9,7 +9,7 @@
 # For a thing NAME that is there the header says `#define VAMP_MSTRO_HAS_NAME 1`, else 0. For
 # each kind of event it has VAMP_MSTRO_KIND_<kind> (0: no such kind), and VAMP_MSTRO_APPID_<kind>(e) and
 # VAMP_MSTRO_NAME_<kind>(e), worth reading when VAMP_MSTRO_HAS_APPID_<kind> and _HAS_NAME_<kind> are 1.
-# For each field of vampire/core/event_fields.def that has a row for maestro.h it has
+# For each field of vampire/core/event/fields.def that has a row for maestro.h it has
 # VAMP_MSTRO_GIVES_<symbol>(e), whether the event has it, and VAMP_MSTRO_VALUE_<symbol>(e).
 set -eu
 
@@ -84,7 +84,7 @@ extension() {
 # The rows of the list of fields that concern maestro.h, a line each.
 extensions() {
     printf '%s\n' '#define VAMP_EVENT_MAESTRO(symbol, bit, member, name) symbol bit member' \
-        "#include \"$(cd "$(dirname "$0")" && pwd)/../core/event_fields.def\"" |
+        "#include \"$(cd "$(dirname "$0")" && pwd)/../core/event/fields.def\"" |
         $compiler -E -P -x c - | grep .
 }
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "vampire/core/event.h"
+#include "vampire/core/event/event.h"
 
 #define VAMP_ROSTER_MAX 65536
 

@@ -8,10 +8,10 @@
 #ifndef VAMP_RUN_PIPELINE_INTERNAL_H
 #define VAMP_RUN_PIPELINE_INTERNAL_H
 
-#include "vampire/core/components.h"
-#include "vampire/core/event_clock.h"
-#include "vampire/core/recording.h"
-#include "vampire/core/ring.h"
+#include "vampire/core/event/components.h"
+#include "vampire/core/event/event_clock.h"
+#include "vampire/core/event/ring.h"
+#include "vampire/core/recording/recording.h"
 #include "vampire/run/outputs.h"
 #include "vampire/run/pipeline.h"
 #include "vampire/run/roundtrips.h"

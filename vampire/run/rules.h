@@ -8,7 +8,7 @@
 #define VAMP_RUN_RULES_H
 
 #include "config/config.h"
-#include "vampire/core/components.h"
+#include "vampire/core/event/components.h"
 #include "vampire/stats/stats.h"
 
 struct vamp_rules;

@@ -13,8 +13,8 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/err.h"
-#include "vampire/core/losses.h"
-#include "vampire/core/ring.h"
+#include "vampire/core/event/losses.h"
+#include "vampire/core/event/ring.h"
 #include "vampire/source/source.h"
 
 struct vamp_source_thread {

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "vampire/core/clock.h"
-#include "vampire/core/event.h"
+#include "vampire/core/event/event.h"
 #include "vampire/core/utf8.h"
 #include "vampire/run/units.h"
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vampire/core/recording.h"
+#include "vampire/core/recording/recording.h"
 #include "vampire/source/pace.h"
 #include "vampire/source/source.h"
 

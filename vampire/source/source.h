@@ -12,8 +12,8 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/err.h"
-#include "vampire/core/event.h"
-#include "vampire/core/opt.h"
+#include "vampire/core/event/event.h"
+#include "vampire/core/options/options.h"
 
 /* What `next` found. Closed: the main loop has one branch for each. */
 enum vamp_source_status {

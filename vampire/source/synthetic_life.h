@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "vampire/core/err.h"
-#include "vampire/core/event.h"
+#include "vampire/core/event/event.h"
 
 struct vamp_synthetic_plan {
     uint64_t seed;

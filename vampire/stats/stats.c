@@ -5,12 +5,11 @@
 #include <string.h>
 
 #include "vampire/core/clock.h"
-#include "vampire/stats/cdo_history.h"
-#include "vampire/stats/self.h"
-#include "vampire/stats/statistic.h"
-#include "vampire/stats/totals.h"
-#include "vampire/stats/track.h"
-#include "vampire/stats/window.h"
+#include "vampire/stats/cells/self.h"
+#include "vampire/stats/cells/totals.h"
+#include "vampire/stats/cells/window.h"
+#include "vampire/stats/metrics/statistic.h"
+#include "vampire/stats/pairing/track.h"
 
 #define BUCKET_NS_MAX (INT64_C(86400) * VAMP_NS_PER_SECOND)
 #define SERIES_MAX (UINT64_C(1) << 20)
@@ -416,7 +415,7 @@ void vamp_stats_finish(struct vamp_stats *stats)
         gap_of_gone(stats, vamp_window_newest(&stats->window), stats->gone_ns);
     }
     count_rest(stats);
-    vamp_cdo_history_finish(&stats->tracker, vamp_window_newest(&stats->window));
+    vamp_track_finish(&stats->tracker, vamp_window_newest(&stats->window));
     vamp_window_finish(&stats->window);
 }
 

@@ -14,47 +14,17 @@
 #ifndef VAMP_STATS_STATS_H
 #define VAMP_STATS_STATS_H
 
-#include "vampire/core/components.h"
 #include "vampire/core/err.h"
-#include "vampire/core/event.h"
-#include "vampire/core/opt.h"
-#include "vampire/stats/bucket.h"
-
-#define VAMP_MAX_EMPTY_DEFAULT 600
-#define VAMP_LATE_RUN_MAX 256
-#define VAMP_OPEN_BUCKETS_MAX 64 /* bounds lateness_ns / bucket_ns */
+#include "vampire/core/event/components.h"
+#include "vampire/core/event/event.h"
+#include "vampire/stats/bucket/bucket.h"
+#include "vampire/stats/cells/options.h"
+#include "vampire/stats/cells/totals.h"
 
 struct vamp_stats;
 
-struct vamp_stats_options {
-    int64_t bucket_ns;
-    int64_t lateness_ns;              /* -1: one bucket */
-    unsigned level;                   /* enum vamp_level */
-    uint64_t sets;                    /* enum vamp_metric_set bits; SELF is always added */
-    uint64_t metrics_on, metrics_off; /* bit per enum vamp_metric_id: added to, removed from sets */
-    unsigned sub_bits;                /* 2, 3 or 4 */
-    uint64_t max_series;              /* per label set */
-    uint64_t max_components;
-    uint64_t max_cdos;    /* pairing state: live CDOs tracked */
-    uint64_t max_pending; /* demands and transports tracked, each kind this many */
-    uint64_t max_empty;   /* buckets; 0: VAMP_MAX_EMPTY_DEFAULT */
-};
-
-/* Whether the metric is computed: named itself, or else by its sets. */
-static inline bool vamp_stats_wants(const struct vamp_stats_options *options,
-                                    enum vamp_metric_id id)
-{
-    const uint64_t bit = UINT64_C(1) << id;
-    return (options->metrics_off & bit) == 0 &&
-           ((options->metrics_on & bit) != 0 ||
-            (vamp_metrics[id].sets & (options->sets | VAMP_SET_SELF)) != 0);
-}
-
 /* Whether an event selects its CDO for the table of level `cdo`. */
 typedef bool vamp_select_fn(void *context, const struct vamp_event *event);
-
-/* Where closed buckets go. Takes a holder: the callee releases it. Must not block. */
-typedef void vamp_bucket_fn(void *context, const struct vamp_bucket *bucket);
 
 /* `run_id` (UUID text) is the namespace of series ids. `components` is shared with the caller on
  * the same thread; it and the statistics must outlive every bucket, since labels and names are
@@ -86,7 +56,6 @@ void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event
 /* The next events that will be observed, in any number up to VAMP_LOOK_AHEAD, marks included.
  * Changes nothing; but with many live CDOs observing them then takes half the time, since what is
  * known of them is brought near all at once. */
-#define VAMP_LOOK_AHEAD 16
 void vamp_stats_look_ahead(struct vamp_stats *stats, const struct vamp_event *const *events,
                            unsigned count);
 /* How many events each one that passed stands for, apart from those rated out, which are put on top
@@ -115,23 +84,6 @@ void vamp_stats_self(struct vamp_stats *stats, enum vamp_metric_id id, unsigned 
 /* Closes and emits every open bucket. Nothing may be observed afterwards. */
 void vamp_stats_finish(struct vamp_stats *stats);
 
-/* Totals since the start, for the status line and the summary: the sums of what the buckets hold,
- * those that are open included. What a metric's filter turned away is in neither. */
-struct vamp_totals {
-    /* By kind. [0]: in the series `(other)` of a full label set, which has no kind. */
-    uint64_t operations[VAMP_EVENT_KIND_COUNT];
-    uint64_t produced_bytes, consumed_bytes;
-    uint64_t transports, transport_bytes;
-    uint64_t pool_cdos, pool_bytes;
-    uint64_t buckets_without_memory;           /* could not be built: gaps in the data */
-    unsigned unwatched;                        /* gaps while the pool manager was gone */
-    uint64_t unwatched_ns;                     /* their sum */
-    uint64_t evicted;                          /* records given up at max_cdos, max_pending */
-    uint64_t series_overflow;                  /* values under (other) at max_series */
-    const struct vamp_histogram *transport_ns; /* all series merged; NULL when not enabled */
-    const struct vamp_histogram *demand_wait_ns;
-    struct vamp_accounting accounting;
-};
 /* Sums over all series: for now and then, not for every event. The histograms are the statistics'
  * and valid until the next call. */
 void vamp_stats_totals(struct vamp_stats *stats, struct vamp_totals *ret_totals);

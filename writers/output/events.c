@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "vampire/core/losses.h"
+#include "vampire/core/event/losses.h"
 
 /* What waits in the format's own buffer goes out at least this often. */
 #define FLUSH_NS VAMP_NS_PER_SECOND

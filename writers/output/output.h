@@ -23,7 +23,7 @@
 #include <stdbool.h>
 
 #include "vampire/core/clock.h"
-#include "vampire/core/components.h"
+#include "vampire/core/event/components.h"
 #include "writers/writer.h"
 
 /* What the configuration says of an output, whatever its format. The tables below fill it; what an

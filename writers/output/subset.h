@@ -12,8 +12,8 @@
 #define VAMP_WRITERS_OUTPUT_SUBSET_H
 
 #include "vampire/core/err.h"
-#include "vampire/core/opt.h"
-#include "vampire/stats/bucket.h"
+#include "vampire/core/options/options.h"
+#include "vampire/stats/bucket/bucket.h"
 
 struct vamp_subset;
 

@@ -10,8 +10,8 @@
 #define VAMP_WRITERS_OUTPUT_SUBSET_SERIES_H
 
 #include "vampire/core/err.h"
-#include "vampire/core/opt.h"
-#include "vampire/stats/bucket.h"
+#include "vampire/core/options/options.h"
+#include "vampire/stats/bucket/bucket.h"
 
 #define VAMP_SERIES_LEFT_OUT UINT32_MAX
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "vampire/core/err.h"
-#include "vampire/stats/bucket.h"
+#include "vampire/stats/bucket/bucket.h"
 
 #define VAMP_UNWRITTEN_GAPS_MAX 128
 

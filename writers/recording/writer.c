@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "vampire/core/recording.h"
+#include "vampire/core/recording/recording.h"
 #include "writers/format/cut.h"
 #include "writers/format/file.h"
 #include "writers/writer.h"

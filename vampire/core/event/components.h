@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Application id to component name, learned from JOIN and LEAVE events in stream order. LEAVE and
+ * all later events contain only the id, so filters and statistics look the name up here. Bounded:
+ * beyond `max` rows a component is "(other)". Owned by the worker thread.
+ */
+#ifndef VAMP_CORE_EVENT_COMPONENTS_H
+#define VAMP_CORE_EVENT_COMPONENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vampire/core/err.h"
+#include "vampire/core/event/event.h"
+
+#define VAMP_COMPONENT_UNKNOWN_NAME "unknown"
+#define VAMP_COMPONENT_OTHER_NAME "(other)"
+
+/* Small numbers for names, so that components of one name share a label. */
+#define VAMP_NAME_OTHER 0
+#define VAMP_NAME_UNKNOWN 1
+
+/* One row of the component table. */
+struct vamp_component {
+    uint64_t app_id;
+    /* Terminated, owned by the table. Ends at the first NUL of the name in the JOIN; a name that
+     * reads "(other)" or "unknown" has a backslash in front (and one that has backslashes there
+     * already has one more); "unknown" when the name is empty or no JOIN was seen. */
+    const char *name;
+    int64_t joined_ns; /* INT64_MIN: not seen (vampire came later, or the event was lost) */
+    int64_t left_ns;   /* INT64_MIN: still there */
+    uint64_t operations;
+    uint32_t index;       /* of this row */
+    uint32_t name_number; /* the same for all rows of one name; below max + 2 */
+    uint8_t reason;       /* enum vamp_leave_reason, once left */
+    bool changed;         /* since vamp_components_changed_clear */
+};
+
+struct vamp_components;
+
+#define VAMP_COMPONENTS_MAX ((size_t)1 << 22)
+/* At most `max` rows, row 0 included; from 2 to VAMP_COMPONENTS_MAX. 0, -EINVAL or -ENOMEM. */
+VAMP_MUST_CHECK int vamp_components_create(size_t max, struct vamp_components **ret_components,
+                                           struct vamp_err *err);
+void vamp_components_free(struct vamp_components *components);
+
+/* Learns from an event (JOIN, LEAVE, or any that names an id not seen yet, its peer's included) and
+ * counts it as an operation of its component when its phase is AFTER. Only JOIN and LEAVE of phase
+ * AFTER change the table; a JOIN of an id that is still there ends the old row at this time and
+ * begins another. Never fails: at the bound, or without memory for a name, the component is the
+ * `(other)` row, which is always row 0. Returns the row of the event's app_id, or row 0 for an
+ * event without one. */
+const struct vamp_component *vamp_components_observe(struct vamp_components *components,
+                                                     const struct vamp_event *event);
+/* The pool is gone (mark GONE), and all its components with it: ends the rows of all present
+ * components, with reason VAMP_LEAVE_POOL_GONE, and clears the map from id to row. */
+void vamp_components_gone(struct vamp_components *components, int64_t time_ns);
+/* The row of an id, NULL when it was never observed. The last one when an id came twice. */
+const struct vamp_component *vamp_components_find(const struct vamp_components *components,
+                                                  uint64_t app_id);
+/* Rows in order of appearance; row 0 is `(other)`. Stable pointers until free. */
+size_t vamp_components_count(const struct vamp_components *components);
+const struct vamp_component *vamp_components_row(const struct vamp_components *components,
+                                                 size_t index);
+/* Rows that have not left, row 0 aside. */
+size_t vamp_components_present(const struct vamp_components *components);
+/* The text of a name number; terminated, valid until free. "unknown" for a number not given. */
+const char *vamp_components_name(const struct vamp_components *components, uint32_t name_number);
+/* The name that the component itself gave, without the backslash of a reserved one; "" when it gave
+ * none. Valid as long as the row. */
+const char *vamp_component_given_name(const struct vamp_component *component);
+/* Components whose name is `(other)` because there was no memory for their own. */
+uint64_t vamp_components_unnamed(const struct vamp_components *components);
+void vamp_components_changed_clear(struct vamp_components *components, size_t index);
+/* Marks every row as changed, for a reader that has seen none. */
+void vamp_components_changed_all(struct vamp_components *components);
+
+#endif

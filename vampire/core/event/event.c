@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/core/event/event.h"
+
+#include <string.h>
+
+struct kind_text {
+    const char *name, *help;
+};
+
+static const struct kind_text kind_texts[VAMP_EVENT_KIND_COUNT] = {
+#define VAMP_EVENT_KIND(symbol, number, name, help) [number] = {name, help},
+#include "vampire/core/event/kinds.def"
+#undef VAMP_EVENT_KIND
+};
+
+static const char *const tier_names[VAMP_TIER_COUNT] = {"unknown", "OFI", "GFS", "MIO"};
+static const char *const cause_names[VAMP_CAUSE_COUNT] = {"unknown", "demand", "manager"};
+static const char *const leave_names[VAMP_LEAVE_REASON_COUNT] = {
+    "unknown", "finalized", "vanished", "protocol", "pool_ended", "pool_gone"};
+static const char *const loss_names[VAMP_LOSS_COUNT] = {"pool_manager", "ring", "recording"};
+
+static const char *name_or_unknown(const char *const *names, unsigned count, unsigned value)
+{
+    return value < count ? names[value] : "unknown";
+}
+
+const char *vamp_event_kind_name(unsigned kind)
+{
+    if (kind == VAMP_EVENT_GONE) {
+        return "gone";
+    }
+    if (kind == VAMP_EVENT_UNWATCHED) {
+        return "unwatched";
+    }
+    if (kind == VAMP_EVENT_TIME) {
+        return "time";
+    }
+    if (kind == VAMP_EVENT_LOST) {
+        return "lost";
+    }
+    if (kind == VAMP_EVENT_REJECTED) {
+        return "rejected";
+    }
+    return kind < VAMP_EVENT_KIND_COUNT && kind_texts[kind].name != NULL ? kind_texts[kind].name
+                                                                         : "unknown";
+}
+
+const char *vamp_event_kind_help(unsigned kind)
+{
+    return kind < VAMP_EVENT_KIND_COUNT && kind_texts[kind].help != NULL ? kind_texts[kind].help
+                                                                         : "unknown";
+}
+
+const char *vamp_tier_name(unsigned tier)
+{
+    return name_or_unknown(tier_names, VAMP_TIER_COUNT, tier);
+}
+
+const char *vamp_cause_name(unsigned cause)
+{
+    return name_or_unknown(cause_names, VAMP_CAUSE_COUNT, cause);
+}
+
+const char *vamp_leave_reason_name(unsigned reason)
+{
+    return name_or_unknown(leave_names, VAMP_LEAVE_REASON_COUNT, reason);
+}
+
+const char *vamp_loss_name(unsigned loss)
+{
+    return name_or_unknown(loss_names, VAMP_LOSS_COUNT, loss);
+}
+
+enum vamp_event_kind vamp_event_kind_from_name(const char *name)
+{
+    for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT; kind++) {
+        if (strcmp(kind_texts[kind].name, name) == 0) {
+            return (enum vamp_event_kind)kind;
+        }
+    }
+    return VAMP_EVENT_NONE;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One pool event as vampire sees it: flat, immutable, the only thing that crosses from a
+ * source to the filters and the statistics. No Maestro or protobuf type appears in it. Its fields
+ * are listed in fields.def.
+ *
+ * A field that the source did not report has its presence bit clear and is zero; such a zero has no
+ * meaning. Text is borrowed: it lives in the batch, the ring slot or the recording buffer that
+ * holds the event, never longer than that, and is not terminated.
+ */
+#ifndef VAMP_CORE_EVENT_EVENT_H
+#define VAMP_CORE_EVENT_EVENT_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum vamp_event_kind {
+    VAMP_EVENT_NONE = 0,
+#define VAMP_EVENT_KIND(symbol, number, name, help) VAMP_EVENT_##symbol = (number),
+#include "vampire/core/event/kinds.def"
+#undef VAMP_EVENT_KIND
+    /* Marks in the stream, not operations; they keep their place among the events. GONE: the pool
+     * manager is gone, and with it everything that was in its pool; application ids begin again.
+     * UNWATCHED, always directly after it: between the event before it and `time_ns` no source was
+     * connected. TIME: the time is `time_ns` although no event came; buckets close. LOST and
+     * REJECTED: `count` events were lost, or could not be decoded, at this place, so that they
+     * count in the bucket they belong to. */
+    VAMP_EVENT_GONE = 27,
+    VAMP_EVENT_UNWATCHED = 28,
+    VAMP_EVENT_TIME = 29,
+    VAMP_EVENT_LOST = 30,
+    VAMP_EVENT_REJECTED = 31,
+};
+#define VAMP_EVENT_KIND_COUNT 16 /* operations have numbers 1 to 15 */
+
+/* When, relative to the pool manager's handling of the operation, the event was sent. */
+enum vamp_event_phase { VAMP_PHASE_AFTER = 0, VAMP_PHASE_BEFORE = 1 };
+
+enum vamp_tier { VAMP_TIER_UNKNOWN = 0, VAMP_TIER_OFI = 1, VAMP_TIER_GFS = 2, VAMP_TIER_MIO = 3 };
+#define VAMP_TIER_COUNT 4
+
+enum vamp_cause { VAMP_CAUSE_UNKNOWN = 0, VAMP_CAUSE_DEMAND = 1, VAMP_CAUSE_MANAGER = 2 };
+#define VAMP_CAUSE_COUNT 3
+
+enum vamp_leave_reason {
+    VAMP_LEAVE_UNKNOWN = 0,
+    VAMP_LEAVE_FINALIZED = 1,  /* the component left by itself */
+    VAMP_LEAVE_VANISHED = 2,   /* its heartbeat stopped */
+    VAMP_LEAVE_PROTOCOL = 3,   /* closed for a message the pool manager could not accept */
+    VAMP_LEAVE_POOL_ENDED = 4, /* the pool manager shut down */
+    VAMP_LEAVE_POOL_GONE = 5,  /* not reported: the pool manager vanished, and all with it */
+};
+#define VAMP_LEAVE_REASON_COUNT 6
+
+/* Where events were lost before vampire's statistics saw them. */
+enum vamp_loss {
+    VAMP_LOSS_POOL_MANAGER = 0, /* the pool manager's queue for us was full */
+    VAMP_LOSS_RING = 1,         /* vampire's own ring was full */
+    VAMP_LOSS_RECORDING = 2,    /* a recording that is damaged or reports a loss itself */
+};
+#define VAMP_LOSS_COUNT 3
+
+/* The place of each field in the list. */
+enum vamp_event_item {
+#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) VAMP_ITEM_##symbol,
+#include "vampire/core/event/fields.def"
+    VAMP_ITEM_COUNT
+};
+
+/* Presence bits: one for each field of the list, and for the name by what it names. */
+enum vamp_event_field {
+#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values)                               \
+    VAMP_HAS_##symbol = 1 << VAMP_ITEM_##symbol,
+#include "vampire/core/event/fields.def"
+    VAMP_HAS_CDO_NAME = 1 << VAMP_ITEM_COUNT,
+    VAMP_HAS_COMPONENT_NAME = 2 << VAMP_ITEM_COUNT,
+};
+
+struct vamp_cdo_id {
+    uint64_t high, low;
+};
+
+struct vamp_event {
+#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) type member;
+#include "vampire/core/event/fields.def"
+    uint64_t count;   /* LOST and REJECTED only: how many */
+    const char *name; /* CDO's name; of JOIN: the component's */
+    uint32_t name_length;
+    uint16_t present; /* enum vamp_event_field bits */
+    uint8_t kind;     /* enum vamp_event_kind */
+    uint8_t phase;    /* enum vamp_event_phase */
+};
+static_assert(VAMP_ITEM_COUNT + 2 <= 16, "a presence bit has no place in `present`");
+
+static inline bool vamp_event_has(const struct vamp_event *event, enum vamp_event_field field)
+{
+    return (event->present & (unsigned)field) != 0;
+}
+
+/* Times that events may have: from 1678-01-01 to before 2262-01-01, so that a bucket around any of
+ * them, and the time it stays open, can be written in 64 bits. */
+#define VAMP_TIME_MIN (INT64_C(-9214560000) * 1000000000)
+#define VAMP_TIME_MAX (INT64_C(9214646400) * 1000000000 - 1)
+static inline bool vamp_time_is_valid(int64_t time_ns)
+{
+    return time_ns >= VAMP_TIME_MIN && time_ns <= VAMP_TIME_MAX;
+}
+
+/* GONE and the kinds above it are marks, everything else is an operation. */
+static inline bool vamp_event_is_mark(const struct vamp_event *event)
+{
+    return event->kind >= VAMP_EVENT_GONE;
+}
+
+/* Longest CDO or component name vampire keeps; a longer one is cut at a character border by
+ * the source. Maestro's users have names of 1,000 characters. */
+#define VAMP_NAME_BYTES_MAX 4096
+
+#define VAMP_EVENT_BIT(kind) (UINT64_C(1) << (unsigned)(kind))
+/* Bits of all operations. */
+#define VAMP_EVENT_KINDS_ALL ((UINT64_C(1) << VAMP_EVENT_KIND_COUNT) - 2)
+/* These concern a component, not a CDO: a name is the component's, and all fields and attributes of
+ * CDOs are absent. */
+#define VAMP_EVENT_KINDS_WITHOUT_CDO                                                               \
+    (VAMP_EVENT_BIT(VAMP_EVENT_JOIN) | VAMP_EVENT_BIT(VAMP_EVENT_LEAVE) |                          \
+     VAMP_EVENT_BIT(VAMP_EVENT_SUBSCRIBE) | VAMP_EVENT_BIT(VAMP_EVENT_UNSUBSCRIBE))
+
+/* Which of the two presence bits the name of an operation of this kind has. */
+static inline enum vamp_event_field vamp_event_name_field(unsigned kind)
+{
+    return (VAMP_EVENT_KINDS_WITHOUT_CDO & VAMP_EVENT_BIT(kind)) != 0 ? VAMP_HAS_COMPONENT_NAME
+                                                                      : VAMP_HAS_CDO_NAME;
+}
+
+/* Names for labels and configuration: lower case, constant, never NULL ("unknown" for a value
+ * outside the enumeration). */
+const char *vamp_event_kind_name(unsigned kind);
+const char *vamp_event_kind_help(unsigned kind);
+const char *vamp_tier_name(unsigned tier);
+const char *vamp_cause_name(unsigned cause);
+const char *vamp_leave_reason_name(unsigned reason);
+const char *vamp_loss_name(unsigned loss);
+
+/* The kind with this name, VAMP_EVENT_NONE when there is none. */
+enum vamp_event_kind vamp_event_kind_from_name(const char *name);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A byte ring with records of different lengths. `head` and `tail` count bytes since creation and
+ * are never reduced, so that full and empty differ; their low bits are the position. A record lies
+ * in one piece: when it would run over the end, the rest of the memory becomes padding.
+ *
+ * The producer writes only `head`, the consumer only `tail`. Each keeps a copy of the other's
+ * counter and looks at the real one only when the copy says "full" or "empty", so the two cache
+ * lines rarely move between cores.
+ *
+ * Waking: the consumer sets `waiting`, then looks at `head` again, then sleeps on `waiting`; the
+ * producer moves `head`, then looks at `waiting`. All four are sequentially consistent, so one of
+ * the two sees the other, and a producer whose consumer is awake makes no system call.
+ */
+#include "vampire/core/event/ring.h"
+
+#include <assert.h>
+#include <linux/futex.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vampire/core/clock.h"
+
+#define CACHE_LINE 64
+#define RING_BYTES_MIN ((size_t)64 * 1024)
+#define RING_BYTES_MAX ((size_t)1 << 40)
+
+struct record {
+    uint64_t bytes;   /* of the whole record, a multiple of its alignment */
+    uint64_t padding; /* 1: no event here, go on at the start of the memory */
+    struct vamp_event event;
+    char text[];
+};
+
+/* Every record starts at a multiple of this; what is left at the end holds at least its head. */
+#define RECORD_ALIGNMENT ((size_t)16)
+static_assert(offsetof(struct record, event) <= RECORD_ALIGNMENT, "padding fits in a remainder");
+
+struct vamp_ring {
+    alignas(CACHE_LINE) atomic_size_t head; /* producer's: bytes written */
+    size_t known_tail;
+
+    alignas(CACHE_LINE) atomic_size_t tail; /* consumer's: bytes given back */
+    size_t taken;                           /* bytes handed out by vamp_ring_next */
+    size_t known_head;
+
+    alignas(CACHE_LINE) atomic_uint waiting; /* futex: 1 while the consumer sleeps */
+    atomic_bool closed;
+
+    alignas(CACHE_LINE) unsigned char *memory; /* constant from here on */
+    size_t capacity, mask;
+};
+
+int vamp_ring_create(size_t bytes, struct vamp_ring **ret_ring, struct vamp_err *err)
+{
+    size_t capacity = RING_BYTES_MIN;
+    if (bytes > RING_BYTES_MAX) {
+        return vamp_err_set(err, -EINVAL, "a ring of %zu bytes is too large, at most %zu", bytes,
+                            RING_BYTES_MAX);
+    }
+    while (capacity < bytes) {
+        capacity *= 2;
+    }
+    struct vamp_ring *ring = aligned_alloc(CACHE_LINE, sizeof *ring);
+    unsigned char *memory = aligned_alloc(CACHE_LINE, capacity);
+    if (ring == NULL || memory == NULL) {
+        free(ring);
+        free(memory);
+        return vamp_err_set(err, -ENOMEM, "no memory for an event ring of %zu bytes", capacity);
+    }
+    memset(ring, 0, sizeof *ring);
+    atomic_init(&ring->head, 0);
+    atomic_init(&ring->tail, 0);
+    atomic_init(&ring->waiting, 0);
+    atomic_init(&ring->closed, false);
+    ring->memory = memory;
+    ring->capacity = capacity;
+    ring->mask = capacity - 1;
+    *ret_ring = ring;
+    return 0;
+}
+
+void vamp_ring_free(struct vamp_ring *ring)
+{
+    if (ring != NULL) {
+        free(ring->memory);
+        free(ring);
+    }
+}
+
+/* ------------------------------------------------------------------ producer */
+
+static bool has_room(struct vamp_ring *ring, size_t head, size_t bytes)
+{
+    if (ring->capacity - (head - ring->known_tail) >= bytes) {
+        return true;
+    }
+    ring->known_tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+    return ring->capacity - (head - ring->known_tail) >= bytes;
+}
+
+static void wake(struct vamp_ring *ring)
+{
+    if (atomic_load(&ring->waiting) != 0 && atomic_exchange(&ring->waiting, 0) != 0) {
+        (void)syscall(SYS_futex, &ring->waiting, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    }
+}
+
+static struct record *record_at(const struct vamp_ring *ring, size_t count)
+{
+    return (struct record *)(void *)(ring->memory + (count & ring->mask));
+}
+
+bool vamp_ring_push(struct vamp_ring *ring, const struct vamp_event *event)
+{
+    size_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    size_t bytes = offsetof(struct record, text) + event->name_length;
+    bytes = (bytes + RECORD_ALIGNMENT - 1) & ~(RECORD_ALIGNMENT - 1);
+    size_t rest = ring->capacity - (head & ring->mask);
+    size_t padding = bytes > rest ? rest : 0;
+    if (!has_room(ring, head, padding + bytes)) {
+        return false;
+    }
+    if (padding != 0) {
+        struct record *filler = record_at(ring, head);
+        filler->bytes = padding;
+        filler->padding = 1;
+        head += padding;
+    }
+    struct record *record = record_at(ring, head);
+    record->bytes = bytes;
+    record->padding = 0;
+    record->event = *event;
+    if (event->name_length != 0) {
+        memcpy(record->text, event->name, event->name_length);
+        record->event.name = record->text;
+    }
+    atomic_store(&ring->head, head + bytes);
+    wake(ring);
+    return true;
+}
+
+void vamp_ring_close(struct vamp_ring *ring)
+{
+    atomic_store(&ring->closed, true);
+    wake(ring);
+}
+
+/* ------------------------------------------------------------------ consumer */
+
+const struct vamp_event *vamp_ring_next(struct vamp_ring *ring)
+{
+    if (ring->taken == ring->known_head) {
+        ring->known_head = atomic_load_explicit(&ring->head, memory_order_acquire);
+        if (ring->taken == ring->known_head) {
+            return NULL;
+        }
+    }
+    struct record *record = record_at(ring, ring->taken);
+    if (record->padding != 0) {
+        /* Padding is only ever published together with the record after it. */
+        ring->taken += record->bytes;
+        record = record_at(ring, ring->taken);
+    }
+    ring->taken += record->bytes;
+    return &record->event;
+}
+
+void vamp_ring_release(struct vamp_ring *ring)
+{
+    atomic_store_explicit(&ring->tail, ring->taken, memory_order_release);
+}
+
+void vamp_ring_wait(struct vamp_ring *ring, int64_t timeout_ns)
+{
+    if (timeout_ns <= 0) {
+        return;
+    }
+    atomic_store(&ring->waiting, 1);
+    if (atomic_load(&ring->head) == ring->taken && !atomic_load(&ring->closed)) {
+        struct timespec timeout = {.tv_sec = (time_t)(timeout_ns / VAMP_NS_PER_SECOND),
+                                   .tv_nsec = (long)(timeout_ns % VAMP_NS_PER_SECOND)};
+        (void)syscall(SYS_futex, &ring->waiting, FUTEX_WAIT_PRIVATE, 1, &timeout, NULL, 0);
+    }
+    atomic_store(&ring->waiting, 0);
+}
+
+bool vamp_ring_finished(const struct vamp_ring *ring)
+{
+    /* `closed` first: whatever was pushed before it is then visible in `head`. */
+    return atomic_load(&ring->closed) && atomic_load(&ring->head) == ring->taken;
+}
+
+/* ------------------------------------------------------------------ either thread */
+
+size_t vamp_ring_used_bytes(const struct vamp_ring *ring)
+{
+    /* Tail first: it never overtakes a head that is read after it. */
+    size_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+    size_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
+    size_t used = head - tail;
+    return used < ring->capacity ? used : ring->capacity;
+}
+
+size_t vamp_ring_capacity_bytes(const struct vamp_ring *ring)
+{
+    return ring->capacity;
+}

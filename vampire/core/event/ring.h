@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The bounded queue of events between the source thread (one producer) and the worker thread
+ * (one consumer). A push copies the event and its text into the ring and never blocks; when
+ * there is no room it refuses, and the producer counts. The consumer reads events in place.
+ * Nothing is allocated after creation.
+ */
+#ifndef VAMP_CORE_EVENT_RING_H
+#define VAMP_CORE_EVENT_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vampire/core/err.h"
+#include "vampire/core/event/event.h"
+
+struct vamp_ring;
+
+/* `bytes` is rounded up to a power of two, at least 64 KiB. 0, -ENOMEM or another -errno. */
+VAMP_MUST_CHECK int vamp_ring_create(size_t bytes, struct vamp_ring **ret_ring,
+                                     struct vamp_err *err);
+/* NULL is fine. Both threads must have ended. */
+void vamp_ring_free(struct vamp_ring *ring);
+
+/* Producer. False: no room, nothing was written. */
+bool vamp_ring_push(struct vamp_ring *ring, const struct vamp_event *event);
+/* Producer: no event will follow. The consumer is woken. */
+void vamp_ring_close(struct vamp_ring *ring);
+
+/* Consumer. The oldest event not yet taken by this function, NULL when there is none. It stays
+ * valid until the next vamp_ring_release. */
+const struct vamp_event *vamp_ring_next(struct vamp_ring *ring);
+/* Consumer: gives the space of all events taken so far back to the producer. */
+void vamp_ring_release(struct vamp_ring *ring);
+/* Consumer: waits until there is an event or the ring is closed, at most `timeout_ns`. */
+void vamp_ring_wait(struct vamp_ring *ring, int64_t timeout_ns);
+/* Consumer: true when the producer has closed the ring and everything was taken. */
+bool vamp_ring_finished(const struct vamp_ring *ring);
+
+/* Either thread; a snapshot. */
+size_t vamp_ring_used_bytes(const struct vamp_ring *ring);
+size_t vamp_ring_capacity_bytes(const struct vamp_ring *ring);
+
+#endif

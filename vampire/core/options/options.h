@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Option tables: the one source of an option's name, type, default, bounds, allowed words and
+ * help. Parsing a configuration, `--help`, `--dump-config`, the JSON Schema and the manual all
+ * read them. A table fills a plain struct, each option at its offset.
+ *
+ * A table ends with an entry whose key is NULL. Strings that a table stores are owned by the
+ * struct it filled: vamp_opt_done frees them.
+ */
+#ifndef VAMP_CORE_OPTIONS_OPTIONS_H
+#define VAMP_CORE_OPTIONS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vampire/core/err.h"
+
+enum vamp_opt_type {
+    VAMP_OPT_BOOL,     /* bool:             true, false */
+    VAMP_OPT_UINT,     /* uint64_t:         a whole number */
+    VAMP_OPT_DURATION, /* int64_t, ns:      "500ms", "1s", "5min", "2h"; units ns us ms s min h d */
+    VAMP_OPT_SIZE,     /* uint64_t, bytes:  "64KiB"; units B KiB MiB GiB TiB kB MB GB TB */
+    VAMP_OPT_STRING,   /* char *:           any text, NULL when empty */
+    VAMP_OPT_ENUM,     /* unsigned:         index into `choices` */
+    VAMP_OPT_SET, /* uint64_t:         bits of indices into `choices`; a list of words, or "all" */
+    VAMP_OPT_STRINGS, /* struct vamp_strings: a list of texts */
+};
+
+/* What the text of a STRING names; lets the configuration's checks examine it before a run. */
+enum vamp_opt_role {
+    VAMP_OPT_PLAIN,
+    VAMP_OPT_NEW_FILE,  /* a file that will be written; "-" is standard output */
+    VAMP_OPT_DIRECTORY, /* an existing directory in which files will be written */
+    VAMP_OPT_SECRET,    /* a secret: left out of every text that shows the configuration */
+};
+
+/* Texts of a STRINGS option at most; more are an error. */
+#define VAMP_STRINGS_MAX 256
+
+/* An owned list of texts. */
+struct vamp_strings {
+    char **items;
+    size_t count;
+};
+
+struct vamp_opt {
+    const char *key;
+    enum vamp_opt_type type;
+    /* Default as text; a SET's and STRINGS' words separated by blanks. NULL: empty, 0, false; a
+     * DURATION -1: "not set", its help says what holds then. */
+    const char *preset;
+    uint64_t min, max;          /* UINT, DURATION, SIZE: bounds in the base unit; max 0: no bound.
+                                   STRING(S): longest text in bytes */
+    const char *const *choices; /* ENUM, SET: NULL-terminated words; of a SET at most 64 */
+    size_t offset;
+    const char *help; /* one sentence, no full stop */
+    enum vamp_opt_role role;
+};
+
+/* Sets every option of the table to its default. `base` may hold anything before. 0, -ENOMEM, or
+ * -EINVAL with text when the table itself is wrong. On failure what was stored is freed. */
+VAMP_MUST_CHECK int vamp_opt_presets(const struct vamp_opt *table, void *base,
+                                     struct vamp_err *err);
+/* Frees all text the table owns in `base` and empties it. */
+void vamp_opt_done(const struct vamp_opt *table, void *base);
+/* The entry with this key, NULL when there is none. */
+const struct vamp_opt *vamp_opt_find(const struct vamp_opt *table, const char *key);
+/* Sets one option from text (a SET's and STRINGS' text is one word and adds to it). 0, -ENOMEM, or
+ * -EINVAL (-ERANGE: out of bounds) with a text that explains what is wrong, for example `"5x" is
+ * not a duration`; vamp_opt_allowed gives what is allowed. The old value stays on failure. */
+VAMP_MUST_CHECK int vamp_opt_set(const struct vamp_opt *opt, void *base, const char *text,
+                                 struct vamp_err *err);
+/* The same for a UINT, a SIZE in bytes, or an ENUM whose words are numbers. */
+VAMP_MUST_CHECK int vamp_opt_set_uint(const struct vamp_opt *opt, void *base, uint64_t value,
+                                      struct vamp_err *err);
+/* The same for a BOOL; cannot fail. */
+void vamp_opt_set_bool(const struct vamp_opt *opt, void *base, bool value);
+/* Whether vamp_opt_set_uint sets it. */
+bool vamp_opt_is_number(const struct vamp_opt *opt);
+/* Empties a SET or STRINGS before its words are added. */
+void vamp_opt_clear(const struct vamp_opt *opt, void *base);
+
+/* Room for every text of vamp_opt_allowed; one that would be longer ends in "...". */
+#define VAMP_OPT_ALLOWED_BYTES 512
+/* "true or false"; "a duration such as \"1s\", from 10ms to 1h"; "one of a, b, c". */
+void vamp_opt_allowed(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLOWED_BYTES]);
+/* What a person probably meant by `word`: a word or key at edit distance 1 (2 from six letters on),
+ * or one that begins or ends with it; case is ignored. NULL when nothing is near. */
+const char *vamp_opt_near_choice(const char *const *choices, const char *word);
+const char *vamp_opt_near_key(const struct vamp_opt *table, const char *word);
+
+/* Text to value and back; the same units everywhere. A decimal fraction is fine as long as the
+ * value is whole ("1.5s"), a blank may stand before the unit. A size without a unit is bytes, a
+ * duration needs one (except 0). 0, -EINVAL or -ERANGE with text. */
+VAMP_MUST_CHECK int vamp_duration_parse(const char *text, int64_t *ret_ns, struct vamp_err *err);
+VAMP_MUST_CHECK int vamp_size_parse(const char *text, uint64_t *ret_bytes, struct vamp_err *err);
+/* The largest unit that divides the value ("1s", "1500ms", "64KiB"), always terminated; what they
+ * print is what the parsers read. */
+#define VAMP_QUANTITY_TEXT_BYTES 32
+void vamp_duration_text(int64_t ns, char *text, size_t bytes);
+void vamp_size_text(uint64_t size_bytes, char *text, size_t bytes);
+
+#endif

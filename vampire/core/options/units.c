@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Durations and sizes as text: one list of units for reading and for writing. */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vampire/core/options/options.h"
+
+struct unit {
+    const char *name;
+    uint64_t factor;
+};
+
+/* Largest first, as printing needs them. */
+static const struct unit duration_units[] = {
+    {"d", UINT64_C(86400000000000)},
+    {"h", UINT64_C(3600000000000)},
+    {"min", UINT64_C(60000000000)},
+    {"s", UINT64_C(1000000000)},
+    {"ms", UINT64_C(1000000)},
+    {"us", UINT64_C(1000)},
+    {"ns", UINT64_C(1)},
+    {NULL, 0},
+};
+
+static const struct unit size_units[] = {
+    {"TiB", UINT64_C(1) << 40}, {"GiB", UINT64_C(1) << 30}, {"MiB", UINT64_C(1) << 20},
+    {"KiB", UINT64_C(1) << 10}, {"B", UINT64_C(1)},         {NULL, 0},
+};
+
+/* Read, never printed: powers of ten. */
+static const struct unit decimal_size_units[] = {
+    {"TB", UINT64_C(1000000000000)},
+    {"GB", UINT64_C(1000000000)},
+    {"MB", UINT64_C(1000000)},
+    {"kB", UINT64_C(1000)},
+    {NULL, 0},
+};
+
+/* Digits before and after the decimal point. */
+struct number {
+    uint64_t whole, fraction;
+    uint64_t fraction_scale; /* 10 to the number of digits after the point */
+};
+
+#define FRACTION_DIGITS_MAX 15
+
+static const char *skip_blanks(const char *text)
+{
+    return text + strspn(text, " \t");
+}
+
+/* Returns what follows the number, NULL when there is none or it is too long. */
+static const char *parse_number(const char *text, struct number *ret_number)
+{
+    struct number number = {0, 0, 1};
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        uint64_t digit = (uint64_t)(*at - '0');
+        if (__builtin_mul_overflow(number.whole, 10U, &number.whole) ||
+            __builtin_add_overflow(number.whole, digit, &number.whole)) {
+            return NULL;
+        }
+    }
+    if (at == text) {
+        return NULL;
+    }
+    if (*at == '.') {
+        const char *first = ++at;
+        for (; *at >= '0' && *at <= '9'; at++) {
+            if (at - first >= FRACTION_DIGITS_MAX) {
+                return NULL;
+            }
+            number.fraction = number.fraction * 10 + (uint64_t)(*at - '0');
+            number.fraction_scale *= 10;
+        }
+        if (at == first) {
+            return NULL;
+        }
+    }
+    *ret_number = number;
+    return at;
+}
+
+static const struct unit *find_unit(const struct unit *units, const char *name)
+{
+    for (; units->name != NULL; units++) {
+        if (strcmp(units->name, name) == 0) {
+            return units;
+        }
+    }
+    return NULL;
+}
+
+/* 0, -EINVAL when a fraction of the base unit would remain, -ERANGE. */
+static int scale_number(const struct number *number, uint64_t factor, uint64_t *ret_value)
+{
+    unsigned __int128 fraction = (unsigned __int128)number->fraction * factor;
+    if (fraction % number->fraction_scale != 0) {
+        return -EINVAL;
+    }
+    uint64_t value = 0;
+    if (__builtin_mul_overflow(number->whole, factor, &value) ||
+        __builtin_add_overflow(value, (uint64_t)(fraction / number->fraction_scale), &value)) {
+        return -ERANGE;
+    }
+    *ret_value = value;
+    return 0;
+}
+
+int vamp_duration_parse(const char *text, int64_t *ret_ns, struct vamp_err *err)
+{
+    struct number number;
+    const char *rest = parse_number(skip_blanks(text), &number);
+    if (rest == NULL) {
+        return vamp_err_set(err, -EINVAL, "\"%s\" is not a duration", text);
+    }
+    rest = skip_blanks(rest);
+    const struct unit *unit = find_unit(duration_units, rest);
+    if (*rest == '\0' && number.whole == 0 && number.fraction == 0) {
+        unit = find_unit(duration_units, "ns");
+    }
+    if (unit == NULL && *rest == '\0') {
+        return vamp_err_set(err, -EINVAL, "\"%s\" is a duration without a unit", text);
+    }
+    if (unit == NULL) {
+        return vamp_err_set(
+            err, -EINVAL, "\"%s\" is not a duration: the units are ns, us, ms, s, min, h, d", text);
+    }
+    uint64_t value = 0;
+    int code = scale_number(&number, unit->factor, &value);
+    if (code == -EINVAL) {
+        return vamp_err_set(err, code, "\"%s\" is finer than a nanosecond", text);
+    }
+    if (code != 0 || value > INT64_MAX) {
+        return vamp_err_set(err, -ERANGE, "\"%s\" is too long: more than 292 years", text);
+    }
+    *ret_ns = (int64_t)value;
+    return 0;
+}
+
+int vamp_size_parse(const char *text, uint64_t *ret_bytes, struct vamp_err *err)
+{
+    struct number number;
+    const char *rest = parse_number(skip_blanks(text), &number);
+    if (rest == NULL) {
+        return vamp_err_set(err, -EINVAL, "\"%s\" is not a size", text);
+    }
+    rest = skip_blanks(rest);
+    const struct unit *unit = find_unit(size_units, *rest == '\0' ? "B" : rest);
+    if (unit == NULL) {
+        unit = find_unit(decimal_size_units, rest);
+    }
+    if (unit == NULL) {
+        return vamp_err_set(
+            err, -EINVAL,
+            "\"%s\" is not a size: the units are B, KiB, MiB, GiB, TiB, kB, MB, GB, TB", text);
+    }
+    uint64_t value = 0;
+    int code = scale_number(&number, unit->factor, &value);
+    if (code == -EINVAL) {
+        return vamp_err_set(err, code, "\"%s\" is not a whole number of bytes", text);
+    }
+    if (code != 0) {
+        return vamp_err_set(err, code, "\"%s\" is too large: more than 16777215TiB", text);
+    }
+    *ret_bytes = value;
+    return 0;
+}
+
+/* Zero is printed with its usual unit: "0s", "0B". */
+static void print_quantity(const struct unit *units, uint64_t value, char *text, size_t bytes)
+{
+    while (value % units->factor != 0) {
+        units++;
+    }
+    (void)snprintf(text, bytes, "%" PRIu64 "%s", value / units->factor, units->name);
+}
+
+void vamp_duration_text(int64_t ns, char *text, size_t bytes)
+{
+    if (ns == 0) {
+        (void)snprintf(text, bytes, "0s");
+        return;
+    }
+    bool negative = ns < 0;
+    if (negative && bytes > 1) {
+        *text++ = '-';
+        bytes--;
+    }
+    print_quantity(duration_units, negative ? -(uint64_t)ns : (uint64_t)ns, text, bytes);
+}
+
+void vamp_size_text(uint64_t size_bytes, char *text, size_t bytes)
+{
+    if (size_bytes == 0) {
+        (void)snprintf(text, bytes, "0B");
+        return;
+    }
+    print_quantity(size_units, size_bytes, text, bytes);
+}

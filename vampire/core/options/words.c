@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Texts about options: what is allowed, and what was probably meant. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vampire/core/options/options.h"
+
+/* Longer words are never near anything. */
+#define WORD_BYTES_MAX 64
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+    unsigned least = a < b ? a : b;
+    return least < c ? least : c;
+}
+
+/* Edit distance where swapping two neighbours counts as one edit ("optimal string alignment"). */
+static unsigned distance(const char *left, size_t left_length, const char *right,
+                         size_t right_length)
+{
+    unsigned rows[3][WORD_BYTES_MAX + 1];
+    for (unsigned j = 0; j <= right_length; j++) {
+        rows[0][j] = j;
+    }
+    for (size_t i = 1; i <= left_length; i++) {
+        unsigned *row = rows[i % 3];
+        const unsigned *above = rows[(i + 2) % 3];
+        const unsigned *above2 = rows[(i + 1) % 3];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= right_length; j++) {
+            char a = lower(left[i - 1]);
+            char b = lower(right[j - 1]);
+            row[j] = min3(above[j] + 1, row[j - 1] + 1, above[j - 1] + (a != b));
+            if (i > 1 && j > 1 && a == lower(right[j - 2]) && lower(left[i - 2]) == b &&
+                above2[j - 2] + 1 < row[j]) {
+                row[j] = above2[j - 2] + 1;
+            }
+        }
+    }
+    return rows[left_length % 3][right_length];
+}
+
+/* How far `candidate` is from `word`, UINT_MAX-like 1000 when it is not near. */
+#define NOT_NEAR 1000U
+static unsigned nearness(const char *word, const char *candidate)
+{
+    size_t word_length = strlen(word);
+    size_t length = strlen(candidate);
+    if (word_length == 0 || word_length > WORD_BYTES_MAX || length > WORD_BYTES_MAX) {
+        return NOT_NEAR;
+    }
+    unsigned edits = distance(word, word_length, candidate, length);
+    if (edits <= (word_length < 6 ? 1U : 2U) && edits < length) {
+        return edits;
+    }
+    /* A part of the name, or the name with something added: "series" for "max_series". */
+    size_t shorter = word_length < length ? word_length : length;
+    if (shorter >= 3 &&
+        (strncasecmp(word, candidate, shorter) == 0 ||
+         strcasecmp(word + word_length - shorter, candidate + length - shorter) == 0)) {
+        return edits + WORD_BYTES_MAX;
+    }
+    return NOT_NEAR;
+}
+
+const char *vamp_opt_near_choice(const char *const *choices, const char *word)
+{
+    const char *nearest = NULL;
+    unsigned best = NOT_NEAR;
+    for (; choices != NULL && *choices != NULL; choices++) {
+        unsigned edits = nearness(word, *choices);
+        if (edits < best) {
+            best = edits;
+            nearest = *choices;
+        }
+    }
+    return nearest;
+}
+
+const char *vamp_opt_near_key(const struct vamp_opt *table, const char *word)
+{
+    const char *nearest = NULL;
+    unsigned best = NOT_NEAR;
+    for (; table != NULL && table->key != NULL; table++) {
+        unsigned edits = nearness(word, table->key);
+        if (edits < best) {
+            best = edits;
+            nearest = table->key;
+        }
+    }
+    return nearest;
+}
+
+static void VAMP_PRINTF(2, 3)
+    append(char text[static VAMP_OPT_ALLOWED_BYTES], const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    int wanted = vsnprintf(text + used, VAMP_OPT_ALLOWED_BYTES - used, format, arguments);
+    va_end(arguments);
+    if (wanted >= (int)(VAMP_OPT_ALLOWED_BYTES - used)) {
+        memcpy(text + VAMP_OPT_ALLOWED_BYTES - 4, "...", 4);
+    }
+}
+
+static void append_words(char text[static VAMP_OPT_ALLOWED_BYTES], const char *const *choices)
+{
+    for (const char *const *each = choices; *each != NULL; each++) {
+        append(text, "%s%s", each == choices ? "" : ", ", *each);
+    }
+}
+
+static void append_quantity(char text[static VAMP_OPT_ALLOWED_BYTES], const struct vamp_opt *opt,
+                            uint64_t value)
+{
+    char quantity[VAMP_QUANTITY_TEXT_BYTES];
+    if (opt->type == VAMP_OPT_DURATION) {
+        vamp_duration_text((int64_t)value, quantity, sizeof quantity);
+    } else if (opt->type == VAMP_OPT_SIZE) {
+        vamp_size_text(value, quantity, sizeof quantity);
+    } else {
+        (void)snprintf(quantity, sizeof quantity, "%" PRIu64, value);
+    }
+    append(text, "%s", quantity);
+}
+
+static void append_bounds(char text[static VAMP_OPT_ALLOWED_BYTES], const struct vamp_opt *opt)
+{
+    if (opt->min > 0 || opt->max > 0) {
+        append(text, opt->max > 0 ? ", from " : ", at least ");
+        append_quantity(text, opt, opt->min);
+    }
+    if (opt->max > 0) {
+        append(text, " to ");
+        append_quantity(text, opt, opt->max);
+    }
+}
+
+void vamp_opt_allowed(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLOWED_BYTES])
+{
+    text[0] = '\0';
+    switch (opt->type) {
+    case VAMP_OPT_BOOL:
+        append(text, "true or false");
+        return;
+    case VAMP_OPT_UINT:
+        append(text, "a whole number");
+        append_bounds(text, opt);
+        return;
+    case VAMP_OPT_DURATION:
+        append(text, "a duration such as \"1s\" or \"500ms\"");
+        append_bounds(text, opt);
+        return;
+    case VAMP_OPT_SIZE:
+        append(text, "a size such as \"64KiB\"");
+        append_bounds(text, opt);
+        return;
+    case VAMP_OPT_STRING:
+        append(text, "a text");
+        break;
+    case VAMP_OPT_STRINGS:
+        append(text, "a list of at most %d texts", VAMP_STRINGS_MAX);
+        break;
+    case VAMP_OPT_ENUM:
+        append(text, "one of ");
+        append_words(text, opt->choices);
+        return;
+    case VAMP_OPT_SET:
+        append(text, "a list of words from ");
+        append_words(text, opt->choices);
+        append(text, ", or \"all\"");
+        return;
+    }
+    if (opt->max > 0) {
+        append(text, " of at most %" PRIu64 " bytes", opt->max);
+    }
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/core/protobuf/arena.h"
+
+#include <stdlib.h>
+
+/* Enough for every type protobuf-c allocates. */
+#define ARENA_ALIGNMENT ((size_t)16)
+
+static void *arena_alloc(void *context, size_t size)
+{
+    struct vamp_decode_arena *arena = context;
+    size_t room = arena->bytes - arena->used;
+    if (size > room || (size + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT > room) {
+        arena->exhausted = true;
+        return NULL;
+    }
+    void *result = arena->memory + arena->used;
+    arena->used += (size + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+    return result;
+}
+
+static void arena_free(void *context, void *pointer)
+{
+    (void)context;
+    (void)pointer; /* everything is freed at once by the next reset */
+}
+
+int vamp_decode_arena_init(struct vamp_decode_arena *arena, size_t bytes, struct vamp_err *err)
+{
+    bytes = (bytes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+    *arena = (struct vamp_decode_arena){
+        .allocator = {.alloc = arena_alloc, .free = arena_free, .allocator_data = arena},
+        .bytes = bytes,
+    };
+    arena->memory = malloc(bytes);
+    if (arena->memory == NULL) {
+        arena->bytes = 0;
+        return vamp_err_set(err, -ENOMEM, "no memory for a decoding buffer of %zu bytes", bytes);
+    }
+    return 0;
+}
+
+void vamp_decode_arena_done(struct vamp_decode_arena *arena)
+{
+    free(arena->memory);
+    *arena = (struct vamp_decode_arena){.memory = NULL};
+}
+
+ProtobufCAllocator *vamp_decode_arena_reset(struct vamp_decode_arena *arena)
+{
+    arena->used = 0;
+    arena->exhausted = false;
+    return &arena->allocator;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Protocol Buffers messages, field by field and in place. What is read here is accepted and refused
+ * exactly as protobuf-c does it. Any thread.
+ */
+#ifndef VAMP_CORE_PROTOBUF_WIRE_H
+#define VAMP_CORE_PROTOBUF_WIRE_H
+
+#include <endian.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "vampire/core/protobuf/varint.h"
+
+/* How the value of a field is written. */
+enum vamp_wire_form { VAMP_WIRE_VARINT, VAMP_WIRE_FIXED64, VAMP_WIRE_BYTES, VAMP_WIRE_FIXED32 = 5 };
+
+/* The key before a value. */
+#define VAMP_WIRE_KEY(number, form) ((number) << 3 | VAMP_WIRE_##form)
+
+/* A message being read. After `bad` every result is meaningless and nothing more may be read. */
+struct vamp_wire {
+    const uint8_t *at, *end;
+    bool bad;
+};
+
+static inline bool vamp_wire_has_more(const struct vamp_wire *wire)
+{
+    return !wire->bad && wire->at != wire->end;
+}
+
+static inline uint64_t vamp_wire_long_varint(struct vamp_wire *wire, size_t bytes_max)
+{
+    uint64_t value = 0;
+    const uint8_t *after = vamp_varint_read(wire->at, wire->end, bytes_max, &value);
+    wire->bad |= after == NULL;
+    wire->at = after != NULL ? after : wire->end;
+    return value;
+}
+
+static inline uint64_t vamp_wire_varint(struct vamp_wire *wire)
+{
+    if (wire->at != wire->end && *wire->at < 0x80) {
+        return *wire->at++;
+    }
+    return vamp_wire_long_varint(wire, VAMP_VARINT_BYTES_MAX);
+}
+
+/* The next field's number and form; there is more. Number 0 is refused where it stands in one byte,
+ * as protobuf-c does. */
+static inline uint64_t vamp_wire_key(struct vamp_wire *wire)
+{
+    const uint8_t first = *wire->at;
+    if (first >= 0x80) {
+        return vamp_wire_long_varint(wire, 5);
+    }
+    wire->at++;
+    wire->bad = first < 1 << 3;
+    return first;
+}
+
+static inline uint64_t vamp_wire_fixed64(struct vamp_wire *wire)
+{
+    uint64_t value = 0;
+    if (wire->end - wire->at < (ptrdiff_t)sizeof value) {
+        wire->bad = true;
+        return 0;
+    }
+    memcpy(&value, wire->at, sizeof value);
+    wire->at += sizeof value;
+    return le64toh(value);
+}
+
+/* The value lies in the message. */
+static inline const uint8_t *vamp_wire_bytes(struct vamp_wire *wire, size_t *ret_length)
+{
+    const uint64_t length =
+        wire->at != wire->end && *wire->at < 0x80 ? *wire->at++ : vamp_wire_long_varint(wire, 5);
+    if (wire->bad || length > INT_MAX || length > (uint64_t)(wire->end - wire->at)) {
+        wire->bad = true;
+        *ret_length = 0;
+        return wire->end;
+    }
+    const uint8_t *bytes = wire->at;
+    wire->at += length;
+    *ret_length = (size_t)length;
+    return bytes;
+}
+
+/* Skips the value of a field that is not needed. */
+static inline void vamp_wire_skip(struct vamp_wire *wire, uint64_t key)
+{
+    size_t length = 0;
+    switch (key & 7) {
+    case VAMP_WIRE_VARINT:
+        (void)vamp_wire_varint(wire);
+        break;
+    case VAMP_WIRE_FIXED64:
+        (void)vamp_wire_fixed64(wire);
+        break;
+    case VAMP_WIRE_BYTES:
+        (void)vamp_wire_bytes(wire, &length);
+        break;
+    case VAMP_WIRE_FIXED32:
+        wire->bad = wire->end - wire->at < 4;
+        wire->at += wire->bad ? 0 : 4;
+        break;
+    default:
+        wire->bad = true;
+    }
+}
+
+/* A truth value may have any form: protobuf-c only looks whether a byte of it, a length included,
+ * is other than 0 in its lower seven bits. */
+static inline bool vamp_wire_bool(struct vamp_wire *wire, uint64_t key)
+{
+    const uint8_t *byte = wire->at;
+    vamp_wire_skip(wire, key);
+    unsigned bits = 0;
+    for (; byte < wire->at; byte++) {
+        bits |= *byte & 0x7fU;
+    }
+    return bits != 0;
+}
+
+/* Writing: a message of `length` bytes, below 2^14, stands VAMP_WIRE_WRAP_BYTES after `at`. Puts
+ * key and length in front and returns the place after it. */
+enum { VAMP_WIRE_WRAP_BYTES = 3 };
+static inline uint8_t *vamp_wire_wrap(uint8_t *at, uint8_t key, size_t length)
+{
+    *at = key;
+    uint8_t *to = vamp_varint_write(at + 1, length);
+    if (to != at + VAMP_WIRE_WRAP_BYTES) { /* below 2^7 */
+        memmove(to, at + VAMP_WIRE_WRAP_BYTES, length);
+    }
+    return to + length;
+}
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recording.pb-c.h"
+#include "vampire/core/event/codec.h"
+#include "vampire/core/protobuf/wire.h"
+#include "vampire/core/recording/recording.h"
+
+/* Room for a batch; before it room for its length, after it room for one more event. */
+#define LENGTH_BYTES ((size_t)5)
+#define BATCH_BYTES ((size_t)60 * 1024)
+#define BUFFER_BYTES (LENGTH_BYTES + BATCH_BYTES + VAMP_EVENT_PACKED_BYTES_MAX + 64)
+
+/* Keys of the fields of Batch. */
+enum {
+    KEY_FIRST = 1 << 3,
+    KEY_MARK = 2 << 3 | 2,
+    KEY_EVENT = 3 << 3 | 2,
+    KEY_END = 4 << 3,
+    KEY_CARRIED = 5 << 3,
+    KEY_MORE = 6 << 3
+};
+
+struct vamp_recorder {
+    int file;
+    int failure;      /* -errno of the write that failed, 0: none */
+    uint64_t bytes;   /* in the file */
+    uint64_t written; /* events in the file */
+    uint64_t lost;
+    uint64_t waiting; /* events in the batch */
+    bool carrying;    /* the batch repeats events of earlier segments */
+    bool goes_on;     /* in another segment */
+    size_t used;      /* of `buffer`; LENGTH_BYTES: empty */
+    char path[PATH_MAX];
+    uint8_t buffer[BUFFER_BYTES];
+};
+
+/* ------------------------------------------------------------------ the file */
+
+/* Writes all or cuts the file back to what it was. */
+static int write_all(struct vamp_recorder *recorder, const uint8_t *bytes, size_t length,
+                     struct vamp_err *err)
+{
+    size_t done = 0;
+    while (done < length) {
+        ssize_t now = write(recorder->file, bytes + done, length - done);
+        if (now < 0 && errno == EINTR) {
+            continue;
+        }
+        if (now <= 0) {
+            recorder->failure = now < 0 ? -errno : -EIO;
+            if (ftruncate(recorder->file, (off_t)recorder->bytes) != 0) {
+                /* A reader treats the half message as a torn end. */
+                recorder->bytes += done;
+            }
+            return vamp_err_set_errno(err, -recorder->failure, "write recording %s",
+                                      recorder->path);
+        }
+        done += (size_t)now;
+    }
+    recorder->bytes += length;
+    return 0;
+}
+
+static int already_failed(const struct vamp_recorder *recorder, struct vamp_err *err)
+{
+    return vamp_err_set_errno(err, -recorder->failure, "recording %s failed before",
+                              recorder->path);
+}
+
+/* Writes the batch with its length in front and begins the next one. */
+static int write_batch(struct vamp_recorder *recorder, struct vamp_err *err)
+{
+    if (recorder->used == LENGTH_BYTES) {
+        return 0;
+    }
+    const size_t length = recorder->used - LENGTH_BYTES;
+    uint8_t prefix[VAMP_VARINT_BYTES_MAX];
+    const size_t prefix_length = (size_t)(vamp_varint_write(prefix, length) - prefix);
+    uint8_t *start = recorder->buffer + LENGTH_BYTES - prefix_length;
+    memcpy(start, prefix, prefix_length);
+    int result = write_all(recorder, start, prefix_length + length, err);
+    if (result == 0) {
+        recorder->written += recorder->waiting;
+    } else {
+        recorder->lost += recorder->waiting;
+    }
+    recorder->waiting = 0;
+    recorder->carrying = false;
+    recorder->used = LENGTH_BYTES;
+    return result;
+}
+
+/* ------------------------------------------------------------------ messages */
+
+static void begin_batch(struct vamp_recorder *recorder)
+{
+    if (recorder->used == LENGTH_BYTES) {
+        uint8_t *at = recorder->buffer + recorder->used;
+        *at++ = KEY_FIRST;
+        recorder->used = (size_t)(vamp_varint_write(at, recorder->written) - recorder->buffer);
+    }
+}
+
+static void add_event(struct vamp_recorder *recorder, const struct vamp_event *event)
+{
+    begin_batch(recorder);
+    uint8_t *at = recorder->buffer + recorder->used;
+    const size_t length =
+        vamp_event_pack(event, at + VAMP_WIRE_WRAP_BYTES, VAMP_EVENT_PACKED_BYTES_MAX);
+    recorder->used = (size_t)(vamp_wire_wrap(at, KEY_EVENT, length) - recorder->buffer);
+}
+
+static void add_mark(struct vamp_recorder *recorder, const struct vamp_event *event)
+{
+    Vamp__Recording__Mark mark = VAMP__RECORDING__MARK__INIT;
+    mark.kind = event->kind;
+    mark.count = event->count;
+    mark.has_reason = event->kind == VAMP_EVENT_LOST;
+    mark.reason = event->reason;
+    mark.time_ns = event->time_ns;
+    begin_batch(recorder);
+    uint8_t *at = recorder->buffer + recorder->used;
+    const size_t length = vamp__recording__mark__pack(&mark, at + VAMP_WIRE_WRAP_BYTES);
+    recorder->used = (size_t)(vamp_wire_wrap(at, KEY_MARK, length) - recorder->buffer);
+}
+
+int vamp_recorder_add(struct vamp_recorder *recorder, const struct vamp_event *event,
+                      struct vamp_err *err)
+{
+    const bool is_mark = vamp_event_is_mark(event);
+    if (recorder->failure != 0) {
+        recorder->lost += !is_mark;
+        return already_failed(recorder, err);
+    }
+    if (!is_mark && event->name_length > VAMP_NAME_BYTES_MAX) {
+        return vamp_err_set(err, -EINVAL, "a name of %u bytes cannot be recorded",
+                            event->name_length);
+    }
+    /* A mark is at the start of its batch, so that the order is in the file. */
+    if (is_mark || recorder->carrying || recorder->used >= LENGTH_BYTES + BATCH_BYTES) {
+        int result = write_batch(recorder, err);
+        if (result != 0) {
+            recorder->lost += !is_mark;
+            return result;
+        }
+    }
+    if (is_mark) {
+        add_mark(recorder, event);
+    } else {
+        add_event(recorder, event);
+        recorder->waiting++;
+    }
+    return 0;
+}
+
+int vamp_recorder_carry(struct vamp_recorder *recorder, const struct vamp_event *event,
+                        struct vamp_err *err)
+{
+    if (recorder->failure != 0) {
+        return already_failed(recorder, err);
+    }
+    if (!recorder->carrying || recorder->used >= LENGTH_BYTES + BATCH_BYTES) {
+        int result = write_batch(recorder, err);
+        if (result != 0) {
+            return result;
+        }
+        begin_batch(recorder);
+        recorder->buffer[recorder->used++] = KEY_CARRIED;
+        recorder->buffer[recorder->used++] = 1;
+        recorder->carrying = true;
+    }
+    add_event(recorder, event);
+    return 0;
+}
+
+int vamp_recorder_flush(struct vamp_recorder *recorder, bool durable, struct vamp_err *err)
+{
+    if (recorder->failure != 0) {
+        return already_failed(recorder, err);
+    }
+    int result = write_batch(recorder, err);
+    if (result == 0 && durable && fdatasync(recorder->file) != 0) {
+        recorder->failure = -errno;
+        result = vamp_err_set_errno(err, errno, "flush recording %s", recorder->path);
+    }
+    return result;
+}
+
+/* ------------------------------------------------------------------ start and end */
+
+static int write_header(struct vamp_recorder *recorder, const struct vamp_recording_header *header,
+                        struct vamp_err *err)
+{
+    /* protobuf-c wants mutable texts, though packing only reads them. */
+    struct vamp_recording_header texts = *header;
+    char format[] = VAMP_RECORDING_FORMAT;
+    Vamp__Recording__Header message = VAMP__RECORDING__HEADER__INIT;
+    message.format = format;
+    message.version = VAMP_RECORDING_VERSION;
+    message.workflow = texts.workflow[0] != '\0' ? texts.workflow : NULL;
+    message.component = texts.component[0] != '\0' ? texts.component : NULL;
+    message.producer = texts.producer[0] != '\0' ? texts.producer : NULL;
+    message.run_id = texts.run_id[0] != '\0' ? texts.run_id : NULL;
+    message.has_started_ns = true;
+    message.started_ns = texts.started_ns;
+    message.has_event_kinds = true;
+    message.event_kinds = texts.event_kinds;
+    message.has_segment = texts.segment != 0;
+    message.segment = texts.segment;
+    message.has_events_before = texts.events_before != 0;
+    message.events_before = texts.events_before;
+    recorder->used += vamp__recording__header__pack(&message, recorder->buffer + recorder->used);
+    return write_batch(recorder, err);
+}
+
+int vamp_recorder_begin(int file, const char *path, const struct vamp_recording_header *header,
+                        struct vamp_recorder **ret_recorder, struct vamp_err *err)
+{
+    struct vamp_recorder *recorder = malloc(sizeof *recorder);
+    if (recorder == NULL) {
+        (void)close(file);
+        return vamp_err_set(err, -ENOMEM, "no memory to record to %s", path);
+    }
+    *recorder = (struct vamp_recorder){.file = file, .used = LENGTH_BYTES};
+    (void)snprintf(recorder->path, sizeof recorder->path, "%s", path);
+    int result = write_header(recorder, header, err);
+    if (result != 0) {
+        (void)close(file);
+        free(recorder);
+        return result;
+    }
+    *ret_recorder = recorder;
+    return 0;
+}
+
+int vamp_recorder_open(const char *path, const struct vamp_recording_header *header,
+                       struct vamp_recorder **ret_recorder, struct vamp_err *err)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (file < 0) {
+        return vamp_err_set_errno(err, errno, "create recording %s", path);
+    }
+    int result = vamp_recorder_begin(file, path, header, ret_recorder, err);
+    if (result != 0) {
+        (void)unlink(path);
+    }
+    return result;
+}
+
+void vamp_recorder_goes_on(struct vamp_recorder *recorder)
+{
+    recorder->goes_on = true;
+}
+
+static int write_end(struct vamp_recorder *recorder, struct vamp_err *err)
+{
+    begin_batch(recorder);
+    recorder->buffer[recorder->used++] = KEY_END;
+    recorder->buffer[recorder->used++] = 1;
+    if (recorder->goes_on) {
+        recorder->buffer[recorder->used++] = KEY_MORE;
+        recorder->buffer[recorder->used++] = 1;
+    }
+    return write_batch(recorder, err);
+}
+
+int vamp_recorder_close(struct vamp_recorder *recorder, struct vamp_err *err)
+{
+    if (recorder == NULL) {
+        return 0;
+    }
+    int result = 0;
+    if (recorder->failure == 0) {
+        result = write_batch(recorder, err);
+        if (result == 0) {
+            result = write_end(recorder, err);
+        }
+    }
+    if (close(recorder->file) != 0 && result == 0) {
+        result = vamp_err_set_errno(err, errno, "close recording %s", recorder->path);
+    }
+    free(recorder);
+    return result;
+}
+
+uint64_t vamp_recorder_bytes(const struct vamp_recorder *recorder)
+{
+    return recorder->bytes;
+}
+
+uint64_t vamp_recorder_written(const struct vamp_recorder *recorder)
+{
+    return recorder->written;
+}
+
+uint64_t vamp_recorder_lost(const struct vamp_recorder *recorder)
+{
+    return recorder->lost;
+}
+
+bool vamp_recorder_failed(const struct vamp_recorder *recorder)
+{
+    return recorder->failure != 0;
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reading recordings. Only one event is unpacked at a time, into a small arena; the batch around it
+ * is parsed here, so that no file, however hostile, makes the reader use more memory than it has
+ * from the start.
+ */
+#include "vampire/core/recording/recording.h"
+#include "vampire/core/protobuf/varint.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recording.pb-c.h"
+#include "vampire/core/event/codec.h"
+#include "vampire/core/protobuf/arena.h"
+
+#define ARENA_BYTES ((size_t)16 * 1024)
+#define BUFFER_BYTES (2 * VAMP_RECORDING_MESSAGE_BYTES_MAX)
+
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+enum {
+    FIELD_FIRST = 1,
+    FIELD_MARK = 2,
+    FIELD_EVENT = 3,
+    FIELD_END = 4,
+    FIELD_CARRIED = 5,
+    FIELD_MORE = 6
+};
+
+struct slice {
+    const uint8_t *bytes;
+    size_t length;
+};
+
+struct vamp_recording {
+    int file;
+    bool at_end;        /* of the file */
+    bool finished;      /* nothing more is given */
+    bool complete;      /* the end mark was seen */
+    bool goes_on;       /* in another segment, according to the end mark */
+    size_t from, to;    /* unread part of `buffer` */
+    struct slice batch; /* unread part of the present batch */
+    bool carried;       /* it repeats events of earlier segments */
+    bool skip_carried;
+    uint64_t events;  /* given, rejected or reported as lost */
+    uint64_t damaged; /* places */
+    int64_t newest_ns;
+    struct vamp_decode_arena arena;
+    char remark[256];
+    uint8_t buffer[BUFFER_BYTES];
+};
+
+/* ------------------------------------------------------------------ bytes */
+
+/* Takes a varint off the front; false when there is none. */
+static bool take_varint(struct slice *slice, uint64_t *ret_value)
+{
+    const uint8_t *after = vamp_varint_read(slice->bytes, slice->bytes + slice->length,
+                                            VAMP_VARINT_BYTES_MAX, ret_value);
+    if (after == NULL) {
+        return false;
+    }
+    slice->length -= (size_t)(after - slice->bytes);
+    slice->bytes = after;
+    return true;
+}
+
+static bool take_bytes(struct slice *slice, size_t length, struct slice *ret_taken)
+{
+    if (length > slice->length) {
+        return false;
+    }
+    *ret_taken = (struct slice){.bytes = slice->bytes, .length = length};
+    slice->bytes += length;
+    slice->length -= length;
+    return true;
+}
+
+/* One field of a message: its number, and its value as a number or as bytes. */
+struct field {
+    uint64_t number, value;
+    struct slice bytes; /* bytes NULL: the value is a number */
+};
+
+static bool take_field(struct slice *message, struct field *ret_field)
+{
+    uint64_t tag = 0, length = 0;
+    struct field field = {.bytes = {.bytes = NULL}};
+    if (!take_varint(message, &tag)) {
+        return false;
+    }
+    field.number = tag >> 3;
+    bool taken = false;
+    switch (tag & 7) {
+    case WIRE_VARINT:
+        taken = take_varint(message, &field.value);
+        break;
+    case WIRE_FIXED64:
+        taken = take_bytes(message, 8, &field.bytes);
+        break;
+    case WIRE_BYTES:
+        taken = take_varint(message, &length) && length <= message->length &&
+                take_bytes(message, (size_t)length, &field.bytes);
+        break;
+    case WIRE_FIXED32:
+        taken = take_bytes(message, 4, &field.bytes);
+        break;
+    default:
+        break;
+    }
+    if (taken) {
+        *ret_field = field;
+    }
+    return taken;
+}
+
+/* ------------------------------------------------------------------ the file */
+
+static int fill(struct vamp_recording *recording, struct vamp_err *err)
+{
+    if (recording->from != 0) {
+        memmove(recording->buffer, recording->buffer + recording->from,
+                recording->to - recording->from);
+        recording->to -= recording->from;
+        recording->from = 0;
+    }
+    while (!recording->at_end && recording->to < BUFFER_BYTES) {
+        ssize_t got =
+            read(recording->file, recording->buffer + recording->to, BUFFER_BYTES - recording->to);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return vamp_err_set_errno(err, errno, "read the recording");
+        }
+        recording->at_end = got == 0;
+        recording->to += (size_t)got;
+    }
+    return 0;
+}
+
+/* The result of reading a message from the file. */
+enum found { FOUND_MESSAGE, FOUND_END, FOUND_TORN, FOUND_FAILURE };
+
+static enum found parse_message(struct vamp_recording *recording, struct slice *ret_message)
+{
+    struct slice rest = {.bytes = recording->buffer + recording->from,
+                         .length = recording->to - recording->from};
+    uint64_t length = 0;
+    if (rest.length == 0) {
+        return FOUND_END;
+    }
+    /* A length of zero is no message of ours but a hole that a crash left. */
+    if (!take_varint(&rest, &length) || length == 0 || length > VAMP_RECORDING_MESSAGE_BYTES_MAX ||
+        !take_bytes(&rest, (size_t)length, ret_message)) {
+        return FOUND_TORN;
+    }
+    recording->from = (size_t)(rest.bytes - recording->buffer);
+    return FOUND_MESSAGE;
+}
+
+static enum found take_message(struct vamp_recording *recording, struct slice *ret_message,
+                               struct vamp_err *err)
+{
+    enum found found = parse_message(recording, ret_message);
+    if (found == FOUND_MESSAGE || recording->at_end) {
+        return found;
+    }
+    /* A whole message fits in the buffer, so after filling it is complete or never will be. */
+    return fill(recording, err) == 0 ? parse_message(recording, ret_message) : FOUND_FAILURE;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static void copy_text(char to[static VAMP_RECORDING_TEXT_BYTES], const char *from)
+{
+    (void)snprintf(to, VAMP_RECORDING_TEXT_BYTES, "%s", from != NULL ? from : "");
+}
+
+static int read_header(struct vamp_recording *recording, const char *path,
+                       struct vamp_recording_header *ret_header, struct vamp_err *err)
+{
+    struct slice bytes;
+    enum found found = take_message(recording, &bytes, err);
+    if (found == FOUND_FAILURE) {
+        return vamp_err_wrap(err, "%s", path);
+    }
+    const Vamp__Recording__Header *header = NULL;
+    if (found == FOUND_MESSAGE) {
+        header = vamp__recording__header__unpack(vamp_decode_arena_reset(&recording->arena),
+                                                 bytes.length, bytes.bytes);
+    }
+    if (header == NULL || strcmp(header->format, VAMP_RECORDING_FORMAT) != 0) {
+        return vamp_err_set(err, -EBADMSG, "%s is not a recording of vampire", path);
+    }
+    if (header->version != VAMP_RECORDING_VERSION) {
+        return vamp_err_set(err, -EPROTONOSUPPORT,
+                            "recording %s has version %u of the format; this program reads %d",
+                            path, header->version, VAMP_RECORDING_VERSION);
+    }
+    copy_text(ret_header->workflow, header->workflow);
+    copy_text(ret_header->component, header->component);
+    copy_text(ret_header->producer, header->producer);
+    copy_text(ret_header->run_id, header->run_id);
+    ret_header->started_ns = header->started_ns;
+    ret_header->event_kinds = header->has_event_kinds ? header->event_kinds : UINT64_MAX;
+    ret_header->segment = header->has_segment ? header->segment : 0;
+    ret_header->events_before = header->has_events_before ? header->events_before : 0;
+    return 0;
+}
+
+int vamp_recording_open(const char *path, struct vamp_recording **ret_recording,
+                        struct vamp_recording_header *ret_header, struct vamp_err *err)
+{
+    struct vamp_recording *recording = malloc(sizeof *recording);
+    if (recording == NULL) {
+        return vamp_err_set(err, -ENOMEM, "no memory to read recording %s", path);
+    }
+    *recording = (struct vamp_recording){.newest_ns = INT64_MIN};
+    recording->file = open(path, O_RDONLY | O_CLOEXEC);
+    int result = recording->file < 0
+                     ? vamp_err_set_errno(err, errno, "cannot open recording %s", path)
+                     : vamp_decode_arena_init(&recording->arena, ARENA_BYTES, err);
+    if (result == 0) {
+        result = read_header(recording, path, ret_header, err);
+    }
+    if (result != 0) {
+        vamp_recording_close(recording);
+        return result;
+    }
+    *ret_recording = recording;
+    return 0;
+}
+
+void vamp_recording_close(struct vamp_recording *recording)
+{
+    if (recording != NULL) {
+        if (recording->file >= 0) {
+            (void)close(recording->file);
+        }
+        vamp_decode_arena_done(&recording->arena);
+        free(recording);
+    }
+}
+
+bool vamp_recording_begins(const uint8_t *begin, size_t bytes)
+{
+    static const char mark[] = "\x0a\x11" VAMP_RECORDING_FORMAT;
+    struct slice rest = {.bytes = begin, .length = bytes};
+    uint64_t length = 0;
+    return take_varint(&rest, &length) && rest.length >= sizeof mark - 1 &&
+           memcmp(rest.bytes, mark, sizeof mark - 1) == 0;
+}
+
+int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes, uint64_t *ret_messages,
+                           struct vamp_err *err)
+{
+    struct vamp_recording *recording = malloc(sizeof *recording);
+    if (recording == NULL) {
+        return vamp_err_set(err, -ENOMEM, "no memory to read recording %s", path);
+    }
+    *recording = (struct vamp_recording){.file = file};
+    *ret_bytes = *ret_messages = 0;
+    struct slice message;
+    enum found found = FOUND_FAILURE;
+    if (lseek(file, 0, SEEK_SET) != 0) {
+        (void)vamp_err_set_errno(err, errno, "read the recording");
+    } else {
+        while ((found = take_message(recording, &message, err)) == FOUND_MESSAGE) {
+            *ret_messages += 1;
+        }
+    }
+    const off_t offset = lseek(file, 0, SEEK_CUR);
+    *ret_bytes = offset < 0 ? 0 : (uint64_t)offset - (recording->to - recording->from);
+    free(recording);
+    return found != FOUND_FAILURE ? 0 : vamp_err_wrap(err, "%s", path);
+}
+
+/* ------------------------------------------------------------------ events */
+
+static void make_mark(struct vamp_recording *recording, enum vamp_event_kind kind, uint64_t count,
+                      struct vamp_event *ret_event)
+{
+    *ret_event = (struct vamp_event){
+        .kind = (uint8_t)kind,
+        .reason = VAMP_LOSS_RECORDING,
+        .count = count,
+        .time_ns = recording->newest_ns != INT64_MIN ? recording->newest_ns : 0,
+    };
+}
+
+static bool give_mark(struct vamp_recording *recording, struct slice bytes,
+                      struct vamp_event *ret_event)
+{
+    const Vamp__Recording__Mark *mark = vamp__recording__mark__unpack(
+        vamp_decode_arena_reset(&recording->arena), bytes.length, bytes.bytes);
+    if (mark == NULL || mark->kind < VAMP_EVENT_GONE || mark->kind > VAMP_EVENT_REJECTED ||
+        mark->reason >= VAMP_LOSS_COUNT) {
+        recording->damaged++;
+        make_mark(recording, VAMP_EVENT_REJECTED, 1, ret_event);
+        return true;
+    }
+    *ret_event = (struct vamp_event){
+        .kind = (uint8_t)mark->kind,
+        .reason = (uint8_t)mark->reason,
+        .count = mark->count,
+        .time_ns = mark->time_ns,
+    };
+    return mark->count != 0 || mark->kind < VAMP_EVENT_LOST;
+}
+
+static void give_event(struct vamp_recording *recording, struct slice bytes,
+                       struct vamp_event *ret_event)
+{
+    recording->events += !recording->carried;
+    if (vamp_event_read(bytes.bytes, bytes.length, ret_event, NULL) != 0) {
+        recording->damaged++;
+        make_mark(recording, VAMP_EVENT_REJECTED, 1, ret_event);
+        return;
+    }
+    recording->newest_ns = ret_event->time_ns;
+}
+
+/* The next event or mark of the present batch; false when the batch is used up. */
+static bool next_of_batch(struct vamp_recording *recording, struct vamp_event *ret_event)
+{
+    struct field field;
+    while (recording->batch.length != 0) {
+        if (!take_field(&recording->batch, &field)) {
+            /* The next batch contains its position; what is missing is counted then. */
+            recording->damaged++;
+            recording->batch.length = 0;
+            return false;
+        }
+        if (field.number == FIELD_EVENT && recording->carried && recording->skip_carried) {
+            continue;
+        }
+        if (field.number == FIELD_EVENT && field.bytes.bytes != NULL) {
+            give_event(recording, field.bytes, ret_event);
+            return true;
+        }
+        if (field.number == FIELD_MARK && field.bytes.bytes != NULL &&
+            give_mark(recording, field.bytes, ret_event)) {
+            return true;
+        }
+        if (field.number == FIELD_FIRST && field.value > recording->events) {
+            make_mark(recording, VAMP_EVENT_LOST, field.value - recording->events, ret_event);
+            recording->damaged++;
+            recording->events = field.value;
+            return true;
+        }
+        recording->carried =
+            recording->carried || (field.number == FIELD_CARRIED && field.value != 0);
+        recording->complete =
+            recording->complete || (field.number == FIELD_END && field.value != 0);
+        recording->goes_on = recording->goes_on || (field.number == FIELD_MORE && field.value != 0);
+    }
+    return false;
+}
+
+static void __attribute__((format(printf, 2, 3)))
+remark(struct vamp_recording *recording, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(recording->remark, sizeof recording->remark, format, arguments);
+    va_end(arguments);
+}
+
+/* Ends the reading; true when a mark reports a torn end. */
+static bool finish(struct vamp_recording *recording, bool torn, struct vamp_event *ret_event)
+{
+    recording->finished = true;
+    if (torn) {
+        remark(recording,
+               "it ends in the middle of a record: %llu events were read, the last %zu bytes were "
+               "not",
+               (unsigned long long)recording->events, recording->to - recording->from);
+        recording->events++;
+        make_mark(recording, VAMP_EVENT_LOST, 1, ret_event);
+        return true;
+    }
+    if (recording->damaged != 0) {
+        remark(recording, "it is damaged in %llu places", (unsigned long long)recording->damaged);
+    } else if (!recording->complete) {
+        remark(recording, "it has no end mark: the recorder did not finish");
+    }
+    return false;
+}
+
+enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
+                                               struct vamp_event *ret_event, struct vamp_err *err)
+{
+    while (!recording->finished) {
+        if (next_of_batch(recording, ret_event)) {
+            return VAMP_RECORDING_EVENT;
+        }
+        enum found found = take_message(recording, &recording->batch, err);
+        switch (found) {
+        case FOUND_MESSAGE:
+            recording->carried = false;
+            break;
+        case FOUND_FAILURE:
+            recording->finished = true;
+            return VAMP_RECORDING_ERROR;
+        case FOUND_END:
+        case FOUND_TORN:
+            if (finish(recording, found == FOUND_TORN, ret_event)) {
+                return VAMP_RECORDING_EVENT;
+            }
+            break;
+        }
+    }
+    return VAMP_RECORDING_END;
+}
+
+bool vamp_recording_goes_on(const struct vamp_recording *recording)
+{
+    return recording->goes_on;
+}
+
+void vamp_recording_skip_carried(struct vamp_recording *recording)
+{
+    recording->skip_carried = true;
+}
+
+uint64_t vamp_recording_events(const struct vamp_recording *recording)
+{
+    return recording->events;
+}
+
+const char *vamp_recording_remark(const struct vamp_recording *recording)
+{
+    return recording->remark[0] != '\0' ? recording->remark : NULL;
+}

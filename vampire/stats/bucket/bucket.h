@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the statistics hand to the writers: a schema, fixed for a run, and one bucket after the
+ * other. Writers see nothing else. A bucket is immutable once it is handed over; it is shared
+ * by all writers' queues and freed when the last one lets go.
+ */
+#ifndef VAMP_STATS_BUCKET_BUCKET_H
+#define VAMP_STATS_BUCKET_BUCKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vampire/core/event/components.h"
+#include "vampire/core/event/event.h"
+#include "vampire/stats/bucket/histogram.h"
+#include "vampire/stats/bucket/metric.h"
+
+#define VAMP_SERIES_OTHER "(other)"
+
+/* The labels of one series, in the order of its label set. Terminated, owned by the statistics,
+ * valid and unchanged as long as the run. */
+struct vamp_series {
+    const char *labels[VAMP_LABELS_MAX];
+    char id[37]; /* UUIDv5 in the run's namespace of "label-set/label=value/..." */
+};
+
+/* A dimension: all metrics with the same labels share it and its series numbers. */
+struct vamp_label_set {
+    /* "component_operation"; with one label "component_series", since a dimension may not have
+     * the name of its label (netCDF would take that for a coordinate); "" for metrics without
+     * labels: one series, no dimension. */
+    char name[96];
+    enum vamp_label labels[VAMP_LABELS_MAX];
+    unsigned label_count;
+    unsigned max_series; /* series 0 is "(other)" in every label; bounds included */
+};
+
+struct vamp_schema_metric {
+    enum vamp_metric_id id;
+    unsigned label_set; /* index into label_sets */
+};
+
+struct vamp_schema {
+    const struct vamp_label_set *label_sets;
+    unsigned label_set_count;
+    const struct vamp_schema_metric *metrics; /* the enabled ones, catalogue order */
+    unsigned metric_count;
+    struct vamp_bins bins;
+    unsigned max_components;
+    enum vamp_level level;
+    int64_t bucket_ns;
+};
+
+/* What identifies the run; for file names, attributes and the JSON header. All text terminated,
+ * never NULL. */
+struct vamp_run {
+    char id[37]; /* UUIDv4 */
+    const char *workflow, *component, *host, *version;
+    const char *clock;         /* "event" or "arrival": what bucket times are */
+    const char *sampling;      /* "none", "fraction 10000, rate 100" */
+    unsigned reloads;          /* how often the configuration was read again so far */
+    int64_t reloaded_ns;       /* UTC, the last time; 0 without one */
+    const char *configuration; /* effective configuration, JSON text */
+    int64_t started_ns;        /* UTC */
+};
+
+struct vamp_counter_value {
+    uint64_t value; /* since the start of the run */
+    uint64_t delta; /* in this bucket */
+};
+struct vamp_gauge_value {
+    int64_t value; /* at the bucket's end */
+    int64_t min, max;
+};
+struct vamp_histogram_value {
+    unsigned series;
+    const struct vamp_histogram *histogram; /* this bucket's values only */
+};
+
+/* Values of one metric in one bucket. Counters and gauges: one entry for each series known
+ * (bucket->series_count of the label set). Histograms: the series that recorded something,
+ * ascending. */
+struct vamp_metric_values {
+    unsigned count;
+    union {
+        const struct vamp_counter_value *counters;
+        const struct vamp_gauge_value *gauges;
+        const struct vamp_histogram_value *histograms;
+    };
+};
+
+#define VAMP_OUTPUTS_MAX 16
+#define VAMP_OUTPUT_NAME_BYTES 64
+
+/* One writer's account: queued = written + lost + waiting, always. In buckets handed to it. */
+struct vamp_output_account {
+    char name[VAMP_OUTPUT_NAME_BYTES];
+    uint64_t queued, written, lost, waiting;
+};
+
+/* Cumulative since the start: the events of this bucket and of all before it, so that the
+ * difference of two buckets is what happened between them. received = decoded + rejected; decoded =
+ * filtered + counted. The outputs' accounts are those of the bucket's close. */
+struct vamp_accounting {
+    uint64_t received, decoded, rejected, filtered, counted;
+    uint64_t sampled_out;           /* of those filtered: what sampling left out */
+    uint64_t late;                  /* counted, but into a bucket after their own */
+    uint64_t lost[VAMP_LOSS_COUNT]; /* before they reached us: not in received */
+    struct vamp_output_account outputs[VAMP_OUTPUTS_MAX];
+    unsigned output_count;
+};
+
+/* Why a gap is one: an enum vamp_loss, or one of these. */
+#define VAMP_GAP_LEAP                                                                              \
+    ((unsigned)VAMP_LOSS_COUNT) /* time leapt: a long silence or a clock that was set */
+#define VAMP_GAP_MEMORY                                                                            \
+    ((unsigned)VAMP_LOSS_COUNT + 1) /* no memory for this bucket: its counters are in              \
+                                     the next one, its histograms are lost */
+#define VAMP_GAP_POOL_GONE                                                                         \
+    ((unsigned)VAMP_LOSS_COUNT + 2) /* the pool manager was gone: no events were seen */
+#define VAMP_GAP_REASON_COUNT (VAMP_LOSS_COUNT + 3)
+const char *vamp_gap_reason_name(unsigned reason); /* never NULL */
+
+/* A stretch of the stream that is known to miss events, or of time without buckets. */
+struct vamp_gap {
+    int64_t start_ns, end_ns; /* UTC; of a clock set back the end is before the start */
+    unsigned reason;
+    uint64_t events; /* how many; 0: not known, or none */
+};
+
+/* Joins `gap` to the last of `count` gaps (at least one) of its reason, or, where there is none, to
+ * the very last: for a list that is full. */
+void vamp_gap_join(struct vamp_gap *gaps, unsigned count, const struct vamp_gap *gap);
+
+struct vamp_component_row {
+    unsigned index;
+    struct vamp_component component;
+};
+
+/* At level `cdo`: the life of a CDO of the selected set, reported in the bucket in which its
+ * record ended. */
+enum vamp_cdo_time {
+    VAMP_CDO_TIME_DECLARED,
+    VAMP_CDO_TIME_SEALED,
+    VAMP_CDO_TIME_OFFERED,
+    VAMP_CDO_TIME_FIRST_DEMAND,
+    VAMP_CDO_TIME_LAST_TRANSPORT, /* completed */
+    VAMP_CDO_TIME_WITHDRAWN,
+    VAMP_CDO_TIME_DISPOSED,
+};
+#define VAMP_CDO_TIME_COUNT 7
+const char *vamp_cdo_time_name(unsigned what); /* never NULL */
+
+enum vamp_cdo_end {
+    VAMP_CDO_END_DISPOSED,
+    VAMP_CDO_END_LEFT,    /* its producer left */
+    VAMP_CDO_END_EVICTED, /* max_cdos */
+    VAMP_CDO_END_RUN,     /* it outlived the run */
+};
+const char *vamp_cdo_end_name(unsigned end); /* never NULL */
+
+#define VAMP_CDO_NAME_BYTES 256 /* a longer name is cut at a character's border */
+/* Rows that one bucket lists; more of them are counted. */
+#define VAMP_CDO_ROWS_MAX 4096
+#define VAMP_ALERTS_MAX 64
+
+struct vamp_cdo_row {
+    const char *producer; /* owned by the component table; "unknown" when none is known */
+    struct vamp_cdo_id id;
+    uint64_t size_bytes, demands;
+    uint64_t consumers;                    /* transports of it that were completed */
+    int64_t times_ns[VAMP_CDO_TIME_COUNT]; /* UTC; INT64_MIN: not seen */
+    bool id_known, size_known;
+    uint8_t end;                    /* enum vamp_cdo_end */
+    char name[VAMP_CDO_NAME_BYTES]; /* "": never reported */
+};
+
+/* An anomaly: who, which CDO, when. */
+struct vamp_alert {
+    const char *component; /* owned by the component table */
+    int64_t time_ns;       /* of the event that showed it */
+    struct vamp_cdo_id id;
+    bool id_known;
+    uint8_t anomaly, kind; /* enum vamp_anomaly; the event's kind */
+    uint32_t count;        /* as many at once, of a LEAVE */
+    char name[VAMP_CDO_NAME_BYTES];
+};
+
+struct vamp_bucket {
+    uint64_t number; /* 0, 1, 2, ... without holes */
+    int64_t start_ns, width_ns;
+    const struct vamp_schema *schema;
+    const unsigned *series_count;                   /* per label set, what exists by now */
+    const struct vamp_series *const *const *series; /* [label set][series] */
+    const struct vamp_metric_values *values;        /* per schema metric */
+    struct vamp_accounting accounting;
+    const struct vamp_gap *gaps; /* that ended in this bucket */
+    unsigned gap_count;
+    const struct vamp_component_row *components; /* rows new or changed since the last bucket */
+    unsigned component_count;
+    const struct vamp_cdo_row *cdos; /* CDOs whose record ended in this bucket; at level `cdo` */
+    unsigned cdo_count;
+    uint64_t cdos_unlisted;          /* beyond VAMP_CDO_ROWS_MAX */
+    const struct vamp_alert *alerts; /* as counted by the metric `anomalies` */
+    unsigned alert_count;
+    uint64_t alerts_unlisted; /* beyond VAMP_ALERTS_MAX */
+    /* For the maker of the bucket: starts at 1; vamp_bucket_hold and _release count it with
+     * __atomic operations, and the last release calls `destroy`. */
+    unsigned holders;
+    void (*destroy)(const struct vamp_bucket *bucket);
+};
+
+/* One more or one less holder; any thread. The last release frees the bucket. */
+const struct vamp_bucket *vamp_bucket_hold(const struct vamp_bucket *bucket);
+void vamp_bucket_release(const struct vamp_bucket *bucket);
+
+/* Where closed buckets go. Takes a holder: the callee releases it. Must not block. */
+typedef void vamp_bucket_fn(void *context, const struct vamp_bucket *bucket);
+
+#endif

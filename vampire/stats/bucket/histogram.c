@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/bucket/histogram.h"
+
+#include <math.h>
+#include <string.h>
+
+void vamp_bins_init(struct vamp_bins *bins, unsigned sub_bits)
+{
+    const uint64_t sub_bins = UINT64_C(1) << sub_bits;
+    memset(bins, 0, sizeof *bins);
+    bins->sub_bits = sub_bits;
+    bins->count = vamp_bin_index(sub_bits, UINT64_MAX) + 1;
+    for (unsigned i = 0; i < bins->count; i++) {
+        /* Below 2 * sub_bins bins are one wide; above, each doubling is one shift more. */
+        unsigned doubling = i >> sub_bits;
+        unsigned shift = doubling > 1 ? doubling - 1 : 0;
+        uint64_t mantissa = shift == 0 ? i : sub_bins + (i & (sub_bins - 1));
+        bins->lower[i] = mantissa << shift;
+        bins->upper[i] = bins->lower[i] + ((UINT64_C(1) << shift) - 1);
+    }
+}
+
+void vamp_histogram_clear(struct vamp_histogram *histogram, unsigned bin_count)
+{
+    memset(histogram, 0, sizeof *histogram + bin_count * sizeof histogram->bins[0]);
+    histogram->min = UINT64_MAX;
+}
+
+void vamp_histogram_merge(struct vamp_histogram *into, const struct vamp_histogram *from,
+                          unsigned bin_count)
+{
+    for (unsigned i = 0; i < bin_count; i++) {
+        into->bins[i] += from->bins[i];
+    }
+    into->count += from->count;
+    into->sum += from->sum;
+    into->min = from->min < into->min ? from->min : into->min;
+    into->max = from->max > into->max ? from->max : into->max;
+}
+
+/* How many values lie at or below the quantile: ceil(q * count), from 1 to count. */
+static uint64_t rank(uint64_t count, double q)
+{
+    double wanted = ceil(q * (double)count);
+    if (!(wanted >= 1.0)) {
+        return 1;
+    }
+    return wanted >= (double)count ? count : (uint64_t)wanted;
+}
+
+uint64_t vamp_histogram_quantile(const struct vamp_histogram *histogram,
+                                 const struct vamp_bins *bins, double q)
+{
+    if (histogram->count == 0) {
+        return 0;
+    }
+    uint64_t wanted = rank(histogram->count, q);
+    uint64_t seen = 0;
+    unsigned bin = 0;
+    while (bin < bins->count - 1) {
+        seen += histogram->bins[bin];
+        if (seen >= wanted) {
+            break;
+        }
+        bin++;
+    }
+    uint64_t middle = bins->lower[bin] + (bins->upper[bin] - bins->lower[bin]) / 2;
+    if (middle < histogram->min) {
+        return histogram->min;
+    }
+    return middle > histogram->max ? histogram->max : middle;
+}

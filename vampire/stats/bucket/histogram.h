@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Log-linear histograms, base 2: values below 2^k are counted exactly (k = 2, 3 or 4: 4, 8 or
+ * 16 sub-bins a doubling, 8 by default), above that every doubling is cut into 2^k bins of the
+ * same width. Edges are integers, all of uint64 is covered, merging adds and is exact. A value
+ * is off by at most half a bin: 1/2^(k+1) of it.
+ * One thread owns a histogram. Recording cannot fail and does not allocate.
+ */
+#ifndef VAMP_STATS_BUCKET_HISTOGRAM_H
+#define VAMP_STATS_BUCKET_HISTOGRAM_H
+
+#include <stdint.h>
+
+#define VAMP_SUB_BITS_DEFAULT 3
+#define VAMP_BINS_MAX 976 /* at 4 sub-bits: 16 + 60 * 16 */
+
+struct vamp_bins {
+    unsigned sub_bits; /* 2, 3 or 4 */
+    unsigned count;
+    uint64_t lower[VAMP_BINS_MAX]; /* inclusive */
+    uint64_t upper[VAMP_BINS_MAX]; /* inclusive: the largest value of the bin */
+};
+void vamp_bins_init(struct vamp_bins *bins, unsigned sub_bits);
+
+static inline unsigned vamp_bin_index(unsigned sub_bits, uint64_t value)
+{
+    if (value < (UINT64_C(1) << sub_bits)) {
+        return (unsigned)value;
+    }
+    unsigned exponent = 63U - (unsigned)__builtin_clzll(value);
+    unsigned shift = exponent - sub_bits;
+    return (shift << sub_bits) + (unsigned)(value >> shift);
+}
+
+struct vamp_histogram {
+    uint64_t count;
+    uint64_t sum; /* wraps modulo 2^64 */
+    uint64_t min; /* UINT64_MAX while count is 0 */
+    uint64_t max;
+    uint64_t bins[]; /* vamp_bins.count of them */
+};
+
+static inline void vamp_histogram_record(struct vamp_histogram *histogram, unsigned sub_bits,
+                                         uint64_t value)
+{
+    histogram->bins[vamp_bin_index(sub_bits, value)]++;
+    histogram->count++;
+    histogram->sum += value;
+    histogram->min = value < histogram->min ? value : histogram->min;
+    histogram->max = value > histogram->max ? value : histogram->max;
+}
+
+void vamp_histogram_clear(struct vamp_histogram *histogram, unsigned bin_count);
+/* Adds `from` to `into`; the same number of bins. */
+void vamp_histogram_merge(struct vamp_histogram *into, const struct vamp_histogram *from,
+                          unsigned bin_count);
+/* The value at quantile q (0 to 1): middle of the bin that holds it, never outside min and max.
+ * 0 for an empty histogram. */
+uint64_t vamp_histogram_quantile(const struct vamp_histogram *histogram,
+                                 const struct vamp_bins *bins, double q);
+
+#endif

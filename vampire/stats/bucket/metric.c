@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/bucket/metric.h"
+
+const struct vamp_metric vamp_metrics[VAMP_METRIC_COUNT] = {
+#define VAMP_METRIC(symbol, name, kind, unit, labels, sets, merge, help, origin)                   \
+    {name, kind, unit, labels, sets, merge, help, origin},
+#include "vampire/stats/bucket/metrics.def"
+#undef VAMP_METRIC
+};
+
+const char *vamp_label_name(unsigned label)
+{
+    static const char *const names[VAMP_LABEL_COUNT] = {
+        [VAMP_LABEL_COMPONENT] = "component",
+        [VAMP_LABEL_SOURCE] = "source",
+        [VAMP_LABEL_SINK] = "sink",
+        [VAMP_LABEL_OPERATION] = "operation",
+        [VAMP_LABEL_SIZE_CLASS] = "size_class",
+        [VAMP_LABEL_TIER] = "tier",
+        [VAMP_LABEL_CAUSE] = "cause",
+        [VAMP_LABEL_ANOMALY] = "anomaly",
+        [VAMP_LABEL_OUTPUT] = "output",
+        [VAMP_LABEL_REASON] = "reason",
+    };
+    return label < VAMP_LABEL_COUNT ? names[label] : "unknown";
+}
+
+const char *vamp_level_name(enum vamp_level level)
+{
+    switch (level) {
+    case VAMP_LEVEL_WORKFLOW:
+        return "workflow";
+    case VAMP_LEVEL_COMPONENT:
+        return "component";
+    case VAMP_LEVEL_CDO:
+        return "cdo";
+    }
+    return "unknown";
+}
+
+const char *vamp_metric_kind_name(unsigned kind)
+{
+    static const char *const names[] = {
+        [VAMP_COUNTER] = "counter",
+        [VAMP_GAUGE] = "gauge",
+        [VAMP_HISTOGRAM] = "histogram",
+    };
+    return kind < sizeof names / sizeof names[0] ? names[kind] : "unknown";
+}
+
+const char *vamp_metric_merge_rule(const struct vamp_metric *metric)
+{
+    if (metric->kind == VAMP_COUNTER) {
+        return "adds over time and labels";
+    }
+    if (metric->kind == VAMP_HISTOGRAM) {
+        return "count, sum and bins add over time and labels";
+    }
+    switch (metric->merge) {
+    case VAMP_MERGE_SUM:
+        return metric->labels == 0
+                   ? "last value over time"
+                   : "last value over time; adds over labels, with bounds instead of extremes";
+    case VAMP_MERGE_LARGEST:
+        return metric->labels == 0 ? "last value over time"
+                                   : "last value over time; largest over labels";
+    case VAMP_MERGE_MEAN:
+        return "mean over time: vampire_weighted over vampire_sampled_in";
+    }
+    return "unknown";
+}
+
+const char *vamp_anomaly_name(unsigned anomaly)
+{
+    static const char *const names[VAMP_ANOMALY_COUNT] = {
+        [VAMP_ANOMALY_NOT_WITHDRAWN_AT_LEAVE] = "not_withdrawn_at_leave",
+        [VAMP_ANOMALY_NOT_DISPOSED_AT_LEAVE] = "not_disposed_at_leave",
+        [VAMP_ANOMALY_OFFER_NEVER_DEMANDED] = "offer_never_demanded",
+        [VAMP_ANOMALY_DEMAND_NEVER_SATISFIED] = "demand_never_satisfied",
+        [VAMP_ANOMALY_TRANSPORT_FAILED] = "transport_failed",
+        [VAMP_ANOMALY_NEGATIVE_INTERVAL] = "negative_interval",
+        [VAMP_ANOMALY_OPERATION_OUT_OF_ORDER] = "operation_out_of_order",
+        [VAMP_ANOMALY_UNKNOWN_COMPONENT] = "unknown_component",
+    };
+    return anomaly < VAMP_ANOMALY_COUNT ? names[anomaly] : "unknown";
+}
+
+uint32_t vamp_metric_labels_at(const struct vamp_metric *metric, enum vamp_level level)
+{
+    const uint32_t who = (UINT32_C(1) << VAMP_LABEL_COMPONENT) |
+                         (UINT32_C(1) << VAMP_LABEL_SOURCE) | (UINT32_C(1) << VAMP_LABEL_SINK);
+    return level == VAMP_LEVEL_WORKFLOW ? metric->labels & ~who : metric->labels;
+}
+
+unsigned vamp_size_class(bool known, uint64_t size_bytes)
+{
+    if (!known) {
+        return VAMP_SIZE_CLASS_UNKNOWN;
+    }
+    if (size_bytes < 256) {
+        return 0;
+    }
+    unsigned doublings = 63U - (unsigned)__builtin_clzll(size_bytes);
+    return doublings >= 30 ? VAMP_SIZE_CLASS_UNKNOWN - 1 : doublings - 7;
+}
+
+const char *vamp_size_class_name(unsigned size_class)
+{
+    static const char *const names[VAMP_SIZE_CLASS_COUNT] = {
+        "[0,256)",         "[256,512)",       "[512,1KiB)",    "[1KiB,2KiB)",   "[2KiB,4KiB)",
+        "[4KiB,8KiB)",     "[8KiB,16KiB)",    "[16KiB,32KiB)", "[32KiB,64KiB)", "[64KiB,128KiB)",
+        "[128KiB,256KiB)", "[256KiB,512KiB)", "[512KiB,1MiB)", "[1MiB,2MiB)",   "[2MiB,4MiB)",
+        "[4MiB,8MiB)",     "[8MiB,16MiB)",    "[16MiB,32MiB)", "[32MiB,64MiB)", "[64MiB,128MiB)",
+        "[128MiB,256MiB)", "[256MiB,512MiB)", "[512MiB,1GiB)", "[1GiB,inf)",    "unknown",
+    };
+    return names[size_class < VAMP_SIZE_CLASS_COUNT ? size_class : VAMP_SIZE_CLASS_UNKNOWN];
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Metric descriptors: the only source of metric names, units, help, labels and sets, for the
+ * HDF5 variables, the JSON header, `--list-metrics` and the manual. Constant; any thread.
+ * The catalogue and its rules are described in docs/metrics.md.
+ */
+#ifndef VAMP_STATS_BUCKET_METRIC_H
+#define VAMP_STATS_BUCKET_METRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum vamp_metric_kind { VAMP_COUNTER, VAMP_GAUGE, VAMP_HISTOGRAM };
+
+enum vamp_label {
+    VAMP_LABEL_COMPONENT,
+    VAMP_LABEL_SOURCE, /* of a transport */
+    VAMP_LABEL_SINK,   /* of a transport */
+    VAMP_LABEL_OPERATION,
+    VAMP_LABEL_SIZE_CLASS,
+    VAMP_LABEL_TIER,
+    VAMP_LABEL_CAUSE,
+    VAMP_LABEL_ANOMALY,
+    VAMP_LABEL_OUTPUT, /* a configured writer's name */
+    VAMP_LABEL_REASON, /* of a loss */
+};
+#define VAMP_LABEL_COUNT 10
+#define VAMP_LABELS_MAX 5 /* labels of one metric */
+
+enum vamp_level { VAMP_LEVEL_WORKFLOW, VAMP_LEVEL_COMPONENT, VAMP_LEVEL_CDO };
+
+/* Predefined sets, bits. SELF (vampire_*) is always on. */
+enum vamp_metric_set {
+    VAMP_SET_BASIC = 1 << 0,
+    VAMP_SET_WAITS = 1 << 1,
+    VAMP_SET_TRANSPORT = 1 << 2,
+    VAMP_SET_LIFECYCLE = 1 << 3,
+    VAMP_SET_ANOMALIES = 1 << 4,
+    VAMP_SET_SELF = 1 << 5,
+};
+
+/* How values become one when buckets or series are merged. Counters, and the count, sum and bins of
+ * a histogram, add over time and over labels, exactly; its extremes stay extremes. A gauge keeps
+ * over time its last value and the extremes; over labels it follows this rule. */
+enum vamp_merge {
+    /* Values add. The extremes, added likewise, are bounds: the sum was never beyond them, but need
+     * not have reached them. */
+    VAMP_MERGE_SUM,
+    VAMP_MERGE_LARGEST, /* The largest value; the extremes are those of all series. */
+    /* Of vampire_weight only: over time vampire_weighted over vampire_sampled_in. */
+    VAMP_MERGE_MEAN,
+};
+
+/* The one table, metrics.def, gives each metric an id, in catalogue order. */
+enum vamp_metric_id {
+#define VAMP_METRIC(symbol, name, kind, unit, labels, sets, merge, help, origin)                   \
+    VAMP_METRIC_##symbol,
+#include "vampire/stats/bucket/metrics.def"
+#undef VAMP_METRIC
+    VAMP_METRIC_COUNT
+};
+
+struct vamp_metric {
+    const char *name;
+    enum vamp_metric_kind kind;
+    const char *unit; /* UDUNITS text: "1", "ns", "byte", "byte s-1" */
+    uint32_t labels;  /* bit per enum vamp_label, at level component */
+    uint32_t sets;    /* enum vamp_metric_set bits */
+    enum vamp_merge merge;
+    const char *help;   /* one sentence without full stop */
+    const char *origin; /* how it is computed: which events */
+};
+
+/* VAMP_METRIC_COUNT entries. */
+extern const struct vamp_metric vamp_metrics[];
+
+/* Never NULL. "component", "source", ... */
+const char *vamp_label_name(unsigned label);
+const char *vamp_metric_kind_name(unsigned kind); /* "counter", "gauge", "histogram" */
+/* The metric's merge rule in words: "adds over time and labels". */
+const char *vamp_metric_merge_rule(const struct vamp_metric *metric);
+const char *vamp_level_name(enum vamp_level level); /* "workflow", "component", "cdo" */
+/* The metric's labels at a level: component, source and sink fall away at `workflow`. */
+uint32_t vamp_metric_labels_at(const struct vamp_metric *metric, enum vamp_level level);
+
+/* Values of the label `anomaly`; what each means is in docs/metrics.md. */
+enum vamp_anomaly {
+    VAMP_ANOMALY_NOT_WITHDRAWN_AT_LEAVE,
+    VAMP_ANOMALY_NOT_DISPOSED_AT_LEAVE,
+    VAMP_ANOMALY_OFFER_NEVER_DEMANDED,
+    VAMP_ANOMALY_DEMAND_NEVER_SATISFIED,
+    VAMP_ANOMALY_TRANSPORT_FAILED,
+    VAMP_ANOMALY_NEGATIVE_INTERVAL,
+    VAMP_ANOMALY_OPERATION_OUT_OF_ORDER,
+    VAMP_ANOMALY_UNKNOWN_COMPONENT,
+};
+#define VAMP_ANOMALY_COUNT 8
+const char *vamp_anomaly_name(unsigned anomaly);
+
+/* Size classes: "[0,256)", "[256,512)", ..., "[1GiB,inf)", then "unknown". */
+#define VAMP_SIZE_CLASS_COUNT 25
+#define VAMP_SIZE_CLASS_UNKNOWN 24
+unsigned vamp_size_class(bool known, uint64_t size_bytes);
+const char *vamp_size_class_name(unsigned size_class);
+
+#endif

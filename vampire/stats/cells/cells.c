@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/cells/cells.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SLAB_HISTOGRAMS 16
+
+struct vamp_histogram_slab {
+    struct vamp_histogram_slab *next;
+    unsigned char histograms[];
+};
+
+static uint32_t *cell_counter(struct vamp_cells *cells, enum vamp_metric_kind kind)
+{
+    switch (kind) {
+    case VAMP_COUNTER:
+        return &cells->counter_cells;
+    case VAMP_GAUGE:
+        return &cells->gauge_cells;
+    case VAMP_HISTOGRAM:
+        break;
+    }
+    return &cells->histogram_cells;
+}
+
+/* Gives every enabled metric its label set and its cells, in catalogue order. */
+static int lay_out(struct vamp_cells *cells, const struct vamp_stats_options *options,
+                   struct vamp_err *err)
+{
+    unsigned count = 0;
+    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        const struct vamp_metric *metric = &vamp_metrics[id];
+        if (!vamp_stats_wants(options, (enum vamp_metric_id)id)) {
+            continue;
+        }
+        unsigned set = 0;
+        int status = vamp_series_set(&cells->series,
+                                     vamp_metric_labels_at(metric, (enum vamp_level)options->level),
+                                     options->max_components, &set, err);
+        if (status != 0) {
+            return status;
+        }
+        uint32_t *used = cell_counter(cells, metric->kind);
+        cells->range[id] = (struct vamp_cell_range){true, set, *used};
+        *used += cells->series.descriptions[set].max_series;
+        cells->metrics[count++] = (struct vamp_schema_metric){(enum vamp_metric_id)id, set};
+    }
+    for (unsigned set = 0; set < cells->series.set_count; set++) {
+        cells->series_arrays[set] = cells->series.sets[set].series;
+    }
+    cells->schema = (struct vamp_schema){
+        .label_sets = cells->series.descriptions,
+        .label_set_count = cells->series.set_count,
+        .metrics = cells->metrics,
+        .metric_count = count,
+        .max_components = (unsigned)options->max_components,
+        .level = (enum vamp_level)options->level,
+        .bucket_ns = options->bucket_ns,
+    };
+    vamp_bins_init(&cells->schema.bins, options->sub_bits);
+    return 0;
+}
+
+/* calloc that takes zero elements for one, so that NULL always means no memory. */
+static void *allocate_zeroed(size_t count, size_t bytes)
+{
+    return calloc(count > 0 ? count : 1, bytes);
+}
+
+static int allocate_cells(struct vamp_cells *cells, unsigned slot_count)
+{
+    cells->counter_totals = allocate_zeroed(cells->counter_cells, sizeof *cells->counter_totals);
+    cells->told_counters = allocate_zeroed(cells->counter_cells, sizeof *cells->told_counters);
+    cells->gauge_values = allocate_zeroed(cells->gauge_cells, sizeof *cells->gauge_values);
+    cells->told_gauges = allocate_zeroed(cells->gauge_cells, sizeof *cells->told_gauges);
+    cells->slots = allocate_zeroed(slot_count, sizeof *cells->slots);
+    if (cells->counter_totals == NULL || cells->told_counters == NULL ||
+        cells->gauge_values == NULL || cells->told_gauges == NULL || cells->slots == NULL) {
+        return -ENOMEM;
+    }
+    cells->slot_count = slot_count;
+    for (unsigned i = 0; i < slot_count; i++) {
+        struct vamp_slot *slot = &cells->slots[i];
+        slot->counters = allocate_zeroed(cells->counter_cells, sizeof *slot->counters);
+        slot->gauges = allocate_zeroed(cells->gauge_cells, sizeof *slot->gauges);
+        slot->histograms = allocate_zeroed(cells->histogram_cells, sizeof(struct vamp_histogram *));
+        if (slot->counters == NULL || slot->gauges == NULL || slot->histograms == NULL) {
+            return -ENOMEM;
+        }
+        slot->alerts = allocate_zeroed(VAMP_ALERTS_MAX, sizeof *slot->alerts);
+        if (cells->schema.level == VAMP_LEVEL_CDO) {
+            slot->cdos = allocate_zeroed(VAMP_CDO_ROWS_MAX, sizeof *slot->cdos);
+        }
+        if (slot->alerts == NULL || (cells->schema.level == VAMP_LEVEL_CDO && slot->cdos == NULL)) {
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* Of the metrics of which the summary shows quantiles over all series. */
+static int allocate_sums(struct vamp_cells *cells)
+{
+    static const enum vamp_metric_id summed[VAMP_HISTOGRAM_SUMS] = {VAMP_METRIC_TRANSPORT_NS,
+                                                                    VAMP_METRIC_DEMAND_WAIT_NS};
+    for (unsigned i = 0; i < VAMP_HISTOGRAM_SUMS; i++) {
+        struct vamp_histogram_sum *sum = &cells->histogram_sums[i];
+        sum->metric = summed[i];
+        if (!cells->range[summed[i]].enabled) {
+            continue;
+        }
+        sum->closed = vamp_cells_take_histogram(cells);
+        sum->scratch = vamp_cells_take_histogram(cells);
+        if (sum->closed == NULL || sum->scratch == NULL) {
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+const struct vamp_histogram_sum *vamp_cells_histogram_sum(const struct vamp_cells *cells,
+                                                          enum vamp_metric_id id)
+{
+    for (unsigned i = 0; i < VAMP_HISTOGRAM_SUMS; i++) {
+        const struct vamp_histogram_sum *sum = &cells->histogram_sums[i];
+        if (sum->metric == id && sum->closed != NULL) {
+            return sum;
+        }
+    }
+    return NULL;
+}
+
+void vamp_cells_merge_histograms(const struct vamp_cells *cells, const struct vamp_slot *slot,
+                                 enum vamp_metric_id id, struct vamp_histogram *into)
+{
+    const uint32_t first = cells->range[id].first;
+    const uint32_t count = cells->series.sets[cells->range[id].set].count;
+    for (uint32_t i = first; i < first + count; i++) {
+        if (slot->histograms[i] != NULL) {
+            vamp_histogram_merge(into, slot->histograms[i], cells->schema.bins.count);
+        }
+    }
+}
+
+int vamp_cells_init(struct vamp_cells *cells, const struct vamp_stats_options *options,
+                    const char *run_id, const struct vamp_components *components,
+                    unsigned slot_count, struct vamp_err *err)
+{
+    memset(cells, 0, sizeof *cells);
+    cells->weight = 1;
+    int status =
+        vamp_series_init(&cells->series, run_id, (uint32_t)options->max_series, components, err);
+    if (status != 0) {
+        return status;
+    }
+    status = lay_out(cells, options, err);
+    if (status != 0) {
+        return status;
+    }
+    cells->histogram_bytes =
+        sizeof(struct vamp_histogram) + cells->schema.bins.count * sizeof(uint64_t);
+    if (allocate_cells(cells, slot_count) != 0 || allocate_sums(cells) != 0) {
+        return vamp_err_set(err, -ENOMEM,
+                            "statistics: out of memory for %u open buckets of %u counters, %u "
+                            "gauges and %u histograms; a smaller max_series needs less",
+                            slot_count, cells->counter_cells, cells->gauge_cells,
+                            cells->histogram_cells);
+    }
+    return 0;
+}
+
+void vamp_cells_done(struct vamp_cells *cells)
+{
+    for (unsigned i = 0; i < cells->slot_count; i++) {
+        free(cells->slots[i].counters);
+        free(cells->slots[i].gauges);
+        free(cells->slots[i].histograms);
+        free(cells->slots[i].cdos);
+        free(cells->slots[i].alerts);
+    }
+    free(cells->slots);
+    free(cells->counter_totals);
+    free(cells->told_counters);
+    free(cells->gauge_values);
+    free(cells->told_gauges);
+    for (struct vamp_histogram_slab *slab = cells->slabs; slab != NULL;) {
+        struct vamp_histogram_slab *next = slab->next;
+        free(slab);
+        slab = next;
+    }
+    vamp_series_done(&cells->series);
+    memset(cells, 0, sizeof *cells);
+}
+
+static struct vamp_histogram *new_histogram(struct vamp_cells *cells)
+{
+    if (cells->slabs == NULL || cells->slab_histograms == SLAB_HISTOGRAMS) {
+        struct vamp_histogram_slab *slab =
+            malloc(sizeof *slab + SLAB_HISTOGRAMS * cells->histogram_bytes);
+        if (slab == NULL) {
+            return NULL;
+        }
+        slab->next = cells->slabs;
+        cells->slabs = slab;
+        cells->slab_histograms = 0;
+    }
+    void *at = cells->slabs->histograms + cells->slab_histograms++ * cells->histogram_bytes;
+    return at;
+}
+
+struct vamp_histogram *vamp_cells_take_histogram(struct vamp_cells *cells)
+{
+    struct vamp_histogram *histogram = cells->free_histograms;
+    if (histogram != NULL) {
+        cells->free_histograms = (struct vamp_histogram *)(uintptr_t)histogram->bins[0];
+    } else {
+        histogram = new_histogram(cells);
+    }
+    if (histogram != NULL) {
+        vamp_histogram_clear(histogram, cells->schema.bins.count);
+    }
+    return histogram;
+}
+
+static void clear_metric(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id)
+{
+    const uint32_t first = cells->range[id].first;
+    const uint32_t count = cells->series.sets[cells->range[id].set].count;
+    switch (vamp_metrics[id].kind) {
+    case VAMP_COUNTER:
+        memset(slot->counters + first, 0, count * sizeof *slot->counters);
+        return;
+    case VAMP_GAUGE:
+        memset(slot->gauges + first, 0, count * sizeof *slot->gauges);
+        return;
+    case VAMP_HISTOGRAM:
+        break;
+    }
+    for (uint32_t i = first; i < first + count; i++) {
+        struct vamp_histogram *histogram = slot->histograms[i];
+        if (histogram != NULL) {
+            histogram->bins[0] = (uint64_t)(uintptr_t)cells->free_histograms;
+            cells->free_histograms = histogram;
+            slot->histograms[i] = NULL;
+        }
+    }
+}
+
+void vamp_cells_clear(struct vamp_cells *cells, struct vamp_slot *slot)
+{
+    for (unsigned i = 0; i < cells->schema.metric_count; i++) {
+        clear_metric(cells, slot, cells->metrics[i].id);
+    }
+    memset(&slot->account, 0, sizeof slot->account);
+    slot->gap_count = 0;
+    slot->cdo_count = 0;
+    slot->cdos_unlisted = 0;
+    slot->alert_count = 0;
+    slot->alerts_unlisted = 0;
+}
+
+void vamp_cells_gap(struct vamp_slot *slot, const struct vamp_gap *gap)
+{
+    if (slot->gap_count < VAMP_SLOT_GAPS_MAX) {
+        slot->gaps[slot->gap_count++] = *gap;
+        return;
+    }
+    vamp_gap_join(slot->gaps, VAMP_SLOT_GAPS_MAX, gap);
+}

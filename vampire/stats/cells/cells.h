@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where values are counted: for every open bucket one slot with the changes that belong to
+ * it, and once for all the totals up to the last closed bucket. Private to the statistics; worker
+ * thread. Nothing here knows what an event is.
+ *
+ * Cells are numbered: the counters of all enabled metrics lie in one array, a metric's series
+ * one after the other; gauges and histograms likewise.
+ */
+#ifndef VAMP_STATS_CELLS_CELLS_H
+#define VAMP_STATS_CELLS_CELLS_H
+
+#include "vampire/stats/bucket/bucket.h"
+#include "vampire/stats/cells/options.h"
+#include "vampire/stats/cells/series.h"
+
+/* Gaps one bucket can name; more of them are joined to the last one of their reason. */
+#define VAMP_SLOT_GAPS_MAX 32
+
+/* A gauge within one bucket, relative to its value at the bucket's begin. */
+struct vamp_gauge_change {
+    int64_t net, min, max;
+};
+
+/* What one bucket adds to the accounts. */
+struct vamp_slot_account {
+    uint64_t received, decoded, rejected, filtered, counted, late, evicted, overflow;
+    /* Counted though sampled (so joins and leaves are not in it); left out by sampling, those by a
+     * rate included; left out by a rate. */
+    uint64_t sampled_in, sampled_out, rated_out;
+    uint64_t lost[VAMP_LOSS_COUNT];
+};
+
+struct vamp_slot {
+    uint64_t *counters;
+    struct vamp_gauge_change *gauges;
+    struct vamp_histogram **histograms; /* NULL: nothing recorded */
+    struct vamp_slot_account account;
+    struct vamp_gap gaps[VAMP_SLOT_GAPS_MAX];
+    unsigned gap_count;
+    struct vamp_cdo_row *cdos; /* VAMP_CDO_ROWS_MAX; NULL: not at level `cdo` */
+    unsigned cdo_count;
+    uint64_t cdos_unlisted;
+    struct vamp_alert *alerts; /* VAMP_ALERTS_MAX */
+    unsigned alert_count;
+    uint64_t alerts_unlisted;
+};
+
+/* All series of a histogram metric together, of the buckets that were closed. */
+struct vamp_histogram_sum {
+    enum vamp_metric_id metric;
+    struct vamp_histogram *closed;  /* NULL: the metric is not enabled */
+    struct vamp_histogram *scratch; /* for a sum that includes the open buckets */
+};
+#define VAMP_HISTOGRAM_SUMS 2
+
+/* A metric's cells. */
+struct vamp_cell_range {
+    bool enabled;
+    uint32_t set;   /* label set */
+    uint32_t first; /* cell of series 0 */
+};
+
+/* A gauge whose value is reported to the statistics, not counted by them. */
+struct vamp_told_gauge {
+    int64_t value, min, max;
+    bool told;
+};
+
+struct vamp_cells {
+    struct vamp_schema schema;
+    struct vamp_schema_metric metrics[VAMP_METRIC_COUNT];
+    struct vamp_cell_range range[VAMP_METRIC_COUNT];
+    struct vamp_series_table series;
+    const struct vamp_series *const *series_arrays[VAMP_METRIC_COUNT]; /* per label set */
+    uint32_t counter_cells, gauge_cells, histogram_cells;
+
+    uint64_t *counter_totals; /* at the last closed bucket's end */
+    int64_t *gauge_values;    /* likewise */
+    uint64_t *told_counters;  /* absolute values of the counters that are reported, by cell */
+    struct vamp_told_gauge *told_gauges;
+    double weight;                     /* of sampling, without a rate's part */
+    bool excluded[VAMP_METRIC_COUNT];  /* the event being counted does not count for these */
+    struct vamp_accounting accounting; /* at the last closed bucket's end; outputs: last report */
+
+    struct vamp_histogram_sum histogram_sums[VAMP_HISTOGRAM_SUMS];
+
+    struct vamp_slot *slots;
+    unsigned slot_count;
+
+    struct vamp_histogram *free_histograms; /* linked through their first bin */
+    struct vamp_histogram_slab *slabs;
+    unsigned slab_histograms; /* of the newest slab in use */
+    size_t histogram_bytes;
+};
+
+/* 0, -EINVAL or -ENOMEM; vamp_cells_done is right after either. */
+VAMP_MUST_CHECK int vamp_cells_init(struct vamp_cells *cells,
+                                    const struct vamp_stats_options *options, const char *run_id,
+                                    const struct vamp_components *components, unsigned slot_count,
+                                    struct vamp_err *err);
+void vamp_cells_done(struct vamp_cells *cells);
+
+/* An empty histogram, NULL when there is no memory; goes back with vamp_cells_clear. */
+struct vamp_histogram *vamp_cells_take_histogram(struct vamp_cells *cells);
+/* Forgets what the slot counted. */
+void vamp_cells_clear(struct vamp_cells *cells, struct vamp_slot *slot);
+/* The sum that is kept of this metric; NULL when there is none, or the metric is not enabled. */
+const struct vamp_histogram_sum *vamp_cells_histogram_sum(const struct vamp_cells *cells,
+                                                          enum vamp_metric_id id);
+/* Adds all series of the metric in this slot to `into`. */
+void vamp_cells_merge_histograms(const struct vamp_cells *cells, const struct vamp_slot *slot,
+                                 enum vamp_metric_id id, struct vamp_histogram *into);
+/* Adds a gap that ends in this slot's bucket. */
+void vamp_cells_gap(struct vamp_slot *slot, const struct vamp_gap *gap);
+
+static inline void vamp_cells_count(struct vamp_cells *cells, struct vamp_slot *slot,
+                                    enum vamp_metric_id id, const struct vamp_labels *labels,
+                                    uint64_t amount)
+{
+    const struct vamp_cell_range *range = &cells->range[id];
+    if (range->enabled && !cells->excluded[id]) {
+        slot->counters[range->first + vamp_series_number(&cells->series, range->set, labels)] +=
+            amount;
+    }
+}
+
+static inline void vamp_cells_change(struct vamp_cells *cells, struct vamp_slot *slot,
+                                     enum vamp_metric_id id, const struct vamp_labels *labels,
+                                     int64_t change)
+{
+    const struct vamp_cell_range *range = &cells->range[id];
+    if (range->enabled && change != 0 && !cells->excluded[id]) {
+        struct vamp_gauge_change *gauge =
+            &slot->gauges[range->first + vamp_series_number(&cells->series, range->set, labels)];
+        /* Modulo 2^64: a metric's filter may leave out what would have kept it in range. */
+        gauge->net = (int64_t)((uint64_t)gauge->net + (uint64_t)change);
+        gauge->min = gauge->net < gauge->min ? gauge->net : gauge->min;
+        gauge->max = gauge->net > gauge->max ? gauge->net : gauge->max;
+    }
+}
+
+static inline void vamp_cells_record(struct vamp_cells *cells, struct vamp_slot *slot,
+                                     enum vamp_metric_id id, const struct vamp_labels *labels,
+                                     uint64_t value)
+{
+    const struct vamp_cell_range *range = &cells->range[id];
+    if (!range->enabled || cells->excluded[id]) {
+        return;
+    }
+    struct vamp_histogram **histogram =
+        &slot->histograms[range->first + vamp_series_number(&cells->series, range->set, labels)];
+    if (__builtin_expect(*histogram == NULL, 0)) {
+        *histogram = vamp_cells_take_histogram(cells);
+        if (*histogram == NULL) {
+            cells->series.overflow++; /* a value that could not be kept is never silent */
+            return;
+        }
+    }
+    vamp_histogram_record(*histogram, cells->schema.bins.sub_bits, value);
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the statistics are asked to compute, and the bounds of their memory. */
+#ifndef VAMP_STATS_CELLS_OPTIONS_H
+#define VAMP_STATS_CELLS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vampire/stats/bucket/metric.h"
+
+#define VAMP_MAX_EMPTY_DEFAULT 600
+#define VAMP_LATE_RUN_MAX 256
+#define VAMP_OPEN_BUCKETS_MAX 64 /* bounds lateness_ns / bucket_ns */
+#define VAMP_LOOK_AHEAD 16       /* events that vamp_stats_look_ahead takes at a time */
+
+struct vamp_stats_options {
+    int64_t bucket_ns;
+    int64_t lateness_ns;              /* -1: one bucket */
+    unsigned level;                   /* enum vamp_level */
+    uint64_t sets;                    /* enum vamp_metric_set bits; SELF is always added */
+    uint64_t metrics_on, metrics_off; /* bit per enum vamp_metric_id: added to, removed from sets */
+    unsigned sub_bits;                /* 2, 3 or 4 */
+    uint64_t max_series;              /* per label set */
+    uint64_t max_components;
+    uint64_t max_cdos;    /* pairing state: live CDOs tracked */
+    uint64_t max_pending; /* demands and transports tracked, each kind this many */
+    uint64_t max_empty;   /* buckets; 0: VAMP_MAX_EMPTY_DEFAULT */
+};
+
+/* Whether the metric is computed: named itself, or else by its sets. */
+static inline bool vamp_stats_wants(const struct vamp_stats_options *options,
+                                    enum vamp_metric_id id)
+{
+    const uint64_t bit = UINT64_C(1) << id;
+    return (options->metrics_off & bit) == 0 &&
+           ((options->metrics_on & bit) != 0 ||
+            (vamp_metrics[id].sets & (options->sets | VAMP_SET_SELF)) != 0);
+}
+
+#endif

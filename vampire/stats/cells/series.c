@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/cells/series.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vampire/core/hash.h"
+
+#define CHUNK_SERIES 64
+#define SMALL_SET                                                                                  \
+    64 /* a set with no more combinations than this has them all, whatever max_series */
+#define NO_KEY UINT64_MAX /* keys have at most 63 bits */
+
+struct vamp_series_chunk {
+    struct vamp_series_chunk *next;
+    unsigned used;
+    struct vamp_series series[CHUNK_SERIES];
+};
+
+/* Room for the text an id is made of: two names with every byte written as %XX. */
+#define SCRATCH_BYTES ((size_t)VAMP_NAME_BYTES_MAX * 3 * 2 + 1024)
+
+int vamp_series_init(struct vamp_series_table *table, const char *run_id, uint32_t max_series,
+                     const struct vamp_components *components, struct vamp_err *err)
+{
+    memset(table, 0, sizeof *table);
+    table->max_series = max_series;
+    table->components = components;
+    if (uuid_parse(run_id, table->name_space) != 0) {
+        return vamp_err_set(err, -EINVAL, "run id \"%s\" is no UUID", run_id);
+    }
+    table->scratch = malloc(SCRATCH_BYTES);
+    return table->scratch == NULL ? vamp_err_set(err, -ENOMEM, "series: out of memory") : 0;
+}
+
+void vamp_series_done(struct vamp_series_table *table)
+{
+    for (unsigned i = 0; i < table->set_count; i++) {
+        free(table->sets[i].index);
+        free(table->sets[i].keys);
+        free(table->sets[i].series);
+    }
+    for (struct vamp_series_chunk *chunk = table->chunks; chunk != NULL;) {
+        struct vamp_series_chunk *next = chunk->next;
+        free(chunk);
+        chunk = next;
+    }
+    free(table->scratch);
+    memset(table, 0, sizeof *table);
+}
+
+/* How many different values a label can have. */
+static uint64_t label_cardinality(unsigned label, uint64_t max_components)
+{
+    switch ((enum vamp_label)label) {
+    case VAMP_LABEL_COMPONENT:
+    case VAMP_LABEL_SOURCE:
+    case VAMP_LABEL_SINK:
+        return max_components + 2; /* name numbers */
+    case VAMP_LABEL_OPERATION:
+        return VAMP_EVENT_KIND_COUNT;
+    case VAMP_LABEL_SIZE_CLASS:
+        return VAMP_SIZE_CLASS_COUNT;
+    case VAMP_LABEL_TIER:
+        return VAMP_TIER_COUNT;
+    case VAMP_LABEL_CAUSE:
+        return VAMP_CAUSE_COUNT;
+    case VAMP_LABEL_ANOMALY:
+        return VAMP_ANOMALY_COUNT;
+    case VAMP_LABEL_OUTPUT:
+        return VAMP_OUTPUTS_MAX;
+    case VAMP_LABEL_REASON:
+        return VAMP_LOSS_COUNT;
+    }
+    return 1;
+}
+
+static const char *label_text(const struct vamp_series_table *table, unsigned label, uint32_t value)
+{
+    switch ((enum vamp_label)label) {
+    case VAMP_LABEL_COMPONENT:
+    case VAMP_LABEL_SOURCE:
+    case VAMP_LABEL_SINK:
+        return vamp_components_name(table->components, value);
+    case VAMP_LABEL_OPERATION:
+        return vamp_event_kind_name(value);
+    case VAMP_LABEL_SIZE_CLASS:
+        return vamp_size_class_name(value);
+    case VAMP_LABEL_TIER:
+        return vamp_tier_name(value);
+    case VAMP_LABEL_CAUSE:
+        return vamp_cause_name(value);
+    case VAMP_LABEL_ANOMALY:
+        return vamp_anomaly_name(value);
+    case VAMP_LABEL_OUTPUT:
+        return table->outputs[value];
+    case VAMP_LABEL_REASON:
+        return vamp_loss_name(value);
+    }
+    return "unknown";
+}
+
+static unsigned bits_for(uint64_t values)
+{
+    return values <= 1 ? 1U : 64U - (unsigned)__builtin_clzll(values - 1);
+}
+
+static void name_set(struct vamp_label_set *description)
+{
+    description->name[0] = '\0';
+    size_t used = 0;
+    for (unsigned i = 0; i < description->label_count && used < sizeof description->name; i++) {
+        int added = snprintf(description->name + used, sizeof description->name - used, "%s%s",
+                             i == 0 ? "" : "_", vamp_label_name(description->labels[i]));
+        used += added > 0 ? (size_t)added : 0;
+    }
+    if (description->label_count == 1) {
+        (void)snprintf(description->name + used, sizeof description->name - used, "_series");
+    }
+}
+
+/* Appends `text`, percent-encoding what separates the parts of an id's text. */
+static char *append_escaped(char *to, const char *end, const char *text)
+{
+    for (; *text != '\0' && end - to > 4; text++) {
+        if (*text == '/' || *text == '%') {
+            to += snprintf(to, 4, "%%%02X", (unsigned char)*text);
+        } else {
+            *to++ = *text;
+        }
+    }
+    return to;
+}
+
+static void write_id(struct vamp_series_table *table, const struct vamp_label_set *set,
+                     struct vamp_series *series)
+{
+    char *end = table->scratch + SCRATCH_BYTES;
+    char *to = append_escaped(table->scratch, end, set->name);
+    for (unsigned i = 0; i < set->label_count; i++) {
+        *to++ = '/';
+        to = append_escaped(to, end, vamp_label_name(set->labels[i]));
+        *to++ = '=';
+        to = append_escaped(to, end, series->labels[i]);
+    }
+    uuid_t id;
+    uuid_generate_sha1(id, table->name_space, table->scratch, (size_t)(to - table->scratch));
+    uuid_unparse_lower(id, series->id);
+}
+
+static struct vamp_series *take_series(struct vamp_series_table *table)
+{
+    struct vamp_series_chunk *chunk = table->chunks;
+    if (chunk == NULL || chunk->used == CHUNK_SERIES) {
+        chunk = calloc(1, sizeof *chunk);
+        if (chunk == NULL) {
+            return NULL;
+        }
+        chunk->next = table->chunks;
+        table->chunks = chunk;
+    }
+    return &chunk->series[chunk->used++];
+}
+
+/* The series that takes what does not fit; of a set without labels, the only one. */
+static int add_first_series(struct vamp_series_table *table, struct vamp_series_set *set)
+{
+    struct vamp_series *series = take_series(table);
+    if (series == NULL) {
+        return -ENOMEM;
+    }
+    for (unsigned i = 0; i < set->label_count; i++) {
+        series->labels[i] = VAMP_SERIES_OTHER;
+    }
+    write_id(table, set->description, series);
+    set->series[0] = series;
+    set->keys[0] = NO_KEY;
+    set->count = 1;
+    return 0;
+}
+
+static int describe_set(struct vamp_series_table *table, struct vamp_series_set *set,
+                        struct vamp_label_set *description, uint32_t labels,
+                        uint64_t max_components)
+{
+    const uint32_t most = table->max_series > SMALL_SET ? table->max_series : SMALL_SET;
+    unsigned bits = 0;
+    uint64_t combinations = 1;
+    for (unsigned label = 0; label < VAMP_LABEL_COUNT; label++) {
+        if ((labels & (UINT32_C(1) << label)) == 0) {
+            continue;
+        }
+        if (set->label_count == VAMP_LABELS_MAX) {
+            return -EINVAL;
+        }
+        uint64_t values = label_cardinality(label, max_components);
+        set->labels[set->label_count] = (uint8_t)label;
+        set->bits[set->label_count] = (uint8_t)bits_for(values);
+        bits += set->bits[set->label_count];
+        combinations = combinations > most ? combinations : combinations * values;
+        description->labels[set->label_count] = (enum vamp_label)label;
+        set->label_count++;
+    }
+    description->label_count = set->label_count;
+    const uint64_t all = combinations + (set->label_count > 0 ? 1 : 0); /* and (other) */
+    description->max_series =
+        combinations <= SMALL_SET || all < table->max_series ? (unsigned)all : table->max_series;
+    name_set(description);
+    return bits > 63 ? -EINVAL : 0;
+}
+
+static int add_set(struct vamp_series_table *table, uint32_t labels, uint64_t max_components,
+                   struct vamp_err *err)
+{
+    struct vamp_series_set *set = &table->sets[table->set_count];
+    struct vamp_label_set *description = &table->descriptions[table->set_count];
+    set->description = description;
+    table->set_count++; /* from here on vamp_series_done frees it */
+    if (describe_set(table, set, description, labels, max_components) != 0) {
+        return vamp_err_set(err, -EINVAL,
+                            "label set %s: %llu components are too many to number its series",
+                            description->name, (unsigned long long)max_components);
+    }
+    size_t size = 16;
+    while (size < (size_t)2 * description->max_series) {
+        size *= 2;
+    }
+    set->mask = size - 1;
+    set->last_key = NO_KEY;
+    set->index = calloc(size, sizeof *set->index);
+    set->keys = calloc(description->max_series, sizeof *set->keys);
+    set->series = calloc(description->max_series, sizeof *set->series);
+    if (set->index == NULL || set->keys == NULL || set->series == NULL ||
+        add_first_series(table, set) != 0) {
+        return vamp_err_set(err, -ENOMEM, "label set %s: out of memory for %u series",
+                            description->name, description->max_series);
+    }
+    return 0;
+}
+
+int vamp_series_set(struct vamp_series_table *table, uint32_t labels, uint64_t max_components,
+                    unsigned *ret_set, struct vamp_err *err)
+{
+    for (unsigned i = 0; i < table->set_count; i++) {
+        uint32_t known = 0;
+        for (unsigned k = 0; k < table->sets[i].label_count; k++) {
+            known |= UINT32_C(1) << table->sets[i].labels[k];
+        }
+        if (known == labels) {
+            *ret_set = i;
+            return 0;
+        }
+    }
+    int status = add_set(table, labels, max_components, err);
+    if (status == 0) {
+        *ret_set = table->set_count - 1;
+    }
+    return status;
+}
+
+/* A component beyond the bound: series 0 is its series already. */
+static bool is_all_other(const struct vamp_series_set *set, const struct vamp_labels *labels)
+{
+    for (unsigned i = 0; i < set->label_count; i++) {
+        const unsigned label = set->labels[i];
+        const bool is_name =
+            label == VAMP_LABEL_COMPONENT || label == VAMP_LABEL_SOURCE || label == VAMP_LABEL_SINK;
+        if (!is_name || labels->value[label] != VAMP_NAME_OTHER) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint32_t add_series(struct vamp_series_table *table, struct vamp_series_set *set,
+                           const struct vamp_labels *labels, uint64_t key, uint32_t *entry)
+{
+    if (is_all_other(set, labels)) {
+        return 0;
+    }
+    struct vamp_series *series =
+        set->count < set->description->max_series ? take_series(table) : NULL;
+    if (series == NULL) {
+        table->overflow++;
+        return 0;
+    }
+    for (unsigned i = 0; i < set->label_count; i++) {
+        series->labels[i] = label_text(table, set->labels[i], labels->value[set->labels[i]]);
+    }
+    write_id(table, set->description, series);
+    *entry = set->count++;
+    set->series[*entry] = series;
+    set->keys[*entry] = key;
+    return *entry;
+}
+
+uint32_t vamp_series_lookup(struct vamp_series_table *table, struct vamp_series_set *set,
+                            const struct vamp_labels *labels, uint64_t key)
+{
+    uint64_t at = vamp_hash_word(0, key) & set->mask;
+    while (set->index[at] != 0 && set->keys[set->index[at]] != key) {
+        at = (at + 1) & set->mask;
+    }
+    uint32_t series = set->index[at];
+    if (series == 0) {
+        series = add_series(table, set, labels, key, &set->index[at]);
+    }
+    if (series != 0) {
+        set->last_key = key;
+        set->last_series = series;
+    }
+    return series;
+}
+
+uint32_t vamp_series_label(const struct vamp_series_set *set, uint32_t series,
+                           enum vamp_label label)
+{
+    assert(series < set->count);
+    if (set->keys[series] == NO_KEY) {
+        return UINT32_MAX;
+    }
+    uint64_t key = set->keys[series];
+    for (unsigned i = set->label_count; i-- > 0;) {
+        if (set->labels[i] == label) {
+            return (uint32_t)(key & ((UINT64_C(1) << set->bits[i]) - 1));
+        }
+        key >>= set->bits[i];
+    }
+    return UINT32_MAX;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Label sets and series: small numbers for the labels of a value in, a series number out.
+ * Private to the statistics; worker thread. What a bucket points to (struct vamp_series, the
+ * arrays of them) never moves and never changes once it is there.
+ */
+#ifndef VAMP_STATS_CELLS_SERIES_H
+#define VAMP_STATS_CELLS_SERIES_H
+
+#include <uuid/uuid.h>
+
+#include "vampire/core/err.h"
+#include "vampire/core/event/components.h"
+#include "vampire/stats/bucket/bucket.h"
+
+/* The labels of a value, each a small number: a component's name number, an event kind, a size
+ * class, ... Only those of the metric's label set are read. */
+struct vamp_labels {
+    uint32_t value[VAMP_LABEL_COUNT];
+};
+
+/* One label set and the series in it. Not a map of core/map.h: a value looks its series up by a
+ * number, most often the one asked for last, and series are never removed. */
+struct vamp_series_set {
+    const struct vamp_label_set *description;
+    uint8_t labels[VAMP_LABELS_MAX];
+    uint8_t bits[VAMP_LABELS_MAX]; /* of each label's number in the key */
+    uint8_t label_count;
+    uint32_t count;
+    uint64_t last_key; /* the one asked for last, and its series */
+    uint32_t last_series;
+    uint64_t mask;
+    uint32_t *index; /* series by hash of its key, 0: free */
+    uint64_t *keys;  /* by series */
+    const struct vamp_series **series;
+};
+
+struct vamp_series_table {
+    struct vamp_label_set descriptions[VAMP_METRIC_COUNT];
+    struct vamp_series_set sets[VAMP_METRIC_COUNT];
+    unsigned set_count;
+    uint32_t max_series;
+    const struct vamp_components *components;
+    char outputs[VAMP_OUTPUTS_MAX][VAMP_OUTPUT_NAME_BYTES]; /* names of VAMP_LABEL_OUTPUT */
+    uint64_t overflow; /* values that went to (other) and were not yet reported */
+    uuid_t name_space;
+    struct vamp_series_chunk *chunks;
+    char *scratch; /* text an id is made of */
+};
+
+/* `max_series` at least 2. `components` must outlive the table. 0, -EINVAL for a run id that is
+ * no UUID, or -ENOMEM; vamp_series_done is right after either. */
+VAMP_MUST_CHECK int vamp_series_init(struct vamp_series_table *table, const char *run_id,
+                                     uint32_t max_series, const struct vamp_components *components,
+                                     struct vamp_err *err);
+void vamp_series_done(struct vamp_series_table *table);
+/* The label set with these labels (bits), made if it is new. `max_components` bounds the name
+ * numbers. 0, -EINVAL when the labels do not fit a key, or -ENOMEM. */
+VAMP_MUST_CHECK int vamp_series_set(struct vamp_series_table *table, uint32_t labels,
+                                    uint64_t max_components, unsigned *ret_set,
+                                    struct vamp_err *err);
+
+/* For vamp_series_number: looks the key up, adds the series if it is new. */
+uint32_t vamp_series_lookup(struct vamp_series_table *table, struct vamp_series_set *set,
+                            const struct vamp_labels *labels, uint64_t key);
+
+/* The number that a label has in a series of the set; UINT32_MAX for series 0 of a set with labels,
+ * which is `(other)`, and for a label that the set does not have. */
+uint32_t vamp_series_label(const struct vamp_series_set *set, uint32_t series,
+                           enum vamp_label label);
+
+/* The series of these labels; 0, the `(other)` one, when the set is full, which is counted in
+ * `overflow`. */
+static inline uint32_t vamp_series_number(struct vamp_series_table *table, unsigned set_number,
+                                          const struct vamp_labels *labels)
+{
+    struct vamp_series_set *set = &table->sets[set_number];
+    if (set->label_count == 0) {
+        return 0;
+    }
+    uint64_t key = 0;
+    for (unsigned i = 0; i < set->label_count; i++) {
+        key = key << set->bits[i] | labels->value[set->labels[i]];
+    }
+    return key == set->last_key ? set->last_series : vamp_series_lookup(table, set, labels, key);
+}
+
+#endif

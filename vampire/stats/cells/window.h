@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which bucket an event belongs to, and when buckets close: the rules of stats.h. Private to the
+ * statistics; worker thread.
+ */
+#ifndef VAMP_STATS_CELLS_WINDOW_H
+#define VAMP_STATS_CELLS_WINDOW_H
+
+#include "vampire/stats/cells/cells.h"
+
+struct vamp_window {
+    struct vamp_cells *cells;
+    struct vamp_components *components;
+    vamp_bucket_fn *emit;
+    void *emit_context;
+    int64_t bucket_ns, lateness_ns, max_empty;
+    bool started;
+    int64_t base;           /* the bucket in slot 0 */
+    int64_t oldest, newest; /* open buckets: start time over bucket_ns */
+    unsigned late_run;      /* late events since the last that was not */
+    /* Times from `easy_from` to before `easy_to` count in `easy` and close nothing: most events are
+     * of the same bucket as the one before, and need no division. Forgotten when a bucket closes.
+     */
+    struct vamp_slot *easy;
+    int64_t easy_from, easy_to;
+    uint64_t emitted;
+    uint64_t without_memory; /* buckets that could not be built */
+};
+
+/* Slots needed so that every bucket not yet closed has one. */
+unsigned vamp_window_slots(const struct vamp_stats_options *options);
+void vamp_window_init(struct vamp_window *window, const struct vamp_stats_options *options,
+                      struct vamp_cells *cells, struct vamp_components *components,
+                      vamp_bucket_fn *emit, void *emit_context);
+
+/* Moves time to `time_ns`, emitting what closes. The slot of that time's bucket; `*ret_late` when
+ * it is a later one because that bucket is closed. */
+struct vamp_slot *vamp_window_place(struct vamp_window *window, int64_t time_ns, bool *ret_late);
+/* Time without an event; an earlier time than known is ignored. */
+void vamp_window_tick(struct vamp_window *window, int64_t now_ns);
+/* The bucket that closes next, or will be the first. */
+struct vamp_slot *vamp_window_oldest(const struct vamp_window *window);
+/* The newest open one. */
+struct vamp_slot *vamp_window_newest(const struct vamp_window *window);
+/* The open bucket nearest to this time. */
+struct vamp_slot *vamp_window_at(const struct vamp_window *window, int64_t time_ns);
+/* Emits all that is open; one bucket more when the last could not be built, to say so. */
+void vamp_window_finish(struct vamp_window *window);
+
+#endif

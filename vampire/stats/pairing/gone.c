@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The end of a pool, without LEAVE events: everything is released as if all components had left. */
+#include <string.h>
+
+#include "vampire/stats/pairing/records.h"
+
+static void label_component(struct vamp_track_context *at)
+{
+    uint32_t *labels = at->seen->labels.value;
+    labels[VAMP_LABEL_COMPONENT] =
+        at->component != NULL ? at->component->name_number : VAMP_NAME_UNKNOWN;
+    labels[VAMP_LABEL_SINK] = labels[VAMP_LABEL_COMPONENT];
+    labels[VAMP_LABEL_SOURCE] = VAMP_NAME_UNKNOWN;
+    labels[VAMP_LABEL_OPERATION] = VAMP_EVENT_LEAVE;
+    labels[VAMP_LABEL_TIER] = VAMP_TIER_UNKNOWN;
+    labels[VAMP_LABEL_CAUSE] = VAMP_CAUSE_UNKNOWN;
+    labels[VAMP_LABEL_SIZE_CLASS] = vamp_size_class(false, 0);
+    at->seen->producer = labels[VAMP_LABEL_COMPONENT];
+}
+
+static void empty_table(struct vamp_table *table)
+{
+    uint32_t position = 0;
+    void *record = NULL;
+    while ((record = vamp_table_next(table, &position)) != NULL) {
+        vamp_table_remove(table, record);
+    }
+}
+
+/* What belongs to no component, or to several that cannot be told apart. */
+static void release_rest(struct vamp_track_context *at)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    vamp_track_forget_cdos(at);
+    empty_table(&tracker->holds);
+    empty_table(&tracker->received);
+    empty_table(&tracker->demands);
+    uint32_t position = 0;
+    struct vamp_transport *transport = NULL;
+    while ((transport = vamp_table_next(&tracker->transports, &position)) != NULL) {
+        at->seen->active[transport->tier]--;
+        vamp_table_remove(&tracker->transports, transport);
+    }
+    tracker->tallies[0] = (struct vamp_tally){.present = 0};
+}
+
+bool vamp_track_gone(struct vamp_tracker *tracker, uint32_t row, const struct vamp_event *leave,
+                     struct vamp_observation *seen)
+{
+    struct vamp_tally *tally = &tracker->tallies[row];
+    if (tally->left) {
+        return false;
+    }
+    struct vamp_slot *slot = seen->slot;
+    memset(seen, 0, sizeof *seen);
+    seen->slot = slot;
+    seen->event = leave;
+    struct vamp_track_context at = {.tracker = tracker, .event = leave, .seen = seen, .row = row};
+    if (row != 0) {
+        at.component = vamp_components_row(tracker->components, row);
+    }
+    label_component(&at);
+    const uint32_t tracked = vamp_table_live(&tracker->cdos);
+    const int64_t pool_bytes = vamp_track_shown_bytes(tracker);
+    seen->present = -(int64_t)tally->present;
+    tally->present = 0;
+    if (row != 0) {
+        vamp_track_release(&at);
+    } else {
+        release_rest(&at);
+    }
+    seen->pool_bytes = vamp_track_shown_bytes(tracker) - pool_bytes;
+    seen->tracked = (int64_t)vamp_table_live(&tracker->cdos) - (int64_t)tracked;
+    return true;
+}

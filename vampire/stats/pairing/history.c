@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/pairing/history.h"
+
+#include <string.h>
+
+#include "vampire/core/utf8.h"
+
+static struct vamp_cdo_history *history_of(const struct vamp_tracker *tracker,
+                                           const struct vamp_cdo *cdo)
+{
+    const size_t offset = (size_t)((const unsigned char *)cdo - tracker->cdos.records);
+    return &tracker->histories[offset / tracker->cdos.record_bytes];
+}
+
+void vamp_cdo_history_begin(struct vamp_track_context *at)
+{
+    if (at->tracker->histories == NULL) {
+        return;
+    }
+    struct vamp_cdo_history *history = history_of(at->tracker, at->cdo);
+    memset(history, 0, offsetof(struct vamp_cdo_history, times_ns));
+    for (unsigned i = 0; i < VAMP_CDO_TIME_COUNT; i++) {
+        history->times_ns[i] = INT64_MIN;
+    }
+    history->name[0] = '\0';
+}
+
+/* Cut at a character's border. */
+void vamp_track_copy_name(const struct vamp_event *event, char name[static VAMP_CDO_NAME_BYTES])
+{
+    const size_t length = vamp_utf8_cut(event->name, strnlen(event->name, event->name_length),
+                                        VAMP_CDO_NAME_BYTES - 1);
+    memcpy(name, event->name, length);
+    name[length] = '\0';
+}
+
+static void note_first(struct vamp_cdo_history *history, enum vamp_cdo_time what, int64_t time_ns)
+{
+    if (history->times_ns[what] == INT64_MIN) {
+        history->times_ns[what] = time_ns;
+    }
+}
+
+static void note_time(struct vamp_cdo_history *history, const struct vamp_event *event)
+{
+    switch (event->kind) {
+    case VAMP_EVENT_DECLARE:
+        note_first(history, VAMP_CDO_TIME_DECLARED, event->time_ns);
+        break;
+    case VAMP_EVENT_SEAL:
+        note_first(history, VAMP_CDO_TIME_SEALED, event->time_ns);
+        break;
+    case VAMP_EVENT_OFFER:
+        note_first(history, VAMP_CDO_TIME_OFFERED, event->time_ns);
+        break;
+    case VAMP_EVENT_DEMAND:
+        note_first(history, VAMP_CDO_TIME_FIRST_DEMAND, event->time_ns);
+        history->demands++;
+        break;
+    case VAMP_EVENT_WITHDRAW:
+        history->times_ns[VAMP_CDO_TIME_WITHDRAWN] = event->time_ns;
+        break;
+    case VAMP_EVENT_DISPOSE:
+        history->times_ns[VAMP_CDO_TIME_DISPOSED] = event->time_ns;
+        break;
+    default:
+        break;
+    }
+}
+
+void vamp_cdo_history_select(struct vamp_track_context *at)
+{
+    const struct vamp_tracker *tracker = at->tracker;
+    if (tracker->histories != NULL && at->cdo != NULL) {
+        struct vamp_cdo_history *history = history_of(tracker, at->cdo);
+        history->selected = history->selected || tracker->select == NULL ||
+                            tracker->select(tracker->select_context, at->event);
+    }
+}
+
+void vamp_cdo_history_add(struct vamp_track_context *at)
+{
+    const struct vamp_tracker *tracker = at->tracker;
+    if (tracker->histories == NULL) {
+        return;
+    }
+    struct vamp_cdo_history *history = history_of(tracker, at->cdo);
+    const struct vamp_event *event = at->event;
+    if (vamp_event_has(event, VAMP_HAS_CDO_ID)) {
+        history->id = event->cdo_id;
+        history->id_known = true;
+    }
+    if (vamp_event_has(event, VAMP_HAS_CDO_NAME) && history->name[0] == '\0') {
+        vamp_track_copy_name(event, history->name);
+    }
+    vamp_cdo_history_select(at);
+    note_time(history, event);
+}
+
+void vamp_cdo_history_add_transport(struct vamp_track_context *at)
+{
+    if (at->tracker->histories != NULL && at->cdo != NULL) {
+        struct vamp_cdo_history *history = history_of(at->tracker, at->cdo);
+        history->times_ns[VAMP_CDO_TIME_LAST_TRANSPORT] = at->event->time_ns;
+        history->consumers++;
+    }
+}
+
+static void add_row(const struct vamp_tracker *tracker, struct vamp_slot *slot,
+                    const struct vamp_cdo *cdo, enum vamp_cdo_end end)
+{
+    const struct vamp_cdo_history *history = history_of(tracker, cdo);
+    if (!history->selected) {
+        return;
+    }
+    if (slot->cdo_count == VAMP_CDO_ROWS_MAX) {
+        slot->cdos_unlisted++;
+        return;
+    }
+    const bool made = (cdo->flags & VAMP_CDO_MAKER) != 0 && cdo->record.owner != 0;
+    const struct vamp_components *components = tracker->components;
+    struct vamp_cdo_row *row = &slot->cdos[slot->cdo_count++];
+    *row = (struct vamp_cdo_row){
+        .producer = made ? vamp_components_row(components, cdo->record.owner)->name
+                         : vamp_components_name(components, VAMP_NAME_UNKNOWN),
+        .id = history->id,
+        .id_known = history->id_known,
+        .size_known = (cdo->flags & VAMP_CDO_SIZED) != 0,
+        .size_bytes = cdo->size_bytes,
+        .demands = history->demands,
+        .consumers = history->consumers,
+        .end = (uint8_t)end,
+    };
+    memcpy(row->times_ns, history->times_ns, sizeof row->times_ns);
+    memcpy(row->name, history->name, sizeof row->name);
+}
+
+void vamp_cdo_history_end(struct vamp_track_context *at, const struct vamp_cdo *cdo,
+                          enum vamp_cdo_end end)
+{
+    if (at->tracker->histories != NULL) {
+        add_row(at->tracker, at->seen->slot, cdo, end);
+    }
+}
+
+void vamp_cdo_history_end_owned(struct vamp_track_context *at)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    uint32_t position = 0;
+    const struct vamp_cdo *cdo = NULL;
+    while (tracker->histories != NULL &&
+           (cdo = vamp_table_owned(&tracker->cdos, at->row, &position)) != NULL) {
+        add_row(tracker, at->seen->slot, cdo, VAMP_CDO_END_LEFT);
+    }
+}
+
+void vamp_track_finish(struct vamp_tracker *tracker, struct vamp_slot *slot)
+{
+    uint32_t position = 0;
+    const struct vamp_cdo *cdo = NULL;
+    while (tracker->histories != NULL &&
+           (cdo = vamp_table_next(&tracker->cdos, &position)) != NULL) {
+        add_row(tracker, slot, cdo, VAMP_CDO_END_RUN);
+    }
+}

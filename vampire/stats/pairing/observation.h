@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What one event means: filled by the tracker, which alone knows the earlier events, and read by
+ * the statistics, each of which only counts. Private to the statistics; worker thread.
+ */
+#ifndef VAMP_STATS_PAIRING_OBSERVATION_H
+#define VAMP_STATS_PAIRING_OBSERVATION_H
+
+#include "vampire/stats/cells/cells.h"
+
+/* Times between two events; which two is said in docs/metrics.md. */
+enum vamp_interval {
+    VAMP_INTERVAL_ASSOCIATION,
+    VAMP_INTERVAL_DEMAND_WAIT,
+    VAMP_INTERVAL_WITHDRAW_WAIT,
+    VAMP_INTERVAL_LEAVE_WAIT,
+    VAMP_INTERVAL_HANDLING,
+    VAMP_INTERVAL_DECLARE_TO_OFFER,
+    VAMP_INTERVAL_OFFER_TO_FIRST_DEMAND,
+    VAMP_INTERVAL_OFFER_TO_WITHDRAW,
+    VAMP_INTERVAL_LIFETIME,
+    VAMP_INTERVAL_TRANSPORT,
+};
+#define VAMP_INTERVAL_COUNT 10
+
+struct vamp_observation {
+    const struct vamp_event *event;
+    struct vamp_slot *slot; /* of the bucket the event counts in */
+    struct vamp_labels
+        labels;         /* of the event; component is who acted, source and sink a transport's */
+    uint32_t producer;  /* name number of the CDO's producer */
+    bool size_known;    /* of the CDO, from this event or an earlier one */
+    bool created;       /* a CDO of known size was created, by component `creator` */
+    bool offered;       /* the CDO came into the pool */
+    bool fan_out_known; /* `fan_out` demands met the CDO in the pool */
+    bool transport_completed;
+    uint64_t size_bytes;
+    uint32_t creator, fan_out;
+    uint32_t forgotten; /* CDOs that ended without a size, by component `forgotten_of` */
+    uint32_t forgotten_of, evicted;
+    uint32_t intervals; /* bits: which of `interval_ns` were found */
+    uint64_t interval_ns[VAMP_INTERVAL_COUNT];
+    int64_t pool_cdos, pool_bytes, present, tracked; /* changes */
+    int32_t active[VAMP_TIER_COUNT];                 /* changes, by tier */
+    uint32_t anomalies[VAMP_ANOMALY_COUNT];
+    bool any_anomaly;
+};
+
+static inline bool vamp_observed(const struct vamp_observation *seen, enum vamp_interval interval)
+{
+    return (seen->intervals & (UINT32_C(1) << interval)) != 0;
+}
+
+static inline void vamp_observe_anomaly(struct vamp_observation *seen, enum vamp_anomaly anomaly,
+                                        uint32_t count)
+{
+    seen->anomalies[anomaly] += count;
+    seen->any_anomaly = seen->any_anomaly || count > 0;
+}
+
+/* Notes the time from `from_ns` to now; an event before its partner is an anomaly instead. */
+static inline bool vamp_observe_interval(struct vamp_observation *seen, enum vamp_interval interval,
+                                         int64_t from_ns)
+{
+    if (seen->event->time_ns < from_ns) {
+        vamp_observe_anomaly(seen, VAMP_ANOMALY_NEGATIVE_INTERVAL, 1);
+        return false;
+    }
+    seen->intervals |= UINT32_C(1) << interval;
+    seen->interval_ns[interval] = (uint64_t)seen->event->time_ns - (uint64_t)from_ns;
+    return true;
+}
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The tracker's records, and what its files do for each other. Private to the pairing; worker
+ * thread.
+ */
+#ifndef VAMP_STATS_PAIRING_RECORDS_H
+#define VAMP_STATS_PAIRING_RECORDS_H
+
+#include "vampire/stats/pairing/track.h"
+
+enum vamp_cdo_flag {
+    VAMP_CDO_SIZED = 1 << 0,    /* size_bytes is known */
+    VAMP_CDO_COUNTED = 1 << 1,  /* in cdos_created */
+    VAMP_CDO_MAKER = 1 << 2,    /* its owner may be, or is, its producer */
+    VAMP_CDO_DECLARED = 1 << 3, /* declared_ns is known */
+    VAMP_CDO_OFFERED = 1 << 4,  /* by its owner */
+    VAMP_CDO_ONCE = 1 << 5,     /* was offered before */
+    VAMP_CDO_UNSEEN = 1 << 6,   /* one of the owner's handles was not seen to be declared */
+};
+
+/* One live CDO. */
+struct vamp_cdo {
+    struct vamp_record record;
+    uint64_t key[2];
+    uint64_t size_bytes;
+    int64_t declared_ns, offered_ns;
+    uint32_t other_handles; /* declared by other components and not disposed of */
+    uint32_t demands;       /* since it last left the pool */
+    uint32_t last_offer;    /* the newest of the other components' offers: a hold; 0: none */
+    uint8_t flags;
+    uint8_t reserved;
+    uint16_t owner_handles;
+};
+#define VAMP_OWNER_HANDLES_MAX UINT16_MAX /* more of one component for one CDO are not counted */
+
+static inline bool vamp_cdo_in_pool(const struct vamp_cdo *cdo)
+{
+    return (cdo->flags & VAMP_CDO_OFFERED) != 0 || cdo->last_offer != 0;
+}
+
+/* What a component other than its owner holds of a CDO. Key: CDO, row of the component. */
+struct vamp_hold {
+    struct vamp_record record;
+    uint64_t key[4];
+    int64_t declared_ns;
+    uint32_t handles;
+    uint32_t newer_offer, older_offer; /* of the same CDO, while it offers it */
+    bool declared;                     /* declared_ns is known */
+    bool offers;
+    uint8_t reserved[2];
+};
+
+/* Something of a component and a CDO that waits for its other end. Key: CDO, component id, kind. */
+struct vamp_pending {
+    struct vamp_record record;
+    uint64_t key[4];
+    int64_t since_ns;
+    bool acknowledged; /* of a demand: the pool manager has taken it */
+    bool failed;       /* of a demand: a transport for it failed */
+    uint8_t reserved[6];
+};
+
+struct vamp_transport {
+    struct vamp_record record;
+    uint64_t key[4];
+    int64_t started_ns;
+    uint64_t size_bytes;
+    uint32_t source, sink; /* name numbers */
+    uint8_t sized, has_source, tier, cause;
+    uint8_t reserved[4];
+};
+
+/* What a component holds; by row of the component table, row 0 for those without one. */
+struct vamp_tally {
+    vamp_bytes pool_bytes; /* of the CDOs it owns that are in the pool */
+    uint32_t offered;      /* of those it owns: offered by itself */
+    uint32_t shared;       /* of those it owns: offered by others */
+    uint32_t offering;     /* of those it does not own: offered by it */
+    uint32_t unsized;      /* it created them, and no size is known */
+    uint64_t handles;      /* declared and not disposed of */
+    uint32_t present;
+    bool left, unknown_told;
+};
+
+/* What the tracker's files know of the event at hand. */
+struct vamp_track_context {
+    struct vamp_tracker *tracker;
+    const struct vamp_event *event;
+    struct vamp_observation *seen;
+    const struct vamp_component *component; /* NULL: no row */
+    uint32_t row;                           /* 0: no row */
+    bool has_cdo;
+    uint64_t cdo_key[2];
+    struct vamp_cdo *cdo; /* NULL: not tracked */
+};
+
+void vamp_track_cdo(struct vamp_track_context *at);
+/* The CDO of `at`, which is tracked, learns its size from the event, or the observation from it. */
+void vamp_track_learn_size(struct vamp_track_context *at);
+
+/* Everything that depends on a CDO's flags, size, offers, handles and owner: taken away before one
+ * of them changes (sign -1) and added after (sign 1). */
+void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo, int sign);
+
+/* Whether the record of the CDO of `at` belongs to the component of the event. */
+static inline bool vamp_cdo_is_owned(const struct vamp_track_context *at)
+{
+    return at->cdo->record.owner == at->row;
+}
+
+/* The name number of the component to which the record belongs. */
+static inline uint32_t vamp_cdo_owner_name(const struct vamp_track_context *at,
+                                           const struct vamp_cdo *cdo)
+{
+    if (cdo->record.owner == 0) {
+        return VAMP_NAME_UNKNOWN;
+    }
+    return vamp_components_row(at->tracker->components, cdo->record.owner)->name_number;
+}
+
+static inline void vamp_cdo_set_flags(struct vamp_track_context *at, struct vamp_cdo *cdo,
+                                      unsigned set, unsigned clear)
+{
+    vamp_track_weigh(at, cdo, -1);
+    cdo->flags = (uint8_t)((cdo->flags | set) & ~clear);
+    vamp_track_weigh(at, cdo, 1);
+}
+
+/* The component of the event becomes the producer of the CDO of `at`, and the record its own. */
+void vamp_cdo_become_producer(struct vamp_track_context *at);
+/* The owner is done with a CDO that others offer: the component that offered it last becomes its
+ * producer. */
+void vamp_cdo_hand_over(struct vamp_track_context *at, struct vamp_cdo *cdo);
+/* Removes the record. A CDO whose size was never reported is counted now. */
+void vamp_cdo_forget(struct vamp_track_context *at, struct vamp_cdo *cdo, enum vamp_cdo_end end);
+/* The record of every CDO that is left ends. */
+void vamp_track_forget_cdos(struct vamp_track_context *at);
+/* A component with a row has gone: what it held has no owner, what it waited for never comes. */
+void vamp_track_release(struct vamp_track_context *at);
+void vamp_track_leave_cdos(struct vamp_track_context *at);
+
+/* Both ends of waits. `before`: the pool manager has not handled the operation yet. */
+void vamp_track_received(struct vamp_track_context *at);
+void vamp_track_handled(struct vamp_track_context *at);
+void vamp_track_demand(struct vamp_track_context *at, bool before);
+/* A transport for the pending demand failed: there may be another, or the demand is over. */
+void vamp_track_demand_failed(struct vamp_track_context *at);
+/* Ends the pending demand of this CDO and component; false when there is none. */
+bool vamp_track_demand_end(struct vamp_track_context *at, int64_t *ret_since_ns);
+/* The hold of this CDO and component; NULL: it holds nothing, or owns the record. */
+struct vamp_hold *vamp_hold_find(struct vamp_track_context *at);
+/* The same, made at need; at the bound the oldest hold gives way. */
+struct vamp_hold *vamp_hold_need(struct vamp_track_context *at);
+void vamp_hold_remove(struct vamp_track_context *at, struct vamp_hold *hold);
+/* Links the hold into the offers of the CDO, or takes it out. The caller weighs the CDO. */
+void vamp_hold_link(struct vamp_track_context *at, struct vamp_cdo *cdo, struct vamp_hold *hold);
+void vamp_hold_unlink(struct vamp_track_context *at, struct vamp_cdo *cdo, struct vamp_hold *hold);
+/* The component's offers of CDOs that it does not own end. Returns how many there were. */
+uint32_t vamp_hold_leave_offers(struct vamp_track_context *at);
+/* The bytes in the pool as the gauge shows them: at most 2^63 - 1. */
+int64_t vamp_track_shown_bytes(const struct vamp_tracker *tracker);
+
+/* The look-ups that some events to come will make. */
+#define VAMP_AHEAD_A_EVENT 4
+struct vamp_ahead {
+    unsigned count;
+    struct {
+        struct vamp_table_expected expected;
+        bool removal; /* what is found will be removed */
+    } items[VAMP_LOOK_AHEAD * VAMP_AHEAD_A_EVENT];
+};
+void vamp_ahead_add(struct vamp_ahead *ahead, const struct vamp_table *table, const uint64_t *key,
+                    bool removal);
+/* At most three and one. */
+void vamp_track_waits_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);
+void vamp_track_hold_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);
+void vamp_track_transport_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);
+
+bool vamp_track_is_transport(unsigned kind);
+/* The event's CDO as a key; false when it has none. */
+bool vamp_track_find_key(const struct vamp_event *event, uint64_t key[2]);
+/* The key of a CDO by the event's name. */
+void vamp_track_name_key(const struct vamp_event *event, uint64_t key[2]);
+void vamp_track_transport(struct vamp_track_context *at);
+
+#endif

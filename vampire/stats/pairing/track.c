@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/pairing/history.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(sizeof(struct vamp_cdo) == 80, "the pairing record of a CDO is kept small");
+_Static_assert(sizeof(struct vamp_hold) == 80, "and that of a further component's part of it");
+_Static_assert(sizeof(struct vamp_pending) % 8 == 0, "records are aligned");
+_Static_assert(sizeof(struct vamp_transport) % 8 == 0, "records are aligned");
+
+int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_options *options,
+                      const struct vamp_components *components, struct vamp_err *err)
+{
+    memset(tracker, 0, sizeof *tracker);
+    tracker->components = components;
+    const size_t rows = options->max_components;
+    const size_t pending = options->max_pending;
+    tracker->tallies = calloc(rows, sizeof *tracker->tallies);
+    int status = tracker->tallies == NULL ? -ENOMEM : 0;
+    status |= vamp_table_init(&tracker->cdos, options->max_cdos, sizeof(struct vamp_cdo), 2, rows);
+    status |=
+        vamp_table_init(&tracker->holds, options->max_cdos, sizeof(struct vamp_hold), 4, rows);
+    status |= vamp_table_init(&tracker->received, pending, sizeof(struct vamp_pending), 4, rows);
+    status |= vamp_table_init(&tracker->demands, pending, sizeof(struct vamp_pending), 4, rows);
+    status |=
+        vamp_table_init(&tracker->transports, pending, sizeof(struct vamp_transport), 4, rows);
+    if (options->level == VAMP_LEVEL_CDO) {
+        tracker->histories = calloc(options->max_cdos, sizeof *tracker->histories);
+        status |= tracker->histories == NULL ? -ENOMEM : 0;
+    }
+    if (status != 0) {
+        return vamp_err_set(err, -ENOMEM,
+                            "statistics: out of memory for %llu CDOs and %llu waits and "
+                            "transports; smaller max_cdos and max_pending need less",
+                            (unsigned long long)options->max_cdos,
+                            (unsigned long long)options->max_pending);
+    }
+    return 0;
+}
+
+void vamp_tracker_done(struct vamp_tracker *tracker)
+{
+    vamp_table_done(&tracker->cdos);
+    vamp_table_done(&tracker->holds);
+    vamp_table_done(&tracker->received);
+    vamp_table_done(&tracker->demands);
+    vamp_table_done(&tracker->transports);
+    free(tracker->tallies);
+    free(tracker->histories);
+    memset(tracker, 0, sizeof *tracker);
+}
+
+static uint64_t fold_word(uint64_t hash, uint64_t word)
+{
+    unsigned __int128 product = (unsigned __int128)(hash ^ word) * UINT64_C(0x9FB21C651E98DF25);
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Two independent halves, so that a million names do not meet. */
+void vamp_track_name_key(const struct vamp_event *event, uint64_t key[2])
+{
+    const char *name = event->name;
+    const size_t length = event->name_length;
+    key[0] = UINT64_C(0x243F6A8885A308D3) + length;
+    key[1] = UINT64_C(0x13198A2E03707344) ^ length;
+    for (size_t i = 0; i < length; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, name + i, length - i < 8 ? length - i : 8);
+        key[0] = fold_word(key[0], word);
+        key[1] = fold_word(key[1] + UINT64_C(0xA4093822299F31D0), word);
+    }
+}
+
+bool vamp_track_find_key(const struct vamp_event *event, uint64_t key[2])
+{
+    if (vamp_event_has(event, VAMP_HAS_CDO_ID)) {
+        key[0] = event->cdo_id.high;
+        key[1] = event->cdo_id.low;
+        return true;
+    }
+    if (vamp_event_has(event, VAMP_HAS_CDO_NAME)) {
+        vamp_track_name_key(event, key);
+        return true;
+    }
+    /* A component that joins is known by its name alone: it has no id before. */
+    if (vamp_event_has(event, VAMP_HAS_COMPONENT_NAME)) {
+        vamp_track_name_key(event, key);
+    }
+    return false;
+}
+
+static uint32_t name_number(const struct vamp_tracker *tracker, bool known, uint64_t app_id)
+{
+    if (!known) {
+        return VAMP_NAME_UNKNOWN;
+    }
+    const struct vamp_component *component = vamp_components_find(tracker->components, app_id);
+    return component == NULL ? VAMP_NAME_OTHER : component->name_number;
+}
+
+static void find_component(struct vamp_track_context *at)
+{
+    const struct vamp_event *event = at->event;
+    uint32_t name = VAMP_NAME_UNKNOWN;
+    if (vamp_event_has(event, VAMP_HAS_APP)) {
+        at->component = vamp_components_find(at->tracker->components, event->app_id);
+        at->row = at->component == NULL ? 0 : at->component->index;
+        name = at->component == NULL ? VAMP_NAME_OTHER : at->component->name_number;
+    }
+    uint32_t *labels = at->seen->labels.value;
+    labels[VAMP_LABEL_COMPONENT] = name;
+    labels[VAMP_LABEL_SINK] = name;
+    labels[VAMP_LABEL_SOURCE] = VAMP_NAME_UNKNOWN;
+    if (vamp_event_has(event, VAMP_HAS_PEER)) {
+        labels[VAMP_LABEL_SOURCE] = name_number(at->tracker, true, event->peer_id);
+    }
+    labels[VAMP_LABEL_OPERATION] = event->kind;
+    labels[VAMP_LABEL_TIER] = vamp_event_has(event, VAMP_HAS_TIER) && event->tier < VAMP_TIER_COUNT
+                                  ? event->tier
+                                  : VAMP_TIER_UNKNOWN;
+    labels[VAMP_LABEL_CAUSE] =
+        vamp_event_has(event, VAMP_HAS_CAUSE) && event->cause < VAMP_CAUSE_COUNT
+            ? event->cause
+            : VAMP_CAUSE_UNKNOWN;
+}
+
+static void find_size(struct vamp_observation *seen, const struct vamp_event *event)
+{
+    seen->size_known = vamp_event_has(event, VAMP_HAS_SIZE);
+    seen->size_bytes = seen->size_known ? event->size_bytes : 0;
+}
+
+static void track_join(struct vamp_track_context *at)
+{
+    struct vamp_tally *tally = &at->tracker->tallies[at->row];
+    if (at->row != 0 && tally->present > 0) {
+        vamp_observe_anomaly(at->seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
+        return;
+    }
+    tally->present++;
+    at->seen->present = 1;
+}
+
+static void track_leave(struct vamp_track_context *at)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    struct vamp_tally *tally = &tracker->tallies[at->row];
+    assert(!tally->left);
+    if (tally->present > 0) {
+        tally->present--;
+        at->seen->present = -1;
+    }
+    if (at->row == 0) {
+        return; /* of no component or of several at once: not told apart */
+    }
+    if (at->component->joined_ns != INT64_MIN) {
+        (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_ASSOCIATION, at->component->joined_ns);
+    }
+    vamp_track_release(at);
+}
+
+void vamp_track_release(struct vamp_track_context *at)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    tracker->tallies[at->row].left = true;
+    vamp_track_leave_cdos(at);
+    vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED,
+                         vamp_table_owner_leaves(&tracker->demands, at->row));
+    (void)vamp_table_owner_leaves(&tracker->received, at->row);
+}
+
+/* Whether the component could have done this at all. */
+static void check_component(struct vamp_track_context *at)
+{
+    struct vamp_tally *tally = &at->tracker->tallies[at->row];
+    if (at->row == 0) {
+        return;
+    }
+    if (at->component->joined_ns == INT64_MIN && !tally->unknown_told) {
+        tally->unknown_told = true;
+        vamp_observe_anomaly(at->seen, VAMP_ANOMALY_UNKNOWN_COMPONENT, 1);
+    }
+    if (tally->left) {
+        vamp_observe_anomaly(at->seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
+    }
+}
+
+bool vamp_track_is_transport(unsigned kind)
+{
+    return kind >= VAMP_EVENT_TRANSPORT_INIT && kind <= VAMP_EVENT_TRANSPORT_FAILED;
+}
+
+/* A component that has left begins and ends nothing: what it held was counted at its LEAVE, and
+ * whatever began now would never end. */
+static bool has_left(const struct vamp_track_context *at)
+{
+    return at->tracker->tallies[at->row].left;
+}
+
+static void track_after(struct vamp_track_context *at)
+{
+    check_component(at);
+    if (vamp_track_is_transport(at->event->kind)) {
+        vamp_track_transport(at);
+        return;
+    }
+    if (has_left(at)) {
+        return;
+    }
+    vamp_track_handled(at);
+    if (at->event->kind == VAMP_EVENT_JOIN) {
+        track_join(at);
+    } else if (at->event->kind == VAMP_EVENT_LEAVE) {
+        track_leave(at);
+    } else if (at->has_cdo) {
+        vamp_track_cdo(at);
+    }
+}
+
+int64_t vamp_track_shown_bytes(const struct vamp_tracker *tracker)
+{
+    return tracker->pool_bytes < INT64_MAX ? (int64_t)tracker->pool_bytes : INT64_MAX;
+}
+
+void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
+                struct vamp_observation *seen)
+{
+    struct vamp_slot *slot = seen->slot;
+    memset(seen, 0, sizeof *seen);
+    seen->slot = slot;
+    seen->event = event;
+    struct vamp_track_context at = {.tracker = tracker, .event = event, .seen = seen};
+    const uint32_t tracked = vamp_table_live(&tracker->cdos);
+    const int64_t pool_bytes = vamp_track_shown_bytes(tracker);
+    find_component(&at);
+    find_size(seen, event);
+    seen->producer = seen->labels.value[VAMP_LABEL_COMPONENT];
+    at.has_cdo = vamp_track_find_key(event, at.cdo_key);
+    if (event->phase == VAMP_PHASE_AFTER) {
+        if (at.has_cdo) {
+            at.cdo = vamp_table_find(&tracker->cdos, at.cdo_key);
+        }
+        track_after(&at);
+    } else if (!vamp_track_is_transport(event->kind) && !has_left(&at)) {
+        vamp_track_received(&at);
+    }
+    seen->tracked = (int64_t)vamp_table_live(&tracker->cdos) - (int64_t)tracked;
+    seen->pool_bytes = vamp_track_shown_bytes(tracker) - pool_bytes;
+    seen->labels.value[VAMP_LABEL_SIZE_CLASS] = vamp_size_class(seen->size_known, seen->size_bytes);
+}
+
+bool vamp_track_rest(struct vamp_tracker *tracker, uint32_t *position, uint32_t *ret_component)
+{
+    const struct vamp_cdo *cdo = NULL;
+    while ((cdo = vamp_table_next(&tracker->cdos, position)) != NULL) {
+        if ((cdo->flags & (VAMP_CDO_MAKER | VAMP_CDO_COUNTED)) == VAMP_CDO_MAKER) {
+            *ret_component =
+                cdo->record.owner == 0
+                    ? VAMP_NAME_UNKNOWN
+                    : vamp_components_row(tracker->components, cdo->record.owner)->name_number;
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/pairing/history.h"
+
+/* By its number; without one by CDO and sink. False when there is neither. */
+static bool transport_key(const struct vamp_track_context *at, uint64_t key[4])
+{
+    const struct vamp_event *event = at->event;
+    key[0] = key[1] = key[2] = key[3] = 0;
+    if (vamp_event_has(event, VAMP_HAS_TRANSPORT)) {
+        key[0] = event->transport_id;
+        key[3] = 1;
+        return true;
+    }
+    key[0] = at->cdo_key[0];
+    key[1] = at->cdo_key[1];
+    key[2] = vamp_event_has(event, VAMP_HAS_APP) ? event->app_id : 0;
+    key[3] = 2;
+    return at->has_cdo;
+}
+
+static void give_up(struct vamp_track_context *at, struct vamp_transport *transport)
+{
+    at->seen->active[transport->tier]--;
+    at->seen->evicted++;
+    vamp_table_remove(&at->tracker->transports, transport);
+}
+
+static void track_transport_start(struct vamp_track_context *at)
+{
+    struct vamp_table *table = &at->tracker->transports;
+    struct vamp_observation *seen = at->seen;
+    uint64_t key[4];
+    if (!transport_key(at, key)) {
+        return;
+    }
+    if (vamp_table_find(table, key) != NULL) {
+        vamp_observe_anomaly(seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
+        return;
+    }
+    struct vamp_transport *oldest = vamp_table_crowded(table);
+    if (oldest != NULL) {
+        give_up(at, oldest);
+    }
+    struct vamp_transport *transport = vamp_table_insert(table, key, 0);
+    transport->started_ns = at->event->time_ns;
+    transport->sized = seen->size_known;
+    transport->size_bytes = seen->size_bytes;
+    transport->has_source = vamp_event_has(at->event, VAMP_HAS_PEER);
+    transport->source = seen->labels.value[VAMP_LABEL_SOURCE];
+    transport->sink = seen->labels.value[VAMP_LABEL_SINK];
+    transport->tier = (uint8_t)seen->labels.value[VAMP_LABEL_TIER];
+    transport->cause = (uint8_t)seen->labels.value[VAMP_LABEL_CAUSE];
+    seen->active[transport->tier]++;
+}
+
+/* What the end of a transport does not say was said at its start. */
+static void complete_labels(struct vamp_track_context *at, const struct vamp_transport *transport)
+{
+    struct vamp_observation *seen = at->seen;
+    uint32_t *labels = seen->labels.value;
+    if (!vamp_event_has(at->event, VAMP_HAS_PEER) && transport->has_source) {
+        labels[VAMP_LABEL_SOURCE] = transport->source;
+    }
+    if (!vamp_event_has(at->event, VAMP_HAS_APP)) {
+        labels[VAMP_LABEL_SINK] = transport->sink;
+        labels[VAMP_LABEL_COMPONENT] = transport->sink;
+    }
+    if (labels[VAMP_LABEL_TIER] == VAMP_TIER_UNKNOWN) {
+        labels[VAMP_LABEL_TIER] = transport->tier;
+    }
+    if (labels[VAMP_LABEL_CAUSE] == VAMP_CAUSE_UNKNOWN) {
+        labels[VAMP_LABEL_CAUSE] = transport->cause;
+    }
+    if (!seen->size_known && transport->sized != 0) {
+        seen->size_known = true;
+        seen->size_bytes = transport->size_bytes;
+    }
+}
+
+static void track_transport_end(struct vamp_track_context *at)
+{
+    struct vamp_observation *seen = at->seen;
+    const bool completed = at->event->kind == VAMP_EVENT_TRANSPORT_COMPLETED;
+    uint64_t key[4];
+    struct vamp_transport *transport =
+        transport_key(at, key) ? vamp_table_find(&at->tracker->transports, key) : NULL;
+    if (transport != NULL) {
+        complete_labels(at, transport);
+        seen->active[transport->tier]--;
+        if (completed) {
+            (void)vamp_observe_interval(seen, VAMP_INTERVAL_TRANSPORT, transport->started_ns);
+        }
+        vamp_table_remove(&at->tracker->transports, transport);
+    }
+    if (!seen->size_known && at->cdo != NULL && (at->cdo->flags & VAMP_CDO_SIZED) != 0) {
+        seen->size_known = true;
+        seen->size_bytes = at->cdo->size_bytes;
+    }
+    if (!completed) {
+        vamp_observe_anomaly(seen, VAMP_ANOMALY_TRANSPORT_FAILED, 1);
+        vamp_track_demand_failed(at);
+        return;
+    }
+    seen->transport_completed = true;
+    vamp_cdo_history_add_transport(at);
+    int64_t since_ns = 0;
+    if (at->has_cdo && vamp_track_demand_end(at, &since_ns)) {
+        (void)vamp_observe_interval(seen, VAMP_INTERVAL_DEMAND_WAIT, since_ns);
+    }
+}
+
+void vamp_track_transport(struct vamp_track_context *at)
+{
+    vamp_cdo_history_select(at);
+    if (at->cdo != NULL && vamp_event_has(at->event, VAMP_HAS_SIZE)) {
+        vamp_track_learn_size(at);
+    }
+    if (at->event->kind == VAMP_EVENT_TRANSPORT_INIT) {
+        track_transport_start(at);
+    } else {
+        track_transport_end(at);
+    }
+}
+
+void vamp_track_transport_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead)
+{
+    uint64_t key[4];
+    if (vamp_track_is_transport(at->event->kind) && transport_key(at, key)) {
+        vamp_ahead_add(ahead, &at->tracker->transports, key,
+                       at->event->kind != VAMP_EVENT_TRANSPORT_INIT);
+    }
+}

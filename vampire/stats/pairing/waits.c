@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/pairing/records.h"
+
+/* A pending entry's kind that is no event kind's number. */
+#define KEY_DEMAND 256
+#define KEY_BY_ID (UINT64_C(1) << 32)
+
+/* By row, since an id may join again; by id where the component table was full. */
+static void pending_key(const struct vamp_track_context *at, uint64_t kind, uint64_t key[4])
+{
+    key[0] = at->cdo_key[0];
+    key[1] = at->cdo_key[1];
+    key[2] = at->row;
+    key[3] = kind;
+    if (at->event->kind == VAMP_EVENT_JOIN) {
+        key[2] = 0; /* has no row yet when it is received */
+    } else if (at->row == 0 && vamp_event_has(at->event, VAMP_HAS_APP)) {
+        key[2] = at->event->app_id;
+        key[3] |= KEY_BY_ID;
+    }
+}
+
+/* The entry with this key, made at need; the oldest gives way at the bound. */
+static struct vamp_pending *find_or_add(struct vamp_track_context *at, struct vamp_table *table,
+                                        const uint64_t key[4])
+{
+    struct vamp_pending *pending = vamp_table_find(table, key);
+    if (pending != NULL) {
+        return pending;
+    }
+    void *oldest = vamp_table_crowded(table);
+    if (oldest != NULL) {
+        vamp_table_remove(table, oldest);
+        at->seen->evicted++;
+    }
+    return vamp_table_insert(table, key, at->row);
+}
+
+/* Of a CDO not declared yet only the name is known, so both ends of a declare go by name. */
+static void operation_key(const struct vamp_track_context *at, uint64_t key[4])
+{
+    pending_key(at, at->event->kind, key);
+    if (at->event->kind == VAMP_EVENT_DECLARE && vamp_event_has(at->event, VAMP_HAS_CDO_NAME)) {
+        vamp_track_name_key(at->event, key);
+    }
+}
+
+/* Whether a component waited: one that vanished or was thrown out did not ask to leave. */
+static bool is_asked_for(const struct vamp_event *event)
+{
+    return event->kind != VAMP_EVENT_LEAVE || !vamp_event_has(event, VAMP_HAS_REASON) ||
+           event->reason == VAMP_LEAVE_FINALIZED || event->reason == VAMP_LEAVE_UNKNOWN;
+}
+
+void vamp_track_received(struct vamp_track_context *at)
+{
+    uint64_t key[4];
+    operation_key(at, key);
+    /* An operation that was refused has no end: the next of its kind takes its place. */
+    find_or_add(at, &at->tracker->received, key)->since_ns = at->event->time_ns;
+    if (at->event->kind == VAMP_EVENT_DEMAND && at->has_cdo) {
+        vamp_track_demand(at, true);
+    }
+}
+
+void vamp_track_handled(struct vamp_track_context *at)
+{
+    if (at->tracker->received.used == 0) {
+        return; /* the time at which operations are received is not known */
+    }
+    uint64_t key[4];
+    operation_key(at, key);
+    struct vamp_pending *pending = vamp_table_find(&at->tracker->received, key);
+    if (pending == NULL) {
+        return;
+    }
+    const int64_t since_ns = pending->since_ns;
+    vamp_table_remove(&at->tracker->received, pending);
+    struct vamp_observation *seen = at->seen;
+    if (!is_asked_for(at->event) ||
+        !vamp_observe_interval(seen, VAMP_INTERVAL_HANDLING, since_ns)) {
+        return;
+    }
+    if (at->event->kind == VAMP_EVENT_WITHDRAW) {
+        (void)vamp_observe_interval(seen, VAMP_INTERVAL_WITHDRAW_WAIT, since_ns);
+    } else if (at->event->kind == VAMP_EVENT_LEAVE) {
+        (void)vamp_observe_interval(seen, VAMP_INTERVAL_LEAVE_WAIT, since_ns);
+    }
+}
+
+static struct vamp_pending *find_demand(struct vamp_track_context *at)
+{
+    uint64_t key[4];
+    pending_key(at, KEY_DEMAND, key);
+    return vamp_table_find(&at->tracker->demands, key);
+}
+
+void vamp_track_demand(struct vamp_track_context *at, bool before)
+{
+    struct vamp_pending *pending = find_demand(at);
+    bool begins = pending == NULL;
+    if (begins) {
+        uint64_t key[4];
+        pending_key(at, KEY_DEMAND, key);
+        pending = find_or_add(at, &at->tracker->demands, key);
+    } else if (pending->failed) {
+        /* Asked again: the demand before has ended without data. */
+        vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED, 1);
+        begins = true;
+    } else if (before && !pending->acknowledged) {
+        begins = true; /* the one before was refused */
+    }
+    if (begins) {
+        pending->since_ns = at->event->time_ns;
+        pending->acknowledged = false;
+        pending->failed = false;
+    }
+    pending->acknowledged = pending->acknowledged || !before;
+}
+
+void vamp_track_demand_failed(struct vamp_track_context *at)
+{
+    struct vamp_pending *pending = at->has_cdo ? find_demand(at) : NULL;
+    if (pending != NULL) {
+        pending->failed = true;
+    }
+}
+
+bool vamp_track_demand_end(struct vamp_track_context *at, int64_t *ret_since_ns)
+{
+    struct vamp_pending *pending = find_demand(at);
+    if (pending == NULL) {
+        return false;
+    }
+    *ret_since_ns = pending->since_ns;
+    vamp_table_remove(&at->tracker->demands, pending);
+    return true;
+}
+
+void vamp_track_waits_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead)
+{
+    const struct vamp_tracker *tracker = at->tracker;
+    const unsigned kind = at->event->kind;
+    const bool after = at->event->phase == VAMP_PHASE_AFTER;
+    const bool transported =
+        kind == VAMP_EVENT_TRANSPORT_COMPLETED || kind == VAMP_EVENT_TRANSPORT_FAILED;
+    uint64_t key[4];
+    if (!vamp_track_is_transport(kind)) {
+        operation_key(at, key);
+        vamp_ahead_add(ahead, &tracker->received, key, after);
+    }
+    if (transported || kind == VAMP_EVENT_DEMAND || (after && kind == VAMP_EVENT_DISPOSE)) {
+        pending_key(at, KEY_DEMAND, key);
+        vamp_ahead_add(ahead, &tracker->demands, key, kind != VAMP_EVENT_DEMAND);
+    }
+    if (after && (kind == VAMP_EVENT_DECLARE || kind == VAMP_EVENT_DISPOSE)) {
+        vamp_track_hold_ahead(at, ahead);
+    }
+}
