@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The outputs among each other: names, files, directories. */
-#include <fcntl.h>
+/* What outputs are called and what they get. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "config/internal.h"
-#include "writers/jsonl/listener.h"
 #include "writers/output/subset.h"
 #include "writers/output/subset_series.h"
-
-static void output_path(const struct config_loader *loader, unsigned output, const char *key,
-                        char path[static CONFIG_PATH_BYTES])
-{
-    (void)snprintf(path, CONFIG_PATH_BYTES, "/outputs/%u", loader->output_index[output]);
-    if (key != NULL) {
-        (void)config_path_push(path, key);
-    }
-}
 
 /* ---- names */
 
@@ -43,7 +30,7 @@ static void check_same_names(const struct config_loader *loader)
         int other = name != NULL ? find_name(config, name, i, i) : -1;
         if (other >= 0) {
             char path[CONFIG_PATH_BYTES];
-            output_path(loader, i, "name", path);
+            config_output_path(loader, i, "name", path);
             config_error(loader, path, "another output is called \"%s\" too", name);
         }
     }
@@ -87,12 +74,12 @@ static void check_rotation(const struct config_loader *loader, unsigned index)
     const struct vamp_output_settings *settings = &loader->config->outputs[index].settings;
     char path[CONFIG_PATH_BYTES];
     if (settings->rotate_ns > 0 && settings->rotate_ns < loader->config->statistics.bucket_ns) {
-        output_path(loader, index, "rotate", path);
+        config_output_path(loader, index, "rotate", path);
         (void)config_path_push(path, "interval");
         config_error(loader, path, "shorter than a bucket, which is the least a file can contain");
     }
     if (settings->rotate_bytes > 0 && settings->rotate_bytes < ROTATE_BYTES_MIN) {
-        output_path(loader, index, "rotate", path);
+        config_output_path(loader, index, "rotate", path);
         (void)config_path_push(path, "size");
         config_error(loader, path, "too small: 0B (never) or at least 64KiB");
     }
@@ -132,7 +119,7 @@ static void check_output_metrics(const struct config_loader *loader, unsigned in
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
     char path[CONFIG_PATH_BYTES];
-    output_path(loader, index, "metrics", path);
+    config_output_path(loader, index, "metrics", path);
     for (size_t i = 0; i < output->settings.metrics.count; i++) {
         const char *pattern = output->settings.metrics.items[i];
         if (!is_computed(loader->config, pattern)) {
@@ -188,7 +175,7 @@ static void check_output_series(const struct config_loader *loader, unsigned ind
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
     char path[CONFIG_PATH_BYTES];
-    output_path(loader, index, "series", path);
+    config_output_path(loader, index, "series", path);
     for (size_t i = 0; i < output->settings.series.count; i++) {
         enum vamp_label label = VAMP_LABEL_COMPONENT;
         const char *pattern = NULL;
@@ -215,7 +202,7 @@ static int check_output_filter(const struct config_loader *loader, unsigned inde
         return 0;
     }
     char path[CONFIG_PATH_BYTES];
-    output_path(loader, index, "filter", path);
+    config_output_path(loader, index, "filter", path);
     uint64_t kinds = 0;
     int code =
         config_check_expression(loader, path, output->settings.filter, VAMP_FILTER_INSIDE, &kinds);
@@ -224,213 +211,6 @@ static int check_output_filter(const struct config_loader *loader, unsigned inde
         config_error(loader, path, "this filter is never true: no event would be recorded");
     }
     return code;
-}
-
-/* ---- where outputs write */
-
-/* A target as the file system sees it, so that two spellings of one place are found. */
-struct place {
-    const char *type; /* of the output; directories are shared by outputs of different types */
-    bool file;
-    dev_t device;
-    ino_t directory;
-    const char *name; /* of the file in the directory; "" for a directory */
-};
-
-static const char *target_text(const struct vamp_config_output *output, const struct vamp_opt *opt)
-{
-    const char *base = output->options;
-    return *(char *const *)(const void *)(base + opt->offset);
-}
-
-/* The first option that says where the output writes, NULL: none does. */
-static const struct vamp_opt *find_target(const struct vamp_config_output *output)
-{
-    for (const struct vamp_opt *opt = output->ops->options; opt->key != NULL; opt++) {
-        if (opt->type == VAMP_OPT_STRING && opt->role != VAMP_OPT_PLAIN &&
-            target_text(output, opt) != NULL) {
-            return opt;
-        }
-    }
-    return NULL;
-}
-
-/* An output that writes to a place has to have one: all of its options for it may be empty. */
-static void check_target(const struct config_loader *loader, unsigned index)
-{
-    const struct vamp_config_output *output = &loader->config->outputs[index];
-    const struct vamp_opt *last = NULL;
-    for (const struct vamp_opt *opt = output->ops->options; opt->key != NULL; opt++) {
-        last = opt->role != VAMP_OPT_PLAIN ? opt : last;
-    }
-    if (last != NULL && find_target(output) == NULL) {
-        char path[CONFIG_PATH_BYTES];
-        output_path(loader, index, last->key, path);
-        config_error(loader, path,
-                     "empty, so this output has no directory to write to; \".\" is the directory "
-                     "in which vampire runs");
-    }
-}
-
-/* The directory part of a file's path into `directory`; returns the file's name. */
-static const char *split_path(const char *text, char *directory, size_t bytes)
-{
-    const char *slash = strrchr(text, '/');
-    if (slash == NULL) {
-        (void)snprintf(directory, bytes, ".");
-        return text;
-    }
-    int length = slash == text ? 1 : (int)(slash - text);
-    (void)snprintf(directory, bytes, "%.*s", length, text);
-    return slash + 1;
-}
-
-/* Looks at what has the name of a new file already; next to a regular file the new one gets a
- * number. False: nothing can be written there, which is reported. `*ret_device`: a device or FIFO,
- * whose directory need not be writable. */
-static bool look_at_name(const struct config_loader *loader, const char *path, const char *text,
-                         bool *ret_device)
-{
-    struct stat status;
-    *ret_device = false;
-    if (!loader->request->paths || lstat(text, &status) != 0 || S_ISREG(status.st_mode)) {
-        return true;
-    }
-    if (S_ISDIR(status.st_mode)) {
-        config_error(loader, path,
-                     "%s is a directory; give the name of a file in it, or set \"directory\" "
-                     "instead of \"path\"",
-                     text);
-        return false;
-    }
-    if (S_ISLNK(status.st_mode)) {
-        config_error(loader, path,
-                     "%s is a symbolic link, and vampire follows none there; give the real path",
-                     text);
-        return false;
-    }
-    *ret_device = S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode);
-    if (*ret_device && faccessat(AT_FDCWD, text, W_OK, AT_EACCESS) != 0) {
-        config_error(loader, path, "%s cannot be written to: %s", text, strerrordesc_np(errno));
-        return false;
-    }
-    return true;
-}
-
-/* Looks at the directory. False: it cannot be used, or not be written to although `writable` asks
- * for that; reported if the request asks for it. */
-static bool look_at(const struct config_loader *loader, const char *path, const char *directory,
-                    bool writable, struct stat *ret_status)
-{
-    bool there = stat(directory, ret_status) == 0;
-    if (!loader->request->paths) {
-        return there;
-    }
-    if (!there) {
-        config_error(loader, path, "the directory %s cannot be used: %s", directory,
-                     strerrordesc_np(errno));
-        return false;
-    }
-    if (!S_ISDIR(ret_status->st_mode)) {
-        config_error(loader, path, "%s is not a directory", directory);
-        return false;
-    }
-    if (writable && faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) != 0) {
-        config_error(loader, path, "the directory %s cannot be written to: %s", directory,
-                     strerrordesc_np(errno));
-        return false;
-    }
-    return true;
-}
-
-/* A socket: two outputs cannot listen on one address. */
-static bool find_address(const struct config_loader *loader, unsigned index, const char *path,
-                         const char *text, struct place *ret_place)
-{
-    struct vamp_err err = VAMP_ERR_NONE;
-    if (vamp_listener_check(text, &err) != 0) {
-        config_error(loader, path, "%s", err.text);
-        return false;
-    }
-    const struct vamp_output_settings *settings = &loader->config->outputs[index].settings;
-    if (settings->rotate_ns > 0 || settings->rotate_bytes > 0) {
-        char rotate[CONFIG_PATH_BYTES];
-        output_path(loader, index, "rotate", rotate);
-        config_error(loader, rotate, "a socket is no file and has no rotation");
-    }
-    ret_place->file = true;
-    ret_place->name = text;
-    return true;
-}
-
-/* Where the output writes. False: nowhere, to standard output, or not known. */
-static bool find_place(const struct config_loader *loader, unsigned index, struct place *ret_place)
-{
-    const struct vamp_config_output *output = &loader->config->outputs[index];
-    const struct vamp_opt *opt = find_target(output);
-    if (opt == NULL) {
-        return false;
-    }
-    const char *text = target_text(output, opt);
-    *ret_place = (struct place){.type = output->ops->name, .name = ""};
-    if (opt->role == VAMP_OPT_NEW_FILE && strcmp(text, "-") == 0) {
-        ret_place->file = true;
-        ret_place->name = "-";
-        return true;
-    }
-    char path[CONFIG_PATH_BYTES];
-    output_path(loader, index, opt->key, path);
-    if (opt->role == VAMP_OPT_NEW_FILE && vamp_listener_is_address(text)) {
-        return find_address(loader, index, path, text, ret_place);
-    }
-    char directory[4096];
-    (void)snprintf(directory, sizeof directory, "%s", text);
-    if (opt->role == VAMP_OPT_NEW_FILE) {
-        ret_place->file = true;
-        ret_place->name = split_path(text, directory, sizeof directory);
-    }
-    if (ret_place->file && ret_place->name[0] == '\0') {
-        config_error(loader, path, "this names a directory, not a file");
-        return false;
-    }
-    bool device = false;
-    struct stat status;
-    if ((ret_place->file && !look_at_name(loader, path, text, &device)) ||
-        !look_at(loader, path, directory, !device, &status)) {
-        return false;
-    }
-    ret_place->device = status.st_dev;
-    ret_place->directory = status.st_ino;
-    return true;
-}
-
-/* Two files with one name, or two outputs that give their files the same names. */
-static bool same_place(const struct place *left, const struct place *right)
-{
-    return left->file == right->file && left->device == right->device &&
-           left->directory == right->directory && strcmp(left->name, right->name) == 0 &&
-           (left->file || strcmp(left->type, right->type) == 0);
-}
-
-static void check_places(const struct config_loader *loader)
-{
-    const struct vamp_config *config = loader->config;
-    struct place places[VAMP_OUTPUTS_MAX];
-    bool known[VAMP_OUTPUTS_MAX] = {false};
-    for (unsigned i = 0; i < config->output_count; i++) {
-        check_target(loader, i);
-        known[i] = find_place(loader, i, &places[i]);
-        for (unsigned j = 0; j < i && known[i]; j++) {
-            if (!known[j] || !same_place(&places[i], &places[j])) {
-                continue;
-            }
-            char path[CONFIG_PATH_BYTES];
-            output_path(loader, i, find_target(&config->outputs[i])->key, path);
-            config_error(loader, path, "output \"%s\" would write the same files",
-                         config->outputs[j].settings.name);
-            break;
-        }
-    }
 }
 
 int config_check_outputs(struct config_loader *loader)
@@ -449,7 +229,7 @@ int config_check_outputs(struct config_loader *loader)
             return code;
         }
     }
-    check_places(loader);
+    config_check_targets(loader);
     const struct config_value *list = config_member(loader->tree.root, "outputs");
     if (list != NULL && list->type == CONFIG_LIST && list->count == 0) {
         config_warning(loader, "/outputs", "no output: nothing will be written");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The effective configuration as JSON that loads to the same again, but for secrets, which it
- * leaves out. */
+ * leaves out, as it does options without effect. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,11 +96,20 @@ static void dump_option(struct config_json *json, const struct vamp_opt *opt, co
     }
 }
 
-static void dump_table(struct config_json *json, const struct vamp_opt *table, const void *base)
+/* Without the options that have no effect: given in a file they would be mistakes. */
+static void dump_effective(struct config_json *json, const struct vamp_opt *table, const void *base,
+                           uint32_t holding)
 {
     for (const struct vamp_opt *opt = table; opt->key != NULL; opt++) {
-        dump_option(json, opt, base);
+        if (vamp_opt_has_effect(opt, holding)) {
+            dump_option(json, opt, base);
+        }
     }
+}
+
+static void dump_table(struct config_json *json, const struct vamp_opt *table, const void *base)
+{
+    dump_effective(json, table, base, vamp_opt_holding(NULL, base));
 }
 
 static void dump_texts(struct config_json *json, const struct vamp_config_texts *texts)
@@ -116,7 +125,8 @@ static void dump_source(struct config_json *json, const struct vamp_config *conf
 {
     config_json_open(json, "source", '{');
     config_json_text(json, "type", config->source->name);
-    dump_table(json, config->source->options, config->source_options);
+    dump_effective(json, config->source->options, config->source_options,
+                   vamp_opt_holding(config->source->conditions, config->source_options));
     config_json_close(json, '}');
 }
 
@@ -133,14 +143,15 @@ static void dump_section(struct config_json *json, const struct config_section *
 
 static void dump_output(struct config_json *json, const struct vamp_config_output *output)
 {
+    const uint32_t holding = vamp_opt_holding(output->ops->targets, output->options);
     config_json_open(json, NULL, '{');
     config_json_text(json, "type", output->ops->name);
     dump_table(json, vamp_output_options(output->ops), &output->settings);
-    dump_table(json, output->ops->options, output->options);
+    dump_effective(json, output->ops->options, output->options, holding);
     const struct vamp_opt *rotate = vamp_output_rotate_options(output->ops);
-    if (rotate != NULL) {
+    if (rotate != NULL && vamp_opt_has_effect(rotate, holding)) {
         config_json_open(json, "rotate", '{');
-        dump_table(json, rotate, &output->settings);
+        dump_effective(json, rotate, &output->settings, holding);
         config_json_close(json, '}');
     }
     config_json_close(json, '}');

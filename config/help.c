@@ -37,24 +37,36 @@ static void print_wrapped(FILE *stream, int indent, const char *text)
     (void)fputc('\n', stream);
 }
 
-static void print_option(FILE *stream, const char *section, const struct vamp_opt *opt)
+/* The table of a section, source or output. `conditions`: of its options, or NULL. */
+struct table {
+    const char *section;
+    const struct vamp_opt *options;
+    const struct vamp_opt_conditions *conditions;
+};
+
+static void print_option(FILE *stream, const struct table *table, const struct vamp_opt *opt)
 {
+    const char *section = table->section;
     char allowed[VAMP_OPT_ALLOWED_BYTES];
+    char only_with[VAMP_OPT_ALLOWED_BYTES];
     vamp_opt_allowed(opt, allowed);
+    vamp_opt_only_with(opt, table->conditions, only_with);
     (void)fprintf(stream, "  %s%s%s", section, section[0] != '\0' ? "." : "", opt->key);
     if (opt->preset != NULL && opt->preset[0] != '\0') {
         (void)fprintf(stream, " = %s", opt->preset);
     }
     (void)fputc('\n', stream);
-    char text[1024 + VAMP_OPT_ALLOWED_BYTES];
-    (void)snprintf(text, sizeof text, "%s. Allowed: %s.", opt->help, allowed);
+    char text[1024 + 2 * VAMP_OPT_ALLOWED_BYTES];
+    (void)snprintf(text, sizeof text, "%s.%s%s%s Allowed: %s.", opt->help,
+                   only_with[0] != '\0' ? " Has an effect " : "", only_with,
+                   only_with[0] != '\0' ? "." : "", allowed);
     print_wrapped(stream, INDENT, text);
 }
 
-static void print_table(FILE *stream, const char *section, const struct vamp_opt *table)
+static void print_table(FILE *stream, const struct table *table)
 {
-    for (const struct vamp_opt *opt = table; opt->key != NULL; opt++) {
-        print_option(stream, section, opt);
+    for (const struct vamp_opt *opt = table->options; opt->key != NULL; opt++) {
+        print_option(stream, table, opt);
     }
 }
 
@@ -89,7 +101,7 @@ static void print_shared(FILE *stream, const char *section, const char *what, ta
             }
         }
         (void)fprintf(stream, "%s:\n", heading);
-        print_table(stream, section, table(*first));
+        print_table(stream, &(struct table){section, table(*first), NULL});
     }
 }
 
@@ -97,14 +109,14 @@ void vamp_config_help(FILE *stream)
 {
     for (const struct config_section *section = config_sections; section->key != NULL; section++) {
         (void)fprintf(stream, "%s:\n", section->help);
-        print_table(stream, section->key, section->options);
+        print_table(stream, &(struct table){section->key, section->options, NULL});
     }
     for (const struct vamp_source_ops *const *each = vamp_sources; *each != NULL; each++) {
         char heading[256];
         (void)snprintf(heading, sizeof heading, "Source \"type\": \"%s\"%s: %s:", (*each)->name,
                        each == vamp_sources ? " (the default)" : "", (*each)->summary);
         print_wrapped(stream, 0, heading);
-        print_table(stream, "source", (*each)->options);
+        print_table(stream, &(struct table){"source", (*each)->options, (*each)->conditions});
     }
     print_shared(stream, "outputs.N", "Outputs (N: the number in the list, from 0, or the name)",
                  vamp_output_options);
@@ -115,6 +127,6 @@ void vamp_config_help(FILE *stream)
         (void)snprintf(heading, sizeof heading, "Output \"type\": \"%s\": %s%s", (*each)->name,
                        (*each)->summary, (*each)->options->key != NULL ? ":" : "");
         print_wrapped(stream, 0, heading);
-        print_table(stream, "outputs.N", (*each)->options);
+        print_table(stream, &(struct table){"outputs.N", (*each)->options, (*each)->targets});
     }
 }

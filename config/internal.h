@@ -188,6 +188,9 @@ void config_warning(const struct config_loader *loader, const char *path, const 
  * place of the diagnostic is that character of the file, unless the text came from elsewhere. */
 void config_expression_error(const struct config_loader *loader, const char *path,
                              const char *message);
+/* The JSON pointer of an output as the file numbers it, or of its member `key` unless NULL. */
+void config_output_path(const struct config_loader *loader, unsigned output, const char *key,
+                        char path[static CONFIG_PATH_BYTES]);
 void config_near(struct vamp_diagnostic *diagnostic, const char *near);
 /* Whether an error was reported at this path or inside it; then no other one is needed there. */
 bool config_is_wrong(const struct config_loader *loader, const char *path);
@@ -272,8 +275,10 @@ VAMP_MUST_CHECK int config_check_metric_filters(struct config_loader *loader);
 void config_report_no_metric(const struct config_loader *loader, const char *path,
                              const char *name);
 
-/* ---- check.c, check_outputs.c: across options */
+/* ---- check.c, check_outputs.c, check_targets.c, check_effects.c: across options */
 VAMP_MUST_CHECK int config_check(struct config_loader *loader);
 VAMP_MUST_CHECK int config_check_outputs(struct config_loader *loader);
+void config_check_targets(const struct config_loader *loader);
+void config_check_effects(const struct config_loader *loader);
 
 #endif

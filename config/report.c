@@ -57,6 +57,15 @@ static struct vamp_diagnostic begin_at_value(const struct config_loader *loader,
     return begin_problem(loader, value, path, spot == CONFIG_AT_KEY);
 }
 
+void config_output_path(const struct config_loader *loader, unsigned output, const char *key,
+                        char path[static CONFIG_PATH_BYTES])
+{
+    (void)snprintf(path, CONFIG_PATH_BYTES, "/outputs/%u", loader->output_index[output]);
+    if (key != NULL) {
+        (void)config_path_push(path, key);
+    }
+}
+
 bool config_is_wrong(const struct config_loader *loader, const char *path)
 {
     for (unsigned i = 0; i < loader->diagnostics->count; i++) {

@@ -14,14 +14,19 @@
 #define SIZE_PATTERN "^[0-9]+(\\.[0-9]+)? ?(TiB|GiB|MiB|KiB|B|TB|GB|MB|kB)?$"
 
 /* One sentence with a capital and, where the type does not say it all, what is allowed. */
-static void put_description(struct config_json *json, const struct vamp_opt *opt)
+static void put_description(struct config_json *json, const struct vamp_opt *opt,
+                            const struct vamp_opt_conditions *conditions)
 {
     char allowed[VAMP_OPT_ALLOWED_BYTES];
+    char only_with[VAMP_OPT_ALLOWED_BYTES];
     vamp_opt_allowed(opt, allowed);
+    vamp_opt_only_with(opt, conditions, only_with);
     const bool quantity = opt->type == VAMP_OPT_DURATION || opt->type == VAMP_OPT_SIZE;
-    char text[1024 + VAMP_OPT_ALLOWED_BYTES];
-    (void)snprintf(text, sizeof text, "%c%s.%s%s", toupper((unsigned char)opt->help[0]),
-                   opt->help + 1, quantity ? " Allowed: " : "", quantity ? allowed : "");
+    char text[1024 + 2 * VAMP_OPT_ALLOWED_BYTES];
+    (void)snprintf(text, sizeof text, "%c%s.%s%s%s%s%s", toupper((unsigned char)opt->help[0]),
+                   opt->help + 1, only_with[0] != '\0' ? " Has an effect " : "", only_with,
+                   only_with[0] != '\0' ? "." : "", quantity ? " Allowed: " : "",
+                   quantity ? allowed : "");
     config_json_text(json, "description", text);
 }
 
@@ -151,11 +156,13 @@ static void put_default(struct config_json *json, const struct vamp_opt *opt)
     }
 }
 
-static void put_options(struct config_json *json, const struct vamp_opt *table)
+/* `conditions`: of the table's options, or NULL. */
+static void put_options(struct config_json *json, const struct vamp_opt *table,
+                        const struct vamp_opt_conditions *conditions)
 {
     for (const struct vamp_opt *opt = table; opt->key != NULL; opt++) {
         config_json_open(json, opt->key, '{');
-        put_description(json, opt);
+        put_description(json, opt, conditions);
         put_type(json, opt);
         put_default(json, opt);
         config_json_close(json, '}');
@@ -201,7 +208,7 @@ static void put_source(struct config_json *json)
     for (unsigned i = 0; vamp_sources[i] != NULL; i++) {
         const struct vamp_source_ops *ops = vamp_sources[i];
         open_type(json, ops->name, ops->summary);
-        put_options(json, ops->options);
+        put_options(json, ops->options, ops->conditions);
         close_object(json, i > 0 ? "type" : NULL); /* the first type is meant without "type" */
     }
     config_json_close(json, ']');
@@ -220,12 +227,12 @@ static void put_outputs(struct config_json *json)
     for (unsigned i = 0; vamp_writers[i] != NULL; i++) {
         const struct vamp_writer_ops *ops = vamp_writers[i];
         open_type(json, ops->name, ops->summary);
-        put_options(json, vamp_output_options(ops));
-        put_options(json, ops->options);
+        put_options(json, vamp_output_options(ops), NULL);
+        put_options(json, ops->options, ops->targets);
         const struct vamp_opt *rotate = vamp_output_rotate_options(ops);
         if (rotate != NULL) {
             open_object(json, "rotate", "When to begin a new file.");
-            put_options(json, rotate);
+            put_options(json, rotate, ops->targets);
             close_object(json, NULL);
         }
         close_object(json, "type");
@@ -254,7 +261,7 @@ static void put_sections(struct config_json *json)
         char description[128];
         (void)snprintf(description, sizeof description, "%s.", section->help);
         open_object(json, section->key, description);
-        put_options(json, section->options);
+        put_options(json, section->options, NULL);
         if (section->options == config_statistics_options) {
             put_texts(json, CONFIG_METRIC_FILTERS_HELP ".");
         }
@@ -278,7 +285,7 @@ char *vamp_config_schema(void)
                      "comments, which JSON does not know.");
     config_json_text(&json, "type", "object");
     config_json_open(&json, "properties", '{');
-    put_options(&json, config_root_options);
+    put_options(&json, config_root_options, NULL);
     put_source(&json);
     put_sections(&json);
     put_outputs(&json);

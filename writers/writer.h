@@ -47,6 +47,21 @@ struct vamp_delivery {
     uint64_t lost_before;
 };
 
+/* Where a format writes; the conditions of `targets` below are its values. */
+enum vamp_target_kind {
+    VAMP_TARGET_NEW_FILES, /* files in a directory, named by vampire */
+    VAMP_TARGET_FILE,      /* a file with a name from the configuration */
+    VAMP_TARGET_STDOUT,
+    VAMP_TARGET_FIFO,
+    VAMP_TARGET_DEVICE,
+    VAMP_TARGET_UNIX, /* a socket that is a file */
+    VAMP_TARGET_TCP,
+};
+#define VAMP_TARGET_BIT(kind) (UINT32_C(1) << (kind))
+#define VAMP_TARGET_FILES                                                                          \
+    (VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES) | VAMP_TARGET_BIT(VAMP_TARGET_FILE))
+#define VAMP_TARGET_SOCKETS (VAMP_TARGET_BIT(VAMP_TARGET_UNIX) | VAMP_TARGET_BIT(VAMP_TARGET_TCP))
+
 struct vamp_writer_target {
     const struct vamp_run *run;
     const struct vamp_schema *schema;
@@ -92,6 +107,14 @@ struct vamp_writer_ops {
     const struct vamp_opt *options; /* fills a struct of options_bytes; ends with a NULL key */
     size_t options_bytes;           /* may be 0 */
     enum vamp_element element;
+
+    /* Exactly one holds: the bit of the enum vamp_target_kind that the options mean. Options of the
+     * table, and those of "rotate", depend on it. Looks at what has the name now. NULL: always
+     * VAMP_TARGET_NEW_FILES, or nothing is written. */
+    const struct vamp_opt_conditions *targets;
+    /* NULL, or: whether the options name a possible address; looks at the text only. 0, or -EINVAL
+     * or -ENAMETOOLONG with what is wrong and what is allowed. */
+    int (*check)(const void *options, struct vamp_err *err);
 
     /* Creates the target. Never overwrites a file and follows no symbolic link at its last
      * component. On failure nothing is left open and no file is left behind. Keeps pointers to

@@ -25,39 +25,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/config.h"
+#include "tests/unit/config_scratch.h"
 
 #define GOLDEN "tests/golden/config"
-#define MEMORY_BYTES (UINT64_C(4) << 30)
 #define LINES_MAX 64
 
 /* ---- files */
-
-/* The whole file, terminated; NULL: there is none. */
-static char *read_file(const char *path)
-{
-    FILE *stream = fopen(path, "re");
-    if (stream == NULL) {
-        return NULL;
-    }
-    char *text = NULL;
-    size_t room = 0;
-    ssize_t length = getdelim(&text, &room, EOF, stream);
-    (void)fclose(stream);
-    if (length < 0) {
-        free(text);
-        return strdup("");
-    }
-    return text;
-}
-
-static void write_file(const char *path, const char *text)
-{
-    FILE *stream = fopen(path, "we");
-    assert_non_null(stream);
-    assert_true(fputs(text, stream) >= 0);
-    assert_int_equal(fclose(stream), 0);
-}
 
 /* NAME=VALUE lines of a file, pointing into `text`. */
 struct pairs {
@@ -94,62 +67,6 @@ static const char *get_variable(const char *name)
         }
     }
     return NULL;
-}
-
-/* Loads and gives back what was printed about it. */
-static int load(const struct vamp_config_request *request, struct vamp_config **ret_config,
-                char **ret_printed)
-{
-    struct vamp_diagnostics diagnostics;
-    assert_int_equal(vamp_diagnostics_init(&diagnostics, NULL), 0);
-    struct vamp_err err = VAMP_ERR_NONE;
-    *ret_config = NULL;
-    int code = vamp_config_load(request, ret_config, &diagnostics, &err);
-    assert_int_equal(code == 0, *ret_config != NULL);
-    assert_true(code == 0 || err.text[0] != '\0');
-    assert_int_equal(code == -EINVAL, diagnostics.error_count > 0);
-    size_t bytes = 0;
-    FILE *stream = open_memstream(ret_printed, &bytes);
-    assert_non_null(stream);
-    vamp_diagnostics_print(&diagnostics, stream, false);
-    if (code != 0 && code != -EINVAL) {
-        (void)fprintf(stream, "%s\n", err.text);
-    }
-    assert_int_equal(fclose(stream), 0);
-    vamp_diagnostics_done(&diagnostics);
-    return code;
-}
-
-static struct vamp_config *load_good(const char *file)
-{
-    const struct vamp_config_request request = {.file = file, .memory_bytes = MEMORY_BYTES};
-    struct vamp_config *config = NULL;
-    char *printed = NULL;
-    if (load(&request, &config, &printed) != 0) {
-        fail_msg("%s", printed);
-    }
-    free(printed);
-    return config;
-}
-
-/* A file of this text in a directory of its own; the caller removes both. */
-struct scratch {
-    char directory[64], file[96];
-};
-
-static struct scratch scratch_make(const char *text)
-{
-    struct scratch scratch = {.directory = "/tmp/vampire-config-XXXXXX"};
-    assert_non_null(mkdtemp(scratch.directory));
-    (void)snprintf(scratch.file, sizeof scratch.file, "%s/c.json", scratch.directory);
-    write_file(scratch.file, text);
-    return scratch;
-}
-
-static void scratch_remove(const struct scratch *scratch)
-{
-    assert_int_equal(unlink(scratch->file), 0);
-    assert_int_equal(rmdir(scratch->directory), 0);
 }
 
 /* What was dumped loads without a word and dumps the same. */
@@ -490,6 +407,45 @@ static void directories_are_looked_at(void **state)
     scratch_remove(&scratch);
 }
 
+/* A name means another target when a FIFO has it; the dump follows. */
+static void a_fifo_takes_the_effect_of_file_options(void **state)
+{
+    (void)state;
+    struct scratch scratch = scratch_make("");
+    char fifo[128];
+    char text[512];
+    (void)snprintf(fifo, sizeof fifo, "%s/fifo", scratch.directory);
+    (void)snprintf(text, sizeof text,
+                   "{\"outputs\": [{\"type\": \"jsonl\", \"access\": \"all\", \"path\": \"%s\",\n"
+                   " \"rotate\": {\"interval\": \"1h\"}}]}",
+                   fifo);
+    write_file(scratch.file, text);
+    const struct vamp_config_request request = {.file = scratch.file, .memory_bytes = MEMORY_BYTES};
+    struct vamp_config *config = NULL;
+    char *printed = NULL;
+    assert_int_equal(load(&request, &config, &printed), 0);
+    assert_non_null(strstr(config->effective_text, "\"access\": \"all\""));
+    vamp_config_free(config);
+    free(printed);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(load(&request, &config, &printed), -EINVAL);
+    assert_non_null(strstr(printed, "c.json:1:32: error: /outputs/0/access: has no effect here"));
+    assert_non_null(
+        strstr(printed, "c.json:2:13: error: /outputs/0/rotate/interval: has no effect"));
+    free(printed);
+    (void)snprintf(text, sizeof text, "{\"outputs\": [{\"type\": \"jsonl\", \"path\": \"%s\"}]}",
+                   fifo);
+    write_file(scratch.file, text);
+    config = load_good(scratch.file);
+    assert_non_null(strstr(config->effective_text, fifo));
+    assert_null(strstr(config->effective_text, "access"));
+    assert_null(strstr(config->effective_text, "rotate"));
+    assert_round_trip(config);
+    vamp_config_free(config);
+    assert_int_equal(unlink(fifo), 0);
+    scratch_remove(&scratch);
+}
+
 static void schema_is_the_checked_in_one(void **state)
 {
     (void)state;
@@ -559,6 +515,7 @@ int main(void)
         cmocka_unit_test(a_fifo_without_a_writer_is_a_mistake),
         cmocka_unit_test(a_fifo_with_a_writer_is_read),
         cmocka_unit_test(directories_are_looked_at),
+        cmocka_unit_test(a_fifo_takes_the_effect_of_file_options),
         cmocka_unit_test(schema_is_the_checked_in_one),
         cmocka_unit_test(ready_configurations_are_right),
         cmocka_unit_test(more_diagnostics_than_room_are_counted),

@@ -427,6 +427,43 @@ static void every_allocation_may_fail(void **state)
     assert_true(n > 5);
 }
 
+/* Bit 0: count is even, bit 1: the text is empty, bit 2: there are names. */
+static uint32_t conditions_of_sample(const void *context)
+{
+    const struct sample *sample = context;
+    return (sample->count % 2 == 0 ? 1 : 0) | (sample->text == NULL ? 2 : 0) |
+           (sample->names.count > 0 ? 4 : 0);
+}
+
+static void effects_depend_on_other_options(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"an even count", "no text", "names", NULL};
+    static const struct vamp_opt_conditions conditions = {words, conditions_of_sample};
+    const struct vamp_opt always = {.key = "always"};
+    const struct vamp_opt one = {.key = "one", .only_with = 4};
+    const struct vamp_opt two = {.key = "two", .only_with = 3};
+    const struct vamp_opt any = {.key = "any", .only_with = 7};
+    const struct sample sample = {.count = 2, .text = (char[]){"x"}};
+    const uint32_t holding = vamp_opt_holding(&conditions, &sample);
+    assert_int_equal(holding, 1);
+    assert_true(vamp_opt_has_effect(&always, 0));
+    assert_true(vamp_opt_has_effect(&two, holding));
+    assert_false(vamp_opt_has_effect(&one, holding));
+    assert_true(vamp_opt_has_effect(&one, vamp_opt_holding(NULL, &sample)));
+    char text[VAMP_OPT_ALLOWED_BYTES];
+    vamp_opt_only_with(&always, &conditions, text);
+    assert_string_equal(text, "");
+    vamp_opt_only_with(&one, NULL, text);
+    assert_string_equal(text, "");
+    vamp_opt_only_with(&one, &conditions, text);
+    assert_string_equal(text, "only with names");
+    vamp_opt_only_with(&two, &conditions, text);
+    assert_string_equal(text, "only with an even count or no text");
+    vamp_opt_only_with(&any, &conditions, text);
+    assert_string_equal(text, "only with an even count, no text or names");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -440,6 +477,7 @@ int main(void)
         cmocka_unit_test(quantities_survive_the_way_there_and_back),
         cmocka_unit_test(near_misses),
         cmocka_unit_test(what_is_allowed),
+        cmocka_unit_test(effects_depend_on_other_options),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

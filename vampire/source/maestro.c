@@ -27,6 +27,22 @@ struct front {
 
 #define OPTION(member) offsetof(struct vamp_maestro_options, member)
 
+/* Conditions of options. */
+#define WITH_POOL_MANAGER UINT32_C(1)
+#define WITH_LEAVING UINT32_C(2)
+
+static const char *const condition_words[] = {"\"alone\": false", "\"leave_when_empty\": true",
+                                              NULL};
+
+static uint32_t holding_conditions(const void *context)
+{
+    const struct vamp_maestro_options *options = context;
+    return (options->alone ? 0 : WITH_POOL_MANAGER) |
+           (options->leave_when_empty ? WITH_LEAVING : 0);
+}
+
+static const struct vamp_opt_conditions maestro_conditions = {condition_words, holding_conditions};
+
 static const char *const signal_before_words[] = {"off", "waits", "all", NULL};
 
 static const struct vamp_opt maestro_options[] = {
@@ -39,21 +55,24 @@ static const struct vamp_opt maestro_options[] = {
              "alone; without it and without info_file, the environment variable "
              "MSTRO_POOL_MANAGER_INFO is used. It lets a component join, so it is a secret: no "
              "output and no --dump-config shows it",
-     .role = VAMP_OPT_SECRET},
+     .role = VAMP_OPT_SECRET,
+     .only_with = WITH_POOL_MANAGER},
     {.key = "info_file",
      .type = VAMP_OPT_STRING,
      .preset = "",
      .max = 4096,
      .offset = OPTION(info_file),
      .help = "A file that contains the pool manager's output or its info; vampire waits for it and "
-             "reads it again before each attempt to join"},
+             "reads it again before each attempt to join",
+     .only_with = WITH_POOL_MANAGER},
     {.key = "wait",
      .type = VAMP_OPT_DURATION,
      .preset = "30s",
      .min = 0,
      .max = (uint64_t)24 * 3600 * VAMP_NS_PER_SECOND,
      .offset = OPTION(wait_ns),
-     .help = "How long to try to reach a pool manager before giving up"},
+     .help = "How long to try to reach a pool manager before giving up",
+     .only_with = WITH_POOL_MANAGER},
     {.key = "rejoin",
      .type = VAMP_OPT_DURATION,
      .preset = "90s",
@@ -63,7 +82,8 @@ static const struct vamp_opt maestro_options[] = {
      .help = "How long to try to join again after the pool manager has vanished; then, or at once "
              "with 0, the files are completed and the exit code is 4. The default is longer than "
              "the time after which a pool manager gives up a silent component and its name can be "
-             "used again. vampire does not wait for a pool manager that says good-bye"},
+             "used again. vampire does not wait for a pool manager that says good-bye",
+     .only_with = WITH_POOL_MANAGER},
     {.key = "signal_before",
      .type = VAMP_OPT_ENUM,
      .preset = "waits",
@@ -83,7 +103,8 @@ static const struct vamp_opt maestro_options[] = {
      .max = (uint64_t)24 * 3600 * VAMP_NS_PER_SECOND,
      .offset = OPTION(leave_grace_ns),
      .help = "How long the workflow must be empty to count as ended, so that a pause between two "
-             "phases does not end it"},
+             "phases does not end it",
+     .only_with = WITH_LEAVING},
     {.key = "alone",
      .type = VAMP_OPT_BOOL,
      .preset = "false",
@@ -188,6 +209,7 @@ const struct vamp_source_ops vamp_source_maestro = {
     .summary = "the pool manager of a running workflow",
     .options = maestro_options,
     .options_bytes = sizeof(struct vamp_maestro_options),
+    .conditions = &maestro_conditions,
     .is_live = true,
     .knows_attributes = true,
     .needs_workflow = true,

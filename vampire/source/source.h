@@ -62,6 +62,7 @@ struct vamp_source_ops {
     const char *summary;            /* one line for --help */
     const struct vamp_opt *options; /* fills a struct of `options_bytes` */
     size_t options_bytes;
+    const struct vamp_opt_conditions *conditions; /* of the options; NULL: each has an effect */
     /* Events arrive as they happen: their age is measured, and silence advances time. */
     bool is_live;
     /* A full ring makes the source wait, and a slow output may make the ring wait, so that nothing

@@ -68,7 +68,9 @@ struct jsonl {
     uint64_t lost[VAMP_LOSS_COUNT]; /* as last reported */
 };
 
-/* target.c. Opens according to the options, fills kind, path and fd. 0 or -errno. */
+/* target.c. What the options mean, as far as the file system says now. */
+enum vamp_target_kind jsonl_target_kind(const struct jsonl_options *options);
+/* Opens according to the options, fills kind, path and fd. 0 or -errno. */
 VAMP_MUST_CHECK int jsonl_target_open(struct jsonl *self, struct vamp_err *err);
 /* Sends the lines: 0 all; -EAGAIN some or none, call again; other: the target is finished. */
 VAMP_MUST_CHECK int jsonl_target_send(struct jsonl *self, struct vamp_err *err);

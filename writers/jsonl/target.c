@@ -106,43 +106,72 @@ static int open_fifo(struct jsonl *self, struct vamp_err *err)
     return code == -EAGAIN ? 0 : code; /* the reader may come later */
 }
 
-int jsonl_target_open(struct jsonl *self, struct vamp_err *err)
+enum vamp_target_kind jsonl_target_kind(const struct jsonl_options *options)
 {
-    const char *path = self->options->path;
+    const char *path = options->path;
+    struct stat status;
     if (path == NULL) {
-        const char *directory = self->options->directory != NULL ? self->options->directory : ".";
-        const struct vamp_writer_target target = {.run = self->run, .segment = self->segment};
-        self->path = vamp_target_name(directory, &target, "jsonl");
-        return self->path == NULL ? no_memory(err) : open_file(self, err);
+        return VAMP_TARGET_NEW_FILES;
     }
     if (strcmp(path, "-") == 0) {
-        return open_stdout(self, err);
+        return VAMP_TARGET_STDOUT;
     }
     if (vamp_listener_is_address(path)) {
-        return jsonl_socket_open(self, err);
+        return strncmp(path, "tcp:", 4) == 0 ? VAMP_TARGET_TCP : VAMP_TARGET_UNIX;
     }
+    const mode_t mode = lstat(path, &status) == 0 ? status.st_mode : S_IFREG;
+    return S_ISFIFO(mode)  ? VAMP_TARGET_FIFO
+           : S_ISCHR(mode) ? VAMP_TARGET_DEVICE
+                           : VAMP_TARGET_FILE;
+}
+
+static int open_new_file(struct jsonl *self, struct vamp_err *err)
+{
+    const char *directory = self->options->directory != NULL ? self->options->directory : ".";
+    const struct vamp_writer_target target = {.run = self->run, .segment = self->segment};
+    self->path = vamp_target_name(directory, &target, "jsonl");
+    return self->path == NULL ? no_memory(err) : open_file(self, err);
+}
+
+/* A file with the name that is given, unless something has it that is no file. */
+static int open_named(struct jsonl *self, struct vamp_err *err)
+{
+    const char *path = self->options->path;
     struct stat status;
-    if (lstat(path, &status) == 0) {
-        if (S_ISFIFO(status.st_mode)) {
-            return open_fifo(self, err);
-        }
-        if (S_ISCHR(status.st_mode)) {
-            return open_device(self, err);
-        }
-        if (S_ISDIR(status.st_mode)) {
-            return vamp_err_set(err, -EISDIR,
-                                "create %s: it is a directory; give the name of a file in it, or "
-                                "set \"directory\" instead of \"path\"",
-                                path);
-        }
-        if (S_ISSOCK(status.st_mode)) {
-            return vamp_err_set(err, -ENOTSUP,
-                                "create %s: it is a socket; to have readers connect to this name "
-                                "say unix:%s",
-                                path, path);
-        }
+    const mode_t mode = lstat(path, &status) == 0 ? status.st_mode : S_IFREG;
+    if (S_ISDIR(mode)) {
+        return vamp_err_set(err, -EISDIR,
+                            "create %s: it is a directory; give the name of a file in it, or "
+                            "set \"directory\" instead of \"path\"",
+                            path);
+    }
+    if (S_ISSOCK(mode)) {
+        return vamp_err_set(err, -ENOTSUP,
+                            "create %s: it is a socket; to have readers connect to this name "
+                            "say unix:%s",
+                            path, path);
     }
     return open_numbered(self, err);
+}
+
+int jsonl_target_open(struct jsonl *self, struct vamp_err *err)
+{
+    switch (jsonl_target_kind(self->options)) {
+    case VAMP_TARGET_NEW_FILES:
+        return open_new_file(self, err);
+    case VAMP_TARGET_FILE:
+        return open_named(self, err);
+    case VAMP_TARGET_STDOUT:
+        return open_stdout(self, err);
+    case VAMP_TARGET_FIFO:
+        return open_fifo(self, err);
+    case VAMP_TARGET_DEVICE:
+        return open_device(self, err);
+    case VAMP_TARGET_UNIX:
+    case VAMP_TARGET_TCP:
+        return jsonl_socket_open(self, err);
+    }
+    return vamp_err_set(err, -EINVAL, "output of an unknown kind");
 }
 
 /* Half a line in a file would make it invalid. */

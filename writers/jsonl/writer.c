@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "writers/jsonl/listener.h"
+
 static const struct vamp_opt jsonl_options_table[] = {
     {
         .key = "path",
@@ -26,9 +28,9 @@ static const struct vamp_opt jsonl_options_table[] = {
         .preset = ".",
         .max = 3840,
         .offset = offsetof(struct jsonl_options, directory),
-        .help = "existing directory for the files vampire-WORKFLOW-START-RUN-SEGMENT.jsonl if no "
-                "\"path\" is given",
+        .help = "existing directory for the files vampire-WORKFLOW-START-RUN-SEGMENT.jsonl",
         .role = VAMP_OPT_DIRECTORY,
+        .only_with = VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES),
     },
     {
         .key = "access",
@@ -38,6 +40,7 @@ static const struct vamp_opt jsonl_options_table[] = {
         .offset = offsetof(struct jsonl_options, access),
         .help = "who may read new files, or connect to a Unix socket: the owner, the owner's "
                 "group, or all",
+        .only_with = VAMP_TARGET_FILES | VAMP_TARGET_BIT(VAMP_TARGET_UNIX),
     },
     {
         .key = "complete_every",
@@ -56,8 +59,9 @@ static const struct vamp_opt jsonl_options_table[] = {
         .min = 1,
         .max = VAMP_AUDIENCE_READERS_MAX,
         .offset = offsetof(struct jsonl_options, readers),
-        .help = "of a socket: readers at a time; a further reader replaces one that does not keep "
-                "up, or is refused",
+        .help = "readers at a time; a further reader replaces one that does not keep up, or is "
+                "refused",
+        .only_with = VAMP_TARGET_SOCKETS,
     },
     {
         .key = "reader_buffer",
@@ -66,11 +70,38 @@ static const struct vamp_opt jsonl_options_table[] = {
         .min = (uint64_t)64 << 10,
         .max = (uint64_t)1 << 30,
         .offset = offsetof(struct jsonl_options, reader_buffer_bytes),
-        .help = "of a socket: buffer for each reader; when it is full, that reader loses whole "
-                "buckets and is told how many",
+        .help = "buffer for each reader; when it is full, that reader loses whole buckets and is "
+                "told how many",
+        .only_with = VAMP_TARGET_SOCKETS,
     },
     {.key = NULL},
 };
+
+static const char *const target_words[] = {
+    [VAMP_TARGET_NEW_FILES] = "files named by vampire (no \"path\")",
+    [VAMP_TARGET_FILE] = "a regular file at \"path\"",
+    [VAMP_TARGET_STDOUT] = "standard output",
+    [VAMP_TARGET_FIFO] = "a FIFO",
+    [VAMP_TARGET_DEVICE] = "a device",
+    [VAMP_TARGET_UNIX] = "a Unix socket",
+    [VAMP_TARGET_TCP] = "a TCP socket",
+    NULL,
+};
+
+static uint32_t holding_target(const void *options)
+{
+    return VAMP_TARGET_BIT(jsonl_target_kind(options));
+}
+
+static const struct vamp_opt_conditions jsonl_targets = {target_words, holding_target};
+
+static int check_address(const void *context, struct vamp_err *err)
+{
+    const struct jsonl_options *options = context;
+    return (holding_target(options) & VAMP_TARGET_SOCKETS) == 0
+               ? 0
+               : vamp_listener_check(options->path, err);
+}
 
 static void jsonl_free(struct jsonl *self)
 {
@@ -229,6 +260,8 @@ const struct vamp_writer_ops vamp_writer_jsonl = {
     .summary = "JSON lines for programs that follow the run: file, FIFO, socket, standard output",
     .options = jsonl_options_table,
     .options_bytes = sizeof(struct jsonl_options),
+    .targets = &jsonl_targets,
+    .check = check_address,
     .open = open_target,
     .element = VAMP_ELEMENT_BUCKET,
     .write_bucket = write_bucket,

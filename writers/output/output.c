@@ -31,13 +31,15 @@ static const struct vamp_opt rotate_options[] = {
      .preset = "0B",
      .max = (uint64_t)64 << 40,
      .offset = offsetof(struct vamp_output_settings, rotate_bytes),
-     .help = "Size at which a new file begins; 0B: never"},
+     .help = "Size at which a new file begins; 0B: never",
+     .only_with = VAMP_TARGET_FILES},
     {.key = "interval",
      .type = VAMP_OPT_DURATION,
      .preset = "0s",
      .max = (uint64_t)366 * 86400 * VAMP_NS_PER_SECOND,
      .offset = offsetof(struct vamp_output_settings, rotate_ns),
-     .help = "Time after which a new file begins; 0s: never"},
+     .help = "Time after which a new file begins; 0s: never",
+     .only_with = VAMP_TARGET_FILES},
     {.key = NULL},
 };
 

@@ -56,6 +56,15 @@ struct vamp_opt {
     size_t offset;
     const char *help; /* one sentence, no full stop */
     enum vamp_opt_role role;
+    /* Bits of the conditions below: without one of them the option has no effect. 0: it always has
+     * one. */
+    uint32_t only_with;
+};
+
+/* What the effect of some options depends on, as the other options of the struct say. */
+struct vamp_opt_conditions {
+    const char *const *words;              /* of bit i: completes "only with"; ended by NULL */
+    uint32_t (*hold)(const void *options); /* bits of those that hold */
 };
 
 /* Sets every option of the table to its default. `base` may hold anything before. 0, -ENOMEM, or
@@ -89,6 +98,13 @@ void vamp_opt_allowed(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLO
  * or one that begins or ends with it; case is ignored. NULL when nothing is near. */
 const char *vamp_opt_near_choice(const char *const *choices, const char *word);
 const char *vamp_opt_near_key(const struct vamp_opt *table, const char *word);
+
+/* The bits of the conditions that hold; all when `conditions` is NULL: they hold always. */
+uint32_t vamp_opt_holding(const struct vamp_opt_conditions *conditions, const void *options);
+bool vamp_opt_has_effect(const struct vamp_opt *opt, uint32_t holding);
+/* "only with A, B or C"; "" when the option always has an effect or `conditions` is NULL. */
+void vamp_opt_only_with(const struct vamp_opt *opt, const struct vamp_opt_conditions *conditions,
+                        char text[static VAMP_OPT_ALLOWED_BYTES]);
 
 /* Text to value and back; the same units everywhere. A decimal fraction is fine as long as the
  * value is whole ("1.5s"), a blank may stand before the unit. A size without a unit is bytes, a

@@ -183,3 +183,28 @@ void vamp_opt_allowed(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLO
         append(text, " of at most %" PRIu64 " bytes", opt->max);
     }
 }
+
+/* ---- options whose effect depends on others */
+
+uint32_t vamp_opt_holding(const struct vamp_opt_conditions *conditions, const void *options)
+{
+    return conditions == NULL ? UINT32_MAX : conditions->hold(options);
+}
+
+bool vamp_opt_has_effect(const struct vamp_opt *opt, uint32_t holding)
+{
+    return opt->only_with == 0 || (opt->only_with & holding) != 0;
+}
+
+void vamp_opt_only_with(const struct vamp_opt *opt, const struct vamp_opt_conditions *conditions,
+                        char text[static VAMP_OPT_ALLOWED_BYTES])
+{
+    text[0] = '\0';
+    const uint32_t bits = conditions != NULL ? opt->only_with : 0;
+    for (unsigned i = 0; bits >> i != 0; i++) {
+        if ((bits >> i & 1) != 0) {
+            const char *separator = text[0] == '\0' ? "only with" : bits >> i == 1 ? " or" : ",";
+            append(text, "%s %s", separator, conditions->words[i]);
+        }
+    }
+}

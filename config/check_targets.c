@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where outputs write: files, directories, addresses, and that no two of them are the same. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/internal.h"
+
+/* A target as the file system sees it, so that two spellings of one place are found. */
+struct place {
+    const char *type; /* of the output; directories are shared by outputs of different types */
+    bool file;
+    dev_t device;
+    ino_t directory;
+    const char *name; /* of the file in the directory; "" for a directory */
+};
+
+static const char *target_text(const struct vamp_config_output *output, const struct vamp_opt *opt)
+{
+    const char *base = output->options;
+    return *(char *const *)(const void *)(base + opt->offset);
+}
+
+/* The first option that says where the output writes, NULL: none does. */
+static const struct vamp_opt *find_target(const struct vamp_config_output *output)
+{
+    for (const struct vamp_opt *opt = output->ops->options; opt->key != NULL; opt++) {
+        if (opt->type == VAMP_OPT_STRING && opt->role != VAMP_OPT_PLAIN &&
+            target_text(output, opt) != NULL) {
+            return opt;
+        }
+    }
+    return NULL;
+}
+
+/* An output that writes to a place has to have one: all of its options for it may be empty. */
+static void check_target(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    const struct vamp_opt *last = NULL;
+    for (const struct vamp_opt *opt = output->ops->options; opt->key != NULL; opt++) {
+        last = opt->role != VAMP_OPT_PLAIN ? opt : last;
+    }
+    if (last != NULL && find_target(output) == NULL) {
+        char path[CONFIG_PATH_BYTES];
+        config_output_path(loader, index, last->key, path);
+        config_error(loader, path,
+                     "empty, so this output has no directory to write to; \".\" is the directory "
+                     "in which vampire runs");
+    }
+}
+
+/* The directory part of a file's path into `directory`; returns the file's name. */
+static const char *split_path(const char *text, char *directory, size_t bytes)
+{
+    const char *slash = strrchr(text, '/');
+    if (slash == NULL) {
+        (void)snprintf(directory, bytes, ".");
+        return text;
+    }
+    int length = slash == text ? 1 : (int)(slash - text);
+    (void)snprintf(directory, bytes, "%.*s", length, text);
+    return slash + 1;
+}
+
+/* Looks at what has the name of a new file already; next to a regular file the new one gets a
+ * number. False: nothing can be written there, which is reported. */
+static bool look_at_name(const struct config_loader *loader, const char *path, const char *text)
+{
+    struct stat status;
+    if (!loader->request->paths || lstat(text, &status) != 0 || S_ISREG(status.st_mode)) {
+        return true;
+    }
+    if (S_ISDIR(status.st_mode)) {
+        config_error(loader, path,
+                     "%s is a directory; give the name of a file in it, or set \"directory\" "
+                     "instead of \"path\"",
+                     text);
+        return false;
+    }
+    if (S_ISLNK(status.st_mode)) {
+        config_error(loader, path,
+                     "%s is a symbolic link, and vampire follows none there; give the real path",
+                     text);
+        return false;
+    }
+    if ((S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) &&
+        faccessat(AT_FDCWD, text, W_OK, AT_EACCESS) != 0) {
+        config_error(loader, path, "%s cannot be written to: %s", text, strerrordesc_np(errno));
+        return false;
+    }
+    return true;
+}
+
+/* Looks at the directory. False: it cannot be used, or not be written to although `writable` asks
+ * for that; reported if the request asks for it. */
+static bool look_at(const struct config_loader *loader, const char *path, const char *directory,
+                    bool writable, struct stat *ret_status)
+{
+    bool there = stat(directory, ret_status) == 0;
+    if (!loader->request->paths) {
+        return there;
+    }
+    if (!there) {
+        config_error(loader, path, "the directory %s cannot be used: %s", directory,
+                     strerrordesc_np(errno));
+        return false;
+    }
+    if (!S_ISDIR(ret_status->st_mode)) {
+        config_error(loader, path, "%s is not a directory", directory);
+        return false;
+    }
+    if (writable && faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) != 0) {
+        config_error(loader, path, "the directory %s cannot be written to: %s", directory,
+                     strerrordesc_np(errno));
+        return false;
+    }
+    return true;
+}
+
+/* Whether the options mean one of these kinds of targets; `kinds` are their bits. */
+static bool writes_to(const struct vamp_config_output *output, uint32_t kinds)
+{
+    return output->ops->targets != NULL &&
+           (vamp_opt_holding(output->ops->targets, output->options) & kinds) != 0;
+}
+
+/* The directory, and the file's name in it when the option names a file. */
+static bool find_file(const struct config_loader *loader, const char *path,
+                      const struct vamp_config_output *output, struct place *place)
+{
+    const struct vamp_opt *opt = find_target(output);
+    const char *text = target_text(output, opt);
+    char directory[4096];
+    (void)snprintf(directory, sizeof directory, "%s", text);
+    if (opt->role == VAMP_OPT_NEW_FILE) {
+        place->file = true;
+        place->name = split_path(text, directory, sizeof directory);
+        if (place->name[0] == '\0') {
+            config_error(loader, path, "this names a directory, not a file");
+            return false;
+        }
+    }
+    const bool writable =
+        !writes_to(output, VAMP_TARGET_BIT(VAMP_TARGET_FIFO) | VAMP_TARGET_BIT(VAMP_TARGET_DEVICE));
+    struct stat status;
+    if ((place->file && !look_at_name(loader, path, text)) ||
+        !look_at(loader, path, directory, writable, &status)) {
+        return false;
+    }
+    place->device = status.st_dev;
+    place->directory = status.st_ino;
+    return true;
+}
+
+/* Where the output writes. False: nowhere, or not known; what is wrong is reported. */
+static bool find_place(const struct config_loader *loader, unsigned index, struct place *ret_place)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    const struct vamp_opt *opt = find_target(output);
+    if (opt == NULL) {
+        return false;
+    }
+    struct vamp_err err = VAMP_ERR_NONE;
+    char path[CONFIG_PATH_BYTES];
+    config_output_path(loader, index, opt->key, path);
+    if (output->ops->check != NULL && output->ops->check(output->options, &err) != 0) {
+        config_error(loader, path, "%s", err.text);
+        return false;
+    }
+    *ret_place = (struct place){.type = output->ops->name, .name = ""};
+    if (!writes_to(output, VAMP_TARGET_SOCKETS | VAMP_TARGET_BIT(VAMP_TARGET_STDOUT))) {
+        return find_file(loader, path, output, ret_place);
+    }
+    ret_place->file = true; /* one name, one place */
+    ret_place->name = target_text(output, opt);
+    return true;
+}
+
+/* Two files with one name, or two outputs that give their files the same names. */
+static bool same_place(const struct place *left, const struct place *right)
+{
+    return left->file == right->file && left->device == right->device &&
+           left->directory == right->directory && strcmp(left->name, right->name) == 0 &&
+           (left->file || strcmp(left->type, right->type) == 0);
+}
+
+void config_check_targets(const struct config_loader *loader)
+{
+    const struct vamp_config *config = loader->config;
+    struct place places[VAMP_OUTPUTS_MAX];
+    bool known[VAMP_OUTPUTS_MAX] = {false};
+    for (unsigned i = 0; i < config->output_count; i++) {
+        check_target(loader, i);
+        known[i] = find_place(loader, i, &places[i]);
+        for (unsigned j = 0; j < i && known[i]; j++) {
+            if (!known[j] || !same_place(&places[i], &places[j])) {
+                continue;
+            }
+            char path[CONFIG_PATH_BYTES];
+            config_output_path(loader, i, find_target(&config->outputs[i])->key, path);
+            config_error(loader, path, "output \"%s\" would write the same files",
+                         config->outputs[j].settings.name);
+            break;
+        }
+    }
+}
