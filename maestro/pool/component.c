@@ -49,6 +49,24 @@ mstro_status pool_may_join(const struct pool *pool, const char *name, struct vam
     return MSTRO_OK;
 }
 
+static void expect_leave(struct pool *pool, uint64_t app_id)
+{
+    for (size_t i = 0; i < pool->subscription_count; i++) {
+        if (subscription_reports_leaves(pool->subscriptions[i])) {
+            pool_queue_expect_leaves(&pool->subscriptions[i]->queue, 1, app_id);
+        }
+    }
+}
+
+static void leave_is_next(struct pool *pool)
+{
+    for (size_t i = 0; i < pool->subscription_count; i++) {
+        if (subscription_reports_leaves(pool->subscriptions[i])) {
+            pool_queue_leave_is_next(&pool->subscriptions[i]->queue);
+        }
+    }
+}
+
 mstro_status pool_join(struct pool *pool, const char *name, uint64_t index, uint64_t *ret_app_id,
                        struct vamp_err *err)
 {
@@ -68,6 +86,7 @@ mstro_status pool_join(struct pool *pool, const char *name, uint64_t index, uint
     list_init(&component->handles);
     list_init(&component->subscriptions);
 
+    expect_leave(pool, component->id);
     struct subject subject;
     subject_init(VAMP_EVENT_JOIN, component->id, &subject);
     subject_name(&subject, name, length);
@@ -92,6 +111,7 @@ void component_release(struct pool *pool, struct component *component)
         handle_release(pool, CONTAINER_OF(link, struct handle, of_component));
     }
     assert(component->handle_count == 0 && component->subscription_count == 0);
+    leave_is_next(pool);
     list_remove(&component->of_pool);
     map_remove(&pool->components, &component->by_id);
     map_remove(&pool->component_names, &component->by_name);

@@ -124,6 +124,17 @@ static void await_acknowledgement(struct pool *pool, const struct subscription *
     held->waiting[held->waiting_count++] = subscription->id;
 }
 
+static enum pool_queue_class class_of(const struct subject *subject, bool before)
+{
+    if (subject->event.kind == VAMP_EVENT_JOIN) {
+        return POOL_QUEUE_JOIN;
+    }
+    if (subject->event.kind == VAMP_EVENT_LEAVE && !(before && subject->announced_again)) {
+        return POOL_QUEUE_LEAVE;
+    }
+    return POOL_QUEUE_OTHER;
+}
+
 void pool_emit(struct pool *pool, const struct subject *subject, bool before,
                struct held **ret_held)
 {
@@ -131,18 +142,18 @@ void pool_emit(struct pool *pool, const struct subject *subject, bool before,
     if ((kinds & VAMP_EVENT_BIT(subject->event.kind)) == 0) {
         return;
     }
-    size_t length = 0;
+    struct pool_queue_event event = {
+        .app_id = subject->event.app_id, .class = class_of(subject, before), .bytes = pool->packed};
     for (size_t i = 0; i < pool->subscription_count; i++) {
         struct subscription *subscription = pool->subscriptions[i];
         if (!concerns(pool, subscription, subject, before)) {
             continue;
         }
-        if (length == 0) {
-            pool->last_serial++;
-            length = pack(pool, subject, before);
+        if (event.length == 0) {
+            event.serial = ++pool->last_serial;
+            event.length = pack(pool, subject, before);
         }
-        bool queued =
-            pool_queue_push(&subscription->queue, pool->last_serial, pool->packed, length);
+        bool queued = pool_queue_push(&subscription->queue, &event);
         if (queued && ret_held != NULL &&
             (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) != 0) {
             await_acknowledgement(pool, subscription, ret_held);

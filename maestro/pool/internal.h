@@ -47,22 +47,54 @@ void pool_attributes_lookup(const struct pool_attributes *attributes, const char
 
 /* Ring of packed events, each as it stands in an EventBatch (tag, length, event). Grows up to its
  * limit or the pool's; then events are refused and counted, and the count stays at its place in the
- * stream. */
+ * stream.
+ *
+ * Room for ends: a subscriber has to know who is in the workflow. For each component present
+ * one LEAVE always fits: its room is taken when the component joins, and no other event is put
+ * there. A JOIN and a LEAVE may take the queue beyond its limit, by POOL_QUEUE_COMPONENT_BYTES for
+ * each component that the pool may have. Only components that joined when even that was used up
+ * have no room of their own for their LEAVE: those from `unreserved_from` on, until there is room
+ * again.
+ */
 struct pool_queue {
     struct pool_memory *memory;
     uint8_t *bytes;
-    size_t capacity, limit;
+    size_t capacity;
+    size_t limit;            /* of the bytes of events that are neither JOIN nor LEAVE */
+    size_t limit_of_ends;    /* of all bytes */
     size_t head, tail, wrap; /* wrap: where the data before the turn end; 0: no turn */
     size_t count;
-    uint64_t lost;        /* refused since the newest event in the ring */
-    uint64_t lost_serial; /* the first of them */
+    uint64_t lost;            /* refused since the newest event in the ring */
+    uint64_t lost_serial;     /* the first of them */
+    size_t expected;          /* components present whose LEAVE is to come */
+    uint64_t unreserved_from; /* application ids from this one on; 0: none */
 };
 
-void pool_queue_init(struct pool_queue *queue, size_t limit, struct pool_memory *memory);
+/* The longest LEAVE, and a JOIN with a name of usual length. */
+#define POOL_QUEUE_LEAVE_BYTES ((size_t)72)
+#define POOL_QUEUE_JOIN_BYTES ((size_t)120)
+#define POOL_QUEUE_COMPONENT_BYTES (POOL_QUEUE_LEAVE_BYTES + POOL_QUEUE_JOIN_BYTES)
+
+enum pool_queue_class { POOL_QUEUE_OTHER, POOL_QUEUE_JOIN, POOL_QUEUE_LEAVE };
+
+struct pool_queue_event {
+    uint64_t serial, app_id;
+    enum pool_queue_class class;
+    const uint8_t *bytes; /* packed */
+    size_t length;
+};
+
+/* `components`: as many as the pool may have. */
+void pool_queue_init(struct pool_queue *queue, size_t limit, size_t components,
+                     struct pool_memory *memory);
 void pool_queue_done(struct pool_queue *queue);
+/* Components are present, `count` of them, with application ids from `app_id` on: takes the room
+ * for their LEAVEs, as far as there is any. */
+void pool_queue_expect_leaves(struct pool_queue *queue, size_t count, uint64_t app_id);
+/* A component is no longer present; its LEAVE is the next event. */
+void pool_queue_leave_is_next(struct pool_queue *queue);
 /* False: no room, counted. */
-bool pool_queue_push(struct pool_queue *queue, uint64_t serial, const uint8_t *bytes,
-                     size_t length);
+bool pool_queue_push(struct pool_queue *queue, const struct pool_queue_event *event);
 /* True when there is an event or a count to take; `*ret_serial` orders queues by age. */
 bool pool_queue_waits(const struct pool_queue *queue, uint64_t *ret_serial);
 /* A packed EventBatch for `subscription`, as pool_events_take says. */
@@ -78,6 +110,7 @@ struct component {
     struct list handles, subscriptions;
     size_t handle_count, subscription_count;
     bool signalled; /* events_ready was called and nothing has been found empty since */
+    bool leaving;   /* subscribers with SIGNAL_BEFORE have been sent its LEAVE */
     char name[];
 };
 
@@ -159,7 +192,8 @@ struct subscription {
  * id of the CDO. Borrowed pointers. */
 struct subject {
     struct vamp_event event;
-    struct cdo *cdo; /* NULL: none, or not yet */
+    struct cdo *cdo;      /* NULL: none, or not yet */
+    bool announced_again; /* a LEAVE that subscribers with SIGNAL_BEFORE have been sent already */
 };
 
 /* What a response carries when all went well. */
@@ -278,6 +312,8 @@ mstro_status subscription_check_end(struct component *component,
                                     struct vamp_err *err);
 mstro_status subscription_apply_end(struct pool *pool, struct component *component,
                                     const Mstro__Wire__Request *request, struct vamp_err *err);
+/* Its queue has to keep room for the LEAVEs of components. */
+bool subscription_reports_leaves(const struct subscription *subscription);
 struct subscription *subscription_find(const struct component *component, uint64_t id);
 void subscription_release(struct pool *pool, struct subscription *subscription);
 

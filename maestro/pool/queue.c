@@ -20,15 +20,20 @@ static size_t record_bytes(size_t length)
     return (sizeof(struct record) + length + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
-void pool_queue_init(struct pool_queue *queue, size_t limit, struct pool_memory *memory)
+void pool_queue_init(struct pool_queue *queue, size_t limit, size_t components,
+                     struct pool_memory *memory)
 {
-    *queue = (struct pool_queue){.limit = limit, .memory = memory};
+    const size_t room = SIZE_MAX / 2 / POOL_QUEUE_COMPONENT_BYTES;
+    const size_t ends = (components < room ? components : room) * POOL_QUEUE_COMPONENT_BYTES;
+    *queue = (struct pool_queue){.limit = limit,
+                                 .limit_of_ends = limit < SIZE_MAX - ends ? limit + ends : limit,
+                                 .memory = memory};
 }
 
 void pool_queue_done(struct pool_queue *queue)
 {
     pool_memory_give(queue->memory, POOL_MEMORY_EVENTS, queue->bytes);
-    pool_queue_init(queue, queue->limit, queue->memory);
+    *queue = (struct pool_queue){.memory = queue->memory};
 }
 
 /* The bytes of the events in the ring, and that its marks are in order. */
@@ -43,39 +48,46 @@ static size_t used_bytes(const struct pool_queue *queue)
     return queue->wrap - queue->head + queue->tail;
 }
 
-/* Where `need` bytes in one piece are free after the newest event; SIZE_MAX: nowhere. */
-static size_t find_room(struct pool_queue *queue, size_t need)
+/* The ring after an event was put at `at`. */
+struct place {
+    size_t at, wrap;
+};
+
+/* Where `need` bytes in one piece are free after the newest event. */
+static bool find_place(const struct pool_queue *queue, size_t need, struct place *ret_place)
 {
-    if (queue->count == 0) {
-        queue->head = queue->tail = queue->wrap = 0;
+    *ret_place = (struct place){.at = queue->tail, .wrap = queue->wrap};
+    if (queue->wrap != 0) {
+        return queue->head - queue->tail >= need;
     }
-    if (queue->wrap == 0) {
-        if (queue->capacity - queue->tail >= need) {
-            return queue->tail;
-        }
-        if (queue->count > 0 && queue->head >= need) {
-            queue->wrap = queue->tail;
-            return 0;
-        }
-        return SIZE_MAX;
+    if (queue->capacity - queue->tail >= need) {
+        return true;
     }
-    return queue->head - queue->tail >= need ? queue->tail : SIZE_MAX;
+    *ret_place = (struct place){.at = 0, .wrap = queue->tail};
+    return queue->count > 0 && queue->head >= need;
 }
 
-/* The ring in one piece in twice the memory. */
-static bool grow(struct pool_queue *queue, size_t need)
+/* How many LEAVEs fit into a ring whose events end at `tail`. */
+static size_t leaves_that_fit(const struct pool_queue *queue, size_t tail, size_t wrap)
 {
-    size_t used = used_bytes(queue);
-    size_t capacity = queue->capacity == 0 ? CAPACITY_MIN : queue->capacity;
-    while (capacity - used < need || capacity == queue->capacity) {
-        capacity *= 2;
+    if (wrap != 0) {
+        return (queue->head - tail) / POOL_QUEUE_LEAVE_BYTES;
     }
-    if (capacity > queue->limit) {
-        capacity = queue->limit & ~(size_t)(ALIGNMENT - 1);
-    }
-    if (capacity <= queue->capacity || capacity - used < need) {
-        return false;
-    }
+    return (queue->capacity - tail) / POOL_QUEUE_LEAVE_BYTES + queue->head / POOL_QUEUE_LEAVE_BYTES;
+}
+
+/* A place after which `leaves` LEAVEs still fit. */
+static bool find_room(const struct pool_queue *queue, size_t need, size_t leaves,
+                      struct place *ret_place)
+{
+    return find_place(queue, need, ret_place) &&
+           leaves_that_fit(queue, ret_place->at + need, ret_place->wrap) >= leaves;
+}
+
+/* Moves the events to the start of another block. */
+static bool move(struct pool_queue *queue, size_t capacity)
+{
+    const size_t used = used_bytes(queue);
     uint8_t *bytes = pool_memory_take(queue->memory, POOL_MEMORY_EVENTS, capacity);
     if (bytes == NULL) {
         return false;
@@ -93,24 +105,82 @@ static bool grow(struct pool_queue *queue, size_t need)
     return true;
 }
 
-bool pool_queue_push(struct pool_queue *queue, uint64_t serial, const uint8_t *bytes, size_t length)
+/* The ring in one piece in twice the memory, with `need` bytes free. */
+static bool grow(struct pool_queue *queue, size_t need)
 {
-    size_t need = record_bytes(length);
-    size_t at = find_room(queue, need);
-    if (at == SIZE_MAX && grow(queue, need)) {
-        at = find_room(queue, need);
+    const size_t used = used_bytes(queue);
+    const size_t largest = queue->limit_of_ends & ~(size_t)(ALIGNMENT - 1);
+    if (largest < used || largest - used < need) {
+        return false;
     }
-    if (at == SIZE_MAX) {
+    size_t capacity = queue->capacity == 0 ? CAPACITY_MIN : queue->capacity;
+    while (capacity < largest && (capacity - used < need || capacity == queue->capacity)) {
+        capacity *= 2;
+    }
+    capacity = capacity < largest ? capacity : largest;
+    return capacity > queue->capacity && move(queue, capacity);
+}
+
+void pool_queue_expect_leaves(struct pool_queue *queue, size_t count, uint64_t app_id)
+{
+    queue->expected += count;
+    if (leaves_that_fit(queue, queue->tail, queue->wrap) >= queue->expected ||
+        grow(queue, queue->expected * POOL_QUEUE_LEAVE_BYTES)) {
+        queue->unreserved_from = 0; /* those that joined earlier have room, too */
+    } else if (queue->unreserved_from == 0) {
+        queue->unreserved_from = app_id;
+    }
+}
+
+void pool_queue_leave_is_next(struct pool_queue *queue)
+{
+    assert(queue->expected > 0);
+    queue->expected--;
+}
+
+/* Finds a place for the event that leaves the room of others alone. */
+static bool admit(struct pool_queue *queue, const struct pool_queue_event *event, size_t need,
+                  struct place *ret_place)
+{
+    if (queue->count == 0) {
+        queue->head = queue->tail = queue->wrap = 0;
+    }
+    if (event->class == POOL_QUEUE_LEAVE &&
+        (queue->unreserved_from == 0 || event->app_id < queue->unreserved_from)) {
+        assert(need <= POOL_QUEUE_LEAVE_BYTES);
+        return find_place(queue, need, ret_place);
+    }
+    if (event->class == POOL_QUEUE_OTHER &&
+        (need > queue->limit || used_bytes(queue) > queue->limit - need)) {
+        return false;
+    }
+    const size_t leaves = queue->expected;
+    if (find_room(queue, need, leaves, ret_place) ||
+        (grow(queue, need + leaves * POOL_QUEUE_LEAVE_BYTES) &&
+         find_room(queue, need, leaves, ret_place))) {
+        queue->unreserved_from = 0; /* there is room for every LEAVE */
+        return true;
+    }
+    return false;
+}
+
+bool pool_queue_push(struct pool_queue *queue, const struct pool_queue_event *event)
+{
+    const size_t need = record_bytes(event->length);
+    struct place place;
+    if (!admit(queue, event, need, &place)) {
         if (queue->lost++ == 0) {
-            queue->lost_serial = serial;
+            queue->lost_serial = event->serial;
         }
         return false;
     }
-    assert(at + need <= queue->capacity);
-    struct record record = {.serial = serial, .lost = queue->lost, .length = length};
-    memcpy(queue->bytes + at, &record, sizeof record);
-    memcpy(queue->bytes + at + sizeof record, bytes, length);
-    queue->tail = at + need;
+    assert(place.at + need <= queue->capacity);
+    const struct record record = {
+        .serial = event->serial, .lost = queue->lost, .length = event->length};
+    memcpy(queue->bytes + place.at, &record, sizeof record);
+    memcpy(queue->bytes + place.at + sizeof record, event->bytes, event->length);
+    queue->tail = place.at + need;
+    queue->wrap = place.wrap;
     queue->count++;
     queue->lost = 0;
     return true;
@@ -148,11 +218,11 @@ static void remove_oldest(struct pool_queue *queue, size_t length)
 static void shrink(struct pool_queue *queue)
 {
     const struct pool_memory *memory = queue->memory;
-    if (queue->count == 0 && queue->capacity > CAPACITY_KEPT && memory->limit != 0 &&
-        memory->event_bytes > memory->limit / 4) {
-        pool_memory_give(queue->memory, POOL_MEMORY_EVENTS, queue->bytes);
-        queue->bytes = NULL;
-        queue->capacity = 0;
+    const size_t ends = queue->expected * POOL_QUEUE_LEAVE_BYTES;
+    if (queue->count == 0 && queue->capacity > CAPACITY_KEPT && queue->capacity / 2 > ends &&
+        memory->limit != 0 && memory->event_bytes > memory->limit / 4) {
+        queue->head = queue->tail = queue->wrap = 0;
+        (void)move(queue, ends > CAPACITY_MIN ? ends : CAPACITY_MIN); /* else it stays as it is */
     }
 }
 

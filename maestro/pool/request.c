@@ -49,12 +49,13 @@ static void acknowledge(struct pool *pool, const struct component *component,
 
 /* ------------------------------------------------------------------ handling */
 
-static void leave_subject(uint64_t app_id, enum vamp_leave_reason reason,
+static void leave_subject(const struct component *component, enum vamp_leave_reason reason,
                           struct subject *ret_subject)
 {
-    subject_init(VAMP_EVENT_LEAVE, app_id, ret_subject);
+    subject_init(VAMP_EVENT_LEAVE, component->id, ret_subject);
     ret_subject->event.reason = (uint8_t)reason;
     ret_subject->event.present |= VAMP_HAS_REASON;
+    ret_subject->announced_again = component->leaving;
 }
 
 static mstro_status check_request(struct pool *pool, struct component *component,
@@ -73,7 +74,7 @@ static mstro_status check_request(struct pool *pool, struct component *component
         subject_init(VAMP_EVENT_UNSUBSCRIBE, component->id, ret_subject);
         return subscription_check_end(component, request->unsubscribe, err);
     case MSTRO__WIRE__REQUEST__WHAT_LEAVE:
-        leave_subject(component->id, VAMP_LEAVE_FINALIZED, ret_subject);
+        leave_subject(component, VAMP_LEAVE_FINALIZED, ret_subject);
         return MSTRO_OK;
     case MSTRO__WIRE__REQUEST__WHAT_TRANSPORT_END:
         return transport_check_end(pool, component, request->transport_end, ret_subject, err);
@@ -90,7 +91,7 @@ static mstro_status leave(struct pool *pool, struct component *component,
                           const Mstro__Wire__Request *request)
 {
     struct subject subject;
-    leave_subject(component->id, VAMP_LEAVE_FINALIZED, &subject);
+    leave_subject(component, VAMP_LEAVE_FINALIZED, &subject);
     component_release(pool, component);
     pool_finish(pool, &subject, request->id, NULL);
     return MSTRO_OK;
@@ -133,11 +134,12 @@ static void handle_request(struct pool *pool, struct component *component,
 }
 
 /* True when the request now waits; false: go on. */
-static bool hold_before(struct pool *pool, const struct component *component,
+static bool hold_before(struct pool *pool, struct component *component,
                         const Mstro__Wire__Request *request, const struct subject *subject)
 {
     struct held *held = NULL;
     pool_emit(pool, subject, true, &held);
+    component->leaving |= subject->event.kind == VAMP_EVENT_LEAVE;
     if (held == NULL) {
         return false;
     }
@@ -214,7 +216,7 @@ void pool_leave(struct pool *pool, uint64_t app_id, enum vamp_leave_reason reaso
         return;
     }
     struct subject subject;
-    leave_subject(app_id, reason, &subject);
+    leave_subject(component, reason, &subject);
     pool_emit(pool, &subject, true, NULL);
     component_release(pool, component);
     pool_emit(pool, &subject, false, NULL);

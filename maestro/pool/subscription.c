@@ -109,6 +109,11 @@ static int take_match_bit(struct pool *pool)
     return bit;
 }
 
+bool subscription_reports_leaves(const struct subscription *subscription)
+{
+    return (subscription->kinds & VAMP_EVENT_BIT(VAMP_EVENT_LEAVE)) != 0;
+}
+
 mstro_status subscription_apply(struct pool *pool, struct component *component,
                                 const Mstro__Wire__Request *request, struct vamp_err *err)
 {
@@ -131,7 +136,11 @@ mstro_status subscription_apply(struct pool *pool, struct component *component,
     subscription->kinds = subscribe->event_kinds & VAMP_EVENT_KINDS_ALL;
     subscription->options = subscribe->options;
     subscription->match_bit = subscription->selector == NULL ? -1 : take_match_bit(pool);
-    pool_queue_init(&subscription->queue, pool->bounds.queue_bytes_per_subscription, &pool->memory);
+    pool_queue_init(&subscription->queue, pool->bounds.queue_bytes_per_subscription,
+                    pool->bounds.components, &pool->memory);
+    if (subscription_reports_leaves(subscription)) {
+        pool_queue_expect_leaves(&subscription->queue, pool->components.count, 1);
+    }
 
     /* It begins behind its own SUBSCRIBE event, which is for the others. */
     struct answer answer = {.has_subscription = true, .subscription = subscription->id};

@@ -114,7 +114,9 @@ static bool push_some(struct pushing *pushing, struct pool *pool, bool *ret_gone
             subscription->queue.count * (EVENT_BYTES_MAX + 8) > subscription->queue.limit / 2) {
             break;
         }
-        (void)pool_queue_push(&subscription->queue, ++pool->last_serial, event, length);
+        const struct pool_queue_event queued = {
+            .serial = ++pool->last_serial, .bytes = event, .length = length};
+        (void)pool_queue_push(&subscription->queue, &queued);
         pushing->next++;
         pushed++;
         if (pushing->next == leaves) {

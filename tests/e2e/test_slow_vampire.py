@@ -118,6 +118,21 @@ def test_vampire_stopped(space):
     assert f" {lost} lost;" in manager.stderr, "the pool manager tells the same number"
 
 
+def test_everyone_leaves_while_vampire_is_stopped(space):
+    """The queues are full when the components leave; vampire knows that they left, and ends."""
+    manager, vampire, workflow = start(space, harness.vampire_config(), STEPS_STOPPED)
+    workflow.models[0].until_stderr("step 5 offered")
+    vampire.signal(signal.SIGSTOP)
+    reports = workflow.finish()
+    assert stopped(vampire)
+    vampire.signal(signal.SIGCONT)
+    vampire.expect_exit(0)
+    assert manager.child.poll() is None, "vampire ended because the workflow did"
+    assert_complete(reports)
+    columns = account(space, reports)
+    assert columns["events_lost_pool_manager"] > 0
+
+
 def test_vampire_counts_slowly(space):
     """The ring is full most of the time."""
     settings = harness.vampire_config(bucket="200ms")

@@ -107,7 +107,10 @@ static void full_refuses_and_goes_on(void **state)
             event = make_event(pushed, text);
         }
         refused++;
-        assert_true(vamp_ring_used_bytes(ring) + 2 * 4096 + 512 > MINIMUM);
+        const size_t kept = event.kind == VAMP_EVENT_LEAVE  ? 0
+                            : event.kind == VAMP_EVENT_JOIN ? MINIMUM / 16
+                                                            : MINIMUM / 8;
+        assert_true(vamp_ring_used_bytes(ring) + kept + 2 * 4096 + 512 > MINIMUM);
         assert_true(vamp_ring_used_bytes(ring) <= MINIMUM);
         for (unsigned i = 0; i <= round % 211; i++) {
             const struct vamp_event *got = vamp_ring_next(ring);

@@ -14,7 +14,7 @@
 #define PATIENCE_NS (10 * VAMP_NS_PER_SECOND)
 
 struct script {
-    uint64_t sent;
+    uint64_t sent, count;
     enum vamp_source_status end;
 };
 
@@ -22,7 +22,7 @@ static enum vamp_source_status script_next(void *self, struct vamp_event *ret_ev
                                            struct vamp_err *err)
 {
     struct script *script = self;
-    if (script->sent == EVENTS) {
+    if (script->sent == script->count) {
         if (script->end == VAMP_SOURCE_GONE) {
             (void)vamp_err_set(err, -EPIPE, "the pool manager is gone");
         }
@@ -55,7 +55,7 @@ static const struct vamp_source_ops tailed = {
     .name = "tailed", .is_live = true, .may_block = true, .next = script_next, .wait = script_wait};
 
 struct seen {
-    uint64_t events, lost, last_serial;
+    uint64_t events, lost, last_serial, joins, leaves;
 };
 
 /* Reads until the ring is finished; the account must be complete and in order. */
@@ -77,9 +77,34 @@ static void read_all(struct vamp_ring *ring, struct seen *seen)
             seen->events++;
             assert_int_equal(event->serial, seen->last_serial + 1);
             seen->last_serial = event->serial;
+            seen->joins += event->kind == VAMP_EVENT_JOIN;
+            seen->leaves += event->kind == VAMP_EVENT_LEAVE;
         }
     }
 }
+
+/* A workflow in which everyone leaves while the ring is full. */
+enum { MEMBERS = 20 };
+
+static enum vamp_source_status whole_next(void *self, struct vamp_event *ret_event,
+                                          struct vamp_err *err)
+{
+    const enum vamp_source_status status = script_next(self, ret_event, err);
+    if (status != VAMP_SOURCE_MORE) {
+        return status;
+    }
+    const uint64_t serial = ret_event->serial;
+    if (serial <= MEMBERS) {
+        ret_event->kind = VAMP_EVENT_JOIN;
+    } else if (serial > MEMBERS + EVENTS) {
+        ret_event->kind = VAMP_EVENT_LEAVE;
+        ret_event->name_length = 0;
+    }
+    return status;
+}
+
+static const struct vamp_source_ops whole = {
+    .name = "whole", .next = whole_next, .wait = script_wait};
 
 static void start(struct vamp_source_thread *thread, const struct vamp_source_ops *ops,
                   struct script *script, const atomic_int *stop)
@@ -93,7 +118,7 @@ static void start(struct vamp_source_thread *thread, const struct vamp_source_op
 static void a_full_ring_loses_exactly_what_it_says(void **state)
 {
     (void)state;
-    struct script script = {.end = VAMP_SOURCE_END};
+    struct script script = {.count = EVENTS, .end = VAMP_SOURCE_END};
     atomic_int stop = 0;
     struct vamp_source_thread thread;
     start(&thread, &live, &script, &stop);
@@ -108,9 +133,30 @@ static void a_full_ring_loses_exactly_what_it_says(void **state)
     vamp_ring_free(thread.ring);
 }
 
+static void leaves_find_room_in_a_full_ring(void **state)
+{
+    (void)state;
+    const uint64_t all = MEMBERS + EVENTS + MEMBERS;
+    struct script script = {.count = all, .end = VAMP_SOURCE_END};
+    atomic_int stop = 0;
+    struct vamp_source_thread thread;
+    start(&thread, &whole, &script, &stop);
+    /* Nothing is read until everything was put into the ring, or found no room. */
+    while (atomic_load(&thread.beats) <= all) {
+    }
+    struct seen seen;
+    read_all(thread.ring, &seen);
+    vamp_source_thread_join(&thread);
+    assert_true(seen.lost > 0);
+    assert_int_equal(seen.joins, MEMBERS);
+    assert_int_equal(seen.leaves, MEMBERS);
+    assert_int_equal(seen.events + seen.lost, all);
+    vamp_ring_free(thread.ring);
+}
+
 static void read_without_loss(const struct vamp_source_ops *ops)
 {
-    struct script script = {.end = VAMP_SOURCE_GONE};
+    struct script script = {.count = EVENTS, .end = VAMP_SOURCE_GONE};
     atomic_int stop = 0;
     struct vamp_source_thread thread;
     start(&thread, ops, &script, &stop);
@@ -134,7 +180,7 @@ static void a_source_that_may_block_loses_nothing(void **state)
 static void stop_ends_it(void **state)
 {
     (void)state;
-    struct script script = {.sent = EVENTS, .end = VAMP_SOURCE_EMPTY};
+    struct script script = {.count = EVENTS, .sent = EVENTS, .end = VAMP_SOURCE_EMPTY};
     atomic_int stop = 0;
     struct vamp_source_thread thread;
     start(&thread, &live, &script, &stop);
@@ -150,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_ring_loses_exactly_what_it_says),
+        cmocka_unit_test(leaves_find_room_in_a_full_ring),
         cmocka_unit_test(a_source_that_may_block_loses_nothing),
         cmocka_unit_test(stop_ends_it),
     };

@@ -26,8 +26,7 @@ static void wait_for_room(void)
 static void push_event(struct vamp_source_thread *thread, const struct vamp_event *event)
 {
     for (;;) {
-        if (vamp_losses_tell(&thread->losses, thread->ring) &&
-            vamp_ring_push(thread->ring, event)) {
+        if (vamp_losses_push(&thread->losses, thread->ring, event)) {
             return;
         }
         if (!thread->ops->may_block || atomic_load_explicit(thread->stop, memory_order_relaxed)) {
@@ -90,7 +89,7 @@ static void *run_source_thread(void *argument)
     struct vamp_source_thread *thread = argument;
     thread->end = read_source(thread);
     /* The worker empties the ring until it is closed, so there will be room. */
-    while (!vamp_losses_tell(&thread->losses, thread->ring)) {
+    while (!vamp_losses_finish(&thread->losses, thread->ring)) {
         wait_for_room();
     }
     vamp_ring_close(thread->ring);

@@ -143,7 +143,7 @@ static void submit_event(struct vamp_output *output, const struct vamp_event *ev
     if (!is_mark) {
         output_count(&output->queued);
     }
-    if (vamp_losses_tell(&queue->losses, queue->ring) && vamp_ring_push(queue->ring, event)) {
+    if (vamp_losses_push(&queue->losses, queue->ring, event)) {
         return;
     }
     if (!is_mark) {
@@ -170,7 +170,7 @@ static void end_events(struct vamp_output *output, int64_t until_ns)
 {
     struct event_queue *queue = output->queue;
     const struct timespec pause = {.tv_nsec = ROOM_NS};
-    while (!vamp_losses_tell(&queue->losses, queue->ring) && output_now_ns() < until_ns) {
+    while (!vamp_losses_finish(&queue->losses, queue->ring) && output_now_ns() < until_ns) {
         (void)nanosleep(&pause, NULL);
     }
     vamp_ring_close(queue->ring);

@@ -30,7 +30,13 @@ void vamp_losses_note(struct vamp_losses *losses, const struct vamp_event *event
     losses->time_ns = event->time_ns;
 }
 
-static bool report_one(const struct vamp_losses *losses, struct vamp_ring *ring,
+/* The marks go into the room of an event of the kind `before`. */
+struct reporting {
+    struct vamp_ring *ring;
+    unsigned before;
+};
+
+static bool report_one(const struct reporting *reporting, const struct vamp_losses *losses,
                        enum vamp_event_kind kind, uint8_t reason, uint64_t *count)
 {
     if (*count == 0) {
@@ -42,34 +48,45 @@ static bool report_one(const struct vamp_losses *losses, struct vamp_ring *ring,
         .count = *count,
         .time_ns = losses->time_ns,
     };
-    if (!vamp_ring_push(ring, &mark)) {
+    if (!vamp_ring_push_before(reporting->ring, &mark, reporting->before)) {
         return false;
     }
     *count = 0;
     return true;
 }
 
-static bool tell_mark(struct vamp_ring *ring, enum vamp_event_kind kind, int64_t time_ns,
-                      bool *waiting)
+static bool report_mark(const struct reporting *reporting, enum vamp_event_kind kind,
+                        int64_t time_ns, bool *waiting)
 {
     const struct vamp_event mark = {.kind = (uint8_t)kind, .time_ns = time_ns};
-    *waiting = *waiting && !vamp_ring_push(ring, &mark);
+    *waiting = *waiting && !vamp_ring_push_before(reporting->ring, &mark, reporting->before);
     return !*waiting;
 }
 
-bool vamp_losses_tell(struct vamp_losses *losses, struct vamp_ring *ring)
+static bool report_all(const struct reporting *reporting, struct vamp_losses *losses)
 {
-    if (!losses->any) {
-        return true; /* called for every event */
-    }
     for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
-        if (!report_one(losses, ring, VAMP_EVENT_LOST, (uint8_t)reason, &losses->lost[reason])) {
+        if (!report_one(reporting, losses, VAMP_EVENT_LOST, (uint8_t)reason,
+                        &losses->lost[reason])) {
             return false;
         }
     }
     losses->any =
-        !(report_one(losses, ring, VAMP_EVENT_REJECTED, 0, &losses->rejected) &&
-          tell_mark(ring, VAMP_EVENT_GONE, losses->gone_ns, &losses->gone) &&
-          tell_mark(ring, VAMP_EVENT_UNWATCHED, losses->unwatched_ns, &losses->unwatched));
+        !(report_one(reporting, losses, VAMP_EVENT_REJECTED, 0, &losses->rejected) &&
+          report_mark(reporting, VAMP_EVENT_GONE, losses->gone_ns, &losses->gone) &&
+          report_mark(reporting, VAMP_EVENT_UNWATCHED, losses->unwatched_ns, &losses->unwatched));
     return !losses->any;
+}
+
+bool vamp_losses_push(struct vamp_losses *losses, struct vamp_ring *ring,
+                      const struct vamp_event *event)
+{
+    const struct reporting reporting = {ring, event->kind};
+    return (!losses->any || report_all(&reporting, losses)) && vamp_ring_push(ring, event);
+}
+
+bool vamp_losses_finish(struct vamp_losses *losses, struct vamp_ring *ring)
+{
+    const struct reporting reporting = {ring, VAMP_EVENT_LEAVE};
+    return !losses->any || report_all(&reporting, losses);
 }

@@ -18,12 +18,17 @@ struct vamp_losses {
     int64_t gone_ns, unwatched_ns;
 };
 
+/* Puts `event` into the ring, after marks for everything noted before. False: no room, and the
+ * event has to be noted. */
+bool vamp_losses_push(struct vamp_losses *losses, struct vamp_ring *ring,
+                      const struct vamp_event *event);
 /* `event` was dropped because the ring was full, which is a loss of reason `reason`. A mark keeps
  * its own meaning; one of time loses nothing, and those of a pool that is gone are put into the
  * ring later. */
 void vamp_losses_note(struct vamp_losses *losses, const struct vamp_event *event,
                       enum vamp_loss reason);
-/* Puts marks for everything noted into the ring; false when it is still full. */
-bool vamp_losses_tell(struct vamp_losses *losses, struct vamp_ring *ring);
+/* At the end of the stream: puts marks for everything noted into the ring; false when it is still
+ * full. */
+bool vamp_losses_finish(struct vamp_losses *losses, struct vamp_ring *ring);
 
 #endif

@@ -116,14 +116,29 @@ static struct record *record_at(const struct vamp_ring *ring, size_t count)
     return (struct record *)(void *)(ring->memory + (count & ring->mask));
 }
 
-bool vamp_ring_push(struct vamp_ring *ring, const struct vamp_event *event)
+/* Whether an event of this kind may have that room: what it leaves free is for those that matter
+ * more. */
+static bool may_have(struct vamp_ring *ring, size_t head, size_t bytes, unsigned kind)
+{
+    switch (kind) {
+    case VAMP_EVENT_LEAVE:
+        return has_room(ring, head, bytes);
+    case VAMP_EVENT_JOIN:
+        return has_room(ring, head, bytes + ring->capacity / 16);
+    default:
+        return false;
+    }
+}
+
+static inline bool push(struct vamp_ring *ring, const struct vamp_event *event, unsigned kind)
 {
     size_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     size_t bytes = offsetof(struct record, text) + event->name_length;
     bytes = (bytes + RECORD_ALIGNMENT - 1) & ~(RECORD_ALIGNMENT - 1);
     size_t rest = ring->capacity - (head & ring->mask);
     size_t padding = bytes > rest ? rest : 0;
-    if (!has_room(ring, head, padding + bytes)) {
+    if (!has_room(ring, head, padding + bytes + ring->capacity / 8) &&
+        !may_have(ring, head, padding + bytes, kind)) {
         return false;
     }
     if (padding != 0) {
@@ -143,6 +158,16 @@ bool vamp_ring_push(struct vamp_ring *ring, const struct vamp_event *event)
     atomic_store(&ring->head, head + bytes);
     wake(ring);
     return true;
+}
+
+bool vamp_ring_push(struct vamp_ring *ring, const struct vamp_event *event)
+{
+    return push(ring, event, event->kind);
+}
+
+bool vamp_ring_push_before(struct vamp_ring *ring, const struct vamp_event *event, unsigned kind)
+{
+    return push(ring, event, kind);
 }
 
 void vamp_ring_close(struct vamp_ring *ring)

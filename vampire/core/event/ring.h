@@ -23,8 +23,12 @@ VAMP_MUST_CHECK int vamp_ring_create(size_t bytes, struct vamp_ring **ret_ring,
 /* NULL is fine. Both threads must have ended. */
 void vamp_ring_free(struct vamp_ring *ring);
 
-/* Producer. False: no room, nothing was written. */
+/* Producer. False: no room, nothing was written. An eighth of the ring is only for JOIN and LEAVE,
+ * half of that only for LEAVE: who is in the workflow must be known even when other events are
+ * lost. */
 bool vamp_ring_push(struct vamp_ring *ring, const struct vamp_event *event);
+/* The same for a mark that belongs before an event of `kind` and may use the same room. */
+bool vamp_ring_push_before(struct vamp_ring *ring, const struct vamp_event *event, unsigned kind);
 /* Producer: no event will follow. The consumer is woken. */
 void vamp_ring_close(struct vamp_ring *ring);
 
