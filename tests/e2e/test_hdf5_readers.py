@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from harness import MODE, ROOT, Failure, wait_until
+from harness import MODE, Failure, build_preload, wait_until
 from made_up import (COMPONENT_NAMES, FILL, KINDS, METRICS, START_NS, WIDTH_NS, account, check_file, check_open_file,
                      check_row, clear, delta, fill, follow, kill_while_filling, only_file, paths)
 
@@ -323,9 +323,7 @@ def test_kill_keeps_every_flushed_bucket(tmp_path, round_number):
 @pytest.mark.skipif(MODE in ("asan", "tsan"), reason="sanitizers want to be preloaded first")
 def test_a_torn_write_costs_no_flushed_bucket(tmp_path):
     """Writes stopped at a page, one after the other: the worst that SIGKILL can do to one."""
-    library = tmp_path / "torn.so"
-    source = ROOT / "tests" / "e2e" / "torn_write.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    library = build_preload("torn_write", tmp_path)
 
     def run(tear):
         directory = tmp_path / str(tear)

@@ -284,8 +284,7 @@ def fast_stream(space):
     changes = change_often(space, vampire, "50ms", source)
     assert changes == len(RULES) - 1
     harness.wait_until(lambda: counts_in_a_bucket(space, changes + 1), "a last bucket", 60)
-    vampire.signal(signal.SIGTERM)
-    vampire.expect_exit(0)
+    vampire.stop()
     return changes
 
 
