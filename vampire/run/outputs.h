@@ -7,18 +7,16 @@
 #include <stdbool.h>
 
 #include "config/config.h"
-#include "filters/event_filter.h"
 #include "vampire/core/clock.h"
+#include "vampire/run/filter_use.h"
 #include "vampire/run/status.h"
 #include "vampire/stats/stats.h"
 #include "writers/output/output.h"
 #include "writers/output/paths.h"
 
-struct vamp_output_filter;
-
 struct vamp_run_output {
     struct vamp_output *output;
-    struct vamp_output_filter *filter; /* its own, of events; NULL: none */
+    struct vamp_filter_use *filter; /* its own, of events; NULL: none */
     bool left_behind; /* its thread is stuck: what it may still look at is never freed */
     /* What an output of this name did before a reload; without a name: nothing. */
     struct vamp_output_account before;
@@ -61,6 +59,9 @@ void vamp_run_output_account(const struct vamp_run_output *output,
 /* As vamp_output_paths; after vamp_outputs_finish only. */
 size_t vamp_run_output_paths(const struct vamp_run_output *output,
                              void (*each)(void *context, const char *path), void *context);
+/* Each output's own filter, in their order. */
+void vamp_outputs_filters(const struct vamp_outputs *outputs, vamp_filter_use_fn *each,
+                          void *context);
 /* Gives the statistics the accounts of the outputs, and reports new failures to a person. */
 void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
                          struct vamp_status *status);

@@ -50,6 +50,7 @@ struct pipeline {
     struct vamp_outputs outputs;
     unsigned reloads_seen; /* requests of signals->reload that were served */
     unsigned shows_seen;   /* and of signals->show */
+    uint64_t cut_before;   /* pattern matches cut short by filters that a reload replaced */
 
     struct vamp_roundtrips roundtrips;
     int64_t began_ns; /* monotonic */
@@ -69,6 +70,11 @@ void pipeline_emit(void *context, const struct vamp_bucket *bucket);
 struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipeline,
                                                      const struct vamp_run *run,
                                                      const struct vamp_stats *stats);
+
+/* Calls `each` for every filter in use. */
+void pipeline_filters(const struct pipeline *pipeline, vamp_filter_use_fn *each, void *context);
+/* Pattern matches that a bound of steps cut short so far. */
+uint64_t pipeline_filter_cut(const struct pipeline *pipeline);
 
 /* ---- pipeline_loop.c */
 

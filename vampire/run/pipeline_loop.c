@@ -51,8 +51,23 @@ static unsigned process_batch(struct pipeline *pipeline)
     return all;
 }
 
+static void report_cut(void *context, struct vamp_filter_use *use)
+{
+    struct pipeline *pipeline = context;
+    if (!use->cut_reported && vamp_event_filter_cut(use->compiled) > 0) {
+        use->cut_reported = true;
+        vamp_status_say(&pipeline->status,
+                        "filter %s: a pattern ran out of steps on an event, and the condition "
+                        "counts as false; vampire_filter_cut counts how often",
+                        use->path);
+    }
+}
+
 void pipeline_report_self(struct pipeline *pipeline)
 {
+    pipeline_filters(pipeline, report_cut, pipeline);
+    vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_FILTER_CUT, 0,
+                    (int64_t)pipeline_filter_cut(pipeline));
     struct vamp_stats *stats = pipeline->stats;
     vamp_roundtrips_flush(&pipeline->roundtrips, stats);
     vamp_outputs_report(&pipeline->outputs, stats, &pipeline->status);

@@ -9,6 +9,7 @@
 
 #include "config/config.h"
 #include "vampire/core/event/components.h"
+#include "vampire/run/filter_use.h"
 #include "vampire/stats/stats.h"
 
 struct vamp_rules;
@@ -26,6 +27,8 @@ const char *vamp_rules_selector(const struct vamp_rules *rules);
 const char *vamp_rules_sampling(const struct vamp_rules *rules);
 /* Whether an operation (not a mark) counts. A JOIN was observed by the components already. */
 enum vamp_verdict vamp_rules_judge(struct vamp_rules *rules, const struct vamp_event *event);
+/* Each filter, in no particular order. */
+void vamp_rules_filters(const struct vamp_rules *rules, vamp_filter_use_fn *each, void *context);
 /* From now on the statistics follow these rules, which must outlive that. */
 void vamp_rules_apply(struct vamp_rules *rules, struct vamp_stats *stats);
 

@@ -152,6 +152,26 @@ static void print_losses(FILE *stream, const struct vamp_totals *totals,
     }
 }
 
+static void print_filter_without_match(void *context, struct vamp_filter_use *use)
+{
+    char text[VAMP_UNIT_TEXT_BYTES];
+    if (use->seen > 0 && use->passed == 0) {
+        (void)fprintf(context, "  %-*s %s: passed none of %s events\n", NAME_COLUMNS, "filter",
+                      use->path, vamp_count_people(use->seen, text));
+    }
+}
+
+static void print_filters(FILE *stream, const struct vamp_summary *summary)
+{
+    char text[VAMP_UNIT_TEXT_BYTES];
+    vamp_rules_filters(summary->rules, print_filter_without_match, stream);
+    vamp_outputs_filters(summary->outputs, print_filter_without_match, stream);
+    if (summary->filter_cut > 0) {
+        (void)fprintf(stream, "  %-*s %s pattern matches; their conditions counted as false\n",
+                      NAME_COLUMNS, "out of steps", vamp_count_people(summary->filter_cut, text));
+    }
+}
+
 /* What was counted less finely than asked for. */
 static void print_bounds(FILE *stream, const struct vamp_totals *totals)
 {
@@ -230,6 +250,7 @@ void vamp_summary_print(FILE *stream, const struct vamp_summary *summary)
     print_movement(stream, summary);
     print_components(stream, summary->components);
     print_losses(stream, summary->totals, summary->outputs);
+    print_filters(stream, summary);
     print_bounds(stream, summary->totals);
     print_outputs(stream, summary->outputs);
     (void)fflush(stream);

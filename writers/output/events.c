@@ -51,8 +51,8 @@ struct event_queue {
 
     /* The submitting thread's. */
     struct vamp_losses losses;
-    bool (*filter)(const void *context, const struct vamp_event *event);
-    const void *filter_context;
+    bool (*filter)(void *context, const struct vamp_event *event);
+    void *filter_context;
 
     /* The output's thread's. */
     const struct vamp_event *current;

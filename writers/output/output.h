@@ -59,8 +59,8 @@ struct vamp_output_context {
      * Only looked at by vamp_output_create. NULL: nobody. */
     const struct vamp_components *present;
     /* The output's own filter; NULL: none. Called by vamp_output_event. */
-    bool (*filter)(const void *filter_context, const struct vamp_event *event);
-    const void *filter_context;
+    bool (*filter)(void *filter_context, const struct vamp_event *event);
+    void *filter_context;
     /* Not NULL: the source can wait. What finds no room then waits, too, while `*stop` is 0 and the
      * output makes progress within VAMP_OUTPUT_PATIENCE_NS. */
     const atomic_int *stop;

@@ -83,7 +83,7 @@ void vamp_self_tell(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_
     }
     if (id == VAMP_METRIC_VAMPIRE_COMMIT_NS) {
         record_value(cells, slot, id, VAMP_LABEL_OUTPUT, output, value);
-    } else if (id == VAMP_METRIC_VAMPIRE_CPU_NS) {
+    } else if (id == VAMP_METRIC_VAMPIRE_CPU_NS || id == VAMP_METRIC_VAMPIRE_FILTER_CUT) {
         tell_counter(cells, id, output, (uint64_t)value);
     } else if (id == VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER || id == VAMP_METRIC_VAMPIRE_LAG_NS ||
                id == VAMP_METRIC_VAMPIRE_RING_BYTES || id == VAMP_METRIC_VAMPIRE_RSS_BYTES) {
@@ -193,6 +193,7 @@ void vamp_self_fold(struct vamp_cells *cells, struct vamp_slot *slot)
     fold_told_counters(cells, slot, VAMP_METRIC_VAMPIRE_WRITTEN);
     fold_told_counters(cells, slot, VAMP_METRIC_VAMPIRE_LOST_BUCKETS);
     fold_told_counters(cells, slot, VAMP_METRIC_VAMPIRE_CPU_NS);
+    fold_told_counters(cells, slot, VAMP_METRIC_VAMPIRE_FILTER_CUT);
     fold_told_gauges(cells, slot, VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER);
     fold_told_gauges(cells, slot, VAMP_METRIC_VAMPIRE_LAG_NS);
     fold_told_gauges(cells, slot, VAMP_METRIC_VAMPIRE_RING_BYTES);
