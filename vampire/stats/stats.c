@@ -392,7 +392,7 @@ void vamp_stats_outputs(struct vamp_stats *stats, const struct vamp_output_accou
 void vamp_stats_self(struct vamp_stats *stats, enum vamp_metric_id id, unsigned output,
                      int64_t value)
 {
-    vamp_self_tell(&stats->cells, vamp_window_oldest(&stats->window), id, output, value);
+    vamp_self_report(&stats->cells, vamp_window_oldest(&stats->window), id, output, value);
 }
 
 /* CDOs whose size was never reported are counted at the end. */

@@ -133,7 +133,7 @@ static int recording_event(void *self, const struct vamp_event *event, struct va
 
 static int recording_repeat(void *self, const struct vamp_event *event, struct vamp_err *err)
 {
-    return vamp_recorder_carry(((struct recording_writer *)self)->recorder, event, err);
+    return vamp_recorder_repeat(((struct recording_writer *)self)->recorder, event, err);
 }
 
 static int recording_flush(void *self, struct vamp_err *err)

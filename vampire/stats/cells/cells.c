@@ -71,12 +71,13 @@ static void *allocate_zeroed(size_t count, size_t bytes)
 static int allocate_cells(struct vamp_cells *cells, unsigned slot_count)
 {
     cells->counter_totals = allocate_zeroed(cells->counter_cells, sizeof *cells->counter_totals);
-    cells->told_counters = allocate_zeroed(cells->counter_cells, sizeof *cells->told_counters);
+    cells->reported_counters =
+        allocate_zeroed(cells->counter_cells, sizeof *cells->reported_counters);
     cells->gauge_values = allocate_zeroed(cells->gauge_cells, sizeof *cells->gauge_values);
-    cells->told_gauges = allocate_zeroed(cells->gauge_cells, sizeof *cells->told_gauges);
+    cells->reported_gauges = allocate_zeroed(cells->gauge_cells, sizeof *cells->reported_gauges);
     cells->slots = allocate_zeroed(slot_count, sizeof *cells->slots);
-    if (cells->counter_totals == NULL || cells->told_counters == NULL ||
-        cells->gauge_values == NULL || cells->told_gauges == NULL || cells->slots == NULL) {
+    if (cells->counter_totals == NULL || cells->reported_counters == NULL ||
+        cells->gauge_values == NULL || cells->reported_gauges == NULL || cells->slots == NULL) {
         return -ENOMEM;
     }
     cells->slot_count = slot_count;
@@ -181,9 +182,9 @@ void vamp_cells_done(struct vamp_cells *cells)
     }
     free(cells->slots);
     free(cells->counter_totals);
-    free(cells->told_counters);
+    free(cells->reported_counters);
     free(cells->gauge_values);
-    free(cells->told_gauges);
+    free(cells->reported_gauges);
     for (struct vamp_histogram_slab *slab = cells->slabs; slab != NULL;) {
         struct vamp_histogram_slab *next = slab->next;
         free(slab);

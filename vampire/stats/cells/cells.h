@@ -62,9 +62,9 @@ struct vamp_cell_range {
 };
 
 /* A gauge whose value is reported to the statistics, not counted by them. */
-struct vamp_told_gauge {
+struct vamp_reported_gauge {
     int64_t value, min, max;
-    bool told;
+    bool reported;
 };
 
 struct vamp_cells {
@@ -75,10 +75,10 @@ struct vamp_cells {
     const struct vamp_series *const *series_arrays[VAMP_METRIC_COUNT]; /* per label set */
     uint32_t counter_cells, gauge_cells, histogram_cells;
 
-    uint64_t *counter_totals; /* at the last closed bucket's end */
-    int64_t *gauge_values;    /* likewise */
-    uint64_t *told_counters;  /* absolute values of the counters that are reported, by cell */
-    struct vamp_told_gauge *told_gauges;
+    uint64_t *counter_totals;    /* at the last closed bucket's end */
+    int64_t *gauge_values;       /* likewise */
+    uint64_t *reported_counters; /* absolute values of the counters that are reported, by cell */
+    struct vamp_reported_gauge *reported_gauges;
     double weight;                     /* of sampling, without a rate's part */
     bool excluded[VAMP_METRIC_COUNT];  /* the event being counted does not count for these */
     struct vamp_accounting accounting; /* at the last closed bucket's end; outputs: last report */
