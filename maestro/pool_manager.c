@@ -349,15 +349,16 @@ static int wait_for_end(const struct server *server, int signals)
 
 static void print_summary(const struct server_counts *counts)
 {
-    (void)fprintf(stderr,
-                  PROGRAM ": %" PRIu64 " components joined, %" PRIu64 " vanished, %" PRIu64
-                          " refused, %" PRIu64 " strangers ignored; %" PRIu64
-                          " operations; %" PRIu64 " events sent in %" PRIu64 " messages, %" PRIu64
-                          " lost; %" PRIu64 " bad messages; %" PRIu64
-                          " refused for lack of memory\n",
-                  counts->joins, counts->vanished, counts->refused, counts->strangers,
-                  counts->requests, counts->events_sent, counts->event_messages,
-                  counts->events_lost, counts->protocol_errors, counts->memory_refused);
+    (void)fprintf(
+        stderr,
+        PROGRAM ": %" PRIu64 " components joined, %" PRIu64 " vanished, %" PRIu64
+                " refused, %" PRIu64 " strangers ignored; %" PRIu64 " operations; %" PRIu64
+                " events sent in %" PRIu64 " messages, %" PRIu64 " lost; %" PRIu64
+                " bad messages; %" PRIu64 " refused for lack of memory; %" PRIu64
+                " messages of components that had gone\n",
+        counts->joins, counts->vanished, counts->refused, counts->strangers, counts->requests,
+        counts->events_sent, counts->event_messages, counts->events_lost, counts->protocol_errors,
+        counts->memory_refused, counts->late);
 }
 
 static void say(const char *text)

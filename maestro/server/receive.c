@@ -85,6 +85,8 @@ static void take_frame(struct server *server, const struct frame *frame, int ver
         if (frame->kind == FRAME_GOODBYE) {
             peer->end_ns = 0;
             server_look_by(server, 0);
+        } else {
+            server->counts.late++;
         }
         return;
     }

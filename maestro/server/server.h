@@ -37,7 +37,8 @@ struct server_counts {
     uint64_t events_lost; /* as reported to the subscribers */
     uint64_t vanished;    /* components */
     uint64_t protocol_errors;
-    uint64_t strangers;      /* joins without a proof of the key, or sent again */
+    uint64_t late;      /* messages of components that had left or been given up: not handled */
+    uint64_t strangers; /* joins without a proof of the key, or sent again */
     uint64_t memory_refused; /* joins and requests, at the pool's bound of memory */
 };
 
