@@ -100,7 +100,16 @@ const struct vamp_opt config_statistics_options[] = {
      .min = 2,
      .max = 1048576,
      .offset = AT(statistics.max_series),
-     .help = "Series per label set; further ones are counted under (other)"},
+     .help = "Series per label set; memory is taken for those that exist. Values beyond it give up "
+             "labels (vampire_labels_given_up), the last ones are counted under (other)"},
+    {.key = "max_histogram_memory",
+     .type = VAMP_OPT_SIZE,
+     .preset = "256MiB",
+     .min = 1048576,
+     .max = TIB(16),
+     .offset = AT(statistics.max_histogram_bytes),
+     .help = "Memory for the histograms of all open buckets together; values for which there is "
+             "none are counted in vampire_series_overflow"},
     {.key = "max_components",
      .type = VAMP_OPT_UINT,
      .preset = "4096",

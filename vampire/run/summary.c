@@ -180,6 +180,7 @@ static void print_bounds(FILE *stream, const struct vamp_totals *totals)
         const char *what;
     } bounds[] = {
         {totals->series_overflow, "values of series beyond max_series"},
+        {totals->labels_given_up, "labels given up by values of series beyond max_series"},
         {totals->evicted, "records given up: beyond max_cdos or max_pending"},
     };
     char text[VAMP_UNIT_TEXT_BYTES];

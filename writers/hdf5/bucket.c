@@ -218,7 +218,7 @@ static int write_histogram_summary(struct hdf5_file *file, unsigned first, unsig
     bool extreme = part == HDF5_HISTOGRAM_MIN || part == HDF5_HISTOGRAM_MAX;
     memset(file->scratch, extreme ? 0xFF : 0, slots * sizeof *file->scratch);
     for (unsigned i = 0; i < values->count; i++) {
-        const struct vamp_histogram *histogram = values->histograms[i].histogram;
+        const struct vamp_bucket_histogram *histogram = values->histograms[i].histogram;
         file->scratch[values->histograms[i].series] = part == HDF5_HISTOGRAM_COUNT
                                                           ? histogram->count
                                                       : part == HDF5_HISTOGRAM_SUM ? histogram->sum
@@ -240,8 +240,11 @@ static int write_bins(struct hdf5_file *file, const struct hdf5_set *set, unsign
         unsigned end = begin + per_chunk < set->slots ? begin + per_chunk : set->slots;
         memset(file->scratch, 0, (size_t)(end - begin) * bins * sizeof *file->scratch);
         for (; i < values->count && values->histograms[i].series < end; i++) {
-            memcpy(file->scratch + (size_t)(values->histograms[i].series - begin) * bins,
-                   values->histograms[i].histogram->bins, bins * sizeof *file->scratch);
+            const struct vamp_bucket_histogram *histogram = values->histograms[i].histogram;
+            uint64_t *row = file->scratch + (size_t)(values->histograms[i].series - begin) * bins;
+            for (uint32_t b = 0; b < histogram->bin_count; b++) {
+                row[histogram->bins[b].bin] = histogram->bins[b].count;
+            }
         }
         const hsize_t start[] = {file->rows, begin, 0}, count[] = {1, end - begin, bins};
         const hsize_t flat_start[] = {file->rows, 0}, flat_count[] = {1, bins};

@@ -303,24 +303,22 @@ static unsigned gauge_lines(struct jsonl *self, const struct vamp_bucket *bucket
 }
 
 static void histogram_members(struct vamp_json *json, const struct vamp_bins *bins,
-                              const struct vamp_histogram *histogram)
+                              const struct vamp_bucket_histogram *histogram)
 {
     vamp_json_unsigned(json, "count", histogram->count);
     vamp_json_unsigned(json, "sum", histogram->sum);
     vamp_json_unsigned(json, "min", histogram->min);
     vamp_json_unsigned(json, "max", histogram->max);
-    vamp_json_unsigned(json, "p50", vamp_histogram_quantile(histogram, bins, 0.5));
-    vamp_json_unsigned(json, "p90", vamp_histogram_quantile(histogram, bins, 0.9));
-    vamp_json_unsigned(json, "p99", vamp_histogram_quantile(histogram, bins, 0.99));
-    vamp_json_unsigned(json, "p999", vamp_histogram_quantile(histogram, bins, 0.999));
+    vamp_json_unsigned(json, "p50", vamp_bucket_histogram_quantile(histogram, bins, 0.5));
+    vamp_json_unsigned(json, "p90", vamp_bucket_histogram_quantile(histogram, bins, 0.9));
+    vamp_json_unsigned(json, "p99", vamp_bucket_histogram_quantile(histogram, bins, 0.99));
+    vamp_json_unsigned(json, "p999", vamp_bucket_histogram_quantile(histogram, bins, 0.999));
     vamp_json_open(json, "bins", '[');
-    for (unsigned i = 0; i < bins->count; i++) {
-        if (histogram->bins[i] > 0) {
-            vamp_json_open(json, NULL, '[');
-            vamp_json_unsigned(json, NULL, bins->lower[i]);
-            vamp_json_unsigned(json, NULL, histogram->bins[i]);
-            vamp_json_close(json, ']');
-        }
+    for (uint32_t i = 0; i < histogram->bin_count; i++) {
+        vamp_json_open(json, NULL, '[');
+        vamp_json_unsigned(json, NULL, bins->lower[histogram->bins[i].bin]);
+        vamp_json_unsigned(json, NULL, histogram->bins[i].count);
+        vamp_json_close(json, ']');
     }
     vamp_json_close(json, ']');
 }

@@ -74,7 +74,7 @@ struct vamp_gauge_value {
 };
 struct vamp_histogram_value {
     unsigned series;
-    const struct vamp_histogram *histogram; /* this bucket's values only */
+    const struct vamp_bucket_histogram *histogram;
 };
 
 /* Values of one metric in one bucket. Counters and gauges: one entry for each series known

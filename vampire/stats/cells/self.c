@@ -124,6 +124,9 @@ static void fold_account(struct vamp_cells *cells, struct vamp_slot *slot)
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_SERIES_OVERFLOW, &labels,
                      account->overflow + cells->series.overflow);
     cells->series.overflow = 0;
+    vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_LABELS_GIVEN_UP, &labels,
+                     account->labels_given_up + cells->series.labels_given_up);
+    cells->series.labels_given_up = 0;
     vamp_self_account(&cells->accounting, account);
 }
 
