@@ -107,7 +107,7 @@ static int add_setting(struct vamp_options *options, const char *text, struct va
     return add_override(options, path, equals + 1, "-o", err);
 }
 
-/* The recording takes the place of whatever source the file describes. */
+/* The recording replaces the source that the file describes. */
 static int choose_recording(struct vamp_options *options, const char *file, struct vamp_err *err)
 {
     int code = add_override(options, "source.type", vamp_source_replay.name, "--replay", err);

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* How long an output may take to write what waits when the run is over. */
+/* Time an output may take, when the run is over, to write the elements that wait. */
 #define FINISH_NS (30 * VAMP_NS_PER_SECOND)
 
 static bool filter_matches(void *context, const struct vamp_event *event)
@@ -42,7 +42,7 @@ static int open_one(struct vamp_run_output *output, const struct vamp_config *co
                               &output->output, err);
 }
 
-/* The number of the newest file of all. */
+/* The highest segment number of all outputs. */
 static unsigned newest_segment(const struct vamp_outputs *outputs)
 {
     unsigned newest = 0;
@@ -170,7 +170,7 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
     vamp_stats_outputs(stats, accounts, outputs->count);
 }
 
-/* A person who waits for the end learns what for. */
+/* Reports to a user who waits for the end what it waits for. */
 static void report_waiting(const struct vamp_output *output, struct vamp_status *status)
 {
     if (vamp_output_is_behind(output)) {

@@ -132,7 +132,7 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
     return status;
 }
 
-/* Why the run ended, in words and as exit code; reports a failure of the source. */
+/* Why the run ended, as text and as exit code; reports a failure of the source. */
 static const char *reason_of_end(struct pipeline *pipeline, enum vamp_exit_code *ret_code)
 {
     const struct vamp_source_thread *thread = &pipeline->source_thread;

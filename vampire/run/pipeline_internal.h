@@ -57,7 +57,7 @@ struct pipeline {
     /* At the last print of the state: the event rate is the difference. */
     uint64_t shown_events;
     int64_t shown_ns; /* monotonic */
-    /* The source thread's last sign of life. */
+    /* The source thread's last progress. */
     unsigned beats_seen;
     int64_t beat_ns; /* monotonic */
 };
@@ -95,8 +95,7 @@ void pipeline_show_if_asked(struct pipeline *pipeline);
 
 /* ---- pipeline_service.c */
 
-/* Sends the service manager a sign of life, unless the source thread is stuck. `now_ns` monotonic.
- */
+/* Sends the service manager a keep-alive, unless the source thread is stuck. `now_ns` monotonic. */
 void pipeline_notify_alive(struct pipeline *pipeline, int64_t now_ns);
 /* Writes the one-line status for the service manager, terminated, into `line`. */
 void pipeline_status_line(struct pipeline *pipeline, char *line, size_t bytes);

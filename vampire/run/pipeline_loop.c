@@ -6,9 +6,9 @@
 
 /* Events processed between two reads of the clock. */
 #define BATCH_EVENTS 4096
-/* Between two updates of own metrics, silent buckets and the status line. */
+/* Time between two updates of vampire's own metrics, empty buckets and the status line. */
 #define TICK_NS (VAMP_NS_PER_SECOND / 2)
-/* The same while no event comes and no status line is shown. */
+/* The same while no event arrives and no status line is shown. */
 #define IDLE_TICK_NS (2 * VAMP_NS_PER_SECOND)
 
 static void process_event(struct pipeline *pipeline, const struct vamp_event *event)
@@ -82,7 +82,7 @@ static void show_status(struct pipeline *pipeline, int64_t now_ns)
     vamp_status_show(&pipeline->status, &totals, &vamp_stats_schema(pipeline->stats)->bins, now_ns);
 }
 
-/* How long to sleep while no event comes: IDLE_TICK_NS, or until the next bucket closes if that is
+/* Time to sleep while no event arrives: IDLE_TICK_NS, or until the next bucket closes if that is
  * sooner, but at least TICK_NS. */
 static int64_t idle_tick_ns(const struct pipeline *pipeline, int64_t now_ns)
 {

@@ -8,7 +8,7 @@
 
 #include "filters/sample.h"
 
-/* Fraction, every, rate: in this order, since what is cheap to keep whole is kept whole. */
+/* Fraction, every, rate, in this order: the first keeps all events of a CDO. */
 #define SAMPLERS_MAX 3
 
 struct metric_rule {

@@ -99,7 +99,7 @@ static void print_components(FILE *stream, const struct vamp_components *compone
     (void)fputc('\n', stream);
 }
 
-/* Whether any was. */
+/* Returns whether there was any. */
 static bool print_output_losses(FILE *stream, const struct vamp_outputs *outputs)
 {
     bool any = false;
@@ -172,7 +172,7 @@ static void print_filters(FILE *stream, const struct vamp_summary *summary)
     }
 }
 
-/* What was counted less finely than asked for. */
+/* Counts that reached a bound and so have less detail than configured. */
 static void print_bounds(FILE *stream, const struct vamp_totals *totals)
 {
     const struct {

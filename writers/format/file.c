@@ -64,7 +64,7 @@ char *vamp_target_name(const char *directory, const struct vamp_writer_target *t
     return path;
 }
 
-/* Such as /proc: the directory is there, but its file system takes no files. */
+/* True also for a directory such as /proc, whose file system accepts no new files. */
 static bool parent_exists(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -111,13 +111,13 @@ int vamp_target_create(const char *path, enum vamp_target_access access, int *re
     if (fd < 0) {
         return create_error(errno, path, err);
     }
-    if (fchmod(fd, access_mode(access)) != 0) { /* whatever the umask says */
+    if (fchmod(fd, access_mode(access)) != 0) { /* regardless of the umask */
         int code = errno;
         (void)close(fd);
         (void)unlink(path);
         return vamp_err_set_errno(err, code, "set the permissions of %s", path);
     }
-    (void)vamp_target_lock(fd, false); /* it is new: nobody else can have it */
+    (void)vamp_target_lock(fd, false); /* it is new: no other process can have locked it */
     *ret_fd = fd;
     return 0;
 }

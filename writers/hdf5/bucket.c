@@ -228,7 +228,7 @@ static int write_histogram_summary(struct hdf5_file *file, unsigned first, unsig
     return put_row(file, first + part, err);
 }
 
-/* Bins go out a chunk of series at a time; chunks without values stay unwritten. */
+/* Bins are written a chunk of series at a time; chunks without values are not written. */
 static int write_bins(struct hdf5_file *file, const struct hdf5_set *set, unsigned dataset,
                       bool labelled, const struct vamp_metric_values *values, struct vamp_err *err)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The HDF5 writer, split by stage: layout.c makes everything a file contains, file.c
- * opens and closes it, bucket.c writes a bucket, space.c keeps the disk from running
- * full, error.c turns HDF5's error stack into ours, attribute.c writes attributes,
- * writer.c is the table. The format is specified in docs/output-hdf5.md.
+ * The HDF5 writer, split by stage: layout.c makes everything a file contains, file.c opens and
+ * closes it, bucket.c writes a bucket, space.c reserves disk space, error.c turns HDF5's error
+ * stack into a vamp_err, attribute.c writes attributes, writer.c is the table. The format is
+ * specified in docs/output-hdf5.md.
  *
- * HDF5 1.10 has one lock for the whole library and stalls of milliseconds: only outputs' threads
- * (and the first open) come here.
+ * HDF5 1.10 has one lock for the whole library and blocks for milliseconds: only outputs' threads
+ * (and the first open) call it.
  */
 #ifndef VAMP_WRITERS_HDF5_INTERNAL_H
 #define VAMP_WRITERS_HDF5_INTERNAL_H
@@ -141,7 +141,7 @@ struct hdf5_file {
     const char *output;
     unsigned segment;
     char *path;
-    int fd;     /* ours, next to HDF5's: for reservation and sync */
+    int fd;     /* vampire's own, next to HDF5's: for reservation and sync */
     hid_t file; /* -1: closed */
 
     struct hdf5_dimension *dimensions;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Slots of a first file: plenty for most workflows, and unused ones cost almost nothing, since
+/* Slots of a first file: enough for most workflows, and unused ones cost almost nothing, since
  * their chunks are never written. */
 #define SERIES_SLOTS_MIN 256
 #define GAP_SLOTS_MIN 256

@@ -133,7 +133,7 @@ static int open_new_file(struct jsonl *self, struct vamp_err *err)
     return self->path == NULL ? no_memory(err) : open_file(self, err);
 }
 
-/* A file with the name that is given, unless something has it that is no file. */
+/* Opens a file with the configured name, unless that names something other than a file. */
 static int open_named(struct jsonl *self, struct vamp_err *err)
 {
     const char *path = self->options->path;

@@ -173,7 +173,7 @@ static bool bucket_queue_crowded(const struct vamp_output *output)
 
 static void end_buckets(struct vamp_output *output, int64_t until_ns)
 {
-    (void)output; /* `finishing` says it all */
+    (void)output; /* `finishing` is enough */
     (void)until_ns;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Outputs of events: a ring into which events are copied; each segment begins with the JOINs of
- * those who are there, and what found no room is reported in the target itself by a mark. */
+/* Outputs of events: a ring into which events are copied; each segment begins with the JOINs of the
+ * components that are present, and a mark in the target itself reports events that found no
+ * room. */
 #include "writers/output/internal.h"
 
 #include <assert.h>
@@ -11,9 +12,9 @@
 
 #include "vampire/core/event/losses.h"
 
-/* What waits in the format's own buffer goes out at least this often. */
+/* The format's own buffer is flushed at least this often. */
 #define FLUSH_NS VAMP_NS_PER_SECOND
-/* How long the end waits between two attempts to find room for the last marks. */
+/* Pause between two attempts to find room for the last marks at the end. */
 #define ROOM_NS 200000
 /* Components whose JOINs stand in each segment, those that left included. */
 #define COMPONENTS_MAX 16384
@@ -56,7 +57,7 @@ struct event_queue {
 
     /* The output's thread's. */
     const struct vamp_event *current;
-    struct vamp_components *components; /* who is there, from JOIN and LEAVE */
+    struct vamp_components *components; /* components present, from JOIN and LEAVE */
     bool joins_due;                     /* before the next event */
     struct vamp_event marks[MARKS_MAX]; /* taken by the format since the last flush */
     unsigned mark_count;
@@ -208,7 +209,7 @@ static int repeat_joins(const struct vamp_output *output, struct vamp_err *err)
     return code;
 }
 
-/* Marks of the segment that failed, and the JOINs of those who are there. */
+/* Marks of the segment that failed, and the JOINs of the components that are present. */
 static int write_begin(struct vamp_output *output, struct vamp_err *err)
 {
     struct event_queue *queue = output->queue;
@@ -283,7 +284,7 @@ const struct output_kind output_of_events = {
     .unit = "event",
     .options = event_options,
     .queue_option = "buffer",
-    .usually_waiting = 100000, /* which a disk takes in an instant */
+    .usually_waiting = 100000, /* which a disk writes in a moment */
     .create = event_queue_create,
     .done = event_queue_done,
     .event = submit_event,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The part of each bucket that one output wants: some of the metrics that are computed, and of
- * these some series. It has a schema of its own, which the output's format sees, and makes of each
- * bucket one that holds only these. The smaller bucket holds the large one; values are copied only
+ * The part of each bucket that one output selects: some of the metrics that are computed, and some
+ * of their series. It has a schema of its own for the output's format, and makes from each bucket
+ * one that contains only these. The smaller bucket holds the large one; values are copied only
  * where series are left out. The smaller ones are made at creation and used again, as many as the
  * output's queue can hold; the memory for copies only grows.
  *
@@ -33,7 +33,7 @@ VAMP_MUST_CHECK int vamp_subset_create(const struct vamp_subset_choice *choice,
 void vamp_subset_free(struct vamp_subset *subset);
 /* Lives as long as the subset. */
 const struct vamp_schema *vamp_subset_schema(const struct vamp_subset *subset);
-/* A holder of the smaller bucket, which holds the large one. NULL: more are held than agreed, or
+/* A holder of the smaller bucket, which holds the large one. NULL: more than `buckets` are held, or
  * no memory. */
 const struct vamp_bucket *vamp_subset_bucket(struct vamp_subset *subset,
                                              const struct vamp_bucket *bucket);

@@ -20,7 +20,7 @@ bool vamp_series_pattern(const char *text, enum vamp_label *ret_label, const cha
     return false;
 }
 
-/* Whether the label is spoken of at all, and whether one of its patterns fits the value. */
+/* Whether a pattern names the label, and whether one of its patterns matches the value. */
 static bool fits(const struct vamp_strings *patterns, enum vamp_label label, const char *value,
                  bool *ret_spoken_of)
 {
@@ -76,7 +76,7 @@ int vamp_series_subset_init(struct vamp_series_subset *choice, const struct vamp
         if (!set->restricted) {
             continue;
         }
-        /* Pages that no series ever touches cost nothing. */
+        /* Pages that are never touched cost nothing. */
         set->number = calloc(most, sizeof *set->number);
         set->series = calloc(most, sizeof(const struct vamp_series *));
         if (set->number == NULL || set->series == NULL) {

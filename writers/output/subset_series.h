@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The series that one output wants, by their labels: "component=IFS*". Patterns of one label are
- * alternatives; of different labels all must hold. A metric without the label is not concerned.
- * Series 0, `(other)`, always stays: what is in it is not known. The chosen ones are numbered
- * again, in the order in which they appear, so that a writer sees an ordinary, smaller table.
- * Submitting thread.
+ * The series that one output selects, by their labels: "component=IFS*". Patterns of one label are
+ * alternatives; of different labels all must hold. A metric without the label is not restricted.
+ * Series 0, `(other)`, is always kept: its content is not known. The chosen series are renumbered
+ * in the order in which they appear, so that a writer gets an ordinary, smaller table. Submitting
+ * thread.
  */
 #ifndef VAMP_WRITERS_OUTPUT_SUBSET_SERIES_H
 #define VAMP_WRITERS_OUTPUT_SUBSET_SERIES_H
@@ -40,7 +40,7 @@ VAMP_MUST_CHECK int vamp_series_subset_init(struct vamp_series_subset *choice,
                                             const struct vamp_strings *patterns,
                                             const struct vamp_schema *schema);
 void vamp_series_subset_done(struct vamp_series_subset *choice);
-/* Looks at the series that are new in this bucket. */
+/* Chooses among the series that are new in this bucket. */
 void vamp_series_subset_learn(struct vamp_series_subset *choice, const struct vamp_bucket *bucket);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The writer of recordings (docs/recording.md): events, one after the other, to be replayed. */
+/* Writes recordings (docs/recording.md): the events themselves, in order, for a replay. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
