@@ -15,13 +15,14 @@ void config_describe(const struct config_value *value, char *text, size_t bytes)
         [CONFIG_OBJECT] = "an object", [CONFIG_LIST] = "a list", [CONFIG_TRUE] = "true",
         [CONFIG_FALSE] = "false",      [CONFIG_NULL] = "null",
     };
+    const bool secret = config_is_secret(value);
     switch (value->type) {
     case CONFIG_TEXT:
-        (void)snprintf(text, bytes, "the text \"%.80s\"", value->text);
+        (void)snprintf(text, bytes, secret ? "a text" : "the text \"%.80s\"", value->text);
         return;
     case CONFIG_INTEGER:
     case CONFIG_REAL:
-        (void)snprintf(text, bytes, "the number %.80s", value->text);
+        (void)snprintf(text, bytes, secret ? "a number" : "the number %.80s", value->text);
         return;
     case CONFIG_OBJECT:
     case CONFIG_LIST:

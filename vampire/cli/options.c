@@ -7,6 +7,8 @@
 #include "vampire/core/options/command_line.h"
 #include "vampire/run/exit_codes.h"
 
+#define KEY_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+
 /* What an option means. */
 enum option_key {
     KEY_CONFIG,
@@ -91,10 +93,12 @@ static int add_setting(struct vamp_options *options, const char *text, struct va
 {
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text) {
+        /* What comes after a key may be the value of a secret. */
+        const size_t shown = equals == NULL ? strspn(text, KEY_CHARACTERS) : strlen(text);
         return vamp_err_set(err, -EINVAL,
-                            "-o %s: expected KEY=VALUE, such as -o "
+                            "-o %.*s: expected KEY=VALUE, such as -o "
                             "statistics.bucket=500ms" SEE_HELP,
-                            text);
+                            (int)shown, text);
     }
     if (options->override_count >= VAMP_OVERRIDES_MAX) {
         return add_override(options, "", "", "-o", err);
