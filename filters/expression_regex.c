@@ -9,9 +9,8 @@
  * expensive.
  *
  * Memory: all of it is allocated when the pattern is compiled. One warm-up match grows PCRE2's
- * backtracking frames to their limit, and from then on the allocator refuses. So a match allocates
- * nothing, whatever the version of the library does inside; a match that would need more is cut
- * short.
+ * backtracking frames to their limit; after it the allocator refuses. So a match allocates nothing
+ * in any version of the library; one that would need more is cut short.
  */
 #include "filters/expression_tree.h"
 
@@ -27,7 +26,7 @@
  * together bound it to less than 0.1 ms. */
 #define QUICK_TEXT_BYTES 256
 #define QUICK_STEPS 5000
-/* So many characters that an element takes are one step more. */
+/* An element that takes more characters counts one step for each CHARACTERS_PER_STEP of them. */
 #define CHARACTERS_PER_STEP 32
 
 struct regex_scratch {

@@ -215,7 +215,7 @@ static int take_option(struct settings *settings, enum option_key key, const cha
     return -EINVAL;
 }
 
-/* Whether the option only asks for a text; it has been printed. */
+/* True when the option only asks for a text, which has been printed. */
 static bool answer(enum option_key key)
 {
     if (key == KEY_HELP) {
@@ -264,7 +264,7 @@ static int read_arguments(struct settings *settings, int count, char **arguments
     return -1;
 }
 
-/* ---- telling where we are */
+/* ---- the info: how components reach this pool manager */
 
 static int write_file(const char *path, const char *info, struct vamp_err *err)
 {
@@ -273,7 +273,7 @@ static int write_file(const char *path, const char *info, struct vamp_err *err)
     if (length < 0 || (size_t)length >= sizeof temporary) {
         return vamp_err_set(err, -ENAMETOOLONG, "the path of the info file is too long");
     }
-    /* Whoever can read it can join. */
+    /* Every process that can read it can join. */
     int descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
     if (file == NULL) {
