@@ -47,7 +47,7 @@ def text_of(thing, attribute):
 
 def test_name_and_permissions(closed):
     name = pathlib.Path(closed).name
-    assert name == "vampire-fore_cast__1_-20261121T034400Z-11111111-0001.h5"
+    assert name == "vampire-fore_cast__1_-20261121T034400Z-11111111-files-0001.h5"
     assert os.stat(closed).st_mode & 0o777 == 0o600
 
 

@@ -325,6 +325,7 @@ static inline const struct vamp_bucket *made_bucket(const struct made_run *made,
     bucket->gap = (struct vamp_gap){start, start + 500, VAMP_LOSS_POOL_MANAGER, n};
     bucket->bucket = (struct vamp_bucket){
         .number = n,
+        .buckets = 1,
         .start_ns = start,
         .width_ns = MADE_WIDTH_NS,
         .schema = &made->schema,

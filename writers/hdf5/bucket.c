@@ -303,6 +303,9 @@ static int write_columns(struct hdf5_file *file, const struct vamp_bucket *bucke
     };
     memcpy(numbers + HDF5_EVENT_COLUMNS - VAMP_LOSS_COUNT, account->lost, sizeof account->lost);
     int code = append_number(file, file->bucket_ns, (uint64_t)bucket->width_ns, err);
+    if (code == 0) {
+        code = append_number(file, file->statistics_buckets, bucket->buckets, err);
+    }
     for (unsigned i = 0; code == 0 && i < HDF5_EVENT_COLUMNS; i++) {
         code = append_number(file, file->events_first + i, numbers[i], err);
     }

@@ -151,7 +151,8 @@ struct hdf5_file {
 
     struct hdf5_set *sets;
     unsigned *metric_first; /* per schema metric */
-    unsigned time, bucket_ns, bucket_number, events_first, outputs_first, output_name;
+    unsigned time, bucket_ns, bucket_number, statistics_buckets, events_first;
+    unsigned outputs_first, output_name;
     unsigned gaps_first, components_first;
     unsigned how_ended, ended, end_reason;
 

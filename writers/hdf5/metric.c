@@ -21,6 +21,14 @@ static const struct part gauge_parts[HDF5_GAUGE_DATASETS] = {
     [HDF5_GAUGE_MIN] = {"_min", "smallest in the bucket", "time: minimum", true, true, 0},
     [HDF5_GAUGE_MAX] = {"_max", "largest in the bucket", "time: maximum", true, true, 0},
 };
+/* Of a gauge whose series were added. */
+static const struct part bounded_gauge_parts[HDF5_GAUGE_DATASETS] = {
+    [HDF5_GAUGE_VALUE] = {"", "at the end of the bucket", "time: point", true, true, 0},
+    [HDF5_GAUGE_MIN] = {"_min_bound", "not below this in the bucket", "time: minimum", true, true,
+                        0},
+    [HDF5_GAUGE_MAX] = {"_max_bound", "not above this in the bucket", "time: maximum", true, true,
+                        0},
+};
 static const struct part histogram_parts[HDF5_HISTOGRAM_DATASETS] = {
     [HDF5_HISTOGRAM_BINS] = {"", "values in each bin in the bucket", "time: sum", false, false, 0},
     [HDF5_HISTOGRAM_COUNT] = {"_count", "values in the bucket", "time: sum", false, false, 0},
@@ -31,15 +39,15 @@ static const struct part histogram_parts[HDF5_HISTOGRAM_DATASETS] = {
                             UINT64_MAX},
 };
 
-static const struct part *parts_of(enum vamp_metric_kind kind, unsigned *ret_count)
+static const struct part *parts_of(const struct vamp_schema_metric *entry, unsigned *ret_count)
 {
-    switch (kind) {
+    switch (vamp_metrics[entry->id].kind) {
     case VAMP_COUNTER:
         *ret_count = HDF5_COUNTER_DATASETS;
         return counter_parts;
     case VAMP_GAUGE:
         *ret_count = HDF5_GAUGE_DATASETS;
-        return gauge_parts;
+        return entry->has_bounds ? bounded_gauge_parts : gauge_parts;
     case VAMP_HISTOGRAM:
         *ret_count = HDF5_HISTOGRAM_DATASETS;
         return histogram_parts;
@@ -127,7 +135,7 @@ int hdf5_metric_create(struct hdf5_file *file, unsigned number, struct vamp_err 
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[number];
     unsigned count = 0;
-    const struct part *parts = parts_of(vamp_metrics[entry->id].kind, &count);
+    const struct part *parts = parts_of(entry, &count);
     int code = 0;
     for (unsigned i = 0; code == 0 && i < count; i++) {
         unsigned index = 0;

@@ -292,8 +292,9 @@ static unsigned gauge_lines(struct jsonl *self, const struct vamp_bucket *bucket
         if (complete || gauge->value != last[i] || gauge->min != gauge->max) {
             metric_begin(self, bucket, &self->schema->metrics[metric], i);
             vamp_json_signed(&self->json, "value", gauge->value);
-            vamp_json_signed(&self->json, "min", gauge->min);
-            vamp_json_signed(&self->json, "max", gauge->max);
+            const bool bounds = self->schema->metrics[metric].has_bounds;
+            vamp_json_signed(&self->json, bounds ? "min_bound" : "min", gauge->min);
+            vamp_json_signed(&self->json, bounds ? "max_bound" : "max", gauge->max);
             vamp_json_line_end(&self->json);
             lines++;
         }
@@ -380,6 +381,7 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
     }
     begin(self, "bucket", bucket->start_ns);
     vamp_json_unsigned(&self->json, "bucket", bucket->number);
+    vamp_json_unsigned(&self->json, "buckets", bucket->buckets);
     vamp_json_signed(&self->json, "width_ns", bucket->width_ns);
     vamp_json_bool(&self->json, "complete", complete);
     vamp_json_unsigned(&self->json, "metrics", lines - dropped);

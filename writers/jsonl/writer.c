@@ -28,7 +28,7 @@ static const struct vamp_opt jsonl_options_table[] = {
         .preset = ".",
         .max = 3840,
         .offset = offsetof(struct jsonl_options, directory),
-        .help = "existing directory for the files vampire-WORKFLOW-START-RUN-SEGMENT.jsonl",
+        .help = "existing directory for the files vampire-WORKFLOW-START-RUN-NAME-SEGMENT.jsonl",
         .role = VAMP_OPT_DIRECTORY,
         .only_with = VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES),
     },

@@ -101,6 +101,7 @@ static int event_queue_create(struct vamp_output *output, const struct vamp_outp
     if (queue == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "make a queue of events");
     }
+    output->usually_waiting = 100000; /* which a disk takes in an instant */
     queue->filter = context->filter;
     queue->filter_context = context->filter_context;
     int code = vamp_ring_create((size_t)output->settings->buffer_bytes, &queue->ring, err);
@@ -284,7 +285,6 @@ const struct output_kind output_of_events = {
     .unit = "event",
     .options = event_options,
     .queue_option = "buffer",
-    .usually_waiting = 100000, /* which a disk writes in a moment */
     .create = event_queue_create,
     .done = event_queue_done,
     .event = submit_event,

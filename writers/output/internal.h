@@ -22,10 +22,9 @@ struct output_kind {
     const char *unit;               /* of the account: "bucket" */
     const struct vamp_opt *options; /* fills struct vamp_output_settings */
     const char *queue_option;       /* the one that makes the queue larger */
-    uint64_t usually_waiting;       /* at the end of any run */
 
-    /* Makes output->queue, and output->schema if the output needs its own. 0 or -errno; then `done`
-     * is called, too. */
+    /* Makes output->queue, and output->schema if it is to be another; sets usually_waiting. 0 or
+     * -errno; then `done` is called, too. */
     int (*create)(struct vamp_output *output, const struct vamp_output_context *context,
                   struct vamp_err *err);
     /* Frees the queue and what waits in it; output->queue may be NULL. */
@@ -73,14 +72,14 @@ extern const struct output_kind output_of_buckets, output_of_events;
 /* The element that was taken. */
 struct output_element {
     int64_t time_ns;
-    bool counts; /* in the account and for rotation; marks do not */
+    uint64_t counts; /* as so many in the account and for rotation; marks do not */
 };
 
 /* The present segment. */
 struct output_segment {
     void *writer;           /* NULL: none open */
     bool blind;             /* opened before there was a bucket to size it by */
-    uint64_t taken;         /* elements that the format has taken */
+    uint64_t taken;         /* of the account's elements, by the format */
     int64_t period;         /* of rotate_ns, of the first element */
     uint64_t refused_bytes; /* added to rotate_bytes by each rotation that failed */
     unsigned failed_opens;  /* since the run is over */
@@ -96,7 +95,8 @@ struct vamp_output {
     const struct vamp_clock *clock;
     uint64_t event_kinds;
     char name[VAMP_OUTPUT_NAME_BYTES];
-    void *queue; /* the kind's */
+    void *queue;              /* the kind's */
+    uint64_t usually_waiting; /* elements, at the end of any run */
 
     /* The submitting thread's. */
     const atomic_int *stop; /* NULL: the source cannot wait */
@@ -144,6 +144,8 @@ static inline void output_count(_Atomic uint64_t *counter)
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
                           memory_order_release);
 }
+/* Of the output's thread: so many elements were given up. */
+void output_count_lost(struct vamp_output *output, uint64_t count);
 /* Waits while the queue is crowded, if the source can wait and the output makes progress. */
 void output_await_room(struct vamp_output *output);
 

@@ -78,6 +78,12 @@ void output_wait_until(struct vamp_output *output, int64_t until_ns)
     (void)pthread_cond_timedwait(&output->changed, &output->lock, &until);
 }
 
+void output_count_lost(struct vamp_output *output, uint64_t count)
+{
+    output->lost_before += count;
+    atomic_store_explicit(&output->lost, output->lost_before, memory_order_release);
+}
+
 void output_await_room(struct vamp_output *output)
 {
     const struct timespec pause = {.tv_nsec = ROOM_NS};
@@ -246,7 +252,7 @@ bool vamp_output_is_behind(const struct vamp_output *output)
 {
     struct vamp_output_account account;
     vamp_output_account(output, &account);
-    return account.waiting > output->kind->usually_waiting;
+    return account.waiting > output->usually_waiting;
 }
 
 /* ---- the end */

@@ -34,9 +34,11 @@ struct vamp_output_settings {
     uint64_t rotate_bytes; /* 0: never */
     int64_t rotate_ns;     /* 0: never */
     /* Of buckets. */
-    struct vamp_strings metrics; /* glob patterns, none: all */
-    struct vamp_strings series;  /* "LABEL=PATTERN", none: all */
-    uint64_t queue;              /* that may wait; 0 means 1 */
+    struct vamp_strings metrics;  /* glob patterns, none: all */
+    struct vamp_strings series;   /* "LABEL=PATTERN", none: all */
+    struct vamp_sets by, without; /* labels to keep, to drop, by metric */
+    int64_t bucket_ns;            /* a multiple of the statistics' bucket; at most 0: that itself */
+    uint64_t queue;               /* that may wait; 0 means 1 */
     /* Of events. */
     char *filter;          /* expression, NULL: none */
     uint64_t buffer_bytes; /* room for events that wait */

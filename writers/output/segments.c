@@ -177,7 +177,7 @@ static bool is_another_period(const struct vamp_output *output)
 static bool rotation_is_due(const struct vamp_output *output)
 {
     const uint64_t bytes = output->settings->rotate_bytes;
-    return output->segment.taken > 0 && output->current.counts &&
+    return output->segment.taken > 0 && output->current.counts > 0 &&
            (is_another_period(output) ||
             (bytes > 0 && output->format->bytes(output->segment.writer) >=
                               bytes + output->segment.refused_bytes));
@@ -236,12 +236,13 @@ static enum attempt attempt_open(struct vamp_output *output)
 
 static void note_taken(struct vamp_output *output)
 {
-    if (!output->current.counts) {
+    if (output->current.counts == 0) {
         return;
     }
-    if (output->segment.taken++ == 0) {
+    if (output->segment.taken == 0) {
         output->segment.period = period_of(output);
     }
+    output->segment.taken += output->current.counts;
     if (output->format->flush == NULL) {
         publish(output);
         take_remark(output);

@@ -5,12 +5,6 @@
 
 #include "vampire/core/thread.h"
 
-static void count_lost(struct vamp_output *output)
-{
-    output->lost_before++;
-    atomic_store_explicit(&output->lost, output->lost_before, memory_order_release);
-}
-
 /* Writes every waiting element to a segment, or gives it up. */
 static void drain(struct vamp_output *output)
 {
@@ -19,8 +13,8 @@ static void drain(struct vamp_output *output)
         if (atomic_load(&output->abandoned)) {
             return; /* what it used may be freed */
         }
-        if (!written && output->current.counts) {
-            count_lost(output);
+        if (!written) {
+            output_count_lost(output, output->current.counts);
         }
         output->kind->release(output, written);
     }

@@ -27,7 +27,7 @@ static const struct vamp_opt recording_options[] = {
         .preset = ".",
         .max = 3840,
         .offset = offsetof(struct recording_options, directory),
-        .help = "existing directory for the files vampire-WORKFLOW-START-RUN-SEGMENT.rec",
+        .help = "existing directory for the files vampire-WORKFLOW-START-RUN-NAME-SEGMENT.rec",
         .role = VAMP_OPT_DIRECTORY,
     },
     {

@@ -37,7 +37,8 @@ static int lay_out(struct vamp_cells *cells, const struct vamp_stats_options *op
         uint32_t *used = cell_counter(cells, metric->kind);
         cells->range[id] = (struct vamp_cell_range){true, set, *used};
         *used += cells->series.descriptions[set].max_series;
-        cells->metrics[count++] = (struct vamp_schema_metric){(enum vamp_metric_id)id, set};
+        cells->metrics[count++] =
+            (struct vamp_schema_metric){.id = (enum vamp_metric_id)id, .label_set = set};
     }
     for (unsigned set = 0; set < cells->series.set_count; set++) {
         cells->series_arrays[set] = cells->series.sets[set].series;
@@ -51,6 +52,7 @@ static int lay_out(struct vamp_cells *cells, const struct vamp_stats_options *op
         .level = (enum vamp_level)options->level,
         .bucket_ns = options->bucket_ns,
     };
+    memcpy(cells->schema.series_space, cells->series.name_space, sizeof cells->schema.series_space);
     vamp_bins_init(&cells->schema.bins, options->sub_bits);
     return 0;
 }

@@ -222,6 +222,7 @@ static const struct vamp_bucket *build_bucket(const struct vamp_cells *cells,
     memcpy(alerts, slot->alerts, slot->alert_count * sizeof *alerts);
     *bucket = (struct vamp_bucket){
         .number = number,
+        .buckets = 1,
         .start_ns = start_ns,
         .width_ns = cells->schema.bucket_ns,
         .schema = &cells->schema,

@@ -20,9 +20,6 @@ struct vamp_series_chunk {
     struct vamp_series series[CHUNK_SERIES];
 };
 
-/* Room for the text an id is made of: two names with every byte written as %XX. */
-#define SCRATCH_BYTES ((size_t)VAMP_NAME_BYTES_MAX * 3 * 2 + 1024)
-
 int vamp_series_init(struct vamp_series_table *table, const char *run_id, uint32_t max_series,
                      const struct vamp_components *components, struct vamp_err *err)
 {
@@ -32,7 +29,7 @@ int vamp_series_init(struct vamp_series_table *table, const char *run_id, uint32
     if (uuid_parse(run_id, table->name_space) != 0) {
         return vamp_err_set(err, -EINVAL, "run id \"%s\" is no UUID", run_id);
     }
-    table->scratch = malloc(SCRATCH_BYTES);
+    table->scratch = malloc(VAMP_SERIES_SCRATCH_BYTES);
     return table->scratch == NULL ? vamp_err_set(err, -ENOMEM, "series: out of memory") : 0;
 }
 
@@ -128,49 +125,6 @@ static unsigned bits_for(uint64_t values)
     return values <= 1 ? 1U : 64U - (unsigned)__builtin_clzll(values - 1);
 }
 
-static void name_set(struct vamp_label_set *description)
-{
-    description->name[0] = '\0';
-    size_t used = 0;
-    for (unsigned i = 0; i < description->label_count && used < sizeof description->name; i++) {
-        int added = snprintf(description->name + used, sizeof description->name - used, "%s%s",
-                             i == 0 ? "" : "_", vamp_label_name(description->labels[i]));
-        used += added > 0 ? (size_t)added : 0;
-    }
-    if (description->label_count == 1) {
-        (void)snprintf(description->name + used, sizeof description->name - used, "_series");
-    }
-}
-
-/* Appends `text`, percent-encoding what separates the parts of an id's text. */
-static char *append_escaped(char *to, const char *end, const char *text)
-{
-    for (; *text != '\0' && end - to > 4; text++) {
-        if (*text == '/' || *text == '%') {
-            to += snprintf(to, 4, "%%%02X", (unsigned char)*text);
-        } else {
-            *to++ = *text;
-        }
-    }
-    return to;
-}
-
-static void write_id(struct vamp_series_table *table, const struct vamp_label_set *set,
-                     struct vamp_series *series)
-{
-    char *end = table->scratch + SCRATCH_BYTES;
-    char *to = append_escaped(table->scratch, end, set->name);
-    for (unsigned i = 0; i < set->label_count; i++) {
-        *to++ = '/';
-        to = append_escaped(to, end, vamp_label_name(set->labels[i]));
-        *to++ = '=';
-        to = append_escaped(to, end, series->labels[i]);
-    }
-    uuid_t id;
-    uuid_generate_sha1(id, table->name_space, table->scratch, (size_t)(to - table->scratch));
-    uuid_unparse_lower(id, series->id);
-}
-
 static struct vamp_series *take_series(struct vamp_series_table *table)
 {
     struct vamp_series_chunk *chunk = table->chunks;
@@ -195,7 +149,7 @@ static int add_first_series(struct vamp_series_table *table, struct vamp_series_
     for (unsigned i = 0; i < set->label_count; i++) {
         series->labels[i] = VAMP_SERIES_OTHER;
     }
-    write_id(table, set->description, series);
+    vamp_series_identify(table->name_space, set->description, series, table->scratch);
     set->series[0] = series;
     set->keys[0] = NO_KEY;
     set->count = 1;
@@ -209,22 +163,18 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
     const uint32_t most = table->max_series > SMALL_SET ? table->max_series : SMALL_SET;
     unsigned bits = 0;
     uint64_t combinations = 1;
-    for (unsigned label = 0; label < VAMP_LABEL_COUNT; label++) {
-        if ((labels & (UINT32_C(1) << label)) == 0) {
-            continue;
-        }
-        if (set->label_count == VAMP_LABELS_MAX) {
-            return -EINVAL;
-        }
-        uint64_t values = label_cardinality(label, max_components);
-        set->labels[set->label_count] = (uint8_t)label;
-        set->bits[set->label_count] = (uint8_t)bits_for(values + 1);
-        bits += set->bits[set->label_count];
-        combinations = combinations > most ? combinations : combinations * values;
-        description->labels[set->label_count] = (enum vamp_label)label;
-        set->label_count++;
+    if ((unsigned)__builtin_popcount(labels) > VAMP_LABELS_MAX) {
+        return -EINVAL;
     }
-    description->label_count = set->label_count;
+    vamp_label_set_describe(description, labels);
+    set->label_count = (uint8_t)description->label_count;
+    for (unsigned i = 0; i < description->label_count && i < VAMP_LABELS_MAX; i++) {
+        const uint64_t values = label_cardinality(description->labels[i], max_components);
+        set->labels[i] = (uint8_t)description->labels[i];
+        set->bits[i] = (uint8_t)bits_for(values + 1);
+        bits += set->bits[i];
+        combinations = combinations > most ? combinations : combinations * values;
+    }
     const uint64_t all = combinations + (set->label_count > 0 ? 1 : 0); /* and (other) */
     set->has_all = combinations <= SMALL_SET || all <= table->max_series;
     description->max_series = set->has_all ? (unsigned)all : table->max_series;
@@ -233,7 +183,6 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
             set->given_up[set->given_up_count++] = given_up_first[i];
         }
     }
-    name_set(description);
     return bits > 63 ? -EINVAL : 0;
 }
 
@@ -266,11 +215,7 @@ int vamp_series_set(struct vamp_series_table *table, uint32_t labels, uint64_t m
                     unsigned *ret_set, struct vamp_err *err)
 {
     for (unsigned i = 0; i < table->set_count; i++) {
-        uint32_t known = 0;
-        for (unsigned k = 0; k < table->sets[i].label_count; k++) {
-            known |= UINT32_C(1) << table->sets[i].labels[k];
-        }
-        if (known == labels) {
+        if (vamp_label_set_bits(&table->descriptions[i]) == labels) {
             *ret_set = i;
             return 0;
         }
@@ -370,7 +315,7 @@ static uint32_t add_series(struct vamp_series_table *table, struct vamp_series_s
     for (unsigned i = 0; i < set->label_count; i++) {
         series->labels[i] = label_text(table, set->labels[i], labels->value[set->labels[i]]);
     }
-    write_id(table, set->description, series);
+    vamp_series_identify(table->name_space, set->description, series, table->scratch);
     const uint32_t number = set->count++;
     set->series[number] = series;
     set->keys[number] = key;
