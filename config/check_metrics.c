@@ -96,6 +96,19 @@ static int check_selected(const struct config_loader *loader)
     return code;
 }
 
+static void check_models(const struct config_loader *loader)
+{
+    const struct vamp_strings *rules = &loader->config->models;
+    for (size_t i = 0; i < rules->count; i++) {
+        struct vamp_err err = VAMP_ERR_NONE;
+        if (vamp_model_rule_check(rules->items[i], &err) != 0) {
+            char path[CONFIG_PATH_BYTES] = "/statistics/models";
+            (void)config_path_push_index(path, i);
+            config_error(loader, path, "%s", err.text);
+        }
+    }
+}
+
 int config_check_metrics(const struct config_loader *loader)
 {
     const struct vamp_strings *words = &loader->config->metrics;
@@ -104,6 +117,7 @@ int config_check_metrics(const struct config_loader *loader)
         (void)config_path_push_index(path, i);
         set_metric(loader, path, words->items[i]);
     }
+    check_models(loader);
     return check_selected(loader);
 }
 

@@ -69,6 +69,7 @@ struct vamp_config {
     struct vamp_stats_options statistics; /* lateness_ns is resolved, never -1 */
     char *selected;                       /* expression, NULL: all CDOs have a record */
     struct vamp_strings metrics;          /* "+name" and "-name"; in `statistics` as bits */
+    struct vamp_strings models;           /* rules of models.h; none: vampire's own */
     unsigned sub_bins;                    /* as an index into "4", "8", "16" */
 
     struct vamp_config_events events;

@@ -42,7 +42,7 @@ const struct vamp_opt config_root_options[] = {
 };
 
 /* In the order of enum vamp_level. */
-static const char *const level_words[] = {"workflow", "component", "cdo", NULL};
+static const char *const level_words[] = {"workflow", "model", "component", "cdo", NULL};
 /* In the order of the bits of enum vamp_metric_set; SELF is always on and has no word. */
 static const char *const set_words[] = {"basic",     "waits",     "transport",
                                         "lifecycle", "anomalies", NULL};
@@ -67,8 +67,16 @@ const struct vamp_opt config_statistics_options[] = {
      .preset = "component",
      .choices = level_words,
      .offset = AT(statistics.level),
-     .help = "Granularity: one count for the whole workflow, one per component, or in addition a "
-             "record of the life of each CDO"},
+     .help = "Granularity: one count for the whole workflow, one per model (see models), one per "
+             "component, or in addition a record of the life of each CDO"},
+    {.key = "models",
+     .type = VAMP_OPT_STRINGS,
+     .max = 256,
+     .offset = AT(models),
+     .help = "Which components are ranks of one model: \"ocean=NEMO*\" names a model and the glob "
+             "pattern of its components; in \"(*) -- *\" the text in the place of (*) is the "
+             "model. The first that fits decides, and a component that none fits is a model of "
+             "its own. None: \"(*) -- *\""},
     {.key = "selected",
      .type = VAMP_OPT_STRING,
      .preset = "",

@@ -307,7 +307,7 @@ static void bad_options_are_refused_with_words(void **state)
     bad[2].max_series = 1;
     bad[3].lateness_ns = 1000 * SECOND;
     bad[4].max_cdos = 0;
-    bad[5].level = 3;
+    bad[5].level = VAMP_LEVEL_CDO + 1;
     bad[6].max_components = UINT64_MAX;
     bad[7].max_pending = UINT64_MAX;
     for (unsigned i = 0; i < 8; i++) {

@@ -58,6 +58,17 @@ static void describe_run(struct pipeline *pipeline)
     pipeline->run->started_ns = vamp_clock_utc_ns(pipeline->clock);
 }
 
+static void set_models(struct pipeline *pipeline)
+{
+    static const char *const usual[] = {"(*) -- *"};
+    const struct vamp_strings *given = &pipeline->config->models;
+    const struct vamp_model_rules rules =
+        given->count == 0
+            ? (struct vamp_model_rules){usual, 1}
+            : (struct vamp_model_rules){(const char *const *)given->items, given->count};
+    vamp_components_set_models(pipeline->components, &rules);
+}
+
 /* Creates what needs neither the pool manager nor files. */
 static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
 {
@@ -68,6 +79,7 @@ static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
             vamp_components_create(config->statistics.max_components, &pipeline->components, err);
     }
     if (status == 0) {
+        set_models(pipeline);
         status = vamp_rules_create(config, pipeline->components, &pipeline->rules, err);
     }
     if (status == 0) {

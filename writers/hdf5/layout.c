@@ -33,11 +33,6 @@ static unsigned slots_for(unsigned existing, unsigned least, unsigned most)
     return smaller(larger(existing > most / 2 ? most : existing * 2, least), larger(most, 1));
 }
 
-static bool is_name(enum vamp_label label)
-{
-    return label == VAMP_LABEL_COMPONENT || label == VAMP_LABEL_SOURCE || label == VAMP_LABEL_SINK;
-}
-
 /* Component names are free text, up to VAMP_NAME_BYTES_MAX; one longer than the file has room for
  * needs a new file. */
 static unsigned longest_name(const struct vamp_schema *schema, const struct vamp_delivery *first)
@@ -52,7 +47,7 @@ static unsigned longest_name(const struct vamp_schema *schema, const struct vamp
         for (unsigned i = 0; i < first->bucket->series_count[s]; i++) {
             for (unsigned l = 0; l < set->label_count; l++) {
                 size_t length = strlen(first->bucket->series[s][i]->labels[l]);
-                longest = is_name(set->labels[l]) && length > longest ? length : longest;
+                longest = vamp_label_is_name(set->labels[l]) && length > longest ? length : longest;
             }
         }
     }
@@ -162,7 +157,7 @@ static int create_set(struct hdf5_file *file, unsigned number, struct vamp_err *
         hdf5_label_variable(file->schema, number, l, name);
         (void)snprintf(about, sizeof about, "%s of the series", vamp_label_name(set->labels[l]));
         code = create_text(file, name, about, own->dimension,
-                           is_name(set->labels[l]) ? HDF5_NAME_LENGTH : HDF5_WORD_LENGTH,
+                           vamp_label_is_name(set->labels[l]) ? HDF5_NAME_LENGTH : HDF5_WORD_LENGTH,
                            &own->label_text[l], err);
     }
     if (code == 0) {

@@ -68,12 +68,24 @@ static const struct vamp_named_set *find_entry(const struct vamp_sets *sets, con
     return found;
 }
 
+/* Where a component is known, its model is, too. */
+static uint32_t with_models(uint32_t labels)
+{
+    uint32_t all = labels;
+    for (unsigned label = 0; label < VAMP_LABEL_COUNT; label++) {
+        if ((labels & (UINT32_C(1) << label)) != 0) {
+            all |= UINT32_C(1) << vamp_label_of_model((enum vamp_label)label);
+        }
+    }
+    return all;
+}
+
 uint32_t vamp_resolution_labels(const struct vamp_sets *by, const struct vamp_sets *without,
                                 const char *metric, uint32_t labels)
 {
     const struct vamp_named_set *kept = find_entry(by, metric);
     const struct vamp_named_set *dropped = find_entry(without, metric);
-    labels = kept != NULL ? labels & (uint32_t)kept->bits : labels;
+    labels = kept != NULL ? with_models(labels) & (uint32_t)kept->bits : labels;
     return dropped != NULL ? labels & ~(uint32_t)dropped->bits : labels;
 }
 

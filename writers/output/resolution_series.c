@@ -123,6 +123,17 @@ static uint32_t place_series(struct vamp_kept_set *set, const struct vamp_series
 
 /* ---- routes */
 
+static bool find_label(const struct vamp_label_set *set, enum vamp_label label, uint8_t *ret_place)
+{
+    for (unsigned i = 0; i < set->label_count; i++) {
+        if (set->labels[i] == label) {
+            *ret_place = (uint8_t)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 int vamp_series_route_init(struct vamp_series_route *route, unsigned from,
                            const struct vamp_label_set *from_labels, unsigned to,
                            const struct vamp_label_set *to_labels)
@@ -132,13 +143,13 @@ int vamp_series_route_init(struct vamp_series_route *route, unsigned from,
         .to = to,
         .number = calloc(from_labels->max_series, sizeof *route->number),
     };
-    unsigned kept = 0;
-    for (unsigned i = 0; i < from_labels->label_count && kept < to_labels->label_count; i++) {
-        if (from_labels->labels[i] == to_labels->labels[kept]) {
-            route->kept[kept++] = (uint8_t)i;
-        }
+    for (unsigned kept = 0; kept < to_labels->label_count; kept++) {
+        const enum vamp_label label = to_labels->labels[kept];
+        const bool is_there = find_label(from_labels, label, &route->kept[kept]);
+        route->of_model[kept] = !is_there && find_label(from_labels, vamp_label_of_component(label),
+                                                        &route->kept[kept]);
+        assert(is_there || route->of_model[kept]);
     }
-    assert(kept == to_labels->label_count);
     return route->number == NULL ? -ENOMEM : 0;
 }
 
@@ -161,7 +172,8 @@ void vamp_series_route_learn(struct vamp_series_route *route, struct vamp_kept_s
         }
         struct vamp_series kept = {.labels = {NULL}};
         for (unsigned i = 0; i < set->labels->label_count; i++) {
-            kept.labels[i] = series->labels[route->kept[i]];
+            const unsigned place = route->kept[i];
+            kept.labels[i] = route->of_model[i] ? series->models[place] : series->labels[place];
         }
         bool is_new = false;
         const uint32_t number = place_series(set, &kept, &is_new);

@@ -28,10 +28,11 @@ struct vamp_kept_set {
 };
 
 struct vamp_series_route {
-    unsigned from, to;             /* label sets of the statistics and of the output */
-    uint8_t kept[VAMP_LABELS_MAX]; /* places in the former of the latter's labels */
-    uint32_t known;                /* series of the statistics that were looked at */
-    uint32_t *number;              /* of these in the output, or VAMP_SERIES_LEFT_OUT */
+    unsigned from, to;              /* label sets of the statistics and of the output */
+    uint8_t kept[VAMP_LABELS_MAX];  /* places in the former of the latter's labels */
+    bool of_model[VAMP_LABELS_MAX]; /* the model of the component there */
+    uint32_t known;                 /* series of the statistics that were looked at */
+    uint32_t *number;               /* of these in the output, or VAMP_SERIES_LEFT_OUT */
 };
 
 /* Splits "LABEL=PATTERN". False: there is no such label, or no "=". `*ret_pattern` points into the

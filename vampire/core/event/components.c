@@ -20,6 +20,8 @@ struct vamp_components {
     size_t max, count, present;
     uint32_t replaced; /* contract of vamp_components_replaced */
     const char **names;
+    uint32_t *models; /* name number of each name's model */
+    struct vamp_model_rules model_rules;
     size_t name_count;
     struct index by_id, by_name;
     uint64_t seed;    /* of the hashes of names, which components choose */
@@ -51,14 +53,17 @@ int vamp_components_create(size_t max, struct vamp_components **ret_components,
     components->max = max;
     components->seed = vamp_hash_seed();
     components->rows = calloc(max, sizeof *components->rows);
-    components->names = calloc(max + 2, sizeof *components->names);
-    if (components->rows == NULL || components->names == NULL ||
-        index_init(&components->by_id, max) != 0 || index_init(&components->by_name, max) != 0) {
+    const size_t names = (size_t)vamp_components_names_max(max);
+    components->names = calloc(names, sizeof *components->names);
+    components->models = calloc(names, sizeof *components->models);
+    if (components->rows == NULL || components->names == NULL || components->models == NULL ||
+        index_init(&components->by_id, max) != 0 || index_init(&components->by_name, names) != 0) {
         vamp_components_free(components);
         return vamp_err_set(err, -ENOMEM, "component table: out of memory for %zu rows", max);
     }
     components->names[VAMP_NAME_OTHER] = VAMP_COMPONENT_OTHER_NAME;
     components->names[VAMP_NAME_UNKNOWN] = VAMP_COMPONENT_UNKNOWN_NAME;
+    components->models[VAMP_NAME_UNKNOWN] = VAMP_NAME_UNKNOWN;
     components->name_count = 2;
     components->rows[0] = (struct vamp_component){
         .name = VAMP_COMPONENT_OTHER_NAME,
@@ -80,6 +85,7 @@ void vamp_components_free(struct vamp_components *components)
         free((void *)(uintptr_t)components->names[i]);
     }
     free(components->names);
+    free(components->models);
     free(components->rows);
     free(components->by_id.entries);
     free(components->by_name.entries);
@@ -168,8 +174,25 @@ static uint32_t name_number(struct vamp_components *components, const char *name
         return VAMP_NAME_OTHER;
     }
     *entry = (uint32_t)components->name_count;
-    components->names[components->name_count++] = copy;
+    components->names[components->name_count] = copy;
+    components->models[components->name_count++] = *entry;
     return *entry;
+}
+
+/* The number of a component's name, whose model is found when it is new. */
+static uint32_t component_name_number(struct vamp_components *components, const char *name,
+                                      size_t length)
+{
+    const size_t known = components->name_count;
+    const uint32_t number = name_number(components, name, length);
+    if (components->name_count > known) {
+        const char *label = components->names[number];
+        const struct vamp_model_name model = vamp_model_of(&components->model_rules, label);
+        if (model.begin != label || label[model.length] != '\0') {
+            components->models[number] = name_number(components, model.begin, model.length);
+        }
+    }
+    return number;
 }
 
 /* A new row that becomes the one of its id; row 0 at the bound. */
@@ -240,7 +263,7 @@ static struct vamp_component *join(struct vamp_components *components,
     if (row->index != 0 && row->joined_ns == INT64_MIN) {
         row->joined_ns = event->time_ns;
         if (vamp_event_has(event, VAMP_HAS_COMPONENT_NAME)) {
-            row->name_number = name_number(components, event->name, event->name_length);
+            row->name_number = component_name_number(components, event->name, event->name_length);
             row->name = components->names[row->name_number];
         }
     }
@@ -318,6 +341,19 @@ const struct vamp_component *vamp_components_row(const struct vamp_components *c
 size_t vamp_components_present(const struct vamp_components *components)
 {
     return components->present;
+}
+
+void vamp_components_set_models(struct vamp_components *components,
+                                const struct vamp_model_rules *rules)
+{
+    assert(components->name_count == 2);
+    components->model_rules = *rules;
+}
+
+uint32_t vamp_components_model(const struct vamp_components *components, uint32_t name_number)
+{
+    return name_number < components->name_count ? components->models[name_number]
+                                                : VAMP_NAME_UNKNOWN;
 }
 
 const char *vamp_components_name(const struct vamp_components *components, uint32_t name_number)

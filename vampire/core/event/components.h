@@ -13,6 +13,7 @@
 
 #include "vampire/core/err.h"
 #include "vampire/core/event/event.h"
+#include "vampire/core/event/models.h"
 
 #define VAMP_COMPONENT_UNKNOWN_NAME "unknown"
 #define VAMP_COMPONENT_OTHER_NAME "(other)"
@@ -32,7 +33,7 @@ struct vamp_component {
     int64_t left_ns;   /* INT64_MIN: still there */
     uint64_t operations;
     uint32_t index;       /* of this row */
-    uint32_t name_number; /* the same for all rows of one name; below max + 2 */
+    uint32_t name_number; /* the same for all rows of one name; below vamp_components_names_max */
     uint8_t reason;       /* enum vamp_leave_reason, once left */
     bool changed;         /* since vamp_components_changed_clear */
 };
@@ -59,6 +60,11 @@ uint32_t vamp_components_replaced(const struct vamp_components *components);
 /* The pool is gone (mark GONE), and all its components with it: ends the rows of all present
  * components, with reason VAMP_LEAVE_POOL_GONE, and clears the map from id to row. */
 void vamp_components_gone(struct vamp_components *components, int64_t time_ns);
+/* Name numbers are below this: those of components, and of their models. */
+static inline uint64_t vamp_components_names_max(uint64_t max_components)
+{
+    return 2 * max_components + 2;
+}
 /* The row of an id, NULL when it was never observed. The last one when an id came twice. */
 const struct vamp_component *vamp_components_find(const struct vamp_components *components,
                                                   uint64_t app_id);
@@ -68,6 +74,12 @@ const struct vamp_component *vamp_components_row(const struct vamp_components *c
                                                  size_t index);
 /* Rows that have not left, row 0 aside. */
 size_t vamp_components_present(const struct vamp_components *components);
+/* How names belong to models (models.h); before the first event. The texts outlive the table. */
+void vamp_components_set_models(struct vamp_components *components,
+                                const struct vamp_model_rules *rules);
+/* The name number of a name's model; of a table without models, and of a name that is none, the
+ * same. */
+uint32_t vamp_components_model(const struct vamp_components *components, uint32_t name_number);
 /* The text of a name number; terminated, valid until free. "unknown" for a number not given. */
 const char *vamp_components_name(const struct vamp_components *components, uint32_t name_number);
 /* The name that the component itself gave, without the backslash of a reserved one; "" when it gave

@@ -21,6 +21,8 @@
  * valid and unchanged as long as the run. */
 struct vamp_series {
     const char *labels[VAMP_LABELS_MAX];
+    const char *models[VAMP_NAME_LABELS_MAX]; /* to which components in labels belong, which come
+                                               * first; NULL for other labels */
     char id[37]; /* UUIDv5 in the run's namespace of "label-set/label=value/..." */
 };
 

@@ -12,6 +12,9 @@ const char *const vamp_label_words[VAMP_LABEL_COUNT + 1] = {
     [VAMP_LABEL_COMPONENT] = "component",
     [VAMP_LABEL_SOURCE] = "source",
     [VAMP_LABEL_SINK] = "sink",
+    [VAMP_LABEL_MODEL] = "model",
+    [VAMP_LABEL_SOURCE_MODEL] = "source_model",
+    [VAMP_LABEL_SINK_MODEL] = "sink_model",
     [VAMP_LABEL_OPERATION] = "operation",
     [VAMP_LABEL_SIZE_CLASS] = "size_class",
     [VAMP_LABEL_TIER] = "tier",
@@ -26,11 +29,33 @@ const char *vamp_label_name(unsigned label)
     return label < VAMP_LABEL_COUNT ? vamp_label_words[label] : "unknown";
 }
 
+bool vamp_label_is_name(unsigned label)
+{
+    return label <= VAMP_LABEL_SINK_MODEL;
+}
+
+/* Labels of components, and after them those of their models in the same order. */
+#define NAME_LABELS ((unsigned)VAMP_LABEL_MODEL)
+
+enum vamp_label vamp_label_of_model(enum vamp_label label)
+{
+    return label < NAME_LABELS ? (enum vamp_label)(label + NAME_LABELS) : label;
+}
+
+enum vamp_label vamp_label_of_component(enum vamp_label label)
+{
+    return label >= NAME_LABELS && vamp_label_is_name(label)
+               ? (enum vamp_label)(label - NAME_LABELS)
+               : label;
+}
+
 const char *vamp_level_name(enum vamp_level level)
 {
     switch (level) {
     case VAMP_LEVEL_WORKFLOW:
         return "workflow";
+    case VAMP_LEVEL_MODEL:
+        return "model";
     case VAMP_LEVEL_COMPONENT:
         return "component";
     case VAMP_LEVEL_CDO:
@@ -88,9 +113,17 @@ const char *vamp_anomaly_name(unsigned anomaly)
 
 uint32_t vamp_metric_labels_at(const struct vamp_metric *metric, enum vamp_level level)
 {
-    const uint32_t who = (UINT32_C(1) << VAMP_LABEL_COMPONENT) |
-                         (UINT32_C(1) << VAMP_LABEL_SOURCE) | (UINT32_C(1) << VAMP_LABEL_SINK);
-    return level == VAMP_LEVEL_WORKFLOW ? metric->labels & ~who : metric->labels;
+    uint32_t labels = 0;
+    for (unsigned label = 0; label < VAMP_LABEL_COUNT; label++) {
+        if ((metric->labels & (UINT32_C(1) << label)) == 0 ||
+            (level == VAMP_LEVEL_WORKFLOW && vamp_label_is_name(label))) {
+            continue;
+        }
+        labels |= UINT32_C(1) << (level == VAMP_LEVEL_MODEL
+                                      ? (unsigned)vamp_label_of_model((enum vamp_label)label)
+                                      : label);
+    }
+    return labels;
 }
 
 unsigned vamp_size_class(bool known, uint64_t size_bytes)

@@ -17,6 +17,9 @@ enum vamp_label {
     VAMP_LABEL_COMPONENT,
     VAMP_LABEL_SOURCE, /* of a transport */
     VAMP_LABEL_SINK,   /* of a transport */
+    VAMP_LABEL_MODEL,  /* of the component; at level `model` instead of it, and the next two */
+    VAMP_LABEL_SOURCE_MODEL,
+    VAMP_LABEL_SINK_MODEL,
     VAMP_LABEL_OPERATION,
     VAMP_LABEL_SIZE_CLASS,
     VAMP_LABEL_TIER,
@@ -25,10 +28,16 @@ enum vamp_label {
     VAMP_LABEL_OUTPUT, /* a configured writer's name */
     VAMP_LABEL_REASON, /* of a loss */
 };
-#define VAMP_LABEL_COUNT 10
-#define VAMP_LABELS_MAX 5 /* labels of one metric */
+#define VAMP_LABEL_COUNT 13
+#define VAMP_LABELS_MAX 7      /* labels of one metric; an output may add those of models */
+#define VAMP_NAME_LABELS_MAX 2 /* of them names of components */
 
-enum vamp_level { VAMP_LEVEL_WORKFLOW, VAMP_LEVEL_COMPONENT, VAMP_LEVEL_CDO };
+enum vamp_level {
+    VAMP_LEVEL_WORKFLOW,
+    VAMP_LEVEL_MODEL,
+    VAMP_LEVEL_COMPONENT,
+    VAMP_LEVEL_CDO,
+};
 
 /* Predefined sets, bits. SELF (vampire_*) is always on. */
 enum vamp_metric_set {
@@ -81,8 +90,15 @@ extern const char *const vamp_label_words[];      /* the same, ended by NULL */
 const char *vamp_metric_kind_name(unsigned kind); /* "counter", "gauge", "histogram" */
 /* The metric's merge rule in words: "adds over time and labels". */
 const char *vamp_metric_merge_rule(const struct vamp_metric *metric);
-const char *vamp_level_name(enum vamp_level level); /* "workflow", "component", "cdo" */
-/* The metric's labels at a level: component, source and sink fall away at `workflow`. */
+const char *vamp_level_name(enum vamp_level level); /* "workflow", "model", ... */
+/* Whether its values are names of components or of models. */
+bool vamp_label_is_name(unsigned label);
+/* The label of the models to which the components of this one belong; others: the same. */
+enum vamp_label vamp_label_of_model(enum vamp_label label);
+/* The other way round. */
+enum vamp_label vamp_label_of_component(enum vamp_label label);
+/* The metric's labels at a level: component, source and sink fall away at `workflow`, and are those
+ * of models at `model`. */
 uint32_t vamp_metric_labels_at(const struct vamp_metric *metric, enum vamp_level level);
 
 /* Values of the label `anomaly`; what each means is in docs/metrics.md. */

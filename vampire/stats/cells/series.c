@@ -62,7 +62,10 @@ static uint64_t label_cardinality(unsigned label, uint64_t max_components)
     case VAMP_LABEL_COMPONENT:
     case VAMP_LABEL_SOURCE:
     case VAMP_LABEL_SINK:
-        return max_components + 2; /* name numbers */
+    case VAMP_LABEL_MODEL:
+    case VAMP_LABEL_SOURCE_MODEL:
+    case VAMP_LABEL_SINK_MODEL:
+        return max_components + 2;
     case VAMP_LABEL_OPERATION:
         return VAMP_EVENT_KIND_COUNT;
     case VAMP_LABEL_SIZE_CLASS:
@@ -81,15 +84,10 @@ static uint64_t label_cardinality(unsigned label, uint64_t max_components)
     return 1;
 }
 
-static bool is_name(unsigned label)
-{
-    return label == VAMP_LABEL_COMPONENT || label == VAMP_LABEL_SOURCE || label == VAMP_LABEL_SINK;
-}
-
 /* The number of a label that was given up. A name has one for it already. */
 static uint32_t label_other(unsigned label)
 {
-    return is_name(label) ? VAMP_NAME_OTHER : (uint32_t)label_cardinality(label, 0);
+    return vamp_label_is_name(label) ? VAMP_NAME_OTHER : (uint32_t)label_cardinality(label, 0);
 }
 
 static const char *label_text(const struct vamp_series_table *table, unsigned label, uint32_t value)
@@ -101,6 +99,9 @@ static const char *label_text(const struct vamp_series_table *table, unsigned la
     case VAMP_LABEL_COMPONENT:
     case VAMP_LABEL_SOURCE:
     case VAMP_LABEL_SINK:
+    case VAMP_LABEL_MODEL:
+    case VAMP_LABEL_SOURCE_MODEL:
+    case VAMP_LABEL_SINK_MODEL:
         return vamp_components_name(table->components, value);
     case VAMP_LABEL_OPERATION:
         return vamp_event_kind_name(value);
@@ -148,6 +149,9 @@ static int add_first_series(struct vamp_series_table *table, struct vamp_series_
     }
     for (unsigned i = 0; i < set->label_count; i++) {
         series->labels[i] = VAMP_SERIES_OTHER;
+        if (vamp_label_is_name(set->labels[i])) {
+            series->models[i] = VAMP_SERIES_OTHER;
+        }
     }
     vamp_series_identify(table->name_space, set->description, series, table->scratch);
     set->series[0] = series;
@@ -170,8 +174,11 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
     set->label_count = (uint8_t)description->label_count;
     for (unsigned i = 0; i < description->label_count && i < VAMP_LABELS_MAX; i++) {
         const uint64_t values = label_cardinality(description->labels[i], max_components);
-        set->labels[i] = (uint8_t)description->labels[i];
-        set->bits[i] = (uint8_t)bits_for(values + 1);
+        /* The value of a model stands in the place of its components'. */
+        set->labels[i] = (uint8_t)vamp_label_of_component(description->labels[i]);
+        set->bits[i] = (uint8_t)bits_for(vamp_label_is_name(description->labels[i])
+                                             ? vamp_components_names_max(max_components)
+                                             : values + 1);
         bits += set->bits[i];
         combinations = combinations > most ? combinations : combinations * values;
     }
@@ -179,7 +186,7 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
     set->has_all = combinations <= SMALL_SET || all <= table->max_series;
     description->max_series = set->has_all ? (unsigned)all : table->max_series;
     for (unsigned i = 0; i < sizeof given_up_first; i++) {
-        if ((labels & (UINT32_C(1) << given_up_first[i])) != 0) {
+        if (memchr(set->labels, given_up_first[i], set->label_count) != NULL) {
             set->given_up[set->given_up_count++] = given_up_first[i];
         }
     }
@@ -313,7 +320,12 @@ static uint32_t add_series(struct vamp_series_table *table, struct vamp_series_s
         return 0;
     }
     for (unsigned i = 0; i < set->label_count; i++) {
-        series->labels[i] = label_text(table, set->labels[i], labels->value[set->labels[i]]);
+        const uint32_t value = labels->value[set->labels[i]];
+        series->labels[i] = label_text(table, set->labels[i], value);
+        if (vamp_label_is_name(set->labels[i])) {
+            series->models[i] = vamp_components_name(
+                table->components, vamp_components_model(table->components, value));
+        }
     }
     vamp_series_identify(table->name_space, set->description, series, table->scratch);
     const uint32_t number = set->count++;

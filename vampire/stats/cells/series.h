@@ -13,8 +13,8 @@
 #include "vampire/core/event/components.h"
 #include "vampire/stats/bucket/bucket.h"
 
-/* The labels of a value, each a small number: a component's name number, an event kind, a size
- * class, ... Only those of the metric's label set are read. */
+/* The labels of a value, each a small number: a component's name number (at level `model` that of
+ * its model), an event kind, a size class, ... Only those of the metric's label set are read. */
 struct vamp_labels {
     uint32_t value[VAMP_LABEL_COUNT];
 };
@@ -23,8 +23,8 @@ struct vamp_labels {
  * number, most often the one asked for last, and series are never removed. */
 struct vamp_series_set {
     const struct vamp_label_set *description;
-    uint8_t labels[VAMP_LABELS_MAX];
-    uint8_t bits[VAMP_LABELS_MAX]; /* of each label's number in the key */
+    uint8_t labels[VAMP_LABELS_MAX]; /* whose values it reads; of models, the components' */
+    uint8_t bits[VAMP_LABELS_MAX];   /* of each label's number in the key */
     uint8_t label_count;
     uint8_t given_up[VAMP_LABELS_MAX]; /* labels in the order in which they are given up */
     uint8_t given_up_count;

@@ -8,7 +8,7 @@ static void label_component(struct vamp_track_context *at)
 {
     uint32_t *labels = at->seen->labels.value;
     labels[VAMP_LABEL_COMPONENT] =
-        at->component != NULL ? at->component->name_number : VAMP_NAME_UNKNOWN;
+        at->component != NULL ? vamp_track_name(at->tracker, at->component) : VAMP_NAME_UNKNOWN;
     labels[VAMP_LABEL_SINK] = labels[VAMP_LABEL_COMPONENT];
     labels[VAMP_LABEL_SOURCE] = VAMP_NAME_UNKNOWN;
     labels[VAMP_LABEL_OPERATION] = VAMP_EVENT_LEAVE;

@@ -115,7 +115,8 @@ static inline uint32_t vamp_cdo_owner_name(const struct vamp_track_context *at,
     if (cdo->record.owner == 0) {
         return VAMP_NAME_UNKNOWN;
     }
-    return vamp_components_row(at->tracker->components, cdo->record.owner)->name_number;
+    return vamp_track_name(at->tracker,
+                           vamp_components_row(at->tracker->components, cdo->record.owner));
 }
 
 static inline void vamp_cdo_set_flags(struct vamp_track_context *at, struct vamp_cdo *cdo,

@@ -26,6 +26,7 @@ int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_opti
     status |= vamp_table_init(&tracker->demands, pending, sizeof(struct vamp_pending), 4, rows);
     status |=
         vamp_table_init(&tracker->transports, pending, sizeof(struct vamp_transport), 4, rows);
+    tracker->by_model = options->level == VAMP_LEVEL_MODEL;
     if (options->level == VAMP_LEVEL_CDO) {
         tracker->histories = calloc(options->max_cdos, sizeof *tracker->histories);
         status |= tracker->histories == NULL ? -ENOMEM : 0;
@@ -97,7 +98,7 @@ static uint32_t name_number(const struct vamp_tracker *tracker, bool known, uint
         return VAMP_NAME_UNKNOWN;
     }
     const struct vamp_component *component = vamp_components_find(tracker->components, app_id);
-    return component == NULL ? VAMP_NAME_OTHER : component->name_number;
+    return component == NULL ? VAMP_NAME_OTHER : vamp_track_name(tracker, component);
 }
 
 static void find_component(struct vamp_track_context *at)
@@ -107,7 +108,8 @@ static void find_component(struct vamp_track_context *at)
     if (vamp_event_has(event, VAMP_HAS_APP)) {
         at->component = vamp_components_find(at->tracker->components, event->app_id);
         at->row = at->component == NULL ? 0 : at->component->index;
-        name = at->component == NULL ? VAMP_NAME_OTHER : at->component->name_number;
+        name =
+            at->component == NULL ? VAMP_NAME_OTHER : vamp_track_name(at->tracker, at->component);
     }
     uint32_t *labels = at->seen->labels.value;
     labels[VAMP_LABEL_COMPONENT] = name;
@@ -256,10 +258,10 @@ bool vamp_track_rest(struct vamp_tracker *tracker, uint32_t *position, uint32_t 
     const struct vamp_cdo *cdo = NULL;
     while ((cdo = vamp_table_next(&tracker->cdos, position)) != NULL) {
         if ((cdo->flags & (VAMP_CDO_MAKER | VAMP_CDO_COUNTED)) == VAMP_CDO_MAKER) {
-            *ret_component =
-                cdo->record.owner == 0
-                    ? VAMP_NAME_UNKNOWN
-                    : vamp_components_row(tracker->components, cdo->record.owner)->name_number;
+            *ret_component = cdo->record.owner == 0
+                                 ? VAMP_NAME_UNKNOWN
+                                 : vamp_track_name(tracker, vamp_components_row(tracker->components,
+                                                                                cdo->record.owner));
             return true;
         }
     }

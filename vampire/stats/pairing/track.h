@@ -17,11 +17,20 @@ struct vamp_tracker {
     struct vamp_table cdos, holds, received, demands, transports;
     vamp_bytes pool_bytes;
     struct vamp_tally *tallies;         /* by row of the component table */
+    bool by_model;                      /* labels are those of models */
     struct vamp_cdo_history *histories; /* by record of `cdos`; NULL: not at level `cdo` */
     /* Whether an event selects its CDO; NULL: every CDO is selected. */
     bool (*select)(void *context, const struct vamp_event *event);
     void *select_context;
 };
+
+/* The name number that is the component's label. */
+static inline uint32_t vamp_track_name(const struct vamp_tracker *tracker,
+                                       const struct vamp_component *component)
+{
+    return tracker->by_model ? vamp_components_model(tracker->components, component->name_number)
+                             : component->name_number;
+}
 
 /* 0 or -ENOMEM; vamp_tracker_done is right after either. */
 VAMP_MUST_CHECK int vamp_tracker_init(struct vamp_tracker *tracker,
