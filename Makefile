@@ -44,7 +44,7 @@ pkg = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(1) 2>/dev/null))
 lib = $(shell pkg-config --libs $(1) 2>/dev/null) $(if $(filter hdf5-serial,$(1)),-lhdf5_hl)
 
 override CFLAGS += -std=c17 -D_GNU_SOURCE -fPIC $(MODE_FLAGS) $(WARNINGS) -pthread -MMD -MP -I. -I$(GEN)
-override LDFLAGS += $(MODE_FLAGS) $(LINK_$(MODE)) -pthread
+override LDFLAGS += -Wl,--as-needed $(MODE_FLAGS) $(LINK_$(MODE)) -pthread
 
 # ---------------------------------------------------------------- which Maestro
 # vampire and the demo workflow see <maestro.h> and the library, nothing else of it.
@@ -100,7 +100,7 @@ SRC_messages := $(GEN)/pool.pb-c.c
 SRC_top := $(filter-out $(MAINS),$(wildcard top/*.c))
 $(foreach l,filters pool wire client server api stats $(STATS_ROOMS) source live format $(FORMATS) output writers config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
 
-PKG_core := libprotobuf-c
+PKG_core := libprotobuf-c zlib
 PKG_filters := libpcre2-8
 PKG_bucket := uuid
 PKG_cells := uuid

@@ -298,6 +298,7 @@ static void run(struct bench *bench, struct tally *tally)
             assert_true(bench->kind->ends);
             return;
         case VAMP_SOURCE_GONE:
+        case VAMP_SOURCE_DAMAGED:
         case VAMP_SOURCE_ERROR:
             fail_msg("%s", err.text);
         }

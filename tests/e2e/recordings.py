@@ -27,13 +27,24 @@ def messages(data):
 
 
 def fields(message):
-    """(number, value or bytes) of a protobuf message; of fixed width only what holds 8 bytes."""
+    """(number, value or bytes) of a protobuf message."""
     at = 0
     while at < len(message):
         tag, at = read_varint(message, at)
         if tag & 7 == 0:
             value, at = read_varint(message, at)
         else:
-            length, at = read_varint(message, at) if tag & 7 == 2 else (8, at)
+            length, at = read_varint(message, at) if tag & 7 == 2 else (4 if tag & 7 == 5 else 8, at)
             value, at = message[at : at + length], at + length
         yield tag >> 3, value
+
+
+def without_checks(data):
+    """As an older program wrote it: the same messages without their last field."""
+    old = b""
+    for begin, end in messages(data):
+        length, prefix = end - begin - 5, b""
+        while length > 0x7F:
+            prefix, length = prefix + bytes([length & 0x7F | 0x80]), length >> 7
+        old += prefix + bytes([length]) + data[begin : end - 5]
+    return old

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A replayed recording gives the HDF5 content of the live run, bit for bit."""
 
+import random
+import subprocess
+
 import h5py
 import numpy
 import pytest
 
 import harness
+import recordings
 
 # What vampire measures of itself, and what belongs to a run and not to its events.
 OWN = (
@@ -211,7 +215,7 @@ def test_hostile_names_stay_off_the_terminal(space, level):
     live, hostile = space.path / "live", space.path / "hostile.rec"
     source = {"type": "synthetic", "steps": 3, "producers": 1}
     space.vampire(config(live, source=source), ready=False).expect_exit(0)
-    record = only(live, "rec").read_bytes()
+    record = recordings.without_checks(only(live, "rec").read_bytes())
     bad = b"\x1b[2J\nevil\x07"
     assert len(bad) == len(b"Model -- 0") and b"Model -- 0" in record
     hostile.write_bytes(record.replace(b"Model -- 0", bad).replace(b"param", b"\x1b]0;\x07"))
@@ -224,3 +228,45 @@ def test_hostile_names_stay_off_the_terminal(space, level):
     assert "\nevil" not in process.stderr
     with h5py.File(only(where, "h5")) as file:
         assert bad in {row.tobytes().rstrip(b"\0") for row in file["component_name"][...]}
+
+
+# ------------------------------------------------------------------ checks
+
+
+def recorded(space):
+    live = space.path / "live"
+    space.vampire(config(live, source={"type": "synthetic", "steps": 5}), ready=False).expect_exit(0)
+    return live, only(live, "rec").read_bytes()
+
+
+def quiet_replay(space, data):
+    path = space.path / "altered.rec"
+    path.write_bytes(data)
+    return subprocess.run([harness.program("vampire"), "-q", "--replay", path, "-o", "outputs=[]"],
+                          env=harness.clean_environment(), capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_every_altered_byte_is_found(space):
+    """Also with -q: an exit code and a line on stderr. The positions are the same in every run."""
+    _, data = recorded(space)
+    assert quiet_replay(space, data).returncode == 0
+    numbers = random.Random(20261122)
+    positions = [*range(0, 120, 7), *(numbers.randrange(len(data)) for _ in range(30)), len(data) - 1]
+    for at in positions:
+        altered = bytearray(data)
+        altered[at] ^= numbers.randrange(1, 256)
+        done = quiet_replay(space, altered)
+        # 2: the first record is none of a recording any more.
+        assert done.returncode in ((2, 5) if at < 300 else (5,)), (at, done.returncode, done.stderr)
+        assert "altered.rec" in done.stderr, (at, done.stderr)
+    cut = quiet_replay(space, data[:-20])
+    assert cut.returncode == 5 and "altered.rec is damaged" in cut.stderr
+
+
+def test_a_recording_without_checks_is_replayed(space):
+    """One of an older program."""
+    live, data = recorded(space)
+    path = space.path / "old.rec"
+    path.write_bytes(recordings.without_checks(data))
+    again = replay(space, "again", path)
+    assert not differences(only(live, "h5"), only(again, "h5"))

@@ -418,7 +418,8 @@ void vamp_options_help_all(FILE *stream)
                   "  %d  an output lost data, or vampire failed internally; stderr has the reason\n"
                   "  %d  error in the command line or configuration; nothing was started\n"
                   "  %d  no pool manager within the configured time, or it refused vampire\n"
-                  "  %d  the pool manager vanished before the workflow ended; files are complete\n",
+                  "  %d  the pool manager vanished before the workflow ended; files are complete\n"
+                  "  %d  the recording is damaged; what could not be read is counted as lost\n",
                   VAMP_EXIT_OK, VAMP_EXIT_FAILED, VAMP_EXIT_USAGE, VAMP_EXIT_NO_POOL,
-                  VAMP_EXIT_POOL_GONE);
+                  VAMP_EXIT_POOL_GONE, VAMP_EXIT_DAMAGED);
 }

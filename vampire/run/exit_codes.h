@@ -9,7 +9,8 @@ enum vamp_exit_code {
     VAMP_EXIT_USAGE = 2,   /* command line or configuration; nothing was started */
     VAMP_EXIT_NO_POOL = 3, /* no pool manager within the configured time, or it refused vampire */
     VAMP_EXIT_POOL_GONE =
-        4, /* the pool manager vanished before the workflow ended; files complete */
+        4,                 /* the pool manager vanished before the workflow ended; files complete */
+    VAMP_EXIT_DAMAGED = 5, /* the recording that was replayed is damaged; files complete */
 };
 
 #endif

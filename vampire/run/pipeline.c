@@ -155,6 +155,10 @@ static const char *reason_of_end(struct pipeline *pipeline, enum vamp_exit_code 
                           thread->err.text);
         *ret_code = VAMP_EXIT_POOL_GONE;
         return "pool manager gone";
+    case VAMP_SOURCE_DAMAGED:
+        vamp_status_error(&pipeline->status, "%s", thread->err.text);
+        *ret_code = VAMP_EXIT_DAMAGED;
+        return "finished";
     case VAMP_SOURCE_ERROR:
         vamp_status_error(&pipeline->status, "%s; the files are complete up to here",
                           thread->err.text);

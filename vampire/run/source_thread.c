@@ -77,6 +77,7 @@ static enum vamp_source_status read_source(struct vamp_source_thread *thread)
             break;
         case VAMP_SOURCE_END:
         case VAMP_SOURCE_GONE:
+        case VAMP_SOURCE_DAMAGED:
         case VAMP_SOURCE_ERROR:
             return status;
         }

@@ -34,6 +34,8 @@ struct replay {
     int64_t newest_ns;
     bool pending_there;
     bool remarked;
+    size_t damaged_files;
+    const char *damaged_path;  /* the first of them */
     bool end_reported;         /* that the run continues after the last file */
     bool whole_run;            /* is meant: the files were given by a pattern */
     struct vamp_event pending; /* read, but not due yet */
@@ -227,6 +229,10 @@ static bool is_wanted(const struct replay *replay, const struct vamp_event *even
 static void report_remark(struct replay *replay)
 {
     const char *remark = vamp_recording_remark(replay->recording);
+    if (vamp_recording_is_damaged(replay->recording) && !replay->remarked) {
+        replay->damaged_path =
+            replay->damaged_files++ == 0 ? present_path(replay) : replay->damaged_path;
+    }
     if (remark != NULL && !replay->remarked) {
         char line[VAMP_ERR_TEXT_BYTES];
         (void)snprintf(line, sizeof line, "recording %s: %s", present_path(replay), remark);
@@ -264,12 +270,28 @@ static bool report_missing_end(struct replay *replay)
     return replay->whole_run;
 }
 
+/* The end of all files. */
+static enum vamp_source_status end_replay(const struct replay *replay, struct vamp_err *err)
+{
+    if (replay->damaged_files == 0) {
+        return VAMP_SOURCE_END;
+    }
+    char others[64] = "";
+    if (replay->damaged_files > 1) {
+        (void)snprintf(others, sizeof others, " (and %zu more)", replay->damaged_files - 1);
+    }
+    (void)vamp_err_set(err, -EBADMSG,
+                       "recording %s%s is damaged: what could not be read counts as lost",
+                       replay->damaged_path, others);
+    return VAMP_SOURCE_DAMAGED;
+}
+
 /* At the end of a file. MORE: go on, perhaps with a mark that is pending. */
 static enum vamp_source_status go_on(struct replay *replay, struct vamp_err *err)
 {
     report_remark(replay);
     if (replay->end_reported) {
-        return VAMP_SOURCE_END;
+        return end_replay(replay, err);
     }
     uint64_t lost = 0;
     int code = 0;
@@ -277,7 +299,7 @@ static enum vamp_source_status go_on(struct replay *replay, struct vamp_err *err
         if (code == 0 && report_missing_end(replay)) {
             return VAMP_SOURCE_MORE;
         }
-        return code == 0 ? VAMP_SOURCE_END : VAMP_SOURCE_ERROR;
+        return code == 0 ? end_replay(replay, err) : VAMP_SOURCE_ERROR;
     }
     if (lost > 0) {
         char line[VAMP_ERR_TEXT_BYTES];

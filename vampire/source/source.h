@@ -17,11 +17,12 @@
 
 /* What `next` found. Closed: the main loop has one branch for each. */
 enum vamp_source_status {
-    VAMP_SOURCE_MORE,  /* an event was given; ask again */
-    VAMP_SOURCE_EMPTY, /* nothing now: wait */
-    VAMP_SOURCE_END,   /* the workflow or recording is complete; nothing will follow */
-    VAMP_SOURCE_GONE,  /* the pool manager vanished for good; err says more */
-    VAMP_SOURCE_ERROR, /* err says what; the source is only good for close */
+    VAMP_SOURCE_MORE,    /* an event was given; ask again */
+    VAMP_SOURCE_EMPTY,   /* nothing now: wait */
+    VAMP_SOURCE_END,     /* the workflow or recording is complete; nothing will follow */
+    VAMP_SOURCE_GONE,    /* the pool manager vanished for good; err says more */
+    VAMP_SOURCE_DAMAGED, /* as END, but the recording is damaged; err says which */
+    VAMP_SOURCE_ERROR,   /* err says what; the source is only good for close */
 };
 
 /* How a source is, for a person. */

@@ -9,6 +9,7 @@
 #include "recording.pb-c.h"
 #include "vampire/core/event/codec.h"
 #include "vampire/core/protobuf/wire.h"
+#include "vampire/core/recording/check.h"
 #include "vampire/core/recording/recording.h"
 
 /* Room for a batch; before it room for its length, after it room for one more event. */
@@ -73,13 +74,17 @@ static int already_failed(const struct vamp_recorder *recorder, struct vamp_err 
                               recorder->path);
 }
 
-/* Writes the batch with its length in front and begins the next one. */
+/* Writes the header or batch with its length in front and its check at the end, and begins the next
+ * one. */
 static int write_batch(struct vamp_recorder *recorder, struct vamp_err *err)
 {
     if (recorder->used == LENGTH_BYTES) {
         return 0;
     }
-    const size_t length = recorder->used - LENGTH_BYTES;
+    const bool is_header = recorder->bytes == 0;
+    vamp_check_write(recorder->buffer + LENGTH_BYTES, recorder->used - LENGTH_BYTES,
+                     is_header ? VAMP_CHECK_KEY_HEADER : VAMP_CHECK_KEY_BATCH);
+    const size_t length = recorder->used - LENGTH_BYTES + VAMP_CHECK_BYTES;
     uint8_t prefix[VAMP_VARINT_BYTES_MAX];
     const size_t prefix_length = (size_t)(vamp_varint_write(prefix, length) - prefix);
     uint8_t *start = recorder->buffer + LENGTH_BYTES - prefix_length;

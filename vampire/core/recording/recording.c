@@ -17,6 +17,7 @@
 #include "vampire/core/event/codec.h"
 #include "vampire/core/protobuf/arena.h"
 #include "vampire/core/protobuf/wire.h"
+#include "vampire/core/recording/check.h"
 
 #define ARENA_BYTES ((size_t)16 * 1024)
 #define BUFFER_BYTES (2 * VAMP_RECORDING_MESSAGE_BYTES_MAX)
@@ -42,6 +43,9 @@ struct vamp_recording {
     bool skip_repeated;
     uint64_t events;  /* given, rejected or reported as lost */
     uint64_t damaged; /* places */
+    bool checked;     /* its messages end with a check */
+    bool left_out;    /* a message was, which the position of the next one shows, too */
+    bool torn;        /* it ends in the middle of a message */
     int64_t newest_ns;
     struct vamp_decode_arena arena;
     char remark[256];
@@ -122,6 +126,8 @@ static int read_header(struct vamp_recording *recording, const char *path,
     }
     const Vamp__Recording__Header *header = NULL;
     if (found == FOUND_MESSAGE) {
+        recording->checked =
+            vamp_check_holds(message.at, (size_t)(message.end - message.at), VAMP_CHECK_KEY_HEADER);
         header = vamp__recording__header__unpack(vamp_decode_arena_reset(&recording->arena),
                                                  (size_t)(message.end - message.at), message.at);
     }
@@ -137,6 +143,10 @@ static int read_header(struct vamp_recording *recording, const char *path,
     copy_text(ret_header->component, header->component);
     copy_text(ret_header->producer, header->producer);
     copy_text(ret_header->run_id, header->run_id);
+    if (header->has_check && !recording->checked) {
+        recording->checked = true;
+        recording->damaged++;
+    }
     ret_header->started_ns = header->started_ns;
     ret_header->event_kinds = header->has_event_kinds ? header->event_kinds : UINT64_MAX;
     ret_header->segment = header->has_segment ? header->segment : 0;
@@ -271,7 +281,8 @@ static bool check_position(struct vamp_recording *recording, uint64_t first,
         return false;
     }
     make_mark(recording, VAMP_EVENT_LOST, first - recording->events, ret_event);
-    recording->damaged++;
+    recording->damaged += !recording->left_out;
+    recording->left_out = false;
     recording->events = first;
     return true;
 }
@@ -343,6 +354,7 @@ remark(struct vamp_recording *recording, const char *format, ...)
 static bool finish(struct vamp_recording *recording, bool torn, struct vamp_event *ret_event)
 {
     recording->finished = true;
+    recording->torn = torn;
     if (torn) {
         remark(recording,
                "it ends in the middle of a record: %llu events were read, the last %zu bytes were "
@@ -360,6 +372,25 @@ static bool finish(struct vamp_recording *recording, bool torn, struct vamp_even
     return false;
 }
 
+/* Leaves out a batch that is not the one written: the next batch contains its position, and what is
+ * missing is counted then. */
+static void check_batch(struct vamp_recording *recording)
+{
+    struct vamp_wire *batch = &recording->batch;
+    const bool has_check =
+        vamp_check_holds(batch->at, (size_t)(batch->end - batch->at), VAMP_CHECK_KEY_BATCH);
+    if (has_check) {
+        batch->end -= VAMP_CHECK_BYTES;
+        /* Then the header had one, too: it was lost with a damaged key. */
+        recording->damaged += !recording->checked;
+        recording->checked = true;
+    } else if (recording->checked) {
+        recording->damaged++;
+        recording->left_out = true;
+        *batch = (struct vamp_wire){.at = NULL};
+    }
+}
+
 enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
                                                struct vamp_event *ret_event, struct vamp_err *err)
 {
@@ -371,6 +402,7 @@ enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
         switch (found) {
         case FOUND_MESSAGE:
             recording->repeats = false;
+            check_batch(recording);
             break;
         case FOUND_FAILURE:
             recording->finished = true;
@@ -399,6 +431,11 @@ void vamp_recording_skip_repeated(struct vamp_recording *recording)
 uint64_t vamp_recording_events(const struct vamp_recording *recording)
 {
     return recording->events;
+}
+
+bool vamp_recording_is_damaged(const struct vamp_recording *recording)
+{
+    return recording->torn || recording->damaged != 0;
 }
 
 const char *vamp_recording_remark(const struct vamp_recording *recording)

@@ -104,6 +104,9 @@ VAMP_MUST_CHECK int vamp_recording_measure(int file, const char *path, uint64_t 
 bool vamp_recording_begins(const uint8_t *begin, size_t bytes);
 /* After the end: whether the end mark states that the run goes on in another segment. */
 bool vamp_recording_goes_on(const struct vamp_recording *recording);
+/* After the end: whether events are missing, or a message is not the one that was written. A
+ * recorder that was killed between two messages is no damage. */
+bool vamp_recording_is_damaged(const struct vamp_recording *recording);
 /* After the end: what is wrong with the recording, in words; NULL when it is complete. */
 const char *vamp_recording_remark(const struct vamp_recording *recording);
 
