@@ -49,7 +49,7 @@ override LDFLAGS += -Wl,--as-needed $(MODE_FLAGS) $(LINK_$(MODE)) -pthread
 # ---------------------------------------------------------------- which Maestro
 # vampire and the demo workflow see <maestro.h> and the library, nothing else of it.
 ifeq ($(MAESTRO_PREFIX),)
-# Not a system folder: a change of maestro.h has to compile its users anew.
+# Not a system folder: a change of maestro.h has to recompile its users.
 MAESTRO_CFLAGS := -Imaestro
 MAESTRO_LAYERS := api server client wire pool messages
 else
@@ -118,7 +118,7 @@ PKG_run := uuid
 PKG_cli :=
 PKG_top := jansson ncursesw
 
-# What a test of a layer links beside its own archive.
+# What a test of a layer links in addition to its own archive.
 USES_core :=
 USES_filters := core
 USES_bucket := core
@@ -191,7 +191,7 @@ $(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: %.proto $(wildcard $(addsuffix /*.proto,$(COR
 	$(call say,PROTOC,$<)
 	$(Q)protoc-c $(addprefix -I,$(PROTO_FOLDERS)) --c_out=$(GEN) $(notdir $<)
 
-# What the chosen maestro.h can tell: found by compiling small snippets against it.
+# What the chosen maestro.h provides: found by compiling small snippets against it.
 PROBE := $(B)/gen/maestro_probe.h
 $(PROBE): vampire/live/maestro_probe.sh vampire/core/event/fields.def $(if $(MAESTRO_PREFIX),,maestro/maestro.h)
 	@mkdir -p $(@D)
@@ -252,7 +252,7 @@ $(foreach m,$(MARKDOWN_MANUALS),$(eval $(call manual_rule,$(firstword $(subst :,
 # tests/unit/<layer>_<what>_test.c links <layer> and what it uses; conformance suites likewise.
 UNIT := $(patsubst tests/%.c,$(B)/%,$(wildcard tests/unit/*_test.c tests/conformance/*_test.c))
 comma := ,
-# What judges in the tests of a layer, beside cmocka.
+# Libraries of the tests of a layer, in addition to cmocka.
 JUDGE_config := jansson
 # tests/lib/fault.c can let these fail.
 FAULT_LINK := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray posix_memalign strdup strndup open_memstream)
@@ -304,7 +304,7 @@ $(BENCH_PROGRAMS): $(call archives,cli) $(call archives,live)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(call libraries,$(if $(filter %/stages %/workload,$@),cli,server))
 .PHONY: bench bench-programs bench-others bench-instructions
 bench-programs: all $(BENCH_PROGRAMS)
-bench: bench-programs  ## every cost beside a bare baseline of the same run, as a table and in BENCH_JSON; BENCH=NAME...
+bench: bench-programs  ## every cost next to a bare baseline of the same run, as a table and in BENCH_JSON; BENCH=NAME...
 	$(Q)$(PYTHON) tests/bench/run.py --json $(BENCH_JSON) $(BENCH)
 bench-others: bench-programs  ## the same recording with what one would write without vampire
 	$(Q)$(PYTHON) tests/bench/compare_others.py --json $(BENCH_JSON)

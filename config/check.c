@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Options that are right one by one and wrong together. */
+/* Options that are valid one by one and invalid together. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void check_times(const struct config_loader *loader)
 
 /* ---- memory */
 
-/* What a tracked CDO, demand or transport takes, generously. */
+/* Upper estimate of a tracked CDO, demand or transport. */
 #define TRACKED_BYTES 256
 
 static uint64_t saturating_multiply(uint64_t a, uint64_t b)
@@ -54,8 +54,8 @@ static uint64_t saturating_add(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* What one series of each enabled metric takes in an open bucket, beside its histograms, which have
- * a bound of their own. Metrics without labels have one series and are left out. */
+/* What one series of each enabled metric takes in an open bucket, in addition to its histograms,
+ * which have a bound of their own. Metrics without labels have one series and are left out. */
 static uint64_t series_bytes(const struct vamp_stats_options *statistics)
 {
     const uint64_t bytes[] = {
@@ -148,8 +148,8 @@ static const char *source_text(const struct vamp_config *config, const struct va
                : *(char *const *)(const void *)((const char *)config->source_options + opt->offset);
 }
 
-/* Two ways to say where the pool manager is: the stronger level wins, on the same level it is a
- * mistake. */
+/* Two options name the pool manager: the one at the stronger level wins; both at the same level are
+ * a mistake. */
 static int settle_info(const struct config_loader *loader)
 {
     const struct vamp_config *config = loader->config;

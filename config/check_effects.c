@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Keys that have no effect, because other options of the same object say otherwise: somebody meant
- * something by them. The environment is for every component of a workflow and may say more than
- * is needed.
+ * Keys that have no effect, because of other options of the same object: they are mistakes. The
+ * environment is for every component of a workflow and may contain more than is needed.
  */
 #include "config/internal.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The section "events" as one expression of the filter language, so that there is one mechanism
- * only. Each part is compiled by itself first: then a mistake has the place of that part.
+ * The section "events" as one expression of the filter language, so that there is only one
+ * mechanism. Each part is compiled by itself first: then a mistake has the place of that part.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -70,7 +70,7 @@ static void put_kinds(FILE *stream, uint64_t mask)
     (void)fputs("))", stream);
 }
 
-/* What all must hold; nothing when every event counts. */
+/* The conditions that must all hold; none when every event counts. */
 static void put_events(FILE *stream, const struct vamp_config_events *events)
 {
     bool kinds = kinds_mask(events) != VAMP_EVENT_KINDS_ALL;
@@ -100,7 +100,7 @@ static void put_events(FILE *stream, const struct vamp_config_events *events)
     (void)fputs(parts > 1 ? ")" : "", stream);
 }
 
-/* Compiles what was composed here, in which no line or column means anything to a reader. A mistake
+/* Compiles what was composed here, in which a line or column has no meaning for the user. A mistake
  * is reported with `what` before the reason, and `*ret_kinds` stays. 0 or -ENOMEM. */
 static int check_composed(const struct config_loader *loader, const char *path, const char *what,
                           const char *text, enum vamp_filter_place place, uint64_t *ret_kinds)

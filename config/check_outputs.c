@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What outputs are called and what they get. */
+/* Names of outputs, and the metrics and series they get. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,7 +103,7 @@ static void check_rotation(const struct config_loader *loader, unsigned index)
     }
 }
 
-/* ---- what outputs get */
+/* ---- metrics and series of outputs */
 
 static bool is_computed(const struct vamp_config *config, const char *pattern)
 {

@@ -67,8 +67,8 @@ static const char *split_path(const char *text, char *directory, size_t bytes)
     return slash + 1;
 }
 
-/* Looks at what has the name of a new file already; next to a regular file the new one gets a
- * number. False: nothing can be written there, which is reported. */
+/* Checks what already has the name of a new file; next to a regular file the new one gets a number.
+ * False: nothing can be written there, which is reported. */
 static bool look_at_name(const struct config_loader *loader, const char *path, const char *text)
 {
     struct stat status;
@@ -96,8 +96,8 @@ static bool look_at_name(const struct config_loader *loader, const char *path, c
     return true;
 }
 
-/* Looks at the directory. False: it cannot be used, or not be written to although `writable` asks
- * for that; reported if the request asks for it. */
+/* Checks the directory. False: it cannot be used, or, if `writable`, not be written to; reported if
+ * the request asks for it. */
 static bool look_at(const struct config_loader *loader, const char *path, const char *directory,
                     bool writable, struct stat *ret_status)
 {

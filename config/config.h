@@ -7,7 +7,7 @@
  * Precedence, weakest first: built-in default, configuration file, environment
  * (MSTRO_WORKFLOW_NAME, MSTRO_COMPONENT_NAME, MSTRO_POOL_MANAGER_INFO, as every Maestro component
  * reads them; an empty variable counts as not set), command line. `source.info` and
- * `source.info_file` are two ways to say the same thing: the one given at the stronger level wins.
+ * `source.info_file` both name the pool manager: the one given at the stronger level wins.
  *
  * Not thread-safe; a loaded configuration may be read from every thread.
  */
@@ -35,7 +35,7 @@ struct vamp_config_events {
     char *filter; /* expression as written, NULL: none */
 };
 
-/* An expression of the filter language with what it is called or what it is for. */
+/* An expression of the filter language with its name or its metric. */
 struct vamp_config_text {
     char *name, *text;
 };
@@ -48,7 +48,7 @@ struct vamp_config_texts {
 /* The section "sampling": 1,000,000, 1 and 0 leave nothing out. */
 struct vamp_config_sampling {
     uint64_t fraction; /* CDOs of a million */
-    uint64_t every;    /* one event of so many */
+    uint64_t every;    /* one event of this many */
     uint64_t rate;     /* events a second; 0: any number */
 };
 
@@ -74,10 +74,10 @@ struct vamp_config {
 
     struct vamp_config_events events;
     /* What the source must deliver: bit per enum vamp_event_kind. JOIN and LEAVE are always in it,
-     * since they teach component names; `filter` still keeps them from being counted. */
+     * since they provide component names; `filter` still keeps them from being counted. */
     uint64_t event_kinds;
-    struct vamp_config_texts filters; /* by name, for @name in every other one */
-    struct vamp_named_filters *named; /* the same, as the filter language wants them; never NULL */
+    struct vamp_config_texts filters;        /* by name, for @name in every other one */
+    struct vamp_named_filters *named;        /* the same for the filter language; never NULL */
     struct vamp_config_texts metric_filters; /* "statistics.filters": by metric */
     struct vamp_config_sampling sampling;
     /* All of `events` as one expression; NULL: every event counts. With a live source it may ask
@@ -105,8 +105,8 @@ struct vamp_config_request {
     const char *(*environment)(const char *name);
     /* For the check of the series' bound; 0: this machine's. */
     uint64_t memory_bytes;
-    bool run;   /* what only a run needs is demanded too: the workflow to join */
-    bool paths; /* look whether the outputs' directories are there and can be written to */
+    bool run;   /* also requires what only a run needs: the workflow to join */
+    bool paths; /* check that the outputs' directories exist and can be written to */
 };
 
 /* Reads the file and everything that overrides it. 0; -EINVAL: `diagnostics` holds at least one

@@ -90,7 +90,7 @@ static void print_item(const struct vamp_diagnostic *item, const struct palette 
 {
     print_place(item, palette, stream);
     if (item->excerpt[0] != '\0') {
-        char clean[sizeof item->excerpt * 3]; /* a file that is no text stays off the terminal */
+        char clean[sizeof item->excerpt * 3]; /* valid UTF-8: the file may be binary */
         size_t length = vamp_utf8_copy(clean, sizeof clean, item->excerpt);
         (void)fprintf(stream, "    %.*s\n    %*s%s^%s\n", (int)length, clean, (int)item->caret, "",
                       palette->mark, palette->plain);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is wrong with a configuration, all of it at once, each with its place. A bounded list: what
- * does not fit is counted and reported as a number. Adding cannot fail, so that checks stay simple.
+ * All mistakes of a configuration, each with its place. A bounded list: mistakes that do not fit
+ * are counted and reported as a number. Adding cannot fail, so that checks stay simple.
  */
 #ifndef VAMP_CONFIG_DIAGNOSTICS_H
 #define VAMP_CONFIG_DIAGNOSTICS_H
@@ -23,14 +23,14 @@ struct vamp_diagnostic {
     unsigned column; /* in characters, from 1 */
     char path[256];  /* JSON pointer, "/outputs/0/queue"; "" is the whole configuration */
     char text[384];  /* what is wrong, no full stop */
-    char allowed[VAMP_OPT_ALLOWED_BYTES]; /* what would be right; "" when the text says it */
+    char allowed[VAMP_OPT_ALLOWED_BYTES]; /* what is allowed; "" when the text says it */
     char near[96];                        /* what was probably meant; "" */
     char excerpt[160]; /* the source line, or the part of it around the column; "" */
     unsigned caret;    /* column of the mark below the excerpt, from 0 */
 };
 
 struct vamp_diagnostics {
-    struct vamp_diagnostic *items; /* those with a place sorted by it, once printed */
+    struct vamp_diagnostic *items; /* sorted by place once printed */
     unsigned count;
     unsigned error_count, warning_count; /* all of them, also those that did not fit */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The effective configuration as JSON that loads to the same again, but for secrets, which it
- * leaves out, as it does options without effect. */
+/* Prints the effective configuration as JSON that loads to the same configuration, without secrets
+ * and without options that have no effect. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,7 +229,7 @@ static char *dump_compared(const struct vamp_config *config, const char *section
     return config_draft_end(&draft);
 }
 
-/* What the dumps leave out. */
+/* Compares what the dumps leave out. */
 static bool same_secrets(const struct vamp_config *one, const struct vamp_config *other)
 {
     if (one->source != other->source) {

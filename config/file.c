@@ -11,10 +11,10 @@
 #include "config/internal.h"
 #include "vampire/core/utf8.h"
 
-/* How long a FIFO may be without a writer: scripts start both ends at about the same time. */
+/* Longest wait for a FIFO's writer: scripts start both ends at about the same time. */
 #define FIFO_WAIT_MS 5000
 
-/* An open file on its way into memory. */
+/* An open file that is read into memory. */
 struct input {
     int fd;
     const char *name;
@@ -25,7 +25,7 @@ struct input {
     bool deserted; /* none came */
 };
 
-/* Nothing was read from a FIFO so far: waits for what a writer sends. True: read again. */
+/* Nothing was read from a FIFO yet: waits for data from a writer. True: read again. */
 static bool wait_for_writer(struct input *input)
 {
     if (!input->fifo || input->length > 0 || input->waited) {

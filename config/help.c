@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All options of the configuration in words, for --help and the manual. */
+/* All options of the configuration as text, for --help and the manual. */
 #include <ctype.h>
 #include <string.h>
 

@@ -5,9 +5,9 @@
  *   file.c                   bytes, and the line and column of an offset
  *   read.c, literal.c        JSON with comments to values that know their offset (value.c)
  *   secret.c                 what no message may quote
- *   override.c               environment and command line, put among the values
+ *   override.c               environment and command line, added to the values
  *   sections.c, walk.c       from values to structs, along the option tables (tables.c)
- *   check.c, check_*.c       what is right option by option and wrong together
+ *   check.c, check_*.c       options that are valid one by one and invalid together
  *
  * Every stage reports (report.c) to the same list of diagnostics and continues, so that all
  * mistakes are reported at once; only JSON that cannot be read, and a lack of memory (`-ENOMEM`),
@@ -87,11 +87,11 @@ struct config_tree {
     uint32_t count;                 /* of all allocated */
 };
 
-/* A new value as the last of `parent` (NULL: of none), with room for a key and a text of so many
- * bytes and their terminators. NULL without memory. */
+/* A new value as the last of `parent` (NULL: of none), with room for a key and a text of these
+ * lengths and their terminators. NULL without memory. */
 struct config_value *config_value_add(struct config_tree *tree, struct config_value *parent,
                                       size_t key_bytes, size_t text_bytes);
-/* Takes all values out of a list or object. */
+/* Removes all values from a list or object. */
 void config_value_clear(struct config_value *value);
 void config_tree_done(struct config_tree *tree);
 
@@ -112,7 +112,7 @@ void config_value_path(const struct config_value *value, char path[static CONFIG
 size_t config_path_push(char path[static CONFIG_PATH_BYTES], const char *key);
 size_t config_path_push_index(char path[static CONFIG_PATH_BYTES], size_t index);
 
-/* ---- literal.c: texts as JSON writes them */
+/* ---- literal.c: text literals of JSON */
 
 /* A mistake that ends the reading. */
 struct config_fault {
@@ -220,7 +220,8 @@ void config_check_overrides(const struct config_loader *loader);
 
 /* ---- walk.c: one object */
 
-/* What an object may hold: options of up to two tables, and members that are walked elsewhere. */
+/* The members allowed in an object: options of up to two tables, and members that are walked
+ * elsewhere. */
 struct config_shape {
     const struct vamp_opt *tables[2]; /* the second may be NULL */
     void *bases[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Texts as JSON writes them: what is well-formed, what it means, and what is wrong where. */
+/* Text literals of JSON: checks and decodes them, and reports the place of a mistake. */
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "config/internal.h"
 #include "vampire/core/utf8.h"
 
-/* A token that is quoted in a message is not longer. */
+/* Longest token that is quoted in a message. */
 #define QUOTED_BYTES_MAX 20
 
 int config_refuse(struct config_fault *fault, size_t offset, const char *format, ...)
@@ -107,7 +107,7 @@ static int read_escape(const char *text, size_t quote, size_t at, struct charact
     return 0;
 }
 
-/* What cannot stand in a literal. */
+/* Reports a byte that is not allowed in a literal. */
 static int refuse_byte(const char *text, size_t length, size_t quote, size_t at,
                        struct config_fault *fault)
 {

@@ -10,7 +10,7 @@ static int no_memory(const struct config_loader *loader)
     return vamp_err_set_errno(loader->err, ENOMEM, "read the configuration %s", loader->name);
 }
 
-/* A mistake that leaves nothing to walk. */
+/* Reports a mistake after which nothing can be walked. */
 static void report_fault(struct config_loader *loader, const struct config_fault *fault)
 {
     const bool hidden = fault->quoted_end > config_hide_rest(&loader->file);

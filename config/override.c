@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Values from the environment and the command line, put among the file's values before they are
+ * Values from the environment and the command line, added to the file's values before they are
  * walked, so that they are checked like the file's own. Each keeps its origin: messages name it,
  * and text is accepted there for every type.
  */
@@ -43,7 +43,7 @@ static struct config_value *find_output(const struct config_value *list, const c
     return config_child(list, word);
 }
 
-/* One override on its way down the tree. */
+/* The state of one override while it descends the tree. */
 struct descent {
     struct config_loader *loader;
     const struct vamp_config_override *override;
@@ -218,7 +218,7 @@ static int apply_override(struct config_loader *loader, const struct vamp_config
     }
 }
 
-/* The type of source that is asked for; NULL: something that is no text. */
+/* The requested type of source; NULL: it is no text. */
 static const char *source_type(const struct config_loader *loader)
 {
     const struct config_value *source = config_member(loader->tree.root, "source");
@@ -260,7 +260,7 @@ static bool changes_source(const struct config_loader *loader,
            (name == NULL || strcmp(name, override->value) != 0);
 }
 
-/* Another type of source than the file's: what the file says of its own does not fit this one. */
+/* The command line sets another type of source: removes the file's options of its own source. */
 static void forget_source(struct config_loader *loader)
 {
     struct config_value *source = config_member(loader->tree.root, "source");

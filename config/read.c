@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The reader: JSON (RFC 8259) with comments where blanks may stand, read once, into values that
- * know their place. It ends at the first mistake, which leaves nothing to check.
+ * know their place. It ends at the first mistake, since nothing after it can be checked.
  *
  * Stricter than JSON in three points: at most CONFIG_DEPTH_MAX levels, at most CONFIG_VALUES_MAX
  * values, and no \u0000 in a text, which C cannot hold.

@@ -79,14 +79,14 @@ static void report_type(const struct setting *setting, const struct config_value
     vamp_diagnostics_add(setting->loader->diagnostics, &problem);
 }
 
-/* What one word of a SET may be, otherwise what the option may be. */
+/* What is allowed for one word of a SET, else for the option. */
 static void describe_item(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLOWED_BYTES])
 {
     const struct vamp_opt one_of = {.type = VAMP_OPT_ENUM, .choices = opt->choices};
     vamp_opt_allowed(opt->type == VAMP_OPT_SET || opt->type == VAMP_OPT_SETS ? &one_of : opt, text);
 }
 
-/* What storing a value gave. 0 also when the value was wrong, which is reported. */
+/* Reports a failure to store a value. 0 also when the value was wrong. */
 static int report_stored(const struct setting *setting, const struct config_value *value,
                          const char *text, int code, const struct vamp_err *err)
 {

@@ -296,7 +296,7 @@ struct mstro_pool_event_ {
     } payload;
     struct mstro_pool_event_ *next;
 
-    /* Own extension from here on. `present` tells which of them hold a value. */
+    /* Own extension from here on. `present` has a bit for each that holds a value. */
     uint32_t present;  /* enum mstro_pool_event_field bits */
     uint32_t reason;   /* of LEAVE: 0 unknown, 1 finalized, 2 vanished, 3 protocol, 4 pool ended */
     int64_t time_ns;   /* the pool manager's clock, UTC */

@@ -209,7 +209,7 @@ def open(path_or_pattern_or_list, metrics=None, between=None, mask=False):  # py
     Coordinates: time [T], the start of a bucket; bucket_ns, its width; bucket_number; run, segment;
     `complete` [T]: False when events of the bucket were lost; bin_lower, bin_upper [B] in the
     `value_units` of the histogram; labels [S], of the first set by their plain name. Series are
-    matched by their labels; slots nobody used are not there.
+    matched by their labels; unused slots are left out.
 
     file_state is open (being written, or vampire was killed), rotated (goes on in the next file) or
     ended; attribute `partial` says in words what of the runs is missing ("": nothing).
@@ -323,7 +323,7 @@ TABLE_KEYS = {
 
 
 def _add_tables(ds, files):
-    """Tables over all files. A row told again in a later file of the run replaces the earlier."""
+    """Tables over all files. A row that a later file of the run repeats replaces the earlier one."""
     tables = {}
     for file in files:
         for name, (table, data, attrs) in file.tables.items():
@@ -633,7 +633,7 @@ def to_dataframe(array):
 
 # ---------------------------------------------------------------- plots
 
-# Okabe and Ito's colours, which people with any colour vision can tell apart; grey is for the rest.
+# Okabe and Ito's colours, which are distinguishable with any colour vision; grey is for the rest.
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442"]
 OTHERS = "#999999"
 COLUMNS_MAX = 300  # of a picture: more buckets are merged
@@ -935,7 +935,7 @@ def plot_waits(ds, ax=None, metric="demand_wait_ns"):
     ax.set_title(ds[metric].attrs.get("help", metric))
     table = wait_table(ds, metric)
     if table.empty:
-        return _nothing(ax, "nobody waited")
+        return _nothing(ax, "no component waited")
     rows = np.arange(len(table))
     ax.hlines(rows, table.p50, table["max"], color=OTHERS, linewidth=1)
     ax.hlines(rows, table.p50, table.p99, color=COLOURS[0], linewidth=4, alpha=0.5)

@@ -11,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Folder of the including file: prefixes of what it may include, beside its own. The longest
+# Folder of the including file: prefixes of what it may include in addition to its own. The longest
 # folder that fits counts.
 BASE = [f"vampire/core/{name}.h" for name in ("clock", "err", "hash", "list", "map", "thread", "utf8")]
 STATS = ["vampire/stats/stats.h", "vampire/stats/bucket/"]
@@ -65,7 +65,7 @@ CONFINED = {
 }
 FUNCTION_LINES, FUNCTION_LIMIT = 60, 100
 FILE_LINES, FILE_LIMIT = 500, 1000
-LONGER = {"notebooks/vampire.py": 1100}  # one file, so that it can be copied beside a notebook
+LONGER = {"notebooks/vampire.py": 1100}  # one file, so that it can be copied next to a notebook
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 

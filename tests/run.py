@@ -99,7 +99,7 @@ def run(argv, seconds, environment):
 
 
 def test_environment(mode, **more):
-    """What sanitizers and tests are told."""
+    """The environment of sanitizers and tests."""
     environment = dict(os.environ, **more)
     environment["ASAN_OPTIONS"] = "exitcode=99:detect_stack_use_after_return=1"
     environment["LSAN_OPTIONS"] = f"exitcode=99:print_suppressions=0:suppressions={TESTS}/lsan.supp"

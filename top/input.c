@@ -124,7 +124,7 @@ static enum top_input_state feed_lines(struct top_input *input, struct top_model
     return TOP_INPUT_MORE;
 }
 
-/* Room for more: what is left of a line goes to the front. A line that fills all is too long. */
+/* Makes room: moves an incomplete line to the front. A line that fills the buffer is too long. */
 static void make_room(struct top_input *input)
 {
     assert(input->taken <= input->held && input->held <= sizeof input->buffer);
@@ -149,7 +149,7 @@ static enum top_input_state connect_again(struct top_input *input)
     return TOP_INPUT_IDLE;
 }
 
-/* What the end of the data means for this kind of input. */
+/* The state that the end of the data means for this kind of input. */
 static enum top_input_state at_end(struct top_input *input, struct top_model *model)
 {
     switch (input->kind) {
@@ -177,7 +177,7 @@ bool top_input_is_settled(const struct top_input *input)
     return input->kind == INPUT_FILE && input->fd >= 0 && !input->options.wait;
 }
 
-/* What was not there before, or is not there any more for a moment. */
+/* Opens a source that did not exist before, or is missing for a moment. */
 static int open_late(struct top_input *input, struct vamp_err *err)
 {
     struct vamp_err late = VAMP_ERR_NONE;
@@ -227,7 +227,8 @@ int top_input_read(struct top_input *input, struct top_model *model,
 
 void top_input_wait(struct top_input *input, int key_fd, int milliseconds)
 {
-    /* A file is always readable and a FIFO without writer always at its end: only time helps. */
+    /* A file is always readable and a FIFO without writer always at its end: so wait for a fixed
+     * time. */
     bool pollable = input != NULL && input->kind != INPUT_FILE && !input->hung_up;
     struct pollfd waiting[2] = {{.fd = key_fd, .events = POLLIN},
                                 {.fd = pollable ? input->fd : -1, .events = POLLIN}};

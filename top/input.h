@@ -15,7 +15,7 @@ struct top_input;
 
 struct top_input_options {
     const char *source; /* FILE, FIFO, "-", unix:PATH, tcp:PORT, tcp:ADDRESS:PORT; must outlive */
-    bool wait;          /* what is not there yet is waited for */
+    bool wait;          /* wait for a source that does not exist yet */
     bool whole;         /* a long file is read from its beginning, not only its last 16 MiB */
 };
 
@@ -31,10 +31,10 @@ enum top_input_state {
     TOP_INPUT_BUCKET, /* the model has a new bucket; there may be more at once */
     TOP_INPUT_CLOSED, /* the model's run has ended; there may be more at once */
     TOP_INPUT_IDLE,   /* nothing at the moment */
-    TOP_INPUT_END,    /* nothing will come any more: the run has ended, or the stream was closed */
+    TOP_INPUT_END,    /* no more lines: the run has ended, or the stream was closed */
 };
-/* Feeds the model with what is there, up to the end of the next bucket or of the run. A negative
- * errno with text when reading fails; then, too, nothing will come any more. */
+/* Feeds the model with the available lines, up to the end of the next bucket or of the run. A
+ * negative errno with text when reading fails; then, too, there are no more lines. */
 VAMP_MUST_CHECK int top_input_read(struct top_input *input, struct top_model *model,
                                    enum top_input_state *ret_state, struct vamp_err *err);
 
@@ -42,10 +42,10 @@ VAMP_MUST_CHECK int top_input_read(struct top_input *input, struct top_model *mo
  * none) is readable, or the time is over, or a signal came. */
 void top_input_wait(struct top_input *input, int key_fd, int milliseconds);
 
-/* A file that is not to be waited for: when it is idle, what it holds is all there is. */
+/* True for a file that is not followed and has no more lines. */
 bool top_input_is_settled(const struct top_input *input);
 
-/* The name of what is being read, for people. Valid until the next read. */
+/* The name of the present source, for display. Valid until the next read. */
 const char *top_input_name(const struct top_input *input);
 
 #endif

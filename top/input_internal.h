@@ -21,7 +21,7 @@ struct top_input {
     struct top_input_options options;
     int fd; /* -1: not there (yet) */
     char path[INPUT_PATH_BYTES];
-    /* Of a file: what is open, and where we are in it. */
+    /* Of a file: the file that is open, and the position in it. */
     dev_t device;
     ino_t inode;
     off_t offset;
@@ -30,7 +30,7 @@ struct top_input {
     bool finished;              /* the run has ended */
     bool hung_up;               /* of a FIFO: no writer at the moment */
     bool begins_within_line;    /* what is read next, probably */
-    bool skip_line;             /* until the next newline: too long, or begun before we did */
+    bool skip_line;             /* until the next newline: too long, or begun before the input */
     bool skip_silently;         /* the latter */
     size_t taken, held;         /* of buffer: lines done, bytes there */
     char buffer[TOP_LINE_BYTES];

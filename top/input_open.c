@@ -12,9 +12,9 @@
 
 #include "top/input_internal.h"
 
-/* Of a longer file only so much is read, unless the whole is asked for. */
+/* Only this much of a longer file is read, unless the user asks for the whole. */
 #define TAIL_BYTES (16 * 1024 * 1024)
-/* How far segment numbers are looked through: other runs may have taken some. */
+/* How many segment numbers are tried: other runs may have taken some. */
 #define SEGMENTS_AHEAD 64
 
 /* ---- sockets */
@@ -173,7 +173,7 @@ static int take_fd(struct top_input *input, int fd, struct vamp_err *err)
 
 int input_open_path(struct top_input *input, struct vamp_err *err)
 {
-    /* A FIFO without a writer must not hold us up. */
+    /* A FIFO without a writer must not block. */
     int fd = open(input->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (fd < 0 && errno == ENXIO) {
         input->kind = INPUT_STREAM;
@@ -226,7 +226,7 @@ static void segment_path(char out[static INPUT_PATH_BYTES], const char *path, un
     }
 }
 
-/* Does this file's header name our run? It does so in its first bytes. */
+/* Whether this file's header, in its first bytes, names the present run. */
 static bool is_of_run(int fd, const char *run)
 {
     char begin[256];
@@ -262,7 +262,7 @@ bool input_follow(struct top_input *input, const struct top_model *model)
         return true;
     }
     if (stat(input->path, &status) != 0) {
-        return false; /* moved away: what comes in its place is waited for */
+        return false; /* moved away: wait for the file that replaces it */
     }
     if (status.st_dev == input->device && status.st_ino == input->inode) {
         if (status.st_size >= input->offset) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a JSON lines stream of vampire says, as a state: fed line by line, read as a snapshot.
- * Knows nothing of files and terminals. Memory is bounded: at most TOP_ROWS_MAX components and as
- * many source-sink pairs; what does not fit is counted in the row "(other)". Numbers are doubles:
- * exact up to 2^53. One model belongs to one thread.
+ * The state of a run from vampire's JSON lines: fed line by line, read as a snapshot. Does not
+ * depend on files or terminals. Memory is bounded: at most TOP_ROWS_MAX components and as many
+ * source-sink pairs; further ones are counted in the row "(other)". Numbers are doubles: exact up
+ * to 2^53. One model belongs to one thread.
  */
 #ifndef TOP_MODEL_H
 #define TOP_MODEL_H
@@ -40,12 +40,12 @@ enum top_fed {
 };
 /* One line without its newline, need not be terminated. Lines of another run begin a new state. */
 enum top_fed top_model_feed(struct top_model *model, const char *line, size_t bytes);
-/* A line that was too long to be given: counted as bad. */
+/* A line that was too long to be fed: counted as bad. */
 void top_model_skip(struct top_model *model);
 
 /* Of the stream: "" until it is known. */
 const char *top_model_run(const struct top_model *model);
-/* Lines came, and not one of them is of a run of vampire's. */
+/* Lines were fed, and none of them is of a run of vampire. */
 bool top_model_is_foreign(const struct top_model *model);
 
 /* ---- snapshot */
@@ -128,8 +128,8 @@ struct top_snapshot {
     size_t pair_count;
 };
 
-/* Starts as all zeros; may be taken again and again into the same one. 0 or -ENOMEM, then the
- * snapshot is empty. */
+/* Starts as all zeros; the same one may be filled again. 0 or -ENOMEM, then the snapshot is
+ * empty. */
 VAMP_MUST_CHECK int top_snapshot_take(struct top_snapshot *snapshot, const struct top_model *model,
                                       enum top_mode mode, struct vamp_err *err);
 void top_snapshot_done(struct top_snapshot *snapshot);

@@ -29,10 +29,10 @@ struct top_model {
     char workflow[TOP_NAME_BYTES], host[TOP_NAME_BYTES], level[TOP_WORD_BYTES];
     bool ended;
     char end_reason[TOP_WORD_BYTES];
-    /* The newest bucket, and the one whose lines are coming in (`next`). */
+    /* The newest bucket, and the incoming one (`next`). */
     char since[TOP_TIME_BYTES], time[TOP_TIME_BYTES];
     double bucket, width_ns, buckets, seen_ns;
-    double next_metrics; /* metric lines of the bucket that comes in */
+    double next_metrics; /* metric lines of the incoming bucket */
     bool partial;
     struct top_totals next, now, all;
     char kinds[TOP_KINDS_MAX][TOP_WORD_BYTES];
@@ -55,7 +55,7 @@ enum top_member { TOP_MEMBER_UNKNOWN, TOP_MEMBER_HERE, TOP_MEMBER_LEFT };
 
 enum { TOP_COMPONENTS, TOP_PAIRS };
 
-/* All of the bucket has come: `next` becomes `now`. */
+/* The bucket is complete: `next` becomes `now`. */
 void top_model_commit(struct top_model *model);
 /* Another run: everything but the count of bad lines is forgotten. */
 void top_model_reset(struct top_model *model);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From a line's JSON to the model. What is missing or of another type than it should be counts as
- * 0 or "": a stream of a later version of the format is shown as far as it is understood.
+ * Adds a line's JSON to the model. A member that is missing or has another type counts as 0 or "":
+ * a stream of a later version of the format is shown as far as possible.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static struct top_account *loss_of(struct top_model *model, const char *text)
             return &model->losses[i];
         }
     }
-    /* The last one takes what finds no place. */
+    /* The last one takes losses that find no place. */
     if (model->loss_count == TOP_LOSSES_MAX) {
         return &model->losses[TOP_LOSSES_MAX - 1];
     }
@@ -52,8 +52,8 @@ static struct top_account *loss_of(struct top_model *model, const char *text)
     return loss;
 }
 
-/* A number that only grows, reported with each bucket. What was lost before the first bucket that
- * we see is no news. */
+/* A number that only grows, reported with each bucket. Losses before the first bucket of the stream
+ * are not new. */
 static void report_loss(struct top_model *model, const char *text, double count)
 {
     struct top_account *loss = loss_of(model, text);
@@ -131,7 +131,7 @@ static double *kind_of(struct top_model *model, const char *name)
     return &model->next.kinds[model->kind_count++];
 }
 
-/* The row of `name`; a scratch row when the stream does not tell components apart. */
+/* The row of `name`; a scratch row when the stream does not distinguish components. */
 static struct top_part *part_of(struct top_model *model, unsigned table, const char *name,
                                 const char *second)
 {
@@ -198,7 +198,7 @@ static void take_gauge(struct top_gauge *gauge, const json_t *line)
     *gauge = (struct top_gauge){true, number_of(line, "value"), number_of(line, "max")};
 }
 
-/* Only lines of tiers that moved come, so the sum is kept by what each changed. */
+/* Only tiers that changed have lines, so the sum is updated with each tier's change. */
 static void take_active(struct top_model *model, const json_t *line)
 {
     const char *tier = text_of(json_object_get(line, "labels"), "tier");

@@ -94,7 +94,7 @@ static void head_run(struct page_line *line, const struct top_snapshot *s, const
     if (s->ended) {
         (void)snprintf(ended, sizeof ended, "  ended: %s", s->end_reason);
     }
-    /* A long name of a workflow leaves room for what changes. */
+    /* A long name of a workflow is cut to leave room for the values. */
     char workflow[PAGE_LINE_BYTES];
     unsigned wanted = top_text_columns(s->workflow);
     top_text_fit(workflow, sizeof workflow, s->workflow,
@@ -356,7 +356,7 @@ static void state_text(char *out, size_t out_bytes, const struct top_component_r
                    alike[0] != '\0' && what[0] != '\0' ? ", " : "", what, none ? "" : ")");
 }
 
-/* The name is cut, its state is not. */
+/* The name is cut, the state is not. */
 static void component_name(char *out, size_t out_bytes, const struct top_component_row *row,
                            unsigned columns)
 {

@@ -47,7 +47,7 @@ static int print_block(struct top_snapshot *snapshot, const struct top_choice *c
         (void)fprintf(out, "  and %zu more pairs\n", pairs - PAIRS_SHOWN);
     }
     (void)fputc('\n', out);
-    /* Who reads a pipe wants each bucket at once. */
+    /* A reader of a pipe needs each bucket at once. */
     return fflush(out) == 0 ? 0 : vamp_err_set_errno(err, errno, "print");
 }
 
@@ -87,7 +87,7 @@ static int show_end(const struct top_model *model, FILE *out, struct vamp_err *e
     return fflush(out) == 0 ? 0 : vamp_err_set_errno(err, errno, "print");
 }
 
-/* Nothing more is wanted, or to be hoped for: the file is not one of vampire's. */
+/* The newest state was shown, or the file is not one of vampire's. */
 static bool is_all(const struct top_input *input, const struct top_model *model,
                    const struct top_show *show, bool any)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The state as plain text, one block for each bucket; for logs, pipes and terminals that can do
- * no more.
+ * The state as plain text, one block for each bucket; for logs, pipes and simple terminals.
  */
 #ifndef TOP_PLAIN_H
 #define TOP_PLAIN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Named rows of numbers, at most TOP_ROWS_MAX of them, found by name. Row 0 is "(other)" and takes
- * what does not fit. About 12 KiB for each row. Belongs to one thread.
+ * names that do not fit. About 12 KiB for each row. Belongs to one thread.
  */
 #ifndef TOP_ROWS_H
 #define TOP_ROWS_H
@@ -12,7 +12,7 @@
 
 #include "top/spread.h"
 
-/* What a bucket, or all buckets, add to a row. */
+/* Values of a row in one bucket, or in all buckets. */
 struct top_part {
     double operations, produced, consumed; /* of a component */
     double transports, moved;              /* of a pair */
@@ -43,7 +43,7 @@ int top_rows_init(struct top_rows *rows);
 void top_rows_done(struct top_rows *rows);
 void top_rows_clear(struct top_rows *rows);
 
-/* How many components the format numbers at most, as far as those of one name are told apart. */
+/* How many components the format numbers at most, as far as those of one name are distinguished. */
 #define TOP_MEMBERS_MAX 65536
 
 /* The row of this name, made when it is new. Row "(other)" when there is no room. Never NULL. */

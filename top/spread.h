@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How values spread: a histogram of all of 64 bits with 8 bins for each doubling, the same rule as
- * vampire's default. Bins of streams with other rules are put where their smallest value belongs.
- * No memory outside the struct; belongs to one thread.
+ * The distribution of values: a histogram of all of 64 bits with 8 bins for each doubling, the same
+ * rule as vampire's default. Bins of streams with other rules are put where their smallest value
+ * belongs. No memory outside the struct; belongs to one thread.
  */
 #ifndef TOP_SPREAD_H
 #define TOP_SPREAD_H

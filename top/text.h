@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Text for a terminal: names from the wire made harmless, cut and padded by columns, numbers in
- * few columns. Follows the locale that the program has set (LC_CTYPE). No state; any thread.
+ * Text for a terminal: names from the wire with control sequences removed, cut and padded by
+ * columns, numbers in few columns. Follows the locale that the program has set (LC_CTYPE). No
+ * state; any thread.
  */
 #ifndef TOP_TEXT_H
 #define TOP_TEXT_H
@@ -9,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Copies `text` into `out` (at least 8 bytes, always terminated) so that a terminal shows it and
- * does nothing else: control characters, escape sequences, broken UTF-8, characters that turn the
- * direction of writing, and what the locale cannot show become "?". Cut at a character's end. */
+/* Copies `text` into `out` (at least 8 bytes, always terminated) so that a terminal only displays
+ * it: control characters, escape sequences, broken UTF-8, characters that turn the direction of
+ * writing, and what the locale cannot show become "?". Cut at a character's end. */
 void top_text_clean(char *out, size_t out_bytes, const char *text);
 
 /* Columns that a clean text takes. */

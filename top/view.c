@@ -13,9 +13,9 @@
 #include "top/view_internal.h"
 #include "vampire/core/clock.h"
 
-/* Between looks at a file that is followed. */
+/* Time between two checks of a followed file. */
 #define PAUSE_MS 200
-/* So that keys work while much comes in. */
+/* Bounded, so that keys work during heavy input. */
 #define BUCKETS_A_TURN 64
 /* A terminal may claim 65,535 lines, and ncurses keeps each cell three times: of a larger one, the
  * upper left part is used. No line of text is wider. */
@@ -170,8 +170,8 @@ static void take_signals(struct view *view)
     }
 }
 
-/* Reads what is there, also during a pause: the writer must not wait for us. True when there is
- * more at once. */
+/* Reads the available lines, also during a pause: the writer must not wait. True when there is more
+ * at once. */
 static bool take_input(struct view *view)
 {
     enum top_input_state state = TOP_INPUT_IDLE;

@@ -89,7 +89,7 @@ static void draw_table(struct view *view, unsigned table, int top, int rows)
     }
 }
 
-/* Seconds without a bucket, when that is too long for numbers that look new; else 0. */
+/* Seconds without a bucket when the numbers shown are outdated; else 0. */
 static double silent_seconds(const struct view *view)
 {
     const struct top_snapshot *s = &view->snapshot;
@@ -99,7 +99,7 @@ static double silent_seconds(const struct view *view)
                                                                                           : 0;
 }
 
-/* What the last line says: the filter that is typed, or the state and the keys. */
+/* The last line: the filter that is typed, or the state and the keys. */
 static void draw_foot(const struct view *view)
 {
     struct page_line line = {.mark = PAGE_PLAIN};
@@ -143,7 +143,7 @@ static void draw_help(void)
     }
 }
 
-/* Components get what they need, up to three fifths, or what pairs leave. */
+/* Components get the lines they need, up to three fifths, or the lines that pairs leave. */
 static void draw_tables(struct view *view, int head)
 {
     int rows = LINES - head - 2;

@@ -17,7 +17,7 @@ struct view {
     struct top_input *input;
     struct top_model *model;
     struct top_show show;
-    struct top_snapshot snapshot; /* what is shown; stands still during a pause */
+    struct top_snapshot snapshot; /* what is shown; does not change during a pause */
     size_t components, pairs;     /* chosen rows of it */
     size_t first[2];              /* rows scrolled away: components, pairs */
     unsigned focus;               /* the table that is scrolled */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The harness of the benchmark. A line is one thing measured beside a bare baseline: both run in
+ * The harness of the benchmark. A line is one thing measured next to a bare baseline: both run in
  * turn, in interleaved pairs, in one process, so that what the machine does to one it does to the
  * other; the ratio is of each pair. Lines of one thread are measured in its processor time, which
  * other processes' load does not stretch; lines that wait for a disk in elapsed time.

@@ -6,7 +6,7 @@
 * an awk program over the events as JSON lines, as a site's log pipeline would see them.
 
 All count the operations of each component and the sizes of the CDOs offered, in histograms of the
-same bins, for each second. Prints time, memory, processor time beside vampire's, and whether the
+same bins, for each second. Prints time, memory, processor time next to vampire's, and whether the
 results agree (operations with vampire's, histograms of sizes with each other's);
 --json adds them to the results of make bench.
 
@@ -31,7 +31,7 @@ import measure
 import processes
 from measure import harness
 
-import results  # beside the harness
+import results  # next to the harness
 
 EVENTS, LIVE, COMPONENTS = 2000000, 10000, 40
 PAIRS = 3

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What recording a value in a histogram costs, beside an increment in an array. */
+/* What recording a value in a histogram costs, next to an increment in an array. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@ against the limits of instructions.json. Counted by callgrind, so that neither l
 machine's speed matters.
 
 The same compiler, libraries and flags give the same numbers to some digits; what could differ is
-the C library's choice of memcpy by processor, so it is told to take the plain one. More than
+the C library's choice of memcpy by processor, so it is set to the plain one. More than
 TOLERANCE above the limit fails; as much below it says that the limit should follow.
 """
 
@@ -67,7 +67,7 @@ def compare(counts, limits):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--renew", action="store_true", help="write the limits anew")
+    parser.add_argument("--renew", action="store_true", help="write new limits")
     parser.add_argument("--program", type=pathlib.Path,
                         default=ROOT / "build" / "release" / "bench" / "stages")
     options = parser.parse_args()

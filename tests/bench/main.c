@@ -22,7 +22,7 @@ static const char usage[] =
     "  --components N  of a recording (40)\n"
     "  --step NS       event time between two events of a recording (10000)\n"
     "  --brief         CDOs of a recording have 6 events, not 13\n"
-    "  --pairs N       runs beside as many of the baseline\n"
+    "  --pairs N       runs next to as many of the baseline\n"
     "  --directory DIR for files; they are removed (.)\n";
 
 static const struct bench_line *const all_lines[] = {bench_event_lines, bench_pairing_lines,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What writing a bucket costs: a line of JSON beside an fwrite of the same bytes, a bucket in HDF5
- * beside a bare append of the same bins to a dataset of the same kind, and beside one to as many
+ * What writing a bucket costs: a line of JSON next to an fwrite of the same bytes, a bucket in HDF5
+ * next to a bare append of the same bins to a dataset of the same kind, and next to one to as many
  * datasets as a bucket has.
  */
 #include <errno.h>
@@ -25,8 +25,8 @@
 #define START_NS INT64_C(1767225600000000000)
 #define WIDTH_NS INT64_C(1000000000)
 #define DEFLATE_LEVEL 1
-/* What a bucket with one histogram has beside its bins: four numbers of each series and four of
- * each output in rows; time, width, number and the account of the events in columns. */
+/* What a bucket with one histogram has in addition to its bins: four numbers of each series and
+ * four of each output in rows; time, width, number and the account of the events in columns. */
 #define OTHER_ROWS 8
 #define OTHERS (OTHER_ROWS + 9 + VAMP_LOSS_COUNT)
 #define COLUMN_ROWS 512
@@ -153,7 +153,7 @@ struct writing {
     uint64_t buckets, lines_per_bucket, bytes_per_bucket;
     /* the baseline's */
     hid_t file, dataset, other[OTHERS];
-    unsigned others; /* datasets beside that of the bins */
+    unsigned others; /* datasets in addition to that of the bins */
     hsize_t rows;
     uint64_t *bins; /* SERIES x BINS */
     FILE *stream;
@@ -426,7 +426,7 @@ static void append_row(const struct writing *writing, hid_t dataset, unsigned ra
     (void)H5Sclose(memory);
 }
 
-/* A row of each dataset and one flush: what nobody who appends can do without. */
+/* A row of each dataset and one flush: the least that appending needs. */
 static uint64_t run_append(void *state)
 {
     struct writing *writing = state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pairing state: what it costs to find the CDO of an event among so many live ones, beside
- * reading a word of a random element of an array as large; the longest time a single one took to
- * be taken in; memory for each.
+ * The pairing state: what it costs to find the CDO of an event among so many live ones, next to
+ * reading a word of a random element of an array as large; the longest time a single one took to be
+ * taken in; memory for each.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,8 +44,8 @@ static void cdo_key(uint64_t number, uint64_t key[2])
     key[1] = mix(~number);
 }
 
-/* Measured in the thread's processor time, so that somebody else's turn does not count; a fault for
- * a new page does. */
+/* Measured in the thread's processor time, so that other threads' turns do not count; a fault for a
+ * new page does. */
 static void fill(struct pairing *pairing)
 {
     const uint64_t before = bench_resident_bytes();

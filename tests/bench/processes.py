@@ -294,7 +294,7 @@ def anonymous_bytes(pid):
 
 
 def alone_bytes(output):
-    """Resident and anonymous memory of a vampire whose source needs no provider and tells almost
+    """Resident and anonymous memory of a vampire whose source needs no provider and yields almost
     nothing."""
     with harness.Workspace() as space:
         vampire = space.vampire({"source": {"type": "synthetic", "speed": 1, "step": "1h"},

@@ -44,7 +44,7 @@ static void rest(void)
     (void)nanosleep(&pause, NULL);
 }
 
-/* The one that tells what has happened; the other one tells what will. */
+/* The one that reports what has happened; the other one reports what will happen. */
 static struct subscription *find_subscription(struct pool *pool)
 {
     for (size_t i = 0; i < pool->subscription_count; i++) {

@@ -100,7 +100,7 @@ def scale_target(name, what):
 TARGETS = [
     Target("replay, level component, all metrics, 10^5 live CDOs, one core", "2.5 M events/s",
            ["replay"], replay_reached, lambda r: r["replay"]["events_per_second"] >= 2.5e6),
-    Target("the same beside protobuf-c's bare unpack", "60 % of its speed", ["replay"],
+    Target("the same next to protobuf-c's bare unpack", "60 % of its speed", ["replay"],
            lambda r: f"{100 / r['replay']['ratio']:.0f} %", lambda r: r["replay"]["ratio"] <= 1 / 0.6),
     Target("stretch: the same", "6 M events/s", ["replay"], replay_reached,
            lambda r: r["replay"]["events_per_second"] >= 6e6),
@@ -135,7 +135,7 @@ TARGETS = [
            lambda r: r["pairing.1e7"]["worst_insert_ns"] <= 1e6),
     Target("bucket commit, 20 x 248 bins, compressed", "1.5 times the bare append", ["hdf5"],
            lambda r: f"{r['hdf5']['ratio']:.2f} times", lambda r: r["hdf5"]["ratio"] <= 1.5),
-    Target("the same beside a bare append to as many datasets", "1.5 times the bare append",
+    Target("the same next to a bare append to as many datasets", "1.5 times the bare append",
            ["hdf5.all"], lambda r: f"{r['hdf5.all']['ratio']:.2f} times",
            lambda r: r["hdf5.all"]["ratio"] <= 1.5),
     Target("burst of 100,000 events in 50 ms, default settings", "none lost", ["burst"],

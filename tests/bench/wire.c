@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Bare libfabric, the baseline of what goes over the wire: how many messages of so many bytes one
- * process can take from another when nobody looks into them, and what an endpoint costs that only
- * waits.
+ * process can take from another when their content is not read, and what an endpoint costs that
+ * only waits.
  *
  *   wire receive PROVIDER MESSAGES BYTES    prints one JSON object
  *   wire idle PROVIDER                      prints "ready", waits until its standard input ends

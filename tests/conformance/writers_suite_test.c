@@ -254,7 +254,7 @@ static void case_no_directory(struct bench *bench)
     assert_int_equal(open_writer(bench, 1, &self, &err), -ENOENT);
     assert_non_null(strstr(err.text, path));
     assert_int_equal(entries(bench, false), 0);
-    /* A file system nobody may write to, root included. */
+    /* A file system that is read-only, for root too. */
     set_directory(bench, "/proc/self");
     assert_true(open_writer(bench, 1, &self, &err) < 0);
     assert_non_null(strstr(err.text, "/proc/self"));

@@ -65,7 +65,7 @@ __attribute__((constructor)) static void prepare(void)
     listing = getenv("FAIL_LIST") != NULL;
 }
 
-__attribute__((destructor)) static void tell(void)
+__attribute__((destructor)) static void report(void)
 {
     (void)fprintf(stderr, "allocations %lu\n", atomic_load(&count));
     for (size_t i = 0; listing && i < PLACES; i++) {
@@ -96,7 +96,7 @@ static bool fails(void *caller)
         return false;
     }
     note(place);
-    /* Where places are told apart, all behind it are of any place. */
+    /* Where places are distinguished, all later ones of any place fail. */
     if (only != 0 && only != place && !(onwards && atomic_load(&count) >= fail_at)) {
         return false;
     }

@@ -48,7 +48,7 @@ __attribute__((constructor)) static void prepare(void)
     }
 }
 
-__attribute__((destructor)) static void tell(void)
+__attribute__((destructor)) static void report(void)
 {
     for (unsigned i = 0; i < FABRIC_FAULT_CALL_COUNT; i++) {
         const struct fabric_fault *fault = &fabric_faults.of[i];

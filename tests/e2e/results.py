@@ -63,7 +63,7 @@ def assert_line_account(record):
 
 
 NO_TIME = -(2**63)
-# Reasons that are places where events were lost; the others' events nobody could count.
+# Reasons that are places where events were lost; the others' events cannot be counted.
 LOSSES = ("pool_manager", "ring", "recording")
 
 
@@ -97,32 +97,32 @@ def assert_gaps(gaps, end_of_buckets, where):
 
 
 class Gaps:
-    """The gaps of a run as they are read, bucket by bucket or file by file, beside the account."""
+    """The gaps of a run as they are read, bucket by bucket or file by file, compared with the account."""
 
     def __init__(self):
         self.rows = []
-        self.told = dict.fromkeys(LOSSES, 0)
+        self.reported = dict.fromkeys(LOSSES, 0)
         self.begun = False
 
     def begin(self, is_first, lost):
         """At the start of a file; `lost` before it, if the file is not the first of its run."""
         if not self.begun and not is_first:
-            self.told = dict(lost)
+            self.reported = dict(lost)
         self.begun = True
 
-    def anew(self):
+    def restart(self):
         """The statistics begin again, and so does their account."""
-        self.told = dict.fromkeys(LOSSES, 0)
+        self.reported = dict.fromkeys(LOSSES, 0)
 
     def add(self, rows, lost, where, complete=True):
-        """What is told of gaps and what the account has lost are the same number. A file that is not
-        complete may tell of gaps whose bucket it does not have."""
+        """The gaps and the account have the same number of lost events. A file that is not complete
+        may have gaps whose bucket it lacks."""
         self.rows += rows
         for place, events in gap_events(rows).items():
-            told = self.told[place] + events
-            assert told == lost[place] or (not complete and told > lost[place]), (
-                f"{lost[place]} events lost ({place}), {told} of them in gaps: {where}")
-            self.told[place] = lost[place]
+            reported = self.reported[place] + events
+            assert reported == lost[place] or (not complete and reported > lost[place]), (
+                f"{lost[place]} events lost ({place}), {reported} of them in gaps: {where}")
+            self.reported[place] = lost[place]
 
 
 class Hdf5Run:
@@ -178,11 +178,11 @@ class Hdf5Run:
         gaps = gap_rows(file)
         in_file = gap_events(gaps)
         account = self.gap_account
-        # What the earlier files hold is known by the first bucket, but for the gaps that it tells.
+        # What the earlier files hold is known by the first bucket, except for the gaps in it.
         before = {place: int(lost[place][-1]) - in_file[place] for place in LOSSES}
         account.begin(int(file.attrs["segment"]) == 1, before)
         if self.columns and int(file["events_received"][0]) < self.columns["events_received"]:
-            account.anew()
+            account.restart()
         complete = int(file["how_ended"][()]) != 0
         if complete:
             assert_gaps(gaps, int((file["time"][:rows] + file["bucket_ns"][:rows]).max()), file.filename)

@@ -171,7 +171,7 @@ def live(who, environment):
         process = vampire if who == "vampire" else manager
         harness.wait_until(lambda: space.hdf5_files() or not vampire.running(), "vampire joins or ends")
         codes = run_workflow(space, manager)
-        assert who == "manager" or codes == [0, 0], "nobody else has noticed"
+        assert who == "manager" or codes == [0, 0], "the other processes are not affected"
         codes.append(check_end(vampire, (0, 1, 2, 3, 4), vampire.wait_or_signal(signal.SIGINT, 10)))
         manager.signal(signal.SIGTERM)
         codes.append(check_end(manager, (0, 1, 2, 3)))
@@ -204,7 +204,7 @@ def judge_live(who, shim, reference, job):
     except AssertionError as wrong:
         return f"{what}: {wrong}"
     if fine and counted != reference:
-        return f"{what}: other numbers, and nobody said why\n{said[-3000:]}"
+        return f"{what}: other numbers, and no message says why\n{said[-3000:]}"
     if not fine and who == "vampire" and not SAYS.search(said):
         return f"{what}: does not say what is wrong\n{said[-3000:]}"
     return None

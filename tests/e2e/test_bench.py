@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The exact part of the benchmark: instructions for an event, a record, a line against their limits.
-And that the rest of the benchmark still runs; its times are nobody's test."""
+And that the rest of the benchmark still runs; its times are not tested."""
 
 import json
 import pathlib

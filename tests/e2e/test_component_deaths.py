@@ -131,7 +131,7 @@ class Deaths:
         ])
 
     def play(self):
-        """All states once. The partners end well, and then nobody and nothing is left."""
+        """All states once. The partners end well, and then no component and no CDO is left."""
         pairs = self.pairs()
         self.await_readiness(pairs)
         self.await_states()
@@ -210,7 +210,7 @@ def check(run, rounds):
 
 
 def test_a_read_from_a_dead_source_does_not_wait_for_a_heartbeat(space):
-    """The reader finds out by itself that nobody is there."""
+    """The reader notices by itself that the pool manager is gone."""
     space.pool_manager("--heartbeat", "120s", "--silence", "480s")
     program = harness.program("workflow_steps")
     steps = [step.replace("CDO", "field") for step in OFFER]

@@ -34,7 +34,7 @@ def vampire(*arguments, **options):
 
 
 def load(path):
-    """JSON with comments, read by somebody else's rules."""
+    """JSON with comments, read by the rules of another implementation."""
     text = path.read_text(encoding="utf-8-sig")
     token = r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/'
     return json.loads(re.sub(token, lambda match: match.group(1) or " ", text, flags=re.DOTALL))

@@ -25,7 +25,7 @@ def run(space, name):
     """The workflow's reports and what vampire wrote."""
     space.pool_manager()
     # The file as it is; only the pool manager's info comes from the environment, and no "info_file"
-    # can be given beside it.
+    # can be given in addition.
     vampire = space.vampire(harness.ROOT / "config" / "ready" / name)
     reports = harness.Workflow(space, model_options=MODEL).finish()
     vampire.expect_exit(0)

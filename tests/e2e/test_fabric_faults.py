@@ -43,7 +43,7 @@ OPENING = {
     "RECV": (errno.EIO, "post receive buffers"),
 }
 FOR_GOOD_MS, A_WHILE_MS = 600_000, 700
-# What nobody notices, together in one workflow, in all roles: call, its number, errno, for how many
+# Faults without consequences, together in one workflow, in all roles: call, its number, errno, for how many
 # milliseconds (0: only this one).
 HARMLESS = (
     [("RECV", 260, errno.EAGAIN, 0), ("SEND", 2, errno.EAGAIN, 0), ("READ", 1, errno.EAGAIN, 0),
@@ -103,7 +103,7 @@ def faulty(shim, faults):
 
 
 def hits(process):
-    """The calls that failed in it. It tells at its end."""
+    """The calls that failed in it. It prints them at its end."""
     return re.findall(r"^fabric failed (\w+)$", process.stderr, re.MULTILINE)
 
 
@@ -117,7 +117,7 @@ class Run:
     def __init__(self, space, shim, faults, silence):
         self.space, self.shim, self.faults, self.silence = space, shim, faults, silence
         self.processes = {}
-        # For somebody who may never come.
+        # For a component that may never come.
         self.patience = 60 if silence == LONG_SILENCE else 6
         self.go()
 
@@ -152,7 +152,7 @@ class Run:
         self.finish()
 
     def finish(self):
-        """Whoever waits for somebody who is gone ends with the pool manager at the latest."""
+        """A process that waits for one that is gone ends with the pool manager at the latest."""
         for role in ("model", "product", "vampire"):
             self.await_end(role)
         self.processes["manager"].signal(signal.SIGTERM)
@@ -185,7 +185,7 @@ def wrong_ends(run):
 
 def wrong_numbers(run):
     """What is wrong in vampire's outputs: they agree with each other, and what the components did is
-    there, but for what is told as lost."""
+    there, except for what is reported as lost."""
     space, codes = run.space, run.codes()
     if not space.hdf5_files() or not space.json_lines().exists():
         return
@@ -216,9 +216,9 @@ def missing(run, counted):
             if not counted.counters["pool_operations"].get((report["component"], "join"), 0):
                 continue
             for operation, count in report["operations"].items():
-                told = counted.counters["pool_operations"].get((report["component"], operation), 0)
-                if told < count and operation not in WITHOUT_A_POOL:
-                    yield f"{report['component']} did {operation} {count} times, vampire says {told}"
+                counted_times = counted.counters["pool_operations"].get((report["component"], operation), 0)
+                if counted_times < count and operation not in WITHOUT_A_POOL:
+                    yield f"{report['component']} did {operation} {count} times, vampire says {counted_times}"
 
 
 def try_faults(job):
@@ -241,20 +241,20 @@ def try_faults(job):
 
 def try_all(jobs):
     """All workflows, some at a time, in processes of their own. Returns who was hit by what."""
-    told, wrong, well = set(), [], 0
+    reached, wrong, well = set(), [], 0
     context = multiprocessing.get_context("fork")
     with concurrent.futures.ProcessPoolExecutor(AT_A_TIME, context) as workers:
         for complaints, hit, all_well in workers.map(try_faults, jobs):
             wrong += complaints
-            told |= hit
+            reached |= hit
             well += all_well
     assert not wrong, f"{len(wrong)} of {len(jobs)} workflows:\n" + "\n".join(wrong[:10])
     print(f"{len(jobs)} workflows with failed calls, {well} without consequences")
-    return told
+    return reached
 
 
 def assert_all_hit(jobs, expected):
-    """Where a fault was not reached, since somebody was given up on a machine that stood still, it is
+    """Where a fault was not reached, since a peer was given up on a machine that stood still, it is
     tried again."""
     hit = try_all(jobs)
     again = [job for job in jobs if any((role, fault[0]) in expected - hit
@@ -313,8 +313,8 @@ def test_calls_that_fail_in_the_pool_manager(shim):
 def test_calls_that_fail_in_a_component(shim, role):
     """And another one in vampire, of which the component notices nothing."""
     faults = serious(role, SERIOUS)
-    beside = itertools.cycle(serious("vampire", SERIOUS))
-    jobs = [(shim, {role: [fault], "vampire": [next(beside)]}, False) for fault in faults]
+    others = itertools.cycle(serious("vampire", SERIOUS))
+    jobs = [(shim, {role: [fault], "vampire": [next(others)]}, False) for fault in faults]
     assert_all_hit(jobs, calls_of([role, "vampire"], SERIOUS))
 
 

@@ -198,7 +198,7 @@ def check_recording(library, place, at, way):
         assert all(reference[number] == event for number, event in there.items()), what
         if paths:
             received, missing = replayed(place)
-            # Behind the last whole segment nobody can know.
+            # After the last whole segment the end is unknown.
             assert received == written and missing <= lost, f"{what}\nreplayed: {received}, {missing}"
             assert lost == 0 or missing > 0 or len(reference) - 1 not in there, what
     shutil.rmtree(place)

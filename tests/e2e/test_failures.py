@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Processes that die, stand still or are told to stop: the workflow's results stay the same, and
+"""Processes that die, stand still or are asked to stop: the workflow's results stay the same, and
 what vampire wrote can be read."""
 
 import os
@@ -106,7 +106,7 @@ def killed_at_random(space, rounds):
             victim.signal(signal.SIGKILL)
             victim.wait()
         sizes.append((descriptors(manager), descriptors(vampire)))
-    # Whoever is left is noticed; then nobody and nothing is.
+    # The remaining components are noticed; then none is left, and no CDO.
     survivor = another_workflow(space, models=1, products=1, model_options=[
         *model_options(3, 2, 2, 64, KIB, 0), "--cdo-prefix", "later,"])  # no CDO that a dead one offers, too
     reports = survivor.finish()
@@ -134,7 +134,7 @@ def test_components_killed_at_random_moments(space):
     run = results.Hdf5Run(space.hdf5_files())
     assert not results.compare(reports, {"hdf5": run})
     assert not results.accounting_differences(run)
-    # Pairing state is released, and what they held is told.
+    # Pairing state is released, and what they held is reported.
     for gauge in ("pool_cdos", "pool_bytes", "components_present", "vampire_tracked_cdos"):
         assert run.gauges[gauge][()] == 0, gauge
     vanished = [row for row in run.components if row["reason"] == "vanished"]
@@ -174,7 +174,7 @@ def test_another_vampire_takes_over(space):
     assert_complete(reports)
     run = results.Hdf5Run([space.hdf5_files()[-1]])
     operations = run.counters["pool_operations"]
-    # It was not there when they joined, and who leaves does not tell a name. The first one's end
+    # It was not there when they joined, and a leave has no name. The first one's end
     # may be noticed while the second is there.
     assert operations[("unknown", "leave")] - len(reports) in (0, 1)
     assert {label[0] for label, count in operations.items() if count} == {"unknown"}
@@ -204,7 +204,7 @@ def test_vampire_stopped_until_it_is_given_up(space):
     reports = workflow.finish()
     assert_complete(reports)
     vampire.signal(signal.SIGCONT)
-    # Either it was away too long and is told so, or it catches up.
+    # Either it was away too long and is informed of that, or it catches up.
     assert vampire.wait() in (0, 4)
     how, _ = ending_of(space.hdf5())
     assert how == 2

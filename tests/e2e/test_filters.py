@@ -70,7 +70,7 @@ def transports(run):
 
 
 def test_duration_of_a_transport(space):
-    """The pool manager tells it, the recording keeps it, and a filter asks for it."""
+    """The pool manager reports it, the recording keeps it, and a filter uses it."""
     space.pool_manager()
     recording = {"type": "recording", "directory": "."}
     everything = watch(space, "everything", outputs=[

@@ -199,7 +199,7 @@ def test_rotation_loses_nothing(tmp_path, numbers):
     for number, path in enumerate(files):
         with xr.open_dataset(path, engine="netcdf4") as ds:
             assert int(ds.how_ended) == (2 if number == len(files) - 1 else 1)
-            assert str(ds.component_name.values[1]) == "IFS -- 0"  # told again in every file
+            assert str(ds.component_name.values[1]) == "IFS -- 0"  # repeated in every file
             assert int(ds.attrs["segment"]) == number + 1
 
 

@@ -3,7 +3,7 @@
 JSON lines and recordings end at a whole record, or are repaired to one.
 
 Two ways: made-up buckets, whose values are computed here again (made_up.py), and the whole
-program with all its outputs, against a run of the same events that nobody killed.
+program with all its outputs, against a run of the same events that was not killed.
 """
 
 import concurrent.futures
@@ -199,7 +199,7 @@ def is_by_time(file, name):
 
 
 def hdf5_rows(path, reference, names=(), **options):
-    """Rows of the file; each equals the same row of the run that nobody killed. `names`: only of
+    """Rows of the file; each equals the same row of the run that was not killed. `names`: only of
     these metrics."""
     with h5py.File(path, "r", **options) as file:
         rows = file["time"].shape[0]

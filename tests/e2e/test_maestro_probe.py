@@ -66,7 +66,7 @@ def test_the_embedded_header_has_everything(tmp_path):
     output, done = run_probe(tmp_path, FULL)
     assert done.returncode == 0, done.stderr
     missing = {name for name, value in defines(output).items() if value == "0"}
-    # These events carry no name; LEAVE's is known from JOIN.
+    # These events have no name; LEAVE's is known from JOIN.
     assert missing == {f"VAMP_MSTRO_HAS_NAME_{k}" for k in ("leave", "subscribe", "unsubscribe")}
     assert "UINT64_C(0)" not in output.read_text()
     compile_source(tmp_path)

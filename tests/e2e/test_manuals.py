@@ -91,8 +91,8 @@ def check_options(program, command):
     options = set(re.findall(option, done.stdout.split("ptions:", 1)[1]))
     listed = re.split("KEYS|EVENTS|SIGNALS|EXIT STATUS", page.split("options are:")[1])[0]
     assert len(options) > 2 and options == set(re.findall(option, listed)), program
-    told = done.stdout[done.stdout.index("xit codes:"):]
-    codes = set(re.findall(r"(?:codes:|;|\n )\s+(\d)\s", told))
+    listed = done.stdout[done.stdout.index("xit codes:"):]
+    codes = set(re.findall(r"(?:codes:|;|\n )\s+(\d)\s", listed))
     status = page[page.index("EXIT STATUS"):].split("\nEXAMPLES")[0]
     assert codes and codes == set(re.findall(r"^ +(\d)  ", status, re.MULTILINE)), (program, status)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What docs/operations.md tells and the files it names: job scripts that work, a unit that systemd
+"""What docs/operations.md says and the files it names: job scripts that work, a unit that systemd
 accepts, messages that the program has."""
 
 import json

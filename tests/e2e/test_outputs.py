@@ -68,7 +68,7 @@ def free_port(family):
 
 
 class Reader:
-    """Connects as soon as there is somebody; reads to the end or part by part."""
+    """Connects as soon as the output listens; reads to the end or part by part."""
 
     def __init__(self, address, receive_bytes=None):
         def connect():
@@ -143,7 +143,7 @@ def assert_reported(lines):
 
 
 def assert_exact(lines, buckets):
-    """What a reader that was there from bucket `first` on got and was told to have lost."""
+    """What a reader that was there from bucket `first` on got and what it was informed to have lost."""
     numbers = bucket_numbers(lines)
     expected, lost_before = numbers[0], 0
     for line in lines:
@@ -152,7 +152,7 @@ def assert_exact(lines, buckets):
             lost_before += line["count"]
         elif line["type"] == "bucket":
             assert line["bucket"] == expected + lost_before
-            assert lost_before == 0 or line["complete"], "after a loss all values are told"
+            assert lost_before == 0 or line["complete"], "after a loss all values are written"
             expected, lost_before = line["bucket"] + 1, 0
     assert expected + lost_before == buckets
 
@@ -211,7 +211,7 @@ def test_a_stopped_reader_loses_only_for_itself(tmp_path):
         stopped.until(b'"type":"bucket","run"')
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             everything = pool.submit(good.rest)
-            remark = wait_until(filler.remark, "somebody is told")
+            remark = wait_until(filler.remark, "the remark is printed")
             stopped.until(b'"what":"buckets","reason":"reader"')  # it reads again
             stopped.until(b'"complete":true,"metrics"')
             filler.stop()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The pool manager is killed and started again, at the same and at another address, at every stage:
-vampire comes back by itself, tells what it could not see, and counts nothing twice."""
+vampire comes back by itself, reports what it could not see, and counts nothing twice."""
 
 import os
 import re
@@ -97,14 +97,14 @@ class Lives:
 
     # ---------------------------------------------------------------- the pool manager
 
-    def start_manager(self, same_address=False, tell=True):
+    def start_manager(self, same_address=False, write=True):
         self.number += 1
         silence = 1.5 * harness.PATIENCE
         options = ["--heartbeat", "100ms", "--silence", f"{silence:.1f}s"]
         if same_address:
             options += ["--bind", f"127.0.0.1:{self.port}"]
         self.manager = self.space.pool_manager(*options, name=f"pool-manager-{self.number}")
-        if tell:
+        if write:
             self.write_info()
 
     def write_info(self):
@@ -223,7 +223,7 @@ def restart(lives, stage, same_address):
         # The one that follows does not answer, and is killed while vampire waits for it.
         lives.kill_manager()
         lives.await_seeking()
-        lives.start_manager(same_address, tell=False)
+        lives.start_manager(same_address, write=False)
         lives.manager.signal(signal.SIGSTOP)
         lives.write_info()
         lives.await_attempt()
@@ -281,7 +281,7 @@ def test_fifty_restarts(space):
 
 
 def test_giving_up(space):
-    """Bounded: a pool manager that does not come back ends the run, and the gap is told."""
+    """Bounded: a pool manager that does not come back ends the run, and the gap is reported."""
     lives = Lives(space, rejoin="1s")
     survivor = lives.survivor()
     lives.kill_manager()
@@ -299,7 +299,7 @@ def test_giving_up(space):
 
 
 def test_stopped_while_it_waits(space):
-    """A signal is not held up by the search, and the gap is told."""
+    """The search does not delay a signal, and the gap is reported."""
     lives = Lives(space)
     lives.hold()
     lives.work()

@@ -64,8 +64,8 @@ def test_counts_are_complete_across_reloads(space):
     assert len(streams) == 4
     for reloads, path in enumerate(streams):
         records = [json.loads(line) for line in path.read_text().splitlines()]
-        told = [record["number"] for record in records if record["type"] == "reload"]
-        assert told == ([reloads] if reloads else [])
+        reloaded = [record["number"] for record in records if record["type"] == "reload"]
+        assert reloaded == ([reloads] if reloads else [])
         assert records[-1]["type"] == "end"
         if reloads < 3:
             assert records[-1]["reason"] == "configuration reloaded"
@@ -179,7 +179,7 @@ def test_reload_at_full_speed_changes_no_count(space):
 # ---- the oracle, before and after each change
 
 # Sections of the configuration, one after the other; the level changes too, so that the statistics
-# begin anew twice.
+# start again twice.
 RULES = [
     {},
     {"filters": {"large": "(.cdo.size >= 32KiB)"},

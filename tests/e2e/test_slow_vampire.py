@@ -60,7 +60,7 @@ def gaps(space, reason):
 
 
 def lost_rows(space, reason):
-    """Events lost as the table of gaps and the JSON lines tell it."""
+    """Events lost according to the table of gaps and the JSON lines."""
     rows = gaps(space, reason)
     assert all(start <= end for start, end, _ in rows), rows
     lines = [line for line in jsonl.records(space.json_lines()) if line["type"] == "gap" and line["reason"] == reason]
@@ -102,7 +102,7 @@ def test_vampire_stopped(space):
         for model in workflow.models:
             model.until_stderr(f"step {step} offered")
         highest_kib = max(highest_kib, resident_kib(manager))
-    assert stopped(vampire), "nobody needed it for all these steps"
+    assert stopped(vampire), "no component needed it for all these steps"
     vampire.signal(signal.SIGCONT)
     reports = workflow.finish()
     assert vampire.wait_or_signal(signal.SIGTERM, 15) == 0, vampire.account()
@@ -115,7 +115,7 @@ def test_vampire_stopped(space):
         assert highest_kib - before_kib < MANAGER_MAY_GROW_KIB < lost * len(LONG_NAME) // KIB
     manager.signal(signal.SIGUSR2)
     manager.expect_exit(0)
-    assert f" {lost} lost;" in manager.stderr, "the pool manager tells the same number"
+    assert f" {lost} lost;" in manager.stderr, "the pool manager reports the same number"
 
 
 def test_everyone_leaves_while_vampire_is_stopped(space):
@@ -147,7 +147,7 @@ def test_vampire_counts_slowly(space):
 
 @pytest.mark.plain
 def test_vampire_stopped_until_it_is_given_up(space):
-    """It comes back by itself, and tells how long nobody watched: not less than it was."""
+    """It comes back by itself, and reports how long the pool was not watched: not less than it was."""
     silence, seconds = 1.5, 5
     space.pool_manager("--heartbeat", "100ms", "--silence", f"{silence}s")
     vampire = space.vampire(harness.vampire_config())

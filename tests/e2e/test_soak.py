@@ -35,7 +35,7 @@ def settings(directory, steps, bucket, rotate):
 
 
 class Sums:
-    """What the segments of one output tell, one after the other."""
+    """What the segments of one output contain, one after the other."""
 
     def __init__(self):
         self.buckets, self.segments = 0, 0

@@ -187,7 +187,7 @@ def test_all_mistakes_are_reported_at_once(space):
     result = vampire("--check-config", "-c", path)
     assert result.returncode == 2
     for word in ("colour", "workflow", "wait", "soon"):
-        assert word in result.stderr, f"'{word}' is not told: {result.stderr}"
+        assert word in result.stderr, f"'{word}' is not reported: {result.stderr}"
     lines = path.read_text().splitlines()
     number = next(i for i, line in enumerate(lines, 1) if "colour" in line)
     assert str(number) in result.stderr

@@ -142,7 +142,7 @@ def test_sockets(space, kind):
 
 
 def test_a_socket_after_a_reload(space):
-    """Its readers are told the end of the old configuration, and connect again."""
+    """Its readers get the end of the old configuration, and connect again."""
     run = Lines()
     path = space.path / "socket"
     process = None
@@ -201,7 +201,7 @@ def test_a_file_that_grows_rotates_and_is_replaced(space, reason):
     append(path, run.end(reason))
     append(f"{path}.0003", run.header(2) + run.bucket({"a": 7}))
     shows(process, ["3", "5", "7"])
-    # Replaced by a file of another run, then cut and written anew.
+    # Replaced by a file of another run, then cut and written again.
     last = space.path / "vampire.jsonl.0003"
     other = Lines("run-2")
     append(space.path / "new", other.header() + other.bucket({"b": 11}) + other.bucket({"b": 12}))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fuzz target of the configuration reader: the text of a file, and behind the first byte 0x01 lines
- * PATH=VALUE as the command line would give them. Whatever is wrong has to be told, with places
+ * PATH=VALUE as the command line would give them. Every mistake has to be reported, with places
  * that exist; what loads has to dump itself and load again to the same.
  */
 #include <stdint.h>
@@ -24,7 +24,7 @@ static void require(bool condition)
     }
 }
 
-/* A file without a name, written anew for each input. */
+/* A file without a name, written again for each input. */
 struct memory_file {
     int fd;
     char path[64];

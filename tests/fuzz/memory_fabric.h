@@ -161,7 +161,7 @@ int fabric_send(struct fabric *fabric, fabric_peer peer, struct fabric_message *
     if (fabric->done_count >= MEMORY_FABRIC_SENDS) {
         return -EAGAIN;
     }
-    /* Whatever we are told, what we say is well-formed. */
+    /* Whatever the program under test receives, what it sends is well-formed. */
     require(offset + length <= FABRIC_MESSAGE_BYTES);
     require(frame_parse(message->bytes + offset, length, &frame, NULL) == 0);
     fabric->sent++;

@@ -127,7 +127,7 @@ static inline size_t script_mutate(uint8_t *data, size_t size, size_t max, unsig
         if (script_resize(data, &size, max, begin, 0, step->whole)) {
             memcpy(data + begin, data + begin + step->whole, step->whole);
         }
-    } else if (way == 3) { /* somebody else, or another kind */
+    } else if (way == 3) { /* another sender, or another kind */
         data[begin] = (uint8_t)dice_roll(&dice, SCRIPT_PEERS * (SCRIPT_PAUSE + 1));
     } else {
         script_change(data, &size, max, step, &dice);

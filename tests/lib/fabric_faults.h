@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Failing calls of libfabric on purpose. libfabric's calls are inline functions through tables that
- * each object carries; so the objects are the real ones, and their tables are replaced when the
- * program opens them. What libfabric does inside itself does not come here.
+ * each object has; so the objects are the real ones, and their tables are replaced when the program
+ * opens them. libfabric's internal calls do not pass through here.
  *
  * Included once by a program, or by a library that is preloaded: it defines fi_fabric and
  * fi_getinfo. Any thread.
@@ -65,14 +65,14 @@ static const char *const fabric_fault_names[] = {
 struct fabric_fault {
     atomic_uint number, count; /* number 0: none fails */
     atomic_int error;          /* FI_EAGAIN and so on */
-    _Atomic(int64_t) lasts_ns; /* 0: only this one; else all from then on, for so long */
+    _Atomic(int64_t) lasts_ns; /* 0: only this one; else all from then on, for this time */
     _Atomic(int64_t) until_ns; /* of CLOCK_MONOTONIC, once the first has failed */
     atomic_bool failed;
 };
 
 static struct {
     struct fabric_fault of[FABRIC_FAULT_CALL_COUNT];
-    /* The completion that is to be told as an error; with the queue it stands in. */
+    /* The completion that is to be reported as an error; with its queue. */
     _Atomic(struct fid_cq *) queue;
     void *context;
     uint64_t flags;
@@ -90,7 +90,7 @@ static struct {
 } fabric_faults;
 
 /* The numberth call of this kind from now on fails with `error`, and with lasts_ns all others for
- * so long. */
+ * this time. */
 static inline void fabric_faults_add(enum fabric_fault_call call, unsigned number, int error,
                                      int64_t lasts_ns)
 {
@@ -198,7 +198,7 @@ static int fault_ep_control(struct fid *fid, int command, void *arg)
     return fabric_faults.real_ep_fid->control(fid, command, arg);
 }
 
-/* It is closed all the same: else everything behind it is in use. */
+/* It is closed all the same: otherwise everything it uses stays in use. */
 static int fault_ep_close(struct fid *fid)
 {
     int fault = fabric_fault(FABRIC_FAULT_CLOSE);
@@ -336,8 +336,8 @@ static int fault_domain(struct fid_fabric *fabric, struct fi_info *info, struct 
     return result;
 }
 
-/* libfabric's providers stand on each other: their calls are not the program's, which is the
- * executable (it has no name here) and the part of vampire that joins a pool. */
+/* libfabric's providers call each other: their calls are not the program's, which is the executable
+ * (it has no name here) and the part of vampire that joins a pool. */
 static bool of_program(void *caller)
 {
     struct dl_find_object object;
@@ -348,7 +348,7 @@ static bool of_program(void *caller)
     return name[0] == '\0' || strstr(name, "/lib/vampire/maestro.so") != NULL;
 }
 
-/* By itself and not by RTLD_NEXT: vampire loads it late, for itself alone. */
+/* Loaded explicitly, not by RTLD_NEXT: vampire loads it late and locally. */
 static void *fabric_library(void)
 {
     return dlopen("libfabric.so.1", RTLD_NOW);

@@ -59,7 +59,7 @@ def component_label(name):
 
 
 def labels_at(metric, level):
-    """The labels of a metric: those that tell components apart fall away at level `workflow`."""
+    """The labels of a metric: those that distinguish components are left out at level `workflow`."""
     gone = ("component", "source", "sink") if level == "workflow" else ()
     return tuple(name for name in LABELS[metric] if name not in gone)
 

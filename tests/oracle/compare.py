@@ -177,8 +177,8 @@ def differences_hdf5(path, part, is_last=True):
         found.append(f"gaps: {run.gaps()}, expected {part.gaps}")
     expected = sorted((row for _, row in part.histories), key=repr)
     if sorted(run.histories(), key=repr) != expected:
-        found.append(f"CDOs: {sorted(run.stories(), key=repr)}, expected {expected}")
-    # The table of a file before the last one is that of a moment which no event tells; it comes with
+        found.append(f"CDOs: {sorted(run.histories(), key=repr)}, expected {expected}")
+    # The table of a file before the last one is that of a moment that no event marks; it comes with
     # a bucket.
     if is_last and run.starts and run.components() != part.result.components:
         found.append(f"components: {run.components()}, expected {part.result.components}")
@@ -261,14 +261,14 @@ def differences_json(path, part, level):
         found.append(f"json gaps: {gaps}, expected {part.gaps}")
     histories = sorted(((part.first + at, row) for at, row in histories), key=repr)
     if histories != part.histories:
-        found.append(f"json CDOs: {stories}, expected {part.stories}")
+        found.append(f"json CDOs: {histories}, expected {part.histories}")
     if not unlisted and level != "workflow":
         found += alert_differences(alerts, result, buckets)
     return found
 
 
 def alert_differences(alerts, result, buckets):
-    """Each anomaly that was counted is told by itself."""
+    """Each anomaly that was counted has a record of its own."""
     counted = {}
     for label, entries in result.metrics.get("anomalies", {}).items():
         if label == (catalogue.OTHER, catalogue.OTHER):

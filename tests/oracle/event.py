@@ -23,7 +23,7 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
         if event.HasField("app_id"):
             self.row = oracle.find_row(event.app_id) or oracle.rows[0]
             self.component = oracle.name_of(event.app_id)
-        self.nobody = self.row is oracle.rows[0]
+        self.no_component = self.row is oracle.rows[0]
         self.source = oracle.name_of(event.peer_id) if event.HasField("peer_id") else UNKNOWN
         self.sink = self.component
         self.tier = stream.TIERS.get(event.tier, UNKNOWN)
@@ -80,7 +80,7 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
     # ------------------------------------------------------------ components
 
     def check_component(self):
-        if self.nobody:
+        if self.no_component:
             return
         if self.row.joined is None and not self.row.unknown_reported:
             self.row.unknown_reported = True
@@ -89,7 +89,7 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
             self.anomalies["operation_out_of_order"] += 1
 
     def join(self):
-        if not self.nobody and self.row.present:
+        if not self.no_component and self.row.present:
             self.anomalies["operation_out_of_order"] += 1
             return
         self.row.present += 1
@@ -100,7 +100,7 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
         if row.present:
             row.present -= 1
             oracle.change["components_present", ()] -= 1
-        if self.nobody:
+        if self.no_component:
             return
         if row.joined is not None:
             self.association = self.interval(row.joined)
@@ -110,7 +110,7 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
 
     def who(self):
         """The component as part of a key."""
-        if self.nobody and self.event.HasField("app_id"):
+        if self.no_component and self.event.HasField("app_id"):
             return ("app", self.event.app_id)
         return self.row
 
@@ -152,11 +152,11 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
         if pending is None:
             demands.add(key, {"since": self.time, "acknowledged": not before, "failed": False})
             return
-        anew = before and not pending["acknowledged"]
+        again = before and not pending["acknowledged"]
         if pending["failed"]:
             self.anomalies["demand_never_satisfied"] += 1
-            anew = True
-        if anew:
+            again = True
+        if again:
             pending.update(since=self.time, acknowledged=False, failed=False)
         pending["acknowledged"] |= not before
 

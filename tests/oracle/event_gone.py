@@ -7,7 +7,7 @@ from catalogue import UNKNOWN
 
 class OnGone:
     def release(self):
-        """What the component held is nobody's."""
+        """What the component held belongs to no component."""
         oracle, row = self.oracle, self.row
         row.gone = True
         for hold in [hold for hold in oracle.holds.values() if hold.row is row]:
@@ -31,7 +31,7 @@ class OnGone:
             del oracle.received[key]
 
     def release_rest(self):
-        """What belongs to nobody."""
+        """What belongs to no component."""
         oracle = self.oracle
         for cdo in oracle.cdos.values():
             oracle.end_cdo(cdo, "left")
@@ -50,12 +50,12 @@ class OnGone:
             leave.app_id = row.app
         oracle.excluded = oracle.rules.excluded(leave, oracle.find_row)
         self = cls(oracle, leave)
-        self.row, self.nobody = row, row is oracle.rows[0]
-        self.component = UNKNOWN if self.nobody else row.name
+        self.row, self.no_component = row, row is oracle.rows[0]
+        self.component = UNKNOWN if self.no_component else row.name
         tracked = len(oracle.cdos)
         oracle.change["components_present", ()] -= row.present
         row.present = 0
-        if self.nobody:
+        if self.no_component:
             self.release_rest()
         else:
             self.release()

@@ -82,7 +82,7 @@ def moment(word):
 
 
 def literal(word, like):
-    """The value that a word means beside a field that holds `like`."""
+    """The value that a word means for a field that holds `like`."""
     if isinstance(like, str):
         return str(word)
     return None if isinstance(word, Quoted) else number(word)

@@ -25,9 +25,9 @@ class Oracle:
         self.rules = rules.Rules({})
         self.width = options["bucket_ns"]
         self.lateness = options["lateness_ns"]
-        nobody = Row(None)
-        nobody.name = OTHER
-        self.rows, self.by_app = [nobody], {}
+        no_component = Row(None)
+        no_component.name = OTHER
+        self.rows, self.by_app = [no_component], {}
         if before is not None:
             self.rows, self.by_app = before.rows, before.by_app
             for row in self.rows:
@@ -50,7 +50,7 @@ class Oracle:
         self.closed = []  # buckets in the order in which they were closed
         self.oldest = self.newest = None
         self.late_run, self.previous = 0, None
-        self.gone = None  # until when the pool is, as far as the stream tells
+        self.gone = None  # until when the pool is, as far as the stream shows
 
     # ------------------------------------------------------------ time
 
@@ -69,7 +69,7 @@ class Oracle:
         while self.oldest <= self.newest:
             self.close_oldest()
         self.oldest = self.newest = self.bucket = bucket
-        # Told in the bucket that begins anew.
+        # Reported in the bucket in which the statistics start again.
         self.add_gap(begin * self.width, bucket * self.width, "leap", 0)
         self.late_run = 0
 
@@ -297,7 +297,7 @@ class Oracle:
         self.previous = mark.time_ns
 
     def observe_gone(self, mark):
-        """27: the pool is gone, and everybody with it; 28: until now nobody watched."""
+        """27: the pool is gone, and every component with it; 28: until now the pool was not watched."""
         if self.previous is None:
             self.previous = mark.time_ns
         if mark.kind == 28:
@@ -314,7 +314,7 @@ class Oracle:
                 row.left, row.reason = mark.time_ns, "pool_gone"
         self.by_app.clear()
 
-    def tell(self, cdo, end):
+    def add_history(self, cdo, end):
         if not cdo.selected:
             return
         producer = self.producer_name(cdo) if cdo.made else UNKNOWN
@@ -360,7 +360,7 @@ class Oracle:
 
     def end_cdo(self, cdo, end):
         """Its record is over."""
-        self.tell(cdo, end)
+        self.add_history(cdo, end)
         for row in cdo.offerers:
             hold = self.holds[cdo.key, row]
             hold.offers = False
@@ -383,7 +383,7 @@ class Oracle:
             self.add_gap(self.previous, self.gone, "pool_gone", 0)
         self.excluded = set()
         for cdo in self.cdos.values():
-            self.tell(cdo, "run")
+            self.add_history(cdo, "run")
             if cdo.made and not cdo.counted:
                 self.count("cdos_created", (self.producer_name(cdo), UNKNOWN), 1)
         while self.oldest <= self.newest:

@@ -17,7 +17,7 @@ def nanoseconds(text):
 
 
 def options_of(configuration):
-    """What the statistics are told, from the effective configuration."""
+    """The options of the statistics, from the effective configuration."""
     statistics = configuration["statistics"]
     return {
         "bucket_ns": nanoseconds(statistics["bucket"]),

@@ -56,6 +56,6 @@ class Row:
         self.forget()
 
     def forget(self):
-        """The statistics begin anew: what the component holds and is known by."""
+        """The statistics start again: what the component holds and is known by."""
         self.present = 0
         self.gone = self.unknown_reported = False

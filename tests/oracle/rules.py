@@ -26,7 +26,7 @@ class Fields:
         value = ask(field)
         return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
-    def told(self, field):
+    def value_of(self, field):
         return getattr(self.event, field) if self.event.HasField(field) else None
 
     def name_of(self, app):
@@ -35,33 +35,33 @@ class Fields:
 
     def of_component(self, field):
         if field == "id":
-            return self.told("app_id")
+            return self.value_of("app_id")
         if self.kind in COMPONENT_KINDS and self.event.HasField("name"):
             return self.event.name
-        return self.name_of(self.told("app_id"))
+        return self.name_of(self.value_of("app_id"))
 
     def of_peer(self, field):
-        return self.told("peer_id") if field == "id" else self.name_of(self.told("peer_id"))
+        return self.value_of("peer_id") if field == "id" else self.name_of(self.value_of("peer_id"))
 
     def of_cdo(self, field):
         if self.kind in COMPONENT_KINDS:
             return None
         if field == "id":
             return self.event.cdo_id.hex() if self.event.HasField("cdo_id") else None
-        return self.told({"name": "name", "size": "size_bytes"}[field])
+        return self.value_of({"name": "name", "size": "size_bytes"}[field])
 
     def of_transport(self, field):
         if not self.kind.startswith("transport_"):
             return None
         if field == "duration":
-            return None if self.kind == "transport_init" else self.told("duration_ns")
-        number = self.told(field)
+            return None if self.kind == "transport_init" else self.value_of("duration_ns")
+        number = self.value_of(field)
         words = {"tier": stream.TIERS, "cause": stream.CAUSES}[field]
         return None if number is None else words.get(number)
 
     def of_event(self, field):
         return {"kind": self.kind, "phase": "before" if self.event.before else "after",
-                "time": stream.time_of(self.event), "serial": self.told("serial")}[field]
+                "time": stream.time_of(self.event), "serial": self.value_of("serial")}[field]
 
 
 def mix(bits):

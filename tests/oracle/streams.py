@@ -93,7 +93,7 @@ def random_rules(seed):
 
 
 def bend(items, seed):
-    """Other faults than the synthetic source knows: clock steps, fields that nobody told, events sent
+    """Other faults than the synthetic source knows: clock steps, fields that no event has, events sent
     before their operation was handled, failed transports, application ids that join again."""
     dice = random.Random(seed)
     absent = [name for name in ("cdo_id", "size_bytes", "transport_id", "peer_id", "app_id", "tier",
@@ -251,7 +251,7 @@ def corner_cases():
     case("a consumer that knows the size")("declare", 5, 2, "a")("require", 6, 2, "a", size=300)("declare", 7, 1, "a")(
         "seal", 8, 1, "a", size=300)("offer", 9, 1, "a")("declare", 15, 2, "b")("demand", 16, 2, "b", size=400)(
         "seal", 17, 1, "b")("offer", 18, 1, "b")
-    case("sizes that only transports tell")("declare", 5, 1, "a")("offer", 6, 1, "a")(
+    case("sizes that only transports report")("declare", 5, 1, "a")("offer", 6, 1, "a")(
         "transport_init", 7, 2, "a", peer=1, number=1, size=5000)("transport_completed", 8, 2, "a", number=1)(
         "declare", 10, 1, "b")("offer", 11, 1, "b")("transport_failed", 12, 2, "b", peer=1, size=6000)(
         "withdraw", 13, 1, "b")("withdraw", 14, 1, "a")("transport_completed", 15, 2, "c", peer=1, size=8)
@@ -311,7 +311,7 @@ def corner_cases():
         "demand", 20, 2, "a", before=True)("demand", 21, 2, "a", before=True)("demand", 22, 2, "a")(
         "transport_completed", 30, 2, "a", size=1)("leave", 40, 1, before=True)("leave", 50, 1, reason=1)(
         "leave", 60, 2, before=True)("leave", 70, 2, reason=2)
-    case("nobody's events")("offer", 5, None, "a", size=3)("demand", 6, None, "a")(
+    case("events of no component")("offer", 5, None, "a", size=3)("demand", 6, None, "a")(
         "transport_init", 7, None, "a")("transport_completed", 9, None, "a", size=3)("leave", 10, None)
     case("marks").mark(30, 10, 5, 0).mark(31, 20, 2)("offer", 30, 1, "a").mark(30, 250, 7, 1).mark(
         29, 900).mark(30, 950, 3, 2)("offer", 960, 1, "b").mark(29, 5000)

@@ -5,8 +5,9 @@
  * is a bare port. Whatever fails, every call ends with a status and a text, or has done what it
  * should; payloads are right, events are there or counted as lost, everything is given back.
  *
- * The allocations are those of our own code, told apart by the linker (tests/lib/fault.h). Those
- * that libfabric, protobuf-c and libyaml make for themselves do not fail here.
+ * The allocations are those of this project's own code, distinguished by the linker
+ * (tests/lib/fault.h). Those that libfabric, protobuf-c and libyaml make for themselves do not fail
+ * here.
  *
  * ALLOCATION_FAULTS=every tries every number, with all behind it failing too or not; =N only this
  * one; else PART of them, spread over all.
@@ -85,7 +86,7 @@ static void stop_server(struct world *world)
     (void)pthread_mutex_unlock(&world->lock);
 }
 
-/* Ends the waits that nobody else can end, and the process when one does not. */
+/* Ends the waits that no other thread can end, and the process when one does not end. */
 static void *guard(void *argument)
 {
     struct world *world = argument;
@@ -389,7 +390,7 @@ static bool try_number(bool own_manager, unsigned number, bool onwards)
                  onwards ? " and all behind it" : "", (int)world.status, world.step, world.text,
                  (double)(now() - began_ns) / 1e9);
     }
-    /* Nothing is missing that nobody counted. */
+    /* Everything that is missing was counted. */
     if (done && world.gone == 0 && world.events + world.lost != events_of_all) {
         fail_msg("allocation %u: %u events and %u lost, of %u", number, (unsigned)world.events,
                  (unsigned)world.lost, (unsigned)events_of_all);

@@ -392,7 +392,7 @@ static void test_attributes_travel(void **state)
     }
 }
 
-/* Memory given away is freed by the library; the leak checker would tell. */
+/* Memory given away is freed by the library; the leak checker would report it otherwise. */
 static void test_attribute_ownership(void **state)
 {
     (void)state;

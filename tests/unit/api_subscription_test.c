@@ -194,7 +194,7 @@ static void test_unpolled_is_bounded(void **state)
     ASSERT_OK(mstro_cdo_dispose(next));
 }
 
-/* Events for which there is no memory are told as lost, at their place, once there is some. */
+/* Events for which there is no memory are reported as lost, at their place, once there is some. */
 static void test_no_memory_for_events(void **state)
 {
     (void)state;

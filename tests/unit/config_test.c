@@ -7,7 +7,7 @@
  * needs them `environment` and `options` (NAME=VALUE a line) and `run` (empty: what a run needs is
  * demanded). `expect` holds what vampire prints about mistakes; for a right configuration then the
  * lines of the effective configuration that are not the default's, the composed filter and the
- * kinds of events. VAMP_GOLDEN_WRITE=1 writes them anew, for review with git diff.
+ * kinds of events. VAMP_GOLDEN_WRITE=1 writes them again, for review with git diff.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -168,7 +168,8 @@ static bool check_case(int golden, const char *name, const char *defaults)
     }
     char *expect = read_file("expect");
     bool fine = expect != NULL && strcmp(expect, result) == 0;
-    /* Names tell which side a case is on, so that a wrong expectation is not written unseen. */
+    /* The name says which side a case is on, so that a wrong expectation is noticed when it is
+     * written. */
     bool good = strstr(result, "error: ") == NULL;
     fine = fine && good == (strncmp(name, "bad-", 4) != 0);
     if (!fine) {

@@ -89,7 +89,8 @@ static void one_name_has_one_number(void **state)
     assert_string_equal(vamp_components_name(components, 4000), "unknown");
 }
 
-/* What is called like a label that vampire uses is told apart from it, and stays one to one. */
+/* A component named like a label of vampire's own gets another label, and the mapping stays one to
+ * one. */
 static void reserved_names_get_a_backslash(void **state)
 {
     (void)state;
@@ -126,7 +127,7 @@ static void an_id_that_joins_again_gets_a_new_row(void **state)
 {
     (void)state;
     const struct vamp_component *first = see(event_join(1, 7, "a"));
-    assert_ptr_equal(see(event_join(1, 7, "a")), first); /* told twice */
+    assert_ptr_equal(see(event_join(1, 7, "a")), first); /* reported twice */
     see(event_leave(2, 7, VAMP_LEAVE_FINALIZED));
     const struct vamp_component *second = see(event_join(3, 7, "b"));
     assert_ptr_not_equal(first, second);

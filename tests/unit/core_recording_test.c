@@ -361,7 +361,8 @@ static void a_lost_batch_is_counted_exactly(void **state)
     free(bytes);
 }
 
-/* A full disk: the failure is told, the file keeps its whole batches, and the count is exact. */
+/* A full disk: the failure is reported, the file keeps its whole batches, and the count is
+ * exact. */
 static void a_full_disk(void **state)
 {
     struct fixture *fixture = *state;

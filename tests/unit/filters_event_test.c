@@ -124,7 +124,7 @@ static void names_come_from_joins(void **state)
     struct vamp_event_filter *filter = compiled("(.component.name = unknown)", VAMP_FILTER_INSIDE);
     struct vamp_event offer = {.kind = VAMP_EVENT_OFFER, .app_id = 5, .present = VAMP_HAS_APP};
     assert_false(vamp_event_filter_match(filter, &offer, NULL));
-    /* Seen, but nobody knows its name: "unknown" is no name. */
+    /* Seen, but its name is not known: "unknown" is no name. */
     (void)vamp_components_observe(components, &offer);
     assert_false(vamp_event_filter_match(filter, &offer, components));
     /* Unless it is called so. */

@@ -182,7 +182,7 @@ static void each_allocation_may_fail(void **state)
     }
 }
 
-/* Every way in which a text can be wrong: it is told as that, or as want of memory. */
+/* Every way in which a text can be wrong: it is reported as such, or as lack of memory. */
 static void wrong_filters_without_memory(void **state)
 {
     (void)state;

@@ -276,7 +276,7 @@ static void kinds_that_are_not_wanted_are_not_given(void **state)
                                           at_serial(MSTRO_POOL_EVENT_APP_LEAVE, 3)};
     deliver(0, events, 3);
     uint64_t serials[8];
-    assert_int_equal(drain(fixture, serials), 1); /* join and leave only tell when it is over */
+    assert_int_equal(drain(fixture, serials), 1); /* join and leave only show when it is over */
     assert_int_equal(serials[0], 2);
     struct vamp_event event;
     assert_int_equal(next(fixture, &event), VAMP_SOURCE_END);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The live source and a pool manager that vanishes, against a scripted maestro.h: joining again,
- * giving up, and how long the time was in which nobody watched.
+ * giving up, and the length of the time without a pool manager.
  */
 #include "tests/unit/live_scripted.h"
 
@@ -122,7 +122,7 @@ static void time_goes_on_while_it_is_stopped(void **state)
         list[0] = at_time(1 + second, pool_ns + (int64_t)second * VAMP_NS_PER_SECOND);
         deliver(0, list, 1);
     }
-    list[0] = at_time(5, INT64_MAX); /* nobody's clock */
+    list[0] = at_time(5, INT64_MAX); /* not a time of any clock */
     deliver(0, list, 1);
     assert_int_equal(time_of_gone(fixture), pool_ns + 60 * VAMP_NS_PER_SECOND);
     struct vamp_err err = VAMP_ERR_NONE;

@@ -21,7 +21,7 @@ static void a_workflow_ends_when_all_have_left(void **state)
 {
     (void)state;
     struct vamp_roster roster = {0};
-    assert_false(vamp_roster_all_left(&roster)); /* nobody came yet */
+    assert_false(vamp_roster_all_left(&roster)); /* no component has joined yet */
     see(&roster, VAMP_EVENT_JOIN, 1);
     see(&roster, VAMP_EVENT_JOIN, 2);
     see(&roster, VAMP_EVENT_LEAVE, 1);

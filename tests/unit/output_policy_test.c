@@ -15,7 +15,7 @@
 #define LONG_NS (20 * VAMP_NS_PER_SECOND)
 #define LOG_MAX 256
 
-/* What the scripted writer saw and is told to do. Shared by its instances through `options`. */
+/* What the scripted writer saw, and its script. Shared by its instances through `options`. */
 struct script {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -168,7 +168,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct bench *bench = *state;
-    assert_int_equal(bench->destroyed, bench->submitted); /* nobody kept or lost a hold */
+    assert_int_equal(bench->destroyed, bench->submitted); /* no hold was kept or lost */
     made_run_free(bench->made);
     (void)pthread_cond_destroy(&bench->script.changed);
     (void)pthread_mutex_destroy(&bench->script.lock);

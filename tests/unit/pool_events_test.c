@@ -241,7 +241,7 @@ static void test_acks_hold(void **state)
     assert_int_equal(status_of(world, offer), UNANSWERED);
     assert_int_equal(acknowledge(world, two, second, serial), MSTRO_OK);
     assert_int_equal(status_of(world, offer), MSTRO_OK);
-    /* Who goes, or ends the subscription, holds up nobody. */
+    /* A component that leaves, or ends its subscription, holds no request. */
     uint64_t next = send_operation(world, producer, declare(world, producer, "y"), OFFER);
     assert_int_equal(status_of(world, next), UNANSWERED);
     pool_leave(world->pool, one, VAMP_LEAVE_VANISHED);

@@ -271,7 +271,7 @@ static void test_other_offer_frees_withdraw(void **state)
     assert_int_equal(status_of(world, withdraw), MSTRO_OK);
     must(world, consumer, sink, DEMAND);
     assert_int_equal(world->tickets[0].source, two);
-    /* What runs from it holds it, whoever else offers. */
+    /* A transport from it holds it, although another component offers the CDO. */
     (void)offered(world, one, "x");
     uint64_t again = send_operation(world, two, second, WITHDRAW);
     assert_int_equal(status_of(world, again), UNANSWERED);
@@ -348,7 +348,7 @@ static void test_pending_demand_outlives_offers(void **state)
     world_free(world);
 }
 
-/* A component leaves from every state, with and without somebody who waits for it. */
+/* A component leaves from every state, with and without a component that waits for it. */
 static void test_leave_in_every_state(void **state)
 {
     (void)state;

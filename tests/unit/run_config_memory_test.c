@@ -122,7 +122,7 @@ static bool load_with_failure(const char *file, unsigned n, unsigned errors_with
     const bool failed = fault_alloc_end();
     assert_int_equal(code == 0, config != NULL);
     vamp_config_free(config);
-    /* The want of memory is told as such; it never makes a mistake of what is none. */
+    /* The lack of memory is reported as such; it never turns a correct option into a mistake. */
     const bool good = code == -ENOMEM ? failed && err.text[0] != '\0'
                                       : code == (errors_without > 0 ? -EINVAL : 0);
     if (!good || diagnostics.error_count > errors_without) {

@@ -48,7 +48,7 @@ static void alike_are_counted(void **state)
     assert_int_equal(heard.count, 1);
     assert_non_null(strstr(heard.last, "output 0: write failed"));
     assert_non_null(strstr(heard.last, "231 more like this"));
-    /* The next stretch begins anew. */
+    /* The next stretch starts with a count of zero. */
     assert_int_equal(admit_many(&repeats, 2, VAMP_REPEATS_NS, &heard), 2);
     vamp_repeats_flush(&repeats, 5 * VAMP_REPEATS_NS, false, hear, &heard);
     assert_int_equal(heard.count, 1);
@@ -76,7 +76,7 @@ static void a_full_table_forgets_nothing(void **state)
         (void)snprintf(text, sizeof text, "kind %c", (char)('a' + i));
         assert_true(vamp_repeats_admit(&repeats, text, 1 + i, hear, &heard));
     }
-    /* The one longest silent gave way, and was told. */
+    /* The kind that was silent longest was replaced, and its count was reported. */
     assert_int_equal(heard.count, 1);
     assert_non_null(strstr(heard.last, "10 more like this"));
 }

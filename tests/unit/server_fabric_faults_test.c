@@ -158,7 +158,7 @@ static const struct {
     {FABRIC_FAULT_CLOSE, FI_EBUSY, true},
 };
 
-/* In so many processes at a time: most of it is waiting for somebody who has failed. */
+/* In so many processes at a time: most of the time is waiting for a peer that has failed. */
 enum { FAULTS = sizeof faults / sizeof faults[0], SHARES = 9 };
 
 static bool try_every(void)

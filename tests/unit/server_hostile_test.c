@@ -258,7 +258,7 @@ static void play_role(void **state)
 struct manager {
     struct component local;
     struct server *server;
-    struct component good; /* somebody who goes on working */
+    struct component good; /* a component that continues to work */
 };
 
 static void start_manager(struct manager *manager)
@@ -338,7 +338,8 @@ static uint64_t strangers_of(struct manager *manager)
     return strangers;
 }
 
-/* What somebody recorded on the network and sends again lets nobody in, and makes nobody leave. */
+/* A message that was recorded on the network and is sent again lets no component in, and makes none
+ * leave. */
 static void test_copies(void **state)
 {
     (void)state;

@@ -186,7 +186,8 @@ static void test_workflow(void **state)
     assert_true(manager.counts.events_sent >= 20);
 }
 
-/* The owner of an offered CDO dies: noticed within the silence, its CDO goes, the sink is told. */
+/* The owner of an offered CDO dies: noticed within the silence, its CDO is removed, and the sink is
+ * notified. */
 static void test_killed(void **state)
 {
     (void)state;
@@ -294,7 +295,6 @@ static void test_refusals(void **state)
                      component_open(&again, "nonsense", COMPONENT_WORKFLOW, "late", 700, &err));
 }
 
-/* A stopped subscriber holds up nobody, and gets its events, or their number, afterwards. */
 /* A component says that it has no room for the events of one subscription: the pool manager keeps
  * them, the component itself goes on, and no operation waits. */
 static void test_held_subscription(void **state)
@@ -333,6 +333,7 @@ static void test_held_subscription(void **state)
     assert_int_equal(manager.counts.vanished, 0);
 }
 
+/* A stopped subscriber delays no component, and gets its events, or their number, afterwards. */
 static void test_stopped_subscriber(void **state)
 {
     (void)state;

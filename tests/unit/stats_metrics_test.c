@@ -149,7 +149,7 @@ static void without_before_events_a_demand_waits_from_its_acknowledgement(void *
     assert_int_equal(RECORDED(TRANSPORT_NS), 0);
     assert_int_equal(COUNTER(TRANSPORTS, "IFS -- 0|Products 1|[256,512)|unknown|unknown"), 1);
     assert_int_equal(COUNTER(CONSUMED_BYTES, "Products 1"), 300);
-    /* The CDO was there before us: nobody is seen to have created it. */
+    /* The CDO existed before vampire joined: its creation was not seen. */
     assert_int_equal(GAUGE(POOL_CDOS, "").min, 0);
 }
 
@@ -185,7 +185,7 @@ static void a_cdo_is_created_once_when_its_size_is_known(void **state)
     FEED(event_cdo(VAMP_EVENT_DECLARE, 22 * MS, OTHERS, 3));
     FEED(event_leave(23 * MS, OTHERS, VAMP_LEAVE_VANISHED));
     FEED(event_cdo(VAMP_EVENT_DECLARE, 24 * MS, PRODUCTS, 4));
-    /* Only ever required: made by nobody we saw. */
+    /* Only required: its creation was not seen. */
     FEED(event_cdo(VAMP_EVENT_DECLARE, 25 * MS, PRODUCTS, 5));
     FEED(event_cdo(VAMP_EVENT_REQUIRE, 26 * MS, PRODUCTS, 5));
     finish();
@@ -209,7 +209,7 @@ static void who_leaves_takes_its_cdos_along(void **state)
     FEED(event_cdo(VAMP_EVENT_DEMAND, 12 * MS, PRODUCTS, 50));
     FEED(event_leave(2 * SECOND, MODEL, VAMP_LEAVE_VANISHED));
     FEED(event_leave(2 * SECOND + 1, PRODUCTS, VAMP_LEAVE_FINALIZED));
-    /* The same name again, by somebody new. */
+    /* The same name again, by a new component. */
     FEED(event_join(2 * SECOND + 2, 9, "IFS -- 0"));
     FEED(event_with_size(event_cdo(VAMP_EVENT_OFFER, 2 * SECOND + 3, 9, 1), 70));
     FEED(event_leave(2 * SECOND + 4, MODEL, VAMP_LEAVE_VANISHED));

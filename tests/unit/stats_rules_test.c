@@ -90,7 +90,7 @@ static void a_filtered_histogram_records_only_matching_events(void **state)
     assert_int_equal(histogram->count, 2); /* 1,000 and 1,500 bytes */
 }
 
-/* An anomaly that does not count is not told either. */
+/* An anomaly that does not count is not reported either. */
 static void exclude_anomalies(void *context, const struct vamp_event *event,
                               bool excluded[static VAMP_METRIC_COUNT])
 {

@@ -130,7 +130,7 @@ static void components_of_one_name_are_counted(void **state)
     struct top_model *model = model_of();
     feed_component(model, 1, "IFS", NULL);
     feed_component(model, 2, "IFS", NULL);
-    feed_component(model, 2, "IFS", NULL); /* told again, since it changed */
+    feed_component(model, 2, "IFS", NULL); /* sent again, since it changed */
     feed_component(model, 3, "alone", NULL);
     struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_RATES);
     assert_int_equal(row_of(&snapshot, "IFS")->members, 2);

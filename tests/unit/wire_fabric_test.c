@@ -69,7 +69,7 @@ static void look(struct fabric *fabric, struct seen *seen)
             assert_true(events[i].length >= sizeof number);
             memcpy(&number, events[i].bytes, sizeof number);
             assert_int_equal(number, seen->next);
-            /* the last byte tells that nothing was cut */
+            /* the last byte shows that nothing was cut */
             assert_int_equal(events[i].bytes[events[i].length - 1], (number * 7) & 0xff);
             seen->next++;
             seen->received++;

@@ -183,7 +183,7 @@ static void what_passed_and_who_came_is_recorded(void **state)
     assert_int_equal(counts[2], 1);
 }
 
-/* Faster than any disk, until something is lost; the file tells exactly how much. */
+/* Faster than any disk, until something is lost; the file reports exactly how much. */
 static void events_without_room_are_reported(void **state)
 {
     struct bench *bench = *state;

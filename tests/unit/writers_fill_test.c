@@ -42,7 +42,7 @@ struct fill {
     uint64_t reported, reported_lost;
 };
 
-static void tell(struct fill *fill)
+static void report_account(struct fill *fill)
 {
     struct vamp_output_account account;
     struct vamp_err failure;
@@ -72,7 +72,7 @@ static void settle(struct fill *fill)
 {
     struct vamp_output_account account;
     do {
-        tell(fill);
+        report_account(fill);
         vamp_output_account(fill->output, &account);
         (void)usleep(200);
     } while (account.waiting > 0);
@@ -137,7 +137,7 @@ static int run(const struct vamp_writer_ops *ops, const void *options, const str
             const struct vamp_bucket *bucket = made_bucket(fill.made, n, NULL);
             vamp_output_bucket(fill.output, bucket);
             vamp_bucket_release(bucket);
-            tell(&fill);
+            report_account(&fill);
             if (plan->wait > 0) {
                 settle(&fill);
             }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The content of a field of the demo workflow: a head that says what follows, then generated
- * words. Whoever receives it can tell whether it is complete and belongs to the CDO it came
- * with, and two runs with the same seed produce the same bytes.
+ * The content of a field of the demo workflow: a head that says what follows, then generated words.
+ * A receiver can check whether it is complete and belongs to the CDO it came with, and two runs
+ * with the same seed produce the same bytes.
  */
 #ifndef TESTS_WORKFLOW_PAYLOAD_H
 #define TESTS_WORKFLOW_PAYLOAD_H

@@ -71,7 +71,7 @@ _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2))
 /* A number from `min` to `max` from the text of option `name`; else ends the program with
  * WORKFLOW_USAGE. */
 uint64_t parse_number(const char *name, const char *text, uint64_t min, uint64_t max);
-/* Creates an empty file: the mark that somebody is ready. */
+/* Creates an empty file, which marks that this process is ready. */
 void mark_file(const char *path);
 /* Returns when the file exists; ends the program after `seconds`. */
 void await_file(const char *path, uint64_t seconds);

@@ -106,8 +106,8 @@ static void pace(const struct model *model)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
-/* The same field always has the same size, whoever asks; sizes are spread over their logarithm,
- * as those of real fields are. */
+/* The same field has the same size in every process; sizes are spread over their logarithm, as
+ * those of real fields are. */
 static size_t field_bytes(const struct options *o, const char *name)
 {
     uint64_t bytes = o->size_min;
@@ -248,8 +248,8 @@ static void forecast(struct model *model)
     }
 }
 
-/* Waits until somebody has offered the CDO of this name, the usual READY mark between components:
- * a CDO without data. */
+/* Waits until a component has offered the CDO of this name, the usual READY mark between
+ * components: a CDO without data. */
 static void await_cdo(struct model *model, const char *name)
 {
     struct report *report = &model->report;

@@ -332,7 +332,7 @@ static void unsubscribe(struct product *product)
     }
 }
 
-/* A CDO without data whose being offered tells others that we are ready. */
+/* A CDO without data: its offer shows other components that this one is ready. */
 static mstro_cdo announce(struct product *product)
 {
     struct report *report = &product->report;

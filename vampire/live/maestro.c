@@ -2,7 +2,7 @@
 /*
  * The live source: a component of the workflow that watches the pool through maestro.h and nothing
  * else. It asks for default subscriptions and, for operations whose wait is measured, for one with
- * SIGNAL_BEFORE, never for acknowledgements, so that nobody waits for vampire.
+ * SIGNAL_BEFORE, never for acknowledgements, so that no component waits for vampire.
  *
  * maestro.h has no handle for the library, only one instance a process; so there can be only one
  * open source of this kind at a time (mstro_init refuses the second).
@@ -42,9 +42,9 @@
 /* In this order, but for WATCHING behind BACK. */
 enum maestro_phase {
     PHASE_WATCHING,
-    PHASE_SEEKING,  /* the pool manager is gone, and that has been told */
-    PHASE_BACK,     /* there is another; to be told */
-    PHASE_GIVEN_UP, /* there is none; that the pool was not watched is to be told */
+    PHASE_SEEKING,  /* the pool manager is gone, and that has been reported */
+    PHASE_BACK,     /* there is another; to be reported */
+    PHASE_GIVEN_UP, /* there is none; that the pool was not watched is to be reported */
     PHASE_OVER,
 };
 
@@ -258,7 +258,7 @@ static enum vamp_source_status lose_pool(struct maestro_source *source,
                                          struct vamp_event *ret_event)
 {
     struct vamp_source_context no_reports = source->context;
-    no_reports.own_roundtrip = NULL; /* nobody answers this leave */
+    no_reports.own_roundtrip = NULL; /* this leave has no answer */
     if (vamp_maestro_leave(&no_reports, &source->merge, NULL) != 0) {
         (void)snprintf(source->trouble, sizeof source->trouble, "leaving the old pool failed");
     }

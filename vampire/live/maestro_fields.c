@@ -109,7 +109,7 @@ bool vamp_maestro_has_time(void)
 struct actor {
     bool has_app;
     uint64_t app_id;
-    const char *name; /* NULL: not told */
+    const char *name; /* NULL: not reported */
 };
 
 #define ACTOR(member)                                                                              \

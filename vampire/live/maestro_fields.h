@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the maestro.h of this build has: the one place that knows. Maestro's events become
- * vampire's; what a maestro.h cannot tell ends as an absent presence bit. Source thread only.
+ * vampire's; a field that a maestro.h lacks has no presence bit. Source thread only.
  */
 #ifndef VAMP_LIVE_MAESTRO_FIELDS_H
 #define VAMP_LIVE_MAESTRO_FIELDS_H
@@ -17,7 +17,7 @@
 /* From bits by enum vamp_event_kind to Maestro's own; kinds that this maestro.h does not have are
  * left out. */
 uint64_t vamp_maestro_kinds(uint64_t event_kinds);
-/* The kinds that tell of a subscription's end and losses, to be added to every mask; 0 when this
+/* The kinds that report a subscription's end and losses, to be added to every mask; 0 when this
  * maestro.h has none. */
 uint64_t vamp_maestro_service_kinds(void);
 
@@ -30,7 +30,7 @@ bool vamp_maestro_is_gone(const struct mstro_pool_event_ *theirs);
  * LOST mark. `arrival_ns` is taken as the time of an event that has none. */
 void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_event_phase phase,
                           int64_t arrival_ns, struct vamp_event *ret_event);
-/* True when events carry the pool manager's time, so that the moment of reading does not matter. */
+/* True when events have the pool manager's time, so that the moment of reading does not matter. */
 bool vamp_maestro_has_time(void);
 
 #endif

@@ -19,8 +19,8 @@ VAMP_MUST_CHECK int vamp_maestro_info_parse(const char *text, char *info, size_t
 VAMP_MUST_CHECK int vamp_maestro_join_once(const struct vamp_maestro_options *options,
                                            const struct vamp_source_context *context,
                                            int64_t *ret_ns, struct vamp_err *err);
-/* Tries until it has joined, the (monotonic) time is over or `*context->stop` is set, and tells the
- * user what it waits for. `*ret_ns`: how long the join itself took. 0, -ETIMEDOUT, -ECANCELED,
+/* Tries until it has joined, the (monotonic) time is over or `*context->stop` is set, and reports
+ * the user what it waits for. `*ret_ns`: how long the join itself took. 0, -ETIMEDOUT, -ECANCELED,
  * -EINVAL or another -errno; after a failure this process is in no workflow. */
 VAMP_MUST_CHECK int vamp_maestro_join(const struct vamp_maestro_options *options,
                                       const struct vamp_source_context *context, int64_t until_ns,

@@ -15,10 +15,10 @@
  * longer than that. The hold is far more than a millisecond because processes that share a
  * processor are kept from it for several at a time (3 ms were too few on a loaded machine of two),
  * and far less than a bucket. What comes later still is given out at once: nothing is lost, only
- * the order then suffers. A serial of 0 (none) waits for nobody.
+ * the order then suffers. A serial of 0 (none) waits for no other event.
  *
- * Bounded: VAMP_MERGE_LISTS lists a subscription; while that many wait, no more are read.
- * Source thread only.
+ * Bounded: VAMP_MERGE_LISTS lists a subscription; while that many wait, no more are read. Source
+ * thread only.
  */
 #ifndef VAMP_LIVE_MAESTRO_MERGE_H
 #define VAMP_LIVE_MAESTRO_MERGE_H

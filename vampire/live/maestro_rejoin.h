@@ -2,7 +2,7 @@
 /*
  * From the moment the pool manager is gone until this process is in a pool again, or gives up: the
  * same info is tried with growing pauses, and at once when the info file has changed. What vampire
- * then knows of the old pool is void; its source tells that with the marks GONE and UNWATCHED.
+ * then knows of the old pool is void; its source reports that with the marks GONE and UNWATCHED.
  * Source thread only.
  */
 #ifndef VAMP_LIVE_MAESTRO_REJOIN_H

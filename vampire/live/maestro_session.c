@@ -136,7 +136,7 @@ int vamp_maestro_subscribe(const struct vamp_maestro_options *options,
     const struct asking asking = {.options = options, .context = context, .merge = merge};
     int result = select_and_subscribe(&asking, err);
     if (result != 0 && vamp_maestro_leave(context, merge, NULL) != 0) {
-        return result; /* the first failure is the one to tell */
+        return result; /* the first failure is the one to report */
     }
     return result;
 }

@@ -31,8 +31,9 @@ struct vamp_roster {
 void vamp_roster_done(struct vamp_roster *roster);
 /* Learns from an event sent after its operation was handled. JOIN adds and LEAVE removes. DECLARE,
  * SEAL, OFFER, REQUIRE and DEMAND add whom they name, since a component that joined before us is
- * seen only by what it does. What may also follow a LEAVE (releasing, transports) adds nobody, nor
- * do SUBSCRIBE and UNSUBSCRIBE: watchers, ourselves among them, are not the workflow. */
+ * seen only by what it does. What may also follow a LEAVE (releasing, transports) adds no
+ * component, nor do SUBSCRIBE and UNSUBSCRIBE: watchers, ourselves among them, are not the
+ * workflow. */
 void vamp_roster_observe(struct vamp_roster *roster, const struct vamp_event *event);
 /* At least one component has left and none that was seen is still there. */
 bool vamp_roster_all_left(const struct vamp_roster *roster);

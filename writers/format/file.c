@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define NAME_BYTES 64 /* of the workflow, of the output */
-/* Of the run's identifier: enough to tell runs apart that began in the same second. */
+/* Of the run's identifier: enough to distinguish runs that began in the same second. */
 #define RUN_CHARACTERS 8
 
 const char *const vamp_target_access_words[] = {"private", "group", "all", NULL};

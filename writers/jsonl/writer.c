@@ -70,8 +70,8 @@ static const struct vamp_opt jsonl_options_table[] = {
         .min = (uint64_t)64 << 10,
         .max = (uint64_t)1 << 30,
         .offset = offsetof(struct jsonl_options, reader_buffer_bytes),
-        .help = "buffer for each reader; when it is full, that reader loses whole buckets and is "
-                "told how many",
+        .help = "buffer for each reader; when it is full, that reader loses whole buckets and "
+                "gets their number",
         .only_with = VAMP_TARGET_SOCKETS,
     },
     {.key = NULL},

@@ -55,7 +55,7 @@ static const uint8_t given_up_first[] = {VAMP_LABEL_SIZE_CLASS, VAMP_LABEL_SINK,
                                          VAMP_LABEL_TIER,       VAMP_LABEL_CAUSE,
                                          VAMP_LABEL_OPERATION,  VAMP_LABEL_ANOMALY};
 
-/* How many different values a label can have, beside the one that was given up. */
+/* How many different values a label can have, in addition to the one that was given up. */
 static uint64_t label_cardinality(unsigned label, uint64_t max_components)
 {
     switch ((enum vamp_label)label) {

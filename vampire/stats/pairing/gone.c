@@ -27,7 +27,7 @@ static void empty_table(struct vamp_table *table)
     }
 }
 
-/* What belongs to no component, or to several that cannot be told apart. */
+/* What belongs to no component, or to several that cannot be distinguished. */
 static void release_rest(struct vamp_track_context *at)
 {
     struct vamp_tracker *tracker = at->tracker;

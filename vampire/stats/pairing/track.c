@@ -155,7 +155,7 @@ static void track_leave(struct vamp_track_context *at)
         at->seen->present = -1;
     }
     if (at->row == 0) {
-        return; /* of no component or of several at once: not told apart */
+        return; /* of no component, or of several that are not distinguished */
     }
     if (at->component->joined_ns != INT64_MIN) {
         (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_ASSOCIATION, at->component->joined_ns);
