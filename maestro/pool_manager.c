@@ -41,6 +41,7 @@ enum option_key {
     KEY_BIND,
     KEY_INFO_FILE,
     KEY_OPEN,
+    KEY_MUNGE,
     KEY_HEARTBEAT,
     KEY_SILENCE,
     KEY_QUEUE_BYTES,
@@ -70,6 +71,10 @@ static const struct vamp_command_option options_table[] = {
     {"--open", 0, KEY_OPEN, NULL,
      "let any process that reaches the address join; by default a component needs the information "
      "that this program prints, which contains a random key"},
+    {"--munge", 0, KEY_MUNGE, NULL,
+     "let only components of this user join, as MUNGE confirms (munged runs on each host): each "
+     "join "
+     "needs a credential in addition to the key"},
     {"--heartbeat", 0, KEY_HEARTBEAT, "TIME",
      "each side sends a message at least this often; from 100ms; default: a twelfth of the silence "
      "time"},
@@ -191,6 +196,9 @@ static int take_option(struct settings *settings, enum option_key key, const cha
         return 0;
     case KEY_OPEN:
         settings->server.open = true;
+        return 0;
+    case KEY_MUNGE:
+        settings->server.munge = true;
         return 0;
     case KEY_HEARTBEAT:
         return take_time(text, &settings->server.heartbeat_ms, err);

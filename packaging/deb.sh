@@ -136,7 +136,7 @@ fi
 package vampire "$machine" science <<'END'
 Depends: @LIBRARIES@
 Recommends: vampire-top, vampire-report
-Suggests: bash-completion
+Suggests: bash-completion, munge
 Description: telemetry of HPC workflows that are coupled by Maestro
  vampire joins a running workflow as a normal component, subscribes to the
  events of the pool, and counts them: operations and bytes a second, waits,

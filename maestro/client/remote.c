@@ -388,6 +388,7 @@ static void remote_close(struct port *port)
     link_done(&remote->link);
     fabric_close(remote->fabric);
     vamp_decode_arena_done(&remote->arena);
+    credentials_close(remote->credentials);
     (void)pthread_mutex_destroy(&remote->lock);
     free(remote);
 }
@@ -432,6 +433,8 @@ mstro_status port_open_remote(const char *info, const struct port_member *member
     if (info_parse(info, &remote->info, err) == 0) {
         status = remote_join(remote, member, deadline_ms, err);
     }
+    credentials_close(remote->credentials);
+    remote->credentials = NULL;
     if (status == MSTRO_OK) {
         status = start(remote, err);
     }

@@ -11,6 +11,7 @@
 
 #include "maestro/client/call.h"
 #include "maestro/client/port.h"
+#include "maestro/wire/credential.h"
 #include "maestro/wire/fabric.h"
 #include "maestro/wire/fetch.h"
 #include "maestro/wire/frame.h"
@@ -48,6 +49,8 @@ struct remote {
         bool pending;            /* a read is under way */
         struct auth_proof proof; /* of the last join */
     } challenge;
+    struct credentials *credentials; /* of MUNGE, while joining, when the info asks for them */
+    struct credential credential;    /* of the last join */
     struct fetcher fetcher;
     struct vamp_decode_arena arena; /* of the progress thread */
     struct port_events events;

@@ -203,20 +203,40 @@ static int read_challenge(struct remote *remote, int64_t until_ns,
     return result;
 }
 
-/* Sends one join and waits until `until_ns` for its welcome. As look_for_welcome. */
+/* Adds what the pool manager asks for. 0; -EKEYREJECTED with text: there is no credential. */
+static int prove(struct remote *remote, Mstro__Wire__Join *join, struct vamp_err *err)
+{
+    struct auth_proof *proof = &remote->challenge.proof;
+    struct credential *credential = &remote->credential;
+    auth_prove_join(&remote->info.key, &remote->challenge.value, remote->link.session, join, proof);
+    join->has_proof = 1;
+    join->proof = (ProtobufCBinaryData){.len = sizeof proof->bytes, .data = proof->bytes};
+    if (remote->credentials == NULL) {
+        return 0;
+    }
+    if (credential_make(remote->credentials, proof, credential, err) != 0) {
+        (void)vamp_err_wrap(err, "the pool manager asks for a credential of MUNGE");
+        return -EKEYREJECTED;
+    }
+    join->has_credential = 1;
+    join->credential =
+        (ProtobufCBinaryData){.len = credential->length, .data = (uint8_t *)credential->text};
+    return 0;
+}
+
+/* Sends one join and waits until `until_ns` for its welcome. As look_for_welcome, and as prove. */
 static int join_once(struct remote *remote, Mstro__Wire__Join *join, int64_t until_ns,
-                     const Mstro__Wire__Welcome **ret_welcome)
+                     const Mstro__Wire__Welcome **ret_welcome, struct vamp_err *err)
 {
     if (remote->info.keyed) {
         int result = read_challenge(remote, until_ns, ret_welcome);
         if (result != 0) {
             return result == -EAGAIN ? 0 : result;
         }
-        struct auth_proof *proof = &remote->challenge.proof;
-        auth_prove_join(&remote->info.key, &remote->challenge.value, remote->link.session, join,
-                        proof);
-        join->has_proof = 1;
-        join->proof = (ProtobufCBinaryData){.len = sizeof proof->bytes, .data = proof->bytes};
+        result = prove(remote, join, err);
+        if (result != 0) {
+            return result;
+        }
     }
     int result = link_send(&remote->link, remote_now(), FRAME_JOIN, &join->base);
     return result != 0 ? result : await_welcome(remote, until_ns, ret_welcome);
@@ -231,7 +251,10 @@ static mstro_status exchange(struct remote *remote, Mstro__Wire__Join *join, uin
         int64_t now_ns = remote_now();
         int64_t again_ns = now_ns + AGAIN_NS < deadline_ns ? now_ns + AGAIN_NS : deadline_ns;
         const Mstro__Wire__Welcome *welcome = NULL;
-        int result = join_once(remote, join, again_ns, &welcome);
+        int result = join_once(remote, join, again_ns, &welcome, err);
+        if (result == -EKEYREJECTED) {
+            return MSTRO_REFUSED;
+        }
         if (result == -EMSGSIZE) {
             (void)vamp_err_set(err, result, "the component's name is too long to join with");
             return MSTRO_INVARG;
@@ -259,6 +282,10 @@ mstro_status remote_join(struct remote *remote, const struct port_member *member
                          uint32_t deadline_ms, struct vamp_err *err)
 {
     int result = remote->info.keyed ? auth_init(err) : 0;
+    if (result == 0 && remote->info.munge && credentials_open(&remote->credentials, err) != 0) {
+        (void)vamp_err_wrap(err, "the pool manager asks for a credential of MUNGE");
+        return MSTRO_REFUSED;
+    }
     if (result == 0) {
         result = connect_fabric(remote, err);
     }

@@ -33,13 +33,39 @@ static void add(struct gate_sessions *sessions, uint64_t session)
 
 /* ---- the gate */
 
-int gate_init(struct gate *gate, struct fabric *fabric, bool open, struct vamp_err *err)
+/* A credential of its own shows at the start whether munged works. */
+static int init_munge(struct gate *gate, struct vamp_err *err)
 {
-    gate->open = open;
-    if (open) {
+    struct auth_proof proof;
+    struct credential own;
+    memset(&proof, 0, sizeof proof);
+    int result = credentials_open(&gate->credentials, err);
+    if (result == 0) {
+        result = credential_make(gate->credentials, &proof, &own, err);
+    }
+    if (result == 0) {
+        result =
+            credential_check(gate->credentials, &proof, (const uint8_t *)own.text, own.length, err);
+    }
+    return result;
+}
+
+int gate_init(struct gate *gate, struct fabric *fabric, const struct gate_options *options,
+              struct vamp_err *err)
+{
+    gate->open = options->open;
+    if (options->open && options->munge) {
+        return vamp_err_set(err, -EINVAL,
+                            "a pool manager that any component may join (--open) cannot ask for "
+                            "credentials of MUNGE (--munge)");
+    }
+    if (options->open) {
         return 0;
     }
     int result = auth_init(err);
+    if (result == 0 && options->munge) {
+        result = init_munge(gate, err);
+    }
     if (result != 0) {
         return result;
     }
@@ -59,6 +85,7 @@ void gate_done(struct gate *gate, struct fabric *fabric)
     fabric_unregister(fabric, &gate->memory);
     free(gate->of_current);
     free(gate->of_previous);
+    credentials_close(gate->credentials);
     *gate = (struct gate){0};
 }
 
@@ -73,6 +100,18 @@ bool gate_lets_in(const struct gate *gate, uint64_t session, const Mstro__Wire__
     /* A component may have read the challenge just before it changed. */
     return auth_join_is_proven(&gate->key, &gate->current, session, join) ||
            auth_join_is_proven(&gate->key, &gate->previous, session, join);
+}
+
+int gate_check_credential(const struct gate *gate, const Mstro__Wire__Join *join,
+                          struct vamp_err *err)
+{
+    struct auth_proof proof;
+    if (gate->credentials == NULL) {
+        return 0;
+    }
+    memcpy(proof.bytes, join->proof.data, sizeof proof.bytes); /* let in: it has this length */
+    return credential_check(gate->credentials, &proof, join->credential.data, join->credential.len,
+                            err);
 }
 
 static void publish_next(struct gate *gate)

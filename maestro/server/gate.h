@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "maestro/wire/auth.h"
+#include "maestro/wire/credential.h"
 #include "maestro/wire/fabric.h"
 #include "vampire/core/err.h"
 
@@ -25,22 +26,31 @@ struct gate_sessions {
 };
 
 struct gate {
-    bool open; /* any component may join; nothing else here is set */
+    bool open;                       /* any component may join; nothing else here is set */
+    struct credentials *credentials; /* of MUNGE, which every join needs; NULL: none does */
     struct auth_key key;
     struct auth_challenge current, previous; /* components read `current` where it stands */
     struct fabric_memory memory;             /* of `current` */
     struct gate_sessions *of_current, *of_previous;
 };
 
-/* Makes a key and publishes a challenge; with `open` neither. `gate` must not move from then on.
- * 0 or -errno; gate_done is fine either way. */
-VAMP_MUST_CHECK int gate_init(struct gate *gate, struct fabric *fabric, bool open,
-                              struct vamp_err *err);
+struct gate_options {
+    bool open;  /* neither a key nor a challenge */
+    bool munge; /* each join also needs a credential of MUNGE; not with `open` */
+};
+/* Makes a key and publishes a challenge. `gate` must not move from then on. 0 or -errno, also when
+ * munged does not answer; gate_done is fine either way. */
+VAMP_MUST_CHECK int gate_init(struct gate *gate, struct fabric *fabric,
+                              const struct gate_options *options, struct vamp_err *err);
 /* A zeroed gate is fine. */
 void gate_done(struct gate *gate, struct fabric *fabric);
 
 /* False: a join without a valid proof, or a copy of a join that was answered before. */
 bool gate_lets_in(const struct gate *gate, uint64_t session, const Mstro__Wire__Join *join);
+/* Whether the join, which has been let in, has the credential that it needs. 0 or -errno, with a
+ * text for its sender. */
+VAMP_MUST_CHECK int gate_check_credential(const struct gate *gate, const Mstro__Wire__Join *join,
+                                          struct vamp_err *err);
 /* The join of this session has been answered: a copy of it is refused from now on. Not for a
  * session that is already recorded. */
 void gate_remember(struct gate *gate, uint64_t session);

@@ -288,6 +288,26 @@ static void welcome(struct server *server, struct server_peer *peer, mstro_statu
     send_welcome(server, peer, status, err->text);
 }
 
+/* Another process at the same address: the earlier one is dead. Its connection must be removed
+ * before the new one's is made. False: the new one has no credential and cannot replace the earlier
+ * one; it gets no answer. */
+static bool make_way(struct server *server, const Mstro__Wire__Join *join, mstro_status status)
+{
+    struct server_peer *earlier = find_address(server, join->address.data, join->address.len);
+    if (earlier == NULL) {
+        return true;
+    }
+    if (status != MSTRO_OK) {
+        server->refusal = status;
+        server->counts.refused++;
+        server->counts.unanswered++;
+        return false;
+    }
+    server_dismiss(server, earlier, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, "replaced");
+    server_peer_remove(server, earlier);
+    return true;
+}
+
 void server_join(struct server *server, const struct frame *frame, const Mstro__Wire__Join *join,
                  int version_result)
 {
@@ -310,15 +330,13 @@ void server_join(struct server *server, const struct frame *frame, const Mstro__
         server->counts.protocol_errors++;
         return;
     }
-    /* Another process at the same address: the earlier one is dead. Its connection must be removed
-     * before the new one's is made. */
-    struct server_peer *earlier = find_address(server, join->address.data, join->address.len);
-    if (earlier != NULL) {
-        server_dismiss(server, earlier, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, "replaced");
-        server_peer_remove(server, earlier);
-    }
     struct vamp_err err = VAMP_ERR_NONE;
-    mstro_status status = examine(server, join, version_result, &err);
+    mstro_status status =
+        gate_check_credential(&server->gate, join, &err) == 0 ? MSTRO_OK : MSTRO_REFUSED;
+    if (!make_way(server, join, status)) {
+        return;
+    }
+    status = status == MSTRO_OK ? examine(server, join, version_result, &err) : status;
     if (status != MSTRO_OK && !may_refuse(server, status)) {
         return;
     }

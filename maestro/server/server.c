@@ -123,6 +123,7 @@ static int describe(struct server *server, const char *workflow, struct vamp_err
     }
     info->keyed = !server->gate.open;
     info->key = server->gate.key;
+    info->munge = server->gate.credentials != NULL;
     info->challenge.address = server->gate.memory.address;
     info->challenge.key = server->gate.memory.key;
     return info_print(info, server->info_text, err);
@@ -166,7 +167,8 @@ static int open_server(struct server *server, const char *workflow,
         result = fabric_open(&kind, options->bind, &server->fabric, err);
     }
     if (result == 0) {
-        result = gate_init(&server->gate, server->fabric, options->open, err);
+        const struct gate_options gate = {.open = options->open, .munge = options->munge};
+        result = gate_init(&server->gate, server->fabric, &gate, err);
     }
     if (result == 0) {
         result = describe(server, workflow, err);

@@ -25,6 +25,7 @@ struct server_options {
     uint32_t silence_ms;       /* 60,000; at least three heartbeats */
     size_t events_per_message; /* at most; 64 */
     bool open;                 /* any component may join; else only components that know the key */
+    bool munge;                /* and, as MUNGE confirms, run as the same user; not with `open` */
     /* Prints a line for the operator of the workflow; called rarely, on the server's thread with
      * the local port's lock held. NULL: the line is dropped. */
     void (*say)(const char *text);

@@ -31,7 +31,7 @@ struct info {
     struct { /* where a component reads the challenge, with fabric_read */
         uint64_t address, key;
     } challenge;
-    bool munge; /* a join also needs a credential of MUNGE (munge.h); only with a key */
+    bool munge; /* a join also needs a credential of MUNGE (credential.h); only with a key */
 };
 
 /* 0, or -EMSGSIZE when it does not fit. */
