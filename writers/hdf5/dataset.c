@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/core/components.h"
+#include "vampire/core/event/components.h"
 #include "vampire/core/utf8.h"
 
 /* Columns along time are not compressed: a compressed chunk of many rows, flushed for each row,

@@ -16,15 +16,13 @@
 #define CHUNK_OF_PAIRS 1024      /* sources and sinks */
 #define ENTRY_CHUNK_LEAST 512U
 
-static bool has_histogram(const struct vamp_schema *schema, unsigned set)
+/* Only of a metric with open labels, or of a histogram with labels. */
+static bool needs_rows(const struct hdf5_file *file, unsigned metric)
 {
-    for (unsigned m = 0; m < schema->metric_count; m++) {
-        if (schema->metrics[m].label_set == set &&
-            vamp_metrics[schema->metrics[m].id].kind == VAMP_HISTOGRAM) {
-            return true;
-        }
-    }
-    return false;
+    const struct vamp_schema_metric *entry = &file->schema->metrics[metric];
+    const unsigned labels = file->schema->label_sets[entry->label_set].label_count;
+    return labels > file->sets[entry->label_set].closed_count ||
+           (labels > 0 && vamp_metrics[entry->id].kind == VAMP_HISTOGRAM);
 }
 
 static unsigned chunk_for(uint64_t rows, unsigned least)
@@ -37,13 +35,14 @@ static unsigned chunk_for(uint64_t rows, unsigned least)
 }
 
 /* Series with a value in the first bucket, from above. */
-static unsigned rows_of_first(const struct vamp_schema *schema, unsigned set,
+static unsigned rows_of_first(const struct hdf5_file *file, unsigned set,
                               const struct vamp_delivery *first)
 {
+    const struct vamp_schema *schema = file->schema;
     unsigned most = 0;
     for (unsigned m = 0; first != NULL && m < schema->metric_count; m++) {
         const struct vamp_metric_values *values = &first->bucket->values[m];
-        if (schema->metrics[m].label_set != set) {
+        if (schema->metrics[m].label_set != set || !file->metrics[m].has_rows) {
             continue;
         }
         unsigned rows = values->count;
@@ -67,7 +66,7 @@ static unsigned choose_chunk_rows(const struct hdf5_file *file, unsigned set,
                            : names > 1  ? CHUNK_OF_PAIRS
                            : words == 0 ? CHUNK_OF_NAMES
                                         : CHUNK_OF_NAME_WORDS;
-    return chunk_for(rows_of_first(file->schema, set, first), usual);
+    return chunk_for(rows_of_first(file, set, first), usual);
 }
 
 static int create_group(struct hdf5_file *file, unsigned number, struct vamp_err *err)
@@ -217,7 +216,7 @@ static int create_set(struct hdf5_file *file, unsigned number, const struct vamp
         code = create_columns(file, set, err);
     }
     for (unsigned m = 0; code == 0 && m < file->schema->metric_count; m++) {
-        if (file->schema->metrics[m].label_set == number) {
+        if (file->schema->metrics[m].label_set == number && file->metrics[m].has_rows) {
             code = create_metric(file, m, first, err);
         }
     }
@@ -228,12 +227,12 @@ int hdf5_groups_create(struct hdf5_file *file, const struct vamp_delivery *first
                        struct vamp_err *err)
 {
     int code = 0;
+    for (unsigned m = 0; m < file->schema->metric_count; m++) {
+        file->metrics[m].has_rows = needs_rows(file, m);
+        file->sets[file->schema->metrics[m].label_set].has_group |= file->metrics[m].has_rows;
+    }
     for (unsigned s = 0; code == 0 && s < file->schema->label_set_count; s++) {
-        const unsigned labels = file->schema->label_sets[s].label_count;
-        struct hdf5_set *set = &file->sets[s];
-        set->has_group = labels > 0 &&
-                         (labels > set->closed_count || has_histogram(file->schema, s));
-        code = set->has_group ? create_set(file, s, first, err) : 0;
+        code = file->sets[s].has_group ? create_set(file, s, first, err) : 0;
     }
     return code;
 }

@@ -156,7 +156,8 @@ enum {
 };
 
 struct hdf5_metric {
-    unsigned overview, rows; /* the first datasets; of the rows only when the set has a group */
+    bool has_rows;           /* in the group of its set: the overview does not show it whole */
+    unsigned overview, rows; /* the first datasets */
     unsigned entry;          /* dimension of a histogram's entries */
     unsigned entry_chunk;
     /* Of a gauge with rows: what the reader knows of each series. */

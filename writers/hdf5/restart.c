@@ -23,6 +23,13 @@ static bool is_counter(const struct hdf5_file *file, unsigned metric)
     return vamp_metrics[file->schema->metrics[metric].id].kind == VAMP_COUNTER;
 }
 
+/* A counter with rows in this set's group. */
+static bool is_of(const struct hdf5_file *file, unsigned metric, unsigned set)
+{
+    return file->schema->metrics[metric].label_set == set && file->metrics[metric].has_rows &&
+           is_counter(file, metric);
+}
+
 static int write_overview(struct hdf5_file *file, unsigned number,
                           const struct vamp_metric_values *values, struct vamp_err *err)
 {
@@ -48,8 +55,7 @@ static unsigned find_series(struct hdf5_file *file, const struct vamp_bucket *bu
     for (unsigned i = 0; i < bucket->series_count[number]; i++) {
         bool has_total = false;
         for (unsigned m = 0; m < file->schema->metric_count; m++) {
-            has_total = has_total || (file->schema->metrics[m].label_set == number &&
-                                      is_counter(file, m) && before(&bucket->values[m], i) != 0);
+            has_total = has_total || (is_of(file, m, number) && before(&bucket->values[m], i) != 0);
         }
         if (has_total) {
             set->changed[count++] = i;
@@ -90,7 +96,7 @@ static int write_rows(struct hdf5_file *file, const struct vamp_bucket *bucket, 
         code = write_column(file, set, set->before_restart, count, NULL, err);
     }
     for (unsigned m = 0; code == 0 && m < file->schema->metric_count; m++) {
-        if (file->schema->metrics[m].label_set == number && is_counter(file, m)) {
+        if (is_of(file, m, number)) {
             code = write_column(file, set, file->metrics[m].rows + HDF5_COUNTER_BEFORE, count,
                                 &bucket->values[m], err);
         }

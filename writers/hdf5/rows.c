@@ -51,7 +51,9 @@ void hdf5_rows_plan(struct hdf5_file *file, const struct vamp_bucket *bucket, bo
         memset(file->sets[s].is_changed, 0, file->sets[s].known * sizeof(bool));
     }
     for (unsigned m = 0; m < file->schema->metric_count; m++) {
-        mark_metric(file, m, &bucket->values[m], restart);
+        if (file->metrics[m].has_rows) {
+            mark_metric(file, m, &bucket->values[m], restart);
+        }
     }
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
         struct hdf5_set *set = &file->sets[s];
@@ -336,7 +338,7 @@ static int write_group(struct hdf5_file *file, const struct vamp_bucket *bucket,
         code = write_index(file, set, err);
     }
     for (unsigned m = 0; code == 0 && m < file->schema->metric_count; m++) {
-        if (file->schema->metrics[m].label_set == number) {
+        if (file->schema->metrics[m].label_set == number && file->metrics[m].has_rows) {
             code = write_metric(file, set, m, &bucket->values[m], err);
         }
     }

@@ -173,7 +173,7 @@ uint64_t hdf5_space_needed(const struct hdf5_file *file, const struct vamp_deliv
         const struct vamp_schema_metric *entry = &file->schema->metrics[i];
         const struct hdf5_set *set = &file->sets[entry->label_set];
         bytes += overview_bytes(file, set, vamp_metrics[entry->id].kind);
-        bytes += set->has_group ? rows_bytes(file, i, delivery->bucket) : 0;
+        bytes += file->metrics[i].has_rows ? rows_bytes(file, i, delivery->bucket) : 0;
     }
     return bytes;
 }
