@@ -98,7 +98,7 @@ class File:
     def cells(self, name):
         """[bucket][cell] of a variable of the overview."""
         found = column(self.file[name], self.rows)
-        return found.reshape(self.rows, -1).tolist()
+        return [numpy.ravel(row).tolist() for row in found]
 
     def labels(self, name):
         """The labels of each series, in order; () without labels."""

@@ -140,8 +140,9 @@ static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_deliv
     uint64_t bytes = 0;
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
         const struct hdf5_set *set = &file->sets[s];
-        const uint64_t fresh = delivery->bucket->series_count[s] - set->written;
-        if (set->has_group && fresh > 0) {
+        const unsigned there = delivery->bucket->series_count[s];
+        if (set->has_group) {
+            const uint64_t fresh = there > set->written ? there - set->written : 0;
             bytes += round_up(fresh + HDF5_TEXT_CHUNK_ROWS, HDF5_TEXT_CHUNK_ROWS) *
                      (file->schema->label_sets[s].label_count * (name + word) + 64);
             /* series_index, totals, first_row and rows */
