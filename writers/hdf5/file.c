@@ -16,15 +16,33 @@
 /* Of a label set, besides its labels. */
 #define SET_DATASETS 6
 /* For everything a file has before its first bucket; a dataset takes about 1.5 KiB. */
-#define LAYOUT_BYTES_PER_DATASET 4096
+#define LAYOUT_BYTES_PER_DATASET 2560
+
+static unsigned datasets_of(const struct vamp_schema *schema)
+{
+    unsigned count = OTHER_DATASETS + VAMP_LABEL_COUNT +
+                     schema->label_set_count * (VAMP_LABELS_MAX + SET_DATASETS);
+    for (unsigned m = 0; m < schema->metric_count; m++) {
+        switch (vamp_metrics[schema->metrics[m].id].kind) {
+        case VAMP_COUNTER:
+            count += 2 * HDF5_COUNTER_DATASETS;
+            break;
+        case VAMP_GAUGE:
+            count += 2 * HDF5_GAUGE_DATASETS;
+            break;
+        case VAMP_HISTOGRAM:
+            count += HDF5_OVERVIEW_DATASETS + HDF5_ROWS_DATASETS;
+            break;
+        }
+    }
+    return count;
+}
 
 static int allocate(struct hdf5_file *file, struct vamp_err *err)
 {
     const struct vamp_schema *schema = file->schema;
     const unsigned sets = schema->label_set_count, metrics = schema->metric_count;
-    file->dataset_capacity = OTHER_DATASETS + VAMP_LABEL_COUNT +
-                             metrics * (HDF5_OVERVIEW_DATASETS + HDF5_ROWS_DATASETS) +
-                             sets * (VAMP_LABELS_MAX + SET_DATASETS);
+    file->dataset_capacity = datasets_of(schema);
     file->datasets = calloc(file->dataset_capacity, sizeof *file->datasets);
     file->dimensions = calloc(HDF5_FIRST_OTHER + VAMP_LABEL_COUNT + 3 * sets + metrics + 2,
                               sizeof *file->dimensions);

@@ -160,11 +160,31 @@ static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_deliv
     return bytes + (delivery->gap_count + 2 * HDF5_TEXT_CHUNK_ROWS) * (word + 64);
 }
 
-/* The index of a chunked dataset grows in blocks of about the square root of its chunks; those of a
- * group have about the same number of chunks and so grow in the same bucket. */
+/* Chunks of the variable that has most. */
+static uint64_t most_chunks(const struct hdf5_file *file)
+{
+    uint64_t most = file->rows;
+    for (unsigned s = 0; s < file->schema->label_set_count; s++) {
+        const struct hdf5_set *set = &file->sets[s];
+        const uint64_t chunks =
+            set->has_group ? file->dimensions[set->row].size / set->chunk_rows : 0;
+        most = chunks > most ? chunks : most;
+    }
+    for (unsigned m = 0; m < file->schema->metric_count; m++) {
+        const struct hdf5_metric *metric = &file->metrics[m];
+        const uint64_t chunks =
+            metric->entry != 0 ? file->dimensions[metric->entry].size / metric->entry_chunk : 0;
+        most = chunks > most ? chunks : most;
+    }
+    return most;
+}
+
+/* The index of a chunked dataset grows in blocks of about the square root of its chunks; many
+ * datasets have as many chunks and so grow in the same bucket. */
 static uint64_t index_bytes(const struct hdf5_file *file)
 {
-    return file->dataset_count * (1024 + (uint64_t)(50.0 * sqrt(16.0 * HDF5_CHUNKS_MAX)));
+    const double chunks = 16.0 * ((double)most_chunks(file) + 16.0);
+    return file->dataset_count * (1024 + (uint64_t)(50.0 * sqrt(chunks)));
 }
 
 uint64_t hdf5_space_needed(const struct hdf5_file *file, const struct vamp_delivery *delivery)
