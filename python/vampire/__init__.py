@@ -10,14 +10,22 @@ they are written.
     ds = vampire.open("/scratch/forecast")         # or xarray.open_dataset(path, engine="vampire")
 
 `quantile`, `merge`, `rate` and `table` work on rows, a few buckets at a time, and need little memory however
-large the files are. `open` gives a labelled Dataset, of which only what is used is read. The files
-are described in vampire-hdf5(5), the metrics in vampire-metrics(7).
+large the files are. `open` gives a labelled Dataset, of which only what is used is read. The plot_ functions draw
+with matplotlib. docs/python.md has examples; the files are described in vampire-hdf5(5), the metrics in
+vampire-metrics(7).
 """
 
+from .cdos import cdo_table, plot_cdo, plot_cdos
 from .compute import merge, quantile, rate, table
 from .dataset import labels_of, open, select  # pylint: disable=redefined-builtin
 from .errors import Error, TooLarge
 from .history import History
+from .look import amount, duration, style
+from .plots import plot_gauge, plot_heatmap, plot_stack, plot_transports, plot_waits, wait_table
 from .summary import summary
 
-__all__ = ["Error", "History", "TooLarge", "labels_of", "merge", "open", "quantile", "rate", "select", "summary", "table"]
+__all__ = [
+    "Error", "History", "TooLarge", "amount", "cdo_table", "duration", "labels_of", "merge", "open", "plot_cdo", "plot_cdos",
+    "plot_gauge", "plot_heatmap", "plot_stack", "plot_transports", "plot_waits", "quantile", "rate", "select", "style",
+    "summary", "table", "wait_table",
+]

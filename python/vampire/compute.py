@@ -2,7 +2,8 @@
 """table, merge, quantile and rate: exact sums over rows, without ever making a whole metric dense.
 
 Everywhere: `history` is a History, or what one is made of (a path, a pattern, a directory, a list);
-`by` the labels to keep ("run" is one, too); `freq` the width of the intervals of time: None (all of the
+`by` the labels to keep ("run" is one, too); `where` the values that a label must have, such as
+{"component": ["IFS -- 0", "IFS -- 1"]}; `freq` the width of the intervals of time: None (all of the
 time is one), "bucket" (as written) or such as "1min"."""
 
 import collections
@@ -93,7 +94,7 @@ def _bins(history, name, groups, window):
     """(key, count) of the bins with values; the key is window, group and bin."""
     sums = _Sums(f"{name} by {', '.join(groups.by) or 'nothing'}", ("count",))
     for bucket, group, block in history.blocks(name, groups, (), bins=True):
-        counted = np.flatnonzero(bucket >= 0)
+        counted = np.flatnonzero((bucket >= 0) & (group >= 0))
         keys = np.full(len(bucket), -1)
         keys[counted] = (window[bucket[counted]] << GROUP_BITS | group[counted]) << BIN_BITS
         keys = keys[block.entries.row]
@@ -143,7 +144,7 @@ def _index(history, groups, window, group, starts, freq):
     return pd.MultiIndex.from_arrays(list(columns.values()), names=list(columns))
 
 
-def table(history, metric, by=None, freq="bucket", between=None, output=None):
+def table(history, metric, by=None, freq="bucket", where=None, between=None, output=None):
     """A tidy frame: a row for each interval and combination of labels in which something happened.
 
     Columns: `time` (the interval's start; not with freq=None), the labels of `by` (default: all that the metric
@@ -153,14 +154,14 @@ def table(history, metric, by=None, freq="bucket", between=None, output=None):
     history = history_of(history, output, between)
     found = history.metric(metric)
     by = found.labels if by is None else labels_of_by(by)
-    groups = history.groups(metric, by)
+    groups = history.groups(metric, by, where)
     starts, window = windows_of(history, freq)
     if found.kind == "gauge":
         return _gauge_table(history, found, groups, (starts, window, freq))
     fields = FIELDS[found.kind]
     sums = _Sums(f"{metric} by {', '.join(by) or 'nothing'}", fields)
     for bucket, group, block in history.blocks(metric, groups, fields):
-        counted = np.flatnonzero(bucket >= 0)
+        counted = np.flatnonzero((bucket >= 0) & (group >= 0))
         keys = window[bucket[counted]] << GROUP_BITS | group[counted]
         sums.add(keys, {field: values[counted] for field, values in block.fields.items()})
     keys, columns = sums.result()
@@ -179,7 +180,7 @@ def _gauge_table(history, metric, groups, windows):
     starts, window, freq = windows
     state = collections.OrderedDict()
     for bucket, group, block in history.blocks(metric.name, groups, FIELDS["gauge"]):
-        frame = pd.DataFrame({"window": window[bucket], "group": group, **block.fields})[bucket >= 0]
+        frame = pd.DataFrame({"window": window[bucket], "group": group, **block.fields})[(bucket >= 0) & (group >= 0)]
         merged = frame.groupby(["window", "group"], sort=False).agg(last=("last", "last"), min=("min", "min"),
                                                                     max=("max", "max"))
         for key, last, low, high in merged.itertuples():
@@ -192,7 +193,7 @@ def _gauge_table(history, metric, groups, windows):
     return _frame(groups, numbers, columns, starts, freq)
 
 
-def merge(history, metric, by=(), freq=None, between=None, output=None):
+def merge(history, metric, by=(), freq=None, where=None, between=None, output=None):
     """Adds up exactly over all that `by` and `freq` do not keep: a Series of integers.
 
     A counter's index has the labels of `by`; a histogram's also `bin_lower` and `bin_upper`, with the number of
@@ -203,9 +204,9 @@ def merge(history, metric, by=(), freq=None, between=None, output=None):
     if found.kind == "gauge":
         raise Error(f"{metric} is a state, not an amount, and cannot be added up; use table")
     starts, window = windows_of(history, freq)
-    groups = history.groups(metric, labels_of_by(by))
+    groups = history.groups(metric, labels_of_by(by), where)
     if found.kind == "counter":
-        frame = table(history, metric, by, freq)
+        frame = table(history, metric, by, freq, where)
         if not groups.by and freq is None:
             return int(frame.delta.sum())
         names = [name for name in frame.columns if name != "delta"]
@@ -219,7 +220,7 @@ def merge(history, metric, by=(), freq=None, between=None, output=None):
     return frame.set_index([name for name in frame.columns if name != "count"])["count"].rename(metric)
 
 
-def quantile(history, metric, q, by=(), freq=None, between=None, output=None):
+def quantile(history, metric, q, by=(), freq=None, where=None, between=None, output=None):
     """Quantiles of a histogram, in its `value_units`: the middle of the bin of the value with rank
     ceil(q * count), so off by at most half a bin (1/16 of the value with 8 sub-bins).
 
@@ -234,7 +235,7 @@ def quantile(history, metric, q, by=(), freq=None, between=None, output=None):
     if not ((several >= 0) & (several <= 1)).all():
         raise Error(f"quantile {q}; it is between 0 and 1")
     starts, window = windows_of(history, freq)
-    groups = history.groups(metric, labels_of_by(by))
+    groups = history.groups(metric, labels_of_by(by), where)
     keys, counts = _bins(history, metric, groups, window)
     owners, values = _quantiles(keys, counts, several, history)
     index = _index(history, groups, owners >> GROUP_BITS, owners & (1 << GROUP_BITS) - 1, starts, freq)
@@ -259,7 +260,7 @@ def _quantiles(keys, counts, several, history):
     return owners, values
 
 
-def rate(history, metric, by=(), freq="bucket", between=None, output=None):
+def rate(history, metric, by=(), freq="bucket", where=None, between=None, output=None):
     """A counter per second: a Series over time, or with `by` a DataFrame with a column for each combination of
     labels. NaN where it cannot be known: in intervals that miss events; and a row of NaN stands where
     buckets are missing, so that lines break there.
@@ -271,7 +272,7 @@ def rate(history, metric, by=(), freq="bucket", between=None, output=None):
         raise Error("a rate needs a freq: 'bucket', or such as '1min'")
     by = labels_of_by(by)
     starts, window = windows_of(history, freq)
-    sums = merge(history, metric, by, freq)
+    sums = merge(history, metric, by, freq, where)
     times = pd.DatetimeIndex(starts.astype("datetime64[ns]"), name="time")
     check_size(f"the rate of {metric}", 8 * len(times) * len(sums.index.droplevel(0).unique() if by else [0]), ADVICE)
     wide = (sums.unstack(list(by)) if by else sums).reindex(times)

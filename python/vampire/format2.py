@@ -175,37 +175,39 @@ class _Rows(Source):
         series = read("series_index")
         time = np.repeat(np.arange(*buckets), counts)
         name, kind = self.metric.name, self.metric.kind
-        first_field = read(name + VALUE[kind])
-        # Padding, and series that another metric of the set has a row for.
-        valid = (series != PADDING) & (first_field != 0 if kind != "gauge" else True)
-        real = np.flatnonzero(series != PADDING)
-        chosen = np.flatnonzero(valid)
+        value = read(name + VALUE[kind])
+        # Padding is 0, and so are series that only another metric of the set has a row for.
+        chosen = np.flatnonzero(value)
         time_of = np.zeros(len(series), np.int64)
-        time_of[real] = time
-        values = self._values(read, first_field, chosen, fields)
-        entries = self._entries(group, buckets, read(name + "_entries")[chosen]) if bins else None
+        time_of[series != PADDING] = time
+        if kind == "counter":
+            values, entries = {field: value[chosen] for field in fields}, None
+        else:
+            values, entries = self._histogram(group, buckets, lambda name: read(name)[chosen], value[chosen], (fields, bins))
         return Block(time_of[chosen], series[chosen].astype(np.int64), values, entries)
 
     @staticmethod
     def _read(group, low, high, name):
-        return group[name][low:high]
+        return read_rows(group[name], low, high)
 
-    def _values(self, read, first_field, chosen, fields):
-        name, values = self.metric.name, {}
-        for field in fields:
-            if field in ("delta", "last", "count"):
-                values[field] = first_field[chosen]
-            else:
-                values[field] = read(f"{name}_{field}")[chosen]
-        if self.metric.kind == "histogram" and ("min" in fields or "max" in fields):
-            # The least and the greatest of one value is its sum; the file need not say it again.
-            alone, sums = first_field[chosen] == 1, read(name + "_sum")[chosen]
-            for field in ("min", "max"):
-                if field in fields:
-                    values[field] = np.where(alone, sums, values[field])
-        return values
+    def _histogram(self, group, buckets, read, count, wanted):
+        """(fields, entries). Rows of one or two values have these instead of bins: the sum is the value, or
+        the least and what is left of the sum are."""
+        (fields, bins), name = wanted, self.metric.name
+        if not bins and not set(fields) - {"count"}:
+            return {field: count for field in fields}, None
+        total = read(name + "_sum")
+        values = {"count": count, "sum": total}
+        if bins or set(fields) & {"min", "max"}:
+            least = read(name + "_min")
+            values["min"] = np.where(count == 1, total, least)
+            values["max"] = np.where(count == 1, total, total - least)
+            if "max" in fields:
+                values["max"] = np.where(count > 2, read(name + "_max"), values["max"])
+        entries = self._entries(group, buckets, read(name + "_entries"), values) if bins else None
+        return {field: values[field] for field in fields}, entries
 
-    def _entries(self, group, buckets, each):
+    def _entries(self, group, buckets, each, values):
         name = self.metric.name
         starts, counts = (read_rows(group[f"{name}_{what}"], *buckets).astype(np.int64)
                           for what in ("first_entry", "all_entries"))
@@ -213,7 +215,12 @@ class _Rows(Source):
         low, high = (int(starts[used[0]]), int(starts[used[-1]] + counts[used[-1]])) if len(used) else (0, 0)
         bin_number, count = group[name + "_bin"][low:high], group[name + "_bin_count"][low:high]
         real = np.flatnonzero(count)
-        return Entries(np.repeat(np.arange(len(each)), each), bin_number[real], count[real])
+        few, two = np.flatnonzero(values["count"] <= 2), np.flatnonzero(values["count"] == 2)
+        lower = self._file.edges[0]
+        alone = [np.searchsorted(lower, column, "right") - 1 for column in (values["min"][few], values["max"][two])]
+        return Entries(np.concatenate([np.repeat(np.arange(len(each)), each), few, two]),
+                       np.concatenate([bin_number[real].astype(np.int64), *alone]),
+                       np.concatenate([count[real], np.ones(len(few) + len(two), count.dtype)]))
 
     def _gauge_blocks(self, group, first, end, fields):
         """A row for each series with a value in each bucket: a gauge's row holds until the next one."""

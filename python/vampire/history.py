@@ -152,13 +152,13 @@ class History:
                         "read them one at a time")
         return found[0]
 
-    def groups(self, name, by):
+    def groups(self, name, by, where=None):
         """A Groups for the metric's series, by these labels: all series with the same values are one."""
         metric = self.metric(name)
-        for label in by:
+        for label in (*by, *(where or ())):
             if label not in (*metric.labels, RUN):
                 raise Error(f"{name} has no label {label}; it has: {', '.join(metric.labels) or 'none'}, and {RUN}")
-        return Groups(tuple(by))
+        return Groups(tuple(by), where or {})
 
     def fill(self, groups, labels):
         """Puts the series of all files that have a metric with these labels into the groups."""
@@ -167,10 +167,17 @@ class History:
             if name is not None:
                 groups.codes(file, file.sources(name)[-1])
 
+    def words(self, label):
+        """All values of a label, in any metric."""
+        groups = Groups((label,), {})
+        for labels in {metric.labels for metric in self.metrics.values() if label in metric.labels}:
+            self.fill(groups, labels)
+        return set(groups.values(label))
+
     def blocks(self, name, groups, fields, bins=False, span=None):
         """Yields (bucket, group, Block): the metric's rows with the numbers of their bucket and group, in
         each file in order, of the buckets span[0] to span[1] - 1. Only some ten MiB are in memory at a time.
-        A bucket that does not count is -1."""
+        A bucket or group that does not count is -1."""
         before = 0
         for file, wanted in zip(self.files, self._wanted):
             position = np.full(file.rows, -1)
@@ -180,7 +187,7 @@ class History:
             before += int((position >= 0).sum())
             if name not in file.metrics or not len(wanted):
                 continue
-            source = next(s for s in file.sources(name) if set(groups.by) - {RUN} <= set(s.labels))
+            source = next(s for s in file.sources(name) if groups.labels - {RUN} <= set(s.labels))
             codes = groups.codes(file, source)
             with file.opened() as hdf5:
                 for block in source.blocks(hdf5, int(wanted[0]), int(wanted[-1]) + 1, fields, bins):
@@ -208,23 +215,27 @@ class History:
 
 
 class Groups:
-    """Numbers for combinations of label values, over all files."""
+    """Numbers for combinations of label values, over all files; only of series that `where` allows."""
 
-    def __init__(self, by):
+    def __init__(self, by, where):
         self.by, self._numbers = by, {}
+        self._where = {label: {words} if isinstance(words, str) else set(words) for label, words in where.items()}
+        self.labels = {*by, *where}
 
     def __len__(self):
         return len(self._numbers)
 
     def codes(self, file, source):
-        """The group of each series of a source; -1 for slots without labels, which no series uses."""
+        """The group of each series of a source; -1: it is not wanted, or a slot without labels."""
         values = dict(zip(source.labels, source.series()))
         count = len(source.series()[0]) if source.labels else 1
         values[RUN] = np.full(count, file.run[:8], object)
+        used = np.logical_or.reduce([values[label] != "" for label in source.labels] or [np.ones(count, bool)])
+        for label, words in self._where.items():
+            used &= np.array([value in words for value in values[label]], bool)
         if not self.by:
             self._numbers.setdefault((), 0)
-            return np.zeros(count, np.int64)
-        used = np.logical_or.reduce([values[label] != "" for label in source.labels] or [np.ones(count, bool)])
+            return used.astype(np.int64) - 1
         rows = zip(*(values[label].tolist() for label in self.by))
         return np.array([self._numbers.setdefault(row, len(self._numbers)) if one else -1
                          for row, one in zip(rows, used)], np.int64)

@@ -229,7 +229,8 @@ class Writer:
                 for suffix, value in self._cells(kind, values.get(name, {}).get(key)):
                     columns.setdefault(name + suffix, []).append(value)
                 if kind == "histogram":
-                    bins = sorted(bin_of(one) for one in values.get(name, {}).get(key, []))
+                    listed = values.get(name, {}).get(key, [])  # one or two are in the row itself
+                    bins = sorted(bin_of(one) for one in listed) if len(listed) > 2 else []
                     entries.setdefault(name, []).extend((b, len(list(g))) for b, g in itertools.groupby(bins))
         for name, kind in metrics:
             if kind == "histogram":
@@ -247,9 +248,10 @@ class Writer:
             return [("_delta", value or 0)]
         if kind == "gauge":
             return zip(("", "_min", "_max"), value or (NAT,) * 3)
-        several = value if value and len(value) > 1 else [0]
-        return [("_count", len(value or [])), ("_sum", sum(value or [])), ("_min", min(several)), ("_max", max(several)),
-                ("_entries", len({bin_of(one) for one in value or []}))]
+        value = value or []
+        return [("_count", len(value)), ("_sum", sum(value)), ("_min", min(value) if len(value) > 1 else 0),
+                ("_max", max(value) if len(value) > 2 else 0),
+                ("_entries", len({bin_of(one) for one in value}) if len(value) > 2 else 0)]
 
     def _before(self, group, keys, counters):
         rows = []
