@@ -53,8 +53,8 @@ def plot_cdos(ds, most=12, ax=None):
     ax.set(ylim=(len(rows) - 0.4, -0.6), xlim=(-2e3, max(2e4, 2 * longest)), xlabel="time since it was first seen")
     powers = 10.0 ** np.arange(5 if narrow else 4, 20, 2 if narrow or longest > 1e10 else 1)
     ax.set_xticks([0, *powers[powers <= 2 * longest]])
-    ax.xaxis.set_majorlook.formatter(look.formatter("ns"))
-    ax.xaxis.set_minorlook.formatter("")
+    ax.xaxis.set_major_formatter(look.formatter("ns"))
+    ax.xaxis.set_minor_formatter("")
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -3.2 / max(12, len(rows))), ncol=3, handlelength=1)
     return ax
 
@@ -72,6 +72,6 @@ def plot_cdo(ds, name, ax=None):
     ax.plot((points - points.min()).to_numpy().astype(float), range(len(points)), "o-", color=look.COLOURS[0])
     ax.set_yticks(range(len(points)), [what.replace("_", " ") for what in points.index])
     ax.invert_yaxis()
-    ax.xaxis.set_majorlook.formatter(look.formatter("ns"))
+    ax.xaxis.set_major_formatter(look.formatter("ns"))
     ax.set_xlabel(f"time since {str(points.min())[:23]} UTC" if len(points) else "time")
     return ax
