@@ -213,7 +213,7 @@ def merged(files, growth, max_series):
 
 
 @pytest.mark.parametrize(
-    "numbers", [{"rotate_bytes": 1300000}, {"rotate_ns": 7 * WIDTH_NS}]
+    "numbers", [{"rotate_bytes": 1400000}, {"rotate_ns": 7 * WIDTH_NS}]
 )
 def test_rotation_loses_nothing(tmp_path, numbers):
     growth = numbers.get("growth", 2)

@@ -49,8 +49,8 @@ static bool index_fits(const struct hdf5_file *file, unsigned dimension, uint64_
 static bool chunks_fit(const struct hdf5_file *file, const struct vamp_bucket *bucket)
 {
     bool fits = index_fits(file, HDF5_TIME, 1, 1) &&
-                (file->cdo_length == 0 || index_fits(file, file->cdo_length - 1, bucket->cdo_count,
-                                                     HDF5_TEXT_CHUNK_ROWS));
+                (file->cdo_length == 0 ||
+                 index_fits(file, file->cdo_length - 1, bucket->cdo_count, HDF5_TEXT_CHUNK_ROWS));
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
         const struct hdf5_set *set = &file->sets[s];
         fits = fits && (!set->has_group ||
@@ -75,8 +75,9 @@ static int check_room(const struct hdf5_file *file, const struct vamp_delivery *
                             (unsigned)file->dimensions[HDF5_NAME_LENGTH].size);
     }
     if (file->rows > 0 && !chunks_fit(file, delivery->bucket)) {
-        return vamp_err_set(err, -ENOBUFS, "%s has %u buckets, and a variable has room for %u chunks",
-                            file->path, (unsigned)file->rows, HDF5_CHUNKS_MAX);
+        return vamp_err_set(err, -ENOBUFS,
+                            "%s has %u buckets, and a variable has room for %u chunks", file->path,
+                            (unsigned)file->rows, HDF5_CHUNKS_MAX);
     }
     return 0;
 }
@@ -133,8 +134,8 @@ static int write_all(struct hdf5_file *file, const struct vamp_delivery *deliver
         code = flush(file, err);
     }
     if (code == 0) {
-        code = hdf5_dataset_put_number(file, file->time, file->rows, (uint64_t)bucket->start_ns,
-                                       err);
+        code =
+            hdf5_dataset_put_number(file, file->time, file->rows, (uint64_t)bucket->start_ns, err);
     }
     if (code == 0) {
         code = flush(file, err);

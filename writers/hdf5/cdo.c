@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of level `cdo`: a row for each CDO whose record ended. A bucket's rows are written as one
- * block for each column.
+ * The table of level `cdo`: a row for each CDO whose record ended. A bucket's rows are written as
+ * one block for each column.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -51,8 +51,8 @@ int hdf5_cdo_create(struct hdf5_file *file, struct vamp_err *err)
     file->cdo_length = file->dimension_count++;
     int code = hdf5_dimension_create(file, table, "cdo", 0, true, err);
     if (code == 0) {
-        code = hdf5_dimension_create(file, file->cdo_length, "cdo_text_length",
-                                     VAMP_CDO_NAME_BYTES, false, err);
+        code = hdf5_dimension_create(file, file->cdo_length, "cdo_text_length", VAMP_CDO_NAME_BYTES,
+                                     false, err);
     }
     for (unsigned i = 0; code == 0 && i < HDF5_CDO_NUMBERS; i++) {
         const struct hdf5_spec spec = {

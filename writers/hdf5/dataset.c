@@ -92,8 +92,8 @@ int hdf5_dimension_create(struct hdf5_file *file, unsigned number, const char *n
                           bool unlimited, struct vamp_err *err)
 {
     struct hdf5_dimension *dimension = &file->dimensions[number];
-    *dimension = (struct hdf5_dimension){
-        .size = size, .next = size, .unlimited = unlimited, .scale = -1};
+    *dimension =
+        (struct hdf5_dimension){.size = size, .next = size, .unlimited = unlimited, .scale = -1};
     (void)snprintf(dimension->name, sizeof dimension->name, "%s", name);
     return number == HDF5_TIME ? create_time(file, dimension, err)
                                : create_bare_scale(file, dimension, err);

@@ -322,7 +322,8 @@ int hdf5_file_close(struct hdf5_file *file, const struct vamp_ending *ending, st
     int code = 0;
     if (file->failed) {
         /* What a failed write left beyond the last good bucket would show up as half a bucket, or
-         * as one that the next file has too. Best effort: the file's state is not known any more. */
+         * as one that the next file has too. Best effort: the file's state is not known any more.
+         */
         int ignored = hdf5_datasets_trim(file, true, NULL);
         (void)ignored;
     } else {

@@ -10,10 +10,10 @@
 
 /* Rows of a chunk unless the first bucket of the file has more. A bucket takes at least a chunk of
  * each variable, and a reader decompresses it whole. */
-#define CHUNK_OF_WORDS 32        /* only words */
-#define CHUNK_OF_NAMES 64        /* components */
-#define CHUNK_OF_NAME_WORDS 512  /* components and words */
-#define CHUNK_OF_PAIRS 1024      /* sources and sinks */
+#define CHUNK_OF_WORDS 32       /* only words */
+#define CHUNK_OF_NAMES 64       /* components */
+#define CHUNK_OF_NAME_WORDS 512 /* components and words */
+#define CHUNK_OF_PAIRS 1024     /* sources and sinks */
 #define ENTRY_CHUNK_LEAST 512U
 
 /* Only of a metric with open labels, or of a histogram with labels. */
@@ -119,12 +119,13 @@ static int create_series(struct hdf5_file *file, unsigned number, struct vamp_er
     struct hdf5_set *set = &file->sets[number];
     char path[HDF5_NAME_BYTES], about[HDF5_NAME_BYTES];
     int code = 0;
-    for (unsigned l = 0; code == 0 && l < description->label_count; l++) {
+    set->label_count = description->label_count;
+    for (unsigned l = 0; code == 0 && l < set->label_count; l++) {
         const enum vamp_label label = description->labels[l];
         join_path(path, set, vamp_label_name(label));
         (void)snprintf(about, sizeof about, "%s of the series", vamp_label_name(label));
-        code = hdf5_layout_text(file, path, about, set->series,
-                                hdf5_layout_length(label), &set->label_text[l], err);
+        code = hdf5_layout_text(file, path, about, set->series, hdf5_layout_length(label),
+                                &set->label_text[l], err);
     }
     join_path(path, set, "id");
     return code != 0 ? code
@@ -187,8 +188,7 @@ static int create_metric(struct hdf5_file *file, unsigned number, const struct v
         const unsigned least = set->closed_count == 1 && set->cells == VAMP_OUTPUTS_MAX + 1
                                    ? CHUNK_OF_WORDS
                                    : ENTRY_CHUNK_LEAST;
-        metric->entry_chunk =
-            chunk_for(entries, set->chunk_rows > least ? set->chunk_rows : least);
+        metric->entry_chunk = chunk_for(entries, set->chunk_rows > least ? set->chunk_rows : least);
         code = create_dimension(file, set, name, &metric->entry, err);
     }
     return code != 0 ? code : hdf5_metric_create_rows(file, number, err);

@@ -3,10 +3,10 @@
  * The HDF5 writer, split by stage. A file is made by layout.c (the overview in the root group),
  * metric.c (the variables of a metric), group.c (a group of rows for each label set) and words.c
  * (the words of closed lists); file.c opens and closes it. A bucket is written by bucket.c, in this
- * order: tables.c (components and gaps), cdo.c, series.c (labels of new series), restart.c (totals),
- * rows.c (the detail), overview.c. dataset.c and chunk.c write numbers, attribute.c attributes,
- * space.c keeps the disk from running full, error.c turns HDF5's error stack into ours, writer.c is
- * the table. The format is specified in docs/output-hdf5.md.
+ * order: tables.c (components and gaps), cdo.c, series.c (labels of new series), restart.c
+ * (totals), rows.c (the detail), overview.c. dataset.c and chunk.c write numbers, attribute.c
+ * attributes, space.c keeps the disk from running full, error.c turns HDF5's error stack into ours,
+ * writer.c is the table. The format is specified in docs/output-hdf5.md.
  *
  * HDF5 1.10 has one lock for the whole library and stalls of milliseconds: only outputs' threads
  * (and the first open) come here.
@@ -121,7 +121,7 @@ struct hdf5_set {
     char group[HDF5_NAME_BYTES];
     unsigned series, row, before; /* dimensions */
     unsigned chunk_rows;
-    unsigned label_text[VAMP_LABELS_MAX], id_text;
+    unsigned label_text[VAMP_LABELS_MAX], label_count, id_text;
     unsigned written; /* series whose labels are in the file */
     unsigned series_index, first_row, rows;
     unsigned before_restart, before_series;
@@ -221,8 +221,8 @@ struct hdf5_file {
 
     struct hdf5_words words[VAMP_LABEL_COUNT];
     const char *output_words[VAMP_OUTPUTS_MAX + 1]; /* from 1 on, as long as the run */
-    struct hdf5_set *sets;       /* per label set */
-    struct hdf5_metric *metrics; /* per schema metric */
+    struct hdf5_set *sets;                          /* per label set */
+    struct hdf5_metric *metrics;                    /* per schema metric */
     unsigned time, restart_row, bucket_ns, bucket_number, events_first, outputs_first, output_name;
     unsigned gaps_first, components_first;
     unsigned how_ended, ended, end_reason;
@@ -293,8 +293,7 @@ VAMP_MUST_CHECK int hdf5_dataset_put_text(struct hdf5_file *file, unsigned index
 VAMP_MUST_CHECK int hdf5_dataset_put_number(struct hdf5_file *file, unsigned index, hsize_t row,
                                             uint64_t number, struct vamp_err *err);
 /* Gives every dataset the rows of its unlimited dimension; `only_cut`: where it has more. */
-VAMP_MUST_CHECK int hdf5_datasets_trim(struct hdf5_file *file, bool only_cut,
-                                       struct vamp_err *err);
+VAMP_MUST_CHECK int hdf5_datasets_trim(struct hdf5_file *file, bool only_cut, struct vamp_err *err);
 VAMP_MUST_CHECK int hdf5_datasets_close(struct hdf5_file *file, struct vamp_err *err);
 VAMP_MUST_CHECK int hdf5_datasets_reopen(struct hdf5_file *file, struct vamp_err *err);
 /* Bytes of a number in the file. */

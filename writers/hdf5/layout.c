@@ -323,8 +323,7 @@ static int create_restart(struct hdf5_file *file, struct vamp_err *err)
 
 static int create_tables(struct hdf5_file *file, struct vamp_err *err)
 {
-    int code =
-        create_table(file, HDF5_GAP, gap_columns, HDF5_GAP_DATASETS, &file->gaps_first, err);
+    int code = create_table(file, HDF5_GAP, gap_columns, HDF5_GAP_DATASETS, &file->gaps_first, err);
     if (code == 0) {
         code = create_table(file, HDF5_COMPONENT, component_columns, HDF5_COMPONENT_DATASETS,
                             &file->components_first, err);

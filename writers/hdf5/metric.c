@@ -146,7 +146,9 @@ static int describe_metric(hid_t id, const struct hdf5_file *file,
     const struct {
         const char *name, *text;
     } attributes[] = {
-        {"coordinates", part->axes == ALONG_TIME_BIN ? "bin_lower bin_upper" : has_words ? labels : ""},
+        {"coordinates", part->axes == ALONG_TIME_BIN ? "bin_lower bin_upper"
+                        : has_words                  ? labels
+                                                     : ""},
         {"cell_methods", part->cell_methods},
         {"metric", metric->name},
         {"kind", vamp_metric_kind_name(metric->kind)},
@@ -204,8 +206,7 @@ static void choose_axes(const struct hdf5_file *file, unsigned number, enum axes
         spec->dimensions[0] = file->metrics[number].entry;
         break;
     }
-    spec->chunk_rows =
-        axes == ALONG_ENTRY ? file->metrics[number].entry_chunk : set->chunk_rows;
+    spec->chunk_rows = axes == ALONG_ENTRY ? file->metrics[number].entry_chunk : set->chunk_rows;
     spec->packed = true;
 }
 
@@ -215,8 +216,9 @@ static int create_part(struct hdf5_file *file, unsigned number, const struct par
     const struct vamp_schema_metric *entry = &file->schema->metrics[number];
     const struct vamp_metric *metric = &vamp_metrics[entry->id];
     char name[HDF5_NAME_BYTES], about[2 * HDF5_NAME_BYTES];
-    (void)snprintf(name, sizeof name, "%.100s%s%s%s", rows ? file->sets[entry->label_set].group : "",
-                   rows ? "/" : "", metric->name, part->suffix);
+    (void)snprintf(name, sizeof name, "%.100s%s%s%s",
+                   rows ? file->sets[entry->label_set].group : "", rows ? "/" : "", metric->name,
+                   part->suffix);
     (void)snprintf(about, sizeof about, "%s: %s", metric->help, part->about);
     struct hdf5_spec spec = {
         .name = name,

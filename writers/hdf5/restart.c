@@ -77,10 +77,10 @@ static int write_column(struct hdf5_file *file, const struct hdf5_set *set, unsi
     uint64_t *numbers = file->column.numbers;
     for (size_t i = 0; i < padded; i++) {
         const uint64_t filler = dataset == set->before_series ? HDF5_PADDING : 0;
-        numbers[i] = i >= count                        ? filler
-                     : dataset == set->before_series   ? set->changed[i]
-                     : dataset == set->before_restart  ? file->dimensions[HDF5_RESTART].size
-                                                       : before(values, set->changed[i]);
+        numbers[i] = i >= count                       ? filler
+                     : dataset == set->before_series  ? set->changed[i]
+                     : dataset == set->before_restart ? file->dimensions[HDF5_RESTART].size
+                                                      : before(values, set->changed[i]);
     }
     return hdf5_dataset_put_chunks(file, dataset, file->dimensions[set->before].size, padded,
                                    numbers, err);

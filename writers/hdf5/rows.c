@@ -208,8 +208,7 @@ static int write_summary(struct hdf5_file *file, const struct hdf5_set *set, uns
                          struct vamp_err *err)
 {
     for (unsigned i = 0, h = 0; i < set->changed_count; i++) {
-        const bool has_value =
-            h < values->count && values->histograms[h].series == set->changed[i];
+        const bool has_value = h < values->count && values->histograms[h].series == set->changed[i];
         file->column.numbers[i] =
             has_value ? histogram_part(values->histograms[h].histogram, part) : 0;
         h += has_value;
@@ -235,8 +234,7 @@ static int write_entries(struct hdf5_file *file, const struct hdf5_metric *metri
                          const struct vamp_metric_values *values, struct vamp_err *err)
 {
     struct hdf5_dimension *entry = &file->dimensions[metric->entry];
-    const size_t most =
-        whole_chunks((size_t)hdf5_rows_entries(file, values), metric->entry_chunk);
+    const size_t most = whole_chunks((size_t)hdf5_rows_entries(file, values), metric->entry_chunk);
     if (most == 0) {
         return 0;
     }
@@ -278,8 +276,8 @@ static int write_entry_numbers(struct hdf5_file *file, const struct hdf5_set *se
         if (h < values->count && values->histograms[h].series == set->changed[i]) {
             const struct vamp_histogram *histogram = values->histograms[h++].histogram;
             const unsigned last = last_bin(file, histogram);
-            for (unsigned bin = first_bin(file, histogram);
-                 has_entries(histogram) && bin <= last; bin++) {
+            for (unsigned bin = first_bin(file, histogram); has_entries(histogram) && bin <= last;
+                 bin++) {
                 entries += histogram->bins[bin] != 0;
             }
         }

@@ -8,16 +8,13 @@
 
 #define BATCH HDF5_TEXT_CHUNK_ROWS
 
-/* The text of label `label`, or the id after the last label. */
-static const char *text_of(const struct vamp_series *series, unsigned label, unsigned labels)
-{
-    return label < labels ? series->labels[label] : series->id;
-}
-
-static int write_batch(struct hdf5_file *file, unsigned dataset, hsize_t first, unsigned count,
-                       const struct vamp_series *const *series, unsigned label, unsigned labels,
+/* The texts of one label, or of the ids after the last label, of `count` series. */
+static int write_texts(struct hdf5_file *file, const struct hdf5_set *set, unsigned label,
+                       unsigned count, const struct vamp_series *const *series,
                        struct vamp_err *err)
 {
+    const bool is_id = label == set->label_count;
+    const unsigned dataset = is_id ? set->id_text : set->label_text[label];
     const hsize_t length = file->dimensions[file->datasets[dataset].dimensions[1]].size;
     int code = hdf5_column_reserve(&file->column, BATCH * (size_t)length / sizeof(uint64_t), err);
     if (code != 0) {
@@ -26,9 +23,9 @@ static int write_batch(struct hdf5_file *file, unsigned dataset, hsize_t first, 
     char *bytes = (char *)file->column.numbers;
     for (unsigned i = 0; i < count; i++) {
         (void)vamp_utf8_copy(bytes + i * length, (size_t)length,
-                             text_of(series[i], label, labels));
+                             is_id ? series[i]->id : series[i]->labels[label]);
     }
-    const hsize_t start[] = {first, 0}, size[] = {count, length};
+    const hsize_t start[] = {set->written, 0}, size[] = {count, length};
     return hdf5_dataset_put(file, dataset, start, size, bytes, err);
 }
 
@@ -36,14 +33,12 @@ static int write_set(struct hdf5_file *file, unsigned number, const struct vamp_
                      struct vamp_err *err)
 {
     struct hdf5_set *set = &file->sets[number];
-    const unsigned labels = file->schema->label_sets[number].label_count;
     const unsigned end = bucket->series_count[number];
     int code = 0;
     while (code == 0 && set->written < end) {
         const unsigned count = end - set->written < BATCH ? end - set->written : BATCH;
-        for (unsigned l = 0; code == 0 && l <= labels; l++) {
-            code = write_batch(file, l < labels ? set->label_text[l] : set->id_text, set->written,
-                               count, bucket->series[number] + set->written, l, labels, err);
+        for (unsigned l = 0; code == 0 && l <= set->label_count; l++) {
+            code = write_texts(file, set, l, count, bucket->series[number] + set->written, err);
         }
         set->written += count;
         file->dimensions[set->series].next = set->written;

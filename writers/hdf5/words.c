@@ -151,13 +151,12 @@ static int place_set(struct hdf5_file *file, const struct vamp_bucket *bucket, u
     struct hdf5_set *set = &file->sets[number];
     int code = make_room(set, bucket->series_count[number], err);
     for (; code == 0 && set->known < bucket->series_count[number]; set->known++) {
-        const struct vamp_series *series =
-            description->label_count > 0 ? bucket->series[number][set->known] : NULL;
         uint32_t cell = 0;
         for (unsigned c = 0; code == 0 && c < set->closed_count; c++) {
             const unsigned l = set->closed[c];
             unsigned word = 0;
-            code = number_of(file, description->labels[l], series->labels[l], &word, err);
+            code = number_of(file, description->labels[l],
+                             bucket->series[number][set->known]->labels[l], &word, err);
             cell = cell * file->words[description->labels[l]].slots + word;
         }
         set->cell[set->known] = cell;
