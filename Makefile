@@ -102,6 +102,7 @@ $(foreach l,filters pool wire client server api stats $(STATS_ROOMS) source live
 
 PKG_core := libprotobuf-c
 PKG_filters := libpcre2-8
+PKG_bucket := uuid
 PKG_cells := uuid
 PKG_source :=
 PKG_live :=

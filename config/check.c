@@ -54,16 +54,14 @@ static uint64_t saturating_add(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* What one series of each enabled metric takes in an open bucket. Metrics without labels have one
- * series and are left out. */
+/* What one series of each enabled metric takes in an open bucket, beside its histograms, which have
+ * a bound of their own. Metrics without labels have one series and are left out. */
 static uint64_t series_bytes(const struct vamp_stats_options *statistics)
 {
-    struct vamp_bins bins;
-    vamp_bins_init(&bins, statistics->sub_bits);
     const uint64_t bytes[] = {
         [VAMP_COUNTER] = sizeof(struct vamp_counter_value),
         [VAMP_GAUGE] = sizeof(struct vamp_gauge_value),
-        [VAMP_HISTOGRAM] = sizeof(struct vamp_histogram) + bins.count * sizeof bins.lower[0],
+        [VAMP_HISTOGRAM] = sizeof(void *),
     };
     uint64_t sum = 0;
     for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
@@ -102,6 +100,7 @@ static uint64_t worst_case_bytes(const struct vamp_config *config)
     uint64_t open = (uint64_t)(statistics->lateness_ns / statistics->bucket_ns) + 2;
     uint64_t bytes = saturating_multiply(series_bytes(statistics),
                                          saturating_multiply(statistics->max_series, open));
+    bytes = saturating_add(bytes, statistics->max_histogram_bytes);
     uint64_t tracked = statistics->max_cdos + 2 * statistics->max_pending;
     bytes = saturating_add(bytes, tracked * TRACKED_BYTES);
     bytes = saturating_add(bytes, record_bytes(statistics, open));
@@ -128,8 +127,8 @@ static void check_memory(const struct config_loader *loader)
     if (need > have) {
         config_error(loader, "/statistics",
                      "the bounds allow up to %" PRIu64 " MiB of memory, this machine has %" PRIu64
-                     " MiB: lower max_series, max_cdos, max_pending, lateness or sub_bins, or "
-                     "choose fewer sets",
+                     " MiB: lower max_series, max_histogram_memory, max_cdos, max_pending or "
+                     "lateness, or choose fewer sets",
                      need_mib, have_mib);
     } else {
         config_warning(loader, "/statistics",

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "config/internal.h"
-#include "writers/output/subset.h"
-#include "writers/output/subset_series.h"
+#include "writers/output/resolution.h"
+#include "writers/output/resolution_series.h"
 
 /* ---- names */
 
@@ -65,15 +65,33 @@ static int settle_names(const struct config_loader *loader)
     return 0;
 }
 
-/* ---- rotation */
+/* ---- buckets and rotation */
 
 #define ROTATE_BYTES_MIN UINT64_C(65536)
+
+/* Width of the output's buckets. */
+static int64_t bucket_width(const struct config_loader *loader, unsigned index)
+{
+    const int64_t own_ns = loader->config->outputs[index].settings.bucket_ns;
+    return own_ns > 0 ? own_ns : loader->config->statistics.bucket_ns;
+}
+
+static void check_bucket(const struct config_loader *loader, unsigned index)
+{
+    const int64_t whole_ns = loader->config->statistics.bucket_ns;
+    if (whole_ns > 0 && bucket_width(loader, index) % whole_ns != 0) {
+        char path[CONFIG_PATH_BYTES], text[VAMP_QUANTITY_TEXT_BYTES];
+        config_output_path(loader, index, "bucket", path);
+        vamp_duration_text(whole_ns, text, sizeof text);
+        config_error(loader, path, "not a multiple of \"statistics.bucket\", which is %s", text);
+    }
+}
 
 static void check_rotation(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_output_settings *settings = &loader->config->outputs[index].settings;
     char path[CONFIG_PATH_BYTES];
-    if (settings->rotate_ns > 0 && settings->rotate_ns < loader->config->statistics.bucket_ns) {
+    if (settings->rotate_ns > 0 && settings->rotate_ns < bucket_width(loader, index)) {
         config_output_path(loader, index, "rotate", path);
         (void)config_path_push(path, "interval");
         config_error(loader, path, "shorter than a bucket, which is the least a file can contain");
@@ -93,7 +111,7 @@ static bool is_computed(const struct vamp_config *config, const char *pattern)
     const struct vamp_strings one = {.items = items, .count = 1};
     for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
         if (vamp_stats_wants(&config->statistics, (enum vamp_metric_id)id) &&
-            vamp_subset_wants(&one, vamp_metrics[id].name)) {
+            vamp_resolution_wants(&one, vamp_metrics[id].name)) {
             return true;
         }
     }
@@ -164,7 +182,7 @@ static bool has_label(const struct config_loader *loader,
         if ((labels & UINT32_C(1) << label) != 0 &&
             vamp_stats_wants(statistics, (enum vamp_metric_id)id) &&
             (settings->metrics.count == 0 ||
-             vamp_subset_wants(&settings->metrics, vamp_metrics[id].name))) {
+             vamp_resolution_wants(&settings->metrics, vamp_metrics[id].name))) {
             return true;
         }
     }
@@ -195,6 +213,22 @@ static void check_output_series(const struct config_loader *loader, unsigned ind
     }
 }
 
+/* A metric that "by" or "without" names must be computed. */
+static void check_output_labels(const struct config_loader *loader, unsigned index, const char *key,
+                                const struct vamp_sets *sets)
+{
+    char path[CONFIG_PATH_BYTES];
+    config_output_path(loader, index, key, path);
+    for (size_t i = 0; i < sets->count; i++) {
+        const char *pattern = sets->items[i].name;
+        if (strcmp(pattern, "*") != 0 && !is_computed(loader->config, pattern)) {
+            const size_t length = config_path_push(path, pattern);
+            report_not_computed(loader, path, pattern);
+            path[length] = '\0';
+        }
+    }
+}
+
 static int check_output_filter(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
@@ -221,9 +255,13 @@ int config_check_outputs(struct config_loader *loader)
         return code;
     }
     for (unsigned i = 0; i < config->output_count; i++) {
+        const struct vamp_output_settings *settings = &config->outputs[i].settings;
+        check_bucket(loader, i);
         check_rotation(loader, i);
         check_output_metrics(loader, i);
         check_output_series(loader, i);
+        check_output_labels(loader, i, "by", &settings->by);
+        check_output_labels(loader, i, "without", &settings->without);
         code = check_output_filter(loader, i);
         if (code != 0) {
             return code;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "config/internal.h"
+#include "writers/format/file.h"
 
 /* A target as the file system sees it, so that two spellings of one place are found. */
 struct place {
@@ -14,7 +15,8 @@ struct place {
     bool file;
     dev_t device;
     ino_t directory;
-    const char *name; /* of the file in the directory; "" for a directory */
+    const char *name; /* of the file in the directory; of a directory: the output's, which is in
+                         the names of its files */
 };
 
 static const char *target_text(const struct vamp_config_output *output, const struct vamp_opt *opt)
@@ -170,7 +172,7 @@ static bool find_place(const struct config_loader *loader, unsigned index, struc
         config_error(loader, path, "%s", err.text);
         return false;
     }
-    *ret_place = (struct place){.type = output->ops->name, .name = ""};
+    *ret_place = (struct place){.type = output->ops->name, .name = output->settings.name};
     if (!writes_to(output, VAMP_TARGET_SOCKETS | VAMP_TARGET_BIT(VAMP_TARGET_STDOUT))) {
         return find_file(loader, path, output, ret_place);
     }
@@ -183,8 +185,10 @@ static bool find_place(const struct config_loader *loader, unsigned index, struc
 static bool same_place(const struct place *left, const struct place *right)
 {
     return left->file == right->file && left->device == right->device &&
-           left->directory == right->directory && strcmp(left->name, right->name) == 0 &&
-           (left->file || strcmp(left->type, right->type) == 0);
+           left->directory == right->directory &&
+           (left->file ? strcmp(left->name, right->name) == 0
+                       : vamp_target_same_name(left->name, right->name) &&
+                             strcmp(left->type, right->type) == 0);
 }
 
 void config_check_targets(const struct config_loader *loader)

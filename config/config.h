@@ -122,13 +122,19 @@ void vamp_config_free(struct vamp_config *config);
  * memory. */
 bool vamp_config_same(const struct vamp_config *one, const struct vamp_config *other,
                       const char *section);
-/* The effective configuration with all defaults as JSON, `indent` blanks a level (0: one line).
- * It is valid input and loads to the same configuration. malloc'ed, ends without a newline; NULL
+/* The effective configuration with all defaults as JSON, `indent` blanks a level (0: one line),
+ * without secrets and without options that have no effect with the others. It is valid input and
+ * loads to the same configuration. malloc'ed, ends without a newline; NULL
  * without memory. */
 char *vamp_config_dump(const struct vamp_config *config, unsigned indent);
 /* The JSON Schema (2020-12) of the file, from the same tables. malloc'ed, ends with a newline; NULL
  * without memory. Comments are not JSON: a validator needs them removed first. */
 char *vamp_config_schema(void);
+/* Calls `visit` for each option with the dotted path before its key as -o takes it: "" at the root,
+ * "statistics", "outputs.hdf5.rotate". Options that types have in common come once for each. */
+void vamp_config_each_option(void (*visit)(void *context, const char *section,
+                                           const struct vamp_opt *opt),
+                             void *context);
 /* The list of all options with type, default and help, for --help and the manual. */
 void vamp_config_help(FILE *stream);
 

@@ -29,6 +29,18 @@ static void dump_choice(struct config_json *json, const struct vamp_opt *opt, un
     }
 }
 
+static void dump_words(struct config_json *json, const char *key, const struct vamp_opt *opt,
+                       uint64_t bits)
+{
+    config_json_open(json, key, '[');
+    for (unsigned i = 0; opt->choices[i] != NULL; i++) {
+        if ((bits & UINT64_C(1) << i) != 0) {
+            config_json_text(json, NULL, opt->choices[i]);
+        }
+    }
+    config_json_close(json, ']');
+}
+
 /* "all", or the list of words. */
 static void dump_set(struct config_json *json, const struct vamp_opt *opt, uint64_t bits)
 {
@@ -40,13 +52,7 @@ static void dump_set(struct config_json *json, const struct vamp_opt *opt, uint6
         config_json_text(json, opt->key, "all");
         return;
     }
-    config_json_open(json, opt->key, '[');
-    for (unsigned i = 0; opt->choices[i] != NULL; i++) {
-        if ((bits & UINT64_C(1) << i) != 0) {
-            config_json_text(json, NULL, opt->choices[i]);
-        }
-    }
-    config_json_close(json, ']');
+    dump_words(json, opt->key, opt, bits);
 }
 
 static void dump_strings(struct config_json *json, const char *key,
@@ -57,6 +63,17 @@ static void dump_strings(struct config_json *json, const char *key,
         config_json_text(json, NULL, strings->items[i]);
     }
     config_json_close(json, ']');
+}
+
+/* As an object, which is how "none" differs from an empty list for all. */
+static void dump_sets(struct config_json *json, const struct vamp_opt *opt,
+                      const struct vamp_sets *sets)
+{
+    config_json_open(json, opt->key, '{');
+    for (size_t i = 0; i < sets->count; i++) {
+        dump_words(json, sets->items[i].name, opt, sets->items[i].bits);
+    }
+    config_json_close(json, '}');
 }
 
 static void dump_option(struct config_json *json, const struct vamp_opt *opt, const void *base)
@@ -92,6 +109,9 @@ static void dump_option(struct config_json *json, const struct vamp_opt *opt, co
         return;
     case VAMP_OPT_STRINGS:
         dump_strings(json, opt->key, value);
+        return;
+    case VAMP_OPT_SETS:
+        dump_sets(json, opt, value);
         return;
     }
 }

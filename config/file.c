@@ -94,6 +94,12 @@ static int read_open_file(struct config_file *file, struct input *input, struct 
     }
     input->bytes[input->length] = '\0';
     *file = (struct config_file){.bytes = input->bytes, .length = input->length};
+    file->shown = malloc(input->length + 1);
+    if (file->shown == NULL) {
+        config_file_done(file);
+        return vamp_err_set_errno(err, ENOMEM, "read the configuration %s", input->name);
+    }
+    memcpy(file->shown, input->bytes, input->length + 1);
     return 0;
 }
 
@@ -118,6 +124,7 @@ int config_file_read(struct config_file *file, const char *name, struct vamp_err
 void config_file_done(struct config_file *file)
 {
     free(file->bytes);
+    free(file->shown);
     *file = (struct config_file){0};
 }
 
@@ -177,6 +184,6 @@ void config_file_place(const struct config_file *file, size_t offset,
     }
     diagnostic->line = line;
     diagnostic->column = column;
-    const char *start = file->bytes + line_start;
+    const char *start = file->shown + line_start;
     copy_excerpt(start, strcspn(start, "\n"), offset - line_start, diagnostic);
 }

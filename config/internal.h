@@ -4,6 +4,7 @@
  *
  *   file.c                   bytes, and the line and column of an offset
  *   read.c, literal.c        JSON with comments to values that know their offset (value.c)
+ *   secret.c                 what no message may quote
  *   override.c               environment and command line, put among the values
  *   sections.c, walk.c       from values to structs, along the option tables (tables.c)
  *   check.c, check_*.c       what is right option by option and wrong together
@@ -25,6 +26,7 @@
 
 struct config_file {
     char *bytes; /* as read, terminated; NULL: no file */
+    char *shown; /* the same for excerpts, with secrets hidden (secret.c) */
     size_t length;
 };
 
@@ -70,6 +72,7 @@ struct config_value {
     const char *text;    /* TEXT: what it means; INTEGER, REAL: as written; else "" */
     int64_t integer;     /* INTEGER */
     uint32_t offset, key_offset; /* in the file: of its begin, and of the key's opening quote */
+    uint32_t end;                /* the offset after it */
     uint32_t index;              /* among the values of its parent */
     uint32_t count;              /* OBJECT, LIST: how many values */
     struct config_value *parent, *next, *first, *last;
@@ -115,10 +118,13 @@ size_t config_path_push_index(char path[static CONFIG_PATH_BYTES], size_t index)
 struct config_fault {
     size_t offset;
     char text[160];
+    /* Where the token ends that the text quotes, and the text without it; 0: it quotes none. */
+    size_t quoted_end;
+    char unquoted[160];
 };
 
 /* Both return -EINVAL. The second is about the token from `first` up to `end`, which is quoted,
- * and its begin is the place; of a long one the end is the place. */
+ * and its begin is the place; of a long one, which is not quoted, the end is the place. */
 int config_refuse(struct config_fault *fault, size_t offset, const char *format, ...)
     VAMP_PRINTF(3, 4);
 int config_refuse_token(struct config_fault *fault, const char *text, size_t first, size_t end,
@@ -150,6 +156,15 @@ struct config_reading {
  * up to a mistake stays in the tree. */
 VAMP_MUST_CHECK int config_read(const char *text, size_t length,
                                 const struct config_reading *reading);
+
+/* ---- secret.c: what no message may quote */
+
+/* Whether a value is a secret option's, or part of one. */
+bool config_is_secret(const struct config_value *value);
+/* Hides the values of secret options in the excerpts of a file that was read into the tree. */
+void config_hide_values(struct config_file *file, const struct config_tree *tree);
+/* The same for a file that cannot be read: hides all from the offset that it returns. */
+size_t config_hide_rest(struct config_file *file);
 
 /* ---- one load under way */
 
@@ -218,7 +233,7 @@ VAMP_MUST_CHECK int config_walk_object(const struct config_loader *loader,
                                        const struct config_value *object);
 /* Reports that an object has this member a second time. False: it is the first. */
 bool config_report_duplicate(const struct config_loader *loader, const struct config_value *member);
-/* "the number 5", "the text \"x\"", "a list". */
+/* "the number 5", "the text \"x\"", "a list"; of a secret only "a number" or "a text". */
 void config_describe(const struct config_value *value, char *text, size_t bytes);
 /* Reports that a value is not what is `needed` there. */
 void config_report_found(const struct config_loader *loader, const struct config_value *value,

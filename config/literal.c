@@ -15,6 +15,7 @@ int config_refuse(struct config_fault *fault, size_t offset, const char *format,
 {
     va_list arguments;
     fault->offset = offset;
+    fault->quoted_end = 0;
     va_start(arguments, format);
     (void)vsnprintf(fault->text, sizeof fault->text, format, arguments);
     va_end(arguments);
@@ -27,8 +28,11 @@ int config_refuse_token(struct config_fault *fault, const char *text, size_t fir
     if (end - first > QUOTED_BYTES_MAX) {
         return config_refuse(fault, end, "this is no JSON: %s%s", what, hint);
     }
-    return config_refuse(fault, first, "this is no JSON: %s near '%.*s'%s", what,
-                         (int)(end - first), text + first, hint);
+    (void)config_refuse(fault, first, "this is no JSON: %s near '%.*s'%s", what, (int)(end - first),
+                        text + first, hint);
+    (void)snprintf(fault->unquoted, sizeof fault->unquoted, "this is no JSON: %s%s", what, hint);
+    fault->quoted_end = end;
+    return -EINVAL;
 }
 
 /* One character of a literal, as UTF-8. */

@@ -11,11 +11,12 @@ static int no_memory(const struct config_loader *loader)
 }
 
 /* A mistake that leaves nothing to walk. */
-static void report_fault(const struct config_loader *loader, const struct config_fault *fault)
+static void report_fault(struct config_loader *loader, const struct config_fault *fault)
 {
+    const bool hidden = fault->quoted_end > config_hide_rest(&loader->file);
     struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR};
     (void)snprintf(problem.file, sizeof problem.file, "%s", loader->name);
-    (void)snprintf(problem.text, sizeof problem.text, "%s", fault->text);
+    (void)snprintf(problem.text, sizeof problem.text, "%s", hidden ? fault->unquoted : fault->text);
     config_file_place(&loader->file, fault->offset, &problem);
     vamp_diagnostics_add(loader->diagnostics, &problem);
 }
@@ -44,6 +45,7 @@ static int read_values(struct config_loader *loader)
         report_fault(loader, &fault);
         return 1;
     }
+    config_hide_values(&loader->file, &loader->tree);
     if (code == 0 && loader->tree.root->type != CONFIG_OBJECT) {
         config_error(loader, "", "a configuration is an object {...}, this is a list");
         return 1;

@@ -170,6 +170,7 @@ static int read_text(struct reader *reader, const struct key *key)
         return -ENOMEM;
     }
     (void)read_literal(reader, reader->at, room_for_text(value), &end); /* was checked */
+    value->end = (uint32_t)end;
     reader->at = end;
     return 0;
 }
@@ -215,6 +216,7 @@ static int read_number(struct reader *reader, const struct key *key)
     memcpy(room_for_text(value), reader->text + reader->at, length);
     const int code = convert_number(reader, length, value);
     reader->at += length;
+    value->end = (uint32_t)reader->at;
     return code;
 }
 
@@ -228,10 +230,12 @@ static int read_word(struct reader *reader, const struct key *key)
         const size_t length = strlen(words[i].word);
         const char *at = reader->text + reader->at;
         if (strncmp(at, words[i].word, length) == 0 && !is_letter(at[length])) {
-            if (add_value(reader, key, words[i].type, 0) == NULL) {
+            struct config_value *value = add_value(reader, key, words[i].type, 0);
+            if (value == NULL) {
                 return -ENOMEM;
             }
             reader->at += length;
+            value->end = (uint32_t)reader->at;
             return 0;
         }
     }
@@ -257,9 +261,11 @@ static int open_value(struct reader *reader, struct config_value *value)
 
 static void close_value(struct reader *reader)
 {
-    reader->open = reader->open == reader->reading->into ? NULL : reader->open->parent;
+    struct config_value *value = reader->open;
+    reader->open = value == reader->reading->into ? NULL : value->parent;
     reader->depth--;
     reader->at++;
+    value->end = (uint32_t)reader->at;
 }
 
 static int read_value(struct reader *reader, const struct key *key)

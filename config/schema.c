@@ -104,6 +104,29 @@ static void put_strings(struct config_json *json, const struct vamp_opt *opt)
     config_json_integer(json, "maxItems", VAMP_STRINGS_MAX);
 }
 
+static void put_word_list(struct config_json *json, const struct vamp_opt *opt)
+{
+    config_json_text(json, "type", "array");
+    config_json_open(json, "items", '{');
+    put_choices(json, opt, NULL);
+    config_json_close(json, '}');
+}
+
+static void put_sets(struct config_json *json, const struct vamp_opt *opt)
+{
+    config_json_open(json, "anyOf", '[');
+    config_json_open(json, NULL, '{');
+    put_word_list(json, opt);
+    config_json_close(json, '}');
+    config_json_open(json, NULL, '{');
+    config_json_text(json, "type", "object");
+    config_json_open(json, "additionalProperties", '{');
+    put_word_list(json, opt);
+    config_json_close(json, '}');
+    config_json_close(json, '}');
+    config_json_close(json, ']');
+}
+
 static void put_type(struct config_json *json, const struct vamp_opt *opt)
 {
     switch (opt->type) {
@@ -132,6 +155,9 @@ static void put_type(struct config_json *json, const struct vamp_opt *opt)
         return;
     case VAMP_OPT_STRINGS:
         put_strings(json, opt);
+        return;
+    case VAMP_OPT_SETS:
+        put_sets(json, opt);
         return;
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The option tables of the sections that belong to no source and no writer. Parsing, dump, schema
- * and help read nothing else.
+ * and help read these and those of sources and writers, nothing else.
  */
 #include <stddef.h>
 
@@ -100,7 +100,16 @@ const struct vamp_opt config_statistics_options[] = {
      .min = 2,
      .max = 1048576,
      .offset = AT(statistics.max_series),
-     .help = "Series per label set; further ones are counted under (other)"},
+     .help = "Series per label set; memory is taken for those that exist. Values beyond it give up "
+             "labels (vampire_labels_given_up), the last ones are counted under (other)"},
+    {.key = "max_histogram_memory",
+     .type = VAMP_OPT_SIZE,
+     .preset = "256MiB",
+     .min = 1048576,
+     .max = TIB(16),
+     .offset = AT(statistics.max_histogram_bytes),
+     .help = "Memory for the histograms of all open buckets together; values for which there is "
+             "none are counted in vampire_series_overflow"},
     {.key = "max_components",
      .type = VAMP_OPT_UINT,
      .preset = "4096",
@@ -210,3 +219,33 @@ const struct config_section config_sections[] = {
      "Which of these events stand for all of them; joins and leaves always count"},
     {NULL, NULL, NULL},
 };
+
+/* ---- all of them */
+
+typedef void visit_fn(void *context, const char *section, const struct vamp_opt *opt);
+
+static void visit_table(const char *section, const struct vamp_opt *table, visit_fn *visit,
+                        void *context)
+{
+    for (const struct vamp_opt *opt = table; opt != NULL && opt->key != NULL; opt++) {
+        visit(context, section, opt);
+    }
+}
+
+void vamp_config_each_option(visit_fn *visit, void *context)
+{
+    for (const struct config_section *section = config_sections; section->key != NULL; section++) {
+        visit_table(section->key, section->options, visit, context);
+    }
+    for (const struct vamp_source_ops *const *each = vamp_sources; *each != NULL; each++) {
+        visit_table("source", (*each)->options, visit, context);
+    }
+    for (const struct vamp_writer_ops *const *each = vamp_writers; *each != NULL; each++) {
+        char section[128];
+        (void)snprintf(section, sizeof section, "outputs.%s", (*each)->name);
+        visit_table(section, vamp_output_options(*each), visit, context);
+        visit_table(section, (*each)->options, visit, context);
+        (void)snprintf(section, sizeof section, "outputs.%s.rotate", (*each)->name);
+        visit_table(section, vamp_output_rotate_options(*each), visit, context);
+    }
+}

@@ -15,13 +15,14 @@ void config_describe(const struct config_value *value, char *text, size_t bytes)
         [CONFIG_OBJECT] = "an object", [CONFIG_LIST] = "a list", [CONFIG_TRUE] = "true",
         [CONFIG_FALSE] = "false",      [CONFIG_NULL] = "null",
     };
+    const bool secret = config_is_secret(value);
     switch (value->type) {
     case CONFIG_TEXT:
-        (void)snprintf(text, bytes, "the text \"%.80s\"", value->text);
+        (void)snprintf(text, bytes, secret ? "a text" : "the text \"%.80s\"", value->text);
         return;
     case CONFIG_INTEGER:
     case CONFIG_REAL:
-        (void)snprintf(text, bytes, "the number %.80s", value->text);
+        (void)snprintf(text, bytes, secret ? "a number" : "the number %.80s", value->text);
         return;
     case CONFIG_OBJECT:
     case CONFIG_LIST:
@@ -51,11 +52,12 @@ struct setting {
     const struct vamp_opt *opt;
     void *base;
     const struct config_value *value;
+    const char *name; /* of the set, in a SETS; else NULL */
 };
 
 static const char *near_word(const struct vamp_opt *opt, const char *text)
 {
-    if (opt->type != VAMP_OPT_ENUM && opt->type != VAMP_OPT_SET) {
+    if (opt->choices == NULL) {
         return NULL;
     }
     if (opt->type == VAMP_OPT_SET && strcasecmp(text, "all") == 0) {
@@ -81,7 +83,7 @@ static void report_type(const struct setting *setting, const struct config_value
 static void describe_item(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLOWED_BYTES])
 {
     const struct vamp_opt one_of = {.type = VAMP_OPT_ENUM, .choices = opt->choices};
-    vamp_opt_allowed(opt->type == VAMP_OPT_SET ? &one_of : opt, text);
+    vamp_opt_allowed(opt->type == VAMP_OPT_SET || opt->type == VAMP_OPT_SETS ? &one_of : opt, text);
 }
 
 /* What storing a value gave. 0 also when the value was wrong, which is reported. */
@@ -106,7 +108,9 @@ static int set_text(const struct setting *setting, const struct config_value *va
                     const char *text)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    const int code = vamp_opt_set(setting->opt, setting->base, text, &err);
+    const int code = setting->name != NULL ? vamp_opt_set_named(setting->opt, setting->base,
+                                                                setting->name, text, &err)
+                                           : vamp_opt_set(setting->opt, setting->base, text, &err);
     return report_stored(setting, value, text, code, &err);
 }
 
@@ -122,10 +126,9 @@ static int set_integer(const struct setting *setting)
     return report_stored(setting, value, value->text, code, &err);
 }
 
-/* A list of words: of a SET or STRINGS. */
-static int set_list(const struct setting *setting)
+/* A list of words. */
+static int add_list(const struct setting *setting)
 {
-    vamp_opt_clear(setting->opt, setting->base);
     int code = 0;
     for (const struct config_value *item = setting->value->first; item != NULL && code == 0;
          item = item->next) {
@@ -139,9 +142,8 @@ static int set_list(const struct setting *setting)
 }
 
 /* Words separated by commas, from the command line. */
-static int set_commas(const struct setting *setting)
+static int add_commas(const struct setting *setting)
 {
-    vamp_opt_clear(setting->opt, setting->base);
     char *words = strdup(setting->value->text);
     if (words == NULL) {
         return vamp_err_set_errno(setting->loader->err, ENOMEM, "read the command line");
@@ -174,12 +176,51 @@ static bool is_list(const struct vamp_opt *opt)
     return opt->type == VAMP_OPT_SET || opt->type == VAMP_OPT_STRINGS;
 }
 
+/* The words of one set of a SETS: a list, or words separated by commas from the command line. */
+static int set_one_of_sets(const struct config_loader *loader, const struct vamp_opt *opt,
+                           void *base, const struct config_value *value, const char *name)
+{
+    const struct setting setting = {loader, opt, base, value, name};
+    const bool is_words = value->type == CONFIG_TEXT && value->origin != NULL;
+    if (!is_words && value->type != CONFIG_LIST) {
+        report_type(&setting, value, NULL);
+        return 0;
+    }
+    struct vamp_err err = VAMP_ERR_NONE;
+    int code = vamp_opt_set_named(opt, base, name, NULL, &err); /* a list may be empty */
+    code = report_stored(&setting, value, name, code, &err);
+    if (code != 0) {
+        return code;
+    }
+    return is_words ? add_commas(&setting) : add_list(&setting);
+}
+
+/* A list or words for all names, or an object of lists by name. */
+static int set_sets(const struct setting *setting)
+{
+    const struct config_value *value = setting->value;
+    vamp_opt_clear(setting->opt, setting->base);
+    if (value->type != CONFIG_OBJECT) {
+        return set_one_of_sets(setting->loader, setting->opt, setting->base, value, "*");
+    }
+    int code = 0;
+    for (const struct config_value *member = value->first; member != NULL && code == 0;
+         member = member->next) {
+        if (!config_report_duplicate(setting->loader, member)) {
+            code =
+                set_one_of_sets(setting->loader, setting->opt, setting->base, member, member->key);
+        }
+    }
+    return code;
+}
+
 static int set_from_text(const struct setting *setting)
 {
     const struct vamp_opt *opt = setting->opt;
     const bool from_file = setting->value->origin == NULL;
     if (is_list(opt)) {
-        return from_file ? set_list_from_text(setting) : set_commas(setting);
+        vamp_opt_clear(opt, setting->base);
+        return from_file ? set_list_from_text(setting) : add_commas(setting);
     }
     const bool takes_text = opt->type == VAMP_OPT_STRING || opt->type == VAMP_OPT_DURATION ||
                             opt->type == VAMP_OPT_SIZE ||
@@ -196,11 +237,15 @@ static int set_value(const struct setting *setting)
     const struct vamp_opt *opt = setting->opt;
     const struct config_value *value = setting->value;
     char near[32] = "";
+    if (opt->type == VAMP_OPT_SETS) {
+        return set_sets(setting);
+    }
     if (value->type == CONFIG_TEXT) {
         return set_from_text(setting);
     }
     if (value->type == CONFIG_LIST && is_list(opt)) {
-        return set_list(setting);
+        vamp_opt_clear(opt, setting->base);
+        return add_list(setting);
     }
     if (value->type == CONFIG_INTEGER && vamp_opt_is_number(opt)) {
         return set_integer(setting);
@@ -291,7 +336,7 @@ static int walk_member(const struct config_loader *loader, const struct config_s
     for (size_t i = 0; i < 2 && shape->tables[i] != NULL; i++) {
         const struct vamp_opt *opt = vamp_opt_find(shape->tables[i], member->key);
         if (opt != NULL) {
-            return set_value(&(struct setting){loader, opt, shape->bases[i], member});
+            return set_value(&(struct setting){loader, opt, shape->bases[i], member, NULL});
         }
     }
     if (!is_other(shape, member->key)) {

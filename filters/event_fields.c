@@ -24,7 +24,7 @@ static const char *const kind_choices[] = {
 #include "vampire/core/event/kinds.def"
 #undef VAMP_EVENT_KIND
     NULL};
-/* The words of core's tables, which cannot be had as a list; a unit test compares them. */
+/* The words of core's tables, which are not available as a list; a unit test compares them. */
 static const char *const phase_choices[] = {"after", "before", NULL};
 static const char *const tier_choices[] = {"unknown", "OFI", "GFS", "MIO", NULL};
 static const char *const cause_choices[] = {"unknown", "demand", "manager", NULL};
@@ -142,7 +142,7 @@ static void set_name(struct vamp_value *ret, const struct vamp_event *event)
     ret->text.length = event->name_length;
 }
 
-/* The name that a JOIN taught; absent when none was seen. */
+/* The name in the component's JOIN; absent when none was seen. */
 static void set_component(struct vamp_value *ret, const struct event_lookup *lookup, uint64_t id)
 {
     const struct vamp_component *row =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What can be asked about an event: names, types and where the value comes from. Inside filters/;
- * the table is vampire/core/event/fields.def.
+ * The fields of an event that a filter can use: names, types and where the value comes from. Inside
+ * filters/; the table is vampire/core/event/fields.def.
  */
 #ifndef VAMP_FILTERS_EVENT_FIELDS_H
 #define VAMP_FILTERS_EVENT_FIELDS_H
@@ -22,7 +22,7 @@ enum event_field {
 
 #define VAMP_CDO_ID_DIGITS 32
 
-/* What a look-up works on; on the stack of a match. */
+/* The context of a look-up; on the stack of a match. */
 struct event_lookup {
     const struct vamp_event *event;
     const struct vamp_components *components; /* NULL: names are unknown */
@@ -34,7 +34,7 @@ struct event_lookup {
 struct vamp_vocabulary vamp_event_vocabulary(struct vamp_named_filters *named);
 /* A vamp_lookup_fn; the context is a struct event_lookup. Attributes are absent. */
 void vamp_event_lookup(void *context, int field, const char *name, struct vamp_value *ret);
-/* Whether an event of this kind can have the field at all; the look-up never says otherwise. */
+/* Whether an event of this kind can have the field at all; if not, the look-up yields ABSENT. */
 bool vamp_event_field_possible(enum event_field field, enum vamp_event_kind kind);
 
 #endif

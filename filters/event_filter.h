@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A filter on vampire's events: an expression over `.event.*`, `.component.*`, `.peer.*`, `.cdo.*`
- * and `.transport.*`. It is compiled for each kind of event: what the kind decides is decided then,
- * so an event of a kind that cannot match costs one array look-up.
+ * and `.transport.*`. It is compiled for each kind of event: terms that the kind decides are
+ * evaluated then, so an event of a kind that cannot match costs one array look-up.
  *
  * The first filter of a run may also use CDO attributes (`.maestro.*`), which are not in the event:
  * the pool manager decides them (push-down).

@@ -30,8 +30,14 @@
 #define VAMP_EXPRESSION_PATTERN_BYTES_MAX 1024
 #define VAMP_EXPRESSION_PATTERNS_MAX 64 /* regular expressions in one expression */
 /* Bounds of one pattern match; beyond one of them the term is false and counted as cut. */
-#define VAMP_EXPRESSION_STEPS_MAX 100000        /* backtracking steps */
+#define VAMP_EXPRESSION_STEPS_MAX 100000        /* elements of the pattern that are tried */
 #define VAMP_EXPRESSION_SUBJECT_BYTES_MAX 65536 /* of the text that is searched */
+/* Bound of all matches of one expression together: each adds to an allowance of steps, which is
+ * full at first, and takes from it the steps it needs. A match that finds less than it needs is
+ * cut. */
+#define VAMP_EXPRESSION_ALLOWANCE_MAX 4000000
+#define VAMP_EXPRESSION_ALLOWANCE_PER_MATCH 200
+#define VAMP_EXPRESSION_ALLOWANCE_PER_BYTE 2 /* of the text */
 
 enum vamp_value_type {
     VAMP_VALUE_ABSENT = 0,
@@ -114,7 +120,7 @@ VAMP_MUST_CHECK int vamp_expression_compile(const char *text,
                                             struct vamp_err *err);
 /* `expression` may be NULL. */
 void vamp_expression_free(struct vamp_expression *expression);
-/* Whether the expression holds. A pattern match that reaches its bound of steps is false and
+/* Whether the expression holds. A pattern match that reaches a bound of steps is false and
  * counted. Allocates nothing. One thread at a time, although the expression is const: matching uses
  * its scratch memory. */
 bool vamp_expression_match(const struct vamp_expression *expression, vamp_lookup_fn *lookup,

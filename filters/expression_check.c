@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks names, operators, values and references against the vocabulary, and says what is wrong. */
+/* Checks names, operators, values and references against the vocabulary, and reports what is
+ * wrong. */
 #include "filters/expression_tree.h"
 
 #include <stdio.h>
@@ -229,7 +230,7 @@ static void set_text(struct literal *literal, const struct token *token)
     literal->value.text.length = token->length;
 }
 
-/* Refuses a bare word that a person may have meant as something else. */
+/* Refuses a bare word that the user may have meant as something else. */
 static int check_bare_text(struct compiler *compiler, const struct token *token)
 {
     if (token->kind == TOKEN_TEXT) {

@@ -13,14 +13,15 @@ int vamp_expression_compile(const char *text, const struct vamp_vocabulary *voca
         return vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
     }
     struct compiler compiler = {.vocabulary = vocabulary, .expression = expression, .err = err};
-    expression->cut = vamp_arena_alloc(&expression->arena, sizeof(*expression->cut));
-    int rc = expression->cut == NULL ? vamp_no_memory(&compiler)
-                                     : vamp_parse_text(&compiler, text, NULL, &expression->root);
+    expression->tally = vamp_arena_alloc(&expression->arena, sizeof(*expression->tally));
+    int rc = expression->tally == NULL ? vamp_no_memory(&compiler)
+                                       : vamp_parse_text(&compiler, text, NULL, &expression->root);
     assert(rc != 0 || (compiler.depth == 0 && compiler.references == NULL));
     if (rc != 0) {
         vamp_expression_free(expression);
         return rc;
     }
+    expression->tally->allowance = VAMP_EXPRESSION_ALLOWANCE_MAX;
     *ret_expression = expression;
     return 0;
 }
@@ -36,5 +37,5 @@ void vamp_expression_free(struct vamp_expression *expression)
 
 uint64_t vamp_expression_cut(const struct vamp_expression *expression)
 {
-    return *expression->cut;
+    return expression->tally->cut;
 }

@@ -135,27 +135,43 @@ static bool is_in(const struct vamp_value *value, const struct literal *list)
     return false;
 }
 
-static bool matches_glob(const struct vamp_expression *expression, const struct node *term,
-                         const struct vamp_value *value)
+/* 1: it matches; 0: it does not; -1: out of steps, of which `*steps` remain. */
+static int match_pattern(const struct vamp_expression *expression, const struct node *term,
+                         const struct vamp_value *value, unsigned *steps)
 {
-    unsigned steps = VAMP_EXPRESSION_STEPS_MAX;
-    const struct vamp_value *pattern = &term->literals->value;
-    if (value->text.length > VAMP_EXPRESSION_SUBJECT_BYTES_MAX) {
-        ++*expression->cut;
-        return false;
+    if (term->kind == NODE_REGEX) {
+        return vamp_regex_match(expression, term->regex, value->text.bytes, value->text.length,
+                                steps);
     }
-    bool matches = vamp_glob_match(pattern->text.bytes, pattern->text.length, value->text.bytes,
-                                   value->text.length, &steps);
-    *expression->cut += !matches && steps == 0;
-    return matches;
+    const struct vamp_value *pattern = &term->literals->value;
+    const bool matches = vamp_glob_match(pattern->text.bytes, pattern->text.length,
+                                         value->text.bytes, value->text.length, steps);
+    return matches ? 1 : *steps == 0 ? -1 : 0;
 }
 
-static bool matches_regex(const struct vamp_expression *expression, const struct node *term,
-                          const struct vamp_value *value)
+static bool matches_pattern(const struct vamp_expression *expression, const struct node *term,
+                            const struct vamp_value *value)
 {
-    int rc = vamp_regex_match(expression, term->regex, value->text.bytes, value->text.length);
-    *expression->cut += rc < 0;
-    return rc > 0;
+    struct tally *tally = expression->tally;
+    if (value->type != VAMP_VALUE_TEXT) {
+        return false;
+    }
+    if (value->text.length > VAMP_EXPRESSION_SUBJECT_BYTES_MAX) {
+        tally->cut++;
+        return false;
+    }
+    tally->allowance += VAMP_EXPRESSION_ALLOWANCE_PER_MATCH +
+                        VAMP_EXPRESSION_ALLOWANCE_PER_BYTE * (unsigned)value->text.length;
+    if (tally->allowance > VAMP_EXPRESSION_ALLOWANCE_MAX) {
+        tally->allowance = VAMP_EXPRESSION_ALLOWANCE_MAX;
+    }
+    const unsigned allowed =
+        tally->allowance < VAMP_EXPRESSION_STEPS_MAX ? tally->allowance : VAMP_EXPRESSION_STEPS_MAX;
+    unsigned left = allowed;
+    const int outcome = match_pattern(expression, term, value, &left);
+    tally->allowance -= allowed - left;
+    tally->cut += outcome < 0;
+    return outcome > 0;
 }
 
 bool vamp_term_match(const struct vamp_expression *expression, const struct node *term,
@@ -173,9 +189,8 @@ bool vamp_term_match(const struct vamp_expression *expression, const struct node
     case NODE_IN:
         return is_in(value, term->literals);
     case NODE_GLOB:
-        return value->type == VAMP_VALUE_TEXT && matches_glob(expression, term, value);
     case NODE_REGEX:
-        return value->type == VAMP_VALUE_TEXT && matches_regex(expression, term, value);
+        return matches_pattern(expression, term, value);
     case NODE_TRUE:
     case NODE_FALSE:
     case NODE_AND:

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Regular expressions; the only file that uses PCRE2. A match runs under a limit of steps, and all
- * its memory is allocated when the pattern is compiled: one warm-up match grows PCRE2's
- * backtracking frames to their limit, and from then on the allocator refuses. So a match allocates
- * nothing, whatever the version of the library does inside; a match that would need more is cut
- * short.
+ * Regular expressions; the only file that uses PCRE2.
+ *
+ * Steps: PCRE2's own limit starts again at each position at which a match may begin, so it does not
+ * bound a search. Its callout before each element of the pattern does: it counts, and ends the
+ * match at the limit. Counting triples the time of a match, so a short text is first searched with
+ * a copy of the pattern without callouts, under a limit that no text of that length can make
+ * expensive.
+ *
+ * Memory: all of it is allocated when the pattern is compiled. One warm-up match grows PCRE2's
+ * backtracking frames to their limit; after it the allocator refuses. So a match allocates nothing
+ * in any version of the library; one that would need more is cut short.
  */
 #include "filters/expression_tree.h"
 
@@ -16,12 +22,21 @@
 
 #define HEAP_LIMIT_KIB 512
 #define NESTED_PARENTHESES_MAX 100
+/* A text of this length is first searched without counting, and the steps of that search: both
+ * together bound it to less than 0.1 ms. */
+#define QUICK_TEXT_BYTES 256
+#define QUICK_STEPS 5000
+/* An element that takes more characters counts one step for each CHARACTERS_PER_STEP of them. */
+#define CHARACTERS_PER_STEP 32
 
 struct regex_scratch {
     pcre2_general_context *general;
     pcre2_match_context *match;
     pcre2_match_data *data;
     bool matching; /* the allocator refuses */
+    /* Of the match that runs. */
+    PCRE2_SIZE at;
+    unsigned steps_left;
 };
 
 static void *scratch_malloc(size_t bytes, void *context)
@@ -46,13 +61,30 @@ static void scratch_done(struct regex_scratch *scratch)
     }
 }
 
-static pcre2_code *compile(const char *pattern, size_t length, struct regex_scratch *scratch,
-                           int *ret_code, PCRE2_SIZE *ret_offset)
+/* PCRE2 calls it before each element of a pattern. */
+static int count_step(pcre2_callout_block *block, void *context)
+{
+    struct regex_scratch *scratch = context;
+    const PCRE2_SIZE now = block->current_position;
+    const PCRE2_SIZE moved = now > scratch->at ? now - scratch->at : scratch->at - now;
+    const PCRE2_SIZE steps = 1 + moved / CHARACTERS_PER_STEP;
+    if (steps > scratch->steps_left) {
+        scratch->steps_left = 0;
+        return PCRE2_ERROR_CALLOUT;
+    }
+    scratch->at = now;
+    scratch->steps_left -= (unsigned)steps;
+    return 0;
+}
+
+/* `further`: PCRE2_AUTO_CALLOUT for a pattern whose steps are counted, else 0. */
+static pcre2_code *compile(const char *pattern, size_t length, uint32_t further,
+                           struct regex_scratch *scratch, int *ret_code, PCRE2_SIZE *ret_offset)
 {
     /* Any bytes may come from the wire: where the text is not UTF-8, nothing matches, but the rest
      * of the text is searched. \C could stop inside a character. */
     const uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C |
-                             PCRE2_NO_AUTO_CAPTURE | PCRE2_DOLLAR_ENDONLY;
+                             PCRE2_NO_AUTO_CAPTURE | PCRE2_DOLLAR_ENDONLY | further;
     pcre2_compile_context *context = pcre2_compile_context_create(scratch->general);
     if (context == NULL) {
         *ret_code = PCRE2_ERROR_NOMEMORY;
@@ -74,7 +106,7 @@ static bool warm_up(struct regex_scratch *scratch)
     int rc = PCRE2_ERROR_NOMEMORY;
     PCRE2_SIZE offset;
     char *subject = malloc(length);
-    pcre2_code *regex = compile(pattern, sizeof(pattern) - 1, scratch, &rc, &offset);
+    pcre2_code *regex = compile(pattern, sizeof(pattern) - 1, 0, scratch, &rc, &offset);
     if (subject != NULL && regex != NULL) {
         memset(subject, 'a', length);
         rc = pcre2_match(regex, (PCRE2_SPTR)subject, length, 0, 0, scratch->data, scratch->match);
@@ -100,14 +132,35 @@ static struct regex_scratch *scratch_create(void)
         scratch_done(scratch);
         return NULL;
     }
-    (void)pcre2_set_match_limit(scratch->match, VAMP_EXPRESSION_STEPS_MAX);
-    (void)pcre2_set_depth_limit(scratch->match, VAMP_EXPRESSION_STEPS_MAX);
+    (void)pcre2_set_callout(scratch->match, count_step, scratch);
     (void)pcre2_set_heap_limit(scratch->match, HEAP_LIMIT_KIB);
     if (!warm_up(scratch)) {
         scratch_done(scratch);
         return NULL;
     }
     return scratch;
+}
+
+/* 0 or -errno with the error set. */
+static int compile_both(const char *pattern, size_t length, struct regex_scratch *scratch,
+                        struct regex *regex, struct vamp_err *err)
+{
+    int code;
+    PCRE2_SIZE offset = 0;
+    regex->quick = compile(pattern, length, 0, scratch, &code, &offset);
+    if (regex->quick != NULL) {
+        regex->counted = compile(pattern, length, PCRE2_AUTO_CALLOUT, scratch, &code, &offset);
+    }
+    if (regex->counted != NULL) {
+        return 0;
+    }
+    unsigned char text[200] = "";
+    if (code == PCRE2_ERROR_NOMEMORY || code == PCRE2_ERROR_HEAP_FAILED) {
+        return vamp_err_set(err, -ENOMEM, "no memory");
+    }
+    (void)pcre2_get_error_message(code, text, sizeof(text));
+    return vamp_err_set(err, -EINVAL, "%s (at byte %zu of the pattern)", (const char *)text,
+                        (size_t)offset);
 }
 
 int vamp_regex_add(struct vamp_expression *expression, const char *pattern, size_t length,
@@ -124,37 +177,39 @@ int vamp_regex_add(struct vamp_expression *expression, const char *pattern, size
     if (expression->scratch == NULL || regex == NULL) {
         return vamp_err_set(err, -ENOMEM, "no memory");
     }
-    int code;
-    PCRE2_SIZE offset = 0;
-    pcre2_code *compiled = compile(pattern, length, expression->scratch, &code, &offset);
-    if (compiled == NULL) {
-        unsigned char text[200] = "";
-        if (code == PCRE2_ERROR_NOMEMORY || code == PCRE2_ERROR_HEAP_FAILED) {
-            return vamp_err_set(err, -ENOMEM, "no memory");
-        }
-        (void)pcre2_get_error_message(code, text, sizeof(text));
-        return vamp_err_set(err, -EINVAL, "%s (at byte %zu of the pattern)", (const char *)text,
-                            (size_t)offset);
-    }
-    regex->code = compiled;
-    regex->next = expression->regexes;
+    regex->next =
+        expression->regexes; /* the expression frees what was compiled, also after a failure */
     expression->regexes = regex;
     expression->regex_count++;
     *ret_regex = regex;
-    return 0;
+    return compile_both(pattern, length, expression->scratch, regex, err);
+}
+
+static int search(struct regex_scratch *scratch, const void *code, const char *text, size_t length)
+{
+    scratch->matching = true;
+    const int rc = pcre2_match(code, (PCRE2_SPTR)(length > 0 ? text : ""), length, 0, 0,
+                               scratch->data, scratch->match);
+    scratch->matching = false;
+    return rc;
 }
 
 int vamp_regex_match(const struct vamp_expression *expression, const struct regex *regex,
-                     const char *text, size_t length)
+                     const char *text, size_t length, unsigned *steps)
 {
     struct regex_scratch *scratch = expression->scratch;
-    if (length > VAMP_EXPRESSION_SUBJECT_BYTES_MAX) {
-        return -1;
+    int rc = PCRE2_ERROR_MATCHLIMIT;
+    if (length <= QUICK_TEXT_BYTES) {
+        (void)pcre2_set_match_limit(scratch->match, QUICK_STEPS / ((uint32_t)length + 1));
+        rc = search(scratch, regex->quick, text, length);
     }
-    scratch->matching = true;
-    int rc = pcre2_match(regex->code, (PCRE2_SPTR)(length > 0 ? text : ""), length, 0, 0,
-                         scratch->data, scratch->match);
-    scratch->matching = false;
+    if (rc == PCRE2_ERROR_MATCHLIMIT) {
+        (void)pcre2_set_match_limit(scratch->match, UINT32_MAX);
+        scratch->at = 0;
+        scratch->steps_left = *steps;
+        rc = search(scratch, regex->counted, text, length);
+        *steps = scratch->steps_left;
+    }
     if (rc >= 0) {
         return 1;
     }
@@ -164,7 +219,8 @@ int vamp_regex_match(const struct vamp_expression *expression, const struct rege
 void vamp_regexes_free(struct vamp_expression *expression)
 {
     for (struct regex *regex = expression->regexes; regex != NULL; regex = regex->next) {
-        pcre2_code_free(regex->code);
+        pcre2_code_free(regex->quick);
+        pcre2_code_free(regex->counted);
     }
     scratch_done(expression->scratch);
 }

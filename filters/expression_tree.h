@@ -103,6 +103,11 @@ struct node {
     struct regex *regex; /* REGEX */
 };
 
+struct tally {
+    uint64_t cut;       /* matches */
+    unsigned allowance; /* steps that matches may take, see VAMP_EXPRESSION_ALLOWANCE_MAX */
+};
+
 struct vamp_expression {
     struct arena arena;
     struct node *root;
@@ -110,7 +115,7 @@ struct vamp_expression {
     struct regex_scratch *scratch;
     struct regex *regexes; /* all of them, for free */
     unsigned regex_count;
-    uint64_t *cut; /* in the arena, so that matching a const expression can count */
+    struct tally *tally; /* in the arena, so that matching a const expression can count */
 };
 
 /* A named filter being expanded; on the stack of the function that expands it. */
@@ -186,16 +191,17 @@ const char *vamp_glob_check(const char *pattern, size_t length);
 bool vamp_glob_match(const char *pattern, size_t pattern_length, const char *text,
                      size_t text_length, unsigned *steps);
 struct regex {
-    void *code; /* pcre2_code */
+    void *quick, *counted; /* pcre2_code: without and with callouts that count steps */
     struct regex *next;
 };
 /* Compiles a pattern and, the first time, the scratch. 0, -EINVAL, -ENOMEM; the text has no
  * position. */
 VAMP_MUST_CHECK int vamp_regex_add(struct vamp_expression *expression, const char *pattern,
                                    size_t length, struct regex **ret_regex, struct vamp_err *err);
-/* 1: it matches; 0: it does not; -1: a bound cut the match short. */
+/* 1: it matches; 0: it does not; -1: a bound cut the match short. `*steps` counts down; at 0 the
+ * match ends. */
 int vamp_regex_match(const struct vamp_expression *expression, const struct regex *regex,
-                     const char *text, size_t length);
+                     const char *text, size_t length, unsigned *steps);
 void vamp_regexes_free(struct vamp_expression *expression);
 
 /* ---- evaluation and printing of parts */

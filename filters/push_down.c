@@ -158,7 +158,7 @@ const struct node *vamp_first_attribute(const struct node *node)
     return first_term(node, true);
 }
 
-/* The conjuncts of one kind of event: the pool manager's and ours, in order. */
+/* The conjuncts of one kind of event: the pool manager's and vampire's, in order. */
 struct halves {
     struct node *theirs, *ours;
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Push-down: which part of a filter the pool manager decides, and which part vampire does. Inside
- * filters/.
+ * Push-down: the part of a filter that the pool manager evaluates, and the part that vampire
+ * evaluates. Inside filters/.
  *
- * The filter is reduced for each kind of event: terms on `.event.kind`, and terms on fields that
- * an event of the kind never has, become true or false. What remains for a kind is a conjunction:
+ * The filter is reduced for each kind of event: terms on `.event.kind`, and terms on fields that an
+ * event of the kind never has, become true or false. What remains for a kind is a conjunction:
  * conjuncts on attributes only are the pool manager's, conjuncts without an attribute are
  * vampire's, and one that mixes both is an error, since neither side knows all of it. A
  * subscription has one selector, so all kinds must need the same one.

@@ -94,17 +94,16 @@ typedef struct mstro_timestamp {
 /* ------------------------------------------------------------------ start and end */
 
 /* Joins the workflow. NULL names are taken from the environment. With MSTRO_POOL_MANAGER_INFO set
- * the component joins that pool manager; without it, it works alone with a pool of its own.
- * `index` distinguishes ranks of one component; it is only told to the pool manager.
- * Blocks until the pool manager has answered. MSTRO_NOT_TWICE when already initialised:
- * the caller uses the library as it is, and calls mstro_finalize as well; MSTRO_REFUSED,
- * MSTRO_NO_PM when none answers in time, MSTRO_INVARG also when a name is missing.
- */
+ * the component joins that pool manager; without it, it works alone with a pool of its own. `index`
+ * distinguishes ranks of one component; it is only reported to the pool manager. Blocks until the
+ * pool manager has answered. MSTRO_NOT_TWICE when already initialised: the caller uses the library
+ * as it is, and calls mstro_finalize as well; MSTRO_REFUSED, MSTRO_NO_PM when none answers in time,
+ * MSTRO_INVARG also when a name is missing. */
 mstro_status mstro_init(const char *workflow_name, const char *component_name,
                         uint64_t component_index);
-/* Once for each mstro_init that returned MSTRO_OK or MSTRO_NOT_TWICE; the others than the last only
- * count down. The last leaves, and waits until calls of other threads have returned. CDOs still
- * held are released with a warning; a pool manager that is gone is no failure. May be followed by
+/* Once for each mstro_init that returned MSTRO_OK or MSTRO_NOT_TWICE; all but the last only count
+ * down. The last one leaves, and waits until calls of other threads have returned. CDOs still held
+ * are released with a warning; a pool manager that is gone is no failure. May be followed by
  * another mstro_init. */
 mstro_status mstro_finalize(void);
 
@@ -126,8 +125,8 @@ mstro_status mstro_pm_start(void);
 /* The text for MSTRO_POOL_MANAGER_INFO: printable, one line, no ';'. The caller frees it with
  * free(). MSTRO_NO_PM: this process is no pool manager. */
 mstro_status mstro_pm_getinfo(char **result);
-/* Sends what is queued, tells the components, and waits for them a second at most. MSTRO_NO_PM:
- * this process is no pool manager. */
+/* Sends what is queued, notifies the components, and waits for them for a second at most.
+ * MSTRO_NO_PM: this process is no pool manager. */
 mstro_status mstro_pm_terminate(void);
 
 /* ------------------------------------------------------------------ attributes and schemas */
@@ -188,18 +187,18 @@ mstro_status mstro_cdo_declare(const char *name, mstro_cdo_attributes attributes
 mstro_status mstro_cdo_seal(mstro_cdo cdo);
 /* Gives the CDO to the pool: from now on others may read its data, until it is withdrawn. */
 mstro_status mstro_cdo_offer(mstro_cdo cdo);
-/* Announces a demand: nobody's withdraw returns while the CDO is required and nobody else offers
- * it. */
+/* Announces a demand: a withdraw does not return while the CDO is required and no other component
+ * offers it. */
 mstro_status mstro_cdo_require(mstro_cdo cdo);
-/* Returns when the data are here, however long it takes until somebody offers. They are in the
- * caller's raw-ptr if that was set and local-size is enough, else in memory of the library
- * (mstro_cdo_access_ptr). When reading them failed and no other offer is left, MSTRO_FAIL (or
- * MSTRO_NOMEM): the CDO is required again: demand once more, or retract. */
+/* Returns when the data have arrived, however long it takes until a component offers the CDO. They
+ * are in the caller's raw-ptr if that was set and local-size is enough, else in memory of the
+ * library (mstro_cdo_access_ptr). When reading them failed and no other offer is left, MSTRO_FAIL
+ * (or MSTRO_NOMEM): the CDO is required again: demand once more, or retract. */
 mstro_status mstro_cdo_demand(mstro_cdo cdo);
 /* Instead of a demand: the CDO is not needed any more. */
 mstro_status mstro_cdo_retract(mstro_cdo cdo);
-/* Returns when nobody needs it any more: nothing reads from it, and nobody requires or demands the
- * CDO unless another component offers it too. */
+/* Returns when the offer is no longer needed: no component reads from it, and none requires or
+ * demands the CDO unless another component offers it too. */
 mstro_status mstro_cdo_withdraw(mstro_cdo cdo);
 /* When declared, sealed, withdrawn, retracted, or demanded and satisfied. The handle is gone
  * afterwards. Handles left over from before mstro_finalize can and need still be disposed. */
@@ -324,18 +323,18 @@ enum mstro_pool_event_field {
     MSTRO_POOL_EVENT_HAS_DURATION = 1 << 8
 };
 
-/* From now on, nothing of before. Selectors choose CDOs: events that are not about a CDO pass
- * them. A subscriber who does not poll costs nobody else anything: beyond 64 MiB of waiting events
- * in this process (not with REQUIRE_ACK) they are dropped and counted as LOST. MSTRO_NOMEM
+/* Events from now on, none from before. Selectors choose CDOs: events that are not about a CDO pass
+ * them. A subscriber that does not poll costs other components nothing: beyond 64 MiB of waiting
+ * events in this process (not with REQUIRE_ACK) they are dropped and counted as LOST. MSTRO_NOMEM
  * also when there are too many subscriptions. */
 mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind event_mask,
                              mstro_subscription_opts opts, mstro_subscription *result);
-/* Ends it; events that nobody took are gone, lists that were taken stay the caller's. */
+/* Ends it; events that were not polled are dropped, lists that were polled stay the caller's. */
 mstro_status mstro_subscription_dispose(mstro_subscription subscription);
 /* MSTRO_OK with *result NULL when there is nothing; else the head of a list linked by next, which
  * the caller gives back with mstro_pool_event_dispose. MSTRO_NO_PM, with *result NULL, once the
- * pool manager is gone and everything was taken. MSTRO_NOMEM: events were lost for want of memory,
- * and there is none to tell how many; poll again. */
+ * pool manager is gone and everything was taken. MSTRO_NOMEM: events were lost for lack of memory,
+ * and there is none to report how many; poll again. */
 mstro_status mstro_subscription_poll(mstro_subscription subscription, mstro_pool_event *result);
 /* The same, but returns only when there is something, or nothing will come any more. */
 mstro_status mstro_subscription_wait(mstro_subscription subscription, mstro_pool_event *result);

@@ -215,7 +215,7 @@ static int take_option(struct settings *settings, enum option_key key, const cha
     return -EINVAL;
 }
 
-/* Whether the option only asks for a text; it has been printed. */
+/* True when the option only asks for a text, which has been printed. */
 static bool answer(enum option_key key)
 {
     if (key == KEY_HELP) {
@@ -264,7 +264,7 @@ static int read_arguments(struct settings *settings, int count, char **arguments
     return -1;
 }
 
-/* ---- telling where we are */
+/* ---- the info: how components reach this pool manager */
 
 static int write_file(const char *path, const char *info, struct vamp_err *err)
 {
@@ -273,7 +273,7 @@ static int write_file(const char *path, const char *info, struct vamp_err *err)
     if (length < 0 || (size_t)length >= sizeof temporary) {
         return vamp_err_set(err, -ENAMETOOLONG, "the path of the info file is too long");
     }
-    /* Whoever can read it can join. */
+    /* Every process that can read it can join. */
     int descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
     if (file == NULL) {
@@ -349,15 +349,16 @@ static int wait_for_end(const struct server *server, int signals)
 
 static void print_summary(const struct server_counts *counts)
 {
-    (void)fprintf(stderr,
-                  PROGRAM ": %" PRIu64 " components joined, %" PRIu64 " vanished, %" PRIu64
-                          " refused, %" PRIu64 " strangers ignored; %" PRIu64
-                          " operations; %" PRIu64 " events sent in %" PRIu64 " messages, %" PRIu64
-                          " lost; %" PRIu64 " bad messages; %" PRIu64
-                          " refused for lack of memory\n",
-                  counts->joins, counts->vanished, counts->refused, counts->strangers,
-                  counts->requests, counts->events_sent, counts->event_messages,
-                  counts->events_lost, counts->protocol_errors, counts->memory_refused);
+    (void)fprintf(
+        stderr,
+        PROGRAM ": %" PRIu64 " components joined, %" PRIu64 " vanished, %" PRIu64
+                " refused, %" PRIu64 " strangers ignored; %" PRIu64 " operations; %" PRIu64
+                " events sent in %" PRIu64 " messages, %" PRIu64 " lost; %" PRIu64
+                " bad messages; %" PRIu64 " refused for lack of memory; %" PRIu64
+                " messages of components that had gone\n",
+        counts->joins, counts->vanished, counts->refused, counts->strangers, counts->requests,
+        counts->events_sent, counts->event_messages, counts->events_lost, counts->protocol_errors,
+        counts->memory_refused, counts->late);
 }
 
 static void say(const char *text)

@@ -44,9 +44,10 @@ MAY_INCLUDE = {
     "maestro/api": ["vampire/core/", "filters/", "maestro/maestro.h", "maestro/wire/frame.h",
                     "maestro/client/port.h", "maestro/server/server.h"],
     "maestro": ["vampire/core/", "maestro/", "version.h"],
-    "config": ["vampire/core/", *STATS, "vampire/stats/metrics/statistic.h", "vampire/source/", "filters/", "writers/"],
-    "vampire/run": ["vampire/core/", *STATS, "vampire/source/", "filters/", "writers/", "config/"],
-    "vampire/cli": ["vampire/core/", *STATS, "vampire/source/", "vampire/run/", "writers/", "config/", "version.h"],
+    "config": ["vampire/core/", *STATS, "vampire/stats/metrics/statistic.h", "vampire/source/", "filters/",
+               "writers/writer.h", "writers/format/file.h", "writers/output/"],
+    "vampire/run": ["vampire/core/", *STATS, "vampire/source/", "filters/", "writers/output/", "config/"],
+    "vampire/cli": ["vampire/core/", *STATS, "vampire/source/", "vampire/run/", "writers/recover.h", "config/", "version.h"],
     "vampire": ["vampire/core/", "vampire/run/", "vampire/cli/", "config/", "version.h"],
     "top": ["vampire/core/"],
     "tests/workflow": ["maestro.h"],
@@ -95,6 +96,8 @@ def includes(name, text):
                 yield f"{name}:{line}: {header} belongs only into {places}"
         if folder is None or not OWN.match(header):
             continue
+        if header.endswith("internal.h") and pathlib.PurePath(header).parent != pathlib.PurePath(name).parent:
+            yield f"{name}:{line}: {header} is private to its folder"
         allowed = MAY_INCLUDE[folder] + [folder + "/"]
         if not any(header.startswith(prefix) for prefix in allowed):
             yield f"{name}:{line}: {folder}/ may not include {header}"

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The contract of a format: what a folder below writers/ implements. A format knows one target at a
- * time, a file or whoever reads, and has no policy: queue, segments, retries and the account are
- * the output's (writers/output/output.h), the same for every format. writers/null is the smallest.
+ * time, a file or its readers, and has no policy: queue, segments, retries and the account are the
+ * output's (writers/output/output.h), the same for every format. writers/null is the smallest.
  *
- * Threads. All functions of one instance are called by one thread at a time; they may block.
- * Two instances of one output can be open at once, in two cases:
+ * Threads. All functions of one instance are called by one thread at a time; they may block. Two
+ * instances of one output can be open at once, in two cases:
  * - a rotation opens the next segment before it closes the present one, on one thread;
  * - a reload opens the new output's first segment on the thread of the pipeline while the output
  *   before it still writes, on its own thread.
  * Both have different segment numbers. A format whose target exists only once (a socket that it
  * listens on) opens without it in the second case, which it knows by a segment above 1, and takes
- * it over when the instance before has closed; until then it may answer -EAGAIN from `write`, or
- * serve nobody. A format that answers requests (a listener) does so on a thread of its own between
- * open and close, from what `write` gave it last; it neither calls back nor holds up `write`.
+ * it over when the instance before has closed; until then it may return -EAGAIN from `write`, or
+ * serve no readers. A format that answers requests (a listener) does so on a thread of its own
+ * between open and close, from the last element that `write` passed to it; it neither calls back
+ * nor delays `write`.
  */
 #ifndef VAMP_WRITERS_WRITER_H
 #define VAMP_WRITERS_WRITER_H
@@ -25,15 +26,15 @@
 #include "vampire/core/options/options.h"
 #include "vampire/stats/bucket/bucket.h"
 
-/* What a format is given, one element at a time. */
+/* What is passed to a format, one element at a time. */
 enum vamp_element {
     VAMP_ELEMENT_BUCKET, /* `write_bucket` is set */
     VAMP_ELEMENT_EVENT,  /* `write_event` is set, and `repeat_event` */
 };
 #define VAMP_ELEMENT_COUNT 2
 
-/* One bucket as it goes to one target, with what this target has not been given before. Borrowed:
- * valid during the call. */
+/* One bucket for one target, with what this target does not hold yet. Borrowed: valid during the
+ * call. */
 struct vamp_delivery {
     const struct vamp_bucket *bucket;
     /* Rows of the component table that this segment does not hold in their present state; all rows
@@ -74,7 +75,7 @@ struct vamp_writer_target {
     const struct vamp_delivery *first;
 };
 
-/* How a run ended; given to close. */
+/* How a run ended; passed to close. */
 struct vamp_ending {
     int64_t time_ns;
     const char *reason; /* "finished", "pool manager gone", "stopped by signal", ... */
@@ -89,14 +90,13 @@ struct vamp_recovery {
     char what[128];     /* what that was */
 };
 
-/* Making a file whole that a killed run left. */
+/* Repairs a file that a killed run left. */
 struct vamp_recovery_ops {
-    /* Whether a file that begins so is of this format. */
+    /* Whether a file with these first bytes is of this format. */
     bool (*is_own)(const uint8_t *begin, size_t bytes);
-    /* Takes from the end what is not a whole record, and no whole record; sets what keeps other
-     * programs from opening the file right. `fd` is open and locked, for writing unless
-     * `dry_run`, when nothing is changed. 0; -EBADMSG: it is damaged elsewhere, and was left as it
-     * is; another -errno. */
+    /* Cuts an incomplete record off the end, never a whole one; resets what keeps other programs
+     * from opening the file. `fd` is open and locked, for writing unless `dry_run`, when nothing is
+     * changed. 0; -EBADMSG: it is damaged elsewhere, and was left as it is; another -errno. */
     int (*recover)(int fd, const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
                    struct vamp_err *err);
 };
@@ -120,25 +120,25 @@ struct vamp_writer_ops {
      * component. On failure nothing is left open and no file is left behind. Keeps pointers to
      * `options`; `target` is only valid during the call, but run, schema and name live longer than
      * the instance. 0; or
-     * -EEXIST: the name is taken. Of a run's first segment that is the user's to solve, and vampire
-     *   does not start; of a later one the output tries the next segment numbers, since a file of
-     *   somebody else, or of the output before a reload, may have this one.
+     * -EEXIST: the name is taken. For a run's first segment the user has to solve that, and vampire
+     *   does not start; for a later one the output tries the next segment numbers, since a file of
+     *   another program, or of the output before a reload, may have this one.
      * Another -errno: the output tries again, with pauses. */
     int (*open)(const void *options, const struct vamp_writer_target *target, void **ret_self,
                 struct vamp_err *err);
     /* Takes one element, all or nothing. Without a `flush` the element is then in the target:
      * visible to readers and out of the process. 0; or
-     * -ENOBUFS: a bucket does not fit this target (more series than it has room for). Nothing
-     *   was written; the output closes this target and opens the next segment for the bucket.
+     * -ENOBUFS: a bucket does not fit this target (more series than it has room for). Nothing was
+     *   written; the output closes this target and opens the next segment for the bucket.
      * -EAGAIN: not now (no space left, a reader that does not read). The target is intact; the
-     *   output calls again with the same element, or gives up and calls close. Returned within a
-     *   second or so, so that the output stays in charge.
+     *   output calls again with the same element, or gives up and calls close. Returned within
+     *   about a second, so that the output can decide.
      * Any other -errno: the target is finished, but all that it had written is in it. The output
      *   closes it, keeps the element and opens the next segment for it. */
     int (*write_bucket)(void *self, const struct vamp_delivery *delivery, struct vamp_err *err);
     int (*write_event)(void *self, const struct vamp_event *event, struct vamp_err *err);
-    /* Takes an event of an earlier segment once more, for those who read this one alone; it counts
-     * nowhere. Only before the first event. As `write_event`. */
+    /* Takes an event of an earlier segment again, for readers of this segment alone; no account
+     * counts it. Only before the first event. As `write_event`. */
     int (*repeat_event)(void *self, const struct vamp_event *event, struct vamp_err *err);
     /* NULL, or: hands all elements taken so far to the operating system. 0; -errno: the target is
      * finished, and the elements taken but not `written` are lost. */
@@ -147,16 +147,16 @@ struct vamp_writer_ops {
     uint64_t (*written)(const void *self);
     /* Bytes in the target so far, for rotation. NULL: no files, and no option "rotate". */
     uint64_t (*bytes)(const void *self);
-    /* The path or address that people are given; valid until close. */
+    /* The path or address for messages; valid until close. */
     const char *(*path)(const void *self);
-    /* NULL, or: something a person should know and no failure of the target, such as a reader among
-     * others that does not read. True once for each piece of news. */
+    /* NULL, or: something the operator should know that is no failure of the target, such as one of
+     * several readers that does not read. True once for each such fact. */
     bool (*remark)(void *self, char text[static VAMP_ERR_TEXT_BYTES]);
     /* Completes and closes. `ending` NULL: the run goes on in another segment. NULL-safe in
      * `self`. A target that failed before its first element is removed. 0 or -errno: the target
      * may lack its end. The object is gone either way. */
     int (*close)(void *self, const struct vamp_ending *ending, struct vamp_err *err);
-    /* NULL: a killed run leaves nothing that could be made whole (recover.h). */
+    /* NULL: a killed run leaves nothing that could be repaired (recover.h). */
     const struct vamp_recovery_ops *recovery;
 };
 

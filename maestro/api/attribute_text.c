@@ -3,10 +3,10 @@
  * Attributes as texts: a text that was given for a key of another type, and printing.
  *
  * The users of the MARS keywords disagree about types (a date as a timestamp and as a text), and
- * maestro.h takes an untyped pointer. What it points to tells them apart: the first eight bytes of
- * a text's are an address of readable memory with printable characters and their terminator, which
- * those of a number or of a timestamp are not. The memory is read through the kernel, so an
- * address that is none does no harm.
+ * maestro.h takes an untyped pointer. The memory it points to distinguishes them: for a text, the
+ * first eight bytes are an address of readable memory with printable characters and a terminator;
+ * for a number or a timestamp they are not. The memory is read through the kernel, so an invalid
+ * address does no harm.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +21,7 @@
 
 enum {
     LOWEST_ADDRESS = 65536, /* Linux maps nothing below it (vm.mmap_min_addr) */
-    PAGE_LEAST = 4096,      /* no page is smaller: what begins in a readable one ends in it */
+    PAGE_LEAST = 4096,      /* no page is smaller */
 };
 
 /* Returns how many of the `size` bytes at `address` could be read. */
@@ -79,7 +79,7 @@ static bool to_natural(const char *text, uint64_t *ret)
     return errno == 0 && end != text && *end == '\0' && strchr(text, '-') == NULL;
 }
 
-/* A day that does not exist is no date: the fields must come back as they were. */
+/* A day that does not exist is no date: its fields change in the conversion. */
 static bool to_timestamp(const char *text, mstro_timestamp *ret)
 {
     static const char *const formats[] = {"%Y%m%d", "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S",

@@ -39,7 +39,7 @@ void attributes_free(struct mstro_cdo_ *cdo)
     }
 }
 
-/* In place of one with the same key, else at the end: attributes travel in the order of setting. */
+/* Replaces one with the same key, else appends: attributes are sent in the order of setting. */
 static void insert(struct mstro_cdo_ *cdo, struct attribute *attribute)
 {
     struct attribute **at = &cdo->attributes;
@@ -54,7 +54,7 @@ static void insert(struct mstro_cdo_ *cdo, struct attribute *attribute)
     }
 }
 
-/* Memory that the library is to free, but that came as const. */
+/* Memory that the library frees although it was passed as const. */
 static void *disown(const void *memory)
 {
     union {
@@ -95,7 +95,7 @@ static void set_scalar(struct attribute *attribute, const void *value, bool copy
     }
 }
 
-/* `copy` of a pointer concerns what it points to, which is for the caller to do. */
+/* For a pointer, `copy` means the data it points to; the caller copies them. */
 static void set_pointer(struct attribute *attribute, const void *value, bool copy, bool user_owned)
 {
     attribute->own.pointer = disown(value);

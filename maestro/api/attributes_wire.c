@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attributes to messages and back. Addresses mean nothing to others: pointers do not travel; name
- * and size travel as what they are. */
+/* Converts attributes to messages and back. Pointers are not sent, since addresses mean nothing to
+ * other processes; name and size have fields of their own. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static void set_real(Mstro__Wire__Attribute *item, double value)
     item->real = value;
 }
 
-/* protobuf-c has no const texts; it does not write to what it sends. */
+/* protobuf-c has no const texts; packing does not write to them. */
 static char *lend(const char *text)
 {
     union {

@@ -5,7 +5,7 @@
 
 #include "maestro/api/internal.h"
 
-/* Page aligned, as fabrics like it; at least one page. */
+/* Page aligned, which fabrics register fastest; at least one page. */
 static void *allocate_pages(uint64_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -84,7 +84,7 @@ void *cdo_place(void *context, const Mstro__Wire__Ticket *ticket)
     return memory;
 }
 
-/* What the consumer can ask for afterwards. */
+/* Keeps what the consumer can query afterwards. */
 static mstro_status take_over(struct mstro_cdo_ *cdo, const Mstro__Wire__Ticket *ticket)
 {
     mstro_status status = attributes_from_wire(cdo, ticket->attributes, ticket->n_attributes);
@@ -213,7 +213,7 @@ mstro_status mstro_cdo_declare(const char *name, mstro_cdo_attributes attributes
 
 /* ------------------------------------------------------------------ operations */
 
-/* `operation` needs only what is particular to it. */
+/* The caller sets only the fields of `operation` that are specific to it. */
 static mstro_status operate(const struct mstro_cdo_ *cdo, Mstro__Wire__Operation kind,
                             Mstro__Wire__CdoOperation *operation)
 {

@@ -23,7 +23,7 @@ static void pool_gone(void *context, mstro_status status, const char *text)
     (void)pthread_mutex_unlock(&library.lock);
 }
 
-/* Empty is as good as not set: shell scripts export empty variables. */
+/* An empty variable counts as not set: shell scripts export empty variables. */
 static const char *environment(const char *name)
 {
     const char *value = getenv(name);
@@ -100,7 +100,7 @@ static void end_change(void)
     (void)pthread_cond_broadcast(&library.changed);
 }
 
-/* False: the library is in use already, now by one user more. */
+/* False: the library is in use already; counts one more user. */
 static bool begin_start(void)
 {
     (void)pthread_mutex_lock(&library.lock);
@@ -172,7 +172,7 @@ static void leave_pool(void)
     request.leave = &leave;
     struct port_answer answer;
     struct vamp_err err = VAMP_ERR_NONE;
-    /* When this fails, the pool manager finds the component silent and takes it out. */
+    /* If this fails, the pool manager removes the component after its silence time. */
     (void)library.port->ops->call(library.port, &request, LEAVE_DEADLINE_MS, &answer, &err);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of the public interface share. There is one library a process, since
- * maestro.h has no handle for it; `library.lock` protects everything in it. A CDO or subscription
- * is used by one thread at a time by contract; what the port's thread touches of it is under
- * the lock too. No port function but those of the fabric's memory is called with the lock held.
+ * What the files of the public interface share. There is one library a process, since maestro.h has
+ * no handle for it; `library.lock` protects everything in it. A CDO or subscription is used by one
+ * thread at a time by contract; the port's thread accesses it under the lock too. No port function
+ * but those of the fabric's memory is called with the lock held.
  */
 #ifndef MAESTRO_API_INTERNAL_H
 #define MAESTRO_API_INTERNAL_H
@@ -54,13 +54,13 @@ mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
  * then a copy, cut at its size. */
 enum { ATTRIBUTE_TEXT_BYTES = 128 };
 bool attribute_text_of(const void *value, char text[ATTRIBUTE_TEXT_BYTES]);
-/* The value that `text` stands for. MSTRO_NOMATCH: it does not convert to an int64, a uint64 or a
+/* Converts `text` to a value. MSTRO_NOMATCH: it does not convert to an int64, a uint64 or a
  * timestamp, or `type` is another. */
 mstro_status attribute_convert(const char *key, enum mstro_cdo_attr_value_type type,
                                const char *text, union attribute_value *ret);
-/* The CDO's attributes as they travel, in one block to be freed; NULL without memory. */
+/* The CDO's attributes as they are sent, in one block to be freed; NULL without memory. */
 Mstro__Wire__Attribute **attributes_to_wire(const struct mstro_cdo_ *cdo, size_t *ret_count);
-/* Takes over what came with a ticket. */
+/* Adds the attributes of a ticket to the CDO. */
 mstro_status attributes_from_wire(struct mstro_cdo_ *cdo, Mstro__Wire__Attribute *const *items,
                                   size_t count);
 
@@ -78,7 +78,7 @@ struct mstro_cdo_ {
     struct attribute *attributes;
     bool copy_wanted; /* raw-ptr was set with copy: its data are copied at seal */
     void *copy;       /* that copy; page aligned */
-    void *received;   /* what a demand brought, or is bringing; page aligned */
+    void *received;   /* data that a demand received, or is receiving; page aligned */
     uint64_t received_bytes;
     bool in_user_memory; /* `received` is the caller's: its raw-ptr, or handed over */
     void *registration;  /* of offered memory */
@@ -108,9 +108,9 @@ struct mstro_subscription_ {
     mstro_pool_event_kind kinds;
     mstro_subscription_opts options;
     struct event_block *first, *last;
-    size_t bytes;  /* of the blocks nobody has polled yet */
+    size_t bytes;  /* of the blocks that were not polled yet */
     uint64_t lost; /* events behind all those blocks, for whose mark there was no memory */
-    bool gone;     /* nothing will come any more */
+    bool gone;     /* no more events will arrive */
     pthread_cond_t changed;
 };
 
@@ -119,7 +119,7 @@ struct mstro_cdo_selector_ {
 };
 
 /* Bytes of unpolled events a subscription may hold in this process. A batch beyond it is dropped
- * and counted as LOST. Not with REQUIRE_ACK: there the operations held up are the bound. */
+ * and counted as LOST. Not with REQUIRE_ACK: there the held operations are the bound. */
 #define SUBSCRIPTION_BYTES_MAX ((size_t)64 << 20)
 
 /* Callbacks of the port. */
@@ -135,7 +135,7 @@ struct library {
     pthread_cond_t idle;    /* `active` has become 0 */
     pthread_cond_t changed; /* `changing` has become false */
     bool ready;             /* between mstro_init and mstro_finalize */
-    bool changing;          /* one of the two is at work */
+    bool changing;          /* one of the two is in progress */
     size_t users;           /* calls of mstro_init without their mstro_finalize, while ready */
     bool gone;              /* the pool manager is */
     char gone_text[128];
@@ -150,7 +150,7 @@ struct library {
     struct list cdo_list, subscription_list;
     struct list leftovers;           /* CDOs and subscriptions that outlived mstro_finalize */
     size_t subscribing;              /* calls of mstro_subscribe inside */
-    struct event_block *stray_first; /* events that came before mstro_subscribe was through */
+    struct event_block *stray_first; /* events that arrived before mstro_subscribe returned */
     struct event_block *stray_last;
     size_t stray_bytes;
     uint64_t stray_lost, stray_lost_of; /* events behind them that are lost; whose */
@@ -162,11 +162,11 @@ mstro_status api_fail(mstro_status status, const char *format, ...) VAMP_PRINTF(
 /* Every call that uses the port is between enter and leave. MSTRO_UNINIT: do not leave. */
 mstro_status api_enter(const char *what);
 void api_leave(void);
-/* Takes a leftover off the books. */
+/* Removes a leftover from the list. */
 void api_forget_leftover(struct list_link *of_library);
 /* As above for a handle of `generation`: MSTRO_UNINIT also when it is of an earlier mstro_init. */
 mstro_status api_enter_for(const char *what, uint64_t generation);
-/* Sends a request and waits; notes what went wrong. */
+/* Sends a request and waits; notes a failure for mstro_last_error. */
 mstro_status api_call(Mstro__Wire__Request *request, struct port_answer *ret_answer);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of the one library of a process, and the way into it and out of it. */
+/* The state of the one library of a process, and how calls enter and leave it. */
 #include <assert.h>
 
 #include "maestro/api/internal.h"

@@ -44,7 +44,7 @@ static yaml_node_t *member(struct reader *reader, const yaml_node_t *mapping, co
     return NULL;
 }
 
-/* Nothing but these keys: a misspelt one is told, not skipped. */
+/* Accepts only these keys: a misspelt one is reported, not skipped. */
 static mstro_status check_keys(struct reader *reader, const yaml_node_t *mapping,
                                const char *const *allowed)
 {

@@ -5,7 +5,7 @@
 #include "filters/expression.h"
 #include "maestro/api/internal.h"
 
-/* A subscriber need not have the schemas of those it watches: every name is an attribute. */
+/* A subscriber may lack the schemas of the components it watches: every name is an attribute. */
 static bool any_attribute(void *context, const char *name, enum vamp_value_type *ret_type)
 {
     (void)context;
@@ -28,7 +28,7 @@ static char *prefix_of(const char *schema_namespace)
     return prefix;
 }
 
-/* The normal form with full names, which is what travels. */
+/* The normal form with full names, as it is sent. */
 static mstro_status normalise(const char *schema_namespace, const char *query, char **ret_text)
 {
     char *prefix = NULL;

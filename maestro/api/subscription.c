@@ -121,8 +121,8 @@ static void keep_stray(struct event_block *block)
     library.stray_bytes += block->bytes;
 }
 
-/* Gives a new subscription what came before it was known; the other blocks stay as long as an
- * mstro_subscribe is in progress. */
+/* Adds to a new subscription the events that arrived before it was known; the other blocks stay as
+ * long as an mstro_subscribe is in progress. */
 static void adopt_strays(struct mstro_subscription_ *subscription)
 {
     struct event_block *block = library.stray_first;

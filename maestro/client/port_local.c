@@ -196,7 +196,7 @@ static void run_job(struct job *job)
         start_fetch(job, destination);
         return;
     }
-    /* The pool lets no source of this component go while this runs. */
+    /* The pool keeps every source of this component while this runs. */
     union {
         uint64_t number;
         const void *pointer;
@@ -274,8 +274,8 @@ void port_local_unlock(struct port *port)
     (void)pthread_mutex_unlock(&local->lock);
 }
 
-/* ------------------------------------------------------------------ a component that ignores every
- * event */
+/* ------------------------------------------------------------------ a component that ignores all
+ * events */
 
 static void *no_place(void *context, const Mstro__Wire__Ticket *ticket)
 {

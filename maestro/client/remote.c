@@ -11,7 +11,7 @@
 
 /* Check for silence at the latest after this many rounds in a row that received something. */
 #define BUSY_ROUNDS_MAX 100U
-/* How long the end waits until the last messages are sent. */
+/* Longest wait at the end until the last messages are sent. */
 #define GOODBYE_NS INT64_C(200000000)
 
 static struct remote *as_remote(struct port *port)
@@ -87,7 +87,7 @@ static bool is_busy(const struct remote *remote)
            list_first(&remote->transports) != NULL || remote->link.first != NULL;
 }
 
-/* With the lock: does what is due. Returns how long there is nothing to do. */
+/* With the lock: does the work that is due. Returns the time until the next work. */
 static int64_t advance(struct remote *remote, bool drained)
 {
     int64_t now_ns = remote_now();
@@ -129,7 +129,7 @@ static void report_gone(struct remote *remote)
     }
 }
 
-/* One round. Returns how long there is nothing to do; below 0: the thread must end. */
+/* One round. Returns the time until the next work; below 0: the thread must end. */
 static int64_t go_round(struct remote *remote)
 {
     struct fabric_event events[FABRIC_EVENTS];

@@ -16,8 +16,8 @@
 /* After an error, the pool manager may not be listening yet. */
 #define ERROR_PAUSE_NS INT64_C(50000000)
 
-/* The address of this host that leads to the pool manager, so that it can reach us: what the
- * kernel would choose. False: not an IP address. */
+/* The address of this host that leads to the pool manager, so that it can reach this component: the
+ * one the kernel would choose. False: not an IP address. */
 static bool address_towards(const struct info *info, char text[static INET6_ADDRSTRLEN])
 {
     struct sockaddr_storage peer = {0};
@@ -93,7 +93,8 @@ static bool take_message(struct remote *remote, const struct fabric_event *event
     return true;
 }
 
-/* What has come in. 1: a welcome, in the arena; 0: nothing; -errno: sending or reading failed. */
+/* Handles the messages that have arrived. 1: a welcome, in the arena; 0: nothing; -errno: sending
+ * or reading failed. */
 static int look_for_welcome(struct remote *remote, const Mstro__Wire__Welcome **ret_welcome)
 {
     struct fabric_event events[FABRIC_EVENTS];
@@ -202,7 +203,7 @@ static int read_challenge(struct remote *remote, int64_t until_ns,
     return result;
 }
 
-/* One join, and a while to wait for its welcome. As look_for_welcome. */
+/* Sends one join and waits until `until_ns` for its welcome. As look_for_welcome. */
 static int join_once(struct remote *remote, Mstro__Wire__Join *join, int64_t until_ns,
                      const Mstro__Wire__Welcome **ret_welcome)
 {

@@ -81,7 +81,7 @@ static void take_body(struct remote *remote, const struct frame *frame, const vo
     case FRAME_GOODBYE:
         take_goodbye(remote, body);
         break;
-    case FRAME_WELCOME: /* a second one, when we had asked twice */
+    case FRAME_WELCOME: /* a second one, after a repeated join */
         break;
     case FRAME_EVENTS:
     case FRAME_JOIN:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The time, and the loss of the connection: what every other file of a remote port needs. */
+/* The time, and the loss of the connection: used by every other file of a remote port. */
 #include <stdio.h>
 
 #include "maestro/client/remote_internal.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Answers to requests, and what waits for subscribers' acknowledgements. */
+/* Answers to requests, and requests that wait for subscribers' acknowledgements. */
 #include <assert.h>
 #include <string.h>
 

@@ -139,7 +139,7 @@ mstro_status cdo_apply_declare(struct pool *pool, struct component *component,
     return MSTRO_OK;
 }
 
-/* What is running from the handle goes on without it: only its sink knows how it ends. */
+/* Transports from the handle continue without it: only their sinks know how they end. */
 static void orphan_transports(struct handle *handle)
 {
     struct list_link *link;
@@ -174,8 +174,8 @@ void cdo_finish(struct pool *pool, enum vamp_event_kind kind, struct handle *han
     pool_finish(pool, &subject, request_id, NULL);
 }
 
-/* A withdrawal waits for what runs from it, and, while no other offer stays, for everybody who
- * requires or demands the CDO. */
+/* A withdrawal waits for transports from it, and, while there is no other offer, for all components
+ * that require or demand the CDO. */
 static struct handle *find_free_withdrawal(const struct cdo *cdo)
 {
     bool stays = false;

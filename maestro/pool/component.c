@@ -70,7 +70,7 @@ static void leave_is_next(struct pool *pool)
 mstro_status pool_join(struct pool *pool, const char *name, uint64_t index, uint64_t *ret_app_id,
                        struct vamp_err *err)
 {
-    (void)index; /* travels to the pool manager, which has no use for it yet */
+    (void)index; /* sent to the pool manager, which does not use it yet */
     mstro_status status = pool_may_join(pool, name, err);
     if (status != MSTRO_OK) {
         return status;

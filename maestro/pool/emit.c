@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes an event of what happened and queues it for the subscriptions it concerns. */
+/* Makes the event of an operation and queues it for the subscriptions it concerns. */
 #include <assert.h>
 #include <string.h>
 
@@ -103,8 +103,8 @@ static size_t pack(struct pool *pool, const struct subject *subject, bool before
     return (size_t)(end - pool->packed);
 }
 
-/* Without memory the operation is not held up: a subscriber that hears of it late harms less than a
- * workflow that stands still. */
+/* Without memory the operation is not held: a subscriber that is informed late does less harm than
+ * a workflow that stops. */
 static void await_acknowledgement(struct pool *pool, const struct subscription *subscription,
                                   struct held **ret_held)
 {

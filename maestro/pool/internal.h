@@ -33,7 +33,7 @@ struct pool_attributes {
 /* Copies. NULL without memory. */
 struct pool_attributes *pool_attributes_copy(struct pool_memory *memory,
                                              Mstro__Wire__Attribute *const *items, size_t count);
-/* What a copy takes. */
+/* Bytes that a copy takes. */
 size_t pool_attributes_copy_bytes(Mstro__Wire__Attribute *const *items, size_t count);
 struct pool_attributes *pool_attributes_retain(struct pool_attributes *attributes);
 /* NULL is fine. */
@@ -46,16 +46,14 @@ void pool_attributes_lookup(const struct pool_attributes *attributes, const char
 /* ------------------------------------------------------------------ queue of packed events */
 
 /* Ring of packed events, each as it stands in an EventBatch (tag, length, event). Grows up to its
- * limit or the pool's; then events are refused and counted, and the count stays at its place in the
+ * limit or the pool's; then events are refused and counted, and the count keeps its place in the
  * stream.
  *
- * Room for ends: a subscriber has to know who is in the workflow. For each component present
- * one LEAVE always fits: its room is taken when the component joins, and no other event is put
- * there. A JOIN and a LEAVE may take the queue beyond its limit, by POOL_QUEUE_COMPONENT_BYTES for
- * each component that the pool may have. Only components that joined when even that was used up
- * have no room of their own for their LEAVE: those from `unreserved_from` on, until there is room
- * again.
- */
+ * Room for ends: a subscriber has to know who is in the workflow. For each component present one
+ * LEAVE always fits: its room is taken when the component joins, and no other event is put there. A
+ * JOIN and a LEAVE may take the queue beyond its limit, by POOL_QUEUE_COMPONENT_BYTES for each
+ * component that the pool may have. Only components that joined when even that was used up have no
+ * room of their own for their LEAVE: those from `unreserved_from` on, until there is room again. */
 struct pool_queue {
     struct pool_memory *memory;
     uint8_t *bytes;
@@ -196,7 +194,7 @@ struct subject {
     bool announced_again; /* a LEAVE that subscribers with SIGNAL_BEFORE have been sent already */
 };
 
-/* What a response carries when all went well. */
+/* The fields of a successful response. */
 struct answer {
     uint64_t handle, subscription;
     bool has_handle, has_subscription;
@@ -235,15 +233,15 @@ struct pool {
 
 /* Each file calls those above it in this list; none calls one below. */
 
-/* name.c. Why `name` cannot be one: NULL when it can. */
+/* name.c. What is wrong with `name`; NULL: it is valid. */
 const char *pool_name_fault(const char *name);
 
 /* emit.c. The subject of an operation that has neither name nor CDO. */
 void subject_init(enum vamp_event_kind kind, uint64_t app_id, struct subject *ret_subject);
 /* Borrows the name, the component's or the CDO's as the kind of the event wants it. */
 void subject_name(struct subject *subject, const char *name, size_t length);
-/* Sends an event to the subscriptions that it concerns. `ret_held` NULL: nothing can hold it up;
- * else NULL or what has to wait for acknowledgements (not in any list yet). */
+/* Sends an event to the subscriptions that it concerns. `ret_held` NULL: the operation cannot be
+ * held; else NULL or the request that has to wait for acknowledgements (not in any list yet). */
 void pool_emit(struct pool *pool, const struct subject *subject, bool before,
                struct held **ret_held);
 
@@ -279,7 +277,7 @@ void cdo_finish(struct pool *pool, enum vamp_event_kind kind, struct handle *han
 void cdo_settle(struct pool *pool, struct cdo *cdo);
 /* Frees the CDO when it has no handle. */
 void cdo_free_unused(struct pool *pool, struct cdo *cdo);
-/* Frees the handle, to which nothing is being sent, and the CDO with its last one. */
+/* Frees the handle, which receives no transport, and the CDO with its last handle. */
 void handle_free(struct pool *pool, struct handle *handle);
 
 /* transport.c */
@@ -299,7 +297,7 @@ mstro_status operation_check(struct pool *pool, struct component *component,
                              struct subject *ret_subject, struct vamp_err *err);
 mstro_status operation_apply(struct pool *pool, struct component *component,
                              const Mstro__Wire__Request *request, struct vamp_err *err);
-/* The handle's component is gone: ends what is being sent to it, and frees it. */
+/* The handle's component is gone: ends the transport to it, and frees it. */
 void handle_release(struct pool *pool, struct handle *handle);
 
 /* subscription.c */
@@ -319,7 +317,7 @@ void subscription_release(struct pool *pool, struct subscription *subscription);
 
 /* component.c */
 struct component *component_find(const struct pool *pool, uint64_t app_id);
-/* Everything of the component goes, without an event. */
+/* Frees everything that the component has, without an event. */
 void component_release(struct pool *pool, struct component *component);
 
 /* request.c: pool_request, pool_leave. pool.c: pool_create, pool_free. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory of a pool: everything it keeps for components is taken and given back here, so one
- * number bounds it all. Half is for what the components have (themselves, CDOs, handles,
- * attributes, subscriptions, requests that wait), half for queued events: a subscriber that stands
- * still must not keep others from declaring CDOs, nor the other way round. The caller
- * serialises all calls.
+ * The memory of a pool: everything it keeps for components is allocated and freed here, so one
+ * number bounds it all. Half is for components, CDOs, handles, attributes, subscriptions and
+ * waiting requests, half for queued events: a subscriber that does not read must not keep others
+ * from declaring CDOs, nor the reverse. The caller serialises all calls.
  */
 #ifndef MAESTRO_POOL_MEMORY_H
 #define MAESTRO_POOL_MEMORY_H
@@ -20,8 +19,8 @@
 enum pool_memory_use {
     POOL_MEMORY_OBJECTS,
     POOL_MEMORY_EVENTS,
-    /* Counted with the objects, never refused: there is one a handle at most, and a component that
-     * was let in shall get its data. */
+    /* Counted with the objects, never refused: there is at most one for each handle, and a
+     * component that has joined must get its data. */
     POOL_MEMORY_TRANSPORTS,
 };
 

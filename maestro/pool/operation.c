@@ -8,7 +8,7 @@
 /* ------------------------------------------------------------------ after a check that succeeded
  */
 
-/* The attributes become final: the first handle with any speaks for the CDO. */
+/* The attributes become final: those of the first handle with any are the CDO's. */
 static void seal(struct handle *handle, const Mstro__Wire__CdoOperation *operation)
 {
     struct cdo *cdo = handle->cdo;

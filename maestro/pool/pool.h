@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pool: who is in the workflow, which CDOs exist in which state, who waits for what, who wants
- * which events. Pure logic: no I/O, no thread, no clock of its own. The pool manager drives it with
- * messages from the fabric, and a component without a pool manager drives one in its own process:
+ * The pool: the components of the workflow, the CDOs and their states, the requests that wait, and
+ * the subscriptions. Pure logic: no I/O, no thread, no clock of its own. The pool manager calls it
+ * with messages from the fabric, and a component without a pool manager has one in its own process:
  * the same code, so both behave alike.
  *
  * Requests and answers are the wire's message structs (pool.proto), decoded and checked for
@@ -11,24 +11,24 @@
  * pool, but for pool_component_name. The caller serialises all calls with one lock.
  *
  * A demand is answered when it is registered; a ticket follows when there is an offer, and ends
- * with the sink's TransportEnd. A transport whose source leaves goes on: only its sink knows how it
- * ends. When one fails, the next offer that this demand has not tried is taken; without one the
+ * with the sink's TransportEnd. A transport whose source leaves continues: only its sink knows how
+ * it ends. When one fails, the next offer that this demand has not tried is used; without one the
  * demand ends (a ticket with `status`), and the handle is required again. A withdrawal is answered
  * when nothing reads from the handle and either another offer stays or no component requires or
  * demands the CDO.
  *
  * Events: the operation is checked; SIGNAL_BEFORE subscribers get the event; it is handled; the
  * others get the event; it is answered. A refused operation has no event. REQUIRE_ACK holds a
- * request up before it is handled, or before it is answered; JOIN, TRANSPORT_INIT and a death hold
- * up no component. Selectors see the attributes of the first handle of the CDO that was sealed with
- * any; before that only the name. Events about no CDO pass every selector.
+ * request before it is handled, or before it is answered; JOIN, TRANSPORT_INIT and a death are no
+ * requests and are not held. Selectors see the attributes of the first handle of the CDO that was
+ * sealed with any; before that only the name. Events about no CDO pass every selector.
  *
  * Bounds, all refused with MSTRO_NOMEM and a text: components, handles of one component, live CDOs,
  * attribute bytes of one CDO, subscriptions of one component, bytes queued in one subscription
  * (there: dropped and counted, never refused). One bound of memory covers them all: half of it for
- * what components have, half for queued events: at the first, a join, a declaration, attributes and
- * a subscription are refused; at the second, events are dropped and counted. A request that
- * releases something is never refused.
+ * components, CDOs and subscriptions, half for queued events: at the first, a join, a declaration,
+ * attributes and a subscription are refused; at the second, events are dropped and counted. A
+ * request that releases something is never refused.
  */
 #ifndef MAESTRO_POOL_POOL_H
 #define MAESTRO_POOL_POOL_H

@@ -138,7 +138,7 @@ void pool_queue_leave_is_next(struct pool_queue *queue)
     queue->expected--;
 }
 
-/* Finds a place for the event that leaves the room of others alone. */
+/* Finds a place for the event outside the room of the LEAVEs. */
 static bool admit(struct pool_queue *queue, const struct pool_queue_event *event, size_t need,
                   struct place *ret_place)
 {
@@ -214,7 +214,7 @@ static void remove_oldest(struct pool_queue *queue, size_t length)
     }
 }
 
-/* What one queue needed once is given back when it is empty and others may be short of it. */
+/* Releases memory that one queue needed at its peak, once it is empty, for the other queues. */
 static void shrink(struct pool_queue *queue)
 {
     const struct pool_memory *memory = queue->memory;

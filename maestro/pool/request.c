@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The way of a request: check; tell SIGNAL_BEFORE subscribers; wait for those of them that
- * acknowledge; check again if it had to wait; handle; tell the others; wait for those of them that
- * acknowledge; answer. Without acknowledgements all of it happens in one call.
+ * The steps of a request: check; notify SIGNAL_BEFORE subscribers; wait for their acknowledgements;
+ * check again if it had to wait; handle; notify the other subscribers; wait for their
+ * acknowledgements; answer. Without acknowledgements all of it happens in one call.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ static mstro_status check_request(struct pool *pool, struct component *component
         return MSTRO_OK;
     case MSTRO__WIRE__REQUEST__WHAT_TRANSPORT_END:
         return transport_check_end(pool, component, request->transport_end, ret_subject, err);
-    case MSTRO__WIRE__REQUEST__WHAT_EVENT_ACK: /* has no event of its own, never comes here */
+    case MSTRO__WIRE__REQUEST__WHAT_EVENT_ACK: /* has no event of its own, is never held */
     case MSTRO__WIRE__REQUEST__WHAT__NOT_SET:
     case _MSTRO__WIRE__REQUEST__WHAT__CASE_IS_INT_SIZE:
         break;
@@ -152,7 +152,7 @@ static bool hold_before(struct pool *pool, struct component *component,
     return true;
 }
 
-/* Continues what has waited long enough. At the end of every entry into the pool. */
+/* Continues the requests that wait no longer. At the end of every call into the pool. */
 static void run_held(struct pool *pool)
 {
     struct list_link *link;
@@ -164,7 +164,7 @@ static void run_held(struct pool *pool)
             continue;
         }
         struct component *component = component_find(pool, held->app_id);
-        assert(component != NULL); /* the requests of one that has gone were freed with it */
+        assert(component != NULL); /* the requests of a component that left were freed with it */
         struct vamp_err err = VAMP_ERR_NONE;
         struct subject subject;
         mstro_status status = check_request(pool, component, held->request, &subject, &err);

@@ -7,7 +7,7 @@
 
 enum {
     SUBSCRIPTIONS_MIN = 16,
-    /* What a compiled selector takes for each byte of its text, by estimate. */
+    /* Estimated bytes of a compiled selector for each byte of its text. */
     SELECTOR_FACTOR = 64,
 };
 
@@ -97,7 +97,7 @@ static int reserve_row(struct pool *pool)
     return 0;
 }
 
-/* A bit of its own in every CDO; what CDOs remember of its last user becomes void. */
+/* A bit of its own in every CDO; the results that CDOs keep for its last user become void. */
 static int take_match_bit(struct pool *pool)
 {
     if (~pool->match_bits_used == 0) {
@@ -142,7 +142,7 @@ mstro_status subscription_apply(struct pool *pool, struct component *component,
         pool_queue_expect_leaves(&subscription->queue, pool->components.count, 1);
     }
 
-    /* It begins behind its own SUBSCRIBE event, which is for the others. */
+    /* It begins after its own SUBSCRIBE event, which only the others get. */
     struct answer answer = {.has_subscription = true, .subscription = subscription->id};
     struct subject subject;
     subject_init(VAMP_EVENT_SUBSCRIBE, component->id, &subject);

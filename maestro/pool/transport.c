@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who sends what to whom. A transport begins with a ticket to the sink and ends when the sink
- * says so or leaves; that its source has left only shows in how the sink's reading ends, so a
- * transport ends once and truthfully.
+ * Transports between components. A transport begins with a ticket to the sink and ends when the
+ * sink reports its end or leaves; when its source has left, the sink's read fails and the sink
+ * reports that, so every transport ends exactly once.
  *
  * When a transport fails, the next offer that this demand has not tried is taken. When there is
- * none, the demand ends with MSTRO_FAIL and the handle is `required` again: its owner may
- * demand once more, which waits for a new offer, or retract.
+ * none, the demand ends with MSTRO_FAIL and the handle is `required` again: its owner may demand
+ * once more, which waits for a new offer, or retract.
  */
 #include <assert.h>
 
@@ -22,8 +22,8 @@ static bool was_tried(const struct handle *demand, uint64_t offer)
     return false;
 }
 
-/* An offer that stays goes before one that is being withdrawn; each goes to the back when used, so
- * that several offers share the work. */
+/* An offer that is not being withdrawn is preferred; an offer moves to the end of the list when
+ * used, so that several offers share the load. */
 static struct handle *choose_offer(struct cdo *cdo, const struct handle *demand)
 {
     struct handle *chosen = NULL;
@@ -66,8 +66,8 @@ static void transport_subject(enum vamp_event_kind kind, const struct transport 
     }
 }
 
-/* Of an event that ends the transport. The monotonic clock: a step of the time of day is no
- * duration. */
+/* Of an event that ends the transport. By the monotonic clock, which steps of the wall clock do not
+ * affect. */
 static void end_subject(const struct pool *pool, enum vamp_event_kind kind,
                         const struct transport *transport, struct subject *ret_subject)
 {
@@ -129,7 +129,7 @@ static int begin_transport(struct pool *pool, struct handle *sink, struct handle
     return 0;
 }
 
-/* The demand is over without data; its component is told with a ticket that is none. */
+/* The demand has ended without data; a ticket with a status reports that to its component. */
 static void give_up(struct pool *pool, struct handle *demand, mstro_status status)
 {
     char text[] = "no offer of this CDO could be read";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which joins the pool manager lets in: those that prove the key (maestro/wire/auth.h) with a
- * current challenge, once. The gate records a join by its sender's session for as long as its
+ * Decides which joins the pool manager accepts: those that prove the key (maestro/wire/auth.h) with
+ * a current challenge, once. The gate records a join by its sender's session for as long as its
  * challenge is accepted, so a copy of it, sent again after its component has left, is refused. A
  * new challenge is published after GATE_JOINS_MAX joins; the one before it is still accepted, so at
  * most 2 * GATE_JOINS_MAX sessions are kept, in 512 KiB. Under the lock of the server.
@@ -25,7 +25,7 @@ struct gate_sessions {
 };
 
 struct gate {
-    bool open; /* everyone may join; nothing else here is set */
+    bool open; /* any component may join; nothing else here is set */
     struct auth_key key;
     struct auth_challenge current, previous; /* components read `current` where it stands */
     struct fabric_memory memory;             /* of `current` */

@@ -28,14 +28,14 @@
 #define SERVER_BATCH_EVENTS ((size_t)64)
 /* A subscriber to which nothing was sent for this time gets an event at once. Otherwise events wait
  * until they fill a message or this time has passed: each message costs both sides some 10 wake-ups
- * and system calls, however little is in it. Events are not delayed where an acknowledgement is
+ * and system calls, whatever its size. Events are not delayed where an acknowledgement is
  * awaited. */
 #define SERVER_BATCH_NS INT64_C(10000000)
 /* Retry after this time when no message buffer is free for events. */
 #define SERVER_RETRY_NS INT64_C(1000000)
 /* A peer that has ended is kept this long, so that the last message reaches it. */
 #define SERVER_LINGER_NS INT64_C(1000000000)
-/* The same for one that does not seem to be there. */
+/* The same for one that vanished. */
 #define SERVER_VANISHED_LINGER_NS INT64_C(200000000)
 /* Refused components whose links are still kept, at most; further refusals are not answered. */
 #define SERVER_REFUSED_MAX 64U
@@ -59,9 +59,9 @@ struct server_peer {
     struct server_peer *next_work;
     enum server_peer_state state;
     bool on_work_list, events_waiting;
-    bool emptying; /* its queues, until nothing waits: subscriptions must advance together */
-    bool broken;   /* found unreachable inside the pool; server_work dismisses it */
-    bool leaving;  /* asked to; a subscriber may hold up the answer */
+    bool emptying;            /* its queues, in one go: subscriptions must advance together */
+    bool broken;              /* found unreachable inside the pool; server_work dismisses it */
+    bool leaving;             /* has asked to leave; a subscriber may delay the answer */
     uint64_t session, app_id; /* app_id 0: refused */
     struct link link;
     uint8_t address[FABRIC_ADDRESS_BYTES];
@@ -107,7 +107,7 @@ struct server {
     int64_t phase_end_ns;
     int64_t check_ns;  /* when liveness is checked next */
     int64_t looked_ns; /* when it was last checked */
-    int64_t probe_ns;  /* when one may be asked again whether it is there */
+    int64_t probe_ns;  /* when a peer may be probed again */
     void (*say)(const char *text);
     struct server_report reports[SERVER_REPORTS];
     unsigned busy_rounds;
@@ -128,7 +128,7 @@ struct server_peer *server_find_session(const struct server *server, uint64_t se
 struct server_peer *server_find_app(const struct server *server, uint64_t app_id);
 void server_join(struct server *server, const struct frame *frame, const Mstro__Wire__Join *join,
                  int version_result);
-/* Takes the component out of the pool, sends a good-bye with `text` and lets the link linger. */
+/* Removes the component from the pool, sends a good-bye with `text` and lets the link linger. */
 void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_leave_reason reason,
                     mstro_status status, const char *text);
 /* The component has left by itself. */

@@ -120,8 +120,8 @@ static void advance_phase(struct server *server, int64_t now_ns)
             server->phase_end_ns = now_ns + PHASE_NS;
         }
         break;
-    case SERVER_DRAINS:
-        if (late || all_delivered(server)) {
+    case SERVER_DRAINS: /* what has arrived is read, what waits is sent */
+        if (late || (server->busy_rounds == 0 && all_delivered(server))) {
             dismiss_all(server);
             server->phase = SERVER_SAYS_GOODBYE;
             server->phase_end_ns = now_ns + PHASE_NS;

@@ -175,7 +175,7 @@ static bool wants_batch(const struct server_peer *peer)
            peer->batches_sent - peer->batches_taken < SERVER_WINDOW;
 }
 
-/* Enough waits, or has waited long enough. */
+/* Enough events wait, or the oldest has waited long enough. */
 static bool is_due(const struct server *server, const struct server_peer *peer, int64_t now_ns)
 {
     return now_ns - peer->batched_ns >= SERVER_BATCH_NS ||
@@ -206,8 +206,8 @@ static int send_batches(struct server *server, struct server_peer *peer, int64_t
     return 0;
 }
 
-/* Does what can be done for the peer now. Returns when there is more to do; INT64_MAX: when
- * something else happens. */
+/* Sends what can be sent to the peer now. Returns when to call again; INT64_MAX: after another
+ * event. */
 static int64_t work_for(struct server *server, struct server_peer *peer, int64_t now_ns)
 {
     int result = peer->broken ? -EIO : link_flush(&peer->link, now_ns);

@@ -322,8 +322,8 @@ void server_join(struct server *server, const struct frame *frame, const Mstro__
     if (status != MSTRO_OK && !may_refuse(server, status)) {
         return;
     }
-    /* Before the pool reports the join: a component for which there is no room here never joined,
-     * and asks again. */
+    /* Before the pool reports the join: a component for which there is no room here has not joined,
+     * and joins again later. */
     peer = new_peer(server, frame->session, &join->address, NULL);
     if (peer == NULL) {
         server->counts.protocol_errors++;

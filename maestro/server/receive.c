@@ -32,7 +32,7 @@ static void take_body(struct server *server, struct server_peer *peer, const str
     case FRAME_REQUEST:
         take_request(server, peer, body);
         break;
-    case FRAME_HEARTBEAT: /* its arrival is all that matters */
+    case FRAME_HEARTBEAT: /* its arrival is enough */
         break;
     case FRAME_GOODBYE: /* it closes without having left */
         server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, "good-bye");
@@ -53,7 +53,7 @@ static bool take_head(struct server *server, struct server_peer *peer, const str
 {
     peer->heard_ns = server_now();
     if (frame->sequence <= peer->received_sequence) {
-        return false; /* a copy; happens when a connection is made again */
+        return false; /* a copy; occurs after a reconnection */
     }
     if (frame->sequence != peer->received_sequence + 1) {
         server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_OFI_FAIL,
@@ -78,13 +78,15 @@ static void take_frame(struct server *server, const struct frame *frame, int ver
 {
     struct server_peer *peer = server_find_session(server, frame->session);
     if (peer == NULL && frame->kind != FRAME_JOIN) {
-        server->counts.protocol_errors++; /* not joined, or given up: it will find out */
+        server->counts.protocol_errors++; /* not joined, or given up: it notices that itself */
         return;
     }
     if (peer != NULL && peer->state == SERVER_PEER_ENDING) {
         if (frame->kind == FRAME_GOODBYE) {
             peer->end_ns = 0;
             server_look_by(server, 0);
+        } else {
+            server->counts.late++;
         }
         return;
     }

@@ -58,7 +58,7 @@ static void fail(struct server *server, int result)
     server->phase = SERVER_ENDED;
 }
 
-/* One round with the lock held. Returns how long there is nothing to do. */
+/* One round with the lock held. Returns the time until the next work. */
 static int64_t go_round(struct server *server)
 {
     struct fabric_event events[FABRIC_EVENTS];

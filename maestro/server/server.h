@@ -24,7 +24,7 @@ struct server_options {
     uint32_t heartbeat_ms;     /* a twelfth of silence_ms; at least 100 */
     uint32_t silence_ms;       /* 60,000; at least three heartbeats */
     size_t events_per_message; /* at most; 64 */
-    bool open;                 /* everyone may join; else only components that know the key */
+    bool open;                 /* any component may join; else only components that know the key */
     /* Prints a line for the operator of the workflow; called rarely, on the server's thread with
      * the local port's lock held. NULL: the line is dropped. */
     void (*say)(const char *text);
@@ -37,7 +37,8 @@ struct server_counts {
     uint64_t events_lost; /* as reported to the subscribers */
     uint64_t vanished;    /* components */
     uint64_t protocol_errors;
-    uint64_t strangers;      /* joins without a proof of the key, or sent again */
+    uint64_t late;      /* messages of components that had left or been given up: not handled */
+    uint64_t strangers; /* joins without a proof of the key, or sent again */
     uint64_t memory_refused; /* joins and requests, at the pool's bound of memory */
 };
 

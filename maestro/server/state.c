@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The time, and when liveness is checked next: what every other file here needs. */
+/* The time, and when liveness is checked next: used by every other file here. */
 #include "maestro/server/internal.h"
 #include "vampire/core/clock.h"
 

@@ -86,7 +86,7 @@ VAMP_MUST_CHECK int fabric_send(struct fabric *fabric, fabric_peer peer,
 /* ---- remote memory */
 struct fabric_memory {
     uint64_t address; /* as the reader has to give it: from 0 or virtual */
-    uint64_t key;     /* random where the provider lets us choose */
+    uint64_t key;     /* random where the provider accepts a chosen key */
     void *registration;
 };
 /* Makes memory readable by peers. 0 or -errno. */
@@ -113,8 +113,8 @@ struct fabric_event {
     size_t length;
     void *buffer;
 };
-/* Makes progress and takes what has completed, at most FABRIC_EVENTS. The number taken, or -errno
- * when the endpoint has failed for good. */
+/* Makes progress and takes completions, at most FABRIC_EVENTS. The number taken, or -errno when the
+ * endpoint has failed for good. */
 VAMP_MUST_CHECK int fabric_poll(struct fabric *fabric, struct fabric_event events[FABRIC_EVENTS]);
 /* Posts the buffer of a FABRIC_RECEIVED again. Every one must be given back. */
 void fabric_release(struct fabric *fabric, const struct fabric_event *event);

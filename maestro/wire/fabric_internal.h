@@ -45,7 +45,7 @@ struct fabric {
     int cq_fd;
     int wake_fd;
     atomic_bool wake_pending;
-    int64_t nap_ns;   /* timed polling: the next sleep; touched by fabric_poll and fabric_wait */
+    int64_t nap_ns;   /* timed polling: the next sleep; used by fabric_poll and fabric_wait */
     atomic_bool busy; /* something completed since the last wait */
     uint8_t address[FABRIC_ADDRESS_BYTES];
     size_t address_length;

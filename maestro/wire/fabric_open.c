@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finding a provider that can do what is needed, and opening an endpoint on it. */
+/* Finds a provider with the needed capabilities, and opens an endpoint on it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -30,11 +30,11 @@ const char *fabric_provider_choice(const char *wanted)
 }
 
 /*
- * ofi_rxm's own defaults reserve 70 MB an endpoint for rates we never reach. It also allocates 16
- * KiB for each message that arrives without a posted receive: when it closes a connection, it first
- * reads every other connection until it is empty. One peer that sends without a pause makes that
- * endless. With pass-through, messages go into our buffers, and the peers wait while no buffer is
- * posted. A value that the user has set is kept.
+ * ofi_rxm's own defaults reserve 70 MB for each endpoint, for rates that do not occur here. It also
+ * allocates 16 KiB for each message that arrives without a posted receive: when it closes a
+ * connection, it first reads every other connection until it is empty. One peer that sends without
+ * a pause makes that endless. With pass-through, messages go into this endpoint's buffers, and the
+ * peers wait while no buffer is posted. A value that the user has set is kept.
  */
 static void bound_memory(void)
 {
@@ -234,7 +234,7 @@ static int start_endpoint(struct fabric *fabric, struct vamp_err *err)
     }
     if (result != 0) {
         /* ofi_rxm of libfabric 1.17 crashes when it closes an endpoint without its table and queue,
-         * so they all stay; the process is about to end. */
+         * so all of them stay open; the process is about to end. */
         fabric->endpoint = NULL;
         return failed(err, result, "connect the endpoint with its queue");
     }

@@ -18,8 +18,8 @@
 #define NAP_SHORTEST_NS INT64_C(20000)
 #define NAP_LONGEST_NS INT64_C(2000000)
 
-/* What the provider offers but does badly: plain tcp keeps its descriptor readable forever, shm and
- * rxd spin inside a blocking read. */
+/* False for providers whose descriptor or blocking read does not work well: plain tcp keeps its
+ * descriptor readable forever, shm and rxd spin inside a blocking read. */
 static bool descriptor_is_good(const char *provider)
 {
     return strcmp(provider, "tcp") != 0 && strncmp(provider, "shm", 3) != 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One message of the pool protocol (pool.proto's Envelope) to and from bytes. The envelope is
- * read and written by hand, its body by protobuf-c in bounded memory: a hostile message costs
- * at most its arena and is then refused. No thread rule.
+ * One message of the pool protocol (pool.proto's Envelope) to and from bytes. The envelope is read
+ * and written field by field in place, its body by protobuf-c in bounded memory: a hostile message
+ * costs at most its arena and is then refused. No thread rule.
  */
 #ifndef MAESTRO_WIRE_FRAME_H
 #define MAESTRO_WIRE_FRAME_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The text of MSTRO_POOL_MANAGER_INFO: where the pool manager is, and the key that lets a component
- * join. A secret: any process that has it can join. One printable line without ';', opaque to
- * users: a prefix with the version and a PoolInfo message (pool.proto) in base64.
+ * The text of MSTRO_POOL_MANAGER_INFO: the pool manager's address, and the key with which a
+ * component joins. A secret: any process that has it can join. One printable line without ';',
+ * opaque to users: a prefix with the version and a PoolInfo message (pool.proto) in base64.
  */
 #ifndef MAESTRO_WIRE_INFO_H
 #define MAESTRO_WIRE_INFO_H

@@ -59,7 +59,7 @@ static void wait_before_retry(struct link *link, int64_t now_ns)
     link->retry_ns = now_ns + link->retry_step_ns;
 }
 
-/* Posts a filled buffer. 0: taken; -EAGAIN: the buffer is still ours. */
+/* Posts a filled buffer. 0: taken; -EAGAIN: the caller keeps the buffer. */
 static int post(struct link *link, int64_t now_ns, struct fabric_message *message, size_t offset,
                 size_t length)
 {

@@ -25,7 +25,7 @@ struct link_message;
 struct link {
     struct fabric *fabric;
     fabric_peer peer;
-    uint64_t session;             /* our own, in every message */
+    uint64_t session;             /* the sender's, in every message */
     uint64_t tag;                 /* of FABRIC_SENT */
     uint64_t sequence;            /* of the last message */
     uint64_t events_taken;        /* reported in every message */
@@ -51,11 +51,11 @@ VAMP_MUST_CHECK int link_send_events(struct link *link, int64_t now_ns, link_fil
                                      void *context);
 /* Nothing waits and more may be posted. */
 bool link_clear(const struct link *link);
-/* Posts what waits, if its time has come. 0, or -errno: the peer cannot be reached. */
+/* Posts waiting messages, if a retry is due. 0, or -errno: the peer cannot be reached. */
 VAMP_MUST_CHECK int link_flush(struct link *link, int64_t now_ns);
 /* To be called for each FABRIC_SENT with this link's tag. */
 void link_sent(struct link *link);
-/* Drops what waits. */
+/* Drops waiting messages. */
 void link_done(struct link *link);
 
 #endif

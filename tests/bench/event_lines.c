@@ -76,6 +76,7 @@ static void create_statistics(struct events *events)
         .sets = events->what & SETS_MASK,
         .sub_bits = VAMP_SUB_BITS_DEFAULT,
         .max_series = 1024,
+        .max_histogram_bytes = 64 << 20,
         .max_components = 4096,
         .max_cdos = 2 * events->live + 1024,
         .max_pending = 2 * events->live + 1024,

@@ -13,7 +13,7 @@
 
 #include "tests/bench/bench.h"
 #include "vampire/core/options/options.h"
-#include "vampire/stats/bucket/histogram.h"
+#include "vampire/stats/cells/open_histogram.h"
 #include "writers/writer.h"
 
 #define SERIES 20
@@ -50,16 +50,26 @@ struct made {
     char names[SERIES][32];
 };
 
-static void make_histogram(struct vamp_histogram *histogram, unsigned number)
+static struct vamp_bucket_histogram *make_histogram(const struct vamp_bins *bins, unsigned number)
 {
-    vamp_histogram_clear(histogram, BINS);
+    struct vamp_open_pool pool;
+    vamp_open_pool_init(&pool, bins, (size_t)1 << 20);
+    struct vamp_open_histogram *open = NULL;
     uint64_t random = number + 1;
     for (unsigned i = 0; i < USED_BINS * 12; i++) {
         random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         const unsigned doubling = (unsigned)(random >> 60) % (USED_BINS >> SUB_BITS);
         const uint64_t value = UINT64_C(50000) << doubling;
-        vamp_histogram_record(histogram, SUB_BITS, value + (random >> 40) % value);
+        (void)vamp_open_record(&pool, &open, value + (random >> 40) % value);
     }
+    struct vamp_bucket_histogram *histogram =
+        calloc(1, vamp_bucket_histogram_bytes(vamp_open_bin_count(&pool, open)));
+    if (histogram == NULL) {
+        abort();
+    }
+    vamp_open_copy(&pool, open, histogram);
+    vamp_open_pool_done(&pool);
+    return histogram;
 }
 
 static void make_schema(struct made *made, enum vamp_metric_id metric)
@@ -102,13 +112,8 @@ static struct made *made_create(enum vamp_metric_id metric)
                        "00000000-0000-5000-8000-%012u", i);
         made->series[i].labels[0] = i == 0 ? VAMP_SERIES_OTHER : made->names[i];
         made->series_list[i] = &made->series[i];
-        struct vamp_histogram *histogram =
-            calloc(1, sizeof *histogram + BINS * sizeof histogram->bins[0]);
-        if (histogram == NULL) {
-            abort();
-        }
-        make_histogram(histogram, i);
-        made->histograms[i] = (struct vamp_histogram_value){.series = i, .histogram = histogram};
+        made->histograms[i] = (struct vamp_histogram_value){
+            .series = i, .histogram = make_histogram(&made->schema.bins, i)};
         made->counters[i] = (struct vamp_counter_value){.value = UINT64_C(123456789) * (i + 1),
                                                         .delta = UINT64_C(987654) * (i + 1)};
     }
@@ -387,8 +392,10 @@ static int open_hdf5(const struct bench_line *line, const struct bench_size *siz
         stop("open", "no memory");
     }
     for (unsigned i = 0; i < SERIES; i++) {
-        memcpy(writing->bins + (size_t)i * BINS, writing->made->histograms[i].histogram->bins,
-               BINS * sizeof *writing->bins);
+        const struct vamp_bucket_histogram *histogram = writing->made->histograms[i].histogram;
+        for (uint32_t b = 0; b < histogram->bin_count; b++) {
+            writing->bins[(size_t)i * BINS + histogram->bins[b].bin] = histogram->bins[b].count;
+        }
     }
     create_bare(writing, size->directory);
     reset_writing(writing);

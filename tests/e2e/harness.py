@@ -2,13 +2,14 @@
 """Real processes for the end-to-end tests and the demo.
 
 A Workspace is a private directory and the processes started in it. It ends only what it
-started. Whatever is waited for is a condition with a deadline, never a time.
+started. Every wait is for a condition and has a deadline.
 """
 
 import ctypes
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -19,15 +20,15 @@ import zlib
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 MODE = os.environ.get("MODE", "release")
 BUILD = pathlib.Path(os.environ.get("VAMPIRE_BUILD", ROOT / "build" / MODE))
-# Sanitizers cost time; a deadline only has to be longer than the slowest good run.
+# Sanitizers are slow; a deadline only has to be longer than the slowest good run.
 PATIENCE = {"release": 1.0, "debug": 1.5, "asan": 3.0, "tsan": 6.0, "cov": 2.0}.get(MODE, 1.0)
-# In tests of every failure: only each of so many, for a look that does not take hours.
+# In tests of every failure: only every FAULT_STEP-th failure, for a run that does not take hours.
 FAULT_STEP = int(os.environ.get("FAULT_STEP", "1"))
 INFO_MARK = "MSTRO_POOL_MANAGER_INFO;"
 
 
 class Failure(AssertionError):
-    """Something did not happen, with what the processes said."""
+    """What did not happen, and the output of the processes."""
 
 
 LIVE = str(BUILD / "lib" / "vampire" / "maestro.so")
@@ -35,6 +36,14 @@ LIVE = str(BUILD / "lib" / "vampire" / "maestro.so")
 
 def program(name):
     return str(BUILD / "bin" / name)
+
+
+def build_preload(name, directory):
+    """Compiles tests/e2e/NAME.c as a library for LD_PRELOAD; its path."""
+    library = pathlib.Path(directory) / f"{name}.so"
+    source = ROOT / "tests" / "e2e" / f"{name}.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", f"-I{ROOT}", "-o", library, source], check=True)
+    return library
 
 
 def wait_until(condition, what, seconds=60.0):
@@ -52,7 +61,7 @@ def wait_until(condition, what, seconds=60.0):
 
 
 def clean_environment(extra=None):
-    """Ours without anything that steers Maestro or libfabric."""
+    """The environment of the tests without the variables of Maestro, libfabric and vampire."""
     environment = {
         key: value
         for key, value in os.environ.items()
@@ -82,7 +91,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent():
-    """In the child, before exec: a killed test leaves nothing behind."""
+    """In the child, before exec: it is killed when the test is killed."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -102,7 +111,7 @@ class Process:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=None if stderr_to_terminal else err,
-                # Ctrl-C on the demo's terminal is the demo's to handle.
+                # The demo handles Ctrl-C itself.
                 start_new_session=not stderr_to_terminal,
                 preexec_fn=die_with_parent,
             )
@@ -134,6 +143,11 @@ class Process:
         if got != code:
             raise Failure(f"{self.name} ended with {got}, not {code}\n{self.account()}")
 
+    def stop(self):
+        """Asks a program that ends on SIGTERM to end, and requires exit code 0."""
+        self.signal(signal.SIGTERM)
+        self.expect_exit(0)
+
     def wait_or_signal(self, number, seconds):
         """Its exit code. It gets the signal when it does not end by itself within `seconds`: a vampire
         that lost a component's leave does not know that the workflow has ended."""
@@ -157,7 +171,7 @@ class Process:
         )
 
     def until_stderr(self, text, seconds=60.0):
-        """Waits until it has said this, or fails when it ended before."""
+        """Waits until its standard error contains `text`; fails when the process ends first."""
 
         def said():
             if text in self.stderr:
@@ -210,21 +224,23 @@ class Workspace:
     # ---------------------------------------------------------------- the usual processes
 
     def pool_manager(self, *options, name="pool-manager", extra=None):
-        """Starts a pool manager and hands its info to all that are started later."""
-        extra = dict(extra or {})
-        extra.setdefault("MSTRO_COMPONENT_NAME", "Pool Manager")
+        """Starts a pool manager and passes its info to all processes that are started later."""
+        process = self.pool_manager_that_may_fail(*options, name=name, extra=extra)
+        if INFO_MARK not in process.stdout:
+            raise Failure(f"no pool manager\n{process.account()}")
+        return process
+
+    def pool_manager_that_may_fail(self, *options, name="pool-manager", extra=None):
+        """The same, but it may end before it prints its info."""
+        extra = {"MSTRO_COMPONENT_NAME": "Pool Manager", **(extra or {})}
         process = self.start([program("maestro-pool-manager"), *options], name, extra)
 
         def info():
-            for line in process.stdout.splitlines():
-                if line.startswith(INFO_MARK):
-                    return line.split(";")[1]
-            if not process.running():
-                raise Failure(f"no pool manager\n{process.account()}")
-            return None
+            return re.search(rf"^{INFO_MARK}(.*?)[;\n]", process.stdout, re.MULTILINE)
 
-        self.info = wait_until(info, "the pool manager prints its info")
-        self.environment["MSTRO_POOL_MANAGER_INFO"] = self.info
+        wait_until(lambda: info() or not process.running(), "the pool manager starts or ends")
+        if info():
+            self.info = self.environment["MSTRO_POOL_MANAGER_INFO"] = info()[1]
         return process
 
     def vampire(self, config, *options, name="vampire", ready=True, extra=None, **process_options):
@@ -252,16 +268,6 @@ class Workspace:
             return False
 
         wait_until(subscribed, "vampire has joined")
-
-    def pool_manager_that_may_fail(self, extra):
-        """Returns when it has printed its info, or has ended."""
-        extra = {"MSTRO_COMPONENT_NAME": "Pool Manager", **extra}
-        process = self.start([program("maestro-pool-manager")], "pool-manager", extra)
-        wait_until(lambda: INFO_MARK in process.stdout or not process.running(), "the pool manager starts or ends")
-        for line in process.stdout.splitlines():
-            if line.startswith(INFO_MARK):
-                self.info = self.environment["MSTRO_POOL_MANAGER_INFO"] = line.split(";")[1]
-        return process
 
     def hdf5_files(self):
         return sorted(self.path.glob("**/vampire-*.h5"))

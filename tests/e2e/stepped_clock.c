@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Loaded before a program: its clock of the day differs from the system's by the number of seconds
  * in the file STEPPED_CLOCK, which a test changes while the program runs. */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

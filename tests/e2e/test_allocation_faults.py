@@ -19,7 +19,6 @@ import pytest
 
 import harness
 import results
-from harness import ROOT
 
 pytestmark = pytest.mark.skipif(
     harness.MODE in ("asan", "tsan"), reason="sanitizers want to be preloaded first"
@@ -31,10 +30,7 @@ IN_CI = 20
 
 @pytest.fixture(scope="module")
 def shim(tmp_path_factory):
-    library = tmp_path_factory.mktemp("shim") / "fail_allocation.so"
-    source = ROOT / "tests" / "e2e" / "fail_allocation.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
-    return library
+    return harness.build_preload("fail_allocation", tmp_path_factory.mktemp("shim"))
 
 
 CONFIG = """{"statistics": {"bucket": "200ms"}, "outputs": [
@@ -166,7 +162,7 @@ def live(who, environment):
     """A producer and a consumer, watched, while `who` lacks memory. What it said, whether all went
     well, and what was counted."""
     with harness.Workspace() as space:
-        manager = process = space.pool_manager_that_may_fail(environment if who == "manager" else {})
+        manager = process = space.pool_manager_that_may_fail(extra=environment if who == "manager" else None)
         if not manager.running():
             check_end(manager, (1, 2, 3))
             return process.stderr, False, None

@@ -169,8 +169,7 @@ class Deaths:
         return descriptors(self.manager), descriptors(self.vampire)
 
     def finish(self):
-        self.vampire.signal(signal.SIGTERM)
-        self.vampire.expect_exit(0)
+        self.vampire.stop()
         return results.Hdf5Run(self.space.hdf5_files())
 
 

@@ -87,9 +87,7 @@ AT_A_TIME = 5
 def shim(tmp_path_factory):
     """The environment in which calls can fail."""
     directory = tmp_path_factory.mktemp("shim")
-    library = directory / "fail_fabric.so"
-    source = ROOT / "tests" / "e2e" / "fail_fabric.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", f"-I{ROOT}", "-o", library, source], check=True)
+    library = harness.build_preload("fail_fabric", directory)
     if harness.MODE != "asan":
         return {"LD_PRELOAD": str(library)}
     # The sanitizer has to be the first; and what libfabric forgets then is no leak of ours.

@@ -22,7 +22,7 @@ import harness
 import jsonl
 import recordings
 import results
-from harness import MODE, PATIENCE, ROOT, Workflow, program, vampire_config
+from harness import MODE, PATIENCE, Workflow, program, vampire_config
 from made_up import FILL, WIDTH_NS, check_file, check_json_lines
 from test_workflow import assert_complete, model_options
 
@@ -36,10 +36,7 @@ BUCKETS = 4
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    path = tmp_path_factory.mktemp("library") / "failing.so"
-    source = ROOT / "tests" / "e2e" / "failing_calls.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", path, source, "-ldl"], check=True)
-    return path
+    return harness.build_preload("failing_calls", tmp_path_factory.mktemp("library"))
 
 
 def failing(library, place, at, way):

@@ -112,8 +112,7 @@ def killed_at_random(space, rounds):
     reports = survivor.finish()
     harness.wait_until(lambda: all_have_left(space), "all dead components are noticed", 60)
     sizes.append((descriptors(manager), descriptors(vampire)))
-    vampire.signal(signal.SIGTERM)
-    vampire.expect_exit(0)
+    vampire.stop()
     return reports, sizes
 
 

@@ -234,3 +234,48 @@ def test_rate_weighs_bucket_by_bucket(space):
             estimate += float((deltas * file["vampire_weight"][...] / 1e6).sum())
     received = whole.columns["events_received"]
     assert abs(estimate - received) < 0.02 * received
+
+
+def test_a_pattern_that_runs_out_of_steps_is_counted_and_shown(space):
+    """The condition is false; the number is in the metric, in a message and in the summary."""
+    events = {"kinds": ["offer"], "filter": "(or (.cdo.name match '^(.|..)*[~^]$') (.cdo.size > 1))"}
+    vampire = space.vampire(
+        {"source": {"type": "synthetic", "steps": 5}, "events": events,
+         "outputs": [{"type": "jsonl", "path": "cut.jsonl"}]}, ready=False)
+    vampire.expect_exit(0)
+    run = results.JsonRun(space.path / "cut.jsonl")
+    passed = offers(run)
+    assert passed > 0 and run.counters["vampire_filter_cut"] == {(): passed}
+    assert "  out of steps           100 pattern matches" in vampire.stderr and passed == 100
+    assert vampire.stderr.count("filter events: a pattern ran out of steps") == 1
+
+
+def test_many_expensive_matches_end_in_time(space):
+    """Each match alone stays below its bound, all together do not: the rest is cut."""
+    events = {"filter": "(.cdo.name match '^(?:(?:.|..){9}~|.*)$')"}
+    vampire = space.vampire(
+        {"source": {"type": "synthetic", "steps": 200, "burst": 20}, "events": events,
+         "outputs": [{"type": "jsonl", "path": "cut.jsonl"}]}, ready=False)
+    vampire.expect_exit(0)
+    run = results.JsonRun(space.path / "cut.jsonl")
+    cut = sum(run.counters["vampire_filter_cut"].values())
+    assert 0 < offers(run) and 10 * offers(run) < cut, (offers(run), cut)
+
+
+def test_a_filter_that_let_nothing_through_is_named(space):
+    (space.path / "kept").mkdir()
+    vampire = space.vampire(
+        {"source": {"type": "synthetic", "steps": 5}, "events": {"kinds": ["offer"]},
+         "statistics": {"filters": {"produced_bytes": "(.cdo.size > 1TiB)"}},
+         "outputs": [{"type": "recording", "name": "kept", "directory": "kept", "filter": "(.cdo.name = no)"},
+                     {"type": "recording", "name": "all", "directory": ".", "filter": "(has .cdo.name)"}]},
+        ready=False)
+    vampire.expect_exit(0)
+    lines = [line.split(None, 1)[1] for line in vampire.stderr.splitlines() if line.startswith("  filter ")]
+    assert lines == ["statistics.filters.produced_bytes: passed none of 100 events",
+                     "outputs.kept.filter: passed none of 100 events"]
+    nothing = space.vampire(
+        {"source": {"type": "synthetic", "steps": 5}, "events": {"components": ["Nobody"]},
+         "outputs": [{"type": "jsonl", "path": "nothing.jsonl"}]}, ready=False, name="nothing")
+    nothing.expect_exit(0)
+    assert "\n  filter                 events: passed none of " in nothing.stderr

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from harness import MODE, ROOT, Failure, wait_until
+from harness import MODE, Failure, build_preload, wait_until
 from rows import File, refresh
 from made_up import (COMPONENT_NAMES, FILL, KINDS, METRICS, START_NS, WIDTH_NS, account, check_file, check_open_file,
                      check_rows, clear, delta, fill, follow, has_rows, kill_while_filling, only_file, paths)
@@ -48,7 +48,7 @@ def text_of(thing, attribute):
 
 def test_name_and_permissions(closed):
     name = pathlib.Path(closed).name
-    assert name == "vampire-fore_cast__1_-20261121T034400Z-11111111-0001.h5"
+    assert name == "vampire-fore_cast__1_-20261121T034400Z-11111111-files-0001.h5"
     assert os.stat(closed).st_mode & 0o777 == 0o600
 
 
@@ -347,9 +347,7 @@ def test_kill_keeps_every_flushed_bucket(tmp_path, round_number):
 @pytest.mark.skipif(MODE in ("asan", "tsan"), reason="sanitizers want to be preloaded first")
 def test_a_torn_write_costs_no_flushed_bucket(tmp_path):
     """Writes stopped at a page, one after the other: the worst that SIGKILL can do to one."""
-    library = tmp_path / "torn.so"
-    source = ROOT / "tests" / "e2e" / "torn_write.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    library = build_preload("torn_write", tmp_path)
 
     def run(tear):
         directory = tmp_path / str(tear)

@@ -364,5 +364,4 @@ def test_notifications_without_a_listener(space):
     space.pool_manager()
     vampire = space.vampire(harness.vampire_config(),
                             extra={"NOTIFY_SOCKET": str(space.path / "nobody")})
-    vampire.signal(signal.SIGTERM)
-    vampire.expect_exit(0)
+    vampire.stop()

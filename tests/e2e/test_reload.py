@@ -284,8 +284,7 @@ def fast_stream(space):
     changes = change_often(space, vampire, "50ms", source)
     assert changes == len(RULES) - 1
     harness.wait_until(lambda: counts_in_a_bucket(space, changes + 1), "a last bucket", 60)
-    vampire.signal(signal.SIGTERM)
-    vampire.expect_exit(0)
+    vampire.stop()
     return changes
 
 
@@ -297,7 +296,7 @@ def test_oracle_notices_what_goes_wrong_at_a_change(space):
     """An event that is lost, counted twice, or counted with the rules of its neighbour."""
     fast_stream(space)
     recordings, hdf5s, _ = files_of(space)
-    items = [stream.read(path, carried=number == 0)[1] for number, path in enumerate(recordings)]
+    items = [stream.read(path, repeated=number == 0)[1] for number, path in enumerate(recordings)]
     # The events next to the border that the rules behind it turn away, those before it do not.
     small = [[number for number, item in enumerate(part)
               if isinstance(item, stream.event_pb2.Event) and 0 < item.size_bytes < 32 << 10]

@@ -9,7 +9,7 @@ import harness
 
 # What vampire measures of itself, and what belongs to a run and not to its events.
 OWN = (
-    "vampire_ring_bytes vampire_lag_ns vampire_rss_bytes vampire_cpu_ns vampire_queue_high_water "
+    "vampire_filter_cut vampire_ring_bytes vampire_lag_ns vampire_rss_bytes vampire_cpu_ns vampire_queue_high_water "
     "vampire_commit_ns vampire_queued vampire_written vampire_output_lost own_roundtrip_ns "
     "buckets_queued buckets_written buckets_lost buckets_waiting ended"
 ).split()

@@ -91,8 +91,7 @@ def test_the_info_is_shown_nowhere(space, way):
     process.signal(signal.SIGUSR1)
     process.signal(signal.SIGHUP)  # reads the same information again
     process.until_stderr("read again")
-    process.signal(signal.SIGTERM)
-    process.expect_exit(0)
+    process.stop()
     written = [path for path in space.path.glob("**/*") if path.is_file() and path.name != "vampire.json"]
     shown = [path.name for path in written if info.encode() in path.read_bytes()]
     assert shown == ["pool-manager.stdout"], shown
@@ -320,8 +319,7 @@ def test_joining_loads_it(space):
     process = space.vampire(harness.vampire_config())
     maps = pathlib.Path(f"/proc/{process.child.pid}/maps").read_text()
     assert harness.LIVE in maps
-    process.signal(signal.SIGTERM)
-    process.expect_exit(0)
+    process.stop()
 
 
 def test_without_the_part_that_joins(tmp_path):

@@ -3,7 +3,6 @@
 suspended. No bucket comes twice, none has a width below 0, and the step is in the data."""
 
 import signal
-import subprocess
 
 import h5py
 import pytest
@@ -19,9 +18,7 @@ HOUR = 3600
 @pytest.fixture
 def clock(space):
     """A function that sets the clock of the programs started with `clock.environment`."""
-    library = space.path / "stepped_clock.so"
-    source = harness.ROOT / "tests" / "e2e" / "stepped_clock.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-D_GNU_SOURCE", "-o", library, source], check=True)
+    library = harness.build_preload("stepped_clock", space.path)
     path = space.path / "offset"
 
     def set_to(seconds):

@@ -77,7 +77,7 @@ def statistics_of(seed):
     dice = random.Random(seed)
     return {
         "bucket": dice.choice(["100ms", "1s"]),
-        "max_series": dice.choice([5, 1024]),
+        "max_series": dice.choice([5, 24, 90, 1024]),
         "max_components": dice.choice([4, 64]),
         "max_cdos": dice.choice([16, 65536]),
         "max_pending": dice.choice([16, 65536]),

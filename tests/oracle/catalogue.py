@@ -6,6 +6,7 @@ SECOND = 10**9
 LEAP_RUN = 256
 COMBINATIONS_ALWAYS_HELD = 64
 GAPS_OF_A_BUCKET = 32
+GIVEN_UP_FIRST = "size_class sink tier cause operation anomaly".split()
 NAME_BYTES = 255
 CDO_TIMES = "declared sealed offered first_demand last_transport withdrawn disposed".split()
 
@@ -34,12 +35,12 @@ LABELS = {
     "vampire_received": (), "vampire_decoded": (), "vampire_rejected": (), "vampire_filtered": (),
     "vampire_sampled_out": (), "vampire_sampled_in": (), "vampire_weighted": (), "vampire_weight": (),
     "vampire_counted": (), "vampire_late": (), "vampire_lost": ("reason",), "vampire_evicted": (),
-    "vampire_series_overflow": (), "vampire_tracked_cdos": (),
+    "vampire_series_overflow": (), "vampire_labels_given_up": (), "vampire_tracked_cdos": (),
 }
 COUNTERS = ("pool_operations cdos_created cdos_created_bytes produced_bytes consumed_bytes transports "
             "transport_bytes anomalies vampire_received vampire_decoded vampire_rejected "
             "vampire_filtered vampire_sampled_out vampire_sampled_in vampire_weighted vampire_counted vampire_late vampire_lost "
-            "vampire_evicted vampire_series_overflow").split()
+            "vampire_evicted vampire_series_overflow vampire_labels_given_up").split()
 GAUGES = ("components_present pool_cdos pool_bytes transports_active vampire_tracked_cdos "
           "vampire_weight").split()
 HISTOGRAMS = [name for name in LABELS if name not in COUNTERS and name not in GAUGES]

@@ -275,7 +275,7 @@ def differences_of_run(recordings, hdf5s, jsonls=()):
     the stream of events at which it changed. Of the other sorts as many files as there are."""
     groups = by_configuration(hdf5s, reloads_of_hdf5)
     configurations = [configuration_of(group[0]) for group in groups]
-    phases = [(stream.read(path, carried=number == 0)[1], configuration)
+    phases = [(stream.read(path, repeated=number == 0)[1], configuration)
               for number, (path, configuration) in enumerate(zip(recordings, configurations, strict=True))]
     made, found = outcomes(phases), []
     for outcome, group in zip(made, groups, strict=True):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """An event written down under the metrics it counts for, in the order of the catalogue."""
 
-from catalogue import ANOMALIES, SECOND, UNKNOWN, size_class
+from catalogue import ANOMALIES, LABELS, SECOND, UNKNOWN, labels_at, size_class
 
 
 class Counting:
@@ -46,13 +46,21 @@ class Counting:
             if self.anomalies[anomaly]:
                 oracle.count("anomalies", (self.component, anomaly), self.anomalies[anomaly])
 
+    def admitted_transport(self, labels):
+        """With all its labels first, so that its numbers and its time give up the same ones."""
+        names = labels_at("transports", self.oracle.options["level"])
+        if not names:
+            return labels
+        kept = dict(zip(names, self.oracle.series_of("transports", labels)))
+        return tuple(kept.get(name, label) for name, label in zip(LABELS["transports"], labels))
+
     def write_transport(self, classed):
         oracle = self.oracle
-        labels = (self.source, self.sink, classed, self.tier)
-        oracle.count("transports", labels + (self.cause,), 1)
-        oracle.count("transport_bytes", labels + (self.cause,), self.size or 0)
+        labels = self.admitted_transport((self.source, self.sink, classed, self.tier, self.cause))
+        oracle.count("transports", labels, 1)
+        oracle.count("transport_bytes", labels, self.size or 0)
         if self.transport_time is not None:
-            oracle.record("transport_ns", labels, self.transport_time)
+            oracle.record("transport_ns", labels[:-1], self.transport_time)
             if self.transport_time and self.size:
                 rate = self.size * SECOND // self.transport_time
                 oracle.record("transport_bytes_per_second", (self.tier,), min(rate, 2**64 - 1))

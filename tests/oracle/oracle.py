@@ -10,7 +10,7 @@ import copy
 
 import rules
 import stream
-from catalogue import COMBINATIONS_ALWAYS_HELD, GAPS_OF_A_BUCKET, LABELS, EARLIEST, LATEST, LEAP_RUN, OTHER, UNKNOWN, component_label, labels_at
+from catalogue import COMBINATIONS_ALWAYS_HELD, GAPS_OF_A_BUCKET, GIVEN_UP_FIRST, LABELS, EARLIEST, LATEST, LEAP_RUN, OTHER, UNKNOWN, component_label, labels_at
 from event import Event
 from records import Bounded, Row
 
@@ -117,14 +117,35 @@ class Oracle:
         labels = tuple(value for name, value in zip(LABELS[metric], labels) if name in names)
         if not names:
             return ()
+        return self.admitted(names, labels)
+
+    def admitted(self, names, labels):
+        """The labels that have room: these, or what is left of them when some are given up."""
         known = self.series[names]
-        bound = self.options["max_series"]
-        if labels not in known and set(labels) != {OTHER}:
-            if self.possible(names) > COMBINATIONS_ALWAYS_HELD and len(known) + 1 >= bound:
-                self.adds["vampire_series_overflow", ()].append((self.position(), 1))
+        may_go = [name for name in GIVEN_UP_FIRST if name in names]
+        given_up = 0
+        while labels not in known and set(labels) != {OTHER}:
+            gone = [name for name in may_go if labels[names.index(name)] == OTHER]
+            if len(known) + 1 < self.room(names, may_go, gone):
+                known.add(labels)
+                break
+            rest = [name for name in may_go if name not in gone]
+            if not rest:
+                self.own("vampire_series_overflow", 1)
                 return (OTHER,) * len(names)
-            known.add(labels)
+            labels = tuple(OTHER if name == rest[0] else label for name, label in zip(names, labels))
+            given_up += 1
+        if given_up:
+            self.own("vampire_labels_given_up", given_up)
         return labels
+
+    def room(self, names, may_go, gone):
+        """How many series there may be, series 0 included, for one that has given up `gone`."""
+        bound = self.options["max_series"]
+        if self.possible(names) <= COMBINATIONS_ALWAYS_HELD or self.possible(names) + 1 <= bound:
+            return self.possible(names) + 1
+        kept = bound // 8 if may_go else 0
+        return bound - kept + (kept * len(gone) // len(may_go) if kept else 0)
 
     def possible(self, names):
         count = 1

@@ -58,7 +58,7 @@ def _put_varint(value):
     return bytes(out)
 
 
-def read(path, carried=True):
+def read(path, repeated=True):
     """The header, and all marks and events in order; with or without those that are repeated from
     earlier files."""
     data, at, header, items = pathlib.Path(path).read_bytes(), 0, None, []
@@ -72,7 +72,7 @@ def read(path, carried=True):
         batch = recording_pb2.Batch.FromString(message)
         if batch.HasField("mark"):
             items.append(batch.mark)
-        if carried or not batch.carried:
+        if repeated or not batch.repeats:
             items.extend(batch.events)
     return header, items
 

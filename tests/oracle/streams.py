@@ -36,7 +36,7 @@ def synthetic_options(seed):
     statistics = {
         "bucket": dice.choice(["100ms", "1s", "1s", "3s"]),
         "sub_bins": dice.choice([4, 8, 16]),
-        "max_series": dice.choice([2, 5, 12, 1024]),
+        "max_series": dice.choice([2, 5, 12, 40, 90, 1024]),
         "max_components": dice.choice([2, 4, 64]),
         "max_cdos": dice.choice([16, 30, 65536]),
         "max_pending": dice.choice([16, 65536]),

@@ -115,6 +115,8 @@ static void mistakes_are_reported(void **state)
         {"-c", "-c needs a value; see vampire --help"},
         {"-q --workflow", "--workflow needs a value; see vampire --help"},
         {"--quiet=5", "--quiet takes no value; see vampire --help"},
+        {"-o source.info:Zq7Xw", "-o source.info: expected KEY=VALUE, such as -o "
+                                 "statistics.bucket=500ms; see vampire --help"},
         {"-o bucket", "-o bucket: expected KEY=VALUE, such as -o statistics.bucket=500ms; see "
                       "vampire --help"},
         {"-o =5",

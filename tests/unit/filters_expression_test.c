@@ -225,6 +225,65 @@ static void bad_patterns_are_cut(void **state)
     free(text);
 }
 
+/* PCRE2's own limit starts again at each position of the text. */
+static void steps_of_all_positions_count(void **state)
+{
+    (void)state;
+    char text[4000];
+    memset(text, 'a', sizeof(text));
+    memcpy(text + sizeof(text) - 10, "cxxxd", 5);
+    for (size_t length = sizeof(text); length > 200; length /= 2) {
+        const char *end = text + sizeof(text) - length;
+        assert_cut("(.a match \"\\\\w+\\\\w+cd\")", end, length);
+        assert_cut("(.a match \"(?:[ab]?){12}a{12}[bd]x\")", end, length);
+    }
+    /* What an element takes counts, too. */
+    assert_cut("(.a match \"[ab]*+cd\")", text, sizeof(text));
+}
+
+/* How many of `count` matches on `text` run to their end until one is cut. */
+static unsigned matches_until_cut(const struct vamp_expression *expression, const char *text,
+                                  size_t length, unsigned count)
+{
+    const uint64_t before = vamp_expression_cut(expression);
+    struct vamp_value value = text_value(text, length);
+    for (unsigned i = 0; i < count; i++) {
+        const bool matched = vamp_expression_match(expression, one_value, &value);
+        const bool cut = vamp_expression_cut(expression) > before;
+        assert_false(matched && cut);
+        if (cut) {
+            return i;
+        }
+    }
+    return count;
+}
+
+/* A match alone may be far from its bound; many of them are bounded together. */
+static void all_matches_share_an_allowance(void **state)
+{
+    (void)state;
+    enum { LENGTH = 300, MANY = 100000 };
+    char text[LENGTH];
+    memset(text, 'a', sizeof(text));
+    text[LENGTH - 1] = 'b';
+    static const char *const filters[] = {"(.a match \"^(?:(?:a|aa){10}X|a.*b)$\")",
+                                          "(.a glob \"*aaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\")"};
+    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
+        struct vamp_expression *expression = compiled(filters[i]);
+        struct vamp_expression *again = compiled(filters[i]);
+        const unsigned first = matches_until_cut(expression, text, LENGTH, MANY);
+        assert_in_range(first, VAMP_EXPRESSION_ALLOWANCE_MAX / VAMP_EXPRESSION_STEPS_MAX, MANY - 1);
+        assert_int_equal(matches_until_cut(again, text, LENGTH, MANY), first);
+        /* Now each finds what it adds itself, and a cheap match is one all the same. */
+        assert_int_equal(matches_until_cut(expression, text, LENGTH, MANY), 0);
+        assert_int_equal(matches_until_cut(expression, "b", 1, MANY), MANY);
+        /* The cheap ones have left enough for a while. */
+        assert_int_equal(matches_until_cut(expression, text, LENGTH, MANY), first);
+        vamp_expression_free(expression);
+        vamp_expression_free(again);
+    }
+}
+
 static void good_patterns_are_not_cut(void **state)
 {
     (void)state;
@@ -364,11 +423,18 @@ static void free_takes_null(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(depth_is_bounded),          cmocka_unit_test(terms_are_bounded),
-        cmocka_unit_test(text_is_bounded),           cmocka_unit_test(patterns_are_bounded),
-        cmocka_unit_test(references_cannot_explode), cmocka_unit_test(bad_patterns_are_cut),
-        cmocka_unit_test(good_patterns_are_not_cut), cmocka_unit_test(odd_bytes_do_no_harm),
-        cmocka_unit_test(any_text_is_handled),       cmocka_unit_test(locale_does_not_matter),
+        cmocka_unit_test(depth_is_bounded),
+        cmocka_unit_test(terms_are_bounded),
+        cmocka_unit_test(text_is_bounded),
+        cmocka_unit_test(patterns_are_bounded),
+        cmocka_unit_test(references_cannot_explode),
+        cmocka_unit_test(bad_patterns_are_cut),
+        cmocka_unit_test(steps_of_all_positions_count),
+        cmocka_unit_test(all_matches_share_an_allowance),
+        cmocka_unit_test(good_patterns_are_not_cut),
+        cmocka_unit_test(odd_bytes_do_no_harm),
+        cmocka_unit_test(any_text_is_handled),
+        cmocka_unit_test(locale_does_not_matter),
         cmocka_unit_test(free_takes_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 #include "config/config.h"
 #include "tests/lib/fault.h"
 #include "vampire/run/rules.h"
-#include "writers/output/subset.h"
+#include "writers/output/resolution.h"
 
 /* A configuration that uses every kind of option, so that every allocation is met. */
 #define FULL_CASE "tests/golden/config/good-all-sections/input.json"
@@ -183,25 +183,28 @@ static void rules_and_subsets_without_memory(void **state)
     vamp_config_free(config);
 }
 
-static void subsets_without_memory(void **state)
+static void resolutions_without_memory(void **state)
 {
     (void)state;
     static const struct vamp_label_set sets[] = {
         {.name = "component", .labels = {VAMP_LABEL_COMPONENT}, .label_count = 1, .max_series = 8},
         {.name = "", .max_series = 1}};
-    static const struct vamp_schema_metric metrics[] = {{VAMP_METRIC_PRODUCED_BYTES, 0},
-                                                        {VAMP_METRIC_POOL_CDOS, 1}};
+    static const struct vamp_schema_metric metrics[] = {
+        {.id = VAMP_METRIC_PRODUCED_BYTES, .label_set = 0},
+        {.id = VAMP_METRIC_POOL_CDOS, .label_set = 1}};
     static const struct vamp_schema schema = {
         .label_sets = sets, .label_set_count = 2, .metrics = metrics, .metric_count = 2};
     char *texts[] = {(char[]){"component=IFS*"}};
     const struct vamp_strings all = {.count = 0}, some = {.items = texts, .count = 1};
-    const struct vamp_subset_choice choice = {.metrics = &all, .series = &some};
+    const struct vamp_sets none = {.count = 0};
+    const struct vamp_resolution_choice choice = {
+        .metrics = &all, .series = &some, .by = &none, .without = &none};
     for (unsigned n = 1;; n++) {
-        struct vamp_subset *subset = NULL;
+        struct vamp_resolution *resolution = NULL;
         fault_alloc_fail_at(n);
-        const int code = vamp_subset_create(&choice, &schema, 3, &subset, NULL);
+        const int code = vamp_resolution_create(&choice, &schema, &resolution, NULL);
         const bool failed = fault_alloc_end();
-        vamp_subset_free(subset);
+        vamp_resolution_free(resolution);
         assert_int_equal(code, failed ? -ENOMEM : 0);
         if (!failed) {
             assert_true(n > 10);
@@ -217,7 +220,7 @@ int main(void)
         cmocka_unit_test(schema_and_dump_without_memory),
         cmocka_unit_test(any_file_without_memory),
         cmocka_unit_test(rules_and_subsets_without_memory),
-        cmocka_unit_test(subsets_without_memory),
+        cmocka_unit_test(resolutions_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,15 @@ static void send_garbage(const char *info, const char *workflow, unsigned number
     }
 }
 
-/* One process joins as ever new components, at addresses where nobody is. */
+/* An address where no process listens. */
+static struct sockaddr_in address_of_none(unsigned number)
+{
+    struct sockaddr_in nowhere = {.sin_family = AF_INET, .sin_port = htons(1)};
+    nowhere.sin_addr.s_addr = htonl(0x7f010000 + number % 0xfe0000);
+    return nowhere;
+}
+
+/* One process joins as one new component after the other, at addresses where no process listens. */
 static void join_often(const char *info, const char *workflow, unsigned number)
 {
     struct raw_peer peer;
@@ -87,8 +95,7 @@ static void join_often(const char *info, const char *workflow, unsigned number)
     peer.patience_ns = 60 * VAMP_NS_PER_SECOND;
     for (unsigned i = 0; i < number; i++) {
         char name[64];
-        struct sockaddr_in nowhere = {.sin_family = AF_INET, .sin_port = htons(1)};
-        nowhere.sin_addr.s_addr = htonl(0x7f010000 + i % 0xfe0000);
+        const struct sockaddr_in nowhere = address_of_none(i);
         (void)snprintf(name, sizeof name, "component %u", i);
         peer.session = ((uint64_t)getpid() << 32) + i + 1;
         peer.sequence = 0;
@@ -99,16 +106,14 @@ static void join_often(const char *info, const char *workflow, unsigned number)
     raw_peer_close(&peer);
 }
 
-/* Well-formed messages of every kind from a process that has the address and not the key: joins
- * with no proof, with a proof of any length, with one made with another key; all else with sessions
- * that it can only guess. */
+/* Well-formed messages from a process that has the address and not the key: joins as components at
+ * addresses where no process listens, with no proof, with a proof of any length, with one made with
+ * another key; all else with sessions that it can only guess. */
 static void knock(const char *info, const char *workflow, unsigned number)
 {
     struct raw_peer peer;
     char flow[64];
     char name[64];
-    uint8_t address[FABRIC_ADDRESS_BYTES];
-    size_t length;
     struct auth_key key;
     struct auth_proof proof;
     raw_peer_open(&peer, info, 0);
@@ -116,7 +121,6 @@ static void knock(const char *info, const char *workflow, unsigned number)
     memset(&key, 'k', sizeof key);
     peer.patience_ns = 60 * VAMP_NS_PER_SECOND;
     (void)snprintf(flow, sizeof flow, "%s", workflow);
-    memcpy(address, fabric_address(peer.fabric, &length), FABRIC_ADDRESS_BYTES);
     for (unsigned i = 0; i < number; i++) {
         peer.session = ((uint64_t)getpid() << 32) + i + 1;
         peer.sequence = 0;
@@ -124,7 +128,8 @@ static void knock(const char *info, const char *workflow, unsigned number)
         Mstro__Wire__Join join = MSTRO__WIRE__JOIN__INIT;
         join.workflow = flow;
         join.component = name;
-        join.address = (ProtobufCBinaryData){.len = length, .data = address};
+        struct sockaddr_in nowhere = address_of_none(i);
+        join.address = (ProtobufCBinaryData){.len = sizeof nowhere, .data = (uint8_t *)&nowhere};
         join.pool_session = peer.info.session;
         auth_prove_join(&key, &peer.challenge, peer.session, &join, &proof);
         join.has_proof = i % 3 != 0;
@@ -366,6 +371,43 @@ static void test_copies(void **state)
     assert_int_equal(counts.vanished, 1); /* the one good-bye without a leave */
 }
 
+/* Sends messages that the pool manager has not begun to read when their sender closes. */
+static void flood_and_close(struct manager *manager, unsigned number)
+{
+    struct raw_peer peer;
+    raw_peer_open(&peer, server_info(manager->server), 4712);
+    assert_true(raw_peer_join(&peer, COMPONENT_WORKFLOW, "hasty", NULL, 0));
+    COMPONENT_WAIT(COMPONENT_READ(&manager->good, kinds[VAMP_EVENT_JOIN]) == 1);
+    (void)port_local_lock(manager->local.port); /* the pool manager reads nothing for now */
+    for (unsigned i = 0; i < number; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "left behind %u", i);
+        Mstro__Wire__Declare declare = MSTRO__WIRE__DECLARE__INIT;
+        declare.name = name;
+        Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
+        request.what_case = MSTRO__WIRE__REQUEST__WHAT_DECLARE;
+        request.declare = &declare;
+        request.id = i + 1;
+        assert_true(raw_peer_say(&peer, FRAME_REQUEST, &request.base));
+    }
+    raw_peer_close(&peer);
+    port_local_unlock(manager->local.port);
+}
+
+static void test_sender_that_closes_at_once(void **state)
+{
+    (void)state;
+    struct server_counts counts;
+    struct manager manager;
+    start_manager(&manager);
+    flood_and_close(&manager, 2000);
+    COMPONENT_WAIT(COMPONENT_READ(&manager.good, kinds[VAMP_EVENT_LEAVE]) == 1);
+    stop_manager(&manager, &counts);
+    assert_true(counts.late > 0);
+    assert_int_equal(counts.requests + counts.late, 2000 + 3); /* three of the good one */
+    assert_int_equal(counts.vanished, 1);
+}
+
 static void test_names(void **state)
 {
     (void)state;
@@ -388,9 +430,12 @@ int main(int count, char **arguments)
         const struct CMUnitTest role[] = {cmocka_unit_test_prestate(play_role, arguments)};
         return cmocka_run_group_tests(role, NULL, NULL);
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_garbage),   cmocka_unit_test(test_joins),
-        cmocka_unit_test(test_strangers), cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_names),     cmocka_unit_test(test_attributes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_garbage),
+                                       cmocka_unit_test(test_joins),
+                                       cmocka_unit_test(test_strangers),
+                                       cmocka_unit_test(test_copies),
+                                       cmocka_unit_test(test_sender_that_closes_at_once),
+                                       cmocka_unit_test(test_names),
+                                       cmocka_unit_test(test_attributes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

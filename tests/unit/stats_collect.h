@@ -39,6 +39,7 @@ static inline struct vamp_stats_options collect_options(void)
         .sets = ALL_SETS,
         .sub_bits = 3,
         .max_series = 1000,
+        .max_histogram_bytes = 64 << 20,
         .max_components = 64,
         .max_cdos = 1000,
         .max_pending = 1000,
@@ -143,9 +144,10 @@ static inline struct vamp_gauge_value collect_gauge(const struct collect *collec
 }
 
 /* One series' histogram in one bucket, NULL when it recorded nothing there. */
-static inline const struct vamp_histogram *collect_histogram(const struct collect *collect,
-                                                             size_t bucket, enum vamp_metric_id id,
-                                                             const char *labels)
+static inline const struct vamp_bucket_histogram *collect_histogram(const struct collect *collect,
+                                                                    size_t bucket,
+                                                                    enum vamp_metric_id id,
+                                                                    const char *labels)
 {
     const struct vamp_bucket *at = collect->buckets[bucket];
     const int metric = collect_metric(collect, id);

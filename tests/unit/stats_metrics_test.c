@@ -43,13 +43,15 @@ static void expect_one(enum vamp_metric_id id, const char *labels, uint64_t valu
 {
     uint64_t count = 0;
     for (size_t b = 0; b < run.count; b++) {
-        const struct vamp_histogram *histogram = collect_histogram(&run, b, id, labels);
+        const struct vamp_bucket_histogram *histogram = collect_histogram(&run, b, id, labels);
         if (histogram != NULL) {
             count += histogram->count;
             assert_int_equal(histogram->sum, value);
             assert_int_equal(histogram->min, value);
             assert_int_equal(histogram->max, value);
-            assert_int_equal(histogram->bins[vamp_bin_index(3, value)], 1);
+            assert_int_equal(histogram->bin_count, 1);
+            assert_int_equal(histogram->bins[0].bin, vamp_bin_index(3, value));
+            assert_int_equal(histogram->bins[0].count, 1);
         }
     }
     if (count != 1) {

@@ -84,7 +84,7 @@ static void a_filtered_histogram_records_only_matching_events(void **state)
                      event_with_size(event_with_tier(completed, VAMP_TIER_OFI), number * 500));
     }
     vamp_stats_finish(run.stats);
-    const struct vamp_histogram *histogram =
+    const struct vamp_bucket_histogram *histogram =
         collect_histogram(&run, run.count - 1, VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND, "OFI");
     assert_non_null(histogram);
     assert_int_equal(histogram->count, 2); /* 1,000 and 1,500 bytes */

@@ -137,6 +137,104 @@ static void what_does_not_fit_is_other_and_counted(void **state)
     collect_end(&run);
 }
 
+/* Two sources, each with ten sinks and sizes of twelve classes, in 64 series, 8 of which are kept
+ * for values that give up labels. */
+static void feed_transports(struct collect *run)
+{
+    collect_feed(run, event_join(1, 1, "a"));
+    collect_feed(run, event_join(2, 2, "b"));
+    for (uint64_t sink = 10; sink < 20; sink++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "s%u", (unsigned)sink);
+        collect_feed(run, event_join(3, sink, name));
+    }
+    for (uint64_t number = 0; number < 480; number++) {
+        const uint64_t source = 1 + number % 2, sink = 10 + number / 2 % 10;
+        const int64_t time_ns = 1000 + (int64_t)number;
+        const struct vamp_event begin = event_transport(VAMP_EVENT_TRANSPORT_INIT, time_ns,
+                                                        number + 1, number + 1, sink, source);
+        const struct vamp_event completed = event_transport(
+            VAMP_EVENT_TRANSPORT_COMPLETED, time_ns + 500, number + 1, number + 1, sink, source);
+        collect_feed(run, begin);
+        collect_feed(run, event_with_size(completed, UINT64_C(256) << number / 20 % 12));
+    }
+    vamp_stats_finish(run->stats);
+}
+
+/* What the series of a set hold, by the number of their labels that were given up. */
+static void sum_by_given_up(const struct collect *run, enum vamp_metric_id id, uint64_t *sums)
+{
+    const struct vamp_bucket *last = run->buckets[run->count - 1];
+    const int metric = collect_metric(run, id);
+    const unsigned set = last->schema->metrics[metric].label_set;
+    for (unsigned i = 0; i < last->series_count[set]; i++) {
+        unsigned given_up = 0;
+        for (unsigned l = 0; l < last->schema->label_sets[set].label_count; l++) {
+            given_up += strcmp(last->series[set][i]->labels[l], VAMP_SERIES_OTHER) == 0;
+        }
+        sums[given_up] += last->values[metric].counters[i].value;
+    }
+}
+
+static void a_full_set_gives_up_labels_before_it_is_other(void **state)
+{
+    (void)state;
+    struct vamp_stats_options options = collect_options();
+    options.max_series = 64;
+    struct collect run;
+    collect_start(&run, &options);
+    feed_transports(&run);
+    uint64_t sums[VAMP_LABELS_MAX + 1] = {0};
+    sum_by_given_up(&run, VAMP_METRIC_TRANSPORTS, sums);
+    assert_true(sums[0] > 0);
+    assert_true(sums[1] > 0);     /* without its size class */
+    assert_true(sums[2] > 0);     /* nor its sink: still of its source */
+    assert_int_equal(sums[5], 0); /* (other) */
+    uint64_t all = 0;
+    uint64_t steps = 0;
+    for (unsigned i = 0; i <= VAMP_LABELS_MAX; i++) {
+        all += sums[i];
+        steps += i * sums[i];
+    }
+    assert_int_equal(all, 480);
+    struct vamp_totals totals;
+    vamp_stats_totals(run.stats, &totals);
+    assert_int_equal(totals.series_overflow, 0);
+    assert_true(totals.labels_given_up >= steps); /* other sets give up labels, too */
+    collect_end(&run);
+}
+
+/* The counts and the times of transports give up the same labels. */
+static void pairs_have_the_same_transports_in_every_metric(void **state)
+{
+    (void)state;
+    struct vamp_stats_options options = collect_options();
+    options.max_series = 64;
+    struct collect run;
+    collect_start(&run, &options);
+    feed_transports(&run);
+    const struct vamp_bucket *last = run.buckets[run.count - 1];
+    const int moves = collect_metric(&run, VAMP_METRIC_TRANSPORTS);
+    const int times = collect_metric(&run, VAMP_METRIC_TRANSPORT_NS);
+    const unsigned set = set_of(&run, VAMP_METRIC_TRANSPORT_NS);
+    const unsigned finer = set_of(&run, VAMP_METRIC_TRANSPORTS);
+    assert_int_equal(run.count, 1);
+    for (unsigned i = 0; i < last->values[times].count; i++) {
+        const struct vamp_histogram_value *value = &last->values[times].histograms[i];
+        uint64_t count = 0;
+        for (unsigned s = 0; s < last->series_count[finer]; s++) {
+            bool same = true;
+            for (unsigned l = 0; l < 4; l++) {
+                same = same && strcmp(last->series[finer][s]->labels[l],
+                                      last->series[set][value->series]->labels[l]) == 0;
+            }
+            count += same ? last->values[moves].counters[s].delta : 0;
+        }
+        assert_int_equal(count, value->histogram->count);
+    }
+    collect_end(&run);
+}
+
 static void ids_are_uuids_of_run_and_labels(void **state)
 {
     (void)state;
@@ -236,6 +334,8 @@ int main(void)
         cmocka_unit_test(sets_choose_the_metrics),
         cmocka_unit_test(components_of_one_name_share_a_series),
         cmocka_unit_test(what_does_not_fit_is_other_and_counted),
+        cmocka_unit_test(a_full_set_gives_up_labels_before_it_is_other),
+        cmocka_unit_test(pairs_have_the_same_transports_in_every_metric),
         cmocka_unit_test(ids_are_uuids_of_run_and_labels),
         cmocka_unit_test(many_series_keep_their_numbers),
         cmocka_unit_test(size_classes_are_doublings),

@@ -221,13 +221,29 @@ static inline void *made_block(struct made_bucket *bucket, size_t items, size_t 
     return block;
 }
 
+static inline void made_bucket_histogram(const struct vamp_histogram *dense, unsigned bins,
+                                         struct vamp_bucket_histogram *to)
+{
+    to->count = dense->count;
+    to->sum = dense->sum;
+    to->min = dense->min;
+    to->max = dense->max;
+    for (unsigned i = 0; i < bins; i++) {
+        if (dense->bins[i] > 0) {
+            to->bins[to->bin_count++] = (struct vamp_bin_count){dense->bins[i], i};
+        }
+    }
+}
+
 static inline void made_fill_histograms(const struct made_run *made, struct made_bucket *bucket,
                                         unsigned m, unsigned series_count)
 {
     const unsigned bins = made->schema.bins.count;
-    const size_t bytes = sizeof(struct vamp_histogram) + bins * sizeof(uint64_t);
+    const size_t bytes = vamp_bucket_histogram_bytes(bins);
     struct vamp_histogram_value *values = made_block(bucket, series_count, sizeof *values);
     char *histograms = made_block(bucket, series_count, bytes);
+    struct vamp_histogram *dense =
+        made_block(bucket, 1, sizeof *dense + bins * sizeof dense->bins[0]);
     unsigned used = 0;
     for (unsigned s = 0; s < series_count; s++) {
         unsigned id = made->metrics[m].id;
@@ -235,13 +251,14 @@ static inline void made_fill_histograms(const struct made_run *made, struct made
         if (recorded == 0) {
             continue;
         }
-        struct vamp_histogram *histogram =
-            (struct vamp_histogram *)(void *)(histograms + used * bytes);
-        vamp_histogram_clear(histogram, bins);
+        struct vamp_bucket_histogram *histogram =
+            (struct vamp_bucket_histogram *)(void *)(histograms + used * bytes);
+        vamp_histogram_clear(dense, bins);
         for (unsigned k = 0; k < recorded; k++) {
-            vamp_histogram_record(histogram, made->schema.bins.sub_bits,
+            vamp_histogram_record(dense, made->schema.bins.sub_bits,
                                   made_value(id, s, bucket->bucket.number) << k);
         }
+        made_bucket_histogram(dense, bins, histogram);
         values[used++] = (struct vamp_histogram_value){.series = s, .histogram = histogram};
     }
     bucket->values[m].count = used;
@@ -308,6 +325,7 @@ static inline const struct vamp_bucket *made_bucket(const struct made_run *made,
     bucket->gap = (struct vamp_gap){start, start + 500, VAMP_LOSS_POOL_MANAGER, n};
     bucket->bucket = (struct vamp_bucket){
         .number = n,
+        .buckets = 1,
         .start_ns = start,
         .width_ns = MADE_WIDTH_NS,
         .schema = &made->schema,

@@ -245,7 +245,7 @@ static void every_segment_knows_who_is_there_and_whether_more_follows(void **sta
     int code = 0;
     finish(bench, &account, &code);
     assert_int_equal(code, 0);
-    assert_int_equal(account.written, 5); /* what is carried counts nowhere */
+    assert_int_equal(account.written, 5); /* a repeated event counts nowhere */
     struct files files = {.count = 0};
     (void)vamp_output_paths(bench->output, note_path, &files);
     assert_int_equal(files.count, 3);

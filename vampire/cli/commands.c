@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What vampire does instead of a run: check, dump, list, print. */
+/* The commands of vampire other than a run: check, dump, list, print. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static struct vamp_config_request make_request(const struct vamp_options *option
     };
 }
 
-/* NULL: it is wrong, what is wrong has been printed, and `*ret_exit_code` is set. */
+/* NULL: it has mistakes, which have been printed, and `*ret_exit_code` is set. */
 static struct vamp_config *load_configuration(const struct vamp_config_request *request,
                                               const char *consequence, FILE *error,
                                               int *ret_exit_code)

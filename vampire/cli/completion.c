@@ -1,55 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Completion for bash, from the option tables. */
-#include <string.h>
-
-#include "config/internal.h"
+#include "config/config.h"
 #include "vampire/cli/options.h"
 
-/* ---- every option of the configuration, in one order for all who list them */
-
-/* `section` is the dotted path before the key, "" at the root. */
-typedef void visit_fn(FILE *stream, const char *section, const struct vamp_opt *opt);
-
-static void visit_table(FILE *stream, const char *section, const struct vamp_opt *table,
-                        visit_fn *visit)
+/* A key that -o takes. Of outputs: by their type, as -o also names them. */
+static void put_key(void *context, const char *section, const struct vamp_opt *opt)
 {
-    for (const struct vamp_opt *opt = table; opt->key != NULL; opt++) {
-        visit(stream, section, opt);
-    }
-}
-
-/* ---- bash */
-
-static void put_key(FILE *stream, const char *section, const struct vamp_opt *opt)
-{
+    FILE *stream = context;
     (void)fprintf(stream, "        %s%s%s\n", section, section[0] != '\0' ? "." : "", opt->key);
 }
 
-/* The keys that -o takes. Of outputs: by their type, as -o also names them. */
-static void put_keys(FILE *stream)
+/* A case for an option whose words are a closed list. */
+static void put_words(void *context, const char *section, const struct vamp_opt *opt)
 {
-    for (const struct config_section *section = config_sections; section->key != NULL; section++) {
-        visit_table(stream, section->key, section->options, put_key);
-    }
-    for (const struct vamp_source_ops *const *each = vamp_sources; *each != NULL; each++) {
-        visit_table(stream, "source", (*each)->options, put_key);
-    }
-    for (const struct vamp_writer_ops *const *each = vamp_writers; *each != NULL; each++) {
-        char section[128];
-        (void)snprintf(section, sizeof section, "outputs.%s", (*each)->name);
-        visit_table(stream, section, vamp_output_options(*each), put_key);
-        visit_table(stream, section, (*each)->options, put_key);
-        (void)snprintf(section, sizeof section, "outputs.%s.rotate", (*each)->name);
-        const struct vamp_opt *rotate = vamp_output_rotate_options(*each);
-        if (rotate != NULL) {
-            visit_table(stream, section, rotate, put_key);
-        }
-    }
-}
-
-/* A case for each option whose words are a closed list. */
-static void put_words(FILE *stream, const char *section, const struct vamp_opt *opt)
-{
+    FILE *stream = context;
     if (opt->choices == NULL && opt->type != VAMP_OPT_BOOL) {
         return;
     }
@@ -63,30 +27,14 @@ static void put_words(FILE *stream, const char *section, const struct vamp_opt *
                                                : "");
 }
 
-static void put_value_cases(FILE *stream)
-{
-    for (const struct config_section *section = config_sections; section->key != NULL; section++) {
-        visit_table(stream, section->key, section->options, put_words);
-    }
-    for (const struct vamp_source_ops *const *each = vamp_sources; *each != NULL; each++) {
-        visit_table(stream, "source", (*each)->options, put_words);
-    }
-    for (const struct vamp_writer_ops *const *each = vamp_writers; *each != NULL; each++) {
-        char section[128];
-        (void)snprintf(section, sizeof section, "outputs.%s", (*each)->name);
-        visit_table(stream, section, vamp_output_options(*each), put_words);
-        visit_table(stream, section, (*each)->options, put_words);
-    }
-}
-
 void vamp_options_completion(FILE *stream)
 {
     (void)fputs("# bash completion for vampire; made by vampire --print-completion\n"
                 "_vampire_keys='\n",
                 stream);
-    put_keys(stream);
+    vamp_config_each_option(put_key, stream);
     (void)fputs("'\n_vampire_words() {\n    local words=\n    case $1 in\n", stream);
-    put_value_cases(stream);
+    vamp_config_each_option(put_words, stream);
     (void)fputs("    esac\n    printf '%s' \"$words\"\n}\n_vampire_options='\n", stream);
     vamp_options_names(stream);
     (void)fputs(

@@ -7,6 +7,8 @@
 #include "vampire/core/options/command_line.h"
 #include "vampire/run/exit_codes.h"
 
+#define KEY_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+
 /* What an option means. */
 enum option_key {
     KEY_CONFIG,
@@ -91,10 +93,12 @@ static int add_setting(struct vamp_options *options, const char *text, struct va
 {
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text) {
+        /* What comes after a key may be the value of a secret. */
+        const size_t shown = equals == NULL ? strspn(text, KEY_CHARACTERS) : strlen(text);
         return vamp_err_set(err, -EINVAL,
-                            "-o %s: expected KEY=VALUE, such as -o "
+                            "-o %.*s: expected KEY=VALUE, such as -o "
                             "statistics.bucket=500ms" SEE_HELP,
-                            text);
+                            (int)shown, text);
     }
     if (options->override_count >= VAMP_OVERRIDES_MAX) {
         return add_override(options, "", "", "-o", err);
@@ -107,7 +111,7 @@ static int add_setting(struct vamp_options *options, const char *text, struct va
     return add_override(options, path, equals + 1, "-o", err);
 }
 
-/* The recording takes the place of whatever source the file describes. */
+/* The recording replaces the source that the file describes. */
 static int choose_recording(struct vamp_options *options, const char *file, struct vamp_err *err)
 {
     int code = add_override(options, "source.type", vamp_source_replay.name, "--replay", err);

@@ -12,7 +12,7 @@
 #include "config/config.h"
 #include "vampire/core/err.h"
 
-/* What vampire is asked to do. */
+/* The command of one call of vampire. */
 enum vamp_command {
     VAMP_COMMAND_RUN,
     VAMP_COMMAND_CHECK_CONFIG,
@@ -57,11 +57,11 @@ void vamp_options_completion(FILE *stream);
 /* --list-metrics: the catalogue as a table, or as one JSON object. */
 void vamp_list_metrics(FILE *stream, bool json);
 
-/* Everything but a run: does what `options` asks for, printing to `out` (results) and `error`
- * (mistakes). `command` must not be RUN. Returns the exit code. */
+/* Performs any command but a run: prints results to `out` and mistakes to `error`. `command` must
+ * not be RUN. Returns the exit code. */
 int vamp_options_perform(const struct vamp_options *options, FILE *out, FILE *error);
 
-/* The same while a run goes on: what it says on stderr ends accordingly. */
+/* The same during a run: the messages on stderr end with what happens to the run. */
 struct vamp_config *vamp_options_reload_config(const struct vamp_options *options);
 
 /* The configuration for a run; mistakes are printed to `error`. NULL: exit with `*ret_exit_code`.

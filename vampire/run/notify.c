@@ -40,7 +40,7 @@ static uint64_t parse_number(const char *text)
     return errno == 0 && end != text && end != NULL && *end == '\0' ? value : 0;
 }
 
-/* For us: a WATCHDOG_PID that names another process means that one. */
+/* Ignores a watchdog whose WATCHDOG_PID names another process. */
 static void take_watchdog(struct vamp_notify *notify)
 {
     const uint64_t us = parse_number(getenv("WATCHDOG_USEC"));
@@ -49,8 +49,7 @@ static void take_watchdog(struct vamp_notify *notify)
         (pid != NULL && parse_number(pid) != (uint64_t)getpid())) {
         return;
     }
-    /* sd_watchdog_enabled(3) recommends half of the time allowed; ours does not come that exactly.
-     */
+    /* sd_watchdog_enabled(3) recommends half of the time allowed; a quarter allows for delays. */
     notify->watchdog_ns = (int64_t)us * NS_PER_US / 4;
 }
 

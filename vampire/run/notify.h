@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reports vampire's state to the service manager (systemd's sd_notify protocol, Type=notify): one
- * datagram to the socket in NOTIFY_SOCKET. Our own few lines, as systemd's documentation advises,
- * instead of a library that brings more into the process than this program has of its own. Nothing
- * here fails visibly or blocks: without a service manager, or with one that does not listen, every
- * call does nothing. Worker thread.
+ * datagram to the socket in NOTIFY_SOCKET. Implemented here, as systemd's documentation advises,
+ * because libsystemd would add more code to the process than vampire has. Nothing here fails
+ * visibly or blocks: without a service manager, or with one that does not listen, every call does
+ * nothing. Worker thread.
  */
 #ifndef VAMP_RUN_NOTIFY_H
 #define VAMP_RUN_NOTIFY_H
@@ -19,7 +19,7 @@ struct vamp_notify {
     int socket; /* -1: no service manager */
     struct sockaddr_un address;
     socklen_t address_length;
-    int64_t watchdog_ns; /* longest time between two signs of life; 0: no watchdog */
+    int64_t watchdog_ns; /* longest time between two keep-alives; 0: no watchdog */
     int64_t alive_ns;    /* monotonic: the last one */
     int64_t status_ns;   /* and of the last STATUS */
     bool ready;
@@ -34,8 +34,8 @@ void vamp_notify_ready(struct vamp_notify *notify, const char *status);
 /* RELOADING=1 with the monotonic time; to be followed by ready. `now_ns` monotonic. */
 void vamp_notify_reloading(struct vamp_notify *notify, int64_t now_ns);
 void vamp_notify_stopping(struct vamp_notify *notify, const char *status);
-/* Sends a sign of life when one is due, to be called only where work makes progress, and STATUS
- * once in a while; `status` NULL: none. */
+/* Sends a keep-alive when one is due, and STATUS at intervals; to be called only where work makes
+ * progress; `status` NULL: none. */
 void vamp_notify_alive(struct vamp_notify *notify, int64_t now_ns, const char *status);
 /* Whether vamp_notify_alive would send a status now. */
 bool vamp_notify_wants_status(const struct vamp_notify *notify, int64_t now_ns);

@@ -3,48 +3,20 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
+#include <stdio.h>
 
-/* How long an output may take to write what waits when the run is over. */
+/* Time an output may take, when the run is over, to write the elements that wait. */
 #define FINISH_NS (30 * VAMP_NS_PER_SECOND)
 
-struct vamp_output_filter {
-    struct vamp_event_filter *compiled;
-    const struct vamp_components *components;
-};
-
-static bool filter_matches(const void *context, const struct vamp_event *event)
+static bool filter_matches(void *context, const struct vamp_event *event)
 {
-    const struct vamp_output_filter *filter = context;
-    return vamp_event_filter_match(filter->compiled, event, filter->components);
-}
-
-static void filter_free(struct vamp_output_filter *filter)
-{
-    if (filter != NULL) {
-        vamp_event_filter_free(filter->compiled);
-        free(filter);
-    }
-}
-
-static int filter_create(const char *text, const struct vamp_config *config,
-                         const struct vamp_components *components,
-                         struct vamp_output_filter **ret_filter, struct vamp_err *err)
-{
-    struct vamp_output_filter *filter = calloc(1, sizeof *filter);
-    if (filter == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "prepare the filters");
-    }
-    filter->components = components;
-    *ret_filter = filter;
-    return vamp_event_filter_compile(text, VAMP_FILTER_INSIDE, config->named, &filter->compiled,
-                                     err);
+    return vamp_filter_use_match(context, event);
 }
 
 static void output_done(struct vamp_run_output *output)
 {
     vamp_output_free(output->output);
-    filter_free(output->filter);
+    vamp_filter_use_free(output->filter);
     vamp_paths_done(&output->paths_before);
     *output = (struct vamp_run_output){0};
 }
@@ -56,11 +28,13 @@ static int open_one(struct vamp_run_output *output, const struct vamp_config *co
 {
     struct vamp_output_context own = *context;
     if (chosen->settings.filter != NULL) {
-        const int status =
-            filter_create(chosen->settings.filter, config, components, &output->filter, err);
+        const int status = vamp_filter_use_create(chosen->settings.filter, VAMP_FILTER_INSIDE,
+                                                  config, components, &output->filter, err);
         if (status != 0) {
             return status;
         }
+        (void)snprintf(output->filter->path, sizeof output->filter->path, "outputs.%s.filter",
+                       chosen->settings.name);
         own.filter = filter_matches;
         own.filter_context = output->filter;
     }
@@ -68,7 +42,7 @@ static int open_one(struct vamp_run_output *output, const struct vamp_config *co
                               &output->output, err);
 }
 
-/* The number of the newest file of all. */
+/* The highest segment number of all outputs. */
 static unsigned newest_segment(const struct vamp_outputs *outputs)
 {
     unsigned newest = 0;
@@ -154,6 +128,16 @@ size_t vamp_run_output_paths(const struct vamp_run_output *output,
     return before + vamp_output_paths(output->output, each, context);
 }
 
+void vamp_outputs_filters(const struct vamp_outputs *outputs, vamp_filter_use_fn *each,
+                          void *context)
+{
+    for (unsigned i = 0; i < outputs->count; i++) {
+        if (outputs->items[i].filter != NULL) {
+            each(context, outputs->items[i].filter);
+        }
+    }
+}
+
 static void report_failure(struct vamp_outputs *outputs, struct vamp_output *output,
                            struct vamp_status *status)
 {
@@ -186,7 +170,7 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
     vamp_stats_outputs(stats, accounts, outputs->count);
 }
 
-/* A person who waits for the end learns what for. */
+/* Reports to a user who waits for the end what it waits for. */
 static void report_waiting(const struct vamp_output *output, struct vamp_status *status)
 {
     if (vamp_output_is_behind(output)) {

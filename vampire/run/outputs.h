@@ -7,31 +7,29 @@
 #include <stdbool.h>
 
 #include "config/config.h"
-#include "filters/event_filter.h"
 #include "vampire/core/clock.h"
+#include "vampire/run/filter_use.h"
 #include "vampire/run/status.h"
 #include "vampire/stats/stats.h"
 #include "writers/output/output.h"
 #include "writers/output/paths.h"
 
-struct vamp_output_filter;
-
 struct vamp_run_output {
     struct vamp_output *output;
-    struct vamp_output_filter *filter; /* its own, of events; NULL: none */
-    bool left_behind; /* its thread is stuck: what it may still look at is never freed */
+    struct vamp_filter_use *filter; /* its own, of events; NULL: none */
+    bool left_behind; /* its thread is stuck: memory it may still use is never freed */
     /* What an output of this name did before a reload; without a name: nothing. */
     struct vamp_output_account before;
     struct vamp_paths paths_before;
 };
 
-/* What every output is given. All of it outlives the outputs. */
+/* What every output is opened with. All of it outlives the outputs. */
 struct vamp_outputs_context {
     const struct vamp_run *run;
     const struct vamp_schema *schema;
     const struct vamp_clock *clock;
     const struct vamp_components *components;
-    const struct vamp_components *present; /* who was there before; NULL: the run begins */
+    const struct vamp_components *present; /* components present before; NULL: the run begins */
     const atomic_int *stop; /* of a source that can wait (vamp_output_context), else NULL */
 };
 
@@ -43,25 +41,28 @@ struct vamp_outputs {
 
 /* Opens every output, so that a wrong path is known before anything starts. 0 or -errno with all
  * closed again. `config` must outlive the outputs. `before`: the outputs whose place these will
- * take, still open; their files go on being written and these begin with later segments. NULL:
- * there are none. */
+ * take, still open; they continue to write their files, and the new ones begin with later segments.
+ * NULL: none. */
 VAMP_MUST_CHECK int vamp_outputs_open(struct vamp_outputs *outputs,
                                       const struct vamp_config *config,
                                       const struct vamp_outputs_context *context,
                                       const struct vamp_outputs *before, struct vamp_err *err);
-/* Takes over the accounts and the paths of the outputs before, which have finished. */
+/* Adds the accounts and the paths of the previous outputs, which have finished. */
 void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before);
-/* Gives the event or mark to every output. */
+/* Passes the event or mark to every output. */
 void vamp_outputs_record(struct vamp_outputs *outputs, const struct vamp_event *event, bool passed);
-/* Gives the bucket to every output and lets go of it. */
+/* Passes the bucket to every output and releases it. */
 void vamp_outputs_submit(struct vamp_outputs *outputs, const struct vamp_bucket *bucket);
-/* What was done before a reload included. */
+/* Includes what was done before a reload. */
 void vamp_run_output_account(const struct vamp_run_output *output,
                              struct vamp_output_account *ret_account);
 /* As vamp_output_paths; after vamp_outputs_finish only. */
 size_t vamp_run_output_paths(const struct vamp_run_output *output,
                              void (*each)(void *context, const char *path), void *context);
-/* Gives the statistics the accounts of the outputs, and reports new failures to a person. */
+/* Each output's own filter, in their order. */
+void vamp_outputs_filters(const struct vamp_outputs *outputs, vamp_filter_use_fn *each,
+                          void *context);
+/* Passes the accounts of the outputs to the statistics, and prints new failures. */
 void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
                          struct vamp_status *status);
 /* Completes and closes all of them. 0, or the first error; all are closed either way. */

@@ -16,6 +16,25 @@ void pipeline_emit(void *context, const struct vamp_bucket *bucket)
     vamp_outputs_submit(&pipeline->outputs, bucket);
 }
 
+void pipeline_filters(const struct pipeline *pipeline, vamp_filter_use_fn *each, void *context)
+{
+    vamp_rules_filters(pipeline->rules, each, context);
+    vamp_outputs_filters(&pipeline->outputs, each, context);
+}
+
+static void add_cut(void *context, struct vamp_filter_use *use)
+{
+    uint64_t *sum = context;
+    *sum += vamp_event_filter_cut(use->compiled);
+}
+
+uint64_t pipeline_filter_cut(const struct pipeline *pipeline)
+{
+    uint64_t sum = pipeline->cut_before;
+    pipeline_filters(pipeline, add_cut, &sum);
+    return sum;
+}
+
 static void say_for_source(void *context, const char *line)
 {
     struct pipeline *pipeline = context;
@@ -113,7 +132,7 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
     return status;
 }
 
-/* Why the run ended, in words and as exit code; reports a failure of the source. */
+/* Why the run ended, as text and as exit code; reports a failure of the source. */
 static const char *reason_of_end(struct pipeline *pipeline, enum vamp_exit_code *ret_code)
 {
     const struct vamp_source_thread *thread = &pipeline->source_thread;
@@ -183,6 +202,8 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
                                        .bins = &vamp_stats_schema(pipeline->stats)->bins,
                                        .components = pipeline->components,
                                        .outputs = &pipeline->outputs,
+                                       .rules = pipeline->rules,
+                                       .filter_cut = pipeline_filter_cut(pipeline),
                                    });
     }
     return code;

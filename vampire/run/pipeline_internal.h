@@ -50,13 +50,14 @@ struct pipeline {
     struct vamp_outputs outputs;
     unsigned reloads_seen; /* requests of signals->reload that were served */
     unsigned shows_seen;   /* and of signals->show */
+    uint64_t cut_before;   /* pattern matches cut short by filters that a reload replaced */
 
     struct vamp_roundtrips roundtrips;
     int64_t began_ns; /* monotonic */
     /* At the last print of the state: the event rate is the difference. */
     uint64_t shown_events;
     int64_t shown_ns; /* monotonic */
-    /* The source thread's last sign of life. */
+    /* The source thread's last progress. */
     unsigned beats_seen;
     int64_t beat_ns; /* monotonic */
 };
@@ -69,6 +70,11 @@ void pipeline_emit(void *context, const struct vamp_bucket *bucket);
 struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipeline,
                                                      const struct vamp_run *run,
                                                      const struct vamp_stats *stats);
+
+/* Calls `each` for every filter in use. */
+void pipeline_filters(const struct pipeline *pipeline, vamp_filter_use_fn *each, void *context);
+/* Pattern matches that a bound of steps cut short so far. */
+uint64_t pipeline_filter_cut(const struct pipeline *pipeline);
 
 /* ---- pipeline_loop.c */
 
@@ -89,8 +95,7 @@ void pipeline_show_if_asked(struct pipeline *pipeline);
 
 /* ---- pipeline_service.c */
 
-/* Sends the service manager a sign of life, unless the source thread is stuck. `now_ns` monotonic.
- */
+/* Sends the service manager a keep-alive, unless the source thread is stuck. `now_ns` monotonic. */
 void pipeline_notify_alive(struct pipeline *pipeline, int64_t now_ns);
 /* Writes the one-line status for the service manager, terminated, into `line`. */
 void pipeline_status_line(struct pipeline *pipeline, char *line, size_t bytes);

@@ -6,9 +6,9 @@
 
 /* Events processed between two reads of the clock. */
 #define BATCH_EVENTS 4096
-/* Between two updates of own metrics, silent buckets and the status line. */
+/* Time between two updates of vampire's own metrics, empty buckets and the status line. */
 #define TICK_NS (VAMP_NS_PER_SECOND / 2)
-/* The same while no event comes and no status line is shown. */
+/* The same while no event arrives and no status line is shown. */
 #define IDLE_TICK_NS (2 * VAMP_NS_PER_SECOND)
 
 static void process_event(struct pipeline *pipeline, const struct vamp_event *event)
@@ -51,8 +51,23 @@ static unsigned process_batch(struct pipeline *pipeline)
     return all;
 }
 
+static void report_cut(void *context, struct vamp_filter_use *use)
+{
+    struct pipeline *pipeline = context;
+    if (!use->cut_reported && vamp_event_filter_cut(use->compiled) > 0) {
+        use->cut_reported = true;
+        vamp_status_say(&pipeline->status,
+                        "filter %s: a pattern ran out of steps on an event, and the condition "
+                        "counts as false; vampire_filter_cut counts how often",
+                        use->path);
+    }
+}
+
 void pipeline_report_self(struct pipeline *pipeline)
 {
+    pipeline_filters(pipeline, report_cut, pipeline);
+    vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_FILTER_CUT, 0,
+                    (int64_t)pipeline_filter_cut(pipeline));
     struct vamp_stats *stats = pipeline->stats;
     vamp_roundtrips_flush(&pipeline->roundtrips, stats);
     vamp_outputs_report(&pipeline->outputs, stats, &pipeline->status);
@@ -67,7 +82,7 @@ static void show_status(struct pipeline *pipeline, int64_t now_ns)
     vamp_status_show(&pipeline->status, &totals, &vamp_stats_schema(pipeline->stats)->bins, now_ns);
 }
 
-/* How long to sleep while no event comes: IDLE_TICK_NS, or until the next bucket closes if that is
+/* Time to sleep while no event arrives: IDLE_TICK_NS, or until the next bucket closes if that is
  * sooner, but at least TICK_NS. */
 static int64_t idle_tick_ns(const struct pipeline *pipeline, int64_t now_ns)
 {

@@ -144,6 +144,7 @@ static void install_replacement(struct pipeline *pipeline, struct replacement *n
     if (next->stats != NULL) {
         vamp_stats_finish(pipeline->stats);
     }
+    pipeline->cut_before = pipeline_filter_cut(pipeline);
     retire_outputs(pipeline);
     next->outputs.failed = pipeline->outputs.failed;
     /* The thread of a stuck output may still read what is not freed here. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Signs of life and a status line for the service manager. */
+/* Keep-alives and a status line for the service manager. */
 #include <stdio.h>
 
 #include "vampire/run/pipeline_internal.h"
 #include "vampire/run/units.h"
 
-/* The source thread counts as stuck after this time without a sign of life. Joining again takes
- * some seconds an attempt, and a pool manager that does not answer is given up after 30 s. */
+/* The source thread counts as stuck after this time without progress. Joining again takes some
+ * seconds an attempt, and a pool manager that does not answer is given up after 30 s. */
 #define SOURCE_STUCK_NS (120 * VAMP_NS_PER_SECOND)
 
 void pipeline_status_line(struct pipeline *pipeline, char *line, size_t bytes)

@@ -57,6 +57,15 @@ static void print_events(struct pipeline *pipeline, FILE *page, const struct vam
                   vamp_ring_used_bytes(pipeline->ring), vamp_ring_capacity_bytes(pipeline->ring));
 }
 
+static void print_filter(void *context, struct vamp_filter_use *use)
+{
+    (void)fprintf(context,
+                  "  %-*s %s: passed %" PRIu64 " of %" PRIu64 " events; %" PRIu64
+                  " matches out of steps\n",
+                  NAME_COLUMNS, "filter", use->path, use->passed, use->seen,
+                  vamp_event_filter_cut(use->compiled));
+}
+
 static void print_fill(FILE *page, const char *name, struct vamp_fill fill)
 {
     (void)fprintf(page, " %s %" PRIu64 "/%" PRIu64, name, fill.used, fill.bound);
@@ -127,6 +136,7 @@ static void print_page(struct pipeline *pipeline, FILE *page)
                   pipeline->run->workflow, state_seconds(now_ns - pipeline->began_ns));
     print_source(pipeline, page, now_ns);
     print_events(pipeline, page, &totals, now_ns);
+    pipeline_filters(pipeline, print_filter, page);
     print_statistics(pipeline, page);
     (void)fprintf(page, "  %-*s %" PRIu64 " CDOs, %" PRIu64 " bytes; %zu components present\n",
                   NAME_COLUMNS, "pool", totals.pool_cdos, totals.pool_bytes,

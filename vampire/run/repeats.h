@@ -16,7 +16,7 @@
 /* At most VAMP_REPEATS_SAID messages of one kind are printed within VAMP_REPEATS_NS. */
 #define VAMP_REPEATS_SAID 5
 #define VAMP_REPEATS_NS INT64_C(10000000000)
-/* The part of a message that is quoted with the number of those held back. */
+/* Bytes of a message that are quoted with the number of those held back. */
 #define VAMP_REPEATS_TEXT_BYTES 160
 
 struct vamp_repeat {
@@ -37,7 +37,7 @@ typedef void vamp_repeats_fn(void *context, const char *line);
  * empty. `now_ns` monotonic. */
 bool vamp_repeats_admit(struct vamp_repeats *repeats, const char *message, int64_t now_ns,
                         vamp_repeats_fn *report, void *context);
-/* Reports the stretches that are over; to be called once in a while. `all`: every stretch. */
+/* Reports the stretches that are over; to be called at intervals. `all`: every stretch. */
 void vamp_repeats_flush(struct vamp_repeats *repeats, int64_t now_ns, bool all,
                         vamp_repeats_fn *report, void *context);
 

@@ -6,21 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "filters/event_filter.h"
 #include "filters/sample.h"
 
-/* Fraction, every, rate: in this order, since what is cheap to keep whole is kept whole. */
+/* Fraction, every, rate, in this order: the first keeps all events of a CDO. */
 #define SAMPLERS_MAX 3
 
 struct metric_rule {
     enum vamp_metric_id metric;
-    struct vamp_event_filter *filter;
+    struct vamp_filter_use *filter;
 };
 
 struct vamp_rules {
-    const struct vamp_components *components;
-    struct vamp_event_filter *first;    /* NULL: everything passes */
-    struct vamp_event_filter *selected; /* NULL: every CDO */
+    struct vamp_filter_use *first;    /* NULL: everything passes */
+    struct vamp_filter_use *selected; /* NULL: every CDO */
     struct vamp_sampler samplers[SAMPLERS_MAX];
     unsigned sampler_count;
     struct metric_rule metrics[VAMP_METRIC_COUNT];
@@ -57,7 +55,7 @@ static void create_sampling(struct vamp_rules *rules, const struct vamp_config_s
 }
 
 static int create_metric_filters(struct vamp_rules *rules, const struct vamp_config *config,
-                                 struct vamp_err *err)
+                                 const struct vamp_components *components, struct vamp_err *err)
 {
     int status = 0;
     for (unsigned id = 0; id < VAMP_METRIC_COUNT && status == 0; id++) {
@@ -68,10 +66,29 @@ static int create_metric_filters(struct vamp_rules *rules, const struct vamp_con
             }
             struct metric_rule *rule = &rules->metrics[rules->metric_count];
             rule->metric = (enum vamp_metric_id)id;
-            status = vamp_event_filter_compile(item->text, VAMP_FILTER_INSIDE, config->named,
-                                               &rule->filter, err);
-            rules->metric_count += status == 0;
+            status = vamp_filter_use_create(item->text, VAMP_FILTER_INSIDE, config, components,
+                                            &rule->filter, err);
+            if (status == 0) {
+                rules->metric_count++;
+                (void)snprintf(rule->filter->path, sizeof rule->filter->path,
+                               "statistics.filters.%s", item->name);
+            }
         }
+    }
+    return status;
+}
+
+/* `text` NULL: there is none. */
+static int create_filter(const char *text, enum vamp_filter_place place, const char *path,
+                         const struct vamp_config *config, const struct vamp_components *components,
+                         struct vamp_filter_use **ret_filter, struct vamp_err *err)
+{
+    if (text == NULL) {
+        return 0;
+    }
+    const int status = vamp_filter_use_create(text, place, config, components, ret_filter, err);
+    if (status == 0) {
+        (void)snprintf((*ret_filter)->path, sizeof(*ret_filter)->path, "%s", path);
     }
     return status;
 }
@@ -83,20 +100,16 @@ int vamp_rules_create(const struct vamp_config *config, const struct vamp_compon
     if (rules == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "prepare the filters");
     }
-    rules->components = components;
     rules->weight = 1;
-    int status = 0;
-    if (config->filter != NULL) {
-        status = vamp_event_filter_compile(config->filter, VAMP_FILTER_FIRST, config->named,
-                                           &rules->first, err);
-    }
-    if (status == 0 && config->selected != NULL) {
-        status = vamp_event_filter_compile(config->selected, VAMP_FILTER_INSIDE, config->named,
-                                           &rules->selected, err);
+    int status = create_filter(config->filter, VAMP_FILTER_FIRST, "events", config, components,
+                               &rules->first, err);
+    if (status == 0) {
+        status = create_filter(config->selected, VAMP_FILTER_INSIDE, "statistics.selected", config,
+                               components, &rules->selected, err);
     }
     create_sampling(rules, &config->sampling);
     if (status == 0) {
-        status = create_metric_filters(rules, config, err);
+        status = create_metric_filters(rules, config, components, err);
     }
     if (status != 0) {
         vamp_rules_free(rules);
@@ -112,16 +125,29 @@ void vamp_rules_free(struct vamp_rules *rules)
         return;
     }
     for (unsigned i = 0; i < rules->metric_count; i++) {
-        vamp_event_filter_free(rules->metrics[i].filter);
+        vamp_filter_use_free(rules->metrics[i].filter);
     }
-    vamp_event_filter_free(rules->first);
-    vamp_event_filter_free(rules->selected);
+    vamp_filter_use_free(rules->first);
+    vamp_filter_use_free(rules->selected);
     free(rules);
+}
+
+void vamp_rules_filters(const struct vamp_rules *rules, vamp_filter_use_fn *each, void *context)
+{
+    if (rules->first != NULL) {
+        each(context, rules->first);
+    }
+    if (rules->selected != NULL) {
+        each(context, rules->selected);
+    }
+    for (unsigned i = 0; i < rules->metric_count; i++) {
+        each(context, rules->metrics[i].filter);
+    }
 }
 
 const char *vamp_rules_selector(const struct vamp_rules *rules)
 {
-    return rules->first != NULL ? vamp_event_filter_selector(rules->first) : NULL;
+    return rules->first != NULL ? vamp_event_filter_selector(rules->first->compiled) : NULL;
 }
 
 const char *vamp_rules_sampling(const struct vamp_rules *rules)
@@ -131,7 +157,7 @@ const char *vamp_rules_sampling(const struct vamp_rules *rules)
 
 enum vamp_verdict vamp_rules_judge(struct vamp_rules *rules, const struct vamp_event *event)
 {
-    if (rules->first != NULL && !vamp_event_filter_match(rules->first, event, rules->components)) {
+    if (rules->first != NULL && !vamp_filter_use_match(rules->first, event)) {
         return VAMP_FILTERED;
     }
     for (unsigned i = 0; i < rules->sampler_count; i++) {
@@ -148,14 +174,14 @@ static void apply_metric_filters(void *context, const struct vamp_event *event,
     const struct vamp_rules *rules = context;
     for (unsigned i = 0; i < rules->metric_count; i++) {
         const struct metric_rule *rule = &rules->metrics[i];
-        excluded[rule->metric] = !vamp_event_filter_match(rule->filter, event, rules->components);
+        excluded[rule->metric] = !vamp_filter_use_match(rule->filter, event);
     }
 }
 
 static bool select_cdo(void *context, const struct vamp_event *event)
 {
     const struct vamp_rules *rules = context;
-    return vamp_event_filter_match(rules->selected, event, rules->components);
+    return vamp_filter_use_match(rules->selected, event);
 }
 
 void vamp_rules_apply(struct vamp_rules *rules, struct vamp_stats *stats)

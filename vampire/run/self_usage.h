@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What this process itself uses. Any thread. */
+/* Memory and processor time of this process. Any thread. */
 #ifndef VAMP_RUN_SELF_USAGE_H
 #define VAMP_RUN_SELF_USAGE_H
 

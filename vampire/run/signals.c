@@ -34,7 +34,7 @@ static void *wait_for_signals(void *argument)
             if (atomic_load(&signals->ending)) {
                 return NULL;
             }
-            continue; /* from outside: it means nothing to us */
+            continue; /* sent by another process: it has no meaning here */
         }
         if (number == SIGHUP) {
             (void)atomic_fetch_add(&signals->reload, 1);
@@ -45,7 +45,7 @@ static void *wait_for_signals(void *argument)
             continue;
         }
         if (atomic_exchange(&signals->stop, number) != 0) {
-            /* Asked twice: the person at the terminal does not want to wait for us. */
+            /* Asked twice: the user does not want to wait. */
             _exit(128 + number);
         }
     }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signals, taken by a thread of their own so that no handler runs anywhere and every other
- * thread (libraries' included) has them blocked. SIGINT and SIGTERM ask for an orderly end; a
- * second one ends the process at once. SIGHUP asks to read the configuration again, SIGUSR1 to
- * show how vampire is. SIGPIPE and
- * SIGXFSZ are ignored: a closed reader or a limit on file size is a write error.
- * To be started first thing in main, before any other thread exists.
+ * Signals, taken by a thread of their own so that no handler runs anywhere and every other thread
+ * (libraries' included) has them blocked. SIGINT and SIGTERM ask for an orderly end; a second one
+ * ends the process at once. SIGHUP asks to read the configuration again, SIGUSR1 to print the state
+ * of the run. SIGPIPE and SIGXFSZ are ignored: a closed reader or a limit on file size is a write
+ * error. To be started first in main, before any other thread exists.
  */
 #ifndef VAMP_RUN_SIGNALS_H
 #define VAMP_RUN_SIGNALS_H
@@ -17,7 +16,7 @@
 #include "vampire/core/err.h"
 
 struct vamp_signals {
-    atomic_int stop;    /* the signal that asked us to end, else 0 */
+    atomic_int stop;    /* the signal that asked vampire to end, else 0 */
     atomic_uint reload; /* how often SIGHUP came */
     atomic_uint show;   /* and SIGUSR1 */
     atomic_bool ending;

@@ -5,8 +5,8 @@
 
 #include "vampire/core/thread.h"
 
-/* How long one wait may last before the stop flag is looked at again; the longer one once nothing
- * has come for some of them. */
+/* Longest wait before the stop flag is checked again; the longer one after several waits without an
+ * event. */
 #define WAIT_NS (VAMP_NS_PER_SECOND / 2)
 #define IDLE_WAIT_NS VAMP_NS_PER_SECOND
 #define WAITS_TO_IDLE 4
@@ -14,7 +14,7 @@
  * This also holds when the process was stopped in between: the first look after that starts again.
  */
 #define QUIET_NS (VAMP_NS_PER_SECOND / 5)
-/* How long to let the worker make room when the source may block, or at the very end. */
+/* Time for the worker to make room when the source may block, or at the end. */
 #define ROOM_NS 200000
 
 static void wait_for_room(void)
@@ -37,7 +37,7 @@ static void push_event(struct vamp_source_thread *thread, const struct vamp_even
     }
 }
 
-/* The only writer; so cheap that every event may do it. */
+/* Only this thread writes it; cheap enough for every event. */
 static void count_beat(struct vamp_source_thread *thread)
 {
     const unsigned beats = atomic_load_explicit(&thread->beats, memory_order_relaxed);

@@ -20,14 +20,14 @@
 struct vamp_source_thread {
     /* Set by the caller before start, unchanged afterwards. */
     const struct vamp_source_ops *ops;
-    void *source; /* open; stays the caller's, to close after join */
+    void *source; /* open; the caller closes it after join */
     struct vamp_ring *ring;
     const struct vamp_clock *clock;
     const atomic_int *stop;
 
     /* For other threads while it runs: grows as long as the source makes progress. */
     atomic_uint beats;
-    /* Monotonic: whatever happened before has come out of the source. 0: not known yet. */
+    /* Monotonic: all events from before this time have come out of the source. 0: not known yet. */
     _Atomic int64_t quiet_until_ns;
 
     /* For the caller after vamp_source_thread_join. */

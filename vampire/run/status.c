@@ -87,7 +87,7 @@ void vamp_status_show(struct vamp_status *status, const struct vamp_totals *tota
     char size[VAMP_UNIT_TEXT_BYTES], lost[VAMP_UNIT_TEXT_BYTES];
     transports_text(totals, bins, transports, sizeof transports);
     char line[LINE_BYTES];
-    /* What a narrow terminal cuts off is the least. */
+    /* The least important part is last, since a narrow terminal cuts the line. */
     (void)snprintf(line, sizeof line, "%4lld s | %s ops/s | %s/s | pool %s CDOs %s | lost %s%s",
                    (long long)((now_ns - status->started_ns) / VAMP_NS_PER_SECOND),
                    vamp_count_people((uint64_t)per_second, rate),

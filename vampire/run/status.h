@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The live status line: one line on a terminal, rewritten in place; nothing when stderr is not
- * a terminal. Also the one place through which messages go to a person while vampire runs, so
- * that they do not mix with the line. Messages that repeat are held back and counted
- * (vampire/run/repeats.h), and the newest are kept to be shown on request. vamp_status_say
- * and vamp_status_error are for any thread, the rest for the worker and start-up.
+ * The live status line: one line on a terminal, rewritten in place; nothing when stderr is not a
+ * terminal. All messages of a running vampire pass through here, so that they do not mix with the
+ * line. Messages that repeat are held back and counted (vampire/run/repeats.h), and the newest are
+ * kept to be shown on request. vamp_status_say and vamp_status_error are for any thread, the rest
+ * for the worker and start-up.
  */
 #ifndef VAMP_RUN_STATUS_H
 #define VAMP_RUN_STATUS_H
@@ -48,7 +48,7 @@ void vamp_status_show(struct vamp_status *status, const struct vamp_totals *tota
                       const struct vamp_bins *bins, int64_t now_ns);
 /* Removes the line, so that other text can be printed. */
 void vamp_status_clear(struct vamp_status *status);
-/* Reports the messages held back whose stretch is over; to be called once in a while. */
+/* Reports the messages held back whose stretch is over; to be called at intervals. */
 void vamp_status_flush(struct vamp_status *status);
 /* Calls `each` with the newest messages, oldest first. */
 void vamp_status_kept(struct vamp_status *status,

@@ -99,7 +99,7 @@ static void print_components(FILE *stream, const struct vamp_components *compone
     (void)fputc('\n', stream);
 }
 
-/* Whether any was. */
+/* Returns whether there was any. */
 static bool print_output_losses(FILE *stream, const struct vamp_outputs *outputs)
 {
     bool any = false;
@@ -152,7 +152,27 @@ static void print_losses(FILE *stream, const struct vamp_totals *totals,
     }
 }
 
-/* What was counted less finely than asked for. */
+static void print_filter_without_match(void *context, struct vamp_filter_use *use)
+{
+    char text[VAMP_UNIT_TEXT_BYTES];
+    if (use->seen > 0 && use->passed == 0) {
+        (void)fprintf(context, "  %-*s %s: passed none of %s events\n", NAME_COLUMNS, "filter",
+                      use->path, vamp_count_people(use->seen, text));
+    }
+}
+
+static void print_filters(FILE *stream, const struct vamp_summary *summary)
+{
+    char text[VAMP_UNIT_TEXT_BYTES];
+    vamp_rules_filters(summary->rules, print_filter_without_match, stream);
+    vamp_outputs_filters(summary->outputs, print_filter_without_match, stream);
+    if (summary->filter_cut > 0) {
+        (void)fprintf(stream, "  %-*s %s pattern matches; their conditions counted as false\n",
+                      NAME_COLUMNS, "out of steps", vamp_count_people(summary->filter_cut, text));
+    }
+}
+
+/* Counts that reached a bound and so have less detail than configured. */
 static void print_bounds(FILE *stream, const struct vamp_totals *totals)
 {
     const struct {
@@ -160,6 +180,7 @@ static void print_bounds(FILE *stream, const struct vamp_totals *totals)
         const char *what;
     } bounds[] = {
         {totals->series_overflow, "values of series beyond max_series"},
+        {totals->labels_given_up, "labels given up by values of series beyond max_series"},
         {totals->evicted, "records given up: beyond max_cdos or max_pending"},
     };
     char text[VAMP_UNIT_TEXT_BYTES];
@@ -230,6 +251,7 @@ void vamp_summary_print(FILE *stream, const struct vamp_summary *summary)
     print_movement(stream, summary);
     print_components(stream, summary->components);
     print_losses(stream, summary->totals, summary->outputs);
+    print_filters(stream, summary);
     print_bounds(stream, summary->totals);
     print_outputs(stream, summary->outputs);
     (void)fflush(stream);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "vampire/run/outputs.h"
+#include "vampire/run/rules.h"
 #include "vampire/stats/stats.h"
 
 struct vamp_summary {
@@ -16,6 +17,8 @@ struct vamp_summary {
     const struct vamp_bins *bins;
     const struct vamp_components *components;
     const struct vamp_outputs *outputs;
+    const struct vamp_rules *rules;
+    uint64_t filter_cut; /* pattern matches that a bound of steps cut short */
 };
 
 void vamp_summary_print(FILE *stream, const struct vamp_summary *summary);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers as people read them, for the status line and the summary. */
+/* Numbers with separators and units, for the status line and the summary. */
 #ifndef VAMP_RUN_UNITS_H
 #define VAMP_RUN_UNITS_H
 

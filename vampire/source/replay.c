@@ -166,7 +166,7 @@ static bool open_next(struct replay *replay, uint64_t *ret_lost, int *ret_code,
     if (*ret_code != 0) {
         return false;
     }
-    vamp_recording_skip_carried(replay->recording);
+    vamp_recording_skip_repeated(replay->recording);
     replay->remarked = false;
     *ret_lost = replay->header.events_before > seen ? replay->header.events_before - seen : 0;
     return true;

@@ -13,6 +13,7 @@
 
 #define BUCKET_NS_MAX (INT64_C(86400) * VAMP_NS_PER_SECOND)
 #define SERIES_MAX (UINT64_C(1) << 20)
+#define HISTOGRAM_BYTES_MIN (UINT64_C(1) << 20)
 
 /* Whom to show an event of one kind and phase; without gaps. */
 struct listeners {
@@ -71,6 +72,9 @@ static int check_options(const struct vamp_stats_options *options, struct vamp_e
     status = status != 0 ? status : check_number("sub_bits", options->sub_bits, 2, 4, err);
     status =
         status != 0 ? status : check_number("max_series", options->max_series, 2, SERIES_MAX, err);
+    status = status != 0 ? status
+                         : check_number("max_histogram_bytes", options->max_histogram_bytes,
+                                        HISTOGRAM_BYTES_MIN, UINT64_MAX, err);
     status = status != 0 ? status
                          : check_number("max_components", options->max_components, 2,
                                         VAMP_COMPONENTS_MAX, err);
@@ -188,14 +192,19 @@ static void count_mark(struct vamp_stats *stats, struct vamp_slot *slot,
     vamp_cells_gap(slot, &gap);
 }
 
-/* Values that found no series, and components that found no name, to the bucket in which they
- * count. */
-static void book_overflow(struct vamp_stats *stats, struct vamp_slot *slot)
+/* Values that found no series or a coarser one, and components that found no name, to the bucket in
+ * which they count. */
+static void book_bounds(struct vamp_stats *stats, struct vamp_slot *slot)
 {
-    const uint64_t unnamed = vamp_components_unnamed(stats->cells.series.components);
-    const uint64_t more = stats->cells.series.overflow + (unnamed - stats->unnamed);
-    slot->account.overflow += more;
-    stats->cells.series.overflow = 0;
+    struct vamp_series_table *series = &stats->cells.series;
+    const uint64_t unnamed = vamp_components_unnamed(series->components);
+    if ((series->overflow | series->labels_given_up | (unnamed - stats->unnamed)) == 0) {
+        return;
+    }
+    slot->account.overflow += series->overflow + (unnamed - stats->unnamed);
+    slot->account.labels_given_up += series->labels_given_up;
+    series->overflow = 0;
+    series->labels_given_up = 0;
     stats->unnamed = unnamed;
 }
 
@@ -229,7 +238,7 @@ static void release_pool(struct vamp_stats *stats, struct vamp_slot *slot,
         }
         vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,
                           seen->tracked);
-        book_overflow(stats, slot);
+        book_bounds(stats, slot);
     }
 }
 
@@ -300,7 +309,7 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
     slot->account.evicted += seen->evicted;
     vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,
                       seen->tracked);
-    book_overflow(stats, slot);
+    book_bounds(stats, slot);
 }
 
 void vamp_stats_tick(struct vamp_stats *stats, int64_t now_ns)
@@ -392,7 +401,7 @@ void vamp_stats_outputs(struct vamp_stats *stats, const struct vamp_output_accou
 void vamp_stats_self(struct vamp_stats *stats, enum vamp_metric_id id, unsigned output,
                      int64_t value)
 {
-    vamp_self_tell(&stats->cells, vamp_window_oldest(&stats->window), id, output, value);
+    vamp_self_report(&stats->cells, vamp_window_oldest(&stats->window), id, output, value);
 }
 
 /* CDOs whose size was never reported are counted at the end. */
@@ -406,7 +415,7 @@ static void count_rest(struct vamp_stats *stats)
         vamp_cells_count(&stats->cells, vamp_window_newest(&stats->window),
                          VAMP_METRIC_CDOS_CREATED, &labels, 1);
     }
-    book_overflow(stats, vamp_window_newest(&stats->window));
+    book_bounds(stats, vamp_window_newest(&stats->window));
 }
 
 void vamp_stats_finish(struct vamp_stats *stats)

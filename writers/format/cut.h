@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Taking what is not a whole record from the end of a file, for the formats' recovery. */
+/* Cuts an incomplete record off the end of a file, for the formats' recovery. */
 #ifndef VAMP_WRITERS_FORMAT_CUT_H
 #define VAMP_WRITERS_FORMAT_CUT_H
 
 #include "writers/writer.h"
 
 struct vamp_recover_cut {
-    uint64_t whole_bytes;      /* what stays */
-    uint64_t record_bytes_max; /* more than that behind it, other than zeros, is no torn record */
+    uint64_t whole_bytes;      /* bytes that are kept */
+    uint64_t record_bytes_max; /* of a torn record after it; a longer rest is damage */
     bool dry_run;
 };
-/* Cuts the file to `cut->whole_bytes`, on the disk when it returns, and says so. 0; -EBADMSG: what
- * would be cut is too much; another -errno. */
+/* Cuts the file to `cut->whole_bytes`, on the disk when it returns, and describes that in the
+ * recovery. 0; -EBADMSG: what would be cut is too much; another -errno. */
 VAMP_MUST_CHECK int vamp_recover_cut(int fd, const char *path, const struct vamp_recover_cut *cut,
                                      struct vamp_recovery *ret_recovery, struct vamp_err *err);
 

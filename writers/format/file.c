@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WORKFLOW_BYTES 64
+#define NAME_BYTES 64 /* of the workflow, of the output */
 /* Of the run's identifier: enough to tell runs apart that began in the same second. */
 #define RUN_CHARACTERS 8
 
@@ -28,12 +28,12 @@ static mode_t access_mode(enum vamp_target_access access)
     return 0600;
 }
 
-static void sanitize(const char *workflow, char out[static WORKFLOW_BYTES + 1])
+static void sanitize(const char *name, char out[static NAME_BYTES + 1])
 {
     static const char allowed[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-";
-    size_t length = strnlen(workflow, WORKFLOW_BYTES);
-    memcpy(out, workflow, length);
+    size_t length = strnlen(name, NAME_BYTES);
+    memcpy(out, name, length);
     for (size_t i = 0; i < length; i++) {
         if (strchr(allowed, out[i]) == NULL) {
             out[i] = '_';
@@ -45,11 +45,20 @@ static void sanitize(const char *workflow, char out[static WORKFLOW_BYTES + 1])
     }
 }
 
+bool vamp_target_same_name(const char *left, const char *right)
+{
+    char plain_left[NAME_BYTES + 1], plain_right[NAME_BYTES + 1];
+    sanitize(left, plain_left);
+    sanitize(right, plain_right);
+    return strcmp(plain_left, plain_right) == 0;
+}
+
 char *vamp_target_name(const char *directory, const struct vamp_writer_target *target,
                        const char *extension)
 {
-    char workflow[WORKFLOW_BYTES + 1];
+    char workflow[NAME_BYTES + 1], name[NAME_BYTES + 1];
     sanitize(target->run->workflow, workflow);
+    sanitize(target->name, name);
     time_t seconds = (time_t)(target->run->started_ns / 1000000000);
     struct tm parts;
     char start[32] = "19700101T000000Z";
@@ -57,14 +66,14 @@ char *vamp_target_name(const char *directory, const struct vamp_writer_target *t
         (void)strftime(start, sizeof start, "%Y%m%dT%H%M%SZ", &parts);
     }
     char *path = NULL;
-    if (asprintf(&path, "%s/vampire-%s-%s-%.*s-%04u.%s", directory, workflow, start, RUN_CHARACTERS,
-                 target->run->id, target->segment, extension) < 0) {
+    if (asprintf(&path, "%s/vampire-%s-%s-%.*s-%s-%04u.%s", directory, workflow, start,
+                 RUN_CHARACTERS, target->run->id, name, target->segment, extension) < 0) {
         return NULL;
     }
     return path;
 }
 
-/* Such as /proc: the directory is there, but its file system takes no files. */
+/* True also for a directory such as /proc, whose file system accepts no new files. */
 static bool parent_exists(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -111,13 +120,13 @@ int vamp_target_create(const char *path, enum vamp_target_access access, int *re
     if (fd < 0) {
         return create_error(errno, path, err);
     }
-    if (fchmod(fd, access_mode(access)) != 0) { /* whatever the umask says */
+    if (fchmod(fd, access_mode(access)) != 0) { /* regardless of the umask */
         int code = errno;
         (void)close(fd);
         (void)unlink(path);
         return vamp_err_set_errno(err, code, "set the permissions of %s", path);
     }
-    (void)vamp_target_lock(fd, false); /* it is new: nobody else can have it */
+    (void)vamp_target_lock(fd, false); /* it is new: no other process can have locked it */
     *ret_fd = fd;
     return 0;
 }

@@ -13,22 +13,27 @@
 enum vamp_target_access { VAMP_ACCESS_PRIVATE, VAMP_ACCESS_GROUP, VAMP_ACCESS_ALL };
 extern const char *const vamp_target_access_words[]; /* "private", "group", "all", NULL */
 
-/* DIRECTORY/vampire-WORKFLOW-START-RUN-SEGMENT.EXTENSION, for example
- * runs/vampire-forecast-20261121T034400Z-6f9619ff-0001.h5. RUN is the first part of the run's
- * identifier, so that runs that begin in the same second have files of their own. In the workflow's
- * name everything but letters, digits, '.', '_', '+' and '-' becomes '_', and it is cut to 64
- * bytes. malloc'ed; NULL without memory. */
+/* DIRECTORY/vampire-WORKFLOW-START-RUN-NAME-SEGMENT.EXTENSION, for example
+ * runs/vampire-forecast-20261121T034400Z-6f9619ff-minutes-0001.h5. RUN is the first part of the
+ * run's identifier, so that runs that begin in the same second have files of their own; NAME is the
+ * output's. In the names everything but letters, digits, '.', '_', '+' and '-' becomes '_', and
+ * they are cut to 64 bytes. malloc'ed; NULL without memory. */
 char *vamp_target_name(const char *directory, const struct vamp_writer_target *target,
                        const char *extension);
 
+/* Whether two names of outputs are the same in the names of files. */
+bool vamp_target_same_name(const char *left, const char *right);
+
 /* Creates a file that did not exist, follows no symbolic link at the last component, with exactly
  * the mode of `access`. Opened for writing, close-on-exec, and locked while it is open, so that
- * vampire --recover can tell it from one that nobody writes. 0; -EEXIST, -ENOENT, ... with text. */
+ * vampire --recover can distinguish it from a file that no process writes. 0; -EEXIST, -ENOENT, ...
+ * with text. */
 VAMP_MUST_CHECK int vamp_target_create(const char *path, enum vamp_target_access access,
                                        int *ret_fd, struct vamp_err *err);
 
-/* Locks the file behind `fd`: alone, or (`shared`) beside others that only look. The lock goes with
- * `fd`, and only with it. False: another process has it. Where files cannot be locked: true. */
+/* Locks the file behind `fd`: exclusively, or (`shared`) together with others that only read. The
+ * lock goes with `fd`, and only with it. False: another process has it. Where files cannot be
+ * locked: true. */
 bool vamp_target_lock(int fd, bool shared);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Whole chunks, shuffled and compressed here and passed to HDF5 in the form stored in the file. The
  * file is the same as if HDF5 did it: its filters are named in the dataset, and every reader undoes
- * them. HDF5 makes a new compressor for each chunk, a quarter of a megabyte that is allocated,
- * cleared and freed; for a row of a few hundred bytes that was nine tenths of the work.
+ * them. HDF5 makes a new compressor for each chunk and so allocates, clears and frees 256 KiB; for
+ * a row of a few hundred bytes that was nine tenths of the time.
  */
 #include "writers/hdf5/internal.h"
 

@@ -73,8 +73,8 @@ static int allocate_chunks(struct hdf5_file *file, struct vamp_err *err)
                : 0;
 }
 
-/* Our descriptor and HDF5's must be the same file; otherwise another process replaced the name in
- * between. */
+/* vampire's descriptor and HDF5's must refer to the same file; otherwise another process replaced
+ * the name in between. */
 static int verify_same_file(const struct hdf5_file *file, struct vamp_err *err)
 {
     int *theirs = NULL;
@@ -94,9 +94,9 @@ static int verify_same_file(const struct hdf5_file *file, struct vamp_err *err)
  * half an object header would cost its dataset. */
 #define PAGE_BYTES 4096
 
-/* HDF5's lock does not help here: the name is ours already, and a reader that opens the file as
- * soon as it appears would make the creation fail. The file's own marks show readers that it is
- * being written. Some parallel file systems have no locks at all. */
+/* HDF5's lock does not help here: vampire has created the name already, and a reader that opens the
+ * file as soon as it appears would make the creation fail. The file's own marks show readers that
+ * it is being written. Some parallel file systems have no locks at all. */
 static bool without_locks(hid_t access)
 {
 #if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 12, 0))

@@ -184,7 +184,7 @@ static int create_metric(struct hdf5_file *file, unsigned number, const struct v
         char name[HDF5_NAME_BYTES];
         (void)snprintf(name, sizeof name, "%s_entry", vamp_metrics[entry->id].name);
         const uint64_t entries =
-            first != NULL ? hdf5_rows_entries(file, &first->bucket->values[number]) : 0;
+            first != NULL ? hdf5_rows_entries(&first->bucket->values[number]) : 0;
         const unsigned least = set->closed_count == 1 && set->cells == VAMP_OUTPUTS_MAX + 1
                                    ? CHUNK_OF_WORDS
                                    : ENTRY_CHUNK_LEAST;

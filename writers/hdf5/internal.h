@@ -5,11 +5,11 @@
  * (the words of closed lists); file.c opens and closes it. A bucket is written by bucket.c, in this
  * order: tables.c (components and gaps), cdo.c, series.c (labels of new series), restart.c
  * (totals), rows.c (the detail), overview.c. dataset.c and chunk.c write numbers, attribute.c
- * attributes, space.c keeps the disk from running full, error.c turns HDF5's error stack into ours,
+ * attributes, space.c reserves disk space, error.c turns HDF5's error stack into a vamp_err,
  * writer.c is the table. The format is specified in docs/output-hdf5.md.
  *
- * HDF5 1.10 has one lock for the whole library and stalls of milliseconds: only outputs' threads
- * (and the first open) come here.
+ * HDF5 1.10 has one lock for the whole library and blocks for milliseconds: only outputs' threads
+ * (and the first open) call it.
  */
 #ifndef VAMP_WRITERS_HDF5_INTERNAL_H
 #define VAMP_WRITERS_HDF5_INTERNAL_H
@@ -211,7 +211,7 @@ struct hdf5_file {
     const char *output;
     unsigned segment;
     char *path;
-    int fd;     /* ours, next to HDF5's: for reservation and sync */
+    int fd;     /* vampire's own, next to HDF5's: for reservation and sync */
     hid_t file; /* -1: closed */
 
     struct hdf5_dimension *dimensions;
@@ -223,7 +223,8 @@ struct hdf5_file {
     const char *output_words[VAMP_OUTPUTS_MAX + 1]; /* from 1 on, as long as the run */
     struct hdf5_set *sets;                          /* per label set */
     struct hdf5_metric *metrics;                    /* per schema metric */
-    unsigned time, restart_row, bucket_ns, bucket_number, events_first, outputs_first, output_name;
+    unsigned time, restart_row, bucket_ns, bucket_number, statistics_buckets, events_first;
+    unsigned outputs_first, output_name;
     unsigned gaps_first, components_first;
     unsigned how_ended, ended, end_reason;
 
@@ -359,8 +360,8 @@ VAMP_MUST_CHECK int hdf5_restart_write(struct hdf5_file *file, const struct vamp
 /* rows.c. */
 /* Finds the series that have a row in this bucket, which were placed (words.c). */
 void hdf5_rows_plan(struct hdf5_file *file, const struct vamp_bucket *bucket, bool restart);
-/* Entries that a histogram metric has at most. */
-uint64_t hdf5_rows_entries(const struct hdf5_file *file, const struct vamp_metric_values *values);
+/* Entries of a histogram metric. */
+uint64_t hdf5_rows_entries(const struct vamp_metric_values *values);
 VAMP_MUST_CHECK int hdf5_rows_write(struct hdf5_file *file, const struct vamp_bucket *bucket,
                                     struct vamp_err *err);
 

@@ -131,8 +131,10 @@ static int create_columns(struct hdf5_file *file, struct vamp_err *err)
         const char *name, *about, *units;
     } columns[] = {
         {"bucket_ns", "width of the bucket", "ns"},
-        {"bucket_number", "number of the bucket in the run; a hole is a bucket lost by this output",
+        {"bucket_number", "number in the run of the first of the statistics' buckets in the row",
          "1"},
+        {"statistics_buckets",
+         "buckets of the statistics in the row; those missing before the next row were lost", "1"},
         {"events_received", "events that reached vampire, since the start", "1"},
         {"events_decoded", "events that were understood, since the start", "1"},
         {"events_rejected", "events that could not be understood, since the start", "1"},
@@ -161,7 +163,8 @@ static int create_columns(struct hdf5_file *file, struct vamp_err *err)
         if (i == 0) {
             file->bucket_ns = index;
             file->bucket_number = index + 1;
-            file->events_first = index + 2;
+            file->statistics_buckets = index + 2;
+            file->events_first = index + 3;
         }
     }
     return code;

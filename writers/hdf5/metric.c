@@ -71,6 +71,13 @@ static const struct part gauge_rows[HDF5_GAUGE_DATASETS] = {
     [HDF5_GAUGE_MIN] = {"_min", "smallest in the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
     [HDF5_GAUGE_MAX] = {"_max", "largest in the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
 };
+/* Of a gauge whose series were added before they came here. */
+static const struct part gauge_bound_rows[HDF5_GAUGE_DATASETS] = {
+    [HDF5_GAUGE_VALUE] = {"", "at the end of the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
+    [HDF5_GAUGE_MIN] = {"_min_bound", "not smaller in the bucket", "", true, HDF5_I64, ALONG_ROW,
+                        0},
+    [HDF5_GAUGE_MAX] = {"_max_bound", "not larger in the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
+};
 static const struct part histogram_rows[HDF5_ROWS_DATASETS] = {
     [HDF5_ROWS_COUNT] = {"_count", "values in the bucket", "", false, HDF5_U64, ALONG_ROW, 0},
     [HDF5_ROWS_SUM] = {"_sum", "sum of the values in the bucket", "", true, HDF5_U64, ALONG_ROW, 0},
@@ -106,13 +113,13 @@ static struct parts overview_parts(enum vamp_metric_kind kind, bool is_merged)
     return (struct parts){NULL, 0};
 }
 
-static struct parts row_parts(enum vamp_metric_kind kind)
+static struct parts row_parts(enum vamp_metric_kind kind, bool has_bounds)
 {
     switch (kind) {
     case VAMP_COUNTER:
         return (struct parts){counter_rows, HDF5_COUNTER_DATASETS};
     case VAMP_GAUGE:
-        return (struct parts){gauge_rows, HDF5_GAUGE_DATASETS};
+        return (struct parts){has_bounds ? gauge_bound_rows : gauge_rows, HDF5_GAUGE_DATASETS};
     case VAMP_HISTOGRAM:
         return (struct parts){histogram_rows, HDF5_ROWS_DATASETS};
     }
@@ -250,14 +257,16 @@ static int create_parts(struct hdf5_file *file, unsigned number, struct parts pa
 int hdf5_metric_create_overview(struct hdf5_file *file, unsigned number, struct vamp_err *err)
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[number];
-    const bool is_merged = file->schema->label_sets[entry->label_set].label_count >
-                           file->sets[entry->label_set].closed_count;
+    const bool is_merged =
+        entry->has_bounds || file->schema->label_sets[entry->label_set].label_count >
+                                 file->sets[entry->label_set].closed_count;
     return create_parts(file, number, overview_parts(vamp_metrics[entry->id].kind, is_merged),
                         false, &file->metrics[number].overview, err);
 }
 
 int hdf5_metric_create_rows(struct hdf5_file *file, unsigned number, struct vamp_err *err)
 {
-    const enum vamp_metric_kind kind = vamp_metrics[file->schema->metrics[number].id].kind;
-    return create_parts(file, number, row_parts(kind), true, &file->metrics[number].rows, err);
+    const struct vamp_schema_metric *entry = &file->schema->metrics[number];
+    return create_parts(file, number, row_parts(vamp_metrics[entry->id].kind, entry->has_bounds),
+                        true, &file->metrics[number].rows, err);
 }

@@ -56,7 +56,7 @@ static int write_extremes(struct hdf5_file *file, unsigned first,
 {
     uint64_t least = UINT64_MAX, greatest = 0;
     for (unsigned i = 0; i < values->count; i++) {
-        const struct vamp_histogram *histogram = values->histograms[i].histogram;
+        const struct vamp_bucket_histogram *histogram = values->histograms[i].histogram;
         least = histogram->min < least ? histogram->min : least;
         greatest = histogram->max > greatest ? histogram->max : greatest;
     }
@@ -72,10 +72,9 @@ static int write_bins(struct hdf5_file *file, unsigned first,
     const struct vamp_bins *bins = &file->schema->bins;
     int code = begin_cells(file, bins->count, 0, err);
     for (unsigned i = 0; code == 0 && i < values->count; i++) {
-        const struct vamp_histogram *histogram = values->histograms[i].histogram;
-        const unsigned last = vamp_bin_index(bins->sub_bits, histogram->max);
-        for (unsigned b = vamp_bin_index(bins->sub_bits, histogram->min); b <= last; b++) {
-            file->column.numbers[b] += histogram->bins[b];
+        const struct vamp_bucket_histogram *histogram = values->histograms[i].histogram;
+        for (uint32_t b = 0; b < histogram->bin_count; b++) {
+            file->column.numbers[histogram->bins[b].bin] += histogram->bins[b].count;
         }
     }
     return code != 0 ? code : put_cells(file, first + HDF5_OVERVIEW_BINS, err);
@@ -134,6 +133,10 @@ static int write_columns(struct hdf5_file *file, const struct vamp_bucket *bucke
     memcpy(numbers + HDF5_EVENT_COLUMNS - VAMP_LOSS_COUNT, account->lost, sizeof account->lost);
     int code =
         hdf5_dataset_put_number(file, file->bucket_ns, file->rows, (uint64_t)bucket->width_ns, err);
+    if (code == 0) {
+        code = hdf5_dataset_put_number(file, file->statistics_buckets, file->rows, bucket->buckets,
+                                       err);
+    }
     for (unsigned i = 0; code == 0 && i < HDF5_EVENT_COLUMNS; i++) {
         code = hdf5_dataset_put_row(file, file->events_first + i, file->rows, &numbers[i], err);
     }

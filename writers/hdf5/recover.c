@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HDF5 files that a killed run left. Every flushed bucket is in them, but the file is marked as
- * open for writing, and the end of file stored in it is the one from its creation. This does what
- * h5clear does about that (h5clear -s --increment=0), after a check that everything can be read,
- * and gives all variables along time the length of `time`: a bucket that was being written goes.
+ * Repairs HDF5 files that a killed run left. They contain every flushed bucket, but the file is
+ * marked as open for writing, and the end of file stored in it dates from its creation. Clears both
+ * as h5clear does (h5clear -s --increment=0), after a check that everything can be read, and gives
+ * all variables along time the length of `time`: a bucket that was being written is removed.
  * Formats 1 and 2.
  */
 #include <errno.h>

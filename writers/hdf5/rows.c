@@ -68,32 +68,17 @@ void hdf5_rows_plan(struct hdf5_file *file, const struct vamp_bucket *bucket, bo
 
 /* ---- bins */
 
-/* Bins with values are between those of the smallest and of the largest value. */
-static unsigned first_bin(const struct hdf5_file *file, const struct vamp_histogram *histogram)
-{
-    return vamp_bin_index(file->schema->bins.sub_bits, histogram->min);
-}
-
-static unsigned last_bin(const struct hdf5_file *file, const struct vamp_histogram *histogram)
-{
-    return vamp_bin_index(file->schema->bins.sub_bits, histogram->max);
-}
-
 /* One value is the sum, two are the minimum and the sum less the minimum: their bins follow. */
-static bool has_entries(const struct vamp_histogram *histogram)
+static uint32_t entries_of(const struct vamp_bucket_histogram *histogram)
 {
-    return histogram->count > 2;
+    return histogram->count > 2 ? histogram->bin_count : 0;
 }
 
-uint64_t hdf5_rows_entries(const struct hdf5_file *file, const struct vamp_metric_values *values)
+uint64_t hdf5_rows_entries(const struct vamp_metric_values *values)
 {
     uint64_t entries = 0;
     for (unsigned i = 0; i < values->count; i++) {
-        const struct vamp_histogram *histogram = values->histograms[i].histogram;
-        if (has_entries(histogram)) {
-            const uint64_t bins = last_bin(file, histogram) - first_bin(file, histogram) + 1;
-            entries += histogram->count < bins ? histogram->count : bins;
-        }
+        entries += entries_of(values->histograms[i].histogram);
     }
     return entries;
 }
@@ -189,7 +174,7 @@ static int write_gauge(struct hdf5_file *file, const struct hdf5_set *set,
 /* ---- histograms */
 
 /* What follows from the others is 0, which takes no space. */
-static uint64_t histogram_part(const struct vamp_histogram *histogram, unsigned part)
+static uint64_t histogram_part(const struct vamp_bucket_histogram *histogram, unsigned part)
 {
     switch (part) {
     case HDF5_ROWS_COUNT:
@@ -198,8 +183,10 @@ static uint64_t histogram_part(const struct vamp_histogram *histogram, unsigned 
         return histogram->sum;
     case HDF5_ROWS_MIN:
         return histogram->count > 1 ? histogram->min : 0;
+    case HDF5_ROWS_MAX:
+        return histogram->count > 2 ? histogram->max : 0;
     default:
-        return has_entries(histogram) ? histogram->max : 0;
+        return entries_of(histogram);
     }
 }
 
@@ -217,15 +204,12 @@ static int write_summary(struct hdf5_file *file, const struct hdf5_set *set, uns
 }
 
 /* Bins into `column`, counts into `counts`, from `at` on; both have room. Returns the end. */
-static size_t collect_entries(struct hdf5_file *file, const struct vamp_histogram *histogram,
+static size_t collect_entries(struct hdf5_file *file, const struct vamp_bucket_histogram *histogram,
                               size_t at)
 {
-    const unsigned last = last_bin(file, histogram);
-    for (unsigned bin = first_bin(file, histogram); has_entries(histogram) && bin <= last; bin++) {
-        if (histogram->bins[bin] != 0) {
-            file->column.numbers[at] = bin;
-            file->counts.numbers[at++] = histogram->bins[bin];
-        }
+    for (uint32_t i = 0; i < entries_of(histogram); i++, at++) {
+        file->column.numbers[at] = histogram->bins[i].bin;
+        file->counts.numbers[at] = histogram->bins[i].count;
     }
     return at;
 }
@@ -234,7 +218,7 @@ static int write_entries(struct hdf5_file *file, const struct hdf5_metric *metri
                          const struct vamp_metric_values *values, struct vamp_err *err)
 {
     struct hdf5_dimension *entry = &file->dimensions[metric->entry];
-    const size_t most = whole_chunks((size_t)hdf5_rows_entries(file, values), metric->entry_chunk);
+    const size_t most = whole_chunks((size_t)hdf5_rows_entries(values), metric->entry_chunk);
     if (most == 0) {
         return 0;
     }
@@ -268,24 +252,6 @@ static int write_entries(struct hdf5_file *file, const struct hdf5_metric *metri
     return code;
 }
 
-static int write_entry_numbers(struct hdf5_file *file, const struct hdf5_set *set, unsigned first,
-                               const struct vamp_metric_values *values, struct vamp_err *err)
-{
-    for (unsigned i = 0, h = 0; i < set->changed_count; i++) {
-        uint64_t entries = 0;
-        if (h < values->count && values->histograms[h].series == set->changed[i]) {
-            const struct vamp_histogram *histogram = values->histograms[h++].histogram;
-            const unsigned last = last_bin(file, histogram);
-            for (unsigned bin = first_bin(file, histogram); has_entries(histogram) && bin <= last;
-                 bin++) {
-                entries += histogram->bins[bin] != 0;
-            }
-        }
-        file->column.numbers[i] = entries;
-    }
-    return put_column(file, set, first + HDF5_ROWS_ENTRIES, err);
-}
-
 static int write_histogram(struct hdf5_file *file, const struct hdf5_set *set,
                            const struct hdf5_metric *metric,
                            const struct vamp_metric_values *values, struct vamp_err *err)
@@ -294,11 +260,8 @@ static int write_histogram(struct hdf5_file *file, const struct hdf5_set *set,
         return 0;
     }
     int code = 0;
-    for (unsigned part = HDF5_ROWS_COUNT; code == 0 && part <= HDF5_ROWS_MAX; part++) {
+    for (unsigned part = HDF5_ROWS_COUNT; code == 0 && part <= HDF5_ROWS_ENTRIES; part++) {
         code = write_summary(file, set, metric->rows, part, values, err);
-    }
-    if (code == 0) {
-        code = write_entry_numbers(file, set, metric->rows, values, err);
     }
     return code != 0 ? code : write_entries(file, metric, values, err);
 }

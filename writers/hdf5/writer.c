@@ -12,7 +12,7 @@ static const struct vamp_opt hdf5_options_table[] = {
         .preset = ".",
         .max = 3840,
         .offset = offsetof(struct hdf5_options, directory),
-        .help = "existing directory for the files vampire-WORKFLOW-START-RUN-SEGMENT.h5",
+        .help = "existing directory for the files vampire-WORKFLOW-START-RUN-NAME-SEGMENT.h5",
         .role = VAMP_OPT_DIRECTORY,
     },
     {

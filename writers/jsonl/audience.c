@@ -12,7 +12,7 @@
 #include "vampire/core/thread.h"
 
 #define REMARK_NS (10 * VAMP_NS_PER_SECOND)
-/* A reader that keeps reading at the end gets at most this many times the patience more. */
+/* At the end a reader that keeps reading gets at most this many times the patience in addition. */
 #define PATIENCE_TIMES 8
 
 struct audience_block *audience_block_make(const char *bytes, size_t length)

@@ -27,8 +27,7 @@ struct vamp_audience_options {
     unsigned readers_max; /* 1 to VAMP_AUDIENCE_READERS_MAX */
     size_t buffer_bytes;
     unsigned rows_max; /* of the welcome */
-    /* The address may be taken at first, by a part of this run that is about to end: then it is
-     * tried again until it is free. */
+    /* A part of this run that is about to end may still use the address: retry until it is free. */
     bool may_wait;
 };
 
@@ -38,7 +37,7 @@ struct vamp_audience_text {
     size_t length;
 };
 
-/* What is given to all at once. */
+/* What is passed to all readers at once. */
 struct vamp_audience_news {
     struct vamp_audience_text head; /* goes to the welcome's end */
     struct vamp_audience_text text; /* to every reader */
@@ -59,8 +58,8 @@ const char *vamp_audience_name(const struct vamp_audience *audience);
  * vamp_audience_give do not see it. Without memory the row stays as it was: -ENOMEM. */
 VAMP_MUST_CHECK int vamp_audience_row(struct vamp_audience *audience, unsigned row,
                                       const struct vamp_audience_text *text);
-/* Gives to all. 0, also when readers lose it or there is none; -ENOMEM: no reader got it, the
- * welcome is unchanged. */
+/* Passes the text to all readers. 0, also when readers lose it or there is none; -ENOMEM: no reader
+ * got it, the welcome is unchanged. */
 VAMP_MUST_CHECK int vamp_audience_give(struct vamp_audience *audience,
                                        const struct vamp_audience_news *news);
 /* A reader connected or lost a text: the next text should be complete. */

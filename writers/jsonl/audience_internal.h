@@ -11,7 +11,7 @@
 
 #include "writers/jsonl/audience.h"
 
-/* A text that waits, shared by all who still have to get it. Under the audience's lock. */
+/* A waiting text, shared by all readers that have yet to get it. Under the audience's lock. */
 struct audience_block {
     unsigned holders;
     size_t length;

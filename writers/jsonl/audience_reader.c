@@ -6,7 +6,7 @@
 
 #include "writers/jsonl/audience_internal.h"
 
-/* In one turn, so that a fast reader does not keep the others waiting. */
+/* Bytes sent in one turn, so that a fast reader does not delay the others. */
 #define TURN_BYTES ((size_t)256 * 1024)
 
 static bool push(struct audience_reader *reader, struct audience_block *block)

@@ -27,8 +27,8 @@ struct jsonl_options {
 };
 
 enum jsonl_kind {
-    JSONL_FILE,   /* ours: lines are whole or not there */
-    JSONL_STREAM, /* standard output or a device: not ours, may block */
+    JSONL_FILE,   /* vampire's own: lines are whole or absent */
+    JSONL_STREAM, /* standard output or a device: shared, may block */
     JSONL_FIFO,   /* may have no reader yet */
     JSONL_SOCKET, /* any number of readers, at any time */
 };
@@ -59,7 +59,7 @@ struct jsonl {
     size_t sent;  /* of them, to a stream */
     bool pending; /* the lines of a bucket wait for room or a reader */
 
-    uint64_t buckets;    /* turned into lines */
+    uint64_t buckets;    /* written as lines */
     bool complete;       /* the newest one held all values */
     bool ask_complete;   /* a reader needs one that does */
     int64_t end_ns;      /* of the newest bucket */
@@ -68,7 +68,7 @@ struct jsonl {
     uint64_t lost[VAMP_LOSS_COUNT]; /* as last reported */
 };
 
-/* target.c. What the options mean, as far as the file system says now. */
+/* target.c. The kind of target that the options name, in the present state of the file system. */
 enum vamp_target_kind jsonl_target_kind(const struct jsonl_options *options);
 /* Opens according to the options, fills kind, path and fd. 0 or -errno. */
 VAMP_MUST_CHECK int jsonl_target_open(struct jsonl *self, struct vamp_err *err);
@@ -77,7 +77,7 @@ VAMP_MUST_CHECK int jsonl_target_send(struct jsonl *self, struct vamp_err *err);
 
 /* socket.c: a target that starts with unix: or tcp:. Nothing here waits for a reader. */
 VAMP_MUST_CHECK int jsonl_socket_open(struct jsonl *self, struct vamp_err *err);
-/* The header, for everyone who connects. */
+/* The header, for every reader that connects. */
 VAMP_MUST_CHECK int jsonl_socket_header(struct jsonl *self, struct vamp_err *err);
 /* The lines of a bucket. 0, or -ENOMEM: no reader got them. */
 VAMP_MUST_CHECK int jsonl_socket_bucket(struct jsonl *self, const struct vamp_delivery *delivery,

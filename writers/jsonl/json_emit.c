@@ -57,7 +57,7 @@ static void put_word(struct vamp_json *json, const char *word)
     put(json, word, strlen(word));
 }
 
-/* Comma and key, when they are due, in one go, since there are many. Returns where the value goes,
+/* Comma and key, where needed, with one copy, since there are many. Returns where the value goes,
  * with room for `bytes` of it; NULL without memory. */
 static char *begin_member(struct vamp_json *json, const char *key, size_t bytes)
 {

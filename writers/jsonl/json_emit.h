@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * JSON lines by hand: one growing buffer of whole lines. Text is escaped and made well-formed
- * UTF-8; numbers are integers, so there is no NaN. Bounds: a text is cut at its limit and the line
- * then contains "cut": true; a line longer than VAMP_JSON_LINE_BYTES is dropped and counted.
- * Running out of memory sets `failed`, and every later call does nothing.
+ * Builds JSON lines: one growing buffer of whole lines. Text is escaped and made well-formed UTF-8;
+ * numbers are integers, so there is no NaN. Bounds: a text is cut at its limit and the line then
+ * contains "cut": true; a line longer than VAMP_JSON_LINE_BYTES is dropped and counted. Running out
+ * of memory sets `failed`, and every later call does nothing.
  */
 #ifndef VAMP_WRITERS_JSONL_JSON_EMIT_H
 #define VAMP_WRITERS_JSONL_JSON_EMIT_H

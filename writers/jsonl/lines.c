@@ -292,8 +292,9 @@ static unsigned gauge_lines(struct jsonl *self, const struct vamp_bucket *bucket
         if (complete || gauge->value != last[i] || gauge->min != gauge->max) {
             metric_begin(self, bucket, &self->schema->metrics[metric], i);
             vamp_json_signed(&self->json, "value", gauge->value);
-            vamp_json_signed(&self->json, "min", gauge->min);
-            vamp_json_signed(&self->json, "max", gauge->max);
+            const bool bounds = self->schema->metrics[metric].has_bounds;
+            vamp_json_signed(&self->json, bounds ? "min_bound" : "min", gauge->min);
+            vamp_json_signed(&self->json, bounds ? "max_bound" : "max", gauge->max);
             vamp_json_line_end(&self->json);
             lines++;
         }
@@ -303,24 +304,22 @@ static unsigned gauge_lines(struct jsonl *self, const struct vamp_bucket *bucket
 }
 
 static void histogram_members(struct vamp_json *json, const struct vamp_bins *bins,
-                              const struct vamp_histogram *histogram)
+                              const struct vamp_bucket_histogram *histogram)
 {
     vamp_json_unsigned(json, "count", histogram->count);
     vamp_json_unsigned(json, "sum", histogram->sum);
     vamp_json_unsigned(json, "min", histogram->min);
     vamp_json_unsigned(json, "max", histogram->max);
-    vamp_json_unsigned(json, "p50", vamp_histogram_quantile(histogram, bins, 0.5));
-    vamp_json_unsigned(json, "p90", vamp_histogram_quantile(histogram, bins, 0.9));
-    vamp_json_unsigned(json, "p99", vamp_histogram_quantile(histogram, bins, 0.99));
-    vamp_json_unsigned(json, "p999", vamp_histogram_quantile(histogram, bins, 0.999));
+    vamp_json_unsigned(json, "p50", vamp_bucket_histogram_quantile(histogram, bins, 0.5));
+    vamp_json_unsigned(json, "p90", vamp_bucket_histogram_quantile(histogram, bins, 0.9));
+    vamp_json_unsigned(json, "p99", vamp_bucket_histogram_quantile(histogram, bins, 0.99));
+    vamp_json_unsigned(json, "p999", vamp_bucket_histogram_quantile(histogram, bins, 0.999));
     vamp_json_open(json, "bins", '[');
-    for (unsigned i = 0; i < bins->count; i++) {
-        if (histogram->bins[i] > 0) {
-            vamp_json_open(json, NULL, '[');
-            vamp_json_unsigned(json, NULL, bins->lower[i]);
-            vamp_json_unsigned(json, NULL, histogram->bins[i]);
-            vamp_json_close(json, ']');
-        }
+    for (uint32_t i = 0; i < histogram->bin_count; i++) {
+        vamp_json_open(json, NULL, '[');
+        vamp_json_unsigned(json, NULL, bins->lower[histogram->bins[i].bin]);
+        vamp_json_unsigned(json, NULL, histogram->bins[i].count);
+        vamp_json_close(json, ']');
     }
     vamp_json_close(json, ']');
 }
@@ -382,6 +381,7 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
     }
     begin(self, "bucket", bucket->start_ns);
     vamp_json_unsigned(&self->json, "bucket", bucket->number);
+    vamp_json_unsigned(&self->json, "buckets", bucket->buckets);
     vamp_json_signed(&self->json, "width_ns", bucket->width_ns);
     vamp_json_bool(&self->json, "complete", complete);
     vamp_json_unsigned(&self->json, "metrics", lines - dropped);

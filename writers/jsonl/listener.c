@@ -154,7 +154,7 @@ static bool is_dead(const union address *address, socklen_t bytes)
     return dead;
 }
 
-/* Frees the name, unless it is in use or not ours. */
+/* Removes the socket file, unless it is in use or another user's. */
 static int clear_name(const union address *address, socklen_t bytes, struct vamp_err *err)
 {
     const char *path = address->local.sun_path;

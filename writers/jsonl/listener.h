@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Listening stream sockets with the addresses people write: unix:PATH, tcp:PORT, tcp:ADDRESS:PORT,
- * tcp:[ADDRESS]:PORT. One thread at a time.
+ * Listening stream sockets with addresses as in the configuration: unix:PATH, tcp:PORT,
+ * tcp:ADDRESS:PORT, tcp:[ADDRESS]:PORT. One thread at a time.
  *
  * By default other users cannot connect: a Unix socket can be connected to by its owner only, and
  * tcp:PORT listens on loopback. A socket file that a dead process left is replaced; a file is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* JSON lines that a killed run left: cut after the last newline. */
+/* Repairs JSON lines that a killed run left: cuts them after the last newline. */
 #include <string.h>
 #include <unistd.h>
 

@@ -128,12 +128,13 @@ enum vamp_target_kind jsonl_target_kind(const struct jsonl_options *options)
 static int open_new_file(struct jsonl *self, struct vamp_err *err)
 {
     const char *directory = self->options->directory != NULL ? self->options->directory : ".";
-    const struct vamp_writer_target target = {.run = self->run, .segment = self->segment};
+    const struct vamp_writer_target target = {
+        .run = self->run, .name = self->name, .segment = self->segment};
     self->path = vamp_target_name(directory, &target, "jsonl");
     return self->path == NULL ? no_memory(err) : open_file(self, err);
 }
 
-/* A file with the name that is given, unless something has it that is no file. */
+/* Opens a file with the configured name, unless that names something other than a file. */
 static int open_named(struct jsonl *self, struct vamp_err *err)
 {
     const char *path = self->options->path;

@@ -28,7 +28,7 @@ static const struct vamp_opt jsonl_options_table[] = {
         .preset = ".",
         .max = 3840,
         .offset = offsetof(struct jsonl_options, directory),
-        .help = "existing directory for the files vampire-WORKFLOW-START-RUN-SEGMENT.jsonl",
+        .help = "existing directory for the files vampire-WORKFLOW-START-RUN-NAME-SEGMENT.jsonl",
         .role = VAMP_OPT_DIRECTORY,
         .only_with = VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES),
     },
@@ -210,7 +210,7 @@ static bool target_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
     return self->audience != NULL && vamp_audience_remark(self->audience, text);
 }
 
-/* Of a bucket that was given up, nothing more is sent than the line that has begun. */
+/* Of a bucket that was given up, only the line that has begun is completed. */
 static void cut_pending(struct jsonl *self)
 {
     if (self->json.failed || !self->pending) {

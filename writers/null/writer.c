@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A format that keeps nothing: to measure the rest, and the smallest example of a format.
+ * A format that writes nothing: to measure everything else, and the smallest example of a format.
  */
 #include "writers/writer.h"
 

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "writers/output/subset.h"
+#include "writers/output/resolution.h"
 #include "writers/output/unwritten.h"
 
 static const struct vamp_opt bucket_options[] = {
@@ -26,13 +26,35 @@ static const struct vamp_opt bucket_options[] = {
      .help = "LABEL=PATTERN, such as \"component=IFS*\": of metrics with this label, this output "
              "receives only series that match one pattern for each label named, and (other); none: "
              "all"},
+    {.key = "by",
+     .type = VAMP_OPT_SETS,
+     .max = 256,
+     .choices = vamp_label_words,
+     .offset = offsetof(struct vamp_output_settings, by),
+     .help = "Labels that metrics keep in this output; series that differ only in others are "
+             "merged. For single metrics: an object of lists by name or glob pattern, of which the "
+             "name itself counts, else the first that matches; unset: all labels"},
+    {.key = "without",
+     .type = VAMP_OPT_SETS,
+     .max = 256,
+     .choices = vamp_label_words,
+     .offset = offsetof(struct vamp_output_settings, without),
+     .help = "Labels that metrics lose in this output, as in \"by\""},
+    {.key = "bucket",
+     .type = VAMP_OPT_DURATION,
+     .min = 1000000,
+     .max = (uint64_t)366 * 86400 * VAMP_NS_PER_SECOND,
+     .offset = offsetof(struct vamp_output_settings, bucket_ns),
+     .help = "Width of this output's buckets, a multiple of \"statistics.bucket\": those of the "
+             "statistics are merged before they are written; unset: as they are"},
     {.key = "queue",
      .type = VAMP_OPT_UINT,
      .preset = "64",
      .min = 1,
      .max = 65536,
      .offset = offsetof(struct vamp_output_settings, queue),
-     .help = "Number of buckets that can wait for this output; further ones are lost and counted "
+     .help = "Number of the statistics' buckets that can wait for this output; further ones are "
+             "lost and counted "
              "as lost"},
     {.key = NULL},
 };
@@ -43,39 +65,45 @@ struct waiting_bucket {
 };
 
 struct bucket_queue {
-    struct vamp_subset *subset; /* NULL: the output gets everything */
+    struct vamp_resolution *resolution; /* NULL: the output gets everything as it is */
 
     /* With the output's lock. */
     struct waiting_bucket *waiting; /* a ring of `length` */
-    unsigned length, first, count;
+    unsigned length, first;
+    atomic_uint count;                /* any thread reads it */
     uint64_t refused;                 /* since the last accepted bucket */
     struct vamp_unwritten of_refused; /* what they would have brought */
 
     /* The output's thread's. */
-    const struct vamp_bucket *current;
-    struct vamp_unwritten unwritten; /* in the present segment */
-    uint64_t lost_before;            /* buckets lost since the last delivery */
+    const struct vamp_bucket *current; /* to be written; the resolution's, if there is one */
+    struct vamp_unwritten unwritten;   /* in the present segment */
+    uint64_t lost_before;              /* buckets lost since the last delivery */
     struct vamp_delivery delivery;
 };
 
 /* ---- create and free */
 
-static int make_subset(struct vamp_output *output, struct vamp_err *err)
+static int make_resolution(struct vamp_output *output, struct vamp_err *err)
 {
     struct bucket_queue *queue = output->queue;
     const struct vamp_output_settings *settings = output->settings;
-    if (settings->metrics.count == 0 && settings->series.count == 0) {
-        return 0;
-    }
-    const struct vamp_subset_choice choice = {
+    const struct vamp_resolution_choice choice = {
         .metrics = &settings->metrics,
         .series = &settings->series,
+        .by = &settings->by,
+        .without = &settings->without,
+        .bucket_ns = settings->bucket_ns,
     };
-    /* Those in the queue, one being written, one being submitted. */
-    const int code =
-        vamp_subset_create(&choice, output->schema, queue->length + 2, &queue->subset, err);
+    output->usually_waiting = 2;
+    if (vamp_resolution_is_whole(&choice, output->schema)) {
+        return 0;
+    }
+    const int64_t width_ns = output->schema->bucket_ns; /* 0 in tests without time */
+    output->usually_waiting +=
+        choice.bucket_ns > 0 && width_ns > 0 ? (uint64_t)(choice.bucket_ns / width_ns) : 0;
+    const int code = vamp_resolution_create(&choice, output->schema, &queue->resolution, err);
     if (code == 0) {
-        output->schema = vamp_subset_schema(queue->subset);
+        output->schema = vamp_resolution_schema(queue->resolution);
     }
     return code;
 }
@@ -94,7 +122,7 @@ static int bucket_queue_create(struct vamp_output *output,
     if (queue == NULL || queue->waiting == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "make a queue of %" PRIu64 " buckets", length);
     }
-    int code = make_subset(output, err);
+    int code = make_resolution(output, err);
     if (code == 0) {
         code = vamp_unwritten_init(&queue->unwritten, output->schema->max_components, err);
     }
@@ -114,7 +142,7 @@ static void bucket_queue_done(struct vamp_output *output)
     free(queue->waiting);
     vamp_unwritten_done(&queue->unwritten);
     vamp_unwritten_done(&queue->of_refused);
-    vamp_subset_free(queue->subset);
+    vamp_resolution_free(queue->resolution);
     free(queue);
 }
 
@@ -124,44 +152,39 @@ static void bucket_queue_done(struct vamp_output *output)
 static bool append(struct vamp_output *output, const struct vamp_bucket *bucket)
 {
     struct bucket_queue *queue = output->queue;
-    if (bucket == NULL || queue->count == queue->length || output->finishing) {
+    if (queue->count == queue->length || output->finishing) {
         return false;
     }
     queue->waiting[(queue->first + queue->count++) % queue->length] =
-        (struct waiting_bucket){.bucket = bucket, .lost_before = queue->refused};
+        (struct waiting_bucket){.bucket = vamp_bucket_hold(bucket), .lost_before = queue->refused};
     queue->refused = 0;
     return true;
 }
 
-static void submit_bucket(struct vamp_output *output, const struct vamp_bucket *whole)
+/* Merging is the output's thread's work. */
+static void submit_bucket(struct vamp_output *output, const struct vamp_bucket *bucket)
 {
     struct bucket_queue *queue = output->queue;
     output_await_room(output);
-    const struct vamp_bucket *bucket =
-        queue->subset != NULL ? vamp_subset_bucket(queue->subset, whole) : vamp_bucket_hold(whole);
     (void)pthread_mutex_lock(&output->lock);
     output_count(&output->queued);
-    const bool accepted = append(output, bucket);
-    if (accepted) {
+    if (append(output, bucket)) {
         (void)pthread_cond_signal(&output->changed);
     } else {
-        vamp_unwritten_add(&queue->of_refused, whole);
+        vamp_unwritten_add(&queue->of_refused, bucket);
         queue->refused++;
         output_count(&output->refused);
     }
     (void)pthread_mutex_unlock(&output->lock);
-    if (!accepted && bucket != NULL) {
-        vamp_bucket_release(bucket);
-    }
 }
 
 static void bucket_fill(const struct vamp_output *output, struct vamp_output_fill *ret_fill)
 {
-    struct vamp_output_account account;
-    vamp_output_account(output, &account);
     const struct bucket_queue *queue = output->queue;
-    *ret_fill = (struct vamp_output_fill){
-        .used = account.waiting, .bound = queue->length, .unit = "buckets"};
+    *ret_fill =
+        (struct vamp_output_fill){.used = atomic_load_explicit(&queue->count, memory_order_relaxed),
+                                  .bound = queue->length,
+                                  .unit = "buckets"};
 }
 
 static bool bucket_queue_crowded(const struct vamp_output *output)
@@ -173,7 +196,7 @@ static bool bucket_queue_crowded(const struct vamp_output *output)
 
 static void end_buckets(struct vamp_output *output, int64_t until_ns)
 {
-    (void)output; /* `finishing` says it all */
+    (void)output; /* `finishing` is enough */
     (void)until_ns;
 }
 
@@ -189,28 +212,81 @@ static void wait_for_bucket(struct vamp_output *output)
     (void)pthread_mutex_unlock(&output->lock);
 }
 
-static bool take_bucket(struct vamp_output *output)
+/* What the queue holds for a bucket that may be half made. */
+enum next_bucket {
+    NEXT_TAKEN,
+    NEXT_LATER, /* the oldest one belongs to the next bucket of the output */
+    NEXT_NONE,  /* now */
+    NEXT_NEVER, /* the run is over */
+};
+
+static enum next_bucket next_waiting(struct vamp_output *output, struct waiting_bucket *ret_oldest)
 {
     struct bucket_queue *queue = output->queue;
-    struct waiting_bucket oldest = {.bucket = NULL};
     (void)pthread_mutex_lock(&output->lock);
+    enum next_bucket next = output->finishing ? NEXT_NEVER : NEXT_NONE;
     if (queue->count > 0) {
-        oldest = queue->waiting[queue->first];
+        *ret_oldest = queue->waiting[queue->first];
+        next =
+            queue->resolution == NULL || vamp_resolution_fits(queue->resolution, ret_oldest->bucket)
+                ? NEXT_TAKEN
+                : NEXT_LATER;
+    }
+    if (next == NEXT_TAKEN) {
         queue->first = (queue->first + 1) % queue->length;
         queue->count--;
-        if (oldest.lost_before > 0) {
+        if (ret_oldest->lost_before > 0) {
             vamp_unwritten_move(&queue->unwritten, &queue->of_refused);
         }
     }
     (void)pthread_mutex_unlock(&output->lock);
-    queue->current = oldest.bucket;
-    if (oldest.bucket == NULL) {
+    return next;
+}
+
+/* Adds the bucket to the one that is being made and lets go of it. Without memory it is lost. */
+static void merge_bucket(struct vamp_output *output, const struct vamp_bucket *bucket)
+{
+    struct bucket_queue *queue = output->queue;
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (vamp_resolution_add(queue->resolution, bucket, &err) != 0) {
+        output_note_failure(output, &err);
+        output_count_lost(output, 1);
+        queue->lost_before++;
+    }
+    vamp_bucket_release(bucket);
+}
+
+static bool set_current(struct vamp_output *output, const struct vamp_bucket *bucket)
+{
+    struct bucket_queue *queue = output->queue;
+    queue->current = bucket;
+    if (bucket == NULL) {
         return false;
     }
-    queue->lost_before += oldest.lost_before;
-    vamp_unwritten_add(&queue->unwritten, oldest.bucket);
-    output->current = (struct output_element){.time_ns = oldest.bucket->start_ns, .counts = true};
+    output->current =
+        (struct output_element){.time_ns = bucket->start_ns, .counts = bucket->buckets};
     return true;
+}
+
+static bool take_bucket(struct vamp_output *output)
+{
+    struct bucket_queue *queue = output->queue;
+    struct waiting_bucket oldest = {.bucket = NULL};
+    enum next_bucket next;
+    while ((next = next_waiting(output, &oldest)) == NEXT_TAKEN) {
+        queue->lost_before += oldest.lost_before;
+        vamp_unwritten_add(&queue->unwritten, oldest.bucket);
+        if (queue->resolution == NULL) {
+            return set_current(output, oldest.bucket);
+        }
+        merge_bucket(output, oldest.bucket);
+        if (vamp_resolution_is_complete(queue->resolution)) {
+            return set_current(output, vamp_resolution_bucket(queue->resolution));
+        }
+    }
+    const bool is_ended = next == NEXT_LATER || next == NEXT_NEVER;
+    return queue->resolution != NULL && is_ended &&
+           set_current(output, vamp_resolution_bucket(queue->resolution));
 }
 
 /* `whole`: with all rows, as the first of a segment. */
@@ -250,8 +326,12 @@ static int write_bucket(struct vamp_output *output, struct vamp_err *err)
 static void release_bucket(struct vamp_output *output, bool written)
 {
     struct bucket_queue *queue = output->queue;
-    queue->lost_before += !written;
-    vamp_bucket_release(queue->current);
+    queue->lost_before += written ? 0 : queue->current->buckets;
+    if (queue->resolution == NULL) {
+        vamp_bucket_release(queue->current);
+    } else {
+        vamp_resolution_clear(queue->resolution);
+    }
     queue->current = NULL;
 }
 
@@ -261,7 +341,8 @@ static bool buckets_finished(struct vamp_output *output)
     (void)pthread_mutex_lock(&output->lock);
     const bool finished = output->finishing && queue->count == 0;
     (void)pthread_mutex_unlock(&output->lock);
-    return finished;
+    return finished &&
+           (queue->resolution == NULL || vamp_resolution_bucket(queue->resolution) == NULL);
 }
 
 static void buckets_flushed(struct vamp_output *output)
@@ -278,7 +359,6 @@ const struct output_kind output_of_buckets = {
     .unit = "bucket",
     .options = bucket_options,
     .queue_option = "queue",
-    .usually_waiting = 2,
     .create = bucket_queue_create,
     .done = bucket_queue_done,
     .bucket = submit_bucket,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Outputs of events: a ring into which events are copied; each segment begins with the JOINs of
- * those who are there, and what found no room is reported in the target itself by a mark. */
+/* Outputs of events: a ring into which events are copied; each segment begins with the JOINs of the
+ * components that are present, and a mark in the target itself reports events that found no
+ * room. */
 #include "writers/output/internal.h"
 
 #include <assert.h>
@@ -11,9 +12,9 @@
 
 #include "vampire/core/event/losses.h"
 
-/* What waits in the format's own buffer goes out at least this often. */
+/* The format's own buffer is flushed at least this often. */
 #define FLUSH_NS VAMP_NS_PER_SECOND
-/* How long the end waits between two attempts to find room for the last marks. */
+/* Pause between two attempts to find room for the last marks at the end. */
 #define ROOM_NS 200000
 /* Components whose JOINs stand in each segment, those that left included. */
 #define COMPONENTS_MAX 16384
@@ -51,12 +52,12 @@ struct event_queue {
 
     /* The submitting thread's. */
     struct vamp_losses losses;
-    bool (*filter)(const void *context, const struct vamp_event *event);
-    const void *filter_context;
+    bool (*filter)(void *context, const struct vamp_event *event);
+    void *filter_context;
 
     /* The output's thread's. */
     const struct vamp_event *current;
-    struct vamp_components *components; /* who is there, from JOIN and LEAVE */
+    struct vamp_components *components; /* components present, from JOIN and LEAVE */
     bool joins_due;                     /* before the next event */
     struct vamp_event marks[MARKS_MAX]; /* taken by the format since the last flush */
     unsigned mark_count;
@@ -100,6 +101,7 @@ static int event_queue_create(struct vamp_output *output, const struct vamp_outp
     if (queue == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "make a queue of events");
     }
+    output->usually_waiting = 100000; /* which a disk takes in an instant */
     queue->filter = context->filter;
     queue->filter_context = context->filter_context;
     int code = vamp_ring_create((size_t)output->settings->buffer_bytes, &queue->ring, err);
@@ -208,7 +210,7 @@ static int repeat_joins(const struct vamp_output *output, struct vamp_err *err)
     return code;
 }
 
-/* Marks of the segment that failed, and the JOINs of those who are there. */
+/* Marks of the segment that failed, and the JOINs of the components that are present. */
 static int write_begin(struct vamp_output *output, struct vamp_err *err)
 {
     struct event_queue *queue = output->queue;
@@ -283,7 +285,6 @@ const struct output_kind output_of_events = {
     .unit = "event",
     .options = event_options,
     .queue_option = "buffer",
-    .usually_waiting = 100000, /* which a disk takes in an instant */
     .create = event_queue_create,
     .done = event_queue_done,
     .event = submit_event,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The output, split: output.c is the interface and the account, thread.c the thread, segments.c
- * brings one element into a segment; buckets.c and events.c are the two kinds of elements. Private
- * to these.
+ * writes one element to a segment; buckets.c and events.c are the two kinds of elements. Private to
+ * these.
  */
 #ifndef VAMP_WRITERS_OUTPUT_INTERNAL_H
 #define VAMP_WRITERS_OUTPUT_INTERNAL_H
@@ -16,16 +16,15 @@
 #define OUTPUT_NEVER_NS INT64_MAX
 #define OUTPUT_PAUSE_NS INT64_C(100000000)
 
-/* What is peculiar to a kind of elements: its options, its queue, and what each segment begins
+/* What differs between kinds of elements: its options, its queue, and what each segment begins
  * with. The queue is the kind's own; the functions below are all that touch it. */
 struct output_kind {
     const char *unit;               /* of the account: "bucket" */
     const struct vamp_opt *options; /* fills struct vamp_output_settings */
     const char *queue_option;       /* the one that makes the queue larger */
-    uint64_t usually_waiting;       /* at the end of any run */
 
-    /* Makes output->queue, and output->schema if it is to be another. 0 or -errno; then `done` is
-     * called, too. */
+    /* Makes output->queue, and output->schema if it is to be another; sets usually_waiting. 0 or
+     * -errno; then `done` is called, too. */
     int (*create)(struct vamp_output *output, const struct vamp_output_context *context,
                   struct vamp_err *err);
     /* Frees the queue and what waits in it; output->queue may be NULL. */
@@ -35,10 +34,10 @@ struct output_kind {
     void (*bucket)(struct vamp_output *output, const struct vamp_bucket *bucket);
     void (*event)(struct vamp_output *output, const struct vamp_event *event, bool passed);
     void (*fill)(const struct vamp_output *output, struct vamp_output_fill *ret_fill);
-    /* A source that can wait should do so before it hands over more. */
+    /* A source that can wait should do so before it submits more. */
     bool (*crowded)(const struct vamp_output *output);
-    /* No element will follow: what has to stand at the end goes into the queue as soon as there is
-     * room, or not at all when there is none until `until_ns` (monotonic). */
+    /* No element will follow: puts the elements for the end into the queue as soon as there is
+     * room; drops them when there is none until `until_ns` (monotonic). */
     void (*end)(struct vamp_output *output, int64_t until_ns);
 
     /* The output's thread. */
@@ -46,17 +45,17 @@ struct output_kind {
     void (*wait)(struct vamp_output *output);
     /* Takes the oldest element and describes it in output->current; false: there is none now. */
     bool (*take)(struct vamp_output *output);
-    /* Gives the element to the format. As write_bucket and write_event of the format. */
+    /* Passes the element to the format. As write_bucket and write_event of the format. */
     int (*write)(struct vamp_output *output, struct vamp_err *err);
-    /* Lets go of the element, which was written or (else) given up. */
+    /* Releases the element; if it is not `written`, it was given up. */
     void (*release)(struct vamp_output *output, bool written);
     /* The end has come and everything was taken. */
     bool (*finished)(struct vamp_output *output);
     /* All elements taken so far are in the segment. */
     void (*flushed)(struct vamp_output *output);
-    /* A new segment was opened: what it has to begin with goes before the next element. */
+    /* A new segment was opened: it begins with what this kind requires, before the next element. */
     void (*begin_segment)(struct vamp_output *output);
-    /* The taken element as the first of a new segment; NULL: the format need not know it. */
+    /* The taken element as the first of a new segment; NULL: the format does not need it. */
     const struct vamp_delivery *(*first)(struct vamp_output *output);
 };
 
@@ -73,14 +72,14 @@ extern const struct output_kind output_of_buckets, output_of_events;
 /* The element that was taken. */
 struct output_element {
     int64_t time_ns;
-    bool counts; /* in the account and for rotation; marks do not */
+    uint64_t counts; /* as so many in the account and for rotation; marks do not */
 };
 
 /* The present segment. */
 struct output_segment {
     void *writer;           /* NULL: none open */
-    bool blind;             /* opened before any bucket was there to measure it by */
-    uint64_t taken;         /* elements that the format has taken */
+    bool blind;             /* opened before there was a bucket to size it by */
+    uint64_t taken;         /* of the account's elements, by the format */
     int64_t period;         /* of rotate_ns, of the first element */
     uint64_t refused_bytes; /* added to rotate_bytes by each rotation that failed */
     unsigned failed_opens;  /* since the run is over */
@@ -96,7 +95,8 @@ struct vamp_output {
     const struct vamp_clock *clock;
     uint64_t event_kinds;
     char name[VAMP_OUTPUT_NAME_BYTES];
-    void *queue; /* the kind's */
+    void *queue;              /* the kind's */
+    uint64_t usually_waiting; /* elements, at the end of any run */
 
     /* The submitting thread's. */
     const atomic_int *stop; /* NULL: the source cannot wait */
@@ -132,11 +132,11 @@ struct vamp_output {
 
 /* ---- output.c */
 
-/* Real time even in tests with a clock of their own: pthread waits with it. Monotonic. */
+/* Monotonic. Real time even in tests with a fake clock, since pthread waits by it. */
 int64_t output_now_ns(void);
 /* With the lock held: until the condition is signalled or the time is reached. */
 void output_wait_until(struct vamp_output *output, int64_t until_ns);
-/* Keeps a failure to be reported. */
+/* Stores a failure until it is reported. */
 void output_note_failure(struct vamp_output *output, const struct vamp_err *failure);
 /* One more in a counter that only the calling thread writes. */
 static inline void output_count(_Atomic uint64_t *counter)
@@ -144,6 +144,8 @@ static inline void output_count(_Atomic uint64_t *counter)
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
                           memory_order_release);
 }
+/* Of the output's thread: so many elements were given up. */
+void output_count_lost(struct vamp_output *output, uint64_t count);
 /* Waits while the queue is crowded, if the source can wait and the output makes progress. */
 void output_await_room(struct vamp_output *output);
 
@@ -152,12 +154,12 @@ VAMP_MUST_CHECK int output_start_thread(struct vamp_output *output, struct vamp_
 
 /* ---- segments.c */
 VAMP_MUST_CHECK int output_open_segment(struct vamp_output *output, struct vamp_err *err);
-/* `failed`: what is wrong was reported already, and the target is known to be bad. Returns the
- * close's result, 0 for a failed one. */
+/* `failed`: the failure was reported already, and the target is unusable. Returns the close's
+ * result, 0 for a failed one. */
 int output_close_segment(struct vamp_output *output, const struct vamp_ending *ending, bool failed);
-/* Until the element is in a segment; false when it was given up. */
+/* Tries until the element is in a segment; false when it was given up. */
 bool output_deliver(struct vamp_output *output);
-/* Brings what the format has taken to the operating system, and the account up to date. */
+/* Flushes what the format has taken to the operating system, and updates the account. */
 void output_flush(struct vamp_output *output);
 
 #endif

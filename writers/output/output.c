@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-/* Beyond the deadline, for a format that is just giving up and closing. */
+/* Time beyond the deadline for a format that is giving up and closing. */
 #define STUCK_NS (2 * VAMP_NS_PER_SECOND)
-/* Between two looks whether there is room. */
+/* Time between two checks for room. */
 #define ROOM_NS 200000
 
 /* ---- kinds and their options */
@@ -76,6 +76,12 @@ void output_wait_until(struct vamp_output *output, int64_t until_ns)
     const struct timespec until = {.tv_sec = (time_t)(until_ns / VAMP_NS_PER_SECOND),
                                    .tv_nsec = (long)(until_ns % VAMP_NS_PER_SECOND)};
     (void)pthread_cond_timedwait(&output->changed, &output->lock, &until);
+}
+
+void output_count_lost(struct vamp_output *output, uint64_t count)
+{
+    output->lost_before += count;
+    atomic_store_explicit(&output->lost, output->lost_before, memory_order_release);
 }
 
 void output_await_room(struct vamp_output *output)
@@ -185,7 +191,7 @@ unsigned vamp_output_segment(const struct vamp_output *output)
     return atomic_load_explicit(&output->segment_number, memory_order_relaxed);
 }
 
-/* What was queued is read last: an element is queued before it is anything else. */
+/* `queued` is read last: an element is counted there before it is counted elsewhere. */
 void vamp_output_account(const struct vamp_output *output, struct vamp_output_account *ret_account)
 {
     if (atomic_load(&output->abandoned)) {
@@ -246,7 +252,7 @@ bool vamp_output_is_behind(const struct vamp_output *output)
 {
     struct vamp_output_account account;
     vamp_output_account(output, &account);
-    return account.waiting > output->kind->usually_waiting;
+    return account.waiting > output->usually_waiting;
 }
 
 /* ---- the end */
@@ -258,7 +264,7 @@ static void set_ending(struct vamp_output *output, const struct vamp_ending *end
     output->ending.reason = output->reason;
 }
 
-/* The thread is stuck and keeps what it looks at; nothing more of it counts. */
+/* The thread is stuck: the memory it uses is not freed, and nothing it still does is counted. */
 static void abandon(struct vamp_output *output)
 {
     vamp_output_account(output, &output->left);
@@ -268,7 +274,7 @@ static void abandon(struct vamp_output *output)
     (void)pthread_detach(output->thread);
 }
 
-/* True: the thread has ended and was joined. False: it is stuck and on its own now. */
+/* True: the thread has ended and was joined. False: it is stuck and was detached. */
 static bool stop_thread(struct vamp_output *output, const struct vamp_ending *ending,
                         int64_t deadline_ns)
 {
@@ -350,6 +356,6 @@ void vamp_output_free(struct vamp_output *output)
         (void)stop_thread(output, NULL, 0);
     }
     if (!atomic_load(&output->abandoned)) {
-        release_all(output); /* else the stuck thread still looks at it */
+        release_all(output); /* else the stuck thread may still use it */
     }
 }

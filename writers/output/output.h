@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An output: one configured target with its format, a bounded queue, a thread that writes, segments
- * and an account. Handing an element over never blocks, unless the source can wait: what finds no
- * room is lost and counted. queued = written + lost + waiting holds whenever the account is read.
+ * and an account. Submitting an element never blocks, unless the source can wait: an element that
+ * finds no room is lost and counted. queued = written + lost + waiting holds whenever the account
+ * is read.
  *
  * Policy, the same for every format and for both kinds of elements (buckets and events):
  * - the next segment begins when rotate_bytes are reached, when an element's time enters a later
  *   multiple of rotate_ns (or goes back by more than one), when a bucket does not fit (-ENOBUFS),
  *   and after any failure; the element that met the failure is kept and written to the new segment;
- * - a rotation opens the next segment first; where that fails, the present one goes on;
+ * - a rotation opens the next segment first; if that fails, the present one continues;
  * - no room or no reader (-EAGAIN): the same element is tried again until it works, while newer
  *   ones wait and, once the queue is full, are lost;
  * - a segment that cannot be opened is tried again with growing pauses of at most 5 s;
@@ -26,23 +27,25 @@
 #include "vampire/core/event/components.h"
 #include "writers/writer.h"
 
-/* What the configuration says of an output, whatever its format. The tables below fill it; what an
- * element has no use for stays zero. */
+/* The options of an output that do not depend on its format. The tables below fill it; options of
+ * another kind of elements stay zero. */
 struct vamp_output_settings {
     char *name;
     uint64_t rotate_bytes; /* 0: never */
     int64_t rotate_ns;     /* 0: never */
     /* Of buckets. */
-    struct vamp_strings metrics; /* glob patterns, none: all */
-    struct vamp_strings series;  /* "LABEL=PATTERN", none: all */
-    uint64_t queue;              /* that may wait; 0 means 1 */
+    struct vamp_strings metrics;  /* glob patterns, none: all */
+    struct vamp_strings series;   /* "LABEL=PATTERN", none: all */
+    struct vamp_sets by, without; /* labels to keep, to drop, by metric */
+    int64_t bucket_ns;            /* a multiple of the statistics' bucket; at most 0: that itself */
+    uint64_t queue;               /* that may wait; 0 means 1 */
     /* Of events. */
     char *filter;          /* expression, NULL: none */
     uint64_t buffer_bytes; /* room for events that wait */
     bool filtered;         /* events that the filters turn away are written, too */
 };
 
-/* The options of an output of this format beside the format's own; ends with a NULL key. */
+/* The options of an output of this format in addition to the format's own; ends with a NULL key. */
 const struct vamp_opt *vamp_output_options(const struct vamp_writer_ops *format);
 /* Those of its section "rotate"; NULL for a format without files. */
 const struct vamp_opt *vamp_output_rotate_options(const struct vamp_writer_ops *format);
@@ -55,13 +58,13 @@ struct vamp_output_context {
     unsigned segments_before; /* numbers that are taken; the first segment has the next one */
     /* Of events. */
     uint64_t event_kinds; /* bit per kind: no other one will come */
-    /* Who was there before: the first segment begins with their JOINs, as every later one does.
-     * Only looked at by vamp_output_create. NULL: nobody. */
+    /* The components present: the first segment begins with their JOINs, as every later one does.
+     * Only read by vamp_output_create. NULL: none. */
     const struct vamp_components *present;
     /* The output's own filter; NULL: none. Called by vamp_output_event. */
-    bool (*filter)(const void *filter_context, const struct vamp_event *event);
-    const void *filter_context;
-    /* Not NULL: the source can wait. What finds no room then waits, too, while `*stop` is 0 and the
+    bool (*filter)(void *filter_context, const struct vamp_event *event);
+    void *filter_context;
+    /* Not NULL: the source can wait. Submitting then waits for room while `*stop` is 0 and the
      * output makes progress within VAMP_OUTPUT_PATIENCE_NS. */
     const atomic_int *stop;
 };
@@ -81,7 +84,7 @@ VAMP_MUST_CHECK int vamp_output_create(const struct vamp_writer_ops *format,
 
 /* The next two are called by one thread, the submitting one. An output of events does nothing with
  * a bucket, and one of buckets nothing with an event. */
-/* Holds the bucket, or the part of it that the output wants, until it is written. */
+/* Holds the bucket, or the part of it that the output selects, until it is written. */
 void vamp_output_bucket(struct vamp_output *output, const struct vamp_bucket *bucket);
 /* Every event of the stream, marks included, in order. `passed`: the filters accepted it. JOIN,
  * LEAVE and marks are always written. */
@@ -98,7 +101,7 @@ void vamp_output_account(const struct vamp_output *output, struct vamp_output_ac
 int64_t vamp_output_commit_ns(struct vamp_output *output);
 /* The message of the newest failure since the last call; false when there is none. */
 bool vamp_output_failure(struct vamp_output *output, struct vamp_err *ret_err);
-/* What the format has to say that is no failure, since the last call; false: nothing. */
+/* The format's remark (see writer.h) since the last call; false: none. */
 bool vamp_output_remark(struct vamp_output *output, char text[static VAMP_ERR_TEXT_BYTES]);
 
 /* How full the queue is; submitting thread. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The files that an output has written, oldest first, for the summary: the first VAMP_PATHS_MAX - 1
- * and the newest, for a run of weeks may have more than anybody reads. One thread at a time. */
+ * and the newest, since a run of weeks may have thousands. One thread at a time. */
 #ifndef VAMP_WRITERS_OUTPUT_PATHS_H
 #define VAMP_WRITERS_OUTPUT_PATHS_H
 

@@ -177,14 +177,14 @@ static bool is_another_period(const struct vamp_output *output)
 static bool rotation_is_due(const struct vamp_output *output)
 {
     const uint64_t bytes = output->settings->rotate_bytes;
-    return output->segment.taken > 0 && output->current.counts &&
+    return output->segment.taken > 0 && output->current.counts > 0 &&
            (is_another_period(output) ||
             (bytes > 0 && output->format->bytes(output->segment.writer) >=
                               bytes + output->segment.refused_bytes));
 }
 
-/* Begins the next segment and completes the present one; where the next one cannot be made, the
- * present one goes on: nothing is lost by a file that grows. */
+/* Begins the next segment and completes the present one; if the next one cannot be created, the
+ * present one continues: a file that grows loses nothing. */
 static void rotate(struct vamp_output *output)
 {
     output_flush(output);
@@ -206,7 +206,7 @@ static void rotate(struct vamp_output *output)
 
 /* ---- one element */
 
-/* What one attempt to write an element came to. */
+/* The result of one attempt to write an element. */
 enum attempt {
     ATTEMPT_WRITTEN,
     ATTEMPT_AGAIN,
@@ -226,7 +226,7 @@ static enum attempt attempt_open(struct vamp_output *output)
         return ATTEMPT_NEXT_SEGMENT;
     }
     output_note_failure(output, &err);
-    /* Space may be made by the person who waits for the end. */
+    /* The user who waits for the end may free some space. */
     if (code != -ENOSPC && code != -EDQUOT && run_is_over(output) &&
         ++output->segment.failed_opens >= ATTEMPTS_MAX) {
         atomic_store(&output->give_up_ns, output_now_ns());
@@ -236,12 +236,13 @@ static enum attempt attempt_open(struct vamp_output *output)
 
 static void note_taken(struct vamp_output *output)
 {
-    if (!output->current.counts) {
+    if (output->current.counts == 0) {
         return;
     }
-    if (output->segment.taken++ == 0) {
+    if (output->segment.taken == 0) {
         output->segment.period = period_of(output);
     }
+    output->segment.taken += output->current.counts;
     if (output->format->flush == NULL) {
         publish(output);
         take_remark(output);
@@ -260,7 +261,7 @@ static enum attempt attempt_write(struct vamp_output *output)
         output_note_failure(output, &err);
         return ATTEMPT_AGAIN;
     }
-    /* Outgrown is normal, unless the segment was made for this very bucket. */
+    /* Normal, unless the segment was sized for this very bucket. */
     if (code == -ENOBUFS && (output->segment.taken > 0 || output->segment.blind)) {
         (void)output_close_segment(output, NULL, false);
         return ATTEMPT_NEXT_SEGMENT;

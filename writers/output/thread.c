@@ -5,22 +5,16 @@
 
 #include "vampire/core/thread.h"
 
-static void count_lost(struct vamp_output *output)
-{
-    output->lost_before++;
-    atomic_store_explicit(&output->lost, output->lost_before, memory_order_release);
-}
-
-/* Brings every waiting element into a segment, or gives it up. */
+/* Writes every waiting element to a segment, or gives it up. */
 static void drain(struct vamp_output *output)
 {
     while (!atomic_load(&output->abandoned) && output->kind->take(output)) {
         const bool written = output_deliver(output);
         if (atomic_load(&output->abandoned)) {
-            return; /* what it looked at may be gone */
+            return; /* what it used may be freed */
         }
-        if (!written && output->current.counts) {
-            count_lost(output);
+        if (!written) {
+            output_count_lost(output, output->current.counts);
         }
         output->kind->release(output, written);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The writer of recordings (docs/recording.md): events, one after the other, to be replayed. */
+/* Writes recordings (docs/recording.md): the events themselves, in order, for a replay. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static const struct vamp_opt recording_options[] = {
         .preset = ".",
         .max = 3840,
         .offset = offsetof(struct recording_options, directory),
-        .help = "existing directory for the files vampire-WORKFLOW-START-RUN-SEGMENT.rec",
+        .help = "existing directory for the files vampire-WORKFLOW-START-RUN-NAME-SEGMENT.rec",
         .role = VAMP_OPT_DIRECTORY,
     },
     {
@@ -133,7 +133,7 @@ static int recording_event(void *self, const struct vamp_event *event, struct va
 
 static int recording_repeat(void *self, const struct vamp_event *event, struct vamp_err *err)
 {
-    return vamp_recorder_carry(((struct recording_writer *)self)->recorder, event, err);
+    return vamp_recorder_repeat(((struct recording_writer *)self)->recorder, event, err);
 }
 
 static int recording_flush(void *self, struct vamp_err *err)

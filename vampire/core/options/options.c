@@ -34,6 +34,15 @@ static void strings_done(struct vamp_strings *strings)
     *strings = (struct vamp_strings){NULL, 0};
 }
 
+static void sets_done(struct vamp_sets *sets)
+{
+    for (size_t i = 0; i < sets->count; i++) {
+        free(sets->items[i].name);
+    }
+    free(sets->items);
+    *sets = (struct vamp_sets){NULL, 0};
+}
+
 /* The empty value, which owns nothing. */
 static void empty(const struct vamp_opt *opt, void *base)
 {
@@ -59,6 +68,9 @@ static void empty(const struct vamp_opt *opt, void *base)
     case VAMP_OPT_STRINGS:
         *(struct vamp_strings *)value = (struct vamp_strings){NULL, 0};
         break;
+    case VAMP_OPT_SETS:
+        *(struct vamp_sets *)value = (struct vamp_sets){NULL, 0};
+        break;
     }
 }
 
@@ -69,6 +81,8 @@ void vamp_opt_done(const struct vamp_opt *table, void *base)
             free(*(char **)member(opt, base));
         } else if (opt->type == VAMP_OPT_STRINGS) {
             strings_done(member(opt, base));
+        } else if (opt->type == VAMP_OPT_SETS) {
+            sets_done(member(opt, base));
         }
         empty(opt, base);
     }
@@ -78,6 +92,8 @@ void vamp_opt_clear(const struct vamp_opt *opt, void *base)
 {
     if (opt->type == VAMP_OPT_STRINGS) {
         strings_done(member(opt, base));
+    } else if (opt->type == VAMP_OPT_SETS) {
+        sets_done(member(opt, base));
     } else if (opt->type == VAMP_OPT_SET) {
         *(uint64_t *)member(opt, base) = 0;
     }
@@ -253,6 +269,53 @@ static int add_word(const struct vamp_opt *opt, const char *text, uint64_t *bits
     return 0;
 }
 
+/* The set of this name, made if it is new. */
+static int find_or_add_set(const struct vamp_opt *opt, struct vamp_sets *sets, const char *name,
+                           struct vamp_named_set **ret_set, struct vamp_err *err)
+{
+    for (size_t i = 0; i < sets->count; i++) {
+        if (strcmp(sets->items[i].name, name) == 0) {
+            *ret_set = &sets->items[i];
+            return 0;
+        }
+    }
+    if (sets->count >= VAMP_SETS_MAX) {
+        return vamp_err_set(err, -ERANGE, "more than %d names", VAMP_SETS_MAX);
+    }
+    char *copy = NULL;
+    const int code = copy_text(opt, name, &copy, err);
+    if (code != 0) {
+        return code;
+    }
+    struct vamp_named_set *items = reallocarray(sets->items, sets->count + 1, sizeof *items);
+    if (items == NULL || copy == NULL) {
+        sets->items = items != NULL ? items : sets->items;
+        free(copy);
+        return items == NULL ? vamp_err_set_errno(err, ENOMEM, "keep the values of %s", opt->key)
+                             : vamp_err_set(err, -EINVAL, "an empty name");
+    }
+    sets->items = items;
+    items[sets->count] = (struct vamp_named_set){.name = copy};
+    *ret_set = &items[sets->count++];
+    return 0;
+}
+
+int vamp_opt_set_named(const struct vamp_opt *opt, void *base, const char *name, const char *word,
+                       struct vamp_err *err)
+{
+    assert(opt->type == VAMP_OPT_SETS);
+    uint64_t bits = 0;
+    int code = word != NULL ? add_word(opt, word, &bits, err) : 0;
+    struct vamp_named_set *set = NULL;
+    if (code == 0) {
+        code = find_or_add_set(opt, member(opt, base), name, &set, err);
+    }
+    if (code == 0) {
+        set->bits |= bits;
+    }
+    return code;
+}
+
 int vamp_opt_set(const struct vamp_opt *opt, void *base, const char *text, struct vamp_err *err)
 {
     void *value = member(opt, base);
@@ -273,6 +336,8 @@ int vamp_opt_set(const struct vamp_opt *opt, void *base, const char *text, struc
         return add_word(opt, text, value, err);
     case VAMP_OPT_STRINGS:
         return add_string(opt, text, value, err);
+    case VAMP_OPT_SETS:
+        return vamp_opt_set_named(opt, base, "*", text, err);
     }
     return vamp_err_set(err, -EINVAL, "option %s has no type", opt->key);
 }

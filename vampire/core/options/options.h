@@ -25,6 +25,8 @@ enum vamp_opt_type {
     VAMP_OPT_ENUM,     /* unsigned:         index into `choices` */
     VAMP_OPT_SET, /* uint64_t:         bits of indices into `choices`; a list of words, or "all" */
     VAMP_OPT_STRINGS, /* struct vamp_strings: a list of texts */
+    /* struct vamp_sets: SETs by name, an object of lists of words; a list alone is that of "*" */
+    VAMP_OPT_SETS,
 };
 
 /* What the text of a STRING names; lets the configuration's checks examine it before a run. */
@@ -44,6 +46,19 @@ struct vamp_strings {
     size_t count;
 };
 
+/* Entries of a SETS option at most; more are an error. */
+#define VAMP_SETS_MAX 256
+
+/* An owned list of sets of words, each with a name of its own. */
+struct vamp_named_set {
+    char *name;
+    uint64_t bits; /* of indices into the option's `choices` */
+};
+struct vamp_sets {
+    struct vamp_named_set *items;
+    size_t count;
+};
+
 struct vamp_opt {
     const char *key;
     enum vamp_opt_type type;
@@ -51,8 +66,8 @@ struct vamp_opt {
      * DURATION -1: "not set", its help says what holds then. */
     const char *preset;
     uint64_t min, max;          /* UINT, DURATION, SIZE: bounds in the base unit; max 0: no bound.
-                                   STRING(S): longest text in bytes */
-    const char *const *choices; /* ENUM, SET: NULL-terminated words; of a SET at most 64 */
+                                   STRING(S): longest text in bytes; SETS: longest name */
+    const char *const *choices; /* ENUM, SET(S): NULL-terminated words; of a SET at most 64 */
     size_t offset;
     const char *help; /* one sentence, no full stop */
     enum vamp_opt_role role;
@@ -75,11 +90,16 @@ VAMP_MUST_CHECK int vamp_opt_presets(const struct vamp_opt *table, void *base,
 void vamp_opt_done(const struct vamp_opt *table, void *base);
 /* The entry with this key, NULL when there is none. */
 const struct vamp_opt *vamp_opt_find(const struct vamp_opt *table, const char *key);
-/* Sets one option from text (a SET's and STRINGS' text is one word and adds to it). 0, -ENOMEM, or
- * -EINVAL (-ERANGE: out of bounds) with a text that explains what is wrong, for example `"5x" is
- * not a duration`; vamp_opt_allowed gives what is allowed. The old value stays on failure. */
+/* Sets one option from text (a SET's, SETS' and STRINGS' text is one word and adds to it). 0,
+ * -ENOMEM, or -EINVAL (-ERANGE: out of bounds) with a text that explains what is wrong, for example
+ * `"5x" is not a duration`; vamp_opt_allowed gives what is allowed. The old value stays on failure.
+ */
 VAMP_MUST_CHECK int vamp_opt_set(const struct vamp_opt *opt, void *base, const char *text,
                                  struct vamp_err *err);
+/* Adds a word to the set of this name of a SETS, which is made if it is new; `word` NULL: makes it
+ * empty. As vamp_opt_set. */
+VAMP_MUST_CHECK int vamp_opt_set_named(const struct vamp_opt *opt, void *base, const char *name,
+                                       const char *word, struct vamp_err *err);
 /* The same for a UINT, a SIZE in bytes, or an ENUM whose words are numbers. */
 VAMP_MUST_CHECK int vamp_opt_set_uint(const struct vamp_opt *opt, void *base, uint64_t value,
                                       struct vamp_err *err);
@@ -87,7 +107,7 @@ VAMP_MUST_CHECK int vamp_opt_set_uint(const struct vamp_opt *opt, void *base, ui
 void vamp_opt_set_bool(const struct vamp_opt *opt, void *base, bool value);
 /* Whether vamp_opt_set_uint sets it. */
 bool vamp_opt_is_number(const struct vamp_opt *opt);
-/* Empties a SET or STRINGS before its words are added. */
+/* Empties a SET, SETS or STRINGS before its words are added. */
 void vamp_opt_clear(const struct vamp_opt *opt, void *base);
 
 /* Room for every text of vamp_opt_allowed; one that would be longer ends in "...". */

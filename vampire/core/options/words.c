@@ -178,6 +178,11 @@ void vamp_opt_allowed(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLO
         append_words(text, opt->choices);
         append(text, ", or \"all\"");
         return;
+    case VAMP_OPT_SETS:
+        append(text, "a list of words from ");
+        append_words(text, opt->choices);
+        append(text, ", or an object of such lists, {\"NAME\": [...]}");
+        return;
     }
     if (opt->max > 0) {
         append(text, " of at most %" PRIu64 " bytes", opt->max);

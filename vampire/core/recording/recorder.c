@@ -22,7 +22,7 @@ enum {
     KEY_MARK = 2 << 3 | 2,
     KEY_EVENT = 3 << 3 | 2,
     KEY_END = 4 << 3,
-    KEY_CARRIED = 5 << 3,
+    KEY_REPEATS = 5 << 3,
     KEY_MORE = 6 << 3
 };
 
@@ -33,7 +33,7 @@ struct vamp_recorder {
     uint64_t written; /* events in the file */
     uint64_t lost;
     uint64_t waiting; /* events in the batch */
-    bool carrying;    /* the batch repeats events of earlier segments */
+    bool repeats;     /* the batch repeats events of earlier segments */
     bool goes_on;     /* in another segment */
     size_t used;      /* of `buffer`; LENGTH_BYTES: empty */
     char path[PATH_MAX];
@@ -91,7 +91,7 @@ static int write_batch(struct vamp_recorder *recorder, struct vamp_err *err)
         recorder->lost += recorder->waiting;
     }
     recorder->waiting = 0;
-    recorder->carrying = false;
+    recorder->repeats = false;
     recorder->used = LENGTH_BYTES;
     return result;
 }
@@ -143,7 +143,7 @@ int vamp_recorder_add(struct vamp_recorder *recorder, const struct vamp_event *e
                             event->name_length);
     }
     /* A mark is at the start of its batch, so that the order is in the file. */
-    if (is_mark || recorder->carrying || recorder->used >= LENGTH_BYTES + BATCH_BYTES) {
+    if (is_mark || recorder->repeats || recorder->used >= LENGTH_BYTES + BATCH_BYTES) {
         int result = write_batch(recorder, err);
         if (result != 0) {
             recorder->lost += !is_mark;
@@ -159,21 +159,21 @@ int vamp_recorder_add(struct vamp_recorder *recorder, const struct vamp_event *e
     return 0;
 }
 
-int vamp_recorder_carry(struct vamp_recorder *recorder, const struct vamp_event *event,
-                        struct vamp_err *err)
+int vamp_recorder_repeat(struct vamp_recorder *recorder, const struct vamp_event *event,
+                         struct vamp_err *err)
 {
     if (recorder->failure != 0) {
         return already_failed(recorder, err);
     }
-    if (!recorder->carrying || recorder->used >= LENGTH_BYTES + BATCH_BYTES) {
+    if (!recorder->repeats || recorder->used >= LENGTH_BYTES + BATCH_BYTES) {
         int result = write_batch(recorder, err);
         if (result != 0) {
             return result;
         }
         begin_batch(recorder);
-        recorder->buffer[recorder->used++] = KEY_CARRIED;
+        recorder->buffer[recorder->used++] = KEY_REPEATS;
         recorder->buffer[recorder->used++] = 1;
-        recorder->carrying = true;
+        recorder->repeats = true;
     }
     add_event(recorder, event);
     return 0;

@@ -5,7 +5,6 @@
  * from the start.
  */
 #include "vampire/core/recording/recording.h"
-#include "vampire/core/protobuf/varint.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -17,35 +16,30 @@
 #include "recording.pb-c.h"
 #include "vampire/core/event/codec.h"
 #include "vampire/core/protobuf/arena.h"
+#include "vampire/core/protobuf/wire.h"
 
 #define ARENA_BYTES ((size_t)16 * 1024)
 #define BUFFER_BYTES (2 * VAMP_RECORDING_MESSAGE_BYTES_MAX)
 
-enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 enum {
     FIELD_FIRST = 1,
     FIELD_MARK = 2,
     FIELD_EVENT = 3,
     FIELD_END = 4,
-    FIELD_CARRIED = 5,
+    FIELD_REPEATS = 5,
     FIELD_MORE = 6
-};
-
-struct slice {
-    const uint8_t *bytes;
-    size_t length;
 };
 
 struct vamp_recording {
     int file;
-    bool at_end;        /* of the file */
-    bool finished;      /* nothing more is given */
-    bool complete;      /* the end mark was seen */
-    bool goes_on;       /* in another segment, according to the end mark */
-    size_t from, to;    /* unread part of `buffer` */
-    struct slice batch; /* unread part of the present batch */
-    bool carried;       /* it repeats events of earlier segments */
-    bool skip_carried;
+    bool at_end;            /* of the file */
+    bool finished;          /* nothing more is given */
+    bool complete;          /* the end mark was seen */
+    bool goes_on;           /* in another segment, according to the end mark */
+    size_t from, to;        /* unread part of `buffer` */
+    struct vamp_wire batch; /* unread part of the present batch */
+    bool repeats;           /* it repeats events of earlier segments */
+    bool skip_repeated;
     uint64_t events;  /* given, rejected or reported as lost */
     uint64_t damaged; /* places */
     int64_t newest_ns;
@@ -53,70 +47,6 @@ struct vamp_recording {
     char remark[256];
     uint8_t buffer[BUFFER_BYTES];
 };
-
-/* ------------------------------------------------------------------ bytes */
-
-/* Takes a varint off the front; false when there is none. */
-static bool take_varint(struct slice *slice, uint64_t *ret_value)
-{
-    const uint8_t *after = vamp_varint_read(slice->bytes, slice->bytes + slice->length,
-                                            VAMP_VARINT_BYTES_MAX, ret_value);
-    if (after == NULL) {
-        return false;
-    }
-    slice->length -= (size_t)(after - slice->bytes);
-    slice->bytes = after;
-    return true;
-}
-
-static bool take_bytes(struct slice *slice, size_t length, struct slice *ret_taken)
-{
-    if (length > slice->length) {
-        return false;
-    }
-    *ret_taken = (struct slice){.bytes = slice->bytes, .length = length};
-    slice->bytes += length;
-    slice->length -= length;
-    return true;
-}
-
-/* One field of a message: its number, and its value as a number or as bytes. */
-struct field {
-    uint64_t number, value;
-    struct slice bytes; /* bytes NULL: the value is a number */
-};
-
-static bool take_field(struct slice *message, struct field *ret_field)
-{
-    uint64_t tag = 0, length = 0;
-    struct field field = {.bytes = {.bytes = NULL}};
-    if (!take_varint(message, &tag)) {
-        return false;
-    }
-    field.number = tag >> 3;
-    bool taken = false;
-    switch (tag & 7) {
-    case WIRE_VARINT:
-        taken = take_varint(message, &field.value);
-        break;
-    case WIRE_FIXED64:
-        taken = take_bytes(message, 8, &field.bytes);
-        break;
-    case WIRE_BYTES:
-        taken = take_varint(message, &length) && length <= message->length &&
-                take_bytes(message, (size_t)length, &field.bytes);
-        break;
-    case WIRE_FIXED32:
-        taken = take_bytes(message, 4, &field.bytes);
-        break;
-    default:
-        break;
-    }
-    if (taken) {
-        *ret_field = field;
-    }
-    return taken;
-}
 
 /* ------------------------------------------------------------------ the file */
 
@@ -146,24 +76,25 @@ static int fill(struct vamp_recording *recording, struct vamp_err *err)
 /* The result of reading a message from the file. */
 enum found { FOUND_MESSAGE, FOUND_END, FOUND_TORN, FOUND_FAILURE };
 
-static enum found parse_message(struct vamp_recording *recording, struct slice *ret_message)
+static enum found parse_message(struct vamp_recording *recording, struct vamp_wire *ret_message)
 {
-    struct slice rest = {.bytes = recording->buffer + recording->from,
-                         .length = recording->to - recording->from};
-    uint64_t length = 0;
-    if (rest.length == 0) {
+    struct vamp_wire rest = {.at = recording->buffer + recording->from,
+                             .end = recording->buffer + recording->to};
+    if (!vamp_wire_has_more(&rest)) {
         return FOUND_END;
     }
+    size_t length = 0;
+    const uint8_t *bytes = vamp_wire_bytes(&rest, &length);
     /* A length of zero is no message of ours but a hole that a crash left. */
-    if (!take_varint(&rest, &length) || length == 0 || length > VAMP_RECORDING_MESSAGE_BYTES_MAX ||
-        !take_bytes(&rest, (size_t)length, ret_message)) {
+    if (rest.bad || length == 0 || length > VAMP_RECORDING_MESSAGE_BYTES_MAX) {
         return FOUND_TORN;
     }
-    recording->from = (size_t)(rest.bytes - recording->buffer);
+    *ret_message = (struct vamp_wire){.at = bytes, .end = rest.at};
+    recording->from = (size_t)(rest.at - recording->buffer);
     return FOUND_MESSAGE;
 }
 
-static enum found take_message(struct vamp_recording *recording, struct slice *ret_message,
+static enum found take_message(struct vamp_recording *recording, struct vamp_wire *ret_message,
                                struct vamp_err *err)
 {
     enum found found = parse_message(recording, ret_message);
@@ -184,15 +115,15 @@ static void copy_text(char to[static VAMP_RECORDING_TEXT_BYTES], const char *fro
 static int read_header(struct vamp_recording *recording, const char *path,
                        struct vamp_recording_header *ret_header, struct vamp_err *err)
 {
-    struct slice bytes;
-    enum found found = take_message(recording, &bytes, err);
+    struct vamp_wire message;
+    enum found found = take_message(recording, &message, err);
     if (found == FOUND_FAILURE) {
         return vamp_err_wrap(err, "%s", path);
     }
     const Vamp__Recording__Header *header = NULL;
     if (found == FOUND_MESSAGE) {
         header = vamp__recording__header__unpack(vamp_decode_arena_reset(&recording->arena),
-                                                 bytes.length, bytes.bytes);
+                                                 (size_t)(message.end - message.at), message.at);
     }
     if (header == NULL || strcmp(header->format, VAMP_RECORDING_FORMAT) != 0) {
         return vamp_err_set(err, -EBADMSG, "%s is not a recording of vampire", path);
@@ -250,10 +181,10 @@ void vamp_recording_close(struct vamp_recording *recording)
 bool vamp_recording_begins(const uint8_t *begin, size_t bytes)
 {
     static const char mark[] = "\x0a\x11" VAMP_RECORDING_FORMAT;
-    struct slice rest = {.bytes = begin, .length = bytes};
-    uint64_t length = 0;
-    return take_varint(&rest, &length) && rest.length >= sizeof mark - 1 &&
-           memcmp(rest.bytes, mark, sizeof mark - 1) == 0;
+    struct vamp_wire rest = {.at = begin, .end = begin + bytes};
+    (void)vamp_wire_varint(&rest); /* the length of the header */
+    return !rest.bad && (size_t)(rest.end - rest.at) >= sizeof mark - 1 &&
+           memcmp(rest.at, mark, sizeof mark - 1) == 0;
 }
 
 int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes, uint64_t *ret_messages,
@@ -265,7 +196,7 @@ int vamp_recording_measure(int file, const char *path, uint64_t *ret_bytes, uint
     }
     *recording = (struct vamp_recording){.file = file};
     *ret_bytes = *ret_messages = 0;
-    struct slice message;
+    struct vamp_wire message;
     enum found found = FOUND_FAILURE;
     if (lseek(file, 0, SEEK_SET) != 0) {
         (void)vamp_err_set_errno(err, errno, "read the recording");
@@ -293,11 +224,11 @@ static void make_mark(struct vamp_recording *recording, enum vamp_event_kind kin
     };
 }
 
-static bool give_mark(struct vamp_recording *recording, struct slice bytes,
+static bool give_mark(struct vamp_recording *recording, const uint8_t *bytes, size_t length,
                       struct vamp_event *ret_event)
 {
-    const Vamp__Recording__Mark *mark = vamp__recording__mark__unpack(
-        vamp_decode_arena_reset(&recording->arena), bytes.length, bytes.bytes);
+    const Vamp__Recording__Mark *mark =
+        vamp__recording__mark__unpack(vamp_decode_arena_reset(&recording->arena), length, bytes);
     if (mark == NULL || mark->kind < VAMP_EVENT_GONE || mark->kind > VAMP_EVENT_REJECTED ||
         mark->reason >= VAMP_LOSS_COUNT) {
         recording->damaged++;
@@ -313,11 +244,11 @@ static bool give_mark(struct vamp_recording *recording, struct slice bytes,
     return mark->count != 0 || mark->kind < VAMP_EVENT_LOST;
 }
 
-static void give_event(struct vamp_recording *recording, struct slice bytes,
+static void give_event(struct vamp_recording *recording, const uint8_t *bytes, size_t length,
                        struct vamp_event *ret_event)
 {
-    recording->events += !recording->carried;
-    if (vamp_event_read(bytes.bytes, bytes.length, ret_event, NULL) != 0) {
+    recording->events += !recording->repeats;
+    if (vamp_event_read(bytes, length, ret_event, NULL) != 0) {
         recording->damaged++;
         make_mark(recording, VAMP_EVENT_REJECTED, 1, ret_event);
         return;
@@ -325,39 +256,76 @@ static void give_event(struct vamp_recording *recording, struct slice bytes,
     recording->newest_ns = ret_event->time_ns;
 }
 
+static bool read_flag(struct vamp_wire *wire)
+{
+    const uint64_t value = vamp_wire_varint(wire);
+    return !wire->bad && value != 0;
+}
+
+/* The number of events before this batch: what is missing was in batches that are damaged. True: a
+ * mark reports that. */
+static bool check_position(struct vamp_recording *recording, uint64_t first,
+                           struct vamp_event *ret_event)
+{
+    if (first <= recording->events) {
+        return false;
+    }
+    make_mark(recording, VAMP_EVENT_LOST, first - recording->events, ret_event);
+    recording->damaged++;
+    recording->events = first;
+    return true;
+}
+
+/* Reads one field of the present batch; true when it is an event or a mark to be given. */
+static bool read_field(struct vamp_recording *recording, uint64_t key, struct vamp_event *ret_event)
+{
+    struct vamp_wire *batch = &recording->batch;
+    const uint8_t *bytes = NULL;
+    size_t length = 0;
+    uint64_t first = 0;
+    switch (key) {
+    case VAMP_WIRE_KEY(FIELD_EVENT, BYTES):
+        bytes = vamp_wire_bytes(batch, &length);
+        if (batch->bad || (recording->repeats && recording->skip_repeated)) {
+            return false;
+        }
+        give_event(recording, bytes, length, ret_event);
+        return true;
+    case VAMP_WIRE_KEY(FIELD_MARK, BYTES):
+        bytes = vamp_wire_bytes(batch, &length);
+        return !batch->bad && give_mark(recording, bytes, length, ret_event);
+    case VAMP_WIRE_KEY(FIELD_FIRST, VARINT):
+        first = vamp_wire_varint(batch);
+        return !batch->bad && check_position(recording, first, ret_event);
+    case VAMP_WIRE_KEY(FIELD_REPEATS, VARINT):
+        recording->repeats |= read_flag(batch);
+        return false;
+    case VAMP_WIRE_KEY(FIELD_END, VARINT):
+        recording->complete |= read_flag(batch);
+        return false;
+    case VAMP_WIRE_KEY(FIELD_MORE, VARINT):
+        recording->goes_on |= read_flag(batch);
+        return false;
+    default:
+        vamp_wire_skip(batch, key);
+        return false;
+    }
+}
+
 /* The next event or mark of the present batch; false when the batch is used up. */
 static bool next_of_batch(struct vamp_recording *recording, struct vamp_event *ret_event)
 {
-    struct field field;
-    while (recording->batch.length != 0) {
-        if (!take_field(&recording->batch, &field)) {
-            /* The next batch contains its position; what is missing is counted then. */
-            recording->damaged++;
-            recording->batch.length = 0;
-            return false;
-        }
-        if (field.number == FIELD_EVENT && recording->carried && recording->skip_carried) {
-            continue;
-        }
-        if (field.number == FIELD_EVENT && field.bytes.bytes != NULL) {
-            give_event(recording, field.bytes, ret_event);
+    struct vamp_wire *batch = &recording->batch;
+    while (vamp_wire_has_more(batch)) {
+        const uint64_t key = vamp_wire_key(batch);
+        if (!batch->bad && read_field(recording, key, ret_event)) {
             return true;
         }
-        if (field.number == FIELD_MARK && field.bytes.bytes != NULL &&
-            give_mark(recording, field.bytes, ret_event)) {
-            return true;
-        }
-        if (field.number == FIELD_FIRST && field.value > recording->events) {
-            make_mark(recording, VAMP_EVENT_LOST, field.value - recording->events, ret_event);
-            recording->damaged++;
-            recording->events = field.value;
-            return true;
-        }
-        recording->carried =
-            recording->carried || (field.number == FIELD_CARRIED && field.value != 0);
-        recording->complete =
-            recording->complete || (field.number == FIELD_END && field.value != 0);
-        recording->goes_on = recording->goes_on || (field.number == FIELD_MORE && field.value != 0);
+    }
+    if (batch->bad) {
+        /* The next batch contains its position; what is missing is counted then. */
+        recording->damaged++;
+        *batch = (struct vamp_wire){.at = NULL};
     }
     return false;
 }
@@ -402,7 +370,7 @@ enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
         enum found found = take_message(recording, &recording->batch, err);
         switch (found) {
         case FOUND_MESSAGE:
-            recording->carried = false;
+            recording->repeats = false;
             break;
         case FOUND_FAILURE:
             recording->finished = true;
@@ -423,9 +391,9 @@ bool vamp_recording_goes_on(const struct vamp_recording *recording)
     return recording->goes_on;
 }
 
-void vamp_recording_skip_carried(struct vamp_recording *recording)
+void vamp_recording_skip_repeated(struct vamp_recording *recording)
 {
-    recording->skip_carried = true;
+    recording->skip_repeated = true;
 }
 
 uint64_t vamp_recording_events(const struct vamp_recording *recording)

@@ -53,8 +53,8 @@ VAMP_MUST_CHECK int vamp_recorder_add(struct vamp_recorder *recorder,
                                       const struct vamp_event *event, struct vamp_err *err);
 /* Repeats an event of an earlier segment, so that this segment can be read alone. Neither the
  * recorder nor the reader counts it. 0 or -errno, as above. */
-VAMP_MUST_CHECK int vamp_recorder_carry(struct vamp_recorder *recorder,
-                                        const struct vamp_event *event, struct vamp_err *err);
+VAMP_MUST_CHECK int vamp_recorder_repeat(struct vamp_recorder *recorder,
+                                         const struct vamp_event *event, struct vamp_err *err);
 /* Writes what is waiting; `durable`: returns only when it is on the disk. 0 or -errno. */
 VAMP_MUST_CHECK int vamp_recorder_flush(struct vamp_recorder *recorder, bool durable,
                                         struct vamp_err *err);
@@ -93,7 +93,7 @@ void vamp_recording_close(struct vamp_recording *recording);
 enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
                                                struct vamp_event *ret_event, struct vamp_err *err);
 /* Leaves out events that are repeated from earlier segments: for a reader that has read those. */
-void vamp_recording_skip_carried(struct vamp_recording *recording);
+void vamp_recording_skip_repeated(struct vamp_recording *recording);
 /* Events given, rejected or reported as lost so far. */
 uint64_t vamp_recording_events(const struct vamp_recording *recording);
 /* Looks at the messages of an open file from its beginning. 0, with the bytes of all whole messages

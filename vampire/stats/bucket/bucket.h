@@ -38,6 +38,9 @@ struct vamp_label_set {
 struct vamp_schema_metric {
     enum vamp_metric_id id;
     unsigned label_set; /* index into label_sets */
+    /* Of a gauge whose series were added: its extremes are bounds (enum vamp_merge) and are written
+     * under other names. */
+    bool has_bounds;
 };
 
 struct vamp_schema {
@@ -49,7 +52,18 @@ struct vamp_schema {
     unsigned max_components;
     enum vamp_level level;
     int64_t bucket_ns;
+    uint8_t series_space[16]; /* name space of series' ids */
 };
+
+/* Bit per enum vamp_label. */
+uint32_t vamp_label_set_bits(const struct vamp_label_set *set);
+/* Sets labels (at most VAMP_LABELS_MAX), their number and the name. */
+void vamp_label_set_describe(struct vamp_label_set *set, uint32_t labels);
+/* Sets the id of a series of the set from its labels. */
+#define VAMP_SERIES_SCRATCH_BYTES ((size_t)VAMP_NAME_BYTES_MAX * 3 * 2 + 1024)
+void vamp_series_identify(const uint8_t series_space[static 16], const struct vamp_label_set *set,
+                          struct vamp_series *series,
+                          char scratch[static VAMP_SERIES_SCRATCH_BYTES]);
 
 /* What identifies the run; for file names, attributes and the JSON header. All text terminated,
  * never NULL. */
@@ -74,7 +88,7 @@ struct vamp_gauge_value {
 };
 struct vamp_histogram_value {
     unsigned series;
-    const struct vamp_histogram *histogram; /* this bucket's values only */
+    const struct vamp_bucket_histogram *histogram;
 };
 
 /* Values of one metric in one bucket. Counters and gauges: one entry for each series known
@@ -187,7 +201,11 @@ struct vamp_alert {
 };
 
 struct vamp_bucket {
-    uint64_t number; /* 0, 1, 2, ... without holes */
+    /* The statistics number their buckets 0, 1, 2, ... without holes. An output may merge several
+     * into one (writers/output/resolution.h), which has the number of the first of them. Those
+     * between `number` + `buckets` and the next bucket's number were lost. */
+    uint64_t number;
+    uint64_t buckets; /* of the statistics that are in this one; at least 1 */
     int64_t start_ns, width_ns;
     const struct vamp_schema *schema;
     const unsigned *series_count;                   /* per label set, what exists by now */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/bucket/histogram.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -48,6 +49,17 @@ static uint64_t rank(uint64_t count, double q)
     return wanted >= (double)count ? count : (uint64_t)wanted;
 }
 
+/* Never outside what was recorded. */
+static uint64_t middle_of_bin(const struct vamp_bins *bins, unsigned bin, uint64_t min,
+                              uint64_t max)
+{
+    uint64_t middle = bins->lower[bin] + (bins->upper[bin] - bins->lower[bin]) / 2;
+    if (middle < min) {
+        return min;
+    }
+    return middle > max ? max : middle;
+}
+
 uint64_t vamp_histogram_quantile(const struct vamp_histogram *histogram,
                                  const struct vamp_bins *bins, double q)
 {
@@ -64,9 +76,22 @@ uint64_t vamp_histogram_quantile(const struct vamp_histogram *histogram,
         }
         bin++;
     }
-    uint64_t middle = bins->lower[bin] + (bins->upper[bin] - bins->lower[bin]) / 2;
-    if (middle < histogram->min) {
-        return histogram->min;
+    return middle_of_bin(bins, bin, histogram->min, histogram->max);
+}
+
+uint64_t vamp_bucket_histogram_quantile(const struct vamp_bucket_histogram *histogram,
+                                        const struct vamp_bins *bins, double q)
+{
+    assert(histogram->count > 0 && histogram->bin_count > 0);
+    uint64_t wanted = rank(histogram->count, q);
+    uint64_t seen = 0;
+    uint32_t i = 0;
+    while (i < histogram->bin_count - 1) {
+        seen += histogram->bins[i].count;
+        if (seen >= wanted) {
+            break;
+        }
+        i++;
     }
-    return middle > histogram->max ? histogram->max : middle;
+    return middle_of_bin(bins, histogram->bins[i].bin, histogram->min, histogram->max);
 }

@@ -9,6 +9,7 @@
 #ifndef VAMP_STATS_BUCKET_HISTOGRAM_H
 #define VAMP_STATS_BUCKET_HISTOGRAM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define VAMP_SUB_BITS_DEFAULT 3
@@ -31,6 +32,12 @@ static inline unsigned vamp_bin_index(unsigned sub_bits, uint64_t value)
     unsigned shift = exponent - sub_bits;
     return (shift << sub_bits) + (unsigned)(value >> shift);
 }
+
+/* A bin that holds values, and how many. */
+struct vamp_bin_count {
+    uint64_t count;
+    uint32_t bin;
+};
 
 struct vamp_histogram {
     uint64_t count;
@@ -58,5 +65,21 @@ void vamp_histogram_merge(struct vamp_histogram *into, const struct vamp_histogr
  * 0 for an empty histogram. */
 uint64_t vamp_histogram_quantile(const struct vamp_histogram *histogram,
                                  const struct vamp_bins *bins, double q);
+
+/* A histogram as buckets have it: only the bins that hold values, ascending. Immutable. */
+struct vamp_bucket_histogram {
+    uint64_t count; /* at least 1 */
+    uint64_t sum;   /* wraps modulo 2^64 */
+    uint64_t min, max;
+    uint32_t bin_count;
+    struct vamp_bin_count bins[];
+};
+static inline size_t vamp_bucket_histogram_bytes(size_t bin_count)
+{
+    return sizeof(struct vamp_bucket_histogram) + bin_count * sizeof(struct vamp_bin_count);
+}
+/* As vamp_histogram_quantile. */
+uint64_t vamp_bucket_histogram_quantile(const struct vamp_bucket_histogram *histogram,
+                                        const struct vamp_bins *bins, double q);
 
 #endif

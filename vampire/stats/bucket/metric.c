@@ -8,21 +8,22 @@ const struct vamp_metric vamp_metrics[VAMP_METRIC_COUNT] = {
 #undef VAMP_METRIC
 };
 
+const char *const vamp_label_words[VAMP_LABEL_COUNT + 1] = {
+    [VAMP_LABEL_COMPONENT] = "component",
+    [VAMP_LABEL_SOURCE] = "source",
+    [VAMP_LABEL_SINK] = "sink",
+    [VAMP_LABEL_OPERATION] = "operation",
+    [VAMP_LABEL_SIZE_CLASS] = "size_class",
+    [VAMP_LABEL_TIER] = "tier",
+    [VAMP_LABEL_CAUSE] = "cause",
+    [VAMP_LABEL_ANOMALY] = "anomaly",
+    [VAMP_LABEL_OUTPUT] = "output",
+    [VAMP_LABEL_REASON] = "reason",
+};
+
 const char *vamp_label_name(unsigned label)
 {
-    static const char *const names[VAMP_LABEL_COUNT] = {
-        [VAMP_LABEL_COMPONENT] = "component",
-        [VAMP_LABEL_SOURCE] = "source",
-        [VAMP_LABEL_SINK] = "sink",
-        [VAMP_LABEL_OPERATION] = "operation",
-        [VAMP_LABEL_SIZE_CLASS] = "size_class",
-        [VAMP_LABEL_TIER] = "tier",
-        [VAMP_LABEL_CAUSE] = "cause",
-        [VAMP_LABEL_ANOMALY] = "anomaly",
-        [VAMP_LABEL_OUTPUT] = "output",
-        [VAMP_LABEL_REASON] = "reason",
-    };
-    return label < VAMP_LABEL_COUNT ? names[label] : "unknown";
+    return label < VAMP_LABEL_COUNT ? vamp_label_words[label] : "unknown";
 }
 
 const char *vamp_level_name(enum vamp_level level)

@@ -77,6 +77,7 @@ extern const struct vamp_metric vamp_metrics[];
 
 /* Never NULL. "component", "source", ... */
 const char *vamp_label_name(unsigned label);
+extern const char *const vamp_label_words[];      /* the same, ended by NULL */
 const char *vamp_metric_kind_name(unsigned kind); /* "counter", "gauge", "histogram" */
 /* The metric's merge rule in words: "adds over time and labels". */
 const char *vamp_metric_merge_rule(const struct vamp_metric *metric);

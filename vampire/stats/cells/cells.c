@@ -4,13 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLAB_HISTOGRAMS 16
-
-struct vamp_histogram_slab {
-    struct vamp_histogram_slab *next;
-    unsigned char histograms[];
-};
-
 static uint32_t *cell_counter(struct vamp_cells *cells, enum vamp_metric_kind kind)
 {
     switch (kind) {
@@ -44,7 +37,8 @@ static int lay_out(struct vamp_cells *cells, const struct vamp_stats_options *op
         uint32_t *used = cell_counter(cells, metric->kind);
         cells->range[id] = (struct vamp_cell_range){true, set, *used};
         *used += cells->series.descriptions[set].max_series;
-        cells->metrics[count++] = (struct vamp_schema_metric){(enum vamp_metric_id)id, set};
+        cells->metrics[count++] =
+            (struct vamp_schema_metric){.id = (enum vamp_metric_id)id, .label_set = set};
     }
     for (unsigned set = 0; set < cells->series.set_count; set++) {
         cells->series_arrays[set] = cells->series.sets[set].series;
@@ -58,6 +52,7 @@ static int lay_out(struct vamp_cells *cells, const struct vamp_stats_options *op
         .level = (enum vamp_level)options->level,
         .bucket_ns = options->bucket_ns,
     };
+    memcpy(cells->schema.series_space, cells->series.name_space, sizeof cells->schema.series_space);
     vamp_bins_init(&cells->schema.bins, options->sub_bits);
     return 0;
 }
@@ -71,12 +66,13 @@ static void *allocate_zeroed(size_t count, size_t bytes)
 static int allocate_cells(struct vamp_cells *cells, unsigned slot_count)
 {
     cells->counter_totals = allocate_zeroed(cells->counter_cells, sizeof *cells->counter_totals);
-    cells->told_counters = allocate_zeroed(cells->counter_cells, sizeof *cells->told_counters);
+    cells->reported_counters =
+        allocate_zeroed(cells->counter_cells, sizeof *cells->reported_counters);
     cells->gauge_values = allocate_zeroed(cells->gauge_cells, sizeof *cells->gauge_values);
-    cells->told_gauges = allocate_zeroed(cells->gauge_cells, sizeof *cells->told_gauges);
+    cells->reported_gauges = allocate_zeroed(cells->gauge_cells, sizeof *cells->reported_gauges);
     cells->slots = allocate_zeroed(slot_count, sizeof *cells->slots);
-    if (cells->counter_totals == NULL || cells->told_counters == NULL ||
-        cells->gauge_values == NULL || cells->told_gauges == NULL || cells->slots == NULL) {
+    if (cells->counter_totals == NULL || cells->reported_counters == NULL ||
+        cells->gauge_values == NULL || cells->reported_gauges == NULL || cells->slots == NULL) {
         return -ENOMEM;
     }
     cells->slot_count = slot_count;
@@ -84,7 +80,8 @@ static int allocate_cells(struct vamp_cells *cells, unsigned slot_count)
         struct vamp_slot *slot = &cells->slots[i];
         slot->counters = allocate_zeroed(cells->counter_cells, sizeof *slot->counters);
         slot->gauges = allocate_zeroed(cells->gauge_cells, sizeof *slot->gauges);
-        slot->histograms = allocate_zeroed(cells->histogram_cells, sizeof(struct vamp_histogram *));
+        slot->histograms =
+            allocate_zeroed(cells->histogram_cells, sizeof(struct vamp_open_histogram *));
         if (slot->counters == NULL || slot->gauges == NULL || slot->histograms == NULL) {
             return -ENOMEM;
         }
@@ -99,6 +96,16 @@ static int allocate_cells(struct vamp_cells *cells, unsigned slot_count)
     return 0;
 }
 
+static struct vamp_histogram *new_sum(const struct vamp_cells *cells)
+{
+    struct vamp_histogram *sum =
+        malloc(sizeof *sum + cells->schema.bins.count * sizeof sum->bins[0]);
+    if (sum != NULL) {
+        vamp_histogram_clear(sum, cells->schema.bins.count);
+    }
+    return sum;
+}
+
 /* Of the metrics of which the summary shows quantiles over all series. */
 static int allocate_sums(struct vamp_cells *cells)
 {
@@ -110,8 +117,8 @@ static int allocate_sums(struct vamp_cells *cells)
         if (!cells->range[summed[i]].enabled) {
             continue;
         }
-        sum->closed = vamp_cells_take_histogram(cells);
-        sum->scratch = vamp_cells_take_histogram(cells);
+        sum->closed = new_sum(cells);
+        sum->scratch = new_sum(cells);
         if (sum->closed == NULL || sum->scratch == NULL) {
             return -ENOMEM;
         }
@@ -138,7 +145,7 @@ void vamp_cells_merge_histograms(const struct vamp_cells *cells, const struct va
     const uint32_t count = cells->series.sets[cells->range[id].set].count;
     for (uint32_t i = first; i < first + count; i++) {
         if (slot->histograms[i] != NULL) {
-            vamp_histogram_merge(into, slot->histograms[i], cells->schema.bins.count);
+            vamp_open_add_to(&cells->open_histograms, slot->histograms[i], into);
         }
     }
 }
@@ -158,8 +165,7 @@ int vamp_cells_init(struct vamp_cells *cells, const struct vamp_stats_options *o
     if (status != 0) {
         return status;
     }
-    cells->histogram_bytes =
-        sizeof(struct vamp_histogram) + cells->schema.bins.count * sizeof(uint64_t);
+    vamp_open_pool_init(&cells->open_histograms, &cells->schema.bins, options->max_histogram_bytes);
     if (allocate_cells(cells, slot_count) != 0 || allocate_sums(cells) != 0) {
         return vamp_err_set(err, -ENOMEM,
                             "statistics: out of memory for %u open buckets of %u counters, %u "
@@ -181,46 +187,16 @@ void vamp_cells_done(struct vamp_cells *cells)
     }
     free(cells->slots);
     free(cells->counter_totals);
-    free(cells->told_counters);
+    free(cells->reported_counters);
     free(cells->gauge_values);
-    free(cells->told_gauges);
-    for (struct vamp_histogram_slab *slab = cells->slabs; slab != NULL;) {
-        struct vamp_histogram_slab *next = slab->next;
-        free(slab);
-        slab = next;
+    free(cells->reported_gauges);
+    for (unsigned i = 0; i < VAMP_HISTOGRAM_SUMS; i++) {
+        free(cells->histogram_sums[i].closed);
+        free(cells->histogram_sums[i].scratch);
     }
+    vamp_open_pool_done(&cells->open_histograms);
     vamp_series_done(&cells->series);
     memset(cells, 0, sizeof *cells);
-}
-
-static struct vamp_histogram *new_histogram(struct vamp_cells *cells)
-{
-    if (cells->slabs == NULL || cells->slab_histograms == SLAB_HISTOGRAMS) {
-        struct vamp_histogram_slab *slab =
-            malloc(sizeof *slab + SLAB_HISTOGRAMS * cells->histogram_bytes);
-        if (slab == NULL) {
-            return NULL;
-        }
-        slab->next = cells->slabs;
-        cells->slabs = slab;
-        cells->slab_histograms = 0;
-    }
-    void *at = cells->slabs->histograms + cells->slab_histograms++ * cells->histogram_bytes;
-    return at;
-}
-
-struct vamp_histogram *vamp_cells_take_histogram(struct vamp_cells *cells)
-{
-    struct vamp_histogram *histogram = cells->free_histograms;
-    if (histogram != NULL) {
-        cells->free_histograms = (struct vamp_histogram *)(uintptr_t)histogram->bins[0];
-    } else {
-        histogram = new_histogram(cells);
-    }
-    if (histogram != NULL) {
-        vamp_histogram_clear(histogram, cells->schema.bins.count);
-    }
-    return histogram;
 }
 
 static void clear_metric(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id)
@@ -238,12 +214,8 @@ static void clear_metric(struct vamp_cells *cells, struct vamp_slot *slot, enum 
         break;
     }
     for (uint32_t i = first; i < first + count; i++) {
-        struct vamp_histogram *histogram = slot->histograms[i];
-        if (histogram != NULL) {
-            histogram->bins[0] = (uint64_t)(uintptr_t)cells->free_histograms;
-            cells->free_histograms = histogram;
-            slot->histograms[i] = NULL;
-        }
+        vamp_open_release(&cells->open_histograms, slot->histograms[i]);
+        slot->histograms[i] = NULL;
     }
 }
 

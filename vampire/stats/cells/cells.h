@@ -11,6 +11,7 @@
 #define VAMP_STATS_CELLS_CELLS_H
 
 #include "vampire/stats/bucket/bucket.h"
+#include "vampire/stats/cells/open_histogram.h"
 #include "vampire/stats/cells/options.h"
 #include "vampire/stats/cells/series.h"
 
@@ -25,6 +26,7 @@ struct vamp_gauge_change {
 /* What one bucket adds to the accounts. */
 struct vamp_slot_account {
     uint64_t received, decoded, rejected, filtered, counted, late, evicted, overflow;
+    uint64_t labels_given_up;
     /* Counted though sampled (so joins and leaves are not in it); left out by sampling, those by a
      * rate included; left out by a rate. */
     uint64_t sampled_in, sampled_out, rated_out;
@@ -34,7 +36,7 @@ struct vamp_slot_account {
 struct vamp_slot {
     uint64_t *counters;
     struct vamp_gauge_change *gauges;
-    struct vamp_histogram **histograms; /* NULL: nothing recorded */
+    struct vamp_open_histogram **histograms; /* NULL: nothing recorded */
     struct vamp_slot_account account;
     struct vamp_gap gaps[VAMP_SLOT_GAPS_MAX];
     unsigned gap_count;
@@ -62,9 +64,9 @@ struct vamp_cell_range {
 };
 
 /* A gauge whose value is reported to the statistics, not counted by them. */
-struct vamp_told_gauge {
+struct vamp_reported_gauge {
     int64_t value, min, max;
-    bool told;
+    bool reported;
 };
 
 struct vamp_cells {
@@ -75,10 +77,10 @@ struct vamp_cells {
     const struct vamp_series *const *series_arrays[VAMP_METRIC_COUNT]; /* per label set */
     uint32_t counter_cells, gauge_cells, histogram_cells;
 
-    uint64_t *counter_totals; /* at the last closed bucket's end */
-    int64_t *gauge_values;    /* likewise */
-    uint64_t *told_counters;  /* absolute values of the counters that are reported, by cell */
-    struct vamp_told_gauge *told_gauges;
+    uint64_t *counter_totals;    /* at the last closed bucket's end */
+    int64_t *gauge_values;       /* likewise */
+    uint64_t *reported_counters; /* absolute values of the counters that are reported, by cell */
+    struct vamp_reported_gauge *reported_gauges;
     double weight;                     /* of sampling, without a rate's part */
     bool excluded[VAMP_METRIC_COUNT];  /* the event being counted does not count for these */
     struct vamp_accounting accounting; /* at the last closed bucket's end; outputs: last report */
@@ -88,10 +90,7 @@ struct vamp_cells {
     struct vamp_slot *slots;
     unsigned slot_count;
 
-    struct vamp_histogram *free_histograms; /* linked through their first bin */
-    struct vamp_histogram_slab *slabs;
-    unsigned slab_histograms; /* of the newest slab in use */
-    size_t histogram_bytes;
+    struct vamp_open_pool open_histograms;
 };
 
 /* 0, -EINVAL or -ENOMEM; vamp_cells_done is right after either. */
@@ -101,8 +100,6 @@ VAMP_MUST_CHECK int vamp_cells_init(struct vamp_cells *cells,
                                     struct vamp_err *err);
 void vamp_cells_done(struct vamp_cells *cells);
 
-/* An empty histogram, NULL when there is no memory; goes back with vamp_cells_clear. */
-struct vamp_histogram *vamp_cells_take_histogram(struct vamp_cells *cells);
 /* Forgets what the slot counted. */
 void vamp_cells_clear(struct vamp_cells *cells, struct vamp_slot *slot);
 /* The sum that is kept of this metric; NULL when there is none, or the metric is not enabled. */
@@ -122,6 +119,20 @@ static inline void vamp_cells_count(struct vamp_cells *cells, struct vamp_slot *
     if (range->enabled && !cells->excluded[id]) {
         slot->counters[range->first + vamp_series_number(&cells->series, range->set, labels)] +=
             amount;
+    }
+}
+
+/* Before an event's values are counted in metrics of several label sets: replaces labels by those
+ * that the first enabled one of `metrics` (ended by VAMP_METRIC_COUNT; most labels first) has
+ * room for. */
+static inline void vamp_cells_admit(struct vamp_cells *cells, const enum vamp_metric_id *metrics,
+                                    struct vamp_labels *labels)
+{
+    for (; *metrics != VAMP_METRIC_COUNT; metrics++) {
+        if (cells->range[*metrics].enabled) {
+            vamp_series_admit(&cells->series, cells->range[*metrics].set, labels);
+            return;
+        }
     }
 }
 
@@ -148,16 +159,10 @@ static inline void vamp_cells_record(struct vamp_cells *cells, struct vamp_slot 
     if (!range->enabled || cells->excluded[id]) {
         return;
     }
-    struct vamp_histogram **histogram =
-        &slot->histograms[range->first + vamp_series_number(&cells->series, range->set, labels)];
-    if (__builtin_expect(*histogram == NULL, 0)) {
-        *histogram = vamp_cells_take_histogram(cells);
-        if (*histogram == NULL) {
-            cells->series.overflow++; /* a value that could not be kept is never silent */
-            return;
-        }
+    const uint32_t cell = range->first + vamp_series_number(&cells->series, range->set, labels);
+    if (!vamp_open_record(&cells->open_histograms, &slot->histograms[cell], value)) {
+        cells->series.overflow++; /* a value that could not be kept is never silent */
     }
-    vamp_histogram_record(*histogram, cells->schema.bins.sub_bits, value);
 }
 
 #endif

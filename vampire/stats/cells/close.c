@@ -40,6 +40,23 @@ static uint32_t count_histograms(const struct vamp_cells *cells, const struct va
     return used;
 }
 
+static size_t bytes_of_histograms(const struct vamp_cells *cells, const struct vamp_slot *slot,
+                                  enum vamp_metric_id id)
+{
+    const uint32_t first = cells->range[id].first;
+    const uint32_t end = first + series_count(cells, id);
+    size_t bytes = 0;
+    for (uint32_t i = first; i < end; i++) {
+        const struct vamp_open_histogram *open = slot->histograms[i];
+        if (open != NULL) {
+            bytes +=
+                sizeof(struct vamp_histogram_value) +
+                vamp_bucket_histogram_bytes(vamp_open_bin_count(&cells->open_histograms, open));
+        }
+    }
+    return bytes;
+}
+
 static unsigned count_changed(const struct vamp_components *components)
 {
     unsigned changed = 0;
@@ -60,8 +77,7 @@ static size_t bytes_of_metric(const struct vamp_cells *cells, const struct vamp_
     case VAMP_HISTOGRAM:
         break;
     }
-    return count_histograms(cells, slot, id) *
-           (sizeof(struct vamp_histogram_value) + cells->histogram_bytes);
+    return bytes_of_histograms(cells, slot, id);
 }
 
 static size_t bytes_of(const struct vamp_cells *cells, const struct vamp_slot *slot,
@@ -128,9 +144,11 @@ static const struct vamp_histogram_value *copy_histograms(const struct vamp_cell
     struct vamp_histogram_value *values = cut_from_block(block, *count * sizeof *values);
     struct vamp_histogram_value *next = values;
     for (uint32_t i = 0; i < all; i++) {
-        if (slot->histograms[first + i] != NULL) {
-            void *copy = cut_from_block(block, cells->histogram_bytes);
-            memcpy(copy, slot->histograms[first + i], cells->histogram_bytes);
+        const struct vamp_open_histogram *open = slot->histograms[first + i];
+        if (open != NULL) {
+            struct vamp_bucket_histogram *copy = (struct vamp_bucket_histogram *)block->at;
+            vamp_open_copy(&cells->open_histograms, open, copy);
+            (void)cut_from_block(block, vamp_bucket_histogram_bytes(copy->bin_count));
             next->series = i;
             next->histogram = copy;
             next++;
@@ -204,6 +222,7 @@ static const struct vamp_bucket *build_bucket(const struct vamp_cells *cells,
     memcpy(alerts, slot->alerts, slot->alert_count * sizeof *alerts);
     *bucket = (struct vamp_bucket){
         .number = number,
+        .buckets = 1,
         .start_ns = start_ns,
         .width_ns = cells->schema.bucket_ns,
         .schema = &cells->schema,

@@ -21,6 +21,7 @@ struct vamp_stats_options {
     uint64_t metrics_on, metrics_off; /* bit per enum vamp_metric_id: added to, removed from sets */
     unsigned sub_bits;                /* 2, 3 or 4 */
     uint64_t max_series;              /* per label set */
+    uint64_t max_histogram_bytes;     /* of all open buckets together */
     uint64_t max_components;
     uint64_t max_cdos;    /* pairing state: live CDOs tracked */
     uint64_t max_pending; /* demands and transports tracked, each kind this many */

@@ -18,27 +18,27 @@ static bool cell_of(struct vamp_cells *cells, enum vamp_metric_id id, enum vamp_
     return true;
 }
 
-static void tell_counter(struct vamp_cells *cells, enum vamp_metric_id id, uint32_t output,
-                         uint64_t value)
+static void report_counter(struct vamp_cells *cells, enum vamp_metric_id id, uint32_t output,
+                           uint64_t value)
 {
     uint32_t cell = 0;
     if (cell_of(cells, id, VAMP_LABEL_OUTPUT, output, &cell)) {
-        cells->told_counters[cell] = value;
+        cells->reported_counters[cell] = value;
     }
 }
 
-static void tell_gauge(struct vamp_cells *cells, enum vamp_metric_id id, uint32_t output,
-                       int64_t value)
+static void report_gauge(struct vamp_cells *cells, enum vamp_metric_id id, uint32_t output,
+                         int64_t value)
 {
     uint32_t cell = 0;
     if (!cell_of(cells, id, VAMP_LABEL_OUTPUT, output, &cell)) {
         return;
     }
-    struct vamp_told_gauge *gauge = &cells->told_gauges[cell];
-    gauge->min = !gauge->told || value < gauge->min ? value : gauge->min;
-    gauge->max = !gauge->told || value > gauge->max ? value : gauge->max;
+    struct vamp_reported_gauge *gauge = &cells->reported_gauges[cell];
+    gauge->min = !gauge->reported || value < gauge->min ? value : gauge->min;
+    gauge->max = !gauge->reported || value > gauge->max ? value : gauge->max;
     gauge->value = value;
-    gauge->told = true;
+    gauge->reported = true;
 }
 
 void vamp_self_outputs(struct vamp_cells *cells, const struct vamp_output_account *outputs,
@@ -53,9 +53,9 @@ void vamp_self_outputs(struct vamp_cells *cells, const struct vamp_output_accoun
             (void)snprintf(cells->series.outputs[i], sizeof cells->series.outputs[i], "%s",
                            output->name);
         }
-        tell_counter(cells, VAMP_METRIC_VAMPIRE_WRITTEN, i, output->written);
-        tell_counter(cells, VAMP_METRIC_VAMPIRE_LOST_BUCKETS, i, output->lost);
-        tell_gauge(cells, VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER, i, (int64_t)output->waiting);
+        report_counter(cells, VAMP_METRIC_VAMPIRE_WRITTEN, i, output->written);
+        report_counter(cells, VAMP_METRIC_VAMPIRE_LOST_BUCKETS, i, output->lost);
+        report_gauge(cells, VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER, i, (int64_t)output->waiting);
     }
 }
 
@@ -69,8 +69,8 @@ static void record_value(struct vamp_cells *cells, struct vamp_slot *slot, enum 
     }
 }
 
-void vamp_self_tell(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id,
-                    unsigned output, int64_t value)
+void vamp_self_report(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id,
+                      unsigned output, int64_t value)
 {
     if (id == VAMP_METRIC_OWN_ROUNDTRIP_NS) {
         if (output < VAMP_EVENT_KIND_COUNT) {
@@ -83,11 +83,11 @@ void vamp_self_tell(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_
     }
     if (id == VAMP_METRIC_VAMPIRE_COMMIT_NS) {
         record_value(cells, slot, id, VAMP_LABEL_OUTPUT, output, value);
-    } else if (id == VAMP_METRIC_VAMPIRE_CPU_NS) {
-        tell_counter(cells, id, output, (uint64_t)value);
+    } else if (id == VAMP_METRIC_VAMPIRE_CPU_NS || id == VAMP_METRIC_VAMPIRE_FILTER_CUT) {
+        report_counter(cells, id, output, (uint64_t)value);
     } else if (id == VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER || id == VAMP_METRIC_VAMPIRE_LAG_NS ||
                id == VAMP_METRIC_VAMPIRE_RING_BYTES || id == VAMP_METRIC_VAMPIRE_RSS_BYTES) {
-        tell_gauge(cells, id, output, value);
+        report_gauge(cells, id, output, value);
     }
 }
 
@@ -124,6 +124,9 @@ static void fold_account(struct vamp_cells *cells, struct vamp_slot *slot)
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_SERIES_OVERFLOW, &labels,
                      account->overflow + cells->series.overflow);
     cells->series.overflow = 0;
+    vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_LABELS_GIVEN_UP, &labels,
+                     account->labels_given_up + cells->series.labels_given_up);
+    cells->series.labels_given_up = 0;
     vamp_self_account(&cells->accounting, account);
 }
 
@@ -145,36 +148,36 @@ static void fold_weight(struct vamp_cells *cells, struct vamp_slot *slot)
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_SAMPLED_IN, &labels, account->sampled_in);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_WEIGHTED, &labels,
                      (uint64_t)(weight * (double)account->sampled_in + 0.5));
-    tell_gauge(cells, VAMP_METRIC_VAMPIRE_WEIGHT, 0, (int64_t)(weight * 1e6 + 0.5));
+    report_gauge(cells, VAMP_METRIC_VAMPIRE_WEIGHT, 0, (int64_t)(weight * 1e6 + 0.5));
     uint32_t cell = 0;
     if (cell_of(cells, VAMP_METRIC_VAMPIRE_WEIGHT, VAMP_LABEL_OUTPUT, 0, &cell)) {
-        struct vamp_told_gauge *gauge = &cells->told_gauges[cell];
+        struct vamp_reported_gauge *gauge = &cells->reported_gauges[cell];
         gauge->min = gauge->value;
         gauge->max = gauge->value;
     }
 }
 
-static void fold_told_counters(const struct vamp_cells *cells, struct vamp_slot *slot,
-                               enum vamp_metric_id id)
+static void fold_reported_counters(const struct vamp_cells *cells, struct vamp_slot *slot,
+                                   enum vamp_metric_id id)
 {
     const struct vamp_cell_range *range = &cells->range[id];
     const uint32_t count = range->enabled ? cells->series.sets[range->set].count : 0;
     for (uint32_t i = range->first; i < range->first + count; i++) {
         /* A counter never falls, whatever value is reported. */
-        if (cells->told_counters[i] > cells->counter_totals[i]) {
-            slot->counters[i] = cells->told_counters[i] - cells->counter_totals[i];
+        if (cells->reported_counters[i] > cells->counter_totals[i]) {
+            slot->counters[i] = cells->reported_counters[i] - cells->counter_totals[i];
         }
     }
 }
 
-static void fold_told_gauges(struct vamp_cells *cells, struct vamp_slot *slot,
-                             enum vamp_metric_id id)
+static void fold_reported_gauges(struct vamp_cells *cells, struct vamp_slot *slot,
+                                 enum vamp_metric_id id)
 {
     const struct vamp_cell_range *range = &cells->range[id];
     const uint32_t count = range->enabled ? cells->series.sets[range->set].count : 0;
     for (uint32_t i = range->first; i < range->first + count; i++) {
-        struct vamp_told_gauge *gauge = &cells->told_gauges[i];
-        if (gauge->told) {
+        struct vamp_reported_gauge *gauge = &cells->reported_gauges[i];
+        if (gauge->reported) {
             const int64_t begin = cells->gauge_values[i];
             slot->gauges[i].net = gauge->value - begin;
             slot->gauges[i].min = gauge->min - begin;
@@ -190,12 +193,13 @@ void vamp_self_fold(struct vamp_cells *cells, struct vamp_slot *slot)
     memset(cells->excluded, 0, sizeof cells->excluded); /* ours, not an event's */
     fold_account(cells, slot);
     fold_weight(cells, slot);
-    fold_told_counters(cells, slot, VAMP_METRIC_VAMPIRE_WRITTEN);
-    fold_told_counters(cells, slot, VAMP_METRIC_VAMPIRE_LOST_BUCKETS);
-    fold_told_counters(cells, slot, VAMP_METRIC_VAMPIRE_CPU_NS);
-    fold_told_gauges(cells, slot, VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER);
-    fold_told_gauges(cells, slot, VAMP_METRIC_VAMPIRE_LAG_NS);
-    fold_told_gauges(cells, slot, VAMP_METRIC_VAMPIRE_RING_BYTES);
-    fold_told_gauges(cells, slot, VAMP_METRIC_VAMPIRE_RSS_BYTES);
-    fold_told_gauges(cells, slot, VAMP_METRIC_VAMPIRE_WEIGHT);
+    fold_reported_counters(cells, slot, VAMP_METRIC_VAMPIRE_WRITTEN);
+    fold_reported_counters(cells, slot, VAMP_METRIC_VAMPIRE_LOST_BUCKETS);
+    fold_reported_counters(cells, slot, VAMP_METRIC_VAMPIRE_CPU_NS);
+    fold_reported_counters(cells, slot, VAMP_METRIC_VAMPIRE_FILTER_CUT);
+    fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER);
+    fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_LAG_NS);
+    fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_RING_BYTES);
+    fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_RSS_BYTES);
+    fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_WEIGHT);
 }

@@ -11,8 +11,8 @@
 /* Contracts of vamp_stats_outputs and vamp_stats_self; histograms go into `slot`. */
 void vamp_self_outputs(struct vamp_cells *cells, const struct vamp_output_account *outputs,
                        unsigned count);
-void vamp_self_tell(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id,
-                    unsigned output, int64_t value);
+void vamp_self_report(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id,
+                      unsigned output, int64_t value);
 /* Before the slot's bucket closes: its account and everything reported become changes in the slot,
  * and the account goes into cells->accounting. */
 void vamp_self_fold(struct vamp_cells *cells, struct vamp_slot *slot);

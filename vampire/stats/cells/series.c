@@ -11,6 +11,7 @@
 #define CHUNK_SERIES 64
 #define SMALL_SET                                                                                  \
     64 /* a set with no more combinations than this has them all, whatever max_series */
+#define INDEX_FIRST 64
 #define NO_KEY UINT64_MAX /* keys have at most 63 bits */
 
 struct vamp_series_chunk {
@@ -18,9 +19,6 @@ struct vamp_series_chunk {
     unsigned used;
     struct vamp_series series[CHUNK_SERIES];
 };
-
-/* Room for the text an id is made of: two names with every byte written as %XX. */
-#define SCRATCH_BYTES ((size_t)VAMP_NAME_BYTES_MAX * 3 * 2 + 1024)
 
 int vamp_series_init(struct vamp_series_table *table, const char *run_id, uint32_t max_series,
                      const struct vamp_components *components, struct vamp_err *err)
@@ -31,7 +29,7 @@ int vamp_series_init(struct vamp_series_table *table, const char *run_id, uint32
     if (uuid_parse(run_id, table->name_space) != 0) {
         return vamp_err_set(err, -EINVAL, "run id \"%s\" is no UUID", run_id);
     }
-    table->scratch = malloc(SCRATCH_BYTES);
+    table->scratch = malloc(VAMP_SERIES_SCRATCH_BYTES);
     return table->scratch == NULL ? vamp_err_set(err, -ENOMEM, "series: out of memory") : 0;
 }
 
@@ -51,7 +49,13 @@ void vamp_series_done(struct vamp_series_table *table)
     memset(table, 0, sizeof *table);
 }
 
-/* How many different values a label can have. */
+/* The labels that a value may give up, in this order: first those that other metrics show as well,
+ * last those without which it says little. Names of components stay, but for a transport's sink. */
+static const uint8_t given_up_first[] = {VAMP_LABEL_SIZE_CLASS, VAMP_LABEL_SINK,
+                                         VAMP_LABEL_TIER,       VAMP_LABEL_CAUSE,
+                                         VAMP_LABEL_OPERATION,  VAMP_LABEL_ANOMALY};
+
+/* How many different values a label can have, beside the one that was given up. */
 static uint64_t label_cardinality(unsigned label, uint64_t max_components)
 {
     switch ((enum vamp_label)label) {
@@ -77,8 +81,22 @@ static uint64_t label_cardinality(unsigned label, uint64_t max_components)
     return 1;
 }
 
+static bool is_name(unsigned label)
+{
+    return label == VAMP_LABEL_COMPONENT || label == VAMP_LABEL_SOURCE || label == VAMP_LABEL_SINK;
+}
+
+/* The number of a label that was given up. A name has one for it already. */
+static uint32_t label_other(unsigned label)
+{
+    return is_name(label) ? VAMP_NAME_OTHER : (uint32_t)label_cardinality(label, 0);
+}
+
 static const char *label_text(const struct vamp_series_table *table, unsigned label, uint32_t value)
 {
+    if (value == label_other(label)) {
+        return VAMP_SERIES_OTHER;
+    }
     switch ((enum vamp_label)label) {
     case VAMP_LABEL_COMPONENT:
     case VAMP_LABEL_SOURCE:
@@ -107,49 +125,6 @@ static unsigned bits_for(uint64_t values)
     return values <= 1 ? 1U : 64U - (unsigned)__builtin_clzll(values - 1);
 }
 
-static void name_set(struct vamp_label_set *description)
-{
-    description->name[0] = '\0';
-    size_t used = 0;
-    for (unsigned i = 0; i < description->label_count && used < sizeof description->name; i++) {
-        int added = snprintf(description->name + used, sizeof description->name - used, "%s%s",
-                             i == 0 ? "" : "_", vamp_label_name(description->labels[i]));
-        used += added > 0 ? (size_t)added : 0;
-    }
-    if (description->label_count == 1) {
-        (void)snprintf(description->name + used, sizeof description->name - used, "_series");
-    }
-}
-
-/* Appends `text`, percent-encoding what separates the parts of an id's text. */
-static char *append_escaped(char *to, const char *end, const char *text)
-{
-    for (; *text != '\0' && end - to > 4; text++) {
-        if (*text == '/' || *text == '%') {
-            to += snprintf(to, 4, "%%%02X", (unsigned char)*text);
-        } else {
-            *to++ = *text;
-        }
-    }
-    return to;
-}
-
-static void write_id(struct vamp_series_table *table, const struct vamp_label_set *set,
-                     struct vamp_series *series)
-{
-    char *end = table->scratch + SCRATCH_BYTES;
-    char *to = append_escaped(table->scratch, end, set->name);
-    for (unsigned i = 0; i < set->label_count; i++) {
-        *to++ = '/';
-        to = append_escaped(to, end, vamp_label_name(set->labels[i]));
-        *to++ = '=';
-        to = append_escaped(to, end, series->labels[i]);
-    }
-    uuid_t id;
-    uuid_generate_sha1(id, table->name_space, table->scratch, (size_t)(to - table->scratch));
-    uuid_unparse_lower(id, series->id);
-}
-
 static struct vamp_series *take_series(struct vamp_series_table *table)
 {
     struct vamp_series_chunk *chunk = table->chunks;
@@ -174,7 +149,7 @@ static int add_first_series(struct vamp_series_table *table, struct vamp_series_
     for (unsigned i = 0; i < set->label_count; i++) {
         series->labels[i] = VAMP_SERIES_OTHER;
     }
-    write_id(table, set->description, series);
+    vamp_series_identify(table->name_space, set->description, series, table->scratch);
     set->series[0] = series;
     set->keys[0] = NO_KEY;
     set->count = 1;
@@ -188,26 +163,26 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
     const uint32_t most = table->max_series > SMALL_SET ? table->max_series : SMALL_SET;
     unsigned bits = 0;
     uint64_t combinations = 1;
-    for (unsigned label = 0; label < VAMP_LABEL_COUNT; label++) {
-        if ((labels & (UINT32_C(1) << label)) == 0) {
-            continue;
-        }
-        if (set->label_count == VAMP_LABELS_MAX) {
-            return -EINVAL;
-        }
-        uint64_t values = label_cardinality(label, max_components);
-        set->labels[set->label_count] = (uint8_t)label;
-        set->bits[set->label_count] = (uint8_t)bits_for(values);
-        bits += set->bits[set->label_count];
-        combinations = combinations > most ? combinations : combinations * values;
-        description->labels[set->label_count] = (enum vamp_label)label;
-        set->label_count++;
+    if ((unsigned)__builtin_popcount(labels) > VAMP_LABELS_MAX) {
+        return -EINVAL;
     }
-    description->label_count = set->label_count;
+    vamp_label_set_describe(description, labels);
+    set->label_count = (uint8_t)description->label_count;
+    for (unsigned i = 0; i < description->label_count && i < VAMP_LABELS_MAX; i++) {
+        const uint64_t values = label_cardinality(description->labels[i], max_components);
+        set->labels[i] = (uint8_t)description->labels[i];
+        set->bits[i] = (uint8_t)bits_for(values + 1);
+        bits += set->bits[i];
+        combinations = combinations > most ? combinations : combinations * values;
+    }
     const uint64_t all = combinations + (set->label_count > 0 ? 1 : 0); /* and (other) */
-    description->max_series =
-        combinations <= SMALL_SET || all < table->max_series ? (unsigned)all : table->max_series;
-    name_set(description);
+    set->has_all = combinations <= SMALL_SET || all <= table->max_series;
+    description->max_series = set->has_all ? (unsigned)all : table->max_series;
+    for (unsigned i = 0; i < sizeof given_up_first; i++) {
+        if ((labels & (UINT32_C(1) << given_up_first[i])) != 0) {
+            set->given_up[set->given_up_count++] = given_up_first[i];
+        }
+    }
     return bits > 63 ? -EINVAL : 0;
 }
 
@@ -223,13 +198,9 @@ static int add_set(struct vamp_series_table *table, uint32_t labels, uint64_t ma
                             "label set %s: %llu components are too many to number its series",
                             description->name, (unsigned long long)max_components);
     }
-    size_t size = 16;
-    while (size < (size_t)2 * description->max_series) {
-        size *= 2;
-    }
-    set->mask = size - 1;
+    set->mask = INDEX_FIRST - 1;
     set->last_key = NO_KEY;
-    set->index = calloc(size, sizeof *set->index);
+    set->index = calloc(INDEX_FIRST, sizeof *set->index);
     set->keys = calloc(description->max_series, sizeof *set->keys);
     set->series = calloc(description->max_series, sizeof *set->series);
     if (set->index == NULL || set->keys == NULL || set->series == NULL ||
@@ -244,11 +215,7 @@ int vamp_series_set(struct vamp_series_table *table, uint32_t labels, uint64_t m
                     unsigned *ret_set, struct vamp_err *err)
 {
     for (unsigned i = 0; i < table->set_count; i++) {
-        uint32_t known = 0;
-        for (unsigned k = 0; k < table->sets[i].label_count; k++) {
-            known |= UINT32_C(1) << table->sets[i].labels[k];
-        }
-        if (known == labels) {
+        if (vamp_label_set_bits(&table->descriptions[i]) == labels) {
             *ret_set = i;
             return 0;
         }
@@ -260,58 +227,152 @@ int vamp_series_set(struct vamp_series_table *table, uint32_t labels, uint64_t m
     return status;
 }
 
-/* A component beyond the bound: series 0 is its series already. */
+/* Where the key stands in the index, or the free place where it would. */
+static uint32_t *index_entry(const struct vamp_series_set *set, uint64_t key)
+{
+    uint64_t at = vamp_hash_word(0, key) & set->mask;
+    while (set->index[at] != 0 && set->keys[set->index[at]] != key) {
+        at = (at + 1) & set->mask;
+    }
+    return &set->index[at];
+}
+
+/* Keeps the index at most half full; false without memory for a larger one. */
+static bool make_index_room(struct vamp_series_set *set)
+{
+    if (2 * (uint64_t)set->count <= set->mask) {
+        return true;
+    }
+    uint32_t *old = set->index;
+    uint32_t *larger = calloc(2 * (set->mask + 1), sizeof *larger);
+    if (larger == NULL) {
+        return false;
+    }
+    set->index = larger;
+    set->mask = 2 * set->mask + 1;
+    for (uint32_t series = 1; series < set->count; series++) {
+        *index_entry(set, set->keys[series]) = series;
+    }
+    free(old);
+    return true;
+}
+
+/* How many of the labels that can be given up are. */
+static unsigned count_given_up(const struct vamp_series_set *set, const struct vamp_labels *labels)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < set->given_up_count; i++) {
+        count += labels->value[set->given_up[i]] == label_other(set->given_up[i]);
+    }
+    return count;
+}
+
+/* Gives up the next label; false: there is none. */
+static bool give_up_label(const struct vamp_series_set *set, struct vamp_labels *labels)
+{
+    for (unsigned i = 0; i < set->given_up_count; i++) {
+        uint32_t *value = &labels->value[set->given_up[i]];
+        if (*value != label_other(set->given_up[i])) {
+            *value = label_other(set->given_up[i]);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Series 0 has these labels already. */
 static bool is_all_other(const struct vamp_series_set *set, const struct vamp_labels *labels)
 {
     for (unsigned i = 0; i < set->label_count; i++) {
-        const unsigned label = set->labels[i];
-        const bool is_name =
-            label == VAMP_LABEL_COMPONENT || label == VAMP_LABEL_SOURCE || label == VAMP_LABEL_SINK;
-        if (!is_name || labels->value[label] != VAMP_NAME_OTHER) {
+        if (labels->value[set->labels[i]] != label_other(set->labels[i])) {
             return false;
         }
     }
     return true;
 }
 
-static uint32_t add_series(struct vamp_series_table *table, struct vamp_series_set *set,
-                           const struct vamp_labels *labels, uint64_t key, uint32_t *entry)
+/* The last eighth is for series that have given up labels, more of it the more they have. */
+static bool has_room(const struct vamp_series_set *set, const struct vamp_labels *labels)
 {
-    if (is_all_other(set, labels)) {
+    const uint32_t most = set->description->max_series;
+    const uint32_t kept = set->has_all || set->given_up_count == 0 ? 0 : most / 8;
+    const uint32_t opened =
+        kept == 0 ? 0 : kept * count_given_up(set, labels) / set->given_up_count;
+    return set->count < most - kept + opened;
+}
+
+/* 0 when there is no room, or no memory. */
+static uint32_t add_series(struct vamp_series_table *table, struct vamp_series_set *set,
+                           const struct vamp_labels *labels, uint64_t key)
+{
+    if (!has_room(set, labels) || !make_index_room(set)) {
         return 0;
     }
-    struct vamp_series *series =
-        set->count < set->description->max_series ? take_series(table) : NULL;
+    struct vamp_series *series = take_series(table);
     if (series == NULL) {
-        table->overflow++;
         return 0;
     }
     for (unsigned i = 0; i < set->label_count; i++) {
         series->labels[i] = label_text(table, set->labels[i], labels->value[set->labels[i]]);
     }
-    write_id(table, set->description, series);
-    *entry = set->count++;
-    set->series[*entry] = series;
-    set->keys[*entry] = key;
-    return *entry;
+    vamp_series_identify(table->name_space, set->description, series, table->scratch);
+    const uint32_t number = set->count++;
+    set->series[number] = series;
+    set->keys[number] = key;
+    *index_entry(set, key) = number;
+    return number;
+}
+
+/* A series that is not there yet, or the finest of the coarser ones that are or have room. */
+static uint32_t find_room(struct vamp_series_table *table, struct vamp_series_set *set,
+                          const struct vamp_labels *labels, uint64_t key)
+{
+    struct vamp_labels wanted = *labels;
+    uint64_t given_up = 0;
+    uint32_t series = 0;
+    while (!is_all_other(set, &wanted)) {
+        series = given_up == 0 ? 0 : *index_entry(set, key);
+        series = series != 0 ? series : add_series(table, set, &wanted, key);
+        if (series != 0) {
+            break;
+        }
+        if (!give_up_label(set, &wanted)) {
+            table->overflow++;
+            return 0;
+        }
+        given_up++;
+        key = vamp_series_key(set, &wanted);
+    }
+    table->labels_given_up += given_up;
+    return series;
 }
 
 uint32_t vamp_series_lookup(struct vamp_series_table *table, struct vamp_series_set *set,
                             const struct vamp_labels *labels, uint64_t key)
 {
-    uint64_t at = vamp_hash_word(0, key) & set->mask;
-    while (set->index[at] != 0 && set->keys[set->index[at]] != key) {
-        at = (at + 1) & set->mask;
-    }
-    uint32_t series = set->index[at];
+    uint32_t series = *index_entry(set, key);
     if (series == 0) {
-        series = add_series(table, set, labels, key, &set->index[at]);
+        series = find_room(table, set, labels, key);
     }
-    if (series != 0) {
+    if (series != 0 && set->keys[series] == key) {
         set->last_key = key;
         set->last_series = series;
     }
     return series;
+}
+
+void vamp_series_admit(struct vamp_series_table *table, unsigned set_number,
+                       struct vamp_labels *labels)
+{
+    const struct vamp_series_set *set = &table->sets[set_number];
+    const uint32_t series = vamp_series_number(table, set_number, labels);
+    if (set->label_count == 0 || set->keys[series] == vamp_series_key(set, labels)) {
+        return;
+    }
+    for (unsigned i = 0; i < set->label_count; i++) {
+        const uint32_t value = vamp_series_label(set, series, set->labels[i]);
+        labels->value[set->labels[i]] = value == UINT32_MAX ? label_other(set->labels[i]) : value;
+    }
 }
 
 uint32_t vamp_series_label(const struct vamp_series_set *set, uint32_t series,

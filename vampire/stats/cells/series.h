@@ -26,6 +26,9 @@ struct vamp_series_set {
     uint8_t labels[VAMP_LABELS_MAX];
     uint8_t bits[VAMP_LABELS_MAX]; /* of each label's number in the key */
     uint8_t label_count;
+    uint8_t given_up[VAMP_LABELS_MAX]; /* labels in the order in which they are given up */
+    uint8_t given_up_count;
+    bool has_all; /* there is room for every combination */
     uint32_t count;
     uint64_t last_key; /* the one asked for last, and its series */
     uint32_t last_series;
@@ -42,7 +45,8 @@ struct vamp_series_table {
     uint32_t max_series;
     const struct vamp_components *components;
     char outputs[VAMP_OUTPUTS_MAX][VAMP_OUTPUT_NAME_BYTES]; /* names of VAMP_LABEL_OUTPUT */
-    uint64_t overflow; /* values that went to (other) and were not yet reported */
+    uint64_t overflow;        /* values that went to (other) and were not yet reported */
+    uint64_t labels_given_up; /* likewise, by values that found a coarser series */
     uuid_t name_space;
     struct vamp_series_chunk *chunks;
     char *scratch; /* text an id is made of */
@@ -60,17 +64,34 @@ VAMP_MUST_CHECK int vamp_series_set(struct vamp_series_table *table, uint32_t la
                                     uint64_t max_components, unsigned *ret_set,
                                     struct vamp_err *err);
 
+/* Replaces labels by those of the series that they get in this set. The sets of one event's values
+ * then agree on what was given up, if the set with the most labels is asked first. */
+void vamp_series_admit(struct vamp_series_table *table, unsigned set_number,
+                       struct vamp_labels *labels);
+
 /* For vamp_series_number: looks the key up, adds the series if it is new. */
 uint32_t vamp_series_lookup(struct vamp_series_table *table, struct vamp_series_set *set,
                             const struct vamp_labels *labels, uint64_t key);
 
-/* The number that a label has in a series of the set; UINT32_MAX for series 0 of a set with labels,
- * which is `(other)`, and for a label that the set does not have. */
+static inline uint64_t vamp_series_key(const struct vamp_series_set *set,
+                                       const struct vamp_labels *labels)
+{
+    uint64_t key = 0;
+    for (unsigned i = 0; i < set->label_count; i++) {
+        key = key << set->bits[i] | labels->value[set->labels[i]];
+    }
+    return key;
+}
+
+/* The number that a label has in a series of the set; for one that was given up, a number above all
+ * others (VAMP_NAME_OTHER for a name). UINT32_MAX for series 0 of a set with labels, which is
+ * `(other)`, and for a label that the set does not have. */
 uint32_t vamp_series_label(const struct vamp_series_set *set, uint32_t series,
                            enum vamp_label label);
 
-/* The series of these labels; 0, the `(other)` one, when the set is full, which is counted in
- * `overflow`. */
+/* The series of these labels. Where there is no room for one more, a value gives up labels, one
+ * after the other (docs/metrics.md), which is counted in `labels_given_up`; 0, the `(other)`
+ * series, when there is no room for any of these, which is counted in `overflow`. */
 static inline uint32_t vamp_series_number(struct vamp_series_table *table, unsigned set_number,
                                           const struct vamp_labels *labels)
 {
@@ -78,10 +99,7 @@ static inline uint32_t vamp_series_number(struct vamp_series_table *table, unsig
     if (set->label_count == 0) {
         return 0;
     }
-    uint64_t key = 0;
-    for (unsigned i = 0; i < set->label_count; i++) {
-        key = key << set->bits[i] | labels->value[set->labels[i]];
-    }
+    const uint64_t key = vamp_series_key(set, labels);
     return key == set->last_key ? set->last_series : vamp_series_lookup(table, set, labels, key);
 }
 

@@ -88,11 +88,14 @@ void vamp_cells_totals(struct vamp_cells *cells, struct vamp_totals *ret_totals)
     ret_totals->evicted = sum_of_counter(cells, VAMP_METRIC_VAMPIRE_EVICTED);
     ret_totals->series_overflow =
         sum_of_counter(cells, VAMP_METRIC_VAMPIRE_SERIES_OVERFLOW) + cells->series.overflow;
+    ret_totals->labels_given_up =
+        sum_of_counter(cells, VAMP_METRIC_VAMPIRE_LABELS_GIVEN_UP) + cells->series.labels_given_up;
     ret_totals->accounting = cells->accounting;
     for (unsigned i = 0; i < cells->slot_count; i++) {
         const struct vamp_slot_account *open = &cells->slots[i].account;
         ret_totals->evicted += open->evicted;
         ret_totals->series_overflow += open->overflow;
+        ret_totals->labels_given_up += open->labels_given_up;
         vamp_self_account(&ret_totals->accounting, open);
     }
 }

@@ -8,6 +8,11 @@ static const enum vamp_metric_id metrics[] = {
     VAMP_METRIC_TRANSPORT_BYTES,   VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND,
     VAMP_METRIC_TRANSPORTS_ACTIVE, VAMP_METRIC_COUNT};
 
+/* A pair's transports and their times have room together, or neither has. */
+static const enum vamp_metric_id most_labels_first[] = {
+    VAMP_METRIC_TRANSPORTS, VAMP_METRIC_TRANSPORT_BYTES, VAMP_METRIC_TRANSPORT_NS,
+    VAMP_METRIC_COUNT};
+
 static uint64_t bytes_per_second(uint64_t bytes, uint64_t ns)
 {
     unsigned __int128 rate = (unsigned __int128)bytes * (uint64_t)VAMP_NS_PER_SECOND / ns;
@@ -18,13 +23,15 @@ static void count_completed(struct vamp_cells *cells, const struct vamp_observat
 {
     struct vamp_slot *slot = seen->slot;
     const uint64_t bytes = seen->size_known ? seen->size_bytes : 0;
-    vamp_cells_count(cells, slot, VAMP_METRIC_TRANSPORTS, &seen->labels, 1);
-    vamp_cells_count(cells, slot, VAMP_METRIC_TRANSPORT_BYTES, &seen->labels, bytes);
+    struct vamp_labels labels = seen->labels;
+    vamp_cells_admit(cells, most_labels_first, &labels);
+    vamp_cells_count(cells, slot, VAMP_METRIC_TRANSPORTS, &labels, 1);
+    vamp_cells_count(cells, slot, VAMP_METRIC_TRANSPORT_BYTES, &labels, bytes);
     if (!vamp_observed(seen, VAMP_INTERVAL_TRANSPORT)) {
         return;
     }
     const uint64_t ns = seen->interval_ns[VAMP_INTERVAL_TRANSPORT];
-    vamp_cells_record(cells, slot, VAMP_METRIC_TRANSPORT_NS, &seen->labels, ns);
+    vamp_cells_record(cells, slot, VAMP_METRIC_TRANSPORT_NS, &labels, ns);
     if (ns > 0 && bytes > 0) {
         vamp_cells_record(cells, slot, VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND, &seen->labels,
                           bytes_per_second(bytes, ns));

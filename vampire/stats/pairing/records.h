@@ -79,7 +79,7 @@ struct vamp_tally {
     uint32_t unsized;      /* it created them, and no size is known */
     uint64_t handles;      /* declared and not disposed of */
     uint32_t present;
-    bool left, unknown_told;
+    bool left, unknown_reported;
 };
 
 /* What the tracker's files know of the event at hand. */

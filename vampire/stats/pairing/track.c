@@ -178,8 +178,8 @@ static void check_component(struct vamp_track_context *at)
     if (at->row == 0) {
         return;
     }
-    if (at->component->joined_ns == INT64_MIN && !tally->unknown_told) {
-        tally->unknown_told = true;
+    if (at->component->joined_ns == INT64_MIN && !tally->unknown_reported) {
+        tally->unknown_reported = true;
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_UNKNOWN_COMPONENT, 1);
     }
     if (tally->left) {

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Secret options in a file: no message quotes their values. A key counts as a secret's wherever it
+ * stands, and also when it is misspelt: its value is a secret all the same. In a file that cannot
+ * be read it is not known where a value ends: there, all that follows such a key is hidden.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/internal.h"
+
+#define WORD_BYTES 80 /* longer words are no keys */
+
+/* What a key was probably meant to be. Only sources have secrets. */
+enum meaning { UNKNOWN, PLAIN, SECRET };
+
+static enum meaning meaning_of(const char *key)
+{
+    enum meaning meaning = UNKNOWN;
+    for (const struct vamp_source_ops *const *source = vamp_sources; *source != NULL; source++) {
+        const char *near = vamp_opt_near_key((*source)->options, key);
+        const struct vamp_opt *opt = near != NULL ? vamp_opt_find((*source)->options, near) : NULL;
+        if (opt != NULL && opt->role == VAMP_OPT_SECRET) {
+            return SECRET;
+        }
+        meaning = opt != NULL ? PLAIN : meaning;
+    }
+    return meaning;
+}
+
+/* In the section of the source a key that is near nothing may be meant as a secret, too. The keys
+ * of filters are names that users give. */
+static bool has_secret_key(const struct config_value *value)
+{
+    const struct config_value *parent = value->parent;
+    if (parent == NULL || value->key[0] == '\0' || strcmp(parent->key, "filters") == 0) {
+        return false;
+    }
+    const enum meaning meaning = meaning_of(value->key);
+    const bool of_source = parent->parent != NULL && parent->parent->parent == NULL &&
+                           strcmp(parent->key, "source") == 0;
+    return meaning == SECRET ||
+           (meaning == UNKNOWN && of_source && strcmp(value->key, "type") != 0);
+}
+
+bool config_is_secret(const struct config_value *value)
+{
+    while (value != NULL && !has_secret_key(value)) {
+        value = value->parent;
+    }
+    return value != NULL;
+}
+
+static void hide(struct config_file *file, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++) {
+        file->shown[i] = file->shown[i] == '\n' ? '\n' : '*';
+    }
+}
+
+void config_hide_values(struct config_file *file, const struct config_tree *tree)
+{
+    for (const struct config_value *value = tree->allocated; value != NULL;
+         value = value->allocated_before) {
+        if (has_secret_key(value)) {
+            hide(file, value->offset, value->end);
+        }
+    }
+}
+
+/* ---- files that cannot be read */
+
+static bool is_in_word(char c)
+{
+    return c == '_' || isalnum((unsigned char)c);
+}
+
+/* Such a character may be missing or misplaced, or be part of an escape. */
+static bool is_ignored(char c)
+{
+    return c == '"' || c == '\'' || c == '\\';
+}
+
+/* The character that an escape such as "\u0069" stands for; '\0': there is none. */
+static char read_escape(const char *text)
+{
+    if (strncmp(text, "\\u00", 4) != 0 || !isxdigit((unsigned char)text[4]) ||
+        !isxdigit((unsigned char)text[5])) {
+        return '\0';
+    }
+    const char digits[] = {text[4], text[5], '\0'};
+    return (char)strtoul(digits, NULL, 16);
+}
+
+/* The word that begins here, with escapes resolved and without quotes. Returns how many bytes it
+ * takes in the text. */
+static size_t read_word(const char *text, char word[static WORD_BYTES])
+{
+    size_t at = 0;
+    size_t used = 0;
+    while (is_in_word(text[at]) || is_ignored(text[at])) {
+        const char escaped = read_escape(text + at);
+        const char c = escaped != '\0' ? escaped : text[at];
+        at += escaped != '\0' ? 6 : 1;
+        if (is_in_word(c) && used + 1 < WORD_BYTES) {
+            word[used++] = c;
+        }
+    }
+    word[used] = '\0';
+    return at;
+}
+
+/* Whether the file can be a configuration. Any other one, such as the pool manager's output, may
+ * consist of a secret. */
+static bool begins_as_configuration(const struct config_file *file)
+{
+    const bool mark = strncmp(file->bytes, CONFIG_BYTE_ORDER_MARK, 3) == 0;
+    const char *text = file->bytes + (mark ? 3 : 0);
+    text += strspn(text, " \t\r\n");
+    return *text == '{' || *text == '[' || *text == '/' || *text == '\0';
+}
+
+size_t config_hide_rest(struct config_file *file)
+{
+    size_t at = 0;
+    bool found = !begins_as_configuration(file);
+    while (at < file->length && !found) {
+        char word[WORD_BYTES];
+        const size_t bytes = read_word(file->bytes + at, word);
+        found = meaning_of(word) == SECRET;
+        at += bytes > 0 ? bytes : 1;
+    }
+    hide(file, at, file->length);
+    return at;
+}
