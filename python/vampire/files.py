@@ -46,9 +46,15 @@ def texts_of(raw):
         np.empty(0, object)
 
 
-def dim_of(item, axis):
-    """The name of a dimension of an h5py dataset."""
-    return item.dims[axis][0].name.rsplit("/", 1)[-1]
+def dim_of(item, axis, known=None):
+    """The name of a dimension of an h5py dataset. HDF5 is slow in finding it: `known` keeps those that were found."""
+    scale = item.dims[axis][0]
+    if known is None:
+        return scale.name.rsplit("/", 1)[-1]
+    address = h5py.h5o.get_info(scale.id).addr
+    if address not in known:
+        known[address] = scale.name.rsplit("/", 1)[-1]
+    return known[address]
 
 
 def read_rows(item, first, end):
@@ -63,8 +69,7 @@ def read_rows(item, first, end):
 
 def attributes_of(item):
     """What a variable says about itself."""
-    found = dict(item.attrs.items())
-    return {key: text_of(found[key]) for key in ATTRIBUTES if key in found}
+    return {key: text_of(item.attrs[key]) for key in ATTRIBUTES if key in item.attrs}
 
 
 def as_text(value):
@@ -93,7 +98,8 @@ class File:
         self.edges = (hdf5["bin_lower"][...], hdf5["bin_upper"][...]) if "bin_lower" in hdf5 else None
         self.keep = np.ones(self.rows, bool)  # of two files with the same bucket the later one is right
         self.first, self.end = 0, self.rows   # the rows that were asked for
-        self.columns = {}                     # name -> attributes, of [time] variables that are no metrics
+        self.columns = []                     # names of the [time] variables that are no metrics
+        self.dims = {}                        # for dim_of
         self.outputs, self.table_names = [], {}
         self._classify(hdf5)
 
@@ -104,9 +110,9 @@ class File:
                 continue
             if "metric" in item.attrs or h5py.h5ds.is_scale(item.id):
                 continue
-            dim = dim_of(item, 0)
+            dim = dim_of(item, 0, self.dims)
             if dim == "time" and item.ndim == 1:
-                self.columns[name] = attributes_of(item)
+                self.columns.append(name)
             elif dim == "time":
                 self.outputs.append(name)
             elif dim in TABLES:

@@ -26,7 +26,7 @@ class File(files.File):
                 self.metrics[name] = Metric(name, attrs["kind"], labels, attrs)
                 if labels:
                     coordinates = files.text_of(item.attrs["coordinates"]).split()[: len(labels)]
-                    self.sets[labels] = (files.dim_of(item, 1), coordinates)
+                    self.sets[labels] = (files.dim_of(item, 1, self.dims), coordinates)
 
     def series(self, labels):
         """The label values of the slots that are used: one array a label."""

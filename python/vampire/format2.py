@@ -33,17 +33,14 @@ class File(files.File):
                     elif not name.endswith(("_min", "_max", "_sum", "_count", "_entries", "_bin", "_bin_count")):
                         self._groups[name[: -len("_delta")] if name.endswith("_delta") else name] = group_name
         for name, item in hdf5.items():
-            if isinstance(item, h5py.Dataset) and "metric" in item.attrs:
-                self._add(hdf5, name, item)
+            metric = files.text_of(item.attrs["metric"]) if "metric" in item.attrs else None
+            if metric is not None and name == metric + VALUE[files.text_of(item.attrs["kind"])]:
+                self._add(hdf5, metric, item)
 
-    def _add(self, hdf5, name, item):
-        attrs = files.attributes_of(item)
-        metric, kind = attrs["metric"], attrs["kind"]
-        if name != metric + VALUE[kind]:
-            return
-        if kind == "histogram":
-            attrs = files.attributes_of(hdf5[metric])
-        closed = tuple(files.dim_of(item, axis).removesuffix("_series") for axis in range(1, item.ndim))
+    def _add(self, hdf5, metric, item):
+        kind = files.text_of(item.attrs["kind"])
+        attrs = files.attributes_of(hdf5[metric] if kind == "histogram" else item)
+        closed = tuple(files.dim_of(item, axis, self.dims).removesuffix("_series") for axis in range(1, item.ndim))
         labels = self._labels_of[self._groups[metric]] if metric in self._groups else closed
         self._closed[metric] = closed
         self.metrics[metric] = Metric(metric, kind, labels, attrs)

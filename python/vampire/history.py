@@ -95,17 +95,19 @@ class History:
 
     @property
     def column_names(self):
-        """{name: attributes} of the columns [time] that are no metrics."""
-        return {name: attrs for file in reversed(self.files) for name, attrs in file.columns.items()}
+        """The names of the columns [time] that are no metrics."""
+        return list(dict.fromkeys(name for file in self.files for name in file.columns))
 
     def columns(self, names):
-        """{name: values} of columns [time], for the buckets."""
-        found = {name: [] for name in names}
+        """{name: (values, attributes)} of columns [time], for the buckets."""
+        found, attrs = {name: [] for name in names}, {}
         for file, wanted in zip(self.files, self._wanted):
             with file.opened() as hdf5:
                 for name in names:
                     found[name].append(file.column(hdf5, name)[wanted])
-        return {name: np.concatenate(parts) for name, parts in found.items()}
+                    if name not in attrs and name in file.columns:
+                        attrs[name] = files.attributes_of(hdf5[name])
+        return {name: (np.concatenate(parts), attrs.get(name, {})) for name, parts in found.items()}
 
     # ---- gaps
 

@@ -11,8 +11,8 @@ from .dataset import partial_of
 
 OTHER = "(other)"
 LOST = {"pool_manager": "in the pool manager's queue", "ring": "in vampire's own queue", "recording": "in a recording"}
-# What is known under a name, and by which label: whose share in "(other)" tells how much is hidden.
-NAMED = (("pool_operations", "component"), ("transports", "source"), ("transports", "sink"))
+# Counters and labels of theirs whose share in "(other)" is how much is hidden.
+NAMED = {"pool_operations": ("component",), "transports": ("source", "sink")}
 
 
 def share(part, whole):
@@ -129,10 +129,11 @@ def _sum(history, name):
 
 def _hidden(history):
     found = {}
-    for metric, label in NAMED:
-        if metric in history.metrics and label in history.metric(metric).labels:
-            sums = table(history, metric, [label], None)
-            found[metric, label] = (int(sums.delta[sums[label] == OTHER].sum()), int(sums.delta.sum()))
+    for metric, labels in NAMED.items():
+        if metric in history.metrics and set(labels) <= set(history.metric(metric).labels):
+            sums = table(history, metric, labels, None)
+            for label in labels:
+                found[metric, label] = (int(sums.delta[sums[label] == OTHER].sum()), int(sums.delta.sum()))
     return found
 
 
