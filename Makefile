@@ -346,6 +346,8 @@ TO = $(DESTDIR)$(PREFIX)
 PYTHON_TO = $(TO)/lib/python3/dist-packages
 # A version as Python's packages have them: of a tag, or 0 and the commit.
 PYTHON_VERSION = $(if $(filter v%,$(VERSION)),$(subst -,+,$(patsubst v%,%,$(VERSION))),0+$(subst -,.,$(VERSION)))
+# Where zsh looks: packages have a folder of their own.
+ZSH_COMPLETIONS = zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 # Texts that name the usual prefix name the real one once installed: FILES, FOLDER.
 define install_texts
 for text in $(1); do \
@@ -368,6 +370,9 @@ install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(call install_texts,$(MANUALS),$(TO)/share/man/man$${text##*.})
 	$(INSTALL) -d $(TO)/share/bash-completion/completions
 	$(B)/bin/vampire --print-completion > $(TO)/share/bash-completion/completions/vampire
+	$(INSTALL) -d $(TO)/share/$(ZSH_COMPLETIONS) $(TO)/share/fish/vendor_completions.d
+	$(B)/bin/vampire --print-completion=zsh > $(TO)/share/$(ZSH_COMPLETIONS)/_vampire
+	$(B)/bin/vampire --print-completion=fish > $(TO)/share/fish/vendor_completions.d/vampire.fish
 	$(INSTALL) -m 644 $(wildcard config/ready/*.json) $(TO)/share/vampire/config
 	$(call install_texts,$(wildcard config/ready/*.slurm config/ready/*.pbs),$(TO)/share/vampire/config)
 	$(call install_texts,$(SERVICES),$(TO)/lib/systemd/system)

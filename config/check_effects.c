@@ -60,10 +60,10 @@ static void check_output(const struct config_loader *loader, unsigned index)
         .conditions = output->ops->targets,
         .holding = vamp_opt_holding(output->ops->targets, output->options),
     };
-    const struct vamp_opt *rotate = vamp_output_rotate_options(output->ops);
     check_table(&dependence, output->ops->options, object);
-    if (rotate != NULL) {
-        check_table(&dependence, rotate, config_member(object, "rotate"));
+    for (const struct vamp_output_section *section = vamp_output_sections(output->ops);
+         section->key != NULL; section++) {
+        check_table(&dependence, section->options, config_member(object, section->key));
     }
 }
 

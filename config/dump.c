@@ -168,11 +168,13 @@ static void dump_output(struct config_json *json, const struct vamp_config_outpu
     config_json_text(json, "type", output->ops->name);
     dump_table(json, vamp_output_options(output->ops), &output->settings);
     dump_effective(json, output->ops->options, output->options, holding);
-    const struct vamp_opt *rotate = vamp_output_rotate_options(output->ops);
-    if (rotate != NULL && vamp_opt_has_effect(rotate, holding)) {
-        config_json_open(json, "rotate", '{');
-        dump_effective(json, rotate, &output->settings, holding);
-        config_json_close(json, '}');
+    for (const struct vamp_output_section *section = vamp_output_sections(output->ops);
+         section->key != NULL; section++) {
+        if (vamp_opt_has_effect(section->options, holding)) {
+            config_json_open(json, section->key, '{');
+            dump_effective(json, section->options, &output->settings, holding);
+            config_json_close(json, '}');
+        }
     }
     config_json_close(json, '}');
 }

@@ -105,6 +105,25 @@ static void print_shared(FILE *stream, const char *section, const char *what, ta
     }
 }
 
+/* A section that all outputs with files have, with their types. */
+static void print_output_section(FILE *stream, const struct vamp_output_section *section)
+{
+    char heading[512], name[64];
+    size_t used =
+        (size_t)snprintf(heading, sizeof heading, "%s, for outputs of type", section->help);
+    const char *separator = " ";
+    for (const struct vamp_writer_ops *const *each = vamp_writers; *each != NULL; each++) {
+        if (vamp_output_sections(*each)->key != NULL && used < sizeof heading) {
+            used += (size_t)snprintf(heading + used, sizeof heading - used, "%s\"%s\"", separator,
+                                     (*each)->name);
+            separator = ", ";
+        }
+    }
+    (void)fprintf(stream, "%c%s:\n", toupper((unsigned char)heading[0]), heading + 1);
+    (void)snprintf(name, sizeof name, "outputs.N.%s", section->key);
+    print_table(stream, &(struct table){name, section->options, NULL});
+}
+
 void vamp_config_help(FILE *stream)
 {
     for (const struct config_section *section = config_sections; section->key != NULL; section++) {
@@ -120,8 +139,10 @@ void vamp_config_help(FILE *stream)
     }
     print_shared(stream, "outputs.N", "Outputs (N: the number in the list, from 0, or the name)",
                  vamp_output_options);
-    print_shared(stream, "outputs.N.rotate", "When a new file begins, for outputs",
-                 vamp_output_rotate_options);
+    for (const struct vamp_output_section *section = vamp_output_sections(vamp_writers[0]);
+         section->key != NULL; section++) {
+        print_output_section(stream, section);
+    }
     for (const struct vamp_writer_ops *const *each = vamp_writers; *each != NULL; each++) {
         char heading[256];
         (void)snprintf(heading, sizeof heading, "Output \"type\": \"%s\": %s%s", (*each)->name,

@@ -255,10 +255,13 @@ static void put_outputs(struct config_json *json)
         open_type(json, ops->name, ops->summary);
         put_options(json, vamp_output_options(ops), NULL);
         put_options(json, ops->options, ops->targets);
-        const struct vamp_opt *rotate = vamp_output_rotate_options(ops);
-        if (rotate != NULL) {
-            open_object(json, "rotate", "When to begin a new file.");
-            put_options(json, rotate, ops->targets);
+        for (const struct vamp_output_section *section = vamp_output_sections(ops);
+             section->key != NULL; section++) {
+            char description[256];
+            (void)snprintf(description, sizeof description, "%c%s.",
+                           toupper((unsigned char)section->help[0]), section->help + 1);
+            open_object(json, section->key, description);
+            put_options(json, section->options, ops->targets);
             close_object(json, NULL);
         }
         close_object(json, "type");

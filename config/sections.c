@@ -12,7 +12,7 @@ static const char *const root_others[] = {"source",   "filters", "statistics", "
                                           "sampling", "outputs", NULL};
 static const char *const filters_only[] = {"filters", NULL};
 static const char *const type_only[] = {"type", NULL};
-static const char *const type_and_rotate[] = {"type", "rotate", NULL};
+static const char *const type_and_sections[] = {"type", "rotate", "keep", NULL};
 static const char *const no_others[] = {NULL};
 
 /* The member of `parent` called `key`, if it is given. */
@@ -114,11 +114,11 @@ static int walk_source(struct config_loader *loader)
 static int begin_output(struct config_loader *loader, const struct vamp_writer_ops *ops,
                         struct vamp_config_output *output)
 {
-    const struct vamp_opt *rotate = vamp_output_rotate_options(ops);
+    const struct vamp_output_section *section = vamp_output_sections(ops);
     output->ops = ops;
     int code = vamp_opt_presets(vamp_output_options(ops), &output->settings, loader->err);
-    if (code == 0 && rotate != NULL) {
-        code = vamp_opt_presets(rotate, &output->settings, loader->err);
+    for (; code == 0 && section->key != NULL; section++) {
+        code = vamp_opt_presets(section->options, &output->settings, loader->err);
     }
     if (code == 0) {
         code = make_options(ops->options, ops->options_bytes, &output->options, loader->err);
@@ -136,26 +136,27 @@ static int walk_output(struct config_loader *loader, const struct config_value *
     if (code != 0) {
         return code;
     }
-    const struct vamp_opt *rotate_options = vamp_output_rotate_options(output->ops);
+    const struct vamp_output_section *section = vamp_output_sections(output->ops);
     char what[64];
     (void)snprintf(what, sizeof what, "an output of type %s", type);
     const struct config_shape shape = {
         .tables = {vamp_output_options(output->ops), output->ops->options},
         .bases = {&output->settings, output->options},
-        .others = rotate_options != NULL ? type_and_rotate : type_only,
+        .others = section->key != NULL ? type_and_sections : type_only,
         .what = what,
     };
     code = config_walk_object(loader, &shape, object);
-    if (code != 0 || rotate_options == NULL) {
-        return code;
+    for (; code == 0 && section->key != NULL; section++) {
+        (void)snprintf(what, sizeof what, "\"%s\"", section->key);
+        const struct config_shape inside = {
+            .tables = {section->options},
+            .bases = {&output->settings},
+            .others = no_others,
+            .what = what,
+        };
+        code = walk_child(loader, object, section->key, &inside);
     }
-    const struct config_shape rotate = {
-        .tables = {rotate_options},
-        .bases = {&output->settings},
-        .others = no_others,
-        .what = "\"rotate\"",
-    };
-    return walk_child(loader, object, "rotate", &rotate);
+    return code;
 }
 
 /* The type an output names, NULL when that is missing or wrong. */

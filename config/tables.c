@@ -245,7 +245,10 @@ void vamp_config_each_option(visit_fn *visit, void *context)
         (void)snprintf(section, sizeof section, "outputs.%s", (*each)->name);
         visit_table(section, vamp_output_options(*each), visit, context);
         visit_table(section, (*each)->options, visit, context);
-        (void)snprintf(section, sizeof section, "outputs.%s.rotate", (*each)->name);
-        visit_table(section, vamp_output_rotate_options(*each), visit, context);
+        for (const struct vamp_output_section *of = vamp_output_sections(*each); of->key != NULL;
+             of++) {
+            (void)snprintf(section, sizeof section, "outputs.%s.%s", (*each)->name, of->key);
+            visit_table(section, of->options, visit, context);
+        }
     }
 }

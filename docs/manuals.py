@@ -91,11 +91,11 @@ def text_of(value):
 # ---------------------------------------------------------------- parts in mdoc, of section 1
 
 
-def options_of(program):
-    """The options of a program, from its --help."""
+def options_of(program, help_option="--help"):
+    """The options of a program, from its help."""
 
     def part(programs):
-        listed = re.search(r"\nOptions:\n(.*?)\n(?=\n|\S)", programs.run(program, "--help"), re.DOTALL)[1]
+        listed = re.search(r"\nOptions:\n(.*?)\n(?=\n|\S)", programs.run(program, help_option), re.DOTALL)[1]
         out = [".Bl -tag -width Ds\n"]
         for letter, name, argument, words in re.findall(
                 r"^  (?:-(\w), |    )--([\w-]+)(\[=\w+\]| [A-Z][A-Z=]*)? +(.*\n?(?: {31}.*\n?)*)", listed, re.MULTILINE):
@@ -121,7 +121,7 @@ def events(_):
 
 def configuration(programs):
     """The options of the configuration, from vampire --help."""
-    printed = re.search(r"\n(The whole:\n.*?)\n\nSignals:", programs.run("vampire", "--help"), re.DOTALL)[1]
+    printed = re.search(r"\n(The whole:\n.*?)\n\nSignals:", programs.run("vampire", "--help=all"), re.DOTALL)[1]
     out = []
     for title, listed in re.findall(r"^((?:\S.*\n)+)((?:  .*\n)*)", printed + "\n", re.MULTILINE):
         options = re.findall(r"^  ([\w.]+)(?: = (.*))?\n((?: {6}.*\n)*)", listed, re.MULTILINE)
@@ -274,7 +274,7 @@ def hdf5_attributes(programs):
 
 
 PARTS = {
-    "options of vampire": options_of("vampire"),
+    "options of vampire": options_of("vampire", "--help=all"),
     "options of vampire-top": options_of("vampire-top"),
     "options of maestro-pool-manager": options_of("maestro-pool-manager"),
     "kinds of events": events,

@@ -324,9 +324,10 @@ enum mstro_pool_event_field {
 };
 
 /* Events from now on, none from before. Selectors choose CDOs: events that are not about a CDO pass
- * them. A subscriber that does not poll costs other components nothing: beyond 64 MiB of waiting
- * events in this process (not with REQUIRE_ACK) they are dropped and counted as LOST. MSTRO_NOMEM
- * also when there are too many subscriptions. */
+ * them. A subscriber that does not poll delays no other component: beyond 48 MiB of waiting events
+ * in this process (not with REQUIRE_ACK) they stay in the pool manager's queue, and those that find
+ * no room there are dropped and counted as LOST. MSTRO_NOMEM also when there are too many
+ * subscriptions. */
 mstro_status mstro_subscribe(mstro_cdo_selector selector, mstro_pool_event_kind event_mask,
                              mstro_subscription_opts opts, mstro_subscription *result);
 /* Ends it; events that were not polled are dropped, lists that were polled stay the caller's. */

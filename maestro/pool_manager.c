@@ -105,7 +105,7 @@ static void print_help(void)
                 "\n"
                 "Options:\n",
                 stdout);
-    vamp_command_options_help(options_table, stdout);
+    vamp_command_options_help(options_table, -1, stdout);
     (void)fputs("\n"
                 "Exit codes:\n"
                 "  0  ended by a signal; all components were notified\n"

@@ -124,6 +124,7 @@ take "$work/python3-vampire" usr/lib/python3
 take "$work/libmaestro-vampire" 'usr/include' 'usr/lib/*.so*' 'usr/lib/pkgconfig'
 rm -f "$tree/usr/share/doc/vampire/LICENSE" # copyright says it
 take "$work/vampire" 'usr/bin/*' 'usr/share/man/man*/*' 'usr/share/bash-completion/completions/*' \
+    'usr/share/zsh/*/*' 'usr/share/fish/*/*' \
     'usr/share/vampire/*' 'usr/share/doc/vampire/*' 'usr/lib/systemd/*/*.service' usr/lib/vampire
 
 left=$(find "$tree" ! -type d)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "top/input.h"
 
+#include <assert.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,7 @@ int top_input_open(const struct top_input_options *options, struct top_input **r
     }
     input->options = *options;
     input->fd = -1;
+    assert(strlen(options->source) < sizeof input->path); /* was checked */
     memcpy(input->path, options->source, strlen(options->source) + 1);
     code = open_source(input, err);
     if (code != 0 && !(options->wait && may_come(code))) {
@@ -125,6 +127,7 @@ static enum top_input_state feed_lines(struct top_input *input, struct top_model
 /* Room for more: what is left of a line goes to the front. A line that fills all is too long. */
 static void make_room(struct top_input *input)
 {
+    assert(input->taken <= input->held && input->held <= sizeof input->buffer);
     memmove(input->buffer, input->buffer + input->taken, input->held - input->taken);
     input->held -= input->taken;
     input->taken = 0;
@@ -200,6 +203,7 @@ int top_input_read(struct top_input *input, struct top_model *model,
         input->begins_within_line = false;
     }
     make_room(input);
+    assert(input->held < sizeof input->buffer); /* reading 0 bytes would look like the end */
     ssize_t bytes =
         read(input->fd, input->buffer + input->held, sizeof input->buffer - input->held);
     if (bytes < 0) {

@@ -177,7 +177,7 @@ static void print_answer(const struct options *options)
 {
     if (options->help) {
         (void)fputs(help_begin, stdout);
-        vamp_command_options_help(options_table, stdout);
+        vamp_command_options_help(options_table, -1, stdout);
         (void)fputs(help_end, stdout);
     } else {
         (void)puts("vampire-top " VAMP_VERSION);

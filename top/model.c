@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "top/model.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,7 @@ void top_model_skip(struct top_model *model)
 
 static void add_to_history(struct top_model *model)
 {
+    assert(model->history_next < TOP_HISTORY);
     double seconds = model->width_ns > 0 ? model->width_ns / 1e9 : 1;
     model->operations_history[model->history_next] = model->now.operations / seconds;
     model->moved_history[model->history_next] = model->now.moved / seconds;
@@ -169,6 +171,8 @@ static void take_rows(struct top_snapshot *snapshot, const struct top_model *mod
 static void take_totals(struct top_snapshot *out, const struct top_model *model)
 {
     enum top_mode mode = out->mode;
+    assert(model->kind_count <= TOP_KINDS_MAX && model->loss_count <= TOP_LOSSES_MAX);
+    assert(model->history_count <= TOP_HISTORY);
     out->operations = per_second_or_sum(model, mode, model->now.operations, model->all.operations);
     out->produced = per_second_or_sum(model, mode, model->now.produced, model->all.produced);
     out->moved = per_second_or_sum(model, mode, model->now.moved, model->all.moved);
@@ -240,6 +244,8 @@ int top_snapshot_take(struct top_snapshot *snapshot, const struct top_model *mod
     take_texts(&out, model);
     take_totals(&out, model);
     take_rows(&out, model);
+    assert(out.component_count <= model->rows[TOP_COMPONENTS].count);
+    assert(out.pair_count <= model->rows[TOP_PAIRS].count);
     *snapshot = out;
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "top/order.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@ static const char *const sort_names[TOP_SORT_COUNT] = {"operations", "bytes", "w
 
 const char *top_sort_name(enum top_sort sort)
 {
+    assert((unsigned)sort < TOP_SORT_COUNT);
     return sort_names[sort];
 }
 

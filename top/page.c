@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "top/page.h"
 
+#include <assert.h>
 #include <langinfo.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@ static void curve_text(char *out, size_t out_bytes, const double *values, unsign
     out[0] = '\0';
     for (unsigned i = first; i < count; i++) {
         unsigned height = largest > 0 ? (unsigned)(values[i] / largest * 7.999) : 0;
+        assert(height < sizeof blocks / sizeof blocks[0]);
         const char *mark = values[i] > 0 ? heights[height] : " ";
         size_t bytes = strlen(mark);
         if (used + bytes >= out_bytes) {
@@ -211,6 +213,7 @@ static void list_end_line(struct list *list)
 
 static void list_add(struct list *list, const char *item)
 {
+    assert(list->count <= list->most && list->text[0] != '\0'); /* a line begins with its title */
     bool first = list->text[strlen(list->text) - 1] == ' ';
     if (!first && list->count < list->most &&
         top_text_columns(list->text) + 2 + top_text_columns(item) > list->columns) {
@@ -277,12 +280,14 @@ unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
                    bool curve)
 {
     unsigned count = 4;
+    _Static_assert(4 + PAGE_VANISHED_LINES + PAGE_LOSS_LINES == PAGE_HEAD_LINES, "the head's room");
     head_run(&lines[0], snapshot, name, columns);
     head_operations(&lines[1], snapshot, columns, curve);
     head_bytes(&lines[2], snapshot, columns, curve);
     head_pool(&lines[3], snapshot, columns);
     count += vanished_lines(&lines[count], snapshot, columns);
     count += page_losses(&lines[count], snapshot, columns);
+    assert(count <= PAGE_HEAD_LINES);
     return count;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "top/rows.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@ static size_t find_slot(const struct top_rows *rows, const char *name, const cha
 {
     const uint64_t hash = vamp_hash_bytes(rows->seed, name, strlen(name));
     size_t slot = (size_t)vamp_hash_bytes(hash, second, strlen(second)) % SLOTS;
-    while (rows->index[slot] != 0) {
+    while (rows->index[slot] != 0) { /* ends, since at most half of the slots are taken */
+        assert(rows->index[slot] <= rows->count);
         const struct top_row *row = rows->rows[rows->index[slot] - 1];
         if (strcmp(row->name, name) == 0 && strcmp(row->second, second) == 0) {
             break;
@@ -56,6 +58,7 @@ static void row_free(struct top_row *row)
 static struct top_row *insert_row(struct top_rows *rows, size_t slot, const char *name,
                                   const char *second)
 {
+    assert(rows->count < TOP_ROWS_MAX && rows->index[slot] == 0);
     struct top_row *row = row_create(name, second);
     if (row != NULL) {
         rows->rows[rows->count++] = row;
@@ -89,6 +92,7 @@ void top_rows_done(struct top_rows *rows)
 
 void top_rows_clear(struct top_rows *rows)
 {
+    assert(rows->count > 0); /* "(other)" stays */
     for (size_t i = 1; i < rows->count; i++) {
         row_free(rows->rows[i]);
     }
@@ -104,6 +108,7 @@ struct top_row *top_rows_get(struct top_rows *rows, const char *name, const char
     /* Of components, the stream's own "(other)" comes without a second name. */
     size_t slot =
         find_slot(rows, name, strcmp(name, other) == 0 && *second == '\0' ? other : second);
+    assert(rows->count > 0); /* "(other)" takes what finds no room */
     if (rows->index[slot] != 0) {
         return rows->rows[rows->index[slot] - 1];
     }

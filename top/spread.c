@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "top/spread.h"
 
+#include <assert.h>
+
 #define SUB_BITS 3
 #define SUB_BINS (1U << SUB_BITS)
+_Static_assert((64 - SUB_BITS + 1) * SUB_BINS == TOP_SPREAD_BINS, "a value without a bin");
 
 static unsigned bin_of(uint64_t value)
 {
@@ -11,7 +14,9 @@ static unsigned bin_of(uint64_t value)
     }
     unsigned exponent = 63 - (unsigned)__builtin_clzll(value);
     unsigned within = (unsigned)(value >> (exponent - SUB_BITS)) & (SUB_BINS - 1);
-    return (exponent - SUB_BITS + 1) * SUB_BINS + within;
+    const unsigned bin = (exponent - SUB_BITS + 1) * SUB_BINS + within;
+    assert(bin < TOP_SPREAD_BINS);
+    return bin;
 }
 
 static uint64_t middle_of(unsigned bin)
@@ -54,6 +59,7 @@ void top_spread_merge(struct top_spread *spread, const struct top_spread *other)
 
 uint64_t top_spread_quantile(const struct top_spread *spread, double q)
 {
+    assert(q >= 0 && q <= 1);
     if (spread->count == 0) {
         return 0;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "top/text.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +26,7 @@ static int columns_of(uint32_t character)
 
 void top_text_clean(char *out, size_t out_bytes, const char *text)
 {
+    assert(out_bytes > 0);
     size_t used = 0;
     while (*text != '\0') {
         uint32_t character = 0;
@@ -60,6 +62,7 @@ unsigned top_text_columns(const char *clean)
 
 void top_text_fit(char *out, size_t out_bytes, const char *clean, unsigned columns)
 {
+    assert(out_bytes > 0);
     const bool cut = top_text_columns(clean) > columns;
     const unsigned room = cut && columns > 0 ? columns - 1 : columns;
     unsigned taken = 0;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "top/view.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "top/page.h"
 #include "top/view_internal.h"
 #include "vampire/core/clock.h"
 
@@ -14,6 +17,10 @@
 #define PAUSE_MS 200
 /* So that keys work while much comes in. */
 #define BUCKETS_A_TURN 64
+/* A terminal may claim 65,535 lines, and ncurses keeps each cell three times: of a larger one, the
+ * upper left part is used. No line of text is wider. */
+#define SCREEN_LINES_MAX 500
+#define SCREEN_COLUMNS_MAX PAGE_COLUMNS
 
 /* ---- keys */
 
@@ -31,6 +38,7 @@ static void sort_by(struct view *view, enum top_sort sort)
 
 static void scroll_by(struct view *view, int rows)
 {
+    assert(view->focus < sizeof view->first / sizeof view->first[0]);
     size_t *first = &view->first[view->focus];
     if (rows < 0 && *first < (size_t)-rows) {
         *first = 0;
@@ -124,6 +132,7 @@ static void scroll_key(struct view *view, int key)
 static void take_key(struct view *view, int key)
 {
     static const char sorts[] = "obwn"; /* in the order of enum top_sort */
+    _Static_assert(sizeof sorts - 1 == TOP_SORT_COUNT, "a key for each order");
     if (view->typing) {
         type_key(view, key);
     } else if (key < 128 && key > 0 && strchr(sorts, key) != NULL) {
@@ -131,6 +140,23 @@ static void take_key(struct view *view, int key)
     } else {
         handle_key(view, key);
         scroll_key(view, key);
+    }
+}
+
+/* ---- the size of the terminal */
+
+/* Takes the terminal's present size, within bounds. A terminal that does not report a size has
+ * the one of terminfo. */
+static void fit_screen(void)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0) {
+        return;
+    }
+    const int lines = size.ws_row < SCREEN_LINES_MAX ? size.ws_row : SCREEN_LINES_MAX;
+    const int columns = size.ws_col < SCREEN_COLUMNS_MAX ? size.ws_col : SCREEN_COLUMNS_MAX;
+    if (is_term_resized(lines, columns)) {
+        (void)resizeterm(lines, columns); /* without memory the size stays as it was */
     }
 }
 
@@ -193,6 +219,7 @@ static int show_all(struct view *view, struct vamp_err *err)
         if (more && !keys) {
             continue; /* a long file is not drawn bucket by bucket */
         }
+        fit_screen();
         int code = take_snapshot(view, err);
         if (code != 0) {
             return code;
@@ -216,6 +243,7 @@ static int open_screen(struct view *view, struct vamp_err *err)
         }
         view->key_fd = fileno(view->keys);
     }
+    use_env(FALSE); /* fit_screen asks for the size, and bounds it */
     view->screen = newterm(NULL, stdout, view->keys != NULL ? view->keys : stdin);
     if (view->screen == NULL) {
         const char *term = getenv("TERM");
@@ -236,6 +264,7 @@ static int open_screen(struct view *view, struct vamp_err *err)
         (void)init_pair(1, COLOR_RED, -1);
         (void)init_pair(2, COLOR_YELLOW, -1);
     }
+    fit_screen();
     return 0;
 }
 
@@ -265,7 +294,9 @@ int top_view_run(struct top_input *input, struct top_model *model, const struct 
     (void)sigaddset(&ending, SIGINT);
     (void)sigaddset(&ending, SIGTERM);
     (void)sigaddset(&ending, SIGHUP);
-    (void)sigprocmask(SIG_BLOCK, &ending, NULL);
+    sigset_t held = ending;
+    (void)sigaddset(&held, SIGWINCH); /* ncurses would take any size */
+    (void)sigprocmask(SIG_BLOCK, &held, NULL);
     view->signal_fd = signalfd(-1, &ending, SFD_NONBLOCK | SFD_CLOEXEC);
     int code = view->signal_fd < 0 ? vamp_err_set_errno(err, errno, "wait for signals")
                                    : open_screen(view, err);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 
 #define SMALLEST_LINES 14
 #define SMALLEST_COLUMNS 40
+_Static_assert(SMALLEST_LINES >= PAGE_HEAD_LINES + 2 + 2, "no room for two titles");
 /* Without a bucket for SILENCE_S and for three bucket widths, what is shown is old. */
 #define SILENCE_S 5
 
@@ -62,6 +64,8 @@ static unsigned columns_used(void)
 
 static void draw_table(struct view *view, unsigned table, int top, int rows)
 {
+    assert(view->components <= view->snapshot.component_count);
+    assert(view->pairs <= view->snapshot.pair_count);
     size_t count = table == 0 ? view->components : view->pairs;
     size_t room = rows > 1 ? (size_t)rows - 1 : 0;
     size_t last_first = count > room ? count - room : 0;
@@ -143,6 +147,7 @@ static void draw_help(void)
 static void draw_tables(struct view *view, int head)
 {
     int rows = LINES - head - 2;
+    assert(rows >= 2); /* the smallest screen has room for the largest head and two titles */
     int components = (int)view->components + 1;
     int pairs = (int)view->pairs + 1;
     int upper = components + pairs <= rows   ? components

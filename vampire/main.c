@@ -42,6 +42,7 @@ static int run(struct vamp_options *options)
         .version = VAMP_VERSION,
         .reload = reload,
         .reload_context = options,
+        .ready_file = options->ready_file,
         .quiet = options->quiet,
     });
     vamp_signals_stop(&signals);

@@ -108,7 +108,9 @@ struct mstro_subscription_ {
     mstro_pool_event_kind kinds;
     mstro_subscription_opts options;
     struct event_block *first, *last;
-    size_t bytes;  /* of the blocks that were not polled yet */
+    size_t bytes;                    /* of the blocks that were not polled yet */
+    bool held;                       /* the pool keeps further events */
+    uint64_t flow_number, flow_sent; /* of the last change of `held`; of the last one sent */
     uint64_t lost; /* events behind all those blocks, for whose mark there was no memory */
     bool gone;     /* no more events will arrive */
     pthread_cond_t changed;
@@ -118,8 +120,13 @@ struct mstro_cdo_selector_ {
     char *text; /* full names, normal form; NULL: everything */
 };
 
-/* Bytes of unpolled events a subscription may hold in this process. A batch beyond it is dropped
- * and counted as LOST. Not with REQUIRE_ACK: there the held operations are the bound. */
+/* Bytes of unpolled events from which the pool is asked to keep the further ones; it loses and
+ * counts what then finds no room in its queue. Not with REQUIRE_ACK: there the held operations
+ * are the bound. */
+#define SUBSCRIPTION_BYTES_HOLD ((size_t)48 << 20)
+/* Bytes of unpolled events a subscription may have in this process. What is under way when the pool
+ * is asked is less than the difference, so only from an older pool manager a batch can come that is
+ * beyond it: it is dropped and counted as LOST. */
 #define SUBSCRIPTION_BYTES_MAX ((size_t)64 << 20)
 
 /* Callbacks of the port. */

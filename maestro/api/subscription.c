@@ -60,6 +60,42 @@ static void count_lost(struct mstro_subscription_ *subscription, uint64_t count)
     (void)mark_lost(subscription);
 }
 
+/* With the new state of `held`, to be sent without the lock. */
+struct flow {
+    struct port *port; /* NULL: nothing to send */
+    uint64_t subscription, number;
+    bool hold;
+};
+
+static void hold(struct mstro_subscription_ *subscription, bool held)
+{
+    if (subscription->held != held) {
+        subscription->held = held;
+        subscription->flow_number++;
+    }
+}
+
+/* Under the lock. */
+static struct flow next_flow(struct mstro_subscription_ *subscription)
+{
+    if (subscription->flow_number == subscription->flow_sent) {
+        return (struct flow){.port = NULL};
+    }
+    subscription->flow_sent = subscription->flow_number;
+    return (struct flow){.port = library.port,
+                         .subscription = subscription->id,
+                         .number = subscription->flow_number,
+                         .hold = subscription->held};
+}
+
+/* Without the lock; the port is open during a callback of its own and between enter and leave. */
+static void send_flow(const struct flow *flow)
+{
+    if (flow->port != NULL) {
+        flow->port->ops->flow(flow->port, flow->subscription, flow->number, flow->hold);
+    }
+}
+
 /* Takes ownership of the block. */
 static void accept(struct mstro_subscription_ *subscription, struct event_block *block)
 {
@@ -77,6 +113,9 @@ static void accept(struct mstro_subscription_ *subscription, struct event_block 
         event_block_free(block);
     } else {
         append(subscription, block);
+    }
+    if (bounded && subscription->bytes >= SUBSCRIPTION_BYTES_HOLD) {
+        hold(subscription, true);
     }
 }
 
@@ -147,14 +186,17 @@ static void adopt_strays(struct mstro_subscription_ *subscription)
 
 static void take_block(struct event_block *block)
 {
+    struct flow flow = {.port = NULL};
     (void)pthread_mutex_lock(&library.lock);
     struct mstro_subscription_ *subscription = find(block->subscription);
     if (subscription == NULL) {
         keep_stray(block);
     } else {
         accept(subscription, block);
+        flow = next_flow(subscription);
     }
     (void)pthread_mutex_unlock(&library.lock);
+    send_flow(&flow);
 }
 
 /* There is no memory for the batch: its events are lost, their number is not. False: there is not
@@ -238,6 +280,7 @@ static mstro_status subscribe(mstro_cdo_selector selector, struct mstro_subscrip
     request.what_case = MSTRO__WIRE__REQUEST__WHAT_SUBSCRIBE;
     request.subscribe = &subscribe;
     struct port_answer answer;
+    struct flow flow = {.port = NULL};
 
     (void)pthread_mutex_lock(&library.lock);
     library.subscribing++;
@@ -250,6 +293,7 @@ static mstro_status subscribe(mstro_cdo_selector selector, struct mstro_subscrip
         subscription->id = answer.subscription;
         list_append(&library.subscription_list, &subscription->of_library);
         adopt_strays(subscription);
+        flow = next_flow(subscription);
         if (library.gone || !library.ready) {
             end(subscription);
         }
@@ -257,6 +301,7 @@ static mstro_status subscribe(mstro_cdo_selector selector, struct mstro_subscrip
         adopt_strays(NULL);
     }
     (void)pthread_mutex_unlock(&library.lock);
+    send_flow(&flow);
     return status;
 }
 
@@ -377,8 +422,11 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
     }
     const bool marked = mark_lost(subscription);
     *result = take(subscription);
+    hold(subscription, false);
+    const struct flow flow = ours ? next_flow(subscription) : (struct flow){.port = NULL};
     bool ended = subscription->gone;
     (void)pthread_mutex_unlock(&library.lock);
+    send_flow(&flow);
     if (ours) {
         api_leave();
     }

@@ -300,6 +300,12 @@ static const struct port_events no_events = {
 
 /* ------------------------------------------------------------------ the table */
 
+static void local_flow(struct port *port, uint64_t subscription, uint64_t number, bool hold)
+{
+    pool_flow(port_local_lock(port), port->app_id, subscription, number, hold);
+    port_local_unlock(port);
+}
+
 static mstro_status local_call(struct port *port, Mstro__Wire__Request *request,
                                uint32_t deadline_ms, struct port_answer *ret_answer,
                                struct vamp_err *err)
@@ -380,6 +386,7 @@ static void local_close(struct port *port)
 
 static const struct port_ops local_ops = {
     .call = local_call,
+    .flow = local_flow,
     .expose = local_expose,
     .forget = local_forget,
     .shut = local_shut,

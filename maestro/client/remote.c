@@ -274,6 +274,25 @@ static mstro_status remote_call(struct port *port, Mstro__Wire__Request *request
     return status;
 }
 
+static void remote_flow(struct port *port, uint64_t subscription, uint64_t number, bool hold)
+{
+    struct remote *remote = as_remote(port);
+    Mstro__Wire__Flow flow = MSTRO__WIRE__FLOW__INIT;
+    flow.subscription = subscription;
+    flow.number = number;
+    flow.hold = hold;
+    Mstro__Wire__Heartbeat heartbeat = MSTRO__WIRE__HEARTBEAT__INIT;
+    heartbeat.flow = &flow;
+    (void)pthread_mutex_lock(&remote->lock);
+    if (!remote->gone) {
+        if (link_send(&remote->link, remote_now(), FRAME_HEARTBEAT, &heartbeat.base) != 0) {
+            remote_lose(remote, "the pool manager cannot be reached");
+        }
+        fabric_wake(remote->fabric); /* the progress thread has to send it, or the loss of it */
+    }
+    (void)pthread_mutex_unlock(&remote->lock);
+}
+
 /* ---- memory */
 
 static mstro_status remote_expose(struct port *port, void *address, uint64_t bytes,
@@ -375,6 +394,7 @@ static void remote_close(struct port *port)
 
 static const struct port_ops remote_ops = {
     .call = remote_call,
+    .flow = remote_flow,
     .expose = remote_expose,
     .forget = remote_forget,
     .shut = remote_shut,

@@ -130,6 +130,31 @@ const char *pool_component_name(const struct pool *pool, uint64_t app_id)
     return component == NULL ? NULL : component->name;
 }
 
+void component_signal(struct pool *pool, struct component *component)
+{
+    if (!component->signalled) {
+        component->signalled = true;
+        pool->outlet.events_ready(pool->outlet.context, component->id);
+    }
+}
+
+void pool_flow(struct pool *pool, uint64_t app_id, uint64_t subscription_id, uint64_t number,
+               bool hold)
+{
+    struct component *component = component_find(pool, app_id);
+    struct subscription *subscription =
+        component == NULL ? NULL : subscription_find(component, subscription_id);
+    if (subscription == NULL || number <= subscription->flow_number) {
+        return;
+    }
+    uint64_t serial;
+    subscription->flow_number = number;
+    subscription->held = hold;
+    if (!hold && pool_queue_waits(&subscription->queue, &serial)) {
+        component_signal(pool, component);
+    }
+}
+
 size_t pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *buffer, size_t size,
                         size_t max_events)
 {
@@ -143,7 +168,8 @@ size_t pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *buffer, siz
          link = list_next(&component->subscriptions, link)) {
         struct subscription *subscription = CONTAINER_OF(link, struct subscription, of_component);
         uint64_t serial;
-        if (pool_queue_waits(&subscription->queue, &serial) && serial <= oldest_serial) {
+        if (!subscription->held && pool_queue_waits(&subscription->queue, &serial) &&
+            serial <= oldest_serial) {
             oldest = subscription;
             oldest_serial = serial;
         }
@@ -170,7 +196,7 @@ size_t pool_events_waiting(const struct pool *pool, uint64_t app_id)
             (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) != 0) {
             return SIZE_MAX;
         }
-        waiting += subscription->queue.count;
+        waiting += subscription->held ? 0 : subscription->queue.count;
     }
     return waiting;
 }

@@ -158,9 +158,8 @@ void pool_emit(struct pool *pool, const struct subject *subject, bool before,
             (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) != 0) {
             await_acknowledgement(pool, subscription, ret_held);
         }
-        if (!subscription->component->signalled) {
-            subscription->component->signalled = true;
-            pool->outlet.events_ready(pool->outlet.context, subscription->component->id);
+        if (!subscription->held) {
+            component_signal(pool, subscription->component);
         }
     }
 }

@@ -181,6 +181,8 @@ struct subscription {
     struct vamp_expression *selector; /* NULL: everything */
     int match_bit;                    /* -1: not kept with CDOs */
     size_t selector_bytes;            /* charged for the selector */
+    bool held;                        /* its component has no room: nothing is taken */
+    uint64_t flow_number;             /* of the message that set `held` */
     struct pool_queue queue;
 };
 
@@ -316,6 +318,8 @@ struct subscription *subscription_find(const struct component *component, uint64
 void subscription_release(struct pool *pool, struct subscription *subscription);
 
 /* component.c */
+/* Events of the component can be taken: calls events_ready, once until none can. */
+void component_signal(struct pool *pool, struct component *component);
 struct component *component_find(const struct pool *pool, uint64_t app_id);
 /* Frees everything that the component has, without an event. */
 void component_release(struct pool *pool, struct component *component);

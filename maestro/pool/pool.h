@@ -95,8 +95,13 @@ void pool_request(struct pool *pool, uint64_t app_id, const Mstro__Wire__Request
  * written; 0: nothing waits, and events_ready is called again for the next event. */
 size_t pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *buffer, size_t size,
                         size_t max_events);
-/* How many wait, over all subscriptions of app_id; SIZE_MAX: an operation is held up by one of
- * them. */
+/* A component has no room for the events of a subscription (`hold`), or has room again: while it
+ * has none they stay in the queue, where they are lost and counted once it is full. A `number` that
+ * is not higher than the last one is out of date and ignored, as is an unknown subscription. */
+void pool_flow(struct pool *pool, uint64_t app_id, uint64_t subscription, uint64_t number,
+               bool hold);
+/* How many can be taken, over all subscriptions of app_id; SIZE_MAX: an operation is held up by one
+ * of them. */
 size_t pool_events_waiting(const struct pool *pool, uint64_t app_id);
 
 /* Memory in use under bounds.memory_bytes, in bytes. */

@@ -25,6 +25,14 @@ static void take_request(struct server *server, struct server_peer *peer,
     pool_request(server->pool, peer->app_id, request);
 }
 
+static void take_flow(struct server *server, const struct server_peer *peer,
+                      const Mstro__Wire__Flow *flow)
+{
+    if (flow != NULL) {
+        pool_flow(server->pool, peer->app_id, flow->subscription, flow->number, flow->hold);
+    }
+}
+
 static void take_body(struct server *server, struct server_peer *peer, const struct frame *frame,
                       const void *body)
 {
@@ -32,7 +40,8 @@ static void take_body(struct server *server, struct server_peer *peer, const str
     case FRAME_REQUEST:
         take_request(server, peer, body);
         break;
-    case FRAME_HEARTBEAT: /* its arrival is enough */
+    case FRAME_HEARTBEAT: /* often its arrival is enough */
+        take_flow(server, peer, ((const Mstro__Wire__Heartbeat *)body)->flow);
         break;
     case FRAME_GOODBYE: /* it closes without having left */
         server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, "good-bye");

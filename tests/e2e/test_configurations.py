@@ -2,7 +2,13 @@
 """Each ready configuration with the demo workflow: it starts as it is, counts right and ends well."""
 
 import json
+import os
+import pty
+import select
+import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -84,3 +90,83 @@ def test_completion():
     assert "all" in complete("-o", "statistics.sets", "=")
     assert complete("-o", "outputs.hdf5.access", "=", "g") == ["group"]
     assert complete("--list-metrics", "=", "") == ["json"]
+
+
+def fish_offers(line):
+    script = 'source (%s --print-completion=fish | psub); complete -C "%s"' % (harness.program("vampire"), line)
+    done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert not done.stderr
+    return [offer.split("\t")[0] for offer in done.stdout.splitlines()]
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+def test_completion_of_fish(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "one.rec").touch()
+    assert fish_offers("vampire --ready") == ["--ready-file"]
+    assert fish_offers("vampire -o sampling.") == ["sampling.every=", "sampling.fraction=", "sampling.rate="]
+    assert fish_offers("vampire -o statistics.level=w") == ["statistics.level=workflow"]
+    assert "--set=statistics.sets=all" in fish_offers("vampire --set=statistics.sets=")
+    assert fish_offers("vampire --list-metrics=") == ["--list-metrics=json"]
+    assert fish_offers(f"vampire -r {tmp_path}/o") == [f"{tmp_path}/one.rec"]
+    assert fish_offers(f"vampire --recover {tmp_path}/o") == [f"{tmp_path}/one.rec"]
+
+
+class Zsh:
+    """An interactive zsh on a terminal of its own."""
+
+    def __init__(self, directory):
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.environ.update(TERM="dumb", PS1="> ", HOME=str(directory))
+            os.execvp("zsh", ["zsh", "-f", "-i"])
+        self.type(f"fpath=({directory} $fpath); autoload -U compinit; compinit -u -D; print rea''dy\n")
+        self.read_until("ready\r\n")
+
+    def type(self, text):
+        os.write(self.terminal, text.encode())
+
+    def read_until(self, text):
+        said, end = "", time.monotonic() + 60
+        while text not in said:
+            assert time.monotonic() < end, said
+            if select.select([self.terminal], [], [], 0.2)[0]:
+                said += os.read(self.terminal, 65536).decode(errors="replace")
+
+    def close(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.terminal)
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+@pytest.mark.parametrize("typed, completed", [
+    ("vampire --ready-f", "vampire --ready-file="),
+    ("vampire -o statistics.lev", "vampire -o statistics.level="),
+    ("vampire -o statistics.level=w", "vampire -o statistics.level=workflow"),
+    ("vampire --set=statistics.level=w", "vampire --set=statistics.level=workflow"),
+    ("vampire --print-completion=f", "vampire --print-completion=fish"),
+    ("vampire --recover ./on", "vampire --recover ./one.rec"),
+])
+def test_completion_of_zsh(tmp_path, monkeypatch, typed, completed):
+    made = subprocess.run([harness.program("vampire"), "--print-completion=zsh"], capture_output=True, check=True)
+    (tmp_path / "_vampire").write_bytes(made.stdout)
+    (tmp_path / "one.rec").touch()
+    monkeypatch.chdir(tmp_path)
+    zsh = Zsh(tmp_path)
+    try:
+        zsh.type(typed + "\t")
+        zsh.read_until(completed)
+    finally:
+        zsh.close()
+
+
+def test_ready_configurations_are_plain_json_after_a_dump():
+    """Each says on its first lines how jq reads it."""
+    for path in sorted((harness.ROOT / "config" / "ready").glob("*.json")):
+        if path.name == "vampire.schema.json":
+            continue
+        assert "vampire --dump-config FILE | jq" in path.read_text(), path
+        dumped = subprocess.run([harness.program("vampire"), "--dump-config", path], capture_output=True, check=True,
+                                env=harness.clean_environment())
+        json.loads(dumped.stdout)

@@ -222,11 +222,11 @@ def test_wrong_command_lines(arguments):
     assert "--help" in result.stderr
 
 
-@pytest.mark.parametrize("argument", ["--help", "--version", "--list-metrics"])
+@pytest.mark.parametrize("argument", ["--help", "--help=all", "--version", "--list-metrics"])
 def test_questions_are_answered_on_stdout(argument):
     result = vampire(argument)
     assert result.returncode == 0 and result.stderr == ""
-    words = {"--help": ["--check-config", "Exit", "3"], "--version": ["vampire", "Maestro"],
+    words = {"--help": ["--check-config", "--help=all"], "--help=all": ["--check-config", "Exit", "3"], "--version": ["vampire", "Maestro"],
              "--list-metrics": ["pool_operations", "transport_ns", "demand_wait_ns"]}
     for word in words[argument]:
         assert word.lower() in result.stdout.lower(), word
@@ -331,3 +331,30 @@ def test_without_the_part_that_joins(tmp_path):
                           cwd=tmp_path, env=harness.clean_environment())
     assert done.returncode not in (0, None)
     assert str(tmp_path / "bin/../lib/vampire/maestro.so") in done.stderr, done.stderr
+
+
+# ------------------------------------------------------------------ ready
+
+
+def test_ready_is_said_and_the_ready_file_lasts_as_long_as_the_run(space):
+    ready = space.path / "vampire.ready"
+    ready.write_text("of a run that was killed")
+    info = space.path / "pool.info"
+    process = space.vampire(harness.vampire_config(), "--info-file", info, "--ready-file", ready, ready=False)
+    harness.wait_until(lambda: not ready.exists(), "the old file is removed")
+    space.pool_manager("--info-file", info)
+    harness.wait_until(ready.exists, "vampire is ready")
+    assert ready.read_text() == f"{process.child.pid}\n"
+    harness.wait_until(lambda: '; its components can start now' in process.stderr, "vampire says that it has joined")
+    assert process.stderr.count("joined workflow ") == 1
+    harness.Workflow(space, model_options=["--steps", 2]).finish()
+    process.expect_exit(0)
+    assert not list(space.path.glob("vampire.ready*"))
+
+
+def test_a_ready_file_that_cannot_be_written_is_known_at_the_start(tmp_path):
+    made = {"source": {"type": "synthetic", "steps": 2}, "outputs": [{"type": "null"}]}
+    (tmp_path / "c.json").write_text(json.dumps(made))
+    done = vampire("-c", tmp_path / "c.json", "--ready-file", tmp_path / "nowhere" / "ready")
+    assert done.returncode == 1
+    assert f"write the ready file {tmp_path}/nowhere/ready: No such file or directory" in done.stderr

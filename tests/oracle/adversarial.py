@@ -39,6 +39,9 @@ class Stream:
         return time
 
     def size(self):
+        """Up to 4 GiB; a few fill all of 64 bits, beyond what a gauge or a bandwidth holds."""
+        if self.dice.random() < 0.02:
+            return 2**64 - 1 - self.dice.randrange(2)
         return self.dice.getrandbits(64) >> 32 + self.dice.randrange(32)
 
     def event(self):
@@ -65,8 +68,20 @@ class Stream:
             event.before = True
         return event
 
+    def at_once(self, start):
+        """The end of a transport within nanoseconds."""
+        end = Event()
+        end.CopyFrom(start)
+        end.kind = NUMBER["transport_completed"]
+        end.time_ns += self.dice.randrange(3)
+        return end
+
     def made(self, events=EVENTS):
-        self.items = [self.event() for _ in range(events)]
+        while len(self.items) < events:
+            event = self.event()
+            self.items.append(event)
+            if event.kind == NUMBER["transport_init"] and self.dice.random() < 0.2:
+                self.items.append(self.at_once(event))
         return self.items
 
 

@@ -24,7 +24,14 @@ class OnCdo:
             getattr(self, self.kind)()
 
     def new_cdo(self):
-        self.cdo = self.oracle.cdos.add(self.key, Cdo(self.key, self.row, 1 if self.kind == "declare" else 0))
+        self.cdo = self.oracle.cdos.add(self.key, Cdo(self.key, self.row, 0))
+        hold = self.my_hold()  # a handle that outlived the record before
+        if hold is not None:
+            self.oracle.drop_hold(hold)
+            self.oracle.give(self.cdo, self.row, hold)
+        if self.kind == "declare":
+            self.cdo.row_declared += 1
+            self.cdo.row_handles = self.cdo.row_declared
 
     def is_mine(self):
         return self.cdo.row is self.row

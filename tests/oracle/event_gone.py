@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A part of the oracle's event: the pool manager vanishes, and all that was in its pool."""
+"""A part of the oracle's event: a stay ends without a LEAVE, of one component or of all in the pool."""
 
 import stream
 from catalogue import UNKNOWN
@@ -41,9 +41,11 @@ class OnGone:
             table.clear()
 
     @classmethod
-    def released(cls, oracle, row, time):
+    def released(cls, oracle, row, time, reason):
         """The row's component as if it had left, but for the operation; row 0: whatever is left."""
-        leave = stream.event_pb2.Event(kind=2, time_ns=time, reason=5)
+        leave = stream.event_pb2.Event(kind=2, time_ns=time)
+        if reason:
+            leave.reason = reason
         if row.app is not None:
             leave.app_id = row.app
         oracle.excluded = oracle.rules.excluded(leave, oracle.find_row)

@@ -14,6 +14,8 @@ from catalogue import COMBINATIONS_ALWAYS_HELD, GAPS_OF_A_BUCKET, GIVEN_UP_FIRST
 from event import Event
 from records import Bounded, Row
 
+POOL_GONE = 5  # a reason to leave
+
 
 class Oracle:
     """One life of the statistics. `before`: the one before it, whose components are still known."""
@@ -197,6 +199,8 @@ class Oracle:
         return row
 
     def learn_component(self, event, before):
+        """Sets `replaced`: the row whose stay this JOIN shows to be over."""
+        self.replaced = None
         if event.HasField("peer_id") and self.find_row(event.peer_id) is None:
             self.new_row(event.peer_id)
         if not event.HasField("app_id"):
@@ -212,7 +216,8 @@ class Oracle:
             if not same:
                 if row.left is None:
                     row.left, row.reason = time, UNKNOWN
-                row = None
+                self.replaced, row = row, None
+                del self.by_app[event.app_id]  # at the bound the id is `(other)` from now on
         if row is None:
             row = self.new_row(event.app_id)
         if kind == "join" and row is not self.rows[0] and row.joined is None:
@@ -245,6 +250,8 @@ class Oracle:
         late = self.place(time)
         self.account(item, verdict, late)
         if verdict == rules.PASSED:
+            if self.replaced is not None and not self.replaced.gone:
+                Event.released(self, self.replaced, time, 0)
             self.excluded = self.rules.excluded(item, self.find_row)
             Event(self, item).handle()
         self.previous = time
@@ -300,8 +307,8 @@ class Oracle:
         self.gone = mark.time_ns
         for row in self.rows[1:]:
             if not row.gone:
-                Event.released(self, row, mark.time_ns)
-        Event.released(self, self.rows[0], mark.time_ns)
+                Event.released(self, row, mark.time_ns, POOL_GONE)
+        Event.released(self, self.rows[0], mark.time_ns, POOL_GONE)
         for row in self.rows[1:]:
             if row.left is None:
                 row.left, row.reason = mark.time_ns, "pool_gone"

@@ -120,6 +120,8 @@ class File:
 
     def entries(self, name):
         """[series][bucket]: what each series has."""
+        if not self.rows:
+            return [[] for _ in self.labels(name)]
         kind = self.kind(name)
         return {"counter": self._counters, "gauge": self._gauges, "histogram": self._histograms}[kind](name)
 
@@ -142,7 +144,7 @@ class File:
             for bucket, delta in enumerate(added):
                 if bucket in self.restarts:
                     total = before[self.restarts.index(bucket)][series]
-                total += delta
+                total = (total + delta) % 2**64
                 entries.append((total, delta))
             out.append(entries)
         return out

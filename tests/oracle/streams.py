@@ -225,6 +225,25 @@ def corner_cases():
     case("an id that joins again")("offer", 5, 1, "a", size=1)("leave", 10, 1)("join", 20, 1, name=b"again")(
         "offer", 25, 1, "b", size=2)("join", 30, 1, name=b"without leaving")("offer", 31, 1, "c", size=3)(
         "leave", 40, 1)("leave", 41, 1)
+    case("a LEAVE that was lost", bucket="10ms")("declare", 5, 1, "a")("offer", 6, 1, "a", size=5)("declare", 7, 1, "b")(
+        "declare", 8, 2, "a")("demand", 9, 1, "c")("transport_init", 10, 1, "c", peer=2, number=1).join(20, 1, "later")(
+        "offer", 21, 1, "a", size=7)("withdraw", 22, 1, "a")("transport_completed", 23, 1, "c", number=1)(
+        "dispose", 24, 2, "a").join(20, 1, "later")("leave", 30, 1)("leave", 31, 2)
+    case("a JOIN that comes late")("declare", 5, 3, "a")("offer", 6, 3, "a")("require", 7, 4, "a").join(10, 3, "late")(
+        "seal", 11, 3, "a", size=9)("dispose", 12, 3, "a")("leave", 13, 4).join(12.5, 4, "too late").join(14, 4, "anew")(
+        "leave", 20, 3)("leave", 21, 4)
+    full = case("JOINs beyond max_components", max_components=4)("offer", 5, 1, "a", size=1)("declare", 6, 1, "b").join(
+        10, 3, "third").join(11, 4, "beyond")("offer", 12, 4, "c", size=2).join(20, 1, "IFS -- 0")(
+        "offer", 21, 1, "d", size=4)("leave", 22, 2).join(23, 2, "Products")("declare", 24, 2, "a")("leave", 25, 1)
+    full("leave", 26, 9)("leave", 27, 2)("leave", 28, 4)("leave", 29, 3)
+    case("demands that were not acknowledged")("demand", 5, 1, "a", before=True)("demand", 6, 2, "a", before=True)(
+        "dispose", 7, 2, "a")("demand", 8, 2, "b", before=True)("leave", 9, 1, reason=2)("leave", 10, 2)
+    fast = case("bandwidths beyond range")
+    for number, size in enumerate([2**64 - 1, (2**64 - 1) // 10**9, (2**64 - 1) // 10**9 + 1, 0, 1]):
+        fast("transport_init", 10, 2, "a", peer=1, number=number)(
+            "transport_completed", 10, 2, "a", peer=1, number=number, size=size)
+        fast.items[-1].time_ns += 1
+    fast("transport_init", 20, 2, "a", peer=1, number=9)("transport_completed", 20, 2, "a", peer=1, number=9, size=5)
     case("operations after a LEAVE")("declare", 5, 1, "a")("leave", 10, 1)("seal", 11, 1, "a", size=300)(
         "offer", 12, 1, "a", size=300)("offer", 13, 1, "b", size=70)("declare", 14, 1, "c")("demand", 15, 1, "b")(
         "demand", 16, 1, "a", before=True)("withdraw", 17, 1, "b")("dispose", 18, 1, "b")("leave", 19, 1)(

@@ -85,6 +85,9 @@ static void commands(void **state)
         {"--list-metrics=json", NULL, VAMP_COMMAND_LIST_METRICS, true},
         {"-h", NULL, VAMP_COMMAND_HELP, false},
         {"--help --help", NULL, VAMP_COMMAND_HELP, false},
+        {"--help=all", NULL, VAMP_COMMAND_HELP_ALL, false},
+        {"--help --help=all", NULL, VAMP_COMMAND_HELP_ALL, false},
+        {"--help=all --help", NULL, VAMP_COMMAND_HELP_ALL, false},
         {"-V", NULL, VAMP_COMMAND_VERSION, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -133,6 +136,9 @@ static void mistakes_are_reported(void **state)
         {"-c a.json --dry-run", "--dry-run works with --recover only; --check-config checks a "
                                 "configuration; see vampire --help"},
         {"--json", "--json works with --check-config and --list-metrics only; see vampire --help"},
+        {"--help=some", "--help=some: only all is known; see vampire --help"},
+        {"--print-completion=csh",
+         "--print-completion=csh: bash, zsh and fish are known; see vampire --help"},
         {"--list-metrics=xml", "--list-metrics=xml: only json is known; see vampire --help"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -236,7 +242,7 @@ static void help_is_complete(void **state)
 {
     (void)state;
     char *mistakes = NULL;
-    char *help = answer("--help", 0, &mistakes);
+    char *help = answer("--help=all", 0, &mistakes);
     static const char *const expected[] = {
         "--check-config",
         "--info-file",
@@ -262,6 +268,24 @@ static void help_is_complete(void **state)
         assert_true(length <= 100);
         line += length + (line[length] != '\0');
     }
+    free(help);
+    free(mistakes);
+}
+
+/* The common options alone, on one screen, and where the others are. */
+static void help_is_short(void **state)
+{
+    (void)state;
+    char *mistakes = NULL;
+    char *help = answer("--help", 0, &mistakes);
+    unsigned lines = 0;
+    for (const char *at = help; *at != '\0'; at++) {
+        lines += *at == '\n';
+    }
+    assert_in_range(lines, 40, 60);
+    assert_non_null(strstr(help, "--info-file"));
+    assert_non_null(strstr(help, "--help=all"));
+    assert_null(strstr(help, "--print-schema"));
     free(help);
     free(mistakes);
 }
@@ -296,6 +320,7 @@ int main(void)
         cmocka_unit_test(settings_are_bounded),
         cmocka_unit_test(answers),
         cmocka_unit_test(help_is_complete),
+        cmocka_unit_test(help_is_short),
         cmocka_unit_test(a_full_disk_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

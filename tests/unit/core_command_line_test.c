@@ -92,7 +92,7 @@ static char *printed(const struct vamp_command_option *shown)
     size_t length = 0;
     FILE *stream = open_memstream(&text, &length);
     assert_non_null(stream);
-    vamp_command_options_help(shown, stream);
+    vamp_command_options_help(shown, -1, stream);
     assert_int_equal(fclose(stream), 0);
     return text;
 }

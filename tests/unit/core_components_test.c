@@ -136,6 +136,7 @@ static void an_id_that_joins_again_gets_a_new_row(void **state)
     const struct vamp_component *third = see(event_join(9, 7, "c"));
     assert_int_equal(second->left_ns, 9);
     assert_int_equal(second->reason, VAMP_LEAVE_UNKNOWN);
+    assert_int_equal(vamp_components_replaced(components), second->index);
     assert_ptr_not_equal(second, third);
     assert_int_equal(vamp_components_present(components), 1);
     assert_int_equal(vamp_components_count(components), 4);
@@ -196,6 +197,29 @@ static void beyond_the_bound_everybody_is_other(void **state)
     assert_int_equal(vamp_components_present(components), 7);
 }
 
+/* Every id stays findable while others are taken out of the index. */
+static void at_the_bound_an_id_that_joins_again_is_other(void **state)
+{
+    (void)state;
+    for (uint64_t id = 1; id <= 7; id++) {
+        see(event_join(1, id * 0x10000, "a"));
+    }
+    for (uint64_t gone = 1; gone <= 7; gone++) {
+        const struct vamp_component *before = vamp_components_row(components, gone);
+        const struct vamp_component *after = see(event_join(2, gone * 0x10000, "b"));
+        assert_int_equal(after->index, 0);
+        assert_int_equal(before->left_ns, 2);
+        assert_int_equal(vamp_components_replaced(components), gone);
+        for (uint64_t id = 1; id <= 7; id++) {
+            const struct vamp_component *found = vamp_components_find(components, id * 0x10000);
+            assert_ptr_equal(found, id > gone ? vamp_components_row(components, id) : NULL);
+        }
+        see(event_join(3, gone * 0x10000, "c"));
+        assert_int_equal(vamp_components_replaced(components), 0);
+    }
+    assert_int_equal(vamp_components_present(components), 0);
+}
+
 static void odd_names_are_kept(void **state)
 {
     (void)state;
@@ -234,6 +258,7 @@ int main(void)
         TEST(before_events_teach_no_join_or_leave),
         TEST(without_memory_a_name_is_other),
         TEST(beyond_the_bound_everybody_is_other),
+        TEST(at_the_bound_an_id_that_joins_again_is_other),
         TEST(odd_names_are_kept),
         cmocka_unit_test(bad_bounds_are_refused),
     };

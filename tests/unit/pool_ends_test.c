@@ -187,13 +187,52 @@ static void test_a_leave_asked_for_again(void **state)
     world_free(world);
 }
 
+/* A subscription that is held keeps its events, loses and counts those that find no room, and does
+ * not signal; another one of the same component goes on. */
+static void test_held_subscription(void **state)
+{
+    (void)state;
+    struct world *world = small_world(4096, 8);
+    struct account account = {0};
+    uint64_t watcher = join(world, "watcher");
+    uint64_t app = join(world, "app");
+    uint64_t full = subscribe(world, watcher, NULL, ALL_KINDS, 0);
+    uint64_t other = subscribe(world, watcher, NULL, UINT64_C(1) << VAMP_EVENT_DECLARE, 0);
+    take_all(world, watcher, &account); /* the SUBSCRIBE of the other */
+    pool_flow(world->pool, watcher, full, 2, true);
+    pool_flow(world->pool, watcher, full, 1, false); /* overtaken */
+    pool_flow(world->pool, watcher, 4711, 1, true);
+    pool_flow(world->pool, 4711, full, 3, false);
+    flood(world, app, 10);
+    assert_int_equal(pool_events_waiting(world->pool, watcher), 10);
+    account = (struct account){0};
+    take_all(world, watcher, &account);
+    assert_int_equal(account.received[VAMP_EVENT_DECLARE], 10);
+    assert_int_equal(account.received[VAMP_EVENT_DISPOSE], 0);
+    pool_flow(world->pool, watcher, other, 1, true);
+    const size_t ready = world->ready_count;
+    flood(world, app, 200);
+    pool_leave(world->pool, app, VAMP_LEAVE_FINALIZED);
+    assert_int_equal(world->ready_count, ready);
+    assert_int_equal(pool_events_waiting(world->pool, watcher), 0);
+    pool_flow(world->pool, watcher, full, 3, false);
+    assert_int_equal(world->ready_count, ready + 1);
+    account = (struct account){0};
+    take_all(world, watcher, &account);
+    assert_true(account.lost > 0);
+    assert_int_equal(account.received[VAMP_EVENT_LEAVE], 1);
+    assert_int_equal(account.received[VAMP_EVENT_DECLARE] + account.received[VAMP_EVENT_DISPOSE] +
+                         account.lost,
+                     420);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leaves_find_room),
-        cmocka_unit_test(test_beyond_the_reserve),
-        cmocka_unit_test(test_memory_is_reserved),
-        cmocka_unit_test(test_a_leave_asked_for_again),
+        cmocka_unit_test(test_leaves_find_room),   cmocka_unit_test(test_beyond_the_reserve),
+        cmocka_unit_test(test_memory_is_reserved), cmocka_unit_test(test_a_leave_asked_for_again),
+        cmocka_unit_test(test_held_subscription),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

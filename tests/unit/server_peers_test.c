@@ -295,6 +295,44 @@ static void test_refusals(void **state)
 }
 
 /* A stopped subscriber holds up nobody, and gets its events, or their number, afterwards. */
+/* A component says that it has no room for the events of one subscription: the pool manager keeps
+ * them, the component itself goes on, and no operation waits. */
+static void test_held_subscription(void **state)
+{
+    (void)state;
+    enum { CDOS = 200 };
+    struct manager manager;
+    struct component worker;
+    struct component full;
+    uint64_t handle;
+    start_manager(&manager, 20000);
+    join(&worker, &manager, "worker");
+    join(&full, &manager, "full");
+    assert_int_equal(MSTRO_OK, component_subscribe(&full));
+    full.port->ops->flow(full.port, 1, 2, true);
+    full.port->ops->flow(full.port, 1, 1, false); /* overtaken */
+    /* Answered after the flow was read. */
+    assert_int_equal(MSTRO_OK, component_declare(&full, "mine", &handle));
+    const uint64_t before = COMPONENT_READ(&full, events);
+    for (unsigned i = 0; i < CDOS; i++) {
+        assert_int_equal(MSTRO_OK, component_declare(&worker, "theirs", &handle));
+    }
+    component_leave(&worker);
+    assert_int_equal(MSTRO_OK, component_declare(&full, "mine, too", &handle));
+    assert_int_equal(COMPONENT_READ(&full, events), before);
+    full.port->ops->flow(full.port, 1, 3, false);
+    COMPONENT_WAIT(COMPONENT_READ(&full, kinds[VAMP_EVENT_LEAVE]) == 1 &&
+                   COMPONENT_READ(&full, kinds[VAMP_EVENT_DECLARE]) == CDOS + 2);
+    assert_int_equal(COMPONENT_READ(&full, lost), 0);
+    assert_int_equal(COMPONENT_READ(&full, out_of_order), 0);
+    component_close(&worker);
+    component_leave(&full);
+    component_close(&full);
+    stop_manager(&manager);
+    assert_int_equal(manager.counts.protocol_errors, 0);
+    assert_int_equal(manager.counts.vanished, 0);
+}
+
 static void test_stopped_subscriber(void **state)
 {
     (void)state;
@@ -407,15 +445,14 @@ static const struct CMUnitTest tcp_tests[] = {
     cmocka_unit_test(test_workflow),        cmocka_unit_test(test_killed),
     cmocka_unit_test(test_refusals),        cmocka_unit_test(test_bad_messages),
     cmocka_unit_test(test_source_stops),    cmocka_unit_test(test_stopped_subscriber),
-    cmocka_unit_test(test_garbage_on_port),
+    cmocka_unit_test(test_garbage_on_port), cmocka_unit_test(test_held_subscription),
 };
 /* In one process, one after the other. A process that is stopped while it holds a lock of shm's, in
  * shared memory, blocks everybody who sends to it; libfabric leaves no way around that. */
 static const struct CMUnitTest shm_tests[] = {
-    cmocka_unit_test(test_workflow),
-    cmocka_unit_test(test_killed),
-    cmocka_unit_test(test_refusals),
-    cmocka_unit_test(test_bad_messages),
+    cmocka_unit_test(test_workflow),          cmocka_unit_test(test_killed),
+    cmocka_unit_test(test_refusals),          cmocka_unit_test(test_bad_messages),
+    cmocka_unit_test(test_held_subscription),
 };
 enum { TCP_TESTS = sizeof tcp_tests / sizeof tcp_tests[0] };
 

@@ -371,6 +371,34 @@ static void a_demand_that_failed_starts_again(void **state)
     assert_int_equal(COUNTER(ANOMALIES, "Products 1|transport_failed"), 1);
 }
 
+/* 2^64 - 1 bytes in 1 ns: beyond 64 bits a second. */
+static void a_bandwidth_beyond_range_is_the_largest(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX / 1000000000,
+                                     UINT64_MAX / 1000000000 + 1};
+    for (uint64_t i = 0; i < 3; i++) {
+        FEED(event_transport(VAMP_EVENT_TRANSPORT_INIT, 10 * MS, i, 1 + i, PRODUCTS, MODEL));
+        FEED(event_with_size(
+            event_transport(VAMP_EVENT_TRANSPORT_COMPLETED, 10 * MS + 1, i, 1 + i, PRODUCTS, MODEL),
+            sizes[i]));
+    }
+    /* No time passed: there is no rate. */
+    FEED(event_transport(VAMP_EVENT_TRANSPORT_INIT, 20 * MS, 9, 9, PRODUCTS, MODEL));
+    FEED(event_with_size(
+        event_transport(VAMP_EVENT_TRANSPORT_COMPLETED, 20 * MS, 9, 9, PRODUCTS, MODEL), 5));
+    finish();
+    const struct vamp_bucket_histogram *rates =
+        collect_histogram(&run, run.count - 1, VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND, "unknown");
+    assert_non_null(rates);
+    assert_int_equal(rates->count, 3);
+    assert_int_equal(rates->max, UINT64_MAX);
+    assert_int_equal(rates->min, UINT64_MAX / 1000000000 * 1000000000);
+    assert_int_equal(rates->bin_count, 1);
+    assert_int_equal(rates->bins[0].bin, vamp_bin_index(3, UINT64_MAX));
+    assert_int_equal(RECORDED(TRANSPORT_NS), 4);
+}
+
 static void totals_agree(void **state)
 {
     (void)state;
@@ -408,6 +436,7 @@ int main(void)
         TEST(a_declare_is_paired_by_name_before_it_has_an_id),
         TEST(who_vanished_did_not_wait),
         TEST(a_demand_that_failed_starts_again),
+        TEST(a_bandwidth_beyond_range_is_the_largest),
         TEST(totals_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,17 +120,29 @@ static size_t field_bytes(const struct options *o, const char *name)
     return (size_t)(bytes + (room > 0 ? (hash % room) & ~UINT64_C(7) : 0));
 }
 
-static bool set_attributes(mstro_cdo cdo, void *data, size_t bytes, const int64_t position[3])
+/* Up to the first attribute that is refused, which is reported. */
+static bool set_attributes(struct report *report, const char *name, mstro_cdo cdo, void *data,
+                           size_t bytes, const int64_t position[3])
 {
     int64_t size = (int64_t)bytes, step = position[0], level = position[1], param = position[2];
-    return mstro_cdo_attribute_set(cdo, MSTRO_ATTR_CORE_CDO_RAW_PTR, data, false, true) ==
-               MSTRO_OK &&
-           mstro_cdo_attribute_set(cdo, MSTRO_ATTR_CORE_CDO_SCOPE_LOCAL_SIZE, &size, true, false) ==
-               MSTRO_OK &&
-           mstro_cdo_attribute_set(cdo, ".maestro.ecmwf.step", &step, true, false) == MSTRO_OK &&
-           mstro_cdo_attribute_set(cdo, ".maestro.ecmwf.levelist", &level, true, false) ==
-               MSTRO_OK &&
-           mstro_cdo_attribute_set(cdo, ".maestro.ecmwf.param", &param, true, false) == MSTRO_OK;
+    const struct {
+        const char *key;
+        void *value;
+    } attributes[] = {
+        {MSTRO_ATTR_CORE_CDO_SCOPE_LOCAL_SIZE, &size},
+        {".maestro.ecmwf.step", &step},
+        {".maestro.ecmwf.levelist", &level},
+        {".maestro.ecmwf.param", &param},
+    };
+    mstro_status status =
+        mstro_cdo_attribute_set(cdo, MSTRO_ATTR_CORE_CDO_RAW_PTR, data, false, true);
+    for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]) && status == MSTRO_OK; i++) {
+        status = mstro_cdo_attribute_set(cdo, attributes[i].key, attributes[i].value, true, false);
+    }
+    if (status != MSTRO_OK) {
+        report_failure(report, name, failure_text(status));
+    }
+    return status == MSTRO_OK;
 }
 
 /* position: step, level, parameter. The slot is filled as far as it went, for take_back. Returns
@@ -162,9 +174,8 @@ static bool give(struct model *model, struct field *field, const int64_t positio
     if (!report_operation(report, OP_DECLARE,
                           mstro_cdo_declare(name, MSTRO_ATTR_DEFAULT, &field->cdo), name)) {
         field->cdo = NULL; /* the pool does not take anything any more */
-    } else if (!set_attributes(field->cdo, field->data, bytes, position)) {
-        report_failure(report, name, "its attributes were refused");
-    } else if (report_operation(report, OP_SEAL, mstro_cdo_seal(field->cdo), name) &&
+    } else if (set_attributes(report, name, field->cdo, field->data, bytes, position) &&
+               report_operation(report, OP_SEAL, mstro_cdo_seal(field->cdo), name) &&
                report_operation(report, OP_OFFER, mstro_cdo_offer(field->cdo), name)) {
         report->produced_bytes += bytes;
         report->digest += checksum;

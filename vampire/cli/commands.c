@@ -204,7 +204,7 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
     case VAMP_COMMAND_PRINT_SCHEMA:
         return print_text(vamp_config_schema(), "", out, error);
     case VAMP_COMMAND_PRINT_COMPLETION:
-        vamp_options_completion(out);
+        vamp_options_completion(options->shell, out);
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_LIST_METRICS:
         vamp_list_metrics(out, options->json);
@@ -213,6 +213,9 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
         return recover_recordings(options, out, error);
     case VAMP_COMMAND_HELP:
         vamp_options_help(out);
+        return VAMP_EXIT_OK;
+    case VAMP_COMMAND_HELP_ALL:
+        vamp_options_help_all(out);
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_VERSION:
         (void)fprintf(out, "vampire %s\n", VAMP_VERSION);

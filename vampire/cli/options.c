@@ -9,42 +9,47 @@
 
 #define KEY_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
-/* What an option means. */
+/* What an option means. Those from KEY_RARE on are in --help=all only. */
 enum option_key {
     KEY_CONFIG,
+    KEY_INFO_FILE,
+    KEY_INFO,
     KEY_WORKFLOW,
     KEY_COMPONENT,
-    KEY_INFO,
-    KEY_INFO_FILE,
     KEY_WAIT,
+    KEY_READY_FILE,
     KEY_SET,
     KEY_REPLAY,
     KEY_QUIET,
-    KEY_VERBOSE,
     KEY_CHECK_CONFIG,
     KEY_DUMP_CONFIG,
-    KEY_JSON,
-    KEY_PRINT_SCHEMA,
-    KEY_PRINT_COMPLETION,
     KEY_LIST_METRICS,
     KEY_RECOVER,
-    KEY_DRY_RUN,
     KEY_HELP,
     KEY_VERSION,
+    KEY_RARE,
+    KEY_DRY_RUN = KEY_RARE,
+    KEY_JSON,
+    KEY_VERBOSE,
+    KEY_PRINT_SCHEMA,
+    KEY_PRINT_COMPLETION,
 };
 
-static const struct vamp_command_option options_table[] = {
+const struct vamp_command_option vamp_options_table[] = {
     {"--config", 'c', KEY_CONFIG, "FILE",
      "read the configuration from FILE (\"-\": standard input); without this option, all options "
      "have their defaults"},
-    {"--workflow", 'w', KEY_WORKFLOW, "NAME", "the workflow to join"},
-    {"--component", 'n', KEY_COMPONENT, "NAME", "the name under which to join"},
+    {"--info-file", 'i', KEY_INFO_FILE, "FILE",
+     "a file that contains the pool manager's info; vampire waits for it"},
     {"--pool-manager-info", 'p', KEY_INFO, "INFO",
      "how to reach the pool manager, as the pool manager prints it; a secret: --info-file "
      "keeps it in a file"},
-    {"--info-file", 'i', KEY_INFO_FILE, "FILE",
-     "a file that contains the pool manager's info; vampire waits for it"},
+    {"--workflow", 'w', KEY_WORKFLOW, "NAME", "the workflow to join"},
+    {"--component", 'n', KEY_COMPONENT, "NAME", "the name under which to join"},
     {"--wait", 0, KEY_WAIT, "TIME", "how long to try to reach the pool manager, such as 30s"},
+    {"--ready-file", 0, KEY_READY_FILE, "FILE",
+     "create FILE, which contains the process id, once vampire has joined and the components can "
+     "start; it is removed at the end"},
     {"--set", 'o', KEY_SET, "KEY=VALUE",
      "set any option of the configuration, for example -o statistics.bucket=500ms or -o "
      "outputs.0.directory=/scratch; commas separate the words of a list"},
@@ -52,26 +57,27 @@ static const struct vamp_command_option options_table[] = {
      "read the events from a recording instead of joining a workflow or, with a quoted pattern, "
      "from all segments of a run; -o source.speed=1 replays at the original speed"},
     {"--quiet", 'q', KEY_QUIET, NULL, "no status line, no summary; errors only"},
-    {"--verbose", 'v', KEY_VERBOSE, NULL, "report more about what vampire is doing"},
     {"--check-config", 0, KEY_CHECK_CONFIG, "[=FILE]",
      "check the configuration, report every mistake, and end with 0 or 2"},
     {"--dump-config", 0, KEY_DUMP_CONFIG, "[=FILE]",
      "print the configuration in effect with all defaults, and end"},
-    {"--json", 0, KEY_JSON, NULL, "with --check-config or --list-metrics: print JSON, for tools"},
-    {"--print-schema", 0, KEY_PRINT_SCHEMA, NULL,
-     "print the JSON Schema of the configuration, and end"},
-    {"--print-completion", 0, KEY_PRINT_COMPLETION, NULL, "print the completion for bash, and end"},
     {"--list-metrics", 0, KEY_LIST_METRICS, "[=json]",
      "print all metrics with unit, labels and meaning, and end"},
     {"--recover", 0, KEY_RECOVER, NULL,
      "repair the named files of a killed run, report what was done, and end: JSON lines and "
      "recordings are truncated after the last whole record, HDF5 files are made to open normally; "
      "no whole record is lost, and a file that is being written is not touched"},
-    {"--dry-run", 0, KEY_DRY_RUN, NULL,
-     "with --recover: report what would be done, and change nothing"},
-    {"--help", 'h', KEY_HELP, NULL, "print this text, and end"},
+    {"--help", 'h', KEY_HELP, "[=all]", "print the common options or all of them, and end"},
     {"--version", 'V', KEY_VERSION, NULL,
      "print the version and what this build can report, and end"},
+    {"--dry-run", 0, KEY_DRY_RUN, NULL,
+     "with --recover: report what would be done, and change nothing"},
+    {"--json", 0, KEY_JSON, NULL, "with --check-config or --list-metrics: print JSON, for tools"},
+    {"--verbose", 'v', KEY_VERBOSE, NULL, "report more about what vampire is doing"},
+    {"--print-schema", 0, KEY_PRINT_SCHEMA, NULL,
+     "print the JSON Schema of the configuration, and end"},
+    {"--print-completion", 0, KEY_PRINT_COMPLETION, "[=SHELL]",
+     "print the completion for bash, zsh or fish, and end"},
     {NULL, 0, 0, NULL, NULL},
 };
 #define SEE_HELP "; see vampire --help"
@@ -158,6 +164,34 @@ static int choose_list(struct vamp_options *options, const char *format, struct 
     return choose_command(options, VAMP_COMMAND_LIST_METRICS, err);
 }
 
+static int choose_help(struct vamp_options *options, const char *which, struct vamp_err *err)
+{
+    if (which != NULL && strcmp(which, "all") != 0) {
+        return vamp_err_set(err, -EINVAL, "--help=%s: only all is known" SEE_HELP, which);
+    }
+    if (which == NULL && options->command == VAMP_COMMAND_HELP_ALL) {
+        return 0;
+    }
+    if (which != NULL && options->command == VAMP_COMMAND_HELP) {
+        options->command = VAMP_COMMAND_HELP_ALL;
+    }
+    return choose_command(options, which != NULL ? VAMP_COMMAND_HELP_ALL : VAMP_COMMAND_HELP, err);
+}
+
+static int choose_completion(struct vamp_options *options, const char *shell, struct vamp_err *err)
+{
+    const char *const *known = vamp_completion_shells;
+    while (shell != NULL && *known != NULL && strcmp(*known, shell) != 0) {
+        known++;
+    }
+    if (*known == NULL) {
+        return vamp_err_set(err, -EINVAL,
+                            "--print-completion=%s: bash, zsh and fish are known" SEE_HELP, shell);
+    }
+    options->shell = *known;
+    return choose_command(options, VAMP_COMMAND_PRINT_COMPLETION, err);
+}
+
 static int set_option(struct vamp_options *options, const struct vamp_command_given *given,
                       struct vamp_err *err)
 {
@@ -179,6 +213,9 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
         return add_setting(options, argument, err);
     case KEY_REPLAY:
         return choose_recording(options, argument, err);
+    case KEY_READY_FILE:
+        options->ready_file = argument;
+        return 0;
     case KEY_QUIET:
         options->quiet = true;
         return 0;
@@ -195,7 +232,7 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
     case KEY_PRINT_SCHEMA:
         return choose_command(options, VAMP_COMMAND_PRINT_SCHEMA, err);
     case KEY_PRINT_COMPLETION:
-        return choose_command(options, VAMP_COMMAND_PRINT_COMPLETION, err);
+        return choose_completion(options, argument, err);
     case KEY_LIST_METRICS:
         return choose_list(options, argument, err);
     case KEY_RECOVER:
@@ -204,7 +241,7 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
         options->dry_run = true;
         return 0;
     case KEY_HELP:
-        return choose_command(options, VAMP_COMMAND_HELP, err);
+        return choose_help(options, argument, err);
     case KEY_VERSION:
         return choose_command(options, VAMP_COMMAND_VERSION, err);
     }
@@ -259,7 +296,7 @@ static int check_together(const struct vamp_options *options, struct vamp_err *e
 static int parse_arguments(struct vamp_options *options, int argc, char **argv,
                            struct vamp_err *err)
 {
-    const struct vamp_command_line line = {"vampire", options_table, argc, argv};
+    const struct vamp_command_line line = {"vampire", vamp_options_table, argc, argv};
     struct vamp_command_given given;
     vamp_command_line_start();
     for (;;) {
@@ -331,22 +368,37 @@ void vamp_options_done(struct vamp_options *options)
 
 /* ---- help */
 
-void vamp_options_names(FILE *stream)
-{
-    vamp_command_options_names(options_table, "        ", stream);
-}
-
-void vamp_options_help(FILE *stream)
+static void print_usage(FILE *stream)
 {
     (void)fputs(
         "usage: vampire [-c FILE] [OPTION...]\n"
+        "       vampire --replay FILE [OPTION...]\n"
         "       vampire --check-config FILE [--json]\n"
         "       vampire --recover FILE...\n\n"
         "Joins a running Maestro workflow as a component, counts the pool's events and writes\n"
         "time-bucketed statistics. It ends when the workflow has ended, on SIGTERM or SIGINT.\n\n"
         "Options:\n",
         stream);
-    vamp_command_options_help(options_table, stream);
+}
+
+void vamp_options_help(FILE *stream)
+{
+    print_usage(stream);
+    vamp_command_options_help(vamp_options_table, KEY_RARE, stream);
+    (void)fputs(
+        "\nExamples:\n"
+        "  vampire -c FILE -i pool.info -w WORKFLOW      join a workflow\n"
+        "  vampire -q -c FILE --ready-file vampire.ready ... &  and start it in a script\n"
+        "  vampire -r 'RUN-*.rec' -o outputs.0.directory=DIR   count a recording again\n\n"
+        "More: --help=all prints every option, the configuration, signals and exit codes;\n"
+        "vampire(1), vampire.json(5), vampire-metrics(7) and vampire-filter(7) explain them.\n",
+        stream);
+}
+
+void vamp_options_help_all(FILE *stream)
+{
+    print_usage(stream);
+    vamp_command_options_help(vamp_options_table, -1, stream);
     (void)fputs(
         "\nThe configuration is one JSON file, which may have // and /* */ comments. Precedence:\n"
         "built-in default < file < environment < command line. The environment variables are\n"

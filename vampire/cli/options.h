@@ -11,6 +11,7 @@
 
 #include "config/config.h"
 #include "vampire/core/err.h"
+#include "vampire/core/options/command_line.h"
 
 /* The command of one call of vampire. */
 enum vamp_command {
@@ -22,6 +23,7 @@ enum vamp_command {
     VAMP_COMMAND_LIST_METRICS,
     VAMP_COMMAND_RECOVER,
     VAMP_COMMAND_HELP,
+    VAMP_COMMAND_HELP_ALL,
     VAMP_COMMAND_VERSION,
 };
 
@@ -32,8 +34,10 @@ struct vamp_options {
     const char *config_file; /* NULL: defaults only; borrowed from argv */
     bool json;               /* --check-config and --list-metrics: for tools */
     bool quiet, verbose;
-    bool dry_run; /* --recover: change nothing */
-    char **files; /* of --recover; part of argv */
+    const char *ready_file; /* NULL: none; borrowed from argv */
+    const char *shell;      /* of --print-completion: "bash", "zsh" or "fish" */
+    bool dry_run;           /* --recover: change nothing */
+    char **files;           /* of --recover; part of argv */
     int file_count;
     struct vamp_config_override overrides[VAMP_OVERRIDES_MAX]; /* in order; the last one wins */
     size_t override_count;
@@ -47,13 +51,16 @@ struct vamp_options {
 VAMP_MUST_CHECK int vamp_options_parse(int argc, char **argv, struct vamp_options *ret_options,
                                        struct vamp_err *err);
 void vamp_options_done(struct vamp_options *options);
-/* The whole text of --help: usage, options, configuration, environment, exit codes. */
+/* The text of --help: usage, the common options, where more is. */
 void vamp_options_help(FILE *stream);
+/* The text of --help=all: all options, configuration, environment, signals, exit codes. */
+void vamp_options_help_all(FILE *stream);
 
-/* One option of the command line on each line, as typed. */
-void vamp_options_names(FILE *stream);
-/* --print-completion: a file that bash sources. */
-void vamp_options_completion(FILE *stream);
+/* The options of the command line. */
+extern const struct vamp_command_option vamp_options_table[];
+/* --print-completion: a file that the shell reads. `shell` is one of vamp_completion_shells. */
+void vamp_options_completion(const char *shell, FILE *stream);
+extern const char *const vamp_completion_shells[]; /* ended by NULL; the first is the default */
 /* --list-metrics: the catalogue as a table, or as one JSON object. */
 void vamp_list_metrics(FILE *stream, bool json);
 

@@ -242,11 +242,18 @@ static enum vamp_exit_code run_pipeline(struct pipeline *pipeline)
     struct vamp_err err = VAMP_ERR_NONE;
     int status = create_parts(pipeline, &err);
     if (status == 0) {
+        status =
+            vamp_ready_file_prepare(&pipeline->ready_file, pipeline->options->ready_file, &err);
+    }
+    if (status == 0) {
         status = open_source(pipeline, &err);
     }
     /* Outputs come last: without a pool manager no file is created. */
     if (status == 0) {
         status = open_outputs(pipeline, &err);
+    }
+    if (status == 0) {
+        status = vamp_ready_file_show(&pipeline->ready_file, &err);
     }
     if (status == 0) {
         status = start_source_thread(pipeline, &err);
@@ -259,6 +266,11 @@ static enum vamp_exit_code run_pipeline(struct pipeline *pipeline)
     char line[256];
     pipeline_status_line(pipeline, line, sizeof line);
     vamp_notify_ready(pipeline->options->notify, line);
+    if (pipeline->first->source->is_live) {
+        vamp_status_say(&pipeline->status,
+                        "joined workflow \"%s\" as \"%s\"; its components can start now",
+                        pipeline->run->workflow, pipeline->run->component);
+    }
     pipeline_loop(pipeline);
     vamp_notify_stopping(pipeline->options->notify, "the files are being completed");
     vamp_source_thread_join(&pipeline->source_thread);
@@ -289,6 +301,7 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *option
     enum vamp_exit_code code = run_pipeline(pipeline);
 
     close_source(pipeline);
+    vamp_ready_file_done(&pipeline->ready_file);
     vamp_outputs_done(&pipeline->outputs);
     vamp_stats_free(pipeline->stats);
     vamp_rules_free(pipeline->rules);

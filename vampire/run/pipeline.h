@@ -23,7 +23,8 @@ struct vamp_pipeline_options {
      * after reporting what is wrong with it. NULL: SIGHUP is ignored. */
     struct vamp_config *(*reload)(void *context);
     void *reload_context;
-    bool quiet; /* no status line, no summary, errors only */
+    const char *ready_file; /* exists while the workflow is observed; NULL: none */
+    bool quiet;             /* no status line, no summary, errors only */
 };
 
 /* Runs until the workflow has ended, a signal came or the pool manager is gone. The calling thread

@@ -14,6 +14,7 @@
 #include "vampire/core/recording/recording.h"
 #include "vampire/run/outputs.h"
 #include "vampire/run/pipeline.h"
+#include "vampire/run/ready_file.h"
 #include "vampire/run/roundtrips.h"
 #include "vampire/run/rules.h"
 #include "vampire/run/source_thread.h"
@@ -26,6 +27,7 @@ struct pipeline {
     char host[256];
     char workflow[VAMP_RECORDING_TEXT_BYTES]; /* as the source names it; "" */
     struct vamp_status status;
+    struct vamp_ready_file ready_file;
     struct vamp_ring *ring;
     struct vamp_components *components;
     void *source;

@@ -235,6 +235,11 @@ static void print_outputs(FILE *stream, const struct vamp_outputs *outputs)
         if (account.lost > 0) {
             (void)fprintf(stream, ", %" PRIu64 " LOST", account.lost);
         }
+        const uint64_t deleted = vamp_output_deleted(outputs->items[i].output);
+        if (deleted > 0) {
+            (void)fprintf(stream, ", %" PRIu64 " older file%s deleted", deleted,
+                          deleted == 1 ? "" : "s");
+        }
         (void)fputc('\n', stream);
         struct files files = {.stream = stream};
         const size_t in_all = vamp_run_output_paths(&outputs->items[i], print_path, &files);

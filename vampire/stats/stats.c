@@ -208,37 +208,56 @@ static void book_bounds(struct vamp_stats *stats, struct vamp_slot *slot)
     stats->unnamed = unnamed;
 }
 
-/* The pool is gone, as if all components had left it; but no operation took place. */
-static void release_pool(struct vamp_stats *stats, struct vamp_slot *slot,
-                         const struct vamp_event *mark)
+/* The stay of the component of this row is over without a LEAVE: what it held ends, but no
+ * operation took place. */
+static void release_row(struct vamp_stats *stats, struct vamp_slot *slot, uint32_t row,
+                        int64_t time_ns, enum vamp_leave_reason reason)
 {
     const struct vamp_components *components = stats->cells.series.components;
     struct vamp_observation *seen = &stats->seen;
-    const uint32_t count = (uint32_t)vamp_components_count(components);
+    const struct vamp_event leave = {
+        .kind = VAMP_EVENT_LEAVE,
+        .time_ns = time_ns,
+        .app_id = vamp_components_row(components, row)->app_id,
+        .reason = (uint8_t)reason,
+        .present = (uint16_t)((row == 0 ? 0 : VAMP_HAS_APP) |
+                              (reason == VAMP_LEAVE_UNKNOWN ? 0 : VAMP_HAS_REASON)),
+    };
+    seen->slot = slot;
+    if (!vamp_track_gone(&stats->tracker, row, &leave, seen)) {
+        return;
+    }
+    if (stats->exclude != NULL) {
+        stats->exclude(stats->exclude_context, &leave, stats->cells.excluded);
+    }
+    for (unsigned s = 0; vamp_statistics[s] != NULL; s++) {
+        if (stats->enabled[s] && vamp_statistics[s]->on_gone != NULL) {
+            vamp_statistics[s]->on_gone(&stats->cells, seen);
+        }
+    }
+    vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,
+                      seen->tracked);
+    book_bounds(stats, slot);
+}
+
+/* The pool is gone, and all components with it. */
+static void release_pool(struct vamp_stats *stats, struct vamp_slot *slot,
+                         const struct vamp_event *mark)
+{
+    const uint32_t count = (uint32_t)vamp_components_count(stats->cells.series.components);
     for (uint32_t i = 1; i <= count; i++) {
-        const uint32_t row = i % count; /* row 0, of no component, comes last */
-        const struct vamp_event leave = {
-            .kind = VAMP_EVENT_LEAVE,
-            .time_ns = mark->time_ns,
-            .app_id = vamp_components_row(components, row)->app_id,
-            .reason = VAMP_LEAVE_POOL_GONE,
-            .present = row == 0 ? VAMP_HAS_REASON : VAMP_HAS_APP | VAMP_HAS_REASON,
-        };
-        seen->slot = slot;
-        if (!vamp_track_gone(&stats->tracker, row, &leave, seen)) {
-            continue;
-        }
-        if (stats->exclude != NULL) {
-            stats->exclude(stats->exclude_context, &leave, stats->cells.excluded);
-        }
-        for (unsigned s = 0; vamp_statistics[s] != NULL; s++) {
-            if (stats->enabled[s] && vamp_statistics[s]->on_gone != NULL) {
-                vamp_statistics[s]->on_gone(&stats->cells, seen);
-            }
-        }
-        vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,
-                          seen->tracked);
-        book_bounds(stats, slot);
+        /* Row 0, of no component, comes last. */
+        release_row(stats, slot, i % count, mark->time_ns, VAMP_LEAVE_POOL_GONE);
+    }
+}
+
+/* A JOIN shows that the stay of the component that had its id is over: the LEAVE was lost. */
+static void release_replaced(struct vamp_stats *stats, struct vamp_slot *slot,
+                             const struct vamp_event *join)
+{
+    const uint32_t row = vamp_components_replaced(stats->cells.series.components);
+    if (row != 0 && join->phase == VAMP_PHASE_AFTER) {
+        release_row(stats, slot, row, join->time_ns, VAMP_LEAVE_UNKNOWN);
     }
 }
 
@@ -297,6 +316,9 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
                         const struct vamp_event *event)
 {
     struct vamp_observation *seen = &stats->seen;
+    if (event->kind == VAMP_EVENT_JOIN) {
+        release_replaced(stats, slot, event);
+    }
     seen->slot = slot;
     vamp_track(&stats->tracker, event, seen);
     if (stats->exclude != NULL) {

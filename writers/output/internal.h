@@ -108,6 +108,7 @@ struct vamp_output {
     _Atomic uint64_t written, lost;   /* by the output's thread */
     _Atomic int64_t commit_ns;
     atomic_uint segment_number;
+    _Atomic uint64_t deleted; /* older files */
     atomic_bool abandoned;
     _Atomic int64_t give_up_ns; /* monotonic; OUTPUT_NEVER_NS until finish */
 
@@ -115,7 +116,8 @@ struct vamp_output {
     pthread_cond_t changed;
     struct vamp_err newest_failure, first_failure;
     bool has_news;
-    char remark[VAMP_ERR_TEXT_BYTES]; /* "": none */
+    char remark[VAMP_ERR_TEXT_BYTES];            /* "": none */
+    uint64_t unreported_files, unreported_bytes; /* deleted, in the remark */
     struct vamp_ending ending;
     char reason[128];
     bool finishing, done;
@@ -148,6 +150,10 @@ static inline void output_count(_Atomic uint64_t *counter)
 void output_count_lost(struct vamp_output *output, uint64_t count);
 /* Waits while the queue is crowded, if the source can wait and the output makes progress. */
 void output_await_room(struct vamp_output *output);
+
+/* ---- keep.c */
+/* A new segment was opened: deletes older files of this output as its settings ask for. */
+void output_keep(struct vamp_output *output);
 
 /* ---- thread.c */
 VAMP_MUST_CHECK int output_start_thread(struct vamp_output *output, struct vamp_err *err);

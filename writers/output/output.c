@@ -43,14 +43,38 @@ static const struct vamp_opt rotate_options[] = {
     {.key = NULL},
 };
 
+static const struct vamp_opt keep_options[] = {
+    {.key = "age",
+     .type = VAMP_OPT_DURATION,
+     .preset = "0s",
+     .max = (uint64_t)100 * 366 * 86400 * VAMP_NS_PER_SECOND,
+     .offset = offsetof(struct vamp_output_settings, keep_ns),
+     .help = "Files last written longer ago than this are deleted; 0s: none",
+     .only_with = VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES)},
+    {.key = "size",
+     .type = VAMP_OPT_SIZE,
+     .preset = "0B",
+     .max = (uint64_t)64 << 50,
+     .offset = offsetof(struct vamp_output_settings, keep_bytes),
+     .help = "The oldest files are deleted while all files of this output together are larger than "
+             "this; 0B: none",
+     .only_with = VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES)},
+    {.key = NULL},
+};
+
 const struct vamp_opt *vamp_output_options(const struct vamp_writer_ops *format)
 {
     return kind_of(format)->options;
 }
 
-const struct vamp_opt *vamp_output_rotate_options(const struct vamp_writer_ops *format)
+const struct vamp_output_section *vamp_output_sections(const struct vamp_writer_ops *format)
 {
-    return format->bytes != NULL ? rotate_options : NULL;
+    static const struct vamp_output_section of_files[] = {
+        {"rotate", "when a new file begins", rotate_options},
+        {"keep", "which older closed files are deleted", keep_options},
+        {NULL, NULL, NULL},
+    };
+    return format->bytes != NULL ? of_files : &of_files[2];
 }
 
 /* ---- for all parts of it */
@@ -234,8 +258,15 @@ bool vamp_output_remark(struct vamp_output *output, char text[static VAMP_ERR_TE
         memcpy(text, output->remark, sizeof output->remark);
     }
     output->remark[0] = '\0';
+    output->unreported_files = 0;
+    output->unreported_bytes = 0;
     (void)pthread_mutex_unlock(&output->lock);
     return news;
+}
+
+uint64_t vamp_output_deleted(const struct vamp_output *output)
+{
+    return atomic_load_explicit(&output->deleted, memory_order_relaxed);
 }
 
 void vamp_output_fill(const struct vamp_output *output, struct vamp_output_fill *ret_fill)

@@ -33,6 +33,8 @@ struct vamp_output_settings {
     char *name;
     uint64_t rotate_bytes; /* 0: never */
     int64_t rotate_ns;     /* 0: never */
+    int64_t keep_ns;       /* 0: files of any age */
+    uint64_t keep_bytes;   /* 0: any number of files */
     /* Of buckets. */
     struct vamp_strings metrics;  /* glob patterns, none: all */
     struct vamp_strings series;   /* "LABEL=PATTERN", none: all */
@@ -47,8 +49,13 @@ struct vamp_output_settings {
 
 /* The options of an output of this format in addition to the format's own; ends with a NULL key. */
 const struct vamp_opt *vamp_output_options(const struct vamp_writer_ops *format);
-/* Those of its section "rotate"; NULL for a format without files. */
-const struct vamp_opt *vamp_output_rotate_options(const struct vamp_writer_ops *format);
+/* Its sections, such as "rotate": none for a format without files; ended by a NULL key. */
+struct vamp_output_section {
+    const char *key;
+    const char *help; /* "when a new file begins" */
+    const struct vamp_opt *options;
+};
+const struct vamp_output_section *vamp_output_sections(const struct vamp_writer_ops *format);
 
 /* What an output is part of; copied, but what it points to must outlive the output. */
 struct vamp_output_context {
@@ -103,6 +110,9 @@ int64_t vamp_output_commit_ns(struct vamp_output *output);
 bool vamp_output_failure(struct vamp_output *output, struct vamp_err *ret_err);
 /* The format's remark (see writer.h) since the last call; false: none. */
 bool vamp_output_remark(struct vamp_output *output, char text[static VAMP_ERR_TEXT_BYTES]);
+
+/* Older files that were deleted, because the output keeps only so much ("keep"). */
+uint64_t vamp_output_deleted(const struct vamp_output *output);
 
 /* How full the queue is; submitting thread. */
 struct vamp_output_fill {

@@ -2,9 +2,9 @@
 /*
  * The resolution of one output: which metrics it receives, which of their series, which labels
  * these keep, and how long its buckets are. A bucket of the statistics goes through all of it in
- * one step: each value is added, by the merge rule of its metric (vampire/stats/metric.h), to the
- * series and the bucket to which it belongs here. What leaves is an ordinary bucket with a schema
- * of its own, which is all that the output's format sees.
+ * one step: each value is added, by the merge rule of its metric (vampire/stats/bucket/metric.h),
+ * to the series and the bucket to which it belongs here. What leaves is an ordinary bucket with a
+ * schema of its own, which is all that the output's format sees.
  *
  * Memory is that of one bucket, which is made again in place: a histogram's grows with the bins
  * that hold values.

@@ -96,6 +96,7 @@ static void begin_segment(struct vamp_output *output, void *writer, bool blind)
 {
     output->segment = (struct output_segment){.writer = writer, .blind = blind};
     output->kind->begin_segment(output);
+    output_keep(output);
 }
 
 int output_open_segment(struct vamp_output *output, struct vamp_err *err)

@@ -8,8 +8,8 @@
 #include "vampire/core/hash.h"
 
 /* Not a map of core/map.h: the row of an event's component is looked up for every event, and rows
- * are numbered. Open addressing, at most half full, nothing is ever removed. Entries are a row's or
- * name's number; 0 marks a free one, and neither row 0 nor name 0 is looked up here. */
+ * are numbered. Open addressing, at most half full. Entries are a row's or name's number; 0 marks a
+ * free one, and neither row 0 nor name 0 is looked up here. Names are never removed. */
 struct index {
     uint32_t *entries;
     uint64_t mask;
@@ -18,6 +18,7 @@ struct index {
 struct vamp_components {
     struct vamp_component *rows;
     size_t max, count, present;
+    uint32_t replaced; /* contract of vamp_components_replaced */
     const char **names;
     size_t name_count;
     struct index by_id, by_name;
@@ -95,6 +96,23 @@ static uint32_t *id_entry(const struct vamp_components *components, uint64_t app
         entry = &components->by_id.entries[at];
     }
     return entry;
+}
+
+/* Takes an id out of the index. Entries behind it move up, as far as the place where their look-up
+ * begins allows: a free entry ends every look-up. */
+static void forget_id(struct vamp_components *components, uint64_t app_id)
+{
+    uint32_t *entries = components->by_id.entries;
+    const uint64_t mask = components->by_id.mask;
+    uint64_t hole = (uint64_t)(id_entry(components, app_id) - entries);
+    for (uint64_t at = (hole + 1) & mask; entries[at] != 0; at = (at + 1) & mask) {
+        const uint64_t begin = vamp_hash_word(0, components->rows[entries[at]].app_id) & mask;
+        if (((at - begin) & mask) >= ((at - hole) & mask)) {
+            entries[hole] = entries[at];
+            hole = at;
+        }
+    }
+    entries[hole] = 0;
 }
 
 /* A name that reads as "(other)" or "unknown", backslashes in front of it aside. */
@@ -209,8 +227,11 @@ static struct vamp_component *join(struct vamp_components *components,
                                    const struct vamp_event *event)
 {
     struct vamp_component *row = find_row(components, event->app_id);
+    components->replaced = 0;
     if (row != NULL && !joins_row(row, event)) {
         leave(components, row, event->time_ns, VAMP_LEAVE_UNKNOWN);
+        components->replaced = row->index;
+        forget_id(components, event->app_id);
         row = NULL;
     }
     if (row == NULL) {
@@ -242,6 +263,7 @@ const struct vamp_component *vamp_components_observe(struct vamp_components *com
         (void)find_or_add(components, event->peer_id);
     }
     if (!vamp_event_has(event, VAMP_HAS_APP)) {
+        components->replaced = 0;
         return &components->rows[0];
     }
     if (event->phase == VAMP_PHASE_BEFORE) {
@@ -269,6 +291,11 @@ void vamp_components_gone(struct vamp_components *components, int64_t time_ns)
     }
     memset(components->by_id.entries, 0,
            (size_t)(components->by_id.mask + 1) * sizeof *components->by_id.entries);
+}
+
+uint32_t vamp_components_replaced(const struct vamp_components *components)
+{
+    return components->replaced;
 }
 
 const struct vamp_component *vamp_components_find(const struct vamp_components *components,

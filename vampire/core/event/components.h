@@ -47,12 +47,15 @@ void vamp_components_free(struct vamp_components *components);
 
 /* Learns from an event (JOIN, LEAVE, or any that names an id not seen yet, its peer's included) and
  * counts it as an operation of its component when its phase is AFTER. Only JOIN and LEAVE of phase
- * AFTER change the table; a JOIN of an id that is still there ends the old row at this time and
- * begins another. Never fails: at the bound, or without memory for a name, the component is the
- * `(other)` row, which is always row 0. Returns the row of the event's app_id, or row 0 for an
- * event without one. */
+ * AFTER change the table; a JOIN of an id that has a row already ends that row at this time, if it
+ * has not left, and begins another. Never fails: at the bound, or without memory for a name, the
+ * component is the `(other)` row, which is always row 0. Returns the row of the event's app_id, or
+ * row 0 for an event without one. */
 const struct vamp_component *vamp_components_observe(struct vamp_components *components,
                                                      const struct vamp_event *event);
+/* To be asked after a JOIN of phase AFTER was observed: the row that its id had before, whose stay
+ * has ended even if no LEAVE was seen. 0: none, also when the JOIN repeats the one of the row. */
+uint32_t vamp_components_replaced(const struct vamp_components *components);
 /* The pool is gone (mark GONE), and all its components with it: ends the rows of all present
  * components, with reason VAMP_LEAVE_POOL_GONE, and clears the map from id to row. */
 void vamp_components_gone(struct vamp_components *components, int64_t time_ns);

@@ -152,9 +152,9 @@ static void print_help_text(FILE *stream, const char *text)
     (void)fputc('\n', stream);
 }
 
-void vamp_command_options_help(const struct vamp_command_option *options, FILE *stream)
+void vamp_command_options_help(const struct vamp_command_option *options, int before, FILE *stream)
 {
-    for (; options->name != NULL; options++) {
+    for (; options->name != NULL && options->key != before; options++) {
         char left[48];
         char letter[8] = "    ";
         if (options->letter != 0) {

@@ -3,20 +3,6 @@
 
 #include <assert.h>
 
-static void add_cdo(struct vamp_track_context *at)
-{
-    struct vamp_cdo *oldest = vamp_table_crowded(&at->tracker->cdos);
-    if (oldest != NULL) {
-        vamp_cdo_forget(at, oldest, VAMP_CDO_END_EVICTED);
-        at->seen->evicted++;
-    }
-    at->cdo = vamp_table_insert(&at->tracker->cdos, at->cdo_key, at->row);
-    at->cdo->owner_handles = 1;
-    at->cdo->flags = at->event->kind == VAMP_EVENT_DECLARE ? 0 : VAMP_CDO_UNSEEN;
-    vamp_track_weigh(at, at->cdo, 1);
-    vamp_cdo_history_begin(at);
-}
-
 /* Learns the size from this event, or copies the known size to the observation. */
 void vamp_track_learn_size(struct vamp_track_context *at)
 {
@@ -66,7 +52,7 @@ static void track_declare(struct vamp_track_context *at)
 {
     const bool sized = vamp_event_has(at->event, VAMP_HAS_SIZE);
     if (at->cdo == NULL) {
-        add_cdo(at);
+        vamp_cdo_add(at);
         if (sized) {
             return; /* a size is known after the SEAL: the CDO is older than the stream */
         }
@@ -88,7 +74,7 @@ static void track_declare(struct vamp_track_context *at)
 static void track_seal(struct vamp_track_context *at)
 {
     if (at->cdo == NULL) {
-        add_cdo(at);
+        vamp_cdo_add(at);
         vamp_cdo_become_producer(at);
     } else if ((at->cdo->flags & VAMP_CDO_MAKER) == 0 ||
                (vamp_event_has(at->event, VAMP_HAS_SIZE) &&
@@ -123,7 +109,7 @@ static void offer_too(struct vamp_track_context *at)
 static void track_offer(struct vamp_track_context *at)
 {
     if (at->cdo == NULL) {
-        add_cdo(at);
+        vamp_cdo_add(at);
     }
     struct vamp_cdo *cdo = at->cdo;
     if (offers_it(at)) {

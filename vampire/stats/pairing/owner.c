@@ -83,6 +83,39 @@ static struct vamp_hold take_hold(struct vamp_track_context *at, struct vamp_hol
     return held;
 }
 
+/* A handle that the component kept when an earlier record of the CDO ended. */
+static void take_kept_handles(struct vamp_track_context *at)
+{
+    uint32_t position = 0;
+    if (at->row != 0 && vamp_table_owned(&at->tracker->holds, at->row, &position) == NULL) {
+        return; /* it has no holds at all (row 0 has no list of its own) */
+    }
+    struct vamp_hold *hold = vamp_hold_find(at);
+    if (hold == NULL) {
+        return;
+    }
+    const struct vamp_hold held = take_hold(at, hold);
+    change_owner(at, at->cdo, at->row, &held);
+    if (at->event->kind == VAMP_EVENT_DECLARE && at->cdo->owner_handles < VAMP_OWNER_HANDLES_MAX) {
+        at->cdo->owner_handles++;
+    }
+}
+
+void vamp_cdo_add(struct vamp_track_context *at)
+{
+    struct vamp_cdo *oldest = vamp_table_crowded(&at->tracker->cdos);
+    if (oldest != NULL) {
+        vamp_cdo_forget(at, oldest, VAMP_CDO_END_EVICTED);
+        at->seen->evicted++;
+    }
+    at->cdo = vamp_table_insert(&at->tracker->cdos, at->cdo_key, at->row);
+    at->cdo->owner_handles = 1;
+    at->cdo->flags = at->event->kind == VAMP_EVENT_DECLARE ? 0 : VAMP_CDO_UNSEEN;
+    take_kept_handles(at);
+    vamp_track_weigh(at, at->cdo, 1);
+    vamp_cdo_history_begin(at);
+}
+
 /* What the owner has of the record becomes a hold. */
 static void keep_owners_part(struct vamp_track_context *at)
 {
@@ -94,6 +127,7 @@ static void keep_owners_part(struct vamp_track_context *at)
     struct vamp_track_context owner = *at;
     owner.row = cdo->record.owner;
     struct vamp_hold *hold = vamp_hold_need(&owner);
+    assert(hold->handles == 0 && !hold->offers); /* the owner of a record has no hold on it */
     vamp_track_weigh(at, cdo, -1);
     hold->handles = handles;
     hold->declared = (cdo->flags & VAMP_CDO_DECLARED) != 0;

@@ -126,6 +126,9 @@ static inline void vamp_cdo_set_flags(struct vamp_track_context *at, struct vamp
     vamp_track_weigh(at, cdo, 1);
 }
 
+/* A record for the CDO of `at`, which has none: it belongs to the component of the event. At the
+ * bound the oldest record is evicted. */
+void vamp_cdo_add(struct vamp_track_context *at);
 /* The component of the event becomes the producer of the CDO of `at`, and the record its own. */
 void vamp_cdo_become_producer(struct vamp_track_context *at);
 /* The owner is done with a CDO that others offer: the component that offered it last becomes its

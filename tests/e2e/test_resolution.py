@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Outputs of one run at several resolutions: what a coarse output holds is what the fine one holds,
+merged here the slow way; several outputs share a directory; older files go as `keep` says."""
+
+import collections
+import fcntl
+import os
+import re
+import signal
+import struct
+
+import h5py
+
+import jsonl
+from harness import ROOT, wait_until
+
+SECOND = 10**9
+COARSE = 10 * SECOND
+SOURCE = {"type": "synthetic", "producers": 6, "consumers": 3, "steps": 60, "burst": 2, "fan_out": 2, "step": "1s"}
+F_OFD_SETLK = 37  # <fcntl.h>; Python before 3.9 does not name it
+WITHOUT = ("size_class", "tier", "cause")
+# Of vampire itself: they are as of when a bucket is closed, not of its events.
+OWN_TIME = re.compile("vampire_(rss|cpu|commit|written|lost_buckets|queue|lag|ring)")
+
+
+def run(space, *outputs, source=SOURCE, name="vampire", **more):
+    made = {"source": source, "statistics": {"bucket": "1s"}, "outputs": list(outputs), **more}
+    vampire = space.vampire(made, name=name, ready=False)
+    vampire.expect_exit(0)
+    return vampire
+
+
+def nanoseconds(text):
+    """Of the times in made-up runs, which are within one day: since midnight."""
+    clock, fraction = text[11:-1].split(".")
+    hours, minutes, seconds = map(int, clock.split(":"))
+    return ((hours * 60 + minutes) * 60 + seconds) * SECOND + int(fraction.ljust(9, "0"))
+
+
+class Buckets:
+    """Per bucket the metric lines by metric and labels."""
+
+    def __init__(self, path):
+        self.lines = jsonl.records(path)
+        self.header = self.lines[0]
+        self.buckets = [line for line in self.lines if line["type"] == "bucket"]
+        self.kinds = {metric["name"]: metric["kind"] for metric in self.header["metrics"]}
+        self.values = collections.defaultdict(dict)
+        for line in self.lines:
+            if line["type"] == "metric" and not OWN_TIME.match(line["metric"]):
+                key = line["metric"], tuple(sorted(line["labels"].items()))
+                assert key not in self.values[line["bucket"]]
+                self.values[line["bucket"]][key] = line
+
+
+def without(labels):
+    return tuple((name, value) for name, value in labels if name not in WITHOUT)
+
+
+def add_gauges(lines):
+    return [sum(line[member] for line in lines) for member in ("value", "min", "max")]
+
+
+def merged(fine, numbers):
+    """What one coarse bucket has to hold: of counters (total, delta), of gauges (value, least, most),
+    of histograms (count, sum, least, most, bins)."""
+    counters, gauges = collections.defaultdict(lambda: [0, 0]), {}
+    histograms = {}
+    for number in numbers:
+        alike = collections.defaultdict(list)
+        for (metric, labels), line in fine.values[number].items():
+            alike[metric, without(labels)].append(line)
+        for key, lines in alike.items():
+            kind = fine.kinds[key[0]]
+            if kind == "counter":
+                counters[key] = [sum(line["value"] for line in lines),
+                                 counters[key][1] + sum(line["delta"] for line in lines)]
+            elif kind == "gauge":
+                value, least, most = add_gauges(lines)
+                before = gauges.get(key, (0, least, most))
+                gauges[key] = value, min(before[1], least), max(before[2], most)
+            else:
+                for line in lines:
+                    count, total, least, most, bins = histograms.get(
+                        key, (0, 0, line["min"], line["max"], collections.Counter()))
+                    bins.update(dict(map(tuple, line["bins"])))
+                    histograms[key] = (count + line["count"], total + line["sum"],
+                                       min(least, line["min"]), max(most, line["max"]), bins)
+    return counters, gauges, histograms
+
+
+def check_bucket(coarse, bucket, expected):
+    counters, gauges, histograms = expected
+    found = coarse.values[bucket["bucket"]]
+    assert found.keys() == counters.keys() | gauges.keys() | histograms.keys()
+    bounded = 0
+    for key, line in found.items():
+        if key in counters:
+            assert [line["value"], line["delta"]] == counters[key], key
+        elif key[0] == "vampire_weight":
+            assert line["value"] == 10**6
+        elif key in gauges:
+            names = ("min", "max") if "min" in line else ("min_bound", "max_bound")
+            bounded += names[0] == "min_bound"
+            assert (line["value"], *(line[name] for name in names)) == gauges[key], key
+        else:
+            count, total, least, most, bins = histograms[key]
+            assert (line["count"], line["sum"], line["min"], line["max"]) == (count, total, least, most)
+            assert dict(map(tuple, line["bins"])) == dict(bins), key
+    assert bounded == 1, "transports_active has lost its label"
+
+
+def test_coarse_is_fine_merged(space):
+    everything = {"complete_every": 1, "queue": 65536}
+    run(space,
+        {"type": "jsonl", "name": "fine", "path": "fine.jsonl", "without": [], **everything},
+        {"type": "jsonl", "name": "coarse", "path": "coarse.jsonl", "bucket": "10s",
+         "without": list(WITHOUT), **everything})
+    fine, coarse = Buckets(space.path / "fine.jsonl"), Buckets(space.path / "coarse.jsonl")
+    assert coarse.header["bucket_ns"] == COARSE and fine.header["bucket_ns"] == SECOND
+    by_start = collections.defaultdict(list)
+    for bucket in fine.buckets:
+        assert bucket["buckets"] == 1
+        by_start[nanoseconds(bucket["time"]) // COARSE * COARSE].append(bucket)
+    assert len(by_start) >= 6
+    assert [nanoseconds(bucket["time"]) for bucket in coarse.buckets] == sorted(by_start)
+    for bucket in coarse.buckets:
+        parts = by_start[nanoseconds(bucket["time"])]
+        assert bucket["bucket"] == parts[0]["bucket"] and bucket["buckets"] == len(parts)
+        assert bucket["width_ns"] == COARSE
+        same = [{key: value for key, value in line["accounting"].items() if key != "outputs"}
+                for line in (bucket, parts[-1])]
+        assert same[0] == same[1]
+        check_bucket(coarse, bucket, merged(fine, [part["bucket"] for part in parts]))
+    ends = [[line for line in lines if line["type"] == "component"][-1] for lines in (fine.lines, coarse.lines)]
+    assert ends[0]["name"] == ends[1]["name"] and ends[0]["left"] == ends[1]["left"]
+    schema = jsonl.validator()
+    for line in coarse.lines:
+        schema.validate(line)
+
+
+def test_outputs_share_a_directory(space):
+    run(space, {"type": "hdf5", "name": "seconds", "queue": 65536},
+        {"type": "hdf5", "name": "tens", "bucket": "10s", "without": ["size_class"], "queue": 65536},
+        {"type": "hdf5", "name": "hours", "bucket": "1h", "metrics": ["pool_operations"], "queue": 65536})
+    totals = {}
+    for name in ("seconds", "tens", "hours"):
+        files = sorted(space.path.glob(f"vampire-*-{name}-[0-9]*.h5"))
+        assert files
+        totals[name] = buckets = 0
+        for path in files:
+            with h5py.File(path) as file:
+                totals[name] += int(file["pool_operations_delta"][...].sum())
+                buckets += int(file["statistics_buckets"][...].sum())
+                numbers, counts = file["bucket_number"][...], file["statistics_buckets"][...]
+                assert (numbers[1:] == numbers[:-1] + counts[:-1]).all()
+        totals[name] = totals[name], buckets
+    assert totals["seconds"] == totals["tens"] == totals["hours"]
+
+
+def test_keep_deletes_only_its_own_closed_files(space):
+    old = "vampire-synthetic-20200101T000000Z-0123abcd"
+    names = {"own": f"{old}-seconds-0001.jsonl", "locked": f"{old}-seconds-0002.jsonl",
+             "other output": f"{old}-minutes-0001.jsonl", "other workflow": old.replace("synthetic", "other") + "-seconds-0001.jsonl",
+             "longer workflow": old.replace("synthetic", "synthetic-2") + "-seconds-0001.jsonl",
+             "recent": f"{old}-seconds-0003.jsonl", "no segment": f"{old}-seconds-x.jsonl"}
+    for what, name in names.items():
+        path = space.path / name
+        path.write_text("{}\n")
+        if what != "recent":
+            os.utime(path, (10**9, 10**9))
+    with open(space.path / names["locked"], "r+") as held:
+        fcntl.fcntl(held, F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        vampire = run(space, {"type": "jsonl", "name": "seconds", "keep": {"age": "1d"}})
+    left = {what for what, name in names.items() if (space.path / name).exists()}
+    text = vampire.stderr
+    assert left == set(names) - {"own"}, text
+    assert "deleted 1 older file" in text and names["own"] in text and "1 older file deleted" in text
+
+
+def test_keep_by_size(space):
+    everything = {"type": "jsonl", "name": "seconds", "rotate": {"interval": "5s"}, "queue": 65536}
+    run(space, everything, name="all")
+    files = sorted(space.path.glob("vampire-*-seconds-*.jsonl"))
+    assert len(files) > 5
+    total = sum(path.stat().st_size for path in files)
+    run(space, {**everything, "keep": {"size": f"{total // 3}B"}}, name="some")
+    left = sorted(space.path.glob("vampire-*-seconds-*.jsonl"))
+    # What is kept is full when the newest file begins, which then grows.
+    assert not set(files) & set(left)
+    assert sum(path.stat().st_size for path in left[:-2]) <= total // 3
+
+
+def test_killed_while_merging(space):
+    """A coarse bucket is whole or not there; the fine output has what it lacks."""
+    source = {**SOURCE, "steps": 100000, "speed": 20}
+    vampire = space.vampire(
+        {"source": source, "statistics": {"bucket": "1s"}, "outputs": [
+            {"type": "jsonl", "name": "fine", "path": "fine.jsonl", "without": []},
+            {"type": "jsonl", "name": "coarse", "path": "coarse.jsonl", "bucket": "10s", "without": []}]},
+        ready=False)
+    path = space.path / "coarse.jsonl"
+    wait_until(lambda: path.exists() and path.read_bytes().count(b'"type":"bucket"') >= 2,
+               "two coarse buckets")
+    vampire.signal(signal.SIGKILL)
+    vampire.wait()
+    fine, coarse = Buckets(space.path / "fine.jsonl"), Buckets(path)
+    for bucket in coarse.buckets[1:]:
+        assert bucket["buckets"] == 10
+    end = coarse.buckets[-1]["bucket"] + coarse.buckets[-1]["buckets"]
+    operations = [sum(line["delta"] for number, lines in run.values.items() if number < end
+                      for (metric, _), line in lines.items() if metric == "pool_operations")
+                  for run in (fine, coarse)]
+    assert operations[0] == operations[1] > 0
+
+
+def test_reload_splits_a_coarse_bucket(space):
+    """Both parts say which buckets of the statistics they hold."""
+    source = {**SOURCE, "steps": 100000, "speed": 20}
+    made = {"source": source, "statistics": {"bucket": "1s"}, "outputs": [
+        {"type": "jsonl", "name": "coarse", "bucket": "1h", "without": []}]}
+    vampire = space.vampire(made, ready=False)
+    wait_until(lambda: list(space.path.glob("*coarse-0001.jsonl")), "the first file")
+    vampire.signal(signal.SIGHUP)
+    wait_until(lambda: list(space.path.glob("*coarse-0002.jsonl")), "the second file")
+    vampire.signal(signal.SIGINT)
+    vampire.expect_exit(0)
+    parts = [Buckets(path).buckets for path in sorted(space.path.glob("*coarse-*.jsonl"))]
+    numbers = [(bucket["bucket"], bucket["buckets"]) for part in parts for bucket in part]
+    assert numbers and numbers[0][0] == 0
+    for (number, count), (after, _) in zip(numbers, numbers[1:]):
+        assert number + count == after
+
+
+def test_a_days_three_outputs(space):
+    """The workload of the benchmark, with few steps: seconds, minutes and hours in one directory."""
+    vampire = space.vampire(ROOT / "tests" / "bench" / "workloads" / "day.json", "-o", "source.steps=3",
+                            "-o", f"outputs.seconds.directory={space.path}",
+                            "-o", f"outputs.minutes.directory={space.path}",
+                            "-o", f"outputs.hours.directory={space.path}", ready=False)
+    vampire.expect_exit(0)
+    for name in ("seconds", "minutes", "hours"):
+        assert list(space.path.glob(f"vampire-*-{name}-0001.h5")), name

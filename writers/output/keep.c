@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What an output keeps of its own older files: in the directory of the new segment those whose
+ * names differ from its own only in the run's start, the run and the segment's number
+ * (writers/format/ file.h). A file that a process has locked is being written and is never deleted;
+ * nor is one where the file system knows no locks. Whichever thread opens segments.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vampire/core/clock.h"
+#include "writers/output/internal.h"
+
+#define START_CHARACTERS 16 /* 20261121T034400Z */
+#define RUN_CHARACTERS 8
+#define SEGMENT_DIGITS_MIN 4
+/* Files that are looked at; what is beyond is left for the next segment. */
+#define FILES_MAX 65536
+
+/* The name of the output's files, apart from what differs: "vampire-WORKFLOW-", "-NAME-", ".h5". */
+struct own_name {
+    const char *file; /* of the new segment */
+    size_t before, middle;
+    const char *after_run, *extension;
+};
+
+struct old_file {
+    char *name;
+    int64_t written_ns; /* the last time */
+    uint64_t bytes;
+};
+
+struct old_files {
+    struct old_file *items;
+    size_t count;
+    uint64_t bytes;
+};
+
+/* Splits the file's name around "START-RUN"; false for a name that vampire did not choose. */
+static bool split_name(const struct vamp_output *output, const char *file,
+                       struct own_name *ret_name)
+{
+    char run[RUN_CHARACTERS + 3];
+    (void)snprintf(run, sizeof run, "-%.*s-", RUN_CHARACTERS, output->run->id);
+    const char *extension = strrchr(file, '.');
+    const char *segment = strrchr(file, '-');
+    const char *at = NULL;
+    /* The last one: a workflow may be called like its run. */
+    for (const char *next = strstr(file, run); next != NULL; next = strstr(next + 1, run)) {
+        at = next;
+    }
+    if (at == NULL || extension == NULL || segment == NULL || segment > extension ||
+        segment < at + RUN_CHARACTERS + 1 || at - file < START_CHARACTERS) {
+        return false;
+    }
+    *ret_name = (struct own_name){
+        .file = file,
+        .before = (size_t)(at - file) - START_CHARACTERS,
+        .after_run = at + RUN_CHARACTERS + 1,
+        .middle = (size_t)(segment - (at + RUN_CHARACTERS + 1)) + 1,
+        .extension = extension,
+    };
+    return true;
+}
+
+static bool all_of(const char *text, size_t length, const char *allowed)
+{
+    return strspn(text, allowed) >= length;
+}
+
+/* Whether a file of this name is one of the output's, of whatever run. */
+static bool is_own_name(const struct own_name *own, const char *file)
+{
+    const size_t length = strlen(file), extension = strlen(own->extension);
+    const size_t fixed = own->before + START_CHARACTERS + 1 + RUN_CHARACTERS + own->middle;
+    if (length < fixed + SEGMENT_DIGITS_MIN + extension ||
+        strncmp(file, own->file, own->before) != 0 ||
+        strcmp(file + length - extension, own->extension) != 0) {
+        return false;
+    }
+    const char *start = file + own->before, *run = start + START_CHARACTERS + 1;
+    const char *middle = run + RUN_CHARACTERS, *segment = middle + own->middle;
+    return all_of(start, 8, "0123456789") && start[8] == 'T' &&
+           all_of(start + 9, 6, "0123456789") && start[15] == 'Z' && run[-1] == '-' &&
+           all_of(run, RUN_CHARACTERS, "0123456789abcdef") &&
+           strncmp(middle, own->after_run, own->middle) == 0 &&
+           all_of(segment, length - extension - fixed, "0123456789");
+}
+
+static bool add_file(struct old_files *files, int directory, const char *name)
+{
+    struct stat status;
+    if (files->count == FILES_MAX || fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(status.st_mode)) {
+        return true;
+    }
+    struct old_file *items = reallocarray(files->items, files->count + 1, sizeof *items);
+    files->items = items != NULL ? items : files->items;
+    char *copy = items != NULL ? strdup(name) : NULL;
+    if (copy == NULL) {
+        return false;
+    }
+    items[files->count++] = (struct old_file){
+        .name = copy,
+        .written_ns = (int64_t)status.st_mtim.tv_sec * VAMP_NS_PER_SECOND + status.st_mtim.tv_nsec,
+        .bytes = (uint64_t)status.st_size,
+    };
+    files->bytes += (uint64_t)status.st_size;
+    return true;
+}
+
+static int oldest_first(const void *left, const void *right)
+{
+    const struct old_file *one = left, *other = right;
+    if (one->written_ns != other->written_ns) {
+        return one->written_ns < other->written_ns ? -1 : 1;
+    }
+    return strcmp(one->name, other->name);
+}
+
+/* Whether no process writes the file. */
+static bool is_closed(int directory, const char *name)
+{
+    const int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    const bool closed = fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return closed;
+}
+
+/* Adds to what was deleted and not reported yet, so that each file is. */
+static void report_deleted(struct vamp_output *output, unsigned count, uint64_t bytes,
+                           const char *newest)
+{
+    (void)atomic_fetch_add(&output->deleted, count);
+    (void)pthread_mutex_lock(&output->lock);
+    output->unreported_files += count;
+    output->unreported_bytes += bytes;
+    (void)snprintf(output->remark, sizeof output->remark,
+                   "deleted %" PRIu64 " older file%s, %.1f MB, up to %s, because of \"keep\"",
+                   output->unreported_files, output->unreported_files == 1 ? "" : "s",
+                   (double)output->unreported_bytes / 1e6, newest);
+    (void)pthread_mutex_unlock(&output->lock);
+}
+
+static void report_failed(struct vamp_output *output, const char *name, int code)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    (void)vamp_err_set_errno(&err, code, "delete the older file %s because of \"keep\"", name);
+    (void)pthread_mutex_lock(&output->lock);
+    (void)snprintf(output->remark, sizeof output->remark, "%s", err.text);
+    (void)pthread_mutex_unlock(&output->lock);
+}
+
+static void delete_older(struct vamp_output *output, int directory, const char *present,
+                         struct old_files *files)
+{
+    const struct vamp_output_settings *settings = output->settings;
+    const int64_t now_ns = vamp_clock_utc_ns(&vamp_clock_system); /* as the files' times */
+    uint64_t left = files->bytes, deleted_bytes = 0;
+    unsigned deleted = 0;
+    const char *newest = NULL;
+    for (size_t i = 0; i < files->count; i++) {
+        const struct old_file *file = &files->items[i];
+        const bool too_old = settings->keep_ns > 0 && now_ns - file->written_ns > settings->keep_ns;
+        const bool too_much = settings->keep_bytes > 0 && left > settings->keep_bytes;
+        if ((!too_old && !too_much) || strcmp(file->name, present) == 0 ||
+            !is_closed(directory, file->name)) {
+            continue;
+        }
+        if (unlinkat(directory, file->name, 0) != 0) {
+            report_failed(output, file->name, errno);
+            continue;
+        }
+        left -= file->bytes;
+        deleted_bytes += file->bytes;
+        newest = file->name;
+        deleted++;
+    }
+    if (deleted > 0) {
+        report_deleted(output, deleted, deleted_bytes, newest);
+    }
+}
+
+static void look_through(struct vamp_output *output, DIR *directory, const struct own_name *own)
+{
+    struct old_files files = {.count = 0};
+    bool good = true;
+    for (const struct dirent *entry = readdir(directory); entry != NULL && good;
+         entry = readdir(directory)) {
+        good =
+            !is_own_name(own, entry->d_name) || add_file(&files, dirfd(directory), entry->d_name);
+    }
+    if (good && files.count > 0) { /* else there is no memory: the next segment tries again */
+        qsort(files.items, files.count, sizeof *files.items, oldest_first);
+        delete_older(output, dirfd(directory), own->file, &files);
+    }
+    for (size_t i = 0; i < files.count; i++) {
+        free(files.items[i].name);
+    }
+    free(files.items);
+}
+
+void output_keep(struct vamp_output *output)
+{
+    if (output->settings->keep_ns <= 0 && output->settings->keep_bytes == 0) {
+        return;
+    }
+    const char *path = output->format->path(output->segment.writer);
+    const char *slash = strrchr(path, '/');
+    struct own_name own;
+    if (!split_name(output, slash != NULL ? slash + 1 : path, &own)) {
+        return;
+    }
+    char *parent = slash == NULL   ? strdup(".")
+                   : slash == path ? strdup("/")
+                                   : strndup(path, (size_t)(slash - path));
+    DIR *directory = parent != NULL ? opendir(parent) : NULL;
+    free(parent);
+    if (directory != NULL) {
+        look_through(output, directory, &own);
+        (void)closedir(directory);
+    }
+}
