@@ -230,7 +230,7 @@ def plot_transports(history, ax=None, metric="transport_bytes", data=None):
     ax.grid(False)
     bar = ax.figure.colorbar(picture, ax=ax, pad=0.02)
     bar.minorticks_off()
-    bar.set_ticks(look.log_ticks(low, max(high, 1.01 * low), 6))
+    bar.set_ticks((look.byte_ticks if units == "byte" else look.log_ticks)(low, max(high, 1.01 * low), 6))
     bar.ax.yaxis.set_major_formatter(look.formatter(units))
     bar.set_label("bytes" if units == "byte" else "transports")
     return ax
