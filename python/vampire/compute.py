@@ -52,7 +52,7 @@ class _Sums:
     """Sums, least and greatest by key. Integers stay exact."""
 
     def __init__(self, what, fields):
-        self._what, self._fields = what, fields
+        self._what, self.fields = what, fields
         self._keys, self._columns = [], {field: [] for field in fields}
         self._loose = 0
 
@@ -64,7 +64,7 @@ class _Sums:
 
     def _keep(self, keys, columns):
         self._keys.append(keys)
-        for field in self._fields:
+        for field in self.fields:
             self._columns[field].append(columns[field])
         self._loose += len(keys)
         if self._loose > COMPACT and len(self._keys) > 1:
@@ -75,28 +75,32 @@ class _Sums:
         order = np.argsort(keys, kind="stable")
         keys = keys[order]
         first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-        merged = {field: COMBINE.get(field, np.add).reduceat(columns[field][order], first) for field in self._fields}
+        merged = {field: COMBINE.get(field, np.add).reduceat(columns[field][order], first) for field in self.fields}
         return keys[first], merged
 
     def result(self):
         """(keys, {field: values}), by key."""
         if not self._keys:
-            return np.empty(0, np.int64), {field: np.empty(0, np.uint64) for field in self._fields}
+            return np.empty(0, np.int64), {field: np.empty(0, np.uint64) for field in self.fields}
         keys = np.concatenate(self._keys)
-        check_size(self._what, 16 * len(keys) * (1 + len(self._fields)), ADVICE)
+        check_size(self._what, 16 * len(keys) * (1 + len(self.fields)), ADVICE)
         columns = {field: np.concatenate(parts) for field, parts in self._columns.items()}
         keys, columns = self._merge(keys, columns)
         self._keys, self._columns = [keys], {field: [values] for field, values in columns.items()}
         return keys, columns
 
 
-def _bins(history, name, groups, window):
-    """(key, count) of the bins with values; the key is window, group and bin."""
+def _bins(history, name, groups, window, fields=None):
+    """(key, count) of the bins with values; the key is window, group and bin. `fields`: a _Sums that gets the
+    rows of the same pass."""
     sums = _Sums(f"{name} by {', '.join(groups.by) or 'nothing'}", ("count",))
-    for bucket, group, block in history.blocks(name, groups, (), bins=True):
+    for bucket, group, block in history.blocks(name, groups, fields.fields if fields else (), bins=True):
         counted = np.flatnonzero((bucket >= 0) & (group >= 0))
         keys = np.full(len(bucket), -1)
-        keys[counted] = (window[bucket[counted]] << GROUP_BITS | group[counted]) << BIN_BITS
+        keys[counted] = window[bucket[counted]] << GROUP_BITS | group[counted]
+        if fields:
+            fields.add(keys[counted], {field: values[counted] for field, values in block.fields.items()})
+        keys[counted] <<= BIN_BITS
         keys = keys[block.entries.row]
         fits = keys >= 0
         keys = keys[fits] + block.entries.bin[fits].astype(np.int64)
@@ -244,6 +248,22 @@ def quantile(history, metric, q, by=(), freq=None, where=None, between=None, out
         return float(values[0]) if np.ndim(q) == 0 else pd.Series(values, pd.Index(several, name="quantile"), name=metric)
     frame = pd.DataFrame(values, index, pd.Index(several, name="quantile"))
     return frame[frame.columns[0]].rename(metric) if np.ndim(q) == 0 else frame
+
+
+def spread(history, metric, several, by=(), where=None):
+    """In one pass over all the time: a frame with count, min and max of a histogram, and a column for each of
+    the quantiles `several`, which the extremes bound. The index has the labels of `by`."""
+    history, by = history_of(history), labels_of_by(by)
+    groups, window = history.groups(metric, by, where), np.zeros(len(history.times), np.int64)
+    sums = _Sums(metric, ("count", "min", "max"))
+    owners, values = _quantiles(*_bins(history, metric, groups, window, sums), several, history)
+    keys, columns = sums.result()
+    assert np.array_equal(keys, owners), "each row with values has bins"
+    index = _index(history, groups, keys * 0, keys, history.times[:1], None)
+    frame = pd.DataFrame(columns, index)
+    for number, q in enumerate(several):
+        frame[q] = np.clip(values[:, number], columns["min"].astype(float), columns["max"].astype(float))
+    return frame
 
 
 def _quantiles(keys, counts, several, history):

@@ -102,6 +102,12 @@ def log_ticks(low, high, most):
     return ticks[:: -(-len(ticks) // most)]
 
 
+def byte_ticks(low, high, most):
+    """Powers of two between two numbers of bytes, at most `most`; when there is none, the two themselves."""
+    powers = [2.0**e for e in range(64) if low <= 2**e <= high]
+    return powers[:: -(-len(powers) // most)] if powers else [low, high]
+
+
 def axes(ax):
     """The axes given, or new ones."""
     import matplotlib.pyplot as plt

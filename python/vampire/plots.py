@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from . import look
-from .compute import history_of, merge, quantile, rate, table, windows_of
+from .compute import history_of, merge, quantile, rate, spread, table, windows_of
 from .look import COLOURS, OTHER, OTHERS
 
 COLUMNS_MAX = 300  # of a picture: more buckets are merged
@@ -230,7 +230,7 @@ def plot_transports(history, ax=None, metric="transport_bytes", data=None):
     ax.grid(False)
     bar = ax.figure.colorbar(picture, ax=ax, pad=0.02)
     bar.minorticks_off()
-    bar.set_ticks(look.log_ticks(low, max(high, 1.01 * low), 6))
+    bar.set_ticks((look.byte_ticks if units == "byte" else look.log_ticks)(low, max(high, 1.01 * low), 6))
     bar.ax.yaxis.set_major_formatter(look.formatter(units))
     bar.set_label("bytes" if units == "byte" else "transports")
     return ax
@@ -239,12 +239,8 @@ def plot_transports(history, ax=None, metric="transport_bytes", data=None):
 def wait_table(history, metric="demand_wait_ns", by="size_class", where=None):
     """A frame with a row for each size class (or other label) with values: count, p50, p90, p99, max, in the
     metric's units, in natural order. Quantiles are bounded by the extremes."""
-    history = history_of(history)
-    frame = table(history, metric, [by], None, where).astype({by: object}).set_index(by)
-    found = quantile(history, metric, [0.5, 0.9, 0.99], [by], None, where)
-    found = found.clip(frame["min"].astype(float), frame["max"].astype(float), axis=0)
-    found.columns = ["p50", "p90", "p99"]
-    frame = pd.concat([frame[["count"]], found, frame[["max"]].astype(float)], axis=1)
+    frame = spread(history, metric, (0.5, 0.9, 0.99), by, where).rename(columns={0.5: "p50", 0.9: "p90", 0.99: "p99"})
+    frame = frame[["count", "p50", "p90", "p99", "max"]].astype({"max": float})
     return frame.loc[sorted(frame.index, key=look.size_order if by == "size_class" else look.natural)]
 
 

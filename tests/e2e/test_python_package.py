@@ -144,6 +144,19 @@ def test_every_bin_and_quantile(made, history, metric, by):
             assert row[q] == lower + (upper - lower) // 2
 
 
+def test_quantiles_of_a_table_of_waits_lie_within_the_extremes(made, history):
+    _, truth = made
+    frame = vampire.wait_table(history, "transport_ns", "size_class")
+    wanted = expected(truth, "transport_ns", ("size_class",))
+    assert frame.index.tolist() == ["[0,1KiB)", "[1KiB,2KiB)", "unknown"]
+    for name, row in frame.iterrows():
+        values = sorted(wanted[0, name])
+        assert (row["count"], row["max"]) == (len(values), values[-1])
+        assert values[0] <= row["p50"] <= row["p90"] <= row["p99"] <= values[-1]
+        middle = vampire.quantile(history, "transport_ns", 0.5, where={"size_class": name})
+        assert row["p50"] == min(max(middle, values[0]), values[-1])
+
+
 def test_gauges_hold_until_they_change(made):
     directory, truth = made
     for metric in ("pool_bytes", "transports_active", "depth"):

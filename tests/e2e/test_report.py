@@ -191,6 +191,12 @@ def test_ticks_of_durations_stay_apart(most):
         assert all(low <= tick <= high for tick in ticks)
 
 
+def test_ticks_of_bytes_are_powers_of_two():
+    assert look.byte_ticks(4000, 17000, 6) == [4096, 8192, 16384]
+    assert look.byte_ticks(5, 6, 6) == [5, 6]
+    assert len(look.byte_ticks(1, 1 << 40, 6)) <= 6
+
+
 def test_a_component_keeps_its_colour():
     everybody = ["(other)", "Products 1", "IFS -- 0", "IFS -- 1"]
     first, second = look.colours_of(everybody, ["Products 1", "IFS -- 0"]), look.colours_of(everybody[::-1], ["IFS -- 0"])

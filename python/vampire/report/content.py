@@ -23,6 +23,8 @@ class Content:
 
     def __init__(self, history, metrics=None, component=None):
         self.history, self.metrics, self.component = history, metrics, component
+        # Several parts of the report need the same numbers; each pass over the rows is made once.
+        self.sums, self.wait_table = functools.cache(self._sums), functools.cache(self._wait_table)
         for name in metrics or ():
             history.metric(name)
         self.summary = summary(history)
@@ -52,13 +54,17 @@ class Content:
         label = label or next((one for one in ("component", "source") if one in labels), None)
         return {label: self.component} if self.component is not None and label in labels else None
 
-    def sums(self, metric, by):
+    def _sums(self, metric, by):
         """A counter's sums by labels, as a Series; those of the component."""
         if self.component is not None and "source" in self.history.metric(metric).labels:
             sums = compute.merge(self.history, metric, tuple(dict.fromkeys(("source", "sink", *by))))
             names = [sums.index.get_level_values(label) == self.component for label in ("source", "sink")]
             return sums[names[0] | names[1]].groupby(level=list(by)).sum()
         return compute.merge(self.history, metric, by, where=self.where(metric))
+
+    def _wait_table(self, metric, by):
+        """plots.wait_table, of the component."""
+        return plots.wait_table(self.history, metric, by, self.where(metric))
 
     def total(self, metric):
         """Of a counter; None when the files do not have it."""
@@ -176,13 +182,11 @@ class Content:
             return {}
         def texts(row):
             return (f"{int(row['count']):,}", *(duration(row[one]) for one in ("p50", "p99", "p90", "max")))
-        frame = plots.wait_table(self.history, metric, "component", self.where(metric))
+        frame = self.wait_table(metric, "component")
         found = {name: texts(frame.loc[name]) for name in chosen if name in frame.index}
         if rest and frame.index.isin(rest).any():
-            where = {"component": rest}
-            counts = compute.table(self.history, metric, (), None, where).iloc[0]
-            p50, p90, p99 = compute.quantile(self.history, metric, [0.5, 0.9, 0.99], where=where).clip(counts["min"], counts["max"])
-            found[None] = texts({"count": counts["count"], "p50": p50, "p90": p90, "p99": p99, "max": counts["max"]})
+            one = compute.spread(self.history, metric, (0.5, 0.9, 0.99), where={"component": rest}).iloc[0]
+            found[None] = texts({"count": one["count"], "p50": one[0.5], "p90": one[0.9], "p99": one[0.99], "max": one["max"]})
         return found
 
     def operation_table(self):
@@ -235,7 +239,7 @@ class Content:
         for metric, what in WAITS:
             if not self.has(metric, "component"):
                 continue
-            frame = plots.wait_table(self.history, metric, "component", self.where(metric))
+            frame = self.wait_table(metric, "component")
             if frame.empty:
                 continue
             frames.append(frame.rename_axis("component").reset_index().assign(metric=metric))
@@ -306,7 +310,7 @@ class Content:
                     lambda ax, data, m=metric: plots.plot_heatmap(history, m, ax, data=data))
         for metric, name in (("demand_wait_ns", "demand"), ("withdraw_wait_ns", "withdraw")):
             if self.has(metric, "size_class"):
-                frame = plots.wait_table(history, metric, where=self.where(metric))
+                frame = self.wait_table(metric, "size_class")
                 if len(frame):
                     add(f"{name}-by-size", f"Waits on {name} by size of the CDO", lambda f=frame: f,
                         lambda ax, data, m=metric: plots.plot_waits(history, m, ax, data=data))
