@@ -6,6 +6,7 @@ import numpy
 import pytest
 
 import harness
+from rows import File
 
 # What vampire measures of itself, and what belongs to a run and not to its events.
 OWN = (
@@ -16,26 +17,27 @@ OWN = (
 
 
 def is_own(name):
-    name = name.rpartition("/")[2]
-    return name == "id" or any(name == own or name.startswith(own + "_") for own in OWN) or name.endswith("_id") and not name.startswith("component_app")
+    return any(name == own or name.startswith(own + "_") for own in OWN) or name.endswith("_id") and not name.startswith("component_app")
 
 
-def datasets(file):
-    """Their paths; not the group of what vampire measures of its outputs."""
-    paths = set()
-    file.visititems(lambda path, item: paths.add(path) if isinstance(item, h5py.Dataset) else None)
-    return {path for path in paths if not path.startswith("by_output/")}
+def values(file):
+    """{metric: {labels: entries}}: what vampire measures of itself can have rows in the same group."""
+    run = File(file)
+    return {name: {labels: entries for labels, entries in zip(run.labels(name), run.entries(name))
+                   if set(entries) - {None, (0, 0), (0, 0, 0)}} if run.kind(name) != "histogram" else
+            {labels: entries for labels, entries in zip(run.labels(name), run.entries(name)) if any(entries)}
+            for name in run.metrics() if not is_own(name)}
 
 
 def differences(left, right):
-    """Names of the datasets that are not the same, values and shapes."""
+    """Names of the metrics, and of the datasets of the overview, that are not the same: values and shapes."""
     with h5py.File(left, "r") as a, h5py.File(right, "r") as b:
-        left, right = datasets(a), datasets(b)
-        found = [f"only in one: {name}" for name in left ^ right]
-        compared = [name for name in left & right if not is_own(name)]
+        found = [f"only in one: {name}" for name in set(a) ^ set(b)]
+        compared = [name for name in a if name in b and isinstance(a[name], h5py.Dataset) and not is_own(name)]
         found += [name for name in compared if not numpy.array_equal(a[name][...], b[name][...])]
         assert len(compared) > 60, compared
-        return found
+        ours, theirs = values(a), values(b)
+        return found + [name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)]
 
 
 def config(tmp, **more):
