@@ -342,6 +342,10 @@ generated: all  ## renew the JSON Schema and the manuals' lists of options, even
 INSTALL ?= install
 SERVICES := $(wildcard config/ready/*.service)
 TO = $(DESTDIR)$(PREFIX)
+# Where Debian's Python looks, with PREFIX=/usr; for another PREFIX, users set PYTHONPATH to it.
+PYTHON_TO = $(TO)/lib/python3/dist-packages
+# A version as Python's packages have them: of a tag, or 0 and the commit.
+PYTHON_VERSION = $(if $(filter v%,$(VERSION)),$(subst -,+,$(patsubst v%,%,$(VERSION))),0+$(subst -,.,$(VERSION)))
 # Where zsh looks: packages have a folder of their own.
 ZSH_COMPLETIONS = zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 # Texts that name the usual prefix name the real one once installed: FILES, FOLDER.
@@ -354,9 +358,15 @@ install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(INSTALL) -m 755 $(PROGRAMS) $(TO)/bin
 	$(INSTALL) -d $(TO)/lib/vampire
 	$(INSTALL) -m 755 $(LIVE) $(TO)/lib/vampire
-	sed 's|^VERSION = None .*|VERSION = "$(VERSION)"|' notebooks/vampire-report > $(TO)/bin/vampire-report
+	sed 's|^VERSION = None .*|VERSION = "$(VERSION)"|' python/vampire-report > $(TO)/bin/vampire-report
 	chmod 755 $(TO)/bin/vampire-report
-	$(INSTALL) -m 644 notebooks/vampire.py notebooks/first-look.ipynb $(TO)/share/vampire/notebooks
+	$(INSTALL) -m 644 notebooks/first-look.ipynb $(TO)/share/vampire/notebooks
+	$(INSTALL) -d $(PYTHON_TO)/vampire/report $(PYTHON_TO)/vampire.dist-info
+	$(INSTALL) -m 644 $(wildcard python/vampire/*.py) $(PYTHON_TO)/vampire
+	$(INSTALL) -m 644 $(wildcard python/vampire/report/*.py) $(PYTHON_TO)/vampire/report
+	sed 's|^Version: .*|Version: $(PYTHON_VERSION)|' python/vampire.dist-info/METADATA > $(PYTHON_TO)/vampire.dist-info/METADATA
+	$(INSTALL) -m 644 python/vampire.dist-info/entry_points.txt $(PYTHON_TO)/vampire.dist-info
+	chmod 644 $(PYTHON_TO)/vampire.dist-info/METADATA
 	$(call install_texts,$(MANUALS),$(TO)/share/man/man$${text##*.})
 	$(INSTALL) -d $(TO)/share/bash-completion/completions
 	$(B)/bin/vampire --print-completion > $(TO)/share/bash-completion/completions/vampire

@@ -56,7 +56,7 @@ class Programs:
                               check=True).stdout
 
     def hdf5(self):
-        """[(name, dimensions, {attribute: text})] of all variables and the names of the file's own attributes, of a
+        """[(path, dimensions, {attribute: text})] of all variables and the names of the file's own attributes, of a
         file with everything in it."""
         if self.file is None:
             import h5py  # pylint: disable=import-outside-toplevel
@@ -67,9 +67,11 @@ class Programs:
                 (pathlib.Path(directory) / "config.json").write_text(json.dumps(config), encoding="utf-8")
                 self.run("vampire", "-q", "-c", f"{directory}/config.json")
                 with h5py.File(next(pathlib.Path(directory).glob("*.h5"))) as file:
-                    variables = [(name, dimensions_of(entry), {key: text_of(value) for key, value in entry.attrs.items()
-                                                               if key in ("long_name", "units", "metric", "kind")})
-                                 for name, entry in file.items()]
+                    variables = []
+                    file.visititems(lambda path, entry: variables.append(
+                        (path, dimensions_of(entry), {key: text_of(value) for key, value in entry.attrs.items()
+                                                      if key in ("long_name", "units", "metric", "kind")})
+                    ) if isinstance(entry, h5py.Dataset) else None)
                     self.file = variables, set(file.attrs)
         return self.file
 
@@ -79,7 +81,7 @@ def dimensions_of(entry):
         return None
     if entry.attrs.get("CLASS") == b"DIMENSION_SCALE":
         return [entry.name[1:]]
-    return [axis[0].name[1:] if len(axis) else "?" for axis in entry.dims]
+    return [axis[0].name.rpartition("/")[2] if len(axis) else "?" for axis in entry.dims]
 
 
 def text_of(value):
@@ -178,9 +180,9 @@ def json_records(_):
     return "".join(out)[:-1].replace("\n\n\n", "\n\n")
 
 
-LABEL_OF_SERIES = " of the series"
 DIMENSIONS = {
-    "time": "buckets; the only dimension that grows",
+    "time": "buckets",
+    "restart": "rows of time before which the totals of all counters are known",
     "bin": "bins of the histograms",
     "gap": "rows of the table of gaps",
     "output_slot": "outputs of this run",
@@ -188,47 +190,56 @@ DIMENSIONS = {
     "cdo": "rows of the table of selected CDOs, at level cdo",
     "name_length": "bytes of a component's name",
     "word_length": "bytes of a word",
+    "text_length": "bytes of a sentence",
     "id_length": "characters of an identifier",
     "cdo_text_length": "bytes of the texts of a CDO, at level cdo",
 }
 
 
+def overview(programs):
+    return [variable for variable in programs.hdf5()[0] if "/" not in variable[0]]
+
+
 def hdf5_dimensions(programs):
-    used = dict.fromkeys(name for _, axes, _ in programs.hdf5()[0] for name in axes or [])
-    own = [name for name in DIMENSIONS if name in used]
-    labels = {}
-    for _, axes, words in programs.hdf5()[0]:
-        if words.get("long_name", "").endswith(LABEL_OF_SERIES):
-            labels.setdefault(axes[0], []).append(words["long_name"][:-len(LABEL_OF_SERIES)])
-    out = [item(f"`{name}`", f"{DIMENSIONS[name]}.") for name in own]
-    for name in sorted(set(used) - set(DIMENSIONS)):
-        # The name of the dimension has the labels in their order.
-        words = ", ".join(sorted(labels[name], key=name.index))
-        out.append(item(f"`{name}`", f"series of the metrics with the label{'s' if len(labels[name]) > 1 else ''} {words}."))
+    used = dict.fromkeys(name for _, axes, _ in overview(programs) for name in axes or [])
+    out = [item(f"`{name}`", f"{words}.") for name, words in DIMENSIONS.items() if name in used]
+    out += [item(f"`{name}`", f"values of the label {name.removesuffix('_series')}.")
+            for name in sorted(set(used) - set(DIMENSIONS))]
     return "".join(out)
 
 
 def hdf5_variables(programs):
-    """Everything but metrics, label variables, and what only numbers a dimension."""
+    """Everything of the overview but metrics, label variables, and what only numbers a dimension."""
     out = []
-    variables = [(n, a, w) for n, a, w in programs.hdf5()[0] if a is not None and "metric" not in w]
-    groups = [("Of each bucket", lambda a: a[:1] == ["time"]), ("Of the run", lambda a: a in ([], ["name_length"])),
+    variables = [(n, a, w) for n, a, w in overview(programs) if a is not None and "metric" not in w]
+    groups = [("Of each bucket", lambda a: a[:1] == ["time"]),
+              ("Of the run", lambda a: a in ([], ["text_length"], ["restart"])),
               ("Bins", lambda a: a == ["bin"]),
               ("Gaps", lambda a: a[:1] == ["gap"]), ("Components", lambda a: a[:1] == ["component_slot"]),
               ("Outputs", lambda a: a[:1] == ["output_slot"]), ("Selected CDOs", lambda a: a[:1] == ["cdo"])]
     for title, belongs in groups:
         out.append(f"### {title}\n\n")
         for name, axes, words in variables:
-            if belongs(axes) and "long_name" in words and not words["long_name"].endswith(LABEL_OF_SERIES):
+            if belongs(axes) and "long_name" in words:
                 out.append(item(f"`{name}`" + (f" [{', '.join(axes)}]" if axes else ""), f"{words['long_name']}."))
         out.append("\n")
     return "".join(out)[:-1]
 
 
 def hdf5_metrics(programs):
-    """Of each metric the variable with its own name."""
-    return "".join(f"* `{name}`: {words['kind']} [{', '.join(axes)}]\n" for name, axes, words in programs.hdf5()[0]
-                   if words.get("metric") == name)
+    """Of each metric the variable that has all of its dimensions, and the group of its rows."""
+    suffix = {"counter": "_delta", "gauge": "", "histogram": "_count"}
+    found, rows = {}, {}
+    for path, axes, words in programs.hdf5()[0]:
+        if "metric" not in words:
+            continue
+        group, _, name = path.rpartition("/")
+        if group:
+            rows[words["metric"]] = group
+        elif name == words["metric"] + suffix[words["kind"]]:
+            found[words["metric"]] = f"{words['kind']} [{', '.join(axes)}]"
+    return "".join(item(f"`{name}`", f"{what}{f'; rows in `{rows[name]}`' if name in rows else ''}.")
+                   for name, what in sorted(found.items()))
 
 
 ATTRIBUTES = {

@@ -120,6 +120,7 @@ take "$work/vampire-top" usr/bin/vampire-top 'usr/share/man/man1/vampire-top.1' 
     usr/share/bash-completion/completions/vampire-top
 take "$work/vampire-report" usr/bin/vampire-report 'usr/share/man/man1/vampire-report.1' \
     usr/share/vampire/notebooks
+take "$work/python3-vampire" usr/lib/python3
 take "$work/libmaestro-vampire" 'usr/include' 'usr/lib/*.so*' 'usr/lib/pkgconfig'
 rm -f "$tree/usr/share/doc/vampire/LICENSE" # copyright says it
 take "$work/vampire" 'usr/bin/*' 'usr/share/man/man*/*' 'usr/share/bash-completion/completions/*' \
@@ -135,7 +136,7 @@ fi
 
 package vampire "$machine" science <<'END'
 Depends: @LIBRARIES@
-Recommends: vampire-top, vampire-report
+Recommends: vampire-top, vampire-report, python3-vampire
 Suggests: bash-completion, munge
 Description: telemetry of HPC workflows that are coupled by Maestro
  vampire joins a running workflow as a normal component, subscribes to the
@@ -156,14 +157,24 @@ Description: live view of what vampire sees, in a terminal
 END
 
 package vampire-report all science <<'END'
-Depends: python3:any, python3-h5py, python3-h5netcdf, python3-matplotlib, python3-numpy, python3-pandas, python3-xarray
+Depends: python3:any, python3-vampire (= @VERSION@), python3-matplotlib
 Enhances: vampire
 Suggests: jupyter-notebook
 Description: reports and notebooks of what vampire wrote
  vampire-report makes one self-contained HTML page with tables and pictures
- of vampire's HDF5 files. The Python module behind it, for notebooks, opens
- files that are still being written, rotated files and many runs as one
- labelled xarray Dataset.
+ of vampire's HDF5 files, plain text or CSV, of one run or of what differs
+ between two. A notebook for a first look at a run is part of it.
+END
+
+package python3-vampire all python <<'END'
+Depends: python3:any, python3-h5py, python3-numpy, python3-pandas, python3-xarray
+Recommends: python3-matplotlib
+Enhances: vampire
+Description: reads what vampire wrote, for Python
+ The Python package vampire reads vampire's HDF5 files of any format: one
+ file, the files of a run, several runs, also while they are written.
+ Quantiles, sums, rates and tidy tables need little memory however large the
+ files are; xarray opens them with the engine "vampire".
 END
 
 mkdir -p "$work/libmaestro-vampire/DEBIAN"

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "oracle"))
 import harness
 
 pytest.register_assert_rewrite("jsonl", "made_up")

@@ -11,22 +11,12 @@ import json
 import time
 
 import h5py
-import numpy
+
+from rows import File, column, text_of, texts
 
 OPERATIONS = (
     "join leave declare seal offer require demand retract withdraw dispose subscribe unsubscribe"
 ).split()
-
-
-def texts(dataset):
-    """The rows of a character array as text."""
-    rows = dataset[...]
-    return [row.tobytes().rstrip(b"\0").decode("utf-8") for row in rows]
-
-
-def text_attribute(item, name):
-    value = item.attrs.get(name, "")
-    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def assert_identities(get, output_get, where):
@@ -41,8 +31,8 @@ def assert_account(file):
     """The identities in each bucket of an HDF5 file."""
     rows = file["time"].shape[0]
     words = ("received", "decoded", "rejected", "counted", "filtered")
-    columns = {word: file[f"events_{word}"][:rows] for word in words}
-    outputs = [file[f"buckets_{word}"][:rows] for word in ("queued", "written", "lost", "waiting")]
+    columns = {word: column(file[f"events_{word}"], rows) for word in words}
+    outputs = [column(file[f"buckets_{word}"], rows) for word in ("queued", "written", "lost", "waiting")]
     for row in range(rows):
         assert_identities(
             lambda word: int(columns[word][row]),
@@ -140,31 +130,23 @@ class Hdf5Run:
             with h5py.File(path, "r", **open_options) as file:
                 self._read(file)
 
-    def _labels(self, file, item):
-        """Labels of each series; None stands for the one series of a metric without labels."""
-        count = len(text_attribute(item, "labels").split())
-        if count == 0:
-            return None
-        names = text_attribute(item, "coordinates").split()[:count]
-        return list(zip(*(texts(file[name]) for name in names)))
-
     def _read(self, file):
         self.buckets += file["time"].shape[0]
         if file["time"].shape[0] == 0:
             return
         assert_account(file)
         self._read_gaps(file)
-        for name, item in file.items():
-            kind = text_attribute(item, "kind")
-            if kind and name == text_attribute(item, "metric"):
-                labels = self._labels(file, item)
-                if kind == "histogram":
-                    self._add_histogram(file, name, labels)
-                else:
-                    target = self.counters if kind == "counter" else self.gauges
-                    target[name] = self._last(item, labels)
-            elif name.startswith("events_"):
-                self.columns[name] = int(item[-1])
+        run = File(file)
+        for name in run.metrics():
+            labels, entries = run.labels(name), run.entries(name)
+            if run.kind(name) == "histogram":
+                self._add_histogram(name, labels, entries)
+            else:
+                target = self.counters if run.kind(name) == "counter" else self.gauges
+                target[name] = self._last(labels, entries)
+        for name in file:
+            if name.startswith("events_"):
+                self.columns[name] = run.cells(name)[-1][0]
         self._read_components(file)
 
     @property
@@ -174,39 +156,33 @@ class Hdf5Run:
     def _read_gaps(self, file):
         rows = file["time"].shape[0]
         # A live file may have grown since its length was read.
-        lost = {place: file[f"events_lost_{place}"][:rows] for place in LOSSES}
+        lost = {place: column(file[f"events_lost_{place}"], rows) for place in LOSSES}
         gaps = gap_rows(file)
         in_file = gap_events(gaps)
         account = self.gap_account
         # What the earlier files hold is known by the first bucket, except for the gaps in it.
         before = {place: int(lost[place][-1]) - in_file[place] for place in LOSSES}
         account.begin(int(file.attrs["segment"]) == 1, before)
-        if self.columns and int(file["events_received"][0]) < self.columns["events_received"]:
+        if self.columns and int(column(file["events_received"], 1)[0]) < self.columns["events_received"]:
             account.restart()
         complete = int(file["how_ended"][()]) != 0
         if complete:
             assert_gaps(gaps, int((file["time"][:rows] + file["bucket_ns"][:rows]).max()), file.filename)
         account.add(gaps, {place: int(values[-1]) for place, values in lost.items()}, file.filename, complete)
-        self.buckets_lost = self.buckets_lost or bool(file["buckets_lost"][:rows].any())
+        self.buckets_lost = self.buckets_lost or bool(column(file["buckets_lost"], rows).any())
 
     @staticmethod
-    def _last(item, labels):
-        row = item[-1]
-        if labels is None:
-            return {(): int(row)}
-        return {label: int(value) for label, value in zip(labels, row) if any(label)}
+    def _last(labels, entries):
+        return {label: series[-1][0] for label, series in zip(labels, entries) if label == () or any(label)}
 
-    def _add_histogram(self, file, name, labels):
-        counts, sums = file[f"{name}_count"][...], file[f"{name}_sum"][...]
-        bins = file[name][...].sum(axis=-1)
-        assert numpy.array_equal(bins, counts), f"{name}: the bins do not add up to the count"
+    def _add_histogram(self, name, labels, entries):
         target = self.histograms.setdefault(name, {})
-        if labels is None:
-            labels, counts, sums = [()], counts[:, None], sums[:, None]
-        for label, count, total in zip(labels, counts.sum(axis=0), sums.sum(axis=0)):
+        for label, series in zip(labels, entries):
             if label == () or any(label):
-                before = target.get(label, (0, 0))
-                target[label] = (before[0] + int(count), before[1] + int(total))
+                count, total = target.get(label, (0, 0))
+                found = [entry for entry in series if entry is not None]
+                target[label] = (count + sum(entry["count"] for entry in found),
+                                 total + sum(entry["sum"] for entry in found))
 
     def _read_components(self, file):
         names = texts(file["component_name"])

@@ -211,9 +211,9 @@ def test_sampling_is_counted_and_weighed(space):
         assert not results.accounting_differences(run)
         with h5py.File(files[0]) as file:
             assert set(file["vampire_weight"][...]) == {round(weight * 1e6)}
-            text = results.text_attribute(file, "sampling")
+            text = results.text_of(file, "sampling")
             assert all(f"{key} {value}" in text for key, value in sampling.items())
-            assert json.loads(results.text_attribute(file, "configuration"))["sampling"]
+            assert json.loads(results.text_of(file, "configuration"))["sampling"]
         estimate = offers(run) * weight
         assert abs(estimate - offers(whole)) < 0.15 * offers(whole), name
     # All events of a CDO together: what is offered is also withdrawn.

@@ -18,8 +18,9 @@ import pytest
 import xarray as xr
 
 from harness import MODE, Failure, build_preload, wait_until
+from rows import File, refresh
 from made_up import (COMPONENT_NAMES, FILL, KINDS, METRICS, START_NS, WIDTH_NS, account, check_file, check_open_file,
-                     check_row, clear, delta, fill, follow, kill_while_filling, only_file, paths)
+                     check_rows, clear, delta, fill, follow, has_rows, kill_while_filling, only_file, paths)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:invalid value encountered in cast"),  # NaT in xarray
@@ -61,72 +62,95 @@ def test_xarray_opens_with_one_line(closed, engine):
         ds.load()
         assert ds.time.dtype == "datetime64[ns]"
         assert ds.time.values[3] == np.datetime64(START_NS + 3 * WIDTH_NS, "ns")
-        one = ds.pool_operations.where(ds.component == "IFS -- 0", drop=True)
-        assert one.shape == (12, 4)  # series 6, 12, 18, 24
-        assert list(one.operation.values) == [KINDS[s % 15] for s in (6, 12, 18, 24)]
-        assert one.values[11, 0] == sum(delta(0, 6, k) for k in range(2, 12))
-        assert ds.pool_operations.attrs["units"] == "1"
-        assert ds.pool_operations.attrs["kind"] == "counter"
-        assert ds.transport_ns.dims == ("time", "source_sink_size_class_tier", "bin")
+        operation = KINDS[6]
+        one = ds.pool_operations_delta.where(ds.operation == operation, drop=True)
+        assert one.shape == (12, 1)
+        assert one.values[11, 0] == sum(delta(0, s, 11) for s in range(1, 25) if KINDS[s % 15] == operation)
+        assert ds.pool_operations_delta.attrs["units"] == "1"
+        assert ds.pool_operations_delta.attrs["kind"] == "counter"
+        assert ds.transport_ns.dims == ("time", "bin")
         assert ds.transport_ns_sum.attrs["units"] == "ns"
-        assert set(ds.transport_ns.coords) >= {"source", "sink", "bin_lower", "bin_upper"}
+        assert set(ds.transport_ns.coords) >= {"bin_lower", "bin_upper"}
+        assert set(ds.transport_ns_sum.coords) >= {"size_class", "tier"}
         assert str(ds.component_name.values[1]) == "IFS -- 0"
         assert np.isnat(ds.component_left.values[2])
         assert ds.component_left.values[1] != np.datetime64("NaT")
         assert str(ds.gap_reason.values[0]) == "pool_manager"
         assert int(ds.how_ended) == 2 and str(ds.end_reason.values) == "finished"
-        assert np.isnan(ds.demand_wait_ns_min.values[0, -1])
+        assert np.isnan(ds.own_roundtrip_ns_min.values).any() or ds.own_roundtrip_ns_count.values.any()
         assert str(ds.output_name.values[0]) == "files"
+
+
+GROUPS = ["by_" + "_".join(labels) for labels in dict.fromkeys(
+    tuple(labels) for _, kind, _, labels in METRICS if has_rows(kind, labels))]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("engine", ["h5netcdf", "netcdf4"])
+def test_xarray_opens_each_group(closed, engine, group):
+    with xr.open_dataset(closed, engine=engine, group=group) as ds:
+        ds.load()
+        assert ds.attrs["labels"] == group[len("by_"):].replace("size_class", "size-class").replace(
+            "_", " ").replace("-", "_")
+        assert ds.sizes["time"] == 12 and ds.sizes["series"] == 25
+        assert ds.rows.sum() == (ds.series_index != ds.series_index.attrs["padding"]).sum()
+        assert str(ds.id.values[24]) != "" and ds.series_index.dtype == "uint32"
 
 
 @pytest.mark.parametrize("engine", ["h5netcdf", "netcdf4"])
 def test_labels_of_every_name(closed, engine):
-    with xr.open_dataset(closed, engine=engine) as ds:
+    with xr.open_dataset(closed, engine=engine, group="by_component") as ds:
         labels = [str(label) for label in ds.component.values]
-    assert labels[0] == "(other)"
-    assert labels[1:25] == [COMPONENT_NAMES[s % 6] for s in range(1, 25)]
-    assert set(labels[25:]) == {""}
+    assert labels == ["(other)"] + [COMPONENT_NAMES[s % 6] for s in range(1, 25)]
 
 
 def test_each_metric_names_its_own_labels(closed):
     with h5py.File(closed, "r") as file:
-        for name, _, unit, labels in METRICS:
-            data = file[name]
+        for name, kind, unit, labels in METRICS:
+            data = file[name + {"COUNTER": "_delta", "GAUGE": "", "HISTOGRAM": "_count"}[kind]]
             assert text_of(data, "value_units") == unit
-            text = text_of(data, "coordinates")
-            own = [word for word in text.split() if not word.startswith("bin_")]
-            assert [word.split("_of_")[0] for word in own] == labels
-            for word in own:
-                assert file[word].dims[0][0].name == data.dims[1][0].name
+            words = [label for label in labels if label not in ("component", "source", "sink")]
+            assert text_of(data, "coordinates").split() == text_of(data, "labels").split() == words
+            for position, word in enumerate(words):
+                assert file[word].dims[0][0].name == data.dims[position + 1][0].name
+            group = "by_" + "_".join(labels)
+            assert (group in file and data.name[1:] in file[group]) == bool(has_rows(kind, labels) and kind != "GAUGE")
 
 
 def test_rules_of_the_format(closed):
-    """Scales everywhere, one unlimited dimension, no variable-length text, one chunk a bucket."""
+    """Scales everywhere, no variable-length text, rows in whole chunks that are written once."""
     with h5py.File(closed, "r") as file:
         unlimited = set()
 
         def visit(name, data):
-            assert isinstance(data, h5py.Dataset), "flat root group"
-            assert h5py.check_vlen_dtype(data.dtype) is None
-            for key, value in data.attrs.items():
+            for key in data.attrs:
                 kind = data.attrs.get_id(key).get_type()
                 assert key == "DIMENSION_LIST" or not (
                     isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str()
                 ), f"{name}:{key}"
+            if isinstance(data, h5py.Group):
+                assert "/" not in name, "one level of groups"
+                return
+            assert h5py.check_vlen_dtype(data.dtype) is None
             if h5py.h5ds.is_scale(data.id):
-                unlimited.update([name] if data.maxshape[0] is None else [])
+                unlimited.update([name.rpartition("/")[2]] if data.maxshape[0] is None else [])
                 return
             for axis in range(data.ndim):
                 assert len(data.dims[axis]) == 1, f"{name} axis {axis}"
-            if data.ndim > 1 and data.dims[0][0].name == "/time":
+            assert data.chunks is None or np.prod(data.chunks) * data.dtype.itemsize < 1 << 16
+            along = data.dims[0][0].name.rpartition("/")[2] if data.ndim else ""
+            if data.ndim > 1 and along == "time":
                 assert data.chunks[0] == 1
-                assert np.prod(data.chunks) * data.dtype.itemsize <= 1 << 20
+            if (data.ndim > 1 and along == "time") or along in ("row", "before") or along.endswith("_entry"):
                 assert data.shuffle and data.compression == "gzip" and data.compression_opts == 1
+                assert data.ndim > 1 or data.shape[0] % data.chunks[0] == 0
 
         file.visititems(visit)
-        assert unlimited == {"time"}
+        entries = {name + "_entry" for name, kind, _, labels in METRICS if kind == "HISTOGRAM" and labels}
+        assert unlimited == {"time", "restart", "gap", "component_slot", "series", "row", "before"} | entries
         assert text_of(file, "Conventions") == "CF-1.10"
-        for key in "schema_version vampire_version workflow host run_id segment bucket_ns clock configuration how_to_open_live".split():
+        assert text_of(file, "schema_version") == "2.0"
+        for key in "vampire_version workflow host run_id segment bucket_ns clock configuration how_to_open_live".split():
             assert key in file.attrs
 
 
@@ -138,7 +162,8 @@ def test_command_line_tools(closed, argv):
         text = done.stdout.decode()
         assert "time = UNLIMITED ; // (12 currently)" in text
         assert 'time:units = "nanoseconds since 1970-01-01T00:00:00Z"' in text
-        assert "uint64 pool_operations(time, component_operation)" in text
+        assert "uint64 pool_operations_delta(time, operation_series)" in text
+        assert "group: by_component_operation" in text
 
 
 @pytest.mark.parametrize("buckets", [0, 1, 2])
@@ -188,7 +213,7 @@ def merged(files, growth, max_series):
 
 
 @pytest.mark.parametrize(
-    "numbers", [{"rotate_bytes": 700000}, {"rotate_ns": 7 * WIDTH_NS}, {"growth": 30, "buckets": 11}]
+    "numbers", [{"rotate_bytes": 1400000}, {"rotate_ns": 7 * WIDTH_NS}]
 )
 def test_rotation_loses_nothing(tmp_path, numbers):
     growth = numbers.get("growth", 2)
@@ -208,7 +233,7 @@ def test_long_names_get_a_file_of_their_own(tmp_path):
     assert len(files) == 2
     assert merged(files, 2, 1024) == list(range(6))
     for engine in ("h5netcdf", "netcdf4"):
-        with xr.open_dataset(files[1], engine=engine) as ds:
+        with xr.open_dataset(files[1], engine=engine, group="by_component") as ds:
             assert str(ds.component.values[8]) == "n" * 1000
 
 
@@ -223,8 +248,8 @@ def open_live(path):
 
 
 def test_a_live_reader_sees_only_whole_buckets(tmp_path):
-    writer = follow(["buckets=60", "wait=1", "pause_us=10000", "growth=1"], tmp_path)
-    names = ("pool_operations", "pool_operations_delta", "transport_ns", "transport_ns_max")
+    writer = follow(["buckets=120", "wait=1", "pause_us=20000", "growth=1"], tmp_path)
+    names = ("pool_operations", "transport_ns", "vampire_written")
     seen, looks = 0, 0
     try:
         path = wait_until(lambda: only_file(tmp_path), "a file")
@@ -232,11 +257,10 @@ def test_a_live_reader_sees_only_whole_buckets(tmp_path):
             while writer.poll() is None:
                 file["time"].refresh()
                 rows = file["time"].shape[0]
-                for name in (*names, "bucket_number", "events_received"):
-                    file[name].refresh()
-                for row in range(seen, rows):
-                    assert file["bucket_number"][row] == row
-                    check_row(file, row, row, 1, 1024, names)
+                if rows > seen:
+                    refresh(file, names)
+                    assert file["bucket_number"][:rows].tolist() == list(range(rows))
+                    check_rows(File(file, rows), range(rows), 1, 1024, names)
                 looks += rows > seen
                 seen = rows
     finally:
@@ -273,7 +297,7 @@ def test_a_reader_that_is_too_early_stops_no_file(tmp_path):
 
 
 def test_the_recipe_for_live_xarray(tmp_path):
-    writer = follow(["buckets=200", "wait=1", "pause_us=20000", "growth=1"], tmp_path)
+    writer = follow(["buckets=3000", "wait=1", "pause_us=20000", "growth=1"], tmp_path)
     try:
         path = wait_until(lambda: only_file(tmp_path), "a file")
         troubles = []
@@ -311,12 +335,12 @@ def test_kill_keeps_every_flushed_bucket(tmp_path, round_number):
         with h5py.File(path, "r") as file:
             rows = len(check_open_file(file, 1, 1024, names))
             assert rows >= acked
-            torn = max(values.shape[0] for values in map(file.get, names)) > rows
+            torn = file["bucket_number"].shape[0] > rows
         # h5netcdf takes its time; a file with a row that was not finished it has to show.
         for engine in ("netcdf4", "h5netcdf") if torn or attempt == 0 else ("netcdf4",):
             with xr.open_dataset(path, engine=engine) as ds:
                 assert ds.load().time.notnull().sum() == rows
-                assert ds.pool_operations[:rows].notnull().all()
+                assert ds.pool_operations_delta[:rows].notnull().all()
                 assert int(ds.how_ended) == 0
 
 

@@ -17,12 +17,12 @@ import subprocess
 import time
 
 import h5py
-import numpy
 import pytest
 
 import jsonl
 import recordings
 from harness import MODE, PATIENCE, program, wait_until
+from rows import File
 from made_up import FILL, check_open_file, check_row, clear, kill_while_filling
 import test_replay
 
@@ -64,7 +64,7 @@ def check_buckets(path, acked, every=True, **options):
         numbers = check_open_file(file, 1, SERIES, LIVELY)
         assert len(numbers) >= acked and numbers == list(range(len(numbers)))
         if every:
-            check_row(file, len(numbers) - 1, numbers[-1], 1, SERIES)
+            check_row(File(file), len(numbers) - 1, numbers[-1], 1, SERIES)
         return len(numbers)
 
 
@@ -184,7 +184,7 @@ def reference(tmp_path_factory):
     assert vampire.wait(TALK) == 0, vampire.stderr.read()
     ended = time.monotonic()
     with h5py.File(only(place, "h5"), "r") as file:
-        rows = {name: file[name][...] for name in file if is_by_time(file, name)}
+        rows = rows_of(File(file), ())
     return {
         "took": ended - began,
         "worked": ended - first,
@@ -194,22 +194,27 @@ def reference(tmp_path_factory):
     }
 
 
-def is_by_time(file, name):
-    return not is_own(name) and file[name].maxshape[:1] == (None,)
+def rows_of(run, names):
+    """{name: {labels: entries}} of a file's metrics, and of its columns by time."""
+    metrics = [name for name in names or run.metrics() if not is_own(name)]
+    rows = {name: dict(zip(run.labels(name), run.entries(name))) for name in metrics}
+    columns = [name for name, item in run.file.items()
+               if isinstance(item, h5py.Dataset) and "metric" not in item.attrs and not is_own(name)
+               and item.ndim == 1 and (name == "time" or item.dims[0][0].name == "/time")]
+    return {**rows, **{name: {(): [cells[0] for cells in run.cells(name)]} for name in columns if not names}}
 
 
 def hdf5_rows(path, reference, names=(), **options):
     """Rows of the file; each equals the same row of the run that was not killed. `names`: only of
     these metrics."""
     with h5py.File(path, "r", **options) as file:
-        rows = file["time"].shape[0]
-        if not names:
-            names = {name for name in file if is_by_time(file, name)}
-            assert names == set(reference["rows"])
-        for name in names:
-            assert file[name].shape[0] >= rows, name
-            assert numpy.array_equal(file[name][:rows], reference["rows"][name][:rows]), name
-        return rows
+        run = File(file)
+        found = rows_of(run, names)
+        assert names or set(found) == set(reference["rows"])
+        for name, series in found.items():
+            for labels, entries in series.items():
+                assert entries == reference["rows"][name][labels][: run.rows], f"{name}{labels}"
+        return run.rows
 
 
 def kill_vampire(place, seed, reference):

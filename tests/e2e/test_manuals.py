@@ -100,7 +100,7 @@ def check_options(program, command):
 def test_a_page_and_the_help_know_the_same_options_and_exit_codes():
     for program in ("vampire", "vampire-top", "maestro-pool-manager"):
         check_options(program, [harness.program(program)])
-    check_options("vampire-report", ["/usr/bin/python3", harness.ROOT / "notebooks" / "vampire-report"])
+    check_options("vampire-report", ["/usr/bin/python3", harness.ROOT / "python" / "vampire-report"])
 
 
 def examples_of(page):

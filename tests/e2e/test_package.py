@@ -80,7 +80,7 @@ def test_debian_packages(space):
     run("sh", harness.ROOT / "packaging" / "deb.sh", tree, out)
     assert not [path for path in tree.rglob("*") if not path.is_dir()]
     packages = {path.name.split("_")[0]: path for path in out.iterdir()}
-    assert set(packages) == {"vampire", "vampire-top", "vampire-report", "libmaestro-vampire"}
+    assert set(packages) == {"vampire", "vampire-top", "vampire-report", "python3-vampire", "libmaestro-vampire"}
 
     packed = [name for package in packages.values() for name in contents(package)]
     assert len(packed) == len(set(packed)), "two packages have the same file"
@@ -88,7 +88,8 @@ def test_debian_packages(space):
 
     assert re.search(r"libc6.*libfabric1.*libhdf5-103", fields(packages["vampire"])["Depends"])
     assert "hdf5" not in fields(packages["vampire-top"])["Depends"]
-    assert "python3-h5py" in fields(packages["vampire-report"])["Depends"]
+    assert "python3-vampire (= " in fields(packages["vampire-report"])["Depends"]
+    assert "python3-h5py" in fields(packages["python3-vampire"])["Depends"]
 
     root = space.path / "root"
     for package in packages.values():
@@ -98,6 +99,9 @@ def test_debian_packages(space):
     for program in ("vampire", "vampire-top", "maestro-pool-manager"):
         assert version in run(root / "usr/bin" / program, "--version")
     assert "FILES" in run(root / "usr/bin/vampire-report", "--help")
+    engines = "import xarray, vampire; print('vampire' in xarray.backends.list_engines(), vampire.__file__)"
+    found = run("/usr/bin/python3", "-c", engines, env={"PYTHONPATH": str(root / "usr/lib/python3/dist-packages")})
+    assert found == f"True {root}/usr/lib/python3/dist-packages/vampire/__init__.py\n"
     run(root / "usr/bin/vampire", "--check-config", root / "usr/share/vampire/config/demo.json")
 
 

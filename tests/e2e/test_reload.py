@@ -57,7 +57,7 @@ def test_counts_are_complete_across_reloads(space):
             assert file.attrs["reloads"] == reloads
             assert ("reloaded" in file.attrs) == (reloads > 0)
             numbers += list(file["bucket_number"][...])
-            configuration = json.loads(results.text_attribute(file, "configuration"))
+            configuration = json.loads(results.text_of(file, "configuration"))
             assert configuration["outputs"][0]["queue"] == 64 + reloads
     assert numbers == list(range(len(numbers)))
     streams = sorted(space.path.glob("vampire.jsonl*"))

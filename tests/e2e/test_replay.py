@@ -10,6 +10,7 @@ import pytest
 
 import harness
 import recordings
+from rows import File
 
 # What vampire measures of itself, and what belongs to a run and not to its events.
 OWN = (
@@ -23,14 +24,24 @@ def is_own(name):
     return any(name == own or name.startswith(own + "_") for own in OWN) or name.endswith("_id") and not name.startswith("component_app")
 
 
+def values(file):
+    """{metric: {labels: entries}}: what vampire measures of itself can have rows in the same group."""
+    run = File(file)
+    return {name: {labels: entries for labels, entries in zip(run.labels(name), run.entries(name))
+                   if set(entries) - {None, (0, 0), (0, 0, 0)}} if run.kind(name) != "histogram" else
+            {labels: entries for labels, entries in zip(run.labels(name), run.entries(name)) if any(entries)}
+            for name in run.metrics() if not is_own(name)}
+
+
 def differences(left, right):
-    """Names of the datasets that are not the same, values and shapes."""
+    """Names of the metrics, and of the datasets of the overview, that are not the same: values and shapes."""
     with h5py.File(left, "r") as a, h5py.File(right, "r") as b:
         found = [f"only in one: {name}" for name in set(a) ^ set(b)]
-        compared = [name for name in a if name in b and not is_own(name)]
+        compared = [name for name in a if name in b and isinstance(a[name], h5py.Dataset) and not is_own(name)]
         found += [name for name in compared if not numpy.array_equal(a[name][...], b[name][...])]
         assert len(compared) > 60, compared
-        return found
+        ours, theirs = values(a), values(b)
+        return found + [name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)]
 
 
 def config(tmp, **more):

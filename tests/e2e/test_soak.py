@@ -10,6 +10,7 @@ import pytest
 
 import harness
 import results
+from rows import File
 from test_rejoin import descriptors, resident_kib
 from test_workflow import KIB, assert_complete, model_options, runs_of
 
@@ -45,12 +46,10 @@ class Sums:
     def take_hdf5(self, path):
         with h5py.File(path, "r") as file:
             self.take_numbers(file["bucket_number"][...].tolist())
-            names = results.Hdf5Run._labels(None, file, file["pool_operations"])  # pylint: disable=protected-access
-            deltas = file["pool_operations_delta"][...].sum(axis=0).tolist()
-            for label, delta, value in zip(names, deltas, file["pool_operations"][-1].tolist()):
-                if any(label):
-                    self.delta[label] = self.delta.get(label, 0) + delta
-                    self.value[label] = value
+            run = File(file)
+            for label, entries in zip(run.labels("pool_operations"), run.entries("pool_operations")):
+                self.delta[label] = self.delta.get(label, 0) + sum(delta for _, delta in entries)
+                self.value[label] = entries[-1][0]
             self.take_end(int(file["how_ended"][()]) == 2)
 
     def take_json(self, path):

@@ -16,11 +16,11 @@ import sys
 import time
 
 import h5py
-import numpy
 
 import catalogue
 import stream
 from outcome import outcomes
+from rows import File, texts
 
 NO_TIME = -(2**63)
 
@@ -28,15 +28,6 @@ NO_TIME = -(2**63)
 def configuration_of(path):
     with h5py.File(path, "r") as file:
         return json.loads(file.attrs["configuration"])
-
-
-def texts(dataset):
-    return [row.tobytes().rstrip(b"\0").decode("utf-8") for row in dataset[...]]
-
-
-def attribute(item, name):
-    value = item.attrs.get(name, "")
-    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def nothing(metric, entries):
@@ -52,56 +43,19 @@ def nothing(metric, entries):
 class Hdf5:
     def __init__(self, path):
         self.file = h5py.File(path, "r")
+        self.rows = File(self.file)
         self.starts = [int(start) for start in self.file["time"][...]]
 
     def metrics(self):
-        for name, item in self.file.items():
-            if attribute(item, "kind") and name == attribute(item, "metric") and name in catalogue.LABELS:
-                yield name
-
-    def labels(self, name):
-        item = self.file[name]
-        count = len(attribute(item, "labels").split())
-        if count == 0:
-            return [()]
-        variables = attribute(item, "coordinates").split()[:count]
-        return list(zip(*(texts(self.file[variable]) for variable in variables)))
+        return [name for name in self.rows.metrics() if name in catalogue.LABELS]
 
     def series(self, name):
         """labels, entries of each series that has any value or a name."""
-        labels = self.labels(name)
-        parts = {"": self.file[name][...]}
-        for part in ("_delta", "_min", "_max", "_count", "_sum"):
-            if name + part in self.file:
-                parts[part] = self.file[name + part][...]
-        for key in parts:
-            if labels == [()]:
-                parts[key] = numpy.expand_dims(parts[key], 1)
-        for number, label in enumerate(labels):
-            if label == () or any(label):
-                yield label, self.entries(name, parts, number)
+        for label, entries in zip(self.rows.labels(name), self.rows.entries(name)):
+            if any(label) or label == ():
+                yield label, entries
             else:
-                assert not parts.get("_delta", parts.get("_count", parts[""]))[:, number].any(), name
-
-    def entries(self, name, parts, number):
-        if name in catalogue.COUNTERS:
-            return [(int(a), int(b)) for a, b in zip(parts[""][:, number], parts["_delta"][:, number])]
-        if name in catalogue.GAUGES:
-            return [(int(a), int(b), int(c)) for a, b, c in zip(
-                parts[""][:, number], parts["_min"][:, number], parts["_max"][:, number])]
-        lower = self.file["bin_lower"][...]
-        entries = []
-        for bucket in range(len(self.starts)):
-            count = int(parts["_count"][bucket, number])
-            bins = parts[""][bucket, number]
-            entries.append(None if count == 0 and not bins.any() else {
-                "count": count,
-                "sum": int(parts["_sum"][bucket, number]),
-                "min": int(parts["_min"][bucket, number]),
-                "max": int(parts["_max"][bucket, number]),
-                "bins": {int(lower[i]): int(bins[i]) for i in bins.nonzero()[0]},
-            })
-        return entries
+                assert entries == nothing(name, len(self.starts)), name
 
     def gaps(self):
         file = self.file
@@ -137,7 +91,7 @@ class Hdf5:
 
     def accounts(self):
         for name in ("received", "decoded", "rejected", "filtered", "counted", "late"):
-            yield name, [int(value) for value in self.file["events_" + name][...]]
+            yield name, [values[0] for values in self.rows.cells("events_" + name)]
 
 
 class Part:

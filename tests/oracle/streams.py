@@ -178,7 +178,7 @@ class Hand:
         return self("dispose", ms + 12, maker, cdo)
 
 
-MORE_GAPS_THAN_A_FILE_HOLDS = "more gaps than a file has room for"
+MANY_GAPS = "more gaps than a chunk of their table holds"
 
 
 def corner_cases():
@@ -318,7 +318,7 @@ def corner_cases():
     many = case("more losses than a bucket names")
     for number in range(40):
         many.mark(30, 10 + number, 1, number % 3)
-    several = case(MORE_GAPS_THAN_A_FILE_HOLDS)
+    several = case(MANY_GAPS)
     for number in range(330):
         several("offer", 10 + 10 * number, 1, f"n{number}", size=number).mark(30, 11 + 10 * number, 1 + number, number % 3)
     several("leave", 3500, 1, reason=1)

@@ -107,7 +107,7 @@ def check(space, reports):
 
 def make_report(directory, files):
     """A page with pictures, when the packages for it are there."""
-    program = harness.ROOT / "notebooks" / "vampire-report"
+    program = harness.ROOT / "python" / "vampire-report"
     done = subprocess.run(
         [sys.executable, program, "-o", directory / "report.html", "--png", directory / "pictures", *files],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)

@@ -13,6 +13,10 @@ hid_t hdf5_file_type(enum hdf5_type type)
         return H5T_STD_U64LE;
     case HDF5_I64:
         return H5T_STD_I64LE;
+    case HDF5_U32:
+        return H5T_STD_U32LE;
+    case HDF5_U16:
+        return H5T_STD_U16LE;
     case HDF5_U8:
         return H5T_STD_U8LE;
     case HDF5_CHAR:
@@ -25,6 +29,8 @@ hid_t hdf5_memory_type(enum hdf5_type type)
 {
     switch (type) {
     case HDF5_U64:
+    case HDF5_U32:
+    case HDF5_U16:
         return H5T_NATIVE_UINT64;
     case HDF5_I64:
         return H5T_NATIVE_INT64;

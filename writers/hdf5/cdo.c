@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of level `cdo`: a row for each CDO whose record ended, in plain chunks of many rows, so
- * that a bucket's rows are written as one block for each column.
+ * The table of level `cdo`: a row for each CDO whose record ended. A bucket's rows are written as
+ * one block for each column.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,9 +10,6 @@
 #include "vampire/core/utf8.h"
 #include "writers/hdf5/internal.h"
 
-#define CDO_SLOTS_MIN 16384U
-#define NUMBER_CHUNK_ROWS 512
-#define TEXT_CHUNK_ROWS 64
 #define UNIT_TIME "nanoseconds since 1970-01-01T00:00:00Z"
 
 static const char *const number_about[HDF5_CDO_NUMBERS][3] = {
@@ -39,12 +36,6 @@ static const char *const text_about[HDF5_CDO_TEXTS][2] = {
     {"cdo_end", "why its record ended: disposed, left, evicted or run"},
 };
 
-unsigned hdf5_cdo_slots(const struct vamp_delivery *first)
-{
-    const unsigned rows = first != NULL ? first->bucket->cdo_count : 0;
-    return 2 * rows > CDO_SLOTS_MIN ? 2 * rows : CDO_SLOTS_MIN;
-}
-
 static int create_column(struct hdf5_file *file, const struct hdf5_spec *spec, bool is_first,
                          struct vamp_err *err)
 {
@@ -56,15 +47,19 @@ static int create_column(struct hdf5_file *file, const struct hdf5_spec *spec, b
 
 int hdf5_cdo_create(struct hdf5_file *file, struct vamp_err *err)
 {
-    int code = 0;
+    const unsigned table = file->dimension_count++;
+    file->cdo_length = file->dimension_count++;
+    int code = hdf5_dimension_create(file, table, "cdo", 0, true, err);
+    if (code == 0) {
+        code = hdf5_dimension_create(file, file->cdo_length, "cdo_text_length", VAMP_CDO_NAME_BYTES,
+                                     false, err);
+    }
     for (unsigned i = 0; code == 0 && i < HDF5_CDO_NUMBERS; i++) {
         const struct hdf5_spec spec = {
             .name = number_about[i][0],
             .type = HDF5_U64,
             .rank = 1,
-            .dimensions = {file->cdo_dimension},
-            .chunk = {NUMBER_CHUNK_ROWS},
-            .plain = true,
+            .dimensions = {table},
             .units = number_about[i][2],
             .long_name = number_about[i][1],
         };
@@ -77,9 +72,7 @@ int hdf5_cdo_create(struct hdf5_file *file, struct vamp_err *err)
             .name = name,
             .type = HDF5_I64,
             .rank = 1,
-            .dimensions = {file->cdo_dimension},
-            .chunk = {NUMBER_CHUNK_ROWS},
-            .plain = true,
+            .dimensions = {table},
             .fill_value = HDF5_TIME_MISSING,
             .units = UNIT_TIME,
             .long_name = time_about[i],
@@ -91,9 +84,8 @@ int hdf5_cdo_create(struct hdf5_file *file, struct vamp_err *err)
             .name = text_about[i][0],
             .type = HDF5_CHAR,
             .rank = 2,
-            .dimensions = {file->cdo_dimension, file->cdo_dimension + 1},
-            .chunk = {TEXT_CHUNK_ROWS},
-            .plain = true,
+            .dimensions = {table, file->cdo_length},
+            .chunk_rows = HDF5_TEXT_CHUNK_ROWS,
             .long_name = text_about[i][1],
         };
         code = create_column(file, &spec, false, err);
@@ -134,7 +126,7 @@ static void text_of(const struct vamp_cdo_row *row, unsigned column,
 static int write_numbers(struct hdf5_file *file, const struct vamp_bucket *bucket, uint64_t *values,
                          struct vamp_err *err)
 {
-    const hsize_t start = file->cdo_rows, count = bucket->cdo_count;
+    const hsize_t start = file->dimensions[file->cdo_length - 1].size, count = bucket->cdo_count;
     int code = 0;
     for (unsigned c = 0; code == 0 && c < HDF5_CDO_NUMBERS + VAMP_CDO_TIME_COUNT; c++) {
         for (unsigned i = 0; i < bucket->cdo_count; i++) {
@@ -149,7 +141,8 @@ static int write_texts(struct hdf5_file *file, const struct vamp_bucket *bucket,
                        struct vamp_err *err)
 {
     const unsigned first = file->cdos_first + HDF5_CDO_NUMBERS + VAMP_CDO_TIME_COUNT;
-    const hsize_t start[] = {file->cdo_rows, 0}, count[] = {bucket->cdo_count, VAMP_CDO_NAME_BYTES};
+    const hsize_t start[] = {file->dimensions[file->cdo_length - 1].size, 0};
+    const hsize_t count[] = {bucket->cdo_count, VAMP_CDO_NAME_BYTES};
     int code = 0;
     for (unsigned c = 0; code == 0 && c < HDF5_CDO_TEXTS; c++) {
         memset(texts, 0, (size_t)bucket->cdo_count * VAMP_CDO_NAME_BYTES);
@@ -163,7 +156,7 @@ static int write_texts(struct hdf5_file *file, const struct vamp_bucket *bucket,
 
 int hdf5_cdo_write(struct hdf5_file *file, const struct vamp_bucket *bucket, struct vamp_err *err)
 {
-    if (bucket->cdo_count == 0 || file->cdo_dimension == 0) {
+    if (bucket->cdo_count == 0 || file->cdo_length == 0) {
         return 0;
     }
     void *block = malloc((size_t)bucket->cdo_count * VAMP_CDO_NAME_BYTES);
@@ -173,6 +166,6 @@ int hdf5_cdo_write(struct hdf5_file *file, const struct vamp_bucket *bucket, str
     int code = write_numbers(file, bucket, block, err);
     code = code != 0 ? code : write_texts(file, bucket, block, err);
     free(block);
-    file->cdo_rows += bucket->cdo_count;
+    file->dimensions[file->cdo_length - 1].next += bucket->cdo_count;
     return code;
 }

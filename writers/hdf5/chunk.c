@@ -8,29 +8,22 @@
 #include "writers/hdf5/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#define SMALL_BYTES 4096 /* window of the compressor for small chunks */
-#define SMALL_WINDOW_BITS 12
-#define SMALL_MEMORY 4
-#define LARGE_WINDOW_BITS 15
-#define LARGE_MEMORY 8
+/* Runs of one byte and a code of few bits for the others: shuffled numbers have nothing else. The
+ * block, 2^(MEMORY + 6) bytes, is short enough for a code of its own for each of the bytes that
+ * differ, and what is cleared for each chunk is small. */
+#define WINDOW_BITS 12
+#define MEMORY 5
 
-/* Both or none, as far as hdf5_chunks_done is concerned. */
 int hdf5_chunks_init(struct hdf5_chunks *chunks, size_t most_bytes)
 {
-    if (deflateInit2(&chunks->small, HDF5_DEFLATE_LEVEL, Z_DEFLATED, SMALL_WINDOW_BITS,
-                     SMALL_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK) {
-        return -ENOMEM;
-    }
-    if (deflateInit2(&chunks->large, HDF5_DEFLATE_LEVEL, Z_DEFLATED, LARGE_WINDOW_BITS,
-                     LARGE_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK) {
-        (void)deflateEnd(&chunks->small);
+    if (deflateInit2(&chunks->stream, HDF5_DEFLATE_LEVEL, Z_DEFLATED, WINDOW_BITS, MEMORY, Z_RLE) !=
+        Z_OK) {
         return -ENOMEM;
     }
     chunks->made = true;
-    const size_t small = deflateBound(&chunks->small, most_bytes);
-    const size_t large = deflateBound(&chunks->large, most_bytes);
-    chunks->packed_bytes = small > large ? small : large;
+    chunks->packed_bytes = deflateBound(&chunks->stream, most_bytes);
     chunks->shuffled_bytes = most_bytes;
     chunks->shuffled = malloc(most_bytes);
     chunks->packed = malloc(chunks->packed_bytes);
@@ -40,35 +33,41 @@ int hdf5_chunks_init(struct hdf5_chunks *chunks, size_t most_bytes)
 void hdf5_chunks_done(struct hdf5_chunks *chunks)
 {
     if (chunks->made) {
-        (void)deflateEnd(&chunks->small);
-        (void)deflateEnd(&chunks->large);
+        (void)deflateEnd(&chunks->stream);
     }
     free(chunks->shuffled);
     free(chunks->packed);
     *chunks = (struct hdf5_chunks){.made = false};
 }
 
-/* All first bytes of the numbers, then all second ones. */
-static void shuffle(const uint64_t *numbers, size_t count, unsigned char *out)
+/* All first bytes of the numbers, then all second ones, up to the width in the file. */
+static void shuffle(const uint64_t *numbers, size_t count, size_t bytes, unsigned char *out)
 {
+    uint64_t any = 0;
     for (size_t i = 0; i < count; i++) {
-        for (unsigned byte = 0; byte < sizeof *numbers; byte++) {
-            out[byte * count + i] = (unsigned char)(numbers[i] >> (8 * byte));
+        any |= numbers[i];
+    }
+    for (unsigned byte = 0; byte < bytes; byte++, out += count) {
+        if ((any >> (8 * byte)) == 0) {
+            memset(out, 0, count * (bytes - byte));
+            return;
+        }
+        for (size_t i = 0; i < count; i++) {
+            out[i] = (unsigned char)(numbers[i] >> (8 * byte));
         }
     }
 }
 
 int hdf5_chunk_put(struct hdf5_chunks *chunks, hid_t dataset, const hsize_t *start,
-                   const uint64_t *numbers, size_t count)
+                   const uint64_t *numbers, size_t count, size_t bytes)
 {
-    const size_t bytes = count * sizeof *numbers;
-    if (bytes > chunks->shuffled_bytes) {
+    if (count * bytes > chunks->shuffled_bytes) {
         return -ENOBUFS;
     }
-    shuffle(numbers, count, chunks->shuffled);
-    z_stream *stream = bytes <= SMALL_BYTES ? &chunks->small : &chunks->large;
+    shuffle(numbers, count, bytes, chunks->shuffled);
+    z_stream *stream = &chunks->stream;
     stream->next_in = chunks->shuffled;
-    stream->avail_in = (uInt)bytes;
+    stream->avail_in = (uInt)(count * bytes);
     stream->next_out = chunks->packed;
     stream->avail_out = (uInt)chunks->packed_bytes;
     if (deflateReset(stream) != Z_OK || deflate(stream, Z_FINISH) != Z_STREAM_END) {

@@ -3,7 +3,11 @@
 
 #include <hdf5_hl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "vampire/core/event/components.h"
+#include "vampire/core/utf8.h"
 
 /* Columns along time are not compressed: a compressed chunk of many rows, flushed for each row,
  * would be written to a new place each time. */
@@ -18,9 +22,12 @@ static int create_bare_scale(struct hdf5_file *file, struct hdf5_dimension *dime
     (void)snprintf(label, sizeof label,
                    "This is a netCDF dimension but not a netCDF variable.%10llu",
                    (unsigned long long)dimension->size);
-    hid_t space = H5Screate_simple(1, &dimension->size, NULL);
+    const hsize_t most = dimension->unlimited ? H5S_UNLIMITED : dimension->size;
+    const hsize_t chunk = 1;
+    hid_t space = H5Screate_simple(1, &dimension->size, &most);
     hid_t create = H5Pcreate(H5P_DATASET_CREATE);
-    if (space >= 0 && create >= 0 && H5Pset_obj_track_times(create, false) >= 0) {
+    if (space >= 0 && create >= 0 && H5Pset_obj_track_times(create, false) >= 0 &&
+        (!dimension->unlimited || H5Pset_chunk(create, 1, &chunk) >= 0)) {
         dimension->scale = H5Dcreate2(file->file, dimension->name, H5T_IEEE_F32BE, space,
                                       H5P_DEFAULT, create, H5P_DEFAULT);
     }
@@ -32,21 +39,34 @@ static int create_bare_scale(struct hdf5_file *file, struct hdf5_dimension *dime
     return 0;
 }
 
+static int set_rows(const struct hdf5_file *file, struct hdf5_dataset *dataset, hsize_t rows,
+                    struct vamp_err *err)
+{
+    hsize_t size[HDF5_RANK_MAX];
+    for (unsigned i = 0; i < dataset->rank; i++) {
+        size[i] = file->dimensions[dataset->dimensions[i]].size;
+    }
+    size[0] = rows;
+    if (H5Dset_extent(dataset->id, size) < 0) {
+        return hdf5_fail(err, "extend \"%s\" in %s", dataset->name, file->path);
+    }
+    dataset->extent = rows;
+    return 0;
+}
+
 /* Adding a row and removing it creates the chunk index. If the first bucket created it, the index
  * would be announced in one write and the length of `time` in another: between the two that bucket
  * has no time. */
 static int make_index(struct hdf5_file *file, struct vamp_err *err)
 {
-    int code = hdf5_dataset_extend(file, file->time, 1, err);
-    return code == 0 ? hdf5_dataset_extend(file, file->time, 0, err) : code;
+    struct hdf5_dataset *time = &file->datasets[file->time];
+    int code = set_rows(file, time, 1, err);
+    return code == 0 ? set_rows(file, time, 0, err) : code;
 }
 
-int hdf5_dimension_create(struct hdf5_file *file, unsigned number, struct vamp_err *err)
+static int create_time(struct hdf5_file *file, struct hdf5_dimension *dimension,
+                       struct vamp_err *err)
 {
-    struct hdf5_dimension *dimension = &file->dimensions[number];
-    if (number != HDF5_TIME) {
-        return create_bare_scale(file, dimension, err);
-    }
     struct hdf5_spec spec = {
         .name = dimension->name,
         .type = HDF5_I64,
@@ -68,29 +88,31 @@ int hdf5_dimension_create(struct hdf5_file *file, unsigned number, struct vamp_e
     return make_index(file, err);
 }
 
-/* Rows of one bucket: a chunk of their own, compressed. Text: a chunk for each text, so that one
- * written later costs its own length only. Columns: many rows, plain. */
-static void choose_chunk(const struct hdf5_file *file, struct hdf5_dataset *dataset)
+int hdf5_dimension_create(struct hdf5_file *file, unsigned number, const char *name, hsize_t size,
+                          bool unlimited, struct vamp_err *err)
+{
+    struct hdf5_dimension *dimension = &file->dimensions[number];
+    *dimension =
+        (struct hdf5_dimension){.size = size, .next = size, .unlimited = unlimited, .scale = -1};
+    (void)snprintf(dimension->name, sizeof dimension->name, "%s", name);
+    return number == HDF5_TIME ? create_time(file, dimension, err)
+                               : create_bare_scale(file, dimension, err);
+}
+
+/* A row of a packed dataset of several dimensions is a chunk of its own. Columns have many rows in
+ * a chunk. */
+static void choose_chunk(const struct hdf5_file *file, struct hdf5_dataset *dataset,
+                         hsize_t chunk_rows)
 {
     for (unsigned i = 0; i < dataset->rank; i++) {
         hsize_t size = file->dimensions[dataset->dimensions[i]].size;
-        if (dataset->chunk[i] == 0) {
-            dataset->chunk[i] = size > 0 ? size : 1;
-        }
+        dataset->chunk[i] = size > 0 ? size : 1;
     }
-    if (dataset->plain) {
-        return;
+    if (chunk_rows > 0) {
+        dataset->chunk[0] = chunk_rows;
+    } else if (file->dimensions[dataset->dimensions[0]].unlimited) {
+        dataset->chunk[0] = dataset->packed ? 1 : COLUMN_CHUNK_ROWS;
     }
-    if (dataset->rank == 1 && dataset->dimensions[0] == HDF5_TIME) {
-        dataset->chunk[0] = COLUMN_CHUNK_ROWS;
-    } else if (dataset->rank > 1) {
-        dataset->chunk[0] = 1;
-    }
-}
-
-static bool is_compressed(const struct hdf5_dataset *dataset)
-{
-    return dataset->rank > 1 && !dataset->plain;
 }
 
 static hid_t creation_properties(const struct hdf5_file *file, struct hdf5_dataset *dataset,
@@ -102,18 +124,18 @@ static hid_t creation_properties(const struct hdf5_file *file, struct hdf5_datas
                 H5Pset_attr_creation_order(list, H5P_CRT_ORDER_TRACKED) >= 0 &&
                 H5Pset_fill_time(list, H5D_FILL_TIME_ALLOC) >= 0;
     uint8_t byte = (uint8_t)spec->fill_value;
-    const void *fill = dataset->type == HDF5_U64 || dataset->type == HDF5_I64
-                           ? (const void *)&spec->fill_value
-                           : (const void *)&byte;
+    const void *fill = dataset->type == HDF5_U8 || dataset->type == HDF5_CHAR
+                           ? (const void *)&byte
+                           : (const void *)&spec->fill_value;
     good = good && H5Pset_fill_value(list, hdf5_memory_type(dataset->type), fill) >= 0;
     if (good && dataset->rank > 0) {
-        choose_chunk(file, dataset);
+        choose_chunk(file, dataset, spec->chunk_rows);
         good = H5Pset_chunk(list, (int)dataset->rank, dataset->chunk) >= 0;
     }
     if (good && spec->early) {
         good = H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY) >= 0;
     }
-    if (good && is_compressed(dataset)) {
+    if (good && dataset->packed) {
         good = H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, HDF5_DEFLATE_LEVEL) >= 0;
     }
     if (!good) {
@@ -142,9 +164,9 @@ static hid_t dataset_space(const struct hdf5_file *file, const struct hdf5_datas
     }
     hsize_t size[HDF5_RANK_MAX], largest[HDF5_RANK_MAX];
     for (unsigned i = 0; i < dataset->rank; i++) {
-        bool time = dataset->dimensions[i] == HDF5_TIME;
-        size[i] = time ? 0 : file->dimensions[dataset->dimensions[i]].size;
-        largest[i] = time ? H5S_UNLIMITED : size[i];
+        const struct hdf5_dimension *dimension = &file->dimensions[dataset->dimensions[i]];
+        size[i] = dimension->unlimited ? 0 : dimension->size;
+        largest[i] = dimension->unlimited ? H5S_UNLIMITED : size[i];
     }
     return H5Screate_simple((int)dataset->rank, size, largest);
 }
@@ -183,11 +205,13 @@ int hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec, un
     }
     unsigned index = file->dataset_count;
     struct hdf5_dataset *dataset = &file->datasets[index];
-    *dataset = (struct hdf5_dataset){
-        .type = spec->type, .rank = spec->rank, .plain = spec->plain, .id = -1};
+    *dataset = (struct hdf5_dataset){.type = spec->type,
+                                     .rank = spec->rank,
+                                     .packed = spec->packed,
+                                     .fill = spec->fill_value,
+                                     .id = -1};
     (void)snprintf(dataset->name, sizeof dataset->name, "%s", spec->name);
     memcpy(dataset->dimensions, spec->dimensions, sizeof dataset->dimensions);
-    memcpy(dataset->chunk, spec->chunk, sizeof dataset->chunk);
 
     hid_t create = creation_properties(file, dataset, spec);
     hid_t access = access_properties();
@@ -208,51 +232,65 @@ int hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec, un
     return describe(file, dataset, spec, err);
 }
 
-int hdf5_dataset_extend(struct hdf5_file *file, unsigned index, hsize_t rows, struct vamp_err *err)
+size_t hdf5_type_bytes(enum hdf5_type type)
 {
-    const struct hdf5_dataset *dataset = &file->datasets[index];
-    hsize_t size[HDF5_RANK_MAX];
-    for (unsigned i = 0; i < dataset->rank; i++) {
-        size[i] = file->dimensions[dataset->dimensions[i]].size;
+    switch (type) {
+    case HDF5_U64:
+    case HDF5_I64:
+        return sizeof(uint64_t);
+    case HDF5_U32:
+        return sizeof(uint32_t);
+    case HDF5_U16:
+        return sizeof(uint16_t);
+    case HDF5_U8:
+    case HDF5_CHAR:
+        break;
     }
-    size[0] = rows;
-    return H5Dset_extent(dataset->id, size) < 0
-               ? hdf5_fail(err, "extend \"%s\" in %s", dataset->name, file->path)
-               : 0;
+    return 1;
 }
 
-/* Whether the block is one whole chunk of compressed numbers: how many numbers, else 0. */
-static size_t whole_chunk(const struct hdf5_dataset *dataset, const hsize_t *start,
-                          const hsize_t *count)
+int hdf5_column_reserve(struct hdf5_column *column, size_t count, struct vamp_err *err)
 {
-    if (!is_compressed(dataset) || dataset->type == HDF5_CHAR || dataset->type == HDF5_U8) {
+    if (count <= column->capacity) {
         return 0;
     }
-    size_t numbers = 1;
-    for (unsigned i = 0; i < dataset->rank; i++) {
-        if (count[i] != dataset->chunk[i] || start[i] % dataset->chunk[i] != 0) {
-            return 0;
-        }
-        numbers *= (size_t)count[i];
+    const size_t capacity = count < 2 * column->capacity ? 2 * column->capacity : count;
+    uint64_t *numbers = realloc(column->numbers, capacity * sizeof *numbers);
+    if (numbers == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare %zu numbers of a bucket", count);
     }
-    return numbers;
+    column->numbers = numbers;
+    column->capacity = capacity;
+    return 0;
+}
+
+static int failed_to_write(const struct hdf5_file *file, const struct hdf5_dataset *dataset,
+                           struct vamp_err *err)
+{
+    return hdf5_fail(err, "write \"%s\" in %s", dataset->name, file->path);
+}
+
+/* At least so many rows. */
+static int reach(const struct hdf5_file *file, struct hdf5_dataset *dataset, hsize_t rows,
+                 struct vamp_err *err)
+{
+    const bool grows = dataset->rank > 0 && file->dimensions[dataset->dimensions[0]].unlimited;
+    return grows && rows > dataset->extent ? set_rows(file, dataset, rows, err) : 0;
 }
 
 int hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *start,
                      const hsize_t *count, const void *values, struct vamp_err *err)
 {
-    const struct hdf5_dataset *dataset = &file->datasets[index];
-    const size_t whole = whole_chunk(dataset, start, count);
-    if (whole > 0 && whole <= file->scratch_items) {
-        return hdf5_chunk_put(&file->chunks, dataset->id, start, values, whole) < 0
-                   ? hdf5_fail(err, "write \"%s\" in %s", dataset->name, file->path)
-                   : 0;
-    }
-    hid_t type = hdf5_memory_type(dataset->type);
+    struct hdf5_dataset *dataset = &file->datasets[index];
+    const hid_t type = hdf5_memory_type(dataset->type);
     if (dataset->rank == 0) {
         return H5Dwrite(dataset->id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0
-                   ? hdf5_fail(err, "write \"%s\" in %s", dataset->name, file->path)
+                   ? failed_to_write(file, dataset, err)
                    : 0;
+    }
+    int code = reach(file, dataset, start[0] + count[0], err);
+    if (code != 0) {
+        return code;
     }
     hid_t in_file = H5Dget_space(dataset->id);
     hid_t in_memory = H5Screate_simple((int)dataset->rank, count, NULL);
@@ -261,9 +299,97 @@ int hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *star
         H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0) {
         written = H5Dwrite(dataset->id, type, in_memory, in_file, H5P_DEFAULT, values);
     }
-    int code = written < 0 ? hdf5_fail(err, "write \"%s\" in %s", dataset->name, file->path) : 0;
+    code = written < 0 ? failed_to_write(file, dataset, err) : 0;
     (void)H5Sclose(in_memory);
     (void)H5Sclose(in_file);
+    return code;
+}
+
+static bool is_fill(const struct hdf5_dataset *dataset, const uint64_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (numbers[i] != dataset->fill) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int hdf5_dataset_put_row(struct hdf5_file *file, unsigned index, hsize_t row,
+                         const uint64_t *numbers, struct vamp_err *err)
+{
+    struct hdf5_dataset *dataset = &file->datasets[index];
+    hsize_t start[HDF5_RANK_MAX] = {row}, count[HDF5_RANK_MAX] = {1};
+    size_t cells = 1;
+    for (unsigned i = 1; i < dataset->rank; i++) {
+        count[i] = file->dimensions[dataset->dimensions[i]].size;
+        cells *= (size_t)count[i];
+    }
+    if (is_fill(dataset, numbers, cells)) {
+        return 0;
+    }
+    if (!dataset->packed) {
+        return hdf5_dataset_put(file, index, start, count, numbers, err);
+    }
+    int code = reach(file, dataset, row + 1, err);
+    if (code == 0 && hdf5_chunk_put(&file->chunks, dataset->id, start, numbers, cells,
+                                    hdf5_type_bytes(dataset->type)) < 0) {
+        code = failed_to_write(file, dataset, err);
+    }
+    return code;
+}
+
+int hdf5_dataset_put_chunks(struct hdf5_file *file, unsigned index, hsize_t first, size_t count,
+                            const uint64_t *numbers, struct vamp_err *err)
+{
+    struct hdf5_dataset *dataset = &file->datasets[index];
+    const size_t rows = (size_t)dataset->chunk[0];
+    if (is_fill(dataset, numbers, count)) {
+        return 0;
+    }
+    int code = reach(file, dataset, first + count, err);
+    for (size_t at = 0; code == 0 && at < count; at += rows) {
+        const hsize_t start = first + at;
+        if (!is_fill(dataset, numbers + at, rows) &&
+            hdf5_chunk_put(&file->chunks, dataset->id, &start, numbers + at, rows,
+                           hdf5_type_bytes(dataset->type)) < 0) {
+            code = failed_to_write(file, dataset, err);
+        }
+    }
+    return code;
+}
+
+int hdf5_dataset_put_text(struct hdf5_file *file, unsigned index, hsize_t row, const char *text,
+                          struct vamp_err *err)
+{
+    char bytes[VAMP_NAME_BYTES_MAX];
+    const struct hdf5_dataset *dataset = &file->datasets[index];
+    const hsize_t length = file->dimensions[dataset->dimensions[dataset->rank - 1]].size;
+    const hsize_t start[] = {row, 0}, count[] = {1, length};
+    (void)vamp_utf8_copy(bytes, (size_t)length, text);
+    return hdf5_dataset_put(file, index, start, count, bytes, err);
+}
+
+int hdf5_dataset_put_number(struct hdf5_file *file, unsigned index, hsize_t row, uint64_t number,
+                            struct vamp_err *err)
+{
+    const hsize_t count = 1;
+    return hdf5_dataset_put(file, index, &row, &count, &number, err);
+}
+
+int hdf5_datasets_trim(struct hdf5_file *file, bool only_cut, struct vamp_err *err)
+{
+    int code = 0;
+    for (unsigned i = 0; code == 0 && i < file->dataset_count; i++) {
+        struct hdf5_dataset *dataset = &file->datasets[i];
+        const struct hdf5_dimension *first =
+            dataset->rank > 0 ? &file->dimensions[dataset->dimensions[0]] : NULL;
+        if (first != NULL && first->unlimited && dataset->id >= 0 &&
+            (dataset->extent > first->size || (!only_cut && dataset->extent < first->size))) {
+            code = set_rows(file, dataset, first->size, only_cut ? NULL : err);
+            code = only_cut ? 0 : code;
+        }
+    }
     return code;
 }
 

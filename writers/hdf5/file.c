@@ -13,41 +13,62 @@
 /* Datasets other than those of metrics and label sets; creation refuses more than there is room
  * for. */
 #define OTHER_DATASETS 64
+/* Of a label set, besides its labels. */
+#define SET_DATASETS 6
 /* For everything a file has before its first bucket; a dataset takes about 1.5 KiB. */
-#define LAYOUT_BYTES_PER_DATASET 4096
+#define LAYOUT_BYTES_PER_DATASET 2560
+
+static unsigned datasets_of(const struct vamp_schema *schema)
+{
+    unsigned count = OTHER_DATASETS + VAMP_LABEL_COUNT +
+                     schema->label_set_count * (VAMP_LABELS_MAX + SET_DATASETS);
+    for (unsigned m = 0; m < schema->metric_count; m++) {
+        switch (vamp_metrics[schema->metrics[m].id].kind) {
+        case VAMP_COUNTER:
+            count += 2 * HDF5_COUNTER_DATASETS;
+            break;
+        case VAMP_GAUGE:
+            count += 2 * HDF5_GAUGE_DATASETS;
+            break;
+        case VAMP_HISTOGRAM:
+            count += HDF5_OVERVIEW_DATASETS + HDF5_ROWS_DATASETS;
+            break;
+        }
+    }
+    return count;
+}
 
 static int allocate(struct hdf5_file *file, struct vamp_err *err)
 {
     const struct vamp_schema *schema = file->schema;
-    file->dataset_capacity = OTHER_DATASETS + schema->metric_count * HDF5_HISTOGRAM_DATASETS +
-                             schema->label_set_count * (VAMP_LABELS_MAX + 1);
+    const unsigned sets = schema->label_set_count, metrics = schema->metric_count;
+    file->dataset_capacity = datasets_of(schema);
     file->datasets = calloc(file->dataset_capacity, sizeof *file->datasets);
-    file->dimensions =
-        calloc(HDF5_FIRST_SET + schema->label_set_count + 2, sizeof *file->dimensions);
-    file->sets = calloc(schema->label_set_count + 1, sizeof *file->sets);
-    file->metric_first = calloc(schema->metric_count + 1, sizeof *file->metric_first);
+    file->dimensions = calloc(HDF5_FIRST_OTHER + VAMP_LABEL_COUNT + 3 * sets + metrics + 2,
+                              sizeof *file->dimensions);
+    file->sets = calloc(sets + 1, sizeof *file->sets);
+    file->metrics = calloc(metrics + 1, sizeof *file->metrics);
     if (file->datasets == NULL || file->dimensions == NULL || file->sets == NULL ||
-        file->metric_first == NULL) {
+        file->metrics == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "prepare the file");
     }
     return 0;
 }
 
-/* A buffer for the widest block that is written at once. */
-static int allocate_scratch(struct hdf5_file *file, struct vamp_err *err)
+/* Room to compress the largest chunk. */
+static int allocate_chunks(struct hdf5_file *file, struct vamp_err *err)
 {
-    size_t items = file->dimensions[HDF5_NAME_LENGTH].size / sizeof(uint64_t) + 1;
-    items = items < VAMP_OUTPUTS_MAX ? VAMP_OUTPUTS_MAX : items;
+    size_t numbers = VAMP_BINS_MAX;
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
         const struct hdf5_set *set = &file->sets[s];
-        size_t block = (size_t)hdf5_layout_chunk_series(file, set) * file->schema->bins.count;
-        block = block < set->slots ? set->slots : block;
-        items = items < block ? block : items;
+        numbers = set->cells > numbers ? set->cells : numbers;
+        numbers = set->chunk_rows > numbers ? set->chunk_rows : numbers;
     }
-    file->scratch = calloc(items, sizeof *file->scratch);
-    file->scratch_items = items;
-    return file->scratch == NULL ||
-                   hdf5_chunks_init(&file->chunks, items * sizeof *file->scratch) != 0
+    for (unsigned m = 0; m < file->schema->metric_count; m++) {
+        const unsigned chunk = file->metrics[m].entry_chunk;
+        numbers = chunk > numbers ? chunk : numbers;
+    }
+    return hdf5_chunks_init(&file->chunks, numbers * sizeof(uint64_t)) != 0
                ? vamp_err_set_errno(err, ENOMEM, "prepare the file")
                : 0;
 }
@@ -201,7 +222,7 @@ static int build(struct hdf5_file *file, const struct vamp_delivery *first, stru
         code = write_attributes(file, err);
     }
     if (code == 0) {
-        code = allocate_scratch(file, err);
+        code = allocate_chunks(file, err);
     }
     return code != 0 ? code : start_swmr(file, err);
 }
@@ -214,9 +235,18 @@ static void file_free(struct hdf5_file *file)
     free(file->path);
     free(file->datasets);
     free(file->dimensions);
+    for (unsigned s = 0; file->sets != NULL && s < file->schema->label_set_count; s++) {
+        free(file->sets[s].cell);
+        free(file->sets[s].changed);
+        free(file->sets[s].is_changed);
+    }
+    for (unsigned m = 0; file->metrics != NULL && m < file->schema->metric_count; m++) {
+        free(file->metrics[m].shown);
+    }
     free(file->sets);
-    free(file->metric_first);
-    free(file->scratch);
+    free(file->metrics);
+    free(file->column.numbers);
+    free(file->counts.numbers);
     hdf5_chunks_done(&file->chunks);
     free(file);
 }
@@ -267,29 +297,20 @@ static int write_ending(struct hdf5_file *file, const struct vamp_ending *ending
                         struct vamp_err *err)
 {
     const uint8_t how = ending == NULL ? HDF5_ROTATED : HDF5_ENDED;
-    const hsize_t start = 0, length = file->dimensions[HDF5_NAME_LENGTH].size;
-    int code = hdf5_dataset_put(file, file->how_ended, &start, &length, &how, err);
+    const hsize_t start = 0, length = file->dimensions[HDF5_TEXT_LENGTH].size;
+    char reason[HDF5_TEXT_BYTES];
+    int code = hdf5_datasets_trim(file, false, err);
+    if (code == 0) {
+        code = hdf5_dataset_put(file, file->how_ended, &start, &length, &how, err);
+    }
     if (code == 0 && ending != NULL) {
         code = hdf5_dataset_put(file, file->ended, &start, &length, &ending->time_ns, err);
     }
     if (code == 0 && ending != NULL) {
-        (void)vamp_utf8_copy((char *)file->scratch, length, ending->reason);
-        code = hdf5_dataset_put(file, file->end_reason, &start, &length, file->scratch, err);
+        (void)vamp_utf8_copy(reason, sizeof reason, ending->reason);
+        code = hdf5_dataset_put(file, file->end_reason, &start, &length, reason, err);
     }
     return code;
-}
-
-/* What a failed write left beyond the last good bucket would show up as half a bucket, or as one
- * that the next file has too. Best effort: after a failure the state of the file is unknown. */
-static void cut_to_good_rows(struct hdf5_file *file)
-{
-    for (unsigned i = 0; i < file->dataset_count; i++) {
-        const struct hdf5_dataset *dataset = &file->datasets[i];
-        if (dataset->id >= 0 && dataset->rank > 0 && dataset->dimensions[0] == HDF5_TIME) {
-            int ignored = hdf5_dataset_extend(file, i, file->rows, NULL);
-            (void)ignored;
-        }
-    }
 }
 
 int hdf5_file_close(struct hdf5_file *file, const struct vamp_ending *ending, struct vamp_err *err)
@@ -300,7 +321,11 @@ int hdf5_file_close(struct hdf5_file *file, const struct vamp_ending *ending, st
     hdf5_quiet();
     int code = 0;
     if (file->failed) {
-        cut_to_good_rows(file);
+        /* What a failed write left beyond the last good bucket would show up as half a bucket, or
+         * as one that the next file has too. Best effort: the file's state is not known any more.
+         */
+        int ignored = hdf5_datasets_trim(file, true, NULL);
+        (void)ignored;
     } else {
         code = write_ending(file, ending, err);
     }

@@ -1,171 +1,96 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "writers/hdf5/internal.h"
 
+#include <assert.h>
 #include <hdf5_hl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Slots of a first file: enough for most workflows, and unused ones cost almost nothing, since
- * their chunks are never written. */
-#define SERIES_SLOTS_MIN 256
-#define GAP_SLOTS_MIN 256
-#define NAME_LENGTH_MIN 256
-#define WORD_LENGTH 64
+/* A name that is longer needs a new file, which then has room for it. Names of outputs fit. */
+#define NAME_LENGTH_STEP 64
+#define WORD_LENGTH 32
 #define ID_LENGTH 36
-#define CHUNK_BYTES_MAX (64 * 1024)
+
+static_assert(VAMP_OUTPUT_NAME_BYTES <= NAME_LENGTH_STEP, "names of outputs must fit");
 
 #define UNIT_TIME "nanoseconds since 1970-01-01T00:00:00Z"
 
-static unsigned smaller(unsigned a, unsigned b)
+static size_t longer(size_t longest, const char *text)
 {
-    return a < b ? a : b;
+    const size_t length = strlen(text);
+    return length > longest ? length : longest;
 }
 
-static unsigned larger(unsigned a, unsigned b)
-{
-    return a > b ? a : b;
-}
-
-/* Twice what is there, so that a growing run does not change files each time. */
-static unsigned slots_for(unsigned existing, unsigned least, unsigned most)
-{
-    return smaller(larger(existing > most / 2 ? most : existing * 2, least), larger(most, 1));
-}
-
-/* Component names are free text, up to VAMP_NAME_BYTES_MAX; one longer than the file has room for
- * needs a new file. */
+/* Component names are free text, up to VAMP_NAME_BYTES_MAX. */
 static unsigned longest_name(const struct vamp_schema *schema, const struct vamp_delivery *first)
 {
-    size_t longest = NAME_LENGTH_MIN;
+    size_t longest = 1;
     for (unsigned i = 0; first != NULL && i < first->component_count; i++) {
-        size_t length = strlen(first->components[i].component.name);
-        longest = length > longest ? length : longest;
+        longest = longer(longest, first->components[i].component.name);
     }
     for (unsigned s = 0; first != NULL && s < schema->label_set_count; s++) {
         const struct vamp_label_set *set = &schema->label_sets[s];
         for (unsigned i = 0; i < first->bucket->series_count[s]; i++) {
             for (unsigned l = 0; l < set->label_count; l++) {
-                size_t length = strlen(first->bucket->series[s][i]->labels[l]);
-                longest = vamp_label_is_name(set->labels[l]) && length > longest ? length : longest;
+                longest = vamp_label_is_name(set->labels[l])
+                              ? longer(longest, first->bucket->series[s][i]->labels[l])
+                              : longest;
             }
         }
     }
+    longest = (longest + NAME_LENGTH_STEP - 1) / NAME_LENGTH_STEP * NAME_LENGTH_STEP;
     return longest < VAMP_NAME_BYTES_MAX ? (unsigned)longest : VAMP_NAME_BYTES_MAX;
 }
 
-static void name_dimension(struct hdf5_file *file, unsigned number, const char *name, hsize_t size)
+unsigned hdf5_layout_length(enum vamp_label label)
 {
-    struct hdf5_dimension *dimension = &file->dimensions[number];
-    (void)snprintf(dimension->name, sizeof dimension->name, "%s", name);
-    dimension->size = size;
-    dimension->scale = -1;
+    return vamp_label_is_name(label) || label == VAMP_LABEL_OUTPUT ? HDF5_NAME_LENGTH
+                                                                   : HDF5_WORD_LENGTH;
 }
 
 static int create_dimensions(struct hdf5_file *file, const struct vamp_delivery *first,
                              struct vamp_err *err)
 {
     const struct vamp_schema *schema = file->schema;
-    unsigned components = 0;
-    for (unsigned i = 0; first != NULL && i < first->component_count; i++) {
-        components = larger(components, first->components[i].index + 1);
-    }
-    name_dimension(file, HDF5_TIME, "time", 0);
-    name_dimension(file, HDF5_BIN, "bin", schema->bins.count);
-    name_dimension(file, HDF5_NAME_LENGTH, "name_length", longest_name(schema, first));
-    name_dimension(file, HDF5_WORD_LENGTH, "word_length", WORD_LENGTH);
-    name_dimension(file, HDF5_ID_LENGTH, "id_length", ID_LENGTH);
-    name_dimension(file, HDF5_GAP, "gap",
-                   slots_for(first == NULL ? 0 : first->gap_count, GAP_SLOTS_MIN, UINT_MAX));
-    name_dimension(file, HDF5_OUTPUT, "output_slot", VAMP_OUTPUTS_MAX);
-    name_dimension(file, HDF5_COMPONENT, "component_slot",
-                   slots_for(components, SERIES_SLOTS_MIN, schema->max_components));
-    file->dimension_count = HDF5_FIRST_SET;
-    for (unsigned s = 0; s < schema->label_set_count; s++) {
-        const struct vamp_label_set *set = &schema->label_sets[s];
-        struct hdf5_set *own = &file->sets[s];
-        own->slots = 1;
-        if (set->label_count == 0) {
-            continue;
-        }
-        own->slots = slots_for(first == NULL ? 0 : first->bucket->series_count[s], SERIES_SLOTS_MIN,
-                               set->max_series);
-        own->dimension = file->dimension_count++;
-        name_dimension(file, own->dimension, set->name, own->slots);
-    }
-    if (schema->level == VAMP_LEVEL_CDO) {
-        file->cdo_dimension = file->dimension_count;
-        name_dimension(file, file->dimension_count++, "cdo", hdf5_cdo_slots(first));
-        name_dimension(file, file->dimension_count++, "cdo_text_length", VAMP_CDO_NAME_BYTES);
-    }
+    const struct {
+        unsigned number;
+        const char *name;
+        hsize_t size; /* 0: unlimited */
+    } dimensions[] = {
+        {HDF5_TIME, "time", 0},
+        {HDF5_RESTART, "restart", 0},
+        {HDF5_BIN, "bin", schema->bins.count},
+        {HDF5_NAME_LENGTH, "name_length", longest_name(schema, first)},
+        {HDF5_WORD_LENGTH, "word_length", WORD_LENGTH},
+        {HDF5_TEXT_LENGTH, "text_length", HDF5_TEXT_BYTES},
+        {HDF5_ID_LENGTH, "id_length", ID_LENGTH},
+        {HDF5_GAP, "gap", 0},
+        {HDF5_OUTPUT, "output_slot", VAMP_OUTPUTS_MAX},
+        {HDF5_COMPONENT, "component_slot", 0},
+    };
+    file->dimension_count = HDF5_FIRST_OTHER;
     int code = 0;
-    for (unsigned i = 0; code == 0 && i < file->dimension_count; i++) {
-        code = hdf5_dimension_create(file, i, err);
+    for (unsigned i = 0; code == 0 && i < sizeof dimensions / sizeof dimensions[0]; i++) {
+        code = hdf5_dimension_create(file, dimensions[i].number, dimensions[i].name,
+                                     dimensions[i].size, dimensions[i].size == 0, err);
     }
     return code;
 }
 
-unsigned hdf5_layout_chunk_series(const struct hdf5_file *file, const struct hdf5_set *set)
-{
-    unsigned row = file->schema->bins.count * (unsigned)sizeof(uint64_t);
-    unsigned chunks = (set->slots * row + CHUNK_BYTES_MAX - 1) / CHUNK_BYTES_MAX;
-    return (set->slots + chunks - 1) / chunks;
-}
-
-/* The first label set that has a label owns its plain name. */
-void hdf5_label_variable(const struct vamp_schema *schema, unsigned set, unsigned label,
-                         char name[static HDF5_NAME_BYTES])
-{
-    const char *word = vamp_label_name(schema->label_sets[set].labels[label]);
-    for (unsigned s = 0; s < set; s++) {
-        for (unsigned l = 0; l < schema->label_sets[s].label_count; l++) {
-            if (schema->label_sets[s].labels[l] == schema->label_sets[set].labels[label]) {
-                (void)snprintf(name, HDF5_NAME_BYTES, "%s_of_%s", word,
-                               schema->label_sets[set].name);
-                return;
-            }
-        }
-    }
-    (void)snprintf(name, HDF5_NAME_BYTES, "%s", word);
-}
-
-static int create_text(struct hdf5_file *file, const char *name, const char *long_name,
-                       unsigned dimension, unsigned length_dimension, unsigned *ret_index,
-                       struct vamp_err *err)
+int hdf5_layout_text(struct hdf5_file *file, const char *name, const char *long_name,
+                     unsigned dimension, unsigned length_dimension, unsigned *ret_index,
+                     struct vamp_err *err)
 {
     struct hdf5_spec spec = {
         .name = name,
         .type = HDF5_CHAR,
         .rank = 2,
         .dimensions = {dimension, length_dimension},
+        .chunk_rows = file->dimensions[dimension].unlimited ? HDF5_TEXT_CHUNK_ROWS : 0,
         .long_name = long_name,
     };
     return hdf5_dataset_create(file, &spec, ret_index, err);
-}
-
-static int create_set(struct hdf5_file *file, unsigned number, struct vamp_err *err)
-{
-    const struct vamp_label_set *set = &file->schema->label_sets[number];
-    struct hdf5_set *own = &file->sets[number];
-    if (set->label_count == 0) {
-        own->id_text = HDF5_NO_DATASET;
-        return 0;
-    }
-    char name[HDF5_NAME_BYTES], about[HDF5_NAME_BYTES];
-    int code = 0;
-    for (unsigned l = 0; code == 0 && l < set->label_count; l++) {
-        hdf5_label_variable(file->schema, number, l, name);
-        (void)snprintf(about, sizeof about, "%s of the series", vamp_label_name(set->labels[l]));
-        code = create_text(file, name, about, own->dimension,
-                           vamp_label_is_name(set->labels[l]) ? HDF5_NAME_LENGTH : HDF5_WORD_LENGTH,
-                           &own->label_text[l], err);
-    }
-    if (code == 0) {
-        (void)snprintf(name, sizeof name, "%s_id", set->name);
-        code = create_text(file, name, "identifier of the series within the run (UUIDv5)",
-                           own->dimension, HDF5_ID_LENGTH, &own->id_text, err);
-    }
-    return code;
 }
 
 static int create_bins(struct hdf5_file *file, struct vamp_err *err)
@@ -253,14 +178,15 @@ static int create_outputs(struct hdf5_file *file, struct vamp_err *err)
         [HDF5_OUTPUT_LOST] = {"buckets_lost", "buckets the output lost, since the start"},
         [HDF5_OUTPUT_WAITING] = {"buckets_waiting", "buckets waiting for the output"},
     };
-    int code = create_text(file, "output_name", "name of a configured output", HDF5_OUTPUT,
-                           HDF5_WORD_LENGTH, &file->output_name, err);
+    int code = hdf5_layout_text(file, "output_name", "name of a configured output", HDF5_OUTPUT,
+                                HDF5_NAME_LENGTH, &file->output_name, err);
     for (unsigned i = 0; code == 0 && i < HDF5_OUTPUT_DATASETS; i++) {
         struct hdf5_spec spec = {
             .name = names[i][0],
             .type = HDF5_U64,
             .rank = 2,
             .dimensions = {HDF5_TIME, HDF5_OUTPUT},
+            .packed = true,
             .units = "1",
             .long_name = names[i][1],
         };
@@ -274,7 +200,6 @@ static int create_outputs(struct hdf5_file *file, struct vamp_err *err)
     return code;
 }
 
-/* A table with a fixed number of rows; unused ones hold the fill value. */
 struct table_column {
     const char *name, *about, *units;
     enum hdf5_type type;
@@ -294,6 +219,7 @@ static int create_table(struct hdf5_file *file, unsigned dimension,
             .type = columns[i].type,
             .rank = columns[i].type == HDF5_CHAR ? 2 : 1,
             .dimensions = {dimension, columns[i].length_dimension},
+            .chunk_rows = HDF5_TEXT_CHUNK_ROWS,
             .has_fill = columns[i].has_fill,
             .fill_value = columns[i].fill,
             .units = columns[i].units,
@@ -353,7 +279,7 @@ static int create_end(struct hdf5_file *file, struct vamp_err *err)
         .name = "end_reason",
         .type = HDF5_CHAR,
         .rank = 1,
-        .dimensions = {HDF5_NAME_LENGTH},
+        .dimensions = {HDF5_TEXT_LENGTH},
         .long_name = "why the run ended",
     };
     int code = hdf5_dataset_create(file, &how, &file->how_ended, err);
@@ -383,19 +309,49 @@ static int shorten_back_references(const struct hdf5_file *file, struct vamp_err
                : 0;
 }
 
+/* The rows of `time` before which the totals of all counters are known. */
+static int create_restart(struct hdf5_file *file, struct vamp_err *err)
+{
+    const struct hdf5_spec spec = {
+        .name = "restart_row",
+        .type = HDF5_U64,
+        .rank = 1,
+        .dimensions = {HDF5_RESTART},
+        .chunk_rows = HDF5_TEXT_CHUNK_ROWS,
+        .units = "1",
+        .long_name = "row of time before which the totals (_before) hold",
+    };
+    return hdf5_dataset_create(file, &spec, &file->restart_row, err);
+}
+
+static int create_tables(struct hdf5_file *file, struct vamp_err *err)
+{
+    int code = create_table(file, HDF5_GAP, gap_columns, HDF5_GAP_DATASETS, &file->gaps_first, err);
+    if (code == 0) {
+        code = create_table(file, HDF5_COMPONENT, component_columns, HDF5_COMPONENT_DATASETS,
+                            &file->components_first, err);
+    }
+    if (code == 0 && file->schema->level == VAMP_LEVEL_CDO) {
+        code = hdf5_cdo_create(file, err);
+    }
+    return code;
+}
+
 int hdf5_layout_create(struct hdf5_file *file, const struct vamp_delivery *first,
                        struct vamp_err *err)
 {
-    const struct vamp_schema *schema = file->schema;
     int code = create_dimensions(file, first, err);
-    for (unsigned s = 0; code == 0 && s < schema->label_set_count; s++) {
-        code = create_set(file, s, err);
+    if (code == 0) {
+        code = hdf5_words_create(file, err);
     }
     if (code == 0) {
         code = create_bins(file, err);
     }
-    for (unsigned i = 0; code == 0 && i < schema->metric_count; i++) {
-        code = hdf5_metric_create(file, i, err);
+    for (unsigned i = 0; code == 0 && i < file->schema->metric_count; i++) {
+        code = hdf5_metric_create_overview(file, i, err);
+    }
+    if (code == 0) {
+        code = create_restart(file, err);
     }
     if (code == 0) {
         code = create_columns(file, err);
@@ -404,17 +360,13 @@ int hdf5_layout_create(struct hdf5_file *file, const struct vamp_delivery *first
         code = create_outputs(file, err);
     }
     if (code == 0) {
-        code = create_table(file, HDF5_GAP, gap_columns, HDF5_GAP_DATASETS, &file->gaps_first, err);
-    }
-    if (code == 0) {
-        code = create_table(file, HDF5_COMPONENT, component_columns, HDF5_COMPONENT_DATASETS,
-                            &file->components_first, err);
-    }
-    if (code == 0 && file->cdo_dimension != 0) {
-        code = hdf5_cdo_create(file, err);
+        code = create_tables(file, err);
     }
     if (code == 0) {
         code = create_end(file, err);
+    }
+    if (code == 0) {
+        code = hdf5_groups_create(file, first, err);
     }
     return code != 0 ? code : shorten_back_references(file, err);
 }

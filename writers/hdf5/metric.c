@@ -1,95 +1,168 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The datasets of one metric and their attributes. */
+/* The datasets of one metric and their attributes, in the overview and in the group of its rows. */
 #include "writers/hdf5/internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
+/* What a part of a metric runs along. */
+enum axes {
+    ALONG_TIME,
+    ALONG_TIME_WORDS,    /* the closed labels */
+    ALONG_TIME_BIN,      /* of the overview */
+    ALONG_RESTART_WORDS, /* of the overview */
+    ALONG_ROW,
+    ALONG_ENTRY,
+    ALONG_BEFORE,
+};
+
 struct part {
     const char *suffix, *about, *cell_methods;
     bool has_unit; /* the metric's unit; else a number of values */
-    bool is_signed;
+    enum hdf5_type type;
+    enum axes axes;
     uint64_t fill; /* for "no value"; 0: none */
 };
 
-static const struct part counter_parts[HDF5_COUNTER_DATASETS] = {
-    [HDF5_COUNTER_VALUE] = {"", "since the start of the run", "time: point", true, false, 0},
-    [HDF5_COUNTER_DELTA] = {"_delta", "in the bucket", "time: sum", true, false, 0},
+#define IN_BUCKET "time: sum"
+static const struct part counter_overview[HDF5_COUNTER_DATASETS] = {
+    [HDF5_COUNTER_DELTA] = {"_delta", "in the bucket", IN_BUCKET, true, HDF5_U64, ALONG_TIME_WORDS,
+                            0},
+    [HDF5_COUNTER_BEFORE] = {"_before", "since the start of the run, before restart_row", "", true,
+                             HDF5_U64, ALONG_RESTART_WORDS, 0},
 };
-static const struct part gauge_parts[HDF5_GAUGE_DATASETS] = {
-    [HDF5_GAUGE_VALUE] = {"", "at the end of the bucket", "time: point", true, true, 0},
-    [HDF5_GAUGE_MIN] = {"_min", "smallest in the bucket", "time: minimum", true, true, 0},
-    [HDF5_GAUGE_MAX] = {"_max", "largest in the bucket", "time: maximum", true, true, 0},
+static const struct part gauge_overview[HDF5_GAUGE_DATASETS] = {
+    [HDF5_GAUGE_VALUE] = {"", "at the end of the bucket", "time: point", true, HDF5_I64,
+                          ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
+    [HDF5_GAUGE_MIN] = {"_min", "smallest in the bucket", "time: minimum", true, HDF5_I64,
+                        ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
+    [HDF5_GAUGE_MAX] = {"_max", "largest in the bucket", "time: maximum", true, HDF5_I64,
+                        ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
 };
-/* Of a gauge whose series were added. */
-static const struct part bounded_gauge_parts[HDF5_GAUGE_DATASETS] = {
-    [HDF5_GAUGE_VALUE] = {"", "at the end of the bucket", "time: point", true, true, 0},
-    [HDF5_GAUGE_MIN] = {"_min_bound", "not below this in the bucket", "time: minimum", true, true,
-                        0},
-    [HDF5_GAUGE_MAX] = {"_max_bound", "not above this in the bucket", "time: maximum", true, true,
-                        0},
+/* Over labels that only rows have, values add; the extremes of a sum are bounds. */
+static const struct part gauge_bounds[HDF5_GAUGE_DATASETS] = {
+    [HDF5_GAUGE_VALUE] = {"", "at the end of the bucket", "time: point", true, HDF5_I64,
+                          ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
+    [HDF5_GAUGE_MIN] = {"_min_bound", "not smaller in the bucket", "", true, HDF5_I64,
+                        ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
+    [HDF5_GAUGE_MAX] = {"_max_bound", "not larger in the bucket", "", true, HDF5_I64,
+                        ALONG_TIME_WORDS, HDF5_GAUGE_MISSING},
 };
-static const struct part histogram_parts[HDF5_HISTOGRAM_DATASETS] = {
-    [HDF5_HISTOGRAM_BINS] = {"", "values in each bin in the bucket", "time: sum", false, false, 0},
-    [HDF5_HISTOGRAM_COUNT] = {"_count", "values in the bucket", "time: sum", false, false, 0},
-    [HDF5_HISTOGRAM_SUM] = {"_sum", "sum of the values in the bucket", "time: sum", true, false, 0},
-    [HDF5_HISTOGRAM_MIN] = {"_min", "smallest value in the bucket", "time: minimum", true, false,
-                            UINT64_MAX},
-    [HDF5_HISTOGRAM_MAX] = {"_max", "largest value in the bucket", "time: maximum", true, false,
-                            UINT64_MAX},
+static const struct part histogram_overview[HDF5_OVERVIEW_DATASETS] = {
+    [HDF5_OVERVIEW_BINS] = {"", "values in each bin in the bucket", IN_BUCKET, false, HDF5_U64,
+                            ALONG_TIME_BIN, 0},
+    [HDF5_OVERVIEW_COUNT] = {"_count", "values in the bucket", IN_BUCKET, false, HDF5_U64,
+                             ALONG_TIME_WORDS, 0},
+    [HDF5_OVERVIEW_SUM] = {"_sum", "sum of the values in the bucket", IN_BUCKET, true, HDF5_U64,
+                           ALONG_TIME_WORDS, 0},
+    [HDF5_OVERVIEW_MIN] = {"_min", "smallest value in the bucket", "time: minimum", true, HDF5_U64,
+                           ALONG_TIME, UINT64_MAX},
+    [HDF5_OVERVIEW_MAX] = {"_max", "largest value in the bucket", "time: maximum", true, HDF5_U64,
+                           ALONG_TIME, UINT64_MAX},
 };
 
-static const struct part *parts_of(const struct vamp_schema_metric *entry, unsigned *ret_count)
+static const struct part counter_rows[HDF5_COUNTER_DATASETS] = {
+    [HDF5_COUNTER_DELTA] = {"_delta", "in the bucket", "", true, HDF5_U64, ALONG_ROW, 0},
+    [HDF5_COUNTER_BEFORE] = {"_before", "since the start of the run, before restart_row", "", true,
+                             HDF5_U64, ALONG_BEFORE, 0},
+};
+static const struct part gauge_rows[HDF5_GAUGE_DATASETS] = {
+    [HDF5_GAUGE_VALUE] = {"", "at the end of the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
+    [HDF5_GAUGE_MIN] = {"_min", "smallest in the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
+    [HDF5_GAUGE_MAX] = {"_max", "largest in the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
+};
+/* Of a gauge whose series were added before they came here. */
+static const struct part gauge_bound_rows[HDF5_GAUGE_DATASETS] = {
+    [HDF5_GAUGE_VALUE] = {"", "at the end of the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
+    [HDF5_GAUGE_MIN] = {"_min_bound", "not smaller in the bucket", "", true, HDF5_I64, ALONG_ROW,
+                        0},
+    [HDF5_GAUGE_MAX] = {"_max_bound", "not larger in the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
+};
+static const struct part histogram_rows[HDF5_ROWS_DATASETS] = {
+    [HDF5_ROWS_COUNT] = {"_count", "values in the bucket", "", false, HDF5_U64, ALONG_ROW, 0},
+    [HDF5_ROWS_SUM] = {"_sum", "sum of the values in the bucket", "", true, HDF5_U64, ALONG_ROW, 0},
+    [HDF5_ROWS_MIN] = {"_min", "smallest value in the bucket, where there are several", "", true,
+                       HDF5_U64, ALONG_ROW, 0},
+    [HDF5_ROWS_MAX] = {"_max", "largest value in the bucket, where there are several", "", true,
+                       HDF5_U64, ALONG_ROW, 0},
+    [HDF5_ROWS_ENTRIES] = {"_entries", "bins with values", "", false, HDF5_U32, ALONG_ROW, 0},
+    [HDF5_ROWS_BIN] = {"_bin", "bin of an entry", "", false, HDF5_U16, ALONG_ENTRY, 0},
+    [HDF5_ROWS_BIN_COUNT] = {"_bin_count", "values in the bin of an entry", "", false, HDF5_U64,
+                             ALONG_ENTRY, 0},
+    [HDF5_ROWS_FIRST_ENTRY] = {"_first_entry", "first entry of the bucket", "", false, HDF5_U32,
+                               ALONG_TIME, 0},
+    [HDF5_ROWS_ALL_ENTRIES] = {"_all_entries", "entries of the bucket", "", false, HDF5_U32,
+                               ALONG_TIME, 0},
+};
+
+struct parts {
+    const struct part *first;
+    unsigned count;
+};
+
+static struct parts overview_parts(enum vamp_metric_kind kind, bool is_merged)
 {
-    switch (vamp_metrics[entry->id].kind) {
+    switch (kind) {
     case VAMP_COUNTER:
-        *ret_count = HDF5_COUNTER_DATASETS;
-        return counter_parts;
+        return (struct parts){counter_overview, HDF5_COUNTER_DATASETS};
     case VAMP_GAUGE:
-        *ret_count = HDF5_GAUGE_DATASETS;
-        return entry->has_bounds ? bounded_gauge_parts : gauge_parts;
+        return (struct parts){is_merged ? gauge_bounds : gauge_overview, HDF5_GAUGE_DATASETS};
     case VAMP_HISTOGRAM:
-        *ret_count = HDF5_HISTOGRAM_DATASETS;
-        return histogram_parts;
+        return (struct parts){histogram_overview, HDF5_OVERVIEW_DATASETS};
     }
-    *ret_count = 0;
-    return NULL;
+    return (struct parts){NULL, 0};
 }
 
-/* The names of the set's labels: variables (`coordinates`) or plain words (`labels`). */
-static void label_list(const struct vamp_schema *schema, unsigned set, bool variables, char *text,
-                       size_t bytes)
+static struct parts row_parts(enum vamp_metric_kind kind, bool has_bounds)
+{
+    switch (kind) {
+    case VAMP_COUNTER:
+        return (struct parts){counter_rows, HDF5_COUNTER_DATASETS};
+    case VAMP_GAUGE:
+        return (struct parts){has_bounds ? gauge_bound_rows : gauge_rows, HDF5_GAUGE_DATASETS};
+    case VAMP_HISTOGRAM:
+        return (struct parts){histogram_rows, HDF5_ROWS_DATASETS};
+    }
+    return (struct parts){NULL, 0};
+}
+
+/* Of the overview the closed labels, of rows all of them. */
+static void label_list(const struct vamp_label_set *description, bool all, char *text, size_t bytes)
 {
     text[0] = '\0';
-    for (unsigned l = 0; l < schema->label_sets[set].label_count; l++) {
-        char name[HDF5_NAME_BYTES];
-        hdf5_label_variable(schema, set, l, name);
-        size_t used = strlen(text);
-        (void)snprintf(text + used, bytes - used, "%s%s", used > 0 ? " " : "",
-                       variables ? name : vamp_label_name(schema->label_sets[set].labels[l]));
+    for (unsigned l = 0; l < description->label_count; l++) {
+        const size_t used = strlen(text);
+        if (all || !vamp_label_is_name(description->labels[l])) {
+            (void)snprintf(text + used, bytes - used, "%s%s", used > 0 ? " " : "",
+                           vamp_label_name(description->labels[l]));
+        }
     }
 }
 
 static int describe_metric(hid_t id, const struct hdf5_file *file,
                            const struct vamp_schema_metric *entry, const struct part *part,
-                           struct vamp_err *err)
+                           bool rows, struct vamp_err *err)
 {
     const struct vamp_metric *metric = &vamp_metrics[entry->id];
-    char coordinates[VAMP_LABELS_MAX * HDF5_NAME_BYTES], labels[VAMP_LABELS_MAX * 32];
-    label_list(file->schema, entry->label_set, true, coordinates, sizeof coordinates);
-    label_list(file->schema, entry->label_set, false, labels, sizeof labels);
-    if (metric->kind == VAMP_HISTOGRAM && part->suffix[0] == '\0') {
-        size_t used = strlen(coordinates);
-        (void)snprintf(coordinates + used, sizeof coordinates - used, "%sbin_lower bin_upper",
-                       used > 0 ? " " : "");
+    const bool has_words = part->axes == ALONG_TIME_WORDS || part->axes == ALONG_RESTART_WORDS;
+    char labels[VAMP_LABELS_MAX * 32];
+    label_list(&file->schema->label_sets[entry->label_set], rows, labels, sizeof labels);
+    if (!rows && !has_words) {
+        labels[0] = '\0';
     }
     const struct {
         const char *name, *text;
     } attributes[] = {
-        {"coordinates", coordinates}, {"cell_methods", part->cell_methods},
-        {"metric", metric->name},     {"kind", vamp_metric_kind_name(metric->kind)},
-        {"labels", labels},           {"help", metric->help},
-        {"origin", metric->origin},   {"value_units", metric->unit},
+        {"coordinates", part->axes == ALONG_TIME_BIN ? "bin_lower bin_upper"
+                        : has_words                  ? labels
+                                                     : ""},
+        {"cell_methods", part->cell_methods},
+        {"metric", metric->name},
+        {"kind", vamp_metric_kind_name(metric->kind)},
+        {"labels", labels},
+        {"help", metric->help},
+        {"origin", metric->origin},
+        {"value_units", metric->unit},
     };
     int code = 0;
     for (unsigned i = 0; code == 0 && i < sizeof attributes / sizeof attributes[0]; i++) {
@@ -100,49 +173,100 @@ static int describe_metric(hid_t id, const struct hdf5_file *file,
     return code;
 }
 
-static int create_part(struct hdf5_file *file, const struct vamp_schema_metric *entry,
-                       const struct part *part, unsigned *ret_index, struct vamp_err *err)
+static void add_words(const struct hdf5_file *file, unsigned set, struct hdf5_spec *spec)
 {
+    const struct hdf5_set *own = &file->sets[set];
+    for (unsigned c = 0; c < own->closed_count; c++) {
+        const enum vamp_label label = file->schema->label_sets[set].labels[own->closed[c]];
+        spec->dimensions[spec->rank++] = file->words[label].dimension;
+    }
+}
+
+static void choose_axes(const struct hdf5_file *file, unsigned number, enum axes axes,
+                        struct hdf5_spec *spec)
+{
+    const unsigned set_number = file->schema->metrics[number].label_set;
+    const struct hdf5_set *set = &file->sets[set_number];
+    spec->rank = 1;
+    switch (axes) {
+    case ALONG_TIME:
+        spec->dimensions[0] = HDF5_TIME;
+        return;
+    case ALONG_TIME_WORDS:
+    case ALONG_RESTART_WORDS:
+        spec->dimensions[0] = axes == ALONG_TIME_WORDS ? HDF5_TIME : HDF5_RESTART;
+        add_words(file, set_number, spec);
+        spec->packed = spec->rank > 1;
+        return;
+    case ALONG_TIME_BIN:
+        spec->dimensions[0] = HDF5_TIME;
+        spec->dimensions[spec->rank++] = HDF5_BIN;
+        spec->packed = true;
+        return;
+    case ALONG_ROW:
+        spec->dimensions[0] = set->row;
+        break;
+    case ALONG_BEFORE:
+        spec->dimensions[0] = set->before;
+        break;
+    case ALONG_ENTRY:
+        spec->dimensions[0] = file->metrics[number].entry;
+        break;
+    }
+    spec->chunk_rows = axes == ALONG_ENTRY ? file->metrics[number].entry_chunk : set->chunk_rows;
+    spec->packed = true;
+}
+
+static int create_part(struct hdf5_file *file, unsigned number, const struct part *part, bool rows,
+                       unsigned *ret_index, struct vamp_err *err)
+{
+    const struct vamp_schema_metric *entry = &file->schema->metrics[number];
     const struct vamp_metric *metric = &vamp_metrics[entry->id];
-    const struct hdf5_set *set = &file->sets[entry->label_set];
-    bool labelled = file->schema->label_sets[entry->label_set].label_count > 0;
     char name[HDF5_NAME_BYTES], about[2 * HDF5_NAME_BYTES];
-    (void)snprintf(name, sizeof name, "%s%s", metric->name, part->suffix);
+    (void)snprintf(name, sizeof name, "%.100s%s%s%s",
+                   rows ? file->sets[entry->label_set].group : "", rows ? "/" : "", metric->name,
+                   part->suffix);
     (void)snprintf(about, sizeof about, "%s: %s", metric->help, part->about);
     struct hdf5_spec spec = {
         .name = name,
-        .type = part->is_signed ? HDF5_I64 : HDF5_U64,
-        .rank = 1,
-        .dimensions = {HDF5_TIME},
-        .has_fill = part->fill != 0,
+        .type = part->type,
         .fill_value = part->fill,
         .units = part->has_unit ? metric->unit : "1",
         .long_name = about,
     };
-    if (labelled) {
-        spec.dimensions[spec.rank++] = set->dimension;
-    }
-    if (metric->kind == VAMP_HISTOGRAM && part->suffix[0] == '\0') {
-        spec.chunk[1] = labelled ? hdf5_layout_chunk_series(file, set) : 0;
-        spec.dimensions[spec.rank++] = HDF5_BIN;
-    }
+    choose_axes(file, number, part->axes, &spec);
+    /* A gauge without labels has a value in each bucket. */
+    spec.has_fill = part->fill != 0 && (metric->kind != VAMP_GAUGE || spec.rank > 1);
     int code = hdf5_dataset_create(file, &spec, ret_index, err);
     return code != 0 ? code
-                     : describe_metric(file->datasets[*ret_index].id, file, entry, part, err);
+                     : describe_metric(file->datasets[*ret_index].id, file, entry, part, rows, err);
 }
 
-int hdf5_metric_create(struct hdf5_file *file, unsigned number, struct vamp_err *err)
+static int create_parts(struct hdf5_file *file, unsigned number, struct parts parts, bool rows,
+                        unsigned *ret_first, struct vamp_err *err)
 {
-    const struct vamp_schema_metric *entry = &file->schema->metrics[number];
-    unsigned count = 0;
-    const struct part *parts = parts_of(entry, &count);
     int code = 0;
-    for (unsigned i = 0; code == 0 && i < count; i++) {
+    for (unsigned i = 0; code == 0 && i < parts.count; i++) {
         unsigned index = 0;
-        code = create_part(file, entry, &parts[i], &index, err);
-        if (i == 0) {
-            file->metric_first[number] = index;
-        }
+        code = create_part(file, number, &parts.first[i], rows, &index, err);
+        *ret_first = i == 0 ? index : *ret_first;
     }
     return code;
+}
+
+int hdf5_metric_create_overview(struct hdf5_file *file, unsigned number, struct vamp_err *err)
+{
+    const struct vamp_schema_metric *entry = &file->schema->metrics[number];
+    const bool is_merged =
+        entry->has_bounds || file->schema->label_sets[entry->label_set].label_count >
+                                 file->sets[entry->label_set].closed_count;
+    return create_parts(file, number, overview_parts(vamp_metrics[entry->id].kind, is_merged),
+                        false, &file->metrics[number].overview, err);
+}
+
+int hdf5_metric_create_rows(struct hdf5_file *file, unsigned number, struct vamp_err *err)
+{
+    const struct vamp_schema_metric *entry = &file->schema->metrics[number];
+    return create_parts(file, number, row_parts(vamp_metrics[entry->id].kind, entry->has_bounds),
+                        true, &file->metrics[number].rows, err);
 }

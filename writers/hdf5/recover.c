@@ -2,8 +2,12 @@
 /*
  * Repairs HDF5 files that a killed run left. They contain every flushed bucket, but the file is
  * marked as open for writing, and the end of file stored in it dates from its creation. Clears both
- * as h5clear does (h5clear -s --increment=0), after a check that everything can be read.
+ * as h5clear does (h5clear -s --increment=0), after a check that everything can be read, and gives
+ * all variables along time the length of `time`: a bucket that was being written is removed.
+ * Formats 1 and 2.
  */
+#include <errno.h>
+#include <hdf5_hl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +25,7 @@ static bool is_own(const uint8_t *begin, size_t bytes)
 }
 
 /* The last row of a dataset along time; all of one that has no time. */
-static int read_dataset(hid_t dataset, uint64_t *rows, struct vamp_err *err)
+static int read_dataset(hid_t dataset, struct vamp_err *err)
 {
     hsize_t size[HDF5_RANK_MAX] = {0}, start[HDF5_RANK_MAX] = {0}, room[HDF5_RANK_MAX] = {0};
     hid_t space = H5Dget_space(dataset);
@@ -31,7 +35,6 @@ static int read_dataset(hid_t dataset, uint64_t *rows, struct vamp_err *err)
         H5Sget_simple_extent_dims(space, size, room) == rank) {
         hsize_t items = 1;
         if (rank > 0 && room[0] == H5S_UNLIMITED) {
-            *rows = size[0] < *rows ? size[0] : *rows;
             start[0] = size[0] > 0 ? size[0] - 1 : 0;
             size[0] = size[0] > 0 ? 1 : 0;
         }
@@ -57,38 +60,97 @@ static int read_dataset(hid_t dataset, uint64_t *rows, struct vamp_err *err)
 }
 
 struct look {
-    uint64_t rows;
+    int (*each)(struct look *look, hid_t dataset, struct vamp_err *err);
+    haddr_t time; /* the scale of the buckets */
+    hsize_t rows;
     int code;
     struct vamp_err *err;
 };
 
-static herr_t visit(hid_t group, const char *name, const H5L_info_t *info, void *context)
+static herr_t visit(hid_t file, const char *name, const H5O_info_t *info, void *context)
 {
-    (void)info;
     struct look *look = context;
-    hid_t dataset = H5Dopen2(group, name, H5P_DEFAULT);
+    if (info->type != H5O_TYPE_DATASET) {
+        return 0;
+    }
+    hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
     look->code = dataset < 0 ? hdf5_fail(look->err, "open variable %s", name)
-                             : read_dataset(dataset, &look->rows, look->err);
+                             : look->each(look, dataset, look->err);
     if (dataset >= 0) {
         (void)H5Dclose(dataset);
     }
     return look->code == 0 ? 0 : -1;
 }
 
-/* Buckets that every variable has. */
-static int count_buckets(hid_t file, uint64_t *ret_buckets, struct vamp_err *err)
+static int visit_all(hid_t file, struct look *look)
 {
-    struct look look = {.rows = UINT64_MAX, .err = err};
-    herr_t result = H5Literate(file, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit, &look);
+    const herr_t result =
+        H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, visit, look, H5O_INFO_BASIC);
+    if (look->code == 0 && result < 0) {
+        return hdf5_fail(look->err, "list its variables");
+    }
     (void)H5Eclear2(H5E_DEFAULT);
-    if (look.code != 0) {
-        return look.code;
+    return look->code;
+}
+
+static int read_each(struct look *look, hid_t dataset, struct vamp_err *err)
+{
+    (void)look;
+    return read_dataset(dataset, err);
+}
+
+/* Rows of the dataset `name`, which is also where it is. */
+static int rows_of(hid_t file, const char *name, hsize_t *ret_rows, haddr_t *ret_address)
+{
+    hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
+    hid_t space = dataset < 0 ? -1 : H5Dget_space(dataset);
+    H5O_info_t info = {.addr = 0};
+    const bool good = space >= 0 && H5Sget_simple_extent_ndims(space) == 1 &&
+                      H5Sget_simple_extent_dims(space, ret_rows, NULL) == 1 &&
+                      H5Oget_info2(dataset, &info, H5O_INFO_BASIC) >= 0;
+    *ret_address = info.addr;
+    (void)H5Sclose(space);
+    (void)H5Dclose(dataset);
+    (void)H5Eclear2(H5E_DEFAULT);
+    return good ? 0 : -EBADMSG;
+}
+
+/* `time` is written last, so a bucket that it has is whole. */
+static int count_buckets(hid_t file, struct look *look)
+{
+    hsize_t numbers = 0;
+    haddr_t other = 0;
+    if (rows_of(file, "time", &look->rows, &look->time) != 0 ||
+        rows_of(file, "bucket_number", &numbers, &other) != 0 || numbers < look->rows) {
+        return vamp_err_set(look->err, -EBADMSG, "it has no buckets");
     }
-    if (result < 0 || look.rows == UINT64_MAX) {
-        return vamp_err_set(err, -EBADMSG, "it has no buckets");
-    }
-    *ret_buckets = look.rows;
     return 0;
+}
+
+static herr_t is_time(hid_t dataset, unsigned dimension, hid_t scale, void *context)
+{
+    (void)dataset;
+    (void)dimension;
+    const struct look *look = context;
+    H5O_info_t info;
+    return H5Oget_info2(scale, &info, H5O_INFO_BASIC) >= 0 && info.addr == look->time;
+}
+
+/* A variable along time gets its length. */
+static int trim_each(struct look *look, hid_t dataset, struct vamp_err *err)
+{
+    hsize_t size[HDF5_RANK_MAX] = {0};
+    hid_t space = H5Dget_space(dataset);
+    const int rank = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
+    int code = 0;
+    if (rank > 0 && rank <= HDF5_RANK_MAX && H5DSis_scale(dataset) == 0 &&
+        H5Sget_simple_extent_dims(space, size, NULL) == rank && size[0] != look->rows &&
+        H5DSiterate_scales(dataset, 0, NULL, is_time, look) > 0) {
+        size[0] = look->rows;
+        code = H5Dset_extent(dataset, size) < 0 ? hdf5_fail(err, "cut what is no whole bucket") : 0;
+    }
+    (void)H5Sclose(space);
+    return code;
 }
 
 static int look_at(const char *path, unsigned how, uint64_t *ret_buckets, struct vamp_err *err)
@@ -97,7 +159,10 @@ static int look_at(const char *path, unsigned how, uint64_t *ret_buckets, struct
     if (file < 0) {
         return hdf5_fail(err, "open it");
     }
-    int code = count_buckets(file, ret_buckets, err);
+    struct look look = {.each = read_each, .err = err};
+    int code = count_buckets(file, &look);
+    code = code != 0 ? code : visit_all(file, &look);
+    *ret_buckets = look.rows;
     (void)H5Fclose(file);
     return code;
 }
@@ -111,7 +176,10 @@ static int clear(const char *path, struct vamp_err *err)
         H5Pset(access, SKIP_EOF_CHECK, &yes) >= 0) {
         file = H5Fopen(path, H5F_ACC_RDWR, access);
     }
+    struct look look = {.each = trim_each, .err = err};
     int code = file < 0 || H5Fincrement_filesize(file, 0) < 0 ? hdf5_fail(err, "repair it") : 0;
+    code = code != 0 ? code : count_buckets(file, &look);
+    code = code != 0 ? code : visit_all(file, &look);
     if (file >= 0 && H5Fclose(file) < 0 && code == 0) {
         code = hdf5_fail(err, "repair it");
     }

@@ -83,27 +83,23 @@ void hdf5_space_release(int fd)
     }
 }
 
-/* Chunks of the bins' dataset that this bucket touches, counted from above. */
-static uint64_t touched_chunks(const struct vamp_metric_values *values, unsigned chunk_series)
+static uint64_t round_up(uint64_t count, uint64_t chunk)
 {
-    uint64_t chunks = 0;
-    unsigned last = UINT_MAX;
-    for (unsigned i = 0; i < values->count; i++) {
-        unsigned chunk = values->histograms[i].series / chunk_series;
-        chunks += chunk != last;
-        last = chunk;
-    }
-    return chunks;
+    return (count + chunk - 1) / chunk * chunk;
 }
 
-static uint64_t metric_bytes(const struct hdf5_file *file, unsigned number,
-                             const struct vamp_metric_values *values)
+/* What a packed chunk of so many numbers takes at most; compression can add a little. */
+static uint64_t packed_bytes(uint64_t numbers)
 {
-    const struct vamp_schema_metric *entry = &file->schema->metrics[number];
-    const struct hdf5_set *set = &file->sets[entry->label_set];
-    /* The widest of: a row of this metric, a new chunk of an unlabelled one. */
-    uint64_t row = (set->slots > 512 ? set->slots : 512) * sizeof(uint64_t);
-    switch (vamp_metrics[entry->id].kind) {
+    return numbers * sizeof(uint64_t) + numbers / 128 + 64;
+}
+
+/* The widest of: a row of cells, a new chunk of a column. */
+static uint64_t overview_bytes(const struct hdf5_file *file, const struct hdf5_set *set,
+                               enum vamp_metric_kind kind)
+{
+    const uint64_t row = packed_bytes(set->cells > 512 ? set->cells : 512);
+    switch (kind) {
     case VAMP_COUNTER:
         return HDF5_COUNTER_DATASETS * row;
     case VAMP_GAUGE:
@@ -111,33 +107,83 @@ static uint64_t metric_bytes(const struct hdf5_file *file, unsigned number,
     case VAMP_HISTOGRAM:
         break;
     }
-    unsigned chunk_series = hdf5_layout_chunk_series(file, set);
-    uint64_t chunk = (uint64_t)chunk_series * file->schema->bins.count * sizeof(uint64_t);
-    return HDF5_HISTOGRAM_DATASETS * row + touched_chunks(values, chunk_series) * chunk;
+    return HDF5_OVERVIEW_DATASETS * row + packed_bytes(file->schema->bins.count);
+}
+
+static uint64_t rows_bytes(const struct hdf5_file *file, unsigned number,
+                           const struct vamp_bucket *bucket)
+{
+    const struct vamp_schema_metric *entry = &file->schema->metrics[number];
+    const struct hdf5_metric *metric = &file->metrics[number];
+    const struct vamp_metric_values *values = &bucket->values[number];
+    const struct hdf5_set *set = &file->sets[entry->label_set];
+    const uint64_t rows = packed_bytes(round_up(set->changed_count, set->chunk_rows));
+    switch (vamp_metrics[entry->id].kind) {
+    case VAMP_COUNTER: /* and a total of each series */
+        return rows + packed_bytes(round_up(values->count, set->chunk_rows));
+    case VAMP_GAUGE:
+        return HDF5_GAUGE_DATASETS * rows;
+    case VAMP_HISTOGRAM:
+        break;
+    }
+    const uint64_t entries = hdf5_rows_entries(values);
+    return values->count == 0 ? 0
+                              : HDF5_ROWS_DATASETS * rows +
+                                    2 * packed_bytes(round_up(entries, metric->entry_chunk)) +
+                                    2 * packed_bytes(512);
 }
 
 static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_delivery *delivery)
 {
-    uint64_t name = file->dimensions[HDF5_NAME_LENGTH].size;
-    uint64_t word = file->dimensions[HDF5_WORD_LENGTH].size;
+    const uint64_t name = file->dimensions[HDF5_NAME_LENGTH].size;
+    const uint64_t word = file->dimensions[HDF5_WORD_LENGTH].size;
     uint64_t bytes = 0;
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
-        uint64_t fresh = delivery->bucket->series_count[s] - file->sets[s].written;
-        bytes += fresh * (file->schema->label_sets[s].label_count * name + 64);
+        const struct hdf5_set *set = &file->sets[s];
+        const unsigned there = delivery->bucket->series_count[s];
+        if (set->has_group) {
+            const uint64_t fresh = there > set->written ? there - set->written : 0;
+            bytes += round_up(fresh + HDF5_TEXT_CHUNK_ROWS, HDF5_TEXT_CHUNK_ROWS) *
+                     (file->schema->label_sets[s].label_count * (name + word) + 64);
+            /* series_index, totals, first_row and rows */
+            bytes += packed_bytes(round_up(set->changed_count, set->chunk_rows)) +
+                     2 * packed_bytes(round_up(set->known, set->chunk_rows)) +
+                     2 * packed_bytes(512);
+        }
     }
-    bytes += delivery->component_count * (name + word + 64);
-    /* Chunks of the CDO table are allotted whole. */
-    bytes += file->cdo_dimension != 0 ? (delivery->bucket->cdo_count + 512) *
-                                            (uint64_t)(16 * 8 + 4 * VAMP_CDO_NAME_BYTES)
-                                      : 0;
-    return bytes + delivery->gap_count * (word + 64);
+    /* Chunks of tables are allotted whole. */
+    bytes += round_up(delivery->component_count + 2 * HDF5_TEXT_CHUNK_ROWS, HDF5_TEXT_CHUNK_ROWS) *
+             (name + word + 64);
+    bytes += file->cdo_length != 0 ? (delivery->bucket->cdo_count + 512) *
+                                         (uint64_t)(16 * 8 + 4 * VAMP_CDO_NAME_BYTES)
+                                   : 0;
+    return bytes + (delivery->gap_count + 2 * HDF5_TEXT_CHUNK_ROWS) * (word + 64);
 }
 
-/* The index of a chunked dataset grows in blocks of about the square root of its chunks; all
- * datasets have the same number of rows and so grow in the same bucket. */
+/* Chunks of the variable that has most. */
+static uint64_t most_chunks(const struct hdf5_file *file)
+{
+    uint64_t most = file->rows;
+    for (unsigned s = 0; s < file->schema->label_set_count; s++) {
+        const struct hdf5_set *set = &file->sets[s];
+        const uint64_t chunks =
+            set->has_group ? file->dimensions[set->row].size / set->chunk_rows : 0;
+        most = chunks > most ? chunks : most;
+    }
+    for (unsigned m = 0; m < file->schema->metric_count; m++) {
+        const struct hdf5_metric *metric = &file->metrics[m];
+        const uint64_t chunks =
+            metric->entry != 0 ? file->dimensions[metric->entry].size / metric->entry_chunk : 0;
+        most = chunks > most ? chunks : most;
+    }
+    return most;
+}
+
+/* The index of a chunked dataset grows in blocks of about the square root of its chunks; many
+ * datasets have as many chunks and so grow in the same bucket. */
 static uint64_t index_bytes(const struct hdf5_file *file)
 {
-    double chunks = 16.0 * ((double)file->rows + 16.0);
+    const double chunks = 16.0 * ((double)most_chunks(file) + 16.0);
     return file->dataset_count * (1024 + (uint64_t)(50.0 * sqrt(chunks)));
 }
 
@@ -145,7 +191,10 @@ uint64_t hdf5_space_needed(const struct hdf5_file *file, const struct vamp_deliv
 {
     uint64_t bytes = FIXED_BYTES + index_bytes(file) + text_bytes(file, delivery);
     for (unsigned i = 0; i < file->schema->metric_count; i++) {
-        bytes += metric_bytes(file, i, &delivery->bucket->values[i]);
+        const struct vamp_schema_metric *entry = &file->schema->metrics[i];
+        const struct hdf5_set *set = &file->sets[entry->label_set];
+        bytes += overview_bytes(file, set, vamp_metrics[entry->id].kind);
+        bytes += file->metrics[i].has_rows ? rows_bytes(file, i, delivery->bucket) : 0;
     }
     return bytes;
 }

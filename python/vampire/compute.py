@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""table, merge, quantile and rate: exact sums over rows, without ever making a whole metric dense.
+
+Everywhere: `history` is a History, or what one is made of (a path, a pattern, a directory, a list);
+`by` the labels to keep ("run" is one, too); `where` the values that a label must have, such as
+{"component": ["IFS -- 0", "IFS -- 1"]}; `freq` the width of the intervals of time: None (all of the
+time is one), "bucket" (as written) or such as "1min"."""
+
+import collections
+
+import numpy as np
+import pandas as pd
+
+from .errors import Error, check_size
+from .history import History
+from .rows import FIELDS
+
+ADVICE = "Keep fewer labels with by=[...], take longer intervals with freq=..., or fewer buckets with between=..."
+COMBINE = {"min": np.minimum, "max": np.maximum}  # all other fields add
+BIN_BITS, GROUP_BITS = 16, 24
+COMPACT = 1 << 22  # unmerged values that are kept
+
+
+def history_of(history, output=None, between=None):
+    """A History as it is, or one of what is given."""
+    return history if isinstance(history, History) else History(history, output, between)
+
+
+def labels_of_by(by):
+    """`by` as a tuple."""
+    return () if by is None else (by,) if isinstance(by, str) else tuple(by)
+
+
+def windows_of(history, freq):
+    """(start of each window in ns, window of each bucket). The windows are those that have a bucket."""
+    if freq is None:
+        return history.times[:1], np.zeros(len(history.times), np.int64)
+    if freq == "bucket":
+        starts = history.times
+    else:
+        try:
+            width = pd.Timedelta(pd.tseries.frequencies.to_offset(freq)).value
+        except (ValueError, TypeError):
+            raise Error(f"freq '{freq}'; it is None, 'bucket', or a fixed width such as '1min'") from None
+        if len(history.bucket_ns) and width < history.bucket_ns.max():
+            raise Error(f"freq '{freq}' is shorter than the buckets ({history.bucket_ns.max() / 1e9:g} s)")
+        starts = history.times - history.times % width
+    return np.unique(starts, return_inverse=True)
+
+
+class _Sums:
+    """Sums, least and greatest by key. Integers stay exact."""
+
+    def __init__(self, what, fields):
+        self._what, self.fields = what, fields
+        self._keys, self._columns = [], {field: [] for field in fields}
+        self._loose = 0
+
+    def add(self, keys, columns):
+        """`keys` int64, one for each value of each column."""
+        if len(keys):
+            keys, columns = self._merge(keys, columns)
+            self._keep(keys, columns)
+
+    def _keep(self, keys, columns):
+        self._keys.append(keys)
+        for field in self.fields:
+            self._columns[field].append(columns[field])
+        self._loose += len(keys)
+        if self._loose > COMPACT and len(self._keys) > 1:
+            self.result()
+            self._loose = 0
+
+    def _merge(self, keys, columns):
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+        merged = {field: COMBINE.get(field, np.add).reduceat(columns[field][order], first) for field in self.fields}
+        return keys[first], merged
+
+    def result(self):
+        """(keys, {field: values}), by key."""
+        if not self._keys:
+            return np.empty(0, np.int64), {field: np.empty(0, np.uint64) for field in self.fields}
+        keys = np.concatenate(self._keys)
+        check_size(self._what, 16 * len(keys) * (1 + len(self.fields)), ADVICE)
+        columns = {field: np.concatenate(parts) for field, parts in self._columns.items()}
+        keys, columns = self._merge(keys, columns)
+        self._keys, self._columns = [keys], {field: [values] for field, values in columns.items()}
+        return keys, columns
+
+
+def _bins(history, name, groups, window, fields=None):
+    """(key, count) of the bins with values; the key is window, group and bin. `fields`: a _Sums that gets the
+    rows of the same pass."""
+    sums = _Sums(f"{name} by {', '.join(groups.by) or 'nothing'}", ("count",))
+    for bucket, group, block in history.blocks(name, groups, fields.fields if fields else (), bins=True):
+        counted = np.flatnonzero((bucket >= 0) & (group >= 0))
+        keys = np.full(len(bucket), -1)
+        keys[counted] = window[bucket[counted]] << GROUP_BITS | group[counted]
+        if fields:
+            fields.add(keys[counted], {field: values[counted] for field, values in block.fields.items()})
+        keys[counted] <<= BIN_BITS
+        keys = keys[block.entries.row]
+        fits = keys >= 0
+        keys = keys[fits] + block.entries.bin[fits].astype(np.int64)
+        sums.add(*_counted(keys, block.entries.count[fits].astype(np.uint64)))
+    keys, columns = sums.result()
+    return keys, columns["count"]
+
+
+def _counted(keys, counts):
+    """The same after adding up equal keys, by counting where that is faster than sorting."""
+    if not len(keys):
+        return keys, {"count": counts}
+    base = int(keys.min())
+    if int(keys.max()) - base < 1 << 22 and int(counts.max()) < 1 << 32:  # sums of float64 are exact
+        sums = np.bincount(keys - base, counts)
+        used = np.flatnonzero(sums)
+        return used + base, {"count": sums[used].astype(np.uint64)}
+    return keys, {"count": counts}
+
+
+def _split(keys):
+    """window, group and bin of keys."""
+    return (keys >> GROUP_BITS + BIN_BITS, keys >> BIN_BITS & (1 << GROUP_BITS) - 1, keys & (1 << BIN_BITS) - 1)
+
+
+def _label_columns(groups, group):
+    """{label: one value a row}, as categories."""
+    columns = {}
+    for label in groups.by:
+        words, codes = np.unique(groups.values(label).astype(str), return_inverse=True) if len(groups) else ([], [])
+        codes = np.asarray(codes, np.int64)[group] if len(group) else np.empty(0, np.int64)
+        columns[label] = pd.Categorical.from_codes(codes, words)
+    return columns
+
+
+def _index(history, groups, window, group, starts, freq):
+    """The index of a result: time (with freq) and labels; None when there is neither."""
+    columns = {} if freq is None else {"time": pd.DatetimeIndex(starts.astype("datetime64[ns]"))[window]}
+    columns.update({label: np.asarray(values) for label, values in _label_columns(groups, group).items()})
+    if not columns:
+        return None
+    if len(columns) == 1:
+        (label, values), = columns.items()
+        return pd.Index(values, name=label)
+    return pd.MultiIndex.from_arrays(list(columns.values()), names=list(columns))
+
+
+def table(history, metric, by=None, freq="bucket", where=None, between=None, output=None):
+    """A tidy frame: a row for each interval and combination of labels in which something happened.
+
+    Columns: `time` (the interval's start; not with freq=None), the labels of `by` (default: all that the metric
+    has), and of a counter `delta`; of a gauge `last`, `min`, `max`; of a histogram `count`, `sum`, `min`, `max`.
+    Counts and sums are exact. Gauges keep all their labels: they are states and are not added up.
+    """
+    history = history_of(history, output, between)
+    found = history.metric(metric)
+    by = found.labels if by is None else labels_of_by(by)
+    groups = history.groups(metric, by, where)
+    starts, window = windows_of(history, freq)
+    if found.kind == "gauge":
+        return _gauge_table(history, found, groups, (starts, window, freq))
+    fields = FIELDS[found.kind]
+    sums = _Sums(f"{metric} by {', '.join(by) or 'nothing'}", fields)
+    for bucket, group, block in history.blocks(metric, groups, fields):
+        counted = np.flatnonzero((bucket >= 0) & (group >= 0))
+        keys = window[bucket[counted]] << GROUP_BITS | group[counted]
+        sums.add(keys, {field: values[counted] for field, values in block.fields.items()})
+    keys, columns = sums.result()
+    return _frame(groups, (keys >> GROUP_BITS, keys & (1 << GROUP_BITS) - 1), columns, starts, freq)
+
+
+def _frame(groups, keys, columns, starts, freq):
+    time = {} if freq is None else {"time": starts.astype("datetime64[ns]")[keys[0]] if len(keys[0]) else
+                                    np.empty(0, "datetime64[ns]")}
+    return pd.DataFrame({**time, **_label_columns(groups, keys[1]), **columns})
+
+
+def _gauge_table(history, metric, groups, windows):
+    if set(metric.labels) - set(groups.by):
+        raise Error(f"{metric.name} is a state, not an amount: keep its labels, by={list(metric.labels)}")
+    starts, window, freq = windows
+    state = collections.OrderedDict()
+    for bucket, group, block in history.blocks(metric.name, groups, FIELDS["gauge"]):
+        frame = pd.DataFrame({"window": window[bucket], "group": group, **block.fields})[(bucket >= 0) & (group >= 0)]
+        merged = frame.groupby(["window", "group"], sort=False).agg(last=("last", "last"), min=("min", "min"),
+                                                                    max=("max", "max"))
+        for key, last, low, high in merged.itertuples():
+            before = state.get(key, (None, low, high))
+            state[key] = (last, min(before[1], low), max(before[2], high))
+    keys = sorted(state)
+    columns = {field: np.array([state[key][number] for key in keys], np.int64)
+               for number, field in enumerate(FIELDS["gauge"])}
+    numbers = np.array(keys, np.int64).reshape(-1, 2).T
+    return _frame(groups, numbers, columns, starts, freq)
+
+
+def merge(history, metric, by=(), freq=None, where=None, between=None, output=None):
+    """Adds up exactly over all that `by` and `freq` do not keep: a Series of integers.
+
+    A counter's index has the labels of `by`; a histogram's also `bin_lower` and `bin_upper`, with the number of
+    values in each bin that has any. Without an index (a counter, no `by`, no `freq`) it is one integer.
+    """
+    history = history_of(history, output, between)
+    found = history.metric(metric)
+    if found.kind == "gauge":
+        raise Error(f"{metric} is a state, not an amount, and cannot be added up; use table")
+    starts, window = windows_of(history, freq)
+    groups = history.groups(metric, labels_of_by(by), where)
+    if found.kind == "counter":
+        frame = table(history, metric, by, freq, where)
+        if not groups.by and freq is None:
+            return int(frame.delta.sum())
+        names = [name for name in frame.columns if name != "delta"]
+        frame = frame.astype({label: object for label in groups.by})
+        return frame.set_index(names).delta.rename(metric)
+    keys, counts = _bins(history, metric, groups, window)
+    window, group, number = _split(keys)
+    frame = _frame(groups, (window, group), {"bin_lower": history.bin_lower[number],
+                                             "bin_upper": history.bin_upper[number], "count": counts}, starts, freq)
+    frame = frame.astype({label: object for label in groups.by})
+    return frame.set_index([name for name in frame.columns if name != "count"])["count"].rename(metric)
+
+
+def quantile(history, metric, q, by=(), freq=None, where=None, between=None, output=None):
+    """Quantiles of a histogram, in its `value_units`: the middle of the bin of the value with rank
+    ceil(q * count), so off by at most half a bin (1/16 of the value with 8 sub-bins).
+
+    q: 0 to 1 gives a Series; a list of them a DataFrame with a column for each. The index has time (with
+    `freq`) and the labels of `by`; with neither, the result is a float, or a Series over q. What has no
+    values is not in it.
+    """
+    history = history_of(history, output, between)
+    if history.metric(metric).kind != "histogram":
+        raise Error(f"{metric} is a {history.metric(metric).kind}; quantiles are of histograms")
+    several = np.atleast_1d(q).astype(float)
+    if not ((several >= 0) & (several <= 1)).all():
+        raise Error(f"quantile {q}; it is between 0 and 1")
+    starts, window = windows_of(history, freq)
+    groups = history.groups(metric, labels_of_by(by), where)
+    keys, counts = _bins(history, metric, groups, window)
+    owners, values = _quantiles(keys, counts, several, history)
+    index = _index(history, groups, owners >> GROUP_BITS, owners & (1 << GROUP_BITS) - 1, starts, freq)
+    if index is None:
+        values = values[0] if len(values) else np.full(len(several), np.nan)
+        return float(values[0]) if np.ndim(q) == 0 else pd.Series(values, pd.Index(several, name="quantile"), name=metric)
+    frame = pd.DataFrame(values, index, pd.Index(several, name="quantile"))
+    return frame[frame.columns[0]].rename(metric) if np.ndim(q) == 0 else frame
+
+
+def spread(history, metric, several, by=(), where=None):
+    """In one pass over all the time: a frame with count, min and max of a histogram, and a column for each of
+    the quantiles `several`, which the extremes bound. The index has the labels of `by`."""
+    history, by = history_of(history), labels_of_by(by)
+    groups, window = history.groups(metric, by, where), np.zeros(len(history.times), np.int64)
+    sums = _Sums(metric, ("count", "min", "max"))
+    owners, values = _quantiles(*_bins(history, metric, groups, window, sums), several, history)
+    keys, columns = sums.result()
+    assert np.array_equal(keys, owners), "each row with values has bins"
+    index = _index(history, groups, keys * 0, keys, history.times[:1], None)
+    frame = pd.DataFrame(columns, index)
+    for number, q in enumerate(several):
+        frame[q] = np.clip(values[:, number], columns["min"].astype(float), columns["max"].astype(float))
+    return frame
+
+
+def _quantiles(keys, counts, several, history):
+    """(key of window and group, [owner, q] values)."""
+    owner, number = keys >> BIN_BITS, keys & (1 << BIN_BITS) - 1
+    owners, first = np.unique(owner, return_index=True)
+    sums = np.concatenate([[0], np.cumsum(counts, dtype=np.uint64)]).astype(np.uint64)
+    start, end = sums[first], sums[np.append(first[1:], len(keys))] if len(first) else sums[:0]
+    middle = (history.bin_lower + (history.bin_upper - history.bin_lower) // np.uint64(2)).astype(float)
+    values = np.empty((len(owners), len(several)))
+    for column, one in enumerate(several):
+        rank = np.clip(np.ceil(one * (end - start).astype(float)), 1, None).astype(np.uint64)
+        values[:, column] = middle[number[np.searchsorted(sums[1:], start + rank, "left")]]
+    return owners, values
+
+
+def rate(history, metric, by=(), freq="bucket", where=None, between=None, output=None):
+    """A counter per second: a Series over time, or with `by` a DataFrame with a column for each combination of
+    labels. NaN where it cannot be known: in intervals that miss events; and a row of NaN stands where
+    buckets are missing, so that lines break there.
+    """
+    history = history_of(history, output, between)
+    if history.metric(metric).kind != "counter":
+        raise Error(f"{metric} is a {history.metric(metric).kind}; rates are of counters")
+    if freq is None:
+        raise Error("a rate needs a freq: 'bucket', or such as '1min'")
+    by = labels_of_by(by)
+    starts, window = windows_of(history, freq)
+    sums = merge(history, metric, by, freq, where)
+    times = pd.DatetimeIndex(starts.astype("datetime64[ns]"), name="time")
+    check_size(f"the rate of {metric}", 8 * len(times) * len(sums.index.droplevel(0).unique() if by else [0]), ADVICE)
+    wide = (sums.unstack(list(by)) if by else sums).reindex(times)
+    # Several runs may have buckets of the same time: it passed once.
+    _, once = np.unique(history.times, return_index=True)
+    seconds = np.bincount(window[once], history.bucket_ns[once], len(starts)) / 1e9
+    whole = np.ones(len(starts), bool)
+    whole[window[~history.complete()]] = False
+    wide = wide.fillna(0).astype(float).div(seconds, axis=0)
+    wide[~whole] = np.nan
+    return _broken_at_holes(history, wide, window)
+
+
+def _broken_at_holes(history, wide, window):
+    """The same with a row of NaN where buckets are missing."""
+    order = np.argsort(history.times, kind="stable")
+    ends = np.maximum.accumulate(history.times[order] + history.bucket_ns[order])
+    hole = np.flatnonzero(history.times[order][1:] > ends[:-1])
+    hole = hole[window[order][hole] != window[order][hole + 1]]  # a hole within an interval is part of it
+    if not len(hole):
+        return wide
+    return wide.reindex(wide.index.union(pd.DatetimeIndex(ends[hole].astype("datetime64[ns]"), name="time")))

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The files of a run, or of several, as one history of buckets."""
+
+import os
+
+import h5py
+import numpy as np
+
+from . import files, format1, format2
+from .errors import Error
+
+FORMATS = {1: format1.File, 2: format2.File}
+RUN = "run"  # may be asked for like a label: the first part of the run's id
+
+
+def _open_file(path):
+    try:
+        with h5py.File(path, "r", swmr=True) as hdf5:
+            if "schema_version" not in hdf5.attrs or "time" not in hdf5:
+                raise Error(f"{path}: an HDF5 file, but not one of vampire's")
+            version = files.text_of(hdf5.attrs["schema_version"])
+            known = FORMATS.get(int(version.split(".")[0]))
+            if known is None:
+                raise Error(f"{path}: format {version}; this package reads the formats "
+                            f"{' and '.join(map(str, FORMATS))}. A newer one comes with the vampire that wrote it")
+            return known(path, hdf5)
+    except (OSError, KeyError, RuntimeError, ValueError) as error:
+        raise files.explain(path, error) from None
+
+
+def _moment(when):
+    return None if when is None else int(np.datetime64(when, "ns").astype(np.int64))
+
+
+class History:
+    """Closed files, or such that are being written, of one output; of one run or of several.
+
+    paths: a path, a pattern, a directory, or a list of them. output: which output's files, by its name;
+    needed when there are files of several. between: (from, to) in UTC, anything numpy.datetime64 takes;
+    None for an open side. Buckets count that begin at `from` or later and before `to`.
+    """
+
+    def __init__(self, paths, output=None, between=None):
+        self.files = [_open_file(os.fspath(path)) for path in files.paths_of(paths)]
+        self._choose(output)
+        self.files.sort(key=lambda f: (f.attrs["run_started"], f.run, f.segment))
+        if len({(f.run, f.segment) for f in self.files}) < len(self.files):
+            raise Error("a file is named twice (two names, the same run and segment)")
+        self.between = tuple(map(_moment, between or (None, None)))
+        for file in self.files:
+            file.limit(*self.between)
+        self._keep_the_later()
+        edges = [file.edges for file in self.files if file.edges is not None]
+        if any(not np.array_equal(a, b) for one in edges[1:] for a, b in zip(edges[0], one)):
+            raise Error("the files have different histogram bins (sub_bins); read them one at a time")
+        self.bin_lower, self.bin_upper = edges[0] if edges else (np.empty(0, np.uint64),) * 2
+        self._wanted = [file.wanted() for file in self.files]
+        self.times = self._joined(lambda file: file.times)
+        self.bucket_ns = self._joined(lambda file: file.bucket_ns)
+        self.numbers = self._joined(lambda file: file.numbers)
+        self._missing = None
+
+    def _joined(self, column):
+        parts = [column(file)[wanted] for file, wanted in zip(self.files, self._wanted)]
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    def _choose(self, output):
+        names = sorted({file.attrs["output"] for file in self.files})
+        if output is not None and output not in names:
+            raise Error(f"no file is of an output '{output}'; there are: {', '.join(names)}")
+        if output is None and len(names) > 1:
+            widths = {file.attrs["output"]: int(file.attrs["bucket_ns"]) / 1e9 for file in self.files}
+            choices = ", ".join(f"'{name}' (buckets of {widths[name]:g} s)" for name in names)
+            raise Error(f"these files are of several outputs: {choices}. Choose one with output=NAME")
+        self.files = [file for file in self.files if output in (None, file.attrs["output"])]
+
+    def _keep_the_later(self):
+        """Of two files of a run with the same bucket, the later one is right."""
+        for earlier, later in zip(self.files, self.files[1:]):
+            if earlier.run == later.run and later.rows and earlier.rows:
+                earlier.keep &= ~np.isin(earlier.numbers, later.numbers)
+
+    @property
+    def runs(self):
+        """{id of a run: its files}, by their begin."""
+        runs = {}
+        for file in self.files:
+            runs.setdefault(file.run, []).append(file)
+        return runs
+
+    def per_bucket(self, value):
+        """value(file), one for each of its buckets, over all files."""
+        parts = [np.full(len(wanted), value(file)) for file, wanted in zip(self.files, self._wanted)]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    @property
+    def column_names(self):
+        """The names of the columns [time] that are no metrics."""
+        return list(dict.fromkeys(name for file in self.files for name in file.columns))
+
+    def columns(self, names):
+        """{name: (values, attributes)} of columns [time], for the buckets."""
+        found, attrs = {name: [] for name in names}, {}
+        for file, wanted in zip(self.files, self._wanted):
+            with file.opened() as hdf5:
+                for name in names:
+                    found[name].append(file.column(hdf5, name)[wanted])
+                    if name not in attrs and name in file.columns:
+                        attrs[name] = files.attributes_of(hdf5[name])
+        return {name: (np.concatenate(parts), attrs.get(name, {})) for name, parts in found.items()}
+
+    # ---- gaps
+
+    def missing(self):
+        """(start, end) of each interval in which events were lost, ns; the end is not part of it, but an
+        interval may be a moment."""
+        if self._missing is None:
+            found = set()
+            for file in self.files:
+                with file.opened() as hdf5:
+                    if "gap_start" in hdf5:
+                        rows = zip(hdf5["gap_start"][...].tolist(), hdf5["gap_end"][...].tolist(),
+                                   files.texts_of(hdf5["gap_reason"][...]))
+                        # A leap is a jump of the clock: nothing is missing. Unused rows have no start.
+                        found |= {(start, end) for start, end, reason in rows
+                                  if reason not in ("leap", "") and start != files.NAT}
+            self._missing = sorted(found)
+        return self._missing
+
+    def complete(self):
+        """For each bucket whether no events of it were lost."""
+        ends = self.times + self.bucket_ns
+        whole = np.ones(len(ends), bool)
+        for start, end in self.missing():
+            whole &= (ends <= start) | (self.times > max(start, end))
+        return whole
+
+    # ---- metrics
+
+    @property
+    def metrics(self):
+        """{name: Metric} of all files."""
+        return {name: metric for file in reversed(self.files) for name, metric in file.metrics.items()}
+
+    def metric(self, name):
+        """The Metric of this name; Error when no file has it, or the files' levels differ."""
+        found = [file.metrics[name] for file in self.files if name in file.metrics]
+        if not found:
+            known = ", ".join(sorted(self.metrics)) or "none"
+            raise Error(f"there is no metric {name} in these files; there are: {known}")
+        if len({metric.labels for metric in found}) > 1:
+            raise Error(f"the files have different levels ({name} by "
+                        f"{' or by '.join(sorted({', '.join(m.labels) or 'nothing' for m in found}))}); "
+                        "read them one at a time")
+        return found[0]
+
+    def groups(self, name, by, where=None):
+        """A Groups for the metric's series, by these labels: all series with the same values are one."""
+        metric = self.metric(name)
+        for label in (*by, *(where or ())):
+            if label not in (*metric.labels, RUN):
+                raise Error(f"{name} has no label {label}; it has: {', '.join(metric.labels) or 'none'}, and {RUN}")
+        return Groups(tuple(by), where or {})
+
+    def fill(self, groups, labels):
+        """Puts the series of all files that have a metric with these labels into the groups."""
+        for file in self.files:
+            name = next((name for name, metric in file.metrics.items() if metric.labels == labels), None)
+            if name is not None:
+                groups.codes(file, file.sources(name)[-1])
+
+    def words(self, label):
+        """All values of a label, in any metric."""
+        groups = Groups((label,), {})
+        for labels in {metric.labels for metric in self.metrics.values() if label in metric.labels}:
+            self.fill(groups, labels)
+        return set(groups.values(label))
+
+    def blocks(self, name, groups, fields, bins=False, span=None):
+        """Yields (bucket, group, Block): the metric's rows with the numbers of their bucket and group, in
+        each file in order, of the buckets span[0] to span[1] - 1. Only some ten MiB are in memory at a time.
+        A bucket or group that does not count is -1."""
+        before = 0
+        for file, wanted in zip(self.files, self._wanted):
+            position = np.full(file.rows, -1)
+            position[wanted] = before + np.arange(len(wanted))
+            if span is not None:
+                wanted = wanted[max(0, span[0] - before): max(0, span[1] - before)]
+            before += int((position >= 0).sum())
+            if name not in file.metrics or not len(wanted):
+                continue
+            source = next(s for s in file.sources(name) if groups.labels - {RUN} <= set(s.labels))
+            codes = groups.codes(file, source)
+            with file.opened() as hdf5:
+                for block in source.blocks(hdf5, int(wanted[0]), int(wanted[-1]) + 1, fields, bins):
+                    yield position[block.time], codes[block.series], block
+
+    def totals(self, name, groups, first, end, chosen):
+        """A counter since the start of its run: [end - first, chosen], of the groups `chosen`, which are all
+        labels of the metric."""
+        out = np.zeros((end - first, len(chosen)), np.uint64)
+        column = np.full(max([len(groups), *chosen + 1]), -1)
+        column[chosen] = np.arange(len(chosen))
+        before = 0
+        for file, wanted in zip(self.files, self._wanted):
+            rows = wanted[max(0, first - before): max(0, end - before)]
+            start, before = max(first - before, 0) + before, before + len(wanted)
+            if name not in file.metrics or not len(rows):
+                continue
+            source = file.sources(name)[-1]
+            to = column[groups.codes(file, source)]
+            series = np.flatnonzero(to >= 0)
+            with file.opened() as hdf5:
+                values = source.totals(hdf5, int(rows[0]), int(rows[-1]) + 1, series)
+            out[start - first: start - first + len(rows), to[series]] = values[rows - rows[0]]
+        return out
+
+
+class Groups:
+    """Numbers for combinations of label values, over all files; only of series that `where` allows."""
+
+    def __init__(self, by, where):
+        self.by, self._numbers = by, {}
+        self._where = {label: {words} if isinstance(words, str) else set(words) for label, words in where.items()}
+        self.labels = {*by, *where}
+
+    def __len__(self):
+        return len(self._numbers)
+
+    def codes(self, file, source):
+        """The group of each series of a source; -1: it is not wanted, or a slot without labels."""
+        values = dict(zip(source.labels, source.series()))
+        count = len(source.series()[0]) if source.labels else 1
+        values[RUN] = np.full(count, file.run[:8], object)
+        used = np.logical_or.reduce([values[label] != "" for label in source.labels] or [np.ones(count, bool)])
+        for label, words in self._where.items():
+            used &= np.array([value in words for value in values[label]], bool)
+        if not self.by:
+            self._numbers.setdefault((), 0)
+            return used.astype(np.int64) - 1
+        rows = zip(*(values[label].tolist() for label in self.by))
+        return np.array([self._numbers.setdefault(row, len(self._numbers)) if one else -1
+                         for row, one in zip(rows, used)], np.int64)
+
+    @property
+    def rows(self):
+        """The label values of each group: a list of tuples."""
+        return list(self._numbers)
+
+    def values(self, label):
+        """One label's value of each group."""
+        number = self.by.index(label)
+        return np.array([row[number] for row in self._numbers], object)

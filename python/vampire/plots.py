@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pictures of a history, for notebooks and reports. Each function takes a History (or what one is made of),
+draws into `ax` or new axes, and returns them. What is in (other) is drawn as hidden, not as nothing."""
+
+import numpy as np
+import pandas as pd
+
+from . import look
+from .compute import history_of, merge, quantile, rate, spread, table, windows_of
+from .look import COLOURS, OTHER, OTHERS
+
+COLUMNS_MAX = 300  # of a picture: more buckets are merged
+NAMES_MAX = 24     # rows and columns of a matrix
+
+
+def freq_for(history, columns=COLUMNS_MAX):
+    """The width of intervals so that there are at most about `columns`: whole buckets."""
+    if not len(history.times):
+        return "bucket"
+    width = int(history.bucket_ns.max())
+    span = int((history.times + history.bucket_ns).max() - history.times.min())
+    step = -(-span // (width * columns))
+    return "bucket" if step <= 1 else f"{step * width}ns"
+
+
+def _edges(history, freq):
+    """The begin of each interval and the end of the last, as datetime64; and whether each is whole."""
+    starts, window = windows_of(history, freq)
+    ends = np.zeros(len(starts), np.int64)
+    np.maximum.at(ends, window, history.times + history.bucket_ns)
+    whole = np.ones(len(starts), bool)
+    whole[window[~history.complete()]] = False
+    return np.append(starts, ends[-1:]).astype("datetime64[ns]"), whole
+
+
+def _mark_incomplete(ax, edges, whole):
+    """Grey hatching where events were lost."""
+    label = "events lost"
+    for start, end, good in zip(edges[:-1], edges[1:], whole):
+        if not good:
+            ax.axvspan(start, end, facecolor="none", edgecolor=OTHERS, hatch="////", linewidth=0, label=label)
+            label = None
+
+
+def heatmap_data(history, metric, where=None):
+    """What plot_heatmap draws: (edges of time, whole, [bin, time] counts, first and last bin used, p50 and p99)."""
+    freq = freq_for(history)
+    edges, whole = _edges(history, freq)
+    bins = merge(history, metric, (), freq, where).reset_index()
+    number = np.searchsorted(history.bin_lower, bins.bin_lower.to_numpy())
+    column = np.searchsorted(edges, bins.time.to_numpy(), "right") - 1
+    low, high = (int(number.min()), int(number.max()) + 1) if len(bins) else (0, 0)
+    counts = np.zeros((high - low, len(edges) - 1))
+    counts[number - low, column] = bins[metric].to_numpy()
+    lines = quantile(history, metric, [0.5, 0.99], (), freq, where).reindex(pd.DatetimeIndex(edges[:-1]))
+    return edges, whole, counts, (low, high), lines
+
+
+def plot_heatmap(history, metric, ax=None, title=None, where=None, data=None):
+    """The values of a histogram over time: x time, y the value on a logarithmic axis cut at the bins' edges, colour
+    the number of values; lines through p50 and p99."""
+    from matplotlib.colors import LogNorm
+    history, ax = history_of(history), look.axes(ax)
+    attrs = history.metric(metric).attrs
+    ax.set_title(title or attrs.get("help", metric))
+    edges, whole, counts, (low, high), lines = data or heatmap_data(history, metric, where)
+    if not counts.size:
+        return look.nothing(ax, "no values")
+    values = np.append(history.bin_lower[low:high].astype(float), float(history.bin_upper[high - 1]) + 1)
+    look.time_axis(ax, edges)
+    mesh = ax.pcolormesh(edges, np.maximum(values, 0.5), np.ma.masked_equal(counts, 0), cmap=look.colour_map(),
+                         norm=LogNorm(1, max(2, counts.max())), rasterized=True)
+    middle = edges[:-1] + (edges[1:] - edges[:-1]) // 2
+    for q, width in ((0.5, 1.6), (0.99, 1.0)):
+        ax.plot(middle, np.maximum(lines[q].to_numpy(), 0.5), color=ax.yaxis.label.get_color(), linewidth=width,
+                linestyle="-" if q == 0.5 else "--", label=f"p{100 * q:.0f}")
+    _mark_incomplete(ax, edges, whole)
+    ax.set_yscale("log")
+    units = attrs.get("value_units", "1")
+    ax.yaxis.set_major_formatter(look.formatter(units))
+    ax.yaxis.set_minor_formatter(look.formatter(units) if values[-1] / max(values[0], 0.5) < 10 else "")
+    ax.set_ylabel({"ns": "duration", "byte": "size", "byte s-1": "bytes per second"}.get(units, "value"))
+    bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02)
+    bar.set_label("values in an interval")
+    bar.set_ticks([count for count in look.log_ticks(1, max(2, counts.max()), 6) if count % 1 == 0])
+    bar.minorticks_off()
+    bar.ax.yaxis.set_major_formatter(look.formatter("1"))
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=3, handlelength=1.6)
+    return ax
+
+
+def stack_data(history, metric, by, where=None):
+    """What plot_stack draws: (edges of time, whole, rates by name)."""
+    freq = freq_for(history)
+    edges, whole = _edges(history, freq)
+    rates = rate(history, metric, by, freq, where)
+    return edges, whole, rates.reindex(pd.DatetimeIndex(edges[:-1]))
+
+
+def plot_stack(history, metric, by="component", ax=None, title=None, where=None, data=None):
+    """A counter per second, stacked by a label: the largest by name, the rest as one, and what has no name as
+    hidden. Where events are missing there is a hatched gap."""
+    history, ax = history_of(history), look.axes(ax)
+    attrs = history.metric(metric).attrs
+    ax.set_title(title or f"{attrs.get('help', metric)} per second")
+    edges, whole, rates = data or stack_data(history, metric, by, where)
+    totals = rates.sum().sort_values(ascending=False, kind="stable")
+    totals = totals[totals > 0]
+    if totals.empty:
+        return look.nothing(ax, "nothing happened")
+    named = [name for name in totals.index if name != OTHER]
+    largest = named[: len(COLOURS)] if len(named) <= len(COLOURS) else named[: len(COLOURS) - 1]
+    largest = sorted(largest, key=look.natural)
+    parts = list(zip(map(look.short, largest), [rates[name] for name in largest],
+                     look.colours_of(list(rates.columns), largest), [None] * len(largest)))
+    rest = [name for name in named if name not in largest]
+    if rest:
+        parts.append((f"{len(rest)} others", rates[rest].sum(axis=1, skipna=False), OTHERS, None))
+    if OTHER in totals.index:
+        parts.append(("(other): no name kept", rates[OTHER], "none", "...."))
+    look.time_axis(ax, edges)
+    floor = np.zeros(len(edges))
+    for name, values, colour, hatch in parts:
+        values = values.to_numpy()
+        top = floor + np.append(values, values[-1])
+        ax.fill_between(edges, floor, top, step="post", facecolor=colour, hatch=hatch, label=name, linewidth=0,
+                        edgecolor=OTHERS if hatch else "none")
+        floor = top
+    _mark_incomplete(ax, edges, whole)
+    units = attrs.get("units", "1")
+    ax.set_ylim(bottom=0)
+    look.amount_ticks(ax.yaxis, ax.get_ylim()[1], units)
+    ax.set_ylabel("bytes per second" if units == "byte" else "operations per second")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=2 if look.narrow(ax) else 3, handlelength=1.2)
+    return ax
+
+
+def gauge_data(history, metric):
+    """What plot_gauge draws."""
+    freq = freq_for(history)
+    edges, whole = _edges(history, freq)
+    frame = table(history, metric, (), freq)
+    frame = frame.set_index("time")[["last", "min", "max"]].astype(float).reindex(pd.DatetimeIndex(edges[:-1]))
+    frame[~whole] = np.nan
+    return edges, whole, frame
+
+
+def plot_gauge(history, metric="pool_bytes", ax=None, data=None):
+    """A gauge without labels: a band from least to greatest in each interval, a line through the last values. Where
+    events are missing there is a hatched gap."""
+    history, ax = history_of(history), look.axes(ax)
+    attrs = history.metric(metric).attrs
+    ax.set_title(attrs.get("help", metric))
+    edges, whole, frame = data or gauge_data(history, metric)
+    if not np.isfinite(frame["max"]).any():
+        return look.nothing(ax, "not known")
+    look.time_axis(ax, edges)
+    low, high = (np.append(frame[end].to_numpy(), frame[end].to_numpy()[-1]) for end in ("min", "max"))
+    ax.fill_between(edges, low, high, step="post", facecolor=COLOURS[4], alpha=0.6, linewidth=0, label="least to greatest")
+    ax.plot(edges[1:], frame["last"].to_numpy(), ".-" if len(frame) < 60 else "-", linewidth=1,
+            color=ax.yaxis.label.get_color(), label="at an interval's end")
+    _mark_incomplete(ax, edges, whole)
+    units = attrs.get("units", "1")
+    ax.set(ylim=(min(0, np.nanmin(low)), None), ylabel={"byte": "bytes", "1": "number"}.get(units, units))
+    look.amount_ticks(ax.yaxis, ax.get_ylim()[1], units)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=2, handlelength=1.2)
+    return ax
+
+
+def matrix_of(pairs, most=NAMES_MAX):
+    """(values, hidden) of sums by source and sink: the largest `most` of each by name in natural order, the rest as
+    one; hidden: empty cells of which a part may be in (other)."""
+    wide = pairs.unstack(fill_value=0).astype(float)
+    unnamed_row = wide.loc[OTHER] if OTHER in wide.index else pd.Series(0.0, wide.columns)
+    unnamed_column = wide[OTHER] if OTHER in wide.columns else pd.Series(0.0, wide.index)
+    nowhere = float(unnamed_row.get(OTHER, 0))
+    wide = wide.drop(index=OTHER, errors="ignore").drop(columns=OTHER, errors="ignore")
+    hidden = (wide == 0) & ((unnamed_row.reindex(wide.columns).to_numpy()[None] > 0)
+                            | (unnamed_column.reindex(wide.index).to_numpy()[:, None] > 0) | (nowhere > 0))
+
+    def folded(frame, function):
+        for axis in (0, 1):
+            names = frame.index if axis == 0 else frame.columns
+            totals = wide.sum(axis=1 - axis).sort_values(ascending=False, kind="stable")
+            largest = sorted(totals.index[: most if len(totals) <= most else most - 1], key=look.natural)
+            rest = [name for name in names if name not in largest]
+            parts = frame.reindex(largest, axis=axis)
+            if rest:
+                one = getattr(frame.loc[rest] if axis == 0 else frame[rest], function)(axis=axis)
+                parts = pd.concat([parts, one.to_frame(f"{len(rest)} others").T if axis == 0 else
+                                   one.to_frame(f"{len(rest)} others")], axis=axis)
+            frame = parts
+        return frame
+
+    values = folded(wide, "sum")
+    return values, folded(hidden, "any").astype(bool) & (values == 0)
+
+
+def plot_transports(history, ax=None, metric="transport_bytes", data=None):
+    """Source-by-sink matrix of transport_bytes or transports over all time, on a logarithmic scale. Cells that may
+    be in (other) are hatched; (other) itself is not part of the scale."""
+    from matplotlib.colors import LogNorm
+    history, ax = history_of(history), look.axes(ax)
+    units = history.metric(metric).attrs.get("units", "1")
+    ax.set_title("bytes moved, from row to column" if units == "byte" else "transports, from row to column")
+    table_, hidden = data or matrix_of(merge(history, metric, ("source", "sink")))
+    if table_.empty or not table_.to_numpy().any():
+        return look.nothing(ax, "no transports between named components")
+    values = table_.to_numpy()
+    low, high = values[values > 0].min(), values.max()
+    norm = LogNorm(low, max(high, 1.01 * low))
+    picture = ax.imshow(np.ma.masked_equal(values, 0), cmap=look.colour_map(), aspect="auto", norm=norm)
+    if hidden.to_numpy().any():
+        from matplotlib.patches import Rectangle
+        for row, column in np.argwhere(hidden.to_numpy()):
+            ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="////", edgecolor=OTHERS, linewidth=0))
+        ax.set_xlabel("sink (hatched: hidden, may be in (other))")
+    else:
+        ax.set_xlabel("sink")
+    if values.size <= (36 if look.narrow(ax) else 144):
+        for (row, column), value in np.ndenumerate(values):
+            if value > 0:
+                ax.text(column, row, look.shown(units)(value), ha="center", va="center",
+                        color="#000000" if norm(value) > 0.6 else "#fefefe")  # on colour, whatever the paper
+    ax.set_xticks(range(len(table_.columns)), [look.short(c) for c in table_.columns], rotation=90 if len(table_.columns) > 12
+                  else 30, ha="center" if len(table_.columns) > 12 else "right", rotation_mode="anchor"
+                  if len(table_.columns) <= 12 else "default")
+    ax.set_yticks(range(len(table_.index)), [look.short(c) for c in table_.index])
+    ax.set_ylabel("source")
+    ax.grid(False)
+    bar = ax.figure.colorbar(picture, ax=ax, pad=0.02)
+    bar.minorticks_off()
+    bar.set_ticks((look.byte_ticks if units == "byte" else look.log_ticks)(low, max(high, 1.01 * low), 6))
+    bar.ax.yaxis.set_major_formatter(look.formatter(units))
+    bar.set_label("bytes" if units == "byte" else "transports")
+    return ax
+
+
+def wait_table(history, metric="demand_wait_ns", by="size_class", where=None):
+    """A frame with a row for each size class (or other label) with values: count, p50, p90, p99, max, in the
+    metric's units, in natural order. Quantiles are bounded by the extremes."""
+    frame = spread(history, metric, (0.5, 0.9, 0.99), by, where).rename(columns={0.5: "p50", 0.9: "p90", 0.99: "p99"})
+    frame = frame[["count", "p50", "p90", "p99", "max"]].astype({"max": float})
+    return frame.loc[sorted(frame.index, key=look.size_order if by == "size_class" else look.natural)]
+
+
+def plot_waits(history, metric="demand_wait_ns", ax=None, data=None):
+    """Wait times by size class: a line from median to 99 in 100, marks at p50, p90, p99 and the largest. x duration
+    on a logarithmic axis, y size of the CDO."""
+    history, ax = history_of(history), look.axes(ax)
+    ax.set_title(history.metric(metric).attrs.get("help", metric))
+    frame = wait_table(history, metric) if data is None else data
+    if frame.empty:
+        return look.nothing(ax, "no waits")
+    rows = np.arange(len(frame))
+    ax.hlines(rows, frame.p50, frame["max"], color=OTHERS, linewidth=1)
+    ax.hlines(rows, frame.p50, frame.p99, color=COLOURS[0], linewidth=4, alpha=0.5)
+    for column, marker, colour in (("p50", "o", 0), ("p90", "D", 1), ("p99", "s", 2), ("max", "|", 5)):
+        ax.plot(frame[column], rows, marker, color=COLOURS[colour], label=column, markersize=7,
+                markeredgewidth=2 if marker == "|" else 0.5)
+    ax.set_xscale("log")
+    low, high = max(frame.p50.min(), 1) / 1.25, max(frame["max"].max(), 1) * 1.25
+    ax.set_xlim(low, high)
+    ax.minorticks_off()
+    ax.set_xticks(look.log_ticks(low, high, 4 if look.narrow(ax) else 6))
+    ax.xaxis.set_major_formatter(look.formatter("ns"))
+    ax.set_yticks(rows, [f"{label}  ({look.amount(count, '')})" for label, count in zip(frame.index, frame["count"])])
+    ax.set(ylim=(-0.6, len(rows) - 0.4), xlabel="duration", ylabel="size of the CDO (waits)")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -2.4 / max(12, len(rows))), ncol=4, handlelength=1.2)
+    return ax

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What differs between two runs, from the begin of each on: ratios, with the size of the effect.
+
+The effect is the chance that a value of the second run is larger than one of the first (equal ones count half):
+50 % is no difference, 100 % is all of them. For histograms the values are those in their bins; for counters what was
+added in each interval of a run that is not short of events."""
+
+import numpy as np
+import pandas as pd
+
+from .. import compute, look, plots
+from ..errors import Error
+from ..look import COLOURS, OTHER, duration
+from ..summary import summary
+from .parts import LARGEST, Picture, Report, Table, largest, moment
+
+COUNTERS = ("pool_operations", "cdos_created", "produced_bytes", "consumed_bytes", "transports", "transport_bytes", "anomalies")
+HISTOGRAMS = ("transport_ns", "demand_wait_ns", "withdraw_wait_ns", "leave_wait_ns", "handling_ns", "cdo_lifetime_ns",
+              "transport_bytes_per_second")
+NAMES = ("A", "B")
+
+
+def chance_larger(first, second):
+    """The chance that a value of `second` is larger than one of `first`; both {bin or value: count} Series."""
+    if not first.sum() or not second.sum():
+        return np.nan
+    both = pd.concat([first, second], axis=1).fillna(0).sort_index().to_numpy(float)
+    below = np.cumsum(both[:, 0]) - both[:, 0]
+    return float((both[:, 1] * (below + both[:, 0] / 2)).sum() / (both[:, 0].sum() * both[:, 1].sum()))
+
+
+def effect_of(chance):
+    """In words; the limits are Cliff's."""
+    if chance != chance:
+        return ""
+    delta = abs(2 * chance - 1)
+    size = next(word for limit, word in ((0.147, "none"), (0.33, "small"), (0.474, "medium"), (2, "large")) if delta < limit)
+    return f"{size} ({100 * chance:.0f} %)"
+
+
+def ratio_of(first, second):
+    """second / first for people."""
+    if not first or first != first or second != second:
+        return "" if not second or second != second else "new"
+    return f"× {second / first:.3g}"
+
+
+class Comparison:
+    """Of two Histories."""
+
+    def __init__(self, first, second, metrics, component):
+        self.both, self.metrics, self.component = (first, second), metrics, component
+        self.summaries = [summary(one) for one in self.both]
+        for name in metrics or ():
+            first.metric(name)
+        if not all(len(one.times) for one in self.both):
+            raise Error("one of the runs has no buckets")
+        self.seconds = [float(one.bucket_ns.sum()) / 1e9 for one in self.both]
+
+    def has(self, metric):
+        """Whether both runs have it, and it is wanted."""
+        return (self.metrics is None or metric in self.metrics) and all(metric in one.metrics for one in self.both)
+
+    def where(self, history, metric):
+        """What restricts a metric to the component."""
+        label = next((one for one in ("component", "source") if one in history.metric(metric).labels), None)
+        return {label: self.component} if self.component is not None and label else None
+
+    def totals(self):
+        """Table of counters: what was added a second."""
+        rows, plain = [], []
+        for metric in filter(self.has, COUNTERS):
+            sums = [compute.merge(one, metric, where=self.where(one, metric)) for one in self.both]
+            rates = [compute.rate(one, metric, where=self.where(one, metric)).dropna() for one in self.both]
+            chance = chance_larger(*(rate.value_counts() for rate in rates))
+            units = self.both[0].metric(metric).attrs.get("units", "1")
+            show = look.shown(units)
+            means = [count / seconds for count, seconds in zip(sums, self.seconds)]
+            rows.append((metric, *map(show, sums), *(f"{show(mean)}/s" for mean in means), ratio_of(*means), effect_of(chance)))
+            plain.append((metric, *sums, *means, means[1] / means[0] if means[0] else np.nan, chance))
+        head = ("counter", "A", "B", "A a second", "B a second", "ratio", "effect")
+        return Table("counters", "How much", head, rows, pd.DataFrame(plain, columns=[
+            "metric", "a", "b", "a_per_second", "b_per_second", "ratio", "chance_b_larger"]), 1, self.notes())
+
+    def spreads(self):
+        """Table of histograms: medians and 99 in 100."""
+        rows, plain = [], []
+        for metric in filter(self.has, HISTOGRAMS):
+            bins = [compute.merge(one, metric, where=self.where(one, metric)) for one in self.both]
+            if not all(len(one) for one in bins):
+                continue
+            found = [compute.quantile(one, metric, [0.5, 0.99], where=self.where(one, metric)) for one in self.both]
+            chance = chance_larger(*(one.astype(float) for one in bins))
+            show = look.shown(self.both[0].metric(metric).attrs.get("value_units", "1"))
+            (a50, a99), (b50, b99) = (list(one) for one in found)
+            rows.append((metric, show(a50), show(b50), ratio_of(a50, b50), show(a99), show(b99), ratio_of(a99, b99), effect_of(chance)))
+            plain.append((metric, a50, b50, a99, b99, chance))
+        head = ("of", "A median", "B median", "ratio", "A 99 in 100", "B 99 in 100", "ratio", "effect")
+        return Table("quantiles", "How long", head, rows, pd.DataFrame(plain, columns=[
+            "metric", "a_p50", "b_p50", "a_p99", "b_p99", "chance_b_larger"]), 1, self.notes())
+
+    def components(self):
+        """Table of the components that changed most, in operations a second."""
+        metric = "pool_operations"
+        if not self.has(metric) or not all("component" in one.metric(metric).labels for one in self.both):
+            return None
+        sums = [compute.merge(one, metric, "component", where=self.where(one, metric)) / seconds
+                for one, seconds in zip(self.both, self.seconds)]
+        frame = pd.concat(sums, axis=1, keys=["a", "b"]).fillna(0)
+        frame["ratio"] = frame.b / frame.a.where(frame.a > 0)
+        frame["change"] = (frame.b - frame.a).abs()
+        chosen, rest = largest(frame, "change", LARGEST)
+        rows = [(name, f"{frame.a[name]:,.1f}", f"{frame.b[name]:,.1f}", ratio_of(frame.a[name], frame.b[name])) for name in chosen]
+        if rest:
+            part = frame.loc[rest, ["a", "b"]].sum()
+            rows.append((f"{len(rest)} others", f"{part.a:,.1f}", f"{part.b:,.1f}", ratio_of(part.a, part.b)))
+        notes = self.notes() + (["(other) has those without a name of their own"] if OTHER in chosen else [])
+        return Table("components", "Operations a second by component, those that changed most",
+                     ("component", "A", "B", "ratio"), rows, frame.rename_axis("component").reset_index(), 1, notes)
+
+    def notes(self):
+        """Which part of the events the numbers are of."""
+        found = []
+        for name, one in zip(NAMES, self.summaries):
+            events = one.received + sum(one.lost.values())
+            if one.counted < events:
+                found.append(f"{name}: {100 * one.counted / events:.3g} % of the events")
+        return found
+
+    def pictures(self):
+        """Both runs in one picture each, by the time since their begin."""
+        found = []
+        for metric in filter(self.has, ("pool_operations", "transport_bytes")):
+            lines = []
+            for one in self.both:
+                rate = compute.rate(one, metric, freq=plots.freq_for(one), where=self.where(one, metric))
+                lines.append((_since(one, rate.index), rate.to_numpy()))
+            units = self.both[0].metric(metric).attrs.get("units", "1")
+            found.append(Picture(metric, f"{metric} per second", lambda ax, m=metric, x=lines, u=units: _lines(
+                ax, f"{self.both[0].metric(m).attrs.get('help', m)} per second", [(x[0], "-"), (x[1], "-")], u), self.notes()))
+        for metric in filter(self.has, ("transport_ns", "demand_wait_ns")):
+            lines = []
+            for one in self.both:
+                frame = compute.quantile(one, metric, [0.5, 0.99], freq=plots.freq_for(one), where=self.where(one, metric))
+                lines.append((_since(one, frame.index), frame))
+            found.append(Picture(metric, f"{metric}, p50 and p99", lambda ax, m=metric, x=lines: _lines(
+                ax, f"{self.both[0].metric(m).attrs.get('help', m)}: median and 99 in 100 (dashed)",
+                [((t, f[q].to_numpy()), "-" if q == 0.5 else "--") for t, f in x for q in (0.5, 0.99)], "ns", True), self.notes()))
+        return found
+
+    def report(self):
+        """A Report."""
+        notes = [f"{name}: {note}" for name, one in zip(NAMES, self.summaries) for note in one.notes()]
+        lengths = [float((one.end - one.begin).astype("timedelta64[ns]").astype(np.int64)) for one in self.summaries]
+        facts = [(f"{name} observed", duration(length), "") for name, length in zip(NAMES, lengths)]
+        tables = [self.totals(), self.spreads(), self.components()]
+        subtitle = "; ".join(f"{name}: {one.workflow}, {moment(one.begin)} to {moment(one.end)} UTC, run "
+                             f"{', '.join(run[:8] for run in one.runs)}" for name, one in zip(NAMES, self.summaries))
+        remark = "Ratios are B divided by A. Effect: the chance that a value of B is larger than one of A; 50 % is no difference."
+        if self.component is not None:
+            remark = f"Only what has to do with {self.component}. {remark}"
+        return Report("Comparison of two runs", subtitle, notes, "Every event of both was counted, every bucket is here.", remark,
+                      facts, [], self.pictures(), [table for table in tables if table and table.rows],
+                      "Quantiles are read from histograms and are off by at most half a bin.")
+
+
+def _since(history, times):
+    """Seconds since the first bucket."""
+    return (times.to_numpy().astype("datetime64[ns]").astype(np.int64) - int(history.times.min())) / 1e9
+
+
+def _lines(ax, title, lines, units, logarithmic=False):
+    """Lines of A and B, by turns as many of each, over seconds."""
+    ax.set_title(title)
+    half = len(lines) // 2
+    top = 0.0
+    for number, ((x, y), dash) in enumerate(lines):
+        name = NAMES[number // half]
+        ax.plot(x, y, dash, color=COLOURS[0 if name == "A" else 5], linewidth=1.2, label=name if dash == "-" else None)
+        top = max(top, np.nanmax(y) if len(y) and np.isfinite(y).any() else 0)
+    ax.set_xlabel("seconds since the begin")
+    if logarithmic:
+        ax.set_yscale("log")
+        ax.yaxis.set_major_formatter(look.formatter(units))
+        ax.yaxis.set_minor_formatter("")
+    else:
+        ax.set_ylim(bottom=0)
+        look.amount_ticks(ax.yaxis, max(top, 1), units)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=2)
+
+
+def compare(first, second, metrics=None, component=None):
+    """The Report of what differs between two Histories."""
+    return Comparison(first, second, metrics, component).report()

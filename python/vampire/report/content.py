@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report of a run: its numbers, tables and pictures. Every number is computed from rows; what is not in
+it stands next to it."""
+
+import functools
+import pathlib
+
+import numpy as np
+import pandas as pd
+
+from .. import cdos, compute, look, plots
+from ..dataset import dataset_of
+from ..look import OTHER, amount, duration
+from ..summary import number_of, share, summary
+from .parts import Picture, Report, Table, largest, moment, others
+
+CDOS_SHOWN = 12
+WAITS = (("demand_wait_ns", "for demanded data"), ("withdraw_wait_ns", "to take a CDO back"), ("leave_wait_ns", "to leave"))
+
+
+class Content:
+    """Of one History; `metrics`: names to restrict it to (None: all), `component`: only this component's."""
+
+    def __init__(self, history, metrics=None, component=None):
+        self.history, self.metrics, self.component = history, metrics, component
+        # Several parts of the report need the same numbers; each pass over the rows is made once.
+        self.sums, self.wait_table = functools.cache(self._sums), functools.cache(self._wait_table)
+        for name in metrics or ():
+            history.metric(name)
+        self.summary = summary(history)
+        self.dataset = dataset_of(history, [])
+        if component is not None:
+            self._check_component(component)
+        events = self.summary.received + sum(self.summary.lost.values())
+        self.of = [] if self.summary.counted >= events else [f"of {share(self.summary.counted, events)} of the events"]
+
+    def _check_component(self, component):
+        known = self.history.words("component") | self.history.words("source") | self.history.words("sink")
+        if component not in known:
+            some = ", ".join(sorted(known, key=look.natural)[:20])
+            raise compute.Error(f"there is no component '{component}'; there are: {some}" + ", ..." * (len(known) > 20))
+
+    # ---- small helpers
+
+    def has(self, metric, *labels):
+        """Whether the metric is in the files and wanted, with these labels. At level workflow there are no
+        components."""
+        return (self.metrics is None or metric in self.metrics) and metric in self.history.metrics and \
+            set(labels) <= set(self.history.metric(metric).labels)
+
+    def where(self, metric, label=None):
+        """What restricts the metric to the component, as `label` if it may be under several."""
+        labels = self.history.metric(metric).labels
+        label = label or next((one for one in ("component", "source") if one in labels), None)
+        return {label: self.component} if self.component is not None and label in labels else None
+
+    def _sums(self, metric, by):
+        """A counter's sums by labels, as a Series; those of the component."""
+        if self.component is not None and "source" in self.history.metric(metric).labels:
+            sums = compute.merge(self.history, metric, tuple(dict.fromkeys(("source", "sink", *by))))
+            names = [sums.index.get_level_values(label) == self.component for label in ("source", "sink")]
+            return sums[names[0] | names[1]].groupby(level=list(by)).sum()
+        return compute.merge(self.history, metric, by, where=self.where(metric))
+
+    def _wait_table(self, metric, by):
+        """plots.wait_table, of the component."""
+        return plots.wait_table(self.history, metric, by, self.where(metric))
+
+    def total(self, metric):
+        """Of a counter; None when the files do not have it."""
+        if not self.has(metric):
+            return None
+        labels = self.history.metric(metric).labels
+        by = next(((one,) for one in ("source", "component") if one in labels and self.component is not None), ())
+        sums = self.sums(metric, by)
+        return int(sums.sum()) if by else int(sums)
+
+    def hidden(self, sums, what):
+        """Notes: how much of these sums is in (other)."""
+        names = sums.index.to_frame(index=False)
+        part = int(sums[(names == OTHER).any(axis=1).to_numpy()].sum()) if len(sums) else 0
+        return self.of + ([f"{share(part, int(sums.sum()))} of {what} have no name of their own, but are in (other)"] if part else [])
+
+    # ---- the report
+
+    def report(self):
+        """A Report."""
+        found, ds = self.summary, self.dataset
+        ended = moment(ds.run_ended.values.max())
+        several = "s" if len(found.runs) > 1 else ""
+        remark = None
+        if self.history.between != (None, None):
+            low, high = (moment(np.datetime64(when, "ns")) if when is not None else edge
+                         for when, edge in zip(self.history.between, ("the begin", "the end")))
+            remark = f"Only the buckets from {low} to {high} UTC."
+        if self.component is not None:
+            remark = f"{remark + ' ' if remark else ''}Only what has to do with {self.component}."
+        tables = [self.component_table(), self.operation_table(), self.transport_table(), self.wait_rows(),
+                  self.anomaly_table(), self.cdo_rows()] if found.buckets else []
+        return Report(
+            title=f"Workflow {found.workflow}",
+            subtitle=f"{moment(ds.run_started.values.min())} to {ended or 'now'} UTC, seen by vampire on {found.host}, "
+            f"run{several} {', '.join(run[:8] for run in found.runs)}, output {found.output}, level {found.level}",
+            notes=found.notes(), whole="Every event was counted, every bucket is here.", remark=remark,
+            facts=self.facts(), before=[table for table in [self.gap_table()] if table],
+            pictures=self.pictures() if found.buckets else [],
+            tables=[table for table in tables if table] + [self.file_table()],
+            foot=f"Buckets of {duration(float(found.bucket_ns))}. Quantiles are read from histograms and are off by at most "
+            f"half a bin. vampire {self.history.files[-1].attrs['vampire_version']}.")
+
+    def facts(self):
+        """(what, number, note)."""
+        found, ds = self.summary, self.dataset
+        length = float((found.end - found.begin).astype("timedelta64[ns]").astype(np.int64)) if found.buckets else 0.0
+        components = len(set(ds.component_name.values)) if "component_name" in ds else 0
+        of = self.of[0] if self.of else ""
+        numbers = [("pool operations", "pool_operations", "{:,}".format), ("CDO bytes given", "produced_bytes", amount),
+                   ("bytes moved", "transport_bytes", amount), ("transports", "transports", "{:,}".format)]
+        facts = [("observed", duration(length), ""), ("components", f"{components:,}", "")]
+        for what, metric, write in numbers:
+            count = self.total(metric)
+            facts.append((what, "not recorded" if count is None else write(count), of if count is not None else ""))
+        return facts
+
+    def gap_table(self):
+        """Of the intervals in which events are missing."""
+        ds = self.dataset
+        if "gap_start" not in ds or not ds.sizes["gap"]:
+            return None
+        frame = pd.DataFrame({name: ds[f"gap_{name}"].values for name in ("start", "end", "events", "reason")})
+        rows = [(moment(row.start, 23), moment(row.end, 23), f"{int(row.events):,}" if row.events else "unknown", row.reason)
+                for row in (one for _, one in frame.head(50).iterrows())]
+        notes = [f"the first 50 of {len(frame):,}"] if len(frame) > 50 else []
+        return Table("gaps", "Gaps", ("from (UTC)", "to (UTC)", "events", "where"), rows, frame, 2, notes)
+
+    def file_table(self):
+        """Of the files."""
+        ds = self.dataset
+        frame = pd.DataFrame({"file": [pathlib.Path(path).name for path in ds.file_path.values],
+                              "state": ds.file_state.values, "buckets": ds.file_buckets.values})
+        rows = [(row.file, row.state, f"{row.buckets:,}") for _, row in frame.iterrows()]
+        if len(rows) > 30:
+            rows = rows[:15] + [(f"{len(rows) - 30} more", "", f"{frame.buckets[15:-15].sum():,}")] + rows[-15:]
+        return Table("files", "Files", ("file", "state", "buckets"), rows, frame, 2)
+
+    # ---- tables
+
+    def _by_component(self, metric):
+        return self.sums(metric, ("component",)) if self.has(metric, "component") else None
+
+    def component_table(self):
+        """Each component: when it was there, what it did, how long it waited."""
+        sums = {"operations": self._by_component("pool_operations"), "gave": self._by_component("produced_bytes"),
+                "received": self._by_component("consumed_bytes")}
+        known = {what: one for what, one in sums.items() if one is not None}
+        if not known:
+            return None
+        frame = pd.DataFrame({what: one.astype(float) for what, one in known.items()}).fillna(0).astype(np.uint64)
+        ds, times = self.dataset, {}
+        if "component_name" in ds:
+            times = {name: row for name, *row in zip(ds.component_name.values, ds.component_joined.values,
+                                                     ds.component_left.values, ds.component_leave_reason.values)}
+        frame = frame.reindex([*frame.index, *(name for name in times if name not in frame.index
+                                               and self.component in (None, name))], fill_value=0)
+        chosen, rest = largest(frame, frame.columns[0])
+        waits = self._waits("demand_wait_ns", chosen, rest)
+        rows = []
+        for name in chosen + ([None] if rest else []):
+            values = frame.loc[name] if name is not None else frame.loc[rest].sum()
+            joined, left, why = times.get(name, (np.datetime64("NaT"),) * 2 + ("",))
+            shown = [f"{int(values[what]):,}" if what == "operations" else amount(int(values[what])) for what in known]
+            wait = waits.get(name)
+            rows.append((name or others(rest), why or ("there" if name in times else ""), moment(joined)[11:],
+                         moment(left)[11:], *shown, *(wait[:3] if wait else ("", "", ""))))
+        head = ("component", "left because", "joined (UTC)", "left", *known, "waits", "median", "99 in 100")
+        return Table("components", "Components", head, rows, frame.rename_axis("component").reset_index(), 2,
+                     self.hidden(next(iter(known.values())), next(iter(known))))
+
+    def _waits(self, metric, chosen, rest):
+        """{name: (count, p50, p99, p90, max)} as texts, of the names and, under None, of the rest."""
+        if not self.has(metric, "component"):
+            return {}
+        def texts(row):
+            return (f"{int(row['count']):,}", *(duration(row[one]) for one in ("p50", "p99", "p90", "max")))
+        frame = self.wait_table(metric, "component")
+        found = {name: texts(frame.loc[name]) for name in chosen if name in frame.index}
+        if rest and frame.index.isin(rest).any():
+            one = compute.spread(self.history, metric, (0.5, 0.9, 0.99), where={"component": rest}).iloc[0]
+            found[None] = texts({"count": one["count"], "p50": one[0.5], "p90": one[0.9], "p99": one[0.99], "max": one["max"]})
+        return found
+
+    def operation_table(self):
+        """Each operation: how often, how fast."""
+        if not self.has("pool_operations", "operation"):
+            return None
+        where = self.where("pool_operations")
+        sums = compute.merge(self.history, "pool_operations", ("operation",), where=where)
+        peak = compute.rate(self.history, "pool_operations", "operation", where=where).max()
+        handling = plots.wait_table(self.history, "handling_ns", "operation") if self.has("handling_ns", "operation") else None
+        frame = pd.DataFrame({"count": sums, "most_per_second": peak.reindex(sums.index)}).rename_axis("operation")
+        frame = frame[frame["count"] > 0]
+        rows = []
+        for name, row in frame.iterrows():
+            time = handling.loc[name] if handling is not None and name in handling.index else None
+            high = row.most_per_second
+            rows.append((name.replace("_", " "), f"{int(row['count']):,}", f"{high:,.0f}" if high == high else "unknown",
+                         *(("", "") if time is None else (duration(time.p50), duration(time.p99)))))
+        return Table("operations", "Operations", ("operation", "count", "most per second", "handled in (median)", "99 in 100"),
+                     rows, frame.reset_index(), 1, self.of)
+
+    def transport_table(self):
+        """The largest pairs of source and sink."""
+        if not (self.has("transports", "source", "sink") and self.has("transport_bytes", "source", "sink")):
+            return None
+        pair = ("source", "sink")
+        counts, sizes = self.sums("transports", pair), self.sums("transport_bytes", pair)
+        frame = pd.DataFrame({"transports": counts, "bytes": sizes.reindex(counts.index, fill_value=0)})
+        frame = frame[frame.transports > 0]
+        if self.has("transport_ns", *pair):
+            times = compute.quantile(self.history, "transport_ns", [0.5, 0.99], pair)
+            frame = frame.join(times.rename(columns={0.5: "p50_ns", 0.99: "p99_ns"}))
+        hidden = self.hidden(counts, "the transports")
+        order = frame.sort_values(["bytes", "transports"], ascending=False, kind="stable")
+        rows, named = [], [key for key in order.index if OTHER not in key]
+        for key in named[:20]:
+            row = order.loc[key]
+            spread = [duration(row[one]) if one in row and row[one] == row[one] else "" for one in ("p50_ns", "p99_ns")]
+            rows.append((*key, f"{int(row.transports):,}", amount(int(row.bytes)), *spread))
+        for name, keys in ((others(named[20:]), named[20:]), (OTHER, [key for key in order.index if OTHER in key])):
+            if keys:
+                part = order.loc[keys]
+                rows.append((name, "", f"{int(part.transports.sum()):,}", amount(int(part.bytes.sum())), "", ""))
+        return Table("transports", "Transports", ("source", "sink", "transports", "bytes", "median", "99 in 100"), rows,
+                     frame.reset_index(), 2, hidden)
+
+    def wait_rows(self):
+        """How long each component waited, for what."""
+        rows, frames = [], []
+        for metric, what in WAITS:
+            if not self.has(metric, "component"):
+                continue
+            frame = self.wait_table(metric, "component")
+            if frame.empty:
+                continue
+            frames.append(frame.rename_axis("component").reset_index().assign(metric=metric))
+            chosen, rest = largest(frame, "count", 10)
+            texts = self._waits(metric, chosen, rest)
+            for name in chosen + ([None] if rest else []):
+                count, p50, p99, p90, most = texts[name]
+                rows.append((what, name or others(rest), count, p50, p90, p99, most))
+        if not rows:
+            return None
+        return Table("waits", "Waits", ("waited", "component", "times", "median", "90 in 100", "99 in 100", "longest"), rows,
+                     pd.concat(frames), 2, self.of)
+
+    def anomaly_table(self):
+        """What did not fit together."""
+        if not self.has("anomalies", "component"):
+            return None
+        sums = compute.merge(self.history, "anomalies", ("anomaly", "component"), where=self.where("anomalies"))
+        if not len(sums):
+            return None
+        order = sums.sort_values(ascending=False, kind="stable")
+        rows = [(what.replace("_", " "), name, f"{int(count):,}") for (what, name), count in order.head(20).items()]
+        if len(order) > 20:
+            rows.append((others(order.index[20:]), "", f"{int(order.iloc[20:].sum()):,}"))
+        return Table("anomalies", "Anomalies", ("what", "component", "times"), rows, sums.rename("count").reset_index(), 2, self.of)
+
+    def cdo_rows(self):
+        """The CDOs that lived longest; only at level cdo."""
+        if not len(self.dataset.get("cdo_name", ())):
+            return None
+        frame = cdos.cdo_table(self.dataset)
+        first = frame.select_dtypes("datetime64[ns]").min(axis=1).to_numpy()
+        rows = [(name or "unknown", cdo.producer, cdo.end, duration(cdo.life.total_seconds() * 1e9), moment(seen, 23)[11:],
+                 amount(cdo.size_bytes) if cdo.size_bytes == cdo.size_bytes else "unknown", f"{cdo.demands:,}",
+                 f"{cdo.consumers:,}") for (name, cdo), seen in zip(frame.head(CDOS_SHOWN).iterrows(), first)]
+        head = ("name", "producer", "ended", "lived", "first seen (UTC)", "bytes", "demands", "received")
+        return Table("cdos", "CDOs", head, rows, frame.rename_axis("name").reset_index(), 3,
+                     [f"the {len(rows)} that lived longest of the {number_of(len(frame), 'CDO')} with a record"])
+
+    # ---- pictures
+
+    def pictures(self):
+        """Those that the data allow. What a picture shows is computed once, however often it is drawn."""
+        found = []
+
+        def add(name, text, data, draw, notes=None):
+            once = functools.lru_cache(1)(data)
+            found.append(Picture(name, text, lambda ax: draw(ax, once()), self.of if notes is None else notes))
+
+        history = self.history
+        for metric, name, text in (("pool_operations", "operations", "Pool operations per second"),
+                                   ("produced_bytes", "produced_bytes", "Bytes per second given to the pool"),
+                                   ("consumed_bytes", "consumed_bytes", "Bytes per second received")):
+            by = next((one for one in ("component", "operation") if self.has(metric, one)), None)
+            by = "operation" if self.component is not None and self.has(metric, "operation") else by
+            if by:
+                where = self.where(metric)
+                add(name, text, lambda m=metric, b=by, w=where: plots.stack_data(history, m, b, w),
+                    lambda ax, data, m=metric, b=by: plots.plot_stack(history, m, b, ax, data=data))
+        if self.has("transport_bytes", "source", "sink"):
+            sums = self.sums("transport_bytes", ("source", "sink"))
+            add("transports", "Bytes moved from source to sink", lambda: plots.matrix_of(sums),
+                lambda ax, data: plots.plot_transports(history, ax, data=data), self.hidden(sums, "the bytes"))
+        for metric, name, text in (("transport_ns", "transport-time", "Durations of transports over time"),
+                                   ("demand_wait_ns", "demand-time", "Waits for demanded data over time")):
+            if self.has(metric):
+                add(name, text, lambda m=metric: plots.heatmap_data(history, m, self.where(m)),
+                    lambda ax, data, m=metric: plots.plot_heatmap(history, m, ax, data=data))
+        for metric, name in (("demand_wait_ns", "demand"), ("withdraw_wait_ns", "withdraw")):
+            if self.has(metric, "size_class"):
+                frame = self.wait_table(metric, "size_class")
+                if len(frame):
+                    add(f"{name}-by-size", f"Waits on {name} by size of the CDO", lambda f=frame: f,
+                        lambda ax, data, m=metric: plots.plot_waits(history, m, ax, data=data))
+        for metric, text in (("pool_cdos", "CDOs in the pool"), ("pool_bytes", "Bytes in the pool")):
+            if self.has(metric) and self.component is None:
+                add(metric.replace("_", "-"), text, lambda m=metric: plots.gauge_data(history, m),
+                    lambda ax, data, m=metric: plots.plot_gauge(history, m, ax, data=data))
+        if len(self.dataset.get("cdo_name", ())):
+            add("cdos", "Life of single CDOs", lambda: self.dataset, lambda ax, ds: cdos.plot_cdos(ds, CDOS_SHOWN, ax), [])
+        return found

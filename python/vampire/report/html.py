@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A Report as one self-contained HTML page, for light and dark, desktop and telephone."""
+
+import base64
+import html
+import io
+import textwrap
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # pylint: disable=wrong-import-position
+import matplotlib.ticker  # pylint: disable=wrong-import-position
+
+from .. import look  # pylint: disable=wrong-import-position
+
+CSS = """
+:root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --faint: #d8d8d8; --soft: #555; --bad: #b33a00; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e8e8e8; --paper: #16181d; --faint: #3a3f4a; --soft: #a9afba; --bad: #ff9a5c; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1rem; max-width: 76rem; background: var(--paper); color: var(--ink);
+  font: 16px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.5rem; margin: 0 0 .2rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .4rem; }
+p { margin: .3rem 0; max-width: 46rem; } .soft { color: var(--soft); } .part { color: var(--bad); font-size: .85rem; }
+.bad { border-left: 5px solid var(--bad); padding: .2rem 0 .2rem .8rem; margin: 1rem 0; }
+.bad strong { color: var(--bad); }
+.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: .8rem; margin: 1rem 0; }
+.facts div { border-top: 1px solid var(--faint); padding-top: .4rem; }
+.facts b { display: block; font-size: 1.35rem; font-weight: 600; line-height: 1.3; }
+.facts small { color: var(--bad); }
+.pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 33rem), 1fr)); gap: 1.4rem; }
+figure { margin: 0; } img { width: 100%; height: auto; display: block; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .25rem .8rem .25rem 0; text-align: right; border-bottom: 1px solid var(--faint); white-space: nowrap; }
+th { font-weight: 600; color: var(--soft); } th:first-child, td:first-child, .text { text-align: left; }
+"""
+
+
+def draw(function, dark, narrow, form):
+    """One picture as bytes."""
+    with matplotlib.rc_context(look.style(dark, 9.5)):
+        figure, ax = plt.subplots(figsize=(4.0, 3.7) if narrow else (6.6, 3.9), constrained_layout=True)
+        function(ax)
+        title = ax.get_title(loc="left")
+        ax.set_title("", loc="left")
+        figure.suptitle("\n".join(textwrap.wrap(title, 40 if narrow else 70)), x=0.02, ha="left", fontsize=10.5,
+                        fontweight="bold")
+        rows = len(ax.get_yticks())
+        if isinstance(ax.yaxis.get_major_locator(), matplotlib.ticker.FixedLocator) and rows > 12:
+            figure.set_figheight(figure.get_figheight() * rows / 12)
+        out = io.BytesIO()
+        figure.savefig(out, format=form, dpi=110, metadata={"Date": None} if form == "svg" else None)
+        plt.close(figure)
+    return out.getvalue()
+
+
+def _recoloured(svg):
+    """A picture for dark paper of one for light: ink, paper and faint lines change, all else stays."""
+    light, dark = look.style(False), look.style(True)
+    for key in ("text.color", "axes.facecolor", "grid.color"):
+        svg = svg.replace(light[key].encode(), dark[key].encode())
+    return svg
+
+
+def _figure(picture):
+    drawn = {narrow: draw(picture.draw, False, narrow, "svg") for narrow in (False, True)}
+
+    def data(dark, narrow):
+        svg = _recoloured(drawn[narrow]) if dark else drawn[narrow]
+        return "data:image/svg+xml;base64," + base64.b64encode(svg).decode()
+
+    dark, phone = "(prefers-color-scheme: dark)", "(max-width: 40rem)"
+    return (f'<figure><picture><source media="{dark} and {phone}" srcset="{data(True, True)}">'
+            f'<source media="{phone}" srcset="{data(False, True)}">'
+            f'<source media="{dark}" srcset="{data(True, False)}">'
+            f'<img src="{data(False, False)}" alt="{html.escape(picture.text)}"></picture>{_notes(picture.notes)}</figure>')
+
+
+def _notes(notes):
+    return f'<p class="part">{html.escape("; ".join(notes))}</p>' if notes else ""
+
+
+def _table(table):
+    def cells(tag, row):
+        return "".join(f'<{tag} class="text">{html.escape(str(c))}</{tag}>' if n < table.text_columns else
+                       f"<{tag}>{html.escape(str(c))}</{tag}>" for n, c in enumerate(row))
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in table.rows)
+    return (f"<h2>{html.escape(table.title)}</h2>{_notes(table.notes)}<div class=\"wide\"><table><tr>"
+            + cells("th", table.head) + f"</tr>{body}</table></div>")
+
+
+def page(report):
+    """The page as a text."""
+    notice = f'<p class="soft">{html.escape(report.whole)}</p>' if not report.notes else \
+        '<div class="bad" role="alert"><strong>Not everything is here.</strong>' \
+        + "".join(f"<p>{html.escape(text)}</p>" for text in report.notes) + "</div>"
+    remark = f'<p class="soft">{html.escape(report.remark)}</p>' if report.remark else ""
+    facts = "".join(f"<div>{html.escape(what)}<b>{html.escape(number)}</b><small>{html.escape(note)}</small></div>"
+                    for what, number, note in report.facts)
+    pictures = ["<h2>Pictures</h2>", '<div class="pictures">', *map(_figure, report.pictures), "</div>"] if report.pictures else []
+    parts = [f"<h1>{html.escape(report.title)}</h1>", f'<p class="soft">{html.escape(report.subtitle)}</p>', remark, notice,
+             *map(_table, report.before), f'<div class="facts">{facts}</div>', *pictures, *map(_table, report.tables),
+             f'<p class="soft">{html.escape(report.foot)}</p>']
+    return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, '
+            f'initial-scale=1"><title>{html.escape(report.title)}</title><style>{CSS}</style></head><body>\n'
+            + "\n".join(parts) + "\n</body></html>\n")

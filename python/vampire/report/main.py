@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command vampire-report."""
+
+import argparse
+import pathlib
+import sys
+import warnings
+
+import numpy as np
+
+from .. import errors
+from ..history import History
+from . import text
+from .compare import compare
+from .content import Content
+
+EXIT_CODES = ("Exit codes: 0 done; 1 the report could not be written; 2 wrong command line; 3 a file is missing, "
+              "damaged or not vampire's.")
+
+
+def moment_of(word):
+    """A time of the command line."""
+    try:
+        return np.datetime64(word, "ns")
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{word}' is not a time such as 2026-01-31T12:00 (UTC)") from None
+
+
+def parse_arguments(argv, version):
+    """The options; ends the program when they are wrong."""
+    parser = argparse.ArgumentParser(prog="vampire-report", epilog=EXIT_CODES,
+                                     description="Makes a one-page report of what vampire wrote.")
+    parser.add_argument("files", nargs="*", metavar="FILES", help="HDF5 files of one or several runs, patterns, or "
+                        "directories; also files that vampire is writing")
+    parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("report.html"), metavar="FILE",
+                        help="the HTML file to write (report.html)")
+    parser.add_argument("--text", action="store_true", help="print the report as plain text, without pictures, instead")
+    parser.add_argument("--csv", type=pathlib.Path, metavar="DIR", help="write each table into this directory, as CSV, instead")
+    parser.add_argument("--png", type=pathlib.Path, metavar="DIR", help="also write each picture into this directory, as PNG")
+    parser.add_argument("--from", dest="low", type=moment_of, metavar="TIME",
+                        help="only buckets that begin at this time or later, such as 2026-01-31T12:00, UTC")
+    parser.add_argument("--to", dest="high", type=moment_of, metavar="TIME", help="only buckets that begin before this time")
+    parser.add_argument("--metrics", type=lambda word: word.split(","), metavar="NAME,...", help="only these metrics")
+    parser.add_argument("--component", metavar="NAME", help="only what has to do with this component")
+    parser.add_argument("--of-output", metavar="NAME", help="which output's files, if there are files of several")
+    parser.add_argument("--compare", nargs=2, metavar=("RUN", "RUN"),
+                        help="what differs between two runs (each a file, a pattern or a directory), from their begin on")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version}", help="print the version, and exit")
+    options = parser.parse_args(argv)
+    if bool(options.files) == bool(options.compare):
+        parser.error("give either FILES or --compare RUN RUN")
+    return options
+
+
+def report_of(options):
+    """The Report that the options ask for."""
+    between = (options.low, options.high)
+    if options.compare:
+        first, second = (History(path, options.of_output, between) for path in options.compare)
+        return compare(first, second, options.metrics, options.component)
+    return Content(History(options.files, options.of_output, between), options.metrics, options.component).report()
+
+
+def write(report, options):
+    """In the form that the options ask for."""
+    if options.text:
+        sys.stdout.write(text.page(report))
+        sys.stdout.flush()
+        return
+    if options.csv:
+        text.write_csv(report, options.csv)
+        print(options.csv.resolve())
+        return
+    from . import html  # matplotlib takes a second to load
+    # Names may hold characters that matplotlib's font has not; it draws a box for them.
+    warnings.filterwarnings("ignore", "Glyph")
+    if options.png:
+        options.png.mkdir(parents=True, exist_ok=True)
+        for picture in report.pictures:
+            (options.png / f"{picture.name}.png").write_bytes(html.draw(picture.draw, False, False, "png"))
+    options.output.write_text(html.page(report), encoding="utf-8")
+    print(options.output.resolve())
+
+
+def main(argv=None, version="unknown"):
+    """The exit code."""
+    try:
+        options = parse_arguments(argv, version)
+    except OSError as error:  # of --help
+        print(f"vampire-report: write the help: {error.strerror}", file=sys.stderr)
+        return 1
+    try:
+        report = report_of(options)
+        write(report, options)
+    except errors.TooLarge as error:
+        print(f"vampire-report: {error.args[0]}; --from TIME --to TIME reads a part of the run", file=sys.stderr)
+        return 3
+    except errors.Error as error:
+        print(f"vampire-report: {error}", file=sys.stderr)
+        return 3
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        print(f"vampire-report: the report cannot be written: {name}{error.strerror}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a report is made of, whatever it is written as."""
+
+import dataclasses
+from typing import Callable, Optional
+
+import numpy as np
+import pandas as pd
+
+from .. import look
+from ..summary import number_of
+
+LARGEST = 20  # rows by name in a table; the rest is one row
+
+
+@dataclasses.dataclass
+class Table:
+    """A table: `frame` has the plain numbers, `rows` what people read."""
+
+    name: str       # of its CSV file
+    title: str
+    head: tuple
+    rows: list
+    frame: pd.DataFrame
+    text_columns: int = 1
+    notes: list = dataclasses.field(default_factory=list)  # what is not in these numbers
+
+
+@dataclasses.dataclass
+class Picture:
+    """A picture that `draw(ax)` makes."""
+
+    name: str
+    text: str
+    draw: Callable
+    notes: list = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Report:
+    """All of it, in this order."""
+
+    title: str
+    subtitle: str
+    notes: list                 # what is not in the numbers; empty: nothing
+    whole: str                  # what to say when there are no notes
+    remark: Optional[str]       # which part of the run this is
+    facts: list                 # (what, number, note)
+    before: list                # tables before the pictures
+    pictures: list
+    tables: list
+    foot: str
+
+
+def moment(when, length=19):
+    """A time for people; "" if it is not known."""
+    return "" if pd.isna(when) else str(np.datetime64(when, "ns"))[:length].replace("T", " ")
+
+
+def largest(frame, column, most=LARGEST):
+    """The names of the rows with the largest values, in natural order, and the other names. (other) is named."""
+    order = frame[column].sort_values(ascending=False, kind="stable").index
+    named = [name for name in order if name != look.OTHER]
+    chosen = named if len(named) <= most + 1 else named[:most]
+    rest = [name for name in named if name not in set(chosen)]
+    chosen = sorted(chosen, key=lambda name: [look.natural(part) for part in (name if isinstance(name, tuple) else (name,))])
+    return chosen + [look.OTHER] * (look.OTHER in order), rest
+
+
+def others(rest):
+    """The name of the row that stands for the rest."""
+    return number_of(len(rest), "other")

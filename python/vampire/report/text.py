@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A Report as plain text, and its tables as CSV."""
+
+
+def _printable(text):
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
+
+
+def _table(table):
+    rows = [tuple(map(_printable, row)) for row in (table.head, *table.rows)]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(table.head))]
+    lines = ["  ".join(cell.ljust(width) if n < table.text_columns else cell.rjust(width)
+                       for n, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in rows]
+    return "\n".join(["", table.title, *(f"({note})" for note in table.notes), *("  " + line for line in lines)])
+
+
+def page(report):
+    """The report as a text."""
+    notice = ["Not everything is here:", *(f"  {note}" for note in report.notes)] if report.notes else [report.whole]
+    facts = [f"  {what:16} {number}" + (f"  ({note})" if note else "") for what, number, note in report.facts]
+    parts = [report.title, report.subtitle, *([report.remark] if report.remark else []), "", *notice, "", *facts,
+             *map(_table, report.before), *map(_table, report.tables), "", report.foot]
+    return "\n".join(parts) + "\n"
+
+
+def write_csv(report, directory):
+    """Each table's plain numbers as DIRECTORY/NAME.csv; and what is not in them, as notes.txt."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for table in (*report.before, *report.tables):
+        table.frame.to_csv(directory / f"{table.name}.csv", index=False)
+    (directory / "notes.txt").write_text("\n".join(report.notes or [report.whole]) + "\n", encoding="utf-8")

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What both formats give to those who compute: the values of a metric as rows, a few buckets at a time."""
+
+from typing import NamedTuple, Optional
+
+import numpy as np
+
+FIELDS = {
+    "counter": ("delta",),
+    "gauge": ("last", "min", "max"),
+    "histogram": ("count", "sum", "min", "max"),
+}
+BLOCK_ROWS = 1 << 19  # rows that are in memory at a time
+
+
+class Metric(NamedTuple):
+    """A metric as files describe it."""
+
+    name: str
+    kind: str      # counter, gauge or histogram
+    labels: tuple  # of its finest series
+    attrs: dict
+
+
+class Entries(NamedTuple):
+    """The bins of a block of histograms."""
+
+    row: np.ndarray    # index of the row in the block
+    bin: np.ndarray
+    count: np.ndarray
+
+
+class Block(NamedTuple):
+    """Rows of some buckets, by bucket: each is one series that has a value there."""
+
+    time: np.ndarray    # row of the file's `time`
+    series: np.ndarray  # number of the series in its Source
+    fields: dict        # name of FIELDS -> one value a row
+    entries: Optional[Entries]
+
+
+class Source:
+    """Where a file has a metric, with these labels.
+
+    labels   the labels of its series
+    series() one array of label values for each label, by number of the series
+    blocks(hdf5, first, end, fields, bins) the rows of the buckets first to end - 1, in order
+    totals(hdf5, first, end, series) a counter since the start of its run, [end - first, series]
+    """
+
+    def __init__(self, metric, labels):
+        self.metric, self.labels = metric, tuple(labels)
+
+
+def steps(weights, most=BLOCK_ROWS):
+    """Ranges of indices, so that the weights in each add up to about `most`; [(first, end)]."""
+    found, first, total = [], 0, 0
+    for index, weight in enumerate(weights):
+        if total and total + weight > most:
+            found.append((first, index))
+            first, total = index, 0
+        total += weight
+    return found + [(first, len(weights))] if len(weights) else found

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What ran, and what is not in the numbers: filtered, sampled, lost, and not named."""
+
+import dataclasses
+
+import numpy as np
+
+from . import files
+from .compute import history_of, table
+from .dataset import partial_of
+
+OTHER = "(other)"
+LOST = {"pool_manager": "in the pool manager's queue", "ring": "in vampire's own queue", "recording": "in a recording"}
+# Counters and labels of theirs whose share in "(other)" is how much is hidden.
+NAMED = {"pool_operations": ("component",), "transports": ("source", "sink")}
+
+
+def share(part, whole):
+    """For people: "12 %", "0.3 %", "less than 0.1 %"; never 0 of something, nor 100 of less than all."""
+    if not whole or not part:
+        return "0 %"
+    percent = 100 * part / whole
+    if percent < 0.1:
+        return "less than 0.1 %"
+    if part < whole and percent > 99.9:
+        return "more than 99.9 %"
+    return f"{percent:.1f} %" if percent < 10 or percent > 99 else f"{percent:.0f} %"
+
+
+def number_of(count, what):
+    """"1 event", "1,000 events"."""
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
+@dataclasses.dataclass
+class Summary:  # pylint: disable=too-many-instance-attributes
+    """What ran between `begin` and `end`, and what is not in the numbers. print() shows it in words."""
+
+    workflow: str
+    host: str
+    output: str
+    level: str
+    runs: list            # ids
+    begin: np.datetime64  # of the first bucket
+    end: np.datetime64    # of the last
+    buckets: int
+    bucket_ns: int        # width of the last bucket
+    received: int         # events, by vampire's account
+    decoded: int
+    rejected: int
+    filtered: int         # by filters, without `sampled_out`
+    sampled_out: int
+    counted: int
+    late: int
+    lost: dict            # place -> events lost before they were received
+    sampling: str         # "none", or what of the events was counted
+    overflow: int         # values counted in "(other)", for want of memory for their labels
+    hidden: dict          # (metric, label) -> (in "(other)", in all)
+    buckets_lost: int     # that the output could not write
+    buckets_missing: int  # that are not in these files
+    buckets_incomplete: int
+    partial: list         # what of the runs is not among the files
+
+    @property
+    def whole(self):
+        """Whether every event was counted, under its own name, in buckets that are all here."""
+        return not self.notes()
+
+    def notes(self):
+        """What is not in the numbers, as sentences, the worst first; empty when every event was counted."""
+        events = self.received + sum(self.lost.values())
+        found = [f"{number_of(count, 'event')} ({share(count, events)}) lost {LOST.get(place, place)}"
+                 for place, count in self.lost.items() if count]
+        if self.buckets_incomplete:
+            found.append(f"{self.buckets_incomplete:,} of {self.buckets:,} buckets miss events")
+        if self.buckets_lost:
+            found.append(f"output {self.output} lost {number_of(self.buckets_lost, 'bucket')}")
+        if self.buckets_missing > self.buckets_lost:
+            found.append(f"{number_of(self.buckets_missing, 'bucket')} not in the files")
+        if self.rejected:
+            found.append(f"{number_of(self.rejected, 'event')} ({share(self.rejected, self.received)}) could not be understood")
+        if self.filtered:
+            found.append(f"filters excluded {number_of(self.filtered, 'event')} ({share(self.filtered, self.decoded)})")
+        if self.sampled_out:
+            found.append(f"sampling left out {number_of(self.sampled_out, 'event')} ({share(self.sampled_out, self.decoded)})")
+        elif self.sampling not in ("", "none"):
+            found.append(f"events are sampled: {self.sampling}")
+        for (metric, label), (part, all_) in self.hidden.items():
+            if part:
+                found.append(f"{share(part, all_)} of {metric} have no {label} by name, but are in (other)")
+        if self.overflow and not any(part for part, _ in self.hidden.values()):
+            found.append(f"{number_of(self.overflow, 'value')} in (other): there were more combinations of labels than max_series")
+        return found + self.partial
+
+    def __str__(self):
+        lines = [f"workflow   {self.workflow}, seen on {self.host}, output {self.output}, level {self.level}",
+                 f"time       {str(self.begin)[:19]} to {str(self.end)[:19]} UTC: {number_of(self.buckets, 'bucket')} of "
+                 f"{self.bucket_ns / 1e9:g} s",
+                 f"events     {self.received:,} received, {self.decoded:,} understood, {self.counted:,} counted"]
+        notes = self.notes()
+        head = "not whole  " if notes else "whole      "
+        return "\n".join(lines + [head + note if not n else " " * 11 + note for n, note in enumerate(notes)]
+                         + ([] if notes else [head + "every event was counted, every bucket is here"]))
+
+
+def _accounts(history):
+    """{column: what was added in the chosen buckets}, over all runs."""
+    found = {}
+    names = [name for name in history.column_names if name.startswith("events_")]
+    for parts in history.runs.values():
+        chosen = [file for file in parts if file.end > file.first]
+        if not chosen:
+            continue
+        with chosen[-1].opened() as hdf5:
+            last = {name: int(chosen[-1].column(hdf5, name)[chosen[-1].end - 1]) for name in names}
+        first, before = chosen[0], dict.fromkeys(names, 0)
+        if first.first > 0:
+            with first.opened() as hdf5:
+                before = {name: int(first.column(hdf5, name)[first.first - 1]) for name in names}
+        for name in names:
+            found[name] = found.get(name, 0) + last[name] - before[name]
+    return found
+
+
+def _sum(history, name):
+    """Of a counter without a need for labels; 0 when the files do not have it."""
+    return int(table(history, name, (), None).delta.sum()) if name in history.metrics else 0
+
+
+def _hidden(history):
+    found = {}
+    for metric, labels in NAMED.items():
+        if metric in history.metrics and set(labels) <= set(history.metric(metric).labels):
+            sums = table(history, metric, labels, None)
+            for label in labels:
+                found[metric, label] = (int(sums.delta[sums[label] == OTHER].sum()), int(sums.delta.sum()))
+    return found
+
+
+def _buckets_lost(history):
+    """By this output, over all runs."""
+    lost = 0
+    for parts in history.runs.values():
+        with parts[-1].opened() as hdf5:
+            tables = parts[-1].tables(hdf5)
+        if "output_name" in tables and "buckets_lost" in tables:
+            for name, count in zip(tables["output_name"][1], tables["buckets_lost"][1]):
+                lost += int(count) if name == parts[-1].attrs["output"] else 0
+    return lost
+
+
+def summary(history, output=None, between=None):
+    """A Summary of files: a path, a pattern, a directory, a list, or a History."""
+    history = history_of(history, output, between)
+    last, accounts = history.files[-1], _accounts(history)
+    runs = history.per_bucket(lambda file: file.run)
+    same = runs[1:] == runs[:-1] if len(runs) else runs
+    missing = int((np.diff(history.numbers)[same] - 1).sum()) if len(runs) > 1 else 0
+    sampled = _sum(history, "vampire_sampled_out")
+    count = len(history.times)
+    return Summary(
+        workflow=", ".join(dict.fromkeys(file.attrs["workflow"] for file in history.files)),
+        host=", ".join(dict.fromkeys(file.attrs["host"] for file in history.files)),
+        output=last.attrs["output"], level=last.attrs["level"], runs=list(history.runs),
+        begin=np.datetime64(int(history.times.min()) if count else files.NAT, "ns"),
+        end=np.datetime64(int((history.times + history.bucket_ns).max()) if count else files.NAT, "ns"),
+        buckets=count, bucket_ns=int(history.bucket_ns[-1]) if count else int(last.attrs["bucket_ns"]),
+        **{name: accounts.get(f"events_{name}", 0) for name in ("received", "decoded", "rejected", "counted", "late")},
+        filtered=max(0, accounts.get("events_filtered", 0) - sampled), sampled_out=sampled,
+        lost={place: accounts.get(f"events_lost_{place}", 0) for place in LOST},
+        sampling=str(last.attrs.get("sampling", "none")), overflow=_sum(history, "vampire_series_overflow"),
+        hidden=_hidden(history), buckets_lost=_buckets_lost(history), buckets_missing=missing,
+        buckets_incomplete=int((~history.complete()).sum()), partial=partial_of(history))

@@ -1,0 +1,456 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Python package vampire, against Python's own sums over made-up values: files of format 2 that
+tests/oracle/format2.py wrote, kept files of format 1, and both by the same functions."""
+
+import collections
+import lzma
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+import made_up
+from harness import ROOT, wait_until
+
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "oracle")]
+pytest.importorskip("pandas")
+import format2
+import rows
+import vampire
+from vampire import errors
+
+pytestmark = pytest.mark.plain
+START = 1767225600 * 10**9
+METRICS = {
+    "pool_operations": ("counter", ("component", "operation"), "1"),
+    "vampire_received": ("counter", (), "1"),
+    "vampire_lost": ("counter", ("reason",), "1"),
+    "transport_ns": ("histogram", ("source", "sink", "size_class", "tier"), "ns"),
+    "demands_per_cdo": ("histogram", ("component",), "1"),
+    "handling_ns": ("histogram", ("operation",), "ns"),
+    "association_ns": ("histogram", (), "ns"),
+    "pool_bytes": ("gauge", (), "byte"),
+    "transports_active": ("gauge", ("tier",), "1"),
+    "depth": ("gauge", ("component",), "1"),
+}
+COMPONENTS = ["IFS -- 0", "IFS -- 1", "Größe", "Products 1"]
+LOST = (7, 12, 13)  # buckets that are not in the files
+
+
+def labels_at_random(chance, labels):
+    return tuple(chance.choice(format2.WORDS[label] if label in format2.WORDS else COMPONENTS) for label in labels)
+
+
+def bucket_at_random(chance):
+    values = collections.defaultdict(dict)
+    for name, (kind, labels, _) in METRICS.items():
+        for _ in range(chance.choice((0, 1, 5, 20))):
+            key = labels_at_random(chance, labels)
+            if kind == "counter":
+                values[name][key] = chance.randrange(1, 10**chance.randrange(1, 15))
+            elif kind == "gauge":
+                low, last, high = sorted(chance.randrange(-100, 100) for _ in range(3))
+                values[name][key] = (last, low, high)
+            else:
+                values[name][key] = [chance.randrange(10**chance.randrange(1, 12)) for _ in range(chance.randrange(1, 4))]
+    return dict(values)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """(directory with two segments of a run, {bucket: values})."""
+    directory, chance, truth = tmp_path_factory.mktemp("format2"), random.Random(1), {}
+    totals, gauges = {}, {}
+    for segment, numbers in ((1, range(11)), (2, range(11, 24))):
+        writer = format2.Writer(directory / f"vampire-made-000{segment}.h5", METRICS, START, totals, segment=segment)
+        for number in numbers:
+            values = bucket_at_random(chance)
+            for name, (kind, _, _) in METRICS.items():
+                if kind == "gauge":  # one that has a value keeps it
+                    values[name] = gauges[name] = {**gauges.get(name, {}), **values.get(name, {})}
+            if number in LOST:
+                for name, series in values.items():
+                    for key, delta in series.items() if METRICS[name][0] == "counter" else ():
+                        writer.totals.setdefault(name, {})[key] = writer.totals.setdefault(name, {}).get(key, 0) + delta
+                continue
+            truth[number] = values
+            gap = (START + 5 * format2.SECOND, START + 5 * format2.SECOND, "ring") if number == 5 else None
+            writer.bucket(number, values, (100 * (number + 1), 25 * (number + 1)), gap)
+        writer.close(how_ended=segment)
+        totals = writer.totals
+    return directory, truth
+
+
+@pytest.fixture(scope="module")
+def history(made):
+    return vampire.History(made[0])
+
+
+def expected(truth, metric, by, window=lambda number: 0):
+    """{(window, labels of by): [values, or deltas]}."""
+    found = collections.defaultdict(list)
+    for number, values in truth.items():
+        for key, value in values.get(metric, {}).items():
+            labels = dict(zip(METRICS[metric][1], key))
+            found[(window(number), *(labels[label] for label in by))] += value if isinstance(value, list) else [value]
+    return found
+
+
+BYS = [(metric, by) for metric, (kind, labels, _) in METRICS.items() if kind != "gauge"
+       for by in {(), labels[:1], labels[-1:], labels}]
+
+
+@pytest.mark.parametrize("metric, by", BYS, ids=str)
+@pytest.mark.parametrize("freq", [None, "bucket", "5s"])
+def test_every_count_sum_and_extreme(made, history, metric, by, freq):
+    _, truth = made
+    window = {None: lambda number: 0, "bucket": lambda number: number, "5s": lambda number: number // 5 * 5}[freq]
+    wanted = expected(truth, metric, by, window)
+    found = {}
+    for row in vampire.table(history, metric, by, freq).to_dict("records"):
+        second = 0 if freq is None else (row["time"].value - START) // 10**9
+        found[(second, *(row[label] for label in by))] = row
+    assert set(found) == set(wanted)
+    for key, values in wanted.items():
+        row = found[key]
+        if METRICS[metric][0] == "counter":
+            assert row["delta"] == sum(values)
+        else:
+            assert (row["count"], row["sum"], row["min"], row["max"]) == (
+                len(values), sum(values), min(values), max(values)), key
+
+
+@pytest.mark.parametrize("metric, by", [pair for pair in BYS if METRICS[pair[0]][0] == "histogram"], ids=str)
+def test_every_bin_and_quantile(made, history, metric, by):
+    _, truth = made
+    merged = vampire.merge(history, metric, by)
+    wanted, found = expected(truth, metric, by), collections.defaultdict(dict)
+    for index, count in merged.items():
+        *labels, lower, _ = index
+        found[(0, *labels)][format2.bin_of(lower)] = count
+    assert found == {key: collections.Counter(map(format2.bin_of, values)) for key, values in wanted.items()}
+    quantiles = vampire.quantile(history, metric, [0, 0.5, 0.9, 1], by)
+    for key, values in wanted.items():
+        row = quantiles.loc[key[1:] if len(key) > 2 else key[1]] if by else quantiles
+        for q in (0, 0.5, 0.9, 1):
+            value = sorted(values)[max(int(np.ceil(q * len(values))), 1) - 1]
+            lower, upper = (int(edge[format2.bin_of(value)]) for edge in format2.bin_edges())
+            assert row[q] == lower + (upper - lower) // 2
+
+
+def test_quantiles_of_a_table_of_waits_lie_within_the_extremes(made, history):
+    _, truth = made
+    frame = vampire.wait_table(history, "transport_ns", "size_class")
+    wanted = expected(truth, "transport_ns", ("size_class",))
+    assert frame.index.tolist() == ["[0,1KiB)", "[1KiB,2KiB)", "unknown"]
+    for name, row in frame.iterrows():
+        values = sorted(wanted[0, name])
+        assert (row["count"], row["max"]) == (len(values), values[-1])
+        assert values[0] <= row["p50"] <= row["p90"] <= row["p99"] <= values[-1]
+        middle = vampire.quantile(history, "transport_ns", 0.5, where={"size_class": name})
+        assert row["p50"] == min(max(middle, values[0]), values[-1])
+
+
+def test_gauges_hold_until_they_change(made):
+    directory, truth = made
+    for metric in ("pool_bytes", "transports_active", "depth"):
+        labels = METRICS[metric][1]
+        frame = vampire.table(directory, metric)
+        found = {(int((row["time"].value - START) // 10**9), *(row[label] for label in labels)):
+                 (row["last"], row["min"], row["max"]) for row in frame.to_dict("records")}
+        assert found == {(number, *key): value for number, values in truth.items()
+                         for key, value in values[metric].items()}
+        whole = vampire.table(directory, metric, freq=None).set_index(list(labels)) if labels else \
+            vampire.table(directory, metric, freq=None)
+        assert whole["max"].max() == max(value[2] for values in truth.values() for value in values[metric].values())
+    with pytest.raises(vampire.Error, match="keep its labels"):
+        vampire.table(directory, "depth", by=[])
+
+
+@pytest.mark.parametrize("metric", ["pool_operations", "vampire_lost", "vampire_received", "handling_ns", "transport_ns"])
+def test_the_dataset_has_each_value(made, history, metric):
+    _, truth = made
+    ds = vampire.open(history)
+    names = vampire.labels_of(ds[metric])
+    keys = list(zip(*(ds[coordinate].values for coordinate in names.values()))) or [()]
+    assert ds.bucket_number.values.tolist() == list(truth)
+    for row, (number, values) in enumerate(truth.items()):
+        for column, key in enumerate(keys):
+            value = values.get(metric, {}).get(key, 0 if METRICS[metric][0] == "counter" else [])
+            at = (row, column) if names else (row,)
+            if METRICS[metric][0] == "counter":
+                assert ds[metric + "_delta"].values[at] == value
+                continue
+            assert ds[metric + "_count"].values[at] == len(value) and ds[metric + "_sum"].values[at] == sum(value)
+            bins = ds[metric].isel(time=row).values
+            assert {b: n for b, n in enumerate(bins[column] if names else bins) if n} == \
+                collections.Counter(map(format2.bin_of, value))
+
+
+def test_totals_include_the_lost_buckets(made):
+    """What a lost bucket would have added is in the totals behind it, in no delta."""
+    directory, truth = made
+    ds = vampire.open(directory)
+    chance, sums = random.Random(1), collections.Counter()
+    for number in range(24):
+        for key, delta in bucket_at_random(chance).get("pool_operations", {}).items():
+            sums[key] += delta
+        if number not in truth:
+            continue
+        row = list(truth).index(number)
+        keys = zip(*(ds[name].values for name in vampire.labels_of(ds.pool_operations).values()))
+        assert ds.pool_operations.isel(time=row).values.tolist() == [sums[key] for key in keys], number
+
+
+def test_parts_are_read_alone(made):
+    directory, _ = made
+    ds = vampire.open(directory)
+    for name in ("transport_ns", "pool_operations", "pool_operations_delta", "depth_max"):
+        whole, part = ds[name].values, ds[name][[2, 9, 4], 1:3]
+        assert np.array_equal(part.values, whole[[2, 9, 4], 1:3], equal_nan=True)
+        assert np.array_equal(ds[name][-1].values, whole[-1], equal_nan=True)
+    assert ds.transport_ns[3, 1, 5:9].shape == (4,)
+
+
+def test_asking_for_too_much_names_what_to_use(made, monkeypatch):
+    directory, _ = made
+    monkeypatch.setattr(errors, "MEMORY_LIMIT", 1000)
+    ds = vampire.open(directory)
+    with pytest.raises(vampire.TooLarge, match="vampire.quantile, merge, rate or table"):
+        ds.transport_ns.sum("time")
+    with pytest.raises(vampire.TooLarge, match=r"by=\[\.\.\.\]"):
+        vampire.table(directory, "transport_ns")
+
+
+def test_rates_stop_where_events_are_missing(made):
+    directory, truth = made
+    rate = vampire.rate(directory, "pool_operations", "component")
+    seconds = ((rate.index.values.astype(np.int64) - START) // 10**9).tolist()
+    assert seconds == [*range(8), *range(8, 13), *range(14, 24)]  # a row of NaN for each hole
+    holes = [seconds.index(7), seconds.index(12), seconds.index(5)]
+    assert np.flatnonzero(rate.isna().all(axis=1)).tolist() == sorted(holes) == np.flatnonzero(rate.isna().any(axis=1)).tolist()
+    wanted = expected(truth, "pool_operations", ("component",), lambda number: number)
+    assert rate.loc[rate.index[8], "Größe"] == sum(wanted[8, "Größe"])
+    with pytest.raises(vampire.Error, match="rates are of counters"):
+        vampire.rate(directory, "depth")
+
+
+def test_a_part_of_the_time_and_the_account(made):
+    directory, _ = made
+    between = (np.datetime64(START + 2 * 10**9, "ns"), np.datetime64(START + 4 * 10**9, "ns"))
+    found = vampire.summary(directory, between=between)
+    assert (found.buckets, found.received, found.filtered, found.counted) == (2, 200, 50, 150)
+    whole = vampire.summary(directory)
+    assert "filters excluded 600 events (25 %)" in whole.notes() and not whole.whole
+    assert "1 of 21 buckets miss events" in whole.notes() and "3 buckets not in the files" in whole.notes()
+    assert "25 %" in str(whole)
+
+
+def test_an_output_has_to_be_chosen(made, tmp_path):
+    directory, _ = made
+    for path in directory.iterdir():
+        os.link(path, tmp_path / path.name)
+    writer = format2.Writer(tmp_path / "vampire-minutes-0001.h5", METRICS, START, output="minutes", bucket_ns=60 * 10**9)
+    writer.close()
+    with pytest.raises(vampire.Error, match=r"'files' \(buckets of 1 s\), 'minutes' \(buckets of 60 s\).*output=NAME"):
+        vampire.open(tmp_path)
+    assert vampire.open(tmp_path, output="files").sizes["time"] == 21
+    with pytest.raises(vampire.Error, match="no file is of an output 'hours'; there are: files, minutes"):
+        vampire.open(tmp_path, output="hours")
+
+
+def test_several_runs_add_up_or_stay_apart(made, tmp_path):
+    directory, truth = made
+    for number, path in enumerate(sorted(directory.iterdir())):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+        copy = tmp_path / f"vampire-other-000{number}.h5"
+        copy.write_bytes(path.read_bytes())
+        with h5py.File(copy, "r+") as file:
+            file.attrs.modify("run_id", np.bytes_("22222222-2222-4222-8222-222222222222"))
+    total = sum(map(sum, expected(truth, "pool_operations", ()).values()))
+    assert vampire.merge(tmp_path, "pool_operations") == 2 * total
+    assert vampire.merge(tmp_path, "pool_operations", by=["run"]).tolist() == [total, total]
+    assert vampire.rate(tmp_path, "pool_operations").dropna().iloc[0] == 2 * vampire.rate(
+        directory, "pool_operations").dropna().iloc[0]
+
+
+def test_what_is_wrong_is_said(made):
+    directory, _ = made
+    with pytest.raises(vampire.Error, match="there is no metric nothing in these files; there are: association_ns, "):
+        vampire.table(directory, "nothing")
+    with pytest.raises(vampire.Error, match="has no label tier; it has: component, operation, and run"):
+        vampire.merge(directory, "pool_operations", "tier")
+    with pytest.raises(vampire.Error, match="quantile 2; it is between 0 and 1"):
+        vampire.quantile(directory, "transport_ns", 2)
+    with pytest.raises(vampire.Error, match="freq 'often'"):
+        vampire.quantile(directory, "transport_ns", 0.5, freq="often")
+    with pytest.raises(vampire.Error, match="shorter than the buckets"):
+        vampire.quantile(directory, "transport_ns", 0.5, freq="1ms")
+
+
+# ---------------------------------------------------------------- format 1
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A run of two files as vampire wrote them in format 1: 11 buckets of tests/e2e/made_up.py."""
+    directory = tmp_path_factory.mktemp("format1")
+    for path in (ROOT / "tests" / "golden" / "format1").iterdir():
+        (directory / path.stem).write_bytes(lzma.decompress(path.read_bytes()))
+    return directory
+
+
+def test_format_1_is_read_by_the_same_functions(kept):
+    ds = vampire.open(kept)
+    assert ds.bucket_number.values.tolist() == list(range(11)) and ds.attrs["schema_version"].startswith("1.")
+    wanted = [made_up.expected(bucket, 1, 8) for bucket in range(11)]
+    assert vampire.merge(kept, "pool_operations") == sum(sum(one["pool_operations_delta"].values()) for one in wanted)
+    bins = collections.Counter()
+    for one in wanted:
+        for series in one["transport_ns"].values():
+            bins.update(series)
+    merged = vampire.merge(kept, "transport_ns")
+    assert {made_up.bin_index(lower): count for (lower, _), count in merged.items()} == bins
+    assert ds.transport_ns_sum.values.sum() == sum(sum(one["transport_ns_sum"].values()) for one in wanted)
+    assert ds.pool_operations.isel(time=-1).values.sum() == sum(wanted[-1]["pool_operations"].values())
+    assert ds.pool_bytes.values.tolist() == [one["pool_bytes"][0] for one in wanted]
+    assert (~ds.complete.values).nonzero()[0].tolist() == [9]
+
+
+# ---------------------------------------------------------------- files of the program's own writer
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """25 buckets in several files; the buckets 9 and 19 miss events."""
+    directory = tmp_path_factory.mktemp("written")
+    return made_up.paths(made_up.fill("hdf5", f"directory={directory}", buckets=25, growth=1, max_series=20,
+                                      rotate_ns=7 * 10**9))
+
+
+def test_a_run_of_files_is_one(written):
+    ds = vampire.open(written)
+    assert len(written) > 2 and ds.bucket_number.values.tolist() == list(range(25))
+    assert ds.file_state.values.tolist() == ["rotated"] * (len(written) - 1) + ["ended"]
+    assert ds.attrs["partial"] == "" and ds.time.dtype == "datetime64[ns]" and ds.sizes["gap"] == 2
+    assert (~ds.complete.values).nonzero()[0].tolist() == [9, 19]
+    assert "segment 2 is not among the files" in vampire.open([written[0], *written[2:]]).attrs["partial"]
+    assert "goes on after segment 1" in vampire.open(written[0]).attrs["partial"]
+
+
+@pytest.mark.parametrize("metric", ["pool_operations", "transport_ns", "demand_wait_ns", "transports", "transports_active"])
+def test_every_value_is_that_of_the_oracle(written, metric):
+    """tests/oracle/rows.py reads the files with h5py alone."""
+    wanted, history = collections.defaultdict(list), vampire.History(written)
+    for path in written:
+        with h5py.File(path, "r") as file:
+            run, numbers = rows.File(file), file["bucket_number"][...].tolist()
+            for labels, entries in zip(run.labels(metric), run.entries(metric)):
+                for number, entry in zip(numbers, entries):
+                    wanted[(number, *labels)].append(entry)
+    kind, labels = history.metric(metric).kind, history.metric(metric).labels
+    found = {((row["time"].value - made_up.START_NS) // made_up.WIDTH_NS, *(row[label] for label in labels)): row
+             for row in vampire.table(history, metric).to_dict("records")}
+    assert found and set(found) <= set(wanted)
+    for key, entries in wanted.items():
+        row = found.get(key)
+        if kind == "counter":
+            assert (row["delta"] if row else 0) == sum(delta for _, delta in entries)
+        elif kind == "gauge":
+            assert not row or [(row["last"], row["min"], row["max"])] == entries
+        else:
+            entries = [entry for entry in entries if entry]
+            assert (row["count"] if row else 0) == sum(entry["count"] for entry in entries)
+            assert not row or (row["sum"], row["max"]) == (sum(entry["sum"] for entry in entries),
+                                                          max(entry["max"] for entry in entries))
+
+
+@pytest.mark.parametrize("content, message", [
+    (None, "no such file"), (b"not HDF5", "not an HDF5 file"), (b"\x89HDF\r\n\x1a\n" + b"\0" * 600, "damaged")],
+    ids=["absent", "text", "header"])
+def test_unreadable_files(tmp_path, content, message):
+    path = tmp_path / "x.h5"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(vampire.Error, match=message):
+        vampire.open(path)
+    report = [ROOT / "python" / "vampire-report", path, "-o", tmp_path / "r.html"]
+    done = subprocess.run(report, capture_output=True, text=True, check=False)
+    assert done.returncode == 3 and message in done.stderr and not (tmp_path / "r.html").exists()
+
+
+def test_a_foreign_hdf5_file(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w", libver="latest") as file:
+        file["a"] = [1]
+    with pytest.raises(vampire.Error, match="not one of vampire's|not a vampire file"):
+        vampire.open(tmp_path / "x.h5")
+
+
+def test_a_truncated_file(tmp_path, written):
+    content = pathlib.Path(written[0]).read_bytes()
+    (tmp_path / "x.h5").write_bytes(content[: len(content) // 2])
+    with pytest.raises(vampire.Error, match="damaged"):
+        vampire.open(tmp_path / "x.h5")
+
+
+def test_selecting_by_labels(written):
+    ds = vampire.open(written)
+    one = vampire.select(ds.pool_operations, component="IFS -- 0", operation=["join", "seal"])
+    assert set(one[vampire.labels_of(one)["component"]].values) == {"IFS -- 0"} and one.shape[1] > 0
+    with pytest.raises(vampire.Error, match="no component 'nobody'; it has"):
+        vampire.select(ds.pool_operations, component="nobody")
+    assert vampire.merge(written, "pool_operations", where={"component": "IFS -- 0"}) == \
+        vampire.merge(written, "pool_operations", "component")["IFS -- 0"]
+    with pytest.raises(vampire.Error, match="level cdo"):
+        vampire.plot_cdo(ds, "x")
+
+
+# ---------------------------------------------------------------- around it
+
+
+def test_the_examples_of_the_documentation(made, tmp_path):
+    """Those of docs/python.md, one after the other, with files of our own writer."""
+    directory = tmp_path / "run"
+    directory.mkdir()
+    made_up.fill("hdf5", f"directory={directory}", buckets=12, growth=1)
+    text = (ROOT / "docs" / "python.md").read_text()
+    scope = {}
+    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(examples) >= 4
+    for example in examples:
+        exec(example.replace("/scratch/forecast", str(directory)), scope)  # pylint: disable=exec-used
+
+
+def test_xarray_finds_the_engine(made):
+    program = f"import xarray; print(xarray.open_dataset({str(made[0])!r}, engine='vampire').sizes['time'])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
+                          env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
+    assert done.stdout == "21\n"
+
+
+def test_while_it_is_written(tmp_path):
+    writer = made_up.follow(["buckets=400", "wait=1", "pause_us=10000", "growth=1", "max_series=20"], tmp_path)
+    try:
+        def look():
+            try:
+                live = vampire.open(tmp_path)
+            except vampire.Error:
+                return None  # it is being created
+            return live if live.sizes["time"] > 3 else None
+
+        live = wait_until(look, "four buckets")
+        assert writer.poll() is None
+        assert live.file_state.values.tolist() == ["open"] and "not ended" in live.attrs["partial"]
+        assert np.array_equal(np.diff(live.pool_operations.values.astype(np.int64), axis=0),
+                              live.pool_operations_delta.values[1:].astype(np.int64))
+        assert np.array_equal(live.transport_ns.values.sum(axis=2), live.transport_ns_count.values)
+    finally:
+        writer.kill()
+        writer.wait()
+    assert vampire.open(tmp_path).sizes["time"] >= live.sizes["time"]  # and after kill -9

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vampire-report, the pictures of the Python package and the notebook: made-up files (made_up.py, oracle/format2.py) and a
+small run of the demo workflow."""
+
+import html.parser
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import format2
+import made_up
+from harness import ROOT, Workflow
+
+sys.path.insert(0, str(ROOT / "python"))
+pytest.importorskip("matplotlib").use("Agg")
+pytest.importorskip("pandas")
+import vampire
+from vampire import look, plots
+
+pytestmark = pytest.mark.plain
+REPORT = str(ROOT / "python" / "vampire-report")
+OPTIONS = ["--steps", "4", "--levels", "2", "--params", "2", "--size-min", "65536", "--size-max", "262144", "--rate", "40"]
+START = 1767225600 * 10**9
+
+
+def fill(directory, **numbers):
+    directory.mkdir(exist_ok=True)
+    return made_up.paths(made_up.fill("hdf5", f"directory={directory}", **numbers))
+
+
+@pytest.fixture(scope="module")
+def rotated(tmp_path_factory):
+    """25 buckets in several files; the buckets 9 and 19 miss events."""
+    return fill(tmp_path_factory.mktemp("rotated"), buckets=25, growth=1, rotate_ns=7 * 10**9)
+
+
+def report(*arguments):
+    """What vampire-report prints; it has to succeed."""
+    done = subprocess.run([REPORT, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# ---------------------------------------------------------------- a real run
+
+
+@pytest.fixture
+def run(space):
+    space.pool_manager()
+    config = space.path / "cdo.json"
+    text = (ROOT / "config" / "ready" / "demo.json").read_text()
+    config.write_text(text.replace('"level": "component"', '"level": "cdo"'))
+    watcher = space.vampire(config)
+    reports = Workflow(space, model_options=OPTIONS).finish()
+    watcher.expect_exit(0)
+    return space, reports
+
+
+def check_page(path, pictures=1):
+    """Self-contained, well nested, pictures inside. Returns the text."""
+    text = path.read_text(encoding="utf-8")
+    sources = []
+
+    class Parser(html.parser.HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            sources.extend(value for key, value in attrs if key in ("src", "srcset", "href"))
+
+    Parser().feed(text)
+    assert len(sources) >= 4 * pictures and all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+    return text
+
+
+def check_cdos(ds):
+    """The table and the picture of the CDOs that lived longest, against the file's own columns."""
+    table = vampire.cdo_table(ds)
+    life = ds.cdo_disposed.values - ds.cdo_declared.values
+    assert len(table) == len(life) and (table.life.to_numpy() == np.sort(life)[::-1]).all()
+    first = int(np.flatnonzero(ds.cdo_name.values == table.index[0])[0])
+    assert table.size_bytes.iloc[0] == ds.cdo_size_bytes.values[first] and table.end.iloc[0] == "disposed"
+    assert table.offered.iloc[0] == ds.cdo_offered.values[first]
+    ax = vampire.plot_cdos(ds, 3)
+    marks = {line.get_label(): line.get_xdata() for line in ax.get_lines()}
+    assert list(marks)[:3] == ["declared", "sealed", "offered"]
+    assert list(marks["disposed"]) == [float(value) for value in table.life.to_numpy()[:3].astype(np.int64)]
+    assert len(ax.get_yticklabels()) == 3
+
+
+def test_report_and_notebook_of_a_run(run, tmp_path):
+    space, reports = run
+    ds = vampire.open(space.path)
+    offered = sum(report["operations"]["offer"] for report in reports)
+    assert vampire.merge(space.path, "pool_operations", where={"operation": "offer"}) == offered > 0
+    assert ds.sizes["cdo"] == offered  # each CDO has a row at level cdo
+    name = ds.cdo_name.values[0]
+    points = vampire.plot_cdo(ds, name).get_yticklabels()
+    assert [label.get_text() for label in points][:3] == ["declared", "sealed", "offered"]
+    with pytest.raises(vampire.Error, match="no CDO 'nothing'"):
+        vampire.plot_cdo(ds, "nothing")
+    check_cdos(ds)
+    line, = vampire.plot_gauge(space.path, "pool_cdos").get_lines()
+    assert list(line.get_ydata()) == [float(value) for value in ds.pool_cdos.values]
+
+    page, pictures = tmp_path / "r.html", tmp_path / "pictures"
+    report(space.path, "-o", page, "--png", pictures)
+    text = html.unescape(check_page(page))
+    assert "Every event was counted" in text and "IFS -- 1" in text
+    assert {path.name for path in pictures.iterdir()} >= {"operations.png", "transports.png", "demand-time.png",
+                                                          "pool-bytes.png", "pool-cdos.png", "cdos.png"}
+    assert "<h2>CDOs" in text and vampire.cdo_table(ds).index[0] in text
+
+    pytest.importorskip("nbconvert")
+    pytest.importorskip("ipykernel")
+    done = subprocess.run(
+        [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--output-dir", tmp_path,
+         ROOT / "notebooks" / "first-look.ipynb"],
+        env=dict(os.environ, VAMPIRE_RUN=str(space.path), PYTHONPATH=str(ROOT / "python")),
+        capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_a_report_begins_with_losses(rotated, tmp_path):
+    page = tmp_path / "r.html"
+    done = subprocess.run([REPORT, *rotated[:3], "-o", page], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    text = html.unescape(check_page(page))
+    assert "lost in the pool manager's queue" in text and "goes on after segment 3" in text
+    assert text.index("Not everything is here") < text.index("<h2>Pictures")
+    assert text.index("<h2>Gaps") < text.index("<h2>Pictures")
+
+
+@pytest.mark.parametrize("buckets", [0, 1])
+def test_a_report_of_few_buckets(tmp_path, buckets):
+    paths = fill(tmp_path / "few", buckets=buckets)
+    done = subprocess.run([REPORT, *paths, "-o", tmp_path / "r.html"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_report_at_level_workflow(space):
+    space.pool_manager()
+    text = (ROOT / "config" / "ready" / "demo.json").read_text()
+    config = space.path / "workflow.json"
+    config.write_text(text.replace('"level": "component"', '"level": "workflow"'))
+    watcher = space.vampire(config)
+    Workflow(space, models=1, products=1, model_options=OPTIONS).finish()
+    watcher.expect_exit(0)
+    done = subprocess.run([REPORT, space.path, "-o", space.path / "r.html"], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    with pytest.raises(vampire.Error, match="has no label source"):
+        vampire.plot_transports(space.path)
+
+
+def test_a_report_that_cannot_be_written(rotated, tmp_path):
+    done = subprocess.run([REPORT, rotated[0], "-o", tmp_path / "no" / "r.html"], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 1
+    assert done.stderr == f"vampire-report: the report cannot be written: {tmp_path}/no/r.html: No such file or directory\n"
+    assert subprocess.run([REPORT], capture_output=True, check=False).returncode == 2
+
+
+def test_a_report_of_a_part_of_a_run(rotated, tmp_path):
+    times = vampire.open(rotated[0]).time.values
+    report(rotated[0], "--from", str(times[0]), "--to", str(times[1]), "-o", tmp_path / "r.html")
+    page = check_page(tmp_path / "r.html")
+    assert "<div>observed<b>1 s</b>" in page and f"Only the buckets from {str(times[0])[:10]} " in page
+    done = subprocess.run([REPORT, rotated[0], "--from", "noon"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "'noon'" in done.stderr and "2026-01-31T12:00" in done.stderr
+
+
+def test_the_report_knows_its_version():
+    version = subprocess.run(["sh", ROOT / "packaging" / "version.sh"], capture_output=True, text=True, check=True).stdout
+    done = subprocess.run([REPORT, "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"vampire-report {version}")
+
+
+def test_the_notebook_is_committed_without_outputs():
+    import json
+    cells = json.loads((ROOT / "notebooks" / "first-look.ipynb").read_text())["cells"]
+    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in cells if cell["cell_type"] == "code")
+
+
+@pytest.mark.parametrize("most", [4, 6])
+def test_ticks_of_durations_stay_apart(most):
+    for low, high in ((400, 4000), (480, 1000), (2080, 3750), (1, 1e12), (5e5, 4e7), (999, 1001), (1, 1.5)):
+        ticks = look.log_ticks(low, high, most)
+        assert 2 <= len(ticks) <= most and ticks == sorted(ticks), (low, high, ticks)
+        assert all(low <= tick <= high for tick in ticks)
+
+
+def test_ticks_of_bytes_are_powers_of_two():
+    assert look.byte_ticks(4000, 17000, 6) == [4096, 8192, 16384]
+    assert look.byte_ticks(5, 6, 6) == [5, 6]
+    assert len(look.byte_ticks(1, 1 << 40, 6)) <= 6
+
+
+def test_a_component_keeps_its_colour():
+    everybody = ["(other)", "Products 1", "IFS -- 0", "IFS -- 1"]
+    first, second = look.colours_of(everybody, ["Products 1", "IFS -- 0"]), look.colours_of(everybody[::-1], ["IFS -- 0"])
+    assert first[1] == second[0] != first[0]
+    many = [f"member {n}" for n in range(40)]
+    assert len(set(look.colours_of(many, many[3:40:7][:6] + many[:1]))) == 7
+
+
+def test_names_are_in_natural_order():
+    assert sorted(["IFS -- 10", "(other)", "IFS -- 9", "a", "IFS -- 1"], key=look.natural) == \
+        ["IFS -- 1", "IFS -- 9", "IFS -- 10", "a", "(other)"]
+
+
+# ---------------------------------------------------------------- many components
+
+METRICS = {
+    "pool_operations": ("counter", ("component", "operation"), "1"),
+    "transports": ("counter", ("source", "sink", "tier"), "1"),
+    "transport_bytes": ("counter", ("source", "sink", "tier"), "byte"),
+    "transport_ns": ("histogram", ("source", "sink", "tier"), "ns"),
+    "demand_wait_ns": ("histogram", ("component", "size_class"), "ns"),
+}
+
+
+def workflow_of(directory, components, other=0, slower=1, account=(1000, 0)):
+    """A file of format 2: each component operates, and gives to the next one. `other`: transports in (other)."""
+    directory.mkdir(exist_ok=True)
+    writer = format2.Writer(directory / "vampire-many-0001.h5", METRICS, START)
+    names = [f"rank -- {n}" for n in range(components)]
+    for bucket in range(4):
+        values = {name: {} for name in METRICS}
+        for n, name in enumerate(names):
+            pair = (name, names[(n + 1) % components], "OFI")
+            values["pool_operations"][name, "offer"] = n + 1
+            values["transports"][pair], values["transport_bytes"][pair] = 1, 1024 * (n + 1)
+            values["transport_ns"][pair] = [slower * 1000 * (n + 1)]
+            values["demand_wait_ns"][name, "unknown"] = [500, 700 + n]
+        if other:
+            hidden = ("(other)",) * 3
+            values["transports"][hidden], values["transport_bytes"][hidden] = other, other
+            values["transport_ns"][hidden] = [5] * other
+        writer.bucket(bucket, values, tuple(part * (bucket + 1) for part in account))
+    writer.close()
+    return directory
+
+
+@pytest.mark.parametrize("components", [4, 60, 500])
+def test_a_report_of_any_size(tmp_path, components):
+    """The largest by name in natural order, the rest as one, and the sums are of all."""
+    run = workflow_of(tmp_path / "run", components)
+    text = report(run, "--text")
+    total = 4 * components * (components + 1) // 2
+    assert f"pool operations  {total:,}" in text and "Every event was counted" in text
+    lines = text.split("\nComponents\n")[1].split("\n\n")[0].splitlines()[1:]
+    cells = [re.split("  +", line.strip()) for line in lines]
+    names = [row[0] for row in cells]
+    if components == 4:
+        assert names == [f"rank -- {n}" for n in range(4)]
+    else:
+        assert names == [f"rank -- {n}" for n in range(components - 20, components)] + [f"{components - 20} others"]
+    assert sum(int(row[1].replace(",", "")) for row in cells) == total
+    report(run, "-o", tmp_path / "r.html")
+    assert len(check_page(tmp_path / "r.html")) < 6 << 20
+
+
+def test_what_is_hidden_is_shown_as_hidden(tmp_path):
+    run = workflow_of(tmp_path / "run", 4, other=12, account=(1000, 450))
+    text = report(run, "--text")
+    assert "Every event was counted" not in text
+    assert "filters excluded 1,800 events (45 %)" in text
+    assert "75 % of transports have no source by name, but are in (other)" in text
+    assert "(75 % of the transports have no name of their own, but are in (other))" in text
+    assert "pool operations  40  (of 55 % of the events)" in text
+    values, hidden = plots.matrix_of(vampire.merge(run, "transports", ("source", "sink")))
+    assert values.shape == (4, 4) and (values.to_numpy() > 0).sum() == 4
+    assert np.array_equal(hidden.to_numpy(), values.to_numpy() == 0)  # any other pair may be in (other)
+    whole = workflow_of(tmp_path / "whole", 4)
+    assert not plots.matrix_of(vampire.merge(whole, "transports", ("source", "sink")))[1].to_numpy().any()
+
+
+def test_a_large_matrix_has_the_largest_and_the_rest(tmp_path):
+    run = workflow_of(tmp_path / "run", 60)
+    sums = vampire.merge(run, "transport_bytes", ("source", "sink"))
+    values, _ = plots.matrix_of(sums)
+    assert values.shape == (24, 24) and values.to_numpy().sum() == sums.sum()
+    assert values.index[-1] == "37 others" and values.index[0] == "rank -- 37"
+
+
+def test_only_one_component_or_metric(tmp_path):
+    run = workflow_of(tmp_path / "run", 4)
+    text = report(run, "--text", "--component", "rank -- 2", "--metrics", "pool_operations,transports,transport_bytes")
+    assert "pool operations  12" in text and "transports       8" in text and "rank -- 0" not in text
+    assert "Waits" not in text
+    done = subprocess.run([REPORT, run, "--component", "nothing"], capture_output=True, text=True, check=False)
+    assert done.returncode == 3 and "there is no component 'nothing'" in done.stderr
+    done = subprocess.run([REPORT, run, "--metrics", "nothing"], capture_output=True, text=True, check=False)
+    assert done.returncode == 3 and "there is no metric nothing" in done.stderr
+
+
+def test_tables_as_csv(tmp_path):
+    import pandas
+    run = workflow_of(tmp_path / "run", 60, account=(1000, 450))
+    report(run, "--csv", tmp_path / "csv")
+    frame = pandas.read_csv(tmp_path / "csv" / "components.csv")
+    assert len(frame) == 60 and frame.operations.sum() == 4 * 60 * 61 // 2
+    assert "filters excluded" in (tmp_path / "csv" / "notes.txt").read_text()
+
+
+def test_two_runs_compared(tmp_path):
+    first, second = workflow_of(tmp_path / "a", 4), workflow_of(tmp_path / "b", 4, slower=100)
+    text = report("--compare", first, second, "--text")
+    line = re.search(r"transport_ns .*", text).group()
+    assert "large (100 %)" in line and re.search(r"× (9\d|10\d)", line), line
+    assert re.search(r"pool_operations .* × 1  none \(50 %\)", text), text
+    report("--compare", first, second, "-o", tmp_path / "r.html")
+    check_page(tmp_path / "r.html", 2)
+    done = subprocess.run([REPORT], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "FILES or --compare" in done.stderr

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reads a file of HDF5 format 2 with h5py alone, as docs/output-hdf5.md describes it, into plain lists: each
+series of each metric in each bucket. The overview is compared with the sum of the rows on the way, so whoever
+reads a file here has checked that.
+
+An entry is (total, added in the bucket) of a counter, (last, least, greatest) of a gauge, and a dictionary or None
+(no value) of a histogram. `rows` is how many buckets are read; other variables may be longer in a file that is
+being written.
+"""
+
+import itertools
+
+import h5py
+import numpy
+
+PADDING = 2**32 - 1
+NO_GAUGE = -(2**63)
+OTHER = "(other)"
+
+
+def texts(dataset):
+    return [row.tobytes().rstrip(b"\0").decode("utf-8") for row in dataset[...]]
+
+
+def text_of(item, name):
+    value = item.attrs.get(name, "")
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def column(dataset, rows):
+    """The first `rows` rows; those that were not written yet are the fill value."""
+    found = dataset[:rows]
+    if found.shape[0] == rows:
+        return found
+    whole = numpy.full((rows, *found.shape[1:]), dataset.fillvalue, dtype=dataset.dtype)
+    whole[: found.shape[0]] = found
+    return whole
+
+
+def refresh(file, metrics):
+    """What a reader of these metrics does in a file that is being written, after `time`."""
+    for name, item in file.items():
+        if isinstance(item, h5py.Group):
+            if any(entry.startswith(metric) for entry in item for metric in metrics):
+                for entry in item.values():
+                    entry.refresh()
+        elif name in ("restart_row", "bucket_number") or name.startswith(("events_", *metrics)):
+            item.refresh()
+
+
+class Group:
+    """The rows of one label set."""
+
+    def __init__(self, group, rows):
+        self.group, self.rows = group, rows
+        self.names = text_of(group, "labels").split()
+        columns = [texts(group[name]) for name in self.names]
+        self.labels = list(zip(*columns))
+        self.first = column(group["first_row"], rows).tolist()
+        self.count = column(group["rows"], rows).tolist()
+        self.read = {}
+
+    def series(self, bucket):
+        found = self.part("series_index", bucket)
+        assert found == sorted(set(found)), f"{self.group.name}: series of bucket {bucket}"
+        assert not found or found[-1] < len(self.labels), f"{self.group.name}: a series without labels"
+        return found
+
+    def part(self, name, bucket):
+        return self.slice(name, self.first[bucket], self.count[bucket])
+
+    def slice(self, name, first, count):
+        """What was not written is the fill value. Each variable is read once."""
+        if name not in self.read:
+            self.read[name] = self.group[name][...].tolist()
+        found = self.read[name][first : first + count]
+        return found + [int(self.group[name].fillvalue)] * (count - len(found))
+
+
+class File:
+    def __init__(self, file, rows=None):
+        self.file = file
+        assert text_of(file, "schema_version").split(".")[0] == "2", file.filename
+        self.rows = file["time"].shape[0] if rows is None else rows
+        self.lower = [int(value) for value in file["bin_lower"][...]]
+        self.places = {}
+        self.groups = [Group(item, self.rows) for item in file.values() if isinstance(item, h5py.Group)]
+        self.restarts = [int(row) for row in file["restart_row"][...] if row < self.rows]
+        assert self.rows == 0 or self.restarts[:1] == [0], "totals of the first row"
+
+    def metrics(self):
+        """The names of all metrics, each once."""
+        return list(dict.fromkeys(text_of(item, "metric") for item in self.file.values() if "metric" in item.attrs))
+
+    def kind(self, name):
+        return text_of(self._any(name), "kind")
+
+    def _any(self, name):
+        return next(self.file[name + part] for part in ("_delta", "") if name + part in self.file)
+
+    def words(self, name):
+        """The combinations of closed labels of the overview, in the order of its cells."""
+        part = self.file.get(name + "_count", self._any(name))
+        labels = text_of(part, "labels").split()
+        return list(itertools.product(*(texts(self.file[label]) for label in labels)))
+
+    def _group(self, name):
+        parts = [name + part for part in ("_delta", "_count", "")]
+        return next((group for group in self.groups if any(part in group.group for part in parts)), None)
+
+    def cells(self, name):
+        """[bucket][cell] of a variable of the overview."""
+        found = column(self.file[name], self.rows)
+        return [numpy.ravel(row).tolist() for row in found]
+
+    def labels(self, name):
+        """The labels of each series, in order; () without labels."""
+        group = self._group(name)
+        return group.labels if group else self.words(name)
+
+    def entries(self, name):
+        """[series][bucket]: what each series has."""
+        if not self.rows:
+            return [[] for _ in self.labels(name)]
+        kind = self.kind(name)
+        return {"counter": self._counters, "gauge": self._gauges, "histogram": self._histograms}[kind](name)
+
+    # ---- counters
+
+    def _counters(self, name):
+        group = self._group(name)
+        if group is None:
+            deltas = [list(column) for column in zip(*self.cells(name + "_delta"))]
+            before = [self._restart_cells(name, at) for at in range(len(self.restarts))]
+        else:
+            deltas = self._sparse(group, name + "_delta")
+            before = [self._restart_rows(group, name, at) for at in range(len(self.restarts))]
+            self._compare(name + "_delta", group, deltas)
+            for at, totals in enumerate(before):
+                self._compare_cells(name, group, totals, self._restart_cells(name, at))
+        out = []
+        for series, added in enumerate(deltas):
+            entries, total = [], 0
+            for bucket, delta in enumerate(added):
+                if bucket in self.restarts:
+                    total = before[self.restarts.index(bucket)][series]
+                total = (total + delta) % 2**64
+                entries.append((total, delta))
+            out.append(entries)
+        return out
+
+    def _restart_cells(self, name, at):
+        return column(self.file[name + "_before"], at + 1)[at].ravel().tolist()
+
+    def _restart_rows(self, group, name, at):
+        totals = [0] * len(group.labels)
+        count = group.group["before_series"].shape[0]
+        series = column(group.group["before_series"], count).tolist()
+        restarts = column(group.group["before_restart"], count).tolist()
+        values = column(group.group[name + "_before"], count).tolist()
+        for number, restart, value in zip(series, restarts, values):
+            if restart == at and number != PADDING:
+                totals[number] = value
+        return totals
+
+    def _sparse(self, group, name):
+        """[series][bucket] of a part of the rows, 0 where there is none."""
+        out = [[0] * self.rows for _ in group.labels]
+        for bucket in range(self.rows):
+            for series, value in zip(group.series(bucket), group.part(name, bucket)):
+                out[series][bucket] = value
+        return out
+
+    # ---- gauges
+
+    def _gauges(self, name):
+        group = self._group(name)
+        if group is None:
+            parts = [self.cells(name + part) for part in ("", "_min", "_max")]
+            return [[(a, b, c) if a != NO_GAUGE else (0, 0, 0) for a, b, c in zip(*columns)]
+                    for columns in zip(*(zip(*part) for part in parts))]
+        out = [[] for _ in group.labels]
+        for bucket in range(self.rows):
+            rows = dict(zip(group.series(bucket), zip(*(group.part(name + part, bucket) for part in ("", "_min", "_max")))))
+            for series, entries in enumerate(out):
+                entries.append(rows.get(series, entries[-1] if entries else (0, 0, 0)))
+        for part, position in (("", 0), ("_min_bound", 1), ("_max_bound", 2)):
+            for bucket, cells in enumerate(self.cells(name + part)):
+                wanted = [NO_GAUGE] * len(cells)
+                for cell, entries in zip(self._cells_of(name, group), out):
+                    wanted[cell] = entries[bucket][position] + (0 if wanted[cell] == NO_GAUGE else wanted[cell])
+                assert all(a == b or b == NO_GAUGE for a, b in zip(wanted, cells)), f"{name}{part} in row {bucket}"
+        return out
+
+    # ---- histograms
+
+    def _bin(self, value):
+        low, high = 0, len(self.lower)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.lower[middle] <= value else (low, middle)
+        return low
+
+    def _histogram(self, count, total, least, greatest, entries):
+        if count == 0:
+            assert (total, least, greatest, entries) == (0, 0, 0, [])
+            return None
+        if count <= 2:
+            assert greatest == 0 and not entries, "a row with one or two values"
+            values = [total] if count == 1 else [least, (total - least) % 2**64]
+            bins = {}
+            for value in values:
+                bins[self._bin(value)] = bins.get(self._bin(value), 0) + 1
+            least, greatest = min(values), max(values)
+        else:
+            bins = dict(entries)
+            assert len(bins) == len(entries) and sum(bins.values()) == count, "bins of a row"
+        return {"count": count, "sum": total, "min": least, "max": greatest,
+                "bins": {self.lower[number]: bins[number] for number in sorted(bins)}}
+
+    def _histograms(self, name):
+        group = self._group(name)
+        if group is None:
+            return [self._overview_histogram(name)]
+        out = [[None] * self.rows for _ in group.labels]
+        firsts = column(group.group[name + "_first_entry"], self.rows).tolist()
+        alls = column(group.group[name + "_all_entries"], self.rows).tolist()
+        for bucket in range(self.rows):
+            bins = group.slice(name + "_bin", firsts[bucket], alls[bucket])
+            counts = group.slice(name + "_bin_count", firsts[bucket], alls[bucket])
+            entries = iter(zip(bins, counts))
+            parts = [group.part(name + part, bucket) for part in ("_count", "_sum", "_min", "_max", "_entries")]
+            for series, (count, total, least, greatest, number) in zip(group.series(bucket), zip(*parts)):
+                own = list(itertools.islice(entries, number))
+                out[series][bucket] = self._histogram(count, total, least, greatest, own)
+            assert next(entries, None) is None, f"{name}: entries of no row in bucket {bucket}"
+        self._compare_histograms(name, group, out)
+        return out
+
+    def _overview_histogram(self, name):
+        counts, sums, bins = (self.cells(name + part) for part in ("_count", "_sum", ""))
+        least, greatest = (column(self.file[name + part], self.rows).tolist() for part in ("_min", "_max"))
+        return [None if sum(counts[row]) == 0 else
+                {"count": sum(counts[row]), "sum": sum(sums[row]) % 2**64, "min": least[row], "max": greatest[row],
+                 "bins": {lower: number for lower, number in zip(self.lower, bins[row]) if number}}
+                for row in range(self.rows)]
+
+    # ---- the overview
+
+    def _cells_of(self, name, group):
+        """The cell of each series in the overview."""
+        part = self.file.get(name + "_count", self._any(name))
+        closed = text_of(part, "labels").split()
+        number = {words: cell for cell, words in reversed(list(enumerate(self.words(name))))}
+        return [number[tuple(labels[group.names.index(label)] for label in closed)] for labels in group.labels]
+
+    def _compare_cells(self, name, group, values, cells):
+        wanted = [0] * len(cells)
+        if name not in self.places:
+            self.places[name] = self._cells_of(name, group)
+        for cell, value in zip(self.places[name], values):
+            if value:
+                wanted[cell] = (wanted[cell] + value) % 2**64
+        assert wanted == cells, f"{name}: the overview is not the sum of the rows"
+
+    def _compare(self, name, group, values):
+        metric = text_of(self.file[name], "metric")
+        for bucket, cells in enumerate(self.cells(name)):
+            self._compare_cells(metric, group, [entries[bucket] for entries in values], cells)
+
+    def _compare_histograms(self, name, group, out):
+        overview = self._overview_histogram(name)
+        for part in ("count", "sum"):
+            for bucket, cells in enumerate(self.cells(f"{name}_{part}")):
+                values = [entries[bucket][part] if entries[bucket] else 0 for entries in out]
+                self._compare_cells(name, group, values, cells)
+        for bucket, found in enumerate(overview):
+            own = [entries[bucket] for entries in out if entries[bucket]]
+            assert (found is None) == (not own), f"{name}: bucket {bucket} of the overview"
+            if found is None:
+                continue
+            assert found["min"] == min(entry["min"] for entry in own), f"{name}_min in row {bucket}"
+            assert found["max"] == max(entry["max"] for entry in own), f"{name}_max in row {bucket}"
+            bins = {}
+            for entry in own:
+                for lower, number in entry["bins"].items():
+                    bins[lower] = bins.get(lower, 0) + number
+            assert bins == found["bins"], f"{name}: bins in row {bucket} of the overview"
