@@ -35,7 +35,7 @@ KILLS_VAMPIRE = 2 if SLOW else 21
 AT_A_TIME = 3
 TALK = 60 * PATIENCE
 SERIES = 64
-LIVELY = ("pool_operations", "transport_ns", "transport_ns_sum", "components_present")
+LIVELY = ("pool_operations", "transport_ns", "components_present")
 
 
 def recover(*paths, code=0, options=()):
@@ -200,7 +200,8 @@ def rows_of(run, names):
     rows = {name: dict(zip(run.labels(name), run.entries(name))) for name in metrics}
     columns = [name for name, item in run.file.items()
                if isinstance(item, h5py.Dataset) and "metric" not in item.attrs and not is_own(name)
-               and item.ndim == 1 and (name == "time" or item.dims[0][0].name == "/time")]
+               and item.ndim == 1 and (name == "time" or not h5py.h5ds.is_scale(item.id)
+                                       and item.dims[0][0].name == "/time")]
     return {**rows, **{name: {(): [cells[0] for cells in run.cells(name)]} for name in columns if not names}}
 
 
