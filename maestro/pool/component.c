@@ -130,14 +130,6 @@ const char *pool_component_name(const struct pool *pool, uint64_t app_id)
     return component == NULL ? NULL : component->name;
 }
 
-void component_signal(struct pool *pool, struct component *component)
-{
-    if (!component->signalled) {
-        component->signalled = true;
-        pool->outlet.events_ready(pool->outlet.context, component->id);
-    }
-}
-
 void pool_flow(struct pool *pool, uint64_t app_id, uint64_t subscription_id, uint64_t number,
                bool hold)
 {

@@ -135,6 +135,14 @@ static enum pool_queue_class class_of(const struct subject *subject, bool before
     return POOL_QUEUE_OTHER;
 }
 
+void component_signal(struct pool *pool, struct component *component)
+{
+    if (!component->signalled) {
+        component->signalled = true;
+        pool->outlet.events_ready(pool->outlet.context, component->id);
+    }
+}
+
 void pool_emit(struct pool *pool, const struct subject *subject, bool before,
                struct held **ret_held)
 {

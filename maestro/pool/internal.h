@@ -242,6 +242,8 @@ const char *pool_name_fault(const char *name);
 void subject_init(enum vamp_event_kind kind, uint64_t app_id, struct subject *ret_subject);
 /* Borrows the name, the component's or the CDO's as the kind of the event wants it. */
 void subject_name(struct subject *subject, const char *name, size_t length);
+/* Events of the component can be taken: calls events_ready, once until none can. */
+void component_signal(struct pool *pool, struct component *component);
 /* Sends an event to the subscriptions that it concerns. `ret_held` NULL: the operation cannot be
  * held; else NULL or the request that has to wait for acknowledgements (not in any list yet). */
 void pool_emit(struct pool *pool, const struct subject *subject, bool before,
@@ -318,8 +320,6 @@ struct subscription *subscription_find(const struct component *component, uint64
 void subscription_release(struct pool *pool, struct subscription *subscription);
 
 /* component.c */
-/* Events of the component can be taken: calls events_ready, once until none can. */
-void component_signal(struct pool *pool, struct component *component);
 struct component *component_find(const struct pool *pool, uint64_t app_id);
 /* Frees everything that the component has, without an event. */
 void component_release(struct pool *pool, struct component *component);
