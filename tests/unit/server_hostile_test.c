@@ -103,6 +103,7 @@ static void join_often(const char *info, const char *workflow, unsigned number)
         assert_true(
             raw_peer_join(&peer, workflow, name, (const uint8_t *)&nowhere, sizeof nowhere));
     }
+    raw_peer_flush(&peer);
     raw_peer_close(&peer);
 }
 
@@ -144,6 +145,7 @@ static void knock(const char *info, const char *workflow, unsigned number)
         assert_true(raw_peer_say(&peer, FRAME_REQUEST, &request.base));
         assert_true(raw_peer_say(&peer, FRAME_GOODBYE, &goodbye.base));
     }
+    raw_peer_flush(&peer);
     raw_peer_close(&peer);
 }
 
@@ -372,7 +374,8 @@ static void test_copies(void **state)
     assert_int_equal(counts.vanished, 1); /* the one good-bye without a leave */
 }
 
-/* Sends messages that the pool manager has not begun to read when their sender closes. */
+/* Sends messages that the pool manager has not begun to read when their sender closes. Few enough
+ * for the kernel's buffers: closing discards what is still in the sender's own. */
 static void flood_and_close(struct manager *manager, unsigned number)
 {
     struct raw_peer peer;
@@ -401,11 +404,11 @@ static void test_sender_that_closes_at_once(void **state)
     struct server_counts counts;
     struct manager manager;
     start_manager(&manager);
-    flood_and_close(&manager, 2000);
+    flood_and_close(&manager, 100);
     COMPONENT_WAIT(COMPONENT_READ(&manager.good, kinds[VAMP_EVENT_LEAVE]) == 1);
     stop_manager(&manager, &counts);
     assert_true(counts.late > 0);
-    assert_int_equal(counts.requests + counts.late, 2000 + 3); /* three of the good one */
+    assert_int_equal(counts.requests + counts.late, 100 + 3); /* three of the good one */
     assert_int_equal(counts.vanished, 1);
 }
 
