@@ -276,14 +276,16 @@ deps:            ## install the packages needed to build and to test (Debian 12)
 demo: deps       ## build all, run a weather workflow with a vampire in it, compare
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)$(PYTHON) tests/workflow/demo.py $(DEMO_OPTIONS)
-check: all unit $(LIBMAESTRO) $(if $(filter release,$(MODE)),bench-programs)  ## every test with this MODE's build
+check: deps      ## install what is missing, build, and run every test with this MODE's build
+	$(Q)$(MAKE) --no-print-directory all unit $(LIBMAESTRO) $(if $(filter release,$(MODE)),bench-programs)
 	$(Q)$(PYTHON) tests/run.py --mode $(MODE) $(CHECK_OPTIONS)
 check-asan:      ## the same with address and undefined-behaviour sanitizers
 	$(Q)$(MAKE) --no-print-directory MODE=asan check
-check-tsan:      ## the threaded parts and one workflow with the thread sanitizer
+check-tsan: deps ## the threaded parts and one workflow with the thread sanitizer
 	$(Q)$(MAKE) --no-print-directory MODE=tsan all unit
 	$(Q)$(PYTHON) tests/run.py --mode tsan $(CHECK_OPTIONS)
-check-long: all  ## the tests that take minutes to hours: kills, soak
+check-long: deps ## the tests that take minutes to hours: kills, soak
+	$(Q)$(MAKE) --no-print-directory all
 	$(Q)$(PYTHON) tests/run.py --mode $(MODE) --long --jobs 1
 # The benchmark: `stages` measures within one process, `wire` is bare libfabric, `relay` a pool
 # manager that serves a recording, `workload` records one of tests/bench/workloads. BENCH="pairing
@@ -344,8 +346,6 @@ SERVICES := $(wildcard config/ready/*.service)
 TO = $(DESTDIR)$(PREFIX)
 # Where Debian's Python looks, with PREFIX=/usr; for another PREFIX, users set PYTHONPATH to it.
 PYTHON_TO = $(TO)/lib/python3/dist-packages
-# A version as Python's packages have them: of a tag, or 0 and the commit.
-PYTHON_VERSION = $(if $(filter v%,$(VERSION)),$(subst -,+,$(patsubst v%,%,$(VERSION))),0+$(subst -,.,$(VERSION)))
 # Where zsh looks: packages have a folder of their own.
 ZSH_COMPLETIONS = zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 # Texts that name the usual prefix name the real one once installed: FILES, FOLDER.
@@ -364,7 +364,7 @@ install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(INSTALL) -d $(PYTHON_TO)/vampire/report $(PYTHON_TO)/vampire.dist-info
 	$(INSTALL) -m 644 $(wildcard python/vampire/*.py) $(PYTHON_TO)/vampire
 	$(INSTALL) -m 644 $(wildcard python/vampire/report/*.py) $(PYTHON_TO)/vampire/report
-	sed 's|^Version: .*|Version: $(PYTHON_VERSION)|' python/vampire.dist-info/METADATA > $(PYTHON_TO)/vampire.dist-info/METADATA
+	sed 's|^Version: .*|Version: $(VERSION)|' python/vampire.dist-info/METADATA > $(PYTHON_TO)/vampire.dist-info/METADATA
 	$(INSTALL) -m 644 python/vampire.dist-info/entry_points.txt $(PYTHON_TO)/vampire.dist-info
 	chmod 644 $(PYTHON_TO)/vampire.dist-info/METADATA
 	$(call install_texts,$(MANUALS),$(TO)/share/man/man$${text##*.})

@@ -12,7 +12,7 @@ tree=$(cd "$1" && pwd)
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
 
-version=$(sh "$source/packaging/version.sh" debian)
+version=$(sh "$source/packaging/version.sh")
 SOURCE_DATE_EPOCH=$(sh "$source/packaging/version.sh" date)
 export SOURCE_DATE_EPOCH
 machine=$(dpkg --print-architecture)

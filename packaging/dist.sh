@@ -20,7 +20,7 @@ archive=$directory/$name.tar.gz
 mkdir -p "$directory"
 # Not the user's settings, and no name or time in what gzip writes.
 git -c tar.umask=0022 -c core.autocrlf=false archive --format=tar --prefix="$name/" \
-    --add-virtual-file="$name/VERSION:$version
+    --add-virtual-file="$name/packaging/archived:$version
 $(sh packaging/version.sh date)
 " HEAD >"$archive.tar"
 gzip -9 -n <"$archive.tar" >"$archive.new"

@@ -27,7 +27,7 @@ stop() {
     echo "$1" >&2
     echo "The packages, with their names in Debian 12:" >&2
     echo "$2" | tr -s ' ' '\n' | sed '/^$/d; s/^/  /' >&2
-    echo "When they are there, SKIP_DEPS=1 skips this step: make demo SKIP_DEPS=1" >&2
+    echo "When they are there, SKIP_DEPS=1 skips this step: make check SKIP_DEPS=1" >&2
     exit 2
 }
 

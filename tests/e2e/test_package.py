@@ -38,12 +38,57 @@ def unpacked(space):
 def test_an_archive_is_a_source_tree(unpacked):
     version = run("sh", unpacked / "packaging" / "version.sh").strip()
     assert unpacked.name == f"vampire-{version}"
-    assert re.match(r"[0-9][0-9a-zA-Z.+~]*$", run("sh", unpacked / "packaging" / "version.sh", "debian").strip())
+    release = (harness.ROOT / "VERSION").read_text().strip()
+    assert re.match(r"[0-9]+\.[0-9]+\.[0-9]+$", release)
+    assert re.match(re.escape(release) + r"(\+[0-9a-z.]+)?$", version)
     run("make", "-C", unpacked, "build/release/obj/vampire/core/clock.o", env=plain_environment())
     assert f'"{version}"' in (unpacked / "build/gen/version.h").read_text()
     done = subprocess.run(["make", "-C", unpacked, "dist"], capture_output=True, text=True, check=False,
                           env=plain_environment())
     assert done.returncode != 0 and "git checkout" in done.stderr
+
+
+def test_the_changelog_has_the_release_number():
+    headings = re.findall(r"^## ([0-9.]+) - ", (harness.ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] == (harness.ROOT / "VERSION").read_text().strip()
+
+
+def test_a_build_between_releases_is_newer_than_the_release(space):
+    """The version of commits, of changes, of a tag, and of a tree without git."""
+    tree = space.path / "tree"
+    (tree / "packaging").mkdir(parents=True)
+    shutil.copy(harness.ROOT / "packaging" / "version.sh", tree / "packaging")
+
+    def git(*arguments):
+        return run("git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments, cwd=tree).strip()
+
+    def version():
+        return run("sh", tree / "packaging" / "version.sh").strip()
+
+    (tree / "VERSION").write_text("1.2.3\n")
+    (tree / "notes").write_text("")
+    assert version() == "1.2.3"
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-q", "-m", "release")
+    first = git("rev-parse", "--short", "HEAD")
+    assert version() == f"1.2.3+0.{first}"
+    git("tag", "v1.2.3")
+    assert version() == "1.2.3"
+    (tree / "notes").write_text("changed\n")
+    assert version() == "1.2.3+dirty"
+    git("checkout", "-q", "notes")
+    git("commit", "-q", "--allow-empty", "-m", "later")
+    second = git("rev-parse", "--short", "HEAD")
+    assert version() == f"1.2.3+1.{second}"
+    (tree / "notes").write_text("changed\n")
+    assert version() == f"1.2.3+1.{second}.dirty"
+    if shutil.which("dpkg") is None:
+        return
+    for older, newer in (("0~20261122.120000.4eec618", "1.2.3"), ("1.2.3", f"1.2.3+0.{first}"),
+                         (f"1.2.3+0.{first}", f"1.2.3+1.{second}"), ("1.2.3+9.aaaaaaa", "1.2.3+10.0000000"),
+                         (f"1.2.3+1.{second}", "1.2.4")):
+        run("dpkg", "--compare-versions", older, "lt", newer)
 
 
 @pytest.mark.long
