@@ -8,6 +8,8 @@
 MODE   ?= release
 CC     ?= cc
 PREFIX ?= /usr/local
+# Where libmaestro, its files for pkg-config and those for CMake go, below PREFIX.
+LIBDIR ?= lib
 # Built against a Maestro installed elsewhere: make MAESTRO_PREFIX=/opt/maestro
 MAESTRO_PREFIX ?=
 B      := build/$(MODE)$(if $(MAESTRO_PREFIX),-maestro-prefix)
@@ -340,7 +342,8 @@ generated: all  ## renew the JSON Schema and the manuals' lists of options, even
 	$(PYTHON) docs/manuals.py $(B)/bin
 
 # ---------------------------------------------------------------- installing
-.PHONY: install uninstall dist deb
+.PHONY: install uninstall dist deb libmaestro
+libmaestro: $(LIBMAESTRO)
 INSTALL ?= install
 SERVICES := $(wildcard config/ready/*.service)
 TO = $(DESTDIR)$(PREFIX)
@@ -353,6 +356,10 @@ define install_texts
 for text in $(1); do \
   $(INSTALL) -d $(2) && sed 's|/usr/local|$(PREFIX)|g' $$text > $(2)/$${text##*/} && chmod 644 $(2)/$${text##*/} || exit; done
 endef
+# What others build with: FILE, FOLDER below LIBDIR. From cmake/maestro, UP is the prefix.
+UP = $(patsubst %,..,$(subst /, ,$(LIBDIR)/cmake/maestro))
+maestro_text = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+  -e 's|@UP@|$(subst $() ,/,$(UP))|' maestro/$(1).in > $(TO)/$(LIBDIR)/$(2)/$(1)
 install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(INSTALL) -d $(TO)/bin $(TO)/share/vampire/config $(TO)/share/vampire/notebooks $(TO)/share/doc/vampire
 	$(INSTALL) -m 755 $(PROGRAMS) $(TO)/bin
@@ -379,13 +386,13 @@ install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(INSTALL) -m 644 LICENSE $(wildcard docs/*.json) $(TO)/share/doc/vampire
 	$(call install_texts,README.md $(wildcard docs/*.md),$(TO)/share/doc/vampire)
 ifeq ($(MAESTRO_PREFIX),)
-	$(INSTALL) -d $(TO)/include/maestro $(TO)/lib/pkgconfig
+	$(INSTALL) -d $(TO)/include/maestro $(TO)/$(LIBDIR)/pkgconfig $(TO)/$(LIBDIR)/cmake/maestro
 	$(INSTALL) -m 644 maestro/maestro.h $(TO)/include/maestro
 	ln -sf maestro/maestro.h $(TO)/include/maestro.h
-	$(INSTALL) -m 755 $(LIBMAESTRO) $(TO)/lib
-	ln -sf libmaestro.so.0 $(TO)/lib/libmaestro.so
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' maestro/maestro.pc.in \
-	  > $(TO)/lib/pkgconfig/maestro.pc
+	$(INSTALL) -m 755 $(LIBMAESTRO) $(TO)/$(LIBDIR)
+	ln -sf libmaestro.so.0 $(TO)/$(LIBDIR)/libmaestro.so
+	$(call maestro_text,maestro.pc,pkgconfig)
+	$(call maestro_text,maestro-config.cmake,cmake/maestro)
 endif
 
 # What an installation of this source would have brought, and no more.
@@ -401,11 +408,8 @@ uninstall:       ## remove from DESTDIR/PREFIX what install put there
 DIST ?= build/dist
 dist:            ## a source archive of the commit, the same bytes each time, in DIST (build/dist)
 	$(Q)sh packaging/dist.sh $(DIST)
-deb: $(if $(MAESTRO_PREFIX),deb-needs-the-embedded-maestro)  ## Debian packages, in DIST (build/dist)
-	$(Q)rm -rf $(INSTALLED)
-	$(Q)$(MAKE) -s --no-print-directory install PREFIX=/usr DESTDIR=$(INSTALLED)
-	$(Q)sh packaging/deb.sh $(INSTALLED) $(DIST)
-	$(Q)rm -rf $(INSTALLED)
+deb: $(if $(MAESTRO_PREFIX),deb-needs-the-embedded-maestro) deps  ## Debian packages, in DIST (build/dist)
+	$(Q)sh packaging/deb.sh $(DIST)
 deb-needs-the-embedded-maestro:
 	@echo "make deb: the packages hold the embedded Maestro; leave MAESTRO_PREFIX away" >&2; exit 2
 

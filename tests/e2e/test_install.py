@@ -21,17 +21,17 @@ def plain_environment():
     return {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS", "MODE"))}
 
 
-def make(*arguments, seconds=140):
+def make(*arguments, seconds=140, environment=None):
     result = subprocess.run(
         ["make", "-C", harness.ROOT, *arguments], capture_output=True, text=True,
         timeout=seconds, check=False,
-        env=plain_environment(),
+        env={**plain_environment(), **(environment or {})},
     )
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
 
 
-def pkg_config(prefix, *arguments):
-    environment = dict(os.environ, PKG_CONFIG_PATH=str(prefix / "lib" / "pkgconfig"))
+def pkg_config(prefix, *arguments, libraries="lib"):
+    environment = dict(os.environ, PKG_CONFIG_PATH=str(prefix / libraries / "pkgconfig"))
     result = subprocess.run(["pkg-config", *arguments, "maestro"], capture_output=True, text=True,
                             check=True, env=environment)
     return result.stdout.split()
@@ -81,6 +81,14 @@ foreach(caller c_caller.c cxx_caller.cpp)
   target_include_directories(${name} PRIVATE ${MAESTRO_INCLUDE_DIR})
   target_link_libraries(${name} ${MAESTRO_LIBRARY})
 endforeach()
+"""
+
+
+CMAKE_PACKAGE = """cmake_minimum_required(VERSION 3.16)
+project(callers C)
+find_package(maestro REQUIRED)
+add_executable(c_caller ${SOURCES}/c_caller.c)
+target_link_libraries(c_caller maestro::maestro)
 """
 
 
@@ -135,6 +143,22 @@ def test_callers_built_with_cmake(installed):
     expect_ok(space, folder / "build" / "c_caller")
     space.pool_manager()
     expect_ok(space, folder / "build" / "cxx_caller", MSTRO_DROP_UNKNOWN_ATTRIBUTES="1")
+
+
+def test_a_caller_built_with_the_package_of_cmake(space):
+    """find_package, with the library in a folder for the machine, as Debian has it."""
+    if shutil.which("cmake") is None:
+        pytest.skip("cmake is not installed")
+    prefix, folder = space.path / "prefix", space.path / "cmake"
+    make("install", f"PREFIX={prefix}", "LIBDIR=lib/machine")
+    assert f"{prefix}/lib/machine" in pkg_config(prefix, "--variable=libdir", libraries="lib/machine")
+    folder.mkdir()
+    (folder / "CMakeLists.txt").write_text(CMAKE_PACKAGE)
+    environment = plain_environment()
+    subprocess.run(["cmake", "-S", folder, "-B", folder / "build", f"-DSOURCES={harness.ROOT}/tests/e2e",
+                    f"-Dmaestro_DIR={prefix}/lib/machine/cmake/maestro"], check=True, capture_output=True, env=environment)
+    subprocess.run(["cmake", "--build", folder / "build"], check=True, capture_output=True, env=environment)
+    expect_ok(space, folder / "build" / "c_caller")
 
 
 def test_only_the_public_names_are_exported(installed):

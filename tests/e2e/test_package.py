@@ -105,7 +105,7 @@ def contents(package):
     for line in run("dpkg-deb", "-c", package).splitlines():
         kind, owner, path = line.split()[0], line.split()[1], line.split()[5].removeprefix("./")
         assert owner == "root/root", line
-        if not kind.startswith("d") and not re.search(r"usr/share/doc/.*/(copyright|changelog\.gz)$", path):
+        if not kind.startswith("d") and not re.search(r"usr/share/doc/.*/(copyright|changelog(\.Debian)?\.gz)$|usr/share/lintian/", path):
             found.add(re.sub(r"(/share/man/.*)\.gz$", r"\1", path))
     return found
 
@@ -115,34 +115,65 @@ def fields(package):
     return dict(re.findall(r"^([A-Z][A-Za-z-]*): *(.*)$", text, re.MULTILINE))
 
 
-def test_debian_packages(space):
-    """All that is installed is in one of them, and it runs."""
-    if shutil.which("dpkg-shlibdeps") is None:
-        pytest.skip("dpkg-dev is not installed")
-    tree, out = space.path / "tree", space.path / "out"
-    make("install", "PREFIX=/usr", f"DESTDIR={tree}")
-    installed = {str(path.relative_to(tree)) for path in tree.rglob("*") if path.is_symlink() or path.is_file()}
-    run("sh", harness.ROOT / "packaging" / "deb.sh", tree, out)
-    assert not [path for path in tree.rglob("*") if not path.is_dir()]
-    packages = {path.name.split("_")[0]: path for path in out.iterdir()}
-    assert set(packages) == {"vampire", "vampire-top", "vampire-report", "python3-vampire", "libmaestro-vampire"}
+def listed(group):
+    """Packages of a group of packaging/debian-packages."""
+    text = (harness.ROOT / "packaging" / "debian-packages").read_text()
+    return set(re.findall(rf"^{group} +([^ \n]+)", text, re.MULTILINE))
 
-    packed = [name for package in packages.values() for name in contents(package)]
+
+def test_debian_builds_with_the_packages_that_are_installed():
+    """Build-Depends and packaging/debian-packages agree."""
+    control = (harness.ROOT / "packaging" / "debian" / "control").read_text()
+    (text,) = re.findall(r"^Build-Depends: (.*?)^\S", control, re.MULTILINE | re.DOTALL)
+    needed = {word.split()[0] for word in text.split(",")}
+    assert needed - {"debhelper-compat", "dh-sequence-python3", "python3"} == listed("build") - {"build-essential", "git"}
+    assert {"debhelper", "dh-python", "lintian", "python3"} <= listed("test")
+
+
+def packed_and_installed(space, packages):
+    """All that `make install` installs is in exactly one of the packages."""
+    machine = run("dpkg-architecture", "-qDEB_HOST_MULTIARCH").strip()
+    tree = space.path / "tree"
+    make("install", "PREFIX=/usr", f"LIBDIR=lib/{machine}", f"DESTDIR={tree}")
+    installed = {str(path.relative_to(tree)) for path in tree.rglob("*") if path.is_symlink() or path.is_file()}
+    packed = [name for package in packages for name in contents(package)]
     assert len(packed) == len(set(packed)), "two packages have the same file"
-    assert set(packed) | {"usr/share/doc/vampire/LICENSE"} == installed
+    packed = {re.sub(r"^lib/systemd/", "usr/lib/systemd/", name) for name in packed}
+    assert packed | {"usr/share/doc/vampire/LICENSE"} == installed
+    return machine
+
+
+def test_debian_packages(space):
+    """All that is installed is in one of them, and it runs. Not optimised, which takes half the time."""
+    if shutil.which("dh") is None or shutil.which("lintian") is None:
+        pytest.skip("debhelper or lintian is not installed")
+    out = space.path / "out"
+    make("deb", f"DIST={out}", seconds=280, environment={"DEB_BUILD_OPTIONS": "noopt"})
+    packages = {path.name.split("_")[0]: path for path in out.iterdir()}
+    symbols = {name: packages.pop(name) for name in ("vampire-dbgsym", "libmaestro0-dbgsym")}
+    assert set(packages) == {"vampire", "python3-vampire", "libmaestro0", "libmaestro-dev"}
+    machine = packed_and_installed(space, packages.values())
+    assert run("lintian", "--allow-root", "--fail-on", "error,warning", *packages.values()) == ""
 
     assert re.search(r"libc6.*libfabric1.*libhdf5-103", fields(packages["vampire"])["Depends"])
-    assert "hdf5" not in fields(packages["vampire-top"])["Depends"]
-    assert "python3-vampire (= " in fields(packages["vampire-report"])["Depends"]
-    assert "python3-h5py" in fields(packages["python3-vampire"])["Depends"]
+    assert "libmaestro0 (= " in fields(packages["libmaestro-dev"])["Depends"]
+    assert re.search(r"python3-h5py.*python3-xarray", fields(packages["python3-vampire"])["Depends"])
+    assert "systemctl --system daemon-reload" in run("dpkg-deb", "-I", packages["vampire"], "postinst")
+    scripts = "".join(run("dpkg-deb", "-I", packages["vampire"], name) for name in ("postinst", "prerm"))
+    assert not re.search(r"(start|restart) '?vampire", scripts), "only the operator starts it"
 
     root = space.path / "root"
-    for package in packages.values():
+    for package in [*packages.values(), *symbols.values()]:
         run("dpkg-deb", "-x", package, root)
         run("md5sum", "--strict", "-c", "-", cwd=root, input=run("dpkg-deb", "-I", package, "md5sums"))
     version = run("sh", harness.ROOT / "packaging" / "version.sh").strip()
     for program in ("vampire", "vampire-top", "maestro-pool-manager"):
         assert version in run(root / "usr/bin" / program, "--version")
+    assert not re.search("hdf5|fabric", run("ldd", root / "usr/bin/vampire-top"))
+    assert (root / f"usr/lib/{machine}/libmaestro.so").resolve().name == "libmaestro.so.0"
+    for program in ("usr/bin/vampire", "usr/lib/vampire/maestro.so", f"usr/lib/{machine}/libmaestro.so.0"):
+        build_id = re.search("Build ID: ([0-9a-f]+)", run("readelf", "-n", root / program)).group(1)
+        assert (root / f"usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug").exists()
     assert "FILES" in run(root / "usr/bin/vampire-report", "--help")
     engines = "import xarray, vampire; print('vampire' in xarray.backends.list_engines(), vampire.__file__)"
     found = run("/usr/bin/python3", "-c", engines, env={"PYTHONPATH": str(root / "usr/lib/python3/dist-packages")})
