@@ -42,8 +42,10 @@ Q := $(if $(V),,@)
 
 # Third-party headers are system headers to us, so that their warnings stay theirs.
 pkg = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(1) 2>/dev/null))
+# Debian's name, and everybody else's.
+HDF5 := $(shell pkg-config --exists hdf5-serial && echo hdf5-serial || echo hdf5)
 # The dimension scales of HDF5 live in a second library that has no pkg-config file.
-lib = $(shell pkg-config --libs $(1) 2>/dev/null) $(if $(filter hdf5-serial,$(1)),-lhdf5_hl)
+lib = $(shell pkg-config --libs $(1) 2>/dev/null) $(if $(filter $(HDF5),$(1)),-lhdf5_hl)
 
 override CFLAGS += -std=c17 -D_GNU_SOURCE -fPIC $(MODE_FLAGS) $(WARNINGS) -pthread -MMD -MP -I. -I$(GEN)
 override LDFLAGS += -Wl,--as-needed $(MODE_FLAGS) $(LINK_$(MODE)) -pthread
@@ -108,7 +110,7 @@ PKG_bucket := uuid
 PKG_cells := uuid
 PKG_source :=
 PKG_live :=
-PKG_hdf5 := hdf5-serial zlib
+PKG_hdf5 := $(HDF5) zlib
 PKG_messages :=
 PKG_pool :=
 PKG_wire := libfabric libsodium
@@ -159,10 +161,11 @@ LIBMAESTRO := $(B)/lib/libmaestro.so.0
 LIVE := $(B)/lib/vampire/maestro.so
 
 # Manual pages of section 1 are written in mdoc(7), docs/*.1. The others are pages of docs/ in
-# Markdown, from which lowdown makes what man(1) reads. SOURCE:PAGE
+# Markdown, from which lowdown makes what man(1) reads; without it these stay pages of docs/.
+# SOURCE:PAGE
 MARKDOWN_MANUALS := configuration:vampire.json.5 filter-language:vampire-filter.7 \
   metrics:vampire-metrics.7 output-hdf5:vampire-hdf5.5 output-jsonl:vampire-jsonl.5
-MANUALS := $(wildcard docs/*.1) $(foreach m,$(MARKDOWN_MANUALS),$(B)/man/$(lastword $(subst :, ,$(m))))
+MANUALS := $(wildcard docs/*.1) $(foreach m,$(if $(shell command -v lowdown),$(MARKDOWN_MANUALS)),$(B)/man/$(lastword $(subst :, ,$(m))))
 
 .PHONY: all clean help
 all: $(PROGRAMS) $(LIVE) $(WORKFLOW) $(MANUALS)
