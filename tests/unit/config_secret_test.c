@@ -16,7 +16,7 @@ static bool shows_secret(const char *printed)
 {
     for (size_t i = 0; i + PIECE < sizeof SECRET; i++) {
         char piece[PIECE + 1] = "";
-        memcpy(piece, SECRET + i, PIECE);
+        memcpy(piece, &SECRET[i], PIECE);
         if (strstr(printed, piece) != NULL) {
             return true;
         }

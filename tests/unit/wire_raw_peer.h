@@ -117,8 +117,8 @@ static inline bool raw_peer_read_challenge(struct raw_peer *peer, struct auth_ch
 }
 
 /* Says the join with the proof that it knows the key, where one is asked for. */
-/* Waits until the pool manager has received all that was sent: what it answers to a read comes after
- * that, on the same connection. Without it, closing discards what is still on this side. */
+/* Waits until the pool manager has received all that was sent: what it answers to a read comes
+ * after that, on the same connection. Without it, closing discards what is still on this side. */
 static inline void raw_peer_flush(struct raw_peer *peer)
 {
     struct auth_challenge challenge;
