@@ -123,6 +123,11 @@ static int number_of(struct hdf5_file *file, enum vamp_label label, const char *
     return 0;
 }
 
+static int report_memory(unsigned series, struct vamp_err *err)
+{
+    return vamp_err_set_errno(err, ENOMEM, "prepare %u series of a bucket", series);
+}
+
 static int make_room(struct hdf5_set *set, unsigned count, struct vamp_err *err)
 {
     if (count <= set->capacity) {
@@ -130,14 +135,20 @@ static int make_room(struct hdf5_set *set, unsigned count, struct vamp_err *err)
     }
     const unsigned capacity = count < 2 * set->capacity ? 2 * set->capacity : count;
     uint32_t *cell = realloc(set->cell, capacity * sizeof *cell);
-    set->cell = cell != NULL ? cell : set->cell;
-    uint32_t *changed = realloc(set->changed, capacity * sizeof *changed);
-    set->changed = changed != NULL ? changed : set->changed;
-    bool *is_changed = realloc(set->is_changed, capacity * sizeof *is_changed);
-    set->is_changed = is_changed != NULL ? is_changed : set->is_changed;
-    if (cell == NULL || changed == NULL || is_changed == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "prepare %u series of a bucket", count);
+    if (cell == NULL) {
+        return report_memory(count, err);
     }
+    set->cell = cell;
+    uint32_t *changed = realloc(set->changed, capacity * sizeof *changed);
+    if (changed == NULL) {
+        return report_memory(count, err);
+    }
+    set->changed = changed;
+    bool *is_changed = realloc(set->is_changed, capacity * sizeof *is_changed);
+    if (is_changed == NULL) {
+        return report_memory(count, err);
+    }
+    set->is_changed = is_changed;
     set->capacity = capacity;
     return 0;
 }

@@ -101,8 +101,11 @@ static bool add_file(struct old_files *files, int directory, const char *name)
         return true;
     }
     struct old_file *items = reallocarray(files->items, files->count + 1, sizeof *items);
-    files->items = items != NULL ? items : files->items;
-    char *copy = items != NULL ? strdup(name) : NULL;
+    if (items == NULL) {
+        return false;
+    }
+    files->items = items;
+    char *copy = strdup(name);
     if (copy == NULL) {
         return false;
     }
