@@ -231,7 +231,8 @@ static void steps_of_all_positions_count(void **state)
     (void)state;
     char text[4000];
     memset(text, 'a', sizeof(text));
-    memcpy(text + sizeof(text) - 10, "cxxxd", 5);
+    static const char end_of_text[] = {'c', 'x', 'x', 'x', 'd'};
+    memcpy(text + sizeof(text) - 10, end_of_text, sizeof end_of_text);
     for (size_t length = sizeof(text); length > 200; length /= 2) {
         const char *end = text + sizeof(text) - length;
         assert_cut("(.a match \"\\\\w+\\\\w+cd\")", end, length);

@@ -311,6 +311,7 @@ int vamp_opt_set_named(const struct vamp_opt *opt, void *base, const char *name,
         code = find_or_add_set(opt, member(opt, base), name, &set, err);
     }
     if (code == 0) {
+        assert(set != NULL);
         set->bits |= bits;
     }
     return code;
