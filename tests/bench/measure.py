@@ -14,7 +14,7 @@ import time
 
 BENCH = pathlib.Path(__file__).resolve().parent
 ROOT = BENCH.parent.parent
-sys.path.insert(0, str(BENCH.parent / "e2e"))
+sys.path[:0] = [str(BENCH.parent / "e2e"), str(BENCH.parent / "oracle")]
 # pylint: disable=wrong-import-position
 import harness
 

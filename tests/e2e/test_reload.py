@@ -39,7 +39,8 @@ def test_counts_are_complete_across_reloads(space):
     made = harness.vampire_config(bucket="200ms")
     space.pool_manager()
     vampire = space.vampire(made)
-    workflow = harness.Workflow(space, model_options=MODEL)
+    # Longer than three reloads take in a slow build.
+    workflow = harness.Workflow(space, model_options=[*MODEL, "--steps", int(40 * max(1, harness.PATIENCE / 2))])
     for number in range(1, 4):
         made["outputs"][0]["queue"] = 64 + number
         reload(space, vampire, made, f"was read again (number {number})")

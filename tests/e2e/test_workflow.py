@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What vampire counts is what happened: at several sizes, over both providers."""
 
+import subprocess
+import sys
+
 import pytest
 
 import harness
@@ -119,3 +122,11 @@ def test_size_classes_and_labels(space):
     causes = {label[4] for label, count in hdf5.counters["transports"].items() if count}
     assert tiers == {"OFI"} and causes == {"demand"}
     assert hdf5.gauges["pool_cdos"][()] == 0 and hdf5.gauges["pool_bytes"][()] == 0
+
+
+def test_the_demo_starts_outside_of_the_tests():
+    """`make demo` runs it as a program, without what pytest's configuration adds to the path."""
+    demo = harness.ROOT / "tests" / "workflow" / "demo.py"
+    done = subprocess.run([sys.executable, "-I", demo, "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "usage" in done.stdout

@@ -11,7 +11,8 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TESTS / "e2e"), str(TESTS / "oracle")]
 # pylint: disable=wrong-import-position
 import harness
 import results
