@@ -71,7 +71,7 @@ endif
 FORMATS := hdf5 jsonl recording null
 # The rooms of maestro/ are as many archives; `messages` is what protobuf-c makes of pool.proto, so
 # that the pool knows the messages and not the network they travel on.
-LAYERS := core filters messages pool wire client server api bucket cells pairing metrics stats source live format $(FORMATS) output writers config run cli top
+LAYERS := core filters messages pool wire client server api bucket cells pairing metrics stats alarms source live format $(FORMATS) output writers config run cli top
 # The rooms of vampire/core share one archive, those of vampire/stats are an archive each: formats and
 # outputs link `bucket`, not what fills it.
 STATS_ROOMS := metrics pairing cells bucket
@@ -81,6 +81,7 @@ DIR_filters := filters
 DIR_stats := vampire/stats
 $(foreach l,$(STATS_ROOMS),$(eval DIR_$(l) := vampire/stats/$(l)))
 DIR_source := vampire/source
+DIR_alarms := vampire/alarms
 DIR_live := vampire/live
 DIR_writers := writers
 DIR_output := writers/output
@@ -101,6 +102,7 @@ PROTO_FOLDERS := $(CORE_ROOMS) $(DIR_wire)
 PROTO := $(patsubst %.proto,$(GEN)/%.pb-c,$(notdir $(wildcard $(addsuffix /*.proto,$(CORE_ROOMS)))))
 SRC_core := $(wildcard $(addsuffix /*.c,$(DIR_core) $(CORE_ROOMS))) $(addsuffix .c,$(PROTO))
 SRC_messages := $(GEN)/pool.pb-c.c
+SRC_alarms := $(wildcard $(addsuffix /*.c,$(DIR_alarms) $(DIR_alarms)/actions))
 SRC_top := $(filter-out $(MAINS),$(wildcard top/*.c))
 $(foreach l,filters pool wire client server api stats $(STATS_ROOMS) source live format $(FORMATS) output writers config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
 
@@ -108,6 +110,7 @@ PKG_core := libprotobuf-c zlib
 PKG_filters := libpcre2-8
 PKG_bucket := uuid
 PKG_cells := uuid
+PKG_alarms :=
 PKG_source :=
 PKG_live :=
 PKG_hdf5 := $(HDF5) zlib
@@ -130,12 +133,13 @@ USES_cells := bucket core
 USES_pairing := cells $(USES_cells)
 USES_metrics := pairing $(USES_pairing)
 USES_stats := metrics $(USES_metrics)
+USES_alarms := bucket core
 USES_source := core
 USES_live := source $(MAESTRO_LAYERS) filters core
 USES_format := bucket core
-$(foreach l,$(FORMATS),$(eval USES_$(l) := format bucket core))
-USES_output := bucket core
-USES_writers := $(FORMATS) format output bucket core
+$(foreach l,$(FORMATS),$(eval USES_$(l) := format alarms bucket core))
+USES_output := alarms bucket core
+USES_writers := $(FORMATS) format output alarms bucket core
 USES_messages := core
 USES_pool := messages filters core
 USES_wire := messages core

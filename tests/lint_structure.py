@@ -29,13 +29,16 @@ MAY_INCLUDE = {
                               "vampire/stats/pairing/track.h"],
     "vampire/stats": ["vampire/core/", "vampire/stats/bucket/", "vampire/stats/cells/",
                       "vampire/stats/pairing/track.h", "vampire/stats/metrics/statistic.h"],
+    "vampire/alarms": ["vampire/core/", "vampire/stats/bucket/"],
+    "vampire/alarms/actions": ["vampire/core/", "vampire/alarms/action.h", "vampire/alarms/change.h"],
     "vampire/source": ["vampire/core/", "version.h"],
     "vampire/live": ["vampire/core/", "vampire/source/", "maestro.h", "maestro_probe.h", "version.h"],
     "writers": ["vampire/core/", "vampire/stats/bucket/"],
     "writers/format": ["vampire/core/", "vampire/stats/bucket/", "writers/writer.h"],
-    **{f"writers/{name}": ["vampire/core/", "vampire/stats/bucket/", "writers/writer.h", "writers/format/"]
+    **{f"writers/{name}": ["vampire/core/", "vampire/stats/bucket/", "vampire/alarms/change.h", "writers/writer.h",
+                           "writers/format/"]
        for name in ("hdf5", "jsonl", "recording", "null")},
-    "writers/output": ["vampire/core/", "vampire/stats/bucket/", "writers/writer.h"],
+    "writers/output": ["vampire/core/", "vampire/stats/bucket/", "vampire/alarms/change.h", "writers/writer.h"],
     "maestro/pool": ["vampire/core/", "filters/", "maestro/maestro.h"],
     "maestro/wire": ["vampire/core/", "maestro/maestro.h"],
     "maestro/client": ["vampire/core/", "maestro/maestro.h", "maestro/pool/pool.h", "maestro/wire/"],

@@ -2,8 +2,8 @@
 /* Keep-alives and a status line for the service manager. */
 #include <stdio.h>
 
+#include "vampire/core/units.h"
 #include "vampire/run/pipeline_internal.h"
-#include "vampire/run/units.h"
 
 /* The source thread counts as stuck after this time without progress. Joining again takes some
  * seconds an attempt, and a pool manager that does not answer is given up after 30 s. */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "vampire/core/units.h"
 #include "vampire/run/pipeline_internal.h"
 #include "vampire/run/self_usage.h"
-#include "vampire/run/units.h"
 
 #define NAME_COLUMNS 12
 

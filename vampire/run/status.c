@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "vampire/core/clock.h"
-#include "vampire/run/units.h"
+#include "vampire/core/units.h"
 
 #define LINE_BYTES 512
 

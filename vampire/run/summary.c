@@ -5,8 +5,8 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/event/event.h"
+#include "vampire/core/units.h"
 #include "vampire/core/utf8.h"
-#include "vampire/run/units.h"
 
 #define NAME_COLUMNS 22
 /* More components than this are not listed on the terminal; the files have them all. */

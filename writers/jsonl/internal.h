@@ -8,9 +8,9 @@
 #ifndef VAMP_WRITERS_JSONL_INTERNAL_H
 #define VAMP_WRITERS_JSONL_INTERNAL_H
 
+#include "vampire/core/json_emit.h"
 #include "writers/format/file.h"
 #include "writers/jsonl/audience.h"
-#include "writers/jsonl/json_emit.h"
 #include "writers/writer.h"
 
 #define JSONL_VERSION 1

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "writers/jsonl/json_emit.h"
+#include "vampire/core/json_emit.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,6 +262,21 @@ void vamp_json_signed(struct vamp_json *json, const char *key, int64_t value)
         *--from = '-';
     }
     short_member(json, key, from, (size_t)(end - from));
+}
+
+void vamp_json_real(struct vamp_json *json, const char *key, double value)
+{
+    char digits[32];
+    if (!isfinite(value)) {
+        vamp_json_null(json, key);
+        return;
+    }
+    /* 15 digits suffice for most values, 17 for all. */
+    int length = snprintf(digits, sizeof digits, "%.15g", value);
+    if (strtod(digits, NULL) != value) {
+        length = snprintf(digits, sizeof digits, "%.17g", value);
+    }
+    short_member(json, key, digits, (size_t)length);
 }
 
 void vamp_json_bool(struct vamp_json *json, const char *key, bool value)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "vampire/core/json_emit.h"
 #include "vampire/core/utf8.h"
-#include "writers/jsonl/json_emit.h"
 
 static void expect_text(const char *text, const char *json_text)
 {
@@ -181,6 +182,24 @@ static void test_numbers_of_every_length(void **state)
 }
 
 /* As an earlier line, even if that one was dropped. */
+static void test_reals_are_exact_and_finite(void **state)
+{
+    (void)state;
+    struct vamp_json json = {.bytes = NULL};
+    vamp_json_line_begin(&json);
+    vamp_json_real(&json, "a", 0.1);
+    vamp_json_real(&json, "b", 1.0 / 3);
+    vamp_json_real(&json, "c", -34000000000.0);
+    vamp_json_real(&json, "d", (double)NAN);
+    vamp_json_real(&json, "e", (double)INFINITY);
+    vamp_json_line_end(&json);
+    static const char wanted[] =
+        "{\"a\":0.1,\"b\":0.33333333333333331,\"c\":-34000000000,\"d\":null,\"e\":null}\n";
+    assert_int_equal(json.used, strlen(wanted));
+    assert_memory_equal(json.bytes, wanted, json.used);
+    vamp_json_done(&json);
+}
+
 static void test_line_begins_like_another(void **state)
 {
     (void)state;
@@ -216,6 +235,7 @@ int main(void)
         cmocka_unit_test(test_long_text_is_cut_and_says_so),
         cmocka_unit_test(test_oversized_line_is_dropped_and_counted),
         cmocka_unit_test(test_numbers_of_every_length),
+        cmocka_unit_test(test_reals_are_exact_and_finite),
         cmocka_unit_test(test_line_begins_like_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/run/units.h"
+#include "vampire/core/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>

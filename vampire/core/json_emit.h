@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Builds JSON lines: one growing buffer of whole lines. Text is escaped and made well-formed UTF-8;
- * numbers are integers, so there is no NaN. Bounds: a text is cut at its limit and the line then
+ * a number that is not finite becomes null. Bounds: a text is cut at its limit and the line then
  * contains "cut": true; a line longer than VAMP_JSON_LINE_BYTES is dropped and counted. Running out
  * of memory sets `failed`, and every later call does nothing.
  */
-#ifndef VAMP_WRITERS_JSONL_JSON_EMIT_H
-#define VAMP_WRITERS_JSONL_JSON_EMIT_H
+#ifndef VAMP_CORE_JSON_EMIT_H
+#define VAMP_CORE_JSON_EMIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,6 +48,7 @@ void vamp_json_long_text(struct vamp_json *json, const char *key, const char *te
                          size_t max_bytes);
 void vamp_json_unsigned(struct vamp_json *json, const char *key, uint64_t value);
 void vamp_json_signed(struct vamp_json *json, const char *key, int64_t value);
+void vamp_json_real(struct vamp_json *json, const char *key, double value); /* NaN, inf: null */
 void vamp_json_bool(struct vamp_json *json, const char *key, bool value);
 void vamp_json_time(struct vamp_json *json, const char *key, int64_t utc_ns); /* INT64_MIN: null */
 void vamp_json_null(struct vamp_json *json, const char *key);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers with separators and units, for the status line and the summary. */
-#ifndef VAMP_RUN_UNITS_H
-#define VAMP_RUN_UNITS_H
+/* Numbers with separators and units, for people: the status line, the summary, an alarm. */
+#ifndef VAMP_CORE_UNITS_H
+#define VAMP_CORE_UNITS_H
 
 #include <stddef.h>
 #include <stdint.h>

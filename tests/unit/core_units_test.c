@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "vampire/run/units.h"
+#include "vampire/core/units.h"
 
 static void counts_are_grouped(void **state)
 {

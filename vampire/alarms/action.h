@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The contract of an action: what an alarm does when it changes its state. A kind of action is a
+ * file in vampire/alarms/actions/ and its line in actions.c. In the configuration an action is its
+ * kind's name, or an object of `type` and the options of the kind's table.
+ *
+ * Threads. All functions are called by the worker thread, which counts the events: none may block.
+ * An action that takes time has a thread of its own and a bounded queue; what does not fit is
+ * counted and said.
+ */
+#ifndef VAMP_ALARMS_ACTION_H
+#define VAMP_ALARMS_ACTION_H
+
+#include "vampire/alarms/change.h"
+#include "vampire/core/err.h"
+#include "vampire/core/options/options.h"
+
+/* What an action may use of the run; everything outlives the action. */
+struct vamp_alarm_action_context {
+    void (*say)(void *context, const char *line); /* one line of the log, without a newline */
+    void *say_context;
+    const char *run_id; /* UUID text */
+};
+
+struct vamp_alarm_action_ops {
+    const char *name;               /* "log" */
+    const char *summary;            /* one line for help */
+    const struct vamp_opt *options; /* fills a struct of options_bytes; ended by a NULL key */
+    size_t options_bytes;           /* may be 0 */
+    /* NULL, or: whether the options fit each other. 0, or -EINVAL with what is wrong and what is
+     * allowed. */
+    int (*check)(const void *options, struct vamp_err *err);
+    /* Prepares the action of one rule; keeps pointers to `options` and `context`. 0 or -errno. */
+    int (*open)(const void *options, const struct vamp_alarm_action_context *context,
+                void **ret_self, struct vamp_err *err);
+    /* The rule's alarm entered a state. Not called for a silenced alarm unless `when_silenced`. */
+    void (*change)(void *self, const struct vamp_alarm_change *change);
+    bool when_silenced;
+    /* NULL-safe in `self`; ends what still runs within a second. */
+    void (*close)(void *self);
+};
+
+/* Every kind of action, ended by NULL: the only list of them. */
+extern const struct vamp_alarm_action_ops *const vamp_alarm_actions[];
+/* NULL when there is none with this name. */
+const struct vamp_alarm_action_ops *vamp_alarm_action_find(const char *name);
+
+extern const struct vamp_alarm_action_ops vamp_alarm_action_log;
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/alarms/change.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vampire/core/units.h"
+
+const char *vamp_alarm_state_name(unsigned state)
+{
+    static const char *const names[VAMP_ALARM_STATE_COUNT] = {"pending", "firing", "resolved",
+                                                              "cleared"};
+    return state < VAMP_ALARM_STATE_COUNT ? names[state] : "unknown";
+}
+
+const char *const vamp_alarm_severity_words[] = {"info", "warning", "critical", NULL};
+
+const char *vamp_alarm_change_component(const struct vamp_alarm_change *change)
+{
+    static const char *const names[] = {"component", "sink", "model", "sink_model"};
+    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+        for (unsigned i = 0; i < change->label_count; i++) {
+            if (strcmp(change->labels[i].name, names[n]) == 0) {
+                return change->labels[i].value;
+            }
+        }
+    }
+    return "";
+}
+
+void vamp_alarm_change_json(struct vamp_json *json, const struct vamp_alarm_change *change)
+{
+    vamp_json_text(json, "alarm", change->alarm);
+    vamp_json_text(json, "severity", vamp_alarm_severity_words[change->severity]);
+    vamp_json_text(json, "state", vamp_alarm_state_name(change->state));
+    vamp_json_bool(json, "silenced", change->silenced);
+    vamp_json_time(json, "since", change->since_ns);
+    vamp_json_unsigned(json, "bucket", change->bucket);
+    vamp_json_unsigned(json, "instance", change->instance);
+    vamp_json_text(json, "metric", change->metric);
+    vamp_json_text(json, "unit", change->unit);
+    vamp_json_open(json, "labels", '{');
+    for (unsigned i = 0; i < change->label_count; i++) {
+        vamp_json_text(json, change->labels[i].name, change->labels[i].value);
+    }
+    vamp_json_close(json, '}');
+    vamp_json_text(json, "component", vamp_alarm_change_component(change));
+    vamp_json_text(json, "cdo", change->cdo);
+    vamp_json_text(json, "threshold", change->threshold);
+    vamp_json_real(json, "value", change->has_value ? change->value : (double)NAN);
+    vamp_json_real(json, "baseline", change->has_baseline ? change->baseline : (double)NAN);
+}
+
+/* A value with its unit, as people read it. */
+static const char *readable_value(double value, const char *unit,
+                                  char text[static VAMP_UNIT_TEXT_BYTES])
+{
+    if (strcmp(unit, "ns") == 0 && value >= 0 && value < 1e19) {
+        return vamp_duration_people((uint64_t)value, text);
+    }
+    if (strcmp(unit, "byte") == 0 && value >= 0) {
+        return vamp_bytes_people(value, text);
+    }
+    (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%.6g%s%s", value, strcmp(unit, "1") == 0 ? "" : " ",
+                   strcmp(unit, "1") == 0 ? "" : unit);
+    return text;
+}
+
+void vamp_alarm_change_text(const struct vamp_alarm_change *change,
+                            char text[static VAMP_ALARM_LINE_BYTES])
+{
+    char labels[VAMP_ALARM_LINE_BYTES / 2] = "";
+    size_t used = 0;
+    for (unsigned i = 0; i < change->label_count && used < sizeof labels - 1; i++) {
+        const int length =
+            snprintf(labels + used, sizeof labels - used, "%s%s=%s", i == 0 ? " {" : ", ",
+                     change->labels[i].name, change->labels[i].value);
+        used += length > 0 ? (size_t)length : 0;
+    }
+    char number[VAMP_UNIT_TEXT_BYTES] = "absent";
+    if (change->has_value) {
+        (void)readable_value(change->value, change->unit, number);
+    }
+    (void)snprintf(
+        text, VAMP_ALARM_LINE_BYTES, "alarm \"%s\" (%s) %s%s: %s%s%s is %s; the rule says %s%s%s%s",
+        change->alarm, vamp_alarm_severity_words[change->severity],
+        vamp_alarm_state_name(change->state), change->silenced ? ", silenced" : "", change->metric,
+        labels, change->label_count > 0 ? "}" : "", number, change->threshold,
+        change->cdo[0] != '\0' ? "; CDO \"" : "", change->cdo, change->cdo[0] != '\0' ? "\"" : "");
+}
