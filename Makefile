@@ -71,7 +71,7 @@ endif
 FORMATS := hdf5 jsonl recording null
 # The rooms of maestro/ are as many archives; `messages` is what protobuf-c makes of pool.proto, so
 # that the pool knows the messages and not the network they travel on.
-LAYERS := core filters messages pool wire client server api bucket cells pairing metrics stats alarms source live format $(FORMATS) output writers config run cli top
+LAYERS := core filters messages pool wire client server api bucket cells pairing metrics stats alarms source live format $(FORMATS) output writers actions config run cli top
 # The rooms of vampire/core share one archive, those of vampire/stats are an archive each: formats and
 # outputs link `bucket`, not what fills it.
 STATS_ROOMS := metrics pairing cells bucket
@@ -92,6 +92,7 @@ DIR_wire := maestro/wire
 DIR_client := maestro/client
 DIR_server := maestro/server
 DIR_api := maestro/api
+DIR_actions := vampire/alarms/actions
 DIR_config := config
 DIR_run := vampire/run
 DIR_cli := vampire/cli
@@ -102,9 +103,8 @@ PROTO_FOLDERS := $(CORE_ROOMS) $(DIR_wire)
 PROTO := $(patsubst %.proto,$(GEN)/%.pb-c,$(notdir $(wildcard $(addsuffix /*.proto,$(CORE_ROOMS)))))
 SRC_core := $(wildcard $(addsuffix /*.c,$(DIR_core) $(CORE_ROOMS))) $(addsuffix .c,$(PROTO))
 SRC_messages := $(GEN)/pool.pb-c.c
-SRC_alarms := $(wildcard $(addsuffix /*.c,$(DIR_alarms) $(DIR_alarms)/actions))
 SRC_top := $(filter-out $(MAINS),$(wildcard top/*.c))
-$(foreach l,filters pool wire client server api stats $(STATS_ROOMS) source live format $(FORMATS) output writers config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
+$(foreach l,filters pool wire client server api stats $(STATS_ROOMS) source alarms live format $(FORMATS) output writers actions config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
 
 PKG_core := libprotobuf-c zlib
 PKG_filters := libpcre2-8
@@ -120,6 +120,7 @@ PKG_wire := libfabric libsodium
 PKG_client :=
 PKG_server :=
 PKG_api := yaml-0.1
+PKG_actions :=
 PKG_config :=
 PKG_run := uuid
 PKG_cli :=
@@ -140,6 +141,8 @@ USES_format := bucket core
 $(foreach l,$(FORMATS),$(eval USES_$(l) := format alarms bucket core))
 USES_output := alarms bucket core
 USES_writers := $(FORMATS) format output alarms bucket core
+# Above the formats: an action writes recordings.
+USES_actions := $(USES_writers)
 USES_messages := core
 USES_pool := messages filters core
 USES_wire := messages core
