@@ -307,15 +307,18 @@ BENCH_JSON ?= $(B)/bench/results.json
 BENCH_PROGRAMS := $(addprefix $(B)/bench/,stages wire workload $(if $(MAESTRO_LAYERS),relay))
 BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/*.c))
 $(BENCH_OBJECTS): CFLAGS += $(call pkg,$(call packages,cli) $(call packages,server))
+$(B)/obj/tests/bench/main.o: CFLAGS += $(if $(MAESTRO_LAYERS),-DBENCH_POOL)
 $(BENCH_OBJECTS): | $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h
-$(B)/bench/stages: $(call objects,$(addprefix tests/bench/,main.c bench.c heap_calls.c stream.c event_lines.c pairing_lines.c histogram_lines.c output_lines.c))
+$(B)/bench/stages: $(call objects,$(addprefix tests/bench/,main.c bench.c heap_calls.c stream.c event_lines.c pairing_lines.c histogram_lines.c output_lines.c \
+  $(if $(MAESTRO_LAYERS),pool_lines.c)))
 $(B)/bench/wire: $(call objects,tests/bench/wire.c)
 $(B)/bench/workload: $(call objects,tests/bench/workload.c)
 $(B)/bench/relay: $(call objects,tests/bench/relay.c tests/bench/stream.c)
 $(BENCH_PROGRAMS): $(call archives,cli) $(call archives,live)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(call libraries,$(if $(filter %/stages %/workload,$@),cli,server))
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(if $(filter %/stages,$@),$(if $(MAESTRO_LAYERS),$(call libraries,pool))) \
+	  $(call libraries,$(if $(filter %/stages %/workload,$@),cli,server))
 .PHONY: bench bench-programs bench-others bench-instructions
 bench-programs: all $(BENCH_PROGRAMS)
 bench: bench-programs  ## every cost next to a bare baseline of the same run, as a table and in BENCH_JSON; BENCH=NAME...

@@ -64,5 +64,6 @@ extern const struct bench_line bench_event_lines[];
 extern const struct bench_line bench_pairing_lines[];
 extern const struct bench_line bench_histogram_lines[];
 extern const struct bench_line bench_output_lines[];
+extern const struct bench_line bench_pool_lines[]; /* with the embedded pool only */
 
 #endif

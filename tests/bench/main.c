@@ -26,7 +26,11 @@ static const char usage[] =
     "  --directory DIR for files; they are removed (.)\n";
 
 static const struct bench_line *const all_lines[] = {bench_event_lines, bench_pairing_lines,
-                                                     bench_histogram_lines, bench_output_lines};
+                                                     bench_histogram_lines, bench_output_lines,
+#ifdef BENCH_POOL
+                                                     bench_pool_lines
+#endif
+};
 #define FILES (sizeof all_lines / sizeof all_lines[0])
 
 enum { LIST = 256, COUNT, RECORD, EVENTS, LIVE, COMPONENTS, STEP, BRIEF, PAIRS, DIRECTORY };
