@@ -240,14 +240,14 @@ static bool deliver_one(struct local *local)
     if (!local->events_ready) {
         return false;
     }
-    size_t bytes = pool_events_take(local->pool, local->port.app_id, local->batch,
-                                    sizeof local->batch, EVENTS_PER_BATCH);
-    if (bytes == 0) {
+    const struct pool_batch batch = pool_events_take(local->pool, local->port.app_id, local->batch,
+                                                     sizeof local->batch, EVENTS_PER_BATCH);
+    if (batch.bytes == 0) {
         local->events_ready = false;
         return true;
     }
     (void)pthread_mutex_unlock(&local->lock);
-    const int result = local->events.events(local->events.context, local->batch, bytes, NULL);
+    const int result = local->events.events(local->events.context, local->batch, batch.bytes, NULL);
     /* The pool's own batches are well-formed; a loss that found no memory is reported later. */
     assert(result == 0 || result == -ENOMEM);
     (void)result;

@@ -104,9 +104,15 @@ void pool_finish(struct pool *pool, const struct subject *subject, uint64_t requ
                  const struct answer *answer)
 {
     struct held *held = NULL;
-    pool_emit(pool, subject, false, &held);
+    const bool awaited = (pool->kinds_awaited & VAMP_EVENT_BIT(subject->event.kind)) != 0;
+    if (awaited) {
+        pool_emit(pool, subject, false, &held);
+    }
     if (held == NULL) {
         pool_respond(pool, subject->event.app_id, request_id, MSTRO_OK, NULL, answer);
+        if (!awaited) {
+            pool_emit(pool, subject, false, NULL);
+        }
         return;
     }
     if (answer != NULL) {

@@ -147,12 +147,12 @@ void pool_flow(struct pool *pool, uint64_t app_id, uint64_t subscription_id, uin
     }
 }
 
-size_t pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *buffer, size_t size,
-                        size_t max_events)
+struct pool_batch pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *buffer, size_t size,
+                                   size_t max_events)
 {
     struct component *component = component_find(pool, app_id);
     if (component == NULL || size < POOL_BATCH_BYTES_MIN || max_events == 0) {
-        return 0;
+        return (struct pool_batch){0};
     }
     struct subscription *oldest = NULL;
     uint64_t oldest_serial = UINT64_MAX;
@@ -168,7 +168,7 @@ size_t pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *buffer, siz
     }
     if (oldest == NULL) {
         component->signalled = false;
-        return 0;
+        return (struct pool_batch){0};
     }
     return pool_queue_take(&oldest->queue, oldest->id, buffer, size, max_events);
 }

@@ -96,8 +96,8 @@ bool pool_queue_push(struct pool_queue *queue, const struct pool_queue_event *ev
 /* True when there is an event or a count to take; `*ret_serial` orders queues by age. */
 bool pool_queue_waits(const struct pool_queue *queue, uint64_t *ret_serial);
 /* A packed EventBatch for `subscription`, as pool_events_take says. */
-size_t pool_queue_take(struct pool_queue *queue, uint64_t subscription, uint8_t *buffer,
-                       size_t size, size_t max_events);
+struct pool_batch pool_queue_take(struct pool_queue *queue, uint64_t subscription, uint8_t *buffer,
+                                  size_t size, size_t max_events);
 
 /* ------------------------------------------------------------------ who and what */
 
@@ -226,6 +226,7 @@ struct pool {
     struct subscription **subscriptions; /* in order of age */
     size_t subscription_count, subscription_capacity;
     uint64_t kinds_before, kinds_after; /* of all subscriptions */
+    uint64_t kinds_awaited;             /* of those of kinds_after that hold the answer back */
     /* For 64 subscriptions selector results are kept with each CDO; others evaluate every time. */
     uint64_t match_epoch, match_bits_used;
     uint8_t packed[POOL_BATCH_BYTES_MIN]; /* the event being sent */
@@ -252,7 +253,8 @@ void pool_emit(struct pool *pool, const struct subject *subject, bool before,
 /* answer.c */
 void pool_respond(struct pool *pool, uint64_t app_id, uint64_t request_id, mstro_status status,
                   const char *text, const struct answer *answer);
-/* Emits the event of an operation that was handled, and answers it or lets the answer wait. */
+/* Answers an operation that was handled and emits its event; where a subscription with REQUIRE_ACK
+ * asks for events of the kind, emits first and lets the answer wait. */
 void pool_finish(struct pool *pool, const struct subject *subject, uint64_t request_id,
                  const struct answer *answer);
 /* `held` waits for its subscriptions, one at least. */

@@ -17,11 +17,12 @@
  * when nothing reads from the handle and either another offer stays or no component requires or
  * demands the CDO.
  *
- * Events: the operation is checked; SIGNAL_BEFORE subscribers get the event; it is handled; the
- * others get the event; it is answered. A refused operation has no event. REQUIRE_ACK holds a
- * request before it is handled, or before it is answered; JOIN, TRANSPORT_INIT and a death are no
- * requests and are not held. Selectors see the attributes of the first handle of the CDO that was
- * sealed with any; before that only the name. Events about no CDO pass every selector.
+ * Events: the operation is checked; SIGNAL_BEFORE subscribers get the event; it is handled; it is
+ * answered; the others get the event, outside of the time that the component waits. A refused
+ * operation has no event. REQUIRE_ACK holds a request before it is handled, or, once its event is
+ * sent, before it is answered; JOIN, TRANSPORT_INIT and a death are no requests and are not held.
+ * Selectors see the attributes of the first handle of the CDO that was sealed with any; before that
+ * only the name. Events about no CDO pass every selector.
  *
  * Bounds, all refused with MSTRO_NOMEM and a text: components, handles of one component, live CDOs,
  * attribute bytes of one CDO, subscriptions of one component, bytes queued in one subscription
@@ -87,14 +88,20 @@ void pool_request(struct pool *pool, uint64_t app_id, const Mstro__Wire__Request
 /* Smallest buffer pool_events_take may be given: one event with the longest name fits. */
 #define POOL_BATCH_BYTES_MIN ((size_t)6144)
 
+struct pool_batch {
+    size_t bytes;
+    size_t events; /* in it */
+    uint64_t lost; /* before its first event */
+};
+
 /* Moves waiting events of one subscription of app_id into `buffer` as one packed
  * vamp.wire.EventBatch (the bytes that follow the tag and length of Envelope.events). At most
  * `size` bytes (at least POOL_BATCH_BYTES_MIN) and `max_events` events; the events leave the queue,
  * so call it only with room to send them. The subscription whose first event has the lowest serial
- * goes first, so that all subscriptions of one component advance together. Returns the bytes
- * written; 0: nothing waits, and events_ready is called again for the next event. */
-size_t pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *buffer, size_t size,
-                        size_t max_events);
+ * goes first, so that all subscriptions of one component advance together. Returns what was
+ * written; no bytes: nothing waits, and events_ready is called again for the next event. */
+struct pool_batch pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *buffer, size_t size,
+                                   size_t max_events);
 /* A component has no room for the events of a subscription (`hold`), or has room again: while it
  * has none they stay in the queue, where they are lost and counted once it is full. A `number` that
  * is not higher than the last one is out of date and ignored, as is an unknown subscription. */

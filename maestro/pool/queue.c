@@ -226,36 +226,41 @@ static void shrink(struct pool_queue *queue)
     }
 }
 
-size_t pool_queue_take(struct pool_queue *queue, uint64_t subscription, uint8_t *buffer,
-                       size_t size, size_t max_events)
+struct pool_batch pool_queue_take(struct pool_queue *queue, uint64_t subscription, uint8_t *buffer,
+                                  size_t size, size_t max_events)
 {
     uint64_t serial;
+    struct pool_batch batch = {0};
     if (!pool_queue_waits(queue, &serial)) {
-        return 0;
+        return batch;
     }
     uint8_t *at = write_number(buffer, VAMP_EVENT_BATCH_SUBSCRIPTION, subscription);
     if (queue->count == 0) {
         at = write_number(at, VAMP_EVENT_BATCH_LOST, queue->lost);
+        batch.lost = queue->lost;
+        batch.bytes = (size_t)(at - buffer);
         queue->lost = 0;
-        return (size_t)(at - buffer);
+        return batch;
     }
-    for (size_t taken = 0; taken < max_events && queue->count > 0; taken++) {
+    for (; batch.events < max_events && queue->count > 0; batch.events++) {
         struct record record;
         memcpy(&record, queue->bytes + queue->head, sizeof record);
         /* A count stands before the first event of a batch: a later one begins the next batch. */
-        if (record.lost > 0 && taken > 0) {
+        if (record.lost > 0 && batch.events > 0) {
             break;
         }
-        if (record.length > size - (size_t)(at - buffer) && taken > 0) {
+        if (record.length > size - (size_t)(at - buffer) && batch.events > 0) {
             break;
         }
         if (record.lost > 0) {
             at = write_number(at, VAMP_EVENT_BATCH_LOST, record.lost);
+            batch.lost = record.lost;
         }
         memcpy(at, queue->bytes + queue->head + sizeof record, record.length);
         at += record.length;
         remove_oldest(queue, record.length);
     }
     shrink(queue);
-    return (size_t)(at - buffer);
+    batch.bytes = (size_t)(at - buffer);
+    return batch;
 }

@@ -69,13 +69,17 @@ mstro_status subscription_check(struct pool *pool, struct component *component,
 
 static void gather_kinds(struct pool *pool)
 {
-    pool->kinds_before = pool->kinds_after = 0;
+    pool->kinds_before = pool->kinds_after = pool->kinds_awaited = 0;
     for (size_t i = 0; i < pool->subscription_count; i++) {
         const struct subscription *subscription = pool->subscriptions[i];
         if ((subscription->options & MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE) != 0) {
             pool->kinds_before |= subscription->kinds;
         } else {
             pool->kinds_after |= subscription->kinds;
+            pool->kinds_awaited |=
+                (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) != 0
+                    ? subscription->kinds
+                    : 0;
         }
     }
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "maestro/server/internal.h"
-#include "vampire/core/event/codec.h"
 
 static void respond(void *context, uint64_t app_id, const Mstro__Wire__Response *response)
 {
@@ -159,14 +158,12 @@ struct filling {
 static size_t fill_batch(void *context, uint8_t *body, size_t size)
 {
     const struct filling *filling = context;
-    size_t length = pool_events_take(filling->server->pool, filling->peer->app_id, body, size,
-                                     filling->server->events_per_message);
-    struct vamp_event_batch batch;
-    if (length > 0 && vamp_event_batch_open(body, length, &batch, NULL) == 0) {
-        filling->server->counts.events_sent += batch.events;
-        filling->server->counts.events_lost += batch.lost;
-    }
-    return length;
+    const struct pool_batch batch =
+        pool_events_take(filling->server->pool, filling->peer->app_id, body, size,
+                         filling->server->events_per_message);
+    filling->server->counts.events_sent += batch.events;
+    filling->server->counts.events_lost += batch.lost;
+    return batch.bytes;
 }
 
 static bool wants_batch(const struct server_peer *peer)

@@ -11,16 +11,15 @@
 
 #include "maestro/pool/pool.h"
 #include "tests/bench/bench.h"
-#include "vampire/core/event/codec.h"
 
 #define ALL_KINDS ((UINT64_C(1) << 16) - 2)
 /* Of vampire's subscription with SIGNAL_BEFORE, as it is preset. */
 #define BEFORE_KINDS                                                                               \
     (VAMP_EVENT_BIT(VAMP_EVENT_DEMAND) | VAMP_EVENT_BIT(VAMP_EVENT_WITHDRAW) |                     \
      VAMP_EVENT_BIT(VAMP_EVENT_LEAVE))
-#define BATCH 32 /* events of a message, as the pool manager presets it */
+#define BATCH 64 /* events of a message, as the pool manager presets it */
 #define CDO_BYTES 8192
-#define OPERATIONS 13 /* of one CDO */
+#define OPERATIONS 11 /* of one CDO */
 
 struct pool_bench {
     struct pool *pool;
@@ -108,10 +107,10 @@ static void end_transport(struct pool_bench *bench)
 static void take_events(struct pool_bench *bench, size_t from)
 {
     while (bench->ready && pool_events_waiting(bench->pool, bench->subscriber) >= from) {
-        const size_t bytes = pool_events_take(bench->pool, bench->subscriber, bench->batch,
-                                              sizeof bench->batch, BATCH);
-        bench->event_bytes += bytes;
-        if (bytes == 0) {
+        const struct pool_batch batch = pool_events_take(bench->pool, bench->subscriber,
+                                                         bench->batch, sizeof bench->batch, BATCH);
+        bench->event_bytes += batch.bytes;
+        if (batch.bytes == 0) {
             bench->ready = false;
         }
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The judge of the event decoder: what protobuf-c makes of a message, field by field, checked as
- * vamp_event_read promises. For tests and fuzz targets.
+ * The judge of the event codec: what protobuf-c makes of a message, field by field, checked as
+ * vamp_event_read promises, and the message that it packs of an event. For tests and fuzz targets.
  */
 #ifndef TESTS_LIB_EVENT_JUDGE_H
 #define TESTS_LIB_EVENT_JUDGE_H
@@ -72,6 +72,48 @@ static inline bool judge_event(const Vamp__Wire__Event *message, struct vamp_eve
         ret_event->cdo_id = vamp_cdo_id_from_bytes(message->cdo_id.data);
     }
     return true;
+}
+
+/* What vamp_event_pack should write: protobuf-c's bytes of the event, `buffer` has room for them.
+ * The event is none that has a tier, cause or reason beyond its list. */
+static inline size_t judge_pack(const struct vamp_event *event, uint8_t *buffer)
+{
+    uint8_t id[VAMP_CDO_ID_BYTES];
+    union { /* protobuf-c's members are not const; packing only reads */
+        const char *in;
+        uint8_t *out;
+    } name = {.in = event->name};
+    Vamp__Wire__Event message = VAMP__WIRE__EVENT__INIT;
+    vamp_cdo_id_to_bytes(event->cdo_id, id);
+    message.kind = event->kind;
+    message.has_serial = vamp_event_has(event, VAMP_HAS_SERIAL);
+    message.serial = event->serial;
+    message.has_time_ns = vamp_event_has(event, VAMP_HAS_TIME);
+    message.time_ns = event->time_ns;
+    message.has_arrival_ns = !message.has_time_ns;
+    message.arrival_ns = event->time_ns;
+    message.has_app_id = vamp_event_has(event, VAMP_HAS_APP);
+    message.app_id = event->app_id;
+    message.has_peer_id = vamp_event_has(event, VAMP_HAS_PEER);
+    message.peer_id = event->peer_id;
+    message.has_cdo_id = vamp_event_has(event, VAMP_HAS_CDO_ID);
+    message.cdo_id = (ProtobufCBinaryData){.len = sizeof id, .data = id};
+    message.has_size_bytes = vamp_event_has(event, VAMP_HAS_SIZE);
+    message.size_bytes = event->size_bytes;
+    message.has_transport_id = vamp_event_has(event, VAMP_HAS_TRANSPORT);
+    message.transport_id = event->transport_id;
+    message.has_tier = vamp_event_has(event, VAMP_HAS_TIER);
+    message.tier = event->tier;
+    message.has_cause = vamp_event_has(event, VAMP_HAS_CAUSE);
+    message.cause = event->cause;
+    message.has_reason = vamp_event_has(event, VAMP_HAS_REASON);
+    message.reason = event->reason;
+    message.has_duration_ns = vamp_event_has(event, VAMP_HAS_DURATION);
+    message.duration_ns = event->duration_ns;
+    message.has_before = message.before = event->phase == VAMP_PHASE_BEFORE;
+    message.has_name = (event->present & (VAMP_HAS_CDO_NAME | VAMP_HAS_COMPONENT_NAME)) != 0;
+    message.name = (ProtobufCBinaryData){.len = event->name_length, .data = name.out};
+    return vamp__wire__event__pack(&message, buffer);
 }
 
 #endif

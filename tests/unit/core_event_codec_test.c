@@ -64,6 +64,9 @@ static void round_trip(const struct vamp_event *event)
     uint8_t exact[VAMP_EVENT_PACKED_BYTES_MAX];
     assert_int_equal(vamp_event_pack(event, exact, length), length);
     assert_int_equal(vamp_event_pack(event, exact, length - 1), 0);
+    uint8_t judged[VAMP_EVENT_PACKED_BYTES_MAX];
+    assert_int_equal(judge_pack(event, judged), length);
+    assert_memory_equal(judged, buffer, length);
 }
 
 static const struct vamp_event full = {

@@ -343,6 +343,26 @@ static void test_ready_is_reported_once(void **state)
 }
 
 /* What comes out and what is counted make up everything, in order, for every size of queue. */
+/* The component does not wait while its event is made, packed and queued. */
+static void test_answer_is_before_event(void **state)
+{
+    (void)state;
+    struct world *world = world_create(&pool_bounds_default);
+    uint64_t watcher = join(world, "vampire");
+    uint64_t one = join(world, "one");
+    struct ear ear;
+    (void)subscribe(world, watcher, NULL, ALL_KINDS, MSTRO_SUBSCRIPTION_OPTS_DEFAULT);
+    listen(world, watcher, 10, &ear);
+    const size_t before = world->ready_count;
+    const struct answer_record *answer = answer_to(world, send_declare(world, one, "x"));
+    assert_int_equal(answer->status, MSTRO_OK);
+    assert_int_equal(answer->ready_count, before);
+    assert_int_equal(world->ready_count, before + 1);
+    listen(world, watcher, 10, &ear);
+    assert_int_equal(ear.count, 1);
+    world_free(world);
+}
+
 static void test_lost_is_exact(void **state)
 {
     (void)state;
@@ -420,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_acks_hold_before),
         cmocka_unit_test(test_no_local_events),
         cmocka_unit_test(test_ready_is_reported_once),
+        cmocka_unit_test(test_answer_is_before_event),
         cmocka_unit_test(test_lost_is_exact),
         cmocka_unit_test(test_lost_event_delays_no_component),
     };

@@ -100,7 +100,7 @@ static void test_memory_of_events(void **state)
     assert_in_range(memory.event_bytes, bounds.memory_bytes / 8, bounds.memory_bytes / 2 + 4096);
     assert_int_equal(memory.refused, 0);
     uint8_t batch[POOL_BATCH_BYTES_MIN];
-    while (pool_events_take(world->pool, watcher, batch, sizeof batch, 64) > 0) {
+    while (pool_events_take(world->pool, watcher, batch, sizeof batch, 64).bytes > 0) {
     }
     size_t full = memory.event_bytes;
     pool_memory_state(world->pool, &memory);

@@ -35,6 +35,7 @@ struct answer_record {
     uint64_t handle, subscription;
     unsigned char cdo_id[16];
     char text[VAMP_ERR_TEXT_BYTES];
+    size_t ready_count; /* of the world, when it was answered */
 };
 
 struct ticket_record {
@@ -71,7 +72,8 @@ static inline void on_response(void *context, uint64_t app, const Mstro__Wire__R
                                      .id = response->id,
                                      .status = (int)response->status,
                                      .handle = response->handle,
-                                     .subscription = response->subscription};
+                                     .subscription = response->subscription,
+                                     .ready_count = world->ready_count};
     if (response->has_cdo_id) {
         assert_int_equal(response->cdo_id.len, 16);
         memcpy(answer->cdo_id, response->cdo_id.data, 16);
@@ -374,11 +376,14 @@ static inline void hear_batch(struct ear *ear, const Vamp__Wire__EventBatch *bat
 static inline void listen(struct world *world, uint64_t app, size_t max_events, struct ear *ear)
 {
     uint8_t buffer[16384];
-    size_t bytes;
+    struct pool_batch taken;
     *ear = (struct ear){.count = 0};
-    while ((bytes = pool_events_take(world->pool, app, buffer, sizeof buffer, max_events)) > 0) {
-        Vamp__Wire__EventBatch *batch = vamp__wire__event_batch__unpack(NULL, bytes, buffer);
+    while ((taken = pool_events_take(world->pool, app, buffer, sizeof buffer, max_events)).bytes >
+           0) {
+        Vamp__Wire__EventBatch *batch = vamp__wire__event_batch__unpack(NULL, taken.bytes, buffer);
         assert_non_null(batch);
+        assert_int_equal(batch->n_events, taken.events);
+        assert_int_equal(batch->lost, taken.lost);
         hear_batch(ear, batch);
         vamp__wire__event_batch__free_unpacked(batch, NULL);
     }

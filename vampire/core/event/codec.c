@@ -2,67 +2,124 @@
 #include "vampire/core/event/codec.h"
 
 #include <assert.h>
+#include <endian.h>
+#include <string.h>
 
-#include "event.pb-c.h"
 #include "vampire/core/event/cdo_id.h"
 #include "vampire/core/event/read.h"
+#include "vampire/core/protobuf/wire.h"
 
 /* ------------------------------------------------------------------ packing */
 
-/* protobuf-c's structs have pointers to mutable memory; packing only reads it. */
-static uint8_t *readable(const char *text)
+/* The highest number of a field in fields.def. */
+union numbers {
+#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) char symbol[number];
+#include "vampire/core/event/fields.def"
+};
+
+/* Those without a row in fields.def. */
+enum { KIND = 1, NAME = 6, BEFORE = 13, ARRIVAL = 14 };
+enum {
+    HIGHEST = sizeof(union numbers) > ARRIVAL ? sizeof(union numbers) : ARRIVAL,
+    BESIDE_NAME_BYTES = VAMP_EVENT_PACKED_BYTES_MAX - VAMP_NAME_BYTES_MAX,
+};
+static_assert(HIGHEST < 16, "the key of every field is one byte");
+static_assert((HIGHEST + 1) * (1 + VAMP_VARINT_BYTES_MAX) + VAMP_CDO_ID_BYTES <= BESIDE_NAME_BYTES,
+              "all fields but the name fit: numbers, and one id");
+
+static inline uint8_t *pack_varint(uint8_t *at, unsigned number, uint64_t value)
 {
-    union {
-        const char *from;
-        uint8_t *to;
-    } pointer = {.from = text};
-    return pointer.to;
+    *at = (uint8_t)VAMP_WIRE_KEY(number, VARINT);
+    return vamp_varint_write(at + 1, value);
 }
 
-#define MESSAGE_VALUE(symbol, member)                                                              \
-    message->has_##member = vamp_event_has(event, VAMP_HAS_##symbol);                              \
-    message->member = event->member;
-#define MESSAGE_NUMBER MESSAGE_VALUE
-#define MESSAGE_TIME MESSAGE_VALUE
-#define MESSAGE_CHOICE MESSAGE_VALUE
-#define MESSAGE_ID(symbol, member)                                                                 \
-    message->has_##member = vamp_event_has(event, VAMP_HAS_##symbol);                              \
-    if (message->has_##member) {                                                                   \
-        vamp_cdo_id_to_bytes(event->member, id);                                                   \
-        message->member = (ProtobufCBinaryData){.len = VAMP_CDO_ID_BYTES, .data = id};             \
-    }
-
-/* The message points at `id` and at the event's name. */
-static void fill_message(const struct vamp_event *event, uint8_t id[static VAMP_CDO_ID_BYTES],
-                         Vamp__Wire__Event *message)
+static inline uint8_t *pack_fixed64(uint8_t *at, unsigned number, uint64_t value)
 {
-    vamp__wire__event__init(message);
-    message->kind = event->kind;
-#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) MESSAGE_##form(symbol, member)
-#include "vampire/core/event/fields.def"
-    message->has_arrival_ns = !message->has_time_ns;
-    message->arrival_ns = event->time_ns;
-    message->has_before = event->phase == VAMP_PHASE_BEFORE;
-    message->before = message->has_before;
-    if ((event->present & (VAMP_HAS_CDO_NAME | VAMP_HAS_COMPONENT_NAME)) != 0) {
-        message->has_name = true;
-        message->name =
-            (ProtobufCBinaryData){.len = event->name_length, .data = readable(event->name)};
+    const uint64_t bytes = htole64(value);
+    *at = (uint8_t)VAMP_WIRE_KEY(number, FIXED64);
+    memcpy(at + 1, &bytes, sizeof bytes);
+    return at + 1 + sizeof bytes;
+}
+
+static inline uint8_t *pack_bytes(uint8_t *at, unsigned number, const void *bytes, size_t length)
+{
+    *at = (uint8_t)VAMP_WIRE_KEY(number, BYTES);
+    at = vamp_varint_write(at + 1, length);
+    if (length > 0) { /* an empty name may be NULL */
+        memcpy(at, bytes, length);
     }
+    return at + length;
+}
+
+static inline uint8_t *pack_id(uint8_t *at, unsigned number, struct vamp_cdo_id id)
+{
+    uint8_t bytes[VAMP_CDO_ID_BYTES];
+    vamp_cdo_id_to_bytes(id, bytes);
+    return pack_bytes(at, number, bytes, sizeof bytes);
+}
+
+#define PACK_NUMBER(at, number, value) pack_varint(at, number, value)
+#define PACK_CHOICE PACK_NUMBER
+#define PACK_TIME(at, number, value) pack_fixed64(at, number, (uint64_t)(value))
+#define PACK_ID(at, number, value) pack_id(at, number, value)
+
+/* The fields from number `first` to `last` that the event has, the name excepted. */
+static inline uint8_t *pack_fields(const struct vamp_event *event, unsigned first, unsigned last,
+                                   uint8_t *at)
+{
+    for (unsigned number = first; number <= last; number++) {
+        switch (number) {
+#define VAMP_EVENT_FIELD(symbol, number_, form, type, member, values)                              \
+    case number_:                                                                                  \
+        at = vamp_event_has(event, VAMP_HAS_##symbol) ? PACK_##form(at, number_, event->member)    \
+                                                      : at;                                        \
+        break;
+#include "vampire/core/event/fields.def"
+        case KIND:
+            at = pack_varint(at, KIND, event->kind);
+            break;
+        case BEFORE:
+            at = event->phase == VAMP_PHASE_BEFORE ? pack_varint(at, BEFORE, 1) : at;
+            break;
+        case ARRIVAL:
+            at = vamp_event_has(event, VAMP_HAS_TIME)
+                     ? at
+                     : pack_fixed64(at, ARRIVAL, (uint64_t)event->time_ns);
+            break;
+        default:
+            break;
+        }
+    }
+    return at;
+}
+
+static inline bool has_name(const struct vamp_event *event)
+{
+    return (event->present & (VAMP_HAS_CDO_NAME | VAMP_HAS_COMPONENT_NAME)) != 0;
+}
+
+static size_t measure(const struct vamp_event *event)
+{
+    uint8_t spare[BESIDE_NAME_BYTES];
+    uint8_t *at = pack_fields(event, KIND, NAME - 1, spare);
+    at = pack_fields(event, NAME + 1, HIGHEST, at);
+    if (!has_name(event)) {
+        return (size_t)(at - spare);
+    }
+    return (size_t)(pack_varint(at, NAME, event->name_length) - spare) + event->name_length;
 }
 
 size_t vamp_event_pack(const struct vamp_event *event, uint8_t *buffer, size_t bytes)
 {
     assert(!vamp_event_is_mark(event));
-    uint8_t id[VAMP_CDO_ID_BYTES];
-    Vamp__Wire__Event message;
-    fill_message(event, id, &message);
     /* Measuring costs a second walk over the fields; it is skipped where it cannot matter. */
     if ((bytes < VAMP_EVENT_PACKED_BYTES_MAX || event->name_length > VAMP_NAME_BYTES_MAX) &&
-        vamp__wire__event__get_packed_size(&message) > bytes) {
+        measure(event) > bytes) {
         return 0;
     }
-    return vamp__wire__event__pack(&message, buffer);
+    uint8_t *at = pack_fields(event, KIND, NAME - 1, buffer);
+    at = has_name(event) ? pack_bytes(at, NAME, event->name, event->name_length) : at;
+    return (size_t)(pack_fields(event, NAME + 1, HIGHEST, at) - buffer);
 }
 
 /* ------------------------------------------------------------------ reading */

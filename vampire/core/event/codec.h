@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The messages of event.proto to and from `struct vamp_event`: on the embedded Maestro's wire and
- * in recordings. protobuf-c packs; reading is this project's own (read.h). Neither direction
- * uses the heap. Any thread.
+ * in recordings, byte for byte as protobuf-c packs them. Neither direction uses the heap. Any
+ * thread.
  */
 #ifndef VAMP_CORE_EVENT_CODEC_H
 #define VAMP_CORE_EVENT_CODEC_H
