@@ -129,11 +129,34 @@ struct mstro_cdo_selector_ {
  * beyond it: it is dropped and counted as LOST. */
 #define SUBSCRIPTION_BYTES_MAX ((size_t)64 << 20)
 
+/* received.c: what has been received and not been polled. */
+
 /* Callbacks of the port. */
 int subscriptions_events(void *context, const uint8_t *packed, size_t length, struct vamp_err *err);
 /* Under the lock: the last event of each. */
 void subscriptions_gone(void);
 void subscriptions_detach(void);
+
+/* Under the lock: adds to a new subscription the events that arrived before it was known, NULL when
+ * it did not come to be. The other blocks stay as long as an mstro_subscribe is in progress. */
+void received_adopt_strays(struct mstro_subscription_ *subscription);
+/* Under the lock: appends a mark after all blocks for the lost events that are not reported yet.
+ * False: no memory now; the caller tries again later. */
+bool received_mark_lost(struct mstro_subscription_ *subscription);
+/* Under the lock: no more events will arrive. */
+void received_end(struct mstro_subscription_ *subscription);
+
+/* Whether the pool is to keep further events, to be sent without the lock. */
+struct received_flow {
+    struct port *port; /* NULL: nothing to send */
+    uint64_t subscription, number;
+    bool hold;
+};
+/* Under the lock. */
+void received_hold(struct mstro_subscription_ *subscription, bool held);
+struct received_flow received_next_flow(struct mstro_subscription_ *subscription);
+/* Without the lock; the port is open during a callback of its own and between enter and leave. */
+void received_send_flow(const struct received_flow *flow);
 
 /* ------------------------------------------------------------------ the library */
 

@@ -15,259 +15,6 @@ enum { ACKS_PER_MESSAGE = 512 };
 #define KINDS_OF_POOL (((mstro_pool_event_kind)1 << VAMP_EVENT_KIND_COUNT) - 2)
 #define KINDS_ALL (KINDS_OF_POOL | MSTRO_POOL_EVENT_LOST | MSTRO_POOL_EVENT_POOL_GONE)
 
-/* ------------------------------------------------------------------ received events, under the
- * lock */
-
-static void append(struct mstro_subscription_ *subscription, struct event_block *block)
-{
-    if (subscription->last == NULL) {
-        subscription->first = block;
-    } else {
-        subscription->last->next = block;
-    }
-    subscription->last = block;
-    subscription->bytes += block->bytes;
-    (void)pthread_cond_broadcast(&subscription->changed);
-}
-
-/* Appends a mark after all blocks for the lost events that are not reported yet. False: no memory
- * now; the caller tries again later. */
-static bool mark_lost(struct mstro_subscription_ *subscription)
-{
-    if (subscription->lost > 0) {
-        struct event_block *mark = event_block_mark(MSTRO_POOL_EVENT_LOST, subscription->lost);
-        if (mark == NULL) {
-            return false;
-        }
-        append(subscription, mark);
-        subscription->lost = 0;
-    }
-    return true;
-}
-
-/* Reports events dropped here, at their place: consecutive losses share one mark. */
-static void count_lost(struct mstro_subscription_ *subscription, uint64_t count)
-{
-    if ((subscription->kinds & MSTRO_POOL_EVENT_LOST) == 0 || count == 0) {
-        return;
-    }
-    if (subscription->lost == 0 && subscription->last != NULL && subscription->last->events == 0 &&
-        subscription->last->lost > 0) {
-        event_block_add_lost(subscription->last, count);
-        return;
-    }
-    subscription->lost += count;
-    (void)mark_lost(subscription);
-}
-
-/* With the new state of `held`, to be sent without the lock. */
-struct flow {
-    struct port *port; /* NULL: nothing to send */
-    uint64_t subscription, number;
-    bool hold;
-};
-
-static void hold(struct mstro_subscription_ *subscription, bool held)
-{
-    if (subscription->held != held) {
-        subscription->held = held;
-        subscription->flow_number++;
-    }
-}
-
-/* Under the lock. */
-static struct flow next_flow(struct mstro_subscription_ *subscription)
-{
-    if (subscription->flow_number == subscription->flow_sent) {
-        return (struct flow){.port = NULL};
-    }
-    subscription->flow_sent = subscription->flow_number;
-    return (struct flow){.port = library.port,
-                         .subscription = subscription->id,
-                         .number = subscription->flow_number,
-                         .hold = subscription->held};
-}
-
-/* Without the lock; the port is open during a callback of its own and between enter and leave. */
-static void send_flow(const struct flow *flow)
-{
-    if (flow->port != NULL) {
-        flow->port->ops->flow(flow->port, flow->subscription, flow->number, flow->hold);
-    }
-}
-
-/* Takes ownership of the block. */
-static void accept(struct mstro_subscription_ *subscription, struct event_block *block)
-{
-    bool bounded = (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) == 0;
-    if (!mark_lost(subscription) ||
-        (bounded && subscription->bytes + block->bytes > SUBSCRIPTION_BYTES_MAX)) {
-        count_lost(subscription, block->events + block->lost);
-        event_block_free(block);
-        return;
-    }
-    if ((subscription->kinds & MSTRO_POOL_EVENT_LOST) == 0) {
-        event_block_hide_lost(block);
-    }
-    if (block->head == NULL) {
-        event_block_free(block);
-    } else {
-        append(subscription, block);
-    }
-    if (bounded && subscription->bytes >= SUBSCRIPTION_BYTES_HOLD) {
-        hold(subscription, true);
-    }
-}
-
-static struct mstro_subscription_ *find(uint64_t id)
-{
-    for (struct list_link *link = list_first(&library.subscription_list); link != NULL;
-         link = list_next(&library.subscription_list, link)) {
-        struct mstro_subscription_ *subscription =
-            CONTAINER_OF(link, struct mstro_subscription_, of_library);
-        if (subscription->id == id) {
-            return subscription;
-        }
-    }
-    return NULL;
-}
-
-/* For a subscription still being made; losses of two such subscriptions are counted as one. */
-static void count_stray_lost(uint64_t subscription, uint64_t count)
-{
-    if (library.subscribing > 0 && count > 0) {
-        library.stray_lost += count;
-        library.stray_lost_of = subscription;
-    }
-}
-
-/* The first events of a subscription may overtake the answer to its mstro_subscribe. */
-static void keep_stray(struct event_block *block)
-{
-    const bool lost_before = library.stray_lost > 0 && library.stray_lost_of == block->subscription;
-    if (library.subscribing == 0 || lost_before ||
-        library.stray_bytes + block->bytes > SUBSCRIPTION_BYTES_MAX) {
-        count_stray_lost(block->subscription, block->events + block->lost);
-        event_block_free(block);
-        return;
-    }
-    if (library.stray_last == NULL) {
-        library.stray_first = block;
-    } else {
-        library.stray_last->next = block;
-    }
-    library.stray_last = block;
-    library.stray_bytes += block->bytes;
-}
-
-/* Adds to a new subscription the events that arrived before it was known; the other blocks stay as
- * long as an mstro_subscribe is in progress. */
-static void adopt_strays(struct mstro_subscription_ *subscription)
-{
-    struct event_block *block = library.stray_first;
-    library.stray_first = library.stray_last = NULL;
-    library.stray_bytes = 0;
-    while (block != NULL) {
-        struct event_block *next = block->next;
-        block->next = NULL;
-        if (subscription != NULL && block->subscription == subscription->id) {
-            accept(subscription, block);
-        } else {
-            keep_stray(block);
-        }
-        block = next;
-    }
-    if (subscription != NULL && library.stray_lost_of == subscription->id) {
-        count_lost(subscription, library.stray_lost);
-        library.stray_lost = 0;
-    }
-    library.stray_lost = library.subscribing > 0 ? library.stray_lost : 0;
-}
-
-static void take_block(struct event_block *block)
-{
-    struct flow flow = {.port = NULL};
-    (void)pthread_mutex_lock(&library.lock);
-    struct mstro_subscription_ *subscription = find(block->subscription);
-    if (subscription == NULL) {
-        keep_stray(block);
-    } else {
-        accept(subscription, block);
-        flow = next_flow(subscription);
-    }
-    (void)pthread_mutex_unlock(&library.lock);
-    send_flow(&flow);
-}
-
-/* There is no memory for the batch: its events are lost, their number is not. False: there is not
- * even memory to report it. */
-static bool lose_batch(const struct vamp_event_batch *batch)
-{
-    bool reported = true;
-    (void)pthread_mutex_lock(&library.lock);
-    struct mstro_subscription_ *subscription = find(batch->subscription);
-    const uint64_t lost = batch->events + batch->lost;
-    if (subscription != NULL) {
-        count_lost(subscription, lost);
-        reported = subscription->lost == 0;
-    } else {
-        count_stray_lost(batch->subscription, lost);
-    }
-    (void)pthread_mutex_unlock(&library.lock);
-    return reported;
-}
-
-int subscriptions_events(void *context, const uint8_t *packed, size_t length, struct vamp_err *err)
-{
-    (void)context;
-    struct vamp_event_batch batch;
-    struct event_block *block = NULL;
-    int result = vamp_event_batch_open(packed, length, &batch, err);
-    if (result == 0) {
-        result = event_block_create(&batch, &block, err);
-    }
-    if (result == 0) {
-        take_block(block);
-    } else if (result == -ENOMEM && lose_batch(&batch)) {
-        result = 0; /* else the connection ends, and that is reported */
-    }
-    return result;
-}
-
-static void end(struct mstro_subscription_ *subscription)
-{
-    if (subscription->gone) {
-        return;
-    }
-    subscription->gone = true;
-    if (mark_lost(subscription) && (subscription->kinds & MSTRO_POOL_EVENT_POOL_GONE) != 0) {
-        struct event_block *mark = event_block_mark(MSTRO_POOL_EVENT_POOL_GONE, 0);
-        if (mark != NULL) {
-            append(subscription, mark);
-        }
-    }
-    (void)pthread_cond_broadcast(&subscription->changed);
-}
-
-void subscriptions_gone(void)
-{
-    for (struct list_link *link = list_first(&library.subscription_list); link != NULL;
-         link = list_next(&library.subscription_list, link)) {
-        end(CONTAINER_OF(link, struct mstro_subscription_, of_library));
-    }
-}
-
-void subscriptions_detach(void)
-{
-    struct list_link *link;
-    while ((link = list_take(&library.subscription_list)) != NULL) {
-        list_append(&library.leftovers, link);
-    }
-    event_block_free(library.stray_first);
-    library.stray_first = library.stray_last = NULL;
-    library.stray_bytes = library.stray_lost = 0;
-}
-
 /* ------------------------------------------------------------------ subscribing */
 
 static mstro_status subscribe(mstro_cdo_selector selector, struct mstro_subscription_ *subscription)
@@ -280,7 +27,7 @@ static mstro_status subscribe(mstro_cdo_selector selector, struct mstro_subscrip
     request.what_case = MSTRO__WIRE__REQUEST__WHAT_SUBSCRIBE;
     request.subscribe = &subscribe;
     struct port_answer answer;
-    struct flow flow = {.port = NULL};
+    struct received_flow flow = {.port = NULL};
 
     (void)pthread_mutex_lock(&library.lock);
     library.subscribing++;
@@ -292,16 +39,16 @@ static mstro_status subscribe(mstro_cdo_selector selector, struct mstro_subscrip
     if (status == MSTRO_OK) {
         subscription->id = answer.subscription;
         list_append(&library.subscription_list, &subscription->of_library);
-        adopt_strays(subscription);
-        flow = next_flow(subscription);
+        received_adopt_strays(subscription);
+        flow = received_next_flow(subscription);
         if (library.gone || !library.ready) {
-            end(subscription);
+            received_end(subscription);
         }
     } else {
-        adopt_strays(NULL);
+        received_adopt_strays(NULL);
     }
     (void)pthread_mutex_unlock(&library.lock);
-    send_flow(&flow);
+    received_send_flow(&flow);
     return status;
 }
 
@@ -420,13 +167,14 @@ static mstro_status poll(const char *what, mstro_subscription subscription, bool
            !subscription->gone) {
         in_time = wait_change(subscription, until);
     }
-    const bool marked = mark_lost(subscription);
+    const bool marked = received_mark_lost(subscription);
     *result = take(subscription);
-    hold(subscription, false);
-    const struct flow flow = ours ? next_flow(subscription) : (struct flow){.port = NULL};
+    received_hold(subscription, false);
+    const struct received_flow flow =
+        ours ? received_next_flow(subscription) : (struct received_flow){.port = NULL};
     bool ended = subscription->gone;
     (void)pthread_mutex_unlock(&library.lock);
-    send_flow(&flow);
+    received_send_flow(&flow);
     if (ours) {
         api_leave();
     }
