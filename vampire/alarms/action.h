@@ -15,11 +15,14 @@
 #include "vampire/core/err.h"
 #include "vampire/core/options/options.h"
 
+struct vamp_action_services; /* vampire/alarms/actions/services.h */
+
 /* What an action may use of the run; everything outlives the action. */
 struct vamp_alarm_action_context {
     void (*say)(void *context, const char *line); /* one line of the log, without a newline */
     void *say_context;
-    const char *run_id; /* UUID text */
+    const char *run_id;                    /* UUID text */
+    struct vamp_action_services *services; /* shared by all actions; never NULL */
 };
 
 struct vamp_alarm_action_ops {
@@ -33,9 +36,11 @@ struct vamp_alarm_action_ops {
     /* Prepares the action of one rule; keeps pointers to `options` and `context`. 0 or -errno. */
     int (*open)(const void *options, const struct vamp_alarm_action_context *context,
                 void **ret_self, struct vamp_err *err);
-    /* The rule's alarm entered a state. Not called for a silenced alarm unless `when_silenced`. */
+    /* The rule's alarm entered a state. Not called for a silenced alarm unless `when_silenced`,
+     * nor in a replay unless `when_replayed`. */
     void (*change)(void *self, const struct vamp_alarm_change *change);
     bool when_silenced;
+    bool when_replayed; /* it does nothing outside of this run, so that a rule can be tried */
     /* NULL-safe in `self`; ends what still runs within a second. */
     void (*close)(void *self);
 };
@@ -46,5 +51,9 @@ extern const struct vamp_alarm_action_ops *const vamp_alarm_actions[];
 const struct vamp_alarm_action_ops *vamp_alarm_action_find(const char *name);
 
 extern const struct vamp_alarm_action_ops vamp_alarm_action_log;
+extern const struct vamp_alarm_action_ops vamp_alarm_action_syslog;
+extern const struct vamp_alarm_action_ops vamp_alarm_action_command;
+extern const struct vamp_alarm_action_ops vamp_alarm_action_level;
+extern const struct vamp_alarm_action_ops vamp_alarm_action_record;
 
 #endif

@@ -33,7 +33,7 @@ struct vamp_history {
     uint64_t head_number, tail_number; /* of the event that comes next, of the oldest one kept */
 };
 
-int vamp_history_create(size_t bytes, struct vamp_history **ret_history, struct vamp_err *err)
+int vamp_history_grow(struct vamp_history *history, size_t bytes, struct vamp_err *err)
 {
     size_t capacity = HISTORY_BYTES_MIN;
     if (bytes > HISTORY_BYTES_MAX) {
@@ -43,16 +43,34 @@ int vamp_history_create(size_t bytes, struct vamp_history **ret_history, struct 
     while (capacity < bytes) {
         capacity *= 2;
     }
-    struct vamp_history *history = calloc(1, sizeof *history);
+    if (capacity <= history->capacity) {
+        return 0;
+    }
+    if (history->head_number > 0) {
+        return vamp_err_set(err, -EBUSY, "events are kept in %zu bytes already", history->capacity);
+    }
     unsigned char *memory = malloc(capacity);
-    if (history == NULL || memory == NULL) {
-        free(history);
-        free(memory);
+    if (memory == NULL) {
         return vamp_err_set(err, -ENOMEM, "no memory to keep %zu bytes of events", capacity);
     }
+    free(history->memory);
     history->memory = memory;
     history->capacity = capacity;
     history->mask = capacity - 1;
+    return 0;
+}
+
+int vamp_history_create(size_t bytes, struct vamp_history **ret_history, struct vamp_err *err)
+{
+    struct vamp_history *history = calloc(1, sizeof *history);
+    if (history == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "keep events in memory");
+    }
+    const int code = vamp_history_grow(history, bytes, err);
+    if (code != 0) {
+        free(history);
+        return code;
+    }
     *ret_history = history;
     return 0;
 }

@@ -26,6 +26,10 @@ struct vamp_history_place {
 /* `bytes` is rounded up to a power of two, at least 64 KiB. 0, -EINVAL or -ENOMEM. */
 VAMP_MUST_CHECK int vamp_history_create(size_t bytes, struct vamp_history **ret_history,
                                         struct vamp_err *err);
+/* Makes room for `bytes` if it has less, as long as it is empty. 0, -EBUSY: it is not and stays as
+ * it is; -EINVAL or -ENOMEM. */
+VAMP_MUST_CHECK int vamp_history_grow(struct vamp_history *history, size_t bytes,
+                                      struct vamp_err *err);
 /* NULL is fine. */
 void vamp_history_free(struct vamp_history *history);
 /* Copies an event or a mark of the stream with its text. */

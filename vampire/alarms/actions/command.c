@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The action "command": runs a program, which reads the change as JSON from its standard input. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vampire/alarms/action.h"
+#include "vampire/alarms/actions/services_internal.h"
+
+#define ARGUMENTS_MAX 64
+
+struct command_options {
+    struct vamp_strings argv;
+    uint64_t states; /* bits of enum vamp_alarm_state */
+    int64_t timeout_ns;
+};
+
+static const struct vamp_opt command_options[] = {
+    {.key = "argv",
+     .type = VAMP_OPT_STRINGS,
+     .max = 4096,
+     .offset = offsetof(struct command_options, argv),
+     .help = "The program, as an absolute path, and its arguments; there is no shell, and the "
+             "change is on its standard input as one line of JSON"},
+    {.key = "states",
+     .type = VAMP_OPT_SET,
+     .preset = "firing resolved",
+     .choices = services_state_words,
+     .offset = offsetof(struct command_options, states),
+     .help = "The states that run it when an alarm enters them"},
+    {.key = "timeout",
+     .type = VAMP_OPT_DURATION,
+     .preset = "10s",
+     .min = (uint64_t)VAMP_NS_PER_SECOND / 10,
+     .max = (uint64_t)VAMP_NS_PER_SECOND * 3600,
+     .offset = offsetof(struct command_options, timeout_ns),
+     .help = "Time after which it is ended with SIGTERM and, 2 s later, SIGKILL"},
+    {.key = NULL},
+};
+
+struct command_action {
+    const struct command_options *options;
+    struct vamp_action_services *services;
+    const char *argv[ARGUMENTS_MAX + 1];
+    unsigned lane;
+    struct vamp_json json;
+};
+
+static int command_check(const void *options, struct vamp_err *err)
+{
+    const struct vamp_strings *argv = &((const struct command_options *)options)->argv;
+    if (argv->count == 0) {
+        return vamp_err_set(
+            err, -EINVAL, "an action of type command needs \"argv\": [\"/path/of/program\", ...]");
+    }
+    if (argv->count > ARGUMENTS_MAX) {
+        return vamp_err_set(err, -EINVAL, "\"argv\" has %zu texts, at most %d are allowed",
+                            argv->count, ARGUMENTS_MAX);
+    }
+    if (argv->items[0][0] != '/') {
+        return vamp_err_set(err, -EINVAL,
+                            "\"argv\" begins with \"%.200s\", which is no absolute path",
+                            argv->items[0]);
+    }
+    return 0;
+}
+
+static int command_open(const void *options, const struct vamp_alarm_action_context *context,
+                        void **ret_self, struct vamp_err *err)
+{
+    const struct command_options *chosen = options;
+    int code = services_commands(context->services, err);
+    if (code != 0) {
+        return code;
+    }
+    if (access(chosen->argv.items[0], X_OK) != 0) {
+        return vamp_err_set_errno(err, errno, "run %s", chosen->argv.items[0]);
+    }
+    struct command_action *self = calloc(1, sizeof *self);
+    if (self == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare an action of type command");
+    }
+    self->options = chosen;
+    self->services = context->services;
+    self->lane = context->services->lanes++;
+    for (size_t i = 0; i < chosen->argv.count; i++) {
+        self->argv[i] = chosen->argv.items[i];
+    }
+    *ret_self = self;
+    return 0;
+}
+
+static void command_change(void *context, const struct vamp_alarm_change *change)
+{
+    struct command_action *self = context;
+    if ((self->options->states & UINT64_C(1) << change->state) == 0) {
+        return;
+    }
+    char about[VAMP_ALARM_NAME_BYTES + 16];
+    (void)snprintf(about, sizeof about, "alarm \"%s\"", change->alarm);
+    const bool complete = services_change_line(self->services, change, &self->json);
+    (void)vamp_commands_submit(self->services->commands,
+                               &(struct vamp_command){
+                                   .argv = self->argv,
+                                   .about = about,
+                                   .input = complete ? self->json.bytes : "",
+                                   .input_bytes = complete ? self->json.used : 0,
+                                   .lane = self->lane,
+                                   .timeout_ns = self->options->timeout_ns,
+                               });
+}
+
+static void command_close(void *context)
+{
+    struct command_action *self = context;
+    if (self != NULL) {
+        vamp_json_done(&self->json);
+        free(self);
+    }
+}
+
+const struct vamp_alarm_action_ops vamp_alarm_action_command = {
+    .name = "command",
+    .summary = "a program, with the change as JSON on its standard input",
+    .options = command_options,
+    .options_bytes = sizeof(struct command_options),
+    .check = command_check,
+    .open = command_open,
+    .change = command_change,
+    .close = command_close,
+};
