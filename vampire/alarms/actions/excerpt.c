@@ -322,6 +322,7 @@ static void copy_context(struct vamp_excerpt *excerpt, const struct vamp_excerpt
     excerpt->run = *context->run;
     excerpt->run.configuration = ""; /* a reload frees the present ones; no recording has them */
     excerpt->run.sampling = "";
+    excerpt->segments_before = settings->files_before;
     excerpt->output_settings = (struct vamp_output_settings){
         .name = excerpt->settings.name,
         .keep_bytes = settings->keep_bytes,

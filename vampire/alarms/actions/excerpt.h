@@ -25,9 +25,10 @@
 struct vamp_excerpt_settings {
     char name[VAMP_OUTPUT_NAME_BYTES]; /* as an output's, part of the files' names */
     const char *directory;
-    unsigned access;     /* enum vamp_target_access */
-    uint64_t keep_bytes; /* older files are deleted; 0: none */
-    int64_t limit_ns;    /* event time from the begin, after which a recording ends */
+    unsigned access;       /* enum vamp_target_access */
+    uint64_t keep_bytes;   /* older files are deleted; 0: none */
+    int64_t limit_ns;      /* event time from the begin, after which a recording ends */
+    unsigned files_before; /* of this name: the first file has the next number that is free */
 };
 
 /* All of it outlives the excerpt. */

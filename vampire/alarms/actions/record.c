@@ -113,7 +113,10 @@ static int record_open(const void *options, const struct vamp_alarm_action_conte
 static int make_excerpt(struct record_action *self, const char *rule, struct vamp_err *err)
 {
     const struct vamp_action_services_options *options = &self->context->services->options;
+    struct vamp_action_account before; /* of the same rule before a reload, perhaps */
+    vamp_action_services_account(self->context->services, &before);
     struct vamp_excerpt_settings settings = {
+        .files_before = (unsigned)before.recordings_begun,
         .directory = self->options->directory,
         .access = self->options->access,
         .keep_bytes = self->options->keep_bytes,
