@@ -149,7 +149,7 @@ USES_wire := messages core
 USES_client := wire pool $(USES_pool)
 USES_server := client $(USES_client)
 USES_api := server $(USES_server)
-USES_config := source stats metrics pairing cells writers $(USES_writers) filters core
+USES_config := actions source stats metrics pairing cells writers $(USES_writers) filters core
 USES_run := config $(USES_config)
 # Of `live` only what `vampire --version` reports: the rest needs Maestro, so it would not link.
 USES_cli := run live $(USES_run)

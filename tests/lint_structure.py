@@ -50,7 +50,7 @@ MAY_INCLUDE = {
     "maestro": ["vampire/core/", "maestro/", "version.h"],
     "config": ["vampire/core/", *STATS, "vampire/stats/metrics/statistic.h", "vampire/source/", "filters/",
                "writers/writer.h", "writers/format/file.h", "writers/output/"],
-    "vampire/run": ["vampire/core/", *STATS, "vampire/source/", "filters/", "writers/output/", "config/"],
+    "vampire/run": ["vampire/core/", *STATS, "vampire/alarms/actions/services.h", "vampire/source/", "filters/", "writers/output/", "config/"],
     "vampire/cli": ["vampire/core/", *STATS, "vampire/source/", "vampire/run/", "writers/recover.h", "config/", "version.h"],
     "vampire": ["vampire/core/", "vampire/run/", "vampire/cli/", "config/", "version.h"],
     "top": ["vampire/core/"],

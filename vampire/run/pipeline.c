@@ -35,6 +35,16 @@ uint64_t pipeline_filter_cut(const struct pipeline *pipeline)
     return sum;
 }
 
+static void say_for_actions(void *context, bool error, const char *line)
+{
+    struct pipeline *pipeline = context;
+    if (error) {
+        vamp_status_error(&pipeline->status, "%s", line);
+    } else {
+        vamp_status_say(&pipeline->status, "%s", line);
+    }
+}
+
 static void say_for_source(void *context, const char *line)
 {
     struct pipeline *pipeline = context;
@@ -69,6 +79,20 @@ static void set_models(struct pipeline *pipeline)
     vamp_components_set_models(pipeline->components, &rules);
 }
 
+static int create_services(struct pipeline *pipeline, struct vamp_err *err)
+{
+    const struct vamp_action_services_options options = {
+        .say = say_for_actions,
+        .say_context = pipeline,
+        .run = &pipeline->runs[0],
+        .clock = pipeline->clock,
+        .components = pipeline->components,
+        .event_kinds = pipeline->config->event_kinds,
+        .stop = pipeline->first->source->may_block ? &pipeline->options->signals->stop : NULL,
+    };
+    return vamp_action_services_create(&options, &pipeline->services, err);
+}
+
 /* Creates what needs neither the pool manager nor files. */
 static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
 {
@@ -81,6 +105,9 @@ static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
     if (status == 0) {
         set_models(pipeline);
         status = vamp_rules_create(config, pipeline->components, &pipeline->rules, err);
+    }
+    if (status == 0) {
+        status = create_services(pipeline, err);
     }
     if (status == 0) {
         status = vamp_stats_create(&config->statistics, pipeline->run->id, pipeline->components,
@@ -187,6 +214,7 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
     const char *reason = reason_of_end(pipeline, &code);
     pipeline_report_self(pipeline);
     vamp_stats_finish(pipeline->stats);
+    vamp_action_services_finish(pipeline->services);
 
     struct vamp_totals totals;
     vamp_stats_totals(pipeline->stats, &totals);
@@ -208,6 +236,11 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
         code = code == VAMP_EXIT_OK ? VAMP_EXIT_FAILED : code;
     }
     vamp_status_clear(&pipeline->status);
+    struct vamp_action_account actions;
+    vamp_action_services_account(pipeline->services, &actions);
+    if (code == VAMP_EXIT_OK && (actions.recordings_failed > 0 || actions.events_lost > 0)) {
+        code = VAMP_EXIT_FAILED; /* as for an output that is not complete */
+    }
     if (!pipeline->options->quiet) {
         vamp_summary_print(stderr, &(struct vamp_summary){
                                        .workflow = pipeline->run->workflow,
@@ -219,6 +252,7 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
                                        .components = pipeline->components,
                                        .outputs = &pipeline->outputs,
                                        .rules = pipeline->rules,
+                                       .actions = &actions,
                                        .filter_cut = pipeline_filter_cut(pipeline),
                                    });
     }
@@ -319,6 +353,7 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *option
     close_source(pipeline);
     vamp_ready_file_done(&pipeline->ready_file);
     vamp_outputs_done(&pipeline->outputs);
+    vamp_action_services_free(pipeline->services);
     vamp_stats_free(pipeline->stats);
     vamp_rules_free(pipeline->rules);
     vamp_config_free(pipeline->own_config);

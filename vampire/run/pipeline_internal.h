@@ -8,6 +8,7 @@
 #ifndef VAMP_RUN_PIPELINE_INTERNAL_H
 #define VAMP_RUN_PIPELINE_INTERNAL_H
 
+#include "vampire/alarms/actions/services.h"
 #include "vampire/core/event/components.h"
 #include "vampire/core/event/event_clock.h"
 #include "vampire/core/event/ring.h"
@@ -50,9 +51,11 @@ struct pipeline {
     struct vamp_rules *rules;
     struct vamp_stats *stats;
     struct vamp_outputs outputs;
-    unsigned reloads_seen; /* requests of signals->reload that were served */
-    unsigned shows_seen;   /* and of signals->show */
-    uint64_t cut_before;   /* pattern matches cut short by filters that a reload replaced */
+    struct vamp_action_services *services; /* of the actions of alarms; not replaced */
+    bool actions_want_events;              /* read once a batch */
+    unsigned reloads_seen;                 /* requests of signals->reload that were served */
+    unsigned shows_seen;                   /* and of signals->show */
+    uint64_t cut_before; /* pattern matches cut short by filters that a reload replaced */
 
     struct vamp_roundtrips roundtrips;
     int64_t began_ns; /* monotonic */

@@ -11,6 +11,15 @@
 /* The same while no event arrives and no status line is shown. */
 #define IDLE_TICK_NS (2 * VAMP_NS_PER_SECOND)
 
+/* To those that take the events themselves. */
+static void pass_on(struct pipeline *pipeline, const struct vamp_event *event, bool passed)
+{
+    vamp_outputs_record(&pipeline->outputs, event, passed);
+    if (pipeline->actions_want_events) {
+        vamp_action_services_event(pipeline->services, event, passed);
+    }
+}
+
 static void process_event(struct pipeline *pipeline, const struct vamp_event *event)
 {
     enum vamp_verdict verdict = VAMP_PASSED;
@@ -21,7 +30,7 @@ static void process_event(struct pipeline *pipeline, const struct vamp_event *ev
             verdict = vamp_rules_judge(pipeline->rules, event);
         }
     }
-    vamp_outputs_record(&pipeline->outputs, event, verdict == VAMP_PASSED);
+    pass_on(pipeline, event, verdict == VAMP_PASSED);
     vamp_stats_observe(pipeline->stats, event, verdict);
     if (event->kind == VAMP_EVENT_GONE) {
         vamp_components_gone(pipeline->components, event->time_ns);
@@ -33,6 +42,7 @@ static void process_event(struct pipeline *pipeline, const struct vamp_event *ev
 static unsigned process_batch(struct pipeline *pipeline)
 {
     const struct vamp_event *events[VAMP_LOOK_AHEAD];
+    pipeline->actions_want_events = vamp_action_services_want_events(pipeline->services);
     unsigned all = 0;
     unsigned count = 0;
     do {
@@ -71,6 +81,7 @@ void pipeline_report_self(struct pipeline *pipeline)
     struct vamp_stats *stats = pipeline->stats;
     vamp_roundtrips_flush(&pipeline->roundtrips, stats);
     vamp_outputs_report(&pipeline->outputs, stats, &pipeline->status);
+    vamp_action_services_report(pipeline->services);
     vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_RSS_BYTES, 0, vamp_self_rss_bytes());
     vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_CPU_NS, 0, vamp_self_cpu_ns());
 }
@@ -125,7 +136,7 @@ static void report_silence(struct pipeline *pipeline)
         return;
     }
     const struct vamp_event mark = {.kind = VAMP_EVENT_TIME, .time_ns = event_ns};
-    vamp_outputs_record(&pipeline->outputs, &mark, true);
+    pass_on(pipeline, &mark, true);
     vamp_stats_observe(pipeline->stats, &mark, VAMP_PASSED);
 }
 
@@ -169,6 +180,7 @@ void pipeline_loop(struct pipeline *pipeline)
         pipeline->quiet_until_ns =
             atomic_load_explicit(&pipeline->source_thread.quiet_until_ns, memory_order_acquire);
         unsigned count = process_batch(pipeline);
+        vamp_action_services_follow(pipeline->services);
         int64_t now_ns = vamp_clock_monotonic_ns(pipeline->clock);
         if (count > 0) {
             note_batch(pipeline, now_ns, ring_bytes);

@@ -117,6 +117,30 @@ static void print_outputs(const struct pipeline *pipeline, FILE *page)
     }
 }
 
+static void print_actions(const struct pipeline *pipeline, FILE *page)
+{
+    struct vamp_action_account actions;
+    vamp_action_services_account(pipeline->services, &actions);
+    if (actions.commands) {
+        (void)fprintf(page,
+                      "  %-*s run %" PRIu64 " (failed %" PRIu64 "), waiting %" PRIu64
+                      ", not run %" PRIu64 "\n",
+                      NAME_COLUMNS, "commands", actions.commands_run, actions.commands_failed,
+                      actions.commands_waiting, actions.commands_dropped);
+    }
+    if (actions.syslog) {
+        (void)fprintf(page, "  %-*s sent %" PRIu64 ", not sent %" PRIu64 "\n", NAME_COLUMNS,
+                      "syslog", actions.syslog_sent, actions.syslog_dropped);
+    }
+    if (actions.recordings) {
+        (void)fprintf(page,
+                      "  %-*s begun %" PRIu64 " (failed %" PRIu64 "); events written %" PRIu64
+                      ", lost %" PRIu64 "\n",
+                      NAME_COLUMNS, "recordings", actions.recordings_begun,
+                      actions.recordings_failed, actions.events_recorded, actions.events_lost);
+    }
+}
+
 static void print_message(void *context, const struct vamp_status_message *message)
 {
     FILE *page = context;
@@ -142,6 +166,7 @@ static void print_page(struct pipeline *pipeline, FILE *page)
                   NAME_COLUMNS, "pool", totals.pool_cdos, totals.pool_bytes,
                   vamp_components_present(pipeline->components));
     print_outputs(pipeline, page);
+    print_actions(pipeline, page);
     (void)fprintf(page, "  %-*s %" PRId64 " bytes resident; processor time %.2f s; %u reloads\n",
                   NAME_COLUMNS, "itself", vamp_self_rss_bytes(), state_seconds(vamp_self_cpu_ns()),
                   pipeline->run->reloads);

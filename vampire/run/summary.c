@@ -247,6 +247,30 @@ static void print_outputs(FILE *stream, const struct vamp_outputs *outputs)
     }
 }
 
+/* What the actions of alarms did. */
+static void print_actions(FILE *stream, const struct vamp_action_account *actions)
+{
+    if (actions->commands) {
+        (void)fprintf(stream, "  %-*s %" PRIu64 " run, %" PRIu64 " of them failed", NAME_COLUMNS,
+                      "commands", actions->commands_run, actions->commands_failed);
+        (void)fprintf(stream, actions->commands_dropped > 0 ? ", %" PRIu64 " not run\n" : "\n",
+                      actions->commands_dropped);
+    }
+    if (actions->syslog) {
+        (void)fprintf(stream, "  %-*s %" PRIu64 " messages sent", NAME_COLUMNS, "syslog",
+                      actions->syslog_sent);
+        (void)fprintf(stream, actions->syslog_dropped > 0 ? ", %" PRIu64 " not sent\n" : "\n",
+                      actions->syslog_dropped);
+    }
+    if (actions->recordings) {
+        (void)fprintf(stream, "  %-*s %" PRIu64 " of alarms, %" PRIu64 " events written",
+                      NAME_COLUMNS, "recordings", actions->recordings_begun,
+                      actions->events_recorded);
+        (void)fprintf(stream, actions->events_lost > 0 ? ", %" PRIu64 " LOST\n" : "\n",
+                      actions->events_lost);
+    }
+}
+
 void vamp_summary_print(FILE *stream, const struct vamp_summary *summary)
 {
     char text[VAMP_UNIT_TEXT_BYTES];
@@ -259,5 +283,6 @@ void vamp_summary_print(FILE *stream, const struct vamp_summary *summary)
     print_filters(stream, summary);
     print_bounds(stream, summary->totals);
     print_outputs(stream, summary->outputs);
+    print_actions(stream, summary->actions);
     (void)fflush(stream);
 }

@@ -174,8 +174,10 @@ void vamp_excerpt_begin(struct vamp_excerpt *excerpt, int64_t from_ns)
 void vamp_excerpt_end(struct vamp_excerpt *excerpt)
 {
     excerpt->limited = false;
-    excerpt->ending = true;
-    excerpt->end_number = vamp_history_end(excerpt->context.history).number;
+    if (!excerpt->ending) {
+        excerpt->ending = true;
+        excerpt->end_number = vamp_history_end(excerpt->context.history).number;
+    }
 }
 
 /* ---- events */

@@ -96,9 +96,12 @@ bool vamp_action_services_want_events(const struct vamp_action_services *service
 }
 
 void vamp_action_services_event(struct vamp_action_services *services,
-                                const struct vamp_event *event)
+                                const struct vamp_event *event, bool passed)
 {
-    vamp_history_add(services->history, event);
+    if (passed || vamp_event_is_mark(event) || event->kind == VAMP_EVENT_JOIN ||
+        event->kind == VAMP_EVENT_LEAVE) {
+        vamp_history_add(services->history, event);
+    }
 }
 
 bool vamp_action_services_select(const struct vamp_action_services *services,

@@ -40,9 +40,10 @@ VAMP_MUST_CHECK int vamp_action_services_create(const struct vamp_action_service
                                                 struct vamp_err *err);
 /* Whether events must be passed to vamp_action_services_event: an action keeps them. */
 bool vamp_action_services_want_events(const struct vamp_action_services *services);
-/* An event or mark of the stream that passed the filters, in order. */
+/* Every event and mark of the stream, in order; kept if it `passed` the filters, and JOIN, LEAVE
+ * and marks in any case. */
 void vamp_action_services_event(struct vamp_action_services *services,
-                                const struct vamp_event *event);
+                                const struct vamp_event *event, bool passed);
 /* Writes recordings on; after each batch of events, and at intervals. */
 void vamp_action_services_follow(struct vamp_action_services *services);
 /* Says what commands, syslog and recordings have to say; at intervals. */
