@@ -14,11 +14,7 @@ import pandas as pd
 from .errors import Error, check_size
 from .history import History
 from .rows import FIELDS
-
-ADVICE = "Keep fewer labels with by=[...], take longer intervals with freq=..., or fewer buckets with between=..."
-COMBINE = {"min": np.minimum, "max": np.maximum}  # all other fields add
-BIN_BITS, GROUP_BITS = 16, 24
-COMPACT = 1 << 22  # unmerged values that are kept
+from .sums import ADVICE, Keys, Sums
 
 
 def history_of(history, output=None, between=None):
@@ -48,82 +44,23 @@ def windows_of(history, freq):
     return np.unique(starts, return_inverse=True)
 
 
-class _Sums:
-    """Sums, least and greatest by key. Integers stay exact."""
-
-    def __init__(self, what, fields):
-        self._what, self.fields = what, fields
-        self._keys, self._columns = [], {field: [] for field in fields}
-        self._loose = 0
-
-    def add(self, keys, columns):
-        """`keys` int64, one for each value of each column."""
-        if len(keys):
-            keys, columns = self._merge(keys, columns)
-            self._keep(keys, columns)
-
-    def _keep(self, keys, columns):
-        self._keys.append(keys)
-        for field in self.fields:
-            self._columns[field].append(columns[field])
-        self._loose += len(keys)
-        if self._loose > COMPACT and len(self._keys) > 1:
-            self.result()
-            self._loose = 0
-
-    def _merge(self, keys, columns):
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-        merged = {field: COMBINE.get(field, np.add).reduceat(columns[field][order], first) for field in self.fields}
-        return keys[first], merged
-
-    def result(self):
-        """(keys, {field: values}), by key."""
-        if not self._keys:
-            return np.empty(0, np.int64), {field: np.empty(0, np.uint64) for field in self.fields}
-        keys = np.concatenate(self._keys)
-        check_size(self._what, 16 * len(keys) * (1 + len(self.fields)), ADVICE)
-        columns = {field: np.concatenate(parts) for field, parts in self._columns.items()}
-        keys, columns = self._merge(keys, columns)
-        self._keys, self._columns = [keys], {field: [values] for field, values in columns.items()}
-        return keys, columns
-
-
 def _bins(history, name, groups, window, fields=None):
-    """(key, count) of the bins with values; the key is window, group and bin. `fields`: a _Sums that gets the
+    """(Keys, keys, counts) of the bins with values; the key is window, group and bin. `fields`: a Sums that gets the
     rows of the same pass."""
-    sums = _Sums(f"{name} by {', '.join(groups.by) or 'nothing'}", ("count",))
+    packed = Keys(len(groups), len(history.bin_lower))
+    sums = Sums(f"{name} by {', '.join(groups.by) or 'nothing'}", ("count",))
     for bucket, group, block in history.blocks(name, groups, fields.fields if fields else (), bins=True):
-        counted = np.flatnonzero((bucket >= 0) & (group >= 0))
-        keys = np.full(len(bucket), -1)
-        keys[counted] = window[bucket[counted]] << GROUP_BITS | group[counted]
+        counted = (bucket >= 0) & (group >= 0)
+        keys = packed.of(window[bucket], group)
         if fields:
-            fields.add(keys[counted], {field: values[counted] for field, values in block.fields.items()})
-        keys[counted] <<= BIN_BITS
-        keys = keys[block.entries.row]
-        fits = keys >= 0
-        keys = keys[fits] + block.entries.bin[fits].astype(np.int64)
-        sums.add(*_counted(keys, block.entries.count[fits].astype(np.uint64)))
+            fields.add(packed.owner(keys)[counted], {field: values[counted] for field, values in block.fields.items()})
+        entries = block.entries
+        keys, counts = keys[entries.row] | entries.bin, entries.count.astype(np.uint64, copy=False)
+        if not counted.all():
+            keys, counts = keys[counted[entries.row]], counts[counted[entries.row]]
+        sums.add(keys, {"count": counts})
     keys, columns = sums.result()
-    return keys, columns["count"]
-
-
-def _counted(keys, counts):
-    """The same after adding up equal keys, by counting where that is faster than sorting."""
-    if not len(keys):
-        return keys, {"count": counts}
-    base = int(keys.min())
-    if int(keys.max()) - base < 1 << 22 and int(counts.max()) < 1 << 32:  # sums of float64 are exact
-        sums = np.bincount(keys - base, counts)
-        used = np.flatnonzero(sums)
-        return used + base, {"count": sums[used].astype(np.uint64)}
-    return keys, {"count": counts}
-
-
-def _split(keys):
-    """window, group and bin of keys."""
-    return (keys >> GROUP_BITS + BIN_BITS, keys >> BIN_BITS & (1 << GROUP_BITS) - 1, keys & (1 << BIN_BITS) - 1)
+    return packed, keys, columns["count"]
 
 
 def _label_columns(groups, group):
@@ -136,8 +73,9 @@ def _label_columns(groups, group):
     return columns
 
 
-def _index(history, groups, window, group, starts, freq):
-    """The index of a result: time (with freq) and labels; None when there is neither."""
+def _index(groups, numbers, starts, freq):
+    """The index of a result, of numbers of window and group: time (with freq) and labels; None when there is neither."""
+    window, group = numbers
     columns = {} if freq is None else {"time": pd.DatetimeIndex(starts.astype("datetime64[ns]"))[window]}
     columns.update({label: np.asarray(values) for label, values in _label_columns(groups, group).items()})
     if not columns:
@@ -162,14 +100,25 @@ def table(history, metric, by=None, freq="bucket", where=None, between=None, out
     starts, window = windows_of(history, freq)
     if found.kind == "gauge":
         return _gauge_table(history, found, groups, (starts, window, freq))
-    fields = FIELDS[found.kind]
-    sums = _Sums(f"{metric} by {', '.join(by) or 'nothing'}", fields)
-    for bucket, group, block in history.blocks(metric, groups, fields):
+    known = (metric, by) if freq is None and not where else None
+    if known not in history.totals_by:
+        frame = _summed(history, found, groups, (starts, window, freq))
+        if known is None:
+            return frame
+        history.totals_by[known] = frame
+    return history.totals_by[known].copy()
+
+
+def _summed(history, metric, groups, windows):
+    """table() of a counter or histogram."""
+    (starts, window, freq), fields = windows, FIELDS[metric.kind]
+    packed, sums = Keys(len(groups)), Sums(f"{metric.name} by {', '.join(groups.by) or 'nothing'}", fields)
+    for bucket, group, block in history.blocks(metric.name, groups, fields):
         counted = np.flatnonzero((bucket >= 0) & (group >= 0))
-        keys = window[bucket[counted]] << GROUP_BITS | group[counted]
+        keys = packed.of(window[bucket[counted]], group[counted])
         sums.add(keys, {field: values[counted] for field, values in block.fields.items()})
     keys, columns = sums.result()
-    return _frame(groups, (keys >> GROUP_BITS, keys & (1 << GROUP_BITS) - 1), columns, starts, freq)
+    return _frame(groups, packed.split(keys), columns, starts, freq)
 
 
 def _frame(groups, keys, columns, starts, freq):
@@ -216,9 +165,9 @@ def merge(history, metric, by=(), freq=None, where=None, between=None, output=No
         names = [name for name in frame.columns if name != "delta"]
         frame = frame.astype({label: object for label in groups.by})
         return frame.set_index(names).delta.rename(metric)
-    keys, counts = _bins(history, metric, groups, window)
-    window, group, number = _split(keys)
-    frame = _frame(groups, (window, group), {"bin_lower": history.bin_lower[number],
+    packed, keys, counts = _bins(history, metric, groups, window)
+    number = packed.bin(keys)
+    frame = _frame(groups, packed.split(packed.owner(keys)), {"bin_lower": history.bin_lower[number],
                                              "bin_upper": history.bin_upper[number], "count": counts}, starts, freq)
     frame = frame.astype({label: object for label in groups.by})
     return frame.set_index([name for name in frame.columns if name != "count"])["count"].rename(metric)
@@ -240,9 +189,9 @@ def quantile(history, metric, q, by=(), freq=None, where=None, between=None, out
         raise Error(f"quantile {q}; it is between 0 and 1")
     starts, window = windows_of(history, freq)
     groups = history.groups(metric, labels_of_by(by), where)
-    keys, counts = _bins(history, metric, groups, window)
-    owners, values = _quantiles(keys, counts, several, history)
-    index = _index(history, groups, owners >> GROUP_BITS, owners & (1 << GROUP_BITS) - 1, starts, freq)
+    packed, keys, counts = _bins(history, metric, groups, window)
+    owners, values = _quantiles(packed.owner(keys), packed.bin(keys), counts, several, history)
+    index = _index(groups, packed.split(owners), starts, freq)
     if index is None:
         values = values[0] if len(values) else np.full(len(several), np.nan)
         return float(values[0]) if np.ndim(q) == 0 else pd.Series(values, pd.Index(several, name="quantile"), name=metric)
@@ -250,28 +199,41 @@ def quantile(history, metric, q, by=(), freq=None, where=None, between=None, out
     return frame[frame.columns[0]].rename(metric) if np.ndim(q) == 0 else frame
 
 
-def spread(history, metric, several, by=(), where=None):
-    """In one pass over all the time: a frame with count, min and max of a histogram, and a column for each of
-    the quantiles `several`, which the extremes bound. The index has the labels of `by`."""
-    history, by = history_of(history), labels_of_by(by)
-    groups, window = history.groups(metric, by, where), np.zeros(len(history.times), np.int64)
-    sums = _Sums(metric, ("count", "min", "max"))
-    owners, values = _quantiles(*_bins(history, metric, groups, window, sums), several, history)
-    keys, columns = sums.result()
-    assert np.array_equal(keys, owners), "each row with values has bins"
-    index = _index(history, groups, keys * 0, keys, history.times[:1], None)
-    frame = pd.DataFrame(columns, index)
-    for number, q in enumerate(several):
-        frame[q] = np.clip(values[:, number], columns["min"].astype(float), columns["max"].astype(float))
-    return frame
+class Distribution:
+    """A histogram by some labels, over all the time and from one pass over its rows, to be looked at by any of them."""
+
+    def __init__(self, history, metric, by=(), where=None):
+        self._history = history = history_of(history)
+        self._metric, self._groups = metric, history.groups(metric, labels_of_by(by), where)
+        self._sums = Sums(metric, ("count", "min", "max"))
+        window = np.zeros(len(history.times), np.int64)
+        self._packed, self._keys, self._counts = _bins(history, metric, self._groups, window, self._sums)
+
+    def spread(self, several, by=(), only=None):
+        """A frame with count, min and max, and a column for each of the quantiles `several`, which the extremes bound.
+        The index has the labels of `by`. `only`: {label: values that it must have}."""
+        merged, place = self._groups.merged(labels_of_by(by), only or {})
+        packed = Keys(len(merged), len(self._history.bin_lower))
+        owners, columns = self._sums.result()
+        to, owner_of_bin = place[owners], place[self._packed.owner(self._keys)]
+        sums, bins = Sums(self._metric, self._sums.fields), Sums(self._metric, ("count",))
+        sums.add(to[to >= 0], {field: values[to >= 0] for field, values in columns.items()})
+        keys = packed.of(0, owner_of_bin, self._packed.bin(self._keys))[owner_of_bin >= 0]
+        bins.add(keys, {"count": self._counts[owner_of_bin >= 0]})
+        (owners, columns), (keys, counts) = sums.result(), bins.result()
+        found, values = _quantiles(packed.owner(keys), packed.bin(keys), counts["count"], several, self._history)
+        assert np.array_equal(owners, found), "each row with values has bins"
+        frame = pd.DataFrame(columns, _index(merged, packed.split(owners), self._history.times[:1], None))
+        for number, q in enumerate(several):
+            frame[q] = np.clip(values[:, number], columns["min"].astype(float), columns["max"].astype(float))
+        return frame
 
 
-def _quantiles(keys, counts, several, history):
-    """(key of window and group, [owner, q] values)."""
-    owner, number = keys >> BIN_BITS, keys & (1 << BIN_BITS) - 1
+def _quantiles(owner, number, counts, several, history):
+    """(each owner, [owner, q] values) of the counts of bins, which are sorted by owner and number."""
     owners, first = np.unique(owner, return_index=True)
     sums = np.concatenate([[0], np.cumsum(counts, dtype=np.uint64)]).astype(np.uint64)
-    start, end = sums[first], sums[np.append(first[1:], len(keys))] if len(first) else sums[:0]
+    start, end = sums[first], sums[np.append(first[1:], len(owner))] if len(first) else sums[:0]
     middle = (history.bin_lower + (history.bin_upper - history.bin_lower) // np.uint64(2)).astype(float)
     values = np.empty((len(owners), len(several)))
     for column, one in enumerate(several):

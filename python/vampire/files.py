@@ -101,11 +101,17 @@ class File:
         self.columns = []                     # names of the [time] variables that are no metrics
         self.dims = {}                        # for dim_of
         self.outputs, self.table_names = [], {}
-        self._classify(hdf5)
+        items = dict(hdf5.items())  # HDF5 is slow in opening them: once is enough
+        self._classify(items)
+        self._find_metrics(items)
 
-    def _classify(self, hdf5):
-        """Which variables are columns and which are tables; metrics are left to the format."""
-        for name, item in hdf5.items():
+    def _find_metrics(self, items):
+        """Which metrics the file has, from all objects of the root group; a format defines it."""
+        raise NotImplementedError
+
+    def _classify(self, items):
+        """Which variables are columns and which are tables."""
+        for name, item in items.items():
             if not isinstance(item, h5py.Dataset) or item.ndim == 0 or name in ("time", "end_reason"):
                 continue
             if "metric" in item.attrs or h5py.h5ds.is_scale(item.id):

@@ -15,10 +15,9 @@ DENSE_VALUES = 1 << 22  # of an array that are in memory at a time
 class File(files.File):
     """One file of format 1."""
 
-    def __init__(self, path, hdf5):
-        super().__init__(path, hdf5)
+    def _find_metrics(self, items):
         self.metrics, self.sets, self._used = {}, {}, {}
-        for name, item in hdf5.items():
+        for name, item in items.items():
             metric = files.text_of(item.attrs.get("metric", b""))
             if metric and metric == name:
                 attrs = files.attributes_of(item)

@@ -2,13 +2,14 @@
 """Files of format 2: a dense overview in the root group, by closed labels; rows of the series that changed
 in a group for each label set."""
 
-import functools
 import itertools
 
 import h5py
 import numpy as np
 
 from . import files
+from .bins import Bins
+from .columns import Columns, Ranges
 from .files import read_rows
 from .rows import FIELDS, Block, Entries, Metric, Source, steps
 
@@ -19,12 +20,12 @@ VALUE = {"counter": "_delta", "gauge": "", "histogram": "_count"}  # suffix of t
 class File(files.File):
     """One file of format 2."""
 
-    def __init__(self, path, hdf5):
-        super().__init__(path, hdf5)
+    def _find_metrics(self, items):
         self.metrics, self._groups, self._labels_of, self._closed, self._series = {}, {}, {}, {}, {}
-        self.restarts = hdf5["restart_row"][...].astype(np.int64) if "restart_row" in hdf5 else np.zeros(1, np.int64)
+        self.bins = Bins(self.edges[0]) if self.edges else None
+        self.restarts = items["restart_row"][...].astype(np.int64) if "restart_row" in items else np.zeros(1, np.int64)
         self.restarts = self.restarts[self.restarts < max(self.rows, 1)]
-        for group_name, group in hdf5.items():
+        for group_name, group in items.items():
             if isinstance(group, h5py.Group):
                 self._labels_of[group_name] = tuple(files.text_of(group.attrs["labels"]).split())
                 for name in group:
@@ -32,14 +33,14 @@ class File(files.File):
                         self._groups[name[: -len("_first_entry")]] = group_name
                     elif not name.endswith(("_min", "_max", "_sum", "_count", "_entries", "_bin", "_bin_count")):
                         self._groups[name[: -len("_delta")] if name.endswith("_delta") else name] = group_name
-        for name, item in hdf5.items():
+        for name, item in items.items():
             metric = files.text_of(item.attrs["metric"]) if "metric" in item.attrs else None
             if metric is not None and name == metric + VALUE[files.text_of(item.attrs["kind"])]:
-                self._add(hdf5, metric, item)
+                self._add(items, metric, item)
 
-    def _add(self, hdf5, metric, item):
+    def _add(self, items, metric, item):
         kind = files.text_of(item.attrs["kind"])
-        attrs = files.attributes_of(hdf5[metric] if kind == "histogram" else item)
+        attrs = files.attributes_of(items[metric] if kind == "histogram" else item)
         closed = tuple(files.dim_of(item, axis, self.dims).removesuffix("_series") for axis in range(1, item.ndim))
         labels = self._labels_of[self._groups[metric]] if metric in self._groups else closed
         self._closed[metric] = closed
@@ -156,92 +157,80 @@ class _Rows(Source):
         return self._file.series(self._group, self.labels)
 
     def blocks(self, hdf5, first, end, fields, bins=False):
-        group = hdf5[self._group]
         if self.metric.kind == "gauge":
-            yield from self._gauge_blocks(group, first, end, fields)
+            yield from self._gauge_blocks(hdf5[self._group], first, end)
             return
-        starts, counts = (read_rows(group[name], first, end).astype(np.int64) for name in ("first_row", "rows"))
+        columns = Columns(hdf5[self._group])
+        starts, counts = (columns.rows(name, first, end) for name in ("first_row", "rows"))
         for at, until in steps(counts):
-            yield self._block(group, (starts[at:until], counts[at:until]), (first + at, first + until), fields, bins)
+            yield self._block(columns, (starts[at:until], counts[at:until]), (first + at, first + until), fields, bins)
 
-    def _block(self, group, rows, buckets, fields, bins):
-        starts, counts = rows
-        used = np.flatnonzero(counts)
-        low, high = (int(starts[used[0]]), int(starts[used[-1]] + counts[used[-1]])) if len(used) else (0, 0)
-        read = functools.partial(self._read, group, low, high)
-        series = read("series_index")
-        time = np.repeat(np.arange(*buckets), counts)
-        name, kind = self.metric.name, self.metric.kind
-        value = read(name + VALUE[kind])
-        # Padding is 0, and so are series that only another metric of the set has a row for.
-        chosen = np.flatnonzero(value)
-        time_of = np.zeros(len(series), np.int64)
-        time_of[series != PADDING] = time
+    def _block(self, columns, rows, buckets, fields, bins):
+        ranges, name, kind = Ranges(*rows), self.metric.name, self.metric.kind
+        value = columns.read(name + VALUE[kind], ranges)
+        # It is 0 in the rows of series that only another metric of the set has a value for.
+        chosen = slice(None) if value.all() else np.flatnonzero(value)
+        time = np.repeat(np.arange(*buckets), rows[1])[chosen]
+        series, value = columns.read("series_index", ranges)[chosen], value[chosen]
         if kind == "counter":
-            values, entries = {field: value[chosen] for field in fields}, None
-        else:
-            values, entries = self._histogram(group, buckets, lambda name: read(name)[chosen], value[chosen], (fields, bins))
-        return Block(time_of[chosen], series[chosen].astype(np.int64), values, entries)
+            return Block(time, series, {field: value for field in fields}, None)
+
+        def read(what):
+            return columns.read(f"{name}_{what}", ranges)[chosen]
+
+        values = self._histogram(read, value, fields, bins)
+        entries = self._entries(columns, buckets, read("entries"), values) if bins else None
+        return Block(time, series, {field: values[field] for field in fields}, entries)
 
     @staticmethod
-    def _read(group, low, high, name):
-        return read_rows(group[name], low, high)
-
-    def _histogram(self, group, buckets, read, count, wanted):
-        """(fields, entries). Rows of one or two values have these instead of bins: the sum is the value, or
-        the least and what is left of the sum are."""
-        (fields, bins), name = wanted, self.metric.name
-        if not bins and not set(fields) - {"count"}:
-            return {field: count for field in fields}, None
-        total = read(name + "_sum")
-        values = {"count": count, "sum": total}
+    def _histogram(read, count, fields, bins):
+        """{field: values}. Rows of one or two values have these instead of bins: the sum is the value, or the least and
+        what is left of the sum are."""
+        values = {"count": count}
+        if bins or set(fields) - {"count"}:
+            values["sum"] = read("sum")
         if bins or set(fields) & {"min", "max"}:
-            least = read(name + "_min")
-            values["min"] = np.where(count == 1, total, least)
-            values["max"] = np.where(count == 1, total, total - least)
-            if "max" in fields:
-                values["max"] = np.where(count > 2, read(name + "_max"), values["max"])
-        entries = self._entries(group, buckets, read(name + "_entries"), values) if bins else None
-        return {field: values[field] for field in fields}, entries
+            one, least = count == 1, read("min")
+            values["min"] = np.where(one, values["sum"], least)
+            values["max"] = np.where(one, values["sum"], values["sum"] - least)
+        if "max" in fields:
+            values["max"] = np.where(count > 2, read("max"), values["max"])
+        return values
 
-    def _entries(self, group, buckets, each, values):
-        name = self.metric.name
-        starts, counts = (read_rows(group[f"{name}_{what}"], *buckets).astype(np.int64)
-                          for what in ("first_entry", "all_entries"))
-        used = np.flatnonzero(counts)
-        low, high = (int(starts[used[0]]), int(starts[used[-1]] + counts[used[-1]])) if len(used) else (0, 0)
-        bin_number, count = group[name + "_bin"][low:high], group[name + "_bin_count"][low:high]
-        real = np.flatnonzero(count)
+    def _entries(self, columns, buckets, each, values):
+        name, bins = self.metric.name, self._file.bins
+        ranges = Ranges(*(columns.rows(f"{name}_{what}", *buckets) for what in ("first_entry", "all_entries")))
         few, two = np.flatnonzero(values["count"] <= 2), np.flatnonzero(values["count"] == 2)
-        lower = self._file.edges[0]
-        alone = [np.searchsorted(lower, column, "right") - 1 for column in (values["min"][few], values["max"][two])]
+        alone = [bins.of(values["min"][few]), bins.of(values["max"][two])]
         return Entries(np.concatenate([np.repeat(np.arange(len(each)), each), few, two]),
-                       np.concatenate([bin_number[real].astype(np.int64), *alone]),
-                       np.concatenate([count[real], np.ones(len(few) + len(two), count.dtype)]))
+                       np.concatenate([columns.read(name + "_bin", ranges), *alone]),
+                       np.concatenate([columns.read(name + "_bin_count", ranges), np.ones(len(few) + len(two), np.uint64)]))
 
-    def _gauge_blocks(self, group, first, end, fields):
+    def _gauge_blocks(self, group, first, end):
         """A row for each series with a value in each bucket: a gauge's row holds until the next one."""
         _, start = self._file.restart_of(first)
-        name = self.metric.name
-        starts, counts = (read_rows(group[what], start, end).astype(np.int64) for what in ("first_row", "rows"))
-        state = {}
-        restarts = set(self._file.restarts.tolist())
-        for row in range(start, end):
-            state = {} if row in restarts else state
-            low = int(starts[row - start])
-            high = low + int(counts[row - start])
-            read = functools.partial(self._read, group, low, high)
-            suffixes = ("", "_min", "_max")
-            fill = group[name].attrs.get("_FillValue")
-            columns = [read(name + suffix) for suffix in suffixes]
-            for series, *values in zip(read("series_index").tolist(), *columns):
-                if fill is None or values[0] != np.ravel(fill)[0]:
-                    state[series] = values
-            if row >= first and state:
-                series = np.array(sorted(state), np.int64)
-                table = np.array([state[one] for one in series.tolist()], np.int64)
-                values = {field: table[:, number] for number, field in enumerate(FIELDS["gauge"])}
-                yield Block(np.full(len(series), row), series, {f: values[f] for f in fields}, None)
+        name, columns, restarts = self.metric.name, Columns(group), set(self._file.restarts.tolist())
+        fill = group[name].attrs.get("_FillValue", np.array(files.NAT)).ravel()[0]
+        starts, counts = (columns.rows(what, start, end) for what in ("first_row", "rows"))
+        state = np.full((len(FIELDS["gauge"]), len(self.series()[0])), fill, np.int64)
+        for at, until in steps(np.maximum(counts, state.shape[1])):
+            ranges = Ranges(starts[at:until], counts[at:until])
+            series = columns.read("series_index", ranges)
+            values = np.stack([columns.read(name + suffix, ranges).astype(np.int64) for suffix in ("", "_min", "_max")])
+            ends, found = np.cumsum(counts[at:until]), []
+            for row, high, count in zip(range(start + at, start + until), ends.tolist(), counts[at:until].tolist()):
+                if row in restarts:
+                    state[:] = fill
+                known = values[:, high - count: high]
+                real = known[0] != fill
+                state[:, series[high - count: high][real]] = known[:, real]
+                present = np.flatnonzero(state[0] != fill)
+                if row >= first and len(present):
+                    found.append((np.full(len(present), row), present, state[:, present]))
+            if found:
+                time, present, values = zip(*found)
+                values = np.concatenate(values, axis=1)
+                yield Block(np.concatenate(time), np.concatenate(present), dict(zip(FIELDS["gauge"], values)), None)
 
     def totals(self, hdf5, first, end, series):
         index, row = self._file.restart_of(first)

@@ -58,6 +58,7 @@ class History:
         self.times = self._joined(lambda file: file.times)
         self.bucket_ns = self._joined(lambda file: file.bucket_ns)
         self.numbers = self._joined(lambda file: file.numbers)
+        self.totals_by = {}  # (metric, labels) -> what vampire.table found over all the time
         self._missing = None
 
     def _joined(self, column):
@@ -155,12 +156,16 @@ class History:
         return found[0]
 
     def groups(self, name, by, where=None):
-        """A Groups for the metric's series, by these labels: all series with the same values are one."""
+        """The Groups of the metric's series in all files, by these labels: all series with the same values are one."""
         metric = self.metric(name)
         for label in (*by, *(where or ())):
             if label not in (*metric.labels, RUN):
                 raise Error(f"{name} has no label {label}; it has: {', '.join(metric.labels) or 'none'}, and {RUN}")
-        return Groups(tuple(by), where or {})
+        groups = Groups(tuple(by), where or {})
+        for file in self.files:
+            if name in file.metrics:
+                groups.codes(file, groups.source(file, name))
+        return groups
 
     def fill(self, groups, labels):
         """Puts the series of all files that have a metric with these labels into the groups."""
@@ -189,7 +194,7 @@ class History:
             before += int((position >= 0).sum())
             if name not in file.metrics or not len(wanted):
                 continue
-            source = next(s for s in file.sources(name) if groups.labels - {RUN} <= set(s.labels))
+            source = groups.source(file, name)
             codes = groups.codes(file, source)
             with file.opened() as hdf5:
                 for block in source.blocks(hdf5, int(wanted[0]), int(wanted[-1]) + 1, fields, bins):
@@ -220,15 +225,34 @@ class Groups:
     """Numbers for combinations of label values, over all files; only of series that `where` allows."""
 
     def __init__(self, by, where):
-        self.by, self._numbers = by, {}
+        self.by, self._numbers, self._codes = by, {}, {}
         self._where = {label: {words} if isinstance(words, str) else set(words) for label, words in where.items()}
-        self.labels = {*by, *where}
+        self._labels = {*by, *where} - {RUN}
 
     def __len__(self):
         return len(self._numbers)
 
+    def merged(self, by, only):
+        """(Groups of some of the labels, the number there of each of these; -1: `only` does not allow it)."""
+        groups = Groups(by, {})
+        allowed = {self.by.index(label): set(words) for label, words in only.items()}
+        kept = [self.by.index(label) for label in by]
+        place = [groups._numbers.setdefault(tuple(row[one] for one in kept), len(groups))
+                 if all(row[one] in words for one, words in allowed.items()) else -1 for row in self._numbers]
+        return groups, np.array(place, np.int64)
+
+    def source(self, file, name):
+        """Where to read the metric in a file: the coarsest source with the labels."""
+        return next(source for source in file.sources(name) if self._labels <= set(source.labels))
+
     def codes(self, file, source):
         """The group of each series of a source; -1: it is not wanted, or a slot without labels."""
+        key = (file, type(source), source.labels)
+        if key not in self._codes:
+            self._codes[key] = self._numbered(file, source)
+        return self._codes[key]
+
+    def _numbered(self, file, source):
         values = dict(zip(source.labels, source.series()))
         count = len(source.series()[0]) if source.labels else 1
         values[RUN] = np.full(count, file.run[:8], object)

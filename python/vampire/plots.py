@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from . import look
-from .compute import history_of, merge, quantile, rate, spread, table, windows_of
+from .compute import Distribution, history_of, merge, quantile, rate, table, windows_of
 from .look import COLOURS, OTHER, OTHERS
 
 COLUMNS_MAX = 300  # of a picture: more buckets are merged
@@ -239,7 +239,12 @@ def plot_transports(history, ax=None, metric="transport_bytes", data=None):
 def wait_table(history, metric="demand_wait_ns", by="size_class", where=None):
     """A frame with a row for each size class (or other label) with values: count, p50, p90, p99, max, in the
     metric's units, in natural order. Quantiles are bounded by the extremes."""
-    frame = spread(history, metric, (0.5, 0.9, 0.99), by, where).rename(columns={0.5: "p50", 0.9: "p90", 0.99: "p99"})
+    return waits_of(Distribution(history, metric, by, where), by)
+
+
+def waits_of(distribution, by, only=None):
+    """wait_table of a Distribution, or of a part of it; without `by` it has one row."""
+    frame = distribution.spread((0.5, 0.9, 0.99), by, only).rename(columns={0.5: "p50", 0.9: "p90", 0.99: "p99"})
     frame = frame[["count", "p50", "p90", "p99", "max"]].astype({"max": float})
     return frame.loc[sorted(frame.index, key=look.size_order if by == "size_class" else look.natural)]
 

@@ -10,7 +10,7 @@ FIELDS = {
     "gauge": ("last", "min", "max"),
     "histogram": ("count", "sum", "min", "max"),
 }
-BLOCK_ROWS = 1 << 19  # rows that are in memory at a time
+BLOCK_ROWS = 1 << 17  # rows that are in memory at a time; more do not fit into a processor's cache
 
 
 class Metric(NamedTuple):

@@ -23,7 +23,7 @@ pytest.importorskip("pandas")
 import format2
 import rows
 import vampire
-from vampire import errors
+from vampire import bins, columns, errors, sums
 
 pytestmark = pytest.mark.plain
 START = 1767225600 * 10**9
@@ -216,6 +216,51 @@ def test_parts_are_read_alone(made):
         assert np.array_equal(part.values, whole[[2, 9, 4], 1:3], equal_nan=True)
         assert np.array_equal(ds[name][-1].values, whole[-1], equal_nan=True)
     assert ds.transport_ns[3, 1, 5:9].shape == (4,)
+
+
+@pytest.mark.parametrize("compression", [{"shuffle": True, "compression": "gzip"}, {"compression": "gzip"}, {}], ids=str)
+def test_ranges_of_a_column(tmp_path, compression):
+    """Equal chunks, chunks that were never written, one that no filter made smaller, and the short last one."""
+    values = np.zeros(64 * 9 + 5, np.uint64)
+    values[:128], values[192:256] = 1, np.random.default_rng(1).integers(0, 2**64, 64, np.uint64)
+    values[512:] = 2**63 + np.arange(69, dtype=np.uint64)
+    with h5py.File(tmp_path / "column.h5", "w") as file:
+        column = file.create_dataset("column", (len(values),), np.uint64, maxshape=(None,), chunks=(64,), fillvalue=7,
+                                     **compression)
+        for first in (0, 64, 192, 512, 576):
+            column[first: first + 64] = values[first: first + 64]
+        values[values == 0] = 7
+        starts, counts = np.array([0, 60, 190, 300, 400, 512]), np.array([50, 70, 10, 0, 1, 69])
+        found = columns.Columns(file).read("column", columns.Ranges(starts, counts))
+        nothing = columns.Columns(file).read("column", columns.Ranges(starts, counts * 0))
+    assert found.tolist() == [value for low, length in zip(starts, counts) for value in values[low: low + length].tolist()]
+    assert nothing.tolist() == []
+
+
+@pytest.mark.parametrize("parts", [4, 8, 16, 3])
+def test_the_bin_of_a_value(parts):
+    """As a search finds it; 3 parts of a doubling have no table."""
+    lower = sorted({2**power + 2**power * part // parts for power in range(64) for part in range(parts)} | {0})
+    lower = np.array(lower, np.uint64)
+    values = np.concatenate([lower, lower + np.uint64(1), lower[1:] - np.uint64(1), np.array([2**64 - 1, 2**53 + 1], np.uint64)])
+    assert bins.Bins(lower).of(values).tolist() == (np.searchsorted(lower, values, "right") - 1).tolist()
+
+
+@pytest.mark.parametrize("top", [10, 2**40, 2**64])
+def test_sums_are_exact(top):
+    """Of small and large keys and values, modulo 2^64."""
+    chance = random.Random(top)
+    for spread in (5, 10**9):
+        keys = [chance.randrange(spread) for _ in range(1000)]
+        values = [chance.randrange(top) for _ in keys]
+        wanted = collections.defaultdict(int)
+        for key, value in zip(keys, values):
+            wanted[key] = (wanted[key] + value) % 2**64
+        exact = sums.Sums("test", ("sum",))
+        for part in (slice(0, 400), slice(400, 401), slice(401, None)):
+            exact.add(np.array(keys[part]), {"sum": np.array(values[part], np.uint64)})
+        found, columns_ = exact.result()
+        assert dict(zip(found.tolist(), columns_["sum"].tolist())) == wanted
 
 
 def test_asking_for_too_much_names_what_to_use(made, monkeypatch):

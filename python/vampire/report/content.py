@@ -24,7 +24,7 @@ class Content:
     def __init__(self, history, metrics=None, component=None):
         self.history, self.metrics, self.component = history, metrics, component
         # Several parts of the report need the same numbers; each pass over the rows is made once.
-        self.sums, self.wait_table = functools.cache(self._sums), functools.cache(self._wait_table)
+        self.sums, self.distribution = functools.cache(self._sums), functools.cache(self._distribution)
         for name in metrics or ():
             history.metric(name)
         self.summary = summary(history)
@@ -62,9 +62,14 @@ class Content:
             return sums[names[0] | names[1]].groupby(level=list(by)).sum()
         return compute.merge(self.history, metric, by, where=self.where(metric))
 
-    def _wait_table(self, metric, by):
+    def _distribution(self, metric):
+        """Of waits by component and size class, as far as they have these labels; of the component."""
+        labels = set(self.history.metric(metric).labels) & {"component", "size_class"}
+        return compute.Distribution(self.history, metric, tuple(sorted(labels)), self.where(metric))
+
+    def wait_table(self, metric, by):
         """plots.wait_table, of the component."""
-        return plots.wait_table(self.history, metric, by, self.where(metric))
+        return plots.waits_of(self.distribution(metric), by)
 
     def total(self, metric):
         """Of a counter; None when the files do not have it."""
@@ -185,8 +190,7 @@ class Content:
         frame = self.wait_table(metric, "component")
         found = {name: texts(frame.loc[name]) for name in chosen if name in frame.index}
         if rest and frame.index.isin(rest).any():
-            one = compute.spread(self.history, metric, (0.5, 0.9, 0.99), where={"component": rest}).iloc[0]
-            found[None] = texts({"count": one["count"], "p50": one[0.5], "p90": one[0.9], "p99": one[0.99], "max": one["max"]})
+            found[None] = texts(plots.waits_of(self.distribution(metric), (), {"component": rest}).iloc[0])
         return found
 
     def operation_table(self):
