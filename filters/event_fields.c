@@ -31,7 +31,7 @@ static const char *const cause_choices[] = {"unknown", "demand", "manager", NULL
 
 static const struct vamp_field_rules field_rules[FIELD_COUNT] = {
 #define VAMP_EVENT_FILTER(symbol, name, type, notation, kinds, help)                               \
-    [FIELD_##symbol] = {VAMP_NOTATION_##notation, NULL},
+    [FIELD_##symbol] = {VAMP_NOTATION_##notation, NULL, false},
 #include "vampire/core/event/fields.def"
 };
 
@@ -47,11 +47,12 @@ static const uint64_t field_kinds[FIELD_COUNT] = {
 #include "vampire/core/event/fields.def"
 };
 
-/* The rules of the fields with a closed set of words. */
-static const struct vamp_field_rules kind_rules = {VAMP_NOTATION_PLAIN, kind_choices};
-static const struct vamp_field_rules phase_rules = {VAMP_NOTATION_PLAIN, phase_choices};
-static const struct vamp_field_rules tier_rules = {VAMP_NOTATION_PLAIN, tier_choices};
-static const struct vamp_field_rules cause_rules = {VAMP_NOTATION_PLAIN, cause_choices};
+/* The rules of the fields with a closed set of words, and of names of components. */
+static const struct vamp_field_rules kind_rules = {.choices = kind_choices};
+static const struct vamp_field_rules phase_rules = {.choices = phase_choices};
+static const struct vamp_field_rules tier_rules = {.choices = tier_choices};
+static const struct vamp_field_rules cause_rules = {.choices = cause_choices};
+static const struct vamp_field_rules component_rules = {.few_values = true};
 
 /* ---- vocabulary */
 
@@ -88,6 +89,9 @@ static const struct vamp_field_rules *rules(void *context, int field)
         return &tier_rules;
     case FIELD_CAUSE:
         return &cause_rules;
+    case FIELD_COMPONENT_NAME:
+    case FIELD_PEER_NAME:
+        return &component_rules;
     default:
         return &field_rules[field];
     }

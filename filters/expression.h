@@ -87,6 +87,8 @@ struct vamp_field_rules {
     /* The only texts it can have, ended by NULL; other texts are errors, case is ignored and
      * corrected. NULL: any. */
     const char *const *choices;
+    /* It has few values, as names of components: results of regular expressions are kept. */
+    bool few_values;
 };
 
 /* What names mean at compile time. All but `context` may be NULL. */
@@ -121,8 +123,8 @@ VAMP_MUST_CHECK int vamp_expression_compile(const char *text,
 /* `expression` may be NULL. */
 void vamp_expression_free(struct vamp_expression *expression);
 /* Whether the expression holds. A pattern match that reaches a bound of steps is false and
- * counted. Allocates nothing. One thread at a time, although the expression is const: matching uses
- * its scratch memory. */
+ * counted each time. Allocates nothing. One thread at a time, although the expression is const:
+ * matching uses its scratch memory. */
 bool vamp_expression_match(const struct vamp_expression *expression, vamp_lookup_fn *lookup,
                            void *context);
 /* Pattern matches cut short by a bound so far. */

@@ -104,6 +104,7 @@ int vamp_check_name(struct compiler *compiler, const struct token *token, struct
     if (rules != NULL) {
         ret_type->notation = rules->notation;
         ret_type->choices = rules->choices;
+        ret_type->few_values = rules->few_values;
     }
     term->field = field < 0 ? -1 : field;
     term->name = name;
@@ -404,9 +405,14 @@ int vamp_check_pattern(struct compiler *compiler, struct node *term, const struc
     }
     struct vamp_err inner = VAMP_ERR_NONE;
     int rc = vamp_regex_add(compiler->expression, token->text, token->length, &term->regex, &inner);
-    return rc == 0 ? 0
-                   : vamp_position_error(&token->at, rc, compiler->err,
-                                         "in the regular expression: %s", inner.text);
+    if (rc != 0) {
+        return vamp_position_error(&token->at, rc, compiler->err, "in the regular expression: %s",
+                                   inner.text);
+    }
+    if (type->few_values) {
+        term->memo = vamp_memo_create(&compiler->expression->arena);
+    }
+    return type->few_values && term->memo == NULL ? vamp_no_memory(compiler) : 0;
 }
 
 /* ---- references */

@@ -160,6 +160,11 @@ static bool matches_pattern(const struct vamp_expression *expression, const stru
         tally->cut++;
         return false;
     }
+    struct memo_entry *entry = vamp_memo_entry(term->memo, value->text.bytes, value->text.length);
+    bool known;
+    if (vamp_memo_recall(entry, value->text.bytes, value->text.length, &known)) {
+        return known;
+    }
     tally->allowance += VAMP_EXPRESSION_ALLOWANCE_PER_MATCH +
                         VAMP_EXPRESSION_ALLOWANCE_PER_BYTE * (unsigned)value->text.length;
     if (tally->allowance > VAMP_EXPRESSION_ALLOWANCE_MAX) {
@@ -170,7 +175,11 @@ static bool matches_pattern(const struct vamp_expression *expression, const stru
     unsigned left = allowed;
     const int outcome = match_pattern(expression, term, value, &left);
     tally->allowance -= allowed - left;
-    tally->cut += outcome < 0;
+    if (outcome < 0) {
+        tally->cut++;
+        return false;
+    }
+    vamp_memo_keep(entry, value->text.bytes, value->text.length, outcome > 0);
     return outcome > 0;
 }
 

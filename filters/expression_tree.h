@@ -101,6 +101,7 @@ struct node {
     const char *name; /* full */
     struct literal *literals;
     struct regex *regex; /* REGEX */
+    struct memo *memo;   /* REGEX on a field with few values; else NULL */
 };
 
 struct tally {
@@ -150,6 +151,7 @@ struct field_type {
     enum vamp_value_type type;
     enum vamp_notation notation;
     const char *const *choices;
+    bool few_values;
 };
 VAMP_MUST_CHECK int vamp_check_name(struct compiler *compiler, const struct token *token,
                                     struct node *term, struct field_type *ret_type);
@@ -203,6 +205,19 @@ VAMP_MUST_CHECK int vamp_regex_add(struct vamp_expression *expression, const cha
 int vamp_regex_match(const struct vamp_expression *expression, const struct regex *regex,
                      const char *text, size_t length, unsigned *steps);
 void vamp_regexes_free(struct vamp_expression *expression);
+
+/* ---- results of matches, by text (expression_memo.c) */
+struct memo;
+struct memo_entry;
+/* In the arena; NULL without memory. */
+struct memo *vamp_memo_create(struct arena *arena);
+/* The place of a text, known there or not; NULL: it is too long, or there is no memo. */
+struct memo_entry *vamp_memo_entry(struct memo *memo, const char *text, size_t length);
+/* Whether the result of this very text is in the place. The place may be NULL. */
+bool vamp_memo_recall(const struct memo_entry *entry, const char *text, size_t length,
+                      bool *ret_matches);
+/* The place may be NULL. */
+void vamp_memo_keep(struct memo_entry *entry, const char *text, size_t length, bool matches);
 
 /* ---- evaluation and printing of parts */
 bool vamp_node_match(const struct vamp_expression *expression, const struct node *node,

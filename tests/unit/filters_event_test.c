@@ -142,6 +142,33 @@ static void names_come_from_joins(void **state)
     vamp_components_free(components);
 }
 
+/* More names than are kept, short ones and long ones, each asked for twice in a row and again after
+ * all others. */
+static void names_match_the_same_every_time(void **state)
+{
+    (void)state;
+    struct vamp_event_filter *filter = compiled(
+        "(.component.name match '^(IFS|Products) -- [0-9]*[02468]x*$')", VAMP_FILTER_INSIDE);
+    for (unsigned round = 0; round < 6000; round++) {
+        static const char tail[] =
+            "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+        const unsigned number = round / 2 % 1000;
+        char name[128];
+        const int length = snprintf(name, sizeof name, "%s -- %u%.*s",
+                                    number % 3 == 0   ? "IFS"
+                                    : number % 3 == 1 ? "Products"
+                                                      : "Other",
+                                    number, number % 5 == 0 ? (int)(number % 60) : 0, tail);
+        const struct vamp_event event = {.kind = VAMP_EVENT_JOIN,
+                                         .present = VAMP_HAS_COMPONENT_NAME,
+                                         .name = name,
+                                         .name_length = (uint32_t)length};
+        assert_int_equal(vamp_event_filter_match(filter, &event, NULL),
+                         number % 3 < 2 && number % 2 == 0);
+    }
+    vamp_event_filter_free(filter);
+}
+
 static void cut_matches_are_counted(void **state)
 {
     (void)state;
@@ -230,6 +257,7 @@ int main(void)
         cmocka_unit_test(marks_always_pass),
         cmocka_unit_test(wild_events_do_no_harm),
         cmocka_unit_test(names_come_from_joins),
+        cmocka_unit_test(names_match_the_same_every_time),
         cmocka_unit_test(cut_matches_are_counted),
         cmocka_unit_test(named_filters_are_kept),
         cmocka_unit_test(errors_of_named_filters_say_their_name),
