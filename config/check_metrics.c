@@ -181,6 +181,13 @@ static int check_metric_filter(const struct config_loader *loader,
                      item->name);
         return 0;
     }
+    if (metric == &vamp_metrics[VAMP_METRIC_DEMAND_WAIT_PART_NS]) {
+        config_error(loader, path,
+                     "%s has the filter of demand_wait_ns, so that the parts add up to the whole; "
+                     "filter that one",
+                     item->name);
+        return 0;
+    }
     uint64_t kinds = 0;
     int code = config_check_expression(loader, path, item->text, VAMP_FILTER_INSIDE, &kinds);
     if (code == 0 && !config_is_wrong(loader, path) && !config_is_wrong(loader, "/filters")) {

@@ -205,7 +205,7 @@ static void check_output_series(const struct config_loader *loader, unsigned ind
             config_error(loader, path, "no metric of this output has the label \"%s\"%s",
                          vamp_label_name(label),
                          loader->config->statistics.level == VAMP_LEVEL_WORKFLOW &&
-                                 label <= VAMP_LABEL_SINK
+                                 label <= VAMP_LABEL_PRODUCER
                              ? "; level workflow does not distinguish components"
                              : "");
         }

@@ -11,7 +11,7 @@ import harness
 SOURCE = {"type": "synthetic", "producers": 6, "consumers": 4, "steps": 40, "burst": 3, "fan_out": 2,
           "step": "100ms", "size_min": "100B", "size_max": "1MiB", "vanish": 100, "lost": 20}
 RULES = ["(*) -- *", "products=Products *"]
-NAMES = {"component": "model", "source": "source_model", "sink": "sink_model"}
+NAMES = {"component": "model", "source": "source_model", "sink": "sink_model", "producer": "producer_model"}
 
 
 def model_of(name):
@@ -59,7 +59,7 @@ def test_models_are_the_sums_of_their_components(space):
     wanted = values(components, by_model=True)
     assert ("pool_operations", (("model", "Model"), ("operation", "offer"))) in wanted
     assert values(counted, by_model=False) == wanted
-    closed = ["operation", "size_class", "tier", "cause", "anomaly", "output", "reason"]
+    closed = ["operation", "size_class", "tier", "cause", "anomaly", "output", "reason", "part"]
     merged = run(space.path, "merged", {}, {"by": [*NAMES.values(), *closed]})
     assert values(merged, by_model=False) == wanted
 

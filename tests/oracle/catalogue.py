@@ -6,7 +6,8 @@ SECOND = 10**9
 LEAP_RUN = 256
 COMBINATIONS_ALWAYS_HELD = 64
 GAPS_OF_A_BUCKET = 32
-GIVEN_UP_FIRST = "size_class sink tier cause operation anomaly".split()
+GIVEN_UP_FIRST = "size_class sink producer tier cause operation part anomaly".split()
+WAIT_PARTS = "for_offer for_start moving".split()
 NAME_BYTES = 255
 CDO_TIMES = "declared sealed offered first_demand last_transport withdrawn disposed".split()
 
@@ -18,6 +19,7 @@ LABELS = {
     "produced_bytes": ("component",),
     "consumed_bytes": ("component",),
     "demand_wait_ns": ("component", "size_class"),
+    "demand_wait_part_ns": ("component", "producer", "part"),
     "withdraw_wait_ns": ("component", "size_class"),
     "leave_wait_ns": ("component",),
     "handling_ns": ("operation",),
@@ -60,7 +62,7 @@ def component_label(name):
 
 def labels_at(metric, level):
     """The labels of a metric: those that distinguish components are left out at level `workflow`."""
-    gone = ("component", "source", "sink") if level == "workflow" else ()
+    gone = ("component", "source", "sink", "producer") if level == "workflow" else ()
     return tuple(name for name in LABELS[metric] if name not in gone)
 
 

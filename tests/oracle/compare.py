@@ -9,6 +9,7 @@ if they did.
 """
 
 import calendar
+import collections
 import itertools
 import json
 import os
@@ -127,6 +128,7 @@ def differences_hdf5(path, part, is_last=True):
                       for i, (a, b) in enumerate(zip(entries, right)) if a != b]
         found += [f"{name}{label} is missing" for label in expected]
     found += [f"{name} is missing" for name in set(catalogue.LABELS) - seen]
+    found += wait_differences(run)
     if run.gaps() != part.gaps:
         found.append(f"gaps: {run.gaps()}, expected {part.gaps}")
     expected = sorted((row for _, row in part.histories), key=repr)
@@ -140,6 +142,27 @@ def differences_hdf5(path, part, is_last=True):
         right = part.series("vampire_" + name).get((), nothing("vampire_late", len(totals)))
         if totals != [value for value, _ in right]:
             found.append(f"events_{name}: {totals}")
+    return found
+
+
+def wait_differences(run):
+    """The parts of the satisfied demands add up to their waits, in every bucket: sum, and number."""
+    waits, parts = ([entry for _, entry in run.series(name)] for name in ("demand_wait_ns", "demand_wait_part_ns"))
+    named = [label[-1] for label, _ in run.series("demand_wait_part_ns")]
+    found = []
+    for bucket in range(len(run.starts)):
+        whole = [entries[bucket] for entries in waits if entries[bucket] is not None]
+        pieces = [entries[bucket] for entries in parts if entries[bucket] is not None]
+        sums = [sum(entry["sum"] for entry in group) % 2**64 for group in (whole, pieces)]
+        if sums[0] != sums[1]:
+            found.append(f"waits of bucket {bucket}: {sums[0]} ns, their parts {sums[1]} ns")
+        counts = collections.Counter()
+        for name, entries in zip(named, parts):
+            counts[name] += entries[bucket]["count"] if entries[bucket] is not None else 0
+        number = sum(entry["count"] for entry in whole)
+        if catalogue.OTHER not in +counts and any(
+                counts[name] + counts[catalogue.UNKNOWN] != number for name in catalogue.WAIT_PARTS):
+            found.append(f"waits of bucket {bucket}: {number}, of their parts {dict(counts)}")
     return found
 
 

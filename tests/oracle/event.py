@@ -43,10 +43,12 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
         self.association = None
         self.producer = self.component
         self.created = None
+        self.parts = None
         oracle.change, oracle.created = collections.Counter(), []
 
     def handle(self):
         before = self.event.before
+        self.oracle.events += 1
         transport = self.kind.startswith("transport_")
         tracked = len(self.oracle.cdos)
         if before:
@@ -150,14 +152,15 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
         demands, key = self.oracle.demands, (self.key, self.who())
         pending = demands.get(key)
         if pending is None:
-            demands.add(key, {"since": self.time, "acknowledged": not before, "failed": False})
+            demands.add(key, {"since": self.time, "place": self.oracle.events, "acknowledged": not before,
+                              "failed": False})
             return
         again = before and not pending["acknowledged"]
         if pending["failed"]:
             self.anomalies["demand_never_satisfied"] += 1
             again = True
         if again:
-            pending.update(since=self.time, acknowledged=False, failed=False)
+            pending.update(since=self.time, place=self.oracle.events, acknowledged=False, failed=False)
         pending["acknowledged"] |= not before
 
     def end_demand(self):

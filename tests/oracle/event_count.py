@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """An event written down under the metrics it counts for, in the order of the catalogue."""
 
-from catalogue import ANOMALIES, LABELS, SECOND, UNKNOWN, labels_at, size_class
+from catalogue import ANOMALIES, LABELS, OTHER, SECOND, UNKNOWN, labels_at, size_class
 
 
 class Counting:
@@ -30,6 +30,8 @@ class Counting:
         for metric in ("demand_wait_ns", "withdraw_wait_ns"):
             if self.waits.get(metric) is not None:
                 oracle.record(metric, (self.component, classed), self.waits[metric])
+        if self.parts is not None and "demand_wait_ns" not in oracle.excluded:
+            self.write_parts()
         if self.waits.get("leave_wait_ns") is not None:
             oracle.record("leave_wait_ns", (self.component,), self.waits["leave_wait_ns"])
         if self.waits.get("handling_ns") is not None:
@@ -53,6 +55,22 @@ class Counting:
             return labels
         kept = dict(zip(names, self.oracle.series_of("transports", labels)))
         return tuple(kept.get(name, label) for name, label in zip(LABELS["transports"], labels))
+
+    def write_parts(self):
+        """With the same labels: what one part gives up, all do."""
+        metric, oracle = "demand_wait_part_ns", self.oracle
+        names, labels = labels_at(metric, oracle.options["level"]), [self.component, self.producer]
+        left, one = [] if UNKNOWN in self.parts else list(self.parts), None
+        while left and one is None:
+            kept = dict(zip(names, oracle.series_of(metric, (*labels, left[0]))))
+            if kept["part"] != left[0]:
+                one = [kept.get(name, OTHER) for name in LABELS[metric]]
+            elif kept.get("producer", labels[1]) != labels[1]:
+                labels[1], left = kept["producer"], list(self.parts)
+            else:
+                left = left[1:]
+        for part, time in self.parts.items():
+            oracle.record(metric, tuple(one) if one else (*labels, part), time)
 
     def write_transport(self, classed):
         oracle = self.oracle

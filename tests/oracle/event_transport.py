@@ -10,9 +10,7 @@ class OnTransport:
     def transport_key(self):
         if self.event.HasField("transport_id"):
             return ("number", self.event.transport_id)
-        if self.key is None:
-            return None
-        return ("of", self.key, self.event.app_id if self.event.HasField("app_id") else 0)
+        return None if self.key is None else ("of", self.key, self.to())
 
     def learn_of_transport(self):
         self.cdo = self.oracle.cdos.get(self.key)
@@ -30,12 +28,14 @@ class OnTransport:
             return
         self.oracle.transports.add(key, {
             "started": self.time, "size": self.size, "sink": self.sink, "tier": self.tier,
-            "cause": self.cause, "source": self.source if self.event.HasField("peer_id") else None,
+            "place": self.oracle.events, "cdo": self.key, "to": self.to(),
+            "offered": self.cdo.offered if self.cdo is not None and self.cdo.in_pool else None,
+            "producer": self.producer_of_cdo(), "cause": self.cause, "source": self.source if self.event.HasField("peer_id") else None,
         })
         self.oracle.change["transports_active", (self.tier,)] += 1
 
     def transport_completed(self):
-        self.end_transport()
+        start = self.end_transport()
         self.completed = True
         cdo = self.oracle.cdos.get(self.key)
         if cdo is not None:
@@ -45,6 +45,27 @@ class OnTransport:
             pending = self.end_demand()
             if pending is not None:
                 self.waits["demand_wait_ns"] = self.interval(pending["since"])
+                if self.waits["demand_wait_ns"] is not None:
+                    self.cut_wait(pending, start)
+
+    def to(self):
+        return self.event.app_id if self.event.HasField("app_id") else 0
+
+    def producer_of_cdo(self):
+        return self.oracle.producer_name(self.cdo) if self.cdo is not None and self.cdo.made else UNKNOWN
+
+    def cut_wait(self, demand, start):
+        """Into what it was for: the offer, the start, the transport itself; or all of it unknown."""
+        self.producer, self.parts = self.producer_of_cdo(), {UNKNOWN: self.waits["demand_wait_ns"]}
+        if start is None or start["offered"] is None or start["place"] < demand["place"]:
+            return
+        if (start["cdo"], start["to"]) != (self.key, self.to()):
+            return
+        ready = max(demand["since"], start["offered"])
+        if demand["since"] <= ready <= start["started"] <= self.time:
+            self.producer = start["producer"]
+            self.parts = {"for_offer": ready - demand["since"], "for_start": start["started"] - ready,
+                          "moving": self.time - start["started"]}
 
     def transport_failed(self):
         self.end_transport()
@@ -70,3 +91,4 @@ class OnTransport:
         cdo = self.oracle.cdos.get(self.key)
         if self.size is None and cdo is not None:
             self.size = cdo.size
+        return start

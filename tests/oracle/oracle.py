@@ -33,6 +33,7 @@ class Oracle:
             for row in self.rows:
                 row.forget()
         self.bytes = 0  # in the pool
+        self.events = 0  # handled so far
         self.excluded = set()  # metrics for which the event at hand does not count
         self.sampled = collections.defaultdict(collections.Counter)  # bucket -> passed, rated out
         self.weights = []  # of closed buckets
@@ -153,7 +154,8 @@ class Oracle:
         count = 1
         for name in names:
             count *= {"component": self.options["max_components"] + 2, "operation": 16,
-                      "size_class": 25, "tier": 4, "cause": 3, "anomaly": 8, "reason": 3,
+                      "size_class": 25, "tier": 4, "cause": 3, "anomaly": 8, "reason": 3, "part": 4,
+                      "producer": self.options["max_components"] + 2,
                       "source": self.options["max_components"] + 2,
                       "sink": self.options["max_components"] + 2}[name]
         return count

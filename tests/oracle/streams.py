@@ -307,6 +307,32 @@ def corner_cases():
     case("demands that fail and repeat")("demand", 5, 2, "a")("transport_failed", 6, 2, "a")("demand", 7, 2, "a")(
         "demand", 8, 2, "a")("transport_completed", 9, 2, "a", size=12)("demand", 10, 2, "a")("retract", 11, 2, "a")(
         "transport_completed", 12, 2, "a")
+    case("what a wait was for")("declare", 1, 1, "a")("demand", 5, 2, "a", before=True)("demand", 6, 2, "a")(
+        "offer", 9, 1, "a", size=12)("transport_init", 11, 2, "a", peer=1, number=1)(
+        "transport_completed", 20, 2, "a", number=1)("demand", 21, 2, "a")("transport_init", 22, 2, "a", number=2)(
+        "transport_failed", 23, 2, "a", number=2)("transport_init", 25, 2, "a", number=3)(
+        "transport_completed", 29, 2, "a", number=3)("demand", 30, 2, "a")("transport_completed", 33, 2, "a")
+    case("waits whose parts are unknown")("offer", 5, 1, "a", size=12)("transport_init", 6, 2, "a", number=1)(
+        "demand", 7, 2, "a")("transport_completed", 8, 2, "a", number=1)("transport_init", 9, 2, "b", number=2)(
+        "demand", 8.5, 2, "b")("offer", 9.5, 1, "b")("transport_completed", 10, 2, "b", number=2)(
+        "demand", 11, 2, "a")("transport_init", 12, 1, "a", number=3)("transport_completed", 13, 2, "a", number=3)(
+        "demand", 14, 2, "a")("transport_init", 15, 2, "b", number=4)("transport_completed", 16, 2, "a", number=4)(
+        "demand", 17, 2, "c")("transport_init", 18, 2, "c", number=5)("transport_completed", 19, 2, "c", number=5)(
+        "demand", 20, 2, "a")("transport_init", 24, 2, "a", number=6)("transport_completed", 23, 2, "a", number=6)(
+        "demand", 30, 2, "a")("transport_init", 29, 2, "a", number=7)("transport_completed", 33, 2, "a", number=7)(
+        "demand", 40, 2, "a")("retract", 44, 2, "a")("transport_init", 45, 2, "a", number=8)("demand", 46, 2, "a")(
+        "transport_completed", 48, 2, "a", number=8)
+    case("an offer that is renewed, and several")("offer", 5, 1, "a", size=9)("demand", 6, 2, "a")("withdraw", 7, 1, "a")(
+        "offer", 8, 1, "a")("offer", 9, 2, "a")("transport_init", 10, 2, "a", number=1)("withdraw", 11, 1, "a")(
+        "dispose", 12, 1, "a")("transport_completed", 15, 2, "a", number=1)("demand", 16, 1, "a")(
+        "transport_init", 17, 1, "a", number=2)("withdraw", 18, 2, "a")("transport_completed", 19, 1, "a", number=2)
+    pairs = case("more pairs of consumer and producer than bounds", max_series=66)
+    for number in range(3, 30):
+        pairs.join(number, number, f"C{number}")("offer", 30 + number, number, f"n{number}", size=5)
+    for number in range(400):
+        maker, taker = 3 + number * 7 % 27, 3 + number * 11 % 27
+        pairs("demand", 60 + number, taker, f"n{maker}")("transport_init", 60.2 + number, taker, f"n{maker}", number=number)(
+            "transport_completed", 60.4 + number, taker, f"n{maker}", **({} if number % 5 == 0 else {"number": number}))
     case("received and handled")("withdraw", 10, 1, "a", before=True)("withdraw", 15, 1, "a")(
         "demand", 20, 2, "a", before=True)("demand", 21, 2, "a", before=True)("demand", 22, 2, "a")(
         "transport_completed", 30, 2, "a", size=1)("leave", 40, 1, before=True)("leave", 50, 1, reason=1)(

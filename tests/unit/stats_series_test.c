@@ -33,6 +33,7 @@ static void label_sets_come_in_order_of_first_use(void **state)
                                         "component_size_class",
                                         "",
                                         "component_series",
+                                        "component_producer_part",
                                         "operation_series",
                                         "source_sink_size_class_tier",
                                         "source_sink_size_class_tier_cause",

@@ -55,9 +55,11 @@ static inline const char *made_label(const struct made_run *made, enum vamp_labe
     case VAMP_LABEL_COMPONENT:
     case VAMP_LABEL_SOURCE:
     case VAMP_LABEL_SINK:
+    case VAMP_LABEL_PRODUCER:
     case VAMP_LABEL_MODEL:
     case VAMP_LABEL_SOURCE_MODEL:
     case VAMP_LABEL_SINK_MODEL:
+    case VAMP_LABEL_PRODUCER_MODEL:
         if (made->long_name_from > 0 && series >= made->long_name_from) {
             return long_name;
         }
@@ -76,6 +78,8 @@ static inline const char *made_label(const struct made_run *made, enum vamp_labe
         return "files";
     case VAMP_LABEL_REASON:
         return vamp_loss_name(series % VAMP_LOSS_COUNT);
+    case VAMP_LABEL_PART:
+        return vamp_wait_part_name(series % VAMP_WAIT_PART_COUNT);
     }
     return "unknown";
 }

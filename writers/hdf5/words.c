@@ -27,12 +27,16 @@ static const char *word_of(enum vamp_label label, unsigned number)
         return number < VAMP_ANOMALY_COUNT ? vamp_anomaly_name(number) : NULL;
     case VAMP_LABEL_REASON:
         return number < VAMP_LOSS_COUNT ? vamp_loss_name(number) : NULL;
+    case VAMP_LABEL_PART:
+        return number < VAMP_WAIT_PART_COUNT ? vamp_wait_part_name(number) : NULL;
     case VAMP_LABEL_COMPONENT:
     case VAMP_LABEL_SOURCE:
     case VAMP_LABEL_SINK:
+    case VAMP_LABEL_PRODUCER:
     case VAMP_LABEL_MODEL:
     case VAMP_LABEL_SOURCE_MODEL:
     case VAMP_LABEL_SINK_MODEL:
+    case VAMP_LABEL_PRODUCER_MODEL:
     case VAMP_LABEL_OUTPUT:
         break;
     }

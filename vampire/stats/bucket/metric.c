@@ -12,9 +12,11 @@ const char *const vamp_label_words[VAMP_LABEL_COUNT + 1] = {
     [VAMP_LABEL_COMPONENT] = "component",
     [VAMP_LABEL_SOURCE] = "source",
     [VAMP_LABEL_SINK] = "sink",
+    [VAMP_LABEL_PRODUCER] = "producer",
     [VAMP_LABEL_MODEL] = "model",
     [VAMP_LABEL_SOURCE_MODEL] = "source_model",
     [VAMP_LABEL_SINK_MODEL] = "sink_model",
+    [VAMP_LABEL_PRODUCER_MODEL] = "producer_model",
     [VAMP_LABEL_OPERATION] = "operation",
     [VAMP_LABEL_SIZE_CLASS] = "size_class",
     [VAMP_LABEL_TIER] = "tier",
@@ -22,6 +24,7 @@ const char *const vamp_label_words[VAMP_LABEL_COUNT + 1] = {
     [VAMP_LABEL_ANOMALY] = "anomaly",
     [VAMP_LABEL_OUTPUT] = "output",
     [VAMP_LABEL_REASON] = "reason",
+    [VAMP_LABEL_PART] = "part",
 };
 
 const char *vamp_label_name(unsigned label)
@@ -31,7 +34,7 @@ const char *vamp_label_name(unsigned label)
 
 bool vamp_label_is_name(unsigned label)
 {
-    return label <= VAMP_LABEL_SINK_MODEL;
+    return label <= VAMP_LABEL_PRODUCER_MODEL;
 }
 
 /* Labels of components, and after them those of their models in the same order. */
@@ -109,6 +112,17 @@ const char *vamp_anomaly_name(unsigned anomaly)
         [VAMP_ANOMALY_UNKNOWN_COMPONENT] = "unknown_component",
     };
     return anomaly < VAMP_ANOMALY_COUNT ? names[anomaly] : "unknown";
+}
+
+const char *vamp_wait_part_name(unsigned part)
+{
+    static const char *const names[VAMP_WAIT_PART_COUNT] = {
+        [VAMP_WAIT_FOR_OFFER] = "for_offer",
+        [VAMP_WAIT_FOR_START] = "for_start",
+        [VAMP_WAIT_MOVING] = "moving",
+        [VAMP_WAIT_UNKNOWN] = "unknown",
+    };
+    return part < VAMP_WAIT_PART_COUNT ? names[part] : "unknown";
 }
 
 uint32_t vamp_metric_labels_at(const struct vamp_metric *metric, enum vamp_level level)

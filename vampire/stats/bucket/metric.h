@@ -15,11 +15,13 @@ enum vamp_metric_kind { VAMP_COUNTER, VAMP_GAUGE, VAMP_HISTOGRAM };
 
 enum vamp_label {
     VAMP_LABEL_COMPONENT,
-    VAMP_LABEL_SOURCE, /* of a transport */
-    VAMP_LABEL_SINK,   /* of a transport */
-    VAMP_LABEL_MODEL,  /* of the component; at level `model` instead of it, and the next two */
+    VAMP_LABEL_SOURCE,   /* of a transport */
+    VAMP_LABEL_SINK,     /* of a transport */
+    VAMP_LABEL_PRODUCER, /* of the CDO that a component waits for */
+    VAMP_LABEL_MODEL,    /* of the component; at level `model` instead of it, and the next three */
     VAMP_LABEL_SOURCE_MODEL,
     VAMP_LABEL_SINK_MODEL,
+    VAMP_LABEL_PRODUCER_MODEL,
     VAMP_LABEL_OPERATION,
     VAMP_LABEL_SIZE_CLASS,
     VAMP_LABEL_TIER,
@@ -27,8 +29,9 @@ enum vamp_label {
     VAMP_LABEL_ANOMALY,
     VAMP_LABEL_OUTPUT, /* a configured writer's name */
     VAMP_LABEL_REASON, /* of a loss */
+    VAMP_LABEL_PART,   /* of a wait */
 };
-#define VAMP_LABEL_COUNT 13
+#define VAMP_LABEL_COUNT 16
 #define VAMP_LABELS_MAX 7      /* labels of one metric; an output may add those of models */
 #define VAMP_NAME_LABELS_MAX 2 /* of them names of components */
 
@@ -97,8 +100,8 @@ bool vamp_label_is_name(unsigned label);
 enum vamp_label vamp_label_of_model(enum vamp_label label);
 /* The other way round. */
 enum vamp_label vamp_label_of_component(enum vamp_label label);
-/* The metric's labels at a level: component, source and sink fall away at `workflow`, and are those
- * of models at `model`. */
+/* The metric's labels at a level: component, source, sink and producer fall away at `workflow`, and
+ * are those of models at `model`. */
 uint32_t vamp_metric_labels_at(const struct vamp_metric *metric, enum vamp_level level);
 
 /* Values of the label `anomaly`; what each means is in docs/metrics.md. */
@@ -114,6 +117,16 @@ enum vamp_anomaly {
 };
 #define VAMP_ANOMALY_COUNT 8
 const char *vamp_anomaly_name(unsigned anomaly);
+
+/* Values of the label `part`; what each means is in docs/metrics.md. */
+enum vamp_wait_part {
+    VAMP_WAIT_FOR_OFFER,
+    VAMP_WAIT_FOR_START,
+    VAMP_WAIT_MOVING,
+    VAMP_WAIT_UNKNOWN,
+};
+#define VAMP_WAIT_PART_COUNT 4
+const char *vamp_wait_part_name(unsigned part);
 
 /* Size classes: "[0,256)", "[256,512)", ..., "[1GiB,inf)", then "unknown". */
 #define VAMP_SIZE_CLASS_COUNT 25

@@ -50,10 +50,11 @@ void vamp_series_done(struct vamp_series_table *table)
 }
 
 /* The labels that a value may give up, in this order: first those that other metrics show as well,
- * last those without which it says little. Names of components stay, but for a transport's sink. */
-static const uint8_t given_up_first[] = {VAMP_LABEL_SIZE_CLASS, VAMP_LABEL_SINK,
-                                         VAMP_LABEL_TIER,       VAMP_LABEL_CAUSE,
-                                         VAMP_LABEL_OPERATION,  VAMP_LABEL_ANOMALY};
+ * last those without which it says little. Of two names of components the first stays: a
+ * transport's source, the component that waits. */
+static const uint8_t given_up_first[] = {
+    VAMP_LABEL_SIZE_CLASS, VAMP_LABEL_SINK,      VAMP_LABEL_PRODUCER, VAMP_LABEL_TIER,
+    VAMP_LABEL_CAUSE,      VAMP_LABEL_OPERATION, VAMP_LABEL_PART,     VAMP_LABEL_ANOMALY};
 
 /* How many different values a label can have, in addition to the one that was given up. */
 static uint64_t label_cardinality(unsigned label, uint64_t max_components)
@@ -62,9 +63,11 @@ static uint64_t label_cardinality(unsigned label, uint64_t max_components)
     case VAMP_LABEL_COMPONENT:
     case VAMP_LABEL_SOURCE:
     case VAMP_LABEL_SINK:
+    case VAMP_LABEL_PRODUCER:
     case VAMP_LABEL_MODEL:
     case VAMP_LABEL_SOURCE_MODEL:
     case VAMP_LABEL_SINK_MODEL:
+    case VAMP_LABEL_PRODUCER_MODEL:
         return max_components + 2;
     case VAMP_LABEL_OPERATION:
         return VAMP_EVENT_KIND_COUNT;
@@ -80,6 +83,8 @@ static uint64_t label_cardinality(unsigned label, uint64_t max_components)
         return VAMP_OUTPUTS_MAX;
     case VAMP_LABEL_REASON:
         return VAMP_LOSS_COUNT;
+    case VAMP_LABEL_PART:
+        return VAMP_WAIT_PART_COUNT;
     }
     return 1;
 }
@@ -99,9 +104,11 @@ static const char *label_text(const struct vamp_series_table *table, unsigned la
     case VAMP_LABEL_COMPONENT:
     case VAMP_LABEL_SOURCE:
     case VAMP_LABEL_SINK:
+    case VAMP_LABEL_PRODUCER:
     case VAMP_LABEL_MODEL:
     case VAMP_LABEL_SOURCE_MODEL:
     case VAMP_LABEL_SINK_MODEL:
+    case VAMP_LABEL_PRODUCER_MODEL:
         return vamp_components_name(table->components, value);
     case VAMP_LABEL_OPERATION:
         return vamp_event_kind_name(value);
@@ -117,6 +124,8 @@ static const char *label_text(const struct vamp_series_table *table, unsigned la
         return table->outputs[value];
     case VAMP_LABEL_REASON:
         return vamp_loss_name(value);
+    case VAMP_LABEL_PART:
+        return vamp_wait_part_name(value);
     }
     return "unknown";
 }

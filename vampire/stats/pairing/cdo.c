@@ -260,8 +260,8 @@ static void dispose_of_hold(struct vamp_track_context *at)
 
 static void track_dispose(struct vamp_track_context *at)
 {
-    int64_t since_ns = 0;
-    if (vamp_track_demand_end(at, &since_ns)) {
+    struct vamp_moment since;
+    if (vamp_track_demand_end(at, &since)) {
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED, 1);
     }
     struct vamp_cdo *cdo = at->cdo;
@@ -280,7 +280,7 @@ static void track_dispose(struct vamp_track_context *at)
 
 void vamp_track_cdo(struct vamp_track_context *at)
 {
-    int64_t since_ns = 0;
+    struct vamp_moment since;
     switch (at->event->kind) {
     case VAMP_EVENT_DECLARE:
         track_declare(at);
@@ -309,7 +309,7 @@ void vamp_track_cdo(struct vamp_track_context *at)
         track_demand(at);
         break;
     case VAMP_EVENT_RETRACT:
-        (void)vamp_track_demand_end(at, &since_ns);
+        (void)vamp_track_demand_end(at, &since);
         break;
     case VAMP_EVENT_WITHDRAW:
         track_withdraw(at);

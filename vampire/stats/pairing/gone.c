@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The end of a pool, without LEAVE events: everything is released as if all components had left. */
-#include <string.h>
-
 #include "vampire/stats/pairing/records.h"
 
 static void label_component(struct vamp_track_context *at)
@@ -51,10 +49,7 @@ bool vamp_track_gone(struct vamp_tracker *tracker, uint32_t row, const struct va
     if (tally->left) {
         return false;
     }
-    struct vamp_slot *slot = seen->slot;
-    memset(seen, 0, sizeof *seen);
-    seen->slot = slot;
-    seen->event = leave;
+    vamp_observation_begin(seen, leave);
     struct vamp_track_context at = {.tracker = tracker, .event = leave, .seen = seen, .row = row};
     if (row != 0) {
         at.component = vamp_components_row(tracker->components, row);

@@ -6,6 +6,8 @@
 #ifndef VAMP_STATS_PAIRING_OBSERVATION_H
 #define VAMP_STATS_PAIRING_OBSERVATION_H
 
+#include <string.h>
+
 #include "vampire/stats/cells/cells.h"
 
 /* Times between two events; which two is said in docs/metrics.md. */
@@ -38,13 +40,26 @@ struct vamp_observation {
     uint32_t creator, fan_out;
     uint32_t forgotten; /* CDOs that ended without a size, by component `forgotten_of` */
     uint32_t forgotten_of, evicted;
-    uint32_t intervals; /* bits: which of `interval_ns` were found */
-    uint64_t interval_ns[VAMP_INTERVAL_COUNT];
+    uint32_t intervals;                              /* bits: which of `interval_ns` were found */
     int64_t pool_cdos, pool_bytes, present, tracked; /* changes */
     int32_t active[VAMP_TIER_COUNT];                 /* changes, by tier */
     uint32_t anomalies[VAMP_ANOMALY_COUNT];
     bool any_anomaly;
+    bool parts_known; /* of the demand's wait: `part_ns` are its parts */
+    /* Not cleared from event to event: what says that one is there is above. */
+    uint64_t interval_ns[VAMP_INTERVAL_COUNT];
+    uint64_t part_ns[VAMP_WAIT_UNKNOWN];
 };
+
+/* Nothing is seen yet of `event`, which counts in the bucket of the slot that is set already. */
+static inline void vamp_observation_begin(struct vamp_observation *seen,
+                                          const struct vamp_event *event)
+{
+    struct vamp_slot *slot = seen->slot;
+    memset(seen, 0, offsetof(struct vamp_observation, interval_ns));
+    seen->slot = slot;
+    seen->event = event;
+}
 
 static inline bool vamp_observed(const struct vamp_observation *seen, enum vamp_interval interval)
 {

@@ -50,11 +50,17 @@ struct vamp_hold {
     uint8_t reserved[2];
 };
 
+/* When an event was seen: its time, and its place in the stream. */
+struct vamp_moment {
+    int64_t time_ns;
+    uint64_t place;
+};
+
 /* Something of a component and a CDO that waits for its other end. Key: CDO, component id, kind. */
 struct vamp_pending {
     struct vamp_record record;
     uint64_t key[4];
-    int64_t since_ns;
+    struct vamp_moment since;
     bool acknowledged; /* of a demand: the pool manager has taken it */
     bool failed;       /* of a demand: a transport for it failed */
     uint8_t reserved[6];
@@ -63,11 +69,14 @@ struct vamp_pending {
 struct vamp_transport {
     struct vamp_record record;
     uint64_t key[4];
-    int64_t started_ns;
+    struct vamp_moment started;
+    uint64_t cdo_key[2], app_id; /* which CDO is transported to whom; 0: no id */
     uint64_t size_bytes;
-    uint32_t source, sink; /* name numbers */
+    int64_t offered_ns; /* when the CDO came into the pool, in which it is at the start */
+    uint32_t source, sink, producer; /* name numbers */
     uint8_t sized, has_source, tier, cause;
-    uint8_t reserved[4];
+    bool in_pool;
+    uint8_t reserved[7];
 };
 
 /* What a component holds; by row of the component table, row 0 for those without one. */
@@ -119,6 +128,12 @@ static inline uint32_t vamp_cdo_owner_name(const struct vamp_track_context *at,
                            vamp_components_row(at->tracker->components, cdo->record.owner));
 }
 
+/* The time and the place of the event at hand. */
+static inline struct vamp_moment vamp_track_moment(const struct vamp_track_context *at)
+{
+    return (struct vamp_moment){at->event->time_ns, at->tracker->events};
+}
+
 static inline void vamp_cdo_set_flags(struct vamp_track_context *at, struct vamp_cdo *cdo,
                                       unsigned set, unsigned clear)
 {
@@ -150,7 +165,7 @@ void vamp_track_demand(struct vamp_track_context *at, bool before);
 /* A transport for the pending demand failed: there may be another, or the demand is over. */
 void vamp_track_demand_failed(struct vamp_track_context *at);
 /* Ends the pending demand of this CDO and component; false when there is none. */
-bool vamp_track_demand_end(struct vamp_track_context *at, int64_t *ret_since_ns);
+bool vamp_track_demand_end(struct vamp_track_context *at, struct vamp_moment *ret_since);
 /* The hold of this CDO and component; NULL: it holds nothing, or owns the record. */
 struct vamp_hold *vamp_hold_find(struct vamp_track_context *at);
 /* The same, made at need; at the bound the oldest hold gives way. */

@@ -229,10 +229,8 @@ int64_t vamp_track_shown_bytes(const struct vamp_tracker *tracker)
 void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
                 struct vamp_observation *seen)
 {
-    struct vamp_slot *slot = seen->slot;
-    memset(seen, 0, sizeof *seen);
-    seen->slot = slot;
-    seen->event = event;
+    vamp_observation_begin(seen, event);
+    tracker->events++;
     struct vamp_track_context at = {.tracker = tracker, .event = event, .seen = seen};
     const uint32_t tracked = vamp_table_live(&tracker->cdos);
     const int64_t pool_bytes = vamp_track_shown_bytes(tracker);

@@ -15,6 +15,7 @@ typedef unsigned __int128 vamp_bytes; /* a sum of sizes, each of up to 2^64 - 1 
 struct vamp_tracker {
     const struct vamp_components *components;
     struct vamp_table cdos, holds, received, demands, transports;
+    uint64_t events; /* tracked so far: the place of the one at hand in the stream */
     vamp_bytes pool_bytes;
     struct vamp_tally *tallies;         /* by row of the component table */
     bool by_model;                      /* labels are those of models */

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/pairing/history.h"
 
+static uint64_t sink_id(const struct vamp_event *event)
+{
+    return vamp_event_has(event, VAMP_HAS_APP) ? event->app_id : 0;
+}
+
 /* By its number; without one by CDO and sink. False when there is neither. */
 static bool transport_key(const struct vamp_track_context *at, uint64_t key[4])
 {
@@ -13,7 +18,7 @@ static bool transport_key(const struct vamp_track_context *at, uint64_t key[4])
     }
     key[0] = at->cdo_key[0];
     key[1] = at->cdo_key[1];
-    key[2] = vamp_event_has(event, VAMP_HAS_APP) ? event->app_id : 0;
+    key[2] = sink_id(event);
     key[3] = 2;
     return at->has_cdo;
 }
@@ -42,7 +47,15 @@ static void track_transport_start(struct vamp_track_context *at)
         give_up(at, oldest);
     }
     struct vamp_transport *transport = vamp_table_insert(table, key, 0);
-    transport->started_ns = at->event->time_ns;
+    transport->started = vamp_track_moment(at);
+    transport->cdo_key[0] = at->cdo_key[0];
+    transport->cdo_key[1] = at->cdo_key[1];
+    transport->app_id = sink_id(at->event);
+    if (at->cdo != NULL && vamp_cdo_in_pool(at->cdo)) {
+        transport->in_pool = true;
+        transport->offered_ns = at->cdo->offered_ns;
+        transport->producer = vamp_cdo_owner_name(at, at->cdo);
+    }
     transport->sized = seen->size_known;
     transport->size_bytes = seen->size_bytes;
     transport->has_source = vamp_event_has(at->event, VAMP_HAS_PEER);
@@ -77,6 +90,47 @@ static void complete_labels(struct vamp_track_context *at, const struct vamp_tra
     }
 }
 
+/* What the wait of this demand was for. False where demand, offer, start and end of the transport
+ * were not seen all, or not in this order. `transport` NULL: its start was not seen. */
+static bool find_parts(const struct vamp_track_context *at, const struct vamp_transport *transport,
+                       const struct vamp_moment *demanded, uint64_t part_ns[static 3])
+{
+    if (transport == NULL || !transport->in_pool || transport->started.place < demanded->place ||
+        transport->cdo_key[0] != at->cdo_key[0] || transport->cdo_key[1] != at->cdo_key[1] ||
+        transport->app_id != sink_id(at->event)) {
+        return false;
+    }
+    const int64_t ready_ns =
+        transport->offered_ns > demanded->time_ns ? transport->offered_ns : demanded->time_ns;
+    const int64_t started_ns = transport->started.time_ns;
+    if (started_ns < ready_ns || at->event->time_ns < started_ns) {
+        return false;
+    }
+    part_ns[VAMP_WAIT_FOR_OFFER] = (uint64_t)ready_ns - (uint64_t)demanded->time_ns;
+    part_ns[VAMP_WAIT_FOR_START] = (uint64_t)started_ns - (uint64_t)ready_ns;
+    part_ns[VAMP_WAIT_MOVING] = (uint64_t)at->event->time_ns - (uint64_t)started_ns;
+    return true;
+}
+
+/* The transport satisfies the demand of its sink, if there is one. */
+static void satisfy_demand(struct vamp_track_context *at, const struct vamp_transport *transport)
+{
+    struct vamp_observation *seen = at->seen;
+    struct vamp_moment demanded;
+    if (!at->has_cdo || !vamp_track_demand_end(at, &demanded) ||
+        !vamp_observe_interval(seen, VAMP_INTERVAL_DEMAND_WAIT, demanded.time_ns)) {
+        return;
+    }
+    seen->parts_known = find_parts(at, transport, &demanded, seen->part_ns);
+    if (seen->parts_known) {
+        seen->producer = transport->producer;
+    } else if (at->cdo != NULL && (at->cdo->flags & VAMP_CDO_MAKER) != 0) {
+        seen->producer = vamp_cdo_owner_name(at, at->cdo);
+    } else {
+        seen->producer = VAMP_NAME_UNKNOWN;
+    }
+}
+
 static void track_transport_end(struct vamp_track_context *at)
 {
     struct vamp_observation *seen = at->seen;
@@ -88,24 +142,23 @@ static void track_transport_end(struct vamp_track_context *at)
         complete_labels(at, transport);
         seen->active[transport->tier]--;
         if (completed) {
-            (void)vamp_observe_interval(seen, VAMP_INTERVAL_TRANSPORT, transport->started_ns);
+            (void)vamp_observe_interval(seen, VAMP_INTERVAL_TRANSPORT, transport->started.time_ns);
         }
-        vamp_table_remove(&at->tracker->transports, transport);
     }
     if (!seen->size_known && at->cdo != NULL && (at->cdo->flags & VAMP_CDO_SIZED) != 0) {
         seen->size_known = true;
         seen->size_bytes = at->cdo->size_bytes;
     }
-    if (!completed) {
+    if (completed) {
+        seen->transport_completed = true;
+        vamp_cdo_history_add_transport(at);
+        satisfy_demand(at, transport);
+    } else {
         vamp_observe_anomaly(seen, VAMP_ANOMALY_TRANSPORT_FAILED, 1);
         vamp_track_demand_failed(at);
-        return;
     }
-    seen->transport_completed = true;
-    vamp_cdo_history_add_transport(at);
-    int64_t since_ns = 0;
-    if (at->has_cdo && vamp_track_demand_end(at, &since_ns)) {
-        (void)vamp_observe_interval(seen, VAMP_INTERVAL_DEMAND_WAIT, since_ns);
+    if (transport != NULL) {
+        vamp_table_remove(&at->tracker->transports, transport);
     }
 }
 

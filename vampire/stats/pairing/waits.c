@@ -57,7 +57,7 @@ void vamp_track_received(struct vamp_track_context *at)
     uint64_t key[4];
     operation_key(at, key);
     /* An operation that was refused has no end: the next of its kind takes its place. */
-    find_or_add(at, &at->tracker->received, key)->since_ns = at->event->time_ns;
+    find_or_add(at, &at->tracker->received, key)->since = vamp_track_moment(at);
     if (at->event->kind == VAMP_EVENT_DEMAND && at->has_cdo) {
         vamp_track_demand(at, true);
     }
@@ -74,7 +74,7 @@ void vamp_track_handled(struct vamp_track_context *at)
     if (pending == NULL) {
         return;
     }
-    const int64_t since_ns = pending->since_ns;
+    const int64_t since_ns = pending->since.time_ns;
     vamp_table_remove(&at->tracker->received, pending);
     struct vamp_observation *seen = at->seen;
     if (!is_asked_for(at->event) ||
@@ -111,7 +111,7 @@ void vamp_track_demand(struct vamp_track_context *at, bool before)
         begins = true; /* the one before was refused */
     }
     if (begins) {
-        pending->since_ns = at->event->time_ns;
+        pending->since = vamp_track_moment(at);
         pending->acknowledged = false;
         pending->failed = false;
     }
@@ -126,13 +126,13 @@ void vamp_track_demand_failed(struct vamp_track_context *at)
     }
 }
 
-bool vamp_track_demand_end(struct vamp_track_context *at, int64_t *ret_since_ns)
+bool vamp_track_demand_end(struct vamp_track_context *at, struct vamp_moment *ret_since)
 {
     struct vamp_pending *pending = find_demand(at);
     if (pending == NULL) {
         return false;
     }
-    *ret_since_ns = pending->since_ns;
+    *ret_since = pending->since;
     vamp_table_remove(&at->tracker->demands, pending);
     return true;
 }
