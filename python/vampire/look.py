@@ -35,6 +35,15 @@ def duration(ns):
     return f"{ns:.3g} ns"
 
 
+def span(ns):
+    """A length of time for people: "2 d 3 h", "1 h 5 min", "41 s"."""
+    parts = [(int(ns // 86400e9), "d"), (int(ns // 3600e9 % 24), "h"), (int(ns // 60e9 % 60), "min"), (int(ns // 1e9 % 60), "s")]
+    first = next((n for n, (count, _) in enumerate(parts) if count), None)
+    if first is None:
+        return duration(ns)
+    return " ".join(f"{count} {unit}" for count, unit in parts[first: first + 2] if count)
+
+
 def amount(count, unit="B"):
     """Bytes for people: "3.5 MiB"; with unit "" a plain number with k, M, G."""
     steps, names = (1024, ("", "Ki", "Mi", "Gi", "Ti", "Pi")) if unit else (1000, ("", " k", " M", " G", " T"))
@@ -99,7 +108,12 @@ def log_ticks(low, high, most):
         ticks = coarser if len(coarser) > 1 else ticks
         if len(coarser) <= most:
             break
-    return ticks[:: -(-len(ticks) // most)]
+    ticks, room = ticks[:: -(-len(ticks) // most)], (high / low) ** (0.5 / most)
+    apart = ticks[:1]
+    for tick in ticks[1:]:
+        if tick >= apart[-1] * room:  # nearer ones would have labels one over the other
+            apart.append(tick)
+    return apart
 
 
 def byte_ticks(low, high, most):

@@ -70,15 +70,17 @@ def plot_heatmap(history, metric, ax=None, title=None, where=None, data=None):
     look.time_axis(ax, edges)
     mesh = ax.pcolormesh(edges, np.maximum(values, 0.5), np.ma.masked_equal(counts, 0), cmap=look.colour_map(),
                          norm=LogNorm(1, max(2, counts.max())), rasterized=True)
-    middle = edges[:-1] + (edges[1:] - edges[:-1]) // 2
-    for q, width in ((0.5, 1.6), (0.99, 1.0)):
-        ax.plot(middle, np.maximum(lines[q].to_numpy(), 0.5), color=ax.yaxis.label.get_color(), linewidth=width,
-                linestyle="-" if q == 0.5 else "--", label=f"p{100 * q:.0f}")
+    for q, dash in ((0.5, "-"), (0.99, (0, (4, 1.5)))):  # a colour that shows on all of the map and on any paper
+        ax.stairs(np.maximum(lines[q].to_numpy(), 0.5), edges, baseline=None, color=COLOURS[5], linewidth=1.5, zorder=3,
+                  linestyle=dash, label=f"p{100 * q:.0f}")
     _mark_incomplete(ax, edges, whole)
     ax.set_yscale("log")
+    low, high = max(values[0], 0.5), 1.15 * values[-1]
+    ax.set_ylim(low, high)
     units = attrs.get("value_units", "1")
+    ax.minorticks_off()
+    ax.set_yticks(look.log_ticks(low, high, 6))
     ax.yaxis.set_major_formatter(look.formatter(units))
-    ax.yaxis.set_minor_formatter(look.formatter(units) if values[-1] / max(values[0], 0.5) < 10 else "")
     ax.set_ylabel({"ns": "duration", "byte": "size", "byte s-1": "bytes per second"}.get(units, "value"))
     bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02)
     bar.set_label("values in an interval")
@@ -222,9 +224,10 @@ def plot_transports(history, ax=None, metric="transport_bytes", data=None):
             if value > 0:
                 ax.text(column, row, look.shown(units)(value), ha="center", va="center",
                         color="#000000" if norm(value) > 0.6 else "#fefefe")  # on colour, whatever the paper
-    ax.set_xticks(range(len(table_.columns)), [look.short(c) for c in table_.columns], rotation=90 if len(table_.columns) > 12
-                  else 30, ha="center" if len(table_.columns) > 12 else "right", rotation_mode="anchor"
-                  if len(table_.columns) <= 12 else "default")
+    many = len(table_.columns) > 12
+    named = range(0, len(table_.columns), 2 if many and look.narrow(ax) else 1)  # every second, where there is no room
+    ax.set_xticks(named, [look.short(table_.columns[n]) for n in named], rotation=90 if many else 30,
+                  ha="center" if many else "right", rotation_mode="default" if many else "anchor")
     ax.set_yticks(range(len(table_.index)), [look.short(c) for c in table_.index])
     ax.set_ylabel("source")
     ax.grid(False)
@@ -267,9 +270,10 @@ def plot_waits(history, metric="demand_wait_ns", ax=None, data=None):
     low, high = max(frame.p50.min(), 1) / 1.25, max(frame["max"].max(), 1) * 1.25
     ax.set_xlim(low, high)
     ax.minorticks_off()
-    ax.set_xticks(look.log_ticks(low, high, 4 if look.narrow(ax) else 6))
+    ax.set_xticks(look.log_ticks(low, high, 3 if look.narrow(ax) else 6))
     ax.xaxis.set_major_formatter(look.formatter("ns"))
     ax.set_yticks(rows, [f"{label}  ({look.amount(count, '')})" for label, count in zip(frame.index, frame["count"])])
     ax.set(ylim=(-0.6, len(rows) - 0.4), xlabel="duration", ylabel="size of the CDO (waits)")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -2.4 / max(12, len(rows))), ncol=4, handlelength=1.2)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.3 if look.narrow(ax) else 0.5, -2.4 / max(12, len(rows))), ncol=4,
+              handlelength=1, columnspacing=1)
     return ax

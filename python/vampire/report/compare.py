@@ -152,7 +152,7 @@ class Comparison:
         """A Report."""
         notes = [f"{name}: {note}" for name, one in zip(NAMES, self.summaries) for note in one.notes()]
         lengths = [float((one.end - one.begin).astype("timedelta64[ns]").astype(np.int64)) for one in self.summaries]
-        facts = [(f"{name} observed", duration(length), "") for name, length in zip(NAMES, lengths)]
+        facts = [(f"{name} observed", look.span(length), "") for name, length in zip(NAMES, lengths)]
         tables = [self.totals(), self.spreads(), self.components()]
         subtitle = "; ".join(f"{name}: {one.workflow}, {moment(one.begin)} to {moment(one.end)} UTC, run "
                              f"{', '.join(run[:8] for run in one.runs)}" for name, one in zip(NAMES, self.summaries))

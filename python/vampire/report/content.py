@@ -10,7 +10,7 @@ import pandas as pd
 
 from .. import cdos, compute, look, plots
 from ..dataset import dataset_of
-from ..look import OTHER, amount, duration
+from ..look import OTHER, amount, duration, span
 from ..summary import number_of, share, summary
 from .parts import Picture, Report, Table, largest, moment, others
 
@@ -121,7 +121,7 @@ class Content:
         of = self.of[0] if self.of else ""
         numbers = [("pool operations", "pool_operations", "{:,}".format), ("CDO bytes given", "produced_bytes", amount),
                    ("bytes moved", "transport_bytes", amount), ("transports", "transports", "{:,}".format)]
-        facts = [("observed", duration(length), ""), ("components", f"{components:,}", "")]
+        facts = [("observed", span(length), ""), ("components", f"{components:,}", "")]
         for what, metric, write in numbers:
             count = self.total(metric)
             facts.append((what, "not recorded" if count is None else write(count), of if count is not None else ""))

@@ -29,8 +29,8 @@ p { margin: .3rem 0; max-width: 46rem; } .soft { color: var(--soft); } .part { c
 .facts div { border-top: 1px solid var(--faint); padding-top: .4rem; }
 .facts b { display: block; font-size: 1.35rem; font-weight: 600; line-height: 1.3; }
 .facts small { color: var(--bad); }
-.pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 33rem), 1fr)); gap: 1.4rem; }
-figure { margin: 0; } img { width: 100%; height: auto; display: block; }
+.pictures { columns: 2 30rem; column-gap: 1.4rem; }
+figure { margin: 0 0 1.4rem; break-inside: avoid; } img { width: 100%; height: auto; display: block; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .8rem .25rem 0; text-align: right; border-bottom: 1px solid var(--faint); white-space: nowrap; }
 th { font-weight: 600; color: var(--soft); } th:first-child, td:first-child, .text { text-align: left; }
