@@ -184,6 +184,7 @@ int config_check(struct config_loader *loader)
         check_memory(loader);
     }
     config_check_effects(loader);
+    config_check_alarms(loader);
     code = settle_info(loader);
     if (code == 0) {
         code = config_compose_filter(loader);

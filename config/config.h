@@ -20,6 +20,7 @@
 
 #include "config/diagnostics.h"
 #include "filters/named.h"
+#include "vampire/alarms/rule.h"
 #include "vampire/core/err.h"
 #include "vampire/core/options/options.h"
 #include "vampire/source/source.h"
@@ -84,6 +85,9 @@ struct vamp_config {
      * for attributes of CDOs (VAMP_FILTER_FIRST), with others it does not. */
     char *filter;
 
+    struct vamp_alarm_config *alarms; /* owned; rules that were compiled without a mistake */
+    unsigned alarm_count;
+
     struct vamp_config_output outputs[VAMP_OUTPUTS_MAX];
     unsigned output_count;
 
@@ -118,9 +122,9 @@ VAMP_MUST_CHECK int vamp_config_load(const struct vamp_config_request *request,
 /* NULL is fine. */
 void vamp_config_free(struct vamp_config *config);
 
-/* Whether a section of the effective configuration ("source", "ring", "statistics") is the same in
- * both. The filters of metrics and the selection do not belong to "statistics" here. False without
- * memory. */
+/* Whether a section of the effective configuration ("source", "ring", "statistics", "alarms") is
+ * the same in both. The filters of metrics and the selection do not belong to "statistics" here.
+ * False without memory. */
 bool vamp_config_same(const struct vamp_config *one, const struct vamp_config *other,
                       const char *section);
 /* The effective configuration with all defaults as JSON, `indent` blanks a level (0: one line),

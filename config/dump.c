@@ -113,6 +113,11 @@ static void dump_option(struct config_json *json, const struct vamp_opt *opt, co
     case VAMP_OPT_SETS:
         dump_sets(json, opt, value);
         return;
+    case VAMP_OPT_FRACTION:
+        if (*(const double *)value >= 0) { /* -1: not set */
+            config_json_real(json, opt->key, *(const double *)value);
+        }
+        return;
     }
 }
 
@@ -179,6 +184,30 @@ static void dump_output(struct config_json *json, const struct vamp_config_outpu
     config_json_close(json, '}');
 }
 
+static void dump_alarm(struct config_json *json, const struct vamp_alarm_config *alarm)
+{
+    config_json_open(json, NULL, '{');
+    dump_table(json, vamp_alarm_options, &alarm->options);
+    config_json_open(json, "actions", '[');
+    for (unsigned i = 0; i < alarm->action_count; i++) {
+        config_json_open(json, NULL, '{');
+        config_json_text(json, "type", alarm->actions[i].ops->name);
+        dump_table(json, alarm->actions[i].ops->options, alarm->actions[i].options);
+        config_json_close(json, '}');
+    }
+    config_json_close(json, ']');
+    config_json_close(json, '}');
+}
+
+static void dump_alarms(struct config_json *json, const struct vamp_config *config)
+{
+    config_json_open(json, "alarms", '[');
+    for (unsigned i = 0; i < config->alarm_count; i++) {
+        dump_alarm(json, &config->alarms[i]);
+    }
+    config_json_close(json, ']');
+}
+
 char *vamp_config_dump(const struct vamp_config *config, unsigned indent)
 {
     struct config_draft draft;
@@ -194,6 +223,7 @@ char *vamp_config_dump(const struct vamp_config *config, unsigned indent)
          section++) {
         dump_section(&json, section, config);
     }
+    dump_alarms(&json, config);
     config_json_open(&json, "outputs", '[');
     for (unsigned i = 0; i < config->output_count; i++) {
         dump_output(&json, &config->outputs[i]);
@@ -217,6 +247,8 @@ static char *dump_compared(const struct vamp_config *config, const char *section
         dump_option(&json, opt, config);
     } else if (strcmp(section, "source") == 0) {
         dump_source(&json, config);
+    } else if (strcmp(section, "alarms") == 0) {
+        dump_alarms(&json, config);
     } else {
         assert(strcmp(section, "statistics") == 0);
         for (opt = config_statistics_options; opt->key != NULL; opt++) {

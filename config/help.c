@@ -137,6 +137,19 @@ void vamp_config_help(FILE *stream)
         print_wrapped(stream, 0, heading);
         print_table(stream, &(struct table){"source", (*each)->options, (*each)->conditions});
     }
+    (void)fprintf(stream, "Rules of alarms (N: the number in the list, from 0):\n");
+    print_table(stream, &(struct table){"alarms.N", vamp_alarm_options, NULL});
+    for (const struct vamp_alarm_action_ops *const *each = vamp_alarm_actions; *each != NULL;
+         each++) {
+        char heading[256];
+        (void)snprintf(heading, sizeof heading, "Action \"type\": \"%s\": %s:", (*each)->name,
+                       (*each)->summary);
+        print_wrapped(stream, 0, heading);
+        if ((*each)->options->key == NULL) {
+            print_wrapped(stream, INDENT, "No options");
+        }
+        print_table(stream, &(struct table){"alarms.N.actions.M", (*each)->options, NULL});
+    }
     print_shared(stream, "outputs.N", "Outputs (N: the number in the list, from 0, or the name)",
                  vamp_output_options);
     for (const struct vamp_output_section *section = vamp_output_sections(vamp_writers[0]);

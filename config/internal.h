@@ -178,6 +178,8 @@ struct config_loader {
     struct config_tree tree;
     /* Where each of config->outputs stands in the file's list, of which some may be wrong. */
     unsigned output_index[VAMP_OUTPUTS_MAX];
+    /* The same of config->alarms. */
+    unsigned alarm_index[VAMP_ALARM_RULES_MAX];
 };
 
 /* ---- report.c: mistakes with their place */
@@ -243,6 +245,19 @@ void config_report_found(const struct config_loader *loader, const struct config
 /* ---- sections.c: the whole file */
 VAMP_MUST_CHECK int config_walk(struct config_loader *loader);
 void config_texts_done(struct vamp_config_texts *texts);
+/* Checks the value of "type" against the words. NULL: it is wrong, and that was reported. */
+const char *config_check_type(const struct config_loader *loader, const struct config_value *type,
+                              const char *const *words);
+/* Reports an object without "type", with the text `missing`, or what is no object at all. */
+void config_report_type(const struct config_loader *loader, const struct config_value *object,
+                        const char *missing, const char *const *words);
+
+/* ---- alarms.c: the list "alarms" */
+
+VAMP_MUST_CHECK int config_walk_alarms(struct config_loader *loader);
+/* Compiles the rules; the statistics' options are settled. */
+void config_check_alarms(struct config_loader *loader);
+void config_alarms_done(struct vamp_config *config);
 
 /* ---- tables.c */
 

@@ -87,6 +87,18 @@ void config_json_integer(struct config_json *json, const char *key, int64_t valu
     (void)fprintf(json->stream, "%" PRId64, value);
 }
 
+void config_json_real(struct config_json *json, const char *key, double value)
+{
+    char digits[32];
+    /* 15 digits suffice for what a person writes, 17 for everything. */
+    (void)snprintf(digits, sizeof digits, "%.15g", value);
+    if (strtod(digits, NULL) != value) {
+        (void)snprintf(digits, sizeof digits, "%.17g", value);
+    }
+    begin_value(json, key);
+    (void)fputs(digits, json->stream);
+}
+
 void config_json_bool(struct config_json *json, const char *key, bool value)
 {
     begin_value(json, key);

@@ -23,6 +23,7 @@ void config_json_open(struct config_json *json, const char *key, char bracket);
 void config_json_close(struct config_json *json, char bracket);
 void config_json_text(struct config_json *json, const char *key, const char *text);
 void config_json_integer(struct config_json *json, const char *key, int64_t value);
+void config_json_real(struct config_json *json, const char *key, double value); /* finite */
 void config_json_bool(struct config_json *json, const char *key, bool value);
 
 /* One text in quotes; a byte that is no UTF-8 becomes U+FFFD. */

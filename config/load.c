@@ -144,6 +144,7 @@ void vamp_config_free(struct vamp_config *config)
             free(output->options);
         }
     }
+    config_alarms_done(config);
     config_texts_done(&config->filters);
     config_texts_done(&config->metric_filters);
     vamp_named_filters_free(config->named);

@@ -159,6 +159,11 @@ static void put_type(struct config_json *json, const struct vamp_opt *opt)
     case VAMP_OPT_SETS:
         put_sets(json, opt);
         return;
+    case VAMP_OPT_FRACTION:
+        config_json_text(json, "type", "number");
+        config_json_integer(json, "minimum", 0);
+        config_json_integer(json, "maximum", 1);
+        return;
     }
 }
 
@@ -271,6 +276,42 @@ static void put_outputs(struct config_json *json)
     config_json_close(json, '}');
 }
 
+static void put_alarms(struct config_json *json)
+{
+    config_json_open(json, "alarms", '{');
+    config_json_text(json, "description",
+                     "Rules that are looked at when a bucket closes; docs/alarms.md.");
+    config_json_text(json, "type", "array");
+    config_json_integer(json, "maxItems", VAMP_ALARM_RULES_MAX);
+    open_object(json, "items", "A rule.");
+    put_options(json, vamp_alarm_options, NULL);
+    config_json_open(json, "actions", '{');
+    config_json_text(json, "description",
+                     "What happens when the alarm changes its state; without this list a line of "
+                     "the log.");
+    config_json_text(json, "type", "array");
+    config_json_integer(json, "maxItems", VAMP_ALARM_ACTIONS_MAX);
+    config_json_open(json, "items", '{');
+    config_json_open(json, "oneOf", '[');
+    config_json_open(json, NULL, '{');
+    config_json_open(json, "enum", '[');
+    for (unsigned i = 0; vamp_alarm_actions[i] != NULL; i++) {
+        config_json_text(json, NULL, vamp_alarm_actions[i]->name);
+    }
+    config_json_close(json, ']');
+    config_json_close(json, '}');
+    for (unsigned i = 0; vamp_alarm_actions[i] != NULL; i++) {
+        open_type(json, vamp_alarm_actions[i]->name, vamp_alarm_actions[i]->summary);
+        put_options(json, vamp_alarm_actions[i]->options, NULL);
+        close_object(json, "type");
+    }
+    config_json_close(json, ']');
+    config_json_close(json, '}');
+    config_json_close(json, '}');
+    close_object(json, "name");
+    config_json_close(json, '}');
+}
+
 /* An object of expressions by name. */
 static void put_texts(struct config_json *json, const char *description)
 {
@@ -317,6 +358,7 @@ char *vamp_config_schema(void)
     put_options(&json, config_root_options, NULL);
     put_source(&json);
     put_sections(&json);
+    put_alarms(&json);
     put_outputs(&json);
     close_object(&json, NULL);
     (void)fputc('\n', draft.stream);

@@ -9,7 +9,7 @@
 #include "config/internal.h"
 
 static const char *const root_others[] = {"source",   "filters", "statistics", "events",
-                                          "sampling", "outputs", NULL};
+                                          "sampling", "alarms",  "outputs",    NULL};
 static const char *const filters_only[] = {"filters", NULL};
 static const char *const type_only[] = {"type", NULL};
 static const char *const type_and_sections[] = {"type", "rotate", "keep", NULL};
@@ -43,8 +43,7 @@ static void finish_type_problem(const struct config_loader *loader, const char *
     vamp_diagnostics_add(loader->diagnostics, problem);
 }
 
-/* Checks the value of "type" against the words. NULL: it is wrong, and that was reported. */
-static const char *check_type(const struct config_loader *loader, const struct config_value *type,
+const char *config_check_type(const struct config_loader *loader, const struct config_value *type,
                               const char *const *words)
 {
     const char *text = type->type == CONFIG_TEXT ? type->text : NULL;
@@ -58,6 +57,19 @@ static const char *check_type(const struct config_loader *loader, const struct c
     config_near(&problem, text != NULL ? vamp_opt_near_choice(words, text) : NULL);
     finish_type_problem(loader, words, &problem);
     return NULL;
+}
+
+void config_report_type(const struct config_loader *loader, const struct config_value *object,
+                        const char *missing, const char *const *words)
+{
+    char found[128];
+    config_describe(object, found, sizeof found);
+    struct vamp_diagnostic problem =
+        object->type == CONFIG_OBJECT
+            ? config_value_problem(loader, object, CONFIG_AT_VALUE, "%s", missing)
+            : config_value_problem(loader, object, CONFIG_AT_VALUE,
+                                   "found %s where an object {\"type\": ...} is needed", found);
+    finish_type_problem(loader, words, &problem);
 }
 
 /* Memory for a table's struct, with the defaults. */
@@ -91,7 +103,8 @@ static int walk_source(struct config_loader *loader)
     for (unsigned i = 0; i < TYPES_MAX && vamp_sources[i] != NULL; i++) {
         words[i] = vamp_sources[i]->name;
     }
-    const char *name = type == NULL ? vamp_sources[0]->name : check_type(loader, type, words);
+    const char *name =
+        type == NULL ? vamp_sources[0]->name : config_check_type(loader, type, words);
     config->source = name != NULL ? vamp_source_find(name) : vamp_sources[0];
     int code = make_options(config->source->options, config->source->options_bytes,
                             &config->source_options, loader->err);
@@ -165,16 +178,9 @@ static const char *output_type(const struct config_loader *loader,
 {
     const struct config_value *type = config_member(object, "type");
     if (type != NULL) {
-        return check_type(loader, type, words);
+        return config_check_type(loader, type, words);
     }
-    char found[128];
-    config_describe(object, found, sizeof found);
-    struct vamp_diagnostic problem =
-        object->type == CONFIG_OBJECT
-            ? config_value_problem(loader, object, CONFIG_AT_VALUE, "an output needs a \"type\"")
-            : config_value_problem(loader, object, CONFIG_AT_VALUE,
-                                   "found %s where an object {\"type\": ...} is needed", found);
-    finish_type_problem(loader, words, &problem);
+    config_report_type(loader, object, "an output needs a \"type\"", words);
     return NULL;
 }
 
@@ -303,6 +309,9 @@ int config_walk(struct config_loader *loader)
     }
     if (code == 0) {
         code = walk_source(loader);
+    }
+    if (code == 0) {
+        code = config_walk_alarms(loader);
     }
     return code != 0 ? code : walk_outputs(loader);
 }

@@ -250,6 +250,10 @@ static int set_value(const struct setting *setting)
     if (value->type == CONFIG_INTEGER && vamp_opt_is_number(opt)) {
         return set_integer(setting);
     }
+    if ((value->type == CONFIG_INTEGER || value->type == CONFIG_REAL) &&
+        opt->type == VAMP_OPT_FRACTION) {
+        return set_text(setting, value, value->text);
+    }
     if ((value->type == CONFIG_TRUE || value->type == CONFIG_FALSE) && opt->type == VAMP_OPT_BOOL) {
         vamp_opt_set_bool(opt, setting->base, value->type == CONFIG_TRUE);
         return 0;

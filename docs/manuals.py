@@ -142,7 +142,7 @@ def metrics(programs):
     return "".join(out)
 
 
-TYPES = {"integer": "whole number", "string": "text", "boolean": "true or false", "array": "list", "object": "object"}
+TYPES = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true or false", "array": "list", "object": "object"}
 
 
 def type_of(schema, field):

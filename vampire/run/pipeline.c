@@ -13,6 +13,7 @@
 void pipeline_emit(void *context, const struct vamp_bucket *bucket)
 {
     struct pipeline *pipeline = context;
+    pipeline_evaluate_alarms(pipeline, bucket);
     vamp_outputs_submit(&pipeline->outputs, bucket);
 }
 
@@ -112,6 +113,9 @@ static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
     if (status == 0) {
         status = vamp_stats_create(&config->statistics, pipeline->run->id, pipeline->components,
                                    pipeline_emit, pipeline, &pipeline->stats, err);
+    }
+    if (status == 0) {
+        status = pipeline_create_alarms(pipeline, config, pipeline->stats, &pipeline->alarms, err);
     }
     if (status != 0) {
         return status;
@@ -353,9 +357,13 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *option
     close_source(pipeline);
     vamp_ready_file_done(&pipeline->ready_file);
     vamp_outputs_done(&pipeline->outputs);
+    vamp_alarms_free(pipeline->alarms);
     vamp_action_services_free(pipeline->services);
     vamp_stats_free(pipeline->stats);
     vamp_rules_free(pipeline->rules);
+    if (pipeline->alarms_config != pipeline->own_config) {
+        vamp_config_free(pipeline->alarms_config);
+    }
     vamp_config_free(pipeline->own_config);
     free(pipeline->selector);
     vamp_components_free(pipeline->components);

@@ -2,13 +2,14 @@
 /*
  * The pipeline by stage: pipeline.c starts and ends the run, pipeline_loop.c is the worker's loop,
  * pipeline_reload.c replaces the configuration on SIGHUP, pipeline_state.c prints the state on
- * SIGUSR1, pipeline_service.c keeps the service manager informed. Private to these files; worker
- * thread.
+ * SIGUSR1, pipeline_service.c keeps the service manager informed, pipeline_alarms.c has the rules.
+ * Private to these files; worker thread.
  */
 #ifndef VAMP_RUN_PIPELINE_INTERNAL_H
 #define VAMP_RUN_PIPELINE_INTERNAL_H
 
 #include "vampire/alarms/actions/services.h"
+#include "vampire/alarms/alarms.h"
 #include "vampire/core/event/components.h"
 #include "vampire/core/event/event_clock.h"
 #include "vampire/core/event/ring.h"
@@ -53,8 +54,11 @@ struct pipeline {
     struct vamp_outputs outputs;
     struct vamp_action_services *services; /* of the actions of alarms; not replaced */
     bool actions_want_events;              /* read once a batch */
-    unsigned reloads_seen;                 /* requests of signals->reload that were served */
-    unsigned shows_seen;                   /* and of signals->show */
+    struct vamp_alarms *alarms;            /* NULL: no rules */
+    struct vamp_alarm_action_context alarm_context;
+    struct vamp_config *alarms_config; /* that the rules are of, if a reload made it, else NULL */
+    unsigned reloads_seen;             /* requests of signals->reload that were served */
+    unsigned shows_seen;               /* and of signals->show */
     uint64_t cut_before; /* pattern matches cut short by filters that a reload replaced */
 
     struct vamp_roundtrips roundtrips;
@@ -80,6 +84,16 @@ struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipe
 void pipeline_filters(const struct pipeline *pipeline, vamp_filter_use_fn *each, void *context);
 /* Pattern matches that a bound of steps cut short so far. */
 uint64_t pipeline_filter_cut(const struct pipeline *pipeline);
+
+/* ---- pipeline_alarms.c */
+
+/* The rules of a configuration on these statistics; NULL when it has none. 0 or -errno. */
+VAMP_MUST_CHECK int pipeline_create_alarms(struct pipeline *pipeline,
+                                           const struct vamp_config *config,
+                                           const struct vamp_stats *stats,
+                                           struct vamp_alarms **ret_alarms, struct vamp_err *err);
+/* Lets the rules look at a bucket that nobody else has seen, and adds to it what they say. */
+void pipeline_evaluate_alarms(struct pipeline *pipeline, const struct vamp_bucket *bucket);
 
 /* ---- pipeline_loop.c */
 

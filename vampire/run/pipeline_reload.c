@@ -17,6 +17,8 @@ struct replacement {
     struct vamp_run *run;
     struct vamp_rules *rules;
     struct vamp_stats *stats; /* NULL: the present ones continue */
+    struct vamp_alarms *alarms;
+    bool keep_alarms; /* the rules and the statistics are the same: the alarms keep their state */
     struct vamp_outputs outputs;
 };
 
@@ -84,6 +86,17 @@ static int prepare_stats(struct pipeline *pipeline, struct replacement *next, st
                              pipeline_emit, pipeline, &next->stats, err);
 }
 
+static int prepare_alarms(struct pipeline *pipeline, struct replacement *next, struct vamp_err *err)
+{
+    next->keep_alarms =
+        next->stats == NULL && vamp_config_same(pipeline->config, next->config, "alarms");
+    return next->keep_alarms
+               ? 0
+               : pipeline_create_alarms(pipeline, next->config,
+                                        next->stats != NULL ? next->stats : pipeline->stats,
+                                        &next->alarms, err);
+}
+
 static void describe_next_run(const struct pipeline *pipeline, struct replacement *next)
 {
     *next->run = *pipeline->run;
@@ -102,6 +115,9 @@ static int prepare_replacement(struct pipeline *pipeline, struct replacement *ne
     }
     if (status == 0) {
         status = prepare_stats(pipeline, next, err);
+    }
+    if (status == 0) {
+        status = prepare_alarms(pipeline, next, err);
     }
     if (status != 0) {
         return status;
@@ -138,6 +154,24 @@ static bool any_left_behind(const struct vamp_outputs *outputs)
     return false;
 }
 
+/* Replaces the rules unless they are the same, and frees the configurations that are no longer in
+ * use; `keep`: the one of the outputs still is. */
+static void release_configs(struct pipeline *pipeline, struct replacement *next, bool keep)
+{
+    struct vamp_config *of_alarms = pipeline->alarms_config;
+    if (!next->keep_alarms) {
+        vamp_alarms_free(pipeline->alarms);
+        pipeline->alarms = next->alarms;
+        pipeline->alarms_config = next->config;
+    }
+    if (of_alarms != pipeline->own_config && of_alarms != pipeline->alarms_config) {
+        vamp_config_free(of_alarms);
+    }
+    if (!keep && pipeline->own_config != pipeline->alarms_config) {
+        vamp_config_free(pipeline->own_config);
+    }
+}
+
 static void install_replacement(struct pipeline *pipeline, struct replacement *next)
 {
     pipeline_report_self(pipeline);
@@ -164,9 +198,7 @@ static void install_replacement(struct pipeline *pipeline, struct replacement *n
         }
         pipeline->stats = next->stats;
     }
-    if (!keep) {
-        vamp_config_free(pipeline->own_config);
-    }
+    release_configs(pipeline, next, keep);
     pipeline->own_config = next->config;
     pipeline->config = next->config;
     pipeline->run = next->run;
@@ -186,6 +218,7 @@ static void reload_configuration(struct pipeline *pipeline)
     if (prepare_replacement(pipeline, &next, &err) != 0) {
         vamp_status_error(&pipeline->status, "reload: %s; the configuration stays as it was",
                           err.text);
+        vamp_alarms_free(next.alarms);
         vamp_stats_free(next.stats);
         vamp_rules_free(next.rules);
         vamp_config_free(next.config);

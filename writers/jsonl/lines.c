@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vampire/alarms/change.h"
+
 static void begin(struct jsonl *self, const char *type, int64_t time_ns)
 {
     struct vamp_json *json = &self->json;
@@ -214,6 +216,19 @@ static void alert_lines(struct jsonl *self, const struct vamp_bucket *bucket)
     }
 }
 
+static void alarm_lines(struct jsonl *self, const struct vamp_bucket *bucket)
+{
+    for (unsigned i = 0; i < bucket->alarm_count; i++) {
+        begin(self, "alarm", bucket->alarms[i].time_ns);
+        vamp_alarm_change_json(&self->json, &bucket->alarms[i]);
+        vamp_json_line_end(&self->json);
+    }
+    if (bucket->alarms_unlisted > 0) {
+        lost_line(self, bucket->start_ns, "alarms", "more than a bucket lists",
+                  bucket->alarms_unlisted);
+    }
+}
+
 static void accounting(struct vamp_json *json, const struct vamp_accounting *account)
 {
     vamp_json_open(json, "accounting", '{');
@@ -373,6 +388,7 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
     lost_lines(self, delivery);
     cdo_lines(self, bucket);
     alert_lines(self, bucket);
+    alarm_lines(self, bucket);
     const uint64_t oversized = self->json.oversized;
     unsigned lines = metric_lines(self, bucket, complete);
     const uint64_t dropped = self->json.oversized - oversized;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/alarms/change.h"
 #include "writers/output/resolution_series.h"
 #include "writers/output/resolution_values.h"
 
@@ -27,6 +28,8 @@ struct vamp_resolution {
     uint64_t sampled_in, weighted; /* for the mean weight */
     struct vamp_cdo_row *cdos;     /* VAMP_CDO_ROWS_MAX; NULL: not at level `cdo` */
     struct vamp_alert *alerts;     /* VAMP_ALERTS_MAX */
+    struct vamp_alarm_change *alarms;
+    unsigned alarm_room;
     unsigned series_count[VAMP_METRIC_COUNT];
     const struct vamp_series *const *series[VAMP_METRIC_COUNT];
     struct vamp_metric_values shown[VAMP_METRIC_COUNT];
@@ -236,6 +239,7 @@ void vamp_resolution_free(struct vamp_resolution *resolution)
     free(resolution->scratch);
     free(resolution->cdos);
     free(resolution->alerts);
+    free(resolution->alarms);
     free(resolution);
 }
 
@@ -335,6 +339,37 @@ static void add_rows(struct vamp_resolution *resolution, const struct vamp_bucke
     into->alerts_unlisted += from->alerts_unlisted + (from->alert_count - fits);
 }
 
+/* Room for so many changes in all; returns how many there is room for. */
+static unsigned reserve_alarms(struct vamp_resolution *resolution, unsigned wanted)
+{
+    wanted = wanted < VAMP_ALARM_CHANGES_MAX ? wanted : VAMP_ALARM_CHANGES_MAX;
+    if (wanted > resolution->alarm_room) {
+        struct vamp_alarm_change *alarms =
+            reallocarray(resolution->alarms, wanted, sizeof *resolution->alarms);
+        if (alarms == NULL) {
+            return resolution->alarm_room;
+        }
+        resolution->alarms = alarms;
+        resolution->alarm_room = wanted;
+    }
+    return wanted;
+}
+
+static void add_alarms(struct vamp_resolution *resolution, const struct vamp_bucket *from)
+{
+    struct vamp_bucket *into = &resolution->bucket;
+    if (from->alarm_count > 0) {
+        const unsigned room = reserve_alarms(resolution, into->alarm_count + from->alarm_count);
+        const unsigned left = room - into->alarm_count;
+        const unsigned fits = from->alarm_count < left ? from->alarm_count : left;
+        memcpy(resolution->alarms + into->alarm_count, from->alarms, fits * sizeof *from->alarms);
+        into->alarms = resolution->alarms;
+        into->alarm_count += fits;
+        into->alarms_unlisted += from->alarm_count - fits;
+    }
+    into->alarms_unlisted += from->alarms_unlisted;
+}
+
 static void begin_bucket(struct vamp_resolution *resolution, const struct vamp_bucket *first)
 {
     resolution->bucket = (struct vamp_bucket){
@@ -366,6 +401,7 @@ int vamp_resolution_add(struct vamp_resolution *resolution, const struct vamp_bu
     }
     add_values(resolution, bucket);
     add_rows(resolution, bucket);
+    add_alarms(resolution, bucket);
     resolution->bucket.accounting = bucket->accounting;
     resolution->bucket.buckets += bucket->buckets;
     resolution->newest_end_ns = bucket->start_ns + bucket->width_ns;

@@ -36,5 +36,6 @@ const struct vamp_alarm_action_ops vamp_alarm_action_log = {
     .open = log_open,
     .change = log_change,
     .when_silenced = true,
+    .when_replayed = true,
     .close = log_close,
 };

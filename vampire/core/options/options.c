@@ -71,6 +71,9 @@ static void empty(const struct vamp_opt *opt, void *base)
     case VAMP_OPT_SETS:
         *(struct vamp_sets *)value = (struct vamp_sets){NULL, 0};
         break;
+    case VAMP_OPT_FRACTION:
+        *(double *)value = -1;
+        break;
     }
 }
 
@@ -108,6 +111,22 @@ static int check_bounds(const struct vamp_opt *opt, uint64_t value, const char *
     if (opt->max != 0 && value > opt->max) {
         return vamp_err_set(err, -ERANGE, "\"%s\" is too large", text);
     }
+    return 0;
+}
+
+static int set_fraction(const char *text, double *ret_value, struct vamp_err *err)
+{
+    char *end = NULL;
+    /* strtod would take blanks, "inf" and hexadecimal numbers. */
+    const bool is_number = text[0] != '\0' && strspn(text, "0123456789.eE+-") == strlen(text);
+    const double value = strtod(text, &end);
+    if (!is_number || *end != '\0') {
+        return vamp_err_set(err, -EINVAL, "\"%s\" is not a number", text);
+    }
+    if (value < 0 || value > 1) {
+        return vamp_err_set(err, -ERANGE, "\"%s\" is too %s", text, value < 0 ? "small" : "large");
+    }
+    *ret_value = value;
     return 0;
 }
 
@@ -339,6 +358,8 @@ int vamp_opt_set(const struct vamp_opt *opt, void *base, const char *text, struc
         return add_string(opt, text, value, err);
     case VAMP_OPT_SETS:
         return vamp_opt_set_named(opt, base, "*", text, err);
+    case VAMP_OPT_FRACTION:
+        return set_fraction(text, value, err);
     }
     return vamp_err_set(err, -EINVAL, "option %s has no type", opt->key);
 }

@@ -27,6 +27,7 @@ enum vamp_opt_type {
     VAMP_OPT_STRINGS, /* struct vamp_strings: a list of texts */
     /* struct vamp_sets: SETs by name, an object of lists of words; a list alone is that of "*" */
     VAMP_OPT_SETS,
+    VAMP_OPT_FRACTION, /* double:           a number from 0 to 1; -1: "not set" */
 };
 
 /* What the text of a STRING names; lets the configuration's checks examine it before a run. */
@@ -63,7 +64,7 @@ struct vamp_opt {
     const char *key;
     enum vamp_opt_type type;
     /* Default as text; a SET's and STRINGS' words separated by blanks. NULL: empty, 0, false; a
-     * DURATION -1: "not set", its help says what holds then. */
+     * DURATION and FRACTION -1: "not set", their help says what holds then. */
     const char *preset;
     uint64_t min, max;          /* UINT, DURATION, SIZE: bounds in the base unit; max 0: no bound.
                                    STRING(S): longest text in bytes; SETS: longest name */

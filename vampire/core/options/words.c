@@ -183,6 +183,9 @@ void vamp_opt_allowed(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLO
         append_words(text, opt->choices);
         append(text, ", or an object of such lists, {\"NAME\": [...]}");
         return;
+    case VAMP_OPT_FRACTION:
+        append(text, "a number from 0 to 1");
+        return;
     }
     if (opt->max > 0) {
         append(text, " of at most %" PRIu64 " bytes", opt->max);

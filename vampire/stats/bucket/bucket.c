@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/bucket/bucket.h"
 
+#include <assert.h>
+
 /* The holders are counted in the bucket itself, which is otherwise constant. */
 static unsigned *holders_of(const struct vamp_bucket *bucket)
 {
@@ -18,6 +20,15 @@ void vamp_bucket_release(const struct vamp_bucket *bucket)
     if (bucket != NULL && __atomic_sub_fetch(holders_of(bucket), 1, __ATOMIC_ACQ_REL) == 0) {
         bucket->destroy(bucket);
     }
+}
+
+void vamp_bucket_set_alarms(const struct vamp_bucket *bucket, struct vamp_alarm_change *alarms,
+                            unsigned count)
+{
+    struct vamp_bucket *own = (struct vamp_bucket *)(uintptr_t)bucket;
+    assert(own->holders == 1 && own->alarms == NULL);
+    own->alarms = alarms;
+    own->alarm_count = count;
 }
 
 const char *vamp_gap_reason_name(unsigned reason)

@@ -202,6 +202,8 @@ struct vamp_alert {
     char name[VAMP_CDO_NAME_BYTES];
 };
 
+struct vamp_alarm_change;
+
 struct vamp_bucket {
     /* The statistics number their buckets 0, 1, 2, ... without holes. An output may merge several
      * into one (writers/output/resolution.h), which has the number of the first of them. Those
@@ -224,6 +226,11 @@ struct vamp_bucket {
     const struct vamp_alert *alerts; /* as counted by the metric `anomalies` */
     unsigned alert_count;
     uint64_t alerts_unlisted; /* beyond VAMP_ALERTS_MAX */
+    /* What the rules of alarms said at the close of this bucket (vampire/alarms/change.h); NULL
+     * when there are none. */
+    const struct vamp_alarm_change *alarms;
+    unsigned alarm_count;
+    uint64_t alarms_unlisted; /* of merged buckets, beyond VAMP_ALARM_CHANGES_MAX */
     /* For the maker of the bucket: starts at 1; vamp_bucket_hold and _release count it with
      * __atomic operations, and the last release calls `destroy`. */
     unsigned holders;
@@ -233,6 +240,11 @@ struct vamp_bucket {
 /* One more or one less holder; any thread. The last release frees the bucket. */
 const struct vamp_bucket *vamp_bucket_hold(const struct vamp_bucket *bucket);
 void vamp_bucket_release(const struct vamp_bucket *bucket);
+
+/* Adds what the rules said: malloc'ed, and the bucket's from now on. Only by the one who has the
+ * only holder, before anybody else sees the bucket; only of a bucket of the statistics. */
+void vamp_bucket_set_alarms(const struct vamp_bucket *bucket, struct vamp_alarm_change *alarms,
+                            unsigned count);
 
 /* Where closed buckets go. Takes a holder: the callee releases it. Must not block. */
 typedef void vamp_bucket_fn(void *context, const struct vamp_bucket *bucket);

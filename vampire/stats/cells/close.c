@@ -98,6 +98,7 @@ static size_t bytes_of(const struct vamp_cells *cells, const struct vamp_slot *s
 
 static void destroy_bucket(const struct vamp_bucket *bucket)
 {
+    free((void *)(uintptr_t)bucket->alarms);
     free((void *)(uintptr_t)bucket);
 }
 

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The list "alarms": its rules and their actions, and every mistake in them. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/internal.h"
+
+#define KINDS_MAX 15
+
+/* ---- from values to structs */
+
+static int walk_action(const struct config_loader *loader, struct vamp_alarm_config *rule,
+                       const struct config_value *value)
+{
+    static const char *const type_only[] = {"type", NULL};
+    const char *words[KINDS_MAX + 1] = {NULL};
+    for (unsigned i = 0; i < KINDS_MAX && vamp_alarm_actions[i] != NULL; i++) {
+        words[i] = vamp_alarm_actions[i]->name;
+    }
+    const struct config_value *type =
+        value->type == CONFIG_OBJECT ? config_member(value, "type") : value;
+    if (type == NULL) {
+        config_report_type(loader, value, "an action needs a \"type\"", words);
+        return 0;
+    }
+    const char *name = config_check_type(loader, type, words);
+    if (name == NULL) {
+        return 0;
+    }
+    const struct vamp_alarm_action_ops *ops = vamp_alarm_action_find(name);
+    const int code = vamp_alarm_config_add(rule, ops, loader->err);
+    if (code != 0 || value->type != CONFIG_OBJECT) {
+        return code;
+    }
+    char what[64];
+    (void)snprintf(what, sizeof what, "an action of type %s", name);
+    const struct config_shape shape = {
+        .tables = {ops->options},
+        .bases = {rule->actions[rule->action_count - 1].options},
+        .others = type_only,
+        .what = what,
+    };
+    return config_walk_object(loader, &shape, value);
+}
+
+/* Without "actions" a rule writes a line of the log; an empty list means none, on purpose. */
+static int walk_actions(const struct config_loader *loader, struct vamp_alarm_config *rule,
+                        const struct config_value *list)
+{
+    if (list == NULL) {
+        return vamp_alarm_config_add(rule, vamp_alarm_actions[0], loader->err);
+    }
+    if (list->type != CONFIG_LIST) {
+        config_report_found(loader, list, "a list of actions [\"log\", {\"type\": ...}, ...]");
+        return 0;
+    }
+    if (list->count > VAMP_ALARM_ACTIONS_MAX) {
+        char path[CONFIG_PATH_BYTES];
+        config_value_path(list, path);
+        config_error(loader, path, "%" PRIu32 " actions, at most %d are allowed", list->count,
+                     VAMP_ALARM_ACTIONS_MAX);
+        return 0;
+    }
+    int code = 0;
+    for (const struct config_value *item = list->first; item != NULL && code == 0;
+         item = item->next) {
+        code = walk_action(loader, rule, item);
+    }
+    return code;
+}
+
+static int walk_rule(struct config_loader *loader, const struct config_value *object)
+{
+    static const char *const actions_only[] = {"actions", NULL};
+    struct vamp_config *config = loader->config;
+    if (object->type != CONFIG_OBJECT) {
+        config_report_found(loader, object, "a rule {\"name\": ...}");
+        return 0;
+    }
+    struct vamp_alarm_config *rule = &config->alarms[config->alarm_count];
+    loader->alarm_index[config->alarm_count] = object->index;
+    config->alarm_count++; /* from here on vamp_config_free frees it */
+    int code = vamp_alarm_config_init(rule, loader->err);
+    if (code != 0) {
+        return code;
+    }
+    const struct config_shape shape = {
+        .tables = {vamp_alarm_options},
+        .bases = {&rule->options},
+        .others = actions_only,
+        .what = "a rule of \"alarms\"",
+    };
+    code = config_walk_object(loader, &shape, object);
+    return code == 0 ? walk_actions(loader, rule, config_member(object, "actions")) : code;
+}
+
+int config_walk_alarms(struct config_loader *loader)
+{
+    const struct config_value *list = config_member(loader->tree.root, "alarms");
+    if (list == NULL) {
+        return 0;
+    }
+    if (list->type != CONFIG_LIST) {
+        config_report_found(loader, list, "a list of rules [{\"name\": ...}, ...]");
+        return 0;
+    }
+    if (list->count == 0) {
+        return 0;
+    }
+    if (list->count > VAMP_ALARM_RULES_MAX) {
+        config_error(loader, "/alarms", "%" PRIu32 " rules, at most %d are allowed", list->count,
+                     VAMP_ALARM_RULES_MAX);
+        return 0;
+    }
+    loader->config->alarms = calloc(list->count, sizeof *loader->config->alarms);
+    if (loader->config->alarms == NULL) {
+        return vamp_err_set_errno(loader->err, ENOMEM, "keep the alarms");
+    }
+    int code = 0;
+    for (const struct config_value *object = list->first; object != NULL && code == 0;
+         object = object->next) {
+        code = walk_rule(loader, object);
+    }
+    return code;
+}
+
+void config_alarms_done(struct vamp_config *config)
+{
+    for (unsigned i = 0; i < config->alarm_count; i++) {
+        vamp_alarm_config_done(&config->alarms[i]);
+    }
+    free(config->alarms);
+}
+
+/* ---- mistakes across the options of a rule */
+
+/* The rule that is checked. */
+struct checking {
+    const struct config_loader *loader;
+    unsigned rule;
+};
+
+/* The JSON pointer of an option of the rule, of an item of a list unless `item` is SIZE_MAX. */
+static void option_path(const struct checking *checking, const char *key, size_t item,
+                        char path[static CONFIG_PATH_BYTES])
+{
+    (void)snprintf(path, CONFIG_PATH_BYTES, "/alarms/%u",
+                   checking->loader->alarm_index[checking->rule]);
+    (void)config_path_push(path, key);
+    if (item != SIZE_MAX) {
+        (void)config_path_push_index(path, item);
+    }
+}
+
+static void report_mistake(void *context, const struct vamp_alarm_mistake *mistake)
+{
+    const struct checking *checking = context;
+    char path[CONFIG_PATH_BYTES];
+    option_path(checking, mistake->key, mistake->item, path);
+    if (config_is_wrong(checking->loader, path)) {
+        return; /* there is no value to speak of */
+    }
+    struct vamp_diagnostic problem =
+        config_problem(checking->loader, path, mistake->in_value ? CONFIG_AT_VALUE : CONFIG_AT_KEY,
+                       "%s", mistake->text);
+    (void)snprintf(problem.allowed, sizeof problem.allowed, "%s", mistake->allowed);
+    config_near(&problem, mistake->near);
+    vamp_diagnostics_add(checking->loader->diagnostics, &problem);
+}
+
+static bool is_computed(const void *context, enum vamp_metric_id metric)
+{
+    return vamp_stats_wants(context, metric);
+}
+
+static void check_name(const struct config_loader *loader, unsigned rule)
+{
+    const struct vamp_alarm_config *alarms = loader->config->alarms;
+    const char *name = alarms[rule].options.name;
+    for (unsigned i = 0; i < rule && name != NULL; i++) {
+        if (alarms[i].options.name != NULL && strcmp(alarms[i].options.name, name) == 0) {
+            char path[CONFIG_PATH_BYTES];
+            option_path(&(struct checking){loader, rule}, "name", SIZE_MAX, path);
+            config_error(loader, path, "rule %u of the list has this name, too",
+                         loader->alarm_index[i]);
+            return;
+        }
+    }
+}
+
+static void check_actions(const struct config_loader *loader, unsigned rule)
+{
+    const struct vamp_alarm_config *alarm = &loader->config->alarms[rule];
+    for (unsigned i = 0; i < alarm->action_count; i++) {
+        struct vamp_err err = VAMP_ERR_NONE;
+        const struct vamp_alarm_action *action = &alarm->actions[i];
+        if (action->ops->check != NULL && action->ops->check(action->options, &err) != 0) {
+            char path[CONFIG_PATH_BYTES];
+            option_path(&(struct checking){loader, rule}, "actions", i, path);
+            config_error(loader, path, "%s", err.text);
+        }
+    }
+}
+
+/* Whether a wrong value stands where the meaning of the others depends on it: then what they mean
+ * together is not known. */
+static bool is_undecided(const struct checking *checking)
+{
+    static const char *const keys[] = {"quantile", "rate", "baseline"};
+    bool wrong = false;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        char path[CONFIG_PATH_BYTES];
+        option_path(checking, keys[i], SIZE_MAX, path);
+        wrong = wrong || config_is_wrong(checking->loader, path);
+    }
+    return wrong;
+}
+
+void config_check_alarms(struct config_loader *loader)
+{
+    struct vamp_config *config = loader->config;
+    const struct vamp_alarm_scope scope = {
+        .level = (enum vamp_level)config->statistics.level,
+        .bucket_ns = config->statistics.bucket_ns,
+        .computes = is_computed,
+        .context = &config->statistics,
+    };
+    for (unsigned i = 0; i < config->alarm_count; i++) {
+        struct checking checking = {loader, i};
+        struct vamp_alarm_rule rule;
+        char path[CONFIG_PATH_BYTES];
+        (void)snprintf(path, sizeof path, "/alarms/%u/actions", loader->alarm_index[i]);
+        if (!is_undecided(&checking)) {
+            (void)vamp_alarm_compile(&config->alarms[i].options, &scope, report_mistake, &checking,
+                                     &rule);
+        }
+        check_name(loader, i);
+        if (!config_is_wrong(loader, path)) {
+            check_actions(loader, i);
+        }
+    }
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/alarms/alarms.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vampire/alarms/judge.h"
+#include "vampire/core/utf8.h"
+
+_Static_assert(VAMP_ALARM_LABELS_MAX == VAMP_LABELS_MAX, "a change has room for a series' labels");
+
+/* A rule at work. */
+struct work {
+    struct vamp_alarm_rule rule;
+    unsigned number; /* of the rule */
+    unsigned metric; /* index in the schema */
+    struct vamp_alarm_following following;
+    /* Of a rule with "absent": the alarm that no series is there at all. */
+    struct vamp_alarm_instance none;
+    const struct vamp_alarm_config *config;
+    void *actions[VAMP_ALARM_ACTIONS_MAX];
+    unsigned action_count; /* that were opened */
+    uint64_t pending, firing, fired, delayed;
+    bool bound_said;
+};
+
+struct vamp_alarms {
+    struct vamp_alarms_options options;
+    struct work *works;
+    unsigned count;
+    /* Of the bucket that is evaluated. */
+    struct vamp_alarm_change *changes;
+    unsigned change_count, change_room;
+};
+
+static void ignore_mistake(void *context, const struct vamp_alarm_mistake *mistake)
+{
+    (void)context;
+    (void)mistake;
+}
+
+static int find_metric(const struct vamp_schema *schema, struct work *work, struct vamp_err *err)
+{
+    for (unsigned i = 0; i < schema->metric_count; i++) {
+        if (schema->metrics[i].id == work->rule.metric) {
+            work->metric = i;
+            return 0;
+        }
+    }
+    return vamp_err_set(err, -EINVAL, "the alarm %s looks at %s, which is not computed",
+                        work->config->options.name, vamp_metrics[work->rule.metric].name);
+}
+
+static int open_actions(const struct vamp_alarms *alarms, struct work *work, struct vamp_err *err)
+{
+    for (unsigned i = 0; i < work->config->action_count; i++) {
+        const struct vamp_alarm_action *action = &work->config->actions[i];
+        const int status =
+            action->ops->open(action->options, alarms->options.context, &work->actions[i], err);
+        if (status != 0) {
+            (void)vamp_err_wrap(err, "action %s of the alarm %s", action->ops->name,
+                                work->config->options.name);
+            return status;
+        }
+        work->action_count++;
+    }
+    return 0;
+}
+
+static int start_work(const struct vamp_alarms *alarms, struct work *work, struct vamp_err *err)
+{
+    const struct vamp_schema *schema = alarms->options.schema;
+    const struct vamp_alarm_scope scope = {.level = schema->level, .bucket_ns = schema->bucket_ns};
+    if (!vamp_alarm_compile(&work->config->options, &scope, ignore_mistake, NULL, &work->rule)) {
+        return vamp_err_set(err, -EINVAL, "the alarm %s does not fit these statistics",
+                            work->config->options.name);
+    }
+    int status = find_metric(schema, work, err);
+    if (status == 0) {
+        status = vamp_alarm_following_init(&work->following, &work->rule, &schema->bins, err);
+    }
+    return status == 0 ? open_actions(alarms, work, err) : status;
+}
+
+int vamp_alarms_create(const struct vamp_alarms_options *options, struct vamp_alarms **ret_alarms,
+                       struct vamp_err *err)
+{
+    assert(options->count > 0 && options->count <= VAMP_ALARM_RULES_MAX);
+    struct vamp_alarms *alarms = calloc(1, sizeof *alarms);
+    struct work *works = calloc(options->count, sizeof *works);
+    if (alarms == NULL || works == NULL) {
+        free(works);
+        free(alarms);
+        return vamp_err_set_errno(err, ENOMEM, "prepare the alarms");
+    }
+    alarms->options = *options;
+    alarms->works = works;
+    alarms->count = options->count;
+    int status = 0;
+    for (unsigned i = 0; i < options->count && status == 0; i++) {
+        works[i].number = i;
+        works[i].config = &options->configs[i];
+        status = start_work(alarms, &works[i], err);
+    }
+    if (status != 0) {
+        vamp_alarms_free(alarms);
+        return status;
+    }
+    *ret_alarms = alarms;
+    return 0;
+}
+
+void vamp_alarms_free(struct vamp_alarms *alarms)
+{
+    if (alarms == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < alarms->count; i++) {
+        struct work *work = &alarms->works[i];
+        for (unsigned k = 0; k < work->action_count; k++) {
+            work->config->actions[k].ops->close(work->actions[k]);
+        }
+        vamp_alarm_following_done(&work->following);
+    }
+    free(alarms->works);
+    free(alarms);
+}
+
+/* ---- changes */
+
+/* A new change at the end of the list; NULL: the list is full, or there is no memory. */
+static struct vamp_alarm_change *add_change(struct vamp_alarms *alarms)
+{
+    if (alarms->change_count == VAMP_ALARM_CHANGES_MAX) {
+        return NULL;
+    }
+    if (alarms->change_count == alarms->change_room) {
+        const unsigned room = alarms->change_room == 0 ? 4 : alarms->change_room * 2;
+        struct vamp_alarm_change *changes =
+            reallocarray(alarms->changes, room, sizeof *alarms->changes);
+        if (changes == NULL) {
+            return NULL;
+        }
+        alarms->changes = changes;
+        alarms->change_room = room;
+    }
+    struct vamp_alarm_change *change = &alarms->changes[alarms->change_count++];
+    memset(change, 0, sizeof *change);
+    return change;
+}
+
+/* Copies a text as UTF-8, cut at a character's border, terminated. */
+static void copy_text(char *to, size_t bytes, const char *text)
+{
+    to[vamp_utf8_copy(to, bytes - 1, text)] = '\0';
+}
+
+static void describe_labels(const struct work *work, const struct vamp_bucket *bucket,
+                            const struct vamp_series *series, struct vamp_alarm_change *change)
+{
+    const unsigned number = bucket->schema->metrics[work->metric].label_set;
+    const struct vamp_label_set *set = &bucket->schema->label_sets[number];
+    for (unsigned i = 0; series != NULL && i < set->label_count; i++) {
+        if ((work->rule.labels & UINT32_C(1) << set->labels[i]) != 0) {
+            struct vamp_alarm_label *label = &change->labels[change->label_count++];
+            label->name = vamp_label_name(set->labels[i]);
+            copy_text(label->value, sizeof label->value, series->labels[i]);
+        }
+    }
+    /* Without a series what the rule asked for. */
+    for (unsigned i = 0; series == NULL && i < work->rule.pattern_count; i++) {
+        struct vamp_alarm_label *label = &change->labels[change->label_count++];
+        label->name = vamp_label_name(work->rule.patterns[i].label);
+        copy_text(label->value, sizeof label->value, work->rule.patterns[i].pattern);
+    }
+}
+
+static const char *unit_of(const struct vamp_alarm_rule *rule)
+{
+    const struct vamp_metric *metric = &vamp_metrics[rule->metric];
+    if (rule->baseline_buckets > 0) {
+        return "1";
+    }
+    if (rule->measure != VAMP_ALARM_RATE) {
+        return metric->unit;
+    }
+    if (metric->kind == VAMP_HISTOGRAM || strcmp(metric->unit, "1") == 0) {
+        return "s-1";
+    }
+    return strcmp(metric->unit, "byte") == 0 ? "byte s-1" : "ns s-1";
+}
+
+static void describe_change(const struct work *work, const struct vamp_alarm_instance *instance,
+                            const struct vamp_bucket *bucket,
+                            const struct vamp_alarm_compared *compared,
+                            struct vamp_alarm_change *change)
+{
+    const struct vamp_alarm_options *options = work->rule.options;
+    copy_text(change->alarm, sizeof change->alarm, options->name);
+    copy_text(change->threshold, sizeof change->threshold, options->when);
+    change->rule = work->number;
+    change->instance = instance->number;
+    change->severity = (uint8_t)options->severity;
+    change->time_ns = bucket->start_ns + bucket->width_ns;
+    change->bucket = bucket->number;
+    change->since_ns = instance->since_ns;
+    change->metric = vamp_metrics[work->rule.metric].name;
+    change->unit = unit_of(&work->rule);
+    change->has_value = compared->has_value;
+    change->value = compared->has_value ? compared->value : 0;
+    change->has_baseline = compared->has_baseline;
+    change->baseline = compared->has_baseline ? compared->baseline : 0;
+    describe_labels(work, bucket, instance->series, change);
+}
+
+static void count_change(struct work *work, const struct vamp_alarm_instance *instance,
+                         enum vamp_alarm_state state)
+{
+    if (instance->active) { /* the state before */
+        work->pending -= instance->state == VAMP_ALARM_PENDING;
+        work->firing -= instance->state == VAMP_ALARM_FIRING;
+    }
+    work->pending += state == VAMP_ALARM_PENDING;
+    work->firing += state == VAMP_ALARM_FIRING;
+    work->fired += state == VAMP_ALARM_FIRING;
+}
+
+static void run_actions(const struct vamp_alarms *alarms, const struct work *work,
+                        const struct vamp_alarm_change *change)
+{
+    for (unsigned i = 0; i < work->action_count; i++) {
+        const struct vamp_alarm_action_ops *ops = work->config->actions[i].ops;
+        if ((!change->silenced || ops->when_silenced) &&
+            (!alarms->options.replayed || ops->when_replayed)) {
+            ops->change(work->actions[i], change);
+        }
+    }
+}
+
+/* ---- evaluation */
+
+static void evaluate_instance(struct vamp_alarms *alarms, struct work *work,
+                              struct vamp_alarm_instance *instance,
+                              const struct vamp_bucket *bucket,
+                              const struct vamp_alarm_measured *measured)
+{
+    const struct vamp_alarm_compared compared = vamp_alarm_judge(&work->rule, instance, measured);
+    enum vamp_alarm_state state = VAMP_ALARM_PENDING;
+    if (!vamp_alarm_step(&work->rule, instance, compared.opinion,
+                         bucket->start_ns + bucket->width_ns, &state)) {
+        return;
+    }
+    struct vamp_alarm_change *change = add_change(alarms);
+    if (change == NULL) {
+        work->delayed++;
+        return;
+    }
+    describe_change(work, instance, bucket, &compared, change);
+    change->state = (uint8_t)state;
+    count_change(work, instance, state);
+    vamp_alarm_enter(instance, state);
+    run_actions(alarms, work, change);
+}
+
+static void say_bound(const struct vamp_alarms *alarms, struct work *work)
+{
+    if (work->bound_said || work->following.not_followed == 0) {
+        return;
+    }
+    char line[256];
+    (void)snprintf(line, sizeof line,
+                   "alarm \"%s\" follows %u series and cannot follow more: narrow its \"labels\"",
+                   work->config->options.name, work->following.member_count);
+    alarms->options.context->say(alarms->options.context->say_context, line);
+    work->bound_said = true;
+}
+
+static void evaluate_rule(struct vamp_alarms *alarms, struct work *work,
+                          const struct vamp_bucket *bucket)
+{
+    vamp_alarm_follow(&work->following, bucket, work->metric);
+    say_bound(alarms, work);
+    for (uint32_t i = 0; i < work->following.instance_count; i++) {
+        struct vamp_alarm_instance *instance = work->following.instances[i];
+        const struct vamp_alarm_measured measured =
+            vamp_alarm_measure(&work->following, instance, bucket, work->metric);
+        evaluate_instance(alarms, work, instance, bucket, &measured);
+    }
+    if (work->rule.when.comparison == VAMP_ALARM_ABSENT) {
+        const struct vamp_alarm_measured measured = {.grew = work->following.instance_count > 0};
+        evaluate_instance(alarms, work, &work->none, bucket, &measured);
+    }
+}
+
+unsigned vamp_alarms_evaluate(struct vamp_alarms *alarms, const struct vamp_bucket *bucket,
+                              struct vamp_alarm_change **ret_changes)
+{
+    alarms->changes = NULL;
+    alarms->change_count = alarms->change_room = 0;
+    for (unsigned i = 0; i < alarms->count; i++) {
+        evaluate_rule(alarms, &alarms->works[i], bucket);
+    }
+    *ret_changes = alarms->changes;
+    return alarms->change_count;
+}
+
+unsigned vamp_alarms_count(const struct vamp_alarms *alarms)
+{
+    return alarms != NULL ? alarms->count : 0;
+}
+
+void vamp_alarms_state(const struct vamp_alarms *alarms, unsigned rule,
+                       struct vamp_alarm_state_count *ret_state)
+{
+    const struct work *work = &alarms->works[rule];
+    *ret_state = (struct vamp_alarm_state_count){
+        .name = work->config->options.name,
+        .severity = work->config->options.severity,
+        .pending = work->pending,
+        .firing = work->firing,
+        .fired = work->fired,
+        .followed = work->following.member_count,
+        .not_followed = work->following.not_followed,
+        .delayed = work->delayed,
+    };
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The rules at work: when a bucket closes, each rule looks at the metric it names and says which of
+ * its alarms enter another state. Without rules nothing here is created. All work is done at the
+ * close of a bucket and is bounded: VAMP_ALARM_RULES_MAX rules, VAMP_ALARM_SERIES_MAX series of
+ * each, VAMP_ALARM_CHANGES_MAX changes in a bucket. At a bound: further series are not followed,
+ * which is counted and said; further changes wait for the next bucket. The worker thread.
+ */
+#ifndef VAMP_ALARMS_ALARMS_H
+#define VAMP_ALARMS_ALARMS_H
+
+#include "vampire/alarms/rule.h"
+#include "vampire/stats/bucket/bucket.h"
+
+struct vamp_alarms;
+
+/* What vamp_alarms_create needs; all of it must outlive the alarms. */
+struct vamp_alarms_options {
+    const struct vamp_alarm_config *configs; /* of a configuration that was checked */
+    unsigned count;                          /* at least 1 */
+    const struct vamp_schema *schema;
+    const struct vamp_alarm_action_context *context;
+    bool replayed; /* the stream is a recording: only actions that allow it run */
+};
+
+/* 0 or -errno with text. */
+VAMP_MUST_CHECK int vamp_alarms_create(const struct vamp_alarms_options *options,
+                                       struct vamp_alarms **ret_alarms, struct vamp_err *err);
+/* Ends the actions. NULL is fine. */
+void vamp_alarms_free(struct vamp_alarms *alarms);
+
+/* Evaluates all rules on a closed bucket and starts their actions. Returns how many changes there
+ * are in `*ret_changes`, which is malloc'ed and the caller's; NULL if there are none. */
+unsigned vamp_alarms_evaluate(struct vamp_alarms *alarms, const struct vamp_bucket *bucket,
+                              struct vamp_alarm_change **ret_changes);
+
+/* One rule's state, for people who ask and for the metrics. */
+struct vamp_alarm_state_count {
+    const char *name;
+    unsigned severity;        /* enum vamp_alarm_severity */
+    uint64_t pending, firing; /* alarms, now */
+    uint64_t fired;           /* how often an alarm of the rule began to fire */
+    uint64_t followed;        /* series */
+    uint64_t not_followed;    /* beyond VAMP_ALARM_SERIES_MAX */
+    uint64_t delayed;         /* changes that waited for a later bucket */
+};
+unsigned vamp_alarms_count(const struct vamp_alarms *alarms); /* of NULL: 0 */
+void vamp_alarms_state(const struct vamp_alarms *alarms, unsigned rule,
+                       struct vamp_alarm_state_count *ret_state);
+
+#endif

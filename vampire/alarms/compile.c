@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the options of a rule to the compiled rule, with every mistake. */
+#include "vampire/alarms/compile.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct vamp_alarm_mistake begin_mistake(struct vamp_alarm_compiling *compiling,
+                                               enum vamp_alarm_fault fault, const char *key,
+                                               const char *allowed)
+{
+    struct vamp_alarm_mistake mistake = {
+        .key = key, .item = SIZE_MAX, .in_value = fault == VAMP_ALARM_FAULT_VALUE};
+    (void)snprintf(mistake.allowed, sizeof mistake.allowed, "%s", allowed);
+    compiling->wrong = true;
+    return mistake;
+}
+
+void vamp_alarm_mistake(struct vamp_alarm_compiling *compiling, enum vamp_alarm_fault fault,
+                        const char *key, const char *allowed, const char *format, ...)
+{
+    struct vamp_alarm_mistake mistake = begin_mistake(compiling, fault, key, allowed);
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(mistake.text, sizeof mistake.text, format, arguments);
+    va_end(arguments);
+    compiling->report(compiling->context, &mistake);
+}
+
+/* ---- the metric, and what of it is compared */
+
+static void report_unknown_metric(struct vamp_alarm_compiling *compiling, const char *name)
+{
+    const char *names[VAMP_METRIC_COUNT + 1] = {NULL};
+    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        names[id] = vamp_metrics[id].name;
+    }
+    struct vamp_alarm_mistake mistake =
+        begin_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "metric", "");
+    (void)snprintf(mistake.text, sizeof mistake.text,
+                   "there is no metric \"%.64s\"; vampire --list-metrics shows all", name);
+    mistake.near = vamp_opt_near_choice(names, name);
+    compiling->report(compiling->context, &mistake);
+}
+
+static void compile_metric(struct vamp_alarm_compiling *compiling)
+{
+    const char *name = compiling->options->metric;
+    if (name == NULL) {
+        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_KEY, "metric", "",
+                           "a rule needs a \"metric\"; vampire --list-metrics shows all");
+        return;
+    }
+    unsigned id = 0;
+    while (id < VAMP_METRIC_COUNT && strcmp(vamp_metrics[id].name, name) != 0) {
+        id++;
+    }
+    if (id == VAMP_METRIC_COUNT) {
+        report_unknown_metric(compiling, name);
+        return;
+    }
+    const struct vamp_alarm_scope *scope = compiling->scope;
+    compiling->metric = &vamp_metrics[id];
+    compiling->rule->metric = (enum vamp_metric_id)id;
+    if (scope->computes != NULL && !scope->computes(scope->context, (enum vamp_metric_id)id)) {
+        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "metric", "",
+                           "%s is not computed: add its set to \"statistics.sets\", or \"+%s\" to "
+                           "\"statistics.metrics\"",
+                           name, name);
+    }
+}
+
+static void compile_measure(struct vamp_alarm_compiling *compiling)
+{
+    const struct vamp_alarm_options *options = compiling->options;
+    const struct vamp_metric *metric = compiling->metric;
+    const bool quantile = options->quantile >= 0;
+    compiling->rule->quantile = options->quantile;
+    compiling->rule->measure = options->rate ? VAMP_ALARM_RATE
+                               : quantile    ? VAMP_ALARM_QUANTILE
+                                             : VAMP_ALARM_VALUE;
+    if (quantile && metric->kind != VAMP_HISTOGRAM) {
+        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_KEY, "quantile", "",
+                           "%s is a %s and has no quantile; only histograms have one", metric->name,
+                           vamp_metric_kind_name(metric->kind));
+    }
+    if (options->rate && metric->kind == VAMP_GAUGE) {
+        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_KEY, "rate", "",
+                           "%s is a gauge and has no rate; counters and histograms have one",
+                           metric->name);
+    }
+    if (quantile && options->rate) {
+        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_KEY, "rate", "",
+                           "a rule compares a \"quantile\" or a \"rate\", not both");
+    }
+}
+
+/* ---- which series */
+
+static void list_labels(uint32_t labels, char text[static VAMP_OPT_ALLOWED_BYTES])
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned label = 0; label < VAMP_LABEL_COUNT && used < VAMP_OPT_ALLOWED_BYTES; label++) {
+        if ((labels & UINT32_C(1) << label) != 0) {
+            const int added = snprintf(text + used, VAMP_OPT_ALLOWED_BYTES - used, "%s%s",
+                                       used == 0 ? "the labels " : ", ", vamp_label_name(label));
+            used += added > 0 ? (size_t)added : 0;
+        }
+    }
+    if (labels == 0) {
+        (void)snprintf(text, VAMP_OPT_ALLOWED_BYTES, "none: the metric has no labels");
+    }
+}
+
+static void report_label(struct vamp_alarm_compiling *compiling, size_t item, uint32_t labels,
+                         const char *text, size_t name_bytes)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "%.*s", (int)(name_bytes < 60 ? name_bytes : 60), text);
+    struct vamp_alarm_mistake mistake =
+        begin_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "labels", "");
+    mistake.item = item;
+    if (text[name_bytes] != '=') {
+        (void)snprintf(mistake.text, sizeof mistake.text,
+                       "\"%.100s\" is no label and pattern: write LABEL=PATTERN", text);
+    } else {
+        (void)snprintf(mistake.text, sizeof mistake.text, "%s has no label \"%s\" at level %s",
+                       compiling->metric->name, name, vamp_level_name(compiling->scope->level));
+    }
+    mistake.near = vamp_opt_near_choice(vamp_label_words, name);
+    mistake.near = mistake.near != NULL && strcmp(mistake.near, name) == 0 ? NULL : mistake.near;
+    list_labels(labels, mistake.allowed);
+    compiling->report(compiling->context, &mistake);
+}
+
+static void compile_pattern(struct vamp_alarm_compiling *compiling, size_t item, uint32_t labels)
+{
+    struct vamp_alarm_rule *rule = compiling->rule;
+    const char *text = compiling->options->labels.items[item];
+    const size_t name_bytes = strcspn(text, "=");
+    for (unsigned label = 0; text[name_bytes] == '=' && label < VAMP_LABEL_COUNT; label++) {
+        const char *name = vamp_label_name(label);
+        if ((labels & UINT32_C(1) << label) == 0 || strlen(name) != name_bytes ||
+            strncmp(name, text, name_bytes) != 0) {
+            continue;
+        }
+        if (rule->pattern_count == VAMP_LABELS_MAX) {
+            vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "labels", "",
+                               "more than %d patterns", VAMP_LABELS_MAX);
+            return;
+        }
+        rule->patterns[rule->pattern_count++] =
+            (struct vamp_alarm_pattern){(enum vamp_label)label, text + name_bytes + 1};
+        return;
+    }
+    report_label(compiling, item, labels, text, name_bytes);
+}
+
+static void compile_series(struct vamp_alarm_compiling *compiling)
+{
+    const struct vamp_alarm_options *options = compiling->options;
+    const uint32_t labels = vamp_metric_labels_at(compiling->metric, compiling->scope->level);
+    const uint64_t all = (UINT64_C(1) << VAMP_LABEL_COUNT) - 1;
+    for (size_t i = 0; i < options->labels.count; i++) {
+        compile_pattern(compiling, i, labels);
+    }
+    compiling->rule->labels = labels & ~(uint32_t)options->without;
+    if (options->without != all && (options->without & ~(uint64_t)labels) != 0) {
+        char allowed[VAMP_OPT_ALLOWED_BYTES];
+        list_labels(labels, allowed);
+        vamp_alarm_mistake(
+            compiling, VAMP_ALARM_FAULT_VALUE, "without", allowed,
+            "%s has no label \"%s\" at level %s", compiling->metric->name,
+            vamp_label_name((unsigned)__builtin_ctzll(options->without & ~(uint64_t)labels)),
+            vamp_level_name(compiling->scope->level));
+    }
+}
+
+/* ---- times */
+
+static bool read_buckets(const char *text, uint64_t *ret_buckets)
+{
+    const size_t digits = strspn(text, "0123456789");
+    const char *word = text + digits + strspn(text + digits, " ");
+    if (digits == 0 || digits > 9 ||
+        (strcmp(word, "buckets") != 0 && strcmp(word, "bucket") != 0)) {
+        return false;
+    }
+    *ret_buckets = strtoull(text, NULL, 10);
+    return true;
+}
+
+static uint64_t buckets_of(const struct vamp_alarm_compiling *compiling, int64_t ns)
+{
+    const int64_t width_ns = compiling->scope->bucket_ns;
+    return (uint64_t)((ns + width_ns - 1) / width_ns);
+}
+
+static void report_long(struct vamp_alarm_compiling *compiling, const char *key)
+{
+    vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, key, "", "longer than %u buckets",
+                       VAMP_ALARM_BUCKETS_MAX);
+}
+
+/* The text of "for" or "clear_for" as buckets, at least 1. */
+static uint32_t compile_hold(struct vamp_alarm_compiling *compiling, const char *key,
+                             const char *text)
+{
+    uint64_t buckets = 0;
+    int64_t ns = 0;
+    if (text == NULL || text[0] == '\0') {
+        return 1;
+    }
+    if (!read_buckets(text, &buckets)) {
+        if (vamp_duration_parse(text, &ns, NULL) != 0 || ns < 0) {
+            vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, key,
+                               "a duration such as \"10s\", or a number of buckets such as \"2 "
+                               "buckets\"",
+                               "\"%.32s\" is neither a duration nor a number of buckets", text);
+            return 1;
+        }
+        buckets = buckets_of(compiling, ns);
+    }
+    if (buckets > VAMP_ALARM_BUCKETS_MAX) {
+        report_long(compiling, key);
+    }
+    return buckets == 0 ? 1 : (uint32_t)buckets;
+}
+
+static void compile_baseline(struct vamp_alarm_compiling *compiling)
+{
+    const struct vamp_alarm_options *options = compiling->options;
+    if (options->baseline_ns < 0) {
+        if (options->warm_up_ns >= 0) {
+            vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_KEY, "warm_up", "",
+                               "has no effect without \"baseline\"");
+        }
+        return;
+    }
+    const uint64_t window = buckets_of(compiling, options->baseline_ns);
+    const uint64_t warm_up =
+        options->warm_up_ns >= 0 ? buckets_of(compiling, options->warm_up_ns) : window;
+    if (window == 0) {
+        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "baseline", "",
+                           "a baseline of no time has no values");
+    }
+    if (window > VAMP_ALARM_BUCKETS_MAX || warm_up > VAMP_ALARM_BUCKETS_MAX) {
+        report_long(compiling, window > VAMP_ALARM_BUCKETS_MAX ? "baseline" : "warm_up");
+        return;
+    }
+    compiling->rule->baseline_buckets = (uint32_t)window;
+    compiling->rule->warm_up_buckets = (uint32_t)warm_up;
+}
+
+/* ---- conditions */
+
+static void check_when(struct vamp_alarm_compiling *compiling)
+{
+    const struct vamp_alarm_rule *rule = compiling->rule;
+    const struct vamp_alarm_condition *when = &rule->when;
+    if (!vamp_alarm_condition_has_limit(when) && rule->measure != VAMP_ALARM_VALUE) {
+        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_KEY,
+                           rule->measure == VAMP_ALARM_RATE ? "rate" : "quantile", "",
+                           "has no effect: \"%s\" compares no number", compiling->options->when);
+    }
+    if (compiling->metric->kind == VAMP_HISTOGRAM && rule->measure == VAMP_ALARM_VALUE &&
+        when->comparison != VAMP_ALARM_ABSENT) {
+        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "when",
+                           "a \"quantile\", such as 0.99, a \"rate\", or the condition \"absent\"",
+                           "%s is a histogram, which is no single value", compiling->metric->name);
+    }
+    if (rule->baseline_buckets > 0 && !when->is_ratio) {
+        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_KEY, "baseline", "",
+                           "has no effect: \"when\" is no multiple of the baseline, as in \"> 2 * "
+                           "baseline\"");
+    }
+}
+
+static bool looks_up(enum vamp_alarm_comparison comparison)
+{
+    return comparison == VAMP_ALARM_GREATER || comparison == VAMP_ALARM_GREATER_EQUAL;
+}
+
+static bool looks_down(enum vamp_alarm_comparison comparison)
+{
+    return comparison == VAMP_ALARM_LESS || comparison == VAMP_ALARM_LESS_EQUAL;
+}
+
+/* Both conditions hold for no value, and one is a limit on the other side of the other. */
+static void check_clear(struct vamp_alarm_compiling *compiling)
+{
+    const struct vamp_alarm_condition *when = &compiling->rule->when;
+    const struct vamp_alarm_condition *clear = &compiling->rule->clear;
+    const bool up = looks_up(when->comparison), down = looks_down(when->comparison);
+    if (!up && !down) {
+        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_KEY, "clear", "",
+                           "has no effect: only a rule with >, >=, < or <= has a second limit");
+    } else if (up ? !looks_down(clear->comparison) : !looks_up(clear->comparison)) {
+        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "clear",
+                           up ? "< or <= and a limit" : "> or >= and a limit",
+                           "the condition for resolving looks the same way as \"%s\"",
+                           compiling->options->when);
+    } else if (clear->is_ratio != when->is_ratio) {
+        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "clear", "",
+                           "\"when\" and \"clear\" must both be multiples of the baseline, or both "
+                           "not");
+    } else if (up ? clear->limit > when->limit : clear->limit < when->limit) {
+        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "clear", "",
+                           "the alarm would fire and resolve at the same value: the limit must be "
+                           "%s that of \"%s\"",
+                           up ? "at most" : "at least", compiling->options->when);
+    }
+}
+
+static void compile_conditions(struct vamp_alarm_compiling *compiling)
+{
+    const struct vamp_alarm_options *options = compiling->options;
+    struct vamp_alarm_rule *rule = compiling->rule;
+    if (options->when == NULL ||
+        !vamp_alarm_condition_read(compiling, "when", options->when, &rule->when)) {
+        return;
+    }
+    check_when(compiling);
+    rule->has_clear = options->clear != NULL && options->clear[0] != '\0';
+    if (rule->has_clear &&
+        vamp_alarm_condition_read(compiling, "clear", options->clear, &rule->clear)) {
+        check_clear(compiling);
+    }
+}
+
+bool vamp_alarm_compile(const struct vamp_alarm_options *options,
+                        const struct vamp_alarm_scope *scope, vamp_alarm_report_fn *report,
+                        void *context, struct vamp_alarm_rule *ret_rule)
+{
+    struct vamp_alarm_compiling compiling = {
+        .options = options,
+        .scope = scope,
+        .report = report,
+        .context = context,
+        .rule = ret_rule,
+    };
+    *ret_rule = (struct vamp_alarm_rule){.options = options};
+    if (options->name == NULL) {
+        vamp_alarm_mistake(&compiling, VAMP_ALARM_FAULT_KEY, "name", "", "a rule needs a \"name\"");
+    }
+    if (options->when == NULL) {
+        vamp_alarm_mistake(&compiling, VAMP_ALARM_FAULT_KEY, "when", "",
+                           "a rule needs a condition, \"when\", such as \"> 30s\"");
+    }
+    compile_metric(&compiling);
+    ret_rule->hold_buckets = compile_hold(&compiling, "for", options->hold);
+    ret_rule->clear_buckets = compile_hold(&compiling, "clear_for", options->clear_hold);
+    compile_baseline(&compiling);
+    if (compiling.metric != NULL) {
+        compile_measure(&compiling);
+        compile_series(&compiling);
+        compile_conditions(&compiling);
+    }
+    return !compiling.wrong;
+}

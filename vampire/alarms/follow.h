@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which series a rule follows: those that fit its patterns, at most VAMP_ALARM_SERIES_MAX, put
+ * together into at most VAMP_ALARM_INSTANCES_MAX instances that differ in the labels that remain.
+ * Each instance has a value in a bucket and a state of its own. A rule without patterns and without
+ * labels has one instance, of all series, however many there are. Private to vampire/alarms; the
+ * worker thread.
+ */
+#ifndef VAMP_ALARMS_FOLLOW_H
+#define VAMP_ALARMS_FOLLOW_H
+
+#include "vampire/alarms/baseline.h"
+#include "vampire/alarms/rule.h"
+#include "vampire/core/map.h"
+#include "vampire/stats/bucket/bucket.h"
+
+#define VAMP_ALARM_SERIES_MAX 65536U
+#define VAMP_ALARM_INSTANCES_MAX 4096U
+
+/* What a rule says of an instance in a bucket. */
+enum vamp_alarm_opinion {
+    VAMP_ALARM_NOT_KNOWN, /* no value, or no baseline yet */
+    VAMP_ALARM_HOLDS,
+    VAMP_ALARM_BETWEEN, /* neither the condition holds nor that for resolving */
+    VAMP_ALARM_OVER,    /* the condition for resolving holds */
+};
+
+struct vamp_alarm_instance {
+    struct map_link by_labels;
+    uint32_t number;                  /* 1, 2, ...; 0: of a rule that waits for the first series */
+    const struct vamp_series *series; /* the first one, whose remaining labels all others have;
+                                       * NULL: of all series, or of none */
+    uint32_t first, last;             /* of its members */
+    /* The state; `state` only while `active`. */
+    bool active;
+    uint8_t state;        /* enum vamp_alarm_state: pending or firing */
+    uint8_t opinion;      /* the last one that was known */
+    uint32_t unknown_for; /* buckets since then */
+    uint32_t held, over;  /* buckets in a row in which the condition held, or that for resolving */
+    int64_t since_ns;
+    bool has_last;
+    double last_value; /* for "changed" */
+    struct vamp_alarm_baseline baseline;
+};
+
+struct vamp_alarm_member {
+    uint32_t series;
+    uint32_t next; /* member of the same instance; UINT32_MAX: none */
+};
+
+struct vamp_alarm_following {
+    const struct vamp_alarm_rule *rule;
+    bool whole;    /* one instance of all series: there are no members */
+    uint32_t seen; /* series of the label set that were looked at */
+    struct vamp_alarm_member *members;
+    uint32_t member_count, member_room;
+    struct vamp_alarm_instance **instances;
+    uint32_t instance_count, instance_room;
+    uint64_t not_followed; /* series that fit beyond the bound, or for which there was no memory */
+    struct map map;        /* instances by their labels */
+    struct vamp_histogram *sum; /* of a rule that adds histograms up; else NULL */
+};
+
+/* 0 or -ENOMEM; vamp_alarm_following_done is right after either. `bins`: of the schema. */
+VAMP_MUST_CHECK int vamp_alarm_following_init(struct vamp_alarm_following *following,
+                                              const struct vamp_alarm_rule *rule,
+                                              const struct vamp_bins *bins, struct vamp_err *err);
+void vamp_alarm_following_done(struct vamp_alarm_following *following);
+/* Looks at the series that are new in this bucket. `metric`: the index in its schema. */
+void vamp_alarm_follow(struct vamp_alarm_following *following, const struct vamp_bucket *bucket,
+                       unsigned metric);
+
+/* What an instance has in a bucket. */
+struct vamp_alarm_measured {
+    bool known;   /* there is a value */
+    double value; /* as the rule's measure says */
+    bool grew;    /* a counter grew, a histogram recorded something, a gauge is there */
+};
+struct vamp_alarm_measured vamp_alarm_measure(const struct vamp_alarm_following *following,
+                                              const struct vamp_alarm_instance *instance,
+                                              const struct vamp_bucket *bucket, unsigned metric);
+
+#endif

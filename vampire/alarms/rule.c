@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The options of a rule, and the actions it has. */
+#include "vampire/alarms/rule.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "vampire/core/clock.h"
+
+#define AT(member) offsetof(struct vamp_alarm_options, member)
+#define DAYS(n) ((uint64_t)(n)*86400 * (uint64_t)VAMP_NS_PER_SECOND)
+
+const struct vamp_opt vamp_alarm_options[] = {
+    {.key = "name",
+     .type = VAMP_OPT_STRING,
+     .max = VAMP_ALARM_NAME_BYTES - 1,
+     .offset = AT(name),
+     .help = "The alarm's name in files, messages and actions; required, and no other rule may "
+             "have it"},
+    {.key = "metric",
+     .type = VAMP_OPT_STRING,
+     .max = 64,
+     .offset = AT(metric),
+     .help = "The metric that the rule looks at when a bucket closes; required; "
+             "vampire --list-metrics shows all"},
+    {.key = "when",
+     .type = VAMP_OPT_STRING,
+     .max = 100,
+     .offset = AT(when),
+     .help = "The condition, required: >, >=, <, <=, = or != and a limit in the metric's unit "
+             "(\"> 30s\", \"< 5MiB/s\"), or a factor of the baseline (\"> 2 * baseline\"); "
+             "\"changed\"; \"absent\". The value is that of a gauge at the bucket's end, or the "
+             "growth of a counter in the bucket"},
+    {.key = "for",
+     .type = VAMP_OPT_STRING,
+     .preset = "",
+     .max = 32,
+     .offset = AT(hold),
+     .help = "How long the condition has to hold before the alarm fires, as a duration or as "
+             "\"2 buckets\"; empty: one bucket"},
+    {.key = "labels",
+     .type = VAMP_OPT_STRINGS,
+     .max = 256,
+     .offset = AT(labels),
+     .help = "Which series the rule follows: LABEL=PATTERN, with a glob pattern, for each label "
+             "that matters; none: all series. Each series has an alarm of its own"},
+    {.key = "without",
+     .type = VAMP_OPT_SET,
+     .choices = vamp_label_words,
+     .offset = AT(without),
+     .help = "Labels over which the rule adds the series up before it compares; none: each series "
+             "is compared"},
+    {.key = "severity",
+     .type = VAMP_OPT_ENUM,
+     .preset = "warning",
+     .choices = vamp_alarm_severity_words,
+     .offset = AT(severity),
+     .help = "How bad it is, for those who read it"},
+    {.key = "quantile",
+     .type = VAMP_OPT_FRACTION,
+     .offset = AT(quantile),
+     .help = "The quantile of what a histogram recorded in the bucket; 0 is the least value, 1 the "
+             "largest; a histogram needs it unless the condition is a rate or \"absent\""},
+    {.key = "rate",
+     .type = VAMP_OPT_BOOL,
+     .preset = "false",
+     .offset = AT(rate),
+     .help = "Compare the growth of a counter, or the recordings of a histogram, each second"},
+    {.key = "baseline",
+     .type = VAMP_OPT_DURATION,
+     .max = DAYS(7),
+     .offset = AT(baseline_ns),
+     .help = "The baseline is the mean of the same value over this time before; buckets in which "
+             "the condition holds are not part of it; unless set, there is none"},
+    {.key = "warm_up",
+     .type = VAMP_OPT_DURATION,
+     .max = DAYS(7),
+     .offset = AT(warm_up_ns),
+     .help = "How long a series is watched before it is compared with its baseline; unless set, "
+             "as long as \"baseline\""},
+    {.key = "clear",
+     .type = VAMP_OPT_STRING,
+     .preset = "",
+     .max = 100,
+     .offset = AT(clear),
+     .help = "The condition for resolving, as in \"when\" (\"< 20s\"); empty: \"when\" holds no "
+             "more"},
+    {.key = "clear_for",
+     .type = VAMP_OPT_STRING,
+     .preset = "",
+     .max = 32,
+     .offset = AT(clear_hold),
+     .help = "How long the condition for resolving has to hold, as in \"for\""},
+    {.key = NULL},
+};
+
+int vamp_alarm_config_init(struct vamp_alarm_config *config, struct vamp_err *err)
+{
+    *config = (struct vamp_alarm_config){.action_count = 0};
+    return vamp_opt_presets(vamp_alarm_options, &config->options, err);
+}
+
+void vamp_alarm_config_done(struct vamp_alarm_config *config)
+{
+    for (unsigned i = 0; i < config->action_count; i++) {
+        vamp_opt_done(config->actions[i].ops->options, config->actions[i].options);
+        free(config->actions[i].options);
+    }
+    config->action_count = 0;
+    vamp_opt_done(vamp_alarm_options, &config->options);
+}
+
+int vamp_alarm_config_add(struct vamp_alarm_config *config, const struct vamp_alarm_action_ops *ops,
+                          struct vamp_err *err)
+{
+    assert(config->action_count < VAMP_ALARM_ACTIONS_MAX);
+    void *options = calloc(1, ops->options_bytes > 0 ? ops->options_bytes : 1);
+    if (options == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "keep the action %s", ops->name);
+    }
+    const int code = vamp_opt_presets(ops->options, options, err);
+    if (code != 0) {
+        free(options);
+        return code;
+    }
+    config->actions[config->action_count++] = (struct vamp_alarm_action){ops, options};
+    return 0;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One rule: its options as the configuration writes them, what they mean, and every mistake in
+ * them. A compiled rule is plain data that points into its options; any thread may read it.
+ */
+#ifndef VAMP_ALARMS_RULE_H
+#define VAMP_ALARMS_RULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vampire/alarms/action.h"
+#include "vampire/alarms/change.h"
+#include "vampire/core/options/options.h"
+#include "vampire/stats/bucket/metric.h"
+
+#define VAMP_ALARM_RULES_MAX 64
+#define VAMP_ALARM_ACTIONS_MAX 8
+/* Of `for`, `clear_for` and `baseline`, in buckets. */
+#define VAMP_ALARM_BUCKETS_MAX 1000000U
+
+/* The options of a rule; filled by its table. */
+struct vamp_alarm_options {
+    char *name, *metric, *when, *hold, *clear, *clear_hold;
+    struct vamp_strings labels; /* "component=Products*" */
+    uint64_t without;           /* bits of enum vamp_label */
+    unsigned severity;          /* enum vamp_alarm_severity */
+    double quantile;            /* -1: not set */
+    bool rate;
+    int64_t baseline_ns, warm_up_ns; /* -1: not set */
+};
+extern const struct vamp_opt vamp_alarm_options[];
+
+/* One action of a rule with its own options, which its table filled. */
+struct vamp_alarm_action {
+    const struct vamp_alarm_action_ops *ops;
+    void *options; /* owned */
+};
+
+/* A rule of a configuration; owns its parts. */
+struct vamp_alarm_config {
+    struct vamp_alarm_options options;
+    struct vamp_alarm_action actions[VAMP_ALARM_ACTIONS_MAX];
+    unsigned action_count;
+};
+/* Makes the defaults. 0 or -ENOMEM; the second is right after either. */
+VAMP_MUST_CHECK int vamp_alarm_config_init(struct vamp_alarm_config *config, struct vamp_err *err);
+void vamp_alarm_config_done(struct vamp_alarm_config *config);
+/* Adds an action with its defaults; there is room. 0 or -ENOMEM. */
+VAMP_MUST_CHECK int vamp_alarm_config_add(struct vamp_alarm_config *config,
+                                          const struct vamp_alarm_action_ops *ops,
+                                          struct vamp_err *err);
+
+/* ---- compiled */
+
+enum vamp_alarm_measure {
+    VAMP_ALARM_VALUE,    /* a gauge's value, a counter's growth in the bucket */
+    VAMP_ALARM_RATE,     /* a counter's growth, a histogram's recordings, each second */
+    VAMP_ALARM_QUANTILE, /* of what a histogram recorded in the bucket */
+};
+
+enum vamp_alarm_comparison {
+    VAMP_ALARM_GREATER,
+    VAMP_ALARM_GREATER_EQUAL,
+    VAMP_ALARM_LESS,
+    VAMP_ALARM_LESS_EQUAL,
+    VAMP_ALARM_EQUAL,
+    VAMP_ALARM_NOT_EQUAL,
+    VAMP_ALARM_CHANGED, /* another value than in the last bucket that had one */
+    VAMP_ALARM_ABSENT, /* a counter did not grow, a histogram recorded nothing, no gauge is there */
+};
+
+struct vamp_alarm_condition {
+    enum vamp_alarm_comparison comparison;
+    bool is_ratio; /* `limit` is a factor of the baseline */
+    double limit;  /* in the metric's unit, of a rate each second */
+};
+
+/* A label of the series that a rule follows must fit a pattern (fnmatch). */
+struct vamp_alarm_pattern {
+    enum vamp_label label;
+    const char *pattern; /* of the options */
+};
+
+struct vamp_alarm_rule {
+    const struct vamp_alarm_options *options;
+    enum vamp_metric_id metric;
+    enum vamp_alarm_measure measure;
+    double quantile;
+    struct vamp_alarm_condition when, clear; /* `clear` is set only if the options have one */
+    bool has_clear;
+    uint32_t hold_buckets, clear_buckets;       /* at least 1 */
+    uint32_t baseline_buckets, warm_up_buckets; /* 0: no baseline */
+    struct vamp_alarm_pattern patterns[VAMP_LABELS_MAX];
+    unsigned pattern_count;
+    uint32_t labels; /* bits of the labels that remain: those of the metric but for `without` */
+};
+
+/* What the statistics are asked to compute, as far as rules depend on it. */
+struct vamp_alarm_scope {
+    enum vamp_level level;
+    int64_t bucket_ns;
+    /* Whether a metric is computed; NULL: all are. */
+    bool (*computes)(const void *context, enum vamp_metric_id metric);
+    const void *context;
+};
+
+/* A mistake: the option (of `labels` the item), what is wrong, what is allowed ("": the text says
+ * it) and what was probably meant (NULL: nothing near). */
+struct vamp_alarm_mistake {
+    const char *key;
+    size_t item;    /* of a list; SIZE_MAX: of the option as a whole */
+    bool in_value;  /* false: the option is missing, or should not be there at all */
+    char text[400]; /* one line without a full stop */
+    char allowed[VAMP_OPT_ALLOWED_BYTES];
+    const char *near;
+};
+typedef void vamp_alarm_report_fn(void *context, const struct vamp_alarm_mistake *mistake);
+
+/* Compiles the options. True: `*ret_rule` is complete. False: `report` was called for every mistake
+ * that was found. */
+bool vamp_alarm_compile(const struct vamp_alarm_options *options,
+                        const struct vamp_alarm_scope *scope, vamp_alarm_report_fn *report,
+                        void *context, struct vamp_alarm_rule *ret_rule);
+
+#endif
