@@ -69,9 +69,15 @@ endif
 # so a dependency in the wrong direction does not link.
 # One for each format of writers/; what they share is writers/format, what drives them writers/output.
 FORMATS := hdf5 jsonl recording null
+# Formats with libraries that not every site wants: each but its table.c is a shared object, loaded
+# by a run with such an output. WITHOUT="NAME ..." leaves some of them out of the build.
+WITHOUT ?=
+ALL_PLUG_INS := prometheus
+PLUG_INS := $(filter-out $(WITHOUT),$(ALL_PLUG_INS))
+$(if $(filter-out $(ALL_PLUG_INS),$(WITHOUT)),$(error WITHOUT=$(WITHOUT): what can be left out is $(ALL_PLUG_INS)))
 # The rooms of maestro/ are as many archives; `messages` is what protobuf-c makes of pool.proto, so
 # that the pool knows the messages and not the network they travel on.
-LAYERS := core filters messages pool wire client server api bucket cells pairing metrics stats alarms source live format $(FORMATS) output writers actions config run cli top
+LAYERS := core filters messages pool wire client server api bucket cells pairing metrics stats alarms source live format $(FORMATS) $(PLUG_INS) output writers actions config run cli top
 # The rooms of vampire/core share one archive, those of vampire/stats are an archive each: formats and
 # outputs link `bucket`, not what fills it.
 STATS_ROOMS := metrics pairing cells bucket
@@ -86,7 +92,7 @@ DIR_live := vampire/live
 DIR_writers := writers
 DIR_output := writers/output
 DIR_format := writers/format
-$(foreach l,$(FORMATS),$(eval DIR_$(l) := writers/$(l)))
+$(foreach l,$(FORMATS) $(PLUG_INS),$(eval DIR_$(l) := writers/$(l)))
 DIR_pool := maestro/pool
 DIR_wire := maestro/wire
 DIR_client := maestro/client
@@ -104,7 +110,9 @@ PROTO := $(patsubst %.proto,$(GEN)/%.pb-c,$(notdir $(wildcard $(addsuffix /*.pro
 SRC_core := $(wildcard $(addsuffix /*.c,$(DIR_core) $(CORE_ROOMS))) $(addsuffix .c,$(PROTO))
 SRC_messages := $(GEN)/pool.pb-c.c
 SRC_top := $(filter-out $(MAINS),$(wildcard top/*.c))
+$(foreach l,$(PLUG_INS),$(eval SRC_$(l) := $(filter-out %/table.c,$(wildcard $(DIR_$(l))/*.c))))
 $(foreach l,filters pool wire client server api stats $(STATS_ROOMS) source alarms live format $(FORMATS) output writers actions config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
+SRC_writers += $(wildcard $(ALL_PLUG_INS:%=writers/%/table.c))
 
 PKG_core := libprotobuf-c zlib
 PKG_filters := libpcre2-8
@@ -114,6 +122,7 @@ PKG_alarms :=
 PKG_source :=
 PKG_live :=
 PKG_hdf5 := $(HDF5) zlib
+PKG_prometheus := libmicrohttpd
 PKG_messages :=
 PKG_pool :=
 PKG_wire := libfabric libsodium
@@ -138,7 +147,7 @@ USES_alarms := bucket core
 USES_source := core
 USES_live := source $(MAESTRO_LAYERS) filters core
 USES_format := bucket core
-$(foreach l,$(FORMATS),$(eval USES_$(l) := format alarms bucket core))
+$(foreach l,$(FORMATS) $(PLUG_INS),$(eval USES_$(l) := format alarms bucket core))
 USES_output := alarms bucket core
 USES_writers := $(FORMATS) format output alarms bucket core
 # Above the formats: an action writes recordings.
@@ -166,6 +175,7 @@ PROGRAMS := $(B)/bin/vampire $(B)/bin/vampire-top $(if $(MAESTRO_LAYERS),$(B)/bi
 LIBMAESTRO := $(B)/lib/libmaestro.so.0
 # What joins a pool, which vampire loads when it does: the network library takes 0.2 s to load.
 LIVE := $(B)/lib/vampire/maestro.so
+PLUG_IN_OBJECTS := $(PLUG_INS:%=$(B)/lib/vampire/%.so)
 
 # Manual pages of section 1 are written in mdoc(7), docs/*.1. The others are pages of docs/ in
 # Markdown, from which lowdown makes what man(1) reads; without it these stay pages of docs/.
@@ -175,7 +185,7 @@ MARKDOWN_MANUALS := configuration:vampire.json.5 filter-language:vampire-filter.
 MANUALS := $(wildcard docs/*.1) $(foreach m,$(if $(shell command -v lowdown),$(MARKDOWN_MANUALS)),$(B)/man/$(lastword $(subst :, ,$(m))))
 
 .PHONY: all clean help
-all: $(PROGRAMS) $(LIVE) $(WORKFLOW) $(MANUALS)
+all: $(PROGRAMS) $(LIVE) $(PLUG_IN_OBJECTS) $(WORKFLOW) $(MANUALS)
 
 $(foreach l,$(LAYERS),$(eval $(call objects,$(SRC_$(l))): CFLAGS += $(call pkg,$(PKG_$(l)) $(PKG_core))))
 $(foreach l,$(LAYERS),$(eval $(call archive,$(l)): $(call objects,$(SRC_$(l)))))
@@ -221,6 +231,11 @@ $(LIVE): $(call archives,live) vampire/live/module.map
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,--version-script=vampire/live/module.map \
 	  -o $@ -Wl,--whole-archive $(call archive,live) -Wl,--no-whole-archive $(call libraries,live)
+$(PLUG_IN_OBJECTS): $(B)/lib/vampire/%.so: $(B)/lib/%.a $(call archives,format) writers/plug_in.map
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,--version-script=writers/plug_in.map \
+	  -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(call libraries,$*)
 $(B)/bin/maestro-pool-manager: $(B)/obj/maestro/pool_manager.o $(call archives,server)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -262,7 +277,7 @@ $(foreach m,$(MARKDOWN_MANUALS),$(eval $(call manual_rule,$(firstword $(subst :,
 
 # ---------------------------------------------------------------- unit and conformance tests
 # tests/unit/<layer>_<what>_test.c links <layer> and what it uses; conformance suites likewise.
-UNIT := $(patsubst tests/%.c,$(B)/%,$(wildcard tests/unit/*_test.c tests/conformance/*_test.c))
+UNIT := $(patsubst tests/%.c,$(B)/%,$(filter-out $(WITHOUT:%=tests/unit/%_%),$(wildcard tests/unit/*_test.c tests/conformance/*_test.c)))
 comma := ,
 # Libraries of the tests of a layer, in addition to cmocka.
 JUDGE_config := jansson
@@ -278,7 +293,7 @@ $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: | $(addsuffix .h,$(PROTO)) $(GEN)/po
 endef
 $(foreach t,$(UNIT),$(eval $(call unit_rule,$(t),$(firstword $(subst _, ,$(notdir $(t)))))))
 .PHONY: unit
-unit: $(UNIT)
+unit: $(UNIT) $(PLUG_IN_OBJECTS)
 
 # ---------------------------------------------------------------- running and checking
 PYTHON := /usr/bin/python3
@@ -377,7 +392,7 @@ install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(INSTALL) -d $(TO)/bin $(TO)/share/vampire/config $(TO)/share/vampire/notebooks $(TO)/share/doc/vampire
 	$(INSTALL) -m 755 $(PROGRAMS) $(TO)/bin
 	$(INSTALL) -d $(TO)/lib/vampire
-	$(INSTALL) -m 755 $(LIVE) $(TO)/lib/vampire
+	$(INSTALL) -m 755 $(LIVE) $(PLUG_IN_OBJECTS) $(TO)/lib/vampire
 	sed 's|^VERSION = None .*|VERSION = "$(VERSION)"|' python/vampire-report > $(TO)/bin/vampire-report
 	chmod 755 $(TO)/bin/vampire-report
 	$(INSTALL) -m 644 notebooks/first-look.ipynb $(TO)/share/vampire/notebooks

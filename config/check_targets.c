@@ -25,12 +25,17 @@ static const char *target_text(const struct vamp_config_output *output, const st
     return *(char *const *)(const void *)(base + opt->offset);
 }
 
+static bool is_target(const struct vamp_opt *opt)
+{
+    return opt->role == VAMP_OPT_NEW_FILE || opt->role == VAMP_OPT_DIRECTORY ||
+           opt->role == VAMP_OPT_LISTEN;
+}
+
 /* The first option that says where the output writes, NULL: none does. */
 static const struct vamp_opt *find_target(const struct vamp_config_output *output)
 {
     for (const struct vamp_opt *opt = output->ops->options; opt->key != NULL; opt++) {
-        if (opt->type == VAMP_OPT_STRING && opt->role != VAMP_OPT_PLAIN &&
-            target_text(output, opt) != NULL) {
+        if (is_target(opt) && target_text(output, opt) != NULL) {
             return opt;
         }
     }
@@ -43,7 +48,7 @@ static void check_target(const struct config_loader *loader, unsigned index)
     const struct vamp_config_output *output = &loader->config->outputs[index];
     const struct vamp_opt *last = NULL;
     for (const struct vamp_opt *opt = output->ops->options; opt->key != NULL; opt++) {
-        last = opt->role != VAMP_OPT_PLAIN ? opt : last;
+        last = is_target(opt) && opt->role != VAMP_OPT_LISTEN ? opt : last;
     }
     if (last != NULL && find_target(output) == NULL) {
         char path[CONFIG_PATH_BYTES];
@@ -162,18 +167,21 @@ static bool find_place(const struct config_loader *loader, unsigned index, struc
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
     const struct vamp_opt *opt = find_target(output);
-    if (opt == NULL) {
-        return false;
-    }
     struct vamp_err err = VAMP_ERR_NONE;
     char path[CONFIG_PATH_BYTES];
-    config_output_path(loader, index, opt->key, path);
-    if (output->ops->check != NULL && output->ops->check(output->options, &err) != 0) {
+    const char *key = "type";
+    if (output->ops->check != NULL && output->ops->check(output->options, &key, &err) != 0) {
+        config_output_path(loader, index, key, path);
         config_error(loader, path, "%s", err.text);
         return false;
     }
+    if (opt == NULL) {
+        return false;
+    }
+    config_output_path(loader, index, opt->key, path);
     *ret_place = (struct place){.type = output->ops->name, .name = output->settings.name};
-    if (!writes_to(output, VAMP_TARGET_SOCKETS | VAMP_TARGET_BIT(VAMP_TARGET_STDOUT))) {
+    if (opt->role != VAMP_OPT_LISTEN &&
+        !writes_to(output, VAMP_TARGET_SOCKETS | VAMP_TARGET_BIT(VAMP_TARGET_STDOUT))) {
         return find_file(loader, path, output, ret_place);
     }
     ret_place->file = true; /* one name, one place */
@@ -191,12 +199,26 @@ static bool same_place(const struct place *left, const struct place *right)
                              strcmp(left->type, right->type) == 0);
 }
 
+/* A plug-in that is not installed is reported with the place that asks for it. */
+static void check_plug_in(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_writer_ops *functions = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (loader->request->paths &&
+        vamp_writer_load(loader->config->outputs[index].ops, &functions, &err) != 0) {
+        char path[CONFIG_PATH_BYTES];
+        config_output_path(loader, index, "type", path);
+        config_error(loader, path, "%s", err.text);
+    }
+}
+
 void config_check_targets(const struct config_loader *loader)
 {
     const struct vamp_config *config = loader->config;
     struct place places[VAMP_OUTPUTS_MAX];
     bool known[VAMP_OUTPUTS_MAX] = {false};
     for (unsigned i = 0; i < config->output_count; i++) {
+        check_plug_in(loader, i);
         check_target(loader, i);
         known[i] = find_place(loader, i, &places[i]);
         for (unsigned j = 0; j < i && known[i]; j++) {
@@ -205,8 +227,10 @@ void config_check_targets(const struct config_loader *loader)
             }
             char path[CONFIG_PATH_BYTES];
             config_output_path(loader, i, find_target(&config->outputs[i])->key, path);
-            config_error(loader, path, "output \"%s\" would write the same files",
-                         config->outputs[j].settings.name);
+            config_error(loader, path, "output \"%s\" would %s", config->outputs[j].settings.name,
+                         find_target(&config->outputs[i])->role == VAMP_OPT_LISTEN
+                             ? "listen on the same address"
+                             : "write the same files");
             break;
         }
     }

@@ -142,6 +142,12 @@ def metrics(programs):
     return "".join(out)
 
 
+def base_units(programs):
+    listed = json.loads(programs.run("vampire", "--list-metrics=json"))["metrics"]
+    return "| in files | in base units |\n|---|---|\n" + "".join(
+        f"| `{metric['name']}` | `{metric['prometheus']}` |\n" for metric in listed)
+
+
 TYPES = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true or false", "array": "list", "object": "object"}
 
 
@@ -250,6 +256,9 @@ ATTRIBUTES = {
     "workflow": "name of the workflow",
     "component_name_of_vampire": "the name under which vampire joined it",
     "host": "where vampire ran",
+    "pid": "number of its process there",
+    "user": "who ran it: LOGNAME or USER of the environment, else the number",
+    "batch_job": "id of the batch system's job (SLURM_JOB_ID, PBS_JOBID or LSB_JOBID); empty without one",
     "run_id": "UUID of the run, the same in all its files",
     "run_started": "when the run began",
     "output": "name of the output in the configuration",
@@ -280,6 +289,7 @@ PARTS = {
     "kinds of events": events,
     "options of the configuration": configuration,
     "metrics": metrics,
+    "names in base units": base_units,
     "JSON records": json_records,
     "HDF5 dimensions": hdf5_dimensions,
     "HDF5 variables": hdf5_variables,

@@ -34,11 +34,11 @@ MAY_INCLUDE = {
                                "vampire/alarms/change.h", "writers/writer.h", "writers/format/file.h", "writers/output/"],
     "vampire/source": ["vampire/core/", "version.h"],
     "vampire/live": ["vampire/core/", "vampire/source/", "maestro.h", "maestro_probe.h", "version.h"],
-    "writers": ["vampire/core/", "vampire/stats/bucket/"],
+    "writers": ["vampire/core/", "vampire/stats/bucket/", "version.h"],
     "writers/format": ["vampire/core/", "vampire/stats/bucket/", "writers/writer.h"],
     **{f"writers/{name}": ["vampire/core/", "vampire/stats/bucket/", "vampire/alarms/change.h", "writers/writer.h",
-                           "writers/format/"]
-       for name in ("hdf5", "jsonl", "recording", "null")},
+                           "writers/format/", "version.h"]
+       for name in ("hdf5", "jsonl", "recording", "null", "prometheus")},
     "writers/output": ["vampire/core/", "vampire/stats/bucket/", "vampire/alarms/change.h", "writers/writer.h"],
     "maestro/pool": ["vampire/core/", "filters/", "maestro/maestro.h"],
     "maestro/wire": ["vampire/core/", "maestro/maestro.h"],
@@ -65,6 +65,7 @@ CONFINED = {
     r"jansson\.h": r"top/|tests/(unit|fuzz)/config",
     r"yaml\.h": r"maestro/api/",
     r"pcre2\.h": r"filters/",
+    r"microhttpd\.h": r"writers/prometheus/server",
     r"uuid/": r"vampire/|tests/",
 }
 FUNCTION_LINES, FUNCTION_LIMIT = 60, 100

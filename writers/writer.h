@@ -19,6 +19,7 @@
 #ifndef VAMP_WRITERS_WRITER_H
 #define VAMP_WRITERS_WRITER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -67,6 +68,7 @@ struct vamp_writer_target {
     const struct vamp_run *run;
     const struct vamp_schema *schema;
     const char *name;       /* the output's name in the configuration */
+    const atomic_int *stop; /* changes when the user asks vampire to end; NULL: never */
     unsigned segment;       /* 1, 2, ...: the file of this run to open now */
     uint64_t event_kinds;   /* bit per kind: no event of another kind will come */
     uint64_t events_before; /* elements that the earlier segments hold, or lost */
@@ -79,6 +81,7 @@ struct vamp_writer_target {
 struct vamp_ending {
     int64_t time_ns;
     const char *reason; /* "finished", "pool manager gone", "stopped by signal", ... */
+    bool completed;     /* the run is over, and the output was asked to complete it */
     struct vamp_accounting accounting;
 };
 
@@ -113,17 +116,18 @@ struct vamp_writer_ops {
      * VAMP_TARGET_NEW_FILES, or nothing is written. */
     const struct vamp_opt_conditions *targets;
     /* NULL, or: whether the options name a possible address; looks at the text only. 0, or -EINVAL
-     * or -ENAMETOOLONG with what is wrong and what is allowed. */
-    int (*check)(const void *options, struct vamp_err *err);
+     * or -ENAMETOOLONG with the key of the option that is wrong, and what is wrong and allowed. */
+    int (*check)(const void *options, const char **ret_key, struct vamp_err *err);
+    /* The functions below are those of a plug-in (vamp_writer_load); here they are NULL. */
+    bool plug_in;
 
     /* Creates the target. Never overwrites a file and follows no symbolic link at its last
      * component. On failure nothing is left open and no file is left behind. Keeps pointers to
-     * `options`; `target` is only valid during the call, but run, schema and name live longer than
-     * the instance. 0; or
-     * -EEXIST: the name is taken. For a run's first segment the user has to solve that, and vampire
-     *   does not start; for a later one the output tries the next segment numbers, since a file of
-     *   another program, or of the output before a reload, may have this one.
-     * Another -errno: the output tries again, with pauses. */
+     * `options`; `target` is only valid during the call, but run, schema, name and stop live longer
+     * than the instance. 0; or -EEXIST: the name is taken. For a run's first segment the user has
+     * to solve that, and vampire does not start; for a later one the output tries the next segment
+     * numbers, since a file of another program, or of the output before a reload, may have this
+     * one. Another -errno: the output tries again, with pauses. */
     int (*open)(const void *options, const struct vamp_writer_target *target, void **ret_self,
                 struct vamp_err *err);
     /* Takes one element, all or nothing. Without a `flush` the element is then in the target:
@@ -152,6 +156,9 @@ struct vamp_writer_ops {
     /* NULL, or: something the operator should know that is no failure of the target, such as one of
      * several readers that does not read. True once for each such fact. */
     bool (*remark)(void *self, char text[static VAMP_ERR_TEXT_BYTES]);
+    /* NULL, or: time in ns for which `close` may keep the target open for readers when the run was
+     * completed. Outputs that do so are closed after all others. */
+    int64_t (*linger_ns)(const void *options);
     /* Completes and closes. `ending` NULL: the run goes on in another segment. NULL-safe in
      * `self`. A target that failed before its first element is removed. 0 or -errno: the target
      * may lack its end. The object is gone either way. */
@@ -164,10 +171,25 @@ extern const struct vamp_writer_ops vamp_writer_hdf5;
 extern const struct vamp_writer_ops vamp_writer_jsonl;
 extern const struct vamp_writer_ops vamp_writer_recording;
 extern const struct vamp_writer_ops vamp_writer_null;
+extern const struct vamp_writer_ops vamp_writer_prometheus;
 
 /* Every format, ended by NULL: the only list of them. */
 extern const struct vamp_writer_ops *const vamp_writers[];
 /* NULL when there is none with this name. */
 const struct vamp_writer_ops *vamp_writer_find(const char *name);
+
+/* A format whose library a site may lack, or that a run without it should not load: its name and
+ * options are in the program (writers/NAME/table.c), its functions in the shared object
+ * lib/vampire/NAME.so, which has one symbol, vamp_writer_plug_in. */
+struct vamp_writer_plug_in {
+    const char *version;                     /* VAMP_VERSION of the build */
+    const struct vamp_writer_ops *functions; /* name, element and functions; no options */
+};
+
+/* The functions of a format: those of a plug-in are loaded, once for a process; others are in
+ * `format`. 0; -ELIBACC, -ELIBBAD: see vampire/core/module.h, with where the plug-in comes from. */
+VAMP_MUST_CHECK int vamp_writer_load(const struct vamp_writer_ops *format,
+                                     const struct vamp_writer_ops **ret_functions,
+                                     struct vamp_err *err);
 
 #endif

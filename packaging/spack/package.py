@@ -20,6 +20,8 @@ class Vampire(MakefilePackage):
 
     variant("python", default=True, description="The Python package and vampire-report")
 
+    variant("prometheus", default=True, description="Outputs of type prometheus")
+
     depends_on("c", type="build")
     depends_on("gmake", type="build")
     depends_on("pkgconfig", type="build")
@@ -34,16 +36,21 @@ class Vampire(MakefilePackage):
     depends_on("zlib-api")
     depends_on("jansson")
     depends_on("ncurses")
+    depends_on("libmicrohttpd", when="+prometheus")
     with when("+python"):
         depends_on("python@3.11:", type=("build", "run"))
         for name in ("h5py", "matplotlib", "numpy", "pandas", "xarray"):
             depends_on(f"py-{name}", type="run")
 
+    @property
+    def without(self):
+        return "WITHOUT=" + " ".join(name for name in ("prometheus",) if f"+{name}" not in self.spec)
+
     def build(self, spec, prefix):
-        make(f"PREFIX={prefix}")
+        make(f"PREFIX={prefix}", self.without)
 
     def install(self, spec, prefix):
-        make("install", f"PREFIX={prefix}")
+        make("install", f"PREFIX={prefix}", self.without)
 
     def setup_run_environment(self, env):
         if "+python" in self.spec:

@@ -78,6 +78,8 @@ static void make_schema(struct made *made, enum vamp_metric_id metric)
                                   .workflow = "bench",
                                   .component = "vampire",
                                   .host = "here",
+                                  .user = "operator",
+                                  .batch_job = "",
                                   .version = "bench",
                                   .clock = "event",
                                   .sampling = "none",

@@ -150,12 +150,14 @@ def test_debian_packages(space):
     out = space.path / "out"
     make("deb", f"DIST={out}", seconds=280, environment={"DEB_BUILD_OPTIONS": "noopt"})
     packages = {path.name.split("_")[0]: path for path in out.iterdir()}
-    symbols = {name: packages.pop(name) for name in ("vampire-dbgsym", "libmaestro0-dbgsym")}
-    assert set(packages) == {"vampire", "python3-vampire", "libmaestro0", "libmaestro-dev"}
+    symbols = {name: packages.pop(name) for name in ("vampire-dbgsym", "libmaestro0-dbgsym", "vampire-prometheus-dbgsym")}
+    assert set(packages) == {"vampire", "vampire-prometheus", "python3-vampire", "libmaestro0", "libmaestro-dev"}
     machine = packed_and_installed(space, packages.values())
     assert run("lintian", "--allow-root", "--fail-on", "error,warning", *packages.values()) == ""
 
     assert re.search(r"libc6.*libfabric1.*libhdf5-103", fields(packages["vampire"])["Depends"])
+    assert "microhttpd" not in fields(packages["vampire"])["Depends"], "a site without Prometheus needs no library for it"
+    assert "libmicrohttpd12" in fields(packages["vampire-prometheus"])["Depends"]
     assert "libmaestro0 (= " in fields(packages["libmaestro-dev"])["Depends"]
     assert re.search(r"python3-h5py.*python3-xarray", fields(packages["python3-vampire"])["Depends"])
     assert "systemctl --system daemon-reload" in run("dpkg-deb", "-I", packages["vampire"], "postinst")

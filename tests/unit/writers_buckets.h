@@ -136,6 +136,9 @@ static inline struct made_run *made_run_create(uint64_t sets, unsigned max_serie
     made->run.workflow = "fore/cast \"1\"";
     made->run.component = "vampire";
     made->run.host = "node1";
+    made->run.pid = 4711;
+    made->run.user = "operator";
+    made->run.batch_job = "815";
     made->run.version = "test";
     made->run.clock = "event";
     made->run.configuration = "{\"workflow\": \"forecast\"}";

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "vampire/cli/options.h"
-#include "vampire/stats/bucket/metric.h"
+#include "vampire/stats/bucket/base_unit.h"
 
 static const char *const set_names[] = {"basic",     "waits",     "transport",
                                         "lifecycle", "anomalies", "vampire"};
@@ -70,6 +70,10 @@ static void list_json(FILE *stream)
                       metric->unit);
         put_list(stream, "labels", metric->labels, vamp_label_name);
         put_list(stream, "sets", metric->sets, set_name);
+        struct vamp_base_metric base;
+        vamp_base_metric(metric, &base);
+        (void)fprintf(stream, ",\n   \"prometheus\": \"%s%s\", \"decimals\": %u", base.name,
+                      metric->kind == VAMP_COUNTER ? "_total" : "", base.decimals);
         (void)fprintf(stream, ",\n   \"merge\": \"%s\", \"help\": \"%s\", \"origin\": \"%s\"}",
                       vamp_metric_merge_rule(metric), metric->help, metric->origin);
     }

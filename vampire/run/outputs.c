@@ -38,8 +38,13 @@ static int open_one(struct vamp_run_output *output, const struct vamp_config *co
         own.filter = filter_matches;
         own.filter_context = output->filter;
     }
-    return vamp_output_create(chosen->ops, chosen->options, &chosen->settings, &own,
-                              &output->output, err);
+    const struct vamp_writer_ops *format = NULL;
+    const int status = vamp_writer_load(chosen->ops, &format, err);
+    if (status != 0) {
+        return vamp_err_wrap(err, "output \"%s\"", chosen->settings.name);
+    }
+    return vamp_output_create(format, chosen->options, &chosen->settings, &own, &output->output,
+                              err);
 }
 
 /* The highest segment number of all outputs. */
@@ -66,6 +71,7 @@ int vamp_outputs_open(struct vamp_outputs *outputs, const struct vamp_config *co
         .event_kinds = config->event_kinds,
         .present = context->present,
         .stop = context->stop,
+        .signal = context->signal,
     };
     for (unsigned i = 0; i < config->output_count; i++) {
         struct vamp_run_output *output = &outputs->items[i];
@@ -171,8 +177,16 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
 }
 
 /* Reports to a user who waits for the end what it waits for. */
-static void report_waiting(const struct vamp_output *output, struct vamp_status *status)
+static void report_waiting(const struct vamp_output *output, const struct vamp_ending *ending,
+                           struct vamp_status *status)
 {
+    const int64_t linger_ns = vamp_output_linger_ns(output);
+    if (ending->completed && linger_ns > 0) {
+        char time[VAMP_QUANTITY_TEXT_BYTES];
+        vamp_duration_text(linger_ns, time, sizeof time);
+        vamp_status_say(status, "output %s: it stays for readers for %s (\"linger\")",
+                        vamp_output_name(output), time);
+    }
     if (vamp_output_is_behind(output)) {
         struct vamp_output_account account;
         vamp_output_account(output, &account);
@@ -183,22 +197,35 @@ static void report_waiting(const struct vamp_output *output, struct vamp_status 
     }
 }
 
+/* 0, or the error. */
+static int finish_one(struct vamp_run_output *item, const struct vamp_ending *ending,
+                      struct vamp_outputs *outputs, struct vamp_status *status)
+{
+    struct vamp_output *output = item->output;
+    report_waiting(output, ending, status);
+    struct vamp_err err = VAMP_ERR_NONE;
+    const int result = vamp_output_finish(output, ending, FINISH_NS, &err);
+    if (result == 0) {
+        report_failure(outputs, output, status);
+    } else {
+        vamp_status_error(status, "output %s: %s", vamp_output_name(output), err.text);
+        item->left_behind = result == -ETIMEDOUT;
+    }
+    return result;
+}
+
 int vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending *ending,
                         struct vamp_status *status)
 {
     int first = 0;
-    for (unsigned i = 0; i < outputs->count; i++) {
-        struct vamp_output *output = outputs->items[i].output;
-        report_waiting(output, status);
-        struct vamp_err err = VAMP_ERR_NONE;
-        const int result = vamp_output_finish(output, ending, FINISH_NS, &err);
-        if (result == 0) {
-            report_failure(outputs, output, status);
-            continue;
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < outputs->count; i++) {
+            const bool lingers = vamp_output_linger_ns(outputs->items[i].output) > 0;
+            if (lingers == (round > 0)) {
+                const int result = finish_one(&outputs->items[i], ending, outputs, status);
+                first = first == 0 ? result : first;
+            }
         }
-        vamp_status_error(status, "output %s: %s", vamp_output_name(output), err.text);
-        first = first == 0 ? result : first;
-        outputs->items[i].left_behind = result == -ETIMEDOUT;
     }
     return first;
 }

@@ -31,6 +31,7 @@ struct vamp_outputs_context {
     const struct vamp_components *components;
     const struct vamp_components *present; /* components present before; NULL: the run begins */
     const atomic_int *stop; /* of a source that can wait (vamp_output_context), else NULL */
+    const atomic_int *signal;
 };
 
 struct vamp_outputs {

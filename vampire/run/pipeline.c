@@ -57,12 +57,9 @@ static void describe_run(struct pipeline *pipeline)
     uuid_t id;
     uuid_generate(id);
     uuid_unparse_lower(id, pipeline->run->id);
-    if (gethostname(pipeline->host, sizeof pipeline->host - 1) != 0) {
-        pipeline->host[0] = '\0';
-    }
+    vamp_process_describe(&pipeline->process, pipeline->run);
     pipeline->run->workflow = pipeline->config->workflow != NULL ? pipeline->config->workflow : "";
     pipeline->run->component = pipeline->config->component;
-    pipeline->run->host = pipeline->host;
     pipeline->run->version = pipeline->options->version;
     pipeline->run->clock = "event";
     pipeline->run->configuration = pipeline->config->effective_text;
@@ -139,6 +136,7 @@ struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipe
         .clock = pipeline->clock,
         .components = pipeline->components,
         .stop = pipeline->first->source->may_block ? &pipeline->options->signals->stop : NULL,
+        .signal = &pipeline->options->signals->stop,
     };
 }
 
@@ -233,6 +231,7 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
     const struct vamp_ending end = {
         .time_ns = vamp_clock_utc_ns(pipeline->clock),
         .reason = reason,
+        .completed = true,
         .accounting = totals.accounting,
     };
     if (vamp_outputs_finish(&pipeline->outputs, &end, &pipeline->status) != 0 ||

@@ -16,6 +16,7 @@
 #include "vampire/core/recording/recording.h"
 #include "vampire/run/outputs.h"
 #include "vampire/run/pipeline.h"
+#include "vampire/run/process.h"
 #include "vampire/run/ready_file.h"
 #include "vampire/run/roundtrips.h"
 #include "vampire/run/rules.h"
@@ -26,7 +27,7 @@
 struct pipeline {
     const struct vamp_pipeline_options *options;
     const struct vamp_clock *clock;
-    char host[256];
+    struct vamp_process process;
     char workflow[VAMP_RECORDING_TEXT_BYTES]; /* as the source names it; "" */
     struct vamp_status status;
     struct vamp_ready_file ready_file;

@@ -5,20 +5,13 @@
  * library takes 0.2 s to load and most commands (--version, --check-config, --replay) need none.
  */
 #include <assert.h>
-#include <dlfcn.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "vampire/core/module.h"
 #include "vampire/source/live.h"
 #include "vampire/source/maestro_options.h"
 #include "vampire/source/source.h"
 #include "version.h"
-
-/* From the folder of the executable: the same in the build tree and where vampire is installed. */
-#define MODULE "../lib/vampire/maestro.so"
 
 struct front {
     const struct vamp_live *live;
@@ -115,41 +108,19 @@ static const struct vamp_opt maestro_options[] = {
 
 /* ------------------------------------------------------------------ loading */
 
-static int module_path(char path[static PATH_MAX], struct vamp_err *err)
-{
-    const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - sizeof MODULE);
-    if (length < 0) {
-        return vamp_err_set_errno(err, errno, "find the folder of vampire (/proc/self/exe)");
-    }
-    path[length] = '\0';
-    char *name = strrchr(path, '/');
-    assert(name != NULL);
-    memcpy(name + 1, MODULE, sizeof MODULE);
-    return 0;
-}
-
-/* The object stays loaded until the process ends: the network library has threads and handlers. */
 static int load_live(const struct vamp_live **ret_live, struct vamp_err *err)
 {
-    char path[PATH_MAX];
-    const int result = module_path(path, err);
-    if (result != 0) {
-        return result;
-    }
-    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    const struct vamp_live *live = module != NULL ? dlsym(module, "vamp_live") : NULL;
-    if (live == NULL) {
-        return vamp_err_set(err, -ELIBACC,
-                            "load the part of vampire that joins a pool: %s; it is installed with "
-                            "vampire",
-                            dlerror());
-    }
-    if (strcmp(live->version, VAMP_VERSION) != 0) {
-        return vamp_err_set(err, -ELIBBAD, "%s is of vampire %s, this is vampire %s", path,
-                            live->version, VAMP_VERSION);
-    }
-    *ret_live = live;
-    return 0;
+    const struct vamp_module module = {
+        .file = "maestro.so",
+        .symbol = "vamp_live",
+        .version = VAMP_VERSION,
+        .purpose = "joins a pool",
+        .origin = "it is installed with vampire",
+    };
+    const void *symbol = NULL;
+    const int result = vamp_module_load(&module, &symbol, err);
+    *ret_live = symbol;
+    return result;
 }
 
 /* ------------------------------------------------------------------ the source */

@@ -151,6 +151,8 @@ static int write_attributes(const struct hdf5_file *file, struct vamp_err *err)
         {"workflow", run->workflow},
         {"component_name_of_vampire", run->component},
         {"host", run->host},
+        {"user", run->user},
+        {"batch_job", run->batch_job},
         {"run_id", run->id},
         {"run_started", started},
         {"output", file->output},
@@ -175,6 +177,9 @@ static int write_attributes(const struct hdf5_file *file, struct vamp_err *err)
     }
     if (code == 0) {
         code = hdf5_attribute_number(file->file, "segment", HDF5_U64, file->segment, err);
+    }
+    if (code == 0) {
+        code = hdf5_attribute_number(file->file, "pid", HDF5_U64, run->pid, err);
     }
     if (code == 0) {
         code = hdf5_attribute_number(file->file, "bucket_ns", HDF5_I64,

@@ -14,7 +14,7 @@
 #ifndef VAMP_WRITERS_JSONL_AUDIENCE_H
 #define VAMP_WRITERS_JSONL_AUDIENCE_H
 
-#include "writers/jsonl/listener.h"
+#include "writers/format/listener.h"
 
 #define VAMP_AUDIENCE_READERS_MAX 64
 #define VAMP_AUDIENCE_LOST_LINE_BYTES 512

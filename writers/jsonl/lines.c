@@ -46,6 +46,9 @@ void jsonl_header(struct jsonl *self)
     vamp_json_text(json, "workflow", run->workflow);
     vamp_json_text(json, "component", run->component);
     vamp_json_text(json, "host", run->host);
+    vamp_json_unsigned(json, "pid", run->pid);
+    vamp_json_text(json, "user", run->user);
+    vamp_json_text(json, "batch_job", run->batch_job);
     vamp_json_text(json, "output", self->name);
     vamp_json_unsigned(json, "segment", self->segment);
     vamp_json_text(json, "clock", run->clock);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "writers/jsonl/listener.h"
+#include "writers/format/listener.h"
 
 static const struct vamp_opt jsonl_options_table[] = {
     {
@@ -95,8 +95,9 @@ static uint32_t holding_target(const void *options)
 
 static const struct vamp_opt_conditions jsonl_targets = {target_words, holding_target};
 
-static int check_address(const void *context, struct vamp_err *err)
+static int check_address(const void *context, const char **ret_key, struct vamp_err *err)
 {
+    *ret_key = "path";
     const struct jsonl_options *options = context;
     return (holding_target(options) & VAMP_TARGET_SOCKETS) == 0
                ? 0

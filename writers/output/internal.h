@@ -93,6 +93,7 @@ struct vamp_output {
     const struct vamp_run *run;
     const struct vamp_schema *schema;
     const struct vamp_clock *clock;
+    const atomic_int *signal;
     uint64_t event_kinds;
     char name[VAMP_OUTPUT_NAME_BYTES];
     void *queue;              /* the kind's */

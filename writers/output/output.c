@@ -165,6 +165,7 @@ int vamp_output_create(const struct vamp_writer_ops *format, const void *format_
     output->clock = context->clock;
     output->event_kinds = context->event_kinds;
     output->stop = context->stop;
+    output->signal = context->signal;
     output->ending.reason = "given up"; /* unless finish says otherwise */
     atomic_store(&output->segment_number, context->segments_before);
     atomic_store(&output->give_up_ns, OUTPUT_NEVER_NS);
@@ -286,6 +287,12 @@ bool vamp_output_is_behind(const struct vamp_output *output)
     return account.waiting > output->usually_waiting;
 }
 
+int64_t vamp_output_linger_ns(const struct vamp_output *output)
+{
+    return output->format->linger_ns != NULL ? output->format->linger_ns(output->format_options)
+                                             : 0;
+}
+
 /* ---- the end */
 
 static void set_ending(struct vamp_output *output, const struct vamp_ending *ending)
@@ -321,8 +328,11 @@ static bool stop_thread(struct vamp_output *output, const struct vamp_ending *en
     output->kind->end(output, until);
 
     (void)pthread_mutex_lock(&output->lock);
-    while (!output->done && output_now_ns() < until + STUCK_NS) {
-        output_wait_until(output, until + STUCK_NS);
+    const int64_t linger_ns =
+        ending != NULL && ending->completed ? vamp_output_linger_ns(output) : 0;
+    const int64_t stuck = until + STUCK_NS + linger_ns;
+    while (!output->done && output_now_ns() < stuck) {
+        output_wait_until(output, stuck);
     }
     const bool done = output->done;
     (void)pthread_mutex_unlock(&output->lock);

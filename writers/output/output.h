@@ -74,6 +74,7 @@ struct vamp_output_context {
     /* Not NULL: the source can wait. Submitting then waits for room while `*stop` is 0 and the
      * output makes progress within VAMP_OUTPUT_PATIENCE_NS. */
     const atomic_int *stop;
+    const atomic_int *signal; /* for formats: see struct vamp_writer_target; NULL is fine */
 };
 #define VAMP_OUTPUT_PATIENCE_NS (10 * VAMP_NS_PER_SECOND)
 
@@ -124,6 +125,10 @@ void vamp_output_fill(const struct vamp_output *output, struct vamp_output_fill 
 bool vamp_output_is_stuck(const struct vamp_output *output);
 /* More waits than usually does at the end of a run. */
 bool vamp_output_is_behind(const struct vamp_output *output);
+
+/* Time for which vamp_output_finish keeps the target open for readers of a completed run, in
+ * addition to its deadline; 0 for most. */
+int64_t vamp_output_linger_ns(const struct vamp_output *output);
 
 /* Writes what waits, for at most `deadline_ns`, closes the target and ends the thread; what could
  * not be written is counted as lost. In `ending` this output's own account is brought up to date

@@ -56,10 +56,15 @@ static void publish(struct vamp_output *output)
     atomic_store_explicit(&output->written, output->written_before + written, memory_order_release);
 }
 
+/* Only when the one before was reported: a format says each fact once. */
 static void take_remark(struct vamp_output *output)
 {
     char text[VAMP_ERR_TEXT_BYTES];
-    if (output->format->remark != NULL && output->format->remark(output->segment.writer, text)) {
+    (void)pthread_mutex_lock(&output->lock);
+    const bool reported = output->remark[0] == '\0';
+    (void)pthread_mutex_unlock(&output->lock);
+    if (reported && output->format->remark != NULL &&
+        output->format->remark(output->segment.writer, text)) {
         (void)pthread_mutex_lock(&output->lock);
         memcpy(output->remark, text, sizeof output->remark);
         (void)pthread_mutex_unlock(&output->lock);
@@ -75,6 +80,7 @@ static int open_next(struct vamp_output *output, const struct vamp_delivery *fir
         .run = output->run,
         .schema = output->schema,
         .name = output->name,
+        .stop = output->signal,
         .event_kinds = output->event_kinds,
         .events_before = output->written_before + output->lost_before + output->segment.taken,
         .first = first,

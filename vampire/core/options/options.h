@@ -35,6 +35,7 @@ enum vamp_opt_role {
     VAMP_OPT_PLAIN,
     VAMP_OPT_NEW_FILE,  /* a file that will be written; "-" is standard output */
     VAMP_OPT_DIRECTORY, /* an existing directory in which files will be written */
+    VAMP_OPT_LISTEN,    /* an address on which only one output can listen */
     VAMP_OPT_SECRET,    /* a secret: left out of every text that shows the configuration */
 };
 

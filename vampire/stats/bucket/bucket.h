@@ -72,6 +72,9 @@ void vamp_series_identify(const uint8_t series_space[static 16], const struct va
 struct vamp_run {
     char id[37]; /* UUIDv4 */
     const char *workflow, *component, *host, *version;
+    uint64_t pid;
+    const char *user;          /* login name, or the number; "" when not known */
+    const char *batch_job;     /* id of the batch system's job; "" without one */
     const char *clock;         /* "event" or "arrival": what bucket times are */
     const char *sampling;      /* "none", "fraction 10000, rate 100" */
     unsigned reloads;          /* how often the configuration was read again so far */

@@ -7,8 +7,8 @@
  * tcp:PORT listens on loopback. A socket file that a dead process left is replaced; a file is
  * refused when a process listens on it, another user owns it, or it is no socket.
  */
-#ifndef VAMP_WRITERS_JSONL_LISTENER_H
-#define VAMP_WRITERS_JSONL_LISTENER_H
+#ifndef VAMP_WRITERS_FORMAT_LISTENER_H
+#define VAMP_WRITERS_FORMAT_LISTENER_H
 
 #include <stdbool.h>
 #include <sys/stat.h>

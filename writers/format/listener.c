@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "writers/jsonl/listener.h"
+#include "writers/format/listener.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Outputs of type "prometheus": the page, and real servers that scrape it."""
+
+import json
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+
+import harness
+import outlets
+from test_workflow import model_options
+
+
+def live_config(page):
+    made = harness.vampire_config(bucket="200ms")
+    made["statistics"]["sets"] = "all"
+    made["outputs"].append({"type": "prometheus", **page})
+    return made
+
+
+def synthetic_config(page=None, bucket="200ms", **source):
+    return {"workflow": "synthetic", "source": {"type": "synthetic", "speed": 1, "steps": 100000, **source},
+            "statistics": {"bucket": bucket, "sets": "all"},
+            "outputs": [{"type": "prometheus", "listen": "tcp:0", **(page or {})}]}
+
+
+def synthetic(space, page=None, name="vampire", **more):
+    """A run that lasts until it is told to end, and the address of its page."""
+    process = space.vampire(synthetic_config(page, **more), ready=False, name=name)
+    return process, outlets.page_address(process)
+
+
+def scraped_run(space, server_of):
+    """A workflow's vampire, which lingers, and a server that has scraped its end."""
+    port = outlets.free_port()
+    server = server_of(space, [f"127.0.0.1:{port}"])
+    space.pool_manager()
+    vampire = space.vampire(live_config({"listen": f"tcp:{port}", "linger": "10min"}))
+    harness.Workflow(space, model_options=model_options(6, 3, 2, 64, 65536, 20)).finish()
+    harness.wait_until(lambda: server.value("vampire_run_ended") == 1, "the end is scraped")
+    vampire.signal(signal.SIGTERM)  # ends lingering
+    vampire.expect_exit(0)
+    return server, outlets.Totals(space.hdf5())
+
+
+def series_of(server, name):
+    return {outlets.own_labels(metric): value for metric, value in server.query(f'last_over_time({name}[10m])')}
+
+
+def assert_same(name, series, shown):
+    """The file also has series in which nothing was counted yet."""
+    expected = {labels: outlets.in_base_unit(name, value) for labels, value in series.items()}
+    assert shown.keys() <= expected.keys(), name
+    assert {labels: shown.get(labels, 0) for labels in expected} == expected, name
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("server_of", [outlets.prometheus, outlets.victoria_metrics], ids=lambda made: made.__name__)
+def test_a_server_has_the_totals_of_the_file(space, server_of):
+    server, totals = scraped_run(space, server_of)
+    catalogue = outlets.catalogue()
+    for name, series in totals.counters.items():
+        assert_same(name, series, series_of(server, catalogue[name]["prometheus"]))
+    for name, series in totals.gauges.items():
+        assert_same(name, series, series_of(server, catalogue[name]["prometheus"]))
+    for name, series in totals.histograms.items():
+        shown = catalogue[name]["prometheus"]
+        assert series_of(server, shown + "_count") == {labels: float(value[0]) for labels, value in series.items()}
+        assert series_of(server, shown + "_sum") == {
+            labels: outlets.in_base_unit(name, value[1]) for labels, value in series.items()}, name
+        assert_buckets(server, name, series)
+    assert len(totals.histograms) > 10 and len(totals.counters) > 15, "a run with everything in it"
+    assert_queries(server, totals)
+
+
+def assert_buckets(server, name, series):
+    """Each cumulative count is what the file has up to that edge: `le` is the end of a bin."""
+    shown = outlets.catalogue()[name]["prometheus"]
+    found = 0
+    for metric, value in server.query(f"last_over_time({shown}_bucket[10m])"):
+        _, _, bins = series[outlets.own_labels(metric)]
+        edge = float(metric["le"])
+        assert value == sum(count for lower, count in bins.items() if outlets.in_base_unit(name, lower) <= edge), metric
+        found += 1
+    assert found >= 20 * len(series), name
+
+
+def assert_queries(server, totals):
+    """What an operator asks."""
+    operations = sum(totals.counters["pool_operations"].values())
+    assert server.value("sum(last_over_time(vampire_pool_operations_total[10m]))") == operations
+    increase = server.value("sum(max_over_time(vampire_pool_operations_total[10m])"
+                            " - min_over_time(vampire_pool_operations_total[10m]))")
+    assert 0 < increase <= operations
+    assert server.value("sum(rate(vampire_pool_operations_total[10m]))") > 0
+    bins = {}
+    for _, _, own in totals.histograms["demand_wait_ns"].values():
+        for lower, count in own.items():
+            bins[lower] = bins.get(lower, 0) + count
+    for quantile in (0.5, 0.9, 0.99):
+        value = server.value(f"histogram_quantile({quantile}, sum by (le)"
+                             " (last_over_time(vampire_demand_wait_seconds_bucket[10m])))")
+        rank, seen = quantile * sum(bins.values()), 0
+        for lower in sorted(bins):
+            seen += bins[lower]
+            if seen >= rank:
+                break
+        # In the same doubling.
+        assert lower / 2 / 1e9 <= value <= lower * 2 / 1e9, (quantile, lower, value)
+
+
+def parse(text):
+    """{line up to the value: value}."""
+    return dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+
+
+@pytest.mark.plain
+def test_the_page_in_both_formats(space):
+    vampire, address = synthetic(space, {"labels": ["workflow", "run", "host", "pid", "user", "batch_job"]})
+    url = f"http://{address}/metrics"
+    harness.wait_until(lambda: "vampire_demand_wait_seconds_count" in outlets.fetch(url)[2], "values on the page")
+    status, headers, text = outlets.fetch(url)
+    assert status == 200 and headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+    assert "# EOF" not in text and "# TYPE vampire_pool_operations_total counter" in text
+    status, headers, text = outlets.fetch(url, {"Accept": "application/openmetrics-text; version=1.0.0"})
+    assert headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    assert text.endswith("\n# EOF\n") and "# TYPE vampire_pool_operations counter" in text
+    assert "# UNIT vampire_demand_wait_seconds seconds" in text
+    run = f'pid="{vampire.child.pid}"'
+    assert all(run in line for line in parse(text.replace("# EOF\n", "")))
+    assert outlets.fetch(url, method="HEAD")[0] == 200
+    assert outlets.fetch(url, method="POST", data=b"x")[0] == 405
+    assert outlets.fetch(f"http://{address}/nothing")[0] == 404
+    assert outlets.fetch(f"http://{address}/")[0] == 200
+    assert address.startswith("127.0.0.1:"), "only this machine"
+    vampire.stop()
+
+
+@pytest.mark.plain
+def test_a_run_without_the_output_maps_nothing_of_it(space):
+    page = ("libmicrohttpd", "prometheus.so")
+
+    def mapped(process):
+        maps = pathlib.Path(f"/proc/{process.child.pid}/maps").read_text()
+        return [name for name in page if name in maps]
+
+    with_it, _ = synthetic(space, name="with")
+    assert mapped(with_it) == list(page)
+    without = space.vampire({**synthetic_config(), "outputs": [{"type": "hdf5"}]}, name="without")
+    assert mapped(without) == []
+    for process in (with_it, without):
+        process.stop()
+
+
+@pytest.mark.plain
+def test_a_plug_in_that_is_not_installed(space, tmp_path):
+    binary = tmp_path / "bin" / "vampire"
+    binary.parent.mkdir()
+    binary.write_bytes(pathlib.Path(harness.program("vampire")).read_bytes())
+    binary.chmod(0o755)
+    path = space.path / "vampire.json"
+    path.write_text('{"source": {"type": "synthetic"}, "outputs": [{"type": "prometheus"}]}')
+    for options in (["--check-config"], []):
+        done = subprocess.run([binary, *options, "-c", path], capture_output=True, text=True, check=False)
+        assert done.returncode == 2, done.stderr
+        for words in ("outputs", 'type "prometheus"', "prometheus.so", "vampire-prometheus", "WITHOUT=prometheus"):
+            assert words in done.stderr, done.stderr
+    path.write_text('{"source": {"type": "synthetic"}, "outputs": [{"type": "null"}]}')
+    subprocess.run([binary, "-q", "-c", path], check=True)
+
+
+def connect(address, text=b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"):
+    host, port = address.split(":")
+    reader = socket.socket()
+    reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    reader.connect((host, int(port)))
+    reader.sendall(text)
+    return reader
+
+
+@pytest.mark.plain
+def test_scrapers_that_do_not_read_delay_nothing(space):
+    vampire, address = synthetic(space, {"bounds": 8}, speed=20, bucket="4s", producers=8)
+    url = f"http://{address}/metrics"
+    harness.wait_until(lambda: len(outlets.fetch(url)[2]) > 200_000, "a long page")
+    readers = [connect(address) for _ in range(8)] + [connect(address, b"GET /met") for _ in range(8)]
+    key = 'vampire_page_buckets_total{workflow="synthetic"}'
+    before = int(parse(outlets.fetch(url)[2])[key])
+    harness.wait_until(lambda: int(parse(outlets.fetch(url)[2])[key]) > before + 10, "buckets go on")
+    vampire.stop()
+    for reader in readers:
+        reader.close()
+    assert "LOST" not in vampire.stderr
+
+
+@pytest.mark.plain
+def test_a_page_has_a_bound(space):
+    bound = 256 << 10
+    vampire, address = synthetic(space, {"page": "256KiB", "bounds": 8}, speed=20, bucket="4s", producers=16)
+    vampire.until_stderr("series are left out")
+    for accept in ("text/plain", "application/openmetrics-text"):
+        text = outlets.fetch(f"http://{address}/metrics", {"Accept": accept})[2]
+        assert len(text) <= bound
+    assert int(parse(text.replace("# EOF\n", ""))['vampire_page_series_left_out{workflow="synthetic"}']) > 0
+    vampire.stop()
+    assert vampire.stderr.count("series are left out") == 1
+
+
+@pytest.mark.plain
+def test_a_reload_keeps_the_address(space):
+    vampire, address = synthetic(space)
+    url = f"http://{address}/metrics"
+    made = synthetic_config({"listen": f"tcp:{address}", "bounds": 4})
+    path = space.path / "vampire.json"
+    for number in (1, 2):
+        path.write_text(json.dumps(made))
+        vampire.signal(signal.SIGHUP)
+        vampire.until_stderr(f"was read again (number {number})")
+        harness.wait_until(lambda: outlets.fetch(url)[0] == 200, "the page is there again")
+        made["outputs"][0]["bounds"] = 2
+    vampire.stop()
+
+
+@pytest.mark.plain
+def test_an_address_in_use(space):
+    vampire, address = synthetic(space)
+    second = space.vampire(synthetic_config({"listen": f"tcp:{address}"}), ready=False, name="second")
+    assert second.wait(20) not in (0, 99)
+    assert address in second.stderr and "another process listens there" in second.stderr
+    vampire.stop()
+
+
+@pytest.mark.parametrize("listen", ["9955", "unix:page", "tcp:nowhere:1", "tcp:99999", ""])
+def test_what_is_no_address(space, listen):
+    path = space.path / "vampire.json"
+    path.write_text('{"outputs": [{"type": "prometheus", "listen": "%s"}]}' % listen)
+    done = subprocess.run([harness.program("vampire"), "--check-config", "-c", path], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 2 and "tcp:" in done.stderr and re.search(r"outputs.*listen", done.stderr), done.stderr

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The page: exact numbers, bounds that are edges of bins, and a length that is known before. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/fault.h"
+#include "tests/unit/writers_buckets.h"
+#include "vampire/core/clock.h"
+#include "writers/prometheus/internal.h"
+
+#define BUCKETS 12
+
+struct bench {
+    struct made_run *made;
+    struct page *page;
+};
+
+static void setup(struct bench *bench, uint64_t page_bytes, unsigned bounds)
+{
+    const struct prometheus_options options = {
+        .labels = 1, .page_bytes = page_bytes, .bounds = bounds};
+    struct vamp_err err = VAMP_ERR_NONE;
+    bench->made = made_run_create(UINT64_MAX, 40, 3, 0);
+    const struct vamp_writer_target target = {
+        .run = &bench->made->run, .schema = &bench->made->schema, .name = "page", .segment = 1};
+    assert_int_equal(page_create(&options, &target, &bench->page, &err), 0);
+}
+
+static void teardown(struct bench *bench)
+{
+    page_free(bench->page);
+    made_run_free(bench->made);
+}
+
+static int add(struct bench *bench, uint64_t number)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    const struct vamp_bucket *bucket = made_bucket(bench->made, number, NULL);
+    const struct vamp_delivery delivery = {.bucket = bucket};
+    const int code = page_add(bench->page, &delivery, &err);
+    vamp_bucket_release(bucket);
+    return code;
+}
+
+/* The page with a terminator; to be freed. */
+static char *page_now(struct bench *bench, enum page_kind kind)
+{
+    struct page_text *text = page_hold(bench->page, kind);
+    assert_non_null(text);
+    char *copy = strndup(text->bytes, text->length);
+    page_release(text);
+    return copy;
+}
+
+static void assert_line(const char *page, const char *line)
+{
+    if (strstr(page, line) == NULL) {
+        fail_msg("not on the page: %s", line);
+    }
+}
+
+/* The histogram of a metric without labels: all that was recorded, by the formulas. */
+static void test_a_histogram_is_cumulative(void **state)
+{
+    (void)state;
+    struct bench bench;
+    setup(&bench, UINT64_C(1) << 30, 0);
+    uint64_t count = 0, sum = 0, below = 0;
+    const unsigned id = VAMP_METRIC_COMPONENT_ASSOCIATION_NS;
+    for (uint64_t n = 0; n < BUCKETS; n++) {
+        assert_int_equal(add(&bench, n), 0);
+        for (unsigned k = 0; k < made_recorded(id, 0, n); k++) {
+            const uint64_t value = made_value(id, 0, n) << k;
+            count++;
+            sum += value;
+            below += value <= 8191 ? 1 : 0;
+        }
+    }
+    assert_true(below > 0 && below < count);
+    char *page = page_now(&bench, PAGE_TEXT), line[256];
+    const char *name = "vampire_component_association_seconds";
+    const char *labels = "{workflow=\"fore/cast \\\"1\\\"\"";
+    (void)snprintf(line, sizeof line, "\n%s_bucket%s,le=\"0.000008191\"} %llu\n", name, labels,
+                   (unsigned long long)below);
+    assert_line(page, line);
+    (void)snprintf(line, sizeof line, "\n%s_bucket%s,le=\"+Inf\"} %llu\n", name, labels,
+                   (unsigned long long)count);
+    assert_line(page, line);
+    (void)snprintf(line, sizeof line, "\n%s_sum%s} 0.%09llu\n", name, labels,
+                   (unsigned long long)sum);
+    assert_line(page, line);
+    free(page);
+    teardown(&bench);
+}
+
+static void test_labels_are_escaped(void **state)
+{
+    (void)state;
+    struct bench bench;
+    setup(&bench, UINT64_C(1) << 30, 0);
+    for (uint64_t n = 0; n < BUCKETS; n++) {
+        assert_int_equal(add(&bench, n), 0);
+    }
+    char *page = page_now(&bench, PAGE_TEXT);
+    assert_line(page, "component=\"Products, \\\"1\\\"\"");
+    assert_line(page, "component=\"tab\tand\\nline \x01\"");
+    assert_line(page, "component=\"bad \xEF\xBF\xBD byte\"");
+    assert_line(page, "e \\\\ / {}\"");
+    free(page);
+    teardown(&bench);
+}
+
+/* Each bound is an edge of a bin, a finer page has those of a coarser one, and their number in a
+ * doubling is what was asked for. */
+static void test_bounds_are_edges_of_bins(void **state)
+{
+    (void)state;
+    struct vamp_bins bins;
+    vamp_bins_init(&bins, 3);
+    const struct vamp_metric *metric = &vamp_metrics[VAMP_METRIC_TRANSPORT_NS];
+    unsigned before = 0;
+    for (unsigned resolution = 0; resolution < 5; resolution++) {
+        struct prometheus_bounds *bounds = prometheus_bounds_create(metric, &bins, resolution);
+        assert_non_null(bounds);
+        const unsigned parts = 1U << (resolution < 3 ? resolution : 3);
+        assert_int_equal(bounds->count, (47 - 10) * parts + 1);
+        assert_string_equal(bounds->le[0], "0.000001023");
+        assert_string_equal(bounds->le[bounds->count - 1], "140737.488355327");
+        for (unsigned bin = 1; bin < bins.count; bin++) {
+            assert_true(bounds->of_bin[bin] - bounds->of_bin[bin - 1] <= 1);
+        }
+        assert_true(bounds->count >= before);
+        before = bounds->count;
+        prometheus_bounds_free(bounds);
+    }
+}
+
+/* The reserved bytes are a bound of every page, at any size of the page. */
+static void test_no_page_is_longer_than_allowed(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1, 100000, 300000, 1000000, UINT64_C(1) << 30};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct bench bench;
+        setup(&bench, sizes[i], 3);
+        for (uint64_t n = 0; n < BUCKETS; n++) {
+            assert_int_equal(add(&bench, n), 0);
+        }
+        for (unsigned kind = 0; kind < PAGE_KIND_COUNT; kind++) {
+            char *page = page_now(&bench, (enum page_kind)kind);
+            assert_true(strlen(page) <= bench.page->reserved_bytes);
+            free(page);
+        }
+        assert_int_equal(page_left_out(bench.page) == 0, sizes[i] > 10000000);
+        teardown(&bench);
+    }
+}
+
+/* A bucket is added wholly or not at all, whichever allocation fails. */
+static void test_memory_that_runs_out(void **state)
+{
+    (void)state;
+    struct bench whole, failing;
+    setup(&whole, UINT64_C(1) << 30, 0);
+    setup(&failing, UINT64_C(1) << 30, 0);
+    struct vamp_err err = VAMP_ERR_NONE;
+    for (uint64_t n = 0; n < 4; n++) {
+        assert_int_equal(add(&whole, n), 0);
+        const struct vamp_bucket *bucket = made_bucket(failing.made, n, NULL);
+        const struct vamp_delivery delivery = {.bucket = bucket};
+        int code = -ENOMEM;
+        for (unsigned nth = 1; code != 0; nth++) {
+            fault_alloc_fail_at(nth);
+            code = page_add(failing.page, &delivery, &err);
+            (void)fault_alloc_end();
+            assert_true(code == 0 || code == -ENOMEM);
+        }
+        vamp_bucket_release(bucket);
+    }
+    char *expected = page_now(&whole, PAGE_TEXT), *found = page_now(&failing, PAGE_TEXT);
+    assert_string_equal(found, expected);
+    free(expected);
+    free(found);
+    teardown(&whole);
+    teardown(&failing);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_histogram_is_cumulative),
+        cmocka_unit_test(test_labels_are_escaped),
+        cmocka_unit_test(test_bounds_are_edges_of_bins),
+        cmocka_unit_test(test_no_page_is_longer_than_allowed),
+        cmocka_unit_test(test_memory_that_runs_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

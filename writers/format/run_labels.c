@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/format/run_labels.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+const char *const vamp_run_label_words[VAMP_RUN_LABEL_COUNT + 1] = {
+    [VAMP_RUN_WORKFLOW] = "workflow", [VAMP_RUN_RUN] = "run",   [VAMP_RUN_HOST] = "host",
+    [VAMP_RUN_PID] = "pid",           [VAMP_RUN_USER] = "user", [VAMP_RUN_BATCH_JOB] = "batch_job",
+};
+
+const char *vamp_run_label(const struct vamp_run *run, enum vamp_run_label label,
+                           char scratch[static VAMP_RUN_LABEL_BYTES])
+{
+    switch (label) {
+    case VAMP_RUN_WORKFLOW:
+        return run->workflow;
+    case VAMP_RUN_RUN:
+        return run->id;
+    case VAMP_RUN_HOST:
+        return run->host;
+    case VAMP_RUN_PID:
+        (void)snprintf(scratch, VAMP_RUN_LABEL_BYTES, "%" PRIu64, run->pid);
+        return scratch;
+    case VAMP_RUN_USER:
+        return run->user;
+    case VAMP_RUN_BATCH_JOB:
+        return run->batch_job;
+    }
+    return "";
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The prometheus format as the program knows it, without its library. */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "vampire/core/clock.h"
+#include "writers/format/run_labels.h"
+#include "writers/prometheus/internal.h"
+
+#define OPTION(member) offsetof(struct prometheus_options, member)
+
+static const char *const bounds_words[] = {"1", "2", "4", "8", "16", NULL};
+
+static const struct vamp_opt prometheus_options[] = {
+    {.key = "listen",
+     .type = VAMP_OPT_STRING,
+     .preset = "tcp:9955",
+     .max = 128,
+     .offset = OPTION(listen),
+     .help = "where the page is: tcp:PORT (this machine only), or tcp:ADDRESS:PORT, such as "
+             "tcp:0.0.0.0:9955 for every machine; port 0: one that is free, which a message and "
+             "the summary name",
+     .role = VAMP_OPT_LISTEN},
+    {.key = "labels",
+     .type = VAMP_OPT_SET,
+     .preset = "workflow",
+     .choices = vamp_run_label_words,
+     .offset = OPTION(labels),
+     .help = "facts about the run that every series has as labels; vampire_run_info has all of "
+             "them. Those that differ from run to run make new series for each run"},
+    {.key = "page",
+     .type = VAMP_OPT_SIZE,
+     .preset = "16MiB",
+     .min = (uint64_t)256 << 10,
+     .max = (uint64_t)1 << 30,
+     .offset = OPTION(page_bytes),
+     .help = "the longest page; series that find no room on it are left out and counted in "
+             "vampire_page_series_left_out"},
+    {.key = "bounds",
+     .type = VAMP_OPT_ENUM,
+     .preset = "1",
+     .choices = bounds_words,
+     .offset = OPTION(bounds),
+     .help = "buckets of a histogram for each doubling, at most as many as \"statistics.sub_bits\" "
+             "gives"},
+    {.key = "linger",
+     .type = VAMP_OPT_DURATION,
+     .preset = "0s",
+     .max = (uint64_t)3600 * VAMP_NS_PER_SECOND,
+     .offset = OPTION(linger_ns),
+     .help = "how long the page stays after the end of the run, so that its last values are "
+             "scraped, too: two scrape intervals. Other outputs are complete by then, and a signal "
+             "ends "
+             "it"},
+    {.key = NULL},
+};
+
+static int check(const void *context, const char **ret_key, struct vamp_err *err)
+{
+    const struct prometheus_options *options = context;
+    *ret_key = "listen";
+    if (options->listen == NULL || strncmp(options->listen, "tcp:", 4) != 0) {
+        return vamp_err_set(err, -EINVAL,
+                            "%.80s: expected tcp:PORT (this machine only) or tcp:ADDRESS:PORT",
+                            options->listen != NULL ? options->listen : "empty");
+    }
+    return vamp_listener_check(options->listen, err);
+}
+
+const struct vamp_writer_ops vamp_writer_prometheus = {
+    .name = "prometheus",
+    .summary = "a page with all values, for Prometheus and what scrapes like it",
+    .options = prometheus_options,
+    .options_bytes = sizeof(struct prometheus_options),
+    .element = VAMP_ELEMENT_BUCKET,
+    .check = check,
+    .plug_in = true,
+};
