@@ -395,7 +395,7 @@ install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(INSTALL) -m 755 $(LIVE) $(PLUG_IN_OBJECTS) $(TO)/lib/vampire
 	sed 's|^VERSION = None .*|VERSION = "$(VERSION)"|' python/vampire-report > $(TO)/bin/vampire-report
 	chmod 755 $(TO)/bin/vampire-report
-	$(INSTALL) -m 644 notebooks/first-look.ipynb $(TO)/share/vampire/notebooks
+	$(INSTALL) -m 644 $(wildcard notebooks/*.ipynb) $(TO)/share/vampire/notebooks
 	$(INSTALL) -d $(PYTHON_TO)/vampire/report $(PYTHON_TO)/vampire.dist-info
 	$(INSTALL) -m 644 $(wildcard python/vampire/*.py) $(PYTHON_TO)/vampire
 	$(INSTALL) -m 644 $(wildcard python/vampire/report/*.py) $(PYTHON_TO)/vampire/report

@@ -21,11 +21,13 @@ from .dataset import labels_of, open, select  # pylint: disable=redefined-builti
 from .errors import Error, TooLarge
 from .history import History
 from .look import amount, duration, style
-from .plots import plot_gauge, plot_heatmap, plot_stack, plot_transports, plot_waits, wait_table
+from .plots import (blame_table, plot_blame, plot_gauge, plot_heatmap, plot_stack, plot_transports, plot_waits,
+                    wait_table)
 from .summary import summary
 
 __all__ = [
-    "Error", "History", "TooLarge", "amount", "cdo_table", "duration", "labels_of", "merge", "open", "plot_cdo", "plot_cdos",
+    "Error", "History", "TooLarge", "amount", "blame_table", "cdo_table", "duration", "labels_of", "merge", "open", "plot_blame",
+    "plot_cdo", "plot_cdos",
     "plot_gauge", "plot_heatmap", "plot_stack", "plot_transports", "plot_waits", "quantile", "rate", "select", "style",
     "summary", "table", "wait_table",
 ]

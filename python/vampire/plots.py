@@ -11,6 +11,7 @@ from .look import COLOURS, OTHER, OTHERS
 
 COLUMNS_MAX = 300  # of a picture: more buckets are merged
 NAMES_MAX = 24     # rows and columns of a matrix
+PARTS = ("for_offer", "for_start", "moving", "unknown")  # of a wait, in the order of time
 
 
 def freq_for(history, columns=COLUMNS_MAX):
@@ -201,24 +202,42 @@ def matrix_of(pairs, most=NAMES_MAX):
 def plot_transports(history, ax=None, metric="transport_bytes", data=None):
     """Source-by-sink matrix of transport_bytes or transports over all time, on a logarithmic scale. Cells that may
     be in (other) are hatched; (other) itself is not part of the scale."""
-    from matplotlib.colors import LogNorm
     history, ax = history_of(history), look.axes(ax)
     units = history.metric(metric).attrs.get("units", "1")
     ax.set_title("bytes moved, from row to column" if units == "byte" else "transports, from row to column")
     table_, hidden = data or matrix_of(merge(history, metric, ("source", "sink")))
     if table_.empty or not table_.to_numpy().any():
         return look.nothing(ax, "no transports between named components")
+    bar = _draw_matrix(ax, table_, hidden, units)
+    ax.set(ylabel="source", xlabel="sink" + (" (hatched: hidden, may be in (other))" if hidden.to_numpy().any() else ""))
+    bar.set_label("bytes" if units == "byte" else "transports")
+    return ax
+
+
+def plot_blame(history, ax=None, data=None):
+    """Producer-by-consumer matrix of the time that consumers waited, on a logarithmic scale: who made whom wait. Cells
+    that may be in (other) are hatched."""
+    history, ax = history_of(history), look.axes(ax)
+    ax.set_title("time that the column waited for the row")
+    table_, hidden = data or matrix_of(blame_table(history)["total"])
+    if table_.empty or not table_.to_numpy().any():
+        return look.nothing(ax, "no waits between named components")
+    bar = _draw_matrix(ax, table_, hidden, "ns")
+    ax.set(ylabel="producer", xlabel="consumer" + (" (hatched: hidden, may be in (other))" if hidden.to_numpy().any() else ""))
+    bar.set_label("time waited, of all its demands")
+    return ax
+
+
+def _draw_matrix(ax, table_, hidden, units):
+    """Draws the cells of a matrix; its colour bar."""
+    from matplotlib.colors import LogNorm
+    from matplotlib.patches import Rectangle
     values = table_.to_numpy()
     low, high = values[values > 0].min(), values.max()
     norm = LogNorm(low, max(high, 1.01 * low))
     picture = ax.imshow(np.ma.masked_equal(values, 0), cmap=look.colour_map(), aspect="auto", norm=norm)
-    if hidden.to_numpy().any():
-        from matplotlib.patches import Rectangle
-        for row, column in np.argwhere(hidden.to_numpy()):
-            ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="////", edgecolor=OTHERS, linewidth=0))
-        ax.set_xlabel("sink (hatched: hidden, may be in (other))")
-    else:
-        ax.set_xlabel("sink")
+    for row, column in np.argwhere(hidden.to_numpy()):
+        ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="////", edgecolor=OTHERS, linewidth=0))
     if values.size <= (36 if look.narrow(ax) else 144):
         for (row, column), value in np.ndenumerate(values):
             if value > 0:
@@ -229,14 +248,26 @@ def plot_transports(history, ax=None, metric="transport_bytes", data=None):
     ax.set_xticks(named, [look.short(table_.columns[n]) for n in named], rotation=90 if many else 30,
                   ha="center" if many else "right", rotation_mode="default" if many else "anchor")
     ax.set_yticks(range(len(table_.index)), [look.short(c) for c in table_.index])
-    ax.set_ylabel("source")
     ax.grid(False)
     bar = ax.figure.colorbar(picture, ax=ax, pad=0.02)
     bar.minorticks_off()
     bar.set_ticks((look.byte_ticks if units == "byte" else look.log_ticks)(low, max(high, 1.01 * low), 6))
     bar.ax.yaxis.set_major_formatter(look.formatter(units))
-    bar.set_label("bytes" if units == "byte" else "transports")
-    return ax
+    return bar
+
+
+def blame_table(history, where=None):
+    """Who made whom wait, over all the time: a frame by producer and component (the consumer), the longest first. Its
+    columns are the parts of the waits and `total`, their sum, in ns."""
+    sums = table(history, "demand_wait_part_ns", ("producer", "component", "part"), None, where)
+    if sums.empty:
+        return pd.DataFrame({"total": []}, pd.MultiIndex.from_arrays([[], []], names=["producer", "component"]))
+    by_part = sums.astype({"producer": object, "component": object, "part": object}).set_index(
+        ["producer", "component", "part"])["sum"].unstack(fill_value=0)
+    by_part = by_part.reindex(columns=[part for part in PARTS if part in by_part] +
+                              [part for part in by_part if part not in PARTS])
+    by_part["total"] = by_part.sum(axis=1)
+    return by_part.sort_values("total", ascending=False, kind="stable").rename_axis(columns=None)
 
 
 def wait_table(history, metric="demand_wait_ns", by="size_class", where=None):

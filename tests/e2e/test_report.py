@@ -23,6 +23,7 @@ from vampire import look, plots
 
 pytestmark = pytest.mark.plain
 REPORT = str(ROOT / "python" / "vampire-report")
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 OPTIONS = ["--steps", "4", "--levels", "2", "--params", "2", "--size-min", "65536", "--size-max", "262144", "--rate", "40"]
 START = 1767225600 * 10**9
 
@@ -89,7 +90,7 @@ def check_cdos(ds):
     assert len(ax.get_yticklabels()) == 3
 
 
-def test_report_and_notebook_of_a_run(run, tmp_path):
+def test_report_and_notebooks_of_a_run(run, tmp_path):
     space, reports = run
     ds = vampire.open(space.path)
     offered = sum(report["operations"]["offer"] for report in reports)
@@ -112,14 +113,19 @@ def test_report_and_notebook_of_a_run(run, tmp_path):
                                                           "pool-bytes.png", "pool-cdos.png", "cdos.png"}
     assert "<h2>CDOs" in text and vampire.cdo_table(ds).index[0] in text
 
+    blame = vampire.blame_table(space.path)
+    assert blame.total.sum() == vampire.table(space.path, "demand_wait_ns", (), None)["sum"].sum() > 0
+    assert (blame.drop(columns="total").sum(axis=1) == blame.total).all()
+    assert "Who waited for whom" in text and (pictures / "blame.png").exists()
+
     pytest.importorskip("nbconvert")
     pytest.importorskip("ipykernel")
-    done = subprocess.run(
-        [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--output-dir", tmp_path,
-         ROOT / "notebooks" / "first-look.ipynb"],
-        env=dict(os.environ, VAMPIRE_RUN=str(space.path), PYTHONPATH=str(ROOT / "python")),
-        capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    for notebook in NOTEBOOKS:
+        done = subprocess.run(
+            [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--output-dir", tmp_path, notebook],
+            env=dict(os.environ, VAMPIRE_RUN=str(space.path), PYTHONPATH=str(ROOT / "python")),
+            capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
 
 
 def test_a_report_begins_with_losses(rotated, tmp_path):
@@ -177,10 +183,12 @@ def test_the_report_knows_its_version():
     assert (done.returncode, done.stdout) == (0, f"vampire-report {version}")
 
 
-def test_the_notebook_is_committed_without_outputs():
+def test_notebooks_are_committed_without_outputs():
     import json
-    cells = json.loads((ROOT / "notebooks" / "first-look.ipynb").read_text())["cells"]
-    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in cells if cell["cell_type"] == "code")
+    assert len(NOTEBOOKS) == 2
+    for notebook in NOTEBOOKS:
+        cells = json.loads(notebook.read_text())["cells"]
+        assert all(not cell["outputs"] and cell["execution_count"] is None for cell in cells if cell["cell_type"] == "code")
 
 
 @pytest.mark.parametrize("most", [4, 6])

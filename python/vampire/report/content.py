@@ -12,7 +12,7 @@ from .. import cdos, compute, look, plots
 from ..dataset import dataset_of
 from ..look import OTHER, amount, duration, span
 from ..summary import number_of, share, summary
-from .parts import Picture, Report, Table, largest, moment, others
+from .parts import LARGEST, Picture, Report, Table, largest, moment, others
 
 CDOS_SHOWN = 12
 WAITS = (("demand_wait_ns", "for demanded data"), ("withdraw_wait_ns", "to take a CDO back"), ("leave_wait_ns", "to leave"))
@@ -25,6 +25,7 @@ class Content:
         self.history, self.metrics, self.component = history, metrics, component
         # Several parts of the report need the same numbers; each pass over the rows is made once.
         self.sums, self.distribution = functools.cache(self._sums), functools.cache(self._distribution)
+        self.blame = functools.cache(lambda: plots.blame_table(history, self.where("demand_wait_part_ns")))
         for name in metrics or ():
             history.metric(name)
         self.summary = summary(history)
@@ -101,7 +102,7 @@ class Content:
         if self.component is not None:
             remark = f"{remark + ' ' if remark else ''}Only what has to do with {self.component}."
         tables = [self.component_table(), self.operation_table(), self.transport_table(), self.wait_rows(),
-                  self.anomaly_table(), self.cdo_rows()] if found.buckets else []
+                  self.blame_rows(), self.anomaly_table(), self.cdo_rows()] if found.buckets else []
         return Report(
             title=f"Workflow {found.workflow}",
             subtitle=f"{moment(ds.run_started.values.min())} to {ended or 'now'} UTC, seen by vampire on {found.host}, "
@@ -257,6 +258,32 @@ class Content:
         return Table("waits", "Waits", ("waited", "component", "times", "median", "90 in 100", "99 in 100", "longest"), rows,
                      pd.concat(frames), 2, self.of)
 
+    def blame_rows(self):
+        """The pairs of producer and consumer with the longest waits, and what these were for."""
+        if not self.has("demand_wait_part_ns", "producer", "component"):
+            return None
+        frame = self.blame()
+        frame = frame[frame.total > 0]
+        if frame.empty:
+            return None
+        parts = [column for column in frame.columns if column != "total"]
+
+        def written(ns):
+            return duration(float(ns)) if ns else "0"
+
+        named = [key for key in frame.index if OTHER not in key]
+        rows = [(consumer, producer, *map(written, frame.loc[(producer, consumer), ["total", *parts]]),
+                 share(int(frame.total[producer, consumer]), int(frame.total.sum()))) for producer, consumer in named[:LARGEST]]
+        for name, keys in ((others(named[LARGEST:]), named[LARGEST:]), (OTHER, [key for key in frame.index if OTHER in key])):
+            if keys:
+                sums = frame.loc[keys, ["total", *parts]].sum()
+                rows.append((name, "", *map(written, sums), share(int(sums.total), int(frame.total.sum()))))
+        notes = list(self.of)
+        if "unknown" in parts and frame.unknown.any():
+            notes.append(f"of {share(int(frame.unknown.sum()), int(frame.total.sum()))} of the time it is not known what it was for")
+        head = ("component", "waited for", "in all", *(part.replace("_", " ") for part in parts), "of all waits")
+        return Table("blame", "Who waited for whom", head, rows, frame.reset_index(), 2, notes)
+
     def anomaly_table(self):
         """What did not fit together."""
         if not self.has("anomalies", "component"):
@@ -307,6 +334,9 @@ class Content:
             sums = self.sums("transport_bytes", ("source", "sink"))
             add("transports", "Bytes moved from source to sink", lambda: plots.matrix_of(sums),
                 lambda ax, data: plots.plot_transports(history, ax, data=data), self.hidden(sums, "the bytes"))
+        if self.has("demand_wait_part_ns", "producer", "component"):
+            add("blame", "Time that consumers waited for producers", lambda: plots.matrix_of(self.blame()["total"]),
+                lambda ax, data: plots.plot_blame(history, ax, data), self.hidden(self.blame()["total"], "the time"))
         for metric, name, text in (("transport_ns", "transport-time", "Durations of transports over time"),
                                    ("demand_wait_ns", "demand-time", "Waits for demanded data over time")):
             if self.has(metric):
