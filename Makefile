@@ -368,6 +368,7 @@ lint:            ## format, clang-tidy, cppcheck, dependency direction, sizes
 generated: all  ## renew the JSON Schema and the manuals' lists of options, events, metrics, variables
 	$(B)/bin/vampire --print-schema > config/ready/vampire.schema.json
 	$(PYTHON) docs/manuals.py $(B)/bin
+	$(PYTHON) outlets/make.py $(B)/bin
 
 # ---------------------------------------------------------------- installing
 .PHONY: install uninstall dist deb libmaestro
@@ -411,6 +412,8 @@ install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(INSTALL) -m 644 $(wildcard config/ready/*.json) $(TO)/share/vampire/config
 	$(call install_texts,$(wildcard config/ready/*.slurm config/ready/*.pbs),$(TO)/share/vampire/config)
 	$(call install_texts,$(SERVICES),$(TO)/lib/systemd/system)
+	$(INSTALL) -d $(TO)/share/vampire/outlets
+	$(INSTALL) -m 644 $(wildcard outlets/vampire-*) $(TO)/share/vampire/outlets
 	$(INSTALL) -m 644 LICENSE $(wildcard docs/*.json) $(TO)/share/doc/vampire
 	$(call install_texts,README.md $(wildcard docs/*.md),$(TO)/share/doc/vampire)
 ifeq ($(MAESTRO_PREFIX),)

@@ -82,6 +82,7 @@ struct vamp_ending {
     int64_t time_ns;
     const char *reason; /* "finished", "pool manager gone", "stopped by signal", ... */
     bool completed;     /* the run is over, and the output was asked to complete it */
+    int stop;           /* the target's `stop` when the run was over */
     struct vamp_accounting accounting;
 };
 

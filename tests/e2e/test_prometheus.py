@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 
+import h5py
 import pytest
 
 import harness
@@ -35,16 +36,15 @@ def synthetic(space, page=None, name="vampire", **more):
 
 
 def scraped_run(space, server_of):
-    """A workflow's vampire, which lingers, and a server that has scraped its end."""
+    """A workflow's vampire, which lingers, a server that has scraped its end, and the totals."""
     port = outlets.free_port()
     server = server_of(space, [f"127.0.0.1:{port}"])
     space.pool_manager()
     vampire = space.vampire(live_config({"listen": f"tcp:{port}", "linger": "10min"}))
     harness.Workflow(space, model_options=model_options(6, 3, 2, 64, 65536, 20)).finish()
     harness.wait_until(lambda: server.value("vampire_run_ended") == 1, "the end is scraped")
-    vampire.signal(signal.SIGTERM)  # ends lingering
-    vampire.expect_exit(0)
-    return server, outlets.Totals(space.hdf5())
+    # While it lingers its other outputs are complete.
+    return vampire, server, outlets.Totals(space.hdf5())
 
 
 def series_of(server, name):
@@ -61,7 +61,7 @@ def assert_same(name, series, shown):
 @pytest.mark.plain
 @pytest.mark.parametrize("server_of", [outlets.prometheus, outlets.victoria_metrics], ids=lambda made: made.__name__)
 def test_a_server_has_the_totals_of_the_file(space, server_of):
-    server, totals = scraped_run(space, server_of)
+    vampire, server, totals = scraped_run(space, server_of)
     catalogue = outlets.catalogue()
     for name, series in totals.counters.items():
         assert_same(name, series, series_of(server, catalogue[name]["prometheus"]))
@@ -75,6 +75,33 @@ def test_a_server_has_the_totals_of_the_file(space, server_of):
         assert_buckets(server, name, series)
     assert len(totals.histograms) > 10 and len(totals.counters) > 15, "a run with everything in it"
     assert_queries(server, totals)
+    if server_of is outlets.prometheus:  # others leave out what is not a number
+        assert_dashboard(server, totals)
+        assert_rules(server)
+    vampire.stop()  # a signal ends lingering
+
+
+def assert_dashboard(server, totals):
+    """Every panel has an answer if there is something to be shown."""
+    text = (harness.ROOT / "outlets" / "vampire-grafana.json").read_text(encoding="utf-8")
+    seen = set()
+    for panel in json.loads(text)["panels"]:
+        for target in panel.get("targets", []):
+            expression = target["expr"].replace("$__rate_interval", "10m").replace("$workflow", ".*")
+            name = panel["description"].partition(":")[0]
+            some = name in totals.histograms or any(
+                any(series.get(name, {}).values()) for series in (totals.counters, totals.gauges))
+            found = server.query(expression)
+            assert found or not some, (name, expression)
+            seen.add(name)
+    assert seen == set(outlets.catalogue())
+
+
+def assert_rules(server):
+    """Each is a query that the server understands; in a run without trouble none fires but that of waits."""
+    text = (harness.ROOT / "outlets" / "vampire-alerts.yml").read_text(encoding="utf-8")
+    for rule in json.loads(text)["groups"][0]["rules"]:
+        assert server.query(rule["expr"]) == [], rule
 
 
 def assert_buckets(server, name, series):
@@ -116,6 +143,44 @@ def assert_queries(server, totals):
 def parse(text):
     """{line up to the value: value}."""
     return dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+
+
+def test_the_dashboard_is_that_of_the_metrics():
+    subprocess.run([harness.ROOT / "outlets" / "make.py", "--check", harness.BUILD / "bin"], check=True)
+
+
+@pytest.mark.plain
+def test_prometheus_accepts_the_rules():
+    subprocess.run(["promtool", "check", "rules", harness.ROOT / "outlets" / "vampire-alerts.yml"], check=True)
+
+
+@pytest.mark.plain
+def test_the_recipe_is_right(space):
+    page = (harness.ROOT / "docs" / "outlets.md").read_text(encoding="utf-8")
+    blocks = dict(re.findall(r"<!-- tested as it stands: ([\w.]+) -->\n```\w+\n(.*?)```", page, re.DOTALL))
+    for name, text in blocks.items():
+        (space.path / name).write_text(text, encoding="utf-8")
+    subprocess.run([harness.program("vampire"), "--check-config", "-c", "configuration"], cwd=space.path, check=True)
+    (space.path / "vampire-alerts.yml").write_bytes((harness.ROOT / "outlets" / "vampire-alerts.yml").read_bytes())
+    subprocess.run(["promtool", "check", "config", "prometheus.yml"], cwd=space.path, check=True)
+
+
+
+
+def test_who_and_where_is_in_every_output(space):
+    made = synthetic_config({"linger": "10min"}, speed=0, steps=3)
+    made["outputs"] += [{"type": "hdf5"}, {"type": "jsonl", "path": "vampire.jsonl"}]
+    vampire = space.vampire(made, ready=False, extra={"LOGNAME": "operator", "SLURM_JOB_ID": "4711.0"})
+    address = outlets.page_address(vampire)
+    harness.wait_until(lambda: 'vampire_run_ended{workflow="synthetic"} 1' in outlets.fetch(f"http://{address}/metrics")[2], "the page")
+    page = outlets.fetch(f"http://{address}/metrics")[2]
+    vampire.stop()
+    pid = vampire.child.pid
+    assert all(text in page for text in (f'pid="{pid}"', 'user="operator"', 'batch_job="4711.0"', 'host="'))
+    with h5py.File(space.hdf5()) as file:
+        assert (file.attrs["pid"], file.attrs["user"], file.attrs["batch_job"]) == (pid, b"operator", b"4711.0")
+    header = json.loads(space.json_lines().read_text(encoding="utf-8").splitlines()[0])
+    assert (header["pid"], header["user"], header["batch_job"]) == (pid, "operator", "4711.0")
 
 
 @pytest.mark.plain

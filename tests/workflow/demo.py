@@ -4,6 +4,7 @@
 right: every component also counts for itself, and the two must agree."""
 
 import argparse
+import json
 import pathlib
 import shutil
 import signal
@@ -15,6 +16,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "e2e"), str(TESTS / "oracle")]
 # pylint: disable=wrong-import-position
 import harness
+import outlets
 import results
 
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -40,6 +42,8 @@ def parse_arguments():
     parser.add_argument("--provider", default="tcp", help="of libfabric: tcp or shm (tcp)")
     parser.add_argument("--config", type=pathlib.Path,
                         default=harness.ROOT / "config" / "ready" / "demo.json", help="vampire's (demo.json)")
+    parser.add_argument("--outlets", action="store_true",
+                        help="with a Prometheus that scrapes vampire, and what the dashboard's queries answer")
     parser.add_argument("--directory", type=pathlib.Path, help="for all files (demo-TIME)")
     parser.add_argument("--remove", action="store_true", help="remove the files when all agrees")
     return parser.parse_args()
@@ -58,12 +62,40 @@ def people(count):
     return None
 
 
+def with_prometheus(space, config):
+    """The configuration with a page in addition, and a Prometheus that scrapes it."""
+    port = outlets.free_port()
+    dumped = subprocess.run([harness.program("vampire"), "--dump-config", "-c", config], env=space.environment,
+                            capture_output=True, text=True, check=True)  # without comments
+    made = json.loads(dumped.stdout)
+    made["outputs"].append({"type": "prometheus", "listen": f"tcp:{port}", "linger": "1h"})
+    server = outlets.prometheus(space, [f"127.0.0.1:{port}"])
+    say(f"Prometheus is at {server.url}, vampire's page at http://127.0.0.1:{port}/metrics")
+    return made, server
+
+
+def show_dashboard(server):
+    """What the panels of the dashboard show, now."""
+    dashboard = json.loads((harness.ROOT / "outlets" / "vampire-grafana.json").read_text(encoding="utf-8"))
+    for panel in dashboard["panels"]:
+        for target in panel.get("targets", []):
+            expression = target["expr"].replace("$__rate_interval", "1m").replace("$workflow", ".*")
+            found = [(metric, value) for metric, value in server.query(expression) if value == value and value != 0]
+            if found:
+                say(f"{panel['title']}: {expression}")
+            for metric, value in found:
+                say(f"    {' '.join(metric.values()) or 'all':32} {value:.6g}")
+
+
 def run_workflow(space, options):
     """The reports of the components, when all of them and vampire have ended well."""
     fields = options.steps * options.levels * options.params
     rate = max(1, round(fields / max(options.seconds, 0.1)))
     space.pool_manager()
-    vampire = space.vampire(options.config.resolve(), stderr_to_terminal=True)
+    config, server = options.config.resolve(), None
+    if options.outlets:
+        config, server = with_prometheus(space, config)
+    vampire = space.vampire(config, stderr_to_terminal=True)
     workflow = harness.Workflow(
         space,
         models=options.models,
@@ -74,6 +106,10 @@ def run_workflow(space, options):
         ],
     )
     reports = workflow.finish(60 + 4 * options.seconds)
+    if server:
+        harness.wait_until(lambda: server.value("vampire_run_ended") == 1, "Prometheus has scraped the end")
+        show_dashboard(server)
+        vampire.signal(signal.SIGTERM)  # the page need not stay
     vampire.expect_exit(0, 30)
     return reports
 

@@ -232,6 +232,7 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
         .time_ns = vamp_clock_utc_ns(pipeline->clock),
         .reason = reason,
         .completed = true,
+        .stop = atomic_load(&pipeline->options->signals->stop),
         .accounting = totals.accounting,
     };
     if (vamp_outputs_finish(&pipeline->outputs, &end, &pipeline->status) != 0 ||

@@ -111,13 +111,12 @@ static int64_t prometheus_linger_ns(const void *options)
 }
 
 /* Until the time is over or a signal ends it. */
-static void linger(const struct prometheus *self)
+static void linger(const struct prometheus *self, int stop)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    const int before = self->stop != NULL ? atomic_load(self->stop) : 0;
     const int64_t until = vamp_clock_monotonic_ns(&vamp_clock_system) + self->options->linger_ns;
     while (vamp_clock_monotonic_ns(&vamp_clock_system) < until &&
-           (self->stop == NULL || atomic_load(self->stop) == before)) {
+           (self->stop == NULL || atomic_load(self->stop) == stop)) {
         (void)nanosleep(&pause, NULL);
     }
 }
@@ -131,7 +130,7 @@ static int prometheus_close(void *context, const struct vamp_ending *ending, str
     }
     if (ending != NULL && ending->completed) {
         page_end(self->page);
-        linger(self);
+        linger(self, ending->stop);
     }
     prometheus_free(self);
     return 0;
