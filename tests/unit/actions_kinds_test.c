@@ -30,7 +30,7 @@ static struct {
     unsigned count;
 } logged;
 
-static void note_log(int priority, const char *format, va_list arguments)
+static void VAMP_PRINTF(2, 0) note_log(int priority, const char *format, va_list arguments)
 {
     (void)pthread_mutex_lock(&log_lock);
     logged.priority = priority;
@@ -39,7 +39,8 @@ static void note_log(int priority, const char *format, va_list arguments)
     (void)pthread_mutex_unlock(&log_lock);
 }
 
-void syslog(int priority, const char *format, ...)
+/* The parentheses keep the C library's macro of that name out. */
+void(syslog)(int priority, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
