@@ -100,7 +100,9 @@ static void print_shared(FILE *stream, const char *section, const char *what, ta
                 separator = ", ";
             }
         }
-        (void)fprintf(stream, "%s:\n", heading);
+        char line[sizeof heading + 1];
+        (void)snprintf(line, sizeof line, "%s:", heading);
+        print_wrapped(stream, 0, line);
         print_table(stream, &(struct table){section, table(*first), NULL});
     }
 }

@@ -38,6 +38,14 @@ const struct vamp_opt config_root_options[] = {
      .offset = AT(ring_bytes),
      .help = "Buffer for events between receiving and counting, rounded up to a power of two; when "
              "it is full, events are lost and counted as lost"},
+    {.key = "silences",
+     .type = VAMP_OPT_STRING,
+     .preset = "",
+     .max = 4096,
+     .offset = AT(silences),
+     .help =
+         "A file of alarms that are silenced for a time, a line NAME DURATION for each, counted "
+         "from the file's last change; read at the start and on SIGUSR2; it need not exist"},
     {.key = NULL},
 };
 

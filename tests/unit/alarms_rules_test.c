@@ -2,6 +2,8 @@
 /* Rules on buckets made by hand: when an alarm is pending, fires and resolves, and what it says. */
 #include "tests/unit/alarms_world.h"
 
+#include <unistd.h>
+
 /* A gauge with this value at the bucket's end. */
 static int gauge(struct world *world, int64_t value)
 {
@@ -302,6 +304,60 @@ static void a_change_is_a_line_for_people_and_one_for_programs(void **state)
     world_free(world);
 }
 
+static void a_silenced_alarm_says_so_for_a_time(void **state)
+{
+    (void)state;
+    struct world *world = world_create();
+    struct vamp_silence silence = {.pattern = (char[]){"ma*"}, .until_ns = 1000};
+    world->silences = (struct vamp_silences){&silence, 1};
+    world_rule(world, "name", "many", "metric", "components_present", "when", "> 5", NULL);
+    world_start(world);
+    world->now_ns = 999;
+    assert_int_equal(gauge(world, 6), VAMP_ALARM_FIRING);
+    assert_true(world->changes[0].silenced);
+    world->now_ns = 1000;
+    assert_int_equal(gauge(world, 5), VAMP_ALARM_RESOLVED);
+    assert_false(world->changes[0].silenced);
+    world_free(world);
+}
+
+#define SILENCES "alarms_rules_test.silences"
+
+/* Reads a file with this text; -errno. */
+static int read_silences(struct vamp_silences *silences, const char *text, struct vamp_err *err)
+{
+    FILE *file = fopen(SILENCES, "w");
+    assert_non_null(file);
+    (void)fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+    return vamp_silences_read(silences, SILENCES, err);
+}
+
+static void silences_are_read_from_a_file(void **state)
+{
+    (void)state;
+    struct vamp_silences silences = {.count = 0};
+    struct vamp_err err = VAMP_ERR_NONE;
+    assert_int_equal(
+        read_silences(&silences, "# tonight\n\nslow transports 1h\nstuck* 30min\n", &err), 0);
+    assert_int_equal(silences.count, 2);
+    const int64_t changed_ns = silences.items[1].until_ns - INT64_C(1800000000000);
+    assert_int_equal(silences.items[0].until_ns - changed_ns, INT64_C(3600000000000));
+    assert_true(vamp_silences_hold(&silences, "slow transports", changed_ns));
+    assert_true(vamp_silences_hold(&silences, "stuck demands", changed_ns));
+    assert_false(vamp_silences_hold(&silences, "stuck demands", silences.items[1].until_ns));
+    assert_false(vamp_silences_hold(&silences, "other", changed_ns));
+
+    assert_int_equal(read_silences(&silences, "stuck 1h\nslow soon\n", &err), -EINVAL);
+    assert_string_equal(err.text, "silences in " SILENCES ": line 2: \"slow soon\" is no silence: "
+                                  "write NAME DURATION, such as \"stuck 30min\"");
+    assert_int_equal(silences.count, 2); /* as they were */
+    assert_int_equal(unlink(SILENCES), 0);
+    assert_int_equal(vamp_silences_read(&silences, SILENCES, &err), 0);
+    assert_int_equal(silences.count, 0);
+    vamp_silences_done(&silences);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +373,8 @@ int main(void)
         cmocka_unit_test(a_baseline_warms_up_and_stands_still),
         cmocka_unit_test(of_a_baseline_of_nothing_there_is_no_multiple),
         cmocka_unit_test(more_changes_than_a_bucket_lists_wait_for_the_next_one),
+        cmocka_unit_test(a_silenced_alarm_says_so_for_a_time),
+        cmocka_unit_test(silences_are_read_from_a_file),
         cmocka_unit_test(a_change_is_a_line_for_people_and_one_for_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

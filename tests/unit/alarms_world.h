@@ -42,6 +42,8 @@ struct world {
     struct vamp_alarm_change *changes; /* of the last bucket */
     unsigned change_count;
     unsigned said;
+    struct vamp_silences silences;
+    int64_t now_ns;
 };
 
 static inline void world_say(void *context, const char *line)
@@ -123,6 +125,7 @@ static inline void world_start(struct world *world)
         .count = world->config_count,
         .schema = &world->schema,
         .context = &world->context,
+        .silences = &world->silences,
     };
     struct vamp_err err = VAMP_ERR_NONE;
     if (vamp_alarms_create(&options, &world->alarms, &err) != 0) {
@@ -162,7 +165,8 @@ static inline void world_close(struct world *world)
         .values = values,
     };
     free(world->changes);
-    world->change_count = vamp_alarms_evaluate(world->alarms, &bucket, &world->changes);
+    world->change_count =
+        vamp_alarms_evaluate(world->alarms, &bucket, world->now_ns, &world->changes);
     world->number++;
     for (unsigned i = 0; i < wait_count; i++) {
         free((void *)(uintptr_t)waits[i].histogram);

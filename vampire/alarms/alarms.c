@@ -32,6 +32,7 @@ struct vamp_alarms {
     struct work *works;
     unsigned count;
     /* Of the bucket that is evaluated. */
+    int64_t utc_ns;
     struct vamp_alarm_change *changes;
     unsigned change_count, change_room;
 };
@@ -260,6 +261,8 @@ static void evaluate_instance(struct vamp_alarms *alarms, struct work *work,
     }
     describe_change(work, instance, bucket, &compared, change);
     change->state = (uint8_t)state;
+    change->silenced = alarms->options.silences != NULL &&
+                       vamp_silences_hold(alarms->options.silences, change->alarm, alarms->utc_ns);
     count_change(work, instance, state);
     vamp_alarm_enter(instance, state);
     run_actions(alarms, work, change);
@@ -296,8 +299,9 @@ static void evaluate_rule(struct vamp_alarms *alarms, struct work *work,
 }
 
 unsigned vamp_alarms_evaluate(struct vamp_alarms *alarms, const struct vamp_bucket *bucket,
-                              struct vamp_alarm_change **ret_changes)
+                              int64_t utc_ns, struct vamp_alarm_change **ret_changes)
 {
+    alarms->utc_ns = utc_ns;
     alarms->changes = NULL;
     alarms->change_count = alarms->change_room = 0;
     for (unsigned i = 0; i < alarms->count; i++) {
@@ -305,6 +309,24 @@ unsigned vamp_alarms_evaluate(struct vamp_alarms *alarms, const struct vamp_buck
     }
     *ret_changes = alarms->changes;
     return alarms->change_count;
+}
+
+uint64_t vamp_alarms_firing(const struct vamp_alarms *alarms)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < vamp_alarms_count(alarms); i++) {
+        sum += alarms->works[i].firing;
+    }
+    return sum;
+}
+
+uint64_t vamp_alarms_fired(const struct vamp_alarms *alarms)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < vamp_alarms_count(alarms); i++) {
+        sum += alarms->works[i].fired;
+    }
+    return sum;
 }
 
 unsigned vamp_alarms_count(const struct vamp_alarms *alarms)

@@ -10,6 +10,7 @@
 #define VAMP_ALARMS_ALARMS_H
 
 #include "vampire/alarms/rule.h"
+#include "vampire/alarms/silence.h"
 #include "vampire/stats/bucket/bucket.h"
 
 struct vamp_alarms;
@@ -20,6 +21,7 @@ struct vamp_alarms_options {
     unsigned count;                          /* at least 1 */
     const struct vamp_schema *schema;
     const struct vamp_alarm_action_context *context;
+    const struct vamp_silences *silences;
     bool replayed; /* the stream is a recording: only actions that allow it run */
 };
 
@@ -30,9 +32,10 @@ VAMP_MUST_CHECK int vamp_alarms_create(const struct vamp_alarms_options *options
 void vamp_alarms_free(struct vamp_alarms *alarms);
 
 /* Evaluates all rules on a closed bucket and starts their actions. Returns how many changes there
- * are in `*ret_changes`, which is malloc'ed and the caller's; NULL if there are none. */
+ * are in `*ret_changes`, which is malloc'ed and the caller's; NULL if there are none. `utc_ns`:
+ * now, for the silences. */
 unsigned vamp_alarms_evaluate(struct vamp_alarms *alarms, const struct vamp_bucket *bucket,
-                              struct vamp_alarm_change **ret_changes);
+                              int64_t utc_ns, struct vamp_alarm_change **ret_changes);
 
 /* One rule's state, for people who ask and for the metrics. */
 struct vamp_alarm_state_count {
@@ -44,6 +47,9 @@ struct vamp_alarm_state_count {
     uint64_t not_followed;    /* beyond VAMP_ALARM_SERIES_MAX */
     uint64_t delayed;         /* changes that waited for a later bucket */
 };
+/* Of all rules together: alarms that fire now, and how often one began to. */
+uint64_t vamp_alarms_firing(const struct vamp_alarms *alarms);
+uint64_t vamp_alarms_fired(const struct vamp_alarms *alarms);
 unsigned vamp_alarms_count(const struct vamp_alarms *alarms); /* of NULL: 0 */
 void vamp_alarms_state(const struct vamp_alarms *alarms, unsigned rule,
                        struct vamp_alarm_state_count *ret_state);

@@ -410,7 +410,8 @@ void vamp_options_help_all(FILE *stream)
     (void)fputs("\nSignals:\n"
                 "  SIGTERM, SIGINT  complete all files and end; a second one ends at once\n"
                 "  SIGHUP           read the configuration again\n"
-                "  SIGUSR1          print the state of the run to stderr\n",
+                "  SIGUSR1          print the state of the run to stderr\n"
+                "  SIGUSR2          read the file of silenced alarms again\n",
                 stream);
     (void)fprintf(stream,
                   "\nExit codes:\n"

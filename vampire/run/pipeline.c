@@ -256,6 +256,7 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
                                        .components = pipeline->components,
                                        .outputs = &pipeline->outputs,
                                        .rules = pipeline->rules,
+                                       .alarms = pipeline->alarms,
                                        .actions = &actions,
                                        .filter_cut = pipeline_filter_cut(pipeline),
                                    });
@@ -358,6 +359,7 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *option
     vamp_ready_file_done(&pipeline->ready_file);
     vamp_outputs_done(&pipeline->outputs);
     vamp_alarms_free(pipeline->alarms);
+    vamp_silences_done(&pipeline->silences);
     vamp_action_services_free(pipeline->services);
     vamp_stats_free(pipeline->stats);
     vamp_rules_free(pipeline->rules);

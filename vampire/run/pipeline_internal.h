@@ -10,6 +10,7 @@
 
 #include "vampire/alarms/actions/services.h"
 #include "vampire/alarms/alarms.h"
+#include "vampire/alarms/silence.h"
 #include "vampire/core/event/components.h"
 #include "vampire/core/event/event_clock.h"
 #include "vampire/core/event/ring.h"
@@ -57,6 +58,9 @@ struct pipeline {
     bool actions_want_events;              /* read once a batch */
     struct vamp_alarms *alarms;            /* NULL: no rules */
     struct vamp_alarm_action_context alarm_context;
+    uint64_t fired_before; /* alarms of rules that a reload replaced */
+    struct vamp_silences silences;
+    unsigned silences_seen;            /* requests of signals->silence that were served */
     struct vamp_config *alarms_config; /* that the rules are of, if a reload made it, else NULL */
     unsigned reloads_seen;             /* requests of signals->reload that were served */
     unsigned shows_seen;               /* and of signals->show */
@@ -95,6 +99,9 @@ VAMP_MUST_CHECK int pipeline_create_alarms(struct pipeline *pipeline,
                                            struct vamp_alarms **ret_alarms, struct vamp_err *err);
 /* Lets the rules look at a bucket that nobody else has seen, and adds to it what they say. */
 void pipeline_evaluate_alarms(struct pipeline *pipeline, const struct vamp_bucket *bucket);
+
+/* Reads the file of silences if SIGUSR2 came since the last call. */
+void pipeline_silence_if_asked(struct pipeline *pipeline);
 
 /* ---- pipeline_loop.c */
 

@@ -175,6 +175,7 @@ void pipeline_loop(struct pipeline *pipeline)
     while (!vamp_ring_finished(pipeline->ring)) {
         pipeline_reload_if_asked(pipeline);
         pipeline_show_if_asked(pipeline);
+        pipeline_silence_if_asked(pipeline);
         size_t ring_bytes = vamp_ring_used_bytes(pipeline->ring);
         /* Read before the ring: every event from before that moment is in the ring by now. */
         pipeline->quiet_until_ns =

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "vampire/core/units.h"
+#include "vampire/run/alarm_lines.h"
 #include "vampire/run/pipeline_internal.h"
 #include "vampire/run/self_usage.h"
 
@@ -166,6 +167,7 @@ static void print_page(struct pipeline *pipeline, FILE *page)
                   NAME_COLUMNS, "pool", totals.pool_cdos, totals.pool_bytes,
                   vamp_components_present(pipeline->components));
     print_outputs(pipeline, page);
+    vamp_alarm_lines_print(page, pipeline->alarms, NAME_COLUMNS, true);
     print_actions(pipeline, page);
     (void)fprintf(page, "  %-*s %" PRId64 " bytes resident; processor time %.2f s; %u reloads\n",
                   NAME_COLUMNS, "itself", vamp_self_rss_bytes(), state_seconds(vamp_self_cpu_ns()),

@@ -7,7 +7,7 @@
 
 #include "vampire/core/thread.h"
 
-/* Sent by vamp_signals_stop to end the thread. */
+/* Sent by vamp_signals_stop to end the thread; from others it asks for the silences. */
 #define END_THREAD SIGUSR2
 
 static void watched_signals(sigset_t *set)
@@ -34,7 +34,8 @@ static void *wait_for_signals(void *argument)
             if (atomic_load(&signals->ending)) {
                 return NULL;
             }
-            continue; /* sent by another process: it has no meaning here */
+            (void)atomic_fetch_add(&signals->silence, 1);
+            continue;
         }
         if (number == SIGHUP) {
             (void)atomic_fetch_add(&signals->reload, 1);
@@ -57,6 +58,7 @@ int vamp_signals_start(struct vamp_signals *signals, struct vamp_err *err)
     atomic_init(&signals->ending, false);
     atomic_init(&signals->reload, 0);
     atomic_init(&signals->show, 0);
+    atomic_init(&signals->silence, 0);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN); /* a limit on file size is a write error, too */
     sigset_t set;

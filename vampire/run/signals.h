@@ -3,8 +3,9 @@
  * Signals, taken by a thread of their own so that no handler runs anywhere and every other thread
  * (libraries' included) has them blocked. SIGINT and SIGTERM ask for an orderly end; a second one
  * ends the process at once. SIGHUP asks to read the configuration again, SIGUSR1 to print the state
- * of the run. SIGPIPE and SIGXFSZ are ignored: a closed reader or a limit on file size is a write
- * error. To be started first in main, before any other thread exists.
+ * of the run, SIGUSR2 to read the file of silenced alarms. SIGPIPE and SIGXFSZ are ignored: a
+ * closed reader or a limit on file size is a write error. To be started first in main, before any
+ * other thread exists.
  */
 #ifndef VAMP_RUN_SIGNALS_H
 #define VAMP_RUN_SIGNALS_H
@@ -16,9 +17,10 @@
 #include "vampire/core/err.h"
 
 struct vamp_signals {
-    atomic_int stop;    /* the signal that asked vampire to end, else 0 */
-    atomic_uint reload; /* how often SIGHUP came */
-    atomic_uint show;   /* and SIGUSR1 */
+    atomic_int stop;     /* the signal that asked vampire to end, else 0 */
+    atomic_uint reload;  /* how often SIGHUP came */
+    atomic_uint show;    /* and SIGUSR1 */
+    atomic_uint silence; /* and SIGUSR2 */
     atomic_bool ending;
     pthread_t thread;
 };

@@ -7,6 +7,7 @@
 #include "vampire/core/event/event.h"
 #include "vampire/core/units.h"
 #include "vampire/core/utf8.h"
+#include "vampire/run/alarm_lines.h"
 
 #define NAME_COLUMNS 22
 /* More components than this are not listed on the terminal; the files have them all. */
@@ -283,6 +284,7 @@ void vamp_summary_print(FILE *stream, const struct vamp_summary *summary)
     print_filters(stream, summary);
     print_bounds(stream, summary->totals);
     print_outputs(stream, summary->outputs);
+    vamp_alarm_lines_print(stream, summary->alarms, NAME_COLUMNS, false);
     print_actions(stream, summary->actions);
     (void)fflush(stream);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "vampire/alarms/actions/services.h"
+#include "vampire/alarms/alarms.h"
 #include "vampire/run/outputs.h"
 #include "vampire/run/rules.h"
 #include "vampire/stats/stats.h"
@@ -19,6 +20,7 @@ struct vamp_summary {
     const struct vamp_components *components;
     const struct vamp_outputs *outputs;
     const struct vamp_rules *rules;
+    const struct vamp_alarms *alarms; /* NULL: no rules */
     const struct vamp_action_account *actions;
     uint64_t filter_cut; /* pattern matches that a bound of steps cut short */
 };

@@ -75,10 +75,11 @@ bool vamp_stats_next_close(const struct vamp_stats *stats, int64_t *ret_ns);
 void vamp_stats_outputs(struct vamp_stats *stats, const struct vamp_output_account *outputs,
                         unsigned count);
 /* A value of vampire itself, for the next bucket that closes: VAMP_METRIC_VAMPIRE_..._BYTES,
- * _LAG_NS (gauges), VAMPIRE_CPU_NS, _FILTER_CUT (absolute), VAMPIRE_COMMIT_NS and OWN_ROUNDTRIP_NS
- * (histograms; a negative value is ignored), VAMPIRE_QUEUE_HIGH_WATER. `output` is the output's
- * index in vamp_stats_outputs; of OWN_ROUNDTRIP_NS the enum vamp_event_kind; else 0. Ignored when
- * the metric is not enabled or is not one of these. */
+ * _LAG_NS, _ALARMS_FIRING (gauges), VAMPIRE_CPU_NS, _FILTER_CUT, _ALARMS_FIRED (absolute),
+ * VAMPIRE_COMMIT_NS and OWN_ROUNDTRIP_NS (histograms; a negative value is ignored),
+ * VAMPIRE_QUEUE_HIGH_WATER. `output` is the output's index in vamp_stats_outputs; of
+ * OWN_ROUNDTRIP_NS the enum vamp_event_kind; else 0. Ignored when the metric is not enabled or is
+ * not one of these. */
 void vamp_stats_self(struct vamp_stats *stats, enum vamp_metric_id id, unsigned output,
                      int64_t value);
 /* Closes and emits every open bucket. Nothing may be observed afterwards. */

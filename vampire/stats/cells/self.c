@@ -83,10 +83,12 @@ void vamp_self_report(struct vamp_cells *cells, struct vamp_slot *slot, enum vam
     }
     if (id == VAMP_METRIC_VAMPIRE_COMMIT_NS) {
         record_value(cells, slot, id, VAMP_LABEL_OUTPUT, output, value);
-    } else if (id == VAMP_METRIC_VAMPIRE_CPU_NS || id == VAMP_METRIC_VAMPIRE_FILTER_CUT) {
+    } else if (id == VAMP_METRIC_VAMPIRE_CPU_NS || id == VAMP_METRIC_VAMPIRE_ALARMS_FIRED ||
+               id == VAMP_METRIC_VAMPIRE_FILTER_CUT) {
         report_counter(cells, id, output, (uint64_t)value);
     } else if (id == VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER || id == VAMP_METRIC_VAMPIRE_LAG_NS ||
-               id == VAMP_METRIC_VAMPIRE_RING_BYTES || id == VAMP_METRIC_VAMPIRE_RSS_BYTES) {
+               id == VAMP_METRIC_VAMPIRE_RING_BYTES || id == VAMP_METRIC_VAMPIRE_RSS_BYTES ||
+               id == VAMP_METRIC_VAMPIRE_ALARMS_FIRING) {
         report_gauge(cells, id, output, value);
     }
 }
@@ -196,10 +198,12 @@ void vamp_self_fold(struct vamp_cells *cells, struct vamp_slot *slot)
     fold_reported_counters(cells, slot, VAMP_METRIC_VAMPIRE_WRITTEN);
     fold_reported_counters(cells, slot, VAMP_METRIC_VAMPIRE_LOST_BUCKETS);
     fold_reported_counters(cells, slot, VAMP_METRIC_VAMPIRE_CPU_NS);
+    fold_reported_counters(cells, slot, VAMP_METRIC_VAMPIRE_ALARMS_FIRED);
     fold_reported_counters(cells, slot, VAMP_METRIC_VAMPIRE_FILTER_CUT);
     fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER);
     fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_LAG_NS);
     fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_RING_BYTES);
     fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_RSS_BYTES);
+    fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_ALARMS_FIRING);
     fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_WEIGHT);
 }
