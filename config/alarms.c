@@ -189,6 +189,45 @@ static void check_name(const struct config_loader *loader, unsigned rule)
     }
 }
 
+/* The first action of the rule of this kind; `action_count`: it has none. */
+static unsigned find_action(const struct vamp_alarm_config *alarm,
+                            const struct vamp_alarm_action_ops *ops)
+{
+    unsigned i = 0;
+    while (i < alarm->action_count && alarm->actions[i].ops != ops) {
+        i++;
+    }
+    return i;
+}
+
+bool vamp_config_cdos_while_firing(const struct vamp_config *config)
+{
+    for (unsigned i = 0; i < config->alarm_count; i++) {
+        const struct vamp_alarm_config *alarm = &config->alarms[i];
+        if (find_action(alarm, &vamp_alarm_action_level) < alarm->action_count) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What an action's own options do not show. NULL: nothing is wrong. */
+static const char *action_mistake(const struct vamp_config *config,
+                                  const struct vamp_alarm_config *alarm, unsigned index)
+{
+    const struct vamp_alarm_action_ops *ops = alarm->actions[index].ops;
+    if (ops == &vamp_alarm_action_level && config->statistics.level == VAMP_LEVEL_CDO) {
+        return "it has no effect: at \"statistics.level\" cdo every CDO has a record";
+    }
+    if (ops == &vamp_alarm_action_level && config->statistics.level != VAMP_LEVEL_COMPONENT) {
+        return "records of CDOs need \"statistics.level\" component";
+    }
+    if (ops == &vamp_alarm_action_record && find_action(alarm, ops) != index) {
+        return "a rule can have one action of type record";
+    }
+    return NULL;
+}
+
 static void check_actions(const struct config_loader *loader, unsigned rule)
 {
     const struct vamp_alarm_config *alarm = &loader->config->alarms[rule];
@@ -199,6 +238,12 @@ static void check_actions(const struct config_loader *loader, unsigned rule)
             char path[CONFIG_PATH_BYTES];
             option_path(&(struct checking){loader, rule}, "actions", i, path);
             config_error(loader, path, "%s", err.text);
+        }
+        const char *mistake = action_mistake(loader->config, alarm, i);
+        if (mistake != NULL) {
+            char path[CONFIG_PATH_BYTES];
+            option_path(&(struct checking){loader, rule}, "actions", i, path);
+            config_error(loader, path, "%s", mistake);
         }
     }
 }

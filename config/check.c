@@ -76,9 +76,10 @@ static uint64_t series_bytes(const struct vamp_stats_options *statistics)
 
 /* At level cdo each tracked CDO has a record, and each open bucket room for rows. A row is at least
  * as large as a record. */
-static uint64_t record_bytes(const struct vamp_stats_options *statistics, uint64_t open)
+static uint64_t record_bytes(const struct vamp_config *config, uint64_t open)
 {
-    return statistics->level != VAMP_LEVEL_CDO
+    const struct vamp_stats_options *statistics = &config->statistics;
+    return statistics->level != VAMP_LEVEL_CDO && !vamp_config_cdos_while_firing(config)
                ? 0
                : (statistics->max_cdos + open * VAMP_CDO_ROWS_MAX) * sizeof(struct vamp_cdo_row);
 }
@@ -103,7 +104,7 @@ static uint64_t worst_case_bytes(const struct vamp_config *config)
     bytes = saturating_add(bytes, statistics->max_histogram_bytes);
     uint64_t tracked = statistics->max_cdos + 2 * statistics->max_pending;
     bytes = saturating_add(bytes, tracked * TRACKED_BYTES);
-    bytes = saturating_add(bytes, record_bytes(statistics, open));
+    bytes = saturating_add(bytes, record_bytes(config, open));
     return saturating_add(saturating_add(bytes, config->ring_bytes), buffer_bytes(config));
 }
 

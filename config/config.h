@@ -128,6 +128,9 @@ void vamp_config_free(struct vamp_config *config);
  * False without memory. */
 bool vamp_config_same(const struct vamp_config *one, const struct vamp_config *other,
                       const char *section);
+/* Whether a rule has the action `level`: then CDOs have records while one of its alarms fires, and
+ * at no other time. The statistics work at level cdo, whatever "statistics.level" says. */
+bool vamp_config_cdos_while_firing(const struct vamp_config *config);
 /* The effective configuration with all defaults as JSON, `indent` blanks a level (0: one line),
  * without secrets and without options that have no effect with the others. It is valid input and
  * loads to the same configuration. malloc'ed, ends without a newline; NULL

@@ -77,6 +77,17 @@ static void set_models(struct pipeline *pipeline)
     vamp_components_set_models(pipeline->components, &rules);
 }
 
+int pipeline_create_stats(struct pipeline *pipeline, const struct vamp_config *config,
+                          struct vamp_stats **ret_stats, struct vamp_err *err)
+{
+    struct vamp_stats_options options = config->statistics;
+    if (vamp_config_cdos_while_firing(config)) {
+        options.level = VAMP_LEVEL_CDO; /* the files have their table from the begin */
+    }
+    return vamp_stats_create(&options, pipeline->run->id, pipeline->components, pipeline_emit,
+                             pipeline, ret_stats, err);
+}
+
 static int create_services(struct pipeline *pipeline, struct vamp_err *err)
 {
     const struct vamp_action_services_options options = {
@@ -108,8 +119,7 @@ static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
         status = create_services(pipeline, err);
     }
     if (status == 0) {
-        status = vamp_stats_create(&config->statistics, pipeline->run->id, pipeline->components,
-                                   pipeline_emit, pipeline, &pipeline->stats, err);
+        status = pipeline_create_stats(pipeline, config, &pipeline->stats, err);
     }
     if (status == 0) {
         status = pipeline_create_alarms(pipeline, config, pipeline->stats, &pipeline->alarms, err);
@@ -117,7 +127,7 @@ static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
     if (status != 0) {
         return status;
     }
-    vamp_rules_apply(pipeline->rules, pipeline->stats);
+    vamp_rules_apply(pipeline->rules, pipeline->stats, pipeline->services);
     pipeline->run->sampling = vamp_rules_sampling(pipeline->rules);
     const char *selector = vamp_rules_selector(pipeline->rules);
     pipeline->selector = selector != NULL ? strdup(selector) : NULL;

@@ -85,6 +85,10 @@ struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipe
                                                      const struct vamp_run *run,
                                                      const struct vamp_stats *stats);
 
+/* Creates the statistics that a configuration asks for. 0 or -errno. */
+VAMP_MUST_CHECK int pipeline_create_stats(struct pipeline *pipeline,
+                                          const struct vamp_config *config,
+                                          struct vamp_stats **ret_stats, struct vamp_err *err);
 /* Calls `each` for every filter in use. */
 void pipeline_filters(const struct pipeline *pipeline, vamp_filter_use_fn *each, void *context);
 /* Pattern matches that a bound of steps cut short so far. */

@@ -79,11 +79,12 @@ static bool outputs_match(const struct vamp_config *before, const struct vamp_co
 static int prepare_stats(struct pipeline *pipeline, struct replacement *next, struct vamp_err *err)
 {
     if (vamp_config_same(pipeline->config, next->config, "statistics") &&
+        vamp_config_cdos_while_firing(pipeline->config) ==
+            vamp_config_cdos_while_firing(next->config) &&
         outputs_match(pipeline->config, next->config)) {
         return 0;
     }
-    return vamp_stats_create(&next->config->statistics, pipeline->run->id, pipeline->components,
-                             pipeline_emit, pipeline, &next->stats, err);
+    return pipeline_create_stats(pipeline, next->config, &next->stats, err);
 }
 
 static int prepare_alarms(struct pipeline *pipeline, struct replacement *next, struct vamp_err *err)
@@ -191,7 +192,8 @@ static void install_replacement(struct pipeline *pipeline, struct replacement *n
     vamp_outputs_done(&pipeline->outputs);
     pipeline->outputs = next->outputs;
     vamp_components_changed_all(pipeline->components); /* the new files hold none of them */
-    vamp_rules_apply(next->rules, next->stats != NULL ? next->stats : pipeline->stats);
+    vamp_rules_apply(next->rules, next->stats != NULL ? next->stats : pipeline->stats,
+                     pipeline->services);
     vamp_rules_free(pipeline->rules);
     pipeline->rules = next->rules;
     if (next->stats != NULL) {

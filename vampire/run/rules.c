@@ -23,6 +23,8 @@ struct vamp_rules {
     unsigned sampler_count;
     struct metric_rule metrics[VAMP_METRIC_COUNT];
     unsigned metric_count;
+    bool while_firing;                           /* CDOs are selected by alarms that fire */
+    const struct vamp_action_services *services; /* which know them */
     double weight;
     char sampling[128];
 };
@@ -101,6 +103,7 @@ int vamp_rules_create(const struct vamp_config *config, const struct vamp_compon
         return vamp_err_set_errno(err, ENOMEM, "prepare the filters");
     }
     rules->weight = 1;
+    rules->while_firing = vamp_config_cdos_while_firing(config);
     int status = create_filter(config->filter, VAMP_FILTER_FIRST, "events", config, components,
                                &rules->first, err);
     if (status == 0) {
@@ -181,12 +184,16 @@ static void apply_metric_filters(void *context, const struct vamp_event *event,
 static bool select_cdo(void *context, const struct vamp_event *event)
 {
     const struct vamp_rules *rules = context;
-    return vamp_filter_use_match(rules->selected, event);
+    return (!rules->while_firing || vamp_action_services_select(rules->services, event)) &&
+           (rules->selected == NULL || vamp_filter_use_match(rules->selected, event));
 }
 
-void vamp_rules_apply(struct vamp_rules *rules, struct vamp_stats *stats)
+void vamp_rules_apply(struct vamp_rules *rules, struct vamp_stats *stats,
+                      const struct vamp_action_services *services)
 {
+    const bool selects = rules->selected != NULL || rules->while_firing;
+    rules->services = services;
     vamp_stats_sampling(stats, rules->weight);
     vamp_stats_exclude(stats, rules->metric_count > 0 ? apply_metric_filters : NULL, rules);
-    vamp_stats_select(stats, rules->selected != NULL ? select_cdo : NULL, rules);
+    vamp_stats_select(stats, selects ? select_cdo : NULL, rules);
 }

@@ -8,6 +8,7 @@
 #define VAMP_RUN_RULES_H
 
 #include "config/config.h"
+#include "vampire/alarms/actions/services.h"
 #include "vampire/core/event/components.h"
 #include "vampire/run/filter_use.h"
 #include "vampire/stats/stats.h"
@@ -30,7 +31,8 @@ const char *vamp_rules_sampling(const struct vamp_rules *rules);
 enum vamp_verdict vamp_rules_judge(struct vamp_rules *rules, const struct vamp_event *event);
 /* Each filter, in no particular order. */
 void vamp_rules_filters(const struct vamp_rules *rules, vamp_filter_use_fn *each, void *context);
-/* The statistics follow these rules from now on; the rules must outlive that. */
-void vamp_rules_apply(struct vamp_rules *rules, struct vamp_stats *stats);
+/* The statistics follow these rules from now on; the rules and `services` must outlive that. */
+void vamp_rules_apply(struct vamp_rules *rules, struct vamp_stats *stats,
+                      const struct vamp_action_services *services);
 
 #endif
