@@ -55,6 +55,7 @@ class Summary:  # pylint: disable=too-many-instance-attributes
     lost: dict            # place -> events lost before they were received
     sampling: str         # "none", or what of the events was counted
     overflow: int         # values counted in "(other)", for want of memory for their labels
+    given_up: int         # labels that values gave up, for want of memory for their series
     hidden: dict          # (metric, label) -> (in "(other)", in all)
     buckets_lost: int     # that the output could not write
     buckets_missing: int  # that are not in these files
@@ -90,6 +91,9 @@ class Summary:  # pylint: disable=too-many-instance-attributes
                 found.append(f"{share(part, all_)} of {metric} have no {label} by name, but are in (other)")
         if self.overflow and not any(part for part, _ in self.hidden.values()):
             found.append(f"{number_of(self.overflow, 'value')} in (other): there were more combinations of labels than max_series")
+        if self.given_up:
+            found.append(f"{number_of(self.given_up, 'label')} of values given up at a limit of memory: they are under (other) "
+                         "in tables by these labels")
         return found + self.partial
 
     def __str__(self):
@@ -169,5 +173,5 @@ def summary(history, output=None, between=None):
         filtered=max(0, accounts.get("events_filtered", 0) - sampled), sampled_out=sampled,
         lost={place: accounts.get(f"events_lost_{place}", 0) for place in LOST},
         sampling=str(last.attrs.get("sampling", "none")), overflow=_sum(history, "vampire_series_overflow"),
-        hidden=_hidden(history), buckets_lost=_buckets_lost(history), buckets_missing=missing,
+        given_up=_sum(history, "vampire_labels_given_up"), hidden=_hidden(history), buckets_lost=_buckets_lost(history), buckets_missing=missing,
         buckets_incomplete=int((~history.complete()).sum()), partial=partial_of(history))

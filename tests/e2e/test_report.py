@@ -224,6 +224,7 @@ METRICS = {
     "pool_operations": ("counter", ("component", "operation"), "1"),
     "transports": ("counter", ("source", "sink", "tier"), "1"),
     "transport_bytes": ("counter", ("source", "sink", "tier"), "byte"),
+    "consumed_bytes": ("counter", ("component",), "byte"),
     "transport_ns": ("histogram", ("source", "sink", "tier"), "ns"),
     "demand_wait_ns": ("histogram", ("component", "size_class"), "ns"),
 }
@@ -246,6 +247,7 @@ def workflow_of(directory, components, other=0, slower=1, account=(1000, 0)):
             hidden = ("(other)",) * 3
             values["transports"][hidden], values["transport_bytes"][hidden] = other, other
             values["transport_ns"][hidden] = [5] * other
+            values["consumed_bytes"][hidden[:1]] = other
         writer.bucket(bucket, values, tuple(part * (bucket + 1) for part in account))
     writer.close()
     return directory
@@ -278,6 +280,8 @@ def test_what_is_hidden_is_shown_as_hidden(tmp_path):
     assert "75 % of transports have no source by name, but are in (other)" in text
     assert "(75 % of the transports have no name of their own, but are in (other))" in text
     assert "pool operations  40  (of 55 % of the events)" in text
+    row = re.split("  +", re.search(r"rank -- 0 .*", text.split("\nComponents\n")[1])[0])
+    assert "hidden" in row and "0 B" not in row  # what it gave may be in (other)
     values, hidden = plots.matrix_of(vampire.merge(run, "transports", ("source", "sink")))
     assert values.shape == (4, 4) and (values.to_numpy() > 0).sum() == 4
     assert np.array_equal(hidden.to_numpy(), values.to_numpy() == 0)  # any other pair may be in (other)

@@ -174,13 +174,20 @@ class Content:
         for name in chosen + ([None] if rest else []):
             values = frame.loc[name] if name is not None else frame.loc[rest].sum()
             joined, left, why = times.get(name, (np.datetime64("NaT"),) * 2 + ("",))
-            shown = [f"{int(values[what]):,}" if what == "operations" else amount(int(values[what])) for what in known]
+            shown = [self._shown(frame, what, name, int(values[what])) for what in known]
             wait = waits.get(name)
             rows.append((name or others(rest), why or ("there" if name in times else ""), moment(joined)[11:],
                          moment(left)[11:], *shown, *(wait[:3] if wait else ("", "", ""))))
         head = ("component", "left because", "joined (UTC)", "left", *known, "waits", "median", "99 in 100")
         return Table("components", "Components", head, rows, frame.rename_axis("component").reset_index(), 2,
                      self.hidden(next(iter(known.values())), next(iter(known))))
+
+    @staticmethod
+    def _shown(frame, what, name, value):
+        """A number of a component; 0 is hidden when it may be in (other)."""
+        if not value and name != OTHER and OTHER in frame.index and frame.at[OTHER, what]:
+            return "hidden"
+        return f"{value:,}" if what == "operations" else amount(value)
 
     def _waits(self, metric, chosen, rest):
         """{name: (count, p50, p99, p90, max)} as texts, of the names and, under None, of the rest."""
@@ -240,7 +247,7 @@ class Content:
 
     def wait_rows(self):
         """How long each component waited, for what."""
-        rows, frames = [], []
+        rows, frames, notes = [], [], list(self.of)
         for metric, what in WAITS:
             if not self.has(metric, "component"):
                 continue
@@ -248,6 +255,9 @@ class Content:
             if frame.empty:
                 continue
             frames.append(frame.rename_axis("component").reset_index().assign(metric=metric))
+            if OTHER in frame.index:
+                part = share(int(frame["count"][OTHER]), int(frame["count"].sum()))
+                notes.append(f"{part} of the waits {what} have no component by name, but are in (other)")
             chosen, rest = largest(frame, "count", 10)
             texts = self._waits(metric, chosen, rest)
             for name in chosen + ([None] if rest else []):
@@ -256,7 +266,7 @@ class Content:
         if not rows:
             return None
         return Table("waits", "Waits", ("waited", "component", "times", "median", "90 in 100", "99 in 100", "longest"), rows,
-                     pd.concat(frames), 2, self.of)
+                     pd.concat(frames), 2, notes)
 
     def blame_rows(self):
         """The pairs of producer and consumer with the longest waits, and what these were for."""
