@@ -70,7 +70,7 @@ static const char *readable_value(double value, const char *unit,
 void vamp_alarm_change_text(const struct vamp_alarm_change *change,
                             char text[static VAMP_ALARM_LINE_BYTES])
 {
-    char labels[VAMP_ALARM_LINE_BYTES / 2] = "";
+    char labels[VAMP_ALARM_LINE_BYTES / 4] = "";
     size_t used = 0;
     for (unsigned i = 0; i < change->label_count && used < sizeof labels - 1; i++) {
         const int length =

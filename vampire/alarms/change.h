@@ -72,7 +72,7 @@ const char *vamp_alarm_change_component(const struct vamp_alarm_change *change);
 void vamp_alarm_change_json(struct vamp_json *json, const struct vamp_alarm_change *change);
 /* One line for people, terminated, cut if it does not fit: "alarm \"stuck\" (critical) firing:
  * demand_oldest_ns of component \"Products 1\" is 34s, > 30s". */
-#define VAMP_ALARM_LINE_BYTES 1024
+#define VAMP_ALARM_LINE_BYTES 2048
 void vamp_alarm_change_text(const struct vamp_alarm_change *change,
                             char text[static VAMP_ALARM_LINE_BYTES]);
 
