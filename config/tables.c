@@ -52,8 +52,8 @@ const struct vamp_opt config_root_options[] = {
 /* In the order of enum vamp_level. */
 static const char *const level_words[] = {"workflow", "model", "component", "cdo", NULL};
 /* In the order of the bits of enum vamp_metric_set; SELF is always on and has no word. */
-static const char *const set_words[] = {"basic",     "waits",     "transport",
-                                        "lifecycle", "anomalies", NULL};
+static const char *const set_words[] = {"basic",     "waits",     "transport", "lifecycle",
+                                        "anomalies", "in_flight", NULL};
 /* Of index i: i + 2 sub-bits. */
 static const char *const sub_bin_words[] = {"4", "8", "16", NULL};
 

@@ -20,6 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROWS = {
     "basic": "The workflow",
     "waits": "Waits",
+    "in_flight": "In flight",
     "transport": "Transports",
     "lifecycle": "Life of CDOs",
     "anomalies": "Anomalies",

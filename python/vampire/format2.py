@@ -221,9 +221,7 @@ class _Rows(Source):
             for row, high, count in zip(range(start + at, start + until), ends.tolist(), counts[at:until].tolist()):
                 if row in restarts:
                     state[:] = fill
-                known = values[:, high - count: high]
-                real = known[0] != fill
-                state[:, series[high - count: high][real]] = known[:, real]
+                state[:, series[high - count: high]] = values[:, high - count: high]
                 present = np.flatnonzero(state[0] != fill)
                 if row >= first and len(present):
                     found.append((np.full(len(present), row), present, state[:, present]))

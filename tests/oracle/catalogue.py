@@ -33,6 +33,10 @@ LABELS = {
     "transport_bytes": ("source", "sink", "size_class", "tier", "cause"),
     "transport_bytes_per_second": ("tier",),
     "anomalies": ("component", "anomaly"),
+    "demands_pending": ("component",), "withdraws_pending": ("component",),
+    "transports_pending": ("component", "tier"), "in_flight_uncertain": ("component",),
+    "demand_oldest_ns": ("component",), "withdraw_oldest_ns": ("component",),
+    "transport_oldest_ns": ("component",), "component_silent_ns": ("component",),
     "components_present": (), "pool_cdos": (), "pool_bytes": (), "transports_active": ("tier",),
     "vampire_received": (), "vampire_decoded": (), "vampire_rejected": (), "vampire_filtered": (),
     "vampire_sampled_out": (), "vampire_sampled_in": (), "vampire_weighted": (), "vampire_weight": (),
@@ -43,7 +47,9 @@ COUNTERS = ("pool_operations cdos_created cdos_created_bytes produced_bytes cons
             "transport_bytes anomalies vampire_received vampire_decoded vampire_rejected "
             "vampire_filtered vampire_sampled_out vampire_sampled_in vampire_weighted vampire_counted vampire_late vampire_lost "
             "vampire_evicted vampire_series_overflow vampire_labels_given_up").split()
-GAUGES = ("components_present pool_cdos pool_bytes transports_active vampire_tracked_cdos "
+AGES = "demand_oldest_ns withdraw_oldest_ns transport_oldest_ns component_silent_ns".split()
+NO_AGE = (-(2**63),) * 3
+GAUGES = AGES + ("demands_pending withdraws_pending transports_pending in_flight_uncertain components_present pool_cdos pool_bytes transports_active vampire_tracked_cdos "
           "vampire_weight").split()
 HISTOGRAMS = [name for name in LABELS if name not in COUNTERS and name not in GAUGES]
 ANOMALIES = ("not_withdrawn_at_leave not_disposed_at_leave offer_never_demanded "

@@ -35,6 +35,8 @@ def nothing(metric, entries):
     """What a series that the oracle does not know has in each bucket."""
     if metric in catalogue.HISTOGRAMS:
         return [None] * entries
+    if metric in catalogue.AGES:
+        return [catalogue.NO_AGE] * entries
     return [(0, 0) if metric in catalogue.COUNTERS else (0, 0, 0)] * entries
 
 
@@ -180,6 +182,8 @@ def json_entry(record):
                 "max": record["max"], "bins": {lower: count for lower, count in record["bins"]}}
     if "delta" in record:
         return (record["value"], record["delta"])
+    if record["value"] is None:
+        return catalogue.NO_AGE
     return (record["value"], record["min"], record["max"])
 
 
@@ -190,7 +194,7 @@ def must_be_written(name, entries, bucket):
         return entry is not None
     if name in catalogue.COUNTERS:
         return entry[1] != 0
-    before = entries[bucket - 1][0] if bucket else 0
+    before = entries[bucket - 1][0] if bucket else nothing(name, 1)[0][0]
     return entry[0] != before or entry[1] != entry[2]
 
 

@@ -53,6 +53,7 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
         tracked = len(self.oracle.cdos)
         if before:
             if not transport and not self.row.gone:
+                self.row.acted = self.time, self.oracle.events
                 self.before()
         else:
             self.check_component()
@@ -60,6 +61,7 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
                 self.learn_of_transport()
                 getattr(self, self.kind)()
             elif not self.row.gone:  # who has left begins and ends nothing
+                self.row.acted = self.time, self.oracle.events
                 self.handled()
                 if self.kind in ("join", "leave"):
                     getattr(self, self.kind)()
@@ -125,17 +127,21 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
 
     def before(self):
         key = self.operation_key()
-        if key in self.oracle.received:
-            self.oracle.received[key] = self.time
-        else:
-            self.oracle.received.add(key, self.time)
+        if key not in self.oracle.received:
+            self.oracle.received.add(key, {"row": self.row, "kind": self.kind})
+            if self.kind == "withdraw":
+                self.row.pend("withdraw", 1)
+        self.oracle.received[key].update(since=self.time, place=self.oracle.events)
         if self.kind == "demand" and self.key is not None:
             self.begin_demand(before=True)
 
     def handled(self):
-        since = self.oracle.received.pop(self.operation_key(), None)
-        if since is None:
+        received = self.oracle.received.pop(self.operation_key(), None)
+        if received is None:
             return
+        if self.kind == "withdraw":
+            self.row.pend("withdraw", -1)
+        since = received["since"]
         reason = stream.REASONS.get(self.event.reason, UNKNOWN)
         if self.kind == "leave" and reason not in ("finalized", UNKNOWN):
             return
@@ -152,8 +158,9 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
         demands, key = self.oracle.demands, (self.key, self.who())
         pending = demands.get(key)
         if pending is None:
-            demands.add(key, {"since": self.time, "place": self.oracle.events, "acknowledged": not before,
+            demands.add(key, {"row": self.row, "kind": "demand", "since": self.time, "place": self.oracle.events, "acknowledged": not before,
                               "failed": False})
+            self.row.pend("demand", 1)
             return
         again = before and not pending["acknowledged"]
         if pending["failed"]:
@@ -164,4 +171,7 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
         pending["acknowledged"] |= not before
 
     def end_demand(self):
-        return self.oracle.demands.pop((self.key, self.who()), None)
+        demand = self.oracle.demands.pop((self.key, self.who()), None)
+        if demand is not None:
+            self.row.pend("demand", -1)
+        return demand

@@ -29,6 +29,11 @@ class OnGone:
             self.anomalies["demand_never_satisfied"] += 1
         for key in [key for key in oracle.received if key[1] is row]:
             del oracle.received[key]
+        self.drop_pending()
+
+    def drop_pending(self):
+        self.row.pend("demand", None)
+        self.row.pend("withdraw", None)
 
     def release_rest(self):
         """What belongs to no component."""
@@ -37,6 +42,8 @@ class OnGone:
             oracle.end_cdo(cdo, "left")
         for transport in oracle.transports.values():
             oracle.change["transports_active", (transport["tier"],)] -= 1
+            transport["row"].pend(("transport", transport["tier"]), -1)
+        self.drop_pending()
         for table in (oracle.cdos, oracle.holds, oracle.received, oracle.demands, oracle.transports):
             table.clear()
 

@@ -28,10 +28,11 @@ class OnTransport:
             return
         self.oracle.transports.add(key, {
             "started": self.time, "size": self.size, "sink": self.sink, "tier": self.tier,
-            "place": self.oracle.events, "cdo": self.key, "to": self.to(),
+            "row": self.row, "place": self.oracle.events, "cdo": self.key, "to": self.to(),
             "offered": self.cdo.offered if self.cdo is not None and self.cdo.in_pool else None,
             "producer": self.producer_of_cdo(), "cause": self.cause, "source": self.source if self.event.HasField("peer_id") else None,
         })
+        self.row.pend(("transport", self.tier), 1)
         self.oracle.change["transports_active", (self.tier,)] += 1
 
     def transport_completed(self):
@@ -78,6 +79,7 @@ class OnTransport:
         key = self.transport_key()
         start = self.oracle.transports.pop(key, None) if key is not None else None
         if start is not None:
+            start["row"].pend(("transport", start["tier"]), -1)
             if not self.event.HasField("peer_id") and start["source"] is not None:
                 self.source = start["source"]
             if not self.event.HasField("app_id"):

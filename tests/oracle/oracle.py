@@ -8,6 +8,7 @@ over all of them at the end. Result: {metric: {labels: {bucket: ...}}}, see Resu
 import collections
 import copy
 
+import in_flight
 import rules
 import stream
 from catalogue import COMBINATIONS_ALWAYS_HELD, GAPS_OF_A_BUCKET, GIVEN_UP_FIRST, LABELS, EARLIEST, LATEST, LEAP_RUN, OTHER, UNKNOWN, component_label, labels_at
@@ -34,13 +35,16 @@ class Oracle:
                 row.forget()
         self.bytes = 0  # in the pool
         self.events = 0  # handled so far
+        self.lost = 0  # how many of them came before the last loss
+        self.taken = collections.defaultdict(dict)  # (metric, labels) -> bucket -> what was in flight at its end
+        self.ticked = None
         self.excluded = set()  # metrics for which the event at hand does not count
         self.sampled = collections.defaultdict(collections.Counter)  # bucket -> passed, rated out
         self.weights = []  # of closed buckets
         self.cdos = Bounded(options["max_cdos"], self.evicted_cdo)
         self.holds = Bounded(options["max_cdos"], self.evicted_hold)
-        self.received = Bounded(options["max_pending"], self.evicted)
-        self.demands = Bounded(options["max_pending"], self.evicted)
+        self.received = Bounded(options["max_pending"], self.evicted_pending)
+        self.demands = Bounded(options["max_pending"], self.evicted_pending)
         self.transports = Bounded(options["max_pending"], self.evicted_transport)
         self.adds = collections.defaultdict(list)  # (metric, labels) -> [(bucket, amount)]
         self.moves = collections.defaultdict(list)
@@ -67,6 +71,7 @@ class Oracle:
 
     def leap(self, bucket):
         begin = self.newest + 1
+        self.end_newest(bucket * self.width)
         while self.oldest <= self.newest:
             self.close_oldest()
         self.oldest = self.newest = self.bucket = bucket
@@ -78,9 +83,18 @@ class Oracle:
         if bucket - self.newest - 1 > self.options["max_empty"]:
             self.leap(bucket)
             return
-        self.newest = bucket
+        while self.newest < bucket:
+            self.end_newest(time)
+            self.newest += 1
+            self.close_until(self.newest * self.width)
+        self.close_until(time)
+
+    def close_until(self, time):
         while (self.oldest + 1) * self.width + self.lateness <= time:
             self.close_oldest()
+
+    def end_newest(self, time):
+        in_flight.take(self, max(self.newest * self.width, min((self.newest + 1) * self.width, time)))
 
     def place(self, time):
         """Sets the bucket in which something of this time counts; whether it is late."""
@@ -183,8 +197,16 @@ class Oracle:
         if hold.offers:
             self.end_offer_of(hold)
 
+    def evicted_pending(self, pending):
+        self.evicted(pending)
+        self.lost = self.events
+        if pending["kind"] in ("demand", "withdraw"):
+            pending["row"].pend(pending["kind"], -1)
+
     def evicted_transport(self, transport):
         self.evicted(transport)
+        self.lost = self.events
+        transport["row"].pend(("transport", transport["tier"]), -1)
         self.change["transports_active", (transport["tier"],)] -= 1
 
     # ------------------------------------------------------------ who
@@ -246,6 +268,7 @@ class Oracle:
             position = len(self.closed) + (0 if self.newest is None else self.newest - self.oldest)
             self.adds["vampire_received", ()].append((position, 1))
             self.adds["vampire_rejected", ()].append((position, 1))
+            self.lost = self.events
             return
         self.learn_component(item, item.before)
         verdict = self.rules.judge(item, self.find_row)
@@ -256,6 +279,8 @@ class Oracle:
                 Event.released(self, self.replaced, time, 0)
             self.excluded = self.rules.excluded(item, self.find_row)
             Event(self, item).handle()
+        elif verdict in (rules.SAMPLED_OUT, rules.RATED_OUT):
+            self.lost = self.events
         self.previous = time
 
     def account(self, item, verdict, late):
@@ -281,6 +306,7 @@ class Oracle:
                 self.oldest = self.newest = bucket
             if bucket >= self.newest:
                 self.forward(bucket, mark.time_ns)
+            self.ticked = mark.time_ns
             if self.gone is not None:
                 self.gone = max(self.gone, mark.time_ns)
             return
@@ -288,6 +314,7 @@ class Oracle:
         if mark.kind in (27, 28):
             self.observe_gone(mark)
             return
+        self.lost = self.events
         if mark.kind == 31:
             self.own("vampire_received", mark.count)
             self.own("vampire_rejected", mark.count)
@@ -388,5 +415,6 @@ class Oracle:
             self.add_history(cdo, "run")
             if cdo.made and not cdo.counted:
                 self.count("cdos_created", (self.producer_name(cdo), UNKNOWN), 1)
+        self.end_newest(max(self.previous or 0, self.ticked or 0))
         while self.oldest <= self.newest:
             self.close_oldest()

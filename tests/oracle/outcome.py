@@ -3,7 +3,8 @@
 
 import collections
 
-from catalogue import bin_of
+import in_flight
+from catalogue import AGES, bin_of
 from oracle import Oracle
 from rules import Rules
 
@@ -82,6 +83,8 @@ class Result:
             self.metrics[metric][labels] = self.gauge(moves, count)
         for (metric, labels), values in oracle.values.items():
             self.metrics[metric][labels] = self.histogram(values, count, options["sub_bits"])
+        for (metric, labels), taken in oracle.taken.items():
+            self.metrics[metric][labels] = in_flight.entries(metric in AGES, taken, count)
         self.metrics["vampire_weight"][()] = [(weight,) * 3 for weight in oracle.weights]
         self.gaps = [(bucket, tuple(gap)) for bucket in sorted(oracle.gaps)
                      for gap in oracle.gaps[bucket]]

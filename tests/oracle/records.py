@@ -58,4 +58,12 @@ class Row:
     def forget(self):
         """The statistics start again: what the component holds and is known by."""
         self.present = 0
+        self.acted = None  # time and place of its last operation
+        self.pending = {}  # "demand", "withdraw", ("transport", tier) -> [now, least, most] since the bucket's begin
         self.gone = self.unknown_reported = False
+
+    def pend(self, kind, change):
+        """One more or less is pending; None: none is."""
+        counts = self.pending.setdefault(kind, [0, 0, 0])
+        now = 0 if change is None else counts[0] + change
+        counts[:] = now, min(counts[1], now), max(counts[2], now)

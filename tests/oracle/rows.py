@@ -13,6 +13,8 @@ import itertools
 import h5py
 import numpy
 
+from catalogue import AGES
+
 PADDING = 2**32 - 1
 NO_GAUGE = -(2**63)
 OTHER = "(other)"
@@ -177,18 +179,22 @@ class File:
         group = self._group(name)
         if group is None:
             parts = [self.cells(name + part) for part in ("", "_min", "_max")]
-            return [[(a, b, c) if a != NO_GAUGE else (0, 0, 0) for a, b, c in zip(*columns)]
+            return [[(a, b, c) if a != NO_GAUGE or name in AGES else (0, 0, 0) for a, b, c in zip(*columns)]
                     for columns in zip(*(zip(*part) for part in parts))]
         out = [[] for _ in group.labels]
         for bucket in range(self.rows):
             rows = dict(zip(group.series(bucket), zip(*(group.part(name + part, bucket) for part in ("", "_min", "_max")))))
             for series, entries in enumerate(out):
-                entries.append(rows.get(series, entries[-1] if entries else (0, 0, 0)))
+                entries.append(rows.get(series, entries[-1] if entries else (NO_GAUGE,) * 3 if name in AGES else (0, 0, 0)))
         for part, position in (("", 0), ("_min_bound", 1), ("_max_bound", 2)):
             for bucket, cells in enumerate(self.cells(name + part)):
                 wanted = [NO_GAUGE] * len(cells)
                 for cell, entries in zip(self._cells_of(name, group), out):
-                    wanted[cell] = entries[bucket][position] + (0 if wanted[cell] == NO_GAUGE else wanted[cell])
+                    value = entries[bucket][position]
+                    if name in AGES:
+                        wanted[cell] = max(wanted[cell], value)
+                    else:
+                        wanted[cell] = value + (0 if wanted[cell] == NO_GAUGE else wanted[cell])
                 assert all(a == b or b == NO_GAUGE for a, b in zip(wanted, cells)), f"{name}{part} in row {bucket}"
         return out
 

@@ -224,7 +224,8 @@ static void defaults_are_complete(void **state)
     assert_int_equal(config->statistics.level, VAMP_LEVEL_COMPONENT);
     assert_int_equal(config->statistics.sub_bits, VAMP_SUB_BITS_DEFAULT);
     assert_int_equal(config->statistics.sets, VAMP_SET_BASIC | VAMP_SET_WAITS | VAMP_SET_TRANSPORT |
-                                                  VAMP_SET_LIFECYCLE | VAMP_SET_ANOMALIES);
+                                                  VAMP_SET_LIFECYCLE | VAMP_SET_ANOMALIES |
+                                                  VAMP_SET_IN_FLIGHT);
     assert_null(config->filter);
     assert_int_equal(config->event_kinds, 0xfffe);
     assert_int_equal(config->output_count, 1);

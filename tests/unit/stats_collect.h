@@ -21,7 +21,8 @@
 #define COLLECT_RUN_ID "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
 #define SECOND INT64_C(1000000000)
 #define ALL_SETS                                                                                   \
-    (VAMP_SET_BASIC | VAMP_SET_WAITS | VAMP_SET_TRANSPORT | VAMP_SET_LIFECYCLE | VAMP_SET_ANOMALIES)
+    (VAMP_SET_BASIC | VAMP_SET_WAITS | VAMP_SET_TRANSPORT | VAMP_SET_LIFECYCLE |                   \
+     VAMP_SET_ANOMALIES | VAMP_SET_IN_FLIGHT)
 
 struct collect {
     struct vamp_components *components;

@@ -38,6 +38,7 @@ static void label_sets_come_in_order_of_first_use(void **state)
                                         "source_sink_size_class_tier",
                                         "source_sink_size_class_tier_cause",
                                         "tier_series",
+                                        "component_tier",
                                         "component_anomaly",
                                         "reason_series",
                                         "output_series"};

@@ -320,6 +320,9 @@ static struct vamp_alarm_measured measure_gauge(struct walk *walk)
     struct vamp_alarm_measured measured = {.known = false};
     uint32_t series = 0;
     while (next_series(walk, &series)) {
+        if (walk->values->gauges[series].value == VAMP_GAUGE_NONE) {
+            continue;
+        }
         const double value = (double)walk->values->gauges[series].value;
         if (!measured.known || (largest && value > measured.value)) {
             measured.value = value;

@@ -6,8 +6,10 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/stats/cells/self.h"
+#include "vampire/stats/cells/taken.h"
 #include "vampire/stats/cells/totals.h"
 #include "vampire/stats/cells/window.h"
+#include "vampire/stats/metrics/in_flight.h"
 #include "vampire/stats/metrics/statistic.h"
 #include "vampire/stats/pairing/track.h"
 
@@ -37,6 +39,7 @@ struct vamp_stats {
     unsigned unwatched;
     uint64_t unwatched_ns; /* sum of these gaps */
     uint64_t unnamed;      /* components, that were counted */
+    int64_t ticked_ns;     /* the last time without an event */
 };
 
 static int check_number(const char *name, uint64_t value, uint64_t least, uint64_t most,
@@ -125,6 +128,29 @@ static void enable_statistics(struct vamp_stats *stats)
     }
 }
 
+/* Values that found no series or a coarser one, and components that found no name, to the bucket in
+ * which they count. */
+static void book_bounds(struct vamp_stats *stats, struct vamp_slot *slot)
+{
+    struct vamp_series_table *series = &stats->cells.series;
+    const uint64_t unnamed = vamp_components_unnamed(series->components);
+    if ((series->overflow | series->labels_given_up | (unnamed - stats->unnamed)) == 0) {
+        return;
+    }
+    slot->account.overflow += series->overflow + (unnamed - stats->unnamed);
+    slot->account.labels_given_up += series->labels_given_up;
+    series->overflow = 0;
+    series->labels_given_up = 0;
+    stats->unnamed = unnamed;
+}
+
+static void take_in_flight(void *context, struct vamp_slot *slot, int64_t start_ns, int64_t now_ns)
+{
+    struct vamp_stats *stats = context;
+    vamp_in_flight_take(&stats->cells, slot, &stats->tracker, start_ns, now_ns);
+    book_bounds(stats, slot);
+}
+
 int vamp_stats_create(const struct vamp_stats_options *options, const char *run_id,
                       struct vamp_components *components, vamp_bucket_fn *emit, void *emit_context,
                       struct vamp_stats **ret_stats, struct vamp_err *err)
@@ -148,6 +174,10 @@ int vamp_stats_create(const struct vamp_stats_options *options, const char *run_
     }
     enable_statistics(stats);
     vamp_window_init(&stats->window, options, &stats->cells, components, emit, emit_context);
+    if (vamp_taken_any(&stats->cells)) {
+        stats->window.end = take_in_flight;
+        stats->window.end_context = stats;
+    }
     *ret_stats = stats;
     return 0;
 }
@@ -176,6 +206,7 @@ void vamp_stats_select(struct vamp_stats *stats, vamp_select_fn *select, void *c
 static void count_mark(struct vamp_stats *stats, struct vamp_slot *slot,
                        const struct vamp_event *mark)
 {
+    vamp_track_lost(&stats->tracker);
     if (mark->kind == VAMP_EVENT_REJECTED) {
         slot->account.received += mark->count;
         slot->account.rejected += mark->count;
@@ -190,22 +221,6 @@ static void count_mark(struct vamp_stats *stats, struct vamp_slot *slot,
         .events = mark->count,
     };
     vamp_cells_gap(slot, &gap);
-}
-
-/* Values that found no series or a coarser one, and components that found no name, to the bucket in
- * which they count. */
-static void book_bounds(struct vamp_stats *stats, struct vamp_slot *slot)
-{
-    struct vamp_series_table *series = &stats->cells.series;
-    const uint64_t unnamed = vamp_components_unnamed(series->components);
-    if ((series->overflow | series->labels_given_up | (unnamed - stats->unnamed)) == 0) {
-        return;
-    }
-    slot->account.overflow += series->overflow + (unnamed - stats->unnamed);
-    slot->account.labels_given_up += series->labels_given_up;
-    series->overflow = 0;
-    series->labels_given_up = 0;
-    stats->unnamed = unnamed;
 }
 
 /* The stay of the component of this row is over without a LEAVE: what it held ends, but no
@@ -337,6 +352,7 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
 void vamp_stats_tick(struct vamp_stats *stats, int64_t now_ns)
 {
     vamp_window_tick(&stats->window, now_ns);
+    stats->ticked_ns = now_ns;
 }
 
 /* An event of a time for which there is no bucket counts as rejected in the newest one. A mark is
@@ -348,6 +364,7 @@ static bool place_mark(struct vamp_stats *stats, const struct vamp_event *event,
         struct vamp_slot *slot = vamp_window_newest(&stats->window);
         slot->account.received++;
         slot->account.rejected++;
+        vamp_track_lost(&stats->tracker);
         return false;
     }
     *ret_mark = *event;
@@ -383,6 +400,8 @@ void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event
         if (verdict == VAMP_PASSED && event->kind < VAMP_EVENT_KIND_COUNT &&
             event->phase <= VAMP_PHASE_BEFORE) {
             count_event(stats, slot, event);
+        } else if (verdict == VAMP_SAMPLED_OUT || verdict == VAMP_RATED_OUT) {
+            vamp_track_lost(&stats->tracker);
         }
     }
     stats->previous_ns = event->time_ns;
@@ -447,7 +466,8 @@ void vamp_stats_finish(struct vamp_stats *stats)
     }
     count_rest(stats);
     vamp_track_finish(&stats->tracker, vamp_window_newest(&stats->window));
-    vamp_window_finish(&stats->window);
+    vamp_window_finish(&stats->window, stats->previous_ns > stats->ticked_ns ? stats->previous_ns
+                                                                             : stats->ticked_ns);
 }
 
 void vamp_stats_totals(struct vamp_stats *stats, struct vamp_totals *ret_totals)

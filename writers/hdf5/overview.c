@@ -32,10 +32,24 @@ static int write_counter(struct hdf5_file *file, const struct hdf5_set *set, uns
     return code != 0 ? code : put_cells(file, first + HDF5_COUNTER_DELTA, err);
 }
 
+/* Series of one cell add, or the largest stays. */
+static uint64_t join_gauge(uint64_t cell, uint64_t value, enum vamp_merge rule)
+{
+    if (cell == HDF5_GAUGE_MISSING || value == HDF5_GAUGE_MISSING) {
+        return cell == HDF5_GAUGE_MISSING ? value : cell;
+    }
+    if (rule == VAMP_MERGE_LARGEST) {
+        return (int64_t)cell > (int64_t)value ? cell : value;
+    }
+    return cell + value;
+}
+
 static int write_gauge(struct hdf5_file *file, const struct hdf5_set *set, unsigned first,
-                       const struct vamp_metric_values *values, struct vamp_err *err)
+                       enum vamp_metric_id id, const struct vamp_metric_values *values,
+                       struct vamp_err *err)
 {
     int code = 0;
+    const enum vamp_merge rule = vamp_metrics[id].merge;
     for (unsigned part = 0; code == 0 && part < HDF5_GAUGE_DATASETS; part++) {
         code = begin_cells(file, set->cells, HDF5_GAUGE_MISSING, err);
         for (unsigned i = 0; code == 0 && i < values->count; i++) {
@@ -44,7 +58,7 @@ static int write_gauge(struct hdf5_file *file, const struct hdf5_set *set, unsig
             const int64_t value = part == HDF5_GAUGE_VALUE ? gauge->value
                                   : part == HDF5_GAUGE_MIN ? gauge->min
                                                            : gauge->max;
-            *cell = (*cell == HDF5_GAUGE_MISSING ? 0 : *cell) + (uint64_t)value;
+            *cell = join_gauge(*cell, (uint64_t)value, rule);
         }
         code = code != 0 ? code : put_cells(file, first + part, err);
     }
@@ -112,7 +126,7 @@ static int write_metrics(struct hdf5_file *file, const struct vamp_bucket *bucke
             code = write_counter(file, set, first, &bucket->values[m], err);
             break;
         case VAMP_GAUGE:
-            code = write_gauge(file, set, first, &bucket->values[m], err);
+            code = write_gauge(file, set, first, entry->id, &bucket->values[m], err);
             break;
         case VAMP_HISTOGRAM:
             code = write_histogram(file, set, first, &bucket->values[m], err);

@@ -299,6 +299,15 @@ static unsigned counter_lines(struct jsonl *self, const struct vamp_bucket *buck
     return lines;
 }
 
+static void gauge_member(struct vamp_json *json, const char *key, int64_t value)
+{
+    if (value == VAMP_GAUGE_NONE) {
+        vamp_json_null(json, key);
+    } else {
+        vamp_json_signed(json, key, value);
+    }
+}
+
 static unsigned gauge_lines(struct jsonl *self, const struct vamp_bucket *bucket, unsigned metric,
                             bool complete)
 {
@@ -307,12 +316,13 @@ static unsigned gauge_lines(struct jsonl *self, const struct vamp_bucket *bucket
     unsigned lines = 0;
     for (unsigned i = 0; i < values->count; i++) {
         const struct vamp_gauge_value *gauge = &values->gauges[i];
-        if (complete || gauge->value != last[i] || gauge->min != gauge->max) {
+        if ((complete && gauge->value != VAMP_GAUGE_NONE) || gauge->value != last[i] ||
+            gauge->min != gauge->max) {
             metric_begin(self, bucket, &self->schema->metrics[metric], i);
-            vamp_json_signed(&self->json, "value", gauge->value);
+            gauge_member(&self->json, "value", gauge->value);
             const bool bounds = self->schema->metrics[metric].has_bounds;
-            vamp_json_signed(&self->json, bounds ? "min_bound" : "min", gauge->min);
-            vamp_json_signed(&self->json, bounds ? "max_bound" : "max", gauge->max);
+            gauge_member(&self->json, bounds ? "min_bound" : "min", gauge->min);
+            gauge_member(&self->json, bounds ? "max_bound" : "max", gauge->max);
             vamp_json_line_end(&self->json);
             lines++;
         }

@@ -130,6 +130,11 @@ static int allocate(struct jsonl *self, struct vamp_err *err)
             unsigned series = schema->label_sets[schema->metrics[i].label_set].max_series;
             self->gauges[i] = calloc(series > 0 ? series : 1, sizeof **self->gauges);
             good = self->gauges[i] != NULL;
+            if (vamp_metric_may_be_none(&vamp_metrics[schema->metrics[i].id])) {
+                for (unsigned s = 0; good && s < series; s++) {
+                    self->gauges[i][s] = VAMP_GAUGE_NONE;
+                }
+            }
         }
     }
     return good ? 0 : vamp_err_set_errno(err, ENOMEM, "prepare the target");

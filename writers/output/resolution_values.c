@@ -85,6 +85,12 @@ static int64_t sum(int64_t left, int64_t right)
     return (int64_t)((uint64_t)left + (uint64_t)right);
 }
 
+/* Where one of them is none, it is the other; none is below all others, for `larger`. */
+static int64_t smaller_known(int64_t left, int64_t right)
+{
+    return left == VAMP_GAUGE_NONE ? right : right == VAMP_GAUGE_NONE ? left : smaller(left, right);
+}
+
 /* Another series with the same labels, at the same time. */
 static void join_series(struct vamp_gauge_value *into, const struct vamp_gauge_value *from,
                         enum vamp_merge rule)
@@ -98,7 +104,7 @@ static void join_series(struct vamp_gauge_value *into, const struct vamp_gauge_v
     case VAMP_MERGE_LARGEST:
     case VAMP_MERGE_MEAN: /* it has no labels */
         into->value = larger(into->value, from->value);
-        into->min = smaller(into->min, from->min);
+        into->min = smaller_known(into->min, from->min);
         into->max = larger(into->max, from->max);
         return;
     }
@@ -108,7 +114,7 @@ static void join_series(struct vamp_gauge_value *into, const struct vamp_gauge_v
 static void join_time(struct vamp_gauge_value *into, const struct vamp_gauge_value *from)
 {
     into->value = from->value;
-    into->min = smaller(into->min, from->min);
+    into->min = smaller_known(into->min, from->min);
     into->max = larger(into->max, from->max);
 }
 

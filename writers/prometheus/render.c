@@ -130,7 +130,8 @@ static void gauge_lines(struct rendering *rendering, const struct page *page,
         for (unsigned i = 0; i < metric->count; i++) {
             const struct vamp_gauge_value *gauge = &metric->gauges[i];
             const int64_t values[] = {gauge->value, gauge->min, gauge->max};
-            if (i == 0 && labelled && gauge->min == 0 && gauge->max == 0) {
+            if (values[what] == VAMP_GAUGE_NONE ||
+                (i == 0 && labelled && gauge->min == 0 && gauge->max == 0)) {
                 continue;
             }
             set_labels(rendering, page, metric, i);

@@ -87,6 +87,9 @@ struct vamp_counter_value {
     uint64_t value; /* since the start of the run */
     uint64_t delta; /* in this bucket */
 };
+/* All three members of a gauge of which there is nothing to measure: the age of the oldest pending
+ * demand where none is pending. Only of metrics that vamp_metric_may_be_none. */
+#define VAMP_GAUGE_NONE INT64_MIN
 struct vamp_gauge_value {
     int64_t value; /* at the bucket's end */
     int64_t min, max;

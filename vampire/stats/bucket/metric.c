@@ -99,6 +99,12 @@ const char *vamp_metric_merge_rule(const struct vamp_metric *metric)
     return "unknown";
 }
 
+bool vamp_metric_may_be_none(const struct vamp_metric *metric)
+{
+    return metric->kind == VAMP_GAUGE && metric->merge == VAMP_MERGE_LARGEST &&
+           (metric->sets & VAMP_SET_IN_FLIGHT) != 0;
+}
+
 const char *vamp_anomaly_name(unsigned anomaly)
 {
     static const char *const names[VAMP_ANOMALY_COUNT] = {

@@ -49,7 +49,8 @@ enum vamp_metric_set {
     VAMP_SET_TRANSPORT = 1 << 2,
     VAMP_SET_LIFECYCLE = 1 << 3,
     VAMP_SET_ANOMALIES = 1 << 4,
-    VAMP_SET_SELF = 1 << 5,
+    VAMP_SET_IN_FLIGHT = 1 << 5,
+    VAMP_SET_SELF = 1 << 6,
 };
 
 /* How values become one when buckets or series are merged. Counters, and the count, sum and bins of
@@ -100,6 +101,8 @@ bool vamp_label_is_name(unsigned label);
 enum vamp_label vamp_label_of_model(enum vamp_label label);
 /* The other way round. */
 enum vamp_label vamp_label_of_component(enum vamp_label label);
+/* Whether a series may have no value in a bucket: VAMP_GAUGE_NONE. Ages may. */
+bool vamp_metric_may_be_none(const struct vamp_metric *metric);
 /* The metric's labels at a level: component, source, sink and producer fall away at `workflow`, and
  * are those of models at `model`. */
 uint32_t vamp_metric_labels_at(const struct vamp_metric *metric, enum vamp_level level);

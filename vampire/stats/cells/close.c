@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "vampire/stats/cells/self.h"
+#include "vampire/stats/cells/taken.h"
 
 /* The block a bucket lies in, cut from front to back. All parts are multiples of 8 bytes. */
 struct block {
@@ -273,6 +274,7 @@ const struct vamp_bucket *vamp_close_bucket(struct vamp_cells *cells, struct vam
                                             uint64_t number, int64_t start_ns,
                                             struct vamp_components *components)
 {
+    vamp_taken_fold(cells, slot);
     vamp_self_fold(cells, slot);
     add_to_totals(cells, slot);
     const struct vamp_bucket *bucket = build_bucket(cells, slot, number, start_ns, components);

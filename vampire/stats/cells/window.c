@@ -104,8 +104,27 @@ static void close_all(struct vamp_window *window)
     }
 }
 
+/* Of the newest bucket; time went on until `now_ns`, and further if that is after its end. */
+static void end_newest(struct vamp_window *window, int64_t now_ns)
+{
+    const int64_t start_ns = window->newest * window->bucket_ns;
+    const int64_t end_ns = start_ns + window->bucket_ns;
+    if (window->end != NULL) {
+        now_ns = now_ns < start_ns ? start_ns : now_ns > end_ns ? end_ns : now_ns;
+        window->end(window->end_context, vamp_window_newest(window), start_ns, now_ns);
+    }
+}
+
+static void close_until(struct vamp_window *window, int64_t time_ns)
+{
+    while ((window->oldest + 1) * window->bucket_ns + window->lateness_ns <= time_ns) {
+        close_oldest(window);
+    }
+}
+
 static void restart_at(struct vamp_window *window, int64_t bucket)
 {
+    end_newest(window, bucket * window->bucket_ns);
     close_all(window);
     forget_easy(window);
     /* A gap for want of memory may lie in the slot that would have been next. */
@@ -138,10 +157,12 @@ static void move_to(struct vamp_window *window, int64_t bucket, int64_t time_ns)
         restart_at(window, bucket);
         return;
     }
-    window->newest = bucket;
-    while ((window->oldest + 1) * window->bucket_ns + window->lateness_ns <= time_ns) {
-        close_oldest(window);
+    while (window->newest < bucket) {
+        end_newest(window, time_ns);
+        window->newest++;
+        close_until(window, window->newest * window->bucket_ns);
     }
+    close_until(window, time_ns);
 }
 
 struct vamp_slot *vamp_window_place(struct vamp_window *window, int64_t time_ns, bool *ret_late)
@@ -185,11 +206,12 @@ void vamp_window_tick(struct vamp_window *window, int64_t now_ns)
     }
 }
 
-void vamp_window_finish(struct vamp_window *window)
+void vamp_window_finish(struct vamp_window *window, int64_t last_ns)
 {
     if (!window->started) {
         return;
     }
+    end_newest(window, last_ns);
     const uint64_t before = window->without_memory;
     close_all(window);
     if (window->without_memory != before && vamp_window_oldest(window)->gap_count > 0) {

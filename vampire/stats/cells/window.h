@@ -8,8 +8,16 @@
 
 #include "vampire/stats/cells/cells.h"
 
+/* Time has reached the end of the bucket that begins at `start_ns`, or `now_ns`, after which it
+ * goes no further in this bucket: the stream ended, or its clock was set back. Called once for
+ * every bucket, in order, before anything is observed after it and before it closes. */
+typedef void vamp_window_end_fn(void *context, struct vamp_slot *slot, int64_t start_ns,
+                                int64_t now_ns);
+
 struct vamp_window {
     struct vamp_cells *cells;
+    vamp_window_end_fn *end; /* NULL: nothing is taken then */
+    void *end_context;
     struct vamp_components *components;
     vamp_bucket_fn *emit;
     void *emit_context;
@@ -44,7 +52,8 @@ struct vamp_slot *vamp_window_oldest(const struct vamp_window *window);
 struct vamp_slot *vamp_window_newest(const struct vamp_window *window);
 /* The open bucket nearest to this time. */
 struct vamp_slot *vamp_window_at(const struct vamp_window *window, int64_t time_ns);
-/* Emits all that is open; one bucket more when the last could not be built, to say so. */
-void vamp_window_finish(struct vamp_window *window);
+/* Emits all that is open; one bucket more when the last could not be built, to say so. The stream
+ * went on until `last_ns`. */
+void vamp_window_finish(struct vamp_window *window, int64_t last_ns);
 
 #endif

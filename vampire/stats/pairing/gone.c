@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The end of a pool, without LEAVE events: everything is released as if all components had left. */
+#include <string.h>
+
 #include "vampire/stats/pairing/records.h"
 
 static void label_component(struct vamp_track_context *at)
@@ -37,9 +39,13 @@ static void release_rest(struct vamp_track_context *at)
     struct vamp_transport *transport = NULL;
     while ((transport = vamp_table_next(&tracker->transports, &position)) != NULL) {
         at->seen->active[transport->tier]--;
+        vamp_track_pending(tracker, transport->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, -1);
         vamp_table_remove(&tracker->transports, transport);
     }
-    tracker->tallies[0] = (struct vamp_tally){.present = 0};
+    vamp_track_drop_pending(tracker, 0);
+    struct vamp_tally rest = {.present = 0};
+    memcpy(rest.in_flight, tracker->tallies[0].in_flight, sizeof rest.in_flight);
+    tracker->tallies[0] = rest;
 }
 
 bool vamp_track_gone(struct vamp_tracker *tracker, uint32_t row, const struct vamp_event *leave,

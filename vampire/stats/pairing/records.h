@@ -50,12 +50,6 @@ struct vamp_hold {
     uint8_t reserved[2];
 };
 
-/* When an event was seen: its time, and its place in the stream. */
-struct vamp_moment {
-    int64_t time_ns;
-    uint64_t place;
-};
-
 /* Something of a component and a CDO that waits for its other end. Key: CDO, component id, kind. */
 struct vamp_pending {
     struct vamp_record record;
@@ -76,7 +70,8 @@ struct vamp_transport {
     uint32_t source, sink, producer; /* name numbers */
     uint8_t sized, has_source, tier, cause;
     bool in_pool;
-    uint8_t reserved[7];
+    uint8_t reserved[3];
+    uint32_t row; /* of the sink */
 };
 
 /* What a component holds; by row of the component table, row 0 for those without one. */
@@ -89,7 +84,17 @@ struct vamp_tally {
     uint64_t handles;      /* declared and not disposed of */
     uint32_t present;
     bool left, unknown_reported;
+    struct vamp_in_flight in_flight[VAMP_IN_FLIGHT_COUNT];
+    struct vamp_moment acted; /* its last operation; place 0: none was seen */
+    struct vamp_ages ages;    /* as vamp_track_ages found them */
 };
+
+static inline void vamp_in_flight_set(struct vamp_in_flight *in_flight, uint32_t now)
+{
+    in_flight->now = now;
+    in_flight->least = now < in_flight->least ? now : in_flight->least;
+    in_flight->most = now > in_flight->most ? now : in_flight->most;
+}
 
 /* What the tracker's files know of the event at hand. */
 struct vamp_track_context {
@@ -178,6 +183,17 @@ void vamp_hold_unlink(struct vamp_track_context *at, struct vamp_cdo *cdo, struc
 uint32_t vamp_hold_leave_offers(struct vamp_track_context *at);
 /* The bytes in the pool as the gauge shows them: at most 2^63 - 1. */
 int64_t vamp_track_shown_bytes(const struct vamp_tracker *tracker);
+
+/* One more (1) or one less (-1) of a kind is pending for the component of the row. */
+static inline void vamp_track_pending(struct vamp_tracker *tracker, uint32_t row, unsigned kind,
+                                      int change)
+{
+    struct vamp_in_flight *in_flight = &tracker->tallies[row].in_flight[kind];
+    vamp_in_flight_set(in_flight, in_flight->now + (uint32_t)change);
+}
+/* What the component waited for is dropped: demands and withdraws, whose records it owns. */
+void vamp_track_drop_pending(struct vamp_tracker *tracker, uint32_t row);
+bool vamp_pending_is_withdraw(const struct vamp_pending *pending);
 
 /* The look-ups that some events to come will make. */
 #define VAMP_AHEAD_A_EVENT 4

@@ -171,6 +171,7 @@ void vamp_track_release(struct vamp_track_context *at)
     vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED,
                          vamp_table_owner_leaves(&tracker->demands, at->row));
     (void)vamp_table_owner_leaves(&tracker->received, at->row);
+    vamp_track_drop_pending(tracker, at->row);
 }
 
 /* Whether the component could have done this at all. */
@@ -211,6 +212,7 @@ static void track_after(struct vamp_track_context *at)
     if (has_left(at)) {
         return;
     }
+    at->tracker->tallies[at->row].acted = vamp_track_moment(at);
     vamp_track_handled(at);
     if (at->event->kind == VAMP_EVENT_JOIN) {
         track_join(at);
@@ -244,6 +246,7 @@ void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
         }
         track_after(&at);
     } else if (!vamp_track_is_transport(event->kind) && !has_left(&at)) {
+        tracker->tallies[at.row].acted = vamp_track_moment(&at);
         vamp_track_received(&at);
     }
     seen->tracked = (int64_t)vamp_table_live(&tracker->cdos) - (int64_t)tracked;

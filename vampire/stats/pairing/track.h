@@ -12,10 +12,40 @@
 
 typedef unsigned __int128 vamp_bytes; /* a sum of sizes, each of up to 2^64 - 1 */
 
+/* When an event was seen: its time, and its place in the stream. */
+struct vamp_moment {
+    int64_t time_ns;
+    uint64_t place;
+};
+
+/* What a component waits for: a demand, a withdraw, and a transport of each tier. */
+#define VAMP_IN_FLIGHT_DEMAND 0
+#define VAMP_IN_FLIGHT_WITHDRAW 1
+#define VAMP_IN_FLIGHT_TRANSPORT 2
+#define VAMP_IN_FLIGHT_COUNT (VAMP_IN_FLIGHT_TRANSPORT + VAMP_TIER_COUNT)
+
+/* How many of one kind are pending: now, and least and most since the last bucket's end. */
+struct vamp_in_flight {
+    uint32_t now, least, most;
+};
+
+/* What of a component's is pending for how long. */
+enum vamp_age { VAMP_AGE_DEMAND, VAMP_AGE_WITHDRAW, VAMP_AGE_TRANSPORT };
+#define VAMP_AGE_COUNT 3
+struct vamp_ages {
+    int64_t since_ns[VAMP_AGE_COUNT]; /* begin of the oldest; INT64_MAX: none */
+    uint32_t uncertain;               /* how many may have ended unseen, the silence included */
+};
+
 struct vamp_tracker {
     const struct vamp_components *components;
     struct vamp_table cdos, holds, received, demands, transports;
     uint64_t events; /* tracked so far: the place of the one at hand in the stream */
+    /* The place after which nothing is known to be lost: what began before may have ended unseen.
+     */
+    uint64_t lost_place;
+    uint64_t aged_events, aged_lost_place; /* as the ages were found */
+    size_t aged_rows;
     vamp_bytes pool_bytes;
     struct vamp_tally *tallies;         /* by row of the component table */
     bool by_model;                      /* labels are those of models */
@@ -52,6 +82,20 @@ void vamp_track_look_ahead(struct vamp_tracker *tracker, const struct vamp_event
  */
 bool vamp_track_gone(struct vamp_tracker *tracker, uint32_t row, const struct vamp_event *leave,
                      struct vamp_observation *seen);
+/* Events are missing here, of whatever component. */
+static inline void vamp_track_lost(struct vamp_tracker *tracker)
+{
+    tracker->lost_place = tracker->events;
+}
+/* Finds the ages of every component, in time that grows with what is pending. */
+void vamp_track_ages(struct vamp_tracker *tracker);
+/* Of the component of this row, since vamp_track_ages. */
+const struct vamp_ages *vamp_track_ages_of(const struct vamp_tracker *tracker, uint32_t row);
+/* When it last operated; INT64_MAX if it has left, or no operation was seen. */
+int64_t vamp_track_acted_ns(const struct vamp_tracker *tracker, uint32_t row);
+/* What is pending of each kind; least and most begin again. */
+void vamp_track_take_numbers(struct vamp_tracker *tracker, uint32_t row,
+                             struct vamp_in_flight ret_numbers[static VAMP_IN_FLIGHT_COUNT]);
 /* The stream has ended: takes the CDOs of unknown size one after the other. False at the end.
  * `*position` starts at 0. */
 bool vamp_track_rest(struct vamp_tracker *tracker, uint32_t *position, uint32_t *ret_component);

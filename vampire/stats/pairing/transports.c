@@ -23,11 +23,18 @@ static bool transport_key(const struct vamp_track_context *at, uint64_t key[4])
     return at->has_cdo;
 }
 
+static void remove_transport(struct vamp_track_context *at, struct vamp_transport *transport)
+{
+    vamp_track_pending(at->tracker, transport->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, -1);
+    vamp_table_remove(&at->tracker->transports, transport);
+}
+
 static void give_up(struct vamp_track_context *at, struct vamp_transport *transport)
 {
     at->seen->active[transport->tier]--;
     at->seen->evicted++;
-    vamp_table_remove(&at->tracker->transports, transport);
+    vamp_track_lost(at->tracker);
+    remove_transport(at, transport);
 }
 
 static void track_transport_start(struct vamp_track_context *at)
@@ -63,7 +70,9 @@ static void track_transport_start(struct vamp_track_context *at)
     transport->sink = seen->labels.value[VAMP_LABEL_SINK];
     transport->tier = (uint8_t)seen->labels.value[VAMP_LABEL_TIER];
     transport->cause = (uint8_t)seen->labels.value[VAMP_LABEL_CAUSE];
+    transport->row = at->row;
     seen->active[transport->tier]++;
+    vamp_track_pending(at->tracker, at->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, 1);
 }
 
 /* What the end of a transport does not say was said at its start. */
@@ -158,7 +167,7 @@ static void track_transport_end(struct vamp_track_context *at)
         vamp_track_demand_failed(at);
     }
     if (transport != NULL) {
-        vamp_table_remove(&at->tracker->transports, transport);
+        remove_transport(at, transport);
     }
 }
 

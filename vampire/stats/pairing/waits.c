@@ -20,6 +20,29 @@ static void pending_key(const struct vamp_track_context *at, uint64_t kind, uint
     }
 }
 
+bool vamp_pending_is_withdraw(const struct vamp_pending *pending)
+{
+    return (uint32_t)pending->key[3] == VAMP_EVENT_WITHDRAW;
+}
+
+/* One more or one less of what counts as pending. */
+static void count_pending(struct vamp_tracker *tracker, const struct vamp_pending *pending,
+                          int change)
+{
+    if ((uint32_t)pending->key[3] == KEY_DEMAND) {
+        vamp_track_pending(tracker, pending->record.owner, VAMP_IN_FLIGHT_DEMAND, change);
+    } else if (vamp_pending_is_withdraw(pending)) {
+        vamp_track_pending(tracker, pending->record.owner, VAMP_IN_FLIGHT_WITHDRAW, change);
+    }
+}
+
+static void remove_pending(struct vamp_track_context *at, struct vamp_table *table,
+                           struct vamp_pending *pending)
+{
+    count_pending(at->tracker, pending, -1);
+    vamp_table_remove(table, pending);
+}
+
 /* The entry with this key, made at need; the oldest gives way at the bound. */
 static struct vamp_pending *find_or_add(struct vamp_track_context *at, struct vamp_table *table,
                                         const uint64_t key[4])
@@ -28,12 +51,15 @@ static struct vamp_pending *find_or_add(struct vamp_track_context *at, struct va
     if (pending != NULL) {
         return pending;
     }
-    void *oldest = vamp_table_crowded(table);
+    struct vamp_pending *oldest = vamp_table_crowded(table);
     if (oldest != NULL) {
-        vamp_table_remove(table, oldest);
+        remove_pending(at, table, oldest);
+        vamp_track_lost(at->tracker);
         at->seen->evicted++;
     }
-    return vamp_table_insert(table, key, at->row);
+    pending = vamp_table_insert(table, key, at->row);
+    count_pending(at->tracker, pending, 1);
+    return pending;
 }
 
 /* Of a CDO not declared yet only the name is known, so both ends of a declare go by name. */
@@ -75,7 +101,7 @@ void vamp_track_handled(struct vamp_track_context *at)
         return;
     }
     const int64_t since_ns = pending->since.time_ns;
-    vamp_table_remove(&at->tracker->received, pending);
+    remove_pending(at, &at->tracker->received, pending);
     struct vamp_observation *seen = at->seen;
     if (!is_asked_for(at->event) ||
         !vamp_observe_interval(seen, VAMP_INTERVAL_HANDLING, since_ns)) {
@@ -133,7 +159,7 @@ bool vamp_track_demand_end(struct vamp_track_context *at, struct vamp_moment *re
         return false;
     }
     *ret_since = pending->since;
-    vamp_table_remove(&at->tracker->demands, pending);
+    remove_pending(at, &at->tracker->demands, pending);
     return true;
 }
 
