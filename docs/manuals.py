@@ -63,6 +63,7 @@ class Programs:
 
             with tempfile.TemporaryDirectory() as directory:
                 config = {"source": {"type": "synthetic"}, "statistics": {"level": "cdo", "sets": "all"},
+                          "alarms": [{"name": "any", "metric": "pool_operations", "when": "> 0", "actions": []}],
                           "outputs": [{"type": "hdf5", "directory": directory}]}
                 (pathlib.Path(directory) / "config.json").write_text(json.dumps(config), encoding="utf-8")
                 self.run("vampire", "-q", "-c", f"{directory}/config.json")
@@ -194,11 +195,13 @@ DIMENSIONS = {
     "output_slot": "outputs of this run",
     "component_slot": "rows of the table of components",
     "cdo": "rows of the table of selected CDOs, at level cdo",
+    "alarm": "rows of the table of alarms, in a run with rules of alarms",
     "name_length": "bytes of a component's name",
     "word_length": "bytes of a word",
     "text_length": "bytes of a sentence",
     "id_length": "characters of an identifier",
     "cdo_text_length": "bytes of the texts of a CDO, at level cdo",
+    "alarm_text_length": "bytes of the texts of an alarm",
 }
 
 
@@ -222,7 +225,8 @@ def hdf5_variables(programs):
               ("Of the run", lambda a: a in ([], ["text_length"], ["restart"])),
               ("Bins", lambda a: a == ["bin"]),
               ("Gaps", lambda a: a[:1] == ["gap"]), ("Components", lambda a: a[:1] == ["component_slot"]),
-              ("Outputs", lambda a: a[:1] == ["output_slot"]), ("Selected CDOs", lambda a: a[:1] == ["cdo"])]
+              ("Outputs", lambda a: a[:1] == ["output_slot"]), ("Selected CDOs", lambda a: a[:1] == ["cdo"]),
+              ("Alarms", lambda a: a[:1] == ["alarm"])]
     for title, belongs in groups:
         out.append(f"### {title}\n\n")
         for name, axes, words in variables:

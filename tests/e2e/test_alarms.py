@@ -6,6 +6,7 @@ import json
 import re
 import signal
 
+import h5py
 import pytest
 
 import jsonl
@@ -154,6 +155,29 @@ def test_an_output_of_wide_buckets_has_every_change(space):
     _, fine = replay(space, lost_events(), rules, outputs=outputs)
     coarse = alarms(space.path / "coarse.jsonl")
     assert fine and [{**line, "run": None} for line in fine] == [{**line, "run": None} for line in coarse]
+
+
+def texts(file, name):
+    return [bytes(row).rstrip(b"\0").decode() for row in file[name][:]]
+
+
+def test_an_hdf5_file_has_the_same_rows(space):
+    rules = [
+        {"name": "joins", "metric": "pool_operations", "labels": ["operation=join"], "when": "> 0"},
+        {"name": "quiet", "metric": "pool_operations", "without": "all", "when": "absent", "for": "3s"},
+    ]
+    outputs = [{"type": "jsonl", "path": "run.jsonl"}, {"type": "hdf5", "directory": "."}]
+    _, lines = replay(space, a_silence(), rules, outputs=outputs)
+    with h5py.File(next(space.path.glob("*.h5")), "r") as file:
+        assert texts(file, "alarm_name") == [line["alarm"] for line in lines]
+        assert texts(file, "alarm_state") == [line["state"] for line in lines]
+        assert texts(file, "alarm_threshold") == [line["threshold"] for line in lines]
+        assert texts(file, "alarm_labels") == [
+            ",".join(f"{name}={value}" for name, value in line["labels"].items()) for line in lines]
+        assert [float(text) for text in texts(file, "alarm_value")] == [line["value"] for line in lines]
+        assert list(file["alarm_bucket"][:]) == [line["bucket"] for line in lines]
+        begin_ns = streams.BEGIN
+        assert [(time - begin_ns) // 10**9 - 1 for time in file["alarm_time"][:]] == [line["bucket"] for line in lines]
 
 
 def test_an_alarm_is_silenced_by_a_file(space):

@@ -63,6 +63,7 @@ static void describe_run(struct pipeline *pipeline)
     pipeline->run->version = pipeline->options->version;
     pipeline->run->clock = "event";
     pipeline->run->configuration = pipeline->config->effective_text;
+    pipeline->run->has_alarms = pipeline->config->alarm_count > 0;
     pipeline->run->started_ns = vamp_clock_utc_ns(pipeline->clock);
 }
 

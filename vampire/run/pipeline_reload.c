@@ -102,6 +102,7 @@ static void describe_next_run(const struct pipeline *pipeline, struct replacemen
 {
     *next->run = *pipeline->run;
     next->run->configuration = next->config->effective_text;
+    next->run->has_alarms = next->config->alarm_count > 0;
     next->run->sampling = vamp_rules_sampling(next->rules);
     next->run->reloads = pipeline->run->reloads + 1;
     next->run->reloaded_ns = vamp_clock_utc_ns(pipeline->clock);

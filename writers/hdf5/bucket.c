@@ -50,7 +50,9 @@ static bool chunks_fit(const struct hdf5_file *file, const struct vamp_bucket *b
 {
     bool fits = index_fits(file, HDF5_TIME, 1, 1) &&
                 (file->cdo_length == 0 ||
-                 index_fits(file, file->cdo_length - 1, bucket->cdo_count, HDF5_TEXT_CHUNK_ROWS));
+                 index_fits(file, file->cdo_length - 1, bucket->cdo_count, HDF5_TEXT_CHUNK_ROWS)) &&
+                (file->alarm_length == 0 || index_fits(file, file->alarm_length - 1,
+                                                       bucket->alarm_count, HDF5_TEXT_CHUNK_ROWS));
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
         const struct hdf5_set *set = &file->sets[s];
         fits = fits && (!set->has_group ||
@@ -106,6 +108,9 @@ static int write_data(struct hdf5_file *file, const struct vamp_delivery *delive
     int code = hdf5_tables_write(file, delivery, err);
     if (code == 0) {
         code = hdf5_cdo_write(file, delivery->bucket, err);
+    }
+    if (code == 0) {
+        code = hdf5_alarm_write(file, delivery->bucket, err);
     }
     if (code == 0) {
         code = hdf5_series_write(file, delivery->bucket, err);

@@ -44,7 +44,7 @@ static int allocate(struct hdf5_file *file, struct vamp_err *err)
     const unsigned sets = schema->label_set_count, metrics = schema->metric_count;
     file->dataset_capacity = datasets_of(schema);
     file->datasets = calloc(file->dataset_capacity, sizeof *file->datasets);
-    file->dimensions = calloc(HDF5_FIRST_OTHER + VAMP_LABEL_COUNT + 3 * sets + metrics + 2,
+    file->dimensions = calloc(HDF5_FIRST_OTHER + VAMP_LABEL_COUNT + 3 * sets + metrics + 4,
                               sizeof *file->dimensions);
     file->sets = calloc(sets + 1, sizeof *file->sets);
     file->metrics = calloc(metrics + 1, sizeof *file->metrics);

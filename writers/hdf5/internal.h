@@ -3,7 +3,7 @@
  * The HDF5 writer, split by stage. A file is made by layout.c (the overview in the root group),
  * metric.c (the variables of a metric), group.c (a group of rows for each label set) and words.c
  * (the words of closed lists); file.c opens and closes it. A bucket is written by bucket.c, in this
- * order: tables.c (components and gaps), cdo.c, series.c (labels of new series), restart.c
+ * order: tables.c (components and gaps), cdo.c, alarm.c, series.c (labels of new series), restart.c
  * (totals), rows.c (the detail), overview.c. dataset.c and chunk.c write numbers, attribute.c
  * attributes, space.c reserves disk space, error.c turns HDF5's error stack into a vamp_err,
  * writer.c is the table. The format is specified in docs/output-hdf5.md.
@@ -231,6 +231,8 @@ struct hdf5_file {
     hsize_t rows;        /* buckets written */
     unsigned cdo_length; /* dimension of a CDO's texts, after its table's; 0: not at level `cdo` */
     unsigned cdos_first;
+    unsigned alarm_length; /* the same of the alarms' table; 0: the run has no rules */
+    unsigned alarms_first;
     unsigned outputs_named;
     bool failed; /* after any HDF5 error: nothing is written any more */
     struct hdf5_column column, counts;
@@ -373,6 +375,11 @@ VAMP_MUST_CHECK int hdf5_file_open(const struct hdf5_options *options,
                                    struct hdf5_file **ret_file, struct vamp_err *err);
 VAMP_MUST_CHECK int hdf5_file_close(struct hdf5_file *file, const struct vamp_ending *ending,
                                     struct vamp_err *err);
+
+/* alarm.c: the table of alarms, whose dimension is the one before `alarm_length`. */
+VAMP_MUST_CHECK int hdf5_alarm_create(struct hdf5_file *file, struct vamp_err *err);
+VAMP_MUST_CHECK int hdf5_alarm_write(struct hdf5_file *file, const struct vamp_bucket *bucket,
+                                     struct vamp_err *err);
 
 /* cdo.c: the table of level `cdo`, whose dimension is the one before `cdo_length`. */
 VAMP_MUST_CHECK int hdf5_cdo_create(struct hdf5_file *file, struct vamp_err *err);

@@ -334,6 +334,9 @@ static int create_tables(struct hdf5_file *file, struct vamp_err *err)
     if (code == 0 && file->schema->level == VAMP_LEVEL_CDO) {
         code = hdf5_cdo_create(file, err);
     }
+    if (code == 0 && file->run->has_alarms) {
+        code = hdf5_alarm_create(file, err);
+    }
     return code;
 }
 

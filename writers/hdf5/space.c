@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/alarms/change.h"
 #include "writers/hdf5/internal.h"
 
 #include <fcntl.h>
@@ -157,6 +158,9 @@ static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_deliv
     bytes += file->cdo_length != 0 ? (delivery->bucket->cdo_count + 512) *
                                          (uint64_t)(16 * 8 + 4 * VAMP_CDO_NAME_BYTES)
                                    : 0;
+    bytes += file->alarm_length != 0 ? (delivery->bucket->alarm_count + 2 * HDF5_TEXT_CHUNK_ROWS) *
+                                           (uint64_t)(5 * 8 + 9 * VAMP_ALARM_TEXT_BYTES)
+                                     : 0;
     return bytes + (delivery->gap_count + 2 * HDF5_TEXT_CHUNK_ROWS) * (word + 64);
 }
 

@@ -80,6 +80,7 @@ struct vamp_run {
     unsigned reloads;          /* how often the configuration was read again so far */
     int64_t reloaded_ns;       /* UTC, the last time; 0 without one */
     const char *configuration; /* effective configuration, JSON text */
+    bool has_alarms;           /* there are rules of alarms: buckets may have changes of them */
     int64_t started_ns;        /* UTC */
 };
 
