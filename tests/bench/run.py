@@ -11,9 +11,13 @@ import sys
 import tempfile
 import time
 
+import history_lines
 import measure
 import processes
 import table
+
+
+LONG = ("day",)  # only when it is named
 
 
 def stage_names():
@@ -38,6 +42,9 @@ def selected(options):
     for name in stage_names():
         if wanted(name):
             yield name, lambda directory, n=name: measure_stage(n, directory, options)
+    for name, function in (("history", history_lines.history_lines), ("day", history_lines.day_lines)):
+        if any(name in word for word in options.names) or not options.names and name not in LONG:
+            yield name, lambda directory, f=function: list(f(directory, options.quick))
     for name, function in processes.ALL_LINES.items():
         if wanted(name) or any(word.startswith(name + ".") for word in options.names):
             yield name, function

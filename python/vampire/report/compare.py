@@ -10,7 +10,7 @@ import pandas as pd
 
 from .. import compute, look, plots
 from ..errors import Error
-from ..look import COLOURS, OTHER, duration
+from ..look import COLOURS, OTHER
 from ..summary import summary
 from .parts import LARGEST, Picture, Report, Table, largest, moment
 
