@@ -229,6 +229,51 @@ static void check_output_labels(const struct config_loader *loader, unsigned ind
     }
 }
 
+/* Whether the output's options give the labels to keep or to drop. */
+static bool gives_labels(const struct config_loader *loader, unsigned index)
+{
+    char path[CONFIG_PATH_BYTES];
+    config_output_path(loader, index, "by", path);
+    const bool by = config_level_of(loader, path) != CONFIG_LEVEL_DEFAULT;
+    config_output_path(loader, index, "without", path);
+    return by || config_level_of(loader, path) != CONFIG_LEVEL_DEFAULT;
+}
+
+/* Adds the format's entry to "by"; one of metrics that are not computed would be a mistake when the
+ * dump of this configuration is loaded. */
+static int keep_labels(const struct config_loader *loader, struct vamp_config_output *output,
+                       const struct vamp_kept_labels *kept)
+{
+    const struct vamp_opt *by = vamp_opt_find(vamp_output_options(output->ops), "by");
+    if (strcmp(kept->metrics, "*") != 0 && !is_computed(loader->config, kept->metrics)) {
+        return 0;
+    }
+    int code = 0;
+    for (unsigned label = 0; code == 0 && label < VAMP_LABEL_COUNT; label++) {
+        if ((kept->labels & UINT32_C(1) << label) != 0) {
+            code = vamp_opt_set_named(by, &output->settings, kept->metrics, vamp_label_name(label),
+                                      loader->err);
+        }
+    }
+    return code;
+}
+
+/* The format's own default of "by". */
+static int settle_labels(const struct config_loader *loader, unsigned index)
+{
+    struct vamp_config_output *output = &loader->config->outputs[index];
+    const struct vamp_kept_labels *kept = output->ops->by_in_files;
+    if (kept == NULL || gives_labels(loader, index) ||
+        (vamp_opt_holding(output->ops->targets, output->options) & VAMP_TARGET_FILES) == 0) {
+        return 0;
+    }
+    int code = 0;
+    for (; code == 0 && kept->metrics != NULL; kept++) {
+        code = keep_labels(loader, output, kept);
+    }
+    return code;
+}
+
 static int check_output_filter(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_config_output *output = &loader->config->outputs[index];
@@ -263,6 +308,7 @@ int config_check_outputs(struct config_loader *loader)
         check_output_labels(loader, i, "by", &settings->by);
         check_output_labels(loader, i, "without", &settings->without);
         code = check_output_filter(loader, i);
+        code = code != 0 ? code : settle_labels(loader, i);
         if (code != 0) {
             return code;
         }

@@ -77,6 +77,12 @@ struct vamp_writer_target {
     const struct vamp_delivery *first;
 };
 
+/* Labels that metrics keep, as an entry of the option "by". */
+struct vamp_kept_labels {
+    const char *metrics; /* a pattern of names; NULL ends a list */
+    uint32_t labels;     /* bit per enum vamp_label */
+};
+
 /* How a run ended; passed to close. */
 struct vamp_ending {
     int64_t time_ns;
@@ -116,6 +122,9 @@ struct vamp_writer_ops {
      * table, and those of "rotate", depend on it. Looks at what has the name now. NULL: always
      * VAMP_TARGET_NEW_FILES, or nothing is written. */
     const struct vamp_opt_conditions *targets;
+    /* NULL, or: the option "by" of an output to files (VAMP_TARGET_FILES) that has neither "by" nor
+     * "without". All other outputs keep all labels by default. */
+    const struct vamp_kept_labels *by_in_files;
     /* NULL, or: whether the options name a possible address; looks at the text only. 0, or -EINVAL
      * or -ENAMETOOLONG with the key of the option that is wrong, and what is wrong and allowed. */
     int (*check)(const void *options, const char **ret_key, struct vamp_err *err);

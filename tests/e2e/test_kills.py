@@ -21,7 +21,7 @@ import pytest
 
 import jsonl
 import recordings
-from harness import MODE, PATIENCE, program, wait_until
+from harness import MODE, PATIENCE, config_text, program, wait_until
 from rows import File
 from made_up import FILL, check_open_file, check_row, clear, kill_while_filling
 import test_replay
@@ -98,7 +98,7 @@ STEPS = 8
 def start_vampire(place, steps=STEPS):
     place.mkdir()
     config = place / "vampire.json"
-    config.write_text(json.dumps({
+    config.write_text(config_text({
         "source": {"type": "synthetic", "steps": steps, "producers": 2},
         # Few series make small files, which are quick to compare.
         "statistics": {"bucket": "100ms", "max_series": 64, "max_components": 16},

@@ -27,7 +27,7 @@ def run(directory, name, statistics, output):
     configuration = {
         "source": SOURCE, "statistics": {"bucket": "1s", "models": RULES, **statistics},
         "outputs": [{"type": "jsonl", "path": "lines.jsonl", "queue": 4096, **output}]}
-    (where / "config.json").write_text(json.dumps(configuration))
+    (where / "config.json").write_text(harness.config_text(configuration))
     subprocess.run([harness.program("vampire"), "-q", "-c", "config.json"], cwd=where, check=True,
                    timeout=60 * harness.PATIENCE)
     return [json.loads(line) for line in (where / "lines.jsonl").read_text().splitlines()]

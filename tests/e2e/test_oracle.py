@@ -44,7 +44,7 @@ def run_vampire(space, name, configuration, *options):
     """Runs it in a directory of its own; returns that."""
     where = space.path / name
     where.mkdir()
-    (where / "config.json").write_text(json.dumps(configuration))
+    (where / "config.json").write_text(harness.config_text(configuration))
     done = subprocess.run(
         [harness.program("vampire"), "-q", "-c", "config.json", *map(str, options)],
         cwd=where, env=space.environment, capture_output=True, text=True, timeout=60 * harness.PATIENCE,

@@ -22,7 +22,7 @@ MODEL = ["--steps", 40, "--levels", 2, "--params", 2, "--size-min", 1024, "--siz
 
 
 def write(space, made):
-    (space.path / "vampire.json").write_text(json.dumps(made, indent=2))
+    (space.path / "vampire.json").write_text(harness.config_text(made))
 
 
 def reload(space, vampire, made, says):

@@ -4,15 +4,17 @@ merged here the slow way; several outputs share a directory; older files go as `
 
 import collections
 import fcntl
+import json
 import os
 import re
 import signal
 import struct
+import subprocess
 
 import h5py
 
 import jsonl
-from harness import ROOT, wait_until
+from harness import ROOT, program, wait_until
 
 SECOND = 10**9
 COARSE = 10 * SECOND
@@ -137,6 +139,39 @@ def test_coarse_is_fine_merged(space):
     schema = jsonl.validator()
     for line in coarse.lines:
         schema.validate(line)
+
+
+def dump(path):
+    done = subprocess.run([program("vampire"), f"--dump-config={path}"], capture_output=True, check=True)
+    return done.stdout
+
+
+def test_lines_in_a_file_have_few_labels_by_default(space):
+    """Their sums are those of all labels; a dump of the configuration loads to the same; standard output has
+    all labels."""
+    outputs = [{"type": "jsonl", "name": "few", "path": "few.jsonl", "queue": 65536},
+               {"type": "jsonl", "name": "all", "path": "all.jsonl", "queue": 65536, "without": []},
+               {"type": "jsonl", "name": "shown", "path": "-", "queue": 65536}]
+    config = space.path / "config.json"
+    config.write_text(json.dumps({"source": SOURCE, "outputs": outputs}))
+    vampire = space.vampire(config, ready=False)
+    vampire.expect_exit(0)
+    few, whole = (Buckets(space.path / f"{name}.jsonl") for name in ("few", "all"))
+    labels = {metric["name"]: metric["labels"] for metric in few.header["metrics"]}
+    assert labels["pool_operations"] == ["operation"] and labels["transports"] == ["tier"]
+    assert labels["anomalies"] == ["anomaly"] and labels["produced_bytes"] == []
+    assert labels["vampire_written"] == ["output"] and labels["vampire_lost"] == ["reason"]
+    every = {metric["name"]: metric["labels"] for metric in whole.header["metrics"]}
+    assert every["transports"] == ["source", "sink", "size_class", "tier", "cause"]
+    shown = json.loads(vampire.stdout.splitlines()[0])
+    assert {metric["name"]: metric["labels"] for metric in shown["metrics"]} == every
+    for name, part in (("pool_operations", "delta"), ("transports", "delta"), ("transport_ns", "sum")):
+        sums = [sum(line[part] for values in lines.values.values() for key, line in values.items()
+                    if key[0] == name) for lines in (few, whole)]
+        assert sums[0] == sums[1] > 0, name
+    first = dump(config)
+    (space.path / "dump.json").write_bytes(first)
+    assert dump(space.path / "dump.json") == first
 
 
 def test_outputs_share_a_directory(space):

@@ -37,11 +37,20 @@ struct vamp_resolution {
 
 /* ---- the choice */
 
+static bool drops_nothing(const struct vamp_sets *without)
+{
+    uint64_t dropped = 0;
+    for (size_t i = 0; i < without->count; i++) {
+        dropped |= without->items[i].bits;
+    }
+    return dropped == 0;
+}
+
 bool vamp_resolution_is_whole(const struct vamp_resolution_choice *choice,
                               const struct vamp_schema *schema)
 {
     return choice->metrics->count == 0 && choice->series->count == 0 && choice->by->count == 0 &&
-           choice->without->count == 0 &&
+           drops_nothing(choice->without) &&
            (choice->bucket_ns <= 0 || choice->bucket_ns == schema->bucket_ns);
 }
 
