@@ -123,6 +123,7 @@ PKG_source :=
 PKG_live :=
 PKG_hdf5 := $(HDF5) zlib
 PKG_prometheus := libmicrohttpd
+PKG_jsonl := jansson
 PKG_messages :=
 PKG_pool :=
 PKG_wire := libfabric libsodium

@@ -92,6 +92,8 @@ struct vamp_ending {
     struct vamp_accounting accounting;
 };
 
+struct vamp_run_file; /* writers/format/run_file.h */
+
 /* What a killed run left in a file, and what was done about it. */
 struct vamp_recovery {
     uint64_t records;   /* whole ones in the file */
@@ -100,8 +102,8 @@ struct vamp_recovery {
     char what[128];     /* what that was */
 };
 
-/* Repairs a file that a killed run left. */
-struct vamp_recovery_ops {
+/* Files of this format that a run left. */
+struct vamp_file_ops {
     /* Whether a file with these first bytes is of this format. */
     bool (*is_own)(const uint8_t *begin, size_t bytes);
     /* Cuts an incomplete record off the end, never a whole one; resets what keeps other programs
@@ -109,6 +111,10 @@ struct vamp_recovery_ops {
      * changed. 0; -EBADMSG: it is damaged elsewhere, and was left as it is; another -errno. */
     int (*recover)(int fd, const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
                    struct vamp_err *err);
+    /* NULL: the format has no counts. Or: reads what the file says of its run into `file`, which is
+     * empty; also of a file that is being written or that a killed run left, of which it reads what
+     * is whole. `fd` is open for reading. 0; -EBADMSG: it is damaged; another -errno. */
+    int (*read)(int fd, const char *path, struct vamp_run_file *file, struct vamp_err *err);
 };
 
 struct vamp_writer_ops {
@@ -173,8 +179,8 @@ struct vamp_writer_ops {
      * `self`. A target that failed before its first element is removed. 0 or -errno: the target
      * may lack its end. The object is gone either way. */
     int (*close)(void *self, const struct vamp_ending *ending, struct vamp_err *err);
-    /* NULL: a killed run leaves nothing that could be repaired (recover.h). */
-    const struct vamp_recovery_ops *recovery;
+    /* NULL: a run leaves no files (writers/files.h). */
+    const struct vamp_file_ops *files;
 };
 
 extern const struct vamp_writer_ops vamp_writer_hdf5;

@@ -19,7 +19,7 @@ def synthetic(space):
     }
     process = space.vampire(config, "--workflow", "made up", ready=False)
     process.expect_exit(0)
-    operations = re.search(r"^  all +([\d,]+)$", process.stderr, re.MULTILINE).group(1)
+    operations = re.search(r"^  all +([\d,]+)\b", process.stderr, re.MULTILINE).group(1)
     lost = re.search(r"LOST +([\d,]+) events", process.stderr).group(1)
     return space.path / "vampire.jsonl", operations, lost
 

@@ -7,8 +7,9 @@
 
 #include "vampire/cli/options.h"
 #include "vampire/run/exit_codes.h"
+#include "vampire/run/summary_files.h"
 #include "version.h"
-#include "writers/recover.h"
+#include "writers/files.h"
 
 static const char *get_environment(const char *name)
 {
@@ -209,6 +210,8 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
     case VAMP_COMMAND_LIST_METRICS:
         vamp_list_metrics(out, options->json);
         return VAMP_EXIT_OK;
+    case VAMP_COMMAND_SUMMARY:
+        return vamp_summary_of_files(options->files, (size_t)options->file_count, out, error);
     case VAMP_COMMAND_RECOVER:
         return recover_recordings(options, out, error);
     case VAMP_COMMAND_HELP:

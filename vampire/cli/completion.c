@@ -286,15 +286,15 @@ static void print_fish(FILE *stream)
                 "    switch $key\n",
                 stream);
     vamp_config_each_option(put_fish_words, stream);
-    (void)fputs(
-        "    end\n"
-        "    for word in $words\n"
-        "        printf '%s=%s\\n' $key $word\n"
-        "    end\n"
-        "end\n"
-        "complete -c vampire -f\n"
-        "complete -c vampire -n '__fish_contains_opt recover check-config dump-config' -F\n",
-        stream);
+    (void)fputs("    end\n"
+                "    for word in $words\n"
+                "        printf '%s=%s\\n' $key $word\n"
+                "    end\n"
+                "end\n"
+                "complete -c vampire -f\n"
+                "complete -c vampire -n '__fish_contains_opt summary recover check-config "
+                "dump-config' -F\n",
+                stream);
     for (const struct vamp_command_option *option = vamp_options_table; option->name != NULL;
          option++) {
         put_fish_option(stream, option);

@@ -24,6 +24,7 @@ enum option_key {
     KEY_CHECK_CONFIG,
     KEY_DUMP_CONFIG,
     KEY_LIST_METRICS,
+    KEY_SUMMARY,
     KEY_RECOVER,
     KEY_HELP,
     KEY_VERSION,
@@ -63,6 +64,10 @@ const struct vamp_command_option vamp_options_table[] = {
      "print the configuration in effect with all defaults, and end"},
     {"--list-metrics", 0, KEY_LIST_METRICS, "[=json]",
      "print all metrics with unit, labels and meaning, and end"},
+    {"--summary", 0, KEY_SUMMARY, NULL,
+     "print the summary of each run from the named files (HDF5, JSON lines), as at the end of the "
+     "run, and end; the files of a run make one summary, and a file can be one that is being "
+     "written"},
     {"--recover", 0, KEY_RECOVER, NULL,
      "repair the named files of a killed run, report what was done, and end: JSON lines and "
      "recordings are truncated after the last whole record, HDF5 files are made to open normally; "
@@ -130,8 +135,8 @@ static int choose_command(struct vamp_options *options, enum vamp_command comman
     if (options->command != VAMP_COMMAND_RUN && options->command != command) {
         return vamp_err_set(err, -EINVAL,
                             "only one of --check-config, --dump-config, "
-                            "--print-schema, --print-completion, --list-metrics, --recover, "
-                            "--help and --version at a time");
+                            "--print-schema, --print-completion, --list-metrics, --summary, "
+                            "--recover, --help and --version at a time");
     }
     options->command = command;
     return 0;
@@ -235,6 +240,8 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
         return choose_completion(options, argument, err);
     case KEY_LIST_METRICS:
         return choose_list(options, argument, err);
+    case KEY_SUMMARY:
+        return choose_command(options, VAMP_COMMAND_SUMMARY, err);
     case KEY_RECOVER:
         return choose_command(options, VAMP_COMMAND_RECOVER, err);
     case KEY_DRY_RUN:
@@ -253,14 +260,17 @@ static int take_files(struct vamp_options *options, int argc, char **argv, struc
     const int rest = vamp_command_line_rest();
     options->files = argv + rest;
     options->file_count = argc - rest;
-    return argc > rest ? 0 : vamp_err_set(err, -EINVAL, "--recover: which files?" SEE_HELP);
+    return argc > rest
+               ? 0
+               : vamp_err_set(err, -EINVAL, "--%s: which files?" SEE_HELP,
+                              options->command == VAMP_COMMAND_SUMMARY ? "summary" : "recover");
 }
 
 /* Words that belong to no option: the file of --check-config FILE and --dump-config FILE, those of
- * --recover. */
+ * --summary and --recover. */
 static int take_rest(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
 {
-    if (options->command == VAMP_COMMAND_RECOVER) {
+    if (options->command == VAMP_COMMAND_RECOVER || options->command == VAMP_COMMAND_SUMMARY) {
         return take_files(options, argc, argv, err);
     }
     bool takes_file = options->command == VAMP_COMMAND_CHECK_CONFIG ||
@@ -374,6 +384,7 @@ static void print_usage(FILE *stream)
         "usage: vampire [-c FILE] [OPTION...]\n"
         "       vampire --replay FILE [OPTION...]\n"
         "       vampire --check-config FILE [--json]\n"
+        "       vampire --summary FILE...\n"
         "       vampire --recover FILE...\n\n"
         "Joins a running Maestro workflow as a component, counts the pool's events and writes\n"
         "time-bucketed statistics. It ends when the workflow has ended, on SIGTERM or SIGINT.\n\n"

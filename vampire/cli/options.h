@@ -21,6 +21,7 @@ enum vamp_command {
     VAMP_COMMAND_PRINT_SCHEMA,
     VAMP_COMMAND_PRINT_COMPLETION,
     VAMP_COMMAND_LIST_METRICS,
+    VAMP_COMMAND_SUMMARY,
     VAMP_COMMAND_RECOVER,
     VAMP_COMMAND_HELP,
     VAMP_COMMAND_HELP_ALL,
@@ -37,7 +38,7 @@ struct vamp_options {
     const char *ready_file; /* NULL: none; borrowed from argv */
     const char *shell;      /* of --print-completion: "bash", "zsh" or "fish" */
     bool dry_run;           /* --recover: change nothing */
-    char **files;           /* of --recover; part of argv */
+    char **files;           /* of --summary and --recover; part of argv */
     int file_count;
     struct vamp_config_override overrides[VAMP_OVERRIDES_MAX]; /* in order; the last one wins */
     size_t override_count;

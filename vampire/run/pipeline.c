@@ -8,8 +8,6 @@
 #include <unistd.h>
 #include <uuid/uuid.h>
 
-#include "vampire/run/summary.h"
-
 void pipeline_emit(void *context, const struct vamp_bucket *bucket)
 {
     struct pipeline *pipeline = context;
@@ -257,20 +255,7 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
         code = VAMP_EXIT_FAILED; /* as for an output that is not complete */
     }
     if (!pipeline->options->quiet) {
-        vamp_summary_print(stderr, &(struct vamp_summary){
-                                       .workflow = pipeline->run->workflow,
-                                       .reason = reason,
-                                       .duration_ns = vamp_clock_monotonic_ns(pipeline->clock) -
-                                                      pipeline->began_ns,
-                                       .totals = &totals,
-                                       .bins = &vamp_stats_schema(pipeline->stats)->bins,
-                                       .components = pipeline->components,
-                                       .outputs = &pipeline->outputs,
-                                       .rules = pipeline->rules,
-                                       .alarms = pipeline->alarms,
-                                       .actions = &actions,
-                                       .filter_cut = pipeline_filter_cut(pipeline),
-                                   });
+        pipeline_print_summary(pipeline, &totals, reason, &actions, stderr);
     }
     return code;
 }

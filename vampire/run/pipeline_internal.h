@@ -124,6 +124,13 @@ void pipeline_reload_if_asked(struct pipeline *pipeline);
 /* Prints the state to stderr if SIGUSR1 came since the last call. */
 void pipeline_show_if_asked(struct pipeline *pipeline);
 
+/* ---- pipeline_summary.c */
+
+/* Prints the summary of the run, whose outputs have finished. */
+void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_totals *totals,
+                            const char *reason, const struct vamp_action_account *actions,
+                            FILE *stream);
+
 /* ---- pipeline_service.c */
 
 /* Sends the service manager a keep-alive, unless the source thread is stuck. `now_ns` monotonic. */

@@ -24,24 +24,6 @@ void vamp_status_init(struct vamp_status *status, bool quiet, const struct vamp_
     (void)pthread_mutex_init(&status->lock, NULL);
 }
 
-uint64_t vamp_totals_operations(const struct vamp_totals *totals)
-{
-    uint64_t sum = 0;
-    for (unsigned kind = 0; kind < VAMP_EVENT_KIND_COUNT; kind++) {
-        sum += totals->operations[kind];
-    }
-    return sum;
-}
-
-uint64_t vamp_totals_lost(const struct vamp_totals *totals)
-{
-    uint64_t sum = 0;
-    for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
-        sum += totals->accounting.lost[reason];
-    }
-    return sum;
-}
-
 static int terminal_columns(void)
 {
     struct winsize size;

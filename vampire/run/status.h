@@ -59,9 +59,4 @@ void vamp_status_say(struct vamp_status *status, const char *format, ...) VAMP_P
 /* "vampire: error: text", always. */
 void vamp_status_error(struct vamp_status *status, const char *format, ...) VAMP_PRINTF(2, 3);
 
-/* All operations of the totals together. */
-uint64_t vamp_totals_operations(const struct vamp_totals *totals);
-/* All losses before the statistics together. */
-uint64_t vamp_totals_lost(const struct vamp_totals *totals);
-
 #endif

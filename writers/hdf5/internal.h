@@ -387,7 +387,7 @@ VAMP_MUST_CHECK int hdf5_cdo_write(struct hdf5_file *file, const struct vamp_buc
                                    struct vamp_err *err);
 
 /* recover.c */
-extern const struct vamp_recovery_ops hdf5_recovery;
+extern const struct vamp_file_ops hdf5_files;
 
 /* bucket.c: as the table's `write`. */
 VAMP_MUST_CHECK int hdf5_bucket_write(struct hdf5_file *file, const struct vamp_delivery *delivery,

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "writers/hdf5/internal.h"
+#include "writers/hdf5/read.h"
 
 /* Properties of HDF5's own tools, not named in its headers. */
 #define CLEAR_STATUS_FLAGS "clear_status_flags"
@@ -224,4 +224,5 @@ static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery 
     return recover_damaged(path, dry_run, ret_recovery, err);
 }
 
-const struct vamp_recovery_ops hdf5_recovery = {.is_own = is_own, .recover = recover};
+const struct vamp_file_ops hdf5_files = {
+    .is_own = is_own, .recover = recover, .read = hdf5_read_run};

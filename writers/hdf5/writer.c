@@ -76,6 +76,6 @@ const struct vamp_writer_ops vamp_writer_hdf5 = {
     .write_bucket = write_bucket,
     .bytes = file_bytes,
     .path = file_path,
-    .recovery = &hdf5_recovery,
+    .files = &hdf5_files,
     .close = close_file,
 };

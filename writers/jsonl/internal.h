@@ -86,7 +86,10 @@ VAMP_MUST_CHECK int jsonl_socket_bucket(struct jsonl *self, const struct vamp_de
 void jsonl_socket_close(struct jsonl *self);
 
 /* recover.c */
-extern const struct vamp_recovery_ops jsonl_recovery;
+/* `read` of the files (run_file.c). */
+VAMP_MUST_CHECK int jsonl_read_run(int fd, const char *path, struct vamp_run_file *file,
+                                   struct vamp_err *err);
+extern const struct vamp_file_ops jsonl_files;
 
 /* lines.c: append to self->json. */
 void jsonl_header(struct jsonl *self);

@@ -49,4 +49,5 @@ static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery 
     return code != 0 ? code : vamp_recover_cut(fd, path, &cut, ret_recovery, err);
 }
 
-const struct vamp_recovery_ops jsonl_recovery = {.is_own = is_own, .recover = recover};
+const struct vamp_file_ops jsonl_files = {
+    .is_own = is_own, .recover = recover, .read = jsonl_read_run};

@@ -285,6 +285,6 @@ const struct vamp_writer_ops vamp_writer_jsonl = {
     .bytes = target_bytes,
     .path = target_path,
     .remark = target_remark,
-    .recovery = &jsonl_recovery,
+    .files = &jsonl_files,
     .close = close_target,
 };

@@ -163,7 +163,7 @@ static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery 
                                   ret_recovery, err);
 }
 
-static const struct vamp_recovery_ops recording_recovery = {
+static const struct vamp_file_ops recording_files = {
     .is_own = vamp_recording_begins,
     .recover = recover,
 };
@@ -179,7 +179,7 @@ const struct vamp_writer_ops vamp_writer_recording = {
     .repeat_event = recording_repeat,
     .flush = recording_flush,
     .written = recording_written,
-    .recovery = &recording_recovery,
+    .files = &recording_files,
     .bytes = recording_bytes,
     .path = recording_path,
     .close = recording_close,

@@ -29,6 +29,12 @@ static uint64_t sum_of_counter(const struct vamp_cells *cells, enum vamp_metric_
     return sum;
 }
 
+static uint32_t bit_of(const struct vamp_cells *cells, enum vamp_metric_id id,
+                       enum vamp_totals_metric metric)
+{
+    return cells->range[id].enabled ? VAMP_TOTALS_BIT(metric) : 0;
+}
+
 static void sum_operations(const struct vamp_cells *cells, uint64_t *operations)
 {
     const enum vamp_metric_id id = VAMP_METRIC_POOL_OPERATIONS;
@@ -81,6 +87,10 @@ void vamp_cells_totals(struct vamp_cells *cells, struct vamp_totals *ret_totals)
     ret_totals->consumed_bytes = sum_of_counter(cells, VAMP_METRIC_CONSUMED_BYTES);
     ret_totals->transports = sum_of_counter(cells, VAMP_METRIC_TRANSPORTS);
     ret_totals->transport_bytes = sum_of_counter(cells, VAMP_METRIC_TRANSPORT_BYTES);
+    ret_totals->counted = bit_of(cells, VAMP_METRIC_POOL_OPERATIONS, VAMP_TOTALS_OPERATIONS) |
+                          bit_of(cells, VAMP_METRIC_PRODUCED_BYTES, VAMP_TOTALS_PRODUCED) |
+                          bit_of(cells, VAMP_METRIC_TRANSPORTS, VAMP_TOTALS_TRANSPORTS) |
+                          bit_of(cells, VAMP_METRIC_TRANSPORT_BYTES, VAMP_TOTALS_TRANSPORT_BYTES);
     ret_totals->pool_cdos = at_least_zero(gauge_now(cells, VAMP_METRIC_POOL_CDOS));
     ret_totals->pool_bytes = at_least_zero(gauge_now(cells, VAMP_METRIC_POOL_BYTES));
     ret_totals->transport_ns = sum_of_histogram(cells, VAMP_METRIC_TRANSPORT_NS);

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vampire --summary: the summary of a run from its files is the one at its end, number by number."""
+
+import lzma
+import re
+import signal
+import subprocess
+
+import h5py
+import pytest
+
+from harness import ROOT, program, wait_until
+
+SOURCE = {"type": "synthetic", "producers": 4, "consumers": 3, "steps": 30, "burst": 3, "step": "1s"}
+
+
+def summary(*paths, cwd=None):
+    return subprocess.run([program("vampire"), "--summary", *map(str, paths)], capture_output=True, text=True,
+                          cwd=cwd, check=False)
+
+
+def run(space, outputs, name="vampire", **more):
+    made = {"source": SOURCE, "statistics": {"bucket": "1s"},
+            "outputs": [output if output["type"] == "recording" else {"queue": 65536, **output} for output in outputs],
+            **more}
+    vampire = space.vampire(made, name=name, ready=False)
+    vampire.expect_exit(0)
+    return vampire.stderr[vampire.stderr.index("\nvampire: workflow"):]
+
+
+def body(text):
+    """The lines of a summary without the duration and the outputs, which name their files."""
+    lines = text.strip().splitlines()
+    assert lines[0].startswith('vampire: workflow "')
+    return [re.sub(r" after .*", "", lines[0]),
+            *[line for line in lines[1:] if not re.search(r"^  {22} |written|events \(output", line)]]
+
+
+DIFFERENT = {
+    "everything": {},
+    "losses and faults": {"source": {**SOURCE, "lost": 20, "vanish": 300, "late": 20}},
+    "filter and sampling": {"events": {"components": ["Model*"]}, "sampling": {"fraction": 500000}},
+    "bounds": {"statistics": {"bucket": "1s", "max_series": 16, "max_components": 4, "max_cdos": 16}},
+    "few metrics": {"statistics": {"bucket": "1s", "sets": ["anomalies"]}},
+    "workflow": {"statistics": {"bucket": "500ms", "level": "workflow", "sub_bins": 16}},
+}
+
+
+@pytest.mark.parametrize("more", DIFFERENT.values(), ids=list(DIFFERENT))
+def test_files_have_the_summary_of_the_run(space, more):
+    """Of one file, of segments in any order, of merged buckets, and with few and with all labels."""
+    shown = run(space, [
+        {"type": "hdf5", "name": "whole", "directory": "."},
+        {"type": "hdf5", "name": "parts", "directory": ".", "rotate": {"interval": "7s"}},
+        {"type": "hdf5", "name": "merged", "directory": ".", "bucket": "10s", "without": ["size_class", "source"]},
+        {"type": "jsonl", "name": "fine", "path": "fine.jsonl", "rotate": {"interval": "7s"}},
+        {"type": "jsonl", "name": "coarse", "path": "coarse.jsonl", "by": ["operation"]}], **more)
+    files = {name: sorted(space.path.glob(f"*-{name}-*.h5"), reverse=True) for name in ("whole", "parts", "merged")}
+    files |= {name: sorted(space.path.glob(f"{name}.jsonl*")) for name in ("fine", "coarse")}
+    assert len(files["parts"]) > 3 and len(files["fine"]) > 3
+    for name, paths in files.items():
+        done = summary(*paths)
+        assert done.returncode == 0, done.stderr
+        assert body(done.stdout) == body(shown), name
+        written = re.search(rf"^  {name} +(\d+) buckets written$", shown, re.MULTILINE)[1]
+        assert re.search(rf"^  {name} +{written} buckets written$", done.stdout, re.MULTILINE), name
+    together = summary(*[path for paths in files.values() for path in paths])
+    assert together.stdout.count("vampire: workflow") == len(files), "one summary for each output"
+
+
+def test_an_output_without_the_label_operation(space):
+    shown = run(space, [{"type": "hdf5", "directory": ".", "by": []}, {"type": "jsonl", "path": "a.jsonl", "by": []}])
+    total = re.search(r"^  all .*$", shown, re.MULTILINE)[0]
+    for path in (*space.path.glob("*.h5"), space.path / "a.jsonl"):
+        assert total in summary(path).stdout.splitlines()
+        assert "beyond max_series" not in summary(path).stdout
+
+
+def test_all_was_counted_only_if_it_was(space):
+    every = "every event was counted"
+    assert every in run(space, [{"type": "null"}])
+    filtered = run(space, [{"type": "null"}], name="filtered", events={"components": ["Model*"]})
+    assert every not in filtered and re.search(r"all +[\d,]+  \(of \d+\.\d % of the events\)", filtered)
+    lost = run(space, [{"type": "null"}], name="lost", source={**SOURCE, "lost": 10})
+    assert every not in lost and "% of the events" in lost
+
+
+def test_parts_of_a_run_and_several_runs(space):
+    for name in ("one", "two"):
+        (space.path / name).mkdir()
+        run(space, [{"type": "hdf5", "directory": name, "rotate": {"interval": "10s"}}], name=f"vampire-{name}")
+    files = sorted(space.path.glob("*/*.h5"))
+    assert summary(*files).stdout.count("vampire: workflow") == 2
+    one = sorted((space.path / "one").glob("*.h5"))
+    whole = summary(*one).stdout
+    late = summary(*one[1:])
+    assert late.returncode == 0
+    assert "NOT GIVEN              1 of the run's files" in late.stdout
+    assert "without the buckets that are missing" in late.stdout
+    counted = re.search(r"^  all .*$", whole, re.MULTILINE)[0]
+    assert counted in late.stdout, "totals are since the run began"
+    early = summary(*one[:-1])
+    assert "continued in a file that was not given; these cover" in early.stdout
+    twice = summary(one[0], one[0])
+    assert twice.returncode == 1 and "the same part of one run" in twice.stderr
+
+
+def test_a_file_that_is_written_and_one_of_a_killed_vampire(space):
+    made = {"source": {**SOURCE, "steps": 100000, "speed": 1}, "statistics": {"bucket": "100ms", "lateness": "0s"},
+            "outputs": [{"type": "hdf5", "directory": "."}, {"type": "jsonl", "path": "lines.jsonl"}]}
+    vampire = space.vampire(made)
+    paths = [space.hdf5(), space.path / "lines.jsonl"]
+
+    def operations(path):
+        done = summary(path)
+        found = re.search(r"^  all +([\d,]+)$", done.stdout, re.MULTILINE)
+        if done.returncode == 0 and found and vampire.running():
+            assert "still running; so far its files cover" in done.stdout
+            return int(found[1].replace(",", ""))
+        return 0
+
+    for path in paths:
+        before = wait_until(lambda: operations(path), "the first operations")
+        wait_until(lambda: operations(path) > before, "more operations")
+    vampire.signal(signal.SIGKILL)
+    vampire.wait()
+    for path in paths:
+        done = summary(path)
+        assert done.returncode == 0, done.stderr
+        assert "without an end, vampire was killed; its files cover" in done.stdout
+
+
+def test_files_that_have_no_summary(space):
+    run(space, [{"type": "recording", "directory": "."}, {"type": "jsonl", "path": "lines.jsonl"},
+                {"type": "hdf5", "directory": "."}])
+    recording, hdf5, lines = next(space.path.glob("*.rec")), space.hdf5(), space.path / "lines.jsonl"
+    broken = space.path / "broken.jsonl"
+    text = lines.read_text().splitlines(keepends=True)
+    broken.write_text("".join([*text[:5], '{"v":1,"type":"buck\n', *text[5:]]))
+    later = space.path / "later.jsonl"
+    later.write_text(text[0].replace('"v":1,', '"v":7,', 1) + "".join(text[1:]))
+    short = space.path / "short.h5"
+    short.write_bytes(hdf5.read_bytes()[:20000])
+    with h5py.File(space.path / "foreign.h5", "w") as file:
+        file["x"] = 1
+    (space.path / "empty").write_bytes(b"")
+    expected = {
+        recording: f"is a recording, which has events instead of counts; vampire --replay {recording} counts them",
+        broken: "line 6 is damaged", later: "it has version 7; this vampire reads version 1", short: f"read {short}: ", space.path / "foreign.h5": "schema_version",
+        space.path / "empty": "is neither an HDF5 file, nor JSON lines, nor a recording",
+        space.path: "is not a file", space.path / "nothing": "No such file",
+    }
+    for path, message in expected.items():
+        done = summary(path)
+        assert done.returncode == 1 and done.stdout == "", path
+        assert message in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    both = summary(space.path / "nothing", lines)
+    assert both.returncode == 1 and both.stdout.count("vampire: workflow") == 1
+    assert summary().returncode == 2 and "--summary: which files?" in summary().stderr
+
+
+def test_format_1(tmp_path):
+    for path in (ROOT / "tests" / "golden" / "format1").iterdir():
+        (tmp_path / path.stem).write_bytes(lzma.decompress(path.read_bytes()))
+    files = sorted(tmp_path.glob("*.h5"))
+    done = summary(*files)
+    assert done.returncode == 0, done.stderr
+    with h5py.File(files[-1]) as file:
+        total = int(file["pool_operations"][-1].sum())
+        moved = int(file["transports"][-1].sum())
+        words = [word.tobytes().rstrip(b"\0").decode() for word in file["operation"][...]]
+        offers = sum(int(count) for word, count in zip(words, file["pool_operations"][-1]) if word == "offer")
+    longest = 0
+    for path in files:
+        with h5py.File(path) as file:
+            seen = file["transport_ns_count"][...] > 0
+            longest = max(longest, int(file["transport_ns_max"][...][seen].max()))
+    assert re.search(rf"^  all +{total:,}\b", done.stdout, re.MULTILINE)
+    assert re.search(rf"^  offer +{offers:,}$", done.stdout, re.MULTILINE)
+    assert re.search(rf"^  transports +{moved:,},", done.stdout, re.MULTILINE)
+    assert f"max {longest / 1000:.1f} us" in done.stdout
+    assert "11 buckets written" in done.stdout
