@@ -16,7 +16,9 @@ struct top_model *top_model_create(void)
         return NULL;
     }
     model->members = calloc(TOP_MEMBERS_MAX, sizeof *model->members);
-    if (model->members == NULL || top_rows_init(&model->rows[TOP_COMPONENTS]) != 0 ||
+    model->operations = calloc(TOP_MEMBERS_MAX, sizeof *model->operations);
+    if (model->members == NULL || model->operations == NULL ||
+        top_rows_init(&model->rows[TOP_COMPONENTS]) != 0 ||
         top_rows_init(&model->rows[TOP_PAIRS]) != 0) {
         top_model_free(model);
         return NULL;
@@ -32,6 +34,7 @@ void top_model_free(struct top_model *model)
     top_rows_done(&model->rows[TOP_COMPONENTS]);
     top_rows_done(&model->rows[TOP_PAIRS]);
     free(model->members);
+    free(model->operations);
     free(model);
 }
 
@@ -40,11 +43,15 @@ void top_model_reset(struct top_model *model)
     struct top_rows rows[2] = {model->rows[0], model->rows[1]};
     double bad_lines = model->bad_lines;
     uint8_t *members = model->members;
+    double *operations = model->operations;
     top_rows_clear(&rows[TOP_COMPONENTS]);
     top_rows_clear(&rows[TOP_PAIRS]);
     memset(members, TOP_MEMBER_UNKNOWN, TOP_MEMBERS_MAX * sizeof *members);
-    *model =
-        (struct top_model){.rows = {rows[0], rows[1]}, .members = members, .bad_lines = bad_lines};
+    memset(operations, 0, TOP_MEMBERS_MAX * sizeof *operations);
+    *model = (struct top_model){.rows = {rows[0], rows[1]},
+                                .members = members,
+                                .operations = operations,
+                                .bad_lines = bad_lines};
 }
 
 const char *top_model_run(const struct top_model *model)
@@ -131,6 +138,7 @@ static void take_component(struct top_component_row *out, const struct top_model
         .consumed = per_second_or_sum(model, mode, row->now.consumed, row->all.consumed),
         .anomalies = row->all.anomalies,
         .wait = times_of(&part->times),
+        .hidden = model->by_model && is_empty(&row->all),
     };
     top_text_clean(out->name, sizeof out->name, row->name);
     top_text_clean(out->reason, sizeof out->reason, row->reason);
@@ -149,12 +157,19 @@ static void take_pair(struct top_pair_row *out, const struct top_model *model,
     top_text_clean(out->sink, sizeof out->sink, row->second);
 }
 
+/* A component that is counted with its model has a row only if it vanished, for the head. */
+static bool is_shown(const struct top_model *model, size_t number, const struct top_row *row)
+{
+    const bool vanished = row->left > 0 && strcmp(row->reason, "finalized") != 0;
+    return !is_empty(&row->all) || (number > 0 && (!model->by_model || vanished));
+}
+
 static void take_rows(struct top_snapshot *snapshot, const struct top_model *model)
 {
     const struct top_rows *components = &model->rows[TOP_COMPONENTS];
     for (size_t i = 0; i < components->count; i++) {
         const struct top_row *row = components->rows[i];
-        if (i > 0 || !is_empty(&row->all)) {
+        if (is_shown(model, i, row)) {
             take_component(&snapshot->component_rows[snapshot->component_count++], model, row,
                            snapshot->mode);
         }
@@ -211,6 +226,7 @@ static void take_texts(struct top_snapshot *out, const struct top_model *model)
     top_text_clean(out->time, sizeof out->time, model->time);
     top_text_clean(out->end_reason, sizeof out->end_reason, model->end_reason);
     top_text_clean(out->gap, sizeof out->gap, model->gap);
+    top_text_clean(out->sampling, sizeof out->sampling, model->sampling);
 }
 
 int top_snapshot_take(struct top_snapshot *snapshot, const struct top_model *model,
@@ -234,6 +250,10 @@ int top_snapshot_take(struct top_snapshot *snapshot, const struct top_model *mod
         .gaps = model->gaps,
         .bad_lines = model->bad_lines,
         .folded = model->folded,
+        .share = model->share,
+        .hidden = model->hidden,
+        .hidden_in_rows = model->hidden_in_rows,
+        .by_model = model->by_model,
         .component_rows = calloc(model->rows[TOP_COMPONENTS].count, sizeof *out.component_rows),
         .pairs = calloc(model->rows[TOP_PAIRS].count, sizeof *out.pairs),
     };

@@ -61,6 +61,22 @@ struct top_times {
     double p50, p99, max;
 };
 
+/* Numbers that the stream may not have: an output keeps the metrics and labels that it is asked
+ * for. A number that is hidden is not shown as 0. Bits. */
+enum top_number {
+    TOP_NUMBER_OPERATIONS,
+    TOP_NUMBER_PRODUCED,
+    TOP_NUMBER_CONSUMED,
+    TOP_NUMBER_WAIT,
+    TOP_NUMBER_ANOMALIES,
+    TOP_NUMBER_TRANSPORTS,
+    TOP_NUMBER_MOVED,
+    TOP_NUMBER_TIME,
+};
+#define TOP_NUMBER_COUNT 8
+#define TOP_NUMBER_BIT(number) (1U << (number))
+#define TOP_NUMBERS_ALL ((1U << TOP_NUMBER_COUNT) - 1)
+
 struct top_component_row {
     char name[TOP_NAME_BYTES]; /* clean: safe for a terminal */
     /* Components of one name are counted together; 0 of them: not known yet. */
@@ -71,6 +87,8 @@ struct top_component_row {
     double operations, produced, consumed; /* bytes the latter two */
     double anomalies;                      /* always the sum of all buckets seen */
     struct top_times wait;                 /* from demand to data */
+    unsigned rest;                         /* so many rows in one; 0: a row of its own */
+    bool hidden;                           /* its numbers are those of its model */
 };
 
 struct top_pair_row {
@@ -78,6 +96,16 @@ struct top_pair_row {
     char sink[TOP_NAME_BYTES];
     double transports, bytes;
     struct top_times time;
+    unsigned rest; /* so many rows in one; 0: a row of its own */
+};
+
+/* What the numbers do not contain, since the run began. */
+struct top_share {
+    double received, counted; /* events */
+    double filtered, sampled; /* events turned away; of these, by sampling */
+    double lost;              /* events, as far as known */
+    double other;             /* values without a series of their own */
+    double labels;            /* labels that values gave up */
 };
 
 struct top_loss {
@@ -119,6 +147,11 @@ struct top_snapshot {
     char gap[4 * TOP_TIME_BYTES]; /* the last of them */
     double bad_lines;             /* of the stream, as read here */
     double folded;                /* values counted under (other) here */
+    struct top_share share;
+    char sampling[TOP_NAME_BYTES]; /* "none"; clean */
+    /* Bits: numbers that are not in the stream, and those that it does not have by row. */
+    unsigned hidden, hidden_in_rows;
+    bool by_model; /* rows are models */
     /* Operations and bytes moved for each second, oldest first. */
     double operations_history[TOP_HISTORY], moved_history[TOP_HISTORY];
     unsigned history_count;

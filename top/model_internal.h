@@ -45,10 +45,15 @@ struct top_model {
     char gap[4 * TOP_TIME_BYTES];
     double bad_lines;
     double folded;
+    struct top_share share;
+    char sampling[TOP_NAME_BYTES];
+    unsigned hidden, hidden_in_rows; /* as in the snapshot; none until a header says otherwise */
+    bool by_model;
     double operations_history[TOP_HISTORY], moved_history[TOP_HISTORY];
     unsigned history_next, history_count;
     struct top_rows rows[2]; /* components; pairs */
     uint8_t *members;        /* owned: of each component's number, enum top_member */
+    double *operations;      /* owned: of each component's number, as last reported */
 };
 
 enum top_member { TOP_MEMBER_UNKNOWN, TOP_MEMBER_HERE, TOP_MEMBER_LEFT };

@@ -66,8 +66,14 @@ static void take_accounting(struct top_model *model, const json_t *accounting)
     char text[2 * TOP_WORD_BYTES];
     const char *reason = NULL;
     json_t *value = NULL;
+    struct top_share *share = &model->share;
+    share->received = number_of(accounting, "received");
+    share->counted = number_of(accounting, "counted");
+    share->filtered = number_of(accounting, "filtered");
+    share->lost = 0;
     json_object_foreach(json_object_get(accounting, "lost"), reason, value)
     {
+        share->lost += (double)to_integer(json_number_value(value));
         (void)snprintf(text, sizeof text, "events in %.31s", reason);
         report_loss(model, text, (double)to_integer(json_number_value(value)));
     }
@@ -143,6 +149,13 @@ static struct top_part *part_of(struct top_model *model, unsigned table, const c
     return &row->next;
 }
 
+/* The name for a row of components, or of one side of pairs: of the model where the line has it. */
+static const char *name_of(const json_t *labels, const char *component, const char *model)
+{
+    const char *name = text_of(labels, model);
+    return *name != '\0' ? name : text_of(labels, component);
+}
+
 static void take_component_metric(struct top_model *model, const char *metric, const json_t *line,
                                   const json_t *labels)
 {
@@ -152,7 +165,8 @@ static void take_component_metric(struct top_model *model, const char *metric, c
         return;
     }
     struct top_part none = {.operations = 0};
-    struct top_part *part = part_of(model, TOP_COMPONENTS, text_of(labels, "component"), "");
+    struct top_part *part =
+        part_of(model, TOP_COMPONENTS, name_of(labels, "component", "model"), "");
     part = part != NULL ? part : &none;
     if (times) {
         take_times(&part->times, line);
@@ -180,8 +194,8 @@ static void take_pair_metric(struct top_model *model, const char *metric, const 
         return;
     }
     struct top_part none = {.operations = 0};
-    struct top_part *part =
-        part_of(model, TOP_PAIRS, text_of(labels, "source"), text_of(labels, "sink"));
+    struct top_part *part = part_of(model, TOP_PAIRS, name_of(labels, "source", "source_model"),
+                                    name_of(labels, "sink", "sink_model"));
     part = part != NULL ? part : &none;
     if (times) {
         take_times(&part->times, line);
@@ -251,17 +265,116 @@ static void take_metric(struct top_model *model, const json_t *line)
         take_gauge(&model->lag_ns, line);
     } else if (strcmp(metric, "transports_active") == 0) {
         take_active(model, line);
+    } else if (strcmp(metric, "vampire_sampled_out") == 0) {
+        model->share.sampled = number_of(line, "value");
+    } else if (strcmp(metric, "vampire_series_overflow") == 0) {
+        model->share.other = number_of(line, "value");
+    } else if (strcmp(metric, "vampire_labels_given_up") == 0) {
+        model->share.labels = number_of(line, "value");
     }
 }
 
 /* ---- the other lines */
 
+/* A number of the rows, and where it comes from. */
+struct number_source {
+    const char *metric;
+    const char *labels[2]; /* without them (or those of models) the rows do not have it */
+};
+static const struct number_source number_sources[TOP_NUMBER_COUNT] = {
+    [TOP_NUMBER_OPERATIONS] = {"pool_operations", {"component", NULL}},
+    [TOP_NUMBER_PRODUCED] = {"produced_bytes", {"component", NULL}},
+    [TOP_NUMBER_CONSUMED] = {"consumed_bytes", {"component", NULL}},
+    [TOP_NUMBER_WAIT] = {"demand_wait_ns", {"component", NULL}},
+    [TOP_NUMBER_ANOMALIES] = {"anomalies", {"component", NULL}},
+    [TOP_NUMBER_TRANSPORTS] = {"transports", {"source", "sink"}},
+    [TOP_NUMBER_MOVED] = {"transport_bytes", {"source", "sink"}},
+    [TOP_NUMBER_TIME] = {"transport_ns", {"source", "sink"}},
+};
+
+static bool has_label(const json_t *labels, const char *wanted, bool *ret_is_model)
+{
+    char of_model[TOP_WORD_BYTES];
+    size_t i = 0;
+    json_t *label = NULL;
+    bool has = false;
+    (void)snprintf(of_model, sizeof of_model, "%s%s",
+                   strcmp(wanted, "component") == 0 ? "" : wanted,
+                   strcmp(wanted, "component") == 0 ? "model" : "_model");
+    json_array_foreach(labels, i, label)
+    {
+        const char *name = json_string_value(label);
+        const bool is_model = name != NULL && strcmp(name, of_model) == 0;
+        *ret_is_model = *ret_is_model || is_model;
+        has = has || is_model || (name != NULL && strcmp(name, wanted) == 0);
+    }
+    return has;
+}
+
+static void take_description(struct top_model *model, const json_t *metric)
+{
+    const char *name = text_of(metric, "name");
+    const json_t *labels = json_object_get(metric, "labels");
+    for (unsigned i = 0; i < TOP_NUMBER_COUNT; i++) {
+        const struct number_source *source = &number_sources[i];
+        if (strcmp(source->metric, name) == 0) {
+            const bool first = has_label(labels, source->labels[0], &model->by_model);
+            const bool second =
+                source->labels[1] == NULL || has_label(labels, source->labels[1], &model->by_model);
+            model->hidden &= ~TOP_NUMBER_BIT(i);
+            model->hidden_in_rows &= first && second ? ~TOP_NUMBER_BIT(i) : TOP_NUMBERS_ALL;
+        }
+    }
+}
+
+/* Which numbers the stream has; a header that does not describe its metrics changes nothing. */
+static void take_descriptions(struct top_model *model, const json_t *metrics)
+{
+    size_t i = 0;
+    json_t *metric = NULL;
+    if (!json_is_array(metrics)) {
+        return;
+    }
+    model->hidden = model->hidden_in_rows = TOP_NUMBERS_ALL;
+    model->by_model = false;
+    json_array_foreach(metrics, i, metric)
+    {
+        take_description(model, metric);
+    }
+}
+
 static void take_header(struct top_model *model, const json_t *line)
 {
     model->ended = false;
+    take_descriptions(model, json_object_get(line, "metrics"));
+    copy_text(model->sampling, sizeof model->sampling, text_of(line, "sampling"));
     copy_text(model->workflow, sizeof model->workflow, text_of(line, "workflow"));
     copy_text(model->host, sizeof model->host, text_of(line, "host"));
     copy_text(model->level, sizeof model->level, text_of(line, "level"));
+}
+
+/* Where no metric distinguishes components, their own lines do, with totals since the run began. */
+static bool counts_by_lines(const struct top_model *model)
+{
+    return (model->hidden_in_rows & TOP_NUMBER_BIT(TOP_NUMBER_OPERATIONS)) != 0 && !model->by_model;
+}
+
+static void take_own_operations(struct top_model *model, struct top_row *row, size_t number,
+                                double operations)
+{
+    if (counts_by_lines(model) && operations > model->operations[number]) {
+        row->next.operations += operations - model->operations[number];
+    }
+    model->operations[number] = operations;
+}
+
+/* The totals of a stream that begins in the middle are not its first bucket's. */
+static void forget_own_operations(struct top_model *model)
+{
+    const struct top_rows *rows = &model->rows[TOP_COMPONENTS];
+    for (size_t i = 0; counts_by_lines(model) && i < rows->count; i++) {
+        rows->rows[i]->next.operations = 0;
+    }
 }
 
 /* The metrics know names only; the lines of components know numbers, too. */
@@ -283,6 +396,7 @@ static void take_component(struct top_model *model, const json_t *line)
             copy_text(row->reason, sizeof row->reason, text_of(line, "reason"));
         }
     }
+    take_own_operations(model, row, (size_t)number, number_of(line, "operations"));
     *member = left || *member == TOP_MEMBER_LEFT ? TOP_MEMBER_LEFT : TOP_MEMBER_HERE;
 }
 
@@ -294,6 +408,9 @@ static void take_bucket(struct top_model *model, const json_t *line)
         copy_text(model->since, sizeof model->since, model->time);
     }
     model->bucket = number_of(line, "bucket");
+    if (model->buckets == 0 && model->bucket > 0) {
+        forget_own_operations(model);
+    }
     model->width_ns = number_of(line, "width_ns");
     model->partial = model->next_metrics < number_of(line, "metrics");
     top_model_commit(model);

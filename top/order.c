@@ -2,6 +2,7 @@
 #include "top/order.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,4 +122,51 @@ void top_order(struct top_snapshot *snapshot, const struct top_choice *choice,
         count++;
     }
     *ret_pairs = count;
+}
+
+/* ---- the rest */
+
+static void add_times(struct top_times *sum, const struct top_times *times)
+{
+    sum->count += times->count;
+    sum->max = times->max > sum->max ? times->max : sum->max;
+}
+
+static bool is_within(size_t row, size_t first, size_t count)
+{
+    return row >= first && row - first < count;
+}
+
+void top_rest_of_components(const struct top_snapshot *snapshot, size_t chosen, size_t first,
+                            size_t count, struct top_component_row *ret_rest)
+{
+    *ret_rest = (struct top_component_row){.rest = 0};
+    for (size_t i = 0; i < chosen; i++) {
+        const struct top_component_row *row = &snapshot->component_rows[i];
+        if (!is_within(i, first, count)) {
+            ret_rest->rest++;
+            ret_rest->operations += row->operations;
+            ret_rest->produced += row->produced;
+            ret_rest->consumed += row->consumed;
+            ret_rest->anomalies += row->anomalies;
+            add_times(&ret_rest->wait, &row->wait);
+        }
+    }
+    (void)snprintf(ret_rest->name, sizeof ret_rest->name, "%u more", ret_rest->rest);
+}
+
+void top_rest_of_pairs(const struct top_snapshot *snapshot, size_t chosen, size_t first,
+                       size_t count, struct top_pair_row *ret_rest)
+{
+    *ret_rest = (struct top_pair_row){.rest = 0};
+    for (size_t i = 0; i < chosen; i++) {
+        const struct top_pair_row *row = &snapshot->pairs[i];
+        if (!is_within(i, first, count)) {
+            ret_rest->rest++;
+            ret_rest->transports += row->transports;
+            ret_rest->bytes += row->bytes;
+            add_times(&ret_rest->time, &row->time);
+        }
+    }
+    (void)snprintf(ret_rest->source, sizeof ret_rest->source, "%u more", ret_rest->rest);
 }

@@ -26,4 +26,11 @@ struct top_choice {
 void top_order(struct top_snapshot *snapshot, const struct top_choice *choice,
                size_t *ret_components, size_t *ret_pairs);
 
+/* The rows of the first `chosen` that are not among the `count` rows from `first` on, as one: sums,
+ * and the largest of the longest times. Its quantiles are not known. */
+void top_rest_of_components(const struct top_snapshot *snapshot, size_t chosen, size_t first,
+                            size_t count, struct top_component_row *ret_rest);
+void top_rest_of_pairs(const struct top_snapshot *snapshot, size_t chosen, size_t first,
+                       size_t count, struct top_pair_row *ret_rest);
+
 #endif

@@ -7,12 +7,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "top/page_internal.h"
 #include "top/text.h"
 
-/* Fills the line with the text, cut or padded to `columns`. */
-static void format_line(struct page_line *line, unsigned columns, const char *format, ...)
-    VAMP_PRINTF(3, 4);
-static void format_line(struct page_line *line, unsigned columns, const char *format, ...)
+const char *page_number(char out[static TOP_NUMBER_BYTES], bool hidden, double value,
+                        void (*write)(char out[static TOP_NUMBER_BYTES], double value))
+{
+    if (hidden) {
+        memcpy(out, PAGE_HIDDEN, sizeof PAGE_HIDDEN);
+    } else {
+        write(out, value);
+    }
+    return out;
+}
+
+void page_format(struct page_line *line, unsigned columns, const char *format, ...)
 {
     char text[PAGE_LINE_BYTES];
     va_list arguments;
@@ -70,7 +79,7 @@ static void add_curve(struct page_line *line, unsigned columns, const double *va
     }
     top_text_fit(left, sizeof left, line->text, from_column);
     curve_text(curve, sizeof curve, values, count, width < TOP_HISTORY ? width : TOP_HISTORY);
-    format_line(line, columns, "%s %s", left, curve);
+    page_format(line, columns, "%s %s", left, curve);
 }
 
 /* ---- head */
@@ -84,7 +93,7 @@ static void head_run(struct page_line *line, const struct top_snapshot *s, const
     top_text_clean(clean, sizeof clean, name);
     line->mark = PAGE_TITLE;
     if (!s->any) {
-        format_line(line, columns, "vampire-top  %s  waiting for the first bucket of %s",
+        page_format(line, columns, "vampire-top  %s  waiting for the first bucket of %s",
                     s->workflow, clean);
         return;
     }
@@ -100,11 +109,11 @@ static void head_run(struct page_line *line, const struct top_snapshot *s, const
     top_text_fit(workflow, sizeof workflow, s->workflow,
                  wanted < columns / 3 ? wanted : columns / 3);
     if (s->mode == TOP_MODE_SUMS) {
-        format_line(line, columns, "vampire-top  %s%s  %.8s to %.10s UTC  sums of %.0f buckets",
+        page_format(line, columns, "vampire-top  %s%s  %.8s to %.10s UTC  sums of %.0f buckets",
                     workflow, ended, since, time, s->buckets);
         return;
     }
-    format_line(line, columns, "vampire-top  %s%s  %.10s UTC  bucket %.0f of %s%s", workflow, ended,
+    page_format(line, columns, "vampire-top  %s%s  %.10s UTC  bucket %.0f of %s%s", workflow, ended,
                 time, s->bucket, width, s->partial ? "  (begun within it)" : "");
 }
 
@@ -115,7 +124,8 @@ static void head_operations(struct page_line *line, const struct top_snapshot *s
     char total[TOP_NUMBER_BYTES];
     char kinds[PAGE_LINE_BYTES] = "";
     size_t used = 0;
-    top_text_count(total, s->operations);
+    (void)page_number(total, (s->hidden & TOP_NUMBER_BIT(TOP_NUMBER_OPERATIONS)) != 0,
+                      s->operations, top_text_count);
     static const char *const wanted[] = {"offer", "demand", "withdraw"};
     for (size_t w = 0; w < sizeof wanted / sizeof wanted[0]; w++) {
         for (unsigned i = 0; i < s->kind_count; i++) {
@@ -128,7 +138,7 @@ static void head_operations(struct page_line *line, const struct top_snapshot *s
         }
     }
     line->mark = PAGE_PLAIN;
-    format_line(line, columns, "operations %8s%s%s", total, each, kinds);
+    page_format(line, columns, "operations %8s%s%s", total, each, kinds);
     if (curve) {
         add_curve(line, columns, s->operations_history, s->history_count, 61);
     }
@@ -140,8 +150,10 @@ static void head_bytes(struct page_line *line, const struct top_snapshot *s, uns
     const char *each = s->mode == TOP_MODE_SUMS ? "" : "/s";
     char produced[TOP_NUMBER_BYTES];
     char moved[TOP_NUMBER_BYTES];
-    top_text_bytes(produced, s->produced);
-    top_text_bytes(moved, s->moved);
+    (void)page_number(produced, (s->hidden & TOP_NUMBER_BIT(TOP_NUMBER_PRODUCED)) != 0, s->produced,
+                      top_text_bytes);
+    (void)page_number(moved, (s->hidden & TOP_NUMBER_BIT(TOP_NUMBER_MOVED)) != 0, s->moved,
+                      top_text_bytes);
     char lag[TOP_NUMBER_BYTES + 8] = "";
     if (s->lag_ns.known) { /* how old events are when vampire counts them */
         char time[TOP_NUMBER_BYTES];
@@ -149,7 +161,7 @@ static void head_bytes(struct page_line *line, const struct top_snapshot *s, uns
         (void)snprintf(lag, sizeof lag, "  lag %s", time);
     }
     line->mark = s->width_ns > 0 && s->lag_ns.value > s->width_ns ? PAGE_WARNING : PAGE_PLAIN;
-    format_line(line, columns, "bytes      %8s%s moved  %s%s produced%s", moved, each, produced,
+    page_format(line, columns, "bytes      %8s%s moved  %s%s produced%s", moved, each, produced,
                 each, lag);
     if (curve) {
         add_curve(line, columns, s->moved_history, s->history_count, 61);
@@ -178,9 +190,10 @@ static void head_pool(struct page_line *line, const struct top_snapshot *s, unsi
     gauge_text(bytes, &s->pool_bytes, top_text_bytes);
     gauge_text(components, &s->components, top_text_count);
     gauge_text(active, &s->transports_active, top_text_count);
-    top_text_count(anomalies, s->anomalies);
+    (void)page_number(anomalies, (s->hidden & TOP_NUMBER_BIT(TOP_NUMBER_ANOMALIES)) != 0,
+                      s->anomalies, top_text_count);
     line->mark = s->anomalies > 0 ? PAGE_WARNING : PAGE_PLAIN;
-    format_line(line, columns,
+    page_format(line, columns,
                 "pool       %8s in %s CDOs  components %s  transports %s  anomalies %s", bytes,
                 cdos, components, active, anomalies);
 }
@@ -208,7 +221,7 @@ static void list_end_line(struct list *list)
 {
     struct page_line *line = &list->lines[list->count - 1];
     line->mark = list->mark;
-    format_line(line, list->columns, "%s", list->text);
+    page_format(line, list->columns, "%s", list->text);
 }
 
 static void list_add(struct list *list, const char *item)
@@ -275,157 +288,74 @@ unsigned page_losses(struct page_line lines[static PAGE_LOSS_LINES], const struc
     return list.count;
 }
 
+/* "12,345 (3.1 %) WHAT" in the list. */
+static void add_part(struct list *list, double count, double of, const char *what)
+{
+    char item[TOP_NUMBER_BYTES + 64], number[TOP_NUMBER_BYTES];
+    if (count > 0) {
+        top_text_count(number, count);
+        (void)snprintf(item, sizeof item, "%s (%.1f %%) %s", number, of > 0 ? 100 * count / of : 0,
+                       what);
+        list_add(list, item);
+    }
+}
+
+static void add_number(struct list *list, double count, const char *what)
+{
+    char item[TOP_NUMBER_BYTES + 64], number[TOP_NUMBER_BYTES];
+    if (count > 0) {
+        top_text_count(number, count);
+        (void)snprintf(item, sizeof item, "%s %s", number, what);
+        list_add(list, item);
+    }
+}
+
+/* What is not in the numbers, since the run began; no line when everything is. */
+static unsigned share_lines(struct page_line *lines, const struct top_snapshot *s, unsigned columns)
+{
+    struct list list = {.mark = PAGE_WARNING};
+    const struct top_share *share = &s->share;
+    const double all = share->received + share->lost;
+    const bool sampling = s->sampling[0] != '\0' && strcmp(s->sampling, "none") != 0;
+    if (share->counted >= all && !sampling && share->other == 0 && share->labels == 0 &&
+        s->folded == 0) {
+        return 0;
+    }
+    char item[sizeof s->sampling + 64];
+    list_begin(&list, lines, PAGE_SHARE_LINES, columns, "counted");
+    const double counted = all > 0 ? 100 * share->counted / all : 100;
+    /* All but very few are not all. */
+    (void)snprintf(item, sizeof item, "%.1f %% of the events",
+                   share->counted < all && counted > 99.9 ? 99.9 : counted);
+    list_add(&list, item);
+    add_part(&list, share->filtered - share->sampled, all, "filtered out");
+    add_part(&list, share->sampled, all, "sampled out");
+    if (sampling) {
+        (void)snprintf(item, sizeof item, "sampling: %s", s->sampling);
+        list_add(&list, item);
+    }
+    add_part(&list, share->lost, all, "lost");
+    add_number(&list, share->other, "values in (other)");
+    add_number(&list, share->labels, "labels given up");
+    add_number(&list, s->folded, "lines in (other) here");
+    list_end_line(&list);
+    return list.count;
+}
+
 unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
                    const struct top_snapshot *snapshot, const char *name, unsigned columns,
                    bool curve)
 {
     unsigned count = 4;
-    _Static_assert(4 + PAGE_VANISHED_LINES + PAGE_LOSS_LINES == PAGE_HEAD_LINES, "the head's room");
+    _Static_assert(4 + PAGE_SHARE_LINES + PAGE_VANISHED_LINES + PAGE_LOSS_LINES == PAGE_HEAD_LINES,
+                   "the head's room");
     head_run(&lines[0], snapshot, name, columns);
     head_operations(&lines[1], snapshot, columns, curve);
     head_bytes(&lines[2], snapshot, columns, curve);
     head_pool(&lines[3], snapshot, columns);
+    count += share_lines(&lines[count], snapshot, columns);
     count += vanished_lines(&lines[count], snapshot, columns);
     count += page_losses(&lines[count], snapshot, columns);
     assert(count <= PAGE_HEAD_LINES);
     return count;
-}
-
-/* ---- tables */
-
-/* Columns of the numbers after a component's name and after a pair's names. */
-#define COMPONENT_NUMBERS 57
-#define PAIR_NUMBERS 48
-
-/* In a wide terminal the numbers stay near their names. */
-#define NAME_COLUMNS_MAX 64
-
-static unsigned name_columns(unsigned columns, unsigned numbers)
-{
-    unsigned room = columns > numbers + 8 ? columns - numbers : 8;
-    return room < NAME_COLUMNS_MAX ? room : NAME_COLUMNS_MAX;
-}
-
-/* Two times of three: an idle row has none. */
-static void times_text(char out[static 3][TOP_NUMBER_BYTES], const struct top_times *times)
-{
-    const double values[] = {times->p50, times->p99, times->max};
-    for (unsigned i = 0; i < 3; i++) {
-        if (times->count > 0) {
-            top_text_time(out[i], values[i]);
-        } else {
-            memcpy(out[i], "-", 2);
-        }
-    }
-}
-
-void page_component_title(struct page_line *line, enum top_mode mode, unsigned columns)
-{
-    char name[PAGE_LINE_BYTES];
-    const bool sums = mode == TOP_MODE_SUMS;
-    line->mark = PAGE_TITLE;
-    top_text_fit(name, sizeof name, "COMPONENT", name_columns(columns, COMPONENT_NUMBERS));
-    format_line(line, columns, "%s %7s %11s %11s %8s %8s %6s", name, sums ? "OPS" : "OPS/S",
-                sums ? "PRODUCED" : "PRODUCED/S", sums ? "CONSUMED" : "CONSUMED/S", "WAIT p50",
-                "WAIT p99", "ANOM.");
-}
-
-/* A component that has not left and does no operation for this time is called idle. */
-#define IDLE_NS 5e9
-
-/* "", " (finalized)", " (x3)", " (x3, 1 vanished)", " (idle 12.0 s)". */
-static void state_text(char *out, size_t out_bytes, const struct top_component_row *row)
-{
-    const char *reason = row->reason[0] != '\0' ? row->reason : "left";
-    char alike[24] = "";
-    char what[TOP_WORD_BYTES + 24] = "";
-    if (row->members > 1) {
-        (void)snprintf(alike, sizeof alike, "x%u", row->members);
-    }
-    if (row->left > 0 && row->left < row->members) {
-        (void)snprintf(what, sizeof what, "%u %s", row->left, reason);
-    } else if (row->left > 0) {
-        (void)snprintf(what, sizeof what, "%s", reason);
-    } else if (row->idle_ns >= IDLE_NS) {
-        char time[TOP_NUMBER_BYTES];
-        top_text_time(time, row->idle_ns);
-        (void)snprintf(what, sizeof what, "idle %s", time);
-    }
-    bool none = alike[0] == '\0' && what[0] == '\0';
-    (void)snprintf(out, out_bytes, "%s%s%s%s%s", none ? "" : " (", alike,
-                   alike[0] != '\0' && what[0] != '\0' ? ", " : "", what, none ? "" : ")");
-}
-
-/* The name is cut, the state is not. */
-static void component_name(char *out, size_t out_bytes, const struct top_component_row *row,
-                           unsigned columns)
-{
-    char state[TOP_WORD_BYTES + 64];
-    state_text(state, sizeof state, row);
-    unsigned state_columns = top_text_columns(state);
-    unsigned name_wanted = top_text_columns(row->name);
-    unsigned name_room = columns > state_columns + 4 ? columns - state_columns : 4;
-    char name[PAGE_LINE_BYTES];
-    char both[2 * PAGE_LINE_BYTES];
-    top_text_fit(name, sizeof name, row->name, name_wanted < name_room ? name_wanted : name_room);
-    (void)snprintf(both, sizeof both, "%s%s", name, state);
-    top_text_fit(out, out_bytes, both, columns);
-}
-
-void page_component(struct page_line *line, const struct top_component_row *row, unsigned columns)
-{
-    char name[PAGE_LINE_BYTES];
-    char operations[TOP_NUMBER_BYTES];
-    char produced[TOP_NUMBER_BYTES];
-    char consumed[TOP_NUMBER_BYTES];
-    char anomalies[TOP_NUMBER_BYTES];
-    char wait[3][TOP_NUMBER_BYTES];
-    component_name(name, sizeof name, row, name_columns(columns, COMPONENT_NUMBERS));
-    top_text_count(operations, row->operations);
-    top_text_bytes(produced, row->produced);
-    top_text_bytes(consumed, row->consumed);
-    top_text_count(anomalies, row->anomalies);
-    times_text(wait, &row->wait);
-    line->mark = row->vanished || row->anomalies > 0             ? PAGE_WARNING
-                 : row->members > 0 && row->left == row->members ? PAGE_DIM
-                                                                 : PAGE_PLAIN;
-    format_line(line, columns, "%s %7s %11s %11s %8s %8s %6s", name, operations, produced, consumed,
-                wait[0], wait[1], anomalies);
-}
-
-void page_pair_title(struct page_line *line, enum top_mode mode, unsigned columns)
-{
-    char name[PAGE_LINE_BYTES];
-    const bool sums = mode == TOP_MODE_SUMS;
-    line->mark = PAGE_TITLE;
-    top_text_fit(name, sizeof name, "SOURCE -> SINK", name_columns(columns, PAIR_NUMBERS));
-    format_line(line, columns, "%s %7s %11s %8s %8s %8s", name, sums ? "MOVES" : "MOVES/S",
-                sums ? "BYTES" : "BYTES/S", "p50", "p99", "MAX");
-}
-
-void page_pair(struct page_line *line, const struct top_pair_row *row, unsigned columns)
-{
-    char source[PAGE_LINE_BYTES];
-    char sink[PAGE_LINE_BYTES];
-    char transports[TOP_NUMBER_BYTES];
-    char bytes[TOP_NUMBER_BYTES];
-    char times[3][TOP_NUMBER_BYTES];
-    unsigned room = name_columns(columns, PAIR_NUMBERS) - 4;
-    /* A long source leaves half of the room to the sink. */
-    unsigned half = room / 2;
-    unsigned source_columns = top_text_columns(row->source);
-    unsigned sink_columns = top_text_columns(row->sink);
-    if (source_columns + sink_columns > room) {
-        source_columns = source_columns <= half        ? source_columns
-                         : room - half >= sink_columns ? room - sink_columns
-                                                       : half;
-    }
-    top_text_fit(source, sizeof source, row->source, source_columns);
-    top_text_fit(sink, sizeof sink, row->sink, room - source_columns);
-    top_text_count(transports, row->transports);
-    top_text_bytes(bytes, row->bytes);
-    times_text(times, &row->time);
-    line->mark = PAGE_PLAIN;
-    format_line(line, columns, "%s -> %s %7s %11s %8s %8s %8s", source, sink, transports, bytes,
-                times[0], times[1], times[2]);
 }

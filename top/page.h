@@ -11,8 +11,10 @@
 /* A line of at most PAGE_COLUMNS columns, each character at most 4 bytes. */
 #define PAGE_COLUMNS 250
 #define PAGE_LINE_BYTES (4 * PAGE_COLUMNS + 8)
-/* Lines above the tables, at most; of these, for vanished components and for losses. */
-#define PAGE_HEAD_LINES 9
+/* Lines above the tables, at most; of these, for what is not counted, for vanished components and
+ * for losses. */
+#define PAGE_HEAD_LINES 11
+#define PAGE_SHARE_LINES 2
 #define PAGE_VANISHED_LINES 2
 #define PAGE_LOSS_LINES 3
 
@@ -29,9 +31,9 @@ struct page_line {
     char text[PAGE_LINE_BYTES];
 };
 
-/* The lines above the tables: run, operations, bytes, pool, components that vanished (when there
- * are any), losses; returns how many. `name` is that of the source; at most PAGE_COLUMNS `columns`.
- * `curve`: end the lines of rates with their history. */
+/* The lines above the tables: run, operations, bytes, pool, what is not counted and components
+ * that vanished (when there are any), losses; returns how many. `name` is that of the source; at
+ * most PAGE_COLUMNS `columns`. `curve`: end the lines of rates with their history. */
 unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
                    const struct top_snapshot *snapshot, const char *name, unsigned columns,
                    bool curve);
@@ -39,9 +41,13 @@ unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
 unsigned page_losses(struct page_line lines[static PAGE_LOSS_LINES],
                      const struct top_snapshot *snapshot, unsigned columns);
 
-void page_component_title(struct page_line *line, enum top_mode mode, unsigned columns);
-void page_component(struct page_line *line, const struct top_component_row *row, unsigned columns);
-void page_pair_title(struct page_line *line, enum top_mode mode, unsigned columns);
-void page_pair(struct page_line *line, const struct top_pair_row *row, unsigned columns);
+/* Titles and rows of the tables. What the stream does not have is drawn as hidden, not as 0. */
+void page_component_title(struct page_line *line, const struct top_snapshot *snapshot,
+                          unsigned columns);
+void page_component(struct page_line *line, const struct top_snapshot *snapshot,
+                    const struct top_component_row *row, unsigned columns);
+void page_pair_title(struct page_line *line, const struct top_snapshot *snapshot, unsigned columns);
+void page_pair(struct page_line *line, const struct top_snapshot *snapshot,
+               const struct top_pair_row *row, unsigned columns);
 
 #endif

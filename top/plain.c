@@ -6,6 +6,8 @@
 #include "top/page.h"
 
 #define COLUMNS 100
+/* By name; the rest is one row. */
+#define COMPONENTS_SHOWN 40
 #define PAIRS_SHOWN 20
 #define PAUSE_MS 200
 
@@ -19,11 +21,44 @@ static void print_line(FILE *out, const struct page_line *line)
     (void)fprintf(out, "%s%.*s\n", line->mark == PAGE_LOSS ? "! " : "  ", (int)bytes, line->text);
 }
 
+static void print_components(const struct top_snapshot *snapshot, size_t count, FILE *out)
+{
+    struct page_line line;
+    page_component_title(&line, snapshot, COLUMNS);
+    print_line(out, &line);
+    for (size_t i = 0; i < count && i < COMPONENTS_SHOWN; i++) {
+        page_component(&line, snapshot, &snapshot->component_rows[i], COLUMNS);
+        print_line(out, &line);
+    }
+    if (count > COMPONENTS_SHOWN) {
+        struct top_component_row rest;
+        top_rest_of_components(snapshot, count, 0, COMPONENTS_SHOWN, &rest);
+        page_component(&line, snapshot, &rest, COLUMNS);
+        print_line(out, &line);
+    }
+}
+
+static void print_pairs(const struct top_snapshot *snapshot, size_t count, FILE *out)
+{
+    struct page_line line;
+    page_pair_title(&line, snapshot, COLUMNS);
+    print_line(out, &line);
+    for (size_t i = 0; i < count && i < PAIRS_SHOWN; i++) {
+        page_pair(&line, snapshot, &snapshot->pairs[i], COLUMNS);
+        print_line(out, &line);
+    }
+    if (count > PAIRS_SHOWN) {
+        struct top_pair_row rest;
+        top_rest_of_pairs(snapshot, count, 0, PAIRS_SHOWN, &rest);
+        page_pair(&line, snapshot, &rest, COLUMNS);
+        print_line(out, &line);
+    }
+}
+
 static int print_block(struct top_snapshot *snapshot, const struct top_choice *choice,
                        const char *name, FILE *out, struct vamp_err *err)
 {
     struct page_line head[PAGE_HEAD_LINES];
-    struct page_line line;
     size_t components = 0;
     size_t pairs = 0;
     top_order(snapshot, choice, &components, &pairs);
@@ -31,21 +66,8 @@ static int print_block(struct top_snapshot *snapshot, const struct top_choice *c
     for (unsigned i = 0; i < head_lines; i++) {
         print_line(out, &head[i]);
     }
-    page_component_title(&line, snapshot->mode, COLUMNS);
-    print_line(out, &line);
-    for (size_t i = 0; i < components; i++) {
-        page_component(&line, &snapshot->component_rows[i], COLUMNS);
-        print_line(out, &line);
-    }
-    page_pair_title(&line, snapshot->mode, COLUMNS);
-    print_line(out, &line);
-    for (size_t i = 0; i < pairs && i < PAIRS_SHOWN; i++) {
-        page_pair(&line, &snapshot->pairs[i], COLUMNS);
-        print_line(out, &line);
-    }
-    if (pairs > PAIRS_SHOWN) {
-        (void)fprintf(out, "  and %zu more pairs\n", pairs - PAIRS_SHOWN);
-    }
+    print_components(snapshot, components, out);
+    print_pairs(snapshot, pairs, out);
     (void)fputc('\n', out);
     /* A reader of a pipe needs each bucket at once. */
     return fflush(out) == 0 ? 0 : vamp_err_set_errno(err, errno, "print");

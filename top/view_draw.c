@@ -8,7 +8,7 @@
 #include "top/view_internal.h"
 #include "vampire/core/clock.h"
 
-#define SMALLEST_LINES 14
+#define SMALLEST_LINES 15
 #define SMALLEST_COLUMNS 40
 _Static_assert(SMALLEST_LINES >= PAGE_HEAD_LINES + 2 + 2, "no room for two titles");
 /* Without a bucket for SILENCE_S and for three bucket widths, what is shown is old. */
@@ -28,7 +28,8 @@ static const char *const help_lines[] = {
     "",
     "WAIT: from demand to data. p50, p99, MAX: duration of transports.",
     "(x3): three components have this name. idle: time since the last operation.",
-    "lag: how old events are when vampire counts them.",
+    "lag: how old events are when vampire counts them. ..: not in this stream.",
+    "N more: the rows that are not on the screen, as one.",
     "Red: data is missing or old. Yellow: anomalies, or a component that vanished.",
 };
 
@@ -62,30 +63,60 @@ static unsigned columns_used(void)
     return COLS < PAGE_COLUMNS ? (unsigned)COLS : PAGE_COLUMNS;
 }
 
-static void draw_table(struct view *view, unsigned table, int top, int rows)
+static void draw_title(const struct view *view, unsigned table, int row)
 {
-    assert(view->components <= view->snapshot.component_count);
-    assert(view->pairs <= view->snapshot.pair_count);
-    size_t count = table == 0 ? view->components : view->pairs;
-    size_t room = rows > 1 ? (size_t)rows - 1 : 0;
-    size_t last_first = count > room ? count - room : 0;
-    view->first[table] = view->first[table] < last_first ? view->first[table] : last_first;
     struct page_line line;
     if (table == 0) {
-        page_component_title(&line, view->snapshot.mode, columns_used());
+        page_component_title(&line, &view->snapshot, columns_used());
     } else {
-        page_pair_title(&line, view->snapshot.mode, columns_used());
+        page_pair_title(&line, &view->snapshot, columns_used());
     }
-    draw_line(top, &line);
-    (void)mvchgat(top, 0, -1, view->focus == table ? A_REVERSE | A_BOLD : A_REVERSE, 0, NULL);
+    draw_line(row, &line);
+    (void)mvchgat(row, 0, -1, view->focus == table ? A_REVERSE | A_BOLD : A_REVERSE, 0, NULL);
+}
+
+/* The rows that are not on the screen, as one. */
+static void draw_rest(const struct view *view, unsigned table, size_t shown, int row)
+{
+    const struct top_snapshot *s = &view->snapshot;
+    const size_t first = view->first[table];
+    struct page_line line;
+    if (table == 0) {
+        struct top_component_row rest;
+        top_rest_of_components(s, view->components, first, shown, &rest);
+        page_component(&line, s, &rest, columns_used());
+    } else {
+        struct top_pair_row rest;
+        top_rest_of_pairs(s, view->pairs, first, shown, &rest);
+        page_pair(&line, s, &rest, columns_used());
+    }
+    draw_line(row, &line);
+}
+
+static void draw_table(struct view *view, unsigned table, int top, int rows)
+{
+    const struct top_snapshot *s = &view->snapshot;
+    assert(view->components <= s->component_count && view->pairs <= s->pair_count);
+    size_t count = table == 0 ? view->components : view->pairs;
+    size_t room = rows > 1 ? (size_t)rows - 1 : 0;
+    /* One row by name at least. */
+    const bool rest = count > room && room > 1;
+    room -= rest ? 1 : 0;
+    size_t last_first = count > room ? count - room : 0;
+    view->first[table] = view->first[table] < last_first ? view->first[table] : last_first;
+    draw_title(view, table, top);
     for (size_t i = 0; i < room && view->first[table] + i < count; i++) {
+        struct page_line line;
         size_t row = view->first[table] + i;
         if (table == 0) {
-            page_component(&line, &view->snapshot.component_rows[row], columns_used());
+            page_component(&line, s, &s->component_rows[row], columns_used());
         } else {
-            page_pair(&line, &view->snapshot.pairs[row], columns_used());
+            page_pair(&line, s, &s->pairs[row], columns_used());
         }
         draw_line(top + 1 + (int)i, &line);
+    }
+    if (rest) {
+        draw_rest(view, table, room, top + 1 + (int)room);
     }
 }
 

@@ -2,6 +2,7 @@
 """vampire-top shows what the JSON lines say, as plain text and from every kind of source."""
 
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -226,3 +227,82 @@ def test_a_fifo_waits_for_its_writers(space):
     shows(process, ["3", "5"])
     append(path, run.end())
     process.expect_exit(0)
+
+
+# ---------------------------------------------------------------- what is not in the stream
+
+
+def row(text, name):
+    """The words after a row's name."""
+    found = re.search(rf"^ +{re.escape(name)} +(.*)$", text, re.MULTILINE)
+    assert found, f"no row {name}:\n{text}"
+    return found[1].split()
+
+
+def test_lines_with_few_labels(space):
+    """Components have their operations from their own lines; all else is hidden, and pairs are not there."""
+    files = {"few": {"by": {"transports*": ["tier"], "*": ["operation"]}}, "all": {}}
+    config = {"source": {"type": "synthetic", "seed": 7, "steps": 20, "producers": 3},
+              "outputs": [{"type": "jsonl", "path": f"{name}.jsonl", "queue": 4096, **more}
+                          for name, more in files.items()]}
+    space.vampire(config, ready=False).expect_exit(0)
+    few, whole = (top("--once", "--totals", space.path / f"{name}.jsonl").stdout for name in files)
+    for name in ("Model -- 0", "Model -- 2", "Products 1"):
+        assert row(few, f"{name} (finalized)")[0] == row(whole, f"{name} (finalized)")[0] != "0"
+        assert row(few, f"{name} (finalized)")[1:] == [".."] * 5
+    assert "not in this stream" in few and "->" in whole and "not in this stream" not in whole
+    assert re.search(r"operations +([\d,.M]+)", few)[1] == re.search(r"operations +([\d,.M]+)", whole)[1]
+    # Of a stream that begins in the middle, the totals so far are not the first bucket's.
+    lines = (space.path / "few.jsonl").read_text().splitlines(keepends=True)
+    start = [number for number, line in enumerate(lines) if '"type":"bucket"' in line][4] + 1
+    middle = top("--once", "--totals", "-", data="".join([lines[0], *lines[start:]]).encode()).stdout
+    assert int(row(middle, "Model -- 0 (finalized)")[0].replace(",", "")) < int(
+        row(few, "Model -- 0 (finalized)")[0].replace(",", ""))
+
+
+def test_many_components_are_the_largest_and_the_rest(space):
+    config = {"source": {"type": "synthetic", "seed": 7, "steps": 10, "producers": 70, "consumers": 30},
+              "statistics": {"bucket": "1s", "models": ["Model=Model -- *"]},
+              "outputs": [{"type": "jsonl", "path": "components.jsonl", "queue": 4096},
+                          {"type": "jsonl", "path": "models.jsonl", "queue": 4096,
+                           "by": ["model", "source_model", "sink_model", "operation"]}]}
+    space.vampire(config, ready=False).expect_exit(0)
+    data = (space.path / "components.jsonl").read_bytes()  # of a large file only the end is read
+    lines = [json.loads(line) for line in data.splitlines()]
+    text = top("--once", "--totals", "-", data=data).stdout
+    operations = {}
+    for line in lines:
+        if line.get("metric") == "pool_operations" and line["delta"] > 0:
+            name = line["labels"]["component"]
+            operations[name] = operations.get(name, 0) + line["delta"]
+    assert len(operations) == 100
+    shown = re.findall(r"^  ((?:Model -- |Products )\d+) \(finalized\) +([\d,]+)", text, re.MULTILINE)
+    assert len(shown) == 40 and all(int(count.replace(",", "")) == operations[name] for name, count in shown)
+    rest = row(text, "60 more")
+    assert int(rest[0].replace(",", "")) == sum(operations.values()) - sum(operations[name] for name, _ in shown)
+    assert rest[-3:-1] == ["-", "-"], "none of these has waited"
+    by_name = top("--once", "--totals", "--sort", "name", "-", data=data).stdout
+    assert by_name.index("Model -- 2 ") < by_name.index("Model -- 10 ")
+    models = top("--once", "--totals", space.path / "models.jsonl").stdout
+    assert "MODEL " in models and " more " not in models.split("SOURCE")[0]
+    assert int(row(models, "Model")[0].replace(",", "")) == sum(
+        count for name, count in operations.items() if name.startswith("Model"))
+    assert re.search(r"^  Model -> Products 1 ", models, re.MULTILINE) and "Model -- 0" not in models
+
+
+def test_shares_of_what_is_not_counted(space):
+    lines = space.path / "lines.jsonl"
+    for more, expected in (
+            ({}, None),
+            ({"events": {"components": ["Model*"]}}, r"counted +\d+\.\d % of the events  [\d,]+ \(\d+\.\d %\) filtered out$"),
+            ({"sampling": {"fraction": 500000}}, r"counted .* sampled out  sampling: fraction 500000$"),
+            ({"statistics": {"bucket": "1s", "max_series": 16}}, r"counted +100\.0 % of the events .* labels given up$")):
+        lines.unlink(missing_ok=True)
+        config = {"source": {"type": "synthetic", "seed": 7, "steps": 10, "producers": 4},
+                  "outputs": [{"type": "jsonl", "path": "lines.jsonl", "queue": 4096}], **more}
+        space.vampire(config, ready=False).expect_exit(0)
+        text = top("--once", "--totals", lines).stdout
+        if expected is None:
+            assert "counted" not in text
+        else:
+            assert re.search(expected, text, re.MULTILINE), text

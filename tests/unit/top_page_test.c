@@ -103,13 +103,69 @@ static struct top_component_row row_of(const char *name, unsigned members, unsig
 
 static void check_row(const struct top_component_row *row, enum page_mark mark, const char *begins)
 {
+    static const struct top_snapshot whole;
     struct page_line line;
-    page_component(&line, row, 80);
+    page_component(&line, &whole, row, 80);
     assert_int_equal(line.mark, mark);
     assert_int_equal(top_text_columns(line.text), 80);
     if (strncmp(line.text, begins, strlen(begins)) != 0) {
         fail_msg("\"%s\" does not begin with \"%s\"", line.text, begins);
     }
+}
+
+/* Never "0 moves, p50 8 ms": what took time has moved. */
+static void what_the_stream_lacks_is_hidden(void **state)
+{
+    (void)state;
+    struct page_line line;
+    struct top_snapshot snapshot = {.hidden_in_rows = TOP_NUMBER_BIT(TOP_NUMBER_TRANSPORTS)};
+    struct top_pair_row pair = {
+        .source = "a", .sink = "b", .time = {.count = 3, .p50 = 8e6, .p99 = 8e6, .max = 9e6}};
+    page_pair(&line, &snapshot, &pair, 70);
+    assert_string_equal(line.text,
+                        "a -> b                      ..          ..  8.00 ms  8.00 ms  9.00 ms ");
+    snapshot.hidden_in_rows = 0;
+    page_pair(&line, &snapshot, &pair, 70);
+    assert_non_null(strstr(line.text, "     ..          ..  8.00 ms"));
+    pair = (struct top_pair_row){.source = "a", .sink = "b", .transports = 2, .bytes = 0};
+    page_pair(&line, &snapshot, &pair, 70);
+    assert_non_null(strstr(line.text, "       2         0 B        -        -        -"));
+    snapshot.hidden_in_rows = TOP_NUMBERS_ALL;
+    struct top_component_row row = row_of("IFS -- 0", 1, 0, "");
+    row.operations = 12;
+    page_component(&line, &snapshot, &row, 80);
+    assert_non_null(strstr(line.text, "     12          ..          ..       ..       ..     .."));
+    page_pair_title(&line, &snapshot, 70);
+    assert_non_null(strstr(line.text, "not in this stream"));
+}
+
+static void rows_without_room_are_one(void **state)
+{
+    (void)state;
+    struct top_component_row rows[] = {
+        {.name = "a", .operations = 5, .wait = {.count = 1, .max = 7}},
+        {.name = "b", .operations = 4, .produced = 10},
+        {.name = "c", .operations = 3, .wait = {.count = 2, .max = 9}},
+        {.name = "not chosen", .operations = 100}};
+    struct top_pair_row pairs[] = {{.source = "a", .sink = "b", .transports = 2, .bytes = 1},
+                                   {.source = "a", .sink = "c", .transports = 1, .bytes = 5}};
+    const struct top_snapshot snapshot = {
+        .component_rows = rows, .component_count = 4, .pairs = pairs, .pair_count = 2};
+    struct top_component_row rest;
+    top_rest_of_components(&snapshot, 3, 1, 1, &rest);
+    assert_int_equal(rest.rest, 2);
+    assert_string_equal(rest.name, "2 more");
+    assert_true(rest.operations == 8 && rest.produced == 0);
+    assert_true(rest.wait.count == 3 && rest.wait.max == 9);
+    struct page_line line;
+    page_component(&line, &snapshot, &rest, 80);
+    assert_int_equal(line.mark, PAGE_DIM);
+    assert_non_null(strstr(line.text, "     ..       ..      0"));
+    struct top_pair_row other;
+    top_rest_of_pairs(&snapshot, 2, 0, 1, &other);
+    assert_true(other.rest == 1 && other.transports == 1 && other.bytes == 5);
+    page_pair(&line, &snapshot, &other, 70);
+    assert_int_equal(strncmp(line.text, "1 more ", 7), 0);
 }
 
 static void the_state_of_a_component_is_never_cut(void **state)
@@ -217,6 +273,8 @@ int main(void)
         cmocka_unit_test(texts_are_cut_and_padded_by_columns),
         cmocka_unit_test(what_a_terminal_would_obey_is_not_shown),
         cmocka_unit_test(numbers_take_few_columns),
+        cmocka_unit_test(what_the_stream_lacks_is_hidden),
+        cmocka_unit_test(rows_without_room_are_one),
         cmocka_unit_test(the_state_of_a_component_is_never_cut),
         cmocka_unit_test(a_long_list_of_losses_goes_on_in_the_next_line),
         cmocka_unit_test(vanished_components_stand_in_the_head),
