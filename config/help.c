@@ -152,8 +152,7 @@ void vamp_config_help(FILE *stream)
         }
         print_table(stream, &(struct table){"alarms.N.actions.M", (*each)->options, NULL});
     }
-    print_shared(stream, "outputs.N", "Outputs (N: number from 0, or name)",
-                 vamp_output_options);
+    print_shared(stream, "outputs.N", "Outputs (N: number from 0, or name)", vamp_output_options);
     for (const struct vamp_output_section *section = vamp_output_sections(vamp_writers[0]);
          section->key != NULL; section++) {
         print_output_section(stream, section);
