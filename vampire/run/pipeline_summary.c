@@ -65,7 +65,7 @@ void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_t
                     .outputs = outputs,
                     .output_count = pipeline->outputs.count,
                     .alarms = pipeline->alarms,
-            .actions = actions,
+                    .actions = actions,
                     .filter_cut = pipeline_filter_cut(pipeline),
                     .filters = each_filter,
                     .filters_context = pipeline,
