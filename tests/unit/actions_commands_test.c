@@ -197,6 +197,19 @@ static void a_failure_is_counted_and_said_with_what_it_printed(void **state)
     assert_int_equal(account.timed_out, 0);
 }
 
+/* Until the process whose number is in that file is gone, or waits to be reaped. */
+static void wait_for_death(const struct world *world, const char *name)
+{
+    char text[64], path[96], exe[64];
+    read_result(world, name, text, sizeof text);
+    (void)snprintf(path, sizeof path, "/proc/%ld/exe", strtol(text, NULL, 10));
+    const int64_t until_ns = now_ns() + PATIENCE_NS;
+    while (readlink(path, exe, sizeof exe) >= 0) {
+        assert_true(now_ns() < until_ns);
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
 /* It ignores SIGTERM, and so does its child: both are killed. */
 static void a_command_that_hangs_is_ended(void **state)
 {
@@ -208,14 +221,21 @@ static void a_command_that_hangs_is_ended(void **state)
     expect_message(world, "alarm \"stuck\": /bin/sh did not end within 500 ms and was ended");
     char text[64];
     read_result(world, "next", text, sizeof text);
-    read_result(world, "child", text, sizeof text);
-    char path[96];
-    (void)snprintf(path, sizeof path, "/proc/%ld/exe", strtol(text, NULL, 10));
-    char exe[64];
-    assert_int_equal(readlink(path, exe, sizeof exe), -1); /* gone, or waits to be reaped */
+    wait_for_death(world, "child");
     const struct vamp_commands_account account = account_of(world);
     assert_int_equal(account.timed_out, 1);
     assert_int_equal(account.succeeded, 1);
+}
+
+/* It ends with SIGTERM, its child ignores it. */
+static void what_a_command_leaves_behind_is_ended_with_it(void **state)
+{
+    struct world *world = *state;
+    assert_true(submit(world, "(trap '' TERM; exec sleep 1000) & echo $! > $0/child; wait", "", 0,
+                       VAMP_NS_PER_SECOND / 2));
+    finish(world);
+    wait_for_death(world, "child");
+    assert_int_equal(account_of(world).timed_out, 1);
 }
 
 static void a_command_that_hangs_delays_no_other_lane_and_not_the_caller(void **state)
@@ -270,6 +290,7 @@ int main(void)
         TEST(commands_of_a_lane_keep_their_order),
         TEST(a_failure_is_counted_and_said_with_what_it_printed),
         TEST(a_command_that_hangs_is_ended),
+        TEST(what_a_command_leaves_behind_is_ended_with_it),
         TEST(a_command_that_hangs_delays_no_other_lane_and_not_the_caller),
         TEST(other_lanes_go_on),
         TEST(output_is_read_and_dropped),

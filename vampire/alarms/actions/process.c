@@ -194,13 +194,14 @@ void vamp_process_expire(struct vamp_process *process, int64_t now_ns, int64_t g
 bool vamp_process_ended(struct vamp_process *process, struct vamp_process_end *ret_end)
 {
     siginfo_t info = {.si_pid = 0};
-    const int code = waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED | WNOHANG);
-    if (code == 0 && info.si_pid == 0) {
+    int code = waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED | WNOHANG | WNOWAIT);
+    if ((code == 0 && info.si_pid == 0) || (code != 0 && errno == EINTR)) {
         return false;
     }
-    if (code != 0 && errno == EINTR) {
-        return false;
+    if (process->timed_out) { /* what it started may have ignored SIGTERM */
+        (void)kill(-process->pid, SIGKILL);
     }
+    code = waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED | WNOHANG);
     *ret_end = (struct vamp_process_end){
         .known = code == 0,
         .by_signal = code == 0 && info.si_code != CLD_EXITED,

@@ -52,7 +52,8 @@ VAMP_MUST_CHECK int vamp_process_start(struct vamp_process *process, char *const
 void vamp_process_read(struct vamp_process *process);
 /* Sends the signal that is due: SIGTERM to its process group, `grace_ns` later SIGKILL. */
 void vamp_process_expire(struct vamp_process *process, int64_t now_ns, int64_t grace_ns);
-/* True when it has ended: then it is reaped, its descriptors are closed, and `*ret_end` is set. */
+/* True when it has ended: then the rest of its process group is killed if its time was over, it is
+ * reaped, its descriptors are closed, and `*ret_end` is set. */
 bool vamp_process_ended(struct vamp_process *process, struct vamp_process_end *ret_end);
 
 #endif
