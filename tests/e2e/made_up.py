@@ -103,7 +103,8 @@ def expected_entry(name, kind, series, bucket, growth, max_series):
     if kind == "COUNTER":
         return wanted[name].get(series, 0), wanted[name + "_delta"].get(series, 0)
     if kind == "GAUGE":
-        return tuple(wanted[name + part].get(series, 0) for part in ("", "_min", "_max"))
+        before = -(2**63) if name.endswith("_oldest_ns") or name == "component_silent_ns" else 0
+        return tuple(wanted[name + part].get(series, before) for part in ("", "_min", "_max"))
     if series not in wanted[name]:
         return None
     return {**{part: wanted[f"{name}_{part}"][series] for part in ("count", "sum", "min", "max")},
@@ -129,13 +130,16 @@ def check_row(run, row, bucket, growth, max_series, names=None):
         assert entries == wanted, f"{name} in bucket {bucket}"
 
 
+LARGEST = ("vampire_queue_high_water",)  # of several series with the same words
+
+
 def expected_words(name, kind, labels, bucket, growth, max_series, words):
     """Of the overview: series with the same words are one."""
     sums = {word: [0, 0] if kind == "COUNTER" else [0, 0, 0] for word in words}
     for s in range(series_count(labels, bucket, growth, max_series)):
         entry = expected_entry(name, kind, s, bucket, growth, max_series)
         own = sums[tuple(word_of(label, s) for label in labels)]
-        own[:] = [a + b for a, b in zip(own, entry)]
+        own[:] = entry if name in LARGEST and entry > tuple(own) else own if name in LARGEST else map(int.__add__, own, entry)
     return [tuple(sums[word]) for word in words]
 
 

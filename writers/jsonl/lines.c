@@ -316,8 +316,9 @@ static unsigned gauge_lines(struct jsonl *self, const struct vamp_bucket *bucket
     unsigned lines = 0;
     for (unsigned i = 0; i < values->count; i++) {
         const struct vamp_gauge_value *gauge = &values->gauges[i];
-        if ((complete && gauge->value != VAMP_GAUGE_NONE) || gauge->value != last[i] ||
-            gauge->min != gauge->max) {
+        const bool was_known = gauge->max != VAMP_GAUGE_NONE; /* at some time in the bucket */
+        if (gauge->value != last[i] || gauge->min != gauge->max ||
+            (was_known && (complete || gauge->value == VAMP_GAUGE_NONE))) {
             metric_begin(self, bucket, &self->schema->metrics[metric], i);
             gauge_member(&self->json, "value", gauge->value);
             const bool bounds = self->schema->metrics[metric].has_bounds;
