@@ -55,6 +55,15 @@ def life_that_waits(stream, ms, cdo, wait_ms):
     return stream("transport_completed", ms + 1 + wait_ms, 2, cdo, number=ms)
 
 
+def a_demand_that_waits():
+    stream = begin()("demand", 1000, 2, "a")
+    for second in range(2, 60):
+        stream("offer", second * SECOND, 1, f"c{second}")
+    stream("transport_init", 60 * SECOND, 2, "a", peer=1, tier=1, number=1)
+    stream("transport_completed", 60 * SECOND + 9, 2, "a", number=1)
+    return stream("offer", 63 * SECOND, 1, "b")
+
+
 def waits_that_grow():
     """Ten minutes of 10 ms, 20 s of 100 ms, and 10 ms again."""
     stream = begin()
@@ -66,6 +75,7 @@ def waits_that_grow():
 MADE = {
     "events lost": (lost_events, "component"),
     "nothing happens": (a_silence, None),
+    "stuck": (a_demand_that_waits, "Products"),
     "transports fail": (a_failed_transport, "component"),
     "demand never satisfied": (a_demand_that_ends_with_its_component, "Products"),
     "waits grow": (waits_that_grow, "Products"),
