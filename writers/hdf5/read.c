@@ -176,7 +176,7 @@ int hdf5_variable_sum(struct hdf5_reader *reader, const struct hdf5_variable *va
                       hsize_t first, hsize_t count, struct hdf5_sums *sums)
 {
     int code = make_sums(reader, variable, sums);
-    if (code != 0 || variable->cells == 0) {
+    if (code != 0 || variable->cells == 0 || sums->count == 0) {
         return code;
     }
     hsize_t block = BLOCK_CELLS / variable->cells;
