@@ -15,7 +15,7 @@ import urllib.request
 import h5py
 
 import harness
-from rows import File
+from rows import NO_GAUGE, File
 
 decimal.getcontext().prec = 60
 
@@ -126,7 +126,8 @@ class Totals:
                         self._add(name, key, entries)
                     elif entries:
                         target = self.counters if run.kind(name) == "counter" else self.gauges
-                        target.setdefault(name, {})[key] = entries[-1][0]
+                        if entries[-1][0] != NO_GAUGE:
+                            target.setdefault(name, {})[key] = entries[-1][0]
 
     @staticmethod
     def _label_names(file, run, name):
