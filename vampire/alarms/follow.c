@@ -323,6 +323,9 @@ static struct vamp_alarm_measured measure_gauge(struct walk *walk)
         if (walk->values->gauges[series].value == VAMP_GAUGE_NONE) {
             continue;
         }
+        if (walk->values->gauges[series].value == VAMP_GAUGE_NONE) {
+            continue;
+        }
         const double value = (double)walk->values->gauges[series].value;
         if (!measured.known || (largest && value > measured.value)) {
             measured.value = value;
