@@ -191,6 +191,7 @@ DIMENSIONS = {
     "time": "buckets",
     "restart": "rows of time before which the totals of all counters are known",
     "bin": "bins of the histograms",
+    "row_slot": "dimensions of rows in all groups",
     "gap": "rows of the table of gaps",
     "output_slot": "outputs of this run",
     "component_slot": "rows of the table of components",

@@ -40,20 +40,16 @@ class Columns:
     value."""
 
     def __init__(self, group):
-        self._group, self._items = group, {}
+        self.group, self._items = group, {}
 
     def read(self, name, ranges):
         """The values of a column in the ranges."""
         if name not in self._items:
-            item = self._group[name]
+            item = self.group[name]
             self._items[name] = item, _can_decode(item)
         item, can_decode = self._items[name]
         numbers, mask = ranges.chunks(item.chunks[0])
         return _decoded(item, numbers, can_decode)[mask]
-
-    def rows(self, name, first, end):
-        """A column's rows `first` to `end` - 1, as int64."""
-        return read_rows(self._group[name], first, end).astype(np.int64)
 
 
 def _can_decode(item):

@@ -22,6 +22,7 @@ class File(files.File):
 
     def _find_metrics(self, items):
         self.metrics, self._groups, self._labels_of, self._closed, self._series = {}, {}, {}, {}, {}
+        self._slots = None  # of the dimensions of rows
         self.bins = Bins(self.edges[0]) if self.edges else None
         self.restarts = items["restart_row"][...].astype(np.int64) if "restart_row" in items else np.zeros(1, np.int64)
         self.restarts = self.restarts[self.restarts < max(self.rows, 1)]
@@ -29,14 +30,22 @@ class File(files.File):
             if isinstance(group, h5py.Group):
                 self._labels_of[group_name] = tuple(files.text_of(group.attrs["labels"]).split())
                 for name in group:
-                    if name.endswith("_first_entry"):
-                        self._groups[name[: -len("_first_entry")]] = group_name
+                    if name.endswith("_entry"):
+                        self._groups[name[: -len("_entry")]] = group_name
                     elif not name.endswith(("_min", "_max", "_sum", "_count", "_entries", "_bin", "_bin_count")):
                         self._groups[name[: -len("_delta")] if name.endswith("_delta") else name] = group_name
         for name, item in items.items():
             metric = files.text_of(item.attrs["metric"]) if "metric" in item.attrs else None
             if metric is not None and name == metric + VALUE[files.text_of(item.attrs["kind"])]:
                 self._add(items, metric, item)
+
+    def places(self, group, dimension, first, end):
+        """(first ones, numbers) of the rows that each bucket has along a dimension of an open group."""
+        root = group.parent
+        if self._slots is None:
+            self._slots = {name: slot for slot, name in enumerate(files.texts_of(root["row_dimension"][...]))}
+        slot = self._slots[f"{group.name[1:]}/{dimension}"]
+        return tuple(read_rows(root[name], first, end)[:, slot].astype(np.int64) for name in ("first_row", "rows"))
 
     def _add(self, items, metric, item):
         kind = files.text_of(item.attrs["kind"])
@@ -161,7 +170,7 @@ class _Rows(Source):
             yield from self._gauge_blocks(hdf5[self._group], first, end)
             return
         columns = Columns(hdf5[self._group])
-        starts, counts = (columns.rows(name, first, end) for name in ("first_row", "rows"))
+        starts, counts = self._file.places(columns.group, "row", first, end)
         for at, until in steps(counts):
             yield self._block(columns, (starts[at:until], counts[at:until]), (first + at, first + until), fields, bins)
 
@@ -199,7 +208,7 @@ class _Rows(Source):
 
     def _entries(self, columns, buckets, each, values):
         name, bins = self.metric.name, self._file.bins
-        ranges = Ranges(*(columns.rows(f"{name}_{what}", *buckets) for what in ("first_entry", "all_entries")))
+        ranges = Ranges(*self._file.places(columns.group, f"{name}_entry", *buckets))
         few, two = np.flatnonzero(values["count"] <= 2), np.flatnonzero(values["count"] == 2)
         alone = [bins.of(values["min"][few]), bins.of(values["max"][two])]
         return Entries(np.concatenate([np.repeat(np.arange(len(each)), each), few, two]),
@@ -211,7 +220,7 @@ class _Rows(Source):
         _, start = self._file.restart_of(first)
         name, columns, restarts = self.metric.name, Columns(group), set(self._file.restarts.tolist())
         fill = group[name].attrs.get("_FillValue", np.array(files.NAT)).ravel()[0]
-        starts, counts = (columns.rows(what, start, end) for what in ("first_row", "rows"))
+        starts, counts = self._file.places(group, "row", start, end)
         state = np.full((len(FIELDS["gauge"]), len(self.series()[0])), fill, np.int64)
         for at, until in steps(np.maximum(counts, state.shape[1])):
             ranges = Ranges(starts[at:until], counts[at:until])

@@ -70,8 +70,11 @@ class Writer:
                 self._overview(file, name, kind, labels, unit)
             sets = {labels for kind, labels, _ in self.metrics.values()
                     if any(label not in WORDS for label in labels) or kind == "histogram" and labels}
+            self.places = {}
             for labels in sorted(sets):
                 self._group(file, labels)
+            if self.places:
+                self._places(file)
 
     @staticmethod
     def _scale(place, name, data, dtype=None):
@@ -190,21 +193,28 @@ class Writer:
         series = self._scale(group, "series", np.arange(len(keys)))
         for number, label in enumerate(labels):
             self._text(group, label, [key[number] for key in keys], 64, (series, self.word))
-        columns, entries, times = {"series_index": []}, {}, {"first_row": [], "rows": []}
+        columns, entries, places = {"series_index": []}, {}, {"row": []}
         for row, values in enumerate(self.buckets):
-            self._rows(row, values, keys, metrics, (columns, entries, times))
+            self._rows(row, values, keys, metrics, (columns, entries, places))
+        self.places.update({f"{group.name[1:]}/{name}": pairs for name, pairs in places.items()})
         row = self._scale(group, "row", np.arange(len(columns["series_index"])))
         for name, data in columns.items():
             kind = np.uint32 if name == "series_index" or name.endswith("_entries") else \
                 np.int64 if name.removesuffix("_min").removesuffix("_max") in [m for m, k in metrics if k == "gauge"] else np.uint64
             self._variable(group, name, np.array(data, kind), (row,), **self._about(name))
-        for name, data in times.items():
-            self._variable(group, name, np.array(data, np.uint32), (self.time,))
         for name, pairs in entries.items():
             entry = self._scale(group, f"{name}_entry", np.arange(len(pairs)))
             for number, (suffix, kind) in enumerate((("bin", np.uint16), ("bin_count", np.uint64))):
                 self._variable(group, f"{name}_{suffix}", np.array([pair[number] for pair in pairs], kind), (entry,))
         self._before(group, keys, [name for name, kind in metrics if kind == "counter"])
+
+    def _places(self, file):
+        """Where the rows of each bucket are, of all groups."""
+        slot = self._scale(file, "row_slot", np.arange(len(self.places)))
+        self._text(file, "row_dimension", list(self.places), 256, (slot,))
+        for number, name in enumerate(("first_row", "rows")):
+            data = np.array([[pair[number] for pair in pairs] for pairs in self.places.values()], np.uint32).T
+            self._variable(file, name, data, (self.time, slot))
 
     def _about(self, variable):
         for name, (kind, labels, unit) in self.metrics.items():
@@ -215,14 +225,13 @@ class Writer:
 
     def _rows(self, bucket, values, keys, metrics, parts):
         """The rows and entries of one bucket, each padded to whole chunks."""
-        columns, entries, times = parts
+        columns, entries, places = parts
         before = self.buckets[bucket - 1] if bucket and bucket not in [row for row, _ in self.restarts] else {}
         changed = {key for name, kind in metrics for key, value in values.get(name, {}).items()
                    if kind != "gauge" or before.get(name, {}).get(key) != value}
         mine = sorted(changed, key=keys.index)
         first = {name: len(entries.get(name, [])) for name, _ in metrics}
-        times["first_row"].append(len(columns["series_index"]) if mine else 0)
-        times["rows"].append(len(mine))
+        places["row"].append((len(columns["series_index"]) if mine else 0, len(mine)))
         for key in mine:
             columns["series_index"].append(keys.index(key))
             for name, kind in metrics:
@@ -236,8 +245,7 @@ class Writer:
             if kind == "histogram":
                 pairs = entries.setdefault(name, [])
                 number = len(pairs) - first[name]
-                times.setdefault(f"{name}_first_entry", []).append(first[name] if number else 0)
-                times.setdefault(f"{name}_all_entries", []).append(number)
+                places.setdefault(f"{name}_entry", []).append((first[name] if number else 0, number))
                 pairs += [(0, 0)] * (-len(pairs) % CHUNK)
         for name, data in columns.items():
             data += [PADDING if name == "series_index" else 0] * (-len(data) % CHUNK)

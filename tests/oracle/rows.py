@@ -46,20 +46,19 @@ def refresh(file, metrics):
             if any(entry.startswith(metric) for entry in item for metric in metrics):
                 for entry in item.values():
                     entry.refresh()
-        elif name in ("restart_row", "bucket_number") or name.startswith(("events_", *metrics)):
+        elif name in ("restart_row", "bucket_number", "first_row", "rows") or name.startswith(("events_", *metrics)):
             item.refresh()
 
 
 class Group:
     """The rows of one label set."""
 
-    def __init__(self, group, rows):
-        self.group, self.rows = group, rows
+    def __init__(self, group, rows, places):
+        self.group, self.rows, self.places = group, rows, places
         self.names = text_of(group, "labels").split()
         columns = [texts(group[name]) for name in self.names]
         self.labels = list(zip(*columns))
-        self.first = column(group["first_row"], rows).tolist()
-        self.count = column(group["rows"], rows).tolist()
+        self.first, self.count = self.placed("row")
         self.read = {}
 
     def series(self, bucket):
@@ -67,6 +66,10 @@ class Group:
         assert found == sorted(set(found)), f"{self.group.name}: series of bucket {bucket}"
         assert not found or found[-1] < len(self.labels), f"{self.group.name}: a series without labels"
         return found
+
+    def placed(self, dimension):
+        """Where the rows of each bucket are: the first ones, how many."""
+        return self.places[f"{self.group.name[1:]}/{dimension}"]
 
     def part(self, name, bucket):
         return self.slice(name, self.first[bucket], self.count[bucket])
@@ -86,7 +89,9 @@ class File:
         self.rows = file["time"].shape[0] if rows is None else rows
         self.lower = [int(value) for value in file["bin_lower"][...]]
         self.places = {}
-        self.groups = [Group(item, self.rows) for item in file.values() if isinstance(item, h5py.Group)]
+        columns = (column(file[name], self.rows).T.tolist() for name in ("first_row", "rows"))
+        placed = dict(zip(texts(file["row_dimension"]), zip(*columns))) if "row_dimension" in file else {}
+        self.groups = [Group(item, self.rows, placed) for item in file.values() if isinstance(item, h5py.Group)]
         self.restarts = [int(row) for row in file["restart_row"][...] if row < self.rows]
         assert self.rows == 0 or self.restarts[:1] == [0], "totals of the first row"
 
@@ -229,8 +234,7 @@ class File:
         if group is None:
             return [self._overview_histogram(name)]
         out = [[None] * self.rows for _ in group.labels]
-        firsts = column(group.group[name + "_first_entry"], self.rows).tolist()
-        alls = column(group.group[name + "_all_entries"], self.rows).tolist()
+        firsts, alls = group.placed(name + "_entry")
         for bucket in range(self.rows):
             bins = group.slice(name + "_bin", firsts[bucket], alls[bucket])
             counts = group.slice(name + "_bin_count", firsts[bucket], alls[bucket])

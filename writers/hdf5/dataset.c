@@ -278,11 +278,12 @@ static int reach(const struct hdf5_file *file, struct hdf5_dataset *dataset, hsi
     return grows && rows > dataset->extent ? set_rows(file, dataset, rows, err) : 0;
 }
 
-int hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *start,
-                     const hsize_t *count, const void *values, struct vamp_err *err)
+/* `values` have the type `type`. Where it is not the one in the file, HDF5 takes and clears 1 MiB
+ * to convert. */
+static int put(struct hdf5_file *file, unsigned index, const hsize_t *start, const hsize_t *count,
+               hid_t type, const void *values, struct vamp_err *err)
 {
     struct hdf5_dataset *dataset = &file->datasets[index];
-    const hid_t type = hdf5_memory_type(dataset->type);
     if (dataset->rank == 0) {
         return H5Dwrite(dataset->id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0
                    ? failed_to_write(file, dataset, err)
@@ -303,6 +304,26 @@ int hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *star
     (void)H5Sclose(in_memory);
     (void)H5Sclose(in_file);
     return code;
+}
+
+int hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *start,
+                     const hsize_t *count, const void *values, struct vamp_err *err)
+{
+    return put(file, index, start, count, hdf5_memory_type(file->datasets[index].type), values,
+               err);
+}
+
+int hdf5_dataset_put_indices(struct hdf5_file *file, unsigned index, hsize_t row,
+                             const uint32_t *indices, struct vamp_err *err)
+{
+    const hsize_t start[] = {row, 0};
+    const hsize_t count[] = {1, file->dimensions[file->datasets[index].dimensions[1]].size};
+    for (hsize_t i = 0; i < count[1]; i++) {
+        if (indices[i] != 0) {
+            return put(file, index, start, count, H5T_NATIVE_UINT32, indices, err);
+        }
+    }
+    return 0;
 }
 
 static bool is_fill(const struct hdf5_dataset *dataset, const uint64_t *numbers, size_t count)
@@ -339,6 +360,18 @@ int hdf5_dataset_put_row(struct hdf5_file *file, unsigned index, hsize_t row,
     return code;
 }
 
+/* Rows of groups are announced ahead: those not written are padding. An extent that grows with each
+ * bucket would be another piece of metadata to write. */
+#define CHUNKS_AHEAD 32
+
+static int reach_ahead(const struct hdf5_file *file, struct hdf5_dataset *dataset, hsize_t rows,
+                       struct vamp_err *err)
+{
+    const hsize_t step = CHUNKS_AHEAD * dataset->chunk[0];
+    return reach(file, dataset, rows > dataset->extent ? (rows + step - 1) / step * step : rows,
+                 err);
+}
+
 int hdf5_dataset_put_chunks(struct hdf5_file *file, unsigned index, hsize_t first, size_t count,
                             const uint64_t *numbers, struct vamp_err *err)
 {
@@ -347,7 +380,7 @@ int hdf5_dataset_put_chunks(struct hdf5_file *file, unsigned index, hsize_t firs
     if (is_fill(dataset, numbers, count)) {
         return 0;
     }
-    int code = reach(file, dataset, first + count, err);
+    int code = reach_ahead(file, dataset, first + count, err);
     for (size_t at = 0; code == 0 && at < count; at += rows) {
         const hsize_t start = first + at;
         if (!is_fill(dataset, numbers + at, rows) &&
@@ -359,15 +392,28 @@ int hdf5_dataset_put_chunks(struct hdf5_file *file, unsigned index, hsize_t firs
     return code;
 }
 
+int hdf5_dataset_put_texts(struct hdf5_file *file, unsigned index, hsize_t row, unsigned count,
+                           const char *const *texts, struct vamp_err *err)
+{
+    const struct hdf5_dataset *dataset = &file->datasets[index];
+    const hsize_t length = file->dimensions[dataset->dimensions[dataset->rank - 1]].size;
+    const size_t bytes = count * (size_t)length;
+    int code = hdf5_column_reserve(&file->column, (bytes + 7) / sizeof(uint64_t), err);
+    if (code != 0) {
+        return code;
+    }
+    char *block = (char *)file->column.numbers;
+    for (unsigned i = 0; i < count; i++) {
+        (void)vamp_utf8_copy(block + i * length, (size_t)length, texts[i]);
+    }
+    const hsize_t start[] = {row, 0}, size[] = {count, length};
+    return hdf5_dataset_put(file, index, start, size, block, err);
+}
+
 int hdf5_dataset_put_text(struct hdf5_file *file, unsigned index, hsize_t row, const char *text,
                           struct vamp_err *err)
 {
-    char bytes[VAMP_NAME_BYTES_MAX];
-    const struct hdf5_dataset *dataset = &file->datasets[index];
-    const hsize_t length = file->dimensions[dataset->dimensions[dataset->rank - 1]].size;
-    const hsize_t start[] = {row, 0}, count[] = {1, length};
-    (void)vamp_utf8_copy(bytes, (size_t)length, text);
-    return hdf5_dataset_put(file, index, start, count, bytes, err);
+    return hdf5_dataset_put_texts(file, index, row, 1, &text, err);
 }
 
 int hdf5_dataset_put_number(struct hdf5_file *file, unsigned index, hsize_t row, uint64_t number,

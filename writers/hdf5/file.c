@@ -14,7 +14,7 @@
  * for. */
 #define OTHER_DATASETS 64
 /* Of a label set, besides its labels. */
-#define SET_DATASETS 6
+#define SET_DATASETS 4
 /* For everything a file has before its first bucket; a dataset takes about 1.5 KiB. */
 #define LAYOUT_BYTES_PER_DATASET 2560
 
@@ -44,7 +44,7 @@ static int allocate(struct hdf5_file *file, struct vamp_err *err)
     const unsigned sets = schema->label_set_count, metrics = schema->metric_count;
     file->dataset_capacity = datasets_of(schema);
     file->datasets = calloc(file->dataset_capacity, sizeof *file->datasets);
-    file->dimensions = calloc(HDF5_FIRST_OTHER + VAMP_LABEL_COUNT + 3 * sets + metrics + 4,
+    file->dimensions = calloc(HDF5_FIRST_OTHER + VAMP_LABEL_COUNT + 3 * sets + metrics + 5,
                               sizeof *file->dimensions);
     file->sets = calloc(sets + 1, sizeof *file->sets);
     file->metrics = calloc(metrics + 1, sizeof *file->metrics);
@@ -107,13 +107,33 @@ static bool without_locks(hid_t access)
 #endif
 }
 
+/* Metadata that a bucket changes fits; what is left of earlier ones is read again if it is needed.
+ * Each flush looks at all entries of the cache. */
+#define METADATA_CACHE_BYTES ((size_t)1 << 20)
+
+static bool limit_cache(hid_t access)
+{
+    H5AC_cache_config_t config = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
+    if (H5Pget_mdc_config(access, &config) < 0) {
+        return false;
+    }
+    config.set_initial_size = true;
+    config.initial_size = METADATA_CACHE_BYTES;
+    config.min_size = METADATA_CACHE_BYTES;
+    config.max_size = METADATA_CACHE_BYTES;
+    config.incr_mode = H5C_incr__off;
+    config.flash_incr_mode = H5C_flash_incr__off;
+    config.decr_mode = H5C_decr__off;
+    return H5Pset_mdc_config(access, &config) >= 0;
+}
+
 /* The format of HDF5 1.10 by name, not "latest": files must not change with the library. */
 static int create_hdf5(struct hdf5_file *file, struct vamp_err *err)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     hid_t create = H5Pcreate(H5P_FILE_CREATE);
     const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
-    if (access >= 0 && create >= 0 && without_locks(access) &&
+    if (access >= 0 && create >= 0 && without_locks(access) && limit_cache(access) &&
         H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
         H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
         H5Pset_obj_track_times(create, false) >= 0 &&
@@ -250,6 +270,9 @@ static void file_free(struct hdf5_file *file)
     }
     free(file->sets);
     free(file->metrics);
+    free(file->component_names);
+    free(file->slot_first);
+    free(file->slot_count);
     free(file->column.numbers);
     free(file->counts.numbers);
     hdf5_chunks_done(&file->chunks);

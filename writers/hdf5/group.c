@@ -5,7 +5,9 @@
  */
 #include "writers/hdf5/internal.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Rows of a chunk unless the first bucket of the file has more. A bucket takes at least a chunk of
@@ -72,14 +74,12 @@ static unsigned choose_chunk_rows(const struct hdf5_file *file, unsigned set,
 static int create_group(struct hdf5_file *file, unsigned number, struct vamp_err *err)
 {
     const struct vamp_label_set *description = &file->schema->label_sets[number];
-    struct hdf5_set *set = &file->sets[number];
+    const struct hdf5_set *set = &file->sets[number];
     char labels[HDF5_NAME_BYTES] = "";
-    (void)snprintf(set->group, sizeof set->group, "by");
     for (unsigned l = 0; l < description->label_count; l++) {
-        const size_t used = strlen(labels), named = strlen(set->group);
-        const char *label = vamp_label_name(description->labels[l]);
-        (void)snprintf(labels + used, sizeof labels - used, "%s%s", used > 0 ? " " : "", label);
-        (void)snprintf(set->group + named, sizeof set->group - named, "_%s", label);
+        const size_t used = strlen(labels);
+        (void)snprintf(labels + used, sizeof labels - used, "%s%s", used > 0 ? " " : "",
+                       vamp_label_name(description->labels[l]));
     }
     const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
     hid_t create = H5Pcreate(H5P_GROUP_CREATE);
@@ -141,8 +141,6 @@ static int create_columns(struct hdf5_file *file, struct hdf5_set *set, struct v
         uint64_t fill;
     } columns[] = {
         {"series_index", "series of the row", set->row, &set->series_index, HDF5_PADDING},
-        {"first_row", "first row of the bucket", HDF5_TIME, &set->first_row, 0},
-        {"rows", "rows of the bucket", HDF5_TIME, &set->rows, 0},
         {"before_series", "series of a total before a row of time", set->before,
          &set->before_series, HDF5_PADDING},
         {"before_restart", "restart to which the total belongs", set->before, &set->before_restart,
@@ -152,14 +150,13 @@ static int create_columns(struct hdf5_file *file, struct hdf5_set *set, struct v
     for (unsigned i = 0; code == 0 && i < sizeof columns / sizeof columns[0]; i++) {
         char path[HDF5_NAME_BYTES];
         join_path(path, set, columns[i].name);
-        const bool by_time = columns[i].dimension == HDF5_TIME;
         const struct hdf5_spec spec = {
             .name = path,
             .type = HDF5_U32,
             .rank = 1,
             .dimensions = {columns[i].dimension},
-            .chunk_rows = by_time ? 0 : set->chunk_rows,
-            .packed = !by_time,
+            .chunk_rows = set->chunk_rows,
+            .packed = true,
             .fill_value = columns[i].fill,
             .units = "1",
             .long_name = columns[i].about,
@@ -223,14 +220,102 @@ static int create_set(struct hdf5_file *file, unsigned number, const struct vamp
     return code;
 }
 
+/* `row_dimension`: the dimension of each slot, as its path. */
+static int name_places(struct hdf5_file *file, unsigned slot, struct vamp_err *err)
+{
+    unsigned names = 0;
+    int code = hdf5_layout_text(file, "row_dimension", "dimension of the rows, with its group",
+                                slot, HDF5_TEXT_LENGTH, &names, err);
+    for (unsigned m = 0; code == 0 && m < file->schema->metric_count; m++) {
+        const struct vamp_schema_metric *entry = &file->schema->metrics[m];
+        const struct hdf5_metric *metric = &file->metrics[m];
+        const struct hdf5_set *set = &file->sets[entry->label_set];
+        char path[HDF5_NAME_BYTES];
+        if (metric->has_rows) {
+            join_path(path, set, "row");
+            code = hdf5_dataset_put_text(file, names, set->slot, path, err);
+        }
+        if (code == 0 && metric->has_rows && vamp_metrics[entry->id].kind == VAMP_HISTOGRAM) {
+            char name[HDF5_NAME_BYTES];
+            (void)snprintf(name, sizeof name, "%s_entry", vamp_metrics[entry->id].name);
+            join_path(path, set, name);
+            code = hdf5_dataset_put_text(file, names, metric->entry_slot, path, err);
+        }
+    }
+    return code;
+}
+
+static void name_group(const struct vamp_label_set *description, struct hdf5_set *set)
+{
+    (void)snprintf(set->group, sizeof set->group, "by");
+    for (unsigned l = 0; l < description->label_count; l++) {
+        const size_t used = strlen(set->group);
+        (void)snprintf(set->group + used, sizeof set->group - used, "_%s",
+                       vamp_label_name(description->labels[l]));
+    }
+}
+
+/* Which metrics have rows, which sets a group, and the slots of both. */
+static void plan_groups(struct hdf5_file *file)
+{
+    for (unsigned m = 0; m < file->schema->metric_count; m++) {
+        struct hdf5_metric *metric = &file->metrics[m];
+        const struct vamp_schema_metric *entry = &file->schema->metrics[m];
+        struct hdf5_set *set = &file->sets[entry->label_set];
+        metric->has_rows = needs_rows(file, m);
+        if (metric->has_rows && !set->has_group) {
+            set->has_group = true;
+            name_group(&file->schema->label_sets[entry->label_set], set);
+            set->slot = file->slots++;
+        }
+        if (metric->has_rows && vamp_metrics[entry->id].kind == VAMP_HISTOGRAM) {
+            metric->entry_slot = file->slots++;
+        }
+    }
+}
+
+/* One table for all groups: a column for each of them would be two more variables that grow with
+ * each bucket. */
+static int create_places(struct hdf5_file *file, struct vamp_err *err)
+{
+    const struct {
+        const char *name, *about;
+        unsigned *ret_index;
+    } tables[] = {
+        {"first_row", "first of the rows of the bucket", &file->first_row},
+        {"rows", "rows of the bucket", &file->row_count},
+    };
+    file->slot_first = calloc(file->slots, sizeof *file->slot_first);
+    file->slot_count = calloc(file->slots, sizeof *file->slot_count);
+    if (file->slot_first == NULL || file->slot_count == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare the file");
+    }
+    const unsigned slot = file->dimension_count++;
+    int code = hdf5_dimension_create(file, slot, "row_slot", file->slots, false, err);
+    for (unsigned i = 0; code == 0 && i < sizeof tables / sizeof tables[0]; i++) {
+        const struct hdf5_spec spec = {
+            .name = tables[i].name,
+            .type = HDF5_U32,
+            .rank = 2,
+            .dimensions = {HDF5_TIME, slot},
+            .chunk_rows = HDF5_TEXT_CHUNK_ROWS,
+            .units = "1",
+            .long_name = tables[i].about,
+        };
+        code = hdf5_dataset_create(file, &spec, tables[i].ret_index, err);
+        if (code == 0) {
+            code = hdf5_attribute_text(file->datasets[*tables[i].ret_index].id, "coordinates",
+                                       "row_dimension", err);
+        }
+    }
+    return code != 0 ? code : name_places(file, slot, err);
+}
+
 int hdf5_groups_create(struct hdf5_file *file, const struct vamp_delivery *first,
                        struct vamp_err *err)
 {
-    int code = 0;
-    for (unsigned m = 0; m < file->schema->metric_count; m++) {
-        file->metrics[m].has_rows = needs_rows(file, m);
-        file->sets[file->schema->metrics[m].label_set].has_group |= file->metrics[m].has_rows;
-    }
+    plan_groups(file);
+    int code = file->slots > 0 ? create_places(file, err) : 0;
     for (unsigned s = 0; code == 0 && s < file->schema->label_set_count; s++) {
         code = file->sets[s].has_group ? create_set(file, s, first, err) : 0;
     }

@@ -123,7 +123,8 @@ struct hdf5_set {
     unsigned chunk_rows;
     unsigned label_text[VAMP_LABELS_MAX], label_count, id_text;
     unsigned written; /* series whose labels are in the file */
-    unsigned series_index, first_row, rows;
+    unsigned series_index;
+    unsigned slot; /* of `row` (struct hdf5_file) */
     unsigned before_restart, before_series;
     /* Of the bucket being written: series with a row, ascending. */
     uint32_t *changed;
@@ -150,8 +151,6 @@ enum {
     HDF5_ROWS_ENTRIES,
     HDF5_ROWS_BIN,
     HDF5_ROWS_BIN_COUNT,
-    HDF5_ROWS_FIRST_ENTRY,
-    HDF5_ROWS_ALL_ENTRIES,
     HDF5_ROWS_DATASETS
 };
 
@@ -160,6 +159,7 @@ struct hdf5_metric {
     unsigned overview, rows; /* the first datasets */
     unsigned entry;          /* dimension of a histogram's entries */
     unsigned entry_chunk;
+    unsigned entry_slot; /* (struct hdf5_file) */
     /* Of a gauge with rows: what the reader knows of each series. */
     struct vamp_gauge_value *shown;
     unsigned shown_count;
@@ -223,6 +223,9 @@ struct hdf5_file {
     const char *output_words[VAMP_OUTPUTS_MAX + 1]; /* from 1 on, as long as the run */
     struct hdf5_set *sets;                          /* per label set */
     struct hdf5_metric *metrics;                    /* per schema metric */
+    /* Where the rows of a bucket are: a slot for each dimension of rows and of entries. */
+    unsigned slots, first_row, row_count; /* number, datasets */
+    uint32_t *slot_first, *slot_count;    /* of the bucket being written */
     unsigned time, restart_row, bucket_ns, bucket_number, statistics_buckets, events_first;
     unsigned outputs_first, output_name;
     unsigned gaps_first, components_first;
@@ -234,6 +237,8 @@ struct hdf5_file {
     unsigned alarm_length; /* the same of the alarms' table; 0: the run has no rules */
     unsigned alarms_first;
     unsigned outputs_named;
+    const char **component_names; /* by row: the name that the file has */
+    unsigned component_capacity;
     bool failed; /* after any HDF5 error: nothing is written any more */
     struct hdf5_column column, counts;
     struct hdf5_chunks chunks;
@@ -290,7 +295,14 @@ VAMP_MUST_CHECK int hdf5_dataset_put_row(struct hdf5_file *file, unsigned index,
 VAMP_MUST_CHECK int hdf5_dataset_put_chunks(struct hdf5_file *file, unsigned index, hsize_t first,
                                             size_t count, const uint64_t *numbers,
                                             struct vamp_err *err);
-/* One text, cut to the length there is, or one number, into row `row`. */
+/* One row of 32-bit numbers, as many as its dimension has: nothing is written where all are 0. */
+VAMP_MUST_CHECK int hdf5_dataset_put_indices(struct hdf5_file *file, unsigned index, hsize_t row,
+                                             const uint32_t *indices, struct vamp_err *err);
+/* Texts, each cut to the length there is, from row `row` on; not of file->column. */
+VAMP_MUST_CHECK int hdf5_dataset_put_texts(struct hdf5_file *file, unsigned index, hsize_t row,
+                                           unsigned count, const char *const *texts,
+                                           struct vamp_err *err);
+/* One text, or one number, into row `row`. */
 VAMP_MUST_CHECK int hdf5_dataset_put_text(struct hdf5_file *file, unsigned index, hsize_t row,
                                           const char *text, struct vamp_err *err);
 VAMP_MUST_CHECK int hdf5_dataset_put_number(struct hdf5_file *file, unsigned index, hsize_t row,
@@ -339,7 +351,7 @@ VAMP_MUST_CHECK int hdf5_metric_create_rows(struct hdf5_file *file, unsigned num
                                             struct vamp_err *err);
 
 /* group.c. */
-/* All groups. */
+/* All groups, and the table of the places of their rows. */
 VAMP_MUST_CHECK int hdf5_groups_create(struct hdf5_file *file, const struct vamp_delivery *first,
                                        struct vamp_err *err);
 

@@ -89,10 +89,6 @@ static const struct part histogram_rows[HDF5_ROWS_DATASETS] = {
     [HDF5_ROWS_BIN] = {"_bin", "bin of an entry", "", false, HDF5_U16, ALONG_ENTRY, 0},
     [HDF5_ROWS_BIN_COUNT] = {"_bin_count", "values in the bin of an entry", "", false, HDF5_U64,
                              ALONG_ENTRY, 0},
-    [HDF5_ROWS_FIRST_ENTRY] = {"_first_entry", "first entry of the bucket", "", false, HDF5_U32,
-                               ALONG_TIME, 0},
-    [HDF5_ROWS_ALL_ENTRIES] = {"_all_entries", "entries of the bucket", "", false, HDF5_U32,
-                               ALONG_TIME, 0},
 };
 
 struct parts {

@@ -116,12 +116,8 @@ static int write_index(struct hdf5_file *file, struct hdf5_set *set, struct vamp
     }
     const hsize_t first = file->dimensions[set->row].size;
     int code = put_column(file, set, set->series_index, err);
-    if (code == 0) {
-        code = hdf5_dataset_put_number(file, set->first_row, file->rows, first, err);
-    }
-    if (code == 0) {
-        code = hdf5_dataset_put_number(file, set->rows, file->rows, set->changed_count, err);
-    }
+    file->slot_first[set->slot] = (uint32_t)first;
+    file->slot_count[set->slot] = set->changed_count;
     file->dimensions[set->row].next = first + padded;
     return code;
 }
@@ -240,14 +236,8 @@ static int write_entries(struct hdf5_file *file, const struct hdf5_metric *metri
         code = hdf5_dataset_put_chunks(file, metric->rows + HDF5_ROWS_BIN_COUNT, entry->size,
                                        padded, file->counts.numbers, err);
     }
-    if (code == 0) {
-        code = hdf5_dataset_put_number(file, metric->rows + HDF5_ROWS_FIRST_ENTRY, file->rows,
-                                       entry->size, err);
-    }
-    if (code == 0) {
-        code = hdf5_dataset_put_number(file, metric->rows + HDF5_ROWS_ALL_ENTRIES, file->rows,
-                                       count, err);
-    }
+    file->slot_first[metric->entry_slot] = (uint32_t)entry->size;
+    file->slot_count[metric->entry_slot] = (uint32_t)count;
     entry->next = entry->size + padded;
     return code;
 }
@@ -306,11 +296,21 @@ static int write_group(struct hdf5_file *file, const struct vamp_bucket *bucket,
     return code;
 }
 
+static int write_places(struct hdf5_file *file, struct vamp_err *err)
+{
+    int code = hdf5_dataset_put_indices(file, file->first_row, file->rows, file->slot_first, err);
+    return code != 0
+               ? code
+               : hdf5_dataset_put_indices(file, file->row_count, file->rows, file->slot_count, err);
+}
+
 int hdf5_rows_write(struct hdf5_file *file, const struct vamp_bucket *bucket, struct vamp_err *err)
 {
     int code = 0;
+    memset(file->slot_first, 0, file->slots * sizeof *file->slot_first);
+    memset(file->slot_count, 0, file->slots * sizeof *file->slot_count);
     for (unsigned s = 0; code == 0 && s < file->schema->label_set_count; s++) {
         code = file->sets[s].has_group ? write_group(file, bucket, s, err) : 0;
     }
-    return code;
+    return code != 0 || file->slots == 0 ? code : write_places(file, err);
 }

@@ -2,10 +2,6 @@
 /* The labels of the series in each group. Series keep their number, so the table only grows. */
 #include "writers/hdf5/internal.h"
 
-#include <string.h>
-
-#include "vampire/core/utf8.h"
-
 #define BATCH HDF5_TEXT_CHUNK_ROWS
 
 /* The texts of one label, or of the ids after the last label, of `count` series. */
@@ -14,19 +10,12 @@ static int write_texts(struct hdf5_file *file, const struct hdf5_set *set, unsig
                        struct vamp_err *err)
 {
     const bool is_id = label == set->label_count;
-    const unsigned dataset = is_id ? set->id_text : set->label_text[label];
-    const hsize_t length = file->dimensions[file->datasets[dataset].dimensions[1]].size;
-    int code = hdf5_column_reserve(&file->column, BATCH * (size_t)length / sizeof(uint64_t), err);
-    if (code != 0) {
-        return code;
-    }
-    char *bytes = (char *)file->column.numbers;
+    const char *texts[BATCH];
     for (unsigned i = 0; i < count; i++) {
-        (void)vamp_utf8_copy(bytes + i * length, (size_t)length,
-                             is_id ? series[i]->id : series[i]->labels[label]);
+        texts[i] = is_id ? series[i]->id : series[i]->labels[label];
     }
-    const hsize_t start[] = {set->written, 0}, size[] = {count, length};
-    return hdf5_dataset_put(file, dataset, start, size, bytes, err);
+    return hdf5_dataset_put_texts(file, is_id ? set->id_text : set->label_text[label], set->written,
+                                  count, texts, err);
 }
 
 static int write_set(struct hdf5_file *file, unsigned number, const struct vamp_bucket *bucket,

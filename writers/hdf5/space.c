@@ -130,8 +130,7 @@ static uint64_t rows_bytes(const struct hdf5_file *file, unsigned number,
     const uint64_t entries = hdf5_rows_entries(values);
     return values->count == 0 ? 0
                               : HDF5_ROWS_DATASETS * rows +
-                                    2 * packed_bytes(round_up(entries, metric->entry_chunk)) +
-                                    2 * packed_bytes(512);
+                                    2 * packed_bytes(round_up(entries, metric->entry_chunk));
 }
 
 static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_delivery *delivery)
@@ -146,10 +145,9 @@ static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_deliv
             const uint64_t fresh = there > set->written ? there - set->written : 0;
             bytes += round_up(fresh + HDF5_TEXT_CHUNK_ROWS, HDF5_TEXT_CHUNK_ROWS) *
                      (file->schema->label_sets[s].label_count * (name + word) + 64);
-            /* series_index, totals, first_row and rows */
+            /* series_index and totals */
             bytes += packed_bytes(round_up(set->changed_count, set->chunk_rows)) +
-                     2 * packed_bytes(round_up(set->known, set->chunk_rows)) +
-                     2 * packed_bytes(512);
+                     2 * packed_bytes(round_up(set->known, set->chunk_rows));
         }
     }
     /* Chunks of tables are allotted whole. */
@@ -193,7 +191,8 @@ static uint64_t index_bytes(const struct hdf5_file *file)
 
 uint64_t hdf5_space_needed(const struct hdf5_file *file, const struct vamp_delivery *delivery)
 {
-    uint64_t bytes = FIXED_BYTES + index_bytes(file) + text_bytes(file, delivery);
+    uint64_t bytes = FIXED_BYTES + index_bytes(file) + text_bytes(file, delivery) +
+                     2 * packed_bytes((uint64_t)file->slots * HDF5_TEXT_CHUNK_ROWS);
     for (unsigned i = 0; i < file->schema->metric_count; i++) {
         const struct vamp_schema_metric *entry = &file->schema->metrics[i];
         const struct hdf5_set *set = &file->sets[entry->label_set];
