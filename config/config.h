@@ -68,6 +68,7 @@ struct vamp_config {
     void *source_options; /* the source's own, filled by its table */
 
     struct vamp_stats_options statistics; /* lateness_ns is resolved, never -1 */
+    char *series_key_file;                /* NULL: ids of series have no key */
     char *selected;                       /* expression, NULL: all CDOs have a record */
     struct vamp_strings metrics;          /* "+name" and "-name"; in `statistics` as bits */
     struct vamp_strings models;           /* rules of models.h; none: vampire's own */

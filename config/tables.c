@@ -118,6 +118,15 @@ const struct vamp_opt config_statistics_options[] = {
      .offset = AT(statistics.max_series),
      .help = "Series per label set; memory is taken for those that exist. Values beyond it give up "
              "labels (vampire_labels_given_up), the last ones are counted under (other)"},
+    {.key = "series_key_file",
+     .type = VAMP_OPT_STRING,
+     .preset = "",
+     .max = 4096,
+     .offset = AT(series_key_file),
+     .help =
+         "A file that contains a key of the site, of 16 to 4096 bytes. The ids of series are the "
+         "same in all runs of a workflow; with a key, in those with this key only, so that "
+         "published files cannot be joined with others by the ids"},
     {.key = "max_histogram_memory",
      .type = VAMP_OPT_SIZE,
      .preset = "256MiB",

@@ -237,7 +237,7 @@ static void pairs_have_the_same_transports_in_every_metric(void **state)
     collect_end(&run);
 }
 
-static void ids_are_uuids_of_run_and_labels(void **state)
+static void ids_are_uuids_of_name_space_and_labels(void **state)
 {
     (void)state;
     struct vamp_stats_options options = collect_options();
@@ -338,7 +338,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_other_and_counted),
         cmocka_unit_test(a_full_set_gives_up_labels_before_it_is_other),
         cmocka_unit_test(pairs_have_the_same_transports_in_every_metric),
-        cmocka_unit_test(ids_are_uuids_of_run_and_labels),
+        cmocka_unit_test(ids_are_uuids_of_name_space_and_labels),
         cmocka_unit_test(many_series_keep_their_numbers),
         cmocka_unit_test(size_classes_are_doublings),
         cmocka_unit_test(bad_options_are_refused_with_words),

@@ -159,10 +159,12 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
 {
     struct vamp_output_account accounts[VAMP_OUTPUTS_MAX];
     for (unsigned i = 0; i < outputs->count; i++) {
-        struct vamp_output *output = outputs->items[i].output;
         vamp_run_output_account(&outputs->items[i], &accounts[i]);
-        vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER, i,
-                        (int64_t)accounts[i].waiting);
+    }
+    /* First, since it names the outputs: the id of an output's series depends on the name. */
+    vamp_stats_outputs(stats, accounts, outputs->count);
+    for (unsigned i = 0; i < outputs->count; i++) {
+        struct vamp_output *output = outputs->items[i].output;
         const int64_t commit_ns = vamp_output_commit_ns(output);
         if (commit_ns > 0) {
             vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_COMMIT_NS, i, commit_ns);
@@ -173,7 +175,6 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
             vamp_status_say(status, "output %s: %s", accounts[i].name, remark);
         }
     }
-    vamp_stats_outputs(stats, accounts, outputs->count);
 }
 
 /* Reports to a user who waits for the end what it waits for. */

@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <uuid/uuid.h>
 
+#include "vampire/run/series_space.h"
+#include "vampire/run/summary.h"
 void pipeline_emit(void *context, const struct vamp_bucket *bucket)
 {
     struct pipeline *pipeline = context;
@@ -79,12 +81,18 @@ static void set_models(struct pipeline *pipeline)
 int pipeline_create_stats(struct pipeline *pipeline, const struct vamp_config *config,
                           struct vamp_stats **ret_stats, struct vamp_err *err)
 {
+    char space[UUID_STR_LEN];
+    const int status =
+        vamp_series_space(pipeline->run->workflow, config->series_key_file, space, err);
+    if (status != 0) {
+        return status;
+    }
     struct vamp_stats_options options = config->statistics;
     if (vamp_config_cdos_while_firing(config)) {
         options.level = VAMP_LEVEL_CDO; /* the files have their table from the begin */
     }
-    return vamp_stats_create(&options, pipeline->run->id, pipeline->components, pipeline_emit,
-                             pipeline, ret_stats, err);
+    return vamp_stats_create(&options, space, pipeline->components, pipeline_emit, pipeline,
+                             ret_stats, err);
 }
 
 static int create_services(struct pipeline *pipeline, struct vamp_err *err)
@@ -156,6 +164,17 @@ static int open_outputs(struct pipeline *pipeline, struct vamp_err *err)
     return vamp_outputs_open(&pipeline->outputs, pipeline->config, &context, NULL, err);
 }
 
+/* The source has a workflow of its own, such as the one that was recorded. */
+static int take_workflow(struct pipeline *pipeline, const char *workflow, struct vamp_err *err)
+{
+    (void)snprintf(pipeline->workflow, sizeof pipeline->workflow, "%s", workflow);
+    pipeline->run->workflow = pipeline->workflow;
+    char space[UUID_STR_LEN];
+    const int status =
+        vamp_series_space(pipeline->run->workflow, pipeline->config->series_key_file, space, err);
+    return status != 0 ? status : vamp_stats_identify(pipeline->stats, space, err);
+}
+
 static int open_source(struct pipeline *pipeline, struct vamp_err *err)
 {
     const struct vamp_config *config = pipeline->config;
@@ -175,8 +194,7 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
     if (status == 0 && config->source->workflow != NULL) {
         const char *workflow = config->source->workflow(pipeline->source);
         if (workflow != NULL) {
-            (void)snprintf(pipeline->workflow, sizeof pipeline->workflow, "%s", workflow);
-            pipeline->run->workflow = pipeline->workflow;
+            status = take_workflow(pipeline, workflow, err);
         }
     }
     return status;

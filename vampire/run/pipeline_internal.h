@@ -85,7 +85,8 @@ struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipe
                                                      const struct vamp_run *run,
                                                      const struct vamp_stats *stats);
 
-/* Creates the statistics that a configuration asks for. 0 or -errno. */
+/* Creates the statistics that a configuration asks for, with the ids of series of the run's
+ * workflow. 0 or -errno. */
 VAMP_MUST_CHECK int pipeline_create_stats(struct pipeline *pipeline,
                                           const struct vamp_config *config,
                                           struct vamp_stats **ret_stats, struct vamp_err *err);

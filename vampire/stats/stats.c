@@ -151,7 +151,7 @@ static void take_in_flight(void *context, struct vamp_slot *slot, int64_t start_
     book_bounds(stats, slot);
 }
 
-int vamp_stats_create(const struct vamp_stats_options *options, const char *run_id,
+int vamp_stats_create(const struct vamp_stats_options *options, const char *series_space,
                       struct vamp_components *components, vamp_bucket_fn *emit, void *emit_context,
                       struct vamp_stats **ret_stats, struct vamp_err *err)
 {
@@ -163,8 +163,8 @@ int vamp_stats_create(const struct vamp_stats_options *options, const char *run_
     if (stats == NULL) {
         return vamp_err_set(err, -ENOMEM, "statistics: out of memory");
     }
-    status = vamp_cells_init(&stats->cells, options, run_id, components, vamp_window_slots(options),
-                             err);
+    status = vamp_cells_init(&stats->cells, options, series_space, components,
+                             vamp_window_slots(options), err);
     if (status == 0) {
         status = vamp_tracker_init(&stats->tracker, options, components, err);
     }
@@ -180,6 +180,11 @@ int vamp_stats_create(const struct vamp_stats_options *options, const char *run_
     }
     *ret_stats = stats;
     return 0;
+}
+
+int vamp_stats_identify(struct vamp_stats *stats, const char *series_space, struct vamp_err *err)
+{
+    return vamp_cells_identify(&stats->cells, series_space, err);
 }
 
 void vamp_stats_free(struct vamp_stats *stats)

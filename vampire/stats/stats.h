@@ -26,13 +26,18 @@ struct vamp_stats;
 /* Whether an event selects its CDO for the table of level `cdo`. */
 typedef bool vamp_select_fn(void *context, const struct vamp_event *event);
 
-/* `run_id` (UUID text) is the namespace of series ids. `components` is shared with the caller on
- * the same thread; it and the statistics must outlive every bucket, since labels and names are
- * theirs. 0, -ENOMEM, or -EINVAL when an option is out of bounds or they contradict each other. */
-VAMP_MUST_CHECK int vamp_stats_create(const struct vamp_stats_options *options, const char *run_id,
-                                      struct vamp_components *components, vamp_bucket_fn *emit,
-                                      void *emit_context, struct vamp_stats **ret_stats,
-                                      struct vamp_err *err);
+/* `series_space` (UUID text) is the name space of series' ids. `components` is shared with the
+ * caller on the same thread; it and the statistics must outlive every bucket, since labels and
+ * names are theirs. 0, -ENOMEM, or -EINVAL when an option is out of bounds or they contradict each
+ * other. */
+VAMP_MUST_CHECK int vamp_stats_create(const struct vamp_stats_options *options,
+                                      const char *series_space, struct vamp_components *components,
+                                      vamp_bucket_fn *emit, void *emit_context,
+                                      struct vamp_stats **ret_stats, struct vamp_err *err);
+/* Gives all series ids in another name space (UUID text); before the first event. 0, -EINVAL
+ * or -ENOMEM. */
+VAMP_MUST_CHECK int vamp_stats_identify(struct vamp_stats *stats, const char *series_space,
+                                        struct vamp_err *err);
 void vamp_stats_free(struct vamp_stats *stats);
 /* Which CDOs have a row at level `cdo`: those of which one event is selected. Before the first
  * event; without it every CDO has one. */

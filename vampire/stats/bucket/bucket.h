@@ -23,7 +23,7 @@ struct vamp_series {
     const char *labels[VAMP_LABELS_MAX];
     const char *models[VAMP_NAME_LABELS_MAX]; /* to which components in labels belong, which come
                                                * first; NULL for other labels */
-    char id[37]; /* UUIDv5 in the run's namespace of "label-set/label=value/..." */
+    char id[37]; /* UUIDv5, in the workflow's name space, of "label-set/label=value/..." */
 };
 
 /* A dimension: all metrics with the same labels share it and its series numbers. */

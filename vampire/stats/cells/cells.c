@@ -57,6 +57,13 @@ static int lay_out(struct vamp_cells *cells, const struct vamp_stats_options *op
     return 0;
 }
 
+int vamp_cells_identify(struct vamp_cells *cells, const char *series_space, struct vamp_err *err)
+{
+    const int status = vamp_series_identify_all(&cells->series, series_space, err);
+    memcpy(cells->schema.series_space, cells->series.name_space, sizeof cells->schema.series_space);
+    return status;
+}
+
 /* calloc that takes zero elements for one, so that NULL always means no memory. */
 static void *allocate_zeroed(size_t count, size_t bytes)
 {
@@ -151,13 +158,13 @@ void vamp_cells_merge_histograms(const struct vamp_cells *cells, const struct va
 }
 
 int vamp_cells_init(struct vamp_cells *cells, const struct vamp_stats_options *options,
-                    const char *run_id, const struct vamp_components *components,
+                    const char *series_space, const struct vamp_components *components,
                     unsigned slot_count, struct vamp_err *err)
 {
     memset(cells, 0, sizeof *cells);
     cells->weight = 1;
-    int status =
-        vamp_series_init(&cells->series, run_id, (uint32_t)options->max_series, components, err);
+    int status = vamp_series_init(&cells->series, series_space, (uint32_t)options->max_series,
+                                  components, err);
     if (status != 0) {
         return status;
     }

@@ -95,9 +95,13 @@ struct vamp_cells {
 
 /* 0, -EINVAL or -ENOMEM; vamp_cells_done is right after either. */
 VAMP_MUST_CHECK int vamp_cells_init(struct vamp_cells *cells,
-                                    const struct vamp_stats_options *options, const char *run_id,
+                                    const struct vamp_stats_options *options,
+                                    const char *series_space,
                                     const struct vamp_components *components, unsigned slot_count,
                                     struct vamp_err *err);
+/* As vamp_series_identify_all, and in the schema. */
+VAMP_MUST_CHECK int vamp_cells_identify(struct vamp_cells *cells, const char *series_space,
+                                        struct vamp_err *err);
 void vamp_cells_done(struct vamp_cells *cells);
 
 /* Forgets what the slot counted. */

@@ -20,17 +20,15 @@ struct vamp_series_chunk {
     struct vamp_series series[CHUNK_SERIES];
 };
 
-int vamp_series_init(struct vamp_series_table *table, const char *run_id, uint32_t max_series,
+int vamp_series_init(struct vamp_series_table *table, const char *series_space, uint32_t max_series,
                      const struct vamp_components *components, struct vamp_err *err)
 {
     memset(table, 0, sizeof *table);
     table->max_series = max_series;
     table->components = components;
-    if (uuid_parse(run_id, table->name_space) != 0) {
-        return vamp_err_set(err, -EINVAL, "run id \"%s\" is no UUID", run_id);
-    }
     table->scratch = malloc(VAMP_SERIES_SCRATCH_BYTES);
-    return table->scratch == NULL ? vamp_err_set(err, -ENOMEM, "series: out of memory") : 0;
+    return table->scratch == NULL ? vamp_err_set(err, -ENOMEM, "series: out of memory")
+                                  : vamp_series_identify_all(table, series_space, err);
 }
 
 void vamp_series_done(struct vamp_series_table *table)
@@ -147,6 +145,27 @@ static struct vamp_series *take_series(struct vamp_series_table *table)
         table->chunks = chunk;
     }
     return &chunk->series[chunk->used++];
+}
+
+int vamp_series_identify_all(struct vamp_series_table *table, const char *series_space,
+                             struct vamp_err *err)
+{
+    if (uuid_parse(series_space, table->name_space) != 0) {
+        return vamp_err_set(err, -EINVAL, "name space \"%s\" of series is no UUID", series_space);
+    }
+    for (unsigned s = 0; s < table->set_count; s++) {
+        const struct vamp_series_set *set = &table->sets[s];
+        for (uint32_t i = 0; i < set->count; i++) {
+            struct vamp_series *series = take_series(table);
+            if (series == NULL) {
+                return vamp_err_set(err, -ENOMEM, "series: out of memory");
+            }
+            *series = *set->series[i];
+            vamp_series_identify(table->name_space, set->description, series, table->scratch);
+            set->series[i] = series;
+        }
+    }
+    return 0;
 }
 
 /* The series that takes what does not fit; of a set without labels, the only one. */

@@ -52,11 +52,15 @@ struct vamp_series_table {
     char *scratch; /* text an id is made of */
 };
 
-/* `max_series` at least 2. `components` must outlive the table. 0, -EINVAL for a run id that is
- * no UUID, or -ENOMEM; vamp_series_done is right after either. */
-VAMP_MUST_CHECK int vamp_series_init(struct vamp_series_table *table, const char *run_id,
+/* `max_series` at least 2. `components` must outlive the table. 0, -EINVAL for a name space that
+ * is no UUID, or -ENOMEM; vamp_series_done is right after either. */
+VAMP_MUST_CHECK int vamp_series_init(struct vamp_series_table *table, const char *series_space,
                                      uint32_t max_series, const struct vamp_components *components,
                                      struct vamp_err *err);
+/* Gives all series ids in another name space (UUID text); while there are few. 0, -EINVAL or
+ * -ENOMEM. */
+VAMP_MUST_CHECK int vamp_series_identify_all(struct vamp_series_table *table,
+                                             const char *series_space, struct vamp_err *err);
 void vamp_series_done(struct vamp_series_table *table);
 /* The label set with these labels (bits), made if it is new. `max_components` bounds the name
  * numbers. 0, -EINVAL when the labels do not fit a key, or -ENOMEM. */
