@@ -86,7 +86,7 @@ struct vamp_config {
      * for attributes of CDOs (VAMP_FILTER_FIRST), with others it does not. */
     char *filter;
 
-    char *silences; /* a file, NULL: none */
+    char *silences;                   /* a file, NULL: none */
     struct vamp_alarm_config *alarms; /* owned; rules that were compiled without a mistake */
     unsigned alarm_count;
 
