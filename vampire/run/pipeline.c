@@ -9,7 +9,7 @@
 #include <uuid/uuid.h>
 
 #include "vampire/run/series_space.h"
-#include "vampire/run/summary.h"
+
 void pipeline_emit(void *context, const struct vamp_bucket *bucket)
 {
     struct pipeline *pipeline = context;
