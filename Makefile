@@ -72,7 +72,7 @@ FORMATS := hdf5 jsonl recording null
 # Formats with libraries that not every site wants: each but its table.c is a shared object, loaded
 # by a run with such an output. WITHOUT="NAME ..." leaves some of them out of the build.
 WITHOUT ?=
-ALL_PLUG_INS := prometheus
+ALL_PLUG_INS := prometheus influx
 PLUG_INS := $(filter-out $(WITHOUT),$(ALL_PLUG_INS))
 $(if $(filter-out $(ALL_PLUG_INS),$(WITHOUT)),$(error WITHOUT=$(WITHOUT): what can be left out is $(ALL_PLUG_INS)))
 # The rooms of maestro/ are as many archives; `messages` is what protobuf-c makes of pool.proto, so
@@ -124,6 +124,7 @@ PKG_live :=
 PKG_hdf5 := $(HDF5) zlib
 PKG_prometheus := libmicrohttpd
 PKG_jsonl := jansson
+PKG_influx := libcurl
 PKG_messages :=
 PKG_pool :=
 PKG_wire := libfabric libsodium

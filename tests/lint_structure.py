@@ -39,7 +39,7 @@ MAY_INCLUDE = {
     "writers/format": ["vampire/core/", "vampire/stats/bucket/", "writers/writer.h"],
     **{f"writers/{name}": ["vampire/core/", "vampire/stats/bucket/", "vampire/alarms/change.h", "writers/writer.h",
                            "writers/format/", "version.h"]
-       for name in ("hdf5", "jsonl", "recording", "null", "prometheus")},
+       for name in ("hdf5", "jsonl", "recording", "null", "prometheus", "influx")},
     "writers/output": ["vampire/core/", "vampire/stats/bucket/", "vampire/alarms/change.h", "writers/writer.h"],
     "maestro/pool": ["vampire/core/", "filters/", "maestro/maestro.h"],
     "maestro/wire": ["vampire/core/", "maestro/maestro.h"],
@@ -67,6 +67,7 @@ CONFINED = {
     r"jansson\.h": r"top/|writers/jsonl/run_file|tests/(unit|fuzz)/config",
     r"yaml\.h": r"maestro/api/",
     r"pcre2\.h": r"filters/",
+    r"curl/": r"writers/influx/request",
     r"microhttpd\.h": r"writers/prometheus/server",
     r"uuid/": r"vampire/|tests/",
 }

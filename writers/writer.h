@@ -152,7 +152,7 @@ struct vamp_writer_ops {
      *   written; the output closes this target and opens the next segment for the bucket.
      * -EAGAIN: not now (no space left, a reader that does not read). The target is intact; the
      *   output calls again with the same element, or gives up and calls close. Returned within
-     *   about a second, so that the output can decide.
+     *   about a second, so that the output can decide. Without a text there is nothing to report.
      * Any other -errno: the target is finished, but all that it had written is in it. The output
      *   closes it, keeps the element and opens the next segment for it. */
     int (*write_bucket)(void *self, const struct vamp_delivery *delivery, struct vamp_err *err);
@@ -188,6 +188,7 @@ extern const struct vamp_writer_ops vamp_writer_jsonl;
 extern const struct vamp_writer_ops vamp_writer_recording;
 extern const struct vamp_writer_ops vamp_writer_null;
 extern const struct vamp_writer_ops vamp_writer_prometheus;
+extern const struct vamp_writer_ops vamp_writer_influx;
 
 /* Every format, ended by NULL: the only list of them. */
 extern const struct vamp_writer_ops *const vamp_writers[];

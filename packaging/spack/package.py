@@ -21,6 +21,7 @@ class Vampire(MakefilePackage):
     variant("python", default=True, description="The Python package and vampire-report")
 
     variant("prometheus", default=True, description="Outputs of type prometheus")
+    variant("influx", default=True, description="Outputs of type influx")
 
     depends_on("c", type="build")
     depends_on("gmake", type="build")
@@ -37,6 +38,7 @@ class Vampire(MakefilePackage):
     depends_on("jansson")
     depends_on("ncurses")
     depends_on("libmicrohttpd", when="+prometheus")
+    depends_on("curl", when="+influx")
     with when("+python"):
         depends_on("python@3.11:", type=("build", "run"))
         for name in ("h5py", "matplotlib", "numpy", "pandas", "xarray"):
@@ -44,7 +46,7 @@ class Vampire(MakefilePackage):
 
     @property
     def without(self):
-        return "WITHOUT=" + " ".join(name for name in ("prometheus",) if f"+{name}" not in self.spec)
+        return "WITHOUT=" + " ".join(name for name in ("prometheus", "influx") if f"+{name}" not in self.spec)
 
     def build(self, spec, prefix):
         make(f"PREFIX={prefix}", self.without)

@@ -272,6 +272,9 @@ static void run_case(test_case *function)
         if ((*ops)->element != VAMP_ELEMENT_BUCKET) {
             continue; /* a format of events: unit/writers_events_test.c */
         }
+        if (vamp_opt_find((*ops)->options, "url") != NULL) {
+            continue; /* needs a server: e2e/test_influx.py */
+        }
         struct bench bench;
         print_message("    %s\n", (*ops)->name);
         setup(&bench, *ops);

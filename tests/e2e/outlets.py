@@ -164,3 +164,36 @@ def page_address(vampire):
 
     harness.wait_until(said, "vampire says where its page is")
     return found[0]
+
+
+def influxdb(space):
+    """An InfluxDB 1 with an empty database "vampire"."""
+    port, other = free_port(), free_port()
+    place = space.path / "influx"
+    path = space.path / "influxdb.conf"
+    path.write_text(f"""reporting-disabled = true
+bind-address = "127.0.0.1:{other}"
+[meta]
+dir = "{place}/meta"
+[data]
+dir = "{place}/data"
+wal-dir = "{place}/wal"
+query-log-enabled = false
+[monitor]
+store-enabled = false
+[http]
+bind-address = "127.0.0.1:{port}"
+log-enabled = false
+""")
+    server = Server(space, ["influxd", "-config", path], "influxd", f"http://127.0.0.1:{port}", "/ping")
+    assert fetch(f"{server.url}/query", data=urllib.parse.urlencode({"q": "CREATE DATABASE vampire"}).encode())[0] == 200
+    return server
+
+
+def influx_query(server, query):
+    """{tags as a frozenset of pairs: first row of the series}."""
+    status, _, text = fetch(f"{server.url}/query?" + urllib.parse.urlencode({"db": "vampire", "q": query}))
+    assert status == 200, text
+    (result,) = json.loads(text)["results"]
+    return {frozenset((key, value) for key, value in series.get("tags", {}).items() if value and key != "workflow"):
+            series["values"][0][1:] for series in result.get("series", ())}

@@ -162,7 +162,8 @@ def test_the_recipe_is_right(space):
     blocks = dict(re.findall(r"<!-- tested as it stands: ([\w.]+) -->\n```\w+\n(.*?)```", page, re.DOTALL))
     for name, text in blocks.items():
         (space.path / name).write_text(text, encoding="utf-8")
-    subprocess.run([harness.program("vampire"), "--check-config", "-c", "configuration"], cwd=space.path, check=True)
+    for name in ("configuration", "influx"):
+        subprocess.run([harness.program("vampire"), "--check-config", "-c", name], cwd=space.path, check=True)
     (space.path / "vampire-alerts.yml").write_bytes((harness.ROOT / "outlets" / "vampire-alerts.yml").read_bytes())
     subprocess.run(["promtool", "check", "config", "prometheus.yml"], cwd=space.path, check=True)
 

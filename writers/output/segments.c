@@ -265,7 +265,9 @@ static enum attempt attempt_write(struct vamp_output *output)
         return ATTEMPT_WRITTEN;
     }
     if (code == -EAGAIN) {
-        output_note_failure(output, &err);
+        if (err.code != 0) {
+            output_note_failure(output, &err);
+        }
         return ATTEMPT_AGAIN;
     }
     /* Normal, unless the segment was sized for this very bucket. */

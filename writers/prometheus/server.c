@@ -67,6 +67,7 @@ static enum MHD_Result answer_page(const struct server *server, struct MHD_Conne
     return answer(connection, MHD_HTTP_OK, response, openmetrics ? openmetrics_type : text_type);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the parameters are those of the library. */
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url,
                               const char *method, const char *version, const char *upload,
                               size_t *upload_bytes, void **request)

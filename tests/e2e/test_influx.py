@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Outputs of type "influx": real servers, and servers that fail in every way."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import threading
+
+import pytest
+
+import harness
+import outlets
+from test_workflow import model_options
+
+
+def influx_config(url, source=None, bucket="200ms", **more):
+    made = harness.vampire_config(bucket=bucket)
+    made["source"] = source or made["source"]
+    made["statistics"]["sets"] = "all"
+    made["outputs"].append({"type": "influx", "url": url, **more})
+    return made
+
+
+def live_run(space, url):
+    space.pool_manager()
+    vampire = space.vampire(influx_config(url))
+    return vampire, model_options(6, 3, 2, 64, 65536, 20)
+
+
+def nonzero(series):
+    return {labels: value for labels, value in series.items() if value}
+
+
+def assert_influx_sums(server, totals):
+    for name, series in totals.counters.items():
+        found = outlets.influx_query(server, f'SELECT sum(delta), last(value) FROM "{name}" GROUP BY *')
+        assert {labels: row[0] for labels, row in found.items()} == nonzero(series), name
+        assert {labels: row[1] for labels, row in found.items()} == nonzero(series), name
+    for name, series in totals.histograms.items():
+        found = outlets.influx_query(server, f'SELECT sum("count"), sum("sum") FROM "{name}" GROUP BY *')
+        assert {labels: tuple(row) for labels, row in found.items()} == {
+            labels: value[:2] for labels, value in series.items()}, name
+    for name, series in totals.gauges.items():
+        found = outlets.influx_query(server, f'SELECT last(value) FROM "{name}" GROUP BY *')
+        assert nonzero({labels: row[0] for labels, row in found.items()}) == nonzero(series), name
+
+
+@pytest.mark.plain
+def test_influxdb_has_the_totals_of_the_file(space):
+    server = outlets.influxdb(space)
+    vampire, options = live_run(space, server.url)
+    harness.Workflow(space, model_options=options).finish()
+    vampire.expect_exit(0)
+    assert_influx_sums(server, outlets.Totals(space.hdf5()))
+
+
+@pytest.mark.plain
+def test_victoria_metrics_has_the_totals_of_the_file(space):
+    server = outlets.victoria_metrics(space)
+    vampire, options = live_run(space, server.url)
+    harness.Workflow(space, model_options=options).finish()
+    vampire.expect_exit(0)
+    totals = outlets.Totals(space.hdf5())
+    outlets.fetch(f"{server.url}/internal/force_flush")
+    for name, series in totals.counters.items():
+        found = server.query(f"sum_over_time({name}_delta[1h])")
+        assert {outlets.own_labels(metric, ["db"]): value for metric, value in found} == nonzero(series), name
+    for name, series in totals.histograms.items():
+        for part, position in (("count", 0), ("sum", 1)):
+            found = server.query(f"sum_over_time({name}_{part}[1h])")
+            assert {outlets.own_labels(metric, ["db"]): value for metric, value in found} == {
+                labels: float(value[position]) for labels, value in series.items()}, name
+
+
+@pytest.mark.plain
+def test_a_server_that_stops_and_comes_back_has_everything(space):
+    server = outlets.influxdb(space)
+    vampire, options = live_run(space, server.url)
+    workflow = harness.Workflow(space, model_options=options)
+    harness.wait_until(lambda: outlets.influx_query(server, 'SELECT last(value) FROM "pool_operations" GROUP BY *'),
+                       "the first buckets")
+    server.process.signal(signal.SIGTERM)
+    server.process.wait()
+    vampire.until_stderr("buckets wait, then are lost and counted")
+    server.start()
+    workflow.finish()
+    vampire.wait()
+    assert "LOST" not in vampire.stderr
+    assert vampire.stderr.count("error: output influx") <= 10, "messages are rate limited"
+    assert_influx_sums(server, outlets.Totals(space.hdf5()))
+
+
+class Fake(threading.Thread):
+    """A server that answers each connection with the same bytes; None: never."""
+
+    def __init__(self, answer):
+        super().__init__(daemon=True)
+        self.answer, self.kept = answer, []
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                peer, _ = self.socket.accept()
+            except OSError:
+                return
+            self.kept.append(peer)
+            if self.answer is not None:
+                peer.recv(65536)
+                peer.sendall(self.answer)
+                peer.shutdown(socket.SHUT_WR)
+
+    def close(self):
+        self.socket.close()
+        for peer in self.kept:
+            peer.close()
+
+
+def assert_lost_exactly(space, url, words, **more):
+    """A short run whose output never works: counting and the other outputs are as without it."""
+    made = influx_config(url, {"type": "synthetic", "steps": 20}, "2s", queue=4, **more)
+    made["workflow"] = "synthetic"
+    vampire = space.vampire(made, ready=False)
+    vampire.expect_exit(1, 90)
+    assert words in vampire.stderr, vampire.stderr
+    (queued,) = {int(text) for text in re.findall(r"(\d+) buckets written", vampire.stderr) if text != "0"}
+    assert re.search(rf"output influx: {queued} of {queued} buckets are lost", vampire.stderr), vampire.stderr
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("answer, words", [
+    (b"HTTP/1.1 404 Not Found\r\nContent-Length: 18\r\n\r\ndatabase not found", "status 404: database not found"),
+    (b"HTTP/1.1 400 Bad\r\nContent-Length: 3\r\n\r\nno!", "refuses a bucket (status 400): no!"),
+    (b"\x00\xffnonsense\r\n", "HTTP/0.9"),
+    (None, "timed out"),
+], ids=["missing", "refused", "garbage", "silent"])
+def test_servers_that_fail(space, answer, words):
+    server = Fake(answer)
+    try:
+        assert_lost_exactly(space, server.url, words, timeout="1s")
+    finally:
+        server.close()
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("url, words", [
+    ("http://127.0.0.1:1", "Failed to connect to 127.0.0.1 port 1"),
+    ("http://no-such-host.invalid:8086", "Could not resolve host: no-such-host.invalid"),
+], ids=["refused", "name"])
+def test_addresses_that_fail(space, url, words):
+    assert_lost_exactly(space, url, words)
+
+
+SECRET = "kept-from-everyone"
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("way", ["token-file", "password-file", "environment"])
+def test_the_secret_is_shown_nowhere(space, way):
+    answers = Fake(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+    (space.path / "secret").write_text(SECRET + "\n")
+    more = {"secret_file": str(space.path / "secret")} if way != "environment" else {}
+    more.update({"user": "writer"} if way == "password-file" else {})
+    made = influx_config(answers.url, {"type": "synthetic", "steps": 3}, "1s", **more)
+    made["workflow"] = "synthetic"
+    extra = {"VAMPIRE_INFLUX_SECRET": SECRET} if way == "environment" else {}
+    vampire = space.vampire(made, ready=False, extra=extra)
+    vampire.until_stderr("status 401")
+    vampire.signal(signal.SIGUSR1)
+    vampire.signal(signal.SIGTERM)
+    vampire.wait(90)
+    received = [path.name for path in space.path.glob("**/*")
+                if path.is_file() and path.name != "secret" and SECRET.encode() in path.read_bytes()]
+    answers.close()
+    assert received == []
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8086", "http://user:password@host", "ftp://host", "http:///x", ""])
+def test_what_is_no_address(space, url):
+    path = space.path / "vampire.json"
+    path.write_text(json.dumps({"outputs": [{"type": "influx", "url": url}]}))
+    done = subprocess.run([harness.program("vampire"), "--check-config", "-c", path], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 2 and re.search(r"outputs.*url", done.stderr), done.stderr

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The influx format as the program knows it, without its library. */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "vampire/core/clock.h"
+#include "writers/format/run_labels.h"
+#include "writers/influx/internal.h"
+
+#define OPTION(member) offsetof(struct influx_options, member)
+
+static const struct vamp_opt influx_options[] = {
+    {.key = "url",
+     .type = VAMP_OPT_STRING,
+     .preset = "http://127.0.0.1:8086",
+     .max = 1024,
+     .offset = OPTION(url),
+     .help = "the server: http://HOST:PORT or https://HOST:PORT, without a user or a password"},
+    {.key = "database",
+     .type = VAMP_OPT_STRING,
+     .preset = "vampire",
+     .max = 256,
+     .offset = OPTION(database),
+     .help = "the database, which has to exist"},
+    {.key = "user",
+     .type = VAMP_OPT_STRING,
+     .max = 256,
+     .offset = OPTION(user),
+     .help = "who writes, for a server that asks for a user and a password; unset: a token, if "
+             "there is a secret"},
+    {.key = "secret_file",
+     .type = VAMP_OPT_STRING,
+     .max = 4096,
+     .offset = OPTION(secret_file),
+     .help = "a file with the password of \"user\", or else a token, on its first line; unset: the "
+             "environment variable " INFLUX_SECRET_VARIABLE ", if there is one"},
+    {.key = "ca_file",
+     .type = VAMP_OPT_STRING,
+     .max = 4096,
+     .offset = OPTION(ca_file),
+     .help = "certificates of authorities to trust instead of the system's, for https"},
+    {.key = "labels",
+     .type = VAMP_OPT_SET,
+     .preset = "workflow",
+     .choices = vamp_run_label_words,
+     .offset = OPTION(labels),
+     .help = "facts about the run that every point has as tags"},
+    {.key = "timeout",
+     .type = VAMP_OPT_DURATION,
+     .preset = "10s",
+     .min = 100000000,
+     .max = (uint64_t)600 * VAMP_NS_PER_SECOND,
+     .offset = OPTION(timeout_ns),
+     .help = "how long a request may take; then it is sent again"},
+    {.key = NULL},
+};
+
+static bool has_scheme(const char *url, const char *scheme)
+{
+    const size_t length = strlen(scheme);
+    return strncmp(url, scheme, length) == 0 && url[length] != '\0' && url[length] != '/';
+}
+
+static int check(const void *context, const char **ret_key, struct vamp_err *err)
+{
+    const struct influx_options *options = context;
+    const char *url = options->url != NULL ? options->url : "";
+    *ret_key = "url";
+    if (strchr(url, '@') != NULL) {
+        return vamp_err_set(err, -EINVAL,
+                            "a user or a password in the address would be shown with it; set "
+                            "\"user\" and \"secret_file\"");
+    }
+    if ((!has_scheme(url, "http://") && !has_scheme(url, "https://")) || strpbrk(url, "?# ")) {
+        return vamp_err_set(err, -EINVAL, "expected http://HOST:PORT or https://HOST:PORT");
+    }
+    *ret_key = "database";
+    return options->database != NULL ? 0 : vamp_err_set(err, -EINVAL, "empty; a name is needed");
+}
+
+const struct vamp_writer_ops vamp_writer_influx = {
+    .name = "influx",
+    .summary = "sends points to InfluxDB, VictoriaMetrics and others, by HTTP",
+    .options = influx_options,
+    .options_bytes = sizeof(struct influx_options),
+    .element = VAMP_ELEMENT_BUCKET,
+    .check = check,
+    .plug_in = true,
+};
