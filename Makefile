@@ -68,7 +68,7 @@ endif
 # One static archive a folder. A test of a folder links that folder and what it may include,
 # so a dependency in the wrong direction does not link.
 # One for each format of writers/; what they share is writers/format, what drives them writers/output.
-FORMATS := hdf5 jsonl recording null
+FORMATS := hdf5 jsonl recording trace null
 # Formats with libraries that not every site wants: each but its table.c is a shared object, loaded
 # by a run with such an output. WITHOUT="NAME ..." leaves some of them out of the build.
 WITHOUT ?=
@@ -150,8 +150,10 @@ USES_source := core
 USES_live := source $(MAESTRO_LAYERS) filters core
 USES_format := bucket core
 $(foreach l,$(FORMATS) $(PLUG_INS),$(eval USES_$(l) := format alarms bucket core))
+# A trace pairs events as the statistics do.
+USES_trace := format alarms pairing $(USES_pairing)
 USES_output := alarms bucket core
-USES_writers := $(FORMATS) format output alarms bucket core
+USES_writers := $(FORMATS) format output alarms pairing $(USES_pairing)
 # Above the formats: an action writes recordings.
 USES_actions := $(USES_writers)
 USES_messages := core
@@ -183,7 +185,8 @@ PLUG_IN_OBJECTS := $(PLUG_INS:%=$(B)/lib/vampire/%.so)
 # Markdown, from which lowdown makes what man(1) reads; without it these stay pages of docs/.
 # SOURCE:PAGE
 MARKDOWN_MANUALS := configuration:vampire.json.5 filter-language:vampire-filter.7 \
-  metrics:vampire-metrics.7 output-hdf5:vampire-hdf5.5 output-jsonl:vampire-jsonl.5
+  metrics:vampire-metrics.7 output-hdf5:vampire-hdf5.5 output-jsonl:vampire-jsonl.5 \
+  output-trace:vampire-trace.5
 MANUALS := $(wildcard docs/*.1) $(foreach m,$(if $(shell command -v lowdown),$(MARKDOWN_MANUALS)),$(B)/man/$(lastword $(subst :, ,$(m))))
 
 .PHONY: all clean help

@@ -40,6 +40,8 @@ MAY_INCLUDE = {
     **{f"writers/{name}": ["vampire/core/", "vampire/stats/bucket/", "vampire/alarms/change.h", "writers/writer.h",
                            "writers/format/", "version.h"]
        for name in ("hdf5", "jsonl", "recording", "null", "prometheus", "influx")},
+    "writers/trace": ["vampire/core/", "vampire/stats/bucket/", "vampire/stats/pairing/track.h", "vampire/alarms/change.h",
+                      "writers/writer.h", "writers/format/", "version.h"],
     "writers/output": ["vampire/core/", "vampire/stats/bucket/", "vampire/alarms/change.h", "writers/writer.h"],
     "maestro/pool": ["vampire/core/", "filters/", "maestro/maestro.h"],
     "maestro/wire": ["vampire/core/", "maestro/maestro.h"],

@@ -118,7 +118,7 @@ struct vamp_file_ops {
 };
 
 struct vamp_writer_ops {
-    const char *name;               /* "hdf5", "jsonl", "recording", "null" */
+    const char *name;               /* "hdf5", "jsonl", "recording", "trace", "null" */
     const char *summary;            /* one line for --help */
     const struct vamp_opt *options; /* fills a struct of options_bytes; ends with a NULL key */
     size_t options_bytes;           /* may be 0 */
@@ -167,6 +167,10 @@ struct vamp_writer_ops {
     uint64_t (*written)(const void *self);
     /* Bytes in the target so far, for rotation. NULL: no files, and no option "rotate". */
     uint64_t (*bytes)(const void *self);
+    /* NULL, or: parts that a bound of the format kept out of the target although their elements
+     * were taken; `*ret_what` says which, in the plural. Called once, right before close: no
+     * element follows. */
+    uint64_t (*left_out)(void *self, const char **ret_what);
     /* The path or address for messages; valid until close. */
     const char *(*path)(const void *self);
     /* NULL, or: something the operator should know that is no failure of the target, such as one of
@@ -186,6 +190,7 @@ struct vamp_writer_ops {
 extern const struct vamp_writer_ops vamp_writer_hdf5;
 extern const struct vamp_writer_ops vamp_writer_jsonl;
 extern const struct vamp_writer_ops vamp_writer_recording;
+extern const struct vamp_writer_ops vamp_writer_trace;
 extern const struct vamp_writer_ops vamp_writer_null;
 extern const struct vamp_writer_ops vamp_writer_prometheus;
 extern const struct vamp_writer_ops vamp_writer_influx;

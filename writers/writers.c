@@ -11,6 +11,7 @@ const struct vamp_writer_ops *const vamp_writers[] = {
     &vamp_writer_hdf5,
     &vamp_writer_jsonl,
     &vamp_writer_recording,
+    &vamp_writer_trace,
     &vamp_writer_null,
     &vamp_writer_prometheus,
     &vamp_writer_influx,

@@ -13,7 +13,8 @@ import harness
 DOCS = harness.ROOT / "docs"
 # Section 1 is written in mdoc(7), the others are made from Markdown.
 MARKDOWN = {"vampire.json.5": "configuration.md", "vampire-filter.7": "filter-language.md",
-            "vampire-metrics.7": "metrics.md", "vampire-hdf5.5": "output-hdf5.md", "vampire-jsonl.5": "output-jsonl.md"}
+            "vampire-metrics.7": "metrics.md", "vampire-hdf5.5": "output-hdf5.md", "vampire-jsonl.5": "output-jsonl.md",
+            "vampire-trace.5": "output-trace.md"}
 PAGES = sorted(DOCS.glob("*.[1-8]")) + [harness.BUILD / "man" / page for page in MARKDOWN]
 # In addition to the name and the sections that all pages have.
 NEEDED = {"1": {"SYNOPSIS", "EXIT STATUS", "EXAMPLES"}, "5": {"EXAMPLES"}, "7": set()}

@@ -200,6 +200,31 @@ static void test_reals_are_exact_and_finite(void **state)
     vamp_json_done(&json);
 }
 
+static void test_microseconds_are_exact(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t ns;
+        const char *text;
+    } cases[] = {
+        {0, "0.000"},
+        {7, "0.007"},
+        {1000, "1.000"},
+        {1234567, "1234.567"},
+        {-1, "-0.001"},
+        {-1500, "-1.500"},
+        {INT64_MAX, "9223372036854775.807"},
+        {INT64_MIN, "-9223372036854775.808"},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct vamp_json json = {.bytes = NULL};
+        vamp_json_micros(&json, NULL, cases[i].ns);
+        assert_int_equal(json.used, strlen(cases[i].text));
+        assert_memory_equal(json.bytes, cases[i].text, json.used);
+        vamp_json_done(&json);
+    }
+}
+
 static void test_line_begins_like_another(void **state)
 {
     (void)state;
@@ -236,6 +261,7 @@ int main(void)
         cmocka_unit_test(test_oversized_line_is_dropped_and_counted),
         cmocka_unit_test(test_numbers_of_every_length),
         cmocka_unit_test(test_reals_are_exact_and_finite),
+        cmocka_unit_test(test_microseconds_are_exact),
         cmocka_unit_test(test_line_begins_like_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,6 +141,7 @@ static inline struct made_run *made_run_create(uint64_t sets, unsigned max_serie
     made->run.batch_job = "815";
     made->run.version = "test";
     made->run.clock = "event";
+    made->run.sampling = "none";
     made->run.configuration = "{\"workflow\": \"forecast\"}";
     made->run.started_ns = MADE_START_NS;
     for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {

@@ -112,16 +112,38 @@ void vamp_json_line_begin_like(struct vamp_json *json, size_t line, size_t bytes
     json->comma = true;
 }
 
-void vamp_json_line_end(struct vamp_json *json)
+static void end_line(struct vamp_json *json, const char *end)
 {
     if (json->cut) {
         vamp_json_bool(json, "cut", true);
     }
-    put(json, "}\n", 2);
+    put_word(json, end);
     if (json->used - json->line > VAMP_JSON_LINE_BYTES) {
         json->used = json->line;
         json->oversized++;
     }
+}
+
+void vamp_json_line_end(struct vamp_json *json)
+{
+    end_line(json, "}\n");
+}
+
+void vamp_json_line_end_more(struct vamp_json *json)
+{
+    end_line(json, "},\n");
+}
+
+void vamp_json_array_begin(struct vamp_json *json)
+{
+    put(json, "[", 1);
+    json->line = json->used;
+}
+
+void vamp_json_array_end(struct vamp_json *json)
+{
+    put(json, "]\n", 2);
+    json->line = json->used;
 }
 
 void vamp_json_open(struct vamp_json *json, const char *key, char bracket)
@@ -277,6 +299,21 @@ void vamp_json_real(struct vamp_json *json, const char *key, double value)
         length = snprintf(digits, sizeof digits, "%.17g", value);
     }
     short_member(json, key, digits, (size_t)length);
+}
+
+void vamp_json_micros(struct vamp_json *json, const char *key, int64_t ns)
+{
+    char digits[32];
+    char *const end = digits + sizeof digits;
+    const uint64_t magnitude = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+    const uint64_t fraction = magnitude % 1000;
+    char *from = digits_before(end, 1000 + fraction); /* three digits after a one */
+    *from = '.';
+    from = digits_before(from, magnitude / 1000);
+    if (ns < 0) {
+        *--from = '-';
+    }
+    short_member(json, key, from, (size_t)(end - from));
 }
 
 void vamp_json_bool(struct vamp_json *json, const char *key, bool value)

@@ -36,6 +36,11 @@ void vamp_json_clear(struct vamp_json *json);
 /* A line is one object: members come between these two. */
 void vamp_json_line_begin(struct vamp_json *json);
 void vamp_json_line_end(struct vamp_json *json);
+/* Lines can be the elements of one array: its first line follows `[`, all but the last end in a
+ * comma, and `]` has a line of its own. */
+void vamp_json_array_begin(struct vamp_json *json);
+void vamp_json_line_end_more(struct vamp_json *json);
+void vamp_json_array_end(struct vamp_json *json);
 /* Begins a line with the first `bytes` of the one that began at `line` of the buffer, its whole
  * members; that line was written since the last vamp_json_clear, or has just been dropped. */
 void vamp_json_line_begin_like(struct vamp_json *json, size_t line, size_t bytes);
@@ -49,6 +54,8 @@ void vamp_json_long_text(struct vamp_json *json, const char *key, const char *te
 void vamp_json_unsigned(struct vamp_json *json, const char *key, uint64_t value);
 void vamp_json_signed(struct vamp_json *json, const char *key, int64_t value);
 void vamp_json_real(struct vamp_json *json, const char *key, double value); /* NaN, inf: null */
+/* Nanoseconds as microseconds with three decimals. */
+void vamp_json_micros(struct vamp_json *json, const char *key, int64_t ns);
 void vamp_json_bool(struct vamp_json *json, const char *key, bool value);
 void vamp_json_time(struct vamp_json *json, const char *key, int64_t utc_ns); /* INT64_MIN: null */
 void vamp_json_null(struct vamp_json *json, const char *key);

@@ -154,6 +154,14 @@ static void report_failure(struct vamp_outputs *outputs, struct vamp_output *out
     }
 }
 
+static void report_remark(struct vamp_output *output, struct vamp_status *status)
+{
+    char remark[VAMP_ERR_TEXT_BYTES];
+    if (vamp_output_remark(output, remark)) {
+        vamp_status_say(status, "output %s: %s", vamp_output_name(output), remark);
+    }
+}
+
 void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
                          struct vamp_status *status)
 {
@@ -170,10 +178,7 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
             vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_COMMIT_NS, i, commit_ns);
         }
         report_failure(outputs, output, status);
-        char remark[VAMP_ERR_TEXT_BYTES];
-        if (vamp_output_remark(output, remark)) {
-            vamp_status_say(status, "output %s: %s", accounts[i].name, remark);
-        }
+        report_remark(output, status);
     }
 }
 
@@ -206,6 +211,7 @@ static int finish_one(struct vamp_run_output *item, const struct vamp_ending *en
     report_waiting(output, ending, status);
     struct vamp_err err = VAMP_ERR_NONE;
     const int result = vamp_output_finish(output, ending, FINISH_NS, &err);
+    report_remark(output, status);
     if (result == 0) {
         report_failure(outputs, output, status);
     } else {

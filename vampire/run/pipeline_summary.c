@@ -49,6 +49,7 @@ void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_t
             .paths = each_path,
             .context = output,
         };
+        outputs[i].left_out = vamp_output_left_out(output->output, &outputs[i].left_out_what);
         vamp_run_output_account(output, &outputs[i].account);
     }
     vamp_summary_print(

@@ -308,6 +308,10 @@ static void print_output(FILE *stream, const struct vamp_summary_output *output)
         (void)fprintf(stream, ", %" PRIu64 " older file%s deleted", output->deleted,
                       output->deleted == 1 ? "" : "s");
     }
+    if (output->left_out > 0) {
+        (void)fprintf(stream, ", %" PRIu64 " %s LEFT OUT at a bound", output->left_out,
+                      output->left_out_what);
+    }
     (void)fputc('\n', stream);
     struct files files = {.stream = stream};
     const size_t in_all = output->paths(output->context, print_path, &files);

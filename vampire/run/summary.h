@@ -14,6 +14,8 @@ struct vamp_summary_output {
     struct vamp_output_account account;
     const char *unit; /* "bucket", "event" */
     uint64_t deleted; /* older files */
+    uint64_t left_out; /* by a bound of the format: `left_out_what` */
+    const char *left_out_what;
     /* Calls `each` with the paths of its files and returns how many there are. */
     size_t (*paths)(const void *context, void (*each)(void *of_each, const char *path),
                     void *of_each);

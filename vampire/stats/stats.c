@@ -233,16 +233,9 @@ static void count_mark(struct vamp_stats *stats, struct vamp_slot *slot,
 static void release_row(struct vamp_stats *stats, struct vamp_slot *slot, uint32_t row,
                         int64_t time_ns, enum vamp_leave_reason reason)
 {
-    const struct vamp_components *components = stats->cells.series.components;
     struct vamp_observation *seen = &stats->seen;
-    const struct vamp_event leave = {
-        .kind = VAMP_EVENT_LEAVE,
-        .time_ns = time_ns,
-        .app_id = vamp_components_row(components, row)->app_id,
-        .reason = (uint8_t)reason,
-        .present = (uint16_t)((row == 0 ? 0 : VAMP_HAS_APP) |
-                              (reason == VAMP_LEAVE_UNKNOWN ? 0 : VAMP_HAS_REASON)),
-    };
+    const struct vamp_event leave =
+        vamp_track_leave_of(stats->cells.series.components, row, time_ns, reason);
     seen->slot = slot;
     if (!vamp_track_gone(&stats->tracker, row, &leave, seen)) {
         return;

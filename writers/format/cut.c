@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define BLOCK_BYTES 4096
+#define LINES_BLOCK_BYTES ((size_t)64 * 1024)
 
 /* A crash of the machine can leave a file longer than what was written to it. */
 static bool only_zeros(int fd, uint64_t from, uint64_t to)
@@ -57,4 +58,39 @@ int vamp_recover_cut(int fd, const char *path, const struct vamp_recover_cut *cu
                                   ret_recovery->record);
     }
     return 0;
+}
+
+/* Whole lines, and the bytes they take. */
+static int measure_lines(int fd, const char *path, uint64_t *ret_lines, uint64_t *ret_bytes,
+                         struct vamp_err *err)
+{
+    char block[LINES_BLOCK_BYTES];
+    *ret_lines = *ret_bytes = 0;
+    for (uint64_t offset = 0;;) {
+        const ssize_t got = pread(fd, block, sizeof block, (off_t)offset);
+        if (got < 0) {
+            return vamp_err_set_errno(err, errno, "read %s", path);
+        }
+        if (got == 0) {
+            return 0;
+        }
+        for (ssize_t i = 0; i < got; i++) {
+            if (block[i] == '\n') {
+                *ret_lines += 1;
+                *ret_bytes = offset + (uint64_t)i + 1;
+            }
+        }
+        offset += (uint64_t)got;
+    }
+}
+
+int vamp_recover_lines(int fd, const char *path, uint64_t line_bytes_max, bool dry_run,
+                       struct vamp_recovery *ret_recovery, struct vamp_err *err)
+{
+    uint64_t whole = 0;
+    ret_recovery->record = "line";
+    const int code = measure_lines(fd, path, &ret_recovery->records, &whole, err);
+    const struct vamp_recover_cut cut = {
+        .whole_bytes = whole, .record_bytes_max = line_bytes_max, .dry_run = dry_run};
+    return code != 0 ? code : vamp_recover_cut(fd, path, &cut, ret_recovery, err);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "writers/jsonl/internal.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "vampire/alarms/change.h"
+#include "vampire/core/event/cdo_id.h"
 
 static void begin(struct jsonl *self, const char *type, int64_t time_ns)
 {
@@ -158,11 +157,11 @@ static void lost_lines(struct jsonl *self, const struct vamp_delivery *delivery)
     }
 }
 
-/* 32 hexadecimal digits, null when no event reported it. */
+/* Null when no event reported it. */
 static void cdo_id(struct vamp_json *json, const struct vamp_cdo_id *id, bool known)
 {
-    char text[33];
-    (void)snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64, id->high, id->low);
+    char text[VAMP_CDO_ID_TEXT_BYTES];
+    vamp_cdo_id_text(*id, text);
     if (known) {
         vamp_json_text(json, "id", text);
     } else {

@@ -28,7 +28,7 @@ static const struct vamp_opt event_options[] = {
      .preset = "",
      .max = 60000,
      .offset = offsetof(struct vamp_output_settings, filter),
-     .help = "An expression of the filter language; only events for which it holds are recorded, "
+     .help = "An expression of the filter language; only events for which it holds are written, "
              "and joins and leaves, because they provide names"},
     {.key = "buffer",
      .type = VAMP_OPT_SIZE,
@@ -37,13 +37,13 @@ static const struct vamp_opt event_options[] = {
      .max = (uint64_t)4 << 30,
      .offset = offsetof(struct vamp_output_settings, buffer_bytes),
      .help = "Buffer for events waiting to be written, rounded up to a power of two; when it is "
-             "full, events are lost and the recording reports them"},
+             "full, events are lost and the file reports them"},
     {.key = "filtered",
      .type = VAMP_OPT_BOOL,
      .preset = "false",
      .offset = offsetof(struct vamp_output_settings, filtered),
-     .help = "Whether events rejected by the filters are recorded too, so that a replay can use "
-             "other filters"},
+     .help = "Whether events rejected by the filters are written too, so that a replay of a "
+             "recording can use other filters"},
     {.key = NULL},
 };
 

@@ -109,7 +109,8 @@ struct vamp_output {
     _Atomic uint64_t written, lost;   /* by the output's thread */
     _Atomic int64_t commit_ns;
     atomic_uint segment_number;
-    _Atomic uint64_t deleted; /* older files */
+    _Atomic uint64_t deleted;  /* older files */
+    _Atomic uint64_t left_out; /* by the format, in segments that were closed */
     atomic_bool abandoned;
     _Atomic int64_t give_up_ns; /* monotonic; OUTPUT_NEVER_NS until finish */
 
@@ -131,6 +132,7 @@ struct vamp_output {
     struct output_segment segment;
     uint64_t written_before, lost_before; /* in earlier segments; given up */
     struct vamp_paths paths;
+    const char *left_out_what; /* NULL until the first is closed */
 };
 
 /* ---- output.c */

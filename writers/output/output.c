@@ -270,6 +270,13 @@ uint64_t vamp_output_deleted(const struct vamp_output *output)
     return atomic_load_explicit(&output->deleted, memory_order_relaxed);
 }
 
+uint64_t vamp_output_left_out(const struct vamp_output *output, const char **ret_what)
+{
+    /* Before, the thread may still own them. */
+    *ret_what = output->done ? output->left_out_what : NULL;
+    return output->done ? atomic_load(&output->left_out) : 0;
+}
+
 void vamp_output_fill(const struct vamp_output *output, struct vamp_output_fill *ret_fill)
 {
     output->kind->fill(output, ret_fill);

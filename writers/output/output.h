@@ -115,6 +115,10 @@ bool vamp_output_remark(struct vamp_output *output, char text[static VAMP_ERR_TE
 /* Older files that were deleted, because the output keeps only so much ("keep"). */
 uint64_t vamp_output_deleted(const struct vamp_output *output);
 
+/* What bounds of the format kept out of segments that were closed; `*ret_what` names it in the
+ * plural when it is not 0. After vamp_output_finish only. */
+uint64_t vamp_output_left_out(const struct vamp_output *output, const char **ret_what);
+
 /* How full the queue is; submitting thread. */
 struct vamp_output_fill {
     uint64_t used, bound;

@@ -131,6 +131,10 @@ int output_close_segment(struct vamp_output *output, const struct vamp_ending *e
     if (written > 0 || (!failed && code == 0)) {
         vamp_paths_add(&output->paths, output->format->path(writer));
     }
+    if (output->format->left_out != NULL) {
+        atomic_fetch_add(&output->left_out,
+                         output->format->left_out(writer, &output->left_out_what));
+    }
     output->segment = (struct output_segment){.writer = NULL};
     struct vamp_err close_err = VAMP_ERR_NONE;
     const int close_code = output->format->close(writer, ending, &close_err);

@@ -2,6 +2,8 @@
 #include "vampire/core/event/cdo_id.h"
 
 #include <endian.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static void put_big_endian(uint64_t value, uint8_t bytes[static 8])
@@ -26,4 +28,9 @@ void vamp_cdo_id_to_bytes(struct vamp_cdo_id id, uint8_t bytes[static VAMP_CDO_I
 struct vamp_cdo_id vamp_cdo_id_from_bytes(const uint8_t bytes[static VAMP_CDO_ID_BYTES])
 {
     return (struct vamp_cdo_id){.high = get_big_endian(bytes), .low = get_big_endian(bytes + 8)};
+}
+
+void vamp_cdo_id_text(struct vamp_cdo_id id, char text[static VAMP_CDO_ID_TEXT_BYTES])
+{
+    (void)snprintf(text, VAMP_CDO_ID_TEXT_BYTES, "%016" PRIx64 "%016" PRIx64, id.high, id.low);
 }

@@ -13,4 +13,8 @@
 void vamp_cdo_id_to_bytes(struct vamp_cdo_id id, uint8_t bytes[static VAMP_CDO_ID_BYTES]);
 struct vamp_cdo_id vamp_cdo_id_from_bytes(const uint8_t bytes[static VAMP_CDO_ID_BYTES]);
 
+/* 32 hexadecimal digits, terminated. */
+#define VAMP_CDO_ID_TEXT_BYTES 33
+void vamp_cdo_id_text(struct vamp_cdo_id id, char text[static VAMP_CDO_ID_TEXT_BYTES]);
+
 #endif

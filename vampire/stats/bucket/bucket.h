@@ -193,6 +193,7 @@ struct vamp_cdo_row {
     uint64_t size_bytes, demands;
     uint64_t consumers;                    /* transports of it that were completed */
     int64_t times_ns[VAMP_CDO_TIME_COUNT]; /* UTC; INT64_MIN: not seen */
+    uint32_t producer_number;              /* of its name in the component table */
     bool id_known, size_known;
     uint8_t end;                    /* enum vamp_cdo_end */
     char name[VAMP_CDO_NAME_BYTES]; /* "": never reported */

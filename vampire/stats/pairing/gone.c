@@ -48,6 +48,19 @@ static void release_rest(struct vamp_track_context *at)
     tracker->tallies[0] = rest;
 }
 
+struct vamp_event vamp_track_leave_of(const struct vamp_components *components, uint32_t row,
+                                      int64_t time_ns, enum vamp_leave_reason reason)
+{
+    return (struct vamp_event){
+        .kind = VAMP_EVENT_LEAVE,
+        .time_ns = time_ns,
+        .app_id = vamp_components_row(components, row)->app_id,
+        .reason = (uint8_t)reason,
+        .present = (uint16_t)((row == 0 ? 0 : VAMP_HAS_APP) |
+                              (reason == VAMP_LEAVE_UNKNOWN ? 0 : VAMP_HAS_REASON)),
+    };
+}
+
 bool vamp_track_gone(struct vamp_tracker *tracker, uint32_t row, const struct vamp_event *leave,
                      struct vamp_observation *seen)
 {

@@ -119,10 +119,12 @@ static void add_row(const struct vamp_tracker *tracker, struct vamp_slot *slot,
     }
     const bool made = (cdo->flags & VAMP_CDO_MAKER) != 0 && cdo->record.owner != 0;
     const struct vamp_components *components = tracker->components;
+    const uint32_t producer =
+        made ? vamp_components_row(components, cdo->record.owner)->name_number : VAMP_NAME_UNKNOWN;
     struct vamp_cdo_row *row = &slot->cdos[slot->cdo_count++];
     *row = (struct vamp_cdo_row){
-        .producer = made ? vamp_components_row(components, cdo->record.owner)->name
-                         : vamp_components_name(components, VAMP_NAME_UNKNOWN),
+        .producer = vamp_components_name(components, producer),
+        .producer_number = producer,
         .id = history->id,
         .id_known = history->id_known,
         .size_known = (cdo->flags & VAMP_CDO_SIZED) != 0,
@@ -152,6 +154,15 @@ void vamp_cdo_history_end_owned(struct vamp_track_context *at)
            (cdo = vamp_table_owned(&tracker->cdos, at->row, &position)) != NULL) {
         add_row(tracker, at->seen->slot, cdo, VAMP_CDO_END_LEFT);
     }
+}
+
+const char *vamp_track_cdo_name(struct vamp_tracker *tracker, const struct vamp_event *event)
+{
+    uint64_t key[2];
+    const struct vamp_cdo *cdo = tracker->histories != NULL && vamp_track_find_key(event, key)
+                                     ? vamp_table_find(&tracker->cdos, key)
+                                     : NULL;
+    return cdo != NULL ? history_of(tracker, cdo)->name : "";
 }
 
 void vamp_track_finish(struct vamp_tracker *tracker, struct vamp_slot *slot)

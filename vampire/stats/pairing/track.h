@@ -96,11 +96,17 @@ int64_t vamp_track_acted_ns(const struct vamp_tracker *tracker, uint32_t row);
 /* What is pending of each kind; least and most begin again. */
 void vamp_track_take_numbers(struct vamp_tracker *tracker, uint32_t row,
                              struct vamp_in_flight ret_numbers[static VAMP_IN_FLIGHT_COUNT]);
+/* The LEAVE that no component sent, for the component of row `row`, as vamp_track_gone takes it. */
+struct vamp_event vamp_track_leave_of(const struct vamp_components *components, uint32_t row,
+                                      int64_t time_ns, enum vamp_leave_reason reason);
 /* The stream has ended: takes the CDOs of unknown size one after the other. False at the end.
  * `*position` starts at 0. */
 bool vamp_track_rest(struct vamp_tracker *tracker, uint32_t *position, uint32_t *ret_component);
 /* The run is over: at level `cdo` the rows of all remaining CDOs go to this bucket. */
 void vamp_track_finish(struct vamp_tracker *tracker, struct vamp_slot *slot);
+/* At level `cdo`: the name of the event's CDO while its record lasts, cut to what a row holds; "":
+ * not known. Valid until the next event. */
+const char *vamp_track_cdo_name(struct vamp_tracker *tracker, const struct vamp_event *event);
 /* The name of the event's CDO, cut to what a row holds. */
 void vamp_track_copy_name(const struct vamp_event *event, char name[static VAMP_CDO_NAME_BYTES]);
 

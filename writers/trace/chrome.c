@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Chrome's trace event format, as an array with one record a line: the format allows the end of the
+ * array to be missing, so the file can be opened while it is written and after a kill.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vampire/core/event/cdo_id.h"
+#include "vampire/core/json_emit.h"
+#include "version.h"
+#include "writers/format/file.h"
+#include "writers/trace/sink.h"
+#include "writers/trace/tracks.h"
+
+/* So much is written at once, apart from a flush. */
+#define BUFFER_BYTES ((size_t)256 << 10)
+#define NAME_BYTES 320
+
+struct chrome {
+    int fd;
+    char *path;
+    struct vamp_json json;
+    int64_t begin_ns;    /* time 0 of the file */
+    uint64_t file_bytes; /* of whole records */
+};
+
+/* ---- the file */
+
+/* What a failure left of a record is cut off, as far as the system allows. */
+static int write_failed(const struct chrome *chrome, int code, struct vamp_err *err)
+{
+    (void)!ftruncate(chrome->fd, (off_t)chrome->file_bytes);
+    return vamp_err_set_errno(err, code, "write %s", chrome->path);
+}
+
+static int chrome_flush(void *self, struct vamp_err *err)
+{
+    struct chrome *chrome = self;
+    struct vamp_json *json = &chrome->json;
+    if (json->failed) {
+        return write_failed(chrome, ENOMEM, err);
+    }
+    for (size_t done = 0; done < json->used;) {
+        const ssize_t now = write(chrome->fd, json->bytes + done, json->used - done);
+        if (now < 0 && errno == EINTR) {
+            continue;
+        }
+        if (now < 0) {
+            return write_failed(chrome, errno, err);
+        }
+        done += (size_t)now;
+    }
+    chrome->file_bytes += json->used;
+    vamp_json_clear(json);
+    return 0;
+}
+
+static int flush_if_large(struct chrome *chrome, struct vamp_err *err)
+{
+    return chrome->json.used < BUFFER_BYTES && !chrome->json.failed ? 0 : chrome_flush(chrome, err);
+}
+
+/* ---- records */
+
+/* Viewers number processes and threads from 1 on: 0 is the idle task to them. */
+static void put_track(struct vamp_json *json, const struct vamp_trace_track *track)
+{
+    vamp_json_unsigned(json, "pid", (uint64_t)track->process + 1);
+    vamp_json_unsigned(json, "tid", (uint64_t)track->number + 1);
+}
+
+static void begin_record(struct vamp_json *json, const char *phase, const char *name)
+{
+    vamp_json_line_begin(json);
+    vamp_json_text(json, "name", name);
+    vamp_json_text(json, "ph", phase);
+}
+
+static void end_record(struct vamp_json *json)
+{
+    vamp_json_line_end_more(json);
+}
+
+/* What the file says about itself: records of metadata that viewers skip. */
+static void begin_note(struct vamp_json *json, const char *name)
+{
+    begin_record(json, "M", name);
+    vamp_json_unsigned(json, "pid", 1);
+    vamp_json_unsigned(json, "tid", 1);
+    vamp_json_open(json, "args", '{');
+}
+
+static void put_run(struct vamp_json *json, const struct vamp_writer_target *target)
+{
+    const struct vamp_run *run = target->run;
+    begin_note(json, "vampire");
+    vamp_json_unsigned(json, "version", 1);
+    vamp_json_text(json, "producer", "vampire " VAMP_VERSION);
+    vamp_json_text(json, "run", run->id);
+    vamp_json_text(json, "workflow", run->workflow);
+    vamp_json_text(json, "component", run->component);
+    vamp_json_text(json, "host", run->host);
+    vamp_json_text(json, "output", target->name);
+    vamp_json_unsigned(json, "segment", target->segment);
+    vamp_json_text(json, "clock", run->clock);
+    vamp_json_text(json, "sampling", run->sampling);
+    vamp_json_close(json, '}');
+    end_record(json);
+}
+
+static void put_metadata(struct vamp_json *json, const struct vamp_trace_track *track,
+                         const char *name, const char *text)
+{
+    begin_record(json, "M", name);
+    put_track(json, track);
+    vamp_json_open(json, "args", '{');
+    vamp_json_text(json, "name", text);
+    vamp_json_close(json, '}');
+    end_record(json);
+}
+
+static void put_order(struct vamp_json *json, const struct vamp_trace_track *track,
+                      const char *name, uint64_t order)
+{
+    begin_record(json, "M", name);
+    put_track(json, track);
+    vamp_json_open(json, "args", '{');
+    vamp_json_unsigned(json, "sort_index", order);
+    vamp_json_close(json, '}');
+    end_record(json);
+}
+
+static int chrome_track(void *self, const struct vamp_trace_track *track, struct vamp_err *err)
+{
+    struct chrome *chrome = self;
+    struct vamp_json *json = &chrome->json;
+    char name[64];
+    if (track->is_first) {
+        put_metadata(json, track, "process_name", track->name);
+        put_order(json, track, "process_sort_index", track->process);
+    }
+    const char *kind = vamp_trace_kind_name(track->kind);
+    (void)snprintf(name, sizeof name, track->lane == 0 ? "%s" : "%s %u", kind, track->lane + 1);
+    put_metadata(json, track, "thread_name", name);
+    put_order(json, track, "thread_sort_index",
+              (uint64_t)track->kind * VAMP_TRACE_LANES_MAX + track->lane);
+    return flush_if_large(chrome, err);
+}
+
+/* ---- spans */
+
+/* Of a part of a wait: red as long as the CDO is not there, green as soon as it moves. */
+static const char *part_color(const char *word)
+{
+    static const char *const colors[VAMP_WAIT_PART_COUNT] = {
+        [VAMP_WAIT_FOR_OFFER] = "terrible",
+        [VAMP_WAIT_FOR_START] = "bad",
+        [VAMP_WAIT_MOVING] = "good",
+        [VAMP_WAIT_UNKNOWN] = "black",
+    };
+    unsigned part = 0;
+    while (part < VAMP_WAIT_UNKNOWN && strcmp(vamp_wait_part_name(part), word) != 0) {
+        part++;
+    }
+    return colors[part];
+}
+
+/* Words of the viewer's palette; of a mark none. */
+static const char *color_of(const struct vamp_trace_span *span)
+{
+    if (span->what == VAMP_TRACE_PART) {
+        return part_color(span->word);
+    }
+    static const char *const colors[VAMP_TRACE_WHAT_COUNT] = {
+        [VAMP_TRACE_LIFE] = "generic_work",     [VAMP_TRACE_IN_POOL] = "rail_load",
+        [VAMP_TRACE_DEMAND] = "grey",           [VAMP_TRACE_WITHDRAW] = "yellow",
+        [VAMP_TRACE_LEAVE] = "olive",           [VAMP_TRACE_SEND] = "rail_animation",
+        [VAMP_TRACE_RECEIVE] = "rail_response",
+    };
+    return colors[span->what];
+}
+
+static void name_span(const struct vamp_trace_span *span, char name[static NAME_BYTES])
+{
+    switch (span->what) {
+    case VAMP_TRACE_LIFE:
+        (void)snprintf(name, NAME_BYTES, "%s", span->cdo[0] != '\0' ? span->cdo : "CDO");
+        break;
+    case VAMP_TRACE_SEND:
+        (void)snprintf(name, NAME_BYTES, "to %.300s", span->peer);
+        break;
+    case VAMP_TRACE_RECEIVE:
+        (void)snprintf(name, NAME_BYTES, "from %.300s",
+                       span->peer != NULL ? span->peer : "unknown");
+        break;
+    case VAMP_TRACE_PART:
+    case VAMP_TRACE_MARK:
+        (void)snprintf(name, NAME_BYTES, "%s", span->word);
+        break;
+    case VAMP_TRACE_IN_POOL:
+    case VAMP_TRACE_DEMAND:
+    case VAMP_TRACE_WITHDRAW:
+    case VAMP_TRACE_LEAVE:
+        (void)snprintf(name, NAME_BYTES, "%s", vamp_trace_what_name(span->what));
+        break;
+    }
+}
+
+static const char *peer_key(enum vamp_trace_what what)
+{
+    return what == VAMP_TRACE_SEND ? "sink" : what == VAMP_TRACE_PART ? "producer" : "source";
+}
+
+static void put_arguments(struct vamp_json *json, const struct vamp_trace_span *span)
+{
+    vamp_json_open(json, "args", '{');
+    if (span->cdo[0] != '\0') {
+        vamp_json_text(json, "cdo", span->cdo);
+    }
+    if (span->id_known) {
+        char id[VAMP_CDO_ID_TEXT_BYTES];
+        vamp_cdo_id_text(span->id, id);
+        vamp_json_text(json, "id", id);
+    }
+    if (span->size_known) {
+        vamp_json_unsigned(json, "bytes", span->size_bytes);
+    }
+    if (span->peer != NULL) {
+        vamp_json_text(json, peer_key(span->what), span->peer);
+    }
+    if (span->end != NULL) {
+        vamp_json_text(json, "end", span->end);
+    }
+    if (span->what == VAMP_TRACE_MARK) {
+        vamp_json_unsigned(json, "count", span->count);
+    }
+    vamp_json_close(json, '}');
+}
+
+/* An arrow binds to the span around its time: at the last moment before the span's end. */
+static void put_arrow(const struct chrome *chrome, struct vamp_json *json,
+                      const struct vamp_trace_track *track, const struct vamp_trace_span *span)
+{
+    const bool begins = span->arrow == VAMP_TRACE_ARROW_BEGINS;
+    const int64_t last_ns = span->end_ns - (span->end_ns > span->start_ns);
+    begin_record(json, begins ? "s" : "f", "transport");
+    vamp_json_text(json, "cat", "transport");
+    vamp_json_unsigned(json, "id", span->arrow_id);
+    vamp_json_micros(json, "ts", (begins ? span->start_ns : last_ns) - chrome->begin_ns);
+    put_track(json, track);
+    if (!begins) {
+        vamp_json_text(json, "bp", "e");
+    }
+    end_record(json);
+}
+
+static void put_span(const struct chrome *chrome, struct vamp_json *json,
+                     const struct vamp_trace_track *track, const struct vamp_trace_span *span)
+{
+    const bool is_mark = span->what == VAMP_TRACE_MARK;
+    char name[NAME_BYTES];
+    name_span(span, name);
+    begin_record(json, is_mark ? "i" : "X", name);
+    vamp_json_text(json, "cat", vamp_trace_what_name(span->what));
+    vamp_json_micros(json, "ts", span->start_ns - chrome->begin_ns);
+    if (is_mark) {
+        vamp_json_text(json, "s", track->process == 0 ? "g" : "t");
+    } else {
+        vamp_json_micros(json, "dur", span->end_ns - span->start_ns);
+        vamp_json_text(json, "cname", color_of(span));
+    }
+    put_track(json, track);
+    put_arguments(json, span);
+    end_record(json);
+    if (span->arrow != VAMP_TRACE_NO_ARROW) {
+        put_arrow(chrome, json, track, span);
+    }
+}
+
+static int chrome_spans(void *self, const struct vamp_trace_track *track,
+                        const struct vamp_trace_span *spans, unsigned count, struct vamp_err *err)
+{
+    struct chrome *chrome = self;
+    for (unsigned i = 0; i < count; i++) {
+        put_span(chrome, &chrome->json, track, &spans[i]);
+    }
+    return flush_if_large(chrome, err);
+}
+
+/* ---- begin and end */
+
+static int chrome_begin(void *self, int64_t begin_ns, struct vamp_err *err)
+{
+    struct chrome *chrome = self;
+    struct vamp_json *json = &chrome->json;
+    chrome->begin_ns = begin_ns;
+    begin_note(json, "vampire_begin");
+    vamp_json_time(json, "time", begin_ns);
+    vamp_json_signed(json, "time_ns", begin_ns);
+    vamp_json_close(json, '}');
+    end_record(json);
+    return flush_if_large(chrome, err);
+}
+
+static void put_end(struct vamp_json *json, const struct vamp_trace_end *end)
+{
+    begin_note(json, "vampire_end");
+    vamp_json_text(json, "reason", end->ending != NULL ? end->ending->reason : "next file");
+    vamp_json_time(json, "last_event", end->begin_ns == INT64_MIN ? INT64_MIN : end->end_ns);
+    vamp_json_unsigned(json, "written", end->written);
+    vamp_json_unsigned(json, "left_out", end->left_out);
+    vamp_json_unsigned(json, "without_track", end->crowded);
+    vamp_json_unsigned(json, "evicted", end->evicted);
+    vamp_json_close(json, '}');
+    vamp_json_line_end(json);
+}
+
+static int chrome_close(void *self, const struct vamp_trace_end *end, bool remove,
+                        struct vamp_err *err)
+{
+    struct chrome *chrome = self;
+    if (chrome == NULL) {
+        return 0;
+    }
+    int code = 0;
+    if (remove) {
+        (void)unlink(chrome->path);
+    } else if (end != NULL) {
+        put_end(&chrome->json, end);
+        vamp_json_array_end(&chrome->json);
+        code = chrome_flush(chrome, err);
+    }
+    if (close(chrome->fd) != 0 && code == 0) {
+        code = vamp_err_set_errno(err, errno, "close %s", chrome->path);
+    }
+    vamp_json_done(&chrome->json);
+    free(chrome->path);
+    free(chrome);
+    return code;
+}
+
+static int open_file(struct chrome *chrome, const struct vamp_writer_target *target,
+                     const char *directory, unsigned access, struct vamp_err *err)
+{
+    chrome->path = vamp_target_name(directory, target, "trace.json");
+    if (chrome->path == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
+    }
+    int code = vamp_target_create(chrome->path, (enum vamp_target_access)access, &chrome->fd, err);
+    if (code != 0) {
+        return code;
+    }
+    vamp_json_array_begin(&chrome->json);
+    put_run(&chrome->json, target);
+    code = chrome_flush(chrome, err);
+    if (code != 0) {
+        (void)unlink(chrome->path);
+        (void)close(chrome->fd);
+    }
+    return code;
+}
+
+static int chrome_open(const struct vamp_writer_target *target, const char *directory,
+                       unsigned access, void **ret_self, struct vamp_err *err)
+{
+    struct chrome *chrome = calloc(1, sizeof *chrome);
+    if (chrome == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
+    }
+    const int code = open_file(chrome, target, directory, access, err);
+    if (code != 0) {
+        vamp_json_done(&chrome->json);
+        free(chrome->path);
+        free(chrome);
+        return code;
+    }
+    *ret_self = chrome;
+    return 0;
+}
+
+static const char *chrome_path(const void *self)
+{
+    return ((const struct chrome *)self)->path;
+}
+
+const struct vamp_trace_sink_ops vamp_trace_chrome = {
+    .version = VAMP_VERSION,
+    .open = chrome_open,
+    .begin = chrome_begin,
+    .track = chrome_track,
+    .spans = chrome_spans,
+    .flush = chrome_flush,
+    .path = chrome_path,
+    .close = chrome_close,
+};

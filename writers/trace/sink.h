@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a trace consists of, and the contract of a file format for traces (chrome.c, otf2/). The
+ * timeline (timeline.h) decides what is drawn and on which track; a sink only writes it.
+ *
+ * A trace has processes, one for each component name and one for the run; a process has tracks, on
+ * which spans never overlap unless one lies in the other. All times are ns of event time, UTC.
+ */
+#ifndef VAMP_WRITERS_TRACE_SINK_H
+#define VAMP_WRITERS_TRACE_SINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "writers/writer.h"
+
+/* What a track holds. A component has as many of one kind as it has such spans at the same time. */
+enum vamp_trace_kind {
+    VAMP_TRACE_WAITS,    /* the component waits: demand, withdraw, leave */
+    VAMP_TRACE_RECEIVES, /* transports to it */
+    VAMP_TRACE_SENDS,    /* transports from it */
+    VAMP_TRACE_LIVES,    /* the CDOs that it made */
+    VAMP_TRACE_MARKS,    /* moments: anomalies; of the run: losses */
+};
+#define VAMP_TRACE_KIND_COUNT 5
+
+/* What a span is. */
+enum vamp_trace_what {
+    VAMP_TRACE_LIFE,    /* of a CDO: declared to disposed of */
+    VAMP_TRACE_IN_POOL, /* in a life: offered to withdrawn */
+    VAMP_TRACE_DEMAND,  /* demanded to received */
+    VAMP_TRACE_PART,    /* of a demand: what it waited for */
+    VAMP_TRACE_WITHDRAW,
+    VAMP_TRACE_LEAVE,
+    VAMP_TRACE_SEND,
+    VAMP_TRACE_RECEIVE,
+    VAMP_TRACE_MARK, /* no length */
+};
+#define VAMP_TRACE_WHAT_COUNT 9
+
+/* Constant, never NULL. */
+const char *vamp_trace_kind_name(enum vamp_trace_kind kind);
+const char *vamp_trace_what_name(enum vamp_trace_what what);
+
+struct vamp_trace_track {
+    uint32_t number;  /* 0, 1, 2, ... in the order in which the sink sees them */
+    uint32_t process; /* 0: the run */
+    const char *name; /* the component's; "events" of the run */
+    unsigned lane;    /* 0, 1, ... of the tracks of this process and kind */
+    enum vamp_trace_kind kind;
+    bool is_first;  /* of its process */
+    int64_t end_ns; /* of its last span */
+};
+
+/* Which end of an arrow a span has. */
+enum vamp_trace_arrow { VAMP_TRACE_NO_ARROW, VAMP_TRACE_ARROW_BEGINS, VAMP_TRACE_ARROW_ENDS };
+
+/* Text is the caller's and valid during the call. */
+struct vamp_trace_span {
+    enum vamp_trace_what what;
+    int64_t start_ns, end_ns; /* start <= end */
+    const char *word;         /* of MARK: what happened; of PART: which; else NULL */
+    const char *cdo;          /* name, "": not known */
+    struct vamp_cdo_id id;
+    uint64_t size_bytes;
+    uint64_t count;    /* of MARK: how often */
+    const char *peer;  /* the other component: source, sink, producer; NULL: none is known */
+    const char *end;   /* of a LIFE: how it ended; else NULL */
+    uint64_t arrow_id; /* the same at both ends */
+    uint32_t arrow_track;
+    enum vamp_trace_arrow arrow;
+    bool id_known, size_known;
+};
+
+/* What the sink is told about the whole when it is closed. */
+struct vamp_trace_end {
+    const struct vamp_ending *ending; /* NULL: the run goes on in another file */
+    uint64_t written;                 /* spans, marks and ends of arrows */
+    uint64_t left_out;                /* of these at the bound max_events */
+    uint64_t crowded;                 /* at the bounds of tracks */
+    uint64_t evicted;                 /* CDOs, waits and transports at the bounds of the pairing */
+    int64_t begin_ns, end_ns;         /* of the events; begin_ns INT64_MIN: there was none */
+};
+
+struct vamp_trace_sink_ops {
+    const char *version; /* VAMP_VERSION of the build; another one's is not used */
+    /* Creates the target, as vamp_writer_ops.open. `path` is without its extension, `access` an
+     * enum vamp_target_access. */
+    int (*open)(const struct vamp_writer_target *target, const char *directory, unsigned access,
+                void **ret_self, struct vamp_err *err);
+    /* The moment that is time 0 of the file; once, before all below. */
+    int (*begin)(void *self, int64_t begin_ns, struct vamp_err *err);
+    /* A new track; its number is the next. */
+    int (*track)(void *self, const struct vamp_trace_track *track, struct vamp_err *err);
+    /* `count` spans, at least one, of one track that comes after all that was written to it: the
+     * first is around the others, which follow each other. */
+    int (*spans)(void *self, const struct vamp_trace_track *track,
+                 const struct vamp_trace_span *spans, unsigned count, struct vamp_err *err);
+    /* Hands everything to the operating system. */
+    int (*flush)(void *self, struct vamp_err *err);
+    const char *(*path)(const void *self);
+    /* Completes and closes; `remove`: the file is deleted instead. NULL-safe in `self`. */
+    int (*close)(void *self, const struct vamp_trace_end *end, bool remove, struct vamp_err *err);
+};
+
+extern const struct vamp_trace_sink_ops vamp_trace_chrome;
+
+#endif

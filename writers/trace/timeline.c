@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/trace/timeline.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vampire/stats/pairing/track.h"
+#include "writers/trace/tracks.h"
+
+/* What is paired at the same time; reserved, and touched as it fills. */
+#define CDOS_MAX (UINT64_C(1) << 18)
+#define PENDING_MAX (UINT64_C(1) << 18)
+#define COMPONENTS_MAX UINT64_C(16384)
+/* Two spans and both ends of an arrow. */
+#define TRANSPORT_ENTRIES 4
+#define RUN_PROCESS 0
+
+struct vamp_timeline {
+    const struct vamp_timeline_options *options;
+    const struct vamp_trace_sink_ops *sink;
+    void *sink_self;
+    struct vamp_components *components;
+    struct vamp_tracker tracker;
+    struct vamp_observation seen;
+    struct vamp_slot slot; /* only for the CDOs whose record ended */
+    struct vamp_trace_tracks tracks;
+    struct vamp_trace_end end;
+    uint64_t arrows;
+    bool full;
+};
+
+int vamp_timeline_create(const struct vamp_timeline_options *options,
+                         const struct vamp_trace_sink_ops *sink, void *sink_self,
+                         struct vamp_timeline **ret_timeline, struct vamp_err *err)
+{
+    struct vamp_timeline *timeline = calloc(1, sizeof *timeline);
+    if (timeline == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "make a timeline");
+    }
+    timeline->options = options;
+    timeline->sink = sink;
+    timeline->sink_self = sink_self;
+    timeline->end.begin_ns = INT64_MIN;
+    timeline->seen.slot = &timeline->slot;
+    timeline->slot.cdos = calloc(VAMP_CDO_ROWS_MAX, sizeof *timeline->slot.cdos);
+    const struct vamp_stats_options pairing = {
+        .level = VAMP_LEVEL_CDO,
+        .max_components = COMPONENTS_MAX,
+        .max_cdos = CDOS_MAX,
+        .max_pending = PENDING_MAX,
+    };
+    int code = timeline->slot.cdos != NULL ? 0 : vamp_err_set_errno(err, ENOMEM, "make a timeline");
+    if (code == 0) {
+        code = vamp_components_create(COMPONENTS_MAX, &timeline->components, err);
+    }
+    if (code == 0) {
+        code = vamp_tracker_init(&timeline->tracker, &pairing, timeline->components, err);
+    }
+    if (code != 0) {
+        vamp_timeline_free(timeline);
+        return code;
+    }
+    *ret_timeline = timeline;
+    return 0;
+}
+
+void vamp_timeline_free(struct vamp_timeline *timeline)
+{
+    if (timeline == NULL) {
+        return;
+    }
+    vamp_tracker_done(&timeline->tracker);
+    vamp_components_free(timeline->components);
+    vamp_trace_tracks_done(&timeline->tracks);
+    free(timeline->slot.cdos);
+    free(timeline);
+}
+
+void vamp_timeline_describe(const struct vamp_timeline *timeline, struct vamp_trace_end *ret_end)
+{
+    *ret_end = timeline->end;
+}
+
+/* ---- what is drawn */
+
+/* Whether the span, and `count` - 1 in it, are asked for. Times further than 292 years from the
+ * begin have no number there: such spans are counted. */
+static bool is_in_range(struct vamp_timeline *timeline, const struct vamp_trace_span *span,
+                        unsigned count)
+{
+    const struct vamp_timeline_options *options = timeline->options;
+    const int64_t begin_ns = timeline->end.begin_ns;
+    int64_t start_ns, end_ns, length_ns;
+    if (__builtin_sub_overflow(span->start_ns, begin_ns, &start_ns) ||
+        __builtin_sub_overflow(span->end_ns, begin_ns, &end_ns) ||
+        __builtin_sub_overflow(span->end_ns, span->start_ns, &length_ns)) {
+        timeline->end.left_out += count;
+        return false;
+    }
+    return (options->from_ns <= 0 || end_ns >= options->from_ns) &&
+           (options->length_ns <= 0 || start_ns <= options->from_ns + options->length_ns);
+}
+
+static bool is_selected(const struct vamp_timeline *timeline, const char *component)
+{
+    const struct vamp_strings *patterns = &timeline->options->components;
+    bool selected = patterns->count == 0;
+    for (size_t i = 0; i < patterns->count && !selected; i++) {
+        selected = fnmatch(patterns->items[i], component, 0) == 0;
+    }
+    return selected;
+}
+
+/* Whether so many more fit; those that do not are counted. */
+static bool has_room(struct vamp_timeline *timeline, unsigned count)
+{
+    struct vamp_trace_end *end = &timeline->end;
+    timeline->full = timeline->full || timeline->options->max_events - end->written < count;
+    end->left_out += timeline->full ? count : 0;
+    return !timeline->full;
+}
+
+/* ---- tracks */
+
+/* The run is process 0, and components are numbered by their names from 1 on. */
+static uint32_t process_of(uint32_t name)
+{
+    return name + 1;
+}
+
+static const char *process_name(const struct vamp_timeline *timeline, uint32_t process)
+{
+    return process == RUN_PROCESS ? "events"
+                                  : vamp_components_name(timeline->components, process - 1);
+}
+
+/* The number of a track with room from `start_ns` on, which it has until `end_ns` from now on;
+ * UINT32_MAX: at the bound. */
+static int take_track(struct vamp_timeline *timeline, uint32_t process, enum vamp_trace_kind kind,
+                      const struct vamp_trace_span *span, uint32_t *ret_number,
+                      struct vamp_err *err)
+{
+    struct vamp_trace_track *track = NULL;
+    bool is_new = false;
+    *ret_number = UINT32_MAX;
+    int code =
+        vamp_trace_tracks_find(&timeline->tracks, process, kind, span->start_ns, &track, &is_new);
+    if (code != 0) {
+        return vamp_err_set_errno(err, -code, "add a track");
+    }
+    if (track == NULL) {
+        return 0;
+    }
+    if (is_new) {
+        track->name = process_name(timeline, process);
+        code = timeline->sink->track(timeline->sink_self, track, err);
+    }
+    track->end_ns = span->end_ns;
+    *ret_number = track->number;
+    return code;
+}
+
+static int write_spans(struct vamp_timeline *timeline, uint32_t track,
+                       const struct vamp_trace_span *spans, unsigned count, struct vamp_err *err)
+{
+    const int code = timeline->sink->spans(timeline->sink_self, &timeline->tracks.items[track],
+                                           spans, count, err);
+    if (code == 0) {
+        timeline->end.written += count + (spans[0].arrow != VAMP_TRACE_NO_ARROW);
+    }
+    return code;
+}
+
+/* A span and what lies in it, on a track of this process. */
+static int draw(struct vamp_timeline *timeline, uint32_t process, enum vamp_trace_kind kind,
+                const struct vamp_trace_span *spans, unsigned count, struct vamp_err *err)
+{
+    uint32_t track = UINT32_MAX;
+    if (!is_in_range(timeline, &spans[0], count) ||
+        (process != RUN_PROCESS && !is_selected(timeline, process_name(timeline, process))) ||
+        !has_room(timeline, count)) {
+        return 0;
+    }
+    const int code = take_track(timeline, process, kind, &spans[0], &track, err);
+    if (code != 0 || track == UINT32_MAX) {
+        timeline->end.crowded += code == 0 ? count : 0;
+        return code;
+    }
+    return write_spans(timeline, track, spans, count, err);
+}
+
+/* ---- what an event means */
+
+/* From so long ago until the event. */
+static struct vamp_trace_span span_until_now(struct vamp_timeline *timeline,
+                                             enum vamp_trace_what what, uint64_t length_ns)
+{
+    const struct vamp_observation *seen = &timeline->seen;
+    const struct vamp_event *event = seen->event;
+    return (struct vamp_trace_span){
+        .what = what,
+        .start_ns = (int64_t)((uint64_t)event->time_ns - length_ns),
+        .end_ns = event->time_ns,
+        .cdo = vamp_track_cdo_name(&timeline->tracker, event),
+        .id = event->cdo_id,
+        .id_known = vamp_event_has(event, VAMP_HAS_CDO_ID),
+        .size_bytes = seen->size_bytes,
+        .size_known = seen->size_known,
+    };
+}
+
+/* The parts of a demand's wait, one after the other; those without length are not drawn. Returns
+ * how many there are. */
+static unsigned parts_of(const struct vamp_timeline *timeline, const struct vamp_trace_span *demand,
+                         struct vamp_trace_span parts[static VAMP_WAIT_PART_COUNT])
+{
+    const struct vamp_observation *seen = &timeline->seen;
+    parts[0] = *demand;
+    parts[0].what = VAMP_TRACE_PART;
+    parts[0].word = vamp_wait_part_name(VAMP_WAIT_UNKNOWN);
+    parts[0].peer = vamp_components_name(timeline->components, seen->producer);
+    if (!seen->parts_known) {
+        return 1;
+    }
+    unsigned count = 0;
+    uint64_t from = (uint64_t)demand->start_ns;
+    for (unsigned part = 0; part < VAMP_WAIT_UNKNOWN; part++) {
+        if (seen->part_ns[part] > 0) {
+            parts[count] = parts[0];
+            parts[count].word = vamp_wait_part_name(part);
+            parts[count].start_ns = (int64_t)from;
+            parts[count++].end_ns = (int64_t)(from + seen->part_ns[part]);
+        }
+        from += seen->part_ns[part];
+    }
+    return count;
+}
+
+static int draw_demand(struct vamp_timeline *timeline, struct vamp_err *err)
+{
+    const struct vamp_observation *seen = &timeline->seen;
+    if (!vamp_observed(seen, VAMP_INTERVAL_DEMAND_WAIT)) {
+        return 0;
+    }
+    struct vamp_trace_span spans[1 + VAMP_WAIT_PART_COUNT] = {
+        span_until_now(timeline, VAMP_TRACE_DEMAND, seen->interval_ns[VAMP_INTERVAL_DEMAND_WAIT])};
+    const unsigned count = 1 + parts_of(timeline, &spans[0], spans + 1);
+    return draw(timeline, process_of(seen->labels.value[VAMP_LABEL_COMPONENT]), VAMP_TRACE_WAITS,
+                spans, count, err);
+}
+
+static int draw_wait(struct vamp_timeline *timeline, enum vamp_interval interval,
+                     enum vamp_trace_what what, struct vamp_err *err)
+{
+    const struct vamp_observation *seen = &timeline->seen;
+    if (!vamp_observed(seen, interval)) {
+        return 0;
+    }
+    struct vamp_trace_span span = span_until_now(timeline, what, seen->interval_ns[interval]);
+    return draw(timeline, process_of(seen->labels.value[VAMP_LABEL_COMPONENT]), VAMP_TRACE_WAITS,
+                &span, 1, err);
+}
+
+/* On a track of each, with an arrow between them if both found one. */
+static int write_transport(struct vamp_timeline *timeline, uint32_t source, uint32_t sink,
+                           struct vamp_trace_span *send, struct vamp_trace_span *receive,
+                           struct vamp_err *err)
+{
+    uint32_t sends = UINT32_MAX, receives = UINT32_MAX;
+    int code = take_track(timeline, process_of(sink), VAMP_TRACE_RECEIVES, receive, &receives, err);
+    if (code == 0) {
+        code = take_track(timeline, process_of(source), VAMP_TRACE_SENDS, send, &sends, err);
+    }
+    if (code != 0) {
+        return code;
+    }
+    if (sends == UINT32_MAX || receives == UINT32_MAX) {
+        timeline->end.crowded += TRANSPORT_ENTRIES;
+        return 0;
+    }
+    send->arrow = VAMP_TRACE_ARROW_BEGINS;
+    receive->arrow = VAMP_TRACE_ARROW_ENDS;
+    send->arrow_id = receive->arrow_id = ++timeline->arrows;
+    send->arrow_track = receives;
+    receive->arrow_track = sends;
+    code = write_spans(timeline, sends, send, 1, err);
+    return code != 0 ? code : write_spans(timeline, receives, receive, 1, err);
+}
+
+/* Both ends of a transport, and the arrow between them; of an unknown source only the sink's. */
+static int draw_transport(struct vamp_timeline *timeline, struct vamp_err *err)
+{
+    const struct vamp_observation *seen = &timeline->seen;
+    if (!vamp_observed(seen, VAMP_INTERVAL_TRANSPORT)) {
+        return 0;
+    }
+    const uint32_t source = seen->labels.value[VAMP_LABEL_SOURCE];
+    const uint32_t sink = seen->labels.value[VAMP_LABEL_SINK];
+    const char *source_name = vamp_components_name(timeline->components, source);
+    const char *sink_name = vamp_components_name(timeline->components, sink);
+    struct vamp_trace_span receive =
+        span_until_now(timeline, VAMP_TRACE_RECEIVE, seen->interval_ns[VAMP_INTERVAL_TRANSPORT]);
+    if (source == VAMP_NAME_UNKNOWN) {
+        return draw(timeline, process_of(sink), VAMP_TRACE_RECEIVES, &receive, 1, err);
+    }
+    if (!is_in_range(timeline, &receive, TRANSPORT_ENTRIES) ||
+        (!is_selected(timeline, sink_name) && !is_selected(timeline, source_name)) ||
+        !has_room(timeline, TRANSPORT_ENTRIES)) {
+        return 0;
+    }
+    struct vamp_trace_span send = receive;
+    send.what = VAMP_TRACE_SEND;
+    send.peer = sink_name;
+    receive.peer = source_name;
+    return write_transport(timeline, source, sink, &send, &receive, err);
+}
+
+static int draw_anomalies(struct vamp_timeline *timeline, struct vamp_err *err)
+{
+    const struct vamp_observation *seen = &timeline->seen;
+    int code = 0;
+    for (unsigned i = 0; seen->any_anomaly && i < VAMP_ANOMALY_COUNT && code == 0; i++) {
+        if (seen->anomalies[i] > 0) {
+            struct vamp_trace_span mark = span_until_now(timeline, VAMP_TRACE_MARK, 0);
+            mark.word = vamp_anomaly_name(i);
+            mark.count = seen->anomalies[i];
+            code = draw(timeline, process_of(seen->labels.value[VAMP_LABEL_COMPONENT]),
+                        VAMP_TRACE_MARKS, &mark, 1, err);
+        }
+    }
+    return code;
+}
+
+/* The first time of the CDO that is known; the last one, or when its record ended. */
+static struct vamp_trace_span life_of(const struct vamp_cdo_row *row, int64_t now_ns)
+{
+    struct vamp_trace_span life = {
+        .what = VAMP_TRACE_LIFE,
+        .start_ns = now_ns,
+        .end_ns = now_ns,
+        .cdo = row->name,
+        .id = row->id,
+        .id_known = row->id_known,
+        .size_bytes = row->size_bytes,
+        .size_known = row->size_known,
+        .end = vamp_cdo_end_name(row->end),
+    };
+    int64_t last_ns = INT64_MIN;
+    for (unsigned i = 0; i < VAMP_CDO_TIME_COUNT; i++) {
+        const int64_t time_ns = row->times_ns[i];
+        if (time_ns != INT64_MIN) {
+            life.start_ns = time_ns < life.start_ns ? time_ns : life.start_ns;
+            last_ns = time_ns > last_ns ? time_ns : last_ns;
+        }
+    }
+    life.end_ns = row->end == VAMP_CDO_END_DISPOSED && last_ns != INT64_MIN ? last_ns : now_ns;
+    return life;
+}
+
+static int draw_life(struct vamp_timeline *timeline, const struct vamp_cdo_row *row, int64_t now_ns,
+                     struct vamp_err *err)
+{
+    struct vamp_trace_span spans[2] = {life_of(row, now_ns)};
+    const int64_t offered_ns = row->times_ns[VAMP_CDO_TIME_OFFERED];
+    const int64_t withdrawn_ns = row->times_ns[VAMP_CDO_TIME_WITHDRAWN];
+    unsigned count = 1;
+    if (offered_ns != INT64_MIN) {
+        spans[count] = spans[0];
+        spans[count].what = VAMP_TRACE_IN_POOL;
+        spans[count].start_ns = offered_ns;
+        spans[count].end_ns = withdrawn_ns >= offered_ns && withdrawn_ns < spans[0].end_ns
+                                  ? withdrawn_ns
+                                  : spans[0].end_ns;
+        spans[count].end = NULL;
+        count++;
+    }
+    return draw(timeline, process_of(row->producer_number), VAMP_TRACE_LIVES, spans, count, err);
+}
+
+/* The CDOs whose record this event has ended. */
+static int draw_lives(struct vamp_timeline *timeline, int64_t now_ns, struct vamp_err *err)
+{
+    struct vamp_slot *slot = &timeline->slot;
+    int code = 0;
+    for (unsigned i = 0; i < slot->cdo_count && code == 0; i++) {
+        code = draw_life(timeline, &slot->cdos[i], now_ns, err);
+    }
+    timeline->end.left_out += slot->cdos_unlisted;
+    slot->cdo_count = 0;
+    slot->cdos_unlisted = 0;
+    return code;
+}
+
+static int draw_observation(struct vamp_timeline *timeline, struct vamp_err *err)
+{
+    const int64_t now_ns = timeline->seen.event->time_ns;
+    timeline->end.evicted += timeline->seen.evicted;
+    int code = draw_transport(timeline, err);
+    code = code != 0 ? code : draw_demand(timeline, err);
+    code = code != 0 ? code
+                     : draw_wait(timeline, VAMP_INTERVAL_WITHDRAW_WAIT, VAMP_TRACE_WITHDRAW, err);
+    code = code != 0 ? code : draw_wait(timeline, VAMP_INTERVAL_LEAVE_WAIT, VAMP_TRACE_LEAVE, err);
+    code = code != 0 ? code : draw_anomalies(timeline, err);
+    return code != 0 ? code : draw_lives(timeline, now_ns, err);
+}
+
+/* ---- the stream */
+
+/* The stay of the component of this row ends without a LEAVE, as in the statistics. */
+static int release_row(struct vamp_timeline *timeline, uint32_t row, int64_t time_ns,
+                       enum vamp_leave_reason reason, struct vamp_err *err)
+{
+    const struct vamp_event leave = vamp_track_leave_of(timeline->components, row, time_ns, reason);
+    return vamp_track_gone(&timeline->tracker, row, &leave, &timeline->seen)
+               ? draw_observation(timeline, err)
+               : 0;
+}
+
+static int release_pool(struct vamp_timeline *timeline, int64_t time_ns, struct vamp_err *err)
+{
+    const uint32_t count = (uint32_t)vamp_components_count(timeline->components);
+    int code = 0;
+    for (uint32_t i = 1; i <= count && code == 0; i++) {
+        /* Row 0, of no component, comes last. */
+        code = release_row(timeline, i % count, time_ns, VAMP_LEAVE_POOL_GONE, err);
+    }
+    vamp_components_gone(timeline->components, time_ns);
+    return code;
+}
+
+static int draw_mark(struct vamp_timeline *timeline, const struct vamp_event *event,
+                     const char *word, struct vamp_err *err)
+{
+    const struct vamp_trace_span mark = {
+        .what = VAMP_TRACE_MARK,
+        .start_ns = event->time_ns,
+        .end_ns = event->time_ns,
+        .word = word,
+        .cdo = "",
+        .count = event->count,
+    };
+    return draw(timeline, RUN_PROCESS, VAMP_TRACE_MARKS, &mark, 1, err);
+}
+
+static int take_mark(struct vamp_timeline *timeline, const struct vamp_event *mark,
+                     struct vamp_err *err)
+{
+    int code = 0;
+    switch (mark->kind) {
+    case VAMP_EVENT_LOST:
+        return draw_mark(timeline, mark, "events lost", err);
+    case VAMP_EVENT_REJECTED:
+        return draw_mark(timeline, mark, "events not understood", err);
+    case VAMP_EVENT_GONE:
+        code = draw_mark(timeline, mark, "pool manager gone", err);
+        return code != 0 ? code : release_pool(timeline, mark->time_ns, err);
+    case VAMP_EVENT_UNWATCHED:
+        return draw_mark(timeline, mark, "pool manager back", err);
+    default:
+        return 0;
+    }
+}
+
+static int take_operation(struct vamp_timeline *timeline, const struct vamp_event *event,
+                          struct vamp_err *err)
+{
+    (void)vamp_components_observe(timeline->components, event);
+    const uint32_t replaced = event->kind == VAMP_EVENT_JOIN && event->phase == VAMP_PHASE_AFTER
+                                  ? vamp_components_replaced(timeline->components)
+                                  : 0;
+    int code = 0;
+    if (replaced != 0) {
+        code = release_row(timeline, replaced, event->time_ns, VAMP_LEAVE_UNKNOWN, err);
+    }
+    if (code != 0) {
+        return code;
+    }
+    vamp_track(&timeline->tracker, event, &timeline->seen);
+    return draw_observation(timeline, err);
+}
+
+static int begin_at(struct vamp_timeline *timeline, int64_t time_ns, struct vamp_err *err)
+{
+    struct vamp_trace_end *end = &timeline->end;
+    if (end->begin_ns != INT64_MIN) {
+        end->end_ns = time_ns > end->end_ns ? time_ns : end->end_ns;
+        return 0;
+    }
+    end->begin_ns = end->end_ns = time_ns;
+    return timeline->sink->begin(timeline->sink_self, time_ns, err);
+}
+
+int vamp_timeline_event(struct vamp_timeline *timeline, const struct vamp_event *event,
+                        struct vamp_err *err)
+{
+    struct vamp_event mark;
+    if (event->kind == VAMP_EVENT_TIME) {
+        return 0;
+    }
+    if (!vamp_time_is_valid(event->time_ns)) {
+        if (!vamp_event_is_mark(event) || timeline->end.begin_ns == INT64_MIN) {
+            return 0; /* the statistics reject it */
+        }
+        mark = *event;
+        mark.time_ns = timeline->end.end_ns;
+        event = &mark;
+    }
+    const int code = begin_at(timeline, event->time_ns, err);
+    if (code != 0) {
+        return code;
+    }
+    return vamp_event_is_mark(event) ? take_mark(timeline, event, err)
+                                     : take_operation(timeline, event, err);
+}
+
+int vamp_timeline_finish(struct vamp_timeline *timeline, struct vamp_err *err)
+{
+    vamp_track_finish(&timeline->tracker, &timeline->slot);
+    return draw_lives(timeline, timeline->end.end_ns, err);
+}

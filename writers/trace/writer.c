@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Writes traces (docs/output-trace.md): events become spans and arrows that viewers of traces show.
+ * It is fed with events, not with CDO records: those name neither the consumers of a CDO nor the
+ * starts of its transports, so they have no arrows and no waits.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vampire/core/json_emit.h"
+#include "writers/format/cut.h"
+#include "writers/format/file.h"
+#include "writers/trace/timeline.h"
+
+struct trace_options {
+    char *directory;
+    unsigned access; /* enum vamp_target_access */
+    struct vamp_timeline_options timeline;
+};
+
+struct trace_writer {
+    const struct vamp_trace_sink_ops *sink;
+    void *sink_self;
+    struct vamp_timeline *timeline;
+    uint64_t max_events;
+    uint64_t taken, written; /* events, and those of them that were flushed */
+    bool failed, reported, complete;
+    struct vamp_err failure; /* of completing it */
+};
+
+#define OPTION(member) offsetof(struct trace_options, member)
+#define SPAN_OF_TIME_MAX ((uint64_t)100 * 366 * 86400 * VAMP_NS_PER_SECOND)
+
+static const struct vamp_opt trace_options[] = {
+    {
+        .key = "directory",
+        .type = VAMP_OPT_STRING,
+        .preset = ".",
+        .max = 3840,
+        .offset = OPTION(directory),
+        .help = "existing directory for the files "
+                "vampire-WORKFLOW-START-RUN-NAME-SEGMENT.trace.json",
+        .role = VAMP_OPT_DIRECTORY,
+    },
+    {
+        .key = "access",
+        .type = VAMP_OPT_ENUM,
+        .preset = "private",
+        .choices = vamp_target_access_words,
+        .offset = OPTION(access),
+        .help = "who may read the file: the owner, the owner's group, or all",
+    },
+    {
+        .key = "from",
+        .type = VAMP_OPT_DURATION,
+        .preset = "0s",
+        .max = SPAN_OF_TIME_MAX,
+        .offset = OPTION(timeline.from_ns),
+        .help = "the trace begins so long after the first event; what ends before is left away",
+    },
+    {
+        .key = "length",
+        .type = VAMP_OPT_DURATION,
+        .preset = "0s",
+        .max = SPAN_OF_TIME_MAX,
+        .offset = OPTION(timeline.length_ns),
+        .help = "how much time from there on; what begins later is left away; 0s: to the end",
+    },
+    {
+        .key = "components",
+        .type = VAMP_OPT_STRINGS,
+        .preset = NULL,
+        .max = 4096,
+        .offset = OPTION(timeline.components),
+        .help = "patterns of component names such as \"Products*\": the tracks of these, and the "
+                "transports from and to them; none: all",
+    },
+    {
+        .key = "max_events",
+        .type = VAMP_OPT_UINT,
+        .preset = "1000000",
+        .min = 1000,
+        .max = 1000000000,
+        .offset = OPTION(timeline.max_events),
+        .help = "spans, marks and ends of arrows in the file, at most; further ones are left out "
+                "and counted. Viewers in a browser show a million",
+    },
+    {.key = NULL},
+};
+
+/* ---- open and close */
+
+/* Writes what has not ended. */
+static void complete(struct trace_writer *self)
+{
+    if (!self->complete && !self->failed && self->timeline != NULL) {
+        self->failed = vamp_timeline_finish(self->timeline, &self->failure) != 0;
+    }
+    self->complete = true;
+}
+
+static int trace_close(void *context, const struct vamp_ending *ending, struct vamp_err *err)
+{
+    struct trace_writer *self = context;
+    if (self == NULL) {
+        return 0;
+    }
+    struct vamp_trace_end end = {.begin_ns = INT64_MIN};
+    complete(self);
+    if (self->timeline != NULL) {
+        vamp_timeline_describe(self->timeline, &end);
+    }
+    end.ending = ending;
+    int code = self->sink->close(self->sink_self, self->failed ? NULL : &end,
+                                 self->failed && self->written == 0, err);
+    if (self->failure.code != 0) {
+        code = vamp_err_set(err, self->failure.code, "%s", self->failure.text);
+    }
+    vamp_timeline_free(self->timeline);
+    free(self);
+    return code;
+}
+
+static int open_parts(const struct trace_options *options, const struct vamp_writer_target *target,
+                      struct trace_writer *self, struct vamp_err *err)
+{
+    const char *directory = options->directory != NULL ? options->directory : ".";
+    self->sink = &vamp_trace_chrome;
+    self->max_events = options->timeline.max_events;
+    int code = self->sink->open(target, directory, options->access, &self->sink_self, err);
+    if (code == 0) {
+        code = vamp_timeline_create(&options->timeline, self->sink, self->sink_self,
+                                    &self->timeline, err);
+    }
+    return code;
+}
+
+static int trace_open(const void *options, const struct vamp_writer_target *target, void **ret_self,
+                      struct vamp_err *err)
+{
+    struct trace_writer *self = calloc(1, sizeof *self);
+    if (self == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
+    }
+    const int code = open_parts(options, target, self, err);
+    if (code != 0) {
+        struct vamp_err ignored = VAMP_ERR_NONE;
+        self->failed = true;
+        (void)trace_close(self, NULL, &ignored);
+        return code;
+    }
+    *ret_self = self;
+    return 0;
+}
+
+/* ---- events */
+
+static int trace_repeat(void *context, const struct vamp_event *event, struct vamp_err *err)
+{
+    struct trace_writer *self = context;
+    const int code = vamp_timeline_event(self->timeline, event, err);
+    self->failed = code != 0;
+    return code;
+}
+
+static int trace_event(void *context, const struct vamp_event *event, struct vamp_err *err)
+{
+    struct trace_writer *self = context;
+    const int code = trace_repeat(self, event, err);
+    self->taken += code == 0 && !vamp_event_is_mark(event);
+    return code;
+}
+
+static int trace_flush(void *context, struct vamp_err *err)
+{
+    struct trace_writer *self = context;
+    const int code = self->sink->flush(self->sink_self, err);
+    self->failed = code != 0;
+    self->written = code == 0 ? self->taken : self->written;
+    return code;
+}
+
+static uint64_t trace_written(const void *context)
+{
+    return ((const struct trace_writer *)context)->written;
+}
+
+static const char *trace_path(const void *context)
+{
+    const struct trace_writer *self = context;
+    return self->sink->path(self->sink_self);
+}
+
+static uint64_t trace_left_out(void *context, const char **ret_what)
+{
+    struct trace_writer *self = context;
+    struct vamp_trace_end end;
+    complete(self);
+    vamp_timeline_describe(self->timeline, &end);
+    *ret_what = "spans";
+    return end.left_out + end.crowded;
+}
+
+static bool trace_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
+{
+    struct trace_writer *self = context;
+    struct vamp_trace_end end;
+    vamp_timeline_describe(self->timeline, &end);
+    if (self->reported || end.left_out == 0) {
+        return false;
+    }
+    self->reported = true;
+    (void)snprintf(text, VAMP_ERR_TEXT_BYTES,
+                   "the trace has its %llu entries (\"max_events\"); what comes from here on is "
+                   "counted and not written",
+                   (unsigned long long)self->max_events);
+    return true;
+}
+
+/* ---- what a kill leaves */
+
+static bool is_own(const uint8_t *begin, size_t bytes)
+{
+    static const char mark[] = "[{\"name\":\"vampire\",\"ph\":\"M\"";
+    return bytes >= sizeof mark - 1 && memcmp(begin, mark, sizeof mark - 1) == 0;
+}
+
+static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
+                   struct vamp_err *err)
+{
+    return vamp_recover_lines(fd, path, VAMP_JSON_LINE_BYTES, dry_run, ret_recovery, err);
+}
+
+static const struct vamp_file_ops trace_files = {.is_own = is_own, .recover = recover};
+
+const struct vamp_writer_ops vamp_writer_trace = {
+    .name = "trace",
+    .summary = "a timeline for viewers of traces (Perfetto, chrome://tracing)",
+    .options = trace_options,
+    .options_bytes = sizeof(struct trace_options),
+    .element = VAMP_ELEMENT_EVENT,
+    .open = trace_open,
+    .write_event = trace_event,
+    .repeat_event = trace_repeat,
+    .flush = trace_flush,
+    .written = trace_written,
+    .left_out = trace_left_out,
+    .path = trace_path,
+    .remark = trace_remark,
+    .files = &trace_files,
+    .close = trace_close,
+};
