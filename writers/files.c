@@ -38,7 +38,8 @@ static int find_own(int fd, const char *path, const struct vamp_file_ops **ret_f
     return *ret_format != NULL
                ? 0
                : vamp_err_set(err, -EBADMSG,
-                              "%s is neither an HDF5 file, nor JSON lines, a recording or a trace", path);
+                              "%s is neither an HDF5 file, nor JSON lines, a recording or a trace",
+                              path);
 }
 
 /* Not blocking: it may be a FIFO. */

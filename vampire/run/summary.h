@@ -12,8 +12,8 @@
 
 struct vamp_summary_output {
     struct vamp_output_account account;
-    const char *unit; /* "bucket", "event" */
-    uint64_t deleted; /* older files */
+    const char *unit;  /* "bucket", "event" */
+    uint64_t deleted;  /* older files */
     uint64_t left_out; /* by a bound of the format: `left_out_what` */
     const char *left_out_what;
     /* Calls `each` with the paths of its files and returns how many there are. */
