@@ -200,7 +200,7 @@ static bool admit(struct page *page, struct page_metric *metric,
                has_place(page, metric, metric->count)) {
             metric->count++;
         }
-        metric->left_out = values->count - metric->count;
+        metric->left_out = values->count > metric->count ? values->count - metric->count : 0;
         return true;
     }
     metric->count = known;
@@ -229,15 +229,16 @@ static void add_histogram(struct page_metric *metric, const struct vamp_histogra
 
 static void take_values(struct page_metric *metric, const struct vamp_metric_values *values)
 {
+    const unsigned count = metric->count < values->count ? metric->count : values->count;
     switch (metric->metric->kind) {
     case VAMP_COUNTER:
-        for (unsigned i = 0; i < metric->count; i++) {
+        for (unsigned i = 0; i < count; i++) {
             metric->counters[i] = values->counters[i].value;
         }
         break;
     case VAMP_GAUGE:
-        if (metric->count > 0) {
-            memcpy(metric->gauges, values->gauges, metric->count * sizeof *metric->gauges);
+        if (count > 0) {
+            memcpy(metric->gauges, values->gauges, count * sizeof *metric->gauges);
         }
         break;
     case VAMP_HISTOGRAM:
