@@ -8,7 +8,6 @@ components in one process: tests/unit/server_fabric_faults_test.c.)"""
 import concurrent.futures
 import errno
 import itertools
-import json
 import multiprocessing
 import os
 import re
@@ -143,7 +142,7 @@ class Run:
         config = space.path / "config.json"
         # A component that could not be answered asks again after half a second.
         source = {"wait": "1s", "rejoin": "1s", "leave_grace": "1s"}
-        config.write_text(json.dumps(harness.vampire_config(source=source)))
+        config.write_text(harness.config_text(harness.vampire_config(source=source)))
         self.start("vampire", "vampire", "-c", config, until=space.hdf5_files)
         self.start("product", "workflow_product", "--name", CONSUMER, "--producer", PRODUCER, "--deadline", self.patience,
                    "--ready-file", ready, until=ready.exists)
@@ -273,7 +272,7 @@ def test_an_endpoint_that_cannot_be_opened(space, shim):
     """All programs, with an endpoint that fails in each way it can: a status, and the words for it."""
     space.pool_manager()
     config = space.path / "config.json"
-    config.write_text(json.dumps(harness.vampire_config(source={"wait": "20ms"})))
+    config.write_text(harness.config_text(harness.vampire_config(source={"wait": "20ms"})))
     programs = {
         "manager": (["maestro-pool-manager"], (1, 3)),
         "vampire": (["vampire", "-c", config], (3,)),

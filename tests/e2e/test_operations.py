@@ -46,7 +46,7 @@ def prepare(space):
     script(space.path / "model", "#!/bin/sh\nuntil [ -e products.ready ]; do sleep 0.1; done\n"
            f"exec {harness.program('workflow_model')} --name 'IFS -- 0' --rank 0 {MODEL} >model.out\n")
     config = space.path / "config.json"
-    config.write_text(json.dumps(harness.vampire_config()), encoding="utf-8")
+    config.write_text(harness.config_text(harness.vampire_config()), encoding="utf-8")
     return {
         "PATH": f"{tools}:{harness.BUILD / 'bin'}:{os.environ['PATH']}", "VAMPIRE_CONFIG": str(config),
         "MSTRO_POOL_BIND": "127.0.0.1", "SLURM_JOB_ID": "17", "SLURM_SUBMIT_DIR": str(space.path), "PBS_JOBID": "17",
