@@ -112,7 +112,7 @@ def test_each_metric_names_its_own_labels(closed):
         for name, kind, unit, labels in METRICS:
             data = file[name + {"COUNTER": "_delta", "GAUGE": "", "HISTOGRAM": "_count"}[kind]]
             assert text_of(data, "value_units") == unit
-            words = [label for label in labels if label not in ("component", "source", "sink")]
+            words = [label for label in labels if label not in ("component", "producer", "source", "sink")]
             assert text_of(data, "coordinates").split() == text_of(data, "labels").split() == words
             for position, word in enumerate(words):
                 assert file[word].dims[0][0].name == data.dims[position + 1][0].name

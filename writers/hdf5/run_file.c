@@ -259,7 +259,7 @@ static int read_table(struct hdf5_reader *reader, const char *const *names,
                       int (*each)(struct hdf5_reader *reader, struct hdf5_variable *columns,
                                   size_t row))
 {
-    struct hdf5_variable columns[TABLE_COLUMNS_MAX];
+    struct hdf5_variable columns[TABLE_COLUMNS_MAX] = {0};
     unsigned count = 0;
     int code = 0;
     for (; code == 0 && names[count] != NULL; count++) {

@@ -99,18 +99,15 @@ void page_free(struct page *page)
 
 /* ---- room for a bucket: all that can fail */
 
-/* Makes an array of at least `count` elements, new ones zero. */
-static bool grow(void *array, size_t bytes, unsigned room, unsigned new_room)
+/* The array with room for `new_room` elements of `bytes` each instead of `room`, new ones zero.
+ * NULL: there is no memory, and the array is as it was. */
+static void *grow(void *array, size_t bytes, unsigned room, unsigned new_room)
 {
-    void *old = NULL;
-    memcpy(&old, array, sizeof old);
-    char *longer = reallocarray(old, new_room, bytes);
-    if (longer == NULL) {
-        return false;
+    char *longer = reallocarray(array, new_room, bytes);
+    if (longer != NULL) {
+        memset(longer + room * bytes, 0, (new_room - room) * bytes);
     }
-    memset(longer + room * bytes, 0, (new_room - room) * bytes);
-    memcpy(array, &longer, sizeof longer);
-    return true;
+    return longer;
 }
 
 static unsigned next_room(unsigned room, unsigned count)
@@ -124,9 +121,12 @@ static bool note_series(struct page_series *series, const struct vamp_series *co
 {
     if (count > series->room) {
         const unsigned room = next_room(series->room, count);
-        if (!grow(&series->items, sizeof *series->items, series->room, room)) {
+        const struct vamp_series **longer =
+            grow(series->items, sizeof *series->items, series->room, room);
+        if (longer == NULL) {
             return false;
         }
+        series->items = longer;
         series->room = room;
     }
     for (; series->count < count; series->count++) {
@@ -141,22 +141,27 @@ static bool make_arrays(struct page_metric *metric, unsigned count)
         return true;
     }
     const unsigned room = next_room(metric->room, count);
-    bool good = false;
+    void *longer = NULL;
     switch (metric->metric->kind) {
     case VAMP_COUNTER:
-        good = grow(&metric->counters, sizeof *metric->counters, metric->room, room);
+        longer = grow(metric->counters, sizeof *metric->counters, metric->room, room);
+        metric->counters = longer != NULL ? longer : metric->counters;
         break;
     case VAMP_GAUGE:
-        good = grow(&metric->gauges, sizeof *metric->gauges, metric->room, room);
+        longer = grow(metric->gauges, sizeof *metric->gauges, metric->room, room);
+        metric->gauges = longer != NULL ? longer : metric->gauges;
         break;
-    case VAMP_HISTOGRAM:
-        /* Both or none: the second may stay longer than `room` says. */
-        good = grow(&metric->refused, sizeof *metric->refused, metric->room, room) &&
-               grow(&metric->histograms, sizeof(void *), metric->room, room);
+    case VAMP_HISTOGRAM: /* both or none: the first may stay longer than `room` says */
+        longer = grow(metric->refused, sizeof *metric->refused, metric->room, room);
+        if (longer != NULL) {
+            metric->refused = longer;
+            longer = grow(metric->histograms, sizeof *metric->histograms, metric->room, room);
+            metric->histograms = longer != NULL ? longer : metric->histograms;
+        }
         break;
     }
-    metric->room = good ? room : metric->room;
-    return good;
+    metric->room = longer != NULL ? room : metric->room;
+    return longer != NULL;
 }
 
 /* Reserves the bytes of one more series. */
