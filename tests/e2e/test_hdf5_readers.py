@@ -381,7 +381,7 @@ def test_a_torn_write_costs_no_flushed_bucket(tmp_path):
 
 
 def test_a_limit_on_file_size_starts_new_files(tmp_path):
-    done = fill("hdf5", f"directory={tmp_path}", limit=1600000, buckets=60, wait=1, deadline_ms=60000)
+    done = fill("hdf5", f"directory={tmp_path}", limit=2000000, buckets=60, wait=1, deadline_ms=60000)
     assert account(done) == (60, 60, 0, 0)
     files = paths(done)
     assert len(files) > 1
