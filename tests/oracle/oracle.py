@@ -43,8 +43,8 @@ class Oracle:
         self.weights = []  # of closed buckets
         self.cdos = Bounded(options["max_cdos"], self.evicted_cdo)
         self.holds = Bounded(options["max_cdos"], self.evicted_hold)
-        self.received = Bounded(options["max_pending"], self.evicted_pending)
-        self.demands = Bounded(options["max_pending"], self.evicted_pending)
+        self.received = Bounded(options["max_pending"], self.evicted_received)
+        self.demands = Bounded(options["max_pending"], self.evicted_demand)
         self.transports = Bounded(options["max_pending"], self.evicted_transport)
         self.adds = collections.defaultdict(list)  # (metric, labels) -> [(bucket, amount)]
         self.moves = collections.defaultdict(list)
@@ -197,11 +197,16 @@ class Oracle:
         if hold.offers:
             self.end_offer_of(hold)
 
-    def evicted_pending(self, pending):
-        self.evicted(pending)
+    def evicted_received(self, received):
+        self.evicted(received)
         self.lost = self.events
-        if pending["kind"] in ("demand", "withdraw"):
-            pending["row"].pend(pending["kind"], -1)
+        if received["kind"] == "withdraw":
+            received["row"].pend("withdraw", -1)
+
+    def evicted_demand(self, demand):
+        self.evicted(demand)
+        self.lost = self.events
+        demand["row"].pend("demand", -1)
 
     def evicted_transport(self, transport):
         self.evicted(transport)
