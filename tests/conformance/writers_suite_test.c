@@ -128,6 +128,11 @@ static void case_table(struct bench *bench)
     assert_int_equal(bench->functions->close(NULL, NULL, NULL), 0);
 }
 
+static uint64_t bytes_of(const struct bench *bench, const void *self)
+{
+    return bench->functions->bytes != NULL ? bench->functions->bytes(self) : 0;
+}
+
 static void case_buckets(struct bench *bench, uint64_t buckets)
 {
     struct vamp_err err = VAMP_ERR_NONE;
@@ -137,12 +142,12 @@ static void case_buckets(struct bench *bench, uint64_t buckets)
     /* A trace is one file. */
     const bool rotates = writes_files(bench) && bench->ops != &vamp_writer_trace;
     assert_int_equal(bench->functions->bytes != NULL, rotates);
-    uint64_t before = rotates ? bench->functions->bytes(self) : 0;
+    uint64_t before = bytes_of(bench, self);
     for (uint64_t n = 0; n < buckets; n++) {
         assert_int_equal(write_one(bench, self, n, &err), 0);
     }
     if (rotates && buckets > 0) {
-        assert_true(bench->functions->bytes(self) > before);
+        assert_true(bytes_of(bench, self) > before);
     }
     if (bench->functions->written != NULL) {
         assert_int_equal(bench->functions->written(self), buckets);
