@@ -69,7 +69,10 @@ class File(files.File):
                 self._series[group, labels] = self.words(labels)
             else:
                 with self.opened() as hdf5:
-                    self._series[group, labels] = tuple(files.texts_of(hdf5[group][label][...]) for label in labels)
+                    columns = [files.texts_of(hdf5[group][label][...]) for label in labels]
+                # While the file is written a column read later has more; what a bucket refers to is in all.
+                count = min(len(column) for column in columns)
+                self._series[group, labels] = tuple(column[:count] for column in columns)
         return self._series[group, labels]
 
     def sources(self, name):

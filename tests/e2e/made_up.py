@@ -66,13 +66,14 @@ def bin_index(value):
 
 
 @functools.lru_cache(maxsize=None)
-def expected(bucket, growth, max_series):
-    """variable name -> {series: value} of one bucket; series that are not named hold nothing."""
+def expected(bucket, growth, max_series, names=None):
+    """variable name -> {series: value} of one bucket; series that are not named hold nothing. `names`: the metrics
+    that there were when the file was written, on whose order the numbers depend."""
     out = {}
-    for metric, (name, kind, _, labels) in enumerate(METRICS):
+    for metric, (name, kind, _, labels) in enumerate(one for one in METRICS if names is None or one[0] in names):
         present = range(series_count(labels, bucket, growth, max_series))
         if kind == "COUNTER":
-            before = expected(bucket - 1, growth, max_series)[name] if bucket > 0 else {}
+            before = expected(bucket - 1, growth, max_series, names)[name] if bucket > 0 else {}
             out[name] = {s: before.get(s, 0) + delta(metric, s, bucket) for s in present}
             out[name + "_delta"] = {s: delta(metric, s, bucket) for s in present}
         elif kind == "GAUGE":
