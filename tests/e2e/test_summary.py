@@ -147,7 +147,7 @@ def test_files_that_have_no_summary(space):
     expected = {
         recording: f"is a recording, which has events instead of counts; vampire --replay {recording} counts them",
         broken: "line 6 is damaged", later: "it has version 7; this vampire reads version 1", short: f"read {short}: ", space.path / "foreign.h5": "schema_version",
-        space.path / "empty": "is neither an HDF5 file, nor JSON lines, nor a recording",
+        space.path / "empty": "is neither an HDF5 file, nor JSON lines, a recording or a trace",
         space.path: "is not a file", space.path / "nothing": "No such file",
     }
     for path, message in expected.items():

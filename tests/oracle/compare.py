@@ -187,14 +187,16 @@ def json_entry(record):
     return (record["value"], record["min"], record["max"])
 
 
-def must_be_written(name, entries, bucket):
-    """Whether the stream has a line for this value, complete buckets aside."""
+def must_be_written(name, entries, bucket, first):
+    """Whether the file has a line for this value, complete buckets aside. `first`: its first bucket, which is complete:
+    there an age without a line is none."""
     entry = entries[bucket]
     if name in catalogue.HISTOGRAMS:
         return entry is not None
     if name in catalogue.COUNTERS:
         return entry[1] != 0
-    before = entries[bucket - 1][0] if bucket else nothing(name, 1)[0][0]
+    begins = bucket == first and name in catalogue.AGES
+    before = entries[bucket - 1][0] if bucket and not begins else nothing(name, 1)[0][0]
     return entry[0] != before or entry[1] != entry[2]
 
 
@@ -236,7 +238,7 @@ def differences_json(path, part, level):
     for name, series in result.metrics.items():
         for label, entries in series.items():
             for bucket in buckets:
-                if must_be_written(name, entries, bucket) and (name, label, bucket) not in lines:
+                if must_be_written(name, entries, bucket, part.first) and (name, label, bucket) not in lines:
                     found.append(f"json {name}{label} bucket {bucket}: no line")
     if gaps != part.gaps:
         found.append(f"json gaps: {gaps}, expected {part.gaps}")
