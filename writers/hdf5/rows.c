@@ -306,11 +306,14 @@ static int write_places(struct hdf5_file *file, struct vamp_err *err)
 
 int hdf5_rows_write(struct hdf5_file *file, const struct vamp_bucket *bucket, struct vamp_err *err)
 {
+    if (file->slots == 0) { /* no set has rows, and there is no table of their places */
+        return 0;
+    }
     int code = 0;
     memset(file->slot_first, 0, file->slots * sizeof *file->slot_first);
     memset(file->slot_count, 0, file->slots * sizeof *file->slot_count);
     for (unsigned s = 0; code == 0 && s < file->schema->label_set_count; s++) {
         code = file->sets[s].has_group ? write_group(file, bucket, s, err) : 0;
     }
-    return code != 0 || file->slots == 0 ? code : write_places(file, err);
+    return code != 0 ? code : write_places(file, err);
 }
