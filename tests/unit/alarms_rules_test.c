@@ -30,7 +30,7 @@ static void an_alarm_is_pending_then_fires_and_resolves(void **state)
     (void)state;
     struct world *world = world_create();
     world_rule(world, "name", "many", "metric", "components_present", "when", "> 5", "for",
-               "2 buckets", "severity", "critical", NULL);
+               "2 buckets", "severity", "critical");
     world_start(world);
     assert_int_equal(gauge(world, 5), NO_CHANGE);
     assert_int_equal(gauge(world, 6), VAMP_ALARM_PENDING);
@@ -60,8 +60,7 @@ static void a_pending_alarm_is_cleared_when_the_condition_ends(void **state)
 {
     (void)state;
     struct world *world = world_create();
-    world_rule(world, "name", "many", "metric", "components_present", "when", ">= 5", "for", "3s",
-               NULL);
+    world_rule(world, "name", "many", "metric", "components_present", "when", ">= 5", "for", "3s");
     world_start(world);
     assert_int_equal(gauge(world, 5), VAMP_ALARM_PENDING);
     assert_int_equal(gauge(world, 5), NO_CHANGE);
@@ -77,7 +76,7 @@ static void a_second_limit_and_a_time_delay_resolving(void **state)
     (void)state;
     struct world *world = world_create();
     world_rule(world, "name", "few", "metric", "components_present", "when", "< 3", "clear", ">= 5",
-               "clear_for", "2 buckets", NULL);
+               "clear_for", "2 buckets");
     world_start(world);
     assert_int_equal(gauge(world, 4), NO_CHANGE);
     assert_int_equal(gauge(world, 2), VAMP_ALARM_FIRING);
@@ -103,8 +102,7 @@ static void values_are_compared_in_every_way(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (int64_t value = 4; value <= 6; value++) {
             struct world *world = world_create();
-            world_rule(world, "name", "x", "metric", "components_present", "when", cases[i].when,
-                       NULL);
+            world_rule(world, "name", "x", "metric", "components_present", "when", cases[i].when);
             world_start(world);
             assert_int_equal(gauge(world, value),
                              cases[i].holds[value - 4] ? (int)VAMP_ALARM_FIRING : NO_CHANGE);
@@ -117,7 +115,7 @@ static void a_change_fires_for_one_bucket(void **state)
 {
     (void)state;
     struct world *world = world_create();
-    world_rule(world, "name", "moved", "metric", "components_present", "when", "changed", NULL);
+    world_rule(world, "name", "moved", "metric", "components_present", "when", "changed");
     world_start(world);
     assert_int_equal(gauge(world, 4), NO_CHANGE); /* the first value is no change */
     assert_int_equal(gauge(world, 4), NO_CHANGE);
@@ -131,7 +129,7 @@ static void a_rate_is_of_a_second_and_each_series_has_its_alarm(void **state)
     (void)state;
     struct world *world = world_create();
     world_rule(world, "name", "floods", "metric", "produced_bytes", "rate", "true", "when",
-               "> 1KiB/s", "labels", "component=Model*", NULL);
+               "> 1KiB/s", "labels", "component=Model*");
     world_start(world);
     assert_int_equal(grow(world, 1024), NO_CHANGE);
     world->produced[2].delta = 5000; /* "Products 2" does not fit */
@@ -151,10 +149,10 @@ static void series_are_added_up_over_labels(void **state)
 {
     (void)state;
     struct world *world = world_create();
-    world_rule(world, "name", "all", "metric", "produced_bytes", "when", "> 100B", "without", "all",
-               NULL);
+    world_rule(world, "name", "all", "metric", "produced_bytes", "when", "> 100B", "without",
+               "all");
     world_rule(world, "name", "waits", "metric", "leave_wait_ns", "when", "> 10us", "quantile", "1",
-               "without", "component", NULL);
+               "without", "component");
     world_start(world);
     world->produced[0].delta = 50; /* "(other)" is part of the sum */
     assert_int_equal(grow(world, 51), VAMP_ALARM_FIRING);
@@ -173,7 +171,7 @@ static void what_is_absent_fires(void **state)
     struct world *world = world_create();
     world->components = 0;
     world_rule(world, "name", "nobody", "metric", "produced_bytes", "when", "absent", "labels",
-               "component=Model*", "for", "2s", NULL);
+               "component=Model*", "for", "2s");
     world_start(world);
     assert_int_equal(world_step(world), VAMP_ALARM_PENDING);
     assert_int_equal(world_step(world), VAMP_ALARM_FIRING);
@@ -192,7 +190,7 @@ static void a_bucket_without_a_value_does_not_end_what_was_said(void **state)
     (void)state;
     struct world *world = world_create();
     world_rule(world, "name", "slow", "metric", "leave_wait_ns", "quantile", "0.5", "when", "> 1ms",
-               "for", "4s", "labels", "component=Model 1", NULL);
+               "for", "4s", "labels", "component=Model 1");
     world_start(world);
     assert_int_equal(wait_of(world, 2000000), VAMP_ALARM_PENDING);
     assert_int_equal(wait_of(world, 0), NO_CHANGE);
@@ -210,7 +208,7 @@ static void a_baseline_warms_up_and_stands_still(void **state)
     (void)state;
     struct world *world = world_create();
     world_rule(world, "name", "slower", "metric", "leave_wait_ns", "quantile", "1", "when",
-               "> 2 * baseline", "baseline", "5s", "labels", "component=Model 1", NULL);
+               "> 2 * baseline", "baseline", "5s", "labels", "component=Model 1");
     world_start(world);
     assert_int_equal(wait_of(world, 100), NO_CHANGE);
     assert_int_equal(wait_of(world, 1000), NO_CHANGE); /* warming up */
@@ -238,7 +236,7 @@ static void of_a_baseline_of_nothing_there_is_no_multiple(void **state)
     (void)state;
     struct world *world = world_create();
     world_rule(world, "name", "more", "metric", "produced_bytes", "when", "> 2 * baseline",
-               "baseline", "4s", "warm_up", "2s", "labels", "component=Model 1", NULL);
+               "baseline", "4s", "warm_up", "2s", "labels", "component=Model 1");
     world_start(world);
     for (unsigned i = 0; i < 4; i++) {
         assert_int_equal(grow(world, 0), NO_CHANGE);
@@ -253,8 +251,8 @@ static void more_changes_than_a_bucket_lists_wait_for_the_next_one(void **state)
     (void)state;
     struct world *world = world_create();
     world->components = WORLD_COMPONENTS;
-    world_rule(world, "name", "all", "metric", "produced_bytes", "when", "> 0", NULL);
-    world_rule(world, "name", "late", "metric", "components_present", "when", "= 0", NULL);
+    world_rule(world, "name", "all", "metric", "produced_bytes", "when", "> 0");
+    world_rule(world, "name", "late", "metric", "components_present", "when", "= 0");
     world_start(world);
     unsigned fired = 0;
     for (unsigned bucket = 0; bucket < 3; bucket++) {
@@ -280,7 +278,7 @@ static void a_change_is_a_line_for_people_and_one_for_programs(void **state)
     (void)state;
     struct world *world = world_create();
     world_rule(world, "name", "slow", "metric", "leave_wait_ns", "quantile", "0.5", "when", "> 1ms",
-               "labels", "component=Model 1", NULL);
+               "labels", "component=Model 1");
     world_start(world);
     assert_int_equal(wait_of(world, 2000000), VAMP_ALARM_FIRING);
     char text[VAMP_ALARM_LINE_BYTES];
@@ -310,7 +308,7 @@ static void a_silenced_alarm_says_so_for_a_time(void **state)
     struct world *world = world_create();
     struct vamp_silence silence = {.pattern = (char[]){"ma*"}, .until_ns = 1000};
     world->silences = (struct vamp_silences){&silence, 1};
-    world_rule(world, "name", "many", "metric", "components_present", "when", "> 5", NULL);
+    world_rule(world, "name", "many", "metric", "components_present", "when", "> 5");
     world_start(world);
     world->now_ns = 999;
     assert_int_equal(gauge(world, 6), VAMP_ALARM_FIRING);

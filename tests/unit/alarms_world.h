@@ -100,23 +100,20 @@ static inline void world_free(struct world *world)
 }
 
 /* A rule of option, value, option, value, ..., NULL. */
-static inline void world_rule(struct world *world, ...)
+static inline void world_rule_of(struct world *world, const char *const *words)
 {
     struct vamp_alarm_config *config = &world->configs[world->config_count++];
     assert_int_equal(vamp_alarm_config_init(config, NULL), 0);
-    va_list arguments;
-    va_start(arguments, world);
-    for (const char *key = va_arg(arguments, const char *); key != NULL;
-         key = va_arg(arguments, const char *)) {
-        const char *text = va_arg(arguments, const char *);
+    for (; words[0] != NULL; words += 2) {
+        const struct vamp_opt *option = vamp_opt_find(vamp_alarm_options, words[0]);
         struct vamp_err err = VAMP_ERR_NONE;
-        if (vamp_opt_set(vamp_opt_find(vamp_alarm_options, key), &config->options, text, &err) !=
-            0) {
-            fail_msg("%s: %s", key, err.text);
+        if (vamp_opt_set(option, &config->options, words[1], &err) != 0) {
+            fail_msg("%s: %s", words[0], err.text);
         }
     }
-    va_end(arguments);
 }
+
+#define world_rule(world, ...) world_rule_of(world, (const char *const[]){__VA_ARGS__, NULL})
 
 static inline void world_start(struct world *world)
 {

@@ -32,6 +32,24 @@ static char *without_blanks_at_ends(char *text)
     return text;
 }
 
+static int add_silence(struct vamp_silences *silences, const char *pattern, int64_t until_ns,
+                       struct vamp_err *err)
+{
+    struct vamp_silence *items =
+        reallocarray(silences->items, silences->count + 1, sizeof *silences->items);
+    if (items == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "keep the silences");
+    }
+    silences->items = items;
+    struct vamp_silence *added = &items[silences->count];
+    *added = (struct vamp_silence){strdup(pattern), until_ns};
+    if (added->pattern == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "keep the silences");
+    }
+    silences->count++;
+    return 0;
+}
+
 /* "NAME DURATION", cut at the last blank. */
 static int read_silence(struct vamp_silences *silences, char *line, int64_t changed_ns,
                         struct vamp_err *err)
@@ -47,16 +65,7 @@ static int read_silence(struct vamp_silences *silences, char *line, int64_t chan
         return vamp_err_set(err, -E2BIG, "more than %u silences", VAMP_SILENCES_MAX);
     }
     *blank = '\0';
-    struct vamp_silence *items =
-        reallocarray(silences->items, silences->count + 1, sizeof *silences->items);
-    char *pattern = strdup(without_blanks_at_ends(line));
-    silences->items = items != NULL ? items : silences->items;
-    if (items == NULL || pattern == NULL) {
-        free(pattern);
-        return vamp_err_set_errno(err, ENOMEM, "keep the silences");
-    }
-    items[silences->count++] = (struct vamp_silence){pattern, changed_ns + duration_ns};
-    return 0;
+    return add_silence(silences, without_blanks_at_ends(line), changed_ns + duration_ns, err);
 }
 
 static int read_lines(struct vamp_silences *silences, char *text, int64_t changed_ns,
