@@ -218,15 +218,22 @@ def merged(files, growth, max_series):
     return numbers
 
 
-@pytest.mark.parametrize(
-    "numbers", [{"rotate_bytes": 1400000}, {"rotate_ns": 7 * WIDTH_NS}]
-)
-def test_rotation_loses_nothing(tmp_path, numbers):
-    growth = numbers.get("growth", 2)
-    numbers = {"buckets": 25, **numbers}
-    files = paths(fill("hdf5", f"directory={tmp_path}", **numbers))
-    assert len(files) > 1 and files == sorted(files)
-    assert merged(files, growth, 1024) == list(range(numbers["buckets"]))
+def size_of(directory, **numbers):
+    """Bytes of the one file that these buckets make."""
+    directory.mkdir()
+    (path,) = paths(fill("hdf5", f"directory={directory}", **numbers))
+    return os.path.getsize(path)
+
+
+@pytest.mark.parametrize("limit", ["bytes", "time"])
+def test_rotation_loses_nothing(tmp_path, limit):
+    if limit == "bytes":
+        numbers = {"rotate_bytes": size_of(tmp_path / "some", buckets=20)}
+    else:
+        numbers = {"rotate_ns": 7 * WIDTH_NS}
+    files = paths(fill("hdf5", f"directory={tmp_path}", buckets=25, **numbers))
+    assert 1 < len(files) < 8 and files == sorted(files)
+    assert merged(files, 2, 1024) == list(range(25))
     for number, path in enumerate(files):
         with xr.open_dataset(path, engine="netcdf4") as ds:
             assert int(ds.how_ended) == (2 if number == len(files) - 1 else 1)
@@ -381,10 +388,11 @@ def test_a_torn_write_costs_no_flushed_bucket(tmp_path):
 
 
 def test_a_limit_on_file_size_starts_new_files(tmp_path):
-    done = fill("hdf5", f"directory={tmp_path}", limit=2000000, buckets=60, wait=1, deadline_ms=60000)
+    limit = size_of(tmp_path / "some", buckets=40)
+    done = fill("hdf5", f"directory={tmp_path}", limit=limit, buckets=60, wait=1, deadline_ms=60000)
     assert account(done) == (60, 60, 0, 0)
     files = paths(done)
-    assert len(files) > 1
+    assert 1 < len(files) < 15
     numbers = []
     for path in files:
         clear(path)
