@@ -66,7 +66,7 @@ class Trace:
     def check_tracks(self):
         """Spans of a track overlap only if one lies in the other; a track holds what its name says."""
         tracks = collections.defaultdict(list)
-        holds = {"life": "CDOs", "in pool": "CDOs", "demand": "waits", "part": "waits", "withdraw": "waits", "leave": "waits",
+        holds = {"life": "CDOs", "in pool": "CDOs", "demand": "waits", "part": "waits", "pending": "waits", "withdraw": "waits", "leave": "waits",
                  "send": "sends", "receive": "receives"}
         for record in self.of("X"):
             name = self.tracks[record["pid"], record["tid"]]
@@ -150,10 +150,20 @@ class Expected(oracle.Oracle):
         now = self.last if end == "run" else self.now
         first, last = min([*seen, now]), max(seen) if end == "disposed" and seen else now
         self.spans["life", producer, first, last, end] += 1
-        if times["offered"] is not None:
+        if times["offered"] is not None and times["offered"] <= last:
             withdrawn = times["withdrawn"]
             inside = withdrawn is not None and times["offered"] <= withdrawn < last
             self.spans["in pool", producer, times["offered"], withdrawn if inside else last, None] += 1
+
+
+    def give_up_demand(self, demand, time, end="left"):
+        component = demand["row"].name if demand["row"] is not self.rows[0] else UNKNOWN
+        self.spans["pending", component, min(demand["since"], time), time, end] += 1
+
+    def finish(self):
+        for demand in self.demands.values():
+            self.give_up_demand(demand, self.last, "run")
+        super().finish()
 
 
 def expected(recordings):

@@ -25,7 +25,7 @@ class OnGone:
                 else:
                     oracle.end_cdo(oracle.cdos.pop(key), "left")
         for key in [key for key in oracle.demands if key[1] is row]:
-            del oracle.demands[key]
+            oracle.give_up_demand(oracle.demands.pop(key), self.time)
             self.anomalies["demand_never_satisfied"] += 1
         for key in [key for key in oracle.received if key[1] is row]:
             del oracle.received[key]
@@ -43,6 +43,8 @@ class OnGone:
         for transport in oracle.transports.values():
             oracle.change["transports_active", (transport["tier"],)] -= 1
             transport["row"].pend(("transport", transport["tier"]), -1)
+        for demand in oracle.demands.values():
+            oracle.give_up_demand(demand, self.time)
         self.drop_pending()
         for table in (oracle.cdos, oracle.holds, oracle.received, oracle.demands, oracle.transports):
             table.clear()

@@ -356,6 +356,9 @@ class Oracle:
             cdo.id, cdo.name, producer, cdo.size, cdo.all_demands, cdo.consumers,
             *cdo.times.values(), end)))
 
+    def give_up_demand(self, demand, time):
+        """Its component or the pool has gone: no metric counts how long it was pending."""
+
     def drop_hold(self, hold):
         del self.holds[hold.key, hold.row]
 

@@ -309,6 +309,37 @@ static void test_what_has_not_ended(void **state)
     assert_string_equal(only(bench, VAMP_TRACE_LIFE)->span.end, "run");
 }
 
+/* Three demands that nothing satisfies: the component leaves, the pool goes, the trace ends. */
+static void test_what_nothing_satisfied(void **state)
+{
+    struct bench *bench = *state;
+    struct vamp_err err = VAMP_ERR_NONE;
+    join_two(bench);
+    see(bench, event_with_name(event_cdo(VAMP_EVENT_DECLARE, 10 * MS, 1, 5), "wind"));
+    see(bench, event_cdo(VAMP_EVENT_DEMAND, 20 * MS, 2, 5));
+    see(bench, event_of(VAMP_EVENT_LEAVE, 30 * MS, 2));
+    const struct drawn *left = only(bench, VAMP_TRACE_PENDING);
+    expect_times(left, 20 * MS, 30 * MS);
+    assert_string_equal(left->name, "Product");
+    assert_string_equal(left->cdo, "wind");
+    assert_string_equal(left->peer, "Model");
+    assert_string_equal(left->span.end, "left");
+    bench->memory.count = 0;
+    see(bench, event_join(40 * MS, 3, "Archive"));
+    see(bench, event_cdo(VAMP_EVENT_DEMAND, 50 * MS, 3, 5));
+    see(bench, event_of(VAMP_EVENT_GONE, 60 * MS, 0));
+    expect_times(only(bench, VAMP_TRACE_PENDING), 50 * MS, 60 * MS);
+    assert_string_equal(only(bench, VAMP_TRACE_PENDING)->cdo, "wind");
+    bench->memory.count = 0;
+    see(bench, event_join(70 * MS, 4, "Archive"));
+    see(bench, event_cdo(VAMP_EVENT_DEMAND, 80 * MS, 4, 6));
+    see(bench, event_join(90 * MS, 5, "Model"));
+    assert_int_equal(vamp_timeline_finish(bench->timeline, &err), 0);
+    const struct drawn *pending = only(bench, VAMP_TRACE_PENDING);
+    expect_times(pending, 80 * MS, 90 * MS);
+    assert_string_equal(pending->span.end, "run");
+}
+
 static void test_losses_and_anomalies_are_marks(void **state)
 {
     struct bench *bench = *state;
@@ -370,6 +401,7 @@ int main(void)
         CASE(test_range_of_time),
         CASE(test_chosen_components),
         CASE(test_what_has_not_ended),
+        CASE(test_what_nothing_satisfied),
         CASE(test_losses_and_anomalies_are_marks),
         CASE(test_the_pool_is_gone),
         CASE(test_a_transport_without_its_source),

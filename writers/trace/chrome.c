@@ -177,10 +177,10 @@ static const char *color_of(const struct vamp_trace_span *span)
         return part_color(span->word);
     }
     static const char *const colors[VAMP_TRACE_WHAT_COUNT] = {
-        [VAMP_TRACE_LIFE] = "generic_work",     [VAMP_TRACE_IN_POOL] = "rail_load",
-        [VAMP_TRACE_DEMAND] = "grey",           [VAMP_TRACE_WITHDRAW] = "yellow",
-        [VAMP_TRACE_LEAVE] = "olive",           [VAMP_TRACE_SEND] = "rail_animation",
-        [VAMP_TRACE_RECEIVE] = "rail_response",
+        [VAMP_TRACE_LIFE] = "generic_work",   [VAMP_TRACE_IN_POOL] = "rail_load",
+        [VAMP_TRACE_DEMAND] = "grey",         [VAMP_TRACE_PENDING] = "terrible",
+        [VAMP_TRACE_WITHDRAW] = "yellow",     [VAMP_TRACE_LEAVE] = "olive",
+        [VAMP_TRACE_SEND] = "rail_animation", [VAMP_TRACE_RECEIVE] = "rail_response",
     };
     return colors[span->what];
 }
@@ -202,6 +202,9 @@ static void name_span(const struct vamp_trace_span *span, char name[static NAME_
     case VAMP_TRACE_MARK:
         (void)snprintf(name, NAME_BYTES, "%s", span->word);
         break;
+    case VAMP_TRACE_PENDING:
+        (void)snprintf(name, NAME_BYTES, "pending demand");
+        break;
     case VAMP_TRACE_IN_POOL:
     case VAMP_TRACE_DEMAND:
     case VAMP_TRACE_WITHDRAW:
@@ -213,7 +216,10 @@ static void name_span(const struct vamp_trace_span *span, char name[static NAME_
 
 static const char *peer_key(enum vamp_trace_what what)
 {
-    return what == VAMP_TRACE_SEND ? "sink" : what == VAMP_TRACE_PART ? "producer" : "source";
+    if (what == VAMP_TRACE_SEND) {
+        return "sink";
+    }
+    return what == VAMP_TRACE_RECEIVE ? "source" : "producer";
 }
 
 static void put_arguments(struct vamp_json *json, const struct vamp_trace_span *span)

@@ -16,7 +16,7 @@
 
 /* What a track holds. A component has as many of one kind as it has such spans at the same time. */
 enum vamp_trace_kind {
-    VAMP_TRACE_WAITS,    /* the component waits: demand, withdraw, leave */
+    VAMP_TRACE_WAITS,    /* the component waits: demand, pending, withdraw, leave */
     VAMP_TRACE_RECEIVES, /* transports to it */
     VAMP_TRACE_SENDS,    /* transports from it */
     VAMP_TRACE_LIVES,    /* the CDOs that it made */
@@ -30,13 +30,15 @@ enum vamp_trace_what {
     VAMP_TRACE_IN_POOL, /* in a life: offered to withdrawn */
     VAMP_TRACE_DEMAND,  /* demanded to received */
     VAMP_TRACE_PART,    /* of a demand: what it waited for */
+    VAMP_TRACE_PENDING, /* demanded, and not received when the component or the pool manager went
+                           away or the trace ended */
     VAMP_TRACE_WITHDRAW,
     VAMP_TRACE_LEAVE,
     VAMP_TRACE_SEND,
     VAMP_TRACE_RECEIVE,
     VAMP_TRACE_MARK, /* no length */
 };
-#define VAMP_TRACE_WHAT_COUNT 9
+#define VAMP_TRACE_WHAT_COUNT 10
 
 /* Constant, never NULL. */
 const char *vamp_trace_kind_name(enum vamp_trace_kind kind);
@@ -65,7 +67,7 @@ struct vamp_trace_span {
     uint64_t size_bytes;
     uint64_t count;    /* of MARK: how often */
     const char *peer;  /* the other component: source, sink, producer; NULL: none is known */
-    const char *end;   /* of a LIFE: how it ended; else NULL */
+    const char *end;   /* of a LIFE or PENDING: how it ended; else NULL */
     uint64_t arrow_id; /* the same at both ends */
     uint32_t arrow_track;
     enum vamp_trace_arrow arrow;

@@ -1,33 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "writers/trace/timeline.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vampire/stats/pairing/track.h"
-#include "writers/trace/tracks.h"
+#include "writers/trace/drawing.h"
 
 /* What is paired at the same time; reserved, and touched as it fills. */
 #define CDOS_MAX (UINT64_C(1) << 18)
 #define PENDING_MAX (UINT64_C(1) << 18)
 #define COMPONENTS_MAX UINT64_C(16384)
-/* Two spans and both ends of an arrow. */
-#define TRANSPORT_ENTRIES 4
-#define RUN_PROCESS 0
 
 struct vamp_timeline {
-    const struct vamp_timeline_options *options;
-    const struct vamp_trace_sink_ops *sink;
-    void *sink_self;
     struct vamp_components *components;
     struct vamp_tracker tracker;
     struct vamp_observation seen;
     struct vamp_slot slot; /* only for the CDOs whose record ended */
-    struct vamp_trace_tracks tracks;
-    struct vamp_trace_end end;
-    uint64_t arrows;
-    bool full;
+    struct vamp_trace_drawing drawing;
 };
 
 int vamp_timeline_create(const struct vamp_timeline_options *options,
@@ -38,10 +28,8 @@ int vamp_timeline_create(const struct vamp_timeline_options *options,
     if (timeline == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "make a timeline");
     }
-    timeline->options = options;
-    timeline->sink = sink;
-    timeline->sink_self = sink_self;
-    timeline->end.begin_ns = INT64_MIN;
+    timeline->drawing = (struct vamp_trace_drawing){
+        .options = options, .sink = sink, .sink_self = sink_self, .end.begin_ns = INT64_MIN};
     timeline->seen.slot = &timeline->slot;
     timeline->slot.cdos = calloc(VAMP_CDO_ROWS_MAX, sizeof *timeline->slot.cdos);
     const struct vamp_stats_options pairing = {
@@ -53,6 +41,7 @@ int vamp_timeline_create(const struct vamp_timeline_options *options,
     int code = timeline->slot.cdos != NULL ? 0 : vamp_err_set_errno(err, ENOMEM, "make a timeline");
     if (code == 0) {
         code = vamp_components_create(COMPONENTS_MAX, &timeline->components, err);
+        timeline->drawing.components = timeline->components;
     }
     if (code == 0) {
         code = vamp_tracker_init(&timeline->tracker, &pairing, timeline->components, err);
@@ -72,122 +61,14 @@ void vamp_timeline_free(struct vamp_timeline *timeline)
     }
     vamp_tracker_done(&timeline->tracker);
     vamp_components_free(timeline->components);
-    vamp_trace_tracks_done(&timeline->tracks);
+    vamp_trace_tracks_done(&timeline->drawing.tracks);
     free(timeline->slot.cdos);
     free(timeline);
 }
 
 void vamp_timeline_describe(const struct vamp_timeline *timeline, struct vamp_trace_end *ret_end)
 {
-    *ret_end = timeline->end;
-}
-
-/* ---- what is drawn */
-
-/* Whether the span, and `count` - 1 in it, are asked for. Times further than 292 years from the
- * begin have no number there: such spans are counted. */
-static bool is_in_range(struct vamp_timeline *timeline, const struct vamp_trace_span *span,
-                        unsigned count)
-{
-    const struct vamp_timeline_options *options = timeline->options;
-    const int64_t begin_ns = timeline->end.begin_ns;
-    int64_t start_ns, end_ns, length_ns;
-    if (__builtin_sub_overflow(span->start_ns, begin_ns, &start_ns) ||
-        __builtin_sub_overflow(span->end_ns, begin_ns, &end_ns) ||
-        __builtin_sub_overflow(span->end_ns, span->start_ns, &length_ns)) {
-        timeline->end.left_out += count;
-        return false;
-    }
-    return (options->from_ns <= 0 || end_ns >= options->from_ns) &&
-           (options->length_ns <= 0 || start_ns <= options->from_ns + options->length_ns);
-}
-
-static bool is_selected(const struct vamp_timeline *timeline, const char *component)
-{
-    const struct vamp_strings *patterns = &timeline->options->components;
-    bool selected = patterns->count == 0;
-    for (size_t i = 0; i < patterns->count && !selected; i++) {
-        selected = fnmatch(patterns->items[i], component, 0) == 0;
-    }
-    return selected;
-}
-
-/* Whether so many more fit; those that do not are counted. */
-static bool has_room(struct vamp_timeline *timeline, unsigned count)
-{
-    struct vamp_trace_end *end = &timeline->end;
-    timeline->full = timeline->full || timeline->options->max_events - end->written < count;
-    end->left_out += timeline->full ? count : 0;
-    return !timeline->full;
-}
-
-/* ---- tracks */
-
-/* The run is process 0, and components are numbered by their names from 1 on. */
-static uint32_t process_of(uint32_t name)
-{
-    return name + 1;
-}
-
-static const char *process_name(const struct vamp_timeline *timeline, uint32_t process)
-{
-    return process == RUN_PROCESS ? "events"
-                                  : vamp_components_name(timeline->components, process - 1);
-}
-
-/* The number of a track with room from `start_ns` on, which it has until `end_ns` from now on;
- * UINT32_MAX: at the bound. */
-static int take_track(struct vamp_timeline *timeline, uint32_t process, enum vamp_trace_kind kind,
-                      const struct vamp_trace_span *span, uint32_t *ret_number,
-                      struct vamp_err *err)
-{
-    struct vamp_trace_track *track = NULL;
-    bool is_new = false;
-    *ret_number = UINT32_MAX;
-    int code =
-        vamp_trace_tracks_find(&timeline->tracks, process, kind, span->start_ns, &track, &is_new);
-    if (code != 0) {
-        return vamp_err_set_errno(err, -code, "add a track");
-    }
-    if (track == NULL) {
-        return 0;
-    }
-    if (is_new) {
-        track->name = process_name(timeline, process);
-        code = timeline->sink->track(timeline->sink_self, track, err);
-    }
-    track->end_ns = span->end_ns;
-    *ret_number = track->number;
-    return code;
-}
-
-static int write_spans(struct vamp_timeline *timeline, uint32_t track,
-                       const struct vamp_trace_span *spans, unsigned count, struct vamp_err *err)
-{
-    const int code = timeline->sink->spans(timeline->sink_self, &timeline->tracks.items[track],
-                                           spans, count, err);
-    if (code == 0) {
-        timeline->end.written += count + (spans[0].arrow != VAMP_TRACE_NO_ARROW);
-    }
-    return code;
-}
-
-/* A span and what lies in it, on a track of this process. */
-static int draw(struct vamp_timeline *timeline, uint32_t process, enum vamp_trace_kind kind,
-                const struct vamp_trace_span *spans, unsigned count, struct vamp_err *err)
-{
-    uint32_t track = UINT32_MAX;
-    if (!is_in_range(timeline, &spans[0], count) ||
-        (process != RUN_PROCESS && !is_selected(timeline, process_name(timeline, process))) ||
-        !has_room(timeline, count)) {
-        return 0;
-    }
-    const int code = take_track(timeline, process, kind, &spans[0], &track, err);
-    if (code != 0 || track == UINT32_MAX) {
-        timeline->end.crowded += code == 0 ? count : 0;
-        return code;
-    }
-    return write_spans(timeline, track, spans, count, err);
+    *ret_end = timeline->drawing.end;
 }
 
 /* ---- what an event means */
@@ -246,8 +127,9 @@ static int draw_demand(struct vamp_timeline *timeline, struct vamp_err *err)
     struct vamp_trace_span spans[1 + VAMP_WAIT_PART_COUNT] = {
         span_until_now(timeline, VAMP_TRACE_DEMAND, seen->interval_ns[VAMP_INTERVAL_DEMAND_WAIT])};
     const unsigned count = 1 + parts_of(timeline, &spans[0], spans + 1);
-    return draw(timeline, process_of(seen->labels.value[VAMP_LABEL_COMPONENT]), VAMP_TRACE_WAITS,
-                spans, count, err);
+    return vamp_trace_draw(&timeline->drawing,
+                           vamp_trace_process_of(seen->labels.value[VAMP_LABEL_COMPONENT]),
+                           VAMP_TRACE_WAITS, spans, count, err);
 }
 
 static int draw_wait(struct vamp_timeline *timeline, enum vamp_interval interval,
@@ -258,34 +140,9 @@ static int draw_wait(struct vamp_timeline *timeline, enum vamp_interval interval
         return 0;
     }
     struct vamp_trace_span span = span_until_now(timeline, what, seen->interval_ns[interval]);
-    return draw(timeline, process_of(seen->labels.value[VAMP_LABEL_COMPONENT]), VAMP_TRACE_WAITS,
-                &span, 1, err);
-}
-
-/* On a track of each, with an arrow between them if both found one. */
-static int write_transport(struct vamp_timeline *timeline, uint32_t source, uint32_t sink,
-                           struct vamp_trace_span *send, struct vamp_trace_span *receive,
-                           struct vamp_err *err)
-{
-    uint32_t sends = UINT32_MAX, receives = UINT32_MAX;
-    int code = take_track(timeline, process_of(sink), VAMP_TRACE_RECEIVES, receive, &receives, err);
-    if (code == 0) {
-        code = take_track(timeline, process_of(source), VAMP_TRACE_SENDS, send, &sends, err);
-    }
-    if (code != 0) {
-        return code;
-    }
-    if (sends == UINT32_MAX || receives == UINT32_MAX) {
-        timeline->end.crowded += TRANSPORT_ENTRIES;
-        return 0;
-    }
-    send->arrow = VAMP_TRACE_ARROW_BEGINS;
-    receive->arrow = VAMP_TRACE_ARROW_ENDS;
-    send->arrow_id = receive->arrow_id = ++timeline->arrows;
-    send->arrow_track = receives;
-    receive->arrow_track = sends;
-    code = write_spans(timeline, sends, send, 1, err);
-    return code != 0 ? code : write_spans(timeline, receives, receive, 1, err);
+    return vamp_trace_draw(&timeline->drawing,
+                           vamp_trace_process_of(seen->labels.value[VAMP_LABEL_COMPONENT]),
+                           VAMP_TRACE_WAITS, &span, 1, err);
 }
 
 /* Both ends of a transport, and the arrow between them; of an unknown source only the sink's. */
@@ -297,23 +154,13 @@ static int draw_transport(struct vamp_timeline *timeline, struct vamp_err *err)
     }
     const uint32_t source = seen->labels.value[VAMP_LABEL_SOURCE];
     const uint32_t sink = seen->labels.value[VAMP_LABEL_SINK];
-    const char *source_name = vamp_components_name(timeline->components, source);
-    const char *sink_name = vamp_components_name(timeline->components, sink);
     struct vamp_trace_span receive =
         span_until_now(timeline, VAMP_TRACE_RECEIVE, seen->interval_ns[VAMP_INTERVAL_TRANSPORT]);
     if (source == VAMP_NAME_UNKNOWN) {
-        return draw(timeline, process_of(sink), VAMP_TRACE_RECEIVES, &receive, 1, err);
+        return vamp_trace_draw(&timeline->drawing, vamp_trace_process_of(sink), VAMP_TRACE_RECEIVES,
+                               &receive, 1, err);
     }
-    if (!is_in_range(timeline, &receive, TRANSPORT_ENTRIES) ||
-        (!is_selected(timeline, sink_name) && !is_selected(timeline, source_name)) ||
-        !has_room(timeline, TRANSPORT_ENTRIES)) {
-        return 0;
-    }
-    struct vamp_trace_span send = receive;
-    send.what = VAMP_TRACE_SEND;
-    send.peer = sink_name;
-    receive.peer = source_name;
-    return write_transport(timeline, source, sink, &send, &receive, err);
+    return vamp_trace_draw_transport(&timeline->drawing, source, sink, &receive, err);
 }
 
 static int draw_anomalies(struct vamp_timeline *timeline, struct vamp_err *err)
@@ -325,9 +172,41 @@ static int draw_anomalies(struct vamp_timeline *timeline, struct vamp_err *err)
             struct vamp_trace_span mark = span_until_now(timeline, VAMP_TRACE_MARK, 0);
             mark.word = vamp_anomaly_name(i);
             mark.count = seen->anomalies[i];
-            code = draw(timeline, process_of(seen->labels.value[VAMP_LABEL_COMPONENT]),
-                        VAMP_TRACE_MARKS, &mark, 1, err);
+            code = vamp_trace_draw(&timeline->drawing,
+                                   vamp_trace_process_of(seen->labels.value[VAMP_LABEL_COMPONENT]),
+                                   VAMP_TRACE_MARKS, &mark, 1, err);
         }
+    }
+    return code;
+}
+
+/* The demands of the component of this row, or of VAMP_ALL_ROWS, that nothing will satisfy any
+ * more.
+ */
+static int draw_pending(struct vamp_timeline *timeline, uint32_t row, int64_t now_ns,
+                        enum vamp_cdo_end end, struct vamp_err *err)
+{
+    struct vamp_pending_demand demand;
+    uint32_t position = 0;
+    int code = 0;
+    while (code == 0 && vamp_track_next_demand(&timeline->tracker, row, &position, &demand)) {
+        const struct vamp_trace_span span = {
+            .what = VAMP_TRACE_PENDING,
+            .start_ns = demand.since_ns < now_ns ? demand.since_ns : now_ns,
+            .end_ns = now_ns,
+            .cdo = demand.cdo,
+            .id = demand.id,
+            .id_known = demand.id_known,
+            .size_bytes = demand.size_bytes,
+            .size_known = demand.size_known,
+            .peer = vamp_components_name(timeline->components, demand.producer),
+            .end = vamp_cdo_end_name(end),
+        };
+        const uint32_t name =
+            demand.row == 0 ? VAMP_NAME_UNKNOWN
+                            : vamp_components_row(timeline->components, demand.row)->name_number;
+        code = vamp_trace_draw(&timeline->drawing, vamp_trace_process_of(name), VAMP_TRACE_WAITS,
+                               &span, 1, err);
     }
     return code;
 }
@@ -365,7 +244,7 @@ static int draw_life(struct vamp_timeline *timeline, const struct vamp_cdo_row *
     const int64_t offered_ns = row->times_ns[VAMP_CDO_TIME_OFFERED];
     const int64_t withdrawn_ns = row->times_ns[VAMP_CDO_TIME_WITHDRAWN];
     unsigned count = 1;
-    if (offered_ns != INT64_MIN) {
+    if (offered_ns != INT64_MIN && offered_ns <= spans[0].end_ns) {
         spans[count] = spans[0];
         spans[count].what = VAMP_TRACE_IN_POOL;
         spans[count].start_ns = offered_ns;
@@ -375,7 +254,8 @@ static int draw_life(struct vamp_timeline *timeline, const struct vamp_cdo_row *
         spans[count].end = NULL;
         count++;
     }
-    return draw(timeline, process_of(row->producer_number), VAMP_TRACE_LIVES, spans, count, err);
+    return vamp_trace_draw(&timeline->drawing, vamp_trace_process_of(row->producer_number),
+                           VAMP_TRACE_LIVES, spans, count, err);
 }
 
 /* The CDOs whose record this event has ended. */
@@ -386,7 +266,7 @@ static int draw_lives(struct vamp_timeline *timeline, int64_t now_ns, struct vam
     for (unsigned i = 0; i < slot->cdo_count && code == 0; i++) {
         code = draw_life(timeline, &slot->cdos[i], now_ns, err);
     }
-    timeline->end.left_out += slot->cdos_unlisted;
+    timeline->drawing.end.left_out += slot->cdos_unlisted;
     slot->cdo_count = 0;
     slot->cdos_unlisted = 0;
     return code;
@@ -395,7 +275,7 @@ static int draw_lives(struct vamp_timeline *timeline, int64_t now_ns, struct vam
 static int draw_observation(struct vamp_timeline *timeline, struct vamp_err *err)
 {
     const int64_t now_ns = timeline->seen.event->time_ns;
-    timeline->end.evicted += timeline->seen.evicted;
+    timeline->drawing.end.evicted += timeline->seen.evicted;
     int code = draw_transport(timeline, err);
     code = code != 0 ? code : draw_demand(timeline, err);
     code = code != 0 ? code
@@ -420,7 +300,7 @@ static int release_row(struct vamp_timeline *timeline, uint32_t row, int64_t tim
 static int release_pool(struct vamp_timeline *timeline, int64_t time_ns, struct vamp_err *err)
 {
     const uint32_t count = (uint32_t)vamp_components_count(timeline->components);
-    int code = 0;
+    int code = draw_pending(timeline, VAMP_ALL_ROWS, time_ns, VAMP_CDO_END_LEFT, err);
     for (uint32_t i = 1; i <= count && code == 0; i++) {
         /* Row 0, of no component, comes last. */
         code = release_row(timeline, i % count, time_ns, VAMP_LEAVE_POOL_GONE, err);
@@ -440,7 +320,8 @@ static int draw_mark(struct vamp_timeline *timeline, const struct vamp_event *ev
         .cdo = "",
         .count = event->count,
     };
-    return draw(timeline, RUN_PROCESS, VAMP_TRACE_MARKS, &mark, 1, err);
+    return vamp_trace_draw(&timeline->drawing, VAMP_TRACE_RUN_PROCESS, VAMP_TRACE_MARKS, &mark, 1,
+                           err);
 }
 
 static int take_mark(struct vamp_timeline *timeline, const struct vamp_event *mark,
@@ -462,6 +343,21 @@ static int take_mark(struct vamp_timeline *timeline, const struct vamp_event *ma
     }
 }
 
+/* Before the stay of a component ends, by its LEAVE or since it was `replaced`, if that is not 0.
+ */
+static int draw_pending_of_leaving(struct vamp_timeline *timeline, const struct vamp_event *event,
+                                   uint32_t replaced, struct vamp_err *err)
+{
+    uint32_t row = replaced;
+    if (event->kind == VAMP_EVENT_LEAVE && event->phase == VAMP_PHASE_AFTER &&
+        vamp_event_has(event, VAMP_HAS_APP)) {
+        const struct vamp_component *component =
+            vamp_components_find(timeline->components, event->app_id);
+        row = component != NULL ? component->index : 0;
+    }
+    return row != 0 ? draw_pending(timeline, row, event->time_ns, VAMP_CDO_END_LEFT, err) : 0;
+}
+
 static int take_operation(struct vamp_timeline *timeline, const struct vamp_event *event,
                           struct vamp_err *err)
 {
@@ -469,8 +365,8 @@ static int take_operation(struct vamp_timeline *timeline, const struct vamp_even
     const uint32_t replaced = event->kind == VAMP_EVENT_JOIN && event->phase == VAMP_PHASE_AFTER
                                   ? vamp_components_replaced(timeline->components)
                                   : 0;
-    int code = 0;
-    if (replaced != 0) {
+    int code = draw_pending_of_leaving(timeline, event, replaced, err);
+    if (code == 0 && replaced != 0) {
         code = release_row(timeline, replaced, event->time_ns, VAMP_LEAVE_UNKNOWN, err);
     }
     if (code != 0) {
@@ -482,13 +378,13 @@ static int take_operation(struct vamp_timeline *timeline, const struct vamp_even
 
 static int begin_at(struct vamp_timeline *timeline, int64_t time_ns, struct vamp_err *err)
 {
-    struct vamp_trace_end *end = &timeline->end;
+    struct vamp_trace_end *end = &timeline->drawing.end;
     if (end->begin_ns != INT64_MIN) {
         end->end_ns = time_ns > end->end_ns ? time_ns : end->end_ns;
         return 0;
     }
     end->begin_ns = end->end_ns = time_ns;
-    return timeline->sink->begin(timeline->sink_self, time_ns, err);
+    return timeline->drawing.sink->begin(timeline->drawing.sink_self, time_ns, err);
 }
 
 int vamp_timeline_event(struct vamp_timeline *timeline, const struct vamp_event *event,
@@ -499,11 +395,11 @@ int vamp_timeline_event(struct vamp_timeline *timeline, const struct vamp_event 
         return 0;
     }
     if (!vamp_time_is_valid(event->time_ns)) {
-        if (!vamp_event_is_mark(event) || timeline->end.begin_ns == INT64_MIN) {
+        if (!vamp_event_is_mark(event) || timeline->drawing.end.begin_ns == INT64_MIN) {
             return 0; /* the statistics reject it */
         }
         mark = *event;
-        mark.time_ns = timeline->end.end_ns;
+        mark.time_ns = timeline->drawing.end.end_ns;
         event = &mark;
     }
     const int code = begin_at(timeline, event->time_ns, err);
@@ -516,6 +412,8 @@ int vamp_timeline_event(struct vamp_timeline *timeline, const struct vamp_event 
 
 int vamp_timeline_finish(struct vamp_timeline *timeline, struct vamp_err *err)
 {
+    const int64_t now_ns = timeline->drawing.end.end_ns;
     vamp_track_finish(&timeline->tracker, &timeline->slot);
-    return draw_lives(timeline, timeline->end.end_ns, err);
+    const int code = draw_pending(timeline, VAMP_ALL_ROWS, now_ns, VAMP_CDO_END_RUN, err);
+    return code != 0 ? code : draw_lives(timeline, now_ns, err);
 }

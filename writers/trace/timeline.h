@@ -28,7 +28,7 @@ void vamp_timeline_free(struct vamp_timeline *timeline);
  * unusable from here on. */
 VAMP_MUST_CHECK int vamp_timeline_event(struct vamp_timeline *timeline,
                                         const struct vamp_event *event, struct vamp_err *err);
-/* Writes what has not ended: CDOs. As vamp_timeline_event; nothing may follow. */
+/* Writes what has not ended: demands and CDOs. As vamp_timeline_event; nothing may follow. */
 VAMP_MUST_CHECK int vamp_timeline_finish(struct vamp_timeline *timeline, struct vamp_err *err);
 /* All but `ending`. */
 void vamp_timeline_describe(const struct vamp_timeline *timeline, struct vamp_trace_end *ret_end);

@@ -14,11 +14,11 @@ const char *vamp_trace_kind_name(enum vamp_trace_kind kind)
 const char *vamp_trace_what_name(enum vamp_trace_what what)
 {
     static const char *const names[VAMP_TRACE_WHAT_COUNT] = {
-        [VAMP_TRACE_LIFE] = "life",         [VAMP_TRACE_IN_POOL] = "in pool",
-        [VAMP_TRACE_DEMAND] = "demand",     [VAMP_TRACE_PART] = "part",
-        [VAMP_TRACE_WITHDRAW] = "withdraw", [VAMP_TRACE_LEAVE] = "leave",
-        [VAMP_TRACE_SEND] = "send",         [VAMP_TRACE_RECEIVE] = "receive",
-        [VAMP_TRACE_MARK] = "mark",
+        [VAMP_TRACE_LIFE] = "life",       [VAMP_TRACE_IN_POOL] = "in pool",
+        [VAMP_TRACE_DEMAND] = "demand",   [VAMP_TRACE_PART] = "part",
+        [VAMP_TRACE_PENDING] = "pending", [VAMP_TRACE_WITHDRAW] = "withdraw",
+        [VAMP_TRACE_LEAVE] = "leave",     [VAMP_TRACE_SEND] = "send",
+        [VAMP_TRACE_RECEIVE] = "receive", [VAMP_TRACE_MARK] = "mark",
     };
     return names[what];
 }

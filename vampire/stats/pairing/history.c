@@ -12,6 +12,12 @@ static struct vamp_cdo_history *history_of(const struct vamp_tracker *tracker,
     return &tracker->histories[offset / tracker->cdos.record_bytes];
 }
 
+const struct vamp_cdo_history *vamp_track_history(const struct vamp_tracker *tracker,
+                                                  const struct vamp_cdo *cdo)
+{
+    return tracker->histories != NULL ? history_of(tracker, cdo) : NULL;
+}
+
 void vamp_cdo_history_begin(struct vamp_track_context *at)
 {
     if (at->tracker->histories == NULL) {

@@ -17,6 +17,10 @@ struct vamp_cdo_history {
     char name[VAMP_CDO_NAME_BYTES];
 };
 
+/* Of the CDO with this record; NULL: no histories are kept. */
+const struct vamp_cdo_history *vamp_track_history(const struct vamp_tracker *tracker,
+                                                  const struct vamp_cdo *cdo);
+
 /* All functions below do nothing when no histories are kept (tracker->histories is NULL). */
 
 /* The CDO of `at` has a new record. */

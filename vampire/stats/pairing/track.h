@@ -37,6 +37,19 @@ struct vamp_ages {
     uint32_t uncertain;               /* how many may have ended unseen, the silence included */
 };
 
+/* A demand that nothing has satisfied. Of a CDO that is not tracked nothing is known. */
+struct vamp_pending_demand {
+    uint32_t row; /* of the component that waits */
+    int64_t since_ns;
+    uint32_t producer; /* name number; VAMP_NAME_UNKNOWN */
+    const char *cdo;   /* at level `cdo` the CDO's name, as vamp_track_cdo_name; "": not known */
+    struct vamp_cdo_id id; /* at level `cdo` */
+    uint64_t size_bytes;
+    bool id_known, size_known;
+    bool offered; /* the CDO is in the pool */
+};
+#define VAMP_ALL_ROWS UINT32_MAX
+
 struct vamp_tracker {
     const struct vamp_components *components;
     struct vamp_table cdos, holds, received, demands, transports;
@@ -96,6 +109,10 @@ int64_t vamp_track_acted_ns(const struct vamp_tracker *tracker, uint32_t row);
 /* What is pending of each kind; least and most begin again. */
 void vamp_track_take_numbers(struct vamp_tracker *tracker, uint32_t row,
                              struct vamp_in_flight ret_numbers[static VAMP_IN_FLIGHT_COUNT]);
+/* The next pending demand of the component of this row, which is not 0, or of VAMP_ALL_ROWS. False
+ * at the end. `*position` starts at 0. */
+bool vamp_track_next_demand(struct vamp_tracker *tracker, uint32_t row, uint32_t *position,
+                            struct vamp_pending_demand *ret_demand);
 /* The LEAVE that no component sent, for the component of row `row`, as vamp_track_gone takes it. */
 struct vamp_event vamp_track_leave_of(const struct vamp_components *components, uint32_t row,
                                       int64_t time_ns, enum vamp_leave_reason reason);
