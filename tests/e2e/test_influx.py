@@ -12,6 +12,7 @@ import pytest
 
 import harness
 import outlets
+import results
 from test_workflow import model_options
 
 
@@ -31,6 +32,21 @@ def live_run(space, url):
 
 def nonzero(series):
     return {labels: value for labels, value in series.items() if value}
+
+
+@pytest.mark.plain
+def test_a_value_that_does_not_exist_is_no_field(space):
+    """The age of the oldest pending demand where no demand is pending."""
+    server = outlets.influxdb(space)
+    vampire = space.vampire(synthetic_config(server.url), ready=False)
+    vampire.expect_exit(0)
+    totals = outlets.Totals(space.hdf5())
+    ages = [name for name in outlets.catalogue() if name.endswith("_oldest_ns")]
+    assert len(ages) == 3
+    for name in ages:
+        assert totals.gauges.get(name, {}) == {}, "no age at the end of the run"
+        found = outlets.influx_query(server, f'SELECT min(value), min("min"), min("max") FROM "{name}" GROUP BY *')
+        assert all(value is None or value >= 0 for row in found.values() for value in row), name
 
 
 def assert_influx_sums(server, totals):
@@ -120,13 +136,16 @@ class Fake(threading.Thread):
             peer.close()
 
 
-def assert_lost_exactly(space, url, words, **more):
-    """A short run whose output never works: counting and the other outputs are as without it."""
-    made = influx_config(url, {"type": "synthetic", "steps": 20}, "2s", queue=4, **more)
+def synthetic_config(url, **more):
+    """A run of a few buckets, which does not wait for its outputs."""
+    made = influx_config(url, {"type": "synthetic", "steps": 20}, "5s", finish="2s", **more)
     made["workflow"] = "synthetic"
-    vampire = space.vampire(made, ready=False)
-    vampire.expect_exit(1, 90)
-    assert words in vampire.stderr, vampire.stderr
+    return made
+
+
+def assert_all_lost(vampire):
+    """The output never worked; counting and the other output were as without it."""
+    vampire.expect_exit(1)
     (queued,) = {int(text) for text in re.findall(r"(\d+) buckets written", vampire.stderr) if text != "0"}
     assert re.search(rf"output influx: {queued} of {queued} buckets are lost", vampire.stderr), vampire.stderr
 
@@ -140,10 +159,21 @@ def assert_lost_exactly(space, url, words, **more):
 ], ids=["missing", "refused", "garbage", "silent"])
 def test_servers_that_fail(space, answer, words):
     server = Fake(answer)
-    try:
-        assert_lost_exactly(space, server.url, words, timeout="1s")
-    finally:
-        server.close()
+    vampire = space.vampire(synthetic_config(server.url, timeout="500ms"), ready=False)
+    assert_all_lost(vampire)
+    server.close()
+    assert words in vampire.stderr, vampire.stderr
+
+
+@pytest.mark.plain
+def test_a_full_queue_loses_what_it_counts(space):
+    server = Fake(None)
+    space.pool_manager()
+    vampire = space.vampire(influx_config(server.url, bucket="100ms", queue=2, finish="100ms"))
+    harness.Workflow(space, model_options=model_options(4, 3, 2, 64, 65536, 20)).finish()
+    assert_all_lost(vampire)
+    server.close()
+    assert results.Hdf5Run([space.hdf5()]).buckets > 4
 
 
 @pytest.mark.plain
@@ -152,7 +182,9 @@ def test_servers_that_fail(space, answer, words):
     ("http://no-such-host.invalid:8086", "Could not resolve host: no-such-host.invalid"),
 ], ids=["refused", "name"])
 def test_addresses_that_fail(space, url, words):
-    assert_lost_exactly(space, url, words)
+    vampire = space.vampire(synthetic_config(url), ready=False)
+    assert_all_lost(vampire)
+    assert words in vampire.stderr, vampire.stderr
 
 
 SECRET = "kept-from-everyone"
@@ -165,14 +197,13 @@ def test_the_secret_is_shown_nowhere(space, way):
     (space.path / "secret").write_text(SECRET + "\n")
     more = {"secret_file": str(space.path / "secret")} if way != "environment" else {}
     more.update({"user": "writer"} if way == "password-file" else {})
-    made = influx_config(answers.url, {"type": "synthetic", "steps": 3}, "1s", **more)
-    made["workflow"] = "synthetic"
+    made = synthetic_config(answers.url, **more)
     extra = {"VAMPIRE_INFLUX_SECRET": SECRET} if way == "environment" else {}
     vampire = space.vampire(made, ready=False, extra=extra)
     vampire.until_stderr("status 401")
     vampire.signal(signal.SIGUSR1)
     vampire.signal(signal.SIGTERM)
-    vampire.wait(90)
+    vampire.wait()
     received = [path.name for path in space.path.glob("**/*")
                 if path.is_file() and path.name != "secret" and SECRET.encode() in path.read_bytes()]
     answers.close()

@@ -5,9 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Time an output may take, when the run is over, to write the elements that wait. */
-#define FINISH_NS (30 * VAMP_NS_PER_SECOND)
-
 static bool filter_matches(void *context, const struct vamp_event *event)
 {
     return vamp_filter_use_match(context, event);
@@ -43,6 +40,7 @@ static int open_one(struct vamp_run_output *output, const struct vamp_config *co
     if (status != 0) {
         return vamp_err_wrap(err, "output \"%s\"", chosen->settings.name);
     }
+    output->finish_ns = chosen->settings.finish_ns;
     return vamp_output_create(format, chosen->options, &chosen->settings, &own, &output->output,
                               err);
 }
@@ -183,9 +181,10 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
 }
 
 /* Reports to a user who waits for the end what it waits for. */
-static void report_waiting(const struct vamp_output *output, const struct vamp_ending *ending,
+static void report_waiting(const struct vamp_run_output *item, const struct vamp_ending *ending,
                            struct vamp_status *status)
 {
+    const struct vamp_output *output = item->output;
     const int64_t linger_ns = vamp_output_linger_ns(output);
     if (ending->completed && linger_ns > 0) {
         char time[VAMP_QUANTITY_TEXT_BYTES];
@@ -195,11 +194,13 @@ static void report_waiting(const struct vamp_output *output, const struct vamp_e
     }
     if (vamp_output_is_behind(output)) {
         struct vamp_output_account account;
+        char time[VAMP_QUANTITY_TEXT_BYTES];
         vamp_output_account(output, &account);
+        vamp_duration_text(item->finish_ns, time, sizeof time);
         vamp_status_say(status,
-                        "output %s: %" PRIu64 " %ss are still to be written, for at most %d s",
-                        account.name, account.waiting, vamp_output_unit(output),
-                        (int)(FINISH_NS / VAMP_NS_PER_SECOND));
+                        "output %s: %" PRIu64 " %ss are still to be written, for at most %s "
+                        "(\"finish\")",
+                        account.name, account.waiting, vamp_output_unit(output), time);
     }
 }
 
@@ -208,9 +209,9 @@ static int finish_one(struct vamp_run_output *item, const struct vamp_ending *en
                       struct vamp_outputs *outputs, struct vamp_status *status)
 {
     struct vamp_output *output = item->output;
-    report_waiting(output, ending, status);
+    report_waiting(item, ending, status);
     struct vamp_err err = VAMP_ERR_NONE;
-    const int result = vamp_output_finish(output, ending, FINISH_NS, &err);
+    const int result = vamp_output_finish(output, ending, item->finish_ns, &err);
     report_remark(output, status);
     if (result == 0) {
         report_failure(outputs, output, status);

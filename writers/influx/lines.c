@@ -69,6 +69,14 @@ static void add_signed(struct lines *lines, const char *key, int64_t value)
     vamp_text_word(lines->text, "i");
 }
 
+/* A value that does not exist is no field. */
+static void add_gauge(struct lines *lines, const char *key, int64_t value)
+{
+    if (value != VAMP_GAUGE_NONE) {
+        add_signed(lines, key, value);
+    }
+}
+
 static void add_unsigned(struct lines *lines, const char *key, uint64_t value)
 {
     lines->cut += value > INT64_MAX ? 1 : 0;
@@ -101,10 +109,13 @@ static void gauge_lines(struct lines *lines, const struct vamp_schema_metric *en
 {
     for (unsigned i = 0; i < values->count; i++) {
         const struct vamp_gauge_value *gauge = &values->gauges[i];
+        if (gauge->max == VAMP_GAUGE_NONE) {
+            continue; /* nothing to measure at any time in the bucket */
+        }
         begin_line(lines, entry, i);
-        add_signed(lines, "value", gauge->value);
-        add_signed(lines, entry->has_bounds ? "min_bound" : "min", gauge->min);
-        add_signed(lines, entry->has_bounds ? "max_bound" : "max", gauge->max);
+        add_gauge(lines, "value", gauge->value);
+        add_gauge(lines, entry->has_bounds ? "min_bound" : "min", gauge->min);
+        add_gauge(lines, entry->has_bounds ? "max_bound" : "max", gauge->max);
         end_line(lines);
     }
 }

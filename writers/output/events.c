@@ -44,6 +44,7 @@ static const struct vamp_opt event_options[] = {
      .offset = offsetof(struct vamp_output_settings, filtered),
      .help = "Whether events rejected by the filters are written too, so that a replay of a "
              "recording can use other filters"},
+    OUTPUT_FINISH_OPTION,
     {.key = NULL},
 };
 

@@ -68,6 +68,14 @@ extern const struct output_kind output_of_buckets, output_of_events;
         .offset = offsetof(struct vamp_output_settings, name),                                     \
         .help = "Name of the output in messages and metrics; unless set, its type"                 \
     }
+#define OUTPUT_FINISH_OPTION                                                                       \
+    {                                                                                              \
+        .key = "finish", .type = VAMP_OPT_DURATION, .preset = "30s",                               \
+        .max = (uint64_t)3600 * VAMP_NS_PER_SECOND,                                                \
+        .offset = offsetof(struct vamp_output_settings, finish_ns),                                \
+        .help = "Time after the end of the run to write what still waits; what remains is lost "   \
+                "and counted as lost"                                                              \
+    }
 
 /* The element that was taken. */
 struct output_element {

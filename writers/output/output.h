@@ -31,6 +31,7 @@
  * another kind of elements stay zero. */
 struct vamp_output_settings {
     char *name;
+    int64_t finish_ns;     /* time to write what waits when the run is over */
     uint64_t rotate_bytes; /* 0: never */
     int64_t rotate_ns;     /* 0: never */
     int64_t keep_ns;       /* 0: files of any age */
