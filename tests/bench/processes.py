@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The benchmark's lines that need processes: whole pipelines, the wire, waiting, a workflow with
-and without vampire. Every function returns lines of results."""
+"""The benchmark's lines that need processes: whole pipelines, the wire, waiting. Every function
+returns lines of results."""
 
 import contextlib
 import json
@@ -23,7 +23,6 @@ SINGLE_BYTES = 100     # of a message with one event
 SINGLE_MESSAGES = 500000
 BATCH_EVENTS = 64      # of the pool manager's messages
 IDLE_SECONDS = 10
-WORKFLOW_PAIRS, WORKFLOW_STEPS = 10, 60
 # 10^4 events a second for ten minutes: 10^6 CDOs of 6 events, one after the other or all at once.
 SCALE_SECONDS, SCALE_EVENTS, SCALE_COMPONENTS = 600, 6000000, 500
 SCALES = (("scale", "10^6 CDOs, 1,000 at a time", 1000), ("scale.live", "10^6 CDOs at a time", 1000000))
@@ -342,47 +341,6 @@ def pace_lines(directory):
                          wakeups_per_second=statistics.median(wakeups))]
 
 
-# ---------------------------------------------------------------- the workflow
-
-
-def workflow_once(with_vampire):
-    """(seconds of the workflow, the pool manager's CPU seconds, events sent, operations)."""
-    with harness.Workspace() as space:
-        manager = space.pool_manager()
-        vampire = space.vampire({"outputs": [{"type": "hdf5"}]}) if with_vampire else None
-        used = cpu_seconds(manager.child.pid)
-        began = time.monotonic()
-        flow = harness.Workflow(space, model_options=["--steps", WORKFLOW_STEPS, "--levels", 10, "--params", 10,
-                                                      "--size-min", 4096, "--size-max", 65536])
-        for process in flow.all():
-            process.expect_exit(0, 120)
-        seconds = time.monotonic() - began
-        used = cpu_seconds(manager.child.pid) - used
-        operations = sum(sum(report["operations"].values()) for report in flow.reports())
-        if vampire is not None:
-            vampire.expect_exit(0, 60)
-        manager.signal(15)
-        manager.wait(30)
-        words = manager.stderr.split("events sent")[0].split()
-        return seconds, used, int(words[-1]), operations
-
-
-def workflow_lines(_directory):
-    runs, bases = [], []
-    for number in range(WORKFLOW_PAIRS):
-        first = number % 2 == 0
-        pair = {with_it: workflow_once(with_it) for with_it in (first, not first)}
-        runs.append(pair[True])
-        bases.append(pair[False])
-    ratio, low, high = measure.interval([a[0] / b[0] for a, b in zip(runs, bases)])
-    sent = statistics.median((a[1] - b[1]) / max(a[2] - b[2], 1) for a, b in zip(runs, bases))
-    return [measure.line(
-        "workflow", "the demo workflow at full speed with vampire", "s", [r[0] for r in runs],
-        "the same without", [r[0] for r in bases], mean_ratio=ratio, mean_ratio_low=low,
-        mean_ratio_high=high, operations=runs[0][3],
-        pool_manager_cpu_us_per_event=sent * 1e6)]
-
-
 # ---------------------------------------------------------------- size and scale
 
 
@@ -457,7 +415,6 @@ ALL_LINES = {
     "burst": burst_lines,
     "idle": idle_lines,
     "pace": pace_lines,
-    "workflow": workflow_lines,
     "rows": file_lines,
     "scale": scale_lines,
 }

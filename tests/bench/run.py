@@ -15,6 +15,7 @@ import history_lines
 import measure
 import processes
 import table
+import weight_lines
 
 
 LONG = ("day",)  # only when it is named
@@ -42,7 +43,8 @@ def selected(options):
     for name in stage_names():
         if wanted(name):
             yield name, lambda directory, n=name: measure_stage(n, directory, options)
-    for name, function in (("history", history_lines.history_lines), ("day", history_lines.day_lines)):
+    for name, function in (("history", history_lines.history_lines), ("day", history_lines.day_lines),
+                           ("weight", weight_lines.weight_lines)):
         if any(name in word for word in options.names) or not options.names and name not in LONG:
             yield name, lambda directory, f=function: list(f(directory, options.quick))
     for name, function in processes.ALL_LINES.items():

@@ -32,8 +32,19 @@ void report_init(struct report *report, const char *component, const char *role)
     *report = (struct report){.component = component, .role = role};
 }
 
+void report_times(struct report *report, const char *path)
+{
+    report->times = fopen(path, "we");
+    if (report->times == NULL) {
+        die("cannot create %s: %s", path, strerror(errno));
+    }
+}
+
 void report_done(struct report *report)
 {
+    if (report->times != NULL && fclose(report->times) != 0) {
+        die("cannot write the times of demands: %s", strerror(errno));
+    }
     free(report->demand_ns);
     report->demand_ns = NULL;
 }
@@ -69,6 +80,9 @@ void report_demand(struct report *report, uint64_t nanoseconds, uint64_t bytes)
         report->demand_capacity = capacity;
     }
     report->demand_ns[report->demand_count++] = nanoseconds;
+    if (report->times != NULL) {
+        (void)fprintf(report->times, "%" PRIu64 " %" PRIu64 "\n", now_ns(), nanoseconds);
+    }
     report->transports++;
     report->consumed_bytes += bytes;
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "maestro.h"
 
@@ -47,9 +48,13 @@ struct report {
     uint64_t digest;               /* of all payloads produced or consumed, in any order */
     uint64_t *demand_ns;           /* one a demand; owned */
     size_t demand_count, demand_capacity;
+    FILE *times; /* NULL, or a line a demand: when it ended, CLOCK_MONOTONIC, and how long it took,
+                    ns */
 };
 
 void report_init(struct report *report, const char *component, const char *role);
+/* Writes each demand's time into a new file; ends the program when it cannot be created. */
+void report_times(struct report *report, const char *path);
 void report_done(struct report *report);
 
 /* Counts an operation when `status` is MSTRO_OK; otherwise counts a failure, says so on stderr

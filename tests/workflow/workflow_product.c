@@ -31,6 +31,7 @@ static const char usage[] =
     "  --retract N        of every N fields give one up instead of demanding it, 0: none (0)\n"
     "  --announce CDO     offer this CDO without data once ready\n"
     "  --ready-file PATH  create this file once ready\n"
+    "  --times PATH       write when each demand ended (CLOCK_MONOTONIC) and how long it took, ns\n"
     "  --deadline SECONDS give up after this time without any field (120)\n"
     "  --verbose          a line on stderr for every field\n";
 
@@ -42,7 +43,7 @@ struct producer {
 
 struct options {
     uint64_t number, expect, retract, deadline;
-    const char *name, *select, *announce, *ready_file;
+    const char *name, *select, *announce, *ready_file, *times;
     struct producer producers[OPTION_TEXTS_MAX];
     size_t producer_count;
     bool verbose;
@@ -79,6 +80,7 @@ static void set_options(struct product *product, int argc, char **argv)
         {"retract", .number = &o->retract, .max = UINT64_MAX},
         {"announce", .text = &o->announce},
         {"ready-file", .text = &o->ready_file},
+        {"times", .text = &o->times},
         {"deadline", .number = &o->deadline, .min = 1, .max = 86400},
         {"verbose", .flag = &o->verbose},
         {0},
@@ -370,6 +372,9 @@ int main(int argc, char **argv)
     const struct options *o = &product.options;
     struct report *report = &product.report;
     report_init(report, o->name, "product");
+    if (o->times != NULL) {
+        report_times(report, o->times);
+    }
     if (!report_operation(report, OP_JOIN, mstro_init(NULL, o->name, o->number), "the workflow")) {
         return WORKFLOW_FAILED;
     }
