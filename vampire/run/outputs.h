@@ -17,7 +17,7 @@
 struct vamp_run_output {
     struct vamp_output *output;
     struct vamp_filter_use *filter; /* its own, of events; NULL: none */
-    int64_t finish_ns; /* time to write what waits when the run is over */
+    int64_t finish_ns;              /* time to write what waits when the run is over */
     bool left_behind; /* its thread is stuck: memory it may still use is never freed */
     /* What an output of this name did before a reload; without a name: nothing. */
     struct vamp_output_account before;
