@@ -55,7 +55,7 @@ static const char help_begin[] =
     "\n"
     "Shows what vampire counts, from its output of type \"jsonl\": operations and bytes per "
     "second,\n"
-    "the pool, components and their waits, the slowest pairs, losses. The key h lists all keys.\n"
+    "the pool, components and their waits, the busiest pairs, losses. The key h lists all keys.\n"
     "\n"
     "SOURCE is a file (followed, also into the next segments), a FIFO, unix:PATH or\n"
     "tcp:[ADDRESS:]PORT on this machine, or - for standard input, which is the default if it is "

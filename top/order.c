@@ -85,6 +85,9 @@ static int compare_pairs(const void *left, const void *right, void *context)
     }
     switch (choice->sort) {
     case TOP_SORT_OPERATIONS:
+        order = compare_descending(a->transports, b->transports);
+        order = order != 0 ? order : compare_descending(a->time.p99, b->time.p99);
+        break;
     case TOP_SORT_WAIT:
         order = compare_descending(a->time.p99, b->time.p99);
         break;
@@ -132,6 +135,16 @@ static void add_times(struct top_times *sum, const struct top_times *times)
     sum->max = times->max > sum->max ? times->max : sum->max;
 }
 
+/* "52 more"; scrolled: "8 before, 44 after". */
+static void name_rest(char *out, size_t out_bytes, size_t before, unsigned rest)
+{
+    if (before > 0) {
+        (void)snprintf(out, out_bytes, "%zu before, %zu after", before, rest - before);
+    } else {
+        (void)snprintf(out, out_bytes, "%u more", rest);
+    }
+}
+
 static bool is_within(size_t row, size_t first, size_t count)
 {
     return row >= first && row - first < count;
@@ -152,7 +165,7 @@ void top_rest_of_components(const struct top_snapshot *snapshot, size_t chosen, 
             add_times(&ret_rest->wait, &row->wait);
         }
     }
-    (void)snprintf(ret_rest->name, sizeof ret_rest->name, "%u more", ret_rest->rest);
+    name_rest(ret_rest->name, sizeof ret_rest->name, first, ret_rest->rest);
 }
 
 void top_rest_of_pairs(const struct top_snapshot *snapshot, size_t chosen, size_t first,
@@ -168,5 +181,5 @@ void top_rest_of_pairs(const struct top_snapshot *snapshot, size_t chosen, size_
             add_times(&ret_rest->time, &row->time);
         }
     }
-    (void)snprintf(ret_rest->source, sizeof ret_rest->source, "%u more", ret_rest->rest);
+    name_rest(ret_rest->source, sizeof ret_rest->source, first, ret_rest->rest);
 }

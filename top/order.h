@@ -15,7 +15,7 @@ const char *top_sort_name(enum top_sort sort);
 bool top_sort_parse(const char *word, enum top_sort *ret_sort);
 
 struct top_choice {
-    enum top_sort sort; /* of components; pairs have their slowest first, or go by name or bytes */
+    enum top_sort sort; /* pairs by moves instead of operations, by p99 instead of waits */
     bool reverse;
     char filter[64]; /* part of a name, upper and lower case alike (ASCII); "": all */
 };

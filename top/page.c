@@ -34,6 +34,12 @@ void page_format(struct page_line *line, unsigned columns, const char *format, .
 
 /* ---- curves */
 
+/* Curves begin here: after the longest text of operations, "operations   46,500/s  offer 99,999
+ * demand 99,999  withdraw 99,999". */
+#define CURVE_COLUMN 67
+/* A shorter curve shows nothing. */
+#define CURVE_COLUMNS_MIN 12
+
 /* The last values, one column each, as heights of the largest. */
 static void curve_text(char *out, size_t out_bytes, const double *values, unsigned count,
                        unsigned columns)
@@ -64,12 +70,12 @@ static void curve_text(char *out, size_t out_bytes, const double *values, unsign
 
 /* Puts the curve after the text when there is room for a useful one. */
 static void add_curve(struct page_line *line, unsigned columns, const double *values,
-                      unsigned count, unsigned from_column)
+                      unsigned count)
 {
-    if (columns < from_column + 12) {
+    if (columns < CURVE_COLUMN + 1 + CURVE_COLUMNS_MIN) {
         return;
     }
-    unsigned width = columns - from_column - 1;
+    unsigned width = columns - CURVE_COLUMN - 1;
     char left[PAGE_LINE_BYTES];
     char curve[PAGE_LINE_BYTES];
     /* It is padded: only what lies after the padding would be cut. */
@@ -77,7 +83,7 @@ static void add_curve(struct page_line *line, unsigned columns, const double *va
     while (bytes > 0 && line->text[bytes - 1] == ' ') {
         line->text[--bytes] = '\0';
     }
-    top_text_fit(left, sizeof left, line->text, from_column);
+    top_text_fit(left, sizeof left, line->text, CURVE_COLUMN);
     curve_text(curve, sizeof curve, values, count, width < TOP_HISTORY ? width : TOP_HISTORY);
     page_format(line, columns, "%s %s", left, curve);
 }
@@ -140,7 +146,7 @@ static void head_operations(struct page_line *line, const struct top_snapshot *s
     line->mark = PAGE_PLAIN;
     page_format(line, columns, "operations %8s%s%s", total, each, kinds);
     if (curve) {
-        add_curve(line, columns, s->operations_history, s->history_count, 61);
+        add_curve(line, columns, s->operations_history, s->history_count);
     }
 }
 
@@ -164,7 +170,7 @@ static void head_bytes(struct page_line *line, const struct top_snapshot *s, uns
     page_format(line, columns, "bytes      %8s%s moved  %s%s produced%s", moved, each, produced,
                 each, lag);
     if (curve) {
-        add_curve(line, columns, s->moved_history, s->history_count, 61);
+        add_curve(line, columns, s->moved_history, s->history_count);
     }
 }
 
@@ -337,7 +343,8 @@ static unsigned share_lines(struct page_line *lines, const struct top_snapshot *
     add_part(&list, share->lost, all, "lost");
     add_number(&list, share->other, "values in (other)");
     add_number(&list, share->labels, "labels given up");
-    add_number(&list, s->folded, "lines in (other) here");
+    _Static_assert(TOP_ROWS_MAX == 1024, "the text says 1,023");
+    add_number(&list, s->folded, "lines in (other): all 1,023 rows are in use");
     list_end_line(&list);
     return list.count;
 }

@@ -19,7 +19,7 @@ static const char *const help_lines[] = {
     "p, space     pause or resume; input is still read",
     "t            rates of the latest bucket, or totals of all seen",
     "s            sort by the next of: operations, bytes, wait, name",
-    "o b w n      sort by operations, bytes, wait or name",
+    "o b w n      sort by operations or moves, bytes, wait or p99, name",
     "r            reverse the order",
     "/            show only names that contain a text; Enter keeps, Esc clears it",
     "Tab          switch to the other table",
@@ -29,7 +29,7 @@ static const char *const help_lines[] = {
     "WAIT: from demand to data. p50, p99, MAX: duration of transports.",
     "(x3): three components have this name. idle: time since the last operation.",
     "lag: how old events are when vampire counts them. ..: not in this stream.",
-    "N more: the rows that are not on the screen, as one.",
+    "N more; N before, M after: the rows that are not on the screen, as one.",
     "Red: data is missing or old. Yellow: anomalies, or a component that vanished.",
 };
 
@@ -130,6 +130,20 @@ static double silent_seconds(const struct view *view)
                                                                                           : 0;
 }
 
+/* Adds the keys for which there is room, whole. */
+static void add_keys(const struct view *view, char *text, size_t text_bytes)
+{
+    const char *const keys[] = {
+        "h help",  "q quit", view->show.mode == TOP_MODE_RATES ? "t sums" : "t rates",
+        "p pause", "s sort", "/ filter"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const size_t used = strlen(text);
+        if (top_text_columns(text) + 2 + strlen(keys[i]) < columns_used()) {
+            (void)snprintf(text + used, text_bytes - used, "  %s", keys[i]);
+        }
+    }
+}
+
 /* The last line: the filter that is typed, or the state and the keys. */
 static void draw_foot(const struct view *view)
 {
@@ -149,12 +163,11 @@ static void draw_foot(const struct view *view)
         line.mark = PAGE_LOSS;
         (void)snprintf(text, sizeof text, "%s", view->failure);
     } else {
-        (void)snprintf(text, sizeof text,
-                       "%s%s%s%ssort: %s%s  q quit  p pause  t %s  s sort  / filter  h help", state,
+        (void)snprintf(text, sizeof text, "%s%s%s%ssort: %s%s", state,
                        choice->filter[0] != '\0' ? "[" : "", choice->filter,
                        choice->filter[0] != '\0' ? "]  " : "", top_sort_name(choice->sort),
-                       choice->reverse ? " up" : "",
-                       view->show.mode == TOP_MODE_RATES ? "sums" : "rates");
+                       choice->reverse ? " up" : "");
+        add_keys(view, text, sizeof text);
     }
     top_text_fit(line.text, sizeof line.text, text, columns_used() - 1);
     draw_line(LINES - 1, &line);

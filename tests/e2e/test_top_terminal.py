@@ -88,6 +88,10 @@ def test_a_terminal_of_80_by_24(space, terminal):
     for key, sort in (("s", "bytes"), ("w", "wait"), ("n", "name"), ("o", "operations"), ("r", "operations up")):
         view.keys(key)
         view.shows(f"sort: {sort}")
+    # What has no room for all keys has some of them, whole.
+    view.resize(60, 24)
+    view.shows("h help  q quit", without=["~"])
+    view.resize(80, 24)
     view.keys("h")
     view.shows("pause or resume", without=["Model -- 0"])
     view.keys("h")
@@ -110,7 +114,7 @@ def test_a_view_that_lives(space, terminal):
     view.shows("weather", "bucket 1 of", "member 00", without=["member 50"])
     for _ in range(5):
         view.keys("PageDown")
-    view.shows("member 59", without=["member 00"])
+    view.shows("member 59", " before, 0 after", without=["member 00"])
     view.keys("Home")
     view.shows("member 00")
     view.keys("p")

@@ -15,6 +15,7 @@
 #include "top/text.h"
 
 #define E_ACUTE "e\xcc\x81"                 /* e and a combining accent: one column */
+#define FULL "\u2588"                       /* the highest block of a curve */
 #define JAPANESE "\xe6\x97\xa5\xe6\x9c\xac" /* two characters of two columns each */
 
 static void check_fit(const char *text, unsigned columns, const char *expected)
@@ -154,7 +155,7 @@ static void rows_without_room_are_one(void **state)
     struct top_component_row rest;
     top_rest_of_components(&snapshot, 3, 1, 1, &rest);
     assert_int_equal(rest.rest, 2);
-    assert_string_equal(rest.name, "2 more");
+    assert_string_equal(rest.name, "1 before, 1 after");
     assert_true(rest.operations == 8 && rest.produced == 0);
     assert_true(rest.wait.count == 3 && rest.wait.max == 9);
     struct page_line line;
@@ -233,6 +234,26 @@ static void vanished_components_stand_in_the_head(void **state)
     assert_int_equal(page_head(lines, &snapshot, "f", 80, true), 5);
 }
 
+static void curves_begin_after_the_longest_text(void **state)
+{
+    (void)state;
+    struct top_snapshot snapshot = {.any = true, .operations = 99999, .history_count = 1};
+    static const char *const kinds[] = {"offer", "demand", "withdraw"};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        (void)snprintf(snapshot.kinds[i].name, sizeof snapshot.kinds[i].name, "%s", kinds[i]);
+        snapshot.kinds[i].operations = 99999;
+        snapshot.kind_count++;
+    }
+    snapshot.operations_history[0] = snapshot.moved_history[0] = 1;
+    struct page_line lines[PAGE_HEAD_LINES];
+    (void)page_head(lines, &snapshot, "f", 80, true);
+    assert_non_null(strstr(lines[1].text, "offer 99,999  demand 99,999  withdraw 99,999 " FULL));
+    assert_int_equal(strstr(lines[1].text, FULL) - lines[1].text,
+                     strstr(lines[2].text, FULL) - lines[2].text);
+    (void)page_head(lines, &snapshot, "f", 79, true);
+    assert_null(strstr(lines[1].text, FULL));
+}
+
 static void rows_are_sorted_and_filtered(void **state)
 {
     (void)state;
@@ -267,6 +288,26 @@ static void rows_are_sorted_and_filtered(void **state)
     assert_int_equal(components, 2);
 }
 
+static void pairs_are_sorted_by_moves_and_then_by_time(void **state)
+{
+    (void)state;
+    struct top_pair_row rows[] = {{.source = "slow", .sink = "s", .transports = 1},
+                                  {.source = "busy", .sink = "s", .transports = 2},
+                                  {.source = "busy and slow", .sink = "s", .transports = 2}};
+    rows[0].time = (struct top_times){.count = 1, .p99 = 9, .max = 9};
+    rows[2].time = (struct top_times){.count = 2, .p99 = 5, .max = 5};
+    struct top_snapshot snapshot = {.any = true, .pairs = rows, .pair_count = 3};
+    struct top_choice choice = {.sort = TOP_SORT_OPERATIONS};
+    size_t components = 0;
+    size_t pairs = 0;
+    top_order(&snapshot, &choice, &components, &pairs);
+    assert_string_equal(rows[0].source, "busy and slow");
+    assert_string_equal(rows[1].source, "busy");
+    choice.sort = TOP_SORT_WAIT;
+    top_order(&snapshot, &choice, &components, &pairs);
+    assert_string_equal(rows[0].source, "slow");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,7 +319,9 @@ int main(void)
         cmocka_unit_test(the_state_of_a_component_is_never_cut),
         cmocka_unit_test(a_long_list_of_losses_goes_on_in_the_next_line),
         cmocka_unit_test(vanished_components_stand_in_the_head),
+        cmocka_unit_test(curves_begin_after_the_longest_text),
         cmocka_unit_test(rows_are_sorted_and_filtered),
+        cmocka_unit_test(pairs_are_sorted_by_moves_and_then_by_time),
     };
     /* Widths of characters come from the locale; this one is part of the C library. */
     if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) {
