@@ -73,7 +73,8 @@ class _Lazy(BackendArray):
                 entry = block.entries
                 place = at[0][entry.row], at[1][entry.row], _places(bins, self.shape[-1])[entry.bin]
                 fits = (place[0] >= 0) & (place[1] >= 0) & (place[2] >= 0)
-                out[tuple(one[fits] for one in place)] = entry.count[fits]
+                # Two values of a row in the same bin may be two entries.
+                np.add.at(out, tuple(one[fits] for one in place), entry.count[fits])
         return _repeated(out, time, to_time, series, to_series)
 
 

@@ -23,7 +23,7 @@ class Metric(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """The bins of a block of histograms."""
+    """The bins of a block of histograms. A bin of a row may have several entries, which add up."""
 
     row: np.ndarray    # index of the row in the block
     bin: np.ndarray

@@ -11,13 +11,12 @@ import signal
 import subprocess
 import time
 
-import h5netcdf
 import h5py
 import numpy as np
 import pytest
 import xarray as xr
 
-from harness import MODE, Failure, build_preload, wait_until
+from harness import MODE, build_preload, wait_until
 from rows import File, refresh
 from made_up import (COMPONENT_NAMES, FILL, KINDS, METRICS, START_NS, WIDTH_NS, account, check_file, check_open_file,
                      check_rows, clear, delta, fill, follow, has_rows, kill_while_filling, only_file, paths)
@@ -307,34 +306,6 @@ def test_a_reader_that_is_too_early_stops_no_file(tmp_path):
         writer.wait()
     assert "failure" not in said and "account 20 20 0 0" in said, said
     assert len(seen) >= 15
-
-
-def test_the_recipe_for_live_xarray(tmp_path):
-    writer = follow(["buckets=3000", "wait=1", "pause_us=20000", "growth=1"], tmp_path)
-    try:
-        path = wait_until(lambda: only_file(tmp_path), "a file")
-        troubles = []
-
-        def rows():
-            try:
-                store = xr.backends.H5NetCDFStore(h5netcdf.File(path, "r", swmr=True))
-                with xr.open_dataset(store) as ds:
-                    times = ds.time.load()
-                    return ds if times.notnull().sum() > 3 else troubles.append(times.size)
-            except OSError as trouble:
-                troubles.append(trouble)
-
-        try:
-            ds = wait_until(rows, "four buckets")
-        except Failure as failure:
-            ended = writer.poll()
-            raise Failure(f"{failure}; the writer {ended}, last {troubles[-3:]}") from failure
-        assert ds.time.dtype == "datetime64[ns]"
-        with pytest.raises(OSError):
-            h5py.File(path, "r")  # as documented: a plain open has to wait
-    finally:
-        writer.kill()
-        writer.wait()
 
 
 @pytest.mark.parametrize("round_number", range(3))

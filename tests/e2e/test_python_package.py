@@ -58,7 +58,8 @@ def bucket_at_random(chance):
                 low, last, high = sorted(chance.randrange(-100, 100) for _ in range(3))
                 values[name][key] = (last, low, high)
             else:
-                values[name][key] = [chance.randrange(10**chance.randrange(1, 12)) for _ in range(chance.randrange(1, 4))]
+                some = [chance.randrange(10**chance.randrange(1, 12)) for _ in range(chance.randrange(1, 4))]
+                values[name][key] = some * chance.choice((1, 1, 2))  # equal values are in one bin
     return dict(values)
 
 
@@ -481,8 +482,21 @@ def test_xarray_finds_the_engine(made):
     assert done.stdout == "21\n"
 
 
+def check_live(live):
+    """Each row has its time and its values."""
+    assert live.file_state.values.tolist() == ["open"] and "not ended" in live.attrs["partial"]
+    assert live.bucket_number.values.tolist() == list(range(live.sizes["time"]))
+    assert np.array_equal(live.time.values.astype(np.int64),
+                          made_up.START_NS + made_up.WIDTH_NS * np.arange(live.sizes["time"]))
+    assert np.array_equal(np.diff(live.pool_operations.values.astype(np.int64), axis=0),
+                          live.pool_operations_delta.values[1:].astype(np.int64))
+    newest = live.isel(time=slice(-3, None))
+    assert np.array_equal(newest.transport_ns.values.sum(axis=2), newest.transport_ns_count.values)
+    assert newest.transport_ns_count.values.any(axis=1).all()
+
+
 def test_while_it_is_written(tmp_path):
-    writer = made_up.follow(["buckets=400", "wait=1", "pause_us=10000", "growth=1", "max_series=20"], tmp_path)
+    writer = made_up.follow(["buckets=3000", "wait=1", "pause_us=10000", "growth=1", "max_series=20"], tmp_path)
     try:
         def look():
             try:
@@ -492,11 +506,16 @@ def test_while_it_is_written(tmp_path):
             return live if live.sizes["time"] > 3 else None
 
         live = wait_until(look, "four buckets")
+        path = made_up.only_file(tmp_path)
+        with h5py.File(path, "r", swmr=True) as file:
+            assert "engine='vampire'" in file.attrs["how_to_open_live"].decode()
+        with pytest.raises(OSError):
+            h5py.File(path, "r")  # as documented: a plain open has to wait
+        for _ in range(6):
+            check_live(live)
+            before, live = live.sizes["time"], vampire.open(tmp_path)
+            assert live.sizes["time"] >= before
         assert writer.poll() is None
-        assert live.file_state.values.tolist() == ["open"] and "not ended" in live.attrs["partial"]
-        assert np.array_equal(np.diff(live.pool_operations.values.astype(np.int64), axis=0),
-                              live.pool_operations_delta.values[1:].astype(np.int64))
-        assert np.array_equal(live.transport_ns.values.sum(axis=2), live.transport_ns_count.values)
     finally:
         writer.kill()
         writer.wait()

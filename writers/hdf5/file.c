@@ -182,9 +182,9 @@ static int write_attributes(const struct hdf5_file *file, struct vamp_err *err)
         {"configuration", run->configuration},
         {"how_to_open_live",
          "closed file: xarray.open_dataset(path). While vampire writes it: "
-         "xarray.open_dataset(xarray.backends.H5NetCDFStore(h5netcdf.File(path, 'r', swmr=True))) "
-         "or "
-         "h5py.File(path, 'r', swmr=True). After a crash: h5clear -s --increment=0 path"},
+         "xarray.open_dataset(path, engine='vampire') with the Python package vampire, or "
+         "h5py.File(path, 'r', swmr=True), refreshing time first. After a crash: h5clear -s "
+         "--increment=0 path"},
         {NULL, NULL},
     };
     const char *const time[][2] = {{"calendar", "proleptic_gregorian"},
