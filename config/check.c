@@ -84,6 +84,15 @@ static uint64_t record_bytes(const struct vamp_config *config, uint64_t open)
                : (statistics->max_cdos + open * VAMP_CDO_ROWS_MAX) * sizeof(struct vamp_cdo_row);
 }
 
+/* The names of the CDOs of what is pending, where the oldest is asked for. */
+static uint64_t pending_name_bytes(const struct vamp_stats_options *statistics)
+{
+    const uint64_t kinds = (uint64_t)vamp_stats_wants(statistics, VAMP_METRIC_DEMAND_OLDEST_NS) +
+                           vamp_stats_wants(statistics, VAMP_METRIC_WITHDRAW_OLDEST_NS) +
+                           vamp_stats_wants(statistics, VAMP_METRIC_TRANSPORT_OLDEST_NS);
+    return kinds * statistics->max_pending * VAMP_CDO_NAME_BYTES;
+}
+
 /* The buffers of outputs of events. */
 static uint64_t buffer_bytes(const struct vamp_config *config)
 {
@@ -104,6 +113,7 @@ static uint64_t worst_case_bytes(const struct vamp_config *config)
     bytes = saturating_add(bytes, statistics->max_histogram_bytes);
     uint64_t tracked = statistics->max_cdos + 2 * statistics->max_pending;
     bytes = saturating_add(bytes, tracked * TRACKED_BYTES);
+    bytes = saturating_add(bytes, pending_name_bytes(statistics));
     bytes = saturating_add(bytes, record_bytes(config, open));
     return saturating_add(saturating_add(bytes, config->ring_bytes), buffer_bytes(config));
 }

@@ -9,6 +9,7 @@ GAPS_OF_A_BUCKET = 32
 GIVEN_UP_FIRST = "size_class sink producer tier cause operation part anomaly".split()
 WAIT_PARTS = "for_offer for_start moving".split()
 NAME_BYTES = 255
+PENDING_DEMANDS = 16  # listed in a bucket
 CDO_TIMES = "declared sealed offered first_demand last_transport withdrawn disposed".split()
 
 LABELS = {

@@ -206,13 +206,20 @@ def json_history(record):
             record["consumers"], *times, record["end"])
 
 
+def json_waiting(record):
+    return (record["demands"], record["component"], read_time(record["since"]), record["age_ns"], record["id"],
+            record["name"], record["producer"], record["offered"], record["uncertain"])
+
+
 def differences_json(path, part, level):
     found, starts, lines = [], [], {}
-    gaps, alerts, histories, unlisted = [], {}, [], False
+    gaps, alerts, histories, waiting, unlisted, metrics = [], {}, [], {}, False, []
     with open(path, encoding="utf-8") as file:
         for line in file:
             record = json.loads(line)
-            if record["type"] == "bucket":
+            if record["type"] == "header":
+                metrics = [metric["name"] for metric in record["metrics"]]
+            elif record["type"] == "bucket":
                 starts.append(read_time(record["time"]))
             elif record["type"] == "gap":
                 gaps.append((read_time(record["start"]), read_time(record["end"]), record["reason"],
@@ -223,6 +230,8 @@ def differences_json(path, part, level):
                 lines[record["metric"], label, record["bucket"]] = json_entry(record)
             elif record["type"] == "cdo":
                 histories.append((len(starts), json_history(record)))
+            elif record["type"] == "pending":
+                waiting.setdefault(record["bucket"], []).append(json_waiting(record))
             elif record["type"] == "alert":
                 key = (record["component"], record["anomaly"], record["bucket"])
                 alerts[key] = alerts.get(key, 0) + record["count"]
@@ -245,6 +254,10 @@ def differences_json(path, part, level):
     histories = sorted(((part.first + at, row) for at, row in histories), key=repr)
     if histories != part.histories:
         found.append(f"json CDOs: {histories}, expected {part.histories}")
+    for bucket in buckets if "demand_oldest_ns" in metrics else ():
+        right = result.waiting.get(bucket, [])
+        if waiting.get(bucket, []) != right:
+            found.append(f"json pending demands of bucket {bucket}: {waiting.get(bucket)}, expected {right}")
     if not unlisted and level != "workflow":
         found += alert_differences(alerts, result, buckets)
     return found

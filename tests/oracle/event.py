@@ -9,6 +9,7 @@ from event_cdo import OnCdo
 from event_count import Counting
 from event_gone import OnGone
 from event_transport import OnTransport
+from records import cut_name
 
 
 class Event(OnCdo, OnGone, OnTransport, Counting):
@@ -159,7 +160,7 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
         pending = demands.get(key)
         if pending is None:
             demands.add(key, {"row": self.row, "kind": "demand", "since": self.time, "place": self.oracle.events, "acknowledged": not before,
-                              "failed": False})
+                              "failed": False, "key": self.key, "cdo": self.named_cdo()})
             self.row.pend("demand", 1)
             return
         again = before and not pending["acknowledged"]
@@ -169,6 +170,14 @@ class Event(OnCdo, OnGone, OnTransport, Counting):
         if again:
             pending.update(since=self.time, place=self.oracle.events, acknowledged=False, failed=False)
         pending["acknowledged"] |= not before
+
+    def named_cdo(self):
+        """Identifier and name of the CDO, as this event or, at level cdo, its record says."""
+        event, cdo = self.event, self.oracle.cdos.get(self.key)
+        name = cut_name(event.name) if event.HasField("name") else ""
+        if not event.HasField("name") and cdo is not None and self.oracle.options["level"] == "cdo":
+            name = cdo.name
+        return event.cdo_id.hex() if event.HasField("cdo_id") else None, name
 
     def end_demand(self):
         demand = self.oracle.demands.pop((self.key, self.who()), None)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What an event does to the CDO that it names."""
 
-from catalogue import NAME_BYTES
-from records import Cdo, Hold
+from records import Cdo, Hold, cut_name
 
 
 class OnCdo:
@@ -130,7 +129,7 @@ class OnCdo:
         if self.event.HasField("cdo_id"):
             cdo.id = self.event.cdo_id.hex()
         if self.event.HasField("name") and not cdo.name:
-            cdo.name = self.event.name.split(b"\0")[0][:NAME_BYTES].decode("utf-8", "ignore")
+            cdo.name = cut_name(self.event.name)
         first = {"declare": "declared", "seal": "sealed", "offer": "offered", "demand": "first_demand"}
         last = {"withdraw": "withdrawn", "dispose": "disposed"}
         if self.kind in first and cdo.times[first[self.kind]] is None:

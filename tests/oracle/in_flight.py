@@ -2,7 +2,7 @@
 """What is in flight when time reaches the end of a bucket."""
 
 import stream
-from catalogue import NO_AGE, OTHER
+from catalogue import NO_AGE, OTHER, PENDING_DEMANDS
 
 
 def take(oracle, now):
@@ -28,7 +28,22 @@ def take(oracle, now):
         add(oracle, "in_flight_uncertain", (name,), (uncertain,) * 3)
         if counts and row.acted[0] < oracle.newest * oracle.width:
             age(oracle, "component_silent_ns", name, now - row.acted[0])
+    old = [wait for wait in oracle.demands.values() if wait["since"] <= oracle.newest * oracle.width]
+    old.sort(key=lambda wait: (wait["since"], wait["place"]))
+    oracle.waiting[oracle.position()] = [waiting(oracle, wait, now) for wait in old[:PENDING_DEMANDS]]
     oracle.bucket = bucket
+
+
+def waiting(oracle, wait, now):
+    """A demand in the list, with the number of all."""
+    cdo, producer = oracle.cdos.get(wait["key"]), oracle.rows[0]
+    if cdo is not None and cdo.offerers and not cdo.row_offers:
+        producer = cdo.offerers[-1]
+    elif cdo is not None and cdo.made:
+        producer = cdo.row
+    return (len(oracle.demands), wait["row"].name, wait["since"], now - wait["since"], *wait["cdo"],
+            "" if producer is oracle.rows[0] else producer.name, cdo is not None and bool(cdo.in_pool),
+            wait["place"] <= oracle.lost)
 
 
 def kinds(name):

@@ -52,6 +52,7 @@ class Oracle:
         self.series = collections.defaultdict(set)  # label names -> label values
         self.gaps = collections.defaultdict(list)
         self.histories = []  # (bucket, row)
+        self.waiting = {}  # bucket -> the oldest pending demands
         self.closed = []  # buckets in the order in which they were closed
         self.oldest = self.newest = None
         self.late_run, self.previous = 0, None

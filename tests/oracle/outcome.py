@@ -88,6 +88,7 @@ class Result:
         self.metrics["vampire_weight"][()] = [(weight,) * 3 for weight in oracle.weights]
         self.gaps = [(bucket, tuple(gap)) for bucket in sorted(oracle.gaps)
                      for gap in oracle.gaps[bucket]]
+        self.waiting = oracle.waiting
         self.histories = sorted(oracle.histories, key=repr) if options["level"] == "cdo" else []
         self.components = [
             (row.name, row.app, row.joined, row.left, row.reason, row.operations)

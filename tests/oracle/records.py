@@ -3,7 +3,11 @@
 
 import collections
 
-from catalogue import CDO_TIMES, UNKNOWN
+from catalogue import CDO_TIMES, NAME_BYTES, UNKNOWN
+
+
+def cut_name(name):
+    return name.split(b"\0")[0][:NAME_BYTES].decode("utf-8", "ignore")
 
 
 class Bounded(collections.OrderedDict):

@@ -302,6 +302,52 @@ static void a_change_is_a_line_for_people_and_one_for_programs(void **state)
     world_free(world);
 }
 
+/* The oldest demand of a component is so old; NULL: it has none. */
+static void set_age(struct world *world, uint32_t component, int64_t age_ns, const char *cdo)
+{
+    world->ages[component] = (struct vamp_gauge_value){age_ns, age_ns, age_ns};
+    struct vamp_oldest_cdo *oldest = &world->oldest[world->oldest_count++];
+    *oldest = (struct vamp_oldest_cdo){.metric = VAMP_METRIC_DEMAND_OLDEST_NS,
+                                       .component = world->names[component]};
+    (void)snprintf(oldest->name, sizeof oldest->name, "%s", cdo);
+}
+
+static void an_alarm_on_an_age_names_its_cdo_until_it_ends(void **state)
+{
+    (void)state;
+    struct world *world = world_create();
+    world_rule(world, "name", "stuck", "metric", "demand_oldest_ns", "when", "> 30s");
+    world_start(world);
+    set_age(world, 1, 31 * WORLD_WIDTH_NS, "fields/1");
+    set_age(world, 2, 29 * WORLD_WIDTH_NS, "fields/2");
+    assert_int_equal(world_step(world), VAMP_ALARM_FIRING);
+    assert_string_equal(world->changes[0].cdo, "fields/1");
+    char text[VAMP_ALARM_LINE_BYTES];
+    vamp_alarm_change_text(&world->changes[0], text);
+    assert_string_equal(text, "alarm \"stuck\" (warning) firing: demand_oldest_ns "
+                              "{component=Model 1} is 31.0 s; the rule says > 30s; CDO "
+                              "\"fields/1\"");
+    world->oldest_count = 0;
+    set_age(world, 1, 1 * WORLD_WIDTH_NS, "fields/3");
+    assert_int_equal(world_step(world), VAMP_ALARM_RESOLVED);
+    assert_string_equal(world->changes[0].cdo, "fields/1");
+    world_free(world);
+}
+
+static void an_alarm_on_all_ages_names_the_cdo_of_the_greatest(void **state)
+{
+    (void)state;
+    struct world *world = world_create();
+    world_rule(world, "name", "any", "metric", "demand_oldest_ns", "when", "> 30s", "without",
+               "all");
+    world_start(world);
+    set_age(world, 1, 31 * WORLD_WIDTH_NS, "fields/1");
+    set_age(world, 2, 32 * WORLD_WIDTH_NS, "fields/2");
+    assert_int_equal(world_step(world), VAMP_ALARM_FIRING);
+    assert_string_equal(world->changes[0].cdo, "fields/2");
+    world_free(world);
+}
+
 static void a_silenced_alarm_says_so_for_a_time(void **state)
 {
     (void)state;
@@ -371,6 +417,8 @@ int main(void)
         cmocka_unit_test(a_baseline_warms_up_and_stands_still),
         cmocka_unit_test(of_a_baseline_of_nothing_there_is_no_multiple),
         cmocka_unit_test(more_changes_than_a_bucket_lists_wait_for_the_next_one),
+        cmocka_unit_test(an_alarm_on_an_age_names_its_cdo_until_it_ends),
+        cmocka_unit_test(an_alarm_on_all_ages_names_the_cdo_of_the_greatest),
         cmocka_unit_test(a_silenced_alarm_says_so_for_a_time),
         cmocka_unit_test(silences_are_read_from_a_file),
         cmocka_unit_test(a_change_is_a_line_for_people_and_one_for_programs),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Buckets made by hand for the rules of alarms: a counter, a gauge and a histogram. produced_bytes
- * and leave_wait_ns have a series for each component, components_present has one.
+ * Buckets made by hand for the rules of alarms: a counter, a gauge, a histogram and an age.
+ * components_present has one series, the others have one for each component.
  */
 #ifndef TESTS_UNIT_ALARMS_WORLD_H
 #define TESTS_UNIT_ALARMS_WORLD_H
@@ -23,7 +23,7 @@
 
 struct world {
     struct vamp_label_set sets[2]; /* component, none */
-    struct vamp_schema_metric metrics[3];
+    struct vamp_schema_metric metrics[4];
     struct vamp_schema schema;
     char names[WORLD_COMPONENTS + 1][24];
     struct vamp_series series[WORLD_COMPONENTS + 1], alone;
@@ -34,6 +34,9 @@ struct world {
     struct vamp_counter_value produced[WORLD_COMPONENTS + 1];
     struct vamp_gauge_value present;
     uint64_t waits_ns[WORLD_COMPONENTS + 1]; /* one value each; 0: none */
+    struct vamp_gauge_value ages[WORLD_COMPONENTS + 1];
+    struct vamp_oldest_cdo oldest[2]; /* of which CDOs ages are */
+    unsigned oldest_count;
     uint64_t number;
     struct vamp_alarm_action_context context;
     struct vamp_alarm_config configs[4];
@@ -62,11 +65,12 @@ static inline struct world *world_create(void)
     world->metrics[1] =
         (struct vamp_schema_metric){.id = VAMP_METRIC_COMPONENTS_PRESENT, .label_set = 1};
     world->metrics[2] = (struct vamp_schema_metric){.id = VAMP_METRIC_LEAVE_WAIT_NS};
+    world->metrics[3] = (struct vamp_schema_metric){.id = VAMP_METRIC_DEMAND_OLDEST_NS};
     world->schema = (struct vamp_schema){
         .label_sets = world->sets,
         .label_set_count = 2,
         .metrics = world->metrics,
-        .metric_count = 3,
+        .metric_count = 4,
         .level = VAMP_LEVEL_COMPONENT,
         .bucket_ns = WORLD_WIDTH_NS,
     };
@@ -79,6 +83,8 @@ static inline struct world *world_create(void)
                        i);
         world->series[i].labels[0] = world->names[i];
         world->by_component[i] = &world->series[i];
+        world->ages[i] =
+            (struct vamp_gauge_value){VAMP_GAUGE_NONE, VAMP_GAUGE_NONE, VAMP_GAUGE_NONE};
     }
     world->by_none[0] = &world->alone;
     world->tables[0] = world->by_component;
@@ -146,10 +152,11 @@ static inline void world_close(struct world *world)
             waits[wait_count++] = (struct vamp_histogram_value){i, histogram};
         }
     }
-    const struct vamp_metric_values values[3] = {
+    const struct vamp_metric_values values[4] = {
         {world->components + 1, {.counters = world->produced}},
         {1, {.gauges = &world->present}},
         {wait_count, {.histograms = waits}},
+        {world->components + 1, {.gauges = world->ages}},
     };
     const struct vamp_bucket bucket = {
         .number = world->number,
@@ -160,6 +167,8 @@ static inline void world_close(struct world *world)
         .series_count = counts,
         .series = world->tables,
         .values = values,
+        .oldest = world->oldest,
+        .oldest_count = world->oldest_count,
     };
     free(world->changes);
     world->change_count =

@@ -1,36 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is pending at the end of a bucket, since when, and what of it is uncertain. */
-#include "tests/unit/stats_collect.h"
-
-#define MS INT64_C(1000000)
-#define MODEL 1
-#define PRODUCTS 2
-#define FEED(...) collect_feed(&run, __VA_ARGS__)
-#define GAUGE(bucket, metric, labels) collect_gauge(&run, bucket, VAMP_METRIC_##metric, labels)
-
-static struct collect run;
+#include "tests/unit/stats_pair.h"
 
 static void start_with(uint64_t max_pending)
 {
     struct vamp_stats_options options = collect_options();
     options.sets = VAMP_SET_IN_FLIGHT;
     options.max_pending = max_pending;
-    collect_start(&run, &options);
-    FEED(event_join(1 * MS, MODEL, "IFS -- 0"));
-    FEED(event_join(2 * MS, PRODUCTS, "Products 1"));
+    pair_start(&options);
 }
 
 static int start(void **state)
 {
     (void)state;
     start_with(1000);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    collect_end(&run);
     return 0;
 }
 
@@ -178,7 +161,7 @@ static void when_the_pool_is_gone_nothing_is_pending(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, pair_end)
     const struct CMUnitTest tests[] = {
         TEST(a_demand_ages_until_it_is_satisfied),
         TEST(in_a_silence_the_clock_goes_on),

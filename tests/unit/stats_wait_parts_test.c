@@ -1,36 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a component waited for: the parts of a wait, which add up to it. */
-#include "tests/unit/stats_collect.h"
+#include "tests/unit/stats_pair.h"
 
-#define MS INT64_C(1000000)
-#define MODEL 1
-#define PRODUCTS 2
-#define FEED(...) collect_feed(&run, __VA_ARGS__)
 #define PART(labels) sum_of(VAMP_METRIC_DEMAND_WAIT_PART_NS, labels)
-
-static struct collect run;
 
 static void start_at(unsigned level, uint64_t max_series)
 {
     struct vamp_stats_options options = collect_options();
     options.level = level;
     options.max_series = max_series;
-    collect_start(&run, &options);
-    FEED(event_join(1 * MS, MODEL, "IFS -- 0"));
-    FEED(event_join(2 * MS, PRODUCTS, "Products 1"));
+    pair_start(&options);
 }
 
 static int start(void **state)
 {
     (void)state;
     start_at(VAMP_LEVEL_COMPONENT, 1000);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    collect_end(&run);
     return 0;
 }
 
@@ -224,7 +209,7 @@ static void at_level_workflow_only_the_part_is_left(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, pair_end)
     const struct CMUnitTest tests[] = {
         TEST(a_demand_before_the_offer_waits_for_it),
         TEST(a_demand_after_the_offer_does_not_wait_for_it),
@@ -236,8 +221,8 @@ int main(void)
         TEST(times_out_of_order_are_unknown),
         TEST(a_wait_that_was_not_measured_has_no_parts),
         TEST(the_filter_of_the_whole_is_that_of_the_parts),
-        cmocka_unit_test_teardown(the_parts_of_a_wait_give_up_the_same_labels, end),
-        cmocka_unit_test_teardown(at_level_workflow_only_the_part_is_left, end),
+        cmocka_unit_test_teardown(the_parts_of_a_wait_give_up_the_same_labels, pair_end),
+        cmocka_unit_test_teardown(at_level_workflow_only_the_part_is_left, pair_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

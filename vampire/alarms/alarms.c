@@ -217,6 +217,39 @@ static void describe_change(const struct work *work, const struct vamp_alarm_ins
     describe_labels(work, bucket, instance->series, change);
 }
 
+/* Of which CDO the age is; "": not known, or the metric is not an age. */
+static const char *find_cdo(const struct work *work, const struct vamp_bucket *bucket,
+                            const struct vamp_alarm_measured *measured)
+{
+    const unsigned number = bucket->schema->metrics[work->metric].label_set;
+    const bool labelled = bucket->schema->label_sets[number].label_count > 0;
+    for (unsigned i = 0; measured->known && i < bucket->oldest_count; i++) {
+        const struct vamp_oldest_cdo *oldest = &bucket->oldest[i];
+        if (oldest->metric == work->rule.metric &&
+            (!labelled ||
+             strcmp(bucket->series[number][measured->series]->labels[0], oldest->component) == 0)) {
+            return oldest->name;
+        }
+    }
+    return "";
+}
+
+/* An alarm that ends names the CDO that it named before. */
+static void describe_cdo(const struct work *work, struct vamp_alarm_instance *instance,
+                         const struct vamp_bucket *bucket,
+                         const struct vamp_alarm_measured *measured,
+                         struct vamp_alarm_change *change)
+{
+    const bool begins = change->state == VAMP_ALARM_PENDING || change->state == VAMP_ALARM_FIRING;
+    if (begins) {
+        copy_text(change->cdo, sizeof change->cdo, find_cdo(work, bucket, measured));
+        free(instance->cdo);
+        instance->cdo = change->cdo[0] != '\0' ? strdup(change->cdo) : NULL;
+    } else if (instance->cdo != NULL) {
+        copy_text(change->cdo, sizeof change->cdo, instance->cdo);
+    }
+}
+
 static void count_change(struct work *work, const struct vamp_alarm_instance *instance,
                          enum vamp_alarm_state state)
 {
@@ -261,6 +294,7 @@ static void evaluate_instance(struct vamp_alarms *alarms, struct work *work,
     }
     describe_change(work, instance, bucket, &compared, change);
     change->state = (uint8_t)state;
+    describe_cdo(work, instance, bucket, measured, change);
     change->silenced = alarms->options.silences != NULL &&
                        vamp_silences_hold(alarms->options.silences, change->alarm, alarms->utc_ns);
     count_change(work, instance, state);

@@ -62,7 +62,9 @@ struct vamp_alarm_change {
     char threshold[VAMP_ALARM_THRESHOLD_BYTES];            /* the comparison: "> 30s", "absent" */
     struct vamp_alarm_label labels[VAMP_ALARM_LABELS_MAX]; /* of the series */
     unsigned label_count;
-    char cdo[VAMP_ALARM_TEXT_BYTES]; /* "": not known, or the metric is not of one CDO */
+    /* Of an age, the CDO; of an alarm that ended, the one it named before. "": not known, or the
+     * metric is not of one CDO. */
+    char cdo[VAMP_ALARM_TEXT_BYTES];
 };
 
 /* The value of the series' label `component` (of a transport: `sink`), or "". */

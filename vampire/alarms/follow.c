@@ -29,6 +29,7 @@ int vamp_alarm_following_init(struct vamp_alarm_following *following,
 void vamp_alarm_following_done(struct vamp_alarm_following *following)
 {
     for (uint32_t i = 0; i < following->instance_count; i++) {
+        free(following->instances[i]->cdo);
         free(following->instances[i]);
     }
     free(following->instances);
@@ -323,12 +324,10 @@ static struct vamp_alarm_measured measure_gauge(struct walk *walk)
         if (walk->values->gauges[series].value == VAMP_GAUGE_NONE) {
             continue;
         }
-        if (walk->values->gauges[series].value == VAMP_GAUGE_NONE) {
-            continue;
-        }
         const double value = (double)walk->values->gauges[series].value;
         if (!measured.known || (largest && value > measured.value)) {
             measured.value = value;
+            measured.series = series;
         } else if (!largest) {
             measured.value += value;
         }

@@ -38,6 +38,8 @@ struct vamp_alarm_instance {
     uint32_t unknown_for; /* buckets since then */
     uint32_t held, over;  /* buckets in a row in which the condition held, or that for resolving */
     int64_t since_ns;
+    /* The CDO that the alarm named when it entered its state; malloc'ed; NULL: none. */
+    char *cdo;
     bool has_last;
     double last_value; /* for "changed" */
     struct vamp_alarm_baseline baseline;
@@ -75,6 +77,8 @@ struct vamp_alarm_measured {
     bool known;   /* there is a value */
     double value; /* as the rule's measure says */
     bool grew;    /* a counter grew, a histogram recorded something, a gauge is there */
+    /* Of a gauge of which the largest counts: the series that has it. */
+    uint32_t series;
 };
 struct vamp_alarm_measured vamp_alarm_measure(const struct vamp_alarm_following *following,
                                               const struct vamp_alarm_instance *instance,

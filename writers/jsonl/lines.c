@@ -218,6 +218,27 @@ static void alert_lines(struct jsonl *self, const struct vamp_bucket *bucket)
     }
 }
 
+/* Each with the number of all, listed or not. */
+static void pending_lines(struct jsonl *self, const struct vamp_bucket *bucket)
+{
+    struct vamp_json *json = &self->json;
+    for (unsigned i = 0; i < bucket->demand_count; i++) {
+        const struct vamp_waiting_demand *demand = &bucket->demands[i];
+        begin(self, "pending", bucket->start_ns);
+        vamp_json_unsigned(json, "bucket", bucket->number);
+        vamp_json_unsigned(json, "demands", bucket->demands_pending);
+        vamp_json_text(json, "component", demand->component);
+        vamp_json_time(json, "since", demand->since_ns);
+        vamp_json_unsigned(json, "age_ns", demand->age_ns);
+        cdo_id(json, &demand->id, demand->id_known);
+        vamp_json_text(json, "name", demand->name);
+        vamp_json_text(json, "producer", demand->producer != NULL ? demand->producer : "");
+        vamp_json_bool(json, "offered", demand->offered);
+        vamp_json_bool(json, "uncertain", demand->uncertain);
+        vamp_json_line_end(json);
+    }
+}
+
 static void alarm_lines(struct jsonl *self, const struct vamp_bucket *bucket)
 {
     for (unsigned i = 0; i < bucket->alarm_count; i++) {
@@ -402,6 +423,7 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
     cdo_lines(self, bucket);
     alert_lines(self, bucket);
     alarm_lines(self, bucket);
+    pending_lines(self, bucket);
     const uint64_t oversized = self->json.oversized;
     unsigned lines = metric_lines(self, bucket, complete);
     const uint64_t dropped = self->json.oversized - oversized;

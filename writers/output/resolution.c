@@ -30,6 +30,7 @@ struct vamp_resolution {
     struct vamp_alert *alerts;     /* VAMP_ALERTS_MAX */
     struct vamp_alarm_change *alarms;
     unsigned alarm_room;
+    struct vamp_waiting_demand demands[VAMP_WAITING_DEMANDS_MAX];
     unsigned series_count[VAMP_METRIC_COUNT];
     const struct vamp_series *const *series[VAMP_METRIC_COUNT];
     struct vamp_metric_values shown[VAMP_METRIC_COUNT];
@@ -379,6 +380,18 @@ static void add_alarms(struct vamp_resolution *resolution, const struct vamp_buc
     into->alarms_unlisted += from->alarms_unlisted;
 }
 
+/* Those at the end of the newest bucket are those at the end of the merged one. */
+static void set_demands(struct vamp_resolution *resolution, const struct vamp_bucket *from)
+{
+    struct vamp_bucket *into = &resolution->bucket;
+    if (from->demand_count > 0) {
+        memcpy(resolution->demands, from->demands, from->demand_count * sizeof *from->demands);
+    }
+    into->demands = resolution->demands;
+    into->demand_count = from->demand_count;
+    into->demands_pending = from->demands_pending;
+}
+
 static void begin_bucket(struct vamp_resolution *resolution, const struct vamp_bucket *first)
 {
     resolution->bucket = (struct vamp_bucket){
@@ -411,6 +424,7 @@ int vamp_resolution_add(struct vamp_resolution *resolution, const struct vamp_bu
     add_values(resolution, bucket);
     add_rows(resolution, bucket);
     add_alarms(resolution, bucket);
+    set_demands(resolution, bucket);
     resolution->bucket.accounting = bucket->accounting;
     resolution->bucket.buckets += bucket->buckets;
     resolution->newest_end_ns = bucket->start_ns + bucket->width_ns;

@@ -210,6 +210,30 @@ struct vamp_alert {
     char name[VAMP_CDO_NAME_BYTES];
 };
 
+/* One of the oldest pending demands at a bucket's end: it has waited since before the bucket. */
+#define VAMP_WAITING_DEMANDS_MAX 16
+struct vamp_waiting_demand {
+    const char *component; /* that waits; owned by the component table */
+    /* The component that offers the CDO or, before, has declared it to make it; owned by the
+     * component table; NULL: none is known. */
+    const char *producer;
+    int64_t since_ns; /* UTC */
+    uint64_t age_ns;  /* at the bucket's end, or where the stream ended before */
+    struct vamp_cdo_id id;
+    bool id_known;
+    bool offered;   /* the CDO is in the pool */
+    bool uncertain; /* events were lost since: it may have ended unseen */
+    char name[VAMP_CDO_NAME_BYTES];
+};
+
+/* Of which CDO an age is: of a metric as demand_oldest_ns, for the component or model. */
+#define VAMP_OLDEST_CDOS_MAX 256 /* of each of these metrics: those of the greatest ages */
+struct vamp_oldest_cdo {
+    const char *component; /* as in the series' label; owned by the component table */
+    enum vamp_metric_id metric;
+    char name[VAMP_CDO_NAME_BYTES]; /* or, where only that was reported, its identifier */
+};
+
 struct vamp_alarm_change;
 
 struct vamp_bucket {
@@ -234,6 +258,12 @@ struct vamp_bucket {
     const struct vamp_alert *alerts; /* as counted by the metric `anomalies` */
     unsigned alert_count;
     uint64_t alerts_unlisted; /* beyond VAMP_ALERTS_MAX */
+    /* At the bucket's end, oldest first, where demand_oldest_ns is computed. */
+    const struct vamp_waiting_demand *demands;
+    unsigned demand_count;
+    uint64_t demands_pending;             /* all, listed or not */
+    const struct vamp_oldest_cdo *oldest; /* greatest age first in each metric */
+    unsigned oldest_count;
     /* What the rules of alarms said at the close of this bucket (vampire/alarms/change.h); NULL
      * when there are none. */
     const struct vamp_alarm_change *alarms;

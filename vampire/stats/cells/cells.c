@@ -70,6 +70,22 @@ static void *allocate_zeroed(size_t count, size_t bytes)
     return calloc(count > 0 ? count : 1, bytes);
 }
 
+/* False: no memory. */
+static bool allocate_oldest(const struct vamp_cells *cells, struct vamp_slot *slot)
+{
+    const bool demands = cells->range[VAMP_METRIC_DEMAND_OLDEST_NS].enabled;
+    if (demands) {
+        slot->demands = allocate_zeroed(VAMP_WAITING_DEMANDS_MAX, sizeof *slot->demands);
+    }
+    const bool any = demands || cells->range[VAMP_METRIC_WITHDRAW_OLDEST_NS].enabled ||
+                     cells->range[VAMP_METRIC_TRANSPORT_OLDEST_NS].enabled;
+    if (any) {
+        slot->oldest = allocate_zeroed((size_t)VAMP_OLDEST_METRICS * VAMP_OLDEST_CDOS_MAX,
+                                       sizeof *slot->oldest);
+    }
+    return (!demands || slot->demands != NULL) && (!any || slot->oldest != NULL);
+}
+
 static int allocate_cells(struct vamp_cells *cells, unsigned slot_count)
 {
     cells->counter_totals = allocate_zeroed(cells->counter_cells, sizeof *cells->counter_totals);
@@ -96,7 +112,8 @@ static int allocate_cells(struct vamp_cells *cells, unsigned slot_count)
         if (cells->schema.level == VAMP_LEVEL_CDO) {
             slot->cdos = allocate_zeroed(VAMP_CDO_ROWS_MAX, sizeof *slot->cdos);
         }
-        if (slot->alerts == NULL || (cells->schema.level == VAMP_LEVEL_CDO && slot->cdos == NULL)) {
+        if (slot->alerts == NULL || (cells->schema.level == VAMP_LEVEL_CDO && slot->cdos == NULL) ||
+            !allocate_oldest(cells, slot)) {
             return -ENOMEM;
         }
     }
@@ -191,6 +208,8 @@ void vamp_cells_done(struct vamp_cells *cells)
         free(cells->slots[i].histograms);
         free(cells->slots[i].cdos);
         free(cells->slots[i].alerts);
+        free(cells->slots[i].demands);
+        free(cells->slots[i].oldest);
     }
     free(cells->slots);
     free(cells->counter_totals);
@@ -237,6 +256,9 @@ void vamp_cells_clear(struct vamp_cells *cells, struct vamp_slot *slot)
     slot->cdos_unlisted = 0;
     slot->alert_count = 0;
     slot->alerts_unlisted = 0;
+    slot->demand_count = 0;
+    slot->demands_pending = 0;
+    slot->oldest_count = 0;
 }
 
 void vamp_cells_gap(struct vamp_slot *slot, const struct vamp_gap *gap)

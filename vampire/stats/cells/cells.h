@@ -46,7 +46,15 @@ struct vamp_slot {
     struct vamp_alert *alerts; /* VAMP_ALERTS_MAX */
     unsigned alert_count;
     uint64_t alerts_unlisted;
+    /* What is pending at the end, as in the bucket; NULL: not kept. */
+    struct vamp_waiting_demand *demands; /* VAMP_WAITING_DEMANDS_MAX */
+    unsigned demand_count;
+    uint64_t demands_pending;
+    struct vamp_oldest_cdo *oldest; /* VAMP_OLDEST_METRICS * VAMP_OLDEST_CDOS_MAX */
+    unsigned oldest_count;
 };
+/* demand_oldest_ns, withdraw_oldest_ns, transport_oldest_ns */
+#define VAMP_OLDEST_METRICS 3
 
 /* All series of a histogram metric together, of the buckets that were closed. */
 struct vamp_histogram_sum {

@@ -24,6 +24,16 @@ static void *cut_from_block(struct block *block, size_t bytes)
     return part;
 }
 
+/* `from` may be NULL where `bytes` is 0. */
+static const void *copy_to_block(struct block *block, const void *from, size_t bytes)
+{
+    void *part = cut_from_block(block, bytes);
+    if (bytes > 0) {
+        memcpy(part, from, bytes);
+    }
+    return part;
+}
+
 static uint32_t series_count(const struct vamp_cells *cells, enum vamp_metric_id id)
 {
     return cells->series.sets[cells->range[id].set].count;
@@ -90,7 +100,9 @@ static size_t bytes_of(const struct vamp_cells *cells, const struct vamp_slot *s
                    slot->gap_count * sizeof(struct vamp_gap) +
                    changed * sizeof(struct vamp_component_row) +
                    slot->cdo_count * sizeof(struct vamp_cdo_row) +
-                   slot->alert_count * sizeof(struct vamp_alert);
+                   slot->alert_count * sizeof(struct vamp_alert) +
+                   slot->demand_count * sizeof(struct vamp_waiting_demand) +
+                   slot->oldest_count * sizeof(struct vamp_oldest_cdo);
     for (unsigned i = 0; i < cells->schema.metric_count; i++) {
         bytes += bytes_of_metric(cells, slot, cells->metrics[i].id);
     }
@@ -214,14 +226,15 @@ static const struct vamp_bucket *build_bucket(const struct vamp_cells *cells,
     for (unsigned i = 0; i < cells->series.set_count; i++) {
         counts[i] = cells->series.sets[i].count;
     }
-    struct vamp_gap *gaps = cut_from_block(&block, slot->gap_count * sizeof *gaps);
-    memcpy(gaps, slot->gaps, slot->gap_count * sizeof *gaps);
-    struct vamp_cdo_row *cdos = cut_from_block(&block, slot->cdo_count * sizeof *cdos);
-    struct vamp_alert *alerts = cut_from_block(&block, slot->alert_count * sizeof *alerts);
-    if (slot->cdo_count > 0) {
-        memcpy(cdos, slot->cdos, slot->cdo_count * sizeof *cdos);
-    }
-    memcpy(alerts, slot->alerts, slot->alert_count * sizeof *alerts);
+    const struct vamp_gap *gaps = copy_to_block(&block, slot->gaps, slot->gap_count * sizeof *gaps);
+    const struct vamp_cdo_row *cdos =
+        copy_to_block(&block, slot->cdos, slot->cdo_count * sizeof *cdos);
+    const struct vamp_alert *alerts =
+        copy_to_block(&block, slot->alerts, slot->alert_count * sizeof *alerts);
+    const struct vamp_waiting_demand *demands =
+        copy_to_block(&block, slot->demands, slot->demand_count * sizeof *demands);
+    const struct vamp_oldest_cdo *oldest =
+        copy_to_block(&block, slot->oldest, slot->oldest_count * sizeof *oldest);
     *bucket = (struct vamp_bucket){
         .number = number,
         .buckets = 1,
@@ -242,6 +255,11 @@ static const struct vamp_bucket *build_bucket(const struct vamp_cells *cells,
         .alerts = alerts,
         .alert_count = slot->alert_count,
         .alerts_unlisted = slot->alerts_unlisted,
+        .demands = demands,
+        .demand_count = slot->demand_count,
+        .demands_pending = slot->demands_pending,
+        .oldest = oldest,
+        .oldest_count = slot->oldest_count,
         .holders = 1,
         .destroy = destroy_bucket,
     };

@@ -9,35 +9,66 @@
 static void forget_ages(struct vamp_tracker *tracker, size_t rows)
 {
     for (size_t row = 0; row < rows; row++) {
-        tracker->tallies[row].ages = (struct vamp_ages){{INT64_MAX, INT64_MAX, INT64_MAX}, 0};
+        struct vamp_ages *ages = &tracker->tallies[row].ages;
+        ages->uncertain = 0;
+        for (unsigned age = 0; age < VAMP_AGE_COUNT; age++) {
+            ages->oldest[age] = (struct vamp_oldest){.since = {INT64_MAX, 0}};
+        }
     }
 }
 
-static bool is_uncertain(const struct vamp_tracker *tracker, const struct vamp_moment *since)
+static bool is_older(const struct vamp_moment *one, const struct vamp_moment *other)
 {
-    return since->place <= tracker->lost_place;
+    return one->time_ns < other->time_ns ||
+           (one->time_ns == other->time_ns && one->place < other->place);
 }
 
-static void add_age(struct vamp_tracker *tracker, uint32_t row, enum vamp_age age,
-                    const struct vamp_moment *since)
+void vamp_oldest_add(struct vamp_oldest_list *list, const struct vamp_oldest *item)
 {
-    struct vamp_ages *ages = &tracker->tallies[row].ages;
-    ages->since_ns[age] =
-        since->time_ns < ages->since_ns[age] ? since->time_ns : ages->since_ns[age];
-    ages->uncertain += is_uncertain(tracker, since);
+    if (list->count == list->room) {
+        if (!is_older(&item->since, &list->items[list->count - 1].since)) {
+            return;
+        }
+        list->count--;
+    }
+    unsigned at = list->count++;
+    for (; at > 0 && is_older(&item->since, &list->items[at - 1].since); at--) {
+        list->items[at] = list->items[at - 1];
+    }
+    list->items[at] = *item;
 }
 
-static void add_pending(struct vamp_tracker *tracker)
+static void add_age(struct vamp_tracker *tracker, enum vamp_age age, const struct vamp_oldest *item)
 {
+    struct vamp_ages *ages = &tracker->tallies[item->row].ages;
+    if (is_older(&item->since, &ages->oldest[age].since)) {
+        ages->oldest[age] = *item;
+    }
+    ages->uncertain += vamp_track_is_uncertain(tracker, &item->since);
+}
+
+static void add_demands(struct vamp_tracker *tracker)
+{
+    struct vamp_oldest_list list = {.room = VAMP_WAITING_DEMANDS_MAX,
+                                    .items = tracker->oldest_demands};
     uint32_t position = 0;
     const struct vamp_pending *pending = NULL;
     while ((pending = vamp_table_next(&tracker->demands, &position)) != NULL) {
-        add_age(tracker, pending->record.owner, VAMP_AGE_DEMAND, &pending->since);
+        const struct vamp_oldest item = {pending->since, position, pending->record.owner};
+        add_age(tracker, VAMP_AGE_DEMAND, &item);
+        vamp_oldest_add(&list, &item);
     }
-    position = 0;
+    tracker->oldest_demand_count = list.count;
+}
+
+static void add_withdraws(struct vamp_tracker *tracker)
+{
+    uint32_t position = 0;
+    const struct vamp_pending *pending = NULL;
     while ((pending = vamp_table_next(&tracker->received, &position)) != NULL) {
         if (vamp_pending_is_withdraw(pending)) {
-            add_age(tracker, pending->record.owner, VAMP_AGE_WITHDRAW, &pending->since);
+            const struct vamp_oldest item = {pending->since, position, pending->record.owner};
+            add_age(tracker, VAMP_AGE_WITHDRAW, &item);
         }
     }
 }
@@ -47,7 +78,8 @@ static void add_transports(struct vamp_tracker *tracker)
     uint32_t position = 0;
     const struct vamp_transport *transport = NULL;
     while ((transport = vamp_table_next(&tracker->transports, &position)) != NULL) {
-        add_age(tracker, transport->row, VAMP_AGE_TRANSPORT, &transport->started);
+        const struct vamp_oldest item = {transport->started, position, transport->row};
+        add_age(tracker, VAMP_AGE_TRANSPORT, &item);
     }
 }
 
@@ -59,12 +91,13 @@ void vamp_track_ages(struct vamp_tracker *tracker)
         return; /* a silence: all are still those of the bucket before */
     }
     forget_ages(tracker, rows);
-    add_pending(tracker);
+    add_demands(tracker);
+    add_withdraws(tracker);
     add_transports(tracker);
     for (uint32_t row = 1; row < rows; row++) {
         struct vamp_tally *tally = &tracker->tallies[row];
         if (vamp_track_acted_ns(tracker, row) != INT64_MAX) {
-            tally->ages.uncertain += is_uncertain(tracker, &tally->acted);
+            tally->ages.uncertain += vamp_track_is_uncertain(tracker, &tally->acted);
         }
     }
     tracker->aged_rows = rows;

@@ -195,6 +195,15 @@ static inline void vamp_track_pending(struct vamp_tracker *tracker, uint32_t row
 void vamp_track_drop_pending(struct vamp_tracker *tracker, uint32_t row);
 bool vamp_pending_is_withdraw(const struct vamp_pending *pending);
 
+/* The CDOs of what is pending, for the ages whose metrics are computed. 0 or -ENOMEM;
+ * vamp_pending_cdos_done is right after either. */
+VAMP_MUST_CHECK int vamp_pending_cdos_init(struct vamp_tracker *tracker,
+                                           const struct vamp_stats_options *options);
+void vamp_pending_cdos_done(struct vamp_tracker *tracker);
+/* The record of the table of this age begins with the event at hand. */
+void vamp_pending_cdo_note(struct vamp_track_context *at, enum vamp_age age,
+                           const struct vamp_table *table, const void *record);
+
 /* The look-ups that some events to come will make. */
 #define VAMP_AHEAD_A_EVENT 4
 struct vamp_ahead {

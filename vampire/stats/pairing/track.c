@@ -31,6 +31,7 @@ int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_opti
         tracker->histories = calloc(options->max_cdos, sizeof *tracker->histories);
         status |= tracker->histories == NULL ? -ENOMEM : 0;
     }
+    status |= vamp_pending_cdos_init(tracker, options);
     if (status != 0) {
         return vamp_err_set(err, -ENOMEM,
                             "statistics: out of memory for %llu CDOs and %llu waits and "
@@ -50,6 +51,7 @@ void vamp_tracker_done(struct vamp_tracker *tracker)
     vamp_table_done(&tracker->transports);
     free(tracker->tallies);
     free(tracker->histories);
+    vamp_pending_cdos_done(tracker);
     memset(tracker, 0, sizeof *tracker);
 }
 

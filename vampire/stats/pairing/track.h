@@ -32,9 +32,28 @@ struct vamp_in_flight {
 /* What of a component's is pending for how long. */
 enum vamp_age { VAMP_AGE_DEMAND, VAMP_AGE_WITHDRAW, VAMP_AGE_TRANSPORT };
 #define VAMP_AGE_COUNT 3
+/* Something pending: a record of the table of its kind, which see enum vamp_age. */
+struct vamp_oldest {
+    struct vamp_moment since; /* time_ns INT64_MAX: none */
+    uint32_t record;          /* its number */
+    uint32_t row;             /* of the component that waits */
+};
 struct vamp_ages {
-    int64_t since_ns[VAMP_AGE_COUNT]; /* begin of the oldest; INT64_MAX: none */
-    uint32_t uncertain;               /* how many may have ended unseen, the silence included */
+    struct vamp_oldest oldest[VAMP_AGE_COUNT];
+    uint32_t uncertain; /* how many may have ended unseen, the silence included */
+};
+
+/* The oldest of some, oldest first. */
+struct vamp_oldest_list {
+    unsigned count, room;
+    struct vamp_oldest *items; /* `room` of them */
+};
+
+/* The CDO of something pending, as the event said with which it began. */
+struct vamp_pending_cdo {
+    struct vamp_cdo_id id;
+    bool id_known;
+    char name[VAMP_CDO_NAME_BYTES]; /* "": not reported */
 };
 
 /* A demand that nothing has satisfied. Of a CDO that is not tracked nothing is known. */
@@ -59,10 +78,16 @@ struct vamp_tracker {
     uint64_t lost_place;
     uint64_t aged_events, aged_lost_place; /* as the ages were found */
     size_t aged_rows;
+    struct vamp_oldest
+        oldest_demands[VAMP_WAITING_DEMANDS_MAX]; /* of all, as the ages were found */
+    unsigned oldest_demand_count;
     vamp_bytes pool_bytes;
     struct vamp_tally *tallies;         /* by row of the component table */
     bool by_model;                      /* labels are those of models */
     struct vamp_cdo_history *histories; /* by record of `cdos`; NULL: not at level `cdo` */
+    /* By record of `demands`, `received` (of withdraws) and `transports`; NULL: not kept, since the
+     * metric of the oldest is not computed. */
+    struct vamp_pending_cdo *pending_cdos[VAMP_AGE_COUNT];
     /* Whether an event selects its CDO; NULL: every CDO is selected. */
     bool (*select)(void *context, const struct vamp_event *event);
     void *select_context;
@@ -74,6 +99,13 @@ static inline uint32_t vamp_track_name(const struct vamp_tracker *tracker,
 {
     return tracker->by_model ? vamp_components_model(tracker->components, component->name_number)
                              : component->name_number;
+}
+
+/* The same by row; row 0 is of those without one. */
+static inline uint32_t vamp_track_row_name(const struct vamp_tracker *tracker, uint32_t row)
+{
+    return row == 0 ? VAMP_NAME_OTHER
+                    : vamp_track_name(tracker, vamp_components_row(tracker->components, row));
 }
 
 /* 0 or -ENOMEM; vamp_tracker_done is right after either. */
@@ -104,6 +136,21 @@ static inline void vamp_track_lost(struct vamp_tracker *tracker)
 void vamp_track_ages(struct vamp_tracker *tracker);
 /* Of the component of this row, since vamp_track_ages. */
 const struct vamp_ages *vamp_track_ages_of(const struct vamp_tracker *tracker, uint32_t row);
+/* Whether events were lost since. */
+static inline bool vamp_track_is_uncertain(const struct vamp_tracker *tracker,
+                                           const struct vamp_moment *since)
+{
+    return since->place <= tracker->lost_place;
+}
+/* Puts the item where it belongs; in a full list one that is not as old gives way. */
+void vamp_oldest_add(struct vamp_oldest_list *list, const struct vamp_oldest *item);
+/* The CDO of something pending, while it is; NULL: not kept. */
+const struct vamp_pending_cdo *vamp_track_pending_cdo(const struct vamp_tracker *tracker,
+                                                      enum vamp_age age,
+                                                      const struct vamp_oldest *item);
+/* Everything about one of `oldest_demands`, which is kept. */
+void vamp_track_describe_demand(struct vamp_tracker *tracker, const struct vamp_oldest *item,
+                                struct vamp_waiting_demand *ret_demand);
 /* When it last operated; INT64_MAX if it has left, or no operation was seen. */
 int64_t vamp_track_acted_ns(const struct vamp_tracker *tracker, uint32_t row);
 /* What is pending of each kind; least and most begin again. */

@@ -71,6 +71,7 @@ static void track_transport_start(struct vamp_track_context *at)
     transport->tier = (uint8_t)seen->labels.value[VAMP_LABEL_TIER];
     transport->cause = (uint8_t)seen->labels.value[VAMP_LABEL_CAUSE];
     transport->row = at->row;
+    vamp_pending_cdo_note(at, VAMP_AGE_TRANSPORT, table, transport);
     seen->active[transport->tier]++;
     vamp_track_pending(at->tracker, at->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, 1);
 }

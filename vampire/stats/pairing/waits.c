@@ -59,6 +59,11 @@ static struct vamp_pending *find_or_add(struct vamp_track_context *at, struct va
     }
     pending = vamp_table_insert(table, key, at->row);
     count_pending(at->tracker, pending, 1);
+    if (table == &at->tracker->demands) {
+        vamp_pending_cdo_note(at, VAMP_AGE_DEMAND, table, pending);
+    } else if (vamp_pending_is_withdraw(pending)) {
+        vamp_pending_cdo_note(at, VAMP_AGE_WITHDRAW, table, pending);
+    }
     return pending;
 }
 
