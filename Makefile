@@ -68,7 +68,7 @@ endif
 # One static archive a folder. A test of a folder links that folder and what it may include,
 # so a dependency in the wrong direction does not link.
 # One for each format of writers/; what they share is writers/format, what drives them writers/output.
-FORMATS := hdf5 jsonl recording trace null
+FORMATS := hdf5 jsonl recording trace null syslog
 # Formats with libraries that not every site wants: each but its table.c is a shared object, loaded
 # by a run with such an output. WITHOUT="NAME ..." leaves some of them out of the build.
 WITHOUT ?=

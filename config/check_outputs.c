@@ -248,7 +248,7 @@ static int keep_labels(const struct config_loader *loader, struct vamp_config_ou
     if (strcmp(kept->metrics, "*") != 0 && !is_computed(loader->config, kept->metrics)) {
         return 0;
     }
-    int code = 0;
+    int code = vamp_opt_set_named(by, &output->settings, kept->metrics, NULL, loader->err);
     for (unsigned label = 0; code == 0 && label < VAMP_LABEL_COUNT; label++) {
         if ((kept->labels & UINT32_C(1) << label) != 0) {
             code = vamp_opt_set_named(by, &output->settings, kept->metrics, vamp_label_name(label),
@@ -262,7 +262,7 @@ static int keep_labels(const struct config_loader *loader, struct vamp_config_ou
 static int settle_labels(const struct config_loader *loader, unsigned index)
 {
     struct vamp_config_output *output = &loader->config->outputs[index];
-    const struct vamp_kept_labels *kept = output->ops->by_in_files;
+    const struct vamp_kept_labels *kept = output->ops->by_unset;
     if (kept == NULL || gives_labels(loader, index) ||
         (vamp_opt_holding(output->ops->targets, output->options) & VAMP_TARGET_FILES) == 0) {
         return 0;

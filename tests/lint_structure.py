@@ -39,7 +39,7 @@ MAY_INCLUDE = {
     "writers/format": ["vampire/core/", "vampire/stats/bucket/", "writers/writer.h"],
     **{f"writers/{name}": ["vampire/core/", "vampire/stats/bucket/", "vampire/alarms/change.h", "writers/writer.h",
                            "writers/format/", "version.h"]
-       for name in ("hdf5", "jsonl", "recording", "null", "prometheus", "influx")},
+       for name in ("hdf5", "jsonl", "recording", "null", "prometheus", "influx", "syslog")},
     "writers/trace": ["vampire/core/", "vampire/stats/bucket/", "vampire/stats/pairing/track.h", "vampire/alarms/change.h",
                       "writers/writer.h", "writers/format/", "version.h"],
     "writers/output": ["vampire/core/", "vampire/stats/bucket/", "vampire/alarms/change.h", "writers/writer.h"],

@@ -80,7 +80,7 @@ struct vamp_writer_target {
 /* Labels that metrics keep, as an entry of the option "by". */
 struct vamp_kept_labels {
     const char *metrics; /* a pattern of names; NULL ends a list */
-    uint32_t labels;     /* bit per enum vamp_label */
+    uint32_t labels;     /* bit per enum vamp_label; 0: none is kept */
 };
 
 /* How a run ended; passed to close. */
@@ -118,7 +118,7 @@ struct vamp_file_ops {
 };
 
 struct vamp_writer_ops {
-    const char *name;               /* "hdf5", "jsonl", "recording", "trace", "null" */
+    const char *name;               /* "hdf5", "jsonl", "recording", "trace", ... */
     const char *summary;            /* one line for --help */
     const struct vamp_opt *options; /* fills a struct of options_bytes; ends with a NULL key */
     size_t options_bytes;           /* may be 0 */
@@ -128,9 +128,10 @@ struct vamp_writer_ops {
      * table, and those of "rotate", depend on it. Looks at what has the name now. NULL: always
      * VAMP_TARGET_NEW_FILES, or nothing is written. */
     const struct vamp_opt_conditions *targets;
-    /* NULL, or: the option "by" of an output to files (VAMP_TARGET_FILES) that has neither "by" nor
-     * "without". All other outputs keep all labels by default. */
-    const struct vamp_kept_labels *by_in_files;
+    /* NULL, or: the option "by" of an output that has neither "by" nor "without", except to a FIFO,
+     * a device, a socket or standard output, whose reader may want all. Other outputs keep all
+     * labels by default. */
+    const struct vamp_kept_labels *by_unset;
     /* NULL, or: whether the options name a possible address; looks at the text only. 0, or -EINVAL
      * or -ENAMETOOLONG with the key of the option that is wrong, and what is wrong and allowed. */
     int (*check)(const void *options, const char **ret_key, struct vamp_err *err);
@@ -194,6 +195,7 @@ extern const struct vamp_writer_ops vamp_writer_trace;
 extern const struct vamp_writer_ops vamp_writer_null;
 extern const struct vamp_writer_ops vamp_writer_prometheus;
 extern const struct vamp_writer_ops vamp_writer_influx;
+extern const struct vamp_writer_ops vamp_writer_syslog;
 
 /* Every format, ended by NULL: the only list of them. */
 extern const struct vamp_writer_ops *const vamp_writers[];

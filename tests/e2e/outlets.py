@@ -4,8 +4,13 @@ test; and what vampire wrote, in the terms of these servers."""
 
 import decimal
 import functools
+import getpass
 import json
+import os
+import pathlib
 import re
+import shutil
+import signal
 import socket
 import subprocess
 import urllib.error
@@ -197,3 +202,88 @@ def influx_query(server, query):
     (result,) = json.loads(text)["results"]
     return {frozenset((key, value) for key, value in series.get("tags", {}).items() if value and key != "workflow"):
             series["values"][0][1:] for series in result.get("series", ())}
+
+
+def account(vampire, name):
+    """(written, lost) buckets of an output, from what vampire says at its end."""
+    (found,) = re.findall(rf"^  {name} +(\d+) buckets? written(?:, (\d+) LOST)?", vampire.stderr, re.MULTILINE)
+    return int(found[0]), int(found[1] or 0)
+
+
+def recipes():
+    """{name: text} of those in docs/outlets.md."""
+    page = (harness.ROOT / "docs" / "outlets.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"<!-- tested as it stands: ([\w.]+) -->\n```\w+\n(.*?)```", page, re.DOTALL))
+
+
+class Rsyslog:
+    """An rsyslogd with this configuration, in which /run/vampire.log stands for the test's socket; it does
+    not read that of the system."""
+
+    def __init__(self, space, text):
+        self.space = space
+        self.socket, self.file = str(space.path / "log"), space.path / "log.json"
+        self.config = space.path / "rsyslog.conf"
+        for old, new in (('"/run/vampire.log"', f'"{self.socket}"'), ('"imuxsock")', '"imuxsock" SysSock.Use="off")')):
+            assert old in text
+            text = text.replace(old, new)
+        self.config.write_text(f'global(workDirectory="{space.path}")\n{text}')
+        self.process = None
+        self.start()
+
+    def start(self):
+        self.process = self.space.start(
+            ["rsyslogd", "-n", "-f", self.config, "-i", self.space.path / "rsyslog.pid"], "rsyslogd")
+
+        def is_ready():
+            if not self.process.running():
+                raise harness.Failure(self.process.account())
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
+                return probe.connect_ex(self.socket) == 0
+
+        harness.wait_until(is_ready, "rsyslogd reads its socket")
+
+    def stop(self):
+        """It passes on what it has read."""
+        self.process.signal(signal.SIGTERM)
+        self.process.wait()
+
+    def objects(self):
+        """Those in whole lines of the file."""
+        text = self.file.read_text() if self.file.exists() else ""
+        return [json.loads(line) for line in text.split("\n")[:-1]]
+
+
+class PostgreSql:
+    """An empty cluster on a socket in a folder of the test, owned by a user who is not root."""
+
+    def __init__(self, space):
+        self.folder = space.path / "postgresql"
+        self.folder.mkdir(mode=0o700)
+        self.user = "postgres" if os.geteuid() == 0 else getpass.getuser()
+        programs = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))[-1]
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, self.user)
+            for parent in self.folder.parents:
+                if not parent.stat().st_mode & 0o001:
+                    parent.chmod(parent.stat().st_mode | 0o011)
+        subprocess.run(self._as_user([programs / "initdb", "--no-sync", "--auth=trust", "-D", self.folder / "data"]),
+                       check=True, capture_output=True, cwd="/")
+        self.process = space.start(
+            self._as_user([programs / "postgres", "-D", self.folder / "data", "-k", self.folder,
+                           "-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=1MB"]), "postgres")
+        harness.wait_until(lambda: self._psql("select 1").returncode == 0, "postgres is ready")
+
+    def _as_user(self, argv):
+        become = ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--clear-groups"]
+        return (become if os.geteuid() == 0 else []) + [str(word) for word in argv]
+
+    def _psql(self, query):
+        return subprocess.run(["psql", "-h", self.folder, "-U", self.user, "-d", "postgres", "-qAt", "-F", "\t", "-c", query],
+                              capture_output=True, text=True, check=False)
+
+    def query(self, query):
+        """Rows as lists of texts."""
+        done = self._psql(query)
+        assert done.returncode == 0, done.stderr
+        return [line.split("\t") for line in done.stdout.splitlines()]

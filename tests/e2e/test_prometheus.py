@@ -158,11 +158,9 @@ def test_prometheus_accepts_the_rules():
 
 @pytest.mark.plain
 def test_the_recipe_is_right(space):
-    page = (harness.ROOT / "docs" / "outlets.md").read_text(encoding="utf-8")
-    blocks = dict(re.findall(r"<!-- tested as it stands: ([\w.]+) -->\n```\w+\n(.*?)```", page, re.DOTALL))
-    for name, text in blocks.items():
+    for name, text in outlets.recipes().items():
         (space.path / name).write_text(text, encoding="utf-8")
-    for name in ("configuration", "influx"):
+    for name in ("configuration", "influx", "syslog"):
         subprocess.run([harness.program("vampire"), "--check-config", "-c", name], cwd=space.path, check=True)
     (space.path / "vampire-alerts.yml").write_bytes((harness.ROOT / "outlets" / "vampire-alerts.yml").read_bytes())
     subprocess.run(["promtool", "check", "config", "prometheus.yml"], cwd=space.path, check=True)

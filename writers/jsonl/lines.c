@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "vampire/alarms/change.h"
-#include "vampire/core/event/cdo_id.h"
+#include "writers/format/bucket_json.h"
 
 static void begin(struct jsonl *self, const char *type, int64_t time_ns)
 {
@@ -69,16 +69,6 @@ void jsonl_header(struct jsonl *self)
     }
 }
 
-static void labels(struct vamp_json *json, const struct vamp_label_set *set,
-                   const struct vamp_series *series)
-{
-    vamp_json_open(json, "labels", '{');
-    for (unsigned i = 0; i < set->label_count; i++) {
-        vamp_json_text(json, vamp_label_name(set->labels[i]), series->labels[i]);
-    }
-    vamp_json_close(json, '}');
-}
-
 static void series_lines(struct jsonl *self, const struct vamp_bucket *bucket)
 {
     for (unsigned s = 0; s < self->schema->label_set_count; s++) {
@@ -88,7 +78,7 @@ static void series_lines(struct jsonl *self, const struct vamp_bucket *bucket)
             begin(self, "series", bucket->start_ns);
             vamp_json_text(&self->json, "id", series->id);
             vamp_json_text(&self->json, "label_set", set->name);
-            labels(&self->json, set, series);
+            vamp_bucket_json_labels(&self->json, set, series);
             vamp_json_line_end(&self->json);
         }
     }
@@ -157,25 +147,13 @@ static void lost_lines(struct jsonl *self, const struct vamp_delivery *delivery)
     }
 }
 
-/* Null when no event reported it. */
-static void cdo_id(struct vamp_json *json, const struct vamp_cdo_id *id, bool known)
-{
-    char text[VAMP_CDO_ID_TEXT_BYTES];
-    vamp_cdo_id_text(*id, text);
-    if (known) {
-        vamp_json_text(json, "id", text);
-    } else {
-        vamp_json_null(json, "id");
-    }
-}
-
 static void cdo_lines(struct jsonl *self, const struct vamp_bucket *bucket)
 {
     struct vamp_json *json = &self->json;
     for (unsigned i = 0; i < bucket->cdo_count; i++) {
         const struct vamp_cdo_row *row = &bucket->cdos[i];
         begin(self, "cdo", bucket->start_ns);
-        cdo_id(json, &row->id, row->id_known);
+        vamp_bucket_json_cdo_id(json, &row->id, row->id_known);
         vamp_json_text(json, "name", row->name);
         vamp_json_text(json, "producer", row->producer);
         if (row->size_known) {
@@ -204,12 +182,7 @@ static void alert_lines(struct jsonl *self, const struct vamp_bucket *bucket)
         const struct vamp_alert *alert = &bucket->alerts[i];
         begin(self, "alert", alert->time_ns);
         vamp_json_unsigned(json, "bucket", bucket->number);
-        vamp_json_text(json, "anomaly", vamp_anomaly_name(alert->anomaly));
-        vamp_json_unsigned(json, "count", alert->count);
-        vamp_json_text(json, "component", alert->component);
-        vamp_json_text(json, "operation", vamp_event_kind_name(alert->kind));
-        cdo_id(json, &alert->id, alert->id_known);
-        vamp_json_text(json, "name", alert->name);
+        vamp_bucket_json_alert(json, alert);
         vamp_json_line_end(json);
     }
     if (bucket->alerts_unlisted > 0) {
@@ -252,35 +225,6 @@ static void alarm_lines(struct jsonl *self, const struct vamp_bucket *bucket)
     }
 }
 
-static void accounting(struct vamp_json *json, const struct vamp_accounting *account)
-{
-    vamp_json_open(json, "accounting", '{');
-    vamp_json_unsigned(json, "received", account->received);
-    vamp_json_unsigned(json, "decoded", account->decoded);
-    vamp_json_unsigned(json, "rejected", account->rejected);
-    vamp_json_unsigned(json, "filtered", account->filtered);
-    vamp_json_unsigned(json, "counted", account->counted);
-    vamp_json_unsigned(json, "late", account->late);
-    vamp_json_open(json, "lost", '{');
-    for (unsigned i = 0; i < VAMP_LOSS_COUNT; i++) {
-        vamp_json_unsigned(json, vamp_loss_name(i), account->lost[i]);
-    }
-    vamp_json_close(json, '}');
-    vamp_json_open(json, "outputs", '[');
-    for (unsigned i = 0; i < account->output_count; i++) {
-        const struct vamp_output_account *output = &account->outputs[i];
-        vamp_json_open(json, NULL, '{');
-        vamp_json_text(json, "name", output->name);
-        vamp_json_unsigned(json, "queued", output->queued);
-        vamp_json_unsigned(json, "written", output->written);
-        vamp_json_unsigned(json, "lost", output->lost);
-        vamp_json_unsigned(json, "waiting", output->waiting);
-        vamp_json_close(json, '}');
-    }
-    vamp_json_close(json, ']');
-    vamp_json_close(json, '}');
-}
-
 /* ---- values */
 
 /* The lines of a metric in a bucket all begin alike. */
@@ -299,7 +243,7 @@ static void metric_begin(struct jsonl *self, const struct vamp_bucket *bucket,
         self->alike.entry = entry;
     }
     vamp_json_text(&self->json, "series", described->id);
-    labels(&self->json, &self->schema->label_sets[entry->label_set], described);
+    vamp_bucket_json_labels(&self->json, &self->schema->label_sets[entry->label_set], described);
 }
 
 static unsigned counter_lines(struct jsonl *self, const struct vamp_bucket *bucket, unsigned metric,
@@ -319,15 +263,6 @@ static unsigned counter_lines(struct jsonl *self, const struct vamp_bucket *buck
     return lines;
 }
 
-static void gauge_member(struct vamp_json *json, const char *key, int64_t value)
-{
-    if (value == VAMP_GAUGE_NONE) {
-        vamp_json_null(json, key);
-    } else {
-        vamp_json_signed(json, key, value);
-    }
-}
-
 static unsigned gauge_lines(struct jsonl *self, const struct vamp_bucket *bucket, unsigned metric,
                             bool complete)
 {
@@ -340,10 +275,7 @@ static unsigned gauge_lines(struct jsonl *self, const struct vamp_bucket *bucket
         if (gauge->value != last[i] || gauge->min != gauge->max ||
             (was_known && (complete || gauge->value == VAMP_GAUGE_NONE))) {
             metric_begin(self, bucket, &self->schema->metrics[metric], i);
-            gauge_member(&self->json, "value", gauge->value);
-            const bool bounds = self->schema->metrics[metric].has_bounds;
-            gauge_member(&self->json, bounds ? "min_bound" : "min", gauge->min);
-            gauge_member(&self->json, bounds ? "max_bound" : "max", gauge->max);
+            vamp_bucket_json_gauge(&self->json, gauge, self->schema->metrics[metric].has_bounds);
             vamp_json_line_end(&self->json);
             lines++;
         }
@@ -355,14 +287,7 @@ static unsigned gauge_lines(struct jsonl *self, const struct vamp_bucket *bucket
 static void histogram_members(struct vamp_json *json, const struct vamp_bins *bins,
                               const struct vamp_bucket_histogram *histogram)
 {
-    vamp_json_unsigned(json, "count", histogram->count);
-    vamp_json_unsigned(json, "sum", histogram->sum);
-    vamp_json_unsigned(json, "min", histogram->min);
-    vamp_json_unsigned(json, "max", histogram->max);
-    vamp_json_unsigned(json, "p50", vamp_bucket_histogram_quantile(histogram, bins, 0.5));
-    vamp_json_unsigned(json, "p90", vamp_bucket_histogram_quantile(histogram, bins, 0.9));
-    vamp_json_unsigned(json, "p99", vamp_bucket_histogram_quantile(histogram, bins, 0.99));
-    vamp_json_unsigned(json, "p999", vamp_bucket_histogram_quantile(histogram, bins, 0.999));
+    vamp_bucket_json_figures(json, bins, histogram);
     vamp_json_open(json, "bins", '[');
     for (uint32_t i = 0; i < histogram->bin_count; i++) {
         vamp_json_open(json, NULL, '[');
@@ -436,7 +361,7 @@ void jsonl_bucket(struct jsonl *self, const struct vamp_delivery *delivery)
     vamp_json_signed(&self->json, "width_ns", bucket->width_ns);
     vamp_json_bool(&self->json, "complete", complete);
     vamp_json_unsigned(&self->json, "metrics", lines - dropped);
-    accounting(&self->json, &bucket->accounting);
+    vamp_bucket_json_account(&self->json, &bucket->accounting);
     vamp_json_line_end(&self->json);
     self->end_ns = bucket->start_ns + bucket->width_ns;
     self->buckets++;
@@ -448,7 +373,7 @@ void jsonl_end(struct jsonl *self, const struct vamp_ending *ending)
     begin(self, "end", ending != NULL ? ending->time_ns : self->end_ns);
     vamp_json_text(&self->json, "reason", ending != NULL ? ending->reason : rotated);
     if (ending != NULL) {
-        accounting(&self->json, &ending->accounting);
+        vamp_bucket_json_account(&self->json, &ending->accounting);
     }
     vamp_json_line_end(&self->json);
 }

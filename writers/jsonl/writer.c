@@ -97,7 +97,7 @@ static const struct vamp_opt_conditions jsonl_targets = {target_words, holding_t
 
 /* With the names of components, the lines of a workflow of 60 components are larger than a
  * recording of its events; with these labels they are a twentieth of it. */
-static const struct vamp_kept_labels by_in_files[] = {
+static const struct vamp_kept_labels by_unset[] = {
     {"transports*", UINT32_C(1) << VAMP_LABEL_TIER},
     {"*", UINT32_C(1) << VAMP_LABEL_OPERATION | UINT32_C(1) << VAMP_LABEL_ANOMALY |
               UINT32_C(1) << VAMP_LABEL_REASON | UINT32_C(1) << VAMP_LABEL_OUTPUT |
@@ -277,7 +277,7 @@ const struct vamp_writer_ops vamp_writer_jsonl = {
     .options = jsonl_options_table,
     .options_bytes = sizeof(struct jsonl_options),
     .targets = &jsonl_targets,
-    .by_in_files = by_in_files,
+    .by_unset = by_unset,
     .check = check_address,
     .open = open_target,
     .element = VAMP_ELEMENT_BUCKET,

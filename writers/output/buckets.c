@@ -31,10 +31,11 @@ static const struct vamp_opt bucket_options[] = {
      .max = 256,
      .choices = vamp_label_words,
      .offset = offsetof(struct vamp_output_settings, by),
-     .help = "Labels that metrics keep in this output; series that differ only in others are "
-             "merged. For single metrics: an object of lists by name or glob pattern, of which the "
-             "name itself counts, else the first that matches; unset: all labels, but few in JSON "
-             "lines to a file that have no \"without\" either"},
+     .help =
+         "Labels that metrics keep in this output; series that differ only in others are "
+         "merged. For single metrics: an object of lists by name or glob pattern, of which the "
+         "name itself counts, else the first that matches; unset, and without \"without\": what "
+         "suits the type"},
     {.key = "without",
      .type = VAMP_OPT_SETS,
      .max = 256,

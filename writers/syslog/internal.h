@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The syslog format: alarms, alerts and values of a bucket as messages for the system's log, each
+ * with one JSON object. messages.c makes the objects, socket.c adds what the reader of the socket
+ * expects before them and sends, writer.c is the format. docs/outlets.md describes the messages.
+ */
+#ifndef VAMP_WRITERS_SYSLOG_INTERNAL_H
+#define VAMP_WRITERS_SYSLOG_INTERNAL_H
+
+#include "vampire/core/json_emit.h"
+#include "writers/format/text.h"
+#include "writers/writer.h"
+
+/* A message with everything before its object; rsyslog cuts at 8 KiB unless told otherwise. */
+#define SYSLOG_MESSAGE_BYTES ((size_t)8000)
+#define SYSLOG_PREFIX_BYTES ((size_t)512)
+#define SYSLOG_OBJECT_BYTES (SYSLOG_MESSAGE_BYTES - SYSLOG_PREFIX_BYTES)
+/* Of a fact about the run; a longer one is cut. */
+#define SYSLOG_LABEL_BYTES 256
+
+enum syslog_format {
+    SYSLOG_LOCAL,   /* what syslog(3) writes */
+    SYSLOG_RFC5424, /* for a socket whose reader parses that */
+    SYSLOG_JOURNAL, /* fields for systemd-journald */
+};
+
+struct syslog_options {
+    char *socket;      /* NULL: the usual one of the format */
+    unsigned format;   /* enum syslog_format */
+    unsigned facility; /* index into the words of the option */
+};
+/* The facility's number, by the same index. */
+extern const uint8_t syslog_facilities[];
+
+/* ---- messages.c */
+
+struct syslog_message {
+    size_t begin, bytes; /* of the object in the text */
+    const char *type;    /* "bucket", "alert", "alarm", "end" */
+    unsigned severity;   /* as in syslog(3) */
+};
+/* What is to be sent; empty: zeroes. */
+struct syslog_messages {
+    struct vamp_text text;
+    struct syslog_message *items; /* malloc'ed, `count` of `capacity` */
+    unsigned count, capacity;
+    bool failed;            /* no memory */
+    uint64_t left_out;      /* objects and values longer than a message, since the beginning */
+    struct vamp_json line;  /* an object that is being made */
+    struct vamp_json value; /* the values of a bucket, a line each */
+};
+void syslog_messages_done(struct syslog_messages *messages); /* frees */
+void syslog_messages_clear(struct syslog_messages *messages);
+void syslog_messages_bucket(struct syslog_messages *messages, const struct vamp_run *run,
+                            const struct vamp_delivery *delivery);
+void syslog_messages_end(struct syslog_messages *messages, const struct vamp_run *run,
+                         const struct vamp_ending *ending);
+
+/* ---- socket.c: sends without ever waiting for the reader for longer than half a second. */
+struct syslog_socket {
+    const struct syslog_options *options;
+    const struct vamp_run *run;
+    int fd; /* -1: not connected */
+    struct vamp_text datagram;
+};
+/* The address that the options mean. */
+const char *syslog_socket_path(const struct syslog_options *options);
+/* 0: the reader's socket has the message; -EAGAIN: it has not, with why in the text. */
+VAMP_MUST_CHECK int syslog_socket_send(struct syslog_socket *socket,
+                                       const struct syslog_messages *messages,
+                                       const struct syslog_message *message, struct vamp_err *err);
+void syslog_socket_done(struct syslog_socket *socket); /* frees and closes */
+
+#endif

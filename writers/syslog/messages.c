@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The objects. A bucket has as many messages as its values need: each contains its number and how
+ * many there are, so that a reader knows whether the bucket is whole. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "vampire/alarms/change.h"
+#include "writers/format/bucket_json.h"
+#include "writers/syslog/internal.h"
+
+#define SYSLOG_VERSION 1
+/* Room for `,"part":N,"parts":N,"metrics":[]}`. */
+#define PART_BYTES 64
+
+void syslog_messages_done(struct syslog_messages *messages)
+{
+    vamp_text_done(&messages->text);
+    vamp_json_done(&messages->line);
+    vamp_json_done(&messages->value);
+    free(messages->items);
+    *messages = (struct syslog_messages){.items = NULL};
+}
+
+void syslog_messages_clear(struct syslog_messages *messages)
+{
+    messages->text.used = 0;
+    messages->text.failed = false;
+    messages->line.failed = false;
+    messages->value.failed = false;
+    messages->failed = false;
+    messages->count = 0;
+}
+
+static void begin(struct vamp_json *json, const struct vamp_run *run, const char *type,
+                  int64_t time_ns)
+{
+    vamp_json_clear(json);
+    vamp_json_line_begin(json);
+    vamp_json_unsigned(json, "v", SYSLOG_VERSION);
+    vamp_json_text(json, "type", type);
+    vamp_json_time(json, "time", time_ns);
+    vamp_json_long_text(json, "workflow", run->workflow, SYSLOG_LABEL_BYTES);
+    vamp_json_text(json, "run", run->id);
+    vamp_json_long_text(json, "host", run->host, SYSLOG_LABEL_BYTES);
+    vamp_json_unsigned(json, "pid", run->pid);
+    vamp_json_long_text(json, "user", run->user, SYSLOG_LABEL_BYTES);
+    vamp_json_long_text(json, "batch_job", run->batch_job, SYSLOG_LABEL_BYTES);
+}
+
+/* A message that begins where the text ends; NULL without memory. */
+static struct syslog_message *add_message(struct syslog_messages *messages, const char *type,
+                                          unsigned severity)
+{
+    if (messages->count == messages->capacity) {
+        const unsigned capacity = messages->capacity > 0 ? messages->capacity * 2 : 16;
+        struct syslog_message *larger =
+            reallocarray(messages->items, capacity, sizeof *messages->items);
+        if (larger == NULL) {
+            messages->failed = true;
+            return NULL;
+        }
+        messages->items = larger;
+        messages->capacity = capacity;
+    }
+    struct syslog_message *message = &messages->items[messages->count++];
+    *message =
+        (struct syslog_message){.begin = messages->text.used, .type = type, .severity = severity};
+    return message;
+}
+
+static void end_message(struct syslog_messages *messages, struct syslog_message *message)
+{
+    message->bytes = messages->text.used - message->begin;
+    messages->failed = messages->failed || messages->text.failed;
+}
+
+/* Completes the object in `line` and makes it a message. */
+static void add_line(struct syslog_messages *messages, const char *type, unsigned severity)
+{
+    struct vamp_json *line = &messages->line;
+    vamp_json_line_end(line);
+    messages->failed = messages->failed || line->failed;
+    if (messages->failed) {
+        return;
+    }
+    if (line->used == 0 || line->used - 1 > SYSLOG_OBJECT_BYTES) {
+        messages->left_out++;
+        return;
+    }
+    struct syslog_message *message = add_message(messages, type, severity);
+    if (message != NULL) {
+        vamp_text_add(&messages->text, line->bytes, line->used - 1); /* without its newline */
+        end_message(messages, message);
+    }
+}
+
+/* ---- alarms and alerts */
+
+static unsigned severity_of(const struct vamp_alarm_change *change)
+{
+    static const unsigned severities[] = {[VAMP_ALARM_INFO] = LOG_INFO,
+                                          [VAMP_ALARM_WARNING] = LOG_WARNING,
+                                          [VAMP_ALARM_CRITICAL] = LOG_CRIT};
+    switch ((enum vamp_alarm_state)change->state) {
+    case VAMP_ALARM_FIRING:
+        return severities[change->severity];
+    case VAMP_ALARM_RESOLVED:
+        return LOG_NOTICE;
+    case VAMP_ALARM_PENDING:
+    case VAMP_ALARM_CLEARED:
+        break;
+    }
+    return LOG_INFO;
+}
+
+static void alarms_and_alerts(struct syslog_messages *messages, const struct vamp_run *run,
+                              const struct vamp_bucket *bucket)
+{
+    for (unsigned i = 0; i < bucket->alarm_count; i++) {
+        begin(&messages->line, run, "alarm", bucket->alarms[i].time_ns);
+        vamp_alarm_change_json(&messages->line, &bucket->alarms[i]);
+        add_line(messages, "alarm", severity_of(&bucket->alarms[i]));
+    }
+    for (unsigned i = 0; i < bucket->alert_count; i++) {
+        begin(&messages->line, run, "alert", bucket->alerts[i].time_ns);
+        vamp_json_unsigned(&messages->line, "bucket", bucket->number);
+        vamp_bucket_json_alert(&messages->line, &bucket->alerts[i]);
+        add_line(messages, "alert", LOG_WARNING);
+    }
+}
+
+/* ---- values, a line each */
+
+struct values {
+    struct syslog_messages *messages;
+    const struct vamp_bucket *bucket;
+    size_t room; /* for the values in a message */
+};
+
+static void begin_value(const struct values *values, const struct vamp_schema_metric *entry,
+                        unsigned series)
+{
+    struct vamp_json *json = &values->messages->value;
+    vamp_json_line_begin(json);
+    vamp_json_text(json, "metric", vamp_metrics[entry->id].name);
+    const struct vamp_label_set *set = &values->bucket->schema->label_sets[entry->label_set];
+    if (set->label_count > 0) {
+        vamp_bucket_json_labels(json, set, values->bucket->series[entry->label_set][series]);
+    }
+}
+
+static void end_value(const struct values *values)
+{
+    struct vamp_json *json = &values->messages->value;
+    const size_t begin = json->line;
+    vamp_json_line_end(json);
+    if (json->used - begin > values->room || json->used == begin) {
+        json->used = begin;
+        values->messages->left_out++;
+    }
+}
+
+static void counter_values(const struct values *values, const struct vamp_schema_metric *entry,
+                           const struct vamp_metric_values *of)
+{
+    struct vamp_json *json = &values->messages->value;
+    for (unsigned i = 0; i < of->count; i++) {
+        if (of->counters[i].delta != 0) {
+            begin_value(values, entry, i);
+            vamp_json_unsigned(json, "value", of->counters[i].value);
+            vamp_json_unsigned(json, "delta", of->counters[i].delta);
+            end_value(values);
+        }
+    }
+}
+
+static void gauge_values(const struct values *values, const struct vamp_schema_metric *entry,
+                         const struct vamp_metric_values *of)
+{
+    for (unsigned i = 0; i < of->count; i++) {
+        if (of->gauges[i].max != VAMP_GAUGE_NONE) {
+            begin_value(values, entry, i);
+            vamp_bucket_json_gauge(&values->messages->value, &of->gauges[i], entry->has_bounds);
+            end_value(values);
+        }
+    }
+}
+
+static void histogram_values(const struct values *values, const struct vamp_schema_metric *entry,
+                             const struct vamp_metric_values *of)
+{
+    for (unsigned i = 0; i < of->count; i++) {
+        begin_value(values, entry, of->histograms[i].series);
+        vamp_bucket_json_figures(&values->messages->value, &values->bucket->schema->bins,
+                                 of->histograms[i].histogram);
+        end_value(values);
+    }
+}
+
+static void make_values(const struct values *values)
+{
+    const struct vamp_bucket *bucket = values->bucket;
+    vamp_json_clear(&values->messages->value);
+    for (unsigned i = 0; i < bucket->schema->metric_count; i++) {
+        const struct vamp_schema_metric *entry = &bucket->schema->metrics[i];
+        switch (vamp_metrics[entry->id].kind) {
+        case VAMP_COUNTER:
+            counter_values(values, entry, &bucket->values[i]);
+            break;
+        case VAMP_GAUGE:
+            gauge_values(values, entry, &bucket->values[i]);
+            break;
+        case VAMP_HISTOGRAM:
+            histogram_values(values, entry, &bucket->values[i]);
+            break;
+        }
+    }
+}
+
+/* ---- the messages of a bucket */
+
+/* Where the part ends that begins at this byte of the values: after as many whole lines as there
+ * is room for. */
+static size_t part_end(const struct vamp_json *value, size_t from, size_t room)
+{
+    size_t end = from;
+    while (end < value->used) {
+        const char *newline = memchr(value->bytes + end, '\n', value->used - end);
+        const size_t next = (size_t)(newline - value->bytes) + 1;
+        if (next - from > room) {
+            break;
+        }
+        end = next;
+    }
+    return end;
+}
+
+static void add_part(struct syslog_messages *messages, const char *counts, size_t from, size_t end)
+{
+    struct vamp_text *text = &messages->text;
+    struct syslog_message *message = add_message(messages, "bucket", LOG_INFO);
+    if (message == NULL) {
+        return;
+    }
+    vamp_text_add(text, messages->line.bytes, messages->line.used);
+    vamp_text_word(text, counts);
+    const size_t begin = text->used;
+    if (end > from) {
+        vamp_text_add(text, messages->value.bytes + from, end - from - 1);
+    }
+    for (size_t i = begin; i < text->used; i++) {
+        text->bytes[i] = text->bytes[i] == '\n' ? ',' : text->bytes[i];
+    }
+    vamp_text_word(text, "]}");
+    end_message(messages, message);
+}
+
+/* What all messages of the bucket begin with, in `line`, open. */
+static void make_head(struct syslog_messages *messages, const struct vamp_run *run,
+                      const struct vamp_delivery *delivery)
+{
+    struct vamp_json *line = &messages->line;
+    const struct vamp_bucket *bucket = delivery->bucket;
+    begin(line, run, "bucket", bucket->start_ns);
+    vamp_json_unsigned(line, "bucket", bucket->number);
+    vamp_json_unsigned(line, "buckets", bucket->buckets);
+    vamp_json_signed(line, "width_ns", bucket->width_ns);
+    vamp_json_unsigned(line, "lost_buckets", delivery->lost_before);
+    vamp_json_unsigned(line, "alerts_unlisted", bucket->alerts_unlisted);
+    vamp_json_unsigned(line, "alarms_unlisted", bucket->alarms_unlisted);
+}
+
+void syslog_messages_bucket(struct syslog_messages *messages, const struct vamp_run *run,
+                            const struct vamp_delivery *delivery)
+{
+    alarms_and_alerts(messages, run, delivery->bucket);
+    make_head(messages, run, delivery);
+    struct vamp_json *value = &messages->value;
+    const size_t room = SYSLOG_OBJECT_BYTES - PART_BYTES - messages->line.used;
+    make_values(&(struct values){messages, delivery->bucket, room});
+    messages->failed = messages->failed || messages->line.failed || value->failed;
+    if (messages->failed) {
+        return;
+    }
+    unsigned parts = 0;
+    for (size_t at = 0; at < value->used || parts == 0; parts++) {
+        at = part_end(value, at, room);
+    }
+    size_t from = 0;
+    for (unsigned part = 1; part <= parts; part++) {
+        char counts[PART_BYTES];
+        const size_t end = part_end(value, from, room);
+        (void)snprintf(counts, sizeof counts, ",\"part\":%u,\"parts\":%u,\"metrics\":[", part,
+                       parts);
+        add_part(messages, counts, from, end);
+        from = end;
+    }
+}
+
+void syslog_messages_end(struct syslog_messages *messages, const struct vamp_run *run,
+                         const struct vamp_ending *ending)
+{
+    begin(&messages->line, run, "end", ending->time_ns);
+    vamp_json_text(&messages->line, "reason", ending->reason);
+    vamp_bucket_json_account(&messages->line, &ending->accounting);
+    add_line(messages, "end", LOG_NOTICE);
+}
