@@ -203,7 +203,7 @@ static void pending_lines(struct jsonl *self, const struct vamp_bucket *bucket)
         vamp_json_text(json, "component", demand->component);
         vamp_json_time(json, "since", demand->since_ns);
         vamp_json_unsigned(json, "age_ns", demand->age_ns);
-        cdo_id(json, &demand->id, demand->id_known);
+        vamp_bucket_json_cdo_id(json, &demand->id, demand->id_known);
         vamp_json_text(json, "name", demand->name);
         vamp_json_text(json, "producer", demand->producer != NULL ? demand->producer : "");
         vamp_json_bool(json, "offered", demand->offered);
