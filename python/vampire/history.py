@@ -13,7 +13,8 @@ FORMATS = {1: format1.File, 2: format2.File}
 RUN = "run"  # may be asked for like a label: the first part of the run's id
 
 
-def _open_file(path):
+def _open_file(path, output):
+    """(name of its output, width of its buckets in s, File; None: of another output than was asked for)."""
     try:
         with h5py.File(path, "r", swmr=True) as hdf5:
             if "schema_version" not in hdf5.attrs or "time" not in hdf5:
@@ -23,7 +24,9 @@ def _open_file(path):
             if known is None:
                 raise Error(f"{path}: format {version}; this package reads the formats "
                             f"{' and '.join(map(str, FORMATS))}. A newer one comes with the vampire that wrote it")
-            return known(path, hdf5)
+            name, seconds = files.text_of(hdf5.attrs["output"]), int(hdf5.attrs["bucket_ns"]) / 1e9
+            # HDF5 is slow in opening all objects of a file.
+            return name, seconds, known(path, hdf5) if output in (None, name) else None
     except (OSError, KeyError, RuntimeError, ValueError) as error:
         raise files.explain(path, error) from None
 
@@ -41,8 +44,7 @@ class History:
     """
 
     def __init__(self, paths, output=None, between=None):
-        self.files = [_open_file(os.fspath(path)) for path in files.paths_of(paths)]
-        self._choose(output)
+        self.files = self._opened(files.paths_of(paths), output)
         self.files.sort(key=lambda f: (f.attrs["run_started"], f.run, f.segment))
         if len({(f.run, f.segment) for f in self.files}) < len(self.files):
             raise Error("a file is named twice (two names, the same run and segment)")
@@ -65,15 +67,17 @@ class History:
         parts = [column(file)[wanted] for file, wanted in zip(self.files, self._wanted)]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
-    def _choose(self, output):
-        names = sorted({file.attrs["output"] for file in self.files})
-        if output is not None and output not in names:
-            raise Error(f"no file is of an output '{output}'; there are: {', '.join(names)}")
-        if output is None and len(names) > 1:
-            widths = {file.attrs["output"]: int(file.attrs["bucket_ns"]) / 1e9 for file in self.files}
-            choices = ", ".join(f"'{name}' (buckets of {widths[name]:g} s)" for name in names)
+    @staticmethod
+    def _opened(paths, output):
+        """The files of the output."""
+        opened = [_open_file(os.fspath(path), output) for path in paths]
+        widths = {name: seconds for name, seconds, _ in opened}
+        if output is not None and output not in widths:
+            raise Error(f"no file is of an output '{output}'; there are: {', '.join(sorted(widths))}")
+        if output is None and len(widths) > 1:
+            choices = ", ".join(f"'{name}' (buckets of {widths[name]:g} s)" for name in sorted(widths))
             raise Error(f"these files are of several outputs: {choices}. Choose one with output=NAME")
-        self.files = [file for file in self.files if output in (None, file.attrs["output"])]
+        return [file for _, _, file in opened if file is not None]
 
     def _keep_the_later(self):
         """Of two files of a run with the same bucket, the later one is right."""
