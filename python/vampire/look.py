@@ -18,6 +18,18 @@ def natural(name):
     return (name in (OTHER, "unknown"), [(int(part), "") if part.isdigit() else (-1, part) for part in parts])
 
 
+def natural_parts(name):
+    """The same for a name of several labels, which is a tuple."""
+    return [natural(part) for part in (name if isinstance(name, tuple) else (name,))]
+
+
+def descending(values):
+    """A Series, the largest first, equal values in natural order of their names."""
+    names = list(values.index)
+    order = sorted(range(len(names)), key=lambda place: natural_parts(names[place]))
+    return values.iloc[order].sort_values(ascending=False, kind="stable")
+
+
 def size_order(label):
     """The key that sorts size classes such as [64KiB,128KiB) by size."""
     text = label.strip("[").split(",")[0]

@@ -107,7 +107,7 @@ def plot_stack(history, metric, by="component", ax=None, title=None, where=None,
     attrs = history.metric(metric).attrs
     ax.set_title(title or f"{attrs.get('help', metric)} per second")
     edges, whole, rates = data or stack_data(history, metric, by, where)
-    totals = rates.sum().sort_values(ascending=False, kind="stable")
+    totals = look.descending(rates.sum())
     totals = totals[totals > 0]
     if totals.empty:
         return look.nothing(ax, "nothing happened")
@@ -184,7 +184,7 @@ def matrix_of(pairs, most=NAMES_MAX):
     def folded(frame, function):
         for axis in (0, 1):
             names = frame.index if axis == 0 else frame.columns
-            totals = wide.sum(axis=1 - axis).sort_values(ascending=False, kind="stable")
+            totals = look.descending(wide.sum(axis=1 - axis))
             largest = sorted(totals.index[: most if len(totals) <= most else most - 1], key=look.natural)
             rest = [name for name in names if name not in largest]
             parts = frame.reindex(largest, axis=axis)
@@ -267,7 +267,7 @@ def blame_table(history, where=None):
     by_part = by_part.reindex(columns=[part for part in PARTS if part in by_part] +
                               [part for part in by_part if part not in PARTS])
     by_part["total"] = by_part.sum(axis=1)
-    return by_part.sort_values("total", ascending=False, kind="stable").rename_axis(columns=None)
+    return by_part.reindex(look.descending(by_part["total"]).index).rename_axis(columns=None)
 
 
 def wait_table(history, metric="demand_wait_ns", by="size_class", where=None):

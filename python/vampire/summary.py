@@ -153,13 +153,20 @@ def _buckets_lost(history):
     return lost
 
 
+def _buckets_missing(history):
+    """Of the statistics, between the first and the last row of each run."""
+    runs = history.per_bucket(lambda file: file.run)
+    widths = np.ones(len(runs), np.int64)  # of a row in the statistics' buckets; formats without merged rows do not say
+    if "statistics_buckets" in history.column_names:
+        widths = np.maximum(history.columns(["statistics_buckets"])["statistics_buckets"][0].astype(np.int64), 1)
+    same = runs[1:] == runs[:-1]
+    return int((history.numbers[1:] - history.numbers[:-1] - widths[:-1])[same].sum())
+
+
 def summary(history, output=None, between=None):
     """A Summary of files: a path, a pattern, a directory, a list, or a History."""
     history = history_of(history, output, between)
     last, accounts = history.files[-1], _accounts(history)
-    runs = history.per_bucket(lambda file: file.run)
-    same = runs[1:] == runs[:-1] if len(runs) else runs
-    missing = int((np.diff(history.numbers)[same] - 1).sum()) if len(runs) > 1 else 0
     sampled = _sum(history, "vampire_sampled_out")
     count = len(history.times)
     return Summary(
@@ -173,5 +180,5 @@ def summary(history, output=None, between=None):
         filtered=max(0, accounts.get("events_filtered", 0) - sampled), sampled_out=sampled,
         lost={place: accounts.get(f"events_lost_{place}", 0) for place in LOST},
         sampling=str(last.attrs.get("sampling", "none")), overflow=_sum(history, "vampire_series_overflow"),
-        given_up=_sum(history, "vampire_labels_given_up"), hidden=_hidden(history), buckets_lost=_buckets_lost(history), buckets_missing=missing,
+        given_up=_sum(history, "vampire_labels_given_up"), hidden=_hidden(history), buckets_lost=_buckets_lost(history), buckets_missing=_buckets_missing(history),
         buckets_incomplete=int((~history.complete()).sum()), partial=partial_of(history))

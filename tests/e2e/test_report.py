@@ -17,7 +17,7 @@ from harness import ROOT, Workflow
 
 sys.path.insert(0, str(ROOT / "python"))
 pytest.importorskip("matplotlib").use("Agg")
-pytest.importorskip("pandas")
+pd = pytest.importorskip("pandas")
 import vampire
 from vampire import look, plots
 
@@ -211,6 +211,15 @@ def test_a_component_keeps_its_colour():
     assert first[1] == second[0] != first[0]
     many = [f"member {n}" for n in range(40)]
     assert len(set(look.colours_of(many, many[3:40:7][:6] + many[:1]))) == 7
+
+
+def test_equal_values_are_in_natural_order():
+    """So that the largest of many equal ones are not 0, 1, 10, 11."""
+    names = [f"IFS -- {number}" for number in (10, 9, 1, 11)]
+    values = pd.Series([1, 1, 2, 1], names)
+    assert look.descending(values).index.tolist() == ["IFS -- 1", "IFS -- 9", "IFS -- 10", "IFS -- 11"]
+    pairs = pd.Series(1, pd.MultiIndex.from_product([names[:2], ["b", "a"]]))
+    assert look.descending(pairs).index.tolist() == [("IFS -- 9", "a"), ("IFS -- 9", "b"), ("IFS -- 10", "a"), ("IFS -- 10", "b")]
 
 
 def test_names_are_in_natural_order():

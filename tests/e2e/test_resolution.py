@@ -10,11 +10,15 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 
 import h5py
 
 import jsonl
 from harness import ROOT, program, wait_until
+
+sys.path.append(str(ROOT / "python"))
+from vampire import summary as summary_of
 
 SECOND = 10**9
 COARSE = 10 * SECOND
@@ -201,6 +205,8 @@ def test_outputs_share_a_directory(space):
                 numbers, counts = file["bucket_number"][...], file["statistics_buckets"][...]
                 assert (numbers[1:] == numbers[:-1] + counts[:-1]).all()
         totals[name] = totals[name], buckets
+        summary = summary_of(space.path, output=name)
+        assert summary.buckets_missing == 0 and summary.whole, summary
     assert totals["seconds"] == totals["tens"] == totals["hours"]
 
 

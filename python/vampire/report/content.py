@@ -92,7 +92,8 @@ class Content:
     def report(self):
         """A Report."""
         found, ds = self.summary, self.dataset
-        ended = moment(ds.run_ended.values.max())
+        when = f"{moment(found.begin)} to {moment(found.end)} UTC" if found.buckets else \
+            f"begun {moment(ds.run_started.values.min())} UTC, no bucket yet"
         several = "s" if len(found.runs) > 1 else ""
         remark = None
         if self.history.between != (None, None):
@@ -105,7 +106,7 @@ class Content:
                   self.blame_rows(), self.anomaly_table(), self.cdo_rows()] if found.buckets else []
         return Report(
             title=f"Workflow {found.workflow}",
-            subtitle=f"{moment(ds.run_started.values.min())} to {ended or 'now'} UTC, seen by vampire on {found.host}, "
+            subtitle=f"{when}, seen by vampire on {found.host}, "
             f"run{several} {', '.join(run[:8] for run in found.runs)}, output {found.output}, level {found.level}",
             notes=found.notes(), whole="Every event was counted, every bucket is here.", remark=remark,
             facts=self.facts(), before=[table for table in [self.gap_table()] if table],
@@ -301,7 +302,7 @@ class Content:
         sums = compute.merge(self.history, "anomalies", ("anomaly", "component"), where=self.where("anomalies"))
         if not len(sums):
             return None
-        order = sums.sort_values(ascending=False, kind="stable")
+        order = look.descending(sums)
         rows = [(what.replace("_", " "), name, f"{int(count):,}") for (what, name), count in order.head(20).items()]
         if len(order) > 20:
             rows.append((others(order.index[20:]), "", f"{int(order.iloc[20:].sum()):,}"))

@@ -31,9 +31,15 @@ p { margin: .3rem 0; max-width: 46rem; } .soft { color: var(--soft); } .part { c
 .facts small { color: var(--bad); }
 .pictures { columns: 2 30rem; column-gap: 1.4rem; }
 figure { margin: 0 0 1.4rem; break-inside: avoid; } img { width: 100%; height: auto; display: block; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+/* A shadow at the right, where a table goes on; the paper covers it at the table's end. */
+.wide { overflow-x: auto; background: linear-gradient(to left, var(--paper) 1.5rem, transparent) right / 3rem 100% no-repeat local,
+  linear-gradient(to left, var(--faint), transparent) right / .8rem 100% no-repeat scroll; }
+table { border-spacing: 0; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .8rem .25rem 0; text-align: right; border-bottom: 1px solid var(--faint); white-space: nowrap; }
 th { font-weight: 600; color: var(--soft); } th:first-child, td:first-child, .text { text-align: left; }
+th:first-child, td:first-child { position: sticky; left: 0; background: var(--paper); }
+@media (max-width: 40rem) { table { font-size: .85rem; } th, td { padding-right: .6rem; }
+  td:first-child { white-space: normal; overflow-wrap: anywhere; min-width: 6.5rem; max-width: 45vw; } }
 """
 
 
