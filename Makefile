@@ -72,7 +72,7 @@ FORMATS := hdf5 jsonl recording trace null syslog
 # Formats with libraries that not every site wants: each but its table.c is a shared object, loaded
 # by a run with such an output. WITHOUT="NAME ..." leaves some of them out of the build.
 WITHOUT ?=
-ALL_PLUG_INS := prometheus influx
+ALL_PLUG_INS := prometheus influx otf2
 PLUG_INS := $(filter-out $(WITHOUT),$(ALL_PLUG_INS))
 $(if $(filter-out $(ALL_PLUG_INS),$(WITHOUT)),$(error WITHOUT=$(WITHOUT): what can be left out is $(ALL_PLUG_INS)))
 # The rooms of maestro/ are as many archives; `messages` is what protobuf-c makes of pool.proto, so
@@ -125,6 +125,7 @@ PKG_hdf5 := $(HDF5) zlib
 PKG_prometheus := libmicrohttpd
 PKG_jsonl := jansson
 PKG_influx := libcurl
+PKG_otf2 := otf2
 PKG_messages :=
 PKG_pool :=
 PKG_wire := libfabric libsodium
@@ -152,6 +153,8 @@ USES_format := bucket core
 $(foreach l,$(FORMATS) $(PLUG_INS),$(eval USES_$(l) := format alarms bucket core))
 # A trace pairs events as the statistics do.
 USES_trace := format alarms pairing $(USES_pairing)
+# OTF2 is a format of traces.
+USES_otf2 := trace $(USES_trace)
 USES_output := alarms bucket core
 USES_writers := $(FORMATS) format output alarms pairing $(USES_pairing)
 # Above the formats: an action writes recordings.
@@ -236,7 +239,7 @@ $(LIVE): $(call archives,live) vampire/live/module.map
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,--version-script=vampire/live/module.map \
 	  -o $@ -Wl,--whole-archive $(call archive,live) -Wl,--no-whole-archive $(call libraries,live)
-$(PLUG_IN_OBJECTS): $(B)/lib/vampire/%.so: $(B)/lib/%.a $(call archives,format) writers/plug_in.map
+$(PLUG_IN_OBJECTS): $(B)/lib/vampire/%.so: $(B)/lib/%.a $(call archives,format trace) writers/plug_in.map
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,--version-script=writers/plug_in.map \

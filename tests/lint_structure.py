@@ -42,6 +42,7 @@ MAY_INCLUDE = {
        for name in ("hdf5", "jsonl", "recording", "null", "prometheus", "influx", "syslog")},
     "writers/trace": ["vampire/core/", "vampire/stats/bucket/", "vampire/stats/pairing/track.h", "vampire/alarms/change.h",
                       "writers/writer.h", "writers/format/", "version.h"],
+    "writers/otf2": ["vampire/core/", "vampire/stats/bucket/", "writers/trace/sink.h", "writers/format/", "version.h"],
     "writers/output": ["vampire/core/", "vampire/stats/bucket/", "vampire/alarms/change.h", "writers/writer.h"],
     "maestro/pool": ["vampire/core/", "filters/", "maestro/maestro.h"],
     "maestro/wire": ["vampire/core/", "maestro/maestro.h"],
@@ -70,6 +71,7 @@ CONFINED = {
     r"yaml\.h": r"maestro/api/",
     r"pcre2\.h": r"filters/",
     r"curl/": r"writers/influx/request",
+    r"otf2/": r"writers/otf2/",
     r"microhttpd\.h": r"writers/prometheus/server",
     r"uuid/": r"vampire/|tests/",
 }

@@ -132,8 +132,9 @@ struct vamp_writer_ops {
      * a device, a socket or standard output, whose reader may want all. Other outputs keep all
      * labels by default. */
     const struct vamp_kept_labels *by_unset;
-    /* NULL, or: whether the options name a possible address; looks at the text only. 0, or -EINVAL
-     * or -ENAMETOOLONG with the key of the option that is wrong, and what is wrong and allowed. */
+    /* NULL, or: whether the options name a possible address, of which it looks at the text only,
+     * and what they need is installed. 0, or -EINVAL or -ENAMETOOLONG with the key of the option
+     * that is wrong, and what is wrong and allowed. */
     int (*check)(const void *options, const char **ret_key, struct vamp_err *err);
     /* The functions below are those of a plug-in (vamp_writer_load); here they are NULL. */
     bool plug_in;
@@ -169,8 +170,9 @@ struct vamp_writer_ops {
     /* Bytes in the target so far, for rotation. NULL: no files, and no option "rotate". */
     uint64_t (*bytes)(const void *self);
     /* NULL, or: parts that a bound of the format kept out of the target although their elements
-     * were taken; `*ret_what` says which, in the plural. Called once, right before close: no
-     * element follows. */
+     * were taken; `*ret_what` says which, in the plural. Called once, right before `written` is
+     * asked for the last time and close: no element follows, so the format may complete its
+     * target here. */
     uint64_t (*left_out)(void *self, const char **ret_what);
     /* The path or address for messages; valid until close. */
     const char *(*path)(const void *self);

@@ -22,6 +22,7 @@ class Vampire(MakefilePackage):
 
     variant("prometheus", default=True, description="Outputs of type prometheus")
     variant("influx", default=True, description="Outputs of type influx")
+    variant("otf2", default=True, description="Traces in OTF2")
 
     depends_on("c", type="build")
     depends_on("gmake", type="build")
@@ -39,6 +40,7 @@ class Vampire(MakefilePackage):
     depends_on("ncurses")
     depends_on("libmicrohttpd", when="+prometheus")
     depends_on("curl", when="+influx")
+    depends_on("otf2", when="+otf2")
     with when("+python"):
         depends_on("python@3.11:", type=("build", "run"))
         for name in ("h5py", "matplotlib", "numpy", "pandas", "xarray"):
@@ -46,7 +48,7 @@ class Vampire(MakefilePackage):
 
     @property
     def without(self):
-        return "WITHOUT=" + " ".join(name for name in ("prometheus", "influx") if f"+{name}" not in self.spec)
+        return "WITHOUT=" + " ".join(name for name in ("prometheus", "influx", "otf2") if f"+{name}" not in self.spec)
 
     def build(self, spec, prefix):
         make(f"PREFIX={prefix}", self.without)

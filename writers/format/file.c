@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "writers/format/file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 const char *const vamp_target_access_words[] = {"private", "group", "all", NULL};
 
-static mode_t access_mode(enum vamp_target_access access)
+static mode_t file_mode(enum vamp_target_access access)
 {
     switch (access) {
     case VAMP_ACCESS_PRIVATE:
@@ -120,7 +121,7 @@ int vamp_target_create(const char *path, enum vamp_target_access access, int *re
     if (fd < 0) {
         return create_error(errno, path, err);
     }
-    if (fchmod(fd, access_mode(access)) != 0) { /* regardless of the umask */
+    if (fchmod(fd, file_mode(access)) != 0) { /* regardless of the umask */
         int code = errno;
         (void)close(fd);
         (void)unlink(path);
@@ -128,6 +129,27 @@ int vamp_target_create(const char *path, enum vamp_target_access access, int *re
     }
     (void)vamp_target_lock(fd, false); /* it is new: no other process can have locked it */
     *ret_fd = fd;
+    return 0;
+}
+
+int vamp_target_permit(const char *path, enum vamp_target_access access, bool is_directory)
+{
+    const mode_t files = file_mode(access);
+    /* Whoever may read a directory may also enter it. */
+    return chmod(path, is_directory ? files | (files & 0444) >> 2 : files) == 0 ? 0 : -errno;
+}
+
+int vamp_target_create_directory(const char *path, enum vamp_target_access access,
+                                 struct vamp_err *err)
+{
+    if (mkdir(path, 0700) != 0) {
+        return create_error(errno, path, err);
+    }
+    const int code = vamp_target_permit(path, access, true);
+    if (code != 0) {
+        (void)rmdir(path);
+        return vamp_err_set_errno(err, -code, "set the permissions of %s", path);
+    }
     return 0;
 }
 

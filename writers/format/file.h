@@ -31,6 +31,14 @@ bool vamp_target_same_name(const char *left, const char *right);
 VAMP_MUST_CHECK int vamp_target_create(const char *path, enum vamp_target_access access,
                                        int *ret_fd, struct vamp_err *err);
 
+/* Gives a file or directory that vampire created exactly the mode of `access`. 0 or -errno. */
+VAMP_MUST_CHECK int vamp_target_permit(const char *path, enum vamp_target_access access,
+                                       bool is_directory);
+/* Creates a directory that did not exist, with the mode of `access`. 0; -EEXIST, -ENOENT, ... with
+ * text. */
+VAMP_MUST_CHECK int vamp_target_create_directory(const char *path, enum vamp_target_access access,
+                                                 struct vamp_err *err);
+
 /* Locks the file behind `fd`: exclusively, or (`shared`) together with others that only read. The
  * lock goes with `fd`, and only with it. False: another process has it. Where files cannot be
  * locked: true. */

@@ -123,17 +123,17 @@ int output_close_segment(struct vamp_output *output, const struct vamp_ending *e
     if (!failed && output->format->flush != NULL) {
         code = output->format->flush(writer, &err);
     }
-    publish(output);
-    const uint64_t written = written_in_segment(output);
-    output->written_before += written;
-    output->lost_before += output->segment.taken - written;
-    atomic_store_explicit(&output->lost, output->lost_before, memory_order_release);
-    if (written > 0 || (!failed && code == 0)) {
-        vamp_paths_add(&output->paths, output->format->path(writer));
-    }
-    if (output->format->left_out != NULL) {
+    if (output->format->left_out != NULL) { /* completes it: what is written depends on it */
         atomic_fetch_add(&output->left_out,
                          output->format->left_out(writer, &output->left_out_what));
+    }
+    publish(output);
+    const uint64_t written = written_in_segment(output), taken = output->segment.taken;
+    output->written_before += written;
+    output->lost_before += taken - written;
+    atomic_store_explicit(&output->lost, output->lost_before, memory_order_release);
+    if (written > 0 || (!failed && code == 0 && taken == 0)) {
+        vamp_paths_add(&output->paths, output->format->path(writer));
     }
     output->segment = (struct output_segment){.writer = NULL};
     struct vamp_err close_err = VAMP_ERR_NONE;

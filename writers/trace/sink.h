@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a trace consists of, and the contract of a file format for traces (chrome.c, otf2/). The
+ * What a trace consists of, and the contract of a file format for traces (chrome.c, writers/otf2/,
+ * which is a plug-in with the symbol vamp_trace_plug_in). The
  * timeline (timeline.h) decides what is drawn and on which track; a sink only writes it.
  *
  * A trace has processes, one for each component name and one for the run; a process has tracks, on
@@ -85,7 +86,7 @@ struct vamp_trace_end {
 };
 
 struct vamp_trace_sink_ops {
-    const char *version; /* VAMP_VERSION of the build; another one's is not used */
+    const char *version; /* VAMP_VERSION of the build; another one's is not used (module.h) */
     /* Creates the target, as vamp_writer_ops.open. `path` is without its extension, `access` an
      * enum vamp_target_access. */
     int (*open)(const struct vamp_writer_target *target, const char *directory, unsigned access,
@@ -98,8 +99,11 @@ struct vamp_trace_sink_ops {
      * first is around the others, which follow each other. */
     int (*spans)(void *self, const struct vamp_trace_track *track,
                  const struct vamp_trace_span *spans, unsigned count, struct vamp_err *err);
-    /* Hands everything to the operating system. */
+    /* Hands everything to the operating system; of a format with `complete` it does nothing. */
     int (*flush)(void *self, struct vamp_err *err);
+    /* NULL, or: all spans are there; writes the whole trace, of which nothing is in the target
+     * before. After a failure nothing of it will be. Once, followed by `close` alone. */
+    int (*complete)(void *self, struct vamp_err *err);
     const char *(*path)(const void *self);
     /* Completes and closes; `remove`: the file is deleted instead. NULL-safe in `self`. */
     int (*close)(void *self, const struct vamp_trace_end *end, bool remove, struct vamp_err *err);

@@ -4,17 +4,23 @@
  * It is fed with events, not with CDO records: those name neither the consumers of a CDO nor the
  * starts of its transports, so they have no arrows and no waits.
  */
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vampire/core/json_emit.h"
+#include "vampire/core/module.h"
+#include "version.h"
 #include "writers/format/cut.h"
 #include "writers/format/file.h"
 #include "writers/trace/timeline.h"
 
+enum trace_format { FORMAT_CHROME, FORMAT_OTF2 };
+
 struct trace_options {
+    unsigned format; /* enum trace_format */
     char *directory;
     unsigned access; /* enum vamp_target_access */
     struct vamp_timeline_options timeline;
@@ -31,9 +37,22 @@ struct trace_writer {
 };
 
 #define OPTION(member) offsetof(struct trace_options, member)
+/* libotf2 has the trace in memory, with about 60 bytes for an entry. */
+#define OTF2_EVENTS_MAX UINT64_C(20000000)
 #define SPAN_OF_TIME_MAX ((uint64_t)100 * 366 * 86400 * VAMP_NS_PER_SECOND)
 
+static const char *const format_words[] = {"chrome", "otf2", NULL};
+
 static const struct vamp_opt trace_options[] = {
+    {
+        .key = "format",
+        .type = VAMP_OPT_ENUM,
+        .preset = "chrome",
+        .choices = format_words,
+        .offset = OPTION(format),
+        .help = "chrome: a file of trace event JSON for Perfetto and chrome://tracing; otf2: an "
+                "archive for Vampir and the tools of OTF2, which is written when it is completed",
+    },
     {
         .key = "directory",
         .type = VAMP_OPT_STRING,
@@ -41,7 +60,8 @@ static const struct vamp_opt trace_options[] = {
         .max = 3840,
         .offset = OPTION(directory),
         .help = "existing directory for the files "
-                "vampire-WORKFLOW-START-RUN-NAME-SEGMENT.trace.json",
+                "vampire-WORKFLOW-START-RUN-NAME-SEGMENT.trace.json or the archives "
+                "vampire-WORKFLOW-START-RUN-NAME-SEGMENT.otf2/trace.otf2",
         .role = VAMP_OPT_DIRECTORY,
     },
     {
@@ -90,15 +110,60 @@ static const struct vamp_opt trace_options[] = {
     {.key = NULL},
 };
 
+static int find_sink(enum trace_format format, const struct vamp_trace_sink_ops **ret_sink,
+                     struct vamp_err *err)
+{
+    static const struct vamp_module otf2 = {
+        .file = "otf2.so",
+        .symbol = "vamp_trace_plug_in",
+        .version = VAMP_VERSION,
+        .purpose = "writes traces of format \"otf2\"",
+        .origin = "it is in the package vampire-otf2, and in a build without WITHOUT=otf2",
+    };
+    *ret_sink = &vamp_trace_chrome;
+    if (format == FORMAT_CHROME) {
+        return 0;
+    }
+    const void *symbol = NULL;
+    const int code = vamp_module_load(&otf2, &symbol, err);
+    *ret_sink = symbol;
+    return code;
+}
+
+static int check(const void *context, const char **ret_key, struct vamp_err *err)
+{
+    const struct trace_options *options = context;
+    const struct vamp_trace_sink_ops *sink = NULL;
+    struct vamp_err missing = VAMP_ERR_NONE;
+    *ret_key = "format";
+    if (find_sink((enum trace_format)options->format, &sink, &missing) != 0) {
+        return vamp_err_set(err, -EINVAL, "%s", missing.text);
+    }
+    *ret_key = "max_events";
+    if (options->format == FORMAT_OTF2 && options->timeline.max_events > OTF2_EVENTS_MAX) {
+        return vamp_err_set(
+            err, -EINVAL,
+            "a trace of format \"otf2\" is in memory until it is completed: at most "
+            "%llu",
+            (unsigned long long)OTF2_EVENTS_MAX);
+    }
+    return 0;
+}
+
 /* ---- open and close */
 
-/* Writes what has not ended. */
+/* Writes what has not ended, and what the format writes at the end. */
 static void complete(struct trace_writer *self)
 {
-    if (!self->complete && !self->failed && self->timeline != NULL) {
-        self->failed = vamp_timeline_finish(self->timeline, &self->failure) != 0;
+    if (self->complete || self->failed || self->timeline == NULL) {
+        return;
     }
     self->complete = true;
+    self->failed = vamp_timeline_finish(self->timeline, &self->failure) != 0;
+    if (!self->failed && self->sink->complete != NULL) {
+        self->failed = self->sink->complete(self->sink_self, &self->failure) != 0;
+        self->written = self->failed ? 0 : self->taken;
+    }
 }
 
 static int trace_close(void *context, const struct vamp_ending *ending, struct vamp_err *err)
@@ -113,8 +178,9 @@ static int trace_close(void *context, const struct vamp_ending *ending, struct v
         vamp_timeline_describe(self->timeline, &end);
     }
     end.ending = ending;
-    int code = self->sink->close(self->sink_self, self->failed ? NULL : &end,
-                                 self->failed && self->written == 0, err);
+    int code = self->sink != NULL ? self->sink->close(self->sink_self, self->failed ? NULL : &end,
+                                                      self->failed && self->written == 0, err)
+                                  : 0;
     if (self->failure.code != 0) {
         code = vamp_err_set(err, self->failure.code, "%s", self->failure.text);
     }
@@ -127,9 +193,12 @@ static int open_parts(const struct trace_options *options, const struct vamp_wri
                       struct trace_writer *self, struct vamp_err *err)
 {
     const char *directory = options->directory != NULL ? options->directory : ".";
-    self->sink = &vamp_trace_chrome;
     self->max_events = options->timeline.max_events;
-    int code = self->sink->open(target, directory, options->access, &self->sink_self, err);
+    int code = find_sink((enum trace_format)options->format, &self->sink, err);
+    if (code != 0) {
+        return code;
+    }
+    code = self->sink->open(target, directory, options->access, &self->sink_self, err);
     if (code == 0) {
         code = vamp_timeline_create(&options->timeline, self->sink, self->sink_self,
                                     &self->timeline, err);
@@ -178,7 +247,7 @@ static int trace_flush(void *context, struct vamp_err *err)
     struct trace_writer *self = context;
     const int code = self->sink->flush(self->sink_self, err);
     self->failed = code != 0;
-    self->written = code == 0 ? self->taken : self->written;
+    self->written = code == 0 && self->sink->complete == NULL ? self->taken : self->written;
     return code;
 }
 
@@ -237,10 +306,11 @@ static const struct vamp_file_ops trace_files = {.is_own = is_own, .recover = re
 
 const struct vamp_writer_ops vamp_writer_trace = {
     .name = "trace",
-    .summary = "a timeline for viewers of traces (Perfetto, chrome://tracing)",
+    .summary = "a timeline for viewers of traces (Perfetto, chrome://tracing, Vampir)",
     .options = trace_options,
     .options_bytes = sizeof(struct trace_options),
     .element = VAMP_ELEMENT_EVENT,
+    .check = check,
     .open = trace_open,
     .write_event = trace_event,
     .repeat_event = trace_repeat,

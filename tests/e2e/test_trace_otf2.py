@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Output `trace` of format otf2, read by the tools of OTF2: what is in it is in the Chrome trace and in the oracle."""
+
+import json
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+import adversarial
+import harness
+import otf2_file
+import stream
+import streams
+import trace_file
+
+SLOW = {"type": "synthetic", "producers": 2, "consumers": 2, "steps": 1000, "step": "1s", "speed": 1}
+
+
+def configuration(where, *formats, **options):
+    path = where / "config.json"
+    path.write_text(json.dumps({"outputs": [{"type": "trace", "name": name, "format": name, "directory": str(where), **options}
+                                            for name in formats]}))
+    return path
+
+
+def run(space, where, recording, *formats, **options):
+    return subprocess.run([harness.program("vampire"), "-c", configuration(where, *formats, **options), "--replay", recording],
+                          cwd=where, env=space.environment, capture_output=True, text=True, timeout=60 * harness.PATIENCE,
+                          check=False)
+
+
+def archives(where):
+    return sorted(where.glob("*.otf2"))
+
+
+@pytest.fixture
+def many(space):
+    """A recording of a synthetic stream."""
+    path = space.path / "many.json"
+    path.write_text(json.dumps({
+        "source": {"type": "synthetic", "producers": 8, "consumers": 4, "steps": 4, "step": "100ms", "burst": 20},
+        "outputs": [{"type": "recording", "directory": str(space.path)}],
+    }))
+    subprocess.run([harness.program("vampire"), "-q", "-c", path], cwd=space.path, check=True, env=space.environment,
+                   timeout=60 * harness.PATIENCE)
+    return next(space.path.glob("*.rec"))
+
+
+def both_traces(space, recording):
+    done = run(space, space.path, recording, "otf2", "chrome")
+    assert done.returncode == 0, done.stderr
+    archive = otf2_file.Archive(archives(space.path)[0] / "trace.otf2")
+    chrome = trace_file.Trace(next(space.path.glob("*.trace.json")))
+    return archive, chrome, done.stderr
+
+
+def test_a_workflow(space, many):
+    archive, chrome, said = both_traces(space, many)
+    expected = trace_file.expected([many])
+    assert sum(archive.spans.values()) > 1000
+    assert archive.spans == chrome.spans() == expected.spans
+    assert archive.check_messages() == chrome.check_arrows() > 100
+    assert f"{archives(space.path)[0].name}/trace.otf2" in said
+
+
+@pytest.mark.parametrize("name", ["marks", "what a wait was for", "names instead of ids", "consumer first"])
+def test_corner_case(space, name):
+    stream.write(space.path / "hand.rec", streams.corner_cases()[name][0])
+    archive, chrome, _ = both_traces(space, space.path / "hand.rec")
+    assert archive.spans == chrome.spans() and archive.marks == chrome.marks()
+    assert archive.check_messages() == chrome.check_arrows()
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_anything_in_any_order(space, seed):
+    stream.write(space.path / "any.rec", adversarial.Stream(seed).made())
+    archive, chrome, _ = both_traces(space, space.path / "any.rec")
+    assert archive.spans == chrome.spans() and archive.marks == chrome.marks()
+    assert archive.check_messages() == chrome.check_arrows()
+
+
+def test_who_may_read_it(space, many):
+    assert run(space, space.path, many, "otf2", access="group").returncode == 0
+    place = archives(space.path)[0]
+    modes = {path.stat().st_mode & 0o777 for path in place.rglob("*") if path.is_file()}
+    assert modes == {0o640} and place.stat().st_mode & 0o777 == (place / "trace").stat().st_mode & 0o777 == 0o750
+
+
+def test_at_most_max_events(space, many):
+    done = run(space, space.path, many, "otf2", "chrome", max_events=1000)
+    archive = otf2_file.Archive(archives(space.path)[0] / "trace.otf2")
+    assert archive.spans == trace_file.Trace(next(space.path.glob("*.trace.json"))).spans()
+    assert done.returncode == 0 and done.stderr.count("LEFT OUT at a bound") == 2
+
+
+def test_no_room(space, many, small_disk):
+    """Nothing of an archive that could not be completed stays, and the account says that nothing was written."""
+    place = small_disk(64)
+    done = run(space, place, many, "otf2")
+    assert done.returncode == 1 and "No space left on device" in done.stderr, done.stderr
+    assert "0 events written" in done.stderr and "LOST" in done.stderr, done.stderr
+    assert archives(place) == []
+
+
+def test_killed(space):
+    """An archive is written when it is completed: a kill leaves an empty one, which --recover does not take for a file."""
+    process = space.vampire({
+        "source": SLOW,
+        "outputs": [{"type": "trace", "format": "otf2", "directory": str(space.path)}],
+    }, name="killed", ready=False)
+    harness.wait_until(lambda: archives(space.path), "the archive is created")
+    process.signal(signal.SIGKILL)
+    process.wait()
+    place = archives(space.path)[0]
+    assert not (place / "trace.otf2").exists()
+    done = subprocess.run([harness.program("vampire"), "--recover", place], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and place.name in done.stderr, done.stderr
+
+
+@pytest.mark.plain
+def test_the_library_is_loaded_only_for_it(space):
+    library = ("libopen-trace-format2", "otf2.so")
+
+    def mapped(name, form):
+        process = space.vampire({
+            "source": SLOW,
+            "outputs": [{"type": "trace", "format": form, "directory": str(space.path)}],
+        }, name=name, ready=False)
+        harness.wait_until(lambda: list(space.path.glob(f"*.{'otf2' if form == 'otf2' else 'trace.json'}")), "the trace begins")
+        maps = pathlib.Path(f"/proc/{process.child.pid}/maps").read_text()
+        process.stop()
+        return [name for name in library if name in maps]
+
+    assert mapped("with", "otf2") == list(library)
+    assert mapped("without", "chrome") == []
+
+
+@pytest.mark.plain
+def test_a_plug_in_that_is_not_installed(space, tmp_path):
+    binary = tmp_path / "bin" / "vampire"
+    binary.parent.mkdir()
+    binary.write_bytes(pathlib.Path(harness.program("vampire")).read_bytes())
+    binary.chmod(0o755)
+    for options in (["--check-config"], []):
+        done = subprocess.run([binary, *options, "-c", configuration(space.path, "otf2")], capture_output=True, text=True,
+                              check=False)
+        assert done.returncode == 2, done.stderr
+        for words in ("/outputs/0/format", 'format "otf2"', "otf2.so", "vampire-otf2", "WITHOUT=otf2"):
+            assert words in done.stderr, done.stderr
