@@ -262,6 +262,7 @@ int top_snapshot_take(struct top_snapshot *snapshot, const struct top_model *mod
         return vamp_err_set_errno(err, ENOMEM, "show the newest bucket");
     }
     take_texts(&out, model);
+    top_attention_show(&out.attention, &model->attention);
     take_totals(&out, model);
     take_rows(&out, model);
     assert(out.component_count <= model->rows[TOP_COMPONENTS].count);

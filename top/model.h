@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "top/attention.h"
 #include "vampire/core/err.h"
 
 #define TOP_ROWS_MAX 1024
@@ -155,6 +156,7 @@ struct top_snapshot {
     /* Operations and bytes moved for each second, oldest first. */
     double operations_history[TOP_HISTORY], moved_history[TOP_HISTORY];
     unsigned history_count;
+    struct top_attention attention;           /* clean */
     struct top_component_row *component_rows; /* owned */
     size_t component_count;
     struct top_pair_row *pairs; /* owned */

@@ -41,6 +41,7 @@ struct top_model {
     struct top_tier tiers[TOP_TIERS_MAX]; /* of which transports_active is the sum */
     struct top_account losses[TOP_LOSSES_MAX];
     unsigned loss_count;
+    struct top_attention attention;
     double gaps;
     char gap[4 * TOP_TIME_BYTES];
     double bad_lines;

@@ -263,6 +263,8 @@ static void take_metric(struct top_model *model, const json_t *line)
         take_gauge(&model->pool_bytes, line);
     } else if (strcmp(metric, "vampire_lag_ns") == 0) {
         take_gauge(&model->lag_ns, line);
+    } else if (strcmp(metric, "vampire_alarms_firing") == 0) {
+        model->attention.firing = number_of(line, "value");
     } else if (strcmp(metric, "transports_active") == 0) {
         take_active(model, line);
     } else if (strcmp(metric, "vampire_sampled_out") == 0) {
@@ -414,6 +416,7 @@ static void take_bucket(struct top_model *model, const json_t *line)
     model->width_ns = number_of(line, "width_ns");
     model->partial = model->next_metrics < number_of(line, "metrics");
     top_model_commit(model);
+    top_attention_commit(&model->attention, model->seen_ns);
 }
 
 static enum top_fed take_end(struct top_model *model, const json_t *line)
@@ -449,6 +452,10 @@ static enum top_fed take_line(struct top_model *model, const json_t *line)
         take_header(model, line);
     } else if (strcmp(type, "component") == 0) {
         take_component(model, line);
+    } else if (strcmp(type, "alarm") == 0) {
+        top_attention_alarm(&model->attention, line, model->seen_ns);
+    } else if (strcmp(type, "pending") == 0) {
+        top_attention_pending(&model->attention, line);
     } else if (strcmp(type, "lost") == 0) {
         take_lost(model, line);
     } else if (strcmp(type, "gap") == 0) {

@@ -17,6 +17,8 @@
 #define PAGE_SHARE_LINES 2
 #define PAGE_VANISHED_LINES 2
 #define PAGE_LOSS_LINES 3
+/* Lines of alarms and of demands that wait, at most. */
+#define PAGE_ATTENTION_LINES 40
 
 enum page_mark {
     PAGE_PLAIN,
@@ -49,5 +51,10 @@ void page_component(struct page_line *line, const struct top_snapshot *snapshot,
 void page_pair_title(struct page_line *line, const struct top_snapshot *snapshot, unsigned columns);
 void page_pair(struct page_line *line, const struct top_snapshot *snapshot,
                const struct top_pair_row *row, unsigned columns);
+
+/* Alarms, and demands that have waited for more than a bucket, in at most `room` lines. Returns how
+ * many there are: 0 when there is nothing to show. */
+unsigned page_attention(struct page_line lines[static PAGE_ATTENTION_LINES], unsigned room,
+                        const struct top_snapshot *snapshot, unsigned columns);
 
 #endif

@@ -66,6 +66,12 @@ static int print_block(struct top_snapshot *snapshot, const struct top_choice *c
     for (unsigned i = 0; i < head_lines; i++) {
         print_line(out, &head[i]);
     }
+    struct page_line attention[PAGE_ATTENTION_LINES];
+    const unsigned attention_lines =
+        page_attention(attention, PAGE_ATTENTION_LINES, snapshot, COLUMNS);
+    for (unsigned i = 0; i < attention_lines; i++) {
+        print_line(out, &attention[i]);
+    }
     print_components(snapshot, components, out);
     print_pairs(snapshot, pairs, out);
     (void)fputc('\n', out);

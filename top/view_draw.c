@@ -29,8 +29,10 @@ static const char *const help_lines[] = {
     "WAIT: from demand to data. p50, p99, MAX: duration of transports.",
     "(x3): three components have this name. idle: time since the last operation.",
     "lag: how old events are when vampire counts them. ..: not in this stream.",
+    "WAITS: demands from before the newest bucket, oldest first. AGE?: events were lost.",
     "N more; N before, M after: the rows that are not on the screen, as one.",
-    "Red: data is missing or old. Yellow: anomalies, or a component that vanished.",
+    "Red: data is missing or old, a critical alarm. Yellow: alarms, anomalies, vanished",
+    "components, and demands for what is not offered.",
 };
 
 static attr_t mark_attributes(enum page_mark mark)
@@ -202,6 +204,22 @@ static void draw_tables(struct view *view, int head)
     draw_table(view, 1, head + 1 + upper, rows - upper);
 }
 
+/* In up to half of the lines that the tables would have. Returns how many lines it took. */
+static int draw_attention(const struct view *view, int head)
+{
+    struct page_line lines[PAGE_ATTENTION_LINES];
+    const int rest = LINES - head - 2;
+    const unsigned room = rest > 6 ? (unsigned)rest / 2 : 0;
+    const unsigned count = page_attention(lines, room, &view->snapshot, columns_used());
+    for (unsigned i = 0; i < count; i++) {
+        draw_line(head + 1 + (int)i, &lines[i]);
+        if (lines[i].mark == PAGE_TITLE) {
+            (void)mvchgat(head + 1 + (int)i, 0, -1, A_REVERSE, 0, NULL);
+        }
+    }
+    return (int)count;
+}
+
 void view_draw(struct view *view)
 {
     (void)erase();
@@ -217,6 +235,7 @@ void view_draw(struct view *view)
         for (int i = 0; i < lines; i++) {
             draw_line(i, &head[i]);
         }
+        lines += draw_attention(view, lines);
         draw_tables(view, lines);
         draw_foot(view);
     }
