@@ -43,6 +43,8 @@ DIFFERENT = {
     "bounds": {"statistics": {"bucket": "1s", "max_series": 16, "max_components": 4, "max_cdos": 16}},
     "few metrics": {"statistics": {"bucket": "1s", "sets": ["anomalies"]}},
     "workflow": {"statistics": {"bucket": "500ms", "level": "workflow", "sub_bins": 16}},
+    "alarms": {"alarms": [{"name": "moves", "metric": "transports", "without": ["size_class", "tier", "cause"],
+                           "when": "changed", "for": "2s", "severity": "critical", "actions": []}]},
 }
 
 
@@ -58,6 +60,7 @@ def test_files_have_the_summary_of_the_run(space, more):
     files = {name: sorted(space.path.glob(f"*-{name}-*.h5"), reverse=True) for name in ("whole", "parts", "merged")}
     files |= {name: sorted(space.path.glob(f"{name}.jsonl*")) for name in ("fine", "coarse")}
     assert len(files["parts"]) > 3 and len(files["fine"]) > 3
+    assert ("moves (critical): fired " in shown) == ("alarms" in more)
     for name, paths in files.items():
         done = summary(*paths)
         assert done.returncode == 0, done.stderr

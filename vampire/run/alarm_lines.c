@@ -24,6 +24,26 @@ static void print_rule(FILE *stream, const struct vamp_alarm_state_count *rule)
     (void)fputc('\n', stream);
 }
 
+/* With the word before the first line that is printed. */
+static void print_line(FILE *stream, const struct vamp_alarm_state_count *rule, int columns,
+                       const char **word)
+{
+    (void)fprintf(stream, "  %-*s ", columns, *word);
+    print_rule(stream, rule);
+    *word = "";
+}
+
+void vamp_alarm_lines_print_states(FILE *stream, const struct vamp_alarm_state_count *rules,
+                                   unsigned count, int columns)
+{
+    const char *word = "alarms";
+    for (unsigned i = 0; i < count; i++) {
+        if (has_something_to_say(&rules[i])) {
+            print_line(stream, &rules[i], columns, &word);
+        }
+    }
+}
+
 void vamp_alarm_lines_print(FILE *stream, const struct vamp_alarms *alarms, int columns, bool all)
 {
     const char *word = "alarms";
@@ -31,9 +51,7 @@ void vamp_alarm_lines_print(FILE *stream, const struct vamp_alarms *alarms, int 
         struct vamp_alarm_state_count rule;
         vamp_alarms_state(alarms, i, &rule);
         if (all || has_something_to_say(&rule)) {
-            (void)fprintf(stream, "  %-*s ", columns, word);
-            print_rule(stream, &rule);
-            word = "";
+            print_line(stream, &rule, columns, &word);
         }
     }
 }

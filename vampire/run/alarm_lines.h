@@ -11,4 +11,8 @@
  * rule. `alarms` NULL: none. `columns`: of the word "alarms" before the first line. */
 void vamp_alarm_lines_print(FILE *stream, const struct vamp_alarms *alarms, int columns, bool all);
 
+/* The same from states that are given, `count` of them. */
+void vamp_alarm_lines_print_states(FILE *stream, const struct vamp_alarm_state_count *rules,
+                                   unsigned count, int columns);
+
 #endif

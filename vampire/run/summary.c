@@ -357,6 +357,8 @@ void vamp_summary_print(FILE *stream, const struct vamp_summary *summary)
         print_output(stream, &summary->outputs[i]);
     }
     vamp_alarm_lines_print(stream, summary->alarms, NAME_COLUMNS, false);
+    vamp_alarm_lines_print_states(stream, summary->file_alarms, summary->file_alarm_count,
+                                  NAME_COLUMNS);
     if (summary->actions != NULL) {
         print_actions(stream, summary->actions);
     }

@@ -42,9 +42,11 @@ struct vamp_summary {
     size_t component_count;
     const struct vamp_summary_output *outputs;
     unsigned output_count;
-    const struct vamp_action_account *actions; /* of alarms; NULL: files do not have that */
-    const struct vamp_alarms *alarms;          /* NULL: no rules, or from files */
-    uint64_t filter_cut;                       /* pattern matches that a bound of steps cut short */
+    const struct vamp_action_account *actions;        /* of alarms; NULL: files do not have that */
+    const struct vamp_alarms *alarms;                 /* NULL: no rules, or from files */
+    const struct vamp_alarm_state_count *file_alarms; /* of files */
+    unsigned file_alarm_count;
+    uint64_t filter_cut; /* pattern matches that a bound of steps cut short */
     /* Calls `each` for every filter that passed nothing. NULL: files do not have that. */
     void (*filters)(const void *context, vamp_summary_filter_fn *each, void *of_each);
     const void *filters_context;

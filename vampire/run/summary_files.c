@@ -104,10 +104,38 @@ static void describe_state(const struct vamp_run_file *file, bool is_written, ch
     }
 }
 
+static uint64_t at_least_none(int64_t count)
+{
+    return count > 0 ? (uint64_t)count : 0;
+}
+
+/* Returns how many rules there are. */
+static unsigned describe_alarms(const struct vamp_run_file *file,
+                                struct vamp_alarm_state_count rules[static VAMP_FILE_ALARMS_MAX])
+{
+    for (unsigned i = 0; i < file->alarm_count; i++) {
+        const struct vamp_file_alarm *alarm = &file->alarms[i];
+        rules[i] = (struct vamp_alarm_state_count){
+            .name = alarm->name,
+            .severity = VAMP_ALARM_INFO,
+            .fired = alarm->fired,
+            .firing = at_least_none(alarm->firing),
+            .pending = at_least_none(alarm->pending),
+        };
+        for (unsigned s = 0; vamp_alarm_severity_words[s] != NULL; s++) {
+            rules[i].severity =
+                strcmp(vamp_alarm_severity_words[s], alarm->severity) == 0 ? s : rules[i].severity;
+        }
+    }
+    return file->alarm_count;
+}
+
 static void print_group(FILE *out, const struct vamp_run_file *file, const struct group *group)
 {
     char state[320];
     uint64_t duration_ns = 0;
+    struct vamp_alarm_state_count alarms[VAMP_FILE_ALARMS_MAX];
+    const unsigned alarm_count = describe_alarms(file, alarms);
     struct vamp_summary_output output = {
         .account = {.written = file->buckets, .lost = file->lost},
         .unit = "bucket",
@@ -132,6 +160,8 @@ static void print_group(FILE *out, const struct vamp_run_file *file, const struc
                                 .outputs = &output,
                                 .output_count = 1,
                                 .filter_cut = file->filter_cut,
+                                .file_alarms = alarms,
+                                .file_alarm_count = alarm_count,
                                 .buckets_missing = output.account.lost + file->segments_missing,
                                 .files_missing = file->segments_missing,
                             });

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "writers/format/run_file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -201,6 +202,62 @@ static void join_end(struct vamp_run_file *sum, struct vamp_run_file *next)
     next->reason = reason;
 }
 
+/* The rule with this name, new at need; NULL: there is no room. */
+static struct vamp_file_alarm *need_alarm(struct vamp_run_file *file, const char *rule,
+                                          const char *severity)
+{
+    for (unsigned i = 0; i < file->alarm_count; i++) {
+        if (strcmp(file->alarms[i].name, rule) == 0) {
+            return &file->alarms[i];
+        }
+    }
+    if (file->alarm_count == VAMP_FILE_ALARMS_MAX) {
+        return NULL;
+    }
+    struct vamp_file_alarm *alarm = &file->alarms[file->alarm_count++];
+    *alarm = (struct vamp_file_alarm){.fired = 0};
+    (void)snprintf(alarm->name, sizeof alarm->name, "%s", rule);
+    (void)snprintf(alarm->severity, sizeof alarm->severity, "%s", severity);
+    return alarm;
+}
+
+void vamp_run_file_alarm(struct vamp_run_file *file, const char *rule, const char *severity,
+                         const char *state, bool delayed)
+{
+    struct vamp_file_alarm *alarm = rule[0] != '\0' ? need_alarm(file, rule, severity) : NULL;
+    if (alarm == NULL) {
+        return;
+    }
+    if (strcmp(state, "pending") == 0) {
+        alarm->pending++;
+    } else if (strcmp(state, "firing") == 0) {
+        alarm->fired++;
+        alarm->firing++;
+        alarm->pending -= delayed;
+    } else if (strcmp(state, "resolved") == 0) {
+        alarm->firing--;
+    } else if (strcmp(state, "cleared") == 0) {
+        alarm->pending--;
+    }
+}
+
+static void join_alarms(struct vamp_run_file *sum, struct vamp_run_file *next)
+{
+    struct vamp_file_alarm later[VAMP_FILE_ALARMS_MAX];
+    const unsigned later_count = next->alarm_count;
+    memcpy(later, next->alarms, sizeof later);
+    memcpy(next->alarms, sum->alarms, sizeof next->alarms);
+    next->alarm_count = sum->alarm_count;
+    for (unsigned i = 0; i < later_count; i++) {
+        struct vamp_file_alarm *alarm = need_alarm(next, later[i].name, later[i].severity);
+        if (alarm != NULL) {
+            alarm->fired += later[i].fired;
+            alarm->firing += later[i].firing;
+            alarm->pending += later[i].pending;
+        }
+    }
+}
+
 int vamp_run_file_join(struct vamp_run_file *sum, struct vamp_run_file *next, struct vamp_err *err)
 {
     int code = join_components(sum, next, err);
@@ -211,6 +268,7 @@ int vamp_run_file_join(struct vamp_run_file *sum, struct vamp_run_file *next, st
         if (code == 0 && goes_on) {
             code = join_histograms(sum, next, err);
             join_buckets(sum, next);
+            join_alarms(sum, next);
             next->totals.unwatched += sum->totals.unwatched;
             next->totals.unwatched_ns += sum->totals.unwatched_ns;
         }

@@ -22,6 +22,14 @@ enum vamp_file_end {
 enum vamp_file_histogram { VAMP_FILE_TRANSPORT_NS, VAMP_FILE_DEMAND_WAIT_NS };
 #define VAMP_FILE_HISTOGRAM_COUNT 2
 
+/* A rule of alarms, as the changes in the files say. */
+#define VAMP_FILE_ALARMS_MAX 64
+struct vamp_file_alarm {
+    char name[64], severity[16];
+    uint64_t fired;          /* how often one of its alarms began to fire */
+    int64_t firing, pending; /* how many more than before the first of these files */
+};
+
 struct vamp_run_file {
     char run[37];
     char *workflow, *output, *reason; /* NULL: not there */
@@ -41,6 +49,8 @@ struct vamp_run_file {
     struct vamp_component
         *components; /* by row of the run's table; names are owned, NULL: no row */
     size_t component_count, component_room;
+    struct vamp_file_alarm alarms[VAMP_FILE_ALARMS_MAX]; /* in the order of their first changes */
+    unsigned alarm_count;
 };
 
 /* NULL: no memory. */
@@ -70,6 +80,10 @@ void vamp_run_file_bucket(struct vamp_run_file *file, uint64_t number, uint64_t 
 /* A gap, with the word of its reason. */
 void vamp_run_file_gap(struct vamp_run_file *file, const char *reason, int64_t start_ns,
                        int64_t end_ns);
+/* An alarm of a rule entered a state. `delayed`: its condition began to hold in an earlier bucket,
+ * so that it was pending before it fired. */
+void vamp_run_file_alarm(struct vamp_run_file *file, const char *rule, const char *severity,
+                         const char *state, bool delayed);
 /* Adds to `sum` the next segment of the same run, with a higher number; `next` is freed. Totals are
  * since the run began, so the newer ones replace the older ones, unless the counts began again (a
  * reload with other statistics): then what was before is forgotten, as in vampire. 0 or -EBADMSG:

@@ -252,6 +252,22 @@ static int gap_row(struct hdf5_reader *reader, struct hdf5_variable *columns, si
     return code;
 }
 
+static int alarm_row(struct hdf5_reader *reader, struct hdf5_variable *columns, size_t row)
+{
+    char texts[3][HDF5_TEXT_BYTES];
+    int64_t since = 0, time = 0;
+    int code = 0;
+    for (unsigned i = 0; code == 0 && i < 3; i++) {
+        code = hdf5_variable_text(reader, &columns[i], row, texts[i], sizeof texts[i]);
+    }
+    code = code != 0 ? code : hdf5_variable_times(reader, &columns[3], row, 1, &since);
+    code = code != 0 ? code : hdf5_variable_times(reader, &columns[4], row, 1, &time);
+    if (code == 0) {
+        vamp_run_file_alarm(reader->file, texts[0], texts[1], texts[2], since < time);
+    }
+    return code;
+}
+
 #define TABLE_COLUMNS_MAX 5
 
 /* Calls `each` for every row of a table, whose first column is the first name. */
@@ -280,8 +296,13 @@ static int tables(struct hdf5_reader *reader)
                                              "component_left",         "component_operations",
                                              "component_leave_reason", NULL};
     static const char *const gaps[] = {"gap_reason", "gap_start", "gap_end", NULL};
+    static const char *const alarms[] = {"alarm_name",  "alarm_severity", "alarm_state",
+                                         "alarm_since", "alarm_time",     NULL};
     int code = read_table(reader, components, component_row);
-    return code != 0 ? code : read_table(reader, gaps, gap_row);
+    code = code != 0 ? code : read_table(reader, gaps, gap_row);
+    return code != 0 || !hdf5_variable_exists(reader, alarms[0])
+               ? code
+               : read_table(reader, alarms, alarm_row);
 }
 
 /* ---- buckets and the account */

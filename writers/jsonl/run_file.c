@@ -326,6 +326,9 @@ static int take_line(struct reader *reader, const json_t *line)
     } else if (strcmp(type, "gap") == 0) {
         vamp_run_file_gap(reader->file, text_of(line, "reason"), time_of(line, "start"),
                           time_of(line, "end"));
+    } else if (strcmp(type, "alarm") == 0) {
+        vamp_run_file_alarm(reader->file, text_of(line, "alarm"), text_of(line, "severity"),
+                            text_of(line, "state"), time_of(line, "since") < time_of(line, "time"));
     } else if (strcmp(type, "component") == 0) {
         return take_component(reader, line);
     } else if (strcmp(type, "end") == 0) {
