@@ -134,10 +134,10 @@ def byte_ticks(low, high, most):
     return powers[:: -(-len(powers) // most)] if powers else [low, high]
 
 
-def axes(ax):
-    """The axes given, or new ones."""
+def axes(ax, rows=0):
+    """The axes given, or new ones with room for so many names of rows."""
     import matplotlib.pyplot as plt
-    return plt.subplots(figsize=(8, 4), constrained_layout=True)[1] if ax is None else ax
+    return plt.subplots(figsize=(8, max(4, 1.5 + rows / 4)), constrained_layout=True)[1] if ax is None else ax
 
 
 def nothing(ax, text):

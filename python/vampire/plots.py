@@ -202,10 +202,11 @@ def matrix_of(pairs, most=NAMES_MAX):
 def plot_transports(history, ax=None, metric="transport_bytes", data=None):
     """Source-by-sink matrix of transport_bytes or transports over all time, on a logarithmic scale. Cells that may
     be in (other) are hatched; (other) itself is not part of the scale."""
-    history, ax = history_of(history), look.axes(ax)
+    history = history_of(history)
     units = history.metric(metric).attrs.get("units", "1")
-    ax.set_title("bytes moved, from row to column" if units == "byte" else "transports, from row to column")
     table_, hidden = data or matrix_of(merge(history, metric, ("source", "sink")))
+    ax = look.axes(ax, len(table_.index))
+    ax.set_title("bytes moved, from row to column" if units == "byte" else "transports, from row to column")
     if table_.empty or not table_.to_numpy().any():
         return look.nothing(ax, "no transports between named components")
     bar = _draw_matrix(ax, table_, hidden, units)
@@ -217,9 +218,9 @@ def plot_transports(history, ax=None, metric="transport_bytes", data=None):
 def plot_blame(history, ax=None, data=None):
     """Producer-by-consumer matrix of the time that consumers waited, on a logarithmic scale: who made whom wait. Cells
     that may be in (other) are hatched."""
-    history, ax = history_of(history), look.axes(ax)
+    table_, hidden = data or matrix_of(blame_table(history_of(history))["total"])
+    ax = look.axes(ax, len(table_.index))
     ax.set_title("time that the column waited for the row")
-    table_, hidden = data or matrix_of(blame_table(history)["total"])
     if table_.empty or not table_.to_numpy().any():
         return look.nothing(ax, "no waits between named components")
     bar = _draw_matrix(ax, table_, hidden, "ns")

@@ -83,7 +83,8 @@ class Summary:  # pylint: disable=too-many-instance-attributes
         if self.filtered:
             found.append(f"filters excluded {number_of(self.filtered, 'event')} ({share(self.filtered, self.decoded)})")
         if self.sampled_out:
-            found.append(f"sampling left out {number_of(self.sampled_out, 'event')} ({share(self.sampled_out, self.decoded)})")
+            found.append(f"sampling left out {number_of(self.sampled_out, 'event')} ({share(self.sampled_out, self.decoded)}): each "
+                         "that is counted stands for as many as vampire_weight says")
         elif self.sampling not in ("", "none"):
             found.append(f"events are sampled: {self.sampling}")
         for (metric, label), (part, all_) in self.hidden.items():

@@ -93,10 +93,11 @@ static void print_transports(FILE *stream, const struct vamp_totals *totals)
 static void print_movement(FILE *stream, const struct vamp_summary *summary)
 {
     const struct vamp_totals *totals = summary->totals;
-    char bytes[VAMP_UNIT_TEXT_BYTES];
+    char bytes[VAMP_UNIT_TEXT_BYTES], share[SHARE_BYTES];
     if (is_counted(stream, totals, VAMP_TOTALS_PRODUCED, "produced")) {
-        (void)fprintf(stream, "  %-*s %s\n", NAME_COLUMNS, "produced",
-                      vamp_bytes_people((double)totals->produced_bytes, bytes));
+        (void)fprintf(stream, "  %-*s %s%s\n", NAME_COLUMNS, "produced",
+                      vamp_bytes_people((double)totals->produced_bytes, bytes),
+                      share_text(totals, share));
     }
     if (is_counted(stream, totals, VAMP_TOTALS_TRANSPORTS, "transports")) {
         print_transports(stream, totals);
