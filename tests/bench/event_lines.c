@@ -17,19 +17,21 @@
 #include "vampire/core/protobuf/arena.h"
 #include "vampire/stats/stats.h"
 
-#define COMPONENTS 40
+#define COMPONENTS 8  /* so few that all their series exist before anything is measured */
 #define STEP_NS 10000 /* of event time: 100,000 events a second, a bucket each */
 #define ARENA_BYTES 65536
 #define RING_BYTES ((size_t)1 << 20)
 #define BATCH 64 /* events the ring is given before they are taken: a message's worth */
 #define SETS_ALL                                                                                   \
-    (VAMP_SET_BASIC | VAMP_SET_WAITS | VAMP_SET_TRANSPORT | VAMP_SET_LIFECYCLE | VAMP_SET_ANOMALIES)
+    (VAMP_SET_BASIC | VAMP_SET_WAITS | VAMP_SET_TRANSPORT | VAMP_SET_LIFECYCLE |                   \
+     VAMP_SET_ANOMALIES | VAMP_SET_IN_FLIGHT)
 
 /* What a line does, in its number above the sets. */
 enum {
     WITH_RING = 1 << 16,
     WITH_FILTER = 1 << 17,
     WITH_STATISTICS = 1 << 18,
+    WITHOUT_PARTS = 1 << 19, /* of waits on demands */
     SETS_MASK = (1 << 16) - 1,
 };
 
@@ -74,6 +76,9 @@ static void create_statistics(struct events *events)
         .lateness_ns = -1,
         .level = VAMP_LEVEL_COMPONENT,
         .sets = events->what & SETS_MASK,
+        .metrics_off = (events->what & WITHOUT_PARTS) != 0
+                           ? UINT64_C(1) << VAMP_METRIC_DEMAND_WAIT_PART_NS
+                           : 0,
         .sub_bits = VAMP_SUB_BITS_DEFAULT,
         .max_series = 1024,
         .max_histogram_bytes = 64 << 20,
@@ -234,7 +239,7 @@ static int open_events(const struct bench_line *line, const struct bench_size *s
     }
     events->what = line->number;
     events->live = size->live;
-    const struct bench_plan plan = {.events = size->events + size->live * 7,
+    const struct bench_plan plan = {.events = size->events + size->live * BENCH_LIFE_EVENTS,
                                     .live = size->live,
                                     .components = COMPONENTS,
                                     .step_ns = STEP_NS};
@@ -295,6 +300,8 @@ const struct bench_line bench_event_lines[] = {
     COUNTING("statistics.transport", "ring, and the metrics of set transport", VAMP_SET_TRANSPORT),
     COUNTING("statistics.lifecycle", "ring, and the metrics of set lifecycle", VAMP_SET_LIFECYCLE),
     COUNTING("statistics.anomalies", "ring, and the metrics of set anomalies", VAMP_SET_ANOMALIES),
+    COUNTING("statistics.ended", "all metrics but what is in flight, and the parts of waits",
+             (SETS_ALL & ~VAMP_SET_IN_FLIGHT) | WITHOUT_PARTS),
     COUNTING("statistics.all", "ring, and all metrics", SETS_ALL),
     COUNTING("statistics.filtered", "ring, filter, and all metrics", WITH_FILTER | SETS_ALL),
     {.name = NULL},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/bench/stream.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,6 +37,7 @@ static const struct stage life[] = {
     {VAMP_EVENT_WITHDRAW, VAMP_PHASE_AFTER, false, true, false},
     {VAMP_EVENT_DISPOSE, VAMP_PHASE_AFTER, false, true, false},
 };
+static_assert(sizeof life / sizeof life[0] == BENCH_LIFE_EVENTS, "as the header has it");
 static const struct stage brief_life[] = {
     {VAMP_EVENT_DECLARE, VAMP_PHASE_AFTER, false, false, false},
     {VAMP_EVENT_OFFER, VAMP_PHASE_AFTER, false, true, false},
@@ -193,8 +195,8 @@ int bench_stream_init(struct bench_stream *stream, const struct bench_plan *plan
         at += vamp_event_pack(&event, stream->bytes + at, PACKED_BYTES_MAX);
         stream->starts[++stream->count] = at;
     }
-    /* Half a life later the CDOs are spread over all stages. */
-    const size_t settled = plan->components + plan->live * (STAGES(life) / 2);
+    /* A life later the CDOs are spread over all stages, and most have been through all of them. */
+    const size_t settled = plan->components + plan->live * BENCH_LIFE_EVENTS;
     stream->warm = settled < stream->count / 2 ? settled : stream->count / 2;
     bench_maker_free(maker);
     return 0;

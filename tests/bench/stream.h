@@ -13,6 +13,8 @@
 
 #include "vampire/core/event/event.h"
 
+#define BENCH_LIFE_EVENTS 13 /* of a CDO that is not brief */
+
 struct bench_plan {
     uint64_t events; /* in all, without joins and leaves */
     uint64_t live;   /* CDOs alive at the same time; they are declared first */
@@ -35,7 +37,7 @@ struct bench_stream {
     uint8_t *bytes;
     size_t *starts; /* count + 1 of them */
     size_t count;
-    size_t warm; /* the first events, which bring the CDOs to life */
+    size_t warm; /* the first events, after which CDOs are in all stages of their lives */
 };
 
 /* 0 or -ENOMEM; bench_stream_done is right after either. */
