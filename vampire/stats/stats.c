@@ -17,10 +17,10 @@
 #define SERIES_MAX (UINT64_C(1) << 20)
 #define HISTOGRAM_BYTES_MIN (UINT64_C(1) << 20)
 
-/* Whom to show an event of one kind and phase; without gaps. */
+/* Which statistics to show an event of one kind and phase. */
 struct listeners {
     unsigned count;
-    uint8_t statistic[VAMP_STATISTIC_COUNT];
+    const struct vamp_statistic_ops *statistic[VAMP_STATISTIC_COUNT];
 };
 
 struct vamp_stats {
@@ -100,9 +100,8 @@ static bool is_wanted(const struct vamp_cells *cells, const struct vamp_statisti
     return false;
 }
 
-static void listen_to(struct vamp_stats *stats, uint8_t statistic)
+static void listen_to(struct vamp_stats *stats, const struct vamp_statistic_ops *ops)
 {
-    const struct vamp_statistic_ops *ops = vamp_statistics[statistic];
     for (unsigned kind = 0; kind < VAMP_EVENT_KIND_COUNT; kind++) {
         const uint32_t bit = UINT32_C(1) << kind;
         const uint32_t wants[2] = {
@@ -112,7 +111,7 @@ static void listen_to(struct vamp_stats *stats, uint8_t statistic)
         for (unsigned phase = 0; phase < 2; phase++) {
             struct listeners *listeners = &stats->listeners[phase][kind];
             if (wants[phase] != 0) {
-                listeners->statistic[listeners->count++] = statistic;
+                listeners->statistic[listeners->count++] = ops;
             }
         }
     }
@@ -120,10 +119,10 @@ static void listen_to(struct vamp_stats *stats, uint8_t statistic)
 
 static void enable_statistics(struct vamp_stats *stats)
 {
-    for (uint8_t i = 0; vamp_statistics[i] != NULL; i++) {
+    for (unsigned i = 0; vamp_statistics[i] != NULL; i++) {
         stats->enabled[i] = is_wanted(&stats->cells, vamp_statistics[i]);
         if (stats->enabled[i]) {
-            listen_to(stats, i);
+            listen_to(stats, vamp_statistics[i]);
         }
     }
 }
@@ -338,8 +337,12 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
         stats->exclude(stats->exclude_context, event, stats->cells.excluded);
     }
     const struct listeners *listeners = &stats->listeners[event->phase][event->kind];
+    const unsigned found = VAMP_FOUND_OPERATION | vamp_observation_found(seen);
     for (unsigned i = 0; i < listeners->count; i++) {
-        vamp_statistics[listeners->statistic[i]]->on_event(&stats->cells, seen);
+        const struct vamp_statistic_ops *ops = listeners->statistic[i];
+        if ((ops->found & found) != 0) {
+            ops->on_event(&stats->cells, seen);
+        }
     }
     slot->account.evicted += seen->evicted;
     vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,

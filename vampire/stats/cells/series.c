@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/core/hash.h"
-
 #define CHUNK_SERIES 64
 #define SMALL_SET                                                                                  \
     64 /* a set with no more combinations than this has them all, whatever max_series */
 #define INDEX_FIRST 64
 #define NO_KEY UINT64_MAX /* keys have at most 63 bits */
+#define FEW_SERIES 4      /* that the values of one event may need in one set */
 
 struct vamp_series_chunk {
     struct vamp_series_chunk *next;
@@ -221,6 +220,12 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
     return bits > 63 ? -EINVAL : 0;
 }
 
+/* The last eighth is for series that have given up labels, more of it the more they have. */
+static uint32_t kept_series(const struct vamp_series_set *set)
+{
+    return set->has_all || set->given_up_count == 0 ? 0 : set->description->max_series / 8;
+}
+
 static int add_set(struct vamp_series_table *table, uint32_t labels, uint64_t max_components,
                    struct vamp_err *err)
 {
@@ -233,8 +238,9 @@ static int add_set(struct vamp_series_table *table, uint32_t labels, uint64_t ma
                             "label set %s: %llu components are too many to number its series",
                             description->name, (unsigned long long)max_components);
     }
+    const uint32_t open = description->max_series - kept_series(set);
+    set->plenty = set->has_all ? UINT32_MAX : open > FEW_SERIES ? open - FEW_SERIES : 0;
     set->mask = INDEX_FIRST - 1;
-    set->last_key = NO_KEY;
     set->index = calloc(INDEX_FIRST, sizeof *set->index);
     set->keys = calloc(description->max_series, sizeof *set->keys);
     set->series = calloc(description->max_series, sizeof *set->series);
@@ -326,11 +332,10 @@ static bool is_all_other(const struct vamp_series_set *set, const struct vamp_la
     return true;
 }
 
-/* The last eighth is for series that have given up labels, more of it the more they have. */
 static bool has_room(const struct vamp_series_set *set, const struct vamp_labels *labels)
 {
     const uint32_t most = set->description->max_series;
-    const uint32_t kept = set->has_all || set->given_up_count == 0 ? 0 : most / 8;
+    const uint32_t kept = kept_series(set);
     const uint32_t opened =
         kept == 0 ? 0 : kept * count_given_up(set, labels) / set->given_up_count;
     return set->count < most - kept + opened;
@@ -390,19 +395,12 @@ static uint32_t find_room(struct vamp_series_table *table, struct vamp_series_se
 uint32_t vamp_series_lookup(struct vamp_series_table *table, struct vamp_series_set *set,
                             const struct vamp_labels *labels, uint64_t key)
 {
-    uint32_t series = *index_entry(set, key);
-    if (series == 0) {
-        series = find_room(table, set, labels, key);
-    }
-    if (series != 0 && set->keys[series] == key) {
-        set->last_key = key;
-        set->last_series = series;
-    }
-    return series;
+    const uint32_t series = *index_entry(set, key);
+    return series != 0 ? series : find_room(table, set, labels, key);
 }
 
-void vamp_series_admit(struct vamp_series_table *table, unsigned set_number,
-                       struct vamp_labels *labels)
+void vamp_series_admit_scarce(struct vamp_series_table *table, unsigned set_number,
+                              struct vamp_labels *labels)
 {
     const struct vamp_series_set *set = &table->sets[set_number];
     const uint32_t series = vamp_series_number(table, set_number, labels);

@@ -11,6 +11,7 @@
 
 #include "vampire/core/err.h"
 #include "vampire/core/event/components.h"
+#include "vampire/core/hash.h"
 #include "vampire/stats/bucket/bucket.h"
 
 /* The labels of a value, each a small number: a component's name number (at level `model` that of
@@ -19,8 +20,8 @@ struct vamp_labels {
     uint32_t value[VAMP_LABEL_COUNT];
 };
 
-/* One label set and the series in it. Not a map of core/map.h: a value looks its series up by a
- * number, most often the one asked for last, and series are never removed. */
+/* One label set and the series in it. Not a map of core/map.h: every event looks several series up,
+ * by a number, and series are never removed. */
 struct vamp_series_set {
     const struct vamp_label_set *description;
     uint8_t labels[VAMP_LABELS_MAX]; /* whose values it reads; of models, the components' */
@@ -30,11 +31,10 @@ struct vamp_series_set {
     uint8_t given_up_count;
     bool has_all; /* there is room for every combination */
     uint32_t count;
-    uint64_t last_key; /* the one asked for last, and its series */
-    uint32_t last_series;
+    uint32_t plenty; /* below this many series, a few more have room whatever they are */
     uint64_t mask;
     uint32_t *index; /* series by hash of its key, 0: free */
-    uint64_t *keys;  /* by series */
+    uint64_t *keys;  /* by series; of series 0 none that a value has */
     const struct vamp_series **series;
 };
 
@@ -68,12 +68,23 @@ VAMP_MUST_CHECK int vamp_series_set(struct vamp_series_table *table, uint32_t la
                                     uint64_t max_components, unsigned *ret_set,
                                     struct vamp_err *err);
 
+/* For vamp_series_admit, where room is scarce. */
+void vamp_series_admit_scarce(struct vamp_series_table *table, unsigned set_number,
+                              struct vamp_labels *labels);
+
 /* Replaces labels by those of the series that they get in this set. The sets of one event's values
  * then agree on what was given up, if the set with the most labels is asked first. */
-void vamp_series_admit(struct vamp_series_table *table, unsigned set_number,
-                       struct vamp_labels *labels);
+static inline void vamp_series_admit(struct vamp_series_table *table, unsigned set_number,
+                                     struct vamp_labels *labels)
+{
+    const struct vamp_series_set *set = &table->sets[set_number];
+    if (set->count >= set->plenty) {
+        vamp_series_admit_scarce(table, set_number, labels);
+    }
+}
 
-/* For vamp_series_number: looks the key up, adds the series if it is new. */
+/* For vamp_series_number, unless the first place in the index has the key: looks it up, adds the
+ * series if it is new. */
 uint32_t vamp_series_lookup(struct vamp_series_table *table, struct vamp_series_set *set,
                             const struct vamp_labels *labels, uint64_t key);
 
@@ -104,7 +115,8 @@ static inline uint32_t vamp_series_number(struct vamp_series_table *table, unsig
         return 0;
     }
     const uint64_t key = vamp_series_key(set, labels);
-    return key == set->last_key ? set->last_series : vamp_series_lookup(table, set, labels, key);
+    const uint32_t first = set->index[vamp_hash_word(0, key) & set->mask];
+    return set->keys[first] == key ? first : vamp_series_lookup(table, set, labels, key);
 }
 
 #endif

@@ -31,7 +31,7 @@ static void list_alert(struct vamp_slot *slot, const struct vamp_components *com
 
 static void count_anomalies(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
-    if (!seen->any_anomaly || cells->excluded[VAMP_METRIC_ANOMALIES]) {
+    if (cells->excluded[VAMP_METRIC_ANOMALIES]) {
         return; /* what does not count is no alert either */
     }
     struct vamp_labels labels = seen->labels;
@@ -50,6 +50,7 @@ const struct vamp_statistic_ops vamp_statistic_anomalies = {
     .metrics = metrics,
     .after = VAMP_KINDS_ALL,
     .before = VAMP_KINDS_ALL,
+    .found = VAMP_FOUND_ANOMALY,
     .on_event = count_anomalies,
     .on_gone = count_anomalies,
 };

@@ -25,6 +25,7 @@ const struct vamp_statistic_ops vamp_statistic_created = {
     .name = "created",
     .metrics = metrics,
     .after = VAMP_KINDS_ALL,
+    .found = VAMP_FOUND_SIZE,
     .on_event = count_created,
     .on_gone = count_created,
 };

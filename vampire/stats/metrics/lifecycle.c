@@ -18,9 +18,6 @@ static void record_lifecycle(struct vamp_cells *cells, const struct vamp_observa
         {VAMP_INTERVAL_OFFER_TO_WITHDRAW, VAMP_METRIC_OFFER_TO_WITHDRAW_NS},
         {VAMP_INTERVAL_LIFETIME, VAMP_METRIC_CDO_LIFETIME_NS},
     };
-    if (seen->intervals == 0 && !seen->fan_out_known) {
-        return;
-    }
     struct vamp_labels labels = seen->labels;
     labels.value[VAMP_LABEL_COMPONENT] = seen->producer;
     for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++) {
@@ -39,5 +36,6 @@ const struct vamp_statistic_ops vamp_statistic_lifecycle = {
     .metrics = metrics,
     .after = VAMP_KIND_BIT(OFFER) | VAMP_KIND_BIT(DEMAND) | VAMP_KIND_BIT(WITHDRAW) |
              VAMP_KIND_BIT(DISPOSE),
+    .found = VAMP_FOUND_TIME,
     .on_event = record_lifecycle,
 };

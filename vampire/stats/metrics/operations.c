@@ -13,5 +13,6 @@ const struct vamp_statistic_ops vamp_statistic_operations = {
     .name = "operations",
     .metrics = metrics,
     .after = VAMP_KINDS_ALL,
+    .found = VAMP_FOUND_OPERATION,
     .on_event = count_operation,
 };

@@ -23,6 +23,7 @@ const struct vamp_statistic_ops vamp_statistic_pool = {
     .name = "pool",
     .metrics = metrics,
     .after = VAMP_KINDS_ALL,
+    .found = VAMP_FOUND_CONTENT,
     .on_event = count_content,
     .on_gone = count_content,
 };

@@ -19,6 +19,7 @@ const struct vamp_statistic_ops vamp_statistic_presence = {
     .name = "presence",
     .metrics = metrics,
     .after = VAMP_KIND_BIT(JOIN) | VAMP_KIND_BIT(LEAVE),
+    .found = VAMP_FOUND_OPERATION,
     .on_event = count_presence,
     .on_gone = count_presence,
 };

@@ -21,6 +21,7 @@ struct vamp_statistic_ops {
     const enum vamp_metric_id *metrics; /* those it fills; ended by VAMP_METRIC_COUNT */
     uint32_t after;                     /* kinds it sees when they are sent after handling */
     uint32_t before;                    /* and before */
+    unsigned found;                     /* enum vamp_found bits: and one of these is there */
     /* Counts one event of these kinds. */
     vamp_observe_fn *on_event;
     /* Counts what a component held when its stay in the pool ended without a LEAVE: the pool

@@ -61,6 +61,7 @@ const struct vamp_statistic_ops vamp_statistic_transports = {
     .metrics = metrics,
     .after = VAMP_KIND_BIT(TRANSPORT_INIT) | VAMP_KIND_BIT(TRANSPORT_COMPLETED) |
              VAMP_KIND_BIT(TRANSPORT_FAILED),
+    .found = VAMP_FOUND_OPERATION,
     .on_event = count_transport,
     .on_gone = count_active,
 };

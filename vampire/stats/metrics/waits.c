@@ -68,9 +68,6 @@ static void record_waits(struct vamp_cells *cells, const struct vamp_observation
         {VAMP_INTERVAL_LEAVE_WAIT, VAMP_METRIC_LEAVE_WAIT_NS},
         {VAMP_INTERVAL_HANDLING, VAMP_METRIC_HANDLING_NS},
     };
-    if (seen->intervals == 0) {
-        return;
-    }
     for (unsigned i = 0; i < sizeof waited / sizeof waited[0]; i++) {
         if (vamp_observed(seen, waited[i].interval)) {
             vamp_cells_record(cells, seen->slot, waited[i].metric, &seen->labels,
@@ -86,5 +83,6 @@ const struct vamp_statistic_ops vamp_statistic_waits = {
     .name = "waits",
     .metrics = metrics,
     .after = VAMP_KINDS_ALL,
+    .found = VAMP_FOUND_TIME,
     .on_event = record_waits,
 };

@@ -25,6 +25,15 @@ enum vamp_interval {
 };
 #define VAMP_INTERVAL_COUNT 10
 
+/* What there is to count of an observation. Of most events it is little more than the operation. */
+enum vamp_found {
+    VAMP_FOUND_OPERATION = 1 << 0, /* always, but where a component's stay ended without a LEAVE */
+    VAMP_FOUND_TIME = 1 << 1,      /* between two events; `fan_out` */
+    VAMP_FOUND_SIZE = 1 << 2,      /* of a new CDO, or CDOs ended without one */
+    VAMP_FOUND_CONTENT = 1 << 3,   /* of the pool changed, or was given or received */
+    VAMP_FOUND_ANOMALY = 1 << 4,
+};
+
 struct vamp_observation {
     const struct vamp_event *event;
     struct vamp_slot *slot; /* of the bucket the event counts in */
@@ -59,6 +68,16 @@ static inline void vamp_observation_begin(struct vamp_observation *seen,
     memset(seen, 0, offsetof(struct vamp_observation, interval_ns));
     seen->slot = slot;
     seen->event = event;
+}
+
+/* Bits of enum vamp_found, the operation aside. */
+static inline unsigned vamp_observation_found(const struct vamp_observation *seen)
+{
+    const bool content =
+        (seen->pool_cdos | seen->pool_bytes) != 0 || seen->offered || seen->transport_completed;
+    return (seen->intervals != 0 || seen->fan_out_known ? VAMP_FOUND_TIME : 0U) |
+           (seen->created || seen->forgotten > 0 ? VAMP_FOUND_SIZE : 0U) |
+           (content ? VAMP_FOUND_CONTENT : 0U) | (seen->any_anomaly ? VAMP_FOUND_ANOMALY : 0U);
 }
 
 static inline bool vamp_observed(const struct vamp_observation *seen, enum vamp_interval interval)

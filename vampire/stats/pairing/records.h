@@ -182,7 +182,10 @@ void vamp_hold_unlink(struct vamp_track_context *at, struct vamp_cdo *cdo, struc
 /* The component's offers of CDOs that it does not own end. Returns how many there were. */
 uint32_t vamp_hold_leave_offers(struct vamp_track_context *at);
 /* The bytes in the pool as the gauge shows them: at most 2^63 - 1. */
-int64_t vamp_track_shown_bytes(const struct vamp_tracker *tracker);
+static inline int64_t vamp_track_shown_bytes(const struct vamp_tracker *tracker)
+{
+    return tracker->pool_bytes < INT64_MAX ? (int64_t)tracker->pool_bytes : INT64_MAX;
+}
 
 /* One more (1) or one less (-1) of a kind is pending for the component of the row. */
 static inline void vamp_track_pending(struct vamp_tracker *tracker, uint32_t row, unsigned kind,

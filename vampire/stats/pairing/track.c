@@ -225,11 +225,6 @@ static void track_after(struct vamp_track_context *at)
     }
 }
 
-int64_t vamp_track_shown_bytes(const struct vamp_tracker *tracker)
-{
-    return tracker->pool_bytes < INT64_MAX ? (int64_t)tracker->pool_bytes : INT64_MAX;
-}
-
 void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
                 struct vamp_observation *seen)
 {

@@ -72,7 +72,8 @@ struct vamp_pending_demand {
 struct vamp_tracker {
     const struct vamp_components *components;
     struct vamp_table cdos, holds, received, demands, transports;
-    uint64_t events; /* tracked so far: the place of the one at hand in the stream */
+    uint64_t received_kinds; /* bits of event kinds that were seen before handling */
+    uint64_t events;         /* tracked so far: the place of the one at hand in the stream */
     /* The place after which nothing is known to be lost: what began before may have ended unseen.
      */
     uint64_t lost_place;

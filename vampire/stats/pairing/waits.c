@@ -43,21 +43,17 @@ static void remove_pending(struct vamp_track_context *at, struct vamp_table *tab
     vamp_table_remove(table, pending);
 }
 
-/* The entry with this key, made at need; the oldest gives way at the bound. */
-static struct vamp_pending *find_or_add(struct vamp_track_context *at, struct vamp_table *table,
+/* An entry for this key, which has none; the oldest gives way at the bound. */
+static struct vamp_pending *add_pending(struct vamp_track_context *at, struct vamp_table *table,
                                         const uint64_t key[4])
 {
-    struct vamp_pending *pending = vamp_table_find(table, key);
-    if (pending != NULL) {
-        return pending;
-    }
     struct vamp_pending *oldest = vamp_table_crowded(table);
     if (oldest != NULL) {
         remove_pending(at, table, oldest);
         vamp_track_lost(at->tracker);
         at->seen->evicted++;
     }
-    pending = vamp_table_insert(table, key, at->row);
+    struct vamp_pending *pending = vamp_table_insert(table, key, at->row);
     count_pending(at->tracker, pending, 1);
     if (table == &at->tracker->demands) {
         vamp_pending_cdo_note(at, VAMP_AGE_DEMAND, table, pending);
@@ -87,8 +83,13 @@ void vamp_track_received(struct vamp_track_context *at)
 {
     uint64_t key[4];
     operation_key(at, key);
+    at->tracker->received_kinds |= VAMP_EVENT_BIT(at->event->kind);
+    struct vamp_pending *pending = vamp_table_find(&at->tracker->received, key);
+    if (pending == NULL) {
+        pending = add_pending(at, &at->tracker->received, key);
+    }
     /* An operation that was refused has no end: the next of its kind takes its place. */
-    find_or_add(at, &at->tracker->received, key)->since = vamp_track_moment(at);
+    pending->since = vamp_track_moment(at);
     if (at->event->kind == VAMP_EVENT_DEMAND && at->has_cdo) {
         vamp_track_demand(at, true);
     }
@@ -96,8 +97,8 @@ void vamp_track_received(struct vamp_track_context *at)
 
 void vamp_track_handled(struct vamp_track_context *at)
 {
-    if (at->tracker->received.used == 0) {
-        return; /* the time at which operations are received is not known */
+    if ((at->tracker->received_kinds & VAMP_EVENT_BIT(at->event->kind)) == 0) {
+        return; /* when operations of this kind are received is not known */
     }
     uint64_t key[4];
     operation_key(at, key);
@@ -128,12 +129,12 @@ static struct vamp_pending *find_demand(struct vamp_track_context *at)
 
 void vamp_track_demand(struct vamp_track_context *at, bool before)
 {
-    struct vamp_pending *pending = find_demand(at);
+    uint64_t key[4];
+    pending_key(at, KEY_DEMAND, key);
+    struct vamp_pending *pending = vamp_table_find(&at->tracker->demands, key);
     bool begins = pending == NULL;
     if (begins) {
-        uint64_t key[4];
-        pending_key(at, KEY_DEMAND, key);
-        pending = find_or_add(at, &at->tracker->demands, key);
+        pending = add_pending(at, &at->tracker->demands, key);
     } else if (pending->failed) {
         /* Asked again: the demand before has ended without data. */
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED, 1);
@@ -176,7 +177,8 @@ void vamp_track_waits_ahead(const struct vamp_track_context *at, struct vamp_ahe
     const bool transported =
         kind == VAMP_EVENT_TRANSPORT_COMPLETED || kind == VAMP_EVENT_TRANSPORT_FAILED;
     uint64_t key[4];
-    if (!vamp_track_is_transport(kind)) {
+    if (!vamp_track_is_transport(kind) &&
+        (!after || (tracker->received_kinds & VAMP_EVENT_BIT(kind)) != 0)) {
         operation_key(at, key);
         vamp_ahead_add(ahead, &tracker->received, key, after);
     }
