@@ -9,26 +9,20 @@
 #include "vampire/stats/cells/taken.h"
 #include "vampire/stats/cells/totals.h"
 #include "vampire/stats/cells/window.h"
+#include "vampire/stats/check.h"
 #include "vampire/stats/metrics/in_flight.h"
 #include "vampire/stats/metrics/statistic.h"
 #include "vampire/stats/pairing/track.h"
-
-#define BUCKET_NS_MAX (INT64_C(86400) * VAMP_NS_PER_SECOND)
-#define SERIES_MAX (UINT64_C(1) << 20)
-#define HISTOGRAM_BYTES_MIN (UINT64_C(1) << 20)
-
-/* Which statistics to show an event of one kind and phase. */
-struct listeners {
-    unsigned count;
-    const struct vamp_statistic_ops *statistic[VAMP_STATISTIC_COUNT];
-};
 
 struct vamp_stats {
     struct vamp_cells cells;
     struct vamp_window window;
     struct vamp_tracker tracker;
     bool enabled[VAMP_STATISTIC_COUNT];
-    struct listeners listeners[2][VAMP_EVENT_KIND_COUNT]; /* by phase and kind */
+    /* Bits of the enabled statistics, by place in the list: those that see events of a phase and
+     * kind, and those that count something of what was found. */
+    unsigned of_kind[2][VAMP_EVENT_KIND_COUNT];
+    unsigned of_found[VAMP_FOUND_ALL + 1];
     struct vamp_observation seen;
     vamp_exclude_fn *exclude; /* NULL: none */
     void *exclude_context;
@@ -42,54 +36,6 @@ struct vamp_stats {
     int64_t ticked_ns;     /* the last time without an event */
 };
 
-static int check_number(const char *name, uint64_t value, uint64_t least, uint64_t most,
-                        struct vamp_err *err)
-{
-    if (value >= least && value <= most) {
-        return 0;
-    }
-    return vamp_err_set(err, -EINVAL, "statistics: %s is %llu; allowed are %llu to %llu", name,
-                        (unsigned long long)value, (unsigned long long)least,
-                        (unsigned long long)most);
-}
-
-static int check_lateness(const struct vamp_stats_options *options, struct vamp_err *err)
-{
-    if (options->lateness_ns < 0 ||
-        options->lateness_ns / options->bucket_ns < VAMP_OPEN_BUCKETS_MAX) {
-        return 0;
-    }
-    return vamp_err_set(err, -EINVAL,
-                        "statistics: a lateness of %lld ns keeps too many buckets of %lld ns open; "
-                        "allowed is less than %d of them: wider buckets or a smaller lateness",
-                        (long long)options->lateness_ns, (long long)options->bucket_ns,
-                        VAMP_OPEN_BUCKETS_MAX);
-}
-
-static int check_options(const struct vamp_stats_options *options, struct vamp_err *err)
-{
-    int status =
-        check_number("bucket_ns", (uint64_t)options->bucket_ns, 1, (uint64_t)BUCKET_NS_MAX, err);
-    status = status != 0 ? status : check_lateness(options, err);
-    status = status != 0 ? status : check_number("level", options->level, 0, VAMP_LEVEL_CDO, err);
-    status = status != 0 ? status : check_number("sub_bits", options->sub_bits, 2, 4, err);
-    status =
-        status != 0 ? status : check_number("max_series", options->max_series, 2, SERIES_MAX, err);
-    status = status != 0 ? status
-                         : check_number("max_histogram_bytes", options->max_histogram_bytes,
-                                        HISTOGRAM_BYTES_MIN, UINT64_MAX, err);
-    status = status != 0 ? status
-                         : check_number("max_components", options->max_components, 2,
-                                        VAMP_COMPONENTS_MAX, err);
-    status =
-        status != 0 ? status : check_number("max_cdos", options->max_cdos, 1, VAMP_TABLE_MAX, err);
-    status = status != 0
-                 ? status
-                 : check_number("max_pending", options->max_pending, 1, VAMP_TABLE_MAX, err);
-    return status != 0 ? status
-                       : check_number("max_empty", options->max_empty, 0, (uint64_t)INT32_MAX, err);
-}
-
 static bool is_wanted(const struct vamp_cells *cells, const struct vamp_statistic_ops *ops)
 {
     for (const enum vamp_metric_id *id = ops->metrics; *id != VAMP_METRIC_COUNT; id++) {
@@ -100,29 +46,25 @@ static bool is_wanted(const struct vamp_cells *cells, const struct vamp_statisti
     return false;
 }
 
-static void listen_to(struct vamp_stats *stats, const struct vamp_statistic_ops *ops)
+static void enable_statistic(struct vamp_stats *stats, unsigned number)
 {
+    const struct vamp_statistic_ops *ops = vamp_statistics[number];
+    const unsigned bit = 1U << number;
+    stats->enabled[number] = true;
     for (unsigned kind = 0; kind < VAMP_EVENT_KIND_COUNT; kind++) {
-        const uint32_t bit = UINT32_C(1) << kind;
-        const uint32_t wants[2] = {
-            [VAMP_PHASE_AFTER] = ops->after & bit,
-            [VAMP_PHASE_BEFORE] = ops->before & bit,
-        };
-        for (unsigned phase = 0; phase < 2; phase++) {
-            struct listeners *listeners = &stats->listeners[phase][kind];
-            if (wants[phase] != 0) {
-                listeners->statistic[listeners->count++] = ops;
-            }
-        }
+        stats->of_kind[VAMP_PHASE_AFTER][kind] |= (ops->after >> kind & 1U) != 0 ? bit : 0;
+        stats->of_kind[VAMP_PHASE_BEFORE][kind] |= (ops->before >> kind & 1U) != 0 ? bit : 0;
+    }
+    for (unsigned found = 0; found <= VAMP_FOUND_ALL; found++) {
+        stats->of_found[found] |= (ops->found & found) != 0 ? bit : 0;
     }
 }
 
 static void enable_statistics(struct vamp_stats *stats)
 {
     for (unsigned i = 0; vamp_statistics[i] != NULL; i++) {
-        stats->enabled[i] = is_wanted(&stats->cells, vamp_statistics[i]);
-        if (stats->enabled[i]) {
-            listen_to(stats, vamp_statistics[i]);
+        if (is_wanted(&stats->cells, vamp_statistics[i])) {
+            enable_statistic(stats, i);
         }
     }
 }
@@ -154,7 +96,7 @@ int vamp_stats_create(const struct vamp_stats_options *options, const char *seri
                       struct vamp_components *components, vamp_bucket_fn *emit, void *emit_context,
                       struct vamp_stats **ret_stats, struct vamp_err *err)
 {
-    int status = check_options(options, err);
+    int status = vamp_stats_check(options, err);
     if (status != 0) {
         return status;
     }
@@ -336,13 +278,10 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
     if (stats->exclude != NULL) {
         stats->exclude(stats->exclude_context, event, stats->cells.excluded);
     }
-    const struct listeners *listeners = &stats->listeners[event->phase][event->kind];
-    const unsigned found = VAMP_FOUND_OPERATION | vamp_observation_found(seen);
-    for (unsigned i = 0; i < listeners->count; i++) {
-        const struct vamp_statistic_ops *ops = listeners->statistic[i];
-        if ((ops->found & found) != 0) {
-            ops->on_event(&stats->cells, seen);
-        }
+    unsigned left = stats->of_kind[event->phase][event->kind] &
+                    stats->of_found[VAMP_FOUND_OPERATION | vamp_observation_found(seen)];
+    for (; left != 0; left &= left - 1) {
+        vamp_statistics[__builtin_ctz(left)]->on_event(&stats->cells, seen);
     }
     slot->account.evicted += seen->evicted;
     vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,

@@ -165,13 +165,10 @@ static void move_to(struct vamp_window *window, int64_t bucket, int64_t time_ns)
     close_until(window, time_ns);
 }
 
-struct vamp_slot *vamp_window_place(struct vamp_window *window, int64_t time_ns, bool *ret_late)
+struct vamp_slot *vamp_window_find_place(struct vamp_window *window, int64_t time_ns,
+                                         bool *ret_late)
 {
     *ret_late = false;
-    if (time_ns >= window->easy_from && time_ns < window->easy_to) {
-        window->late_run = 0;
-        return window->easy;
-    }
     assert(vamp_time_is_valid(time_ns));
     const int64_t bucket = floor_div(time_ns, window->bucket_ns);
     if (!window->started) {

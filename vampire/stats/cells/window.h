@@ -41,9 +41,21 @@ void vamp_window_init(struct vamp_window *window, const struct vamp_stats_option
                       struct vamp_cells *cells, struct vamp_components *components,
                       vamp_bucket_fn *emit, void *emit_context);
 
+/* For vamp_window_place, of a time that is not easy. */
+struct vamp_slot *vamp_window_find_place(struct vamp_window *window, int64_t time_ns,
+                                         bool *ret_late);
 /* Moves time to `time_ns`, emitting what closes. The slot of that time's bucket; `*ret_late` when
  * it is a later one because that bucket is closed. */
-struct vamp_slot *vamp_window_place(struct vamp_window *window, int64_t time_ns, bool *ret_late);
+static inline struct vamp_slot *vamp_window_place(struct vamp_window *window, int64_t time_ns,
+                                                  bool *ret_late)
+{
+    if (time_ns >= window->easy_from && time_ns < window->easy_to) {
+        window->late_run = 0;
+        *ret_late = false;
+        return window->easy;
+    }
+    return vamp_window_find_place(window, time_ns, ret_late);
+}
 /* Time without an event; an earlier time than known is ignored. */
 void vamp_window_tick(struct vamp_window *window, int64_t now_ns);
 /* The bucket that closes next, or will be the first. */

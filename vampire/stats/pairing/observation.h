@@ -32,18 +32,17 @@ enum vamp_found {
     VAMP_FOUND_SIZE = 1 << 2,      /* of a new CDO, or CDOs ended without one */
     VAMP_FOUND_CONTENT = 1 << 3,   /* of the pool changed, or was given or received */
     VAMP_FOUND_ANOMALY = 1 << 4,
+    VAMP_FOUND_ALL = (1 << 5) - 1,
 };
 
 struct vamp_observation {
     const struct vamp_event *event;
     struct vamp_slot *slot; /* of the bucket the event counts in */
-    struct vamp_labels
-        labels;         /* of the event; component is who acted, source and sink a transport's */
-    uint32_t producer;  /* name number of the CDO's producer */
-    bool size_known;    /* of the CDO, from this event or an earlier one */
-    bool created;       /* a CDO of known size was created, by component `creator` */
-    bool offered;       /* the CDO came into the pool */
-    bool fan_out_known; /* `fan_out` demands met the CDO in the pool */
+    uint32_t producer;      /* name number of the CDO's producer */
+    bool size_known;        /* of the CDO, from this event or an earlier one */
+    bool created;           /* a CDO of known size was created, by component `creator` */
+    bool offered;           /* the CDO came into the pool */
+    bool fan_out_known;     /* `fan_out` demands met the CDO in the pool */
     bool transport_completed;
     uint64_t size_bytes;
     uint32_t creator, fan_out;
@@ -55,7 +54,10 @@ struct vamp_observation {
     uint32_t anomalies[VAMP_ANOMALY_COUNT];
     bool any_anomaly;
     bool parts_known; /* of the demand's wait: `part_ns` are its parts */
-    /* Not cleared from event to event: what says that one is there is above. */
+    /* Not cleared from event to event. These are set for every event, as far as it has them:
+     * component is who acted, source and sink are a transport's. */
+    struct vamp_labels labels;
+    /* What says that one of these is there is above. */
     uint64_t interval_ns[VAMP_INTERVAL_COUNT];
     uint64_t part_ns[VAMP_WAIT_UNKNOWN];
 };
@@ -65,7 +67,7 @@ static inline void vamp_observation_begin(struct vamp_observation *seen,
                                           const struct vamp_event *event)
 {
     struct vamp_slot *slot = seen->slot;
-    memset(seen, 0, offsetof(struct vamp_observation, interval_ns));
+    memset(seen, 0, offsetof(struct vamp_observation, labels));
     seen->slot = slot;
     seen->event = event;
 }

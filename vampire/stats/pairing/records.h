@@ -142,9 +142,12 @@ static inline struct vamp_moment vamp_track_moment(const struct vamp_track_conte
 static inline void vamp_cdo_set_flags(struct vamp_track_context *at, struct vamp_cdo *cdo,
                                       unsigned set, unsigned clear)
 {
-    vamp_track_weigh(at, cdo, -1);
-    cdo->flags = (uint8_t)((cdo->flags | set) & ~clear);
-    vamp_track_weigh(at, cdo, 1);
+    const uint8_t flags = (uint8_t)((cdo->flags | set) & ~clear);
+    if (flags != cdo->flags) {
+        vamp_track_weigh(at, cdo, -1);
+        cdo->flags = flags;
+        vamp_track_weigh(at, cdo, 1);
+    }
 }
 
 /* A record for the CDO of `at`, which has none: it belongs to the component of the event. At the
@@ -223,9 +226,22 @@ void vamp_track_waits_ahead(const struct vamp_track_context *at, struct vamp_ahe
 void vamp_track_hold_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);
 void vamp_track_transport_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);
 
-bool vamp_track_is_transport(unsigned kind);
+static inline bool vamp_track_is_transport(unsigned kind)
+{
+    return kind >= VAMP_EVENT_TRANSPORT_INIT && kind <= VAMP_EVENT_TRANSPORT_FAILED;
+}
+/* For vamp_track_find_key, of an event without a CDO's id. */
+bool vamp_track_find_key_by_name(const struct vamp_event *event, uint64_t key[2]);
 /* The event's CDO as a key; false when it has none. */
-bool vamp_track_find_key(const struct vamp_event *event, uint64_t key[2]);
+static inline bool vamp_track_find_key(const struct vamp_event *event, uint64_t key[2])
+{
+    if (!vamp_event_has(event, VAMP_HAS_CDO_ID)) {
+        return vamp_track_find_key_by_name(event, key);
+    }
+    key[0] = event->cdo_id.high;
+    key[1] = event->cdo_id.low;
+    return true;
+}
 /* The key of a CDO by the event's name. */
 void vamp_track_name_key(const struct vamp_event *event, uint64_t key[2]);
 void vamp_track_transport(struct vamp_track_context *at);

@@ -173,16 +173,24 @@ static bool is_dead(const struct vamp_table *table, const struct vamp_record *re
     return record->owner != 0 && table->owners[record->owner].gone;
 }
 
+/* Four numbers that are compared at once; where they are equal, all bits are set. */
+typedef uint32_t four_numbers __attribute__((vector_size(16)));
+
 /* A bit for each record of the line that has this hash. Without branches, which would be guessed
  * wrong half of the time. */
 static unsigned matching_hashes(const struct vamp_table_line *line, uint32_t hash)
 {
-    const uint32_t *hashes = line->hashes;
-    const unsigned found = (unsigned)(hashes[0] == hash) | (unsigned)(hashes[1] == hash) << 1 |
-                           (unsigned)(hashes[2] == hash) << 2 | (unsigned)(hashes[3] == hash) << 3 |
-                           (unsigned)(hashes[4] == hash) << 4 | (unsigned)(hashes[5] == hash) << 5 |
-                           (unsigned)(hashes[6] == hash) << 6;
-    return found & ((1U << line->used) - 1);
+    static_assert(VAMP_TABLE_LINE_RECORDS == 7, "the fourth of seven is in both vectors");
+    const four_numbers wanted = {hash, hash, hash, hash};
+    four_numbers first, last;
+    memcpy(&first, line->hashes, sizeof first);
+    memcpy(&last, line->hashes + 3, sizeof last);
+    const four_numbers bits = ((four_numbers)(first == wanted) & (four_numbers){1, 2, 4, 8}) |
+                              ((four_numbers)(last == wanted) & (four_numbers){8, 16, 32, 64});
+    uint64_t halves[2];
+    memcpy(halves, &bits, sizeof halves);
+    const uint64_t found = halves[0] | halves[1];
+    return (unsigned)(found | found >> 32) & ((1U << line->used) - 1);
 }
 
 static struct vamp_record *find_record(const struct vamp_table *table, const uint64_t *key)

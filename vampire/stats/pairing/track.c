@@ -76,13 +76,8 @@ void vamp_track_name_key(const struct vamp_event *event, uint64_t key[2])
     }
 }
 
-bool vamp_track_find_key(const struct vamp_event *event, uint64_t key[2])
+bool vamp_track_find_key_by_name(const struct vamp_event *event, uint64_t key[2])
 {
-    if (vamp_event_has(event, VAMP_HAS_CDO_ID)) {
-        key[0] = event->cdo_id.high;
-        key[1] = event->cdo_id.low;
-        return true;
-    }
     if (vamp_event_has(event, VAMP_HAS_CDO_NAME)) {
         vamp_track_name_key(event, key);
         return true;
@@ -190,11 +185,6 @@ static void check_component(struct vamp_track_context *at)
     if (tally->left) {
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
     }
-}
-
-bool vamp_track_is_transport(unsigned kind)
-{
-    return kind >= VAMP_EVENT_TRANSPORT_INIT && kind <= VAMP_EVENT_TRANSPORT_FAILED;
 }
 
 /* A component that has left begins and ends nothing: what it held was counted at its LEAVE, and
