@@ -12,6 +12,7 @@ import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import urllib.error
 import urllib.parse
@@ -32,10 +33,10 @@ def free_port():
 
 
 def fetch(url, headers=None, method=None, data=None):
-    """(status, headers, text); 0 when nothing answers."""
+    """(status, headers, text); 0 when nothing answers. Certificates are not looked at."""
     request = urllib.request.Request(url, headers=headers or {}, method=method, data=data)
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=20, context=ssl._create_unverified_context()) as answer:
             return answer.status, answer.headers, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.headers, error.read().decode()
@@ -171,8 +172,17 @@ def page_address(vampire):
     return found[0]
 
 
-def influxdb(space):
-    """An InfluxDB 1 with an empty database "vampire"."""
+def certificate(space, name, address="IP:127.0.0.1"):
+    """Paths of a key and of its certificate, which it signed itself."""
+    key, signed = space.path / f"{name}.key", space.path / f"{name}.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-keyout", key, "-out", signed, "-days", "2", "-subj", f"/CN={name}",
+                    "-addext", f"subjectAltName={address}"], check=True, capture_output=True)
+    return key, signed
+
+
+def influxdb(space, key=None, signed=None):
+    """An InfluxDB 1 with an empty database "vampire"; with a key and its certificate by https."""
     port, other = free_port(), free_port()
     place = space.path / "influx"
     path = space.path / "influxdb.conf"
@@ -189,8 +199,11 @@ store-enabled = false
 [http]
 bind-address = "127.0.0.1:{port}"
 log-enabled = false
-""")
-    server = Server(space, ["influxd", "-config", path], "influxd", f"http://127.0.0.1:{port}", "/ping")
+""" + (f"""https-enabled = true
+https-certificate = "{signed}"
+https-private-key = "{key}"
+""" if key else ""))
+    server = Server(space, ["influxd", "-config", path], "influxd", f"http{'s' if key else ''}://127.0.0.1:{port}", "/ping")
     assert fetch(f"{server.url}/query", data=urllib.parse.urlencode({"q": "CREATE DATABASE vampire"}).encode())[0] == 200
     return server
 

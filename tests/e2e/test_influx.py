@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Outputs of type "influx": real servers, and servers that fail in every way."""
 
+import http.server
 import json
 import re
 import signal
 import socket
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -105,6 +107,66 @@ def test_a_server_that_stops_and_comes_back_has_everything(space):
     vampire.wait()
     assert "LOST" not in vampire.stderr
     assert vampire.stderr.count("error: output influx") <= 10, "messages are rate limited"
+    assert_influx_sums(server, outlets.Totals(space.hdf5()))
+
+
+@pytest.mark.plain
+def test_by_tls(space):
+    key, signed = outlets.certificate(space, "server")
+    server = outlets.influxdb(space, key, signed)
+    space.vampire(synthetic_config(server.url, ca_file=str(signed)), ready=False).expect_exit(0)
+    assert_influx_sums(server, outlets.Totals(space.hdf5()))
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("trusted, address, words", [
+    ("server", "DNS:other.invalid", "no alternative certificate subject name matches target host name '127.0.0.1'"),
+    ("stranger", "IP:127.0.0.1", "self-signed certificate"),
+    (None, "IP:127.0.0.1", "self-signed certificate")], ids=["name", "stranger", "system"])
+def test_a_certificate_that_is_wrong(space, trusted, address, words):
+    """Another server's, one of an unknown authority, and one that the system does not know."""
+    server = outlets.influxdb(space, *outlets.certificate(space, "server", address))
+    more = {"ca_file": str(outlets.certificate(space, "stranger")[1])} if trusted == "stranger" else {}
+    more = {"ca_file": str(space.path / "server.pem")} if trusted == "server" else more
+    vampire = space.vampire(synthetic_config(server.url, **more), ready=False)
+    assert_all_lost(vampire)
+    assert words in vampire.stderr, vampire.stderr
+    assert outlets.influx_query(server, "SHOW MEASUREMENTS") == {}
+
+
+class Slow(http.server.BaseHTTPRequestHandler):
+    """Passes a request on to the server `there` and answers what it answers, later."""
+
+    there, seen = "", []
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.seen.append(body)
+        time.sleep(0.3)
+        status, _, text = outlets.fetch(self.there + self.path, data=body)
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.plain
+def test_a_server_that_is_slow(space):
+    """Each bucket is one request, sent once; the buckets wait and none is lost."""
+    server = outlets.influxdb(space)
+    slow = type("SlowHere", (Slow,), {"there": server.url, "seen": []})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), slow) as between:
+        threading.Thread(target=between.serve_forever, daemon=True).start()
+        made = synthetic_config(f"http://127.0.0.1:{between.server_port}", timeout="10s")
+        made["outputs"][-1]["finish"] = "30s"
+        vampire = space.vampire(made, ready=False)
+        vampire.expect_exit(0)
+        between.shutdown()
+    buckets = results.Hdf5Run([space.hdf5()]).buckets
+    assert outlets.account(vampire, "influx") == (buckets, 0)
+    assert len(slow.seen) == len(set(slow.seen)) == buckets
     assert_influx_sums(server, outlets.Totals(space.hdf5()))
 
 

@@ -55,6 +55,10 @@ static void make_header(const struct vamp_writer_target *target,
     (void)snprintf(header->component, sizeof header->component, "%s", run->component);
     (void)snprintf(header->producer, sizeof header->producer, "vampire %s", run->version);
     (void)snprintf(header->run_id, sizeof header->run_id, "%s", run->id);
+    (void)snprintf(header->host, sizeof header->host, "%s", run->host);
+    (void)snprintf(header->user, sizeof header->user, "%s", run->user);
+    (void)snprintf(header->batch_job, sizeof header->batch_job, "%s", run->batch_job);
+    header->pid = run->pid;
 }
 
 static int open_recorder(const struct recording_options *options,

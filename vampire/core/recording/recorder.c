@@ -212,6 +212,11 @@ static int write_header(struct vamp_recorder *recorder, const struct vamp_record
     message.component = texts.component[0] != '\0' ? texts.component : NULL;
     message.producer = texts.producer[0] != '\0' ? texts.producer : NULL;
     message.run_id = texts.run_id[0] != '\0' ? texts.run_id : NULL;
+    message.host = texts.host[0] != '\0' ? texts.host : NULL;
+    message.user = texts.user[0] != '\0' ? texts.user : NULL;
+    message.batch_job = texts.batch_job[0] != '\0' ? texts.batch_job : NULL;
+    message.has_pid = texts.pid != 0;
+    message.pid = texts.pid;
     message.has_started_ns = true;
     message.started_ns = texts.started_ns;
     message.has_event_kinds = true;

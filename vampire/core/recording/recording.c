@@ -143,6 +143,10 @@ static int read_header(struct vamp_recording *recording, const char *path,
     copy_text(ret_header->component, header->component);
     copy_text(ret_header->producer, header->producer);
     copy_text(ret_header->run_id, header->run_id);
+    copy_text(ret_header->host, header->host);
+    copy_text(ret_header->user, header->user);
+    copy_text(ret_header->batch_job, header->batch_job);
+    ret_header->pid = header->has_pid ? header->pid : 0;
     if (header->has_check && !recording->checked) {
         recording->checked = true;
         recording->damaged++;

@@ -27,6 +27,10 @@ struct vamp_recording_header {
     char component[VAMP_RECORDING_TEXT_BYTES];
     char producer[VAMP_RECORDING_TEXT_BYTES];
     char run_id[VAMP_RECORDING_TEXT_BYTES];
+    char host[VAMP_RECORDING_TEXT_BYTES];
+    char user[VAMP_RECORDING_TEXT_BYTES];
+    char batch_job[VAMP_RECORDING_TEXT_BYTES];
+    uint64_t pid; /* 0: not known */
     int64_t started_ns;
     uint64_t event_kinds;
     unsigned segment;       /* 1, 2, ...: which file of the run; 0: not known */
