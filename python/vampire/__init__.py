@@ -16,6 +16,7 @@ vampire-metrics(7).
 """
 
 from .cdos import cdo_table, plot_cdo, plot_cdos
+from .chain import trace_waits, wait_chain
 from .compute import merge, quantile, rate, table
 from .dataset import labels_of, open, select  # pylint: disable=redefined-builtin
 from .errors import Error, TooLarge
@@ -29,5 +30,5 @@ __all__ = [
     "Error", "History", "TooLarge", "amount", "blame_table", "cdo_table", "duration", "labels_of", "merge", "open", "plot_blame",
     "plot_cdo", "plot_cdos",
     "plot_gauge", "plot_heatmap", "plot_stack", "plot_transports", "plot_waits", "quantile", "rate", "select", "style",
-    "summary", "table", "wait_table",
+    "summary", "table", "trace_waits", "wait_chain", "wait_table",
 ]
