@@ -121,11 +121,27 @@ def check_recording(space):
     assert part and part == whole[first:first + len(part)]
 
 
+def check_replay(space):
+    """The clock closed the buckets of the silence; a replay of the whole run says the same of the same times."""
+    rules = [{**rule, "actions": []} for rule in configuration("changes", "alarms")["alarms"]]
+    again = space.vampire({
+        "source": {"type": "replay", "file": str(next(space.path.glob("vampire-*-whole-0001.rec")))},
+        "statistics": {"bucket": "500ms"},
+        "alarms": rules,
+        "outputs": [{"type": "jsonl", "path": "again.jsonl"}],
+    }, name="again", ready=False)
+    again.expect_exit(0)
+    live, replayed = ([{**line, "run": None} for line in lines_of(space.path / name) if line["type"] in ("alarm", "pending")]
+                      for name in ("vampire.jsonl", "again.jsonl"))
+    assert live == replayed
+
+
 def test_a_stopped_producer_is_found_named_recorded_and_resolved(space):
     vampire = play(space)
     check_alarm(space)
     check_command_and_table(space)
     check_recording(space)
+    check_replay(space)
     assert "CDO \"fields/2\"" in vampire.stderr
     assert "/bin/sleep still ran at the end of the run and was ended" in vampire.stderr
     lines = lines_of(space.json_lines())

@@ -215,3 +215,41 @@ def test_an_alarm_is_silenced_by_a_file(space):
     vampire.signal(signal.SIGUSR2)
     vampire.until_stderr("0 silences of alarms are in silences")
     vampire.stop()
+
+
+def test_alarms_over_a_reload(space):
+    """The same rules go on as they are; other rules begin again."""
+    space.pool_manager()
+    config = {
+        "source": {"leave_grace": "300ms"},
+        "statistics": {"bucket": "100ms"},
+        "alarms": [{"name": "members", "metric": "components_present", "when": "> 0"}],
+        "outputs": [{"type": "jsonl", "path": "vampire.jsonl"}],
+    }
+    vampire = space.vampire(config, ready=False)
+    vampire.until_stderr("joined workflow")
+    space.product(name="Products", producers=["nobody"])
+
+    def changes():
+        return [(line["alarm"], line["state"], line["since"]) for path in sorted(space.path.glob("vampire.jsonl*"))
+                for line in alarms(path)]
+
+    def reload(number):
+        (space.path / "vampire.json").write_text(json.dumps(config))
+        vampire.signal(signal.SIGHUP)
+        path = space.path / f"vampire.jsonl.{number:04}"
+        wait_until(lambda: path.exists() and any(line["type"] == "bucket" for line in jsonl.records(path)),
+                   f"a bucket of configuration {number}")
+
+    wait_until(changes, "an alarm")
+    config["outputs"].append({"type": "null"})
+    reload(2)
+    assert [change[:2] for change in changes()] == [("members", "firing")]
+    config["alarms"][0]["severity"] = "critical"
+    reload(3)
+    first, second = wait_until(lambda: len(changes()) > 1 and changes(), "the alarm begins again")
+    assert first[:2] == second[:2] and first[2] < second[2]
+    config["alarms"] = []
+    reload(4)
+    assert len(changes()) == 2
+    vampire.stop()
