@@ -174,6 +174,13 @@ static int check_metric_filter(const struct config_loader *loader,
                      item->name);
         return 0;
     }
+    if ((metric->sets & VAMP_SET_IN_FLIGHT) != 0) {
+        config_error(loader, path,
+                     "%s is taken from all that is pending at the end of a bucket, not counted at "
+                     "events; counters and histograms can be filtered",
+                     item->name);
+        return 0;
+    }
     if (metric->kind == VAMP_GAUGE) {
         config_error(loader, path,
                      "%s is a gauge: it rises with one event and falls with another, and a filter "
