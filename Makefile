@@ -72,7 +72,7 @@ FORMATS := hdf5 jsonl recording trace null syslog
 # Formats with libraries that not every site wants: each but its table.c is a shared object, loaded
 # by a run with such an output. WITHOUT="NAME ..." leaves some of them out of the build.
 WITHOUT ?=
-ALL_PLUG_INS := prometheus influx otf2
+ALL_PLUG_INS := prometheus influx otf2 nats
 PLUG_INS := $(filter-out $(WITHOUT),$(ALL_PLUG_INS))
 $(if $(filter-out $(ALL_PLUG_INS),$(WITHOUT)),$(error WITHOUT=$(WITHOUT): what can be left out is $(ALL_PLUG_INS)))
 # The rooms of maestro/ are as many archives; `messages` is what protobuf-c makes of pool.proto, so
@@ -105,12 +105,14 @@ DIR_cli := vampire/cli
 DIR_top := top
 
 MAINS := maestro/pool_manager.c top/main.c
-PROTO_FOLDERS := $(CORE_ROOMS) $(DIR_wire)
+PROTO_FOLDERS := $(CORE_ROOMS) $(DIR_wire) writers/nats
 PROTO := $(patsubst %.proto,$(GEN)/%.pb-c,$(notdir $(wildcard $(addsuffix /*.proto,$(CORE_ROOMS)))))
 SRC_core := $(wildcard $(addsuffix /*.c,$(DIR_core) $(CORE_ROOMS))) $(addsuffix .c,$(PROTO))
 SRC_messages := $(GEN)/pool.pb-c.c
+MESSAGE_HEADERS := $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h $(GEN)/telemetry.pb-c.h
 SRC_top := $(filter-out $(MAINS),$(wildcard top/*.c))
 $(foreach l,$(PLUG_INS),$(eval SRC_$(l) := $(filter-out %/table.c,$(wildcard $(DIR_$(l))/*.c))))
+SRC_nats += $(GEN)/telemetry.pb-c.c
 $(foreach l,filters pool wire client server api stats $(STATS_ROOMS) source alarms live format $(FORMATS) output writers actions config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
 SRC_writers += $(wildcard $(ALL_PLUG_INS:%=writers/%/table.c))
 
@@ -126,6 +128,7 @@ PKG_prometheus := libmicrohttpd
 PKG_jsonl := jansson
 PKG_influx := libcurl
 PKG_otf2 := otf2
+PKG_nats := libnats
 PKG_messages :=
 PKG_pool :=
 PKG_wire := libfabric libsodium
@@ -197,7 +200,7 @@ all: $(PROGRAMS) $(LIVE) $(PLUG_IN_OBJECTS) $(WORKFLOW) $(MANUALS)
 
 $(foreach l,$(LAYERS),$(eval $(call objects,$(SRC_$(l))): CFLAGS += $(call pkg,$(PKG_$(l)) $(PKG_core))))
 $(foreach l,$(LAYERS),$(eval $(call archive,$(l)): $(call objects,$(SRC_$(l)))))
-$(foreach l,$(LAYERS),$(eval $(call objects,$(SRC_$(l))): | $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h))
+$(foreach l,$(LAYERS),$(eval $(call objects,$(SRC_$(l))): | $(MESSAGE_HEADERS)))
 
 $(B)/lib/%.a:
 	@mkdir -p $(@D)
@@ -220,6 +223,9 @@ $(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: %.proto $(wildcard $(addsuffix /*.proto,$(COR
 	@mkdir -p $(GEN)
 	$(call say,PROTOC,$<)
 	$(Q)protoc-c $(addprefix -I,$(PROTO_FOLDERS)) --c_out=$(GEN) $(notdir $<)
+
+# Empty texts of proto3 are casts of a constant.
+$(call objects,$(GEN)/telemetry.pb-c.c): CFLAGS += -Wno-cast-qual
 
 # What the chosen maestro.h provides: found by compiling small snippets against it.
 PROBE := $(B)/gen/maestro_probe.h
@@ -297,7 +303,7 @@ $(1): $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o $(call objects,$(wildcard tests
 	$$(call say,LINK,$$@)
 	$$(Q)$$(CC) $$(LDFLAGS) $(FAULT_LINK) -o $$@ $$< $(call objects,$(wildcard tests/lib/*.c)) $(call libraries,$(2)) $(call lib,cmocka $(JUDGE_$(2)))
 $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: CFLAGS += $(call pkg,cmocka $(JUDGE_$(2)) $(call packages,$(2))) $(if $(filter live,$(2)),$(MAESTRO_CFLAGS) -I$(B)/gen)
-$(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: | $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h
+$(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: | $(MESSAGE_HEADERS)
 endef
 $(foreach t,$(UNIT),$(eval $(call unit_rule,$(t),$(firstword $(subst _, ,$(notdir $(t)))))))
 .PHONY: unit
@@ -331,7 +337,7 @@ BENCH_PROGRAMS := $(addprefix $(B)/bench/,stages wire workload $(if $(MAESTRO_LA
 BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/*.c))
 $(BENCH_OBJECTS): CFLAGS += $(call pkg,$(call packages,cli) $(call packages,server))
 $(B)/obj/tests/bench/main.o: CFLAGS += $(if $(MAESTRO_LAYERS),-DBENCH_POOL)
-$(BENCH_OBJECTS): | $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h
+$(BENCH_OBJECTS): | $(MESSAGE_HEADERS)
 $(B)/bench/stages: $(call objects,$(addprefix tests/bench/,main.c bench.c heap_calls.c stream.c event_lines.c pairing_lines.c histogram_lines.c output_lines.c \
   $(if $(MAESTRO_LAYERS),pool_lines.c)))
 $(B)/bench/wire: $(call objects,tests/bench/wire.c)
@@ -422,6 +428,7 @@ install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(call install_texts,$(SERVICES),$(TO)/lib/systemd/system)
 	$(INSTALL) -d $(TO)/share/vampire/outlets
 	$(INSTALL) -m 644 $(wildcard outlets/vampire-*) $(TO)/share/vampire/outlets
+	$(INSTALL) -m 644 writers/nats/telemetry.proto $(TO)/share/vampire/vampire-telemetry.proto
 	$(INSTALL) -m 644 LICENSE $(wildcard docs/*.json) $(TO)/share/doc/vampire
 	$(call install_texts,README.md $(wildcard docs/*.md),$(TO)/share/doc/vampire)
 ifeq ($(MAESTRO_PREFIX),)

@@ -39,7 +39,7 @@ MAY_INCLUDE = {
     "writers/format": ["vampire/core/", "vampire/stats/bucket/", "writers/writer.h"],
     **{f"writers/{name}": ["vampire/core/", "vampire/stats/bucket/", "vampire/alarms/change.h", "writers/writer.h",
                            "writers/format/", "version.h"]
-       for name in ("hdf5", "jsonl", "recording", "null", "prometheus", "influx", "syslog")},
+       for name in ("hdf5", "jsonl", "recording", "null", "prometheus", "influx", "syslog", "nats")},
     "writers/trace": ["vampire/core/", "vampire/stats/bucket/", "vampire/stats/pairing/track.h", "vampire/alarms/change.h",
                       "writers/writer.h", "writers/format/", "version.h"],
     "writers/otf2": ["vampire/core/", "vampire/stats/bucket/", "writers/trace/sink.h", "writers/format/", "version.h"],
@@ -65,13 +65,14 @@ OWN = re.compile(r"^(vampire/|config/|filters/|writers/|maestro/|maestro\.h|top/
 # Third-party header: the files that may include it.
 CONFINED = {
     r"rdma/": r"maestro/wire/|tests/bench/wire|tests/lib/fabric_faults",
-    r"protobuf-c/|.*\.pb-c\.h": r"maestro/|vampire/core/(protobuf/arena|event/codec|recording)|tests/(unit|fuzz|lib|conformance|bench)/",
+    r"protobuf-c/|.*\.pb-c\.h": r"maestro/|vampire/core/(protobuf/arena|event/codec|recording)|writers/nats/messages|tests/(unit|fuzz|lib|conformance|bench)/",
     r"hdf5(_hl)?\.h": r"writers/hdf5/|tests/unit/writers_hdf5|tests/bench/output_lines",
     r"jansson\.h": r"top/|writers/jsonl/run_file|tests/(unit|fuzz)/config",
     r"yaml\.h": r"maestro/api/",
     r"pcre2\.h": r"filters/",
     r"curl/": r"writers/influx/request",
     r"otf2/": r"writers/otf2/",
+    r"nats/": r"writers/nats/connection",
     r"microhttpd\.h": r"writers/prometheus/server",
     r"uuid/": r"vampire/|tests/",
 }

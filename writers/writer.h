@@ -198,6 +198,7 @@ extern const struct vamp_writer_ops vamp_writer_null;
 extern const struct vamp_writer_ops vamp_writer_prometheus;
 extern const struct vamp_writer_ops vamp_writer_influx;
 extern const struct vamp_writer_ops vamp_writer_syslog;
+extern const struct vamp_writer_ops vamp_writer_nats;
 
 /* Every format, ended by NULL: the only list of them. */
 extern const struct vamp_writer_ops *const vamp_writers[];

@@ -8,9 +8,11 @@
 #include "version.h"
 
 const struct vamp_writer_ops *const vamp_writers[] = {
-    &vamp_writer_hdf5,   &vamp_writer_jsonl,  &vamp_writer_recording,
-    &vamp_writer_trace,  &vamp_writer_null,   &vamp_writer_prometheus,
-    &vamp_writer_influx, &vamp_writer_syslog, NULL,
+    &vamp_writer_hdf5,      &vamp_writer_jsonl,
+    &vamp_writer_recording, &vamp_writer_trace,
+    &vamp_writer_null,      &vamp_writer_prometheus,
+    &vamp_writer_influx,    &vamp_writer_syslog,
+    &vamp_writer_nats,      NULL,
 };
 
 const struct vamp_writer_ops *vamp_writer_find(const char *name)

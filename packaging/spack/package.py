@@ -23,6 +23,7 @@ class Vampire(MakefilePackage):
     variant("prometheus", default=True, description="Outputs of type prometheus")
     variant("influx", default=True, description="Outputs of type influx")
     variant("otf2", default=True, description="Traces in OTF2")
+    variant("nats", default=True, description="Outputs of type nats")
 
     depends_on("c", type="build")
     depends_on("gmake", type="build")
@@ -41,6 +42,7 @@ class Vampire(MakefilePackage):
     depends_on("libmicrohttpd", when="+prometheus")
     depends_on("curl", when="+influx")
     depends_on("otf2", when="+otf2")
+    depends_on("nats-c", when="+nats")
     with when("+python"):
         depends_on("python@3.11:", type=("build", "run"))
         for name in ("h5py", "matplotlib", "numpy", "pandas", "xarray"):
@@ -48,7 +50,7 @@ class Vampire(MakefilePackage):
 
     @property
     def without(self):
-        return "WITHOUT=" + " ".join(name for name in ("prometheus", "influx", "otf2") if f"+{name}" not in self.spec)
+        return "WITHOUT=" + " ".join(name for name in ("prometheus", "influx", "otf2", "nats") if f"+{name}" not in self.spec)
 
     def build(self, spec, prefix):
         make(f"PREFIX={prefix}", self.without)

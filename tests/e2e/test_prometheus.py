@@ -161,7 +161,7 @@ def test_prometheus_accepts_the_rules():
 def test_the_recipe_is_right(space):
     for name, text in outlets.recipes().items():
         (space.path / name).write_text(text, encoding="utf-8")
-    for name in ("configuration", "influx", "syslog"):
+    for name in ("configuration", "influx", "syslog", "nats"):
         subprocess.run([harness.program("vampire"), "--check-config", "-c", name], cwd=space.path, check=True)
     (space.path / "vampire-alerts.yml").write_bytes((harness.ROOT / "outlets" / "vampire-alerts.yml").read_bytes())
     subprocess.run(["promtool", "check", "config", "prometheus.yml"], cwd=space.path, check=True)

@@ -9,10 +9,10 @@
 #include <time.h>
 
 #include "vampire/core/clock.h"
+#include "writers/format/secret.h"
 #include "writers/influx/internal.h"
 
 #define ADDRESS_BYTES 4096
-#define SECRET_BYTES 4096
 #define ANSWER_BYTES 160
 /* How long a call may take. */
 #define PATIENCE_NS (VAMP_NS_PER_SECOND / 2)
@@ -52,29 +52,6 @@ static size_t keep_answer(char *bytes, size_t size, size_t count, void *context)
     return size * count;
 }
 
-/* The secret's first line. 0; "" when there is none. */
-static int read_secret(const struct influx_options *options, char secret[static SECRET_BYTES],
-                       struct vamp_err *err)
-{
-    secret[0] = '\0';
-    if (options->secret_file == NULL) {
-        const char *variable = getenv(INFLUX_SECRET_VARIABLE);
-        (void)snprintf(secret, SECRET_BYTES, "%s", variable != NULL ? variable : "");
-        return 0;
-    }
-    FILE *file = fopen(options->secret_file, "re");
-    if (file == NULL || fgets(secret, SECRET_BYTES, file) == NULL) {
-        const int code = file == NULL ? errno : ENODATA;
-        if (file != NULL) {
-            (void)fclose(file);
-        }
-        return vamp_err_set_errno(err, code, "read the secret from %s", options->secret_file);
-    }
-    (void)fclose(file);
-    secret[strcspn(secret, "\r\n")] = '\0';
-    return 0;
-}
-
 static bool add_header(struct influx_request *request, const char *header)
 {
     struct curl_slist *longer = curl_slist_append(request->headers, header);
@@ -84,9 +61,9 @@ static bool add_header(struct influx_request *request, const char *header)
 
 static int set_secret(struct influx_request *request, struct vamp_err *err)
 {
-    char secret[SECRET_BYTES], header[SECRET_BYTES + 32];
+    char secret[VAMP_SECRET_BYTES], header[VAMP_SECRET_BYTES + 32];
     const char *user = request->options->user;
-    int code = read_secret(request->options, secret, err);
+    int code = vamp_secret_read(request->options->secret_file, INFLUX_SECRET_VARIABLE, secret, err);
     if (code == 0 && user != NULL) {
         (void)curl_easy_setopt(request->easy, CURLOPT_USERNAME, user);
         (void)curl_easy_setopt(request->easy, CURLOPT_PASSWORD, secret);

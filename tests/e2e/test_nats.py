@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Outputs of type "nats": a real server, with and without JetStream, and another program that reads."""
+
+import json
+import re
+import signal
+import subprocess
+
+import pytest
+
+import harness
+import nats_reader
+import outlets
+from test_workflow import model_options
+
+pytestmark = pytest.mark.plain
+
+
+def nats_config(server, source=None, bucket="200ms", **more):
+    made = harness.vampire_config(bucket=bucket)
+    made["source"] = source or made["source"]
+    made["statistics"]["sets"] = "all"
+    address = server if isinstance(server, str) else server.address
+    made["outputs"].append({"type": "nats", "servers": [address], "name": "bus", **more})
+    return made
+
+
+def live_run(space, server, **more):
+    space.pool_manager()
+    vampire = space.vampire(nats_config(server, **more))
+    return vampire, harness.Workflow(space, model_options=model_options(6, 3, 2, 64, 65536, 20))
+
+
+def synthetic_config(server, **more):
+    made = nats_config(server, {"type": "synthetic", "steps": 20}, "2s", **more)
+    made["workflow"] = "synthetic"
+    return made
+
+
+def nonzero(of_metric):
+    return {labels: value for labels, value in of_metric.items() if value}
+
+
+def assert_totals(messages, path):
+    totals, found = outlets.Totals(path), nats_reader.Totals(messages)
+    assert set(totals.counters) >= set(found.counters) and totals.histograms
+    for name, series in totals.counters.items():
+        assert found.counters.get(name, {}) == found.deltas.get(name, {}) == nonzero(series), name
+    assert found.histograms == totals.histograms
+    for name, series in totals.gauges.items():
+        assert nonzero(found.gauges.get(name, {})) == nonzero(series), name
+    return found
+
+
+def assert_account(vampire):
+    (written,) = re.findall(r"bus +(\d+) buckets written", vampire.stderr)
+    assert "LOST" not in vampire.stderr
+    return int(written)
+
+
+def test_a_reader_has_the_totals_of_the_file(space):
+    server = nats_reader.Server(space)
+    reader = nats_reader.Reader(server)
+    vampire, workflow = live_run(space, server)
+    workflow.finish()
+    vampire.expect_exit(0)
+    messages = reader.until_ended()
+    found = assert_totals(messages, space.hdf5())
+    assert list(found.buckets) == list(range(assert_account(vampire)))
+    run = messages[0].run
+    assert reader.subjects == {f"vampire.weather.{run.id}"}
+    assert (run.workflow, run.pid, run.clock) == ("weather", vampire.child.pid, "event")
+    account = found.buckets[max(found.buckets)][0].account
+    assert account.received == account.decoded + account.rejected and account.decoded == account.filtered + account.counted
+    assert {output.name for output in account.outputs} >= {"bus"}
+    assert messages[-1].ending.reason and messages[-1].parts == 0
+
+
+def test_a_stream_has_each_message_once_after_a_restart(space):
+    server = nats_reader.Server(space, jetstream=True)
+    server.make_stream()
+    vampire, workflow = live_run(space, server, jetstream=True)
+    harness.wait_until(server.stored, "the first buckets")
+    server.process.signal(signal.SIGTERM)
+    server.process.wait()
+    vampire.until_stderr("buckets wait, then are lost and counted")
+    server.start()
+    workflow.finish()
+    vampire.wait()
+    stored = server.stored()
+    assert len({name for name, _ in stored}) == len(stored)
+    found = assert_totals([message for _, message in stored], space.hdf5())
+    assert list(found.buckets) == list(range(assert_account(vampire)))
+    assert vampire.stderr.count("error: output bus") <= 10, "messages are rate limited"
+
+
+def test_the_recipe_is_right(space):
+    """docs/outlets.md: the function, with the installed name of the description."""
+    text = outlets.recipes()["nats.py"]
+    description = space.path / "vampire-telemetry.proto"
+    description.write_bytes((harness.ROOT / "writers" / "nats" / "telemetry.proto").read_bytes())
+    subprocess.run(["protoc", "--python_out=.", description.name], cwd=space.path, check=True)
+    server = nats_reader.Server(space)
+    reader = nats_reader.Reader(server)
+    space.vampire(synthetic_config(server), ready=False).expect_exit(0)
+    data = [message.SerializeToString() for message in reader.until_ended()]
+    script = text + """
+import sys
+print(sum(sum(transports(open(path, "rb").read()).values()) for path in sys.argv[1:]))
+"""
+    paths = [space.path / f"message-{number}" for number in range(len(data))]
+    for path, content in zip(paths, data):
+        path.write_bytes(content)
+    done = subprocess.run(["/usr/bin/python3", "-c", script, *paths], cwd=space.path, capture_output=True, text=True,
+                          check=True)
+    assert int(done.stdout) == sum(outlets.Totals(space.hdf5()).counters["transports"].values()) > 0
+
+
+def test_a_server_that_stops_and_comes_back_without_a_stream(space):
+    """What a subscriber has received is right, and nothing counts twice, whatever it missed."""
+    server = nats_reader.Server(space)
+    reader = nats_reader.Reader(server)
+    vampire, workflow = live_run(space, server)
+    harness.wait_until(lambda: reader.messages, "the first buckets")
+    server.process.signal(signal.SIGTERM)
+    server.process.wait()
+    vampire.until_stderr("buckets wait, then are lost and counted")
+    server.start()
+    workflow.finish()
+    vampire.wait()
+    messages = reader.until_ended()
+    buckets = nats_reader.whole_buckets(messages)
+    assert set(buckets) <= set(range(assert_account(vampire)))
+    totals, found = outlets.Totals(space.hdf5()), nats_reader.Totals(messages)
+    for name, series in found.deltas.items():
+        assert all(value <= totals.counters[name][labels] for labels, value in series.items()), name
+
+
+def assert_reported(space, made, words, extra=None):
+    """While the run goes on."""
+    made["source"].update({"steps": 2000, "speed": 1})
+    vampire = space.vampire(made, ready=False, name="failing", extra=extra)
+    vampire.until_stderr(words)
+    vampire.signal(signal.SIGKILL)
+    vampire.wait()
+
+
+def test_a_server_that_never_answers_is_an_exact_loss(space):
+    """Counting and the other outputs are as without it."""
+    vampire = space.vampire(synthetic_config("nats://127.0.0.1:1", queue=4, finish="2s"), ready=False)
+    vampire.expect_exit(1, 90)
+    assert "publish at nats://127.0.0.1:1: " in vampire.stderr and "No server available" in vampire.stderr
+    (queued,) = {int(text) for text in re.findall(r"(\d+) buckets written", vampire.stderr) if text != "0"}
+    assert re.search(rf"output bus: {queued} of {queued} buckets are lost", vampire.stderr), vampire.stderr
+
+
+def test_a_name_that_is_unknown(space):
+    assert_reported(space, synthetic_config("nats://no-such-host.invalid:4222"), "publish at nats://no-such-host.invalid:4222: ")
+
+
+def test_a_stream_that_is_missing(space):
+    server = nats_reader.Server(space, jetstream=True)
+    assert_reported(space, synthetic_config(server, jetstream=True), "no stream of JetStream takes vampire.synthetic.")
+
+
+def test_a_server_for_small_messages(space):
+    (space.path / "small.conf").write_text("max_payload: 4096\n")
+    server = nats_reader.Server(space, "-c", str(space.path / "small.conf"))
+    assert_reported(space, synthetic_config(server),
+                    'it takes messages of at most 4096 bytes (max_payload), too few for "message" (512KiB)')
+
+
+def test_a_bucket_in_several_messages(space):
+    server = nats_reader.Server(space)
+    reader = nats_reader.Reader(server)
+    made = synthetic_config(server, message="256KiB")
+    made["source"].update({"producers": 60, "consumers": 20, "steps": 2})
+    vampire = space.vampire(made, ready=False)
+    vampire.expect_exit(0)
+    messages = reader.until_ended()
+    assert max(message.parts for message in messages) > 1
+    assert max(message.ByteSize() for message in messages) <= 256 * 1024
+    assert_totals(messages, space.hdf5())
+
+
+SECRET = "kept-from-everyone"
+WAYS = {
+    "token-file": ("authorization {{ token: {} }}", {"secret_file": "secret"}, {"auth_token": SECRET}),
+    "password-file": ("authorization {{ user: writer, password: {} }}", {"secret_file": "secret", "user": "writer"},
+                      {"user": "writer", "pass": SECRET}),
+    "environment": ("authorization {{ token: {} }}", {}, {"auth_token": SECRET}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_secret_is_shown_nowhere(space, way):
+    config, more, connect = WAYS[way]
+    (space.path / "secret").write_text(SECRET + "\n")
+    (space.path / "nats.conf").write_text(config.format(SECRET))
+    server = nats_reader.Server(space, "-c", str(space.path / "nats.conf"))
+    reader = nats_reader.Reader(server, **connect)
+    made = synthetic_config(server, **more)
+    extra = {"VAMPIRE_NATS_SECRET": SECRET} if way == "environment" else {}
+    space.vampire(made, ready=False, extra=extra).expect_exit(0)
+    assert_totals(reader.until_ended(), space.hdf5())
+    (space.path / "secret").write_text("wrong\n")
+    bad = {"VAMPIRE_NATS_SECRET": "wrong"} if way == "environment" else {}
+    assert_reported(space, made, "Authorization Violation", bad)
+    shown = [path.name for path in space.path.glob("**/*")
+             if path.is_file() and path.name not in ("secret", "nats.conf") and SECRET.encode() in path.read_bytes()]
+    assert shown == []
+
+
+def make_certificates(space):
+    """An authority, and the server's certificate for 127.0.0.1."""
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], cwd=space.path, check=True, capture_output=True)
+
+    (space.path / "names").write_text("subjectAltName=IP:127.0.0.1")
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    openssl("req", "-x509", *key, "-keyout", "authority.key", "-out", "authority.pem", "-subj", "/CN=authority")
+    openssl("req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=server")
+    openssl("x509", "-req", "-in", "server.csr", "-CA", "authority.pem", "-CAkey", "authority.key", "-CAcreateserial",
+            "-out", "server.pem", "-extfile", "names")
+
+
+def test_tls_with_certificates(space):
+    make_certificates(space)
+    path = space.path
+    server = nats_reader.Server(space, "--tlsverify", f"--tlscert={path}/server.pem", f"--tlskey={path}/server.key",
+                                f"--tlscacert={path}/authority.pem", scheme="tls")
+    context = nats_reader.tls_context(path / "authority.pem")
+    context.load_cert_chain(path / "server.pem", path / "server.key")
+    reader = nats_reader.Reader(server, context=context)
+    trusted = {"ca_file": "authority.pem", "certificate_file": "server.pem", "key_file": "server.key"}
+    space.vampire(synthetic_config(server, **trusted), ready=False).expect_exit(0)
+    assert_totals(reader.until_ended(), space.hdf5())
+    made = {key: value for key, value in trusted.items() if key != "ca_file"}
+    assert_reported(space, synthetic_config(server, **made), "unable to get local issuer certificate")
+
+
+@pytest.mark.parametrize("servers", [["127.0.0.1:4222"], ["nats://user:password@host"], ["http://host"], ["nats://"], []])
+def test_what_is_no_address(space, servers):
+    path = space.path / "vampire.json"
+    path.write_text(json.dumps({"outputs": [{"type": "nats", "servers": servers}]}))
+    done = subprocess.run([harness.program("vampire"), "--check-config", "-c", path], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 2 and re.search(r"outputs.*servers", done.stderr), done.stderr

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A password or token that a format sends to a server. It is in a file or in the environment, never
+ * in an option, so that nothing shows it. */
+#ifndef VAMP_WRITERS_FORMAT_SECRET_H
+#define VAMP_WRITERS_FORMAT_SECRET_H
+
+#include "vampire/core/err.h"
+
+#define VAMP_SECRET_BYTES 4096
+
+/* The first line of the file, or the environment variable when `path` is NULL. 0, with "" when
+ * there is none; -errno of a file that cannot be read. */
+VAMP_MUST_CHECK int vamp_secret_read(const char *path, const char *variable,
+                                     char secret[static VAMP_SECRET_BYTES], struct vamp_err *err);
+
+#endif
