@@ -163,7 +163,9 @@ def time_axis(ax, edges):
         form = "%H:%M" if last - first < pd.Timedelta("1d") else "%d %b\n%H:%M"
     ax.xaxis.set_major_formatter(dates.DateFormatter(form))
     ax.xaxis.set_major_locator(dates.AutoDateLocator(minticks=2, maxticks=4 if narrow(ax) else 7))
-    ax.set_xlabel(f"time (UTC), {first:%Y-%m-%d}" + (f" to {last:%Y-%m-%d}" if first.date() != last.date() else ""))
+    # The first interval may begin on the day before the first bucket, the last one end at midnight.
+    days = sorted({(pd.Timestamp(edges[1]) - pd.Timedelta(1, "ns")).date(), pd.Timestamp(edges[-2]).date()})
+    ax.set_xlabel("time (UTC), " + " to ".join(map(str, days)))
     if first < last:
         ax.set_xlim(edges[0], edges[-1])
 

@@ -463,16 +463,17 @@ def test_selecting_by_labels(written):
 
 
 def test_the_examples_of_the_documentation(made, tmp_path):
-    """Those of docs/python.md, one after the other, with files of our own writer."""
+    """Those of README.md and docs/python.md, one after the other, with files of our own writer."""
     directory = tmp_path / "run"
     directory.mkdir()
     made_up.fill("hdf5", f"directory={directory}", buckets=12, growth=1)
-    text = (ROOT / "docs" / "python.md").read_text()
-    scope = {}
-    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(examples) >= 4
-    for example in examples:
-        exec(example.replace("/scratch/forecast", str(directory)), scope)  # pylint: disable=exec-used
+    for path, least in ((ROOT / "README.md", 1), (ROOT / "docs" / "python.md", 4)):
+        examples = re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
+        assert len(examples) >= least, path
+        scope = {}
+        for example in examples:
+            example = example.replace("/scratch/forecast", str(directory)).replace("demo-TIME", str(directory))
+            exec(example, scope)  # pylint: disable=exec-used
 
 
 def test_xarray_finds_the_engine(made):

@@ -222,6 +222,16 @@ def test_equal_values_are_in_natural_order():
     assert look.descending(pairs).index.tolist() == [("IFS -- 9", "a"), ("IFS -- 9", "b"), ("IFS -- 10", "a"), ("IFS -- 10", "b")]
 
 
+@pytest.mark.parametrize("first, days", [("2025-12-31T23:59:50", "2026-01-01"), ("2025-12-30T23:59", "2025-12-31 to 2026-01-01")])
+def test_the_days_on_the_axis_of_time(first, days):
+    """An interval that begins before midnight and has its buckets after it is of the next day."""
+    from matplotlib.figure import Figure
+    ax = Figure().add_subplot()
+    look.time_axis(ax, np.array([first, "2026-01-01T00:00:10" if days == "2026-01-01" else "2025-12-31T00:01",
+                                 "2026-01-01T12:00", "2026-01-02T00:00"], "datetime64[ns]"))
+    assert ax.get_xlabel() == f"time (UTC), {days}"
+
+
 def test_names_are_in_natural_order():
     assert sorted(["IFS -- 10", "(other)", "IFS -- 9", "a", "IFS -- 1"], key=look.natural) == \
         ["IFS -- 1", "IFS -- 9", "IFS -- 10", "a", "(other)"]
