@@ -207,7 +207,8 @@ class Totals:
             of_metric[key] = (count + histogram.count, total + histogram.sum, bins)
 
 
-def tls_context(authority):
-    context = ssl.create_default_context(cafile=authority)
+def tls_context(trusted):
+    context = ssl.create_default_context(cafile=trusted["ca_file"])
     context.check_hostname = False
+    context.load_cert_chain(trusted["certificate_file"], trusted["key_file"])
     return context

@@ -211,32 +211,29 @@ def test_the_secret_is_shown_nowhere(space, way):
     assert shown == []
 
 
-def make_certificates(space):
-    """An authority, and the server's certificate for 127.0.0.1."""
-    def openssl(*arguments):
-        subprocess.run(["openssl", *arguments], cwd=space.path, check=True, capture_output=True)
-
-    (space.path / "names").write_text("subjectAltName=IP:127.0.0.1")
-    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    openssl("req", "-x509", *key, "-keyout", "authority.key", "-out", "authority.pem", "-subj", "/CN=authority")
-    openssl("req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=server")
-    openssl("x509", "-req", "-in", "server.csr", "-CA", "authority.pem", "-CAkey", "authority.key", "-CAcreateserial",
-            "-out", "server.pem", "-extfile", "names")
+def tls_server(space, address):
+    """(server, a certificate for this address, which both sides have and trust, as options)"""
+    key, signed = outlets.certificate(space, "server", address)
+    server = nats_reader.Server(space, "--tlsverify", f"--tlscert={signed}", f"--tlskey={key}", f"--tlscacert={signed}",
+                                scheme="tls")
+    return server, {"ca_file": str(signed), "certificate_file": str(signed), "key_file": str(key)}
 
 
 def test_tls_with_certificates(space):
-    make_certificates(space)
-    path = space.path
-    server = nats_reader.Server(space, "--tlsverify", f"--tlscert={path}/server.pem", f"--tlskey={path}/server.key",
-                                f"--tlscacert={path}/authority.pem", scheme="tls")
-    context = nats_reader.tls_context(path / "authority.pem")
-    context.load_cert_chain(path / "server.pem", path / "server.key")
-    reader = nats_reader.Reader(server, context=context)
-    trusted = {"ca_file": "authority.pem", "certificate_file": "server.pem", "key_file": "server.key"}
+    server, trusted = tls_server(space, "IP:127.0.0.1")
+    reader = nats_reader.Reader(server, context=nats_reader.tls_context(trusted))
     space.vampire(synthetic_config(server, **trusted), ready=False).expect_exit(0)
     assert_totals(reader.until_ended(), space.hdf5())
-    made = {key: value for key, value in trusted.items() if key != "ca_file"}
-    assert_reported(space, synthetic_config(server, **made), "unable to get local issuer certificate")
+
+
+@pytest.mark.parametrize("address, left_out, words", [
+    ("DNS:other.invalid", (), "IP address mismatch"),
+    ("IP:127.0.0.1", ("ca_file",), "self-signed certificate"),
+], ids=["name", "stranger"])
+def test_a_certificate_that_is_wrong(space, address, left_out, words):
+    server, trusted = tls_server(space, address)
+    made = {key: value for key, value in trusted.items() if key not in left_out}
+    assert_reported(space, synthetic_config(server, **made), words)
 
 
 @pytest.mark.parametrize("servers", [["127.0.0.1:4222"], ["nats://user:password@host"], ["http://host"], ["nats://"], []])
