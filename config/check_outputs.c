@@ -258,17 +258,31 @@ static int keep_labels(const struct config_loader *loader, struct vamp_config_ou
     return code;
 }
 
-/* The format's own default of "by". */
+/* Adds the labels that the format drops to "without". */
+static int drop_labels(const struct config_loader *loader, struct vamp_config_output *output)
+{
+    const struct vamp_opt *without = vamp_opt_find(vamp_output_options(output->ops), "without");
+    int code = 0;
+    for (unsigned label = 0; code == 0 && label < VAMP_LABEL_COUNT; label++) {
+        if ((output->ops->without_unset & UINT32_C(1) << label) != 0) {
+            code = vamp_opt_set_named(without, &output->settings, "*", vamp_label_name(label),
+                                      loader->err);
+        }
+    }
+    return code;
+}
+
+/* The format's own default of "by" or "without". */
 static int settle_labels(const struct config_loader *loader, unsigned index)
 {
     struct vamp_config_output *output = &loader->config->outputs[index];
     const struct vamp_kept_labels *kept = output->ops->by_unset;
-    if (kept == NULL || gives_labels(loader, index) ||
+    if (gives_labels(loader, index) ||
         (vamp_opt_holding(output->ops->targets, output->options) & VAMP_TARGET_FILES) == 0) {
         return 0;
     }
-    int code = 0;
-    for (; code == 0 && kept->metrics != NULL; kept++) {
+    int code = drop_labels(loader, output);
+    for (; code == 0 && kept != NULL && kept->metrics != NULL; kept++) {
         code = keep_labels(loader, output, kept);
     }
     return code;

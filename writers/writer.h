@@ -132,6 +132,8 @@ struct vamp_writer_ops {
      * a device, a socket or standard output, whose reader may want all. Other outputs keep all
      * labels by default. */
     const struct vamp_kept_labels *by_unset;
+    /* Or: the option "without" of such an output, bit per enum vamp_label; 0: none. */
+    uint32_t without_unset;
     /* NULL, or: whether the options name a possible address, of which it looks at the text only,
      * and what they need is installed. 0, or -EINVAL or -ENAMETOOLONG with the key of the option
      * that is wrong, and what is wrong and allowed. */

@@ -22,7 +22,7 @@ def influx_config(url, source=None, bucket="200ms", **more):
     made = harness.vampire_config(bucket=bucket)
     made["source"] = source or made["source"]
     made["statistics"]["sets"] = "all"
-    made["outputs"].append({"type": "influx", "url": url, **more})
+    made["outputs"].append({"type": "influx", "url": url, "without": [], **more})
     return made
 
 

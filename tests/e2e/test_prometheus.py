@@ -20,14 +20,14 @@ from test_workflow import model_options
 def live_config(page):
     made = harness.vampire_config(bucket="200ms")
     made["statistics"]["sets"] = "all"
-    made["outputs"].append({"type": "prometheus", **page})
+    made["outputs"].append({"type": "prometheus", "without": [], **page})
     return made
 
 
 def synthetic_config(page=None, bucket="200ms", **source):
     return {"workflow": "synthetic", "source": {"type": "synthetic", "speed": 1, "steps": 100000, **source},
             "statistics": {"bucket": bucket, "sets": "all"},
-            "outputs": [{"type": "prometheus", "listen": "tcp:0", **(page or {})}]}
+            "outputs": [{"type": "prometheus", "listen": "tcp:0", "without": [], **(page or {})}]}
 
 
 def synthetic(space, page=None, name="vampire", **more):

@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import struct
+import subprocess
 
 import pytest
 
@@ -207,3 +208,21 @@ def test_the_journal_has_fields(space):
         assert json.loads(one["MESSAGE"])["run"] == one["VAMPIRE_RUN"]
     assert_whole([json.loads(one["MESSAGE"]) for one in found if one["VAMPIRE_TYPE"] == "bucket"],
                  range(results.Hdf5Run([space.hdf5()]).buckets))
+
+
+@pytest.mark.parametrize("kind, key, labels", [
+    ("prometheus", "without", {"*": ["size_class"]}), ("influx", "without", {"*": ["size_class"]}),
+    ("syslog", "by", {"pool_operations": ["operation"], "anomalies": ["anomaly"],
+                       "vampire_lost": ["reason"], "*": []})])
+def test_few_labels_unless_told_otherwise(space, kind, key, labels):
+    """And the dump of such a configuration means the same; `"without": []` is all labels."""
+    def dumped(more):
+        (space.path / "vampire.json").write_text(json.dumps({"outputs": [{"type": kind, **more}]}))
+        done = subprocess.run([harness.program("vampire"), "--dump-config", "-c", "vampire.json"], cwd=space.path,
+                              capture_output=True, check=True)
+        (made,) = json.loads(done.stdout)["outputs"]
+        return made
+
+    assert dumped({})[key] == labels
+    assert dumped({key: labels})[key] == labels
+    assert dumped(ALL_LABELS)["without"] == {"*": []} and not dumped(ALL_LABELS).get("by")

@@ -75,5 +75,6 @@ const struct vamp_writer_ops vamp_writer_prometheus = {
     .options_bytes = sizeof(struct prometheus_options),
     .element = VAMP_ELEMENT_BUCKET,
     .check = check,
+    .without_unset = UINT32_C(1) << VAMP_LABEL_SIZE_CLASS,
     .plug_in = true,
 };
