@@ -245,7 +245,7 @@ $(LIVE): $(call archives,live) vampire/live/module.map
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,--version-script=vampire/live/module.map \
 	  -o $@ -Wl,--whole-archive $(call archive,live) -Wl,--no-whole-archive $(call libraries,live)
-$(PLUG_IN_OBJECTS): $(B)/lib/vampire/%.so: $(B)/lib/%.a $(call archives,format trace) writers/plug_in.map
+$(PLUG_IN_OBJECTS): $(B)/lib/vampire/%.so: $(B)/lib/%.a $(call archives,trace) writers/plug_in.map
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,--version-script=writers/plug_in.map \
