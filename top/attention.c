@@ -129,6 +129,13 @@ void top_attention_commit(struct top_attention *attention, double seen_ns)
     attention->demands = attention->next_demands;
     attention->next_waiting_count = 0;
     attention->next_demands = 0;
+    attention->unseen_firing = attention->firing > attention->listed_firing
+                                   ? attention->firing - attention->listed_firing
+                                   : 0;
+    attention->listed_firing = 0;
+    for (unsigned i = attention->alarm_count; i-- > 0;) {
+        attention->listed_firing += attention->alarms[i].state == TOP_ALARM_FIRING;
+    }
     for (unsigned i = attention->alarm_count; i-- > 0;) {
         const struct top_alarm *alarm = &attention->alarms[i];
         if (alarm->state == TOP_ALARM_RESOLVED && seen_ns - alarm->changed_ns > TOP_RESOLVED_NS) {

@@ -41,7 +41,9 @@ struct top_waiting {
 struct top_attention {
     struct top_alarm alarms[TOP_ALARMS_MAX];
     unsigned alarm_count;
-    double firing; /* as vampire reports it: some may have begun before the stream that is read */
+    double firing;          /* as vampire reports it: after the bucket before the newest one */
+    unsigned listed_firing; /* of those in the list, after the newest bucket */
+    double unseen_firing;   /* began before the stream that is read */
     struct top_waiting waiting[TOP_WAITING_MAX], next_waiting[TOP_WAITING_MAX];
     unsigned waiting_count, next_waiting_count;
     double demands, next_demands; /* all that are pending, where some are listed */

@@ -73,16 +73,12 @@ static void alarm_title(struct page_line *line, const struct top_attention *atte
                         unsigned shown, unsigned columns)
 {
     char name[PAGE_LINE_BYTES], title[64] = "ALARM", more[64] = "";
-    unsigned firing = 0;
-    for (unsigned i = 0; i < attention->alarm_count; i++) {
-        firing += attention->alarms[i].state == TOP_ALARM_FIRING;
-    }
     if (attention->alarm_count > shown) {
         (void)snprintf(title, sizeof title, "ALARM (%u of %u)", shown, attention->alarm_count);
     }
-    if (attention->firing > firing) {
+    if (attention->unseen_firing > 0) {
         (void)snprintf(more, sizeof more, "  %.0f more fire, not seen from their begin",
-                       attention->firing - firing);
+                       attention->unseen_firing);
     }
     line->mark = PAGE_TITLE;
     top_text_fit(name, sizeof name, title, rule_columns(columns));
@@ -109,7 +105,7 @@ static void alarm_line(struct page_line *line, const struct top_alarm *alarm, un
 static unsigned alarm_lines(struct page_line *lines, unsigned room,
                             const struct top_attention *attention, unsigned columns)
 {
-    if (room < 2 || (attention->alarm_count == 0 && attention->firing == 0)) {
+    if (room < 2 || (attention->alarm_count == 0 && attention->unseen_firing <= 0)) {
         return 0;
     }
     const unsigned shown = attention->alarm_count < room - 1 ? attention->alarm_count : room - 1;

@@ -127,9 +127,24 @@ static void alarms_that_began_before_the_stream_are_counted(void **state)
     feed("{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"vampire_alarms_firing\",\"labels\":{},"
          "\"value\":2,\"min\":2,\"max\":2}");
     feed_alarm("stuck", 2, "critical", "firing", false);
-    feed_buckets(1);
+    feed_buckets(2);
     assert_int_equal(show(10, 100), 2);
     has(0, "1 more fire");
+}
+
+/* The metric is that of the bucket before. */
+static void an_alarm_that_ends_is_not_taken_for_another(void **state)
+{
+    (void)state;
+    feed_alarm("stuck", 2, "critical", "firing", false);
+    feed_buckets(1);
+    feed("{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"vampire_alarms_firing\",\"labels\":{},"
+         "\"value\":1,\"min\":1,\"max\":1}");
+    feed_buckets(1);
+    feed_alarm("stuck", 2, "critical", "resolved", false);
+    feed_buckets(1);
+    assert_int_equal(show(10, 100), 2);
+    assert_null(strstr(lines[0].text, "more"));
 }
 
 static void more_alarms_than_room_do_no_harm(void **state)
@@ -210,6 +225,7 @@ int main(void)
         TEST(without_alarms_and_waits_there_is_no_line),
         TEST(what_fires_is_first_and_what_ended_is_forgotten),
         TEST(alarms_that_began_before_the_stream_are_counted),
+        TEST(an_alarm_that_ends_is_not_taken_for_another),
         TEST(more_alarms_than_room_do_no_harm),
         TEST(demands_are_those_of_the_newest_bucket),
         TEST(alarms_leave_room_for_demands),
