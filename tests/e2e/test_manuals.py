@@ -126,7 +126,8 @@ def test_the_examples_work(space):
     next(space.path.glob("*.rec")).rename(space.path / "run.rec")
     (space.path / "forecast").mkdir()
     file = shutil.move(space.hdf5_files()[0], space.path / "forecast")
-    environment = dict(harness.clean_environment(), PATH=f"{harness.BUILD / 'bin'}:/usr/bin:/bin")
+    environment = dict(harness.clean_environment(), PATH=f"{harness.BUILD / 'bin'}:/usr/bin:/bin",
+                       PYTHONPATH=str(harness.ROOT / "python"))  # the example for xarray needs the engine
     lines = []
     for page in ("vampire.1", "vampire-top.1", "vampire-jsonl.5", "vampire-hdf5.5"):
         commands, displays = examples_of(page)
