@@ -18,7 +18,8 @@ BY_MODEL = ["model", "source_model", "sink_model", "producer_model", "operation"
             "output", "reason", "part"]
 # A day takes long: `make bench BENCH=day`. With --quick it has two hours.
 QUICK_STEPS = {"hour": 300, "wide": 20, "day": 1200}
-OPEN = "xarray.open_dataset(path, engine='h5netcdf').close()"
+OPEN = "xarray.open_dataset(path, engine='{}').close()"
+QUIET_STEPS, QUIET_SECONDS = 6, (100, 590)  # a longer silence is not written: statistics.max_empty
 QUANTILE = "vampire.quantile(path, 'transport_ns', 0.99, by=['source'])"
 MODEL_QUANTILE = "vampire.quantile(path, 'transport_ns', [0.5, 0.99], by=['source_model'], output='minutes')"
 
@@ -82,16 +83,39 @@ def workload_lines(directory, name, quick=False):
     recording.unlink()
     shutil.rmtree(lines_folder)
     path = max(folder.glob("*.h5"), key=lambda one: one.stat().st_size)
-    yield read_line(directory, f"history.{name}.open", f"{name}: xarray.open_dataset of the root group", OPEN, path, OPEN)
+    for engine in ("netcdf4", "h5netcdf", "vampire"):
+        opening = OPEN.format(engine)
+        yield read_line(directory, f"history.{name}.open.{engine}", f"{name}: xarray.open_dataset of the root group, {engine}",
+                        opening, path, opening)
     yield read_line(directory, f"history.{name}.quantile", f"{name}: 99th percentile of transport time by source", QUANTILE,
                     folder)
     yield report_line(directory, name, folder)
     shutil.rmtree(folder)
 
 
+def silent(directory, seconds):
+    """(bytes, buckets) of a file of the hour's 60 components that are silent for so long between steps."""
+    import vampire
+    folder = pathlib.Path(directory) / f"silent{seconds}"
+    folder.mkdir()
+    config = workload.read("hour")
+    config["source"].update(steps=QUIET_STEPS, step=f"{seconds}s", burst=1)
+    config["outputs"] = [{"type": "hdf5", "directory": str(folder), "queue": 65536}]
+    path = folder / "config.json"
+    path.write_text(json.dumps(config))
+    measure.run([harness.program("vampire"), "-q", "-c", path], directory)
+    return sum(bytes_of(folder, "*.h5")), vampire.summary(folder).buckets
+
+
+def quiet_line(directory):
+    """Bytes of a bucket in which nothing happens: what more of them add to a file."""
+    (short, few), (long, many) = (silent(directory, seconds) for seconds in QUIET_SECONDS)
+    return measure.line("history.quiet", "a bucket in which 60 components are silent", "bytes", [(long - short) / (many - few)])
+
+
 def history_lines(directory, quick=False):
-    """Both workloads of one resolution."""
-    return [line for name in ("hour", "wide") for line in workload_lines(directory, name, quick)]
+    """Both workloads of one resolution, and silence."""
+    return [line for name in ("hour", "wide") for line in workload_lines(directory, name, quick)] + [quiet_line(directory)]
 
 
 def day_lines(directory, quick=False):

@@ -344,6 +344,9 @@ def pace_lines(directory):
 # ---------------------------------------------------------------- size and scale
 
 
+HISTOGRAM_COLUMNS = ("count", "sum", "min", "max", "entries", "bin", "bin_count")
+
+
 def file_lines(directory):
     """Bytes on disk for each histogram row that has values."""
     events = 1000000
@@ -356,10 +359,10 @@ def file_lines(directory):
     rows, stored, buckets, size = 0, 0, 0, 0
     for path in folder.glob("vampire-*.h5"):  # a new one when the series have outgrown the first
         with h5py.File(path, "r") as file:
-            for name, item in file.items():
-                if item.attrs.get("kind") in (b"histogram", "histogram") and f"{name}_count" in file:
-                    rows += int((file[f"{name}_count"][...] > 0).sum())
-                    stored += item.id.get_storage_size()
+            for group in (item for item in file.values() if isinstance(item, h5py.Group)):
+                for metric in (name.removesuffix("_entry") for name in group if name.endswith("_entry")):
+                    rows += int((group[f"{metric}_count"][...] > 0).sum())
+                    stored += sum(group[f"{metric}_{column}"].id.get_storage_size() for column in HISTOGRAM_COLUMNS)
             buckets += file["time"].shape[0]
         size += path.stat().st_size
     return [measure.line("rows", "bytes in the HDF5 file for each non-empty histogram row", "bytes",

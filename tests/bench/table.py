@@ -191,7 +191,10 @@ HISTORY_TARGETS = [
            lambda r: f"{number(r[f'{HOUR}.hdf5']['hdf5_ms'])} ms", lambda r: r[f"{HOUR}.hdf5"]["hdf5_ms"] <= 5),
     Target("resident memory of vampire, the hour", "96 MiB", [f"{HOUR}.hdf5"],
            lambda r: people(r[f"{HOUR}.hdf5"]["peak_bytes"]), lambda r: r[f"{HOUR}.hdf5"]["peak_bytes"] <= 96 * 2**20),
-    at_most("`xarray.open_dataset` of the root, the hour", "0.2 s", f"{HOUR}.open", (0.2, None)),
+    *(at_most(f"`xarray.open_dataset` of the root, the hour, {engine}", "0.2 s", f"{HOUR}.open.{engine}", (0.2, None))
+      for engine in ("netcdf4", "h5netcdf", "vampire")),
+    Target("a bucket in which nothing happens, of 60 components", "1 kB", ["history.quiet"],
+           lambda r: f"{r['history.quiet']['median'] / 1e3:.1f} kB", lambda r: r["history.quiet"]["median"] <= 1e3),
     at_most("99th percentile of transport time by source over the hour", "1 s, 300 MiB", f"{HOUR}.quantile", (1, 300)),
     at_most("report of the hour", "15 s, 500 MiB", f"{HOUR}.report", (15, 500)),
     at_most("report of `wide`", "30 s", f"{WIDE}.report", (30, None)),

@@ -240,6 +240,37 @@ def test_rotation_loses_nothing(tmp_path, limit):
             assert int(ds.attrs["segment"]) == number + 1
 
 
+def chunks_of(item):
+    """Chunks of a variable, those that were not written included."""
+    return 0 if item.chunks is None else -(-item.shape[0] // item.chunks[0])
+
+
+@pytest.mark.long
+def test_a_file_ends_before_a_variable_has_too_many_chunks(tmp_path):
+    """The first bucket, which chooses the chunks, has few series, the others have thousands."""
+    files = paths(fill("hdf5", f"directory={tmp_path}", buckets=36, growth=8000, max_series=8000, wait=1, seconds=240))
+    most, numbers = [], []
+    for path in files:
+        with h5py.File(path) as file:
+            counts = []
+            file.visititems(lambda _, item: counts.append(chunks_of(item) if isinstance(item, h5py.Dataset) else 0))
+            most.append(max(counts))
+            numbers += file["bucket_number"][...].tolist()
+    assert len(files) == 2 and 7700 < most[0] <= 8000
+    assert numbers == list(range(36))
+
+
+def test_totals_start_again_after_lost_buckets(tmp_path):
+    """Of ten buckets at once a queue of one loses some; then the next ten come."""
+    done = fill("hdf5", f"directory={tmp_path}", buckets=60, growth=0, queue=1, wait=10, check=False)
+    (path,), (_, written, lost, _) = paths(done), account(done)
+    numbers = check_file(path, 0, 1024)  # with the totals
+    gaps = [row for row, (one, other) in enumerate(zip([-1, *numbers], numbers)) if other != one + 1]
+    assert gaps and lost == 60 - written == 60 - len(numbers)
+    with h5py.File(path) as file:
+        assert file["restart_row"][...].tolist() == [0, *(row for row in gaps if row > 0)]
+
+
 def test_long_names_get_a_file_of_their_own(tmp_path):
     files = paths(fill("hdf5", f"directory={tmp_path}", buckets=6, growth=2, long_names=7))
     assert len(files) == 2

@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 import h5py
+import numpy as np
 
 import jsonl
 from harness import ROOT, program, wait_until
@@ -208,6 +209,30 @@ def test_outputs_share_a_directory(space):
         summary = summary_of(space.path, output=name)
         assert summary.buckets_missing == 0 and summary.whole, summary
     assert totals["seconds"] == totals["tens"] == totals["hours"]
+
+
+def test_coarse_buckets_rotate_whole(space):
+    """No bucket is cut by the end of a file, and no file is empty."""
+    run(space, {"type": "hdf5", "name": "tens", "bucket": "10s", "rotate": {"interval": "20s"}, "queue": 65536})
+    files = sorted(space.path.glob("vampire-*-tens-*.h5"))
+    counts = []
+    for path in files:
+        with h5py.File(path) as file:
+            counts.append(file["statistics_buckets"][...].tolist())
+            assert file["restart_row"][...].tolist() == [0]
+    assert len(files) > 2 and all(sum(few) for few in counts)
+    assert all(few == [10, 10] for few in counts[1:-1]), counts
+    assert sum(map(sum, counts)) == 61  # with the one of the end
+
+
+def test_series_that_grow_need_no_new_file(space):
+    """As with the reference workload, whose series come within minutes."""
+    run(space, {"type": "hdf5", "queue": 65536}, source={**SOURCE, "producers": 40, "consumers": 20})
+    (path,) = space.path.glob("vampire-*.h5")
+    with h5py.File(path) as file:
+        assert int(file["statistics_buckets"][...].sum()) == 61  # with the one of the end
+        group = file["by_source_sink_size_class_tier"]
+        assert group["id"].shape[0] > 4 * np.count_nonzero(group["series_index"][:1024] != group["series_index"].attrs["padding"])
 
 
 def test_keep_deletes_only_its_own_closed_files(space):

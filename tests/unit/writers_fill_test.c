@@ -4,7 +4,7 @@
  * of tests/e2e/made_up.py:
  *
  *   writers_fill_test WRITER key=value... [-- buckets=N growth=N max_series=N long_names=N
- *       pause_us=N queue=N rotate_bytes=N rotate_ns=N deadline_ms=N wait=1 configuration=BYTES]
+ *       pause_us=N queue=N rotate_bytes=N rotate_ns=N deadline_ms=N wait=N configuration=BYTES]
  *
  * SIGTERM ends it before its time. It prints "acked N" when N buckets are known to be written,
  * "lost N" when N are lost, "failure TEXT" for failures and at the end "path P" for each file and
@@ -138,7 +138,7 @@ static int run(const struct vamp_writer_ops *ops, const void *options, const str
             vamp_output_bucket(fill.output, bucket);
             vamp_bucket_release(bucket);
             report_account(&fill);
-            if (plan->wait > 0) {
+            if (plan->wait > 0 && (n + 1) % plan->wait == 0) {
                 settle(&fill);
             }
             (void)usleep((useconds_t)plan->pause_us);

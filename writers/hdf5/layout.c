@@ -127,20 +127,22 @@ static int create_bins(struct hdf5_file *file, struct vamp_err *err)
 
 static int create_columns(struct hdf5_file *file, struct vamp_err *err)
 {
-    static const struct {
+    const struct {
         const char *name, *about, *units;
+        uint64_t usual; /* takes no space */
     } columns[] = {
-        {"bucket_ns", "width of the bucket", "ns"},
+        {"bucket_ns", "width of the bucket", "ns", (uint64_t)file->schema->bucket_ns},
         {"bucket_number", "number in the run of the first of the statistics' buckets in the row",
-         "1"},
+         "1", 0},
         {"statistics_buckets",
-         "buckets of the statistics in the row; those missing before the next row were lost", "1"},
-        {"events_received", "events that reached vampire, since the start", "1"},
-        {"events_decoded", "events that were understood, since the start", "1"},
-        {"events_rejected", "events that could not be understood, since the start", "1"},
-        {"events_filtered", "events the filters excluded, since the start", "1"},
-        {"events_counted", "events the statistics counted, since the start", "1"},
-        {"events_late", "events counted in a later bucket than their own, since the start", "1"},
+         "buckets of the statistics in the row; those missing before the next row were lost", "1",
+         1},
+        {"events_received", "events that reached vampire, since the start", "1", 0},
+        {"events_decoded", "events that were understood, since the start", "1", 0},
+        {"events_rejected", "events that could not be understood, since the start", "1", 0},
+        {"events_filtered", "events the filters excluded, since the start", "1", 0},
+        {"events_counted", "events the statistics counted, since the start", "1", 0},
+        {"events_late", "events counted in a later bucket than their own, since the start", "1", 0},
     };
     unsigned index = 0;
     int code = 0;
@@ -156,6 +158,7 @@ static int create_columns(struct hdf5_file *file, struct vamp_err *err)
             .type = i == 0 ? HDF5_I64 : HDF5_U64,
             .rank = 1,
             .dimensions = {HDF5_TIME},
+            .fill_value = i < count ? columns[i].usual : 0,
             .units = i < count ? columns[i].units : "1",
             .long_name = i < count ? columns[i].about : about,
         };

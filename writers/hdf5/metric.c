@@ -21,7 +21,7 @@ struct part {
     bool has_unit; /* the metric's unit; else a number of values */
     enum hdf5_type type;
     enum axes axes;
-    uint64_t fill; /* for "no value"; 0: none */
+    uint64_t fill; /* what is not written; see fill_of */
 };
 
 #define IN_BUCKET "time: sum"
@@ -213,6 +213,22 @@ static void choose_axes(const struct hdf5_file *file, unsigned number, enum axes
     spec->packed = true;
 }
 
+/* What is not written: "no value" where a series may have none, else what a quiet bucket has, so
+ * that it takes no space. A sum over the series of a gauge with names is none without a series. */
+static uint64_t fill_of(const struct hdf5_file *file, unsigned number, const struct part *part,
+                        const struct hdf5_spec *spec)
+{
+    const struct vamp_schema_metric *entry = &file->schema->metrics[number];
+    const struct vamp_metric *metric = &vamp_metrics[entry->id];
+    if (metric->kind != VAMP_GAUGE) {
+        return part->fill;
+    }
+    if (vamp_metric_may_be_none(metric) || (part->axes != ALONG_ROW && spec->rank > 1)) {
+        return HDF5_GAUGE_MISSING;
+    }
+    return 0;
+}
+
 static int create_part(struct hdf5_file *file, unsigned number, const struct part *part, bool rows,
                        unsigned *ret_index, struct vamp_err *err)
 {
@@ -226,11 +242,11 @@ static int create_part(struct hdf5_file *file, unsigned number, const struct par
     struct hdf5_spec spec = {
         .name = name,
         .type = part->type,
-        .fill_value = part->fill,
         .units = part->has_unit ? metric->unit : "1",
         .long_name = about,
     };
     choose_axes(file, number, part->axes, &spec);
+    spec.fill_value = fill_of(file, number, part, &spec);
     /* A gauge without labels has a value in each bucket. */
     spec.has_fill = part->fill != 0 && (metric->kind != VAMP_GAUGE || spec.rank > 1);
     int code = hdf5_dataset_create(file, &spec, ret_index, err);

@@ -145,11 +145,10 @@ static int write_columns(struct hdf5_file *file, const struct vamp_bucket *bucke
         account->filtered, account->counted, account->late,
     };
     memcpy(numbers + HDF5_EVENT_COLUMNS - VAMP_LOSS_COUNT, account->lost, sizeof account->lost);
-    int code =
-        hdf5_dataset_put_number(file, file->bucket_ns, file->rows, (uint64_t)bucket->width_ns, err);
+    const uint64_t width = (uint64_t)bucket->width_ns, buckets = bucket->buckets;
+    int code = hdf5_dataset_put_row(file, file->bucket_ns, file->rows, &width, err);
     if (code == 0) {
-        code = hdf5_dataset_put_number(file, file->statistics_buckets, file->rows, bucket->buckets,
-                                       err);
+        code = hdf5_dataset_put_row(file, file->statistics_buckets, file->rows, &buckets, err);
     }
     for (unsigned i = 0; code == 0 && i < HDF5_EVENT_COLUMNS; i++) {
         code = hdf5_dataset_put_row(file, file->events_first + i, file->rows, &numbers[i], err);

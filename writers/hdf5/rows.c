@@ -144,11 +144,13 @@ static int write_gauge(struct hdf5_file *file, const struct hdf5_set *set,
                        struct vamp_err *err)
 {
     int code = 0;
+    const size_t padded = whole_chunks(set->changed_count, set->chunk_rows);
     for (unsigned part = 0; code == 0 && part < HDF5_GAUGE_DATASETS; part++) {
-        for (unsigned i = 0; i < set->changed_count; i++) {
-            const unsigned series = set->changed[i];
+        const uint64_t none = file->datasets[metric->rows + part].fill;
+        for (size_t i = 0; i < padded; i++) {
+            const unsigned series = i < set->changed_count ? set->changed[i] : UINT_MAX;
             file->column.numbers[i] =
-                series < values->count ? gauge_part(&values->gauges[series], part) : 0;
+                series < values->count ? gauge_part(&values->gauges[series], part) : none;
         }
         code = put_column(file, set, metric->rows + part, err);
     }

@@ -190,11 +190,15 @@ static void bucket_fill(const struct vamp_output *output, struct vamp_output_fil
                                   .unit = "buckets"};
 }
 
+/* Of a source that can wait: more buckets would only take memory, half a megabyte each in a
+ * workflow of 60 components. */
+#define CROWDED_BUCKETS 8
+
 static bool bucket_queue_crowded(const struct vamp_output *output)
 {
     struct vamp_output_fill fill;
     bucket_fill(output, &fill);
-    return fill.used >= fill.bound;
+    return fill.used >= (fill.bound < CROWDED_BUCKETS ? fill.bound : CROWDED_BUCKETS);
 }
 
 static void end_buckets(struct vamp_output *output, int64_t until_ns)
