@@ -11,6 +11,7 @@ import argparse
 import atexit
 import concurrent.futures
 import multiprocessing
+import multiprocessing.connection
 import os
 import pathlib
 import re
@@ -34,6 +35,7 @@ LONG_SECONDS = 4 * 3600
 SUMMARY_LINES = 25
 REPEATED_AT_MOST = 5
 FORKS = multiprocessing.get_context("forkserver")
+FORKS_LOCK = threading.Lock()  # start() looks at the end of every other child, which only one may read
 PRELOADED = ["pytest", "numpy", "h5py", "h5netcdf", "xarray"]
 TAP_LINE = re.compile(r"^(not )?ok\b.*?(# *SKIP.*)?$", re.MULTILINE | re.IGNORECASE)
 TAP_PLAN = re.compile(r"^1\.\.(\d+)", re.MULTILINE)
@@ -161,12 +163,14 @@ def run_forked(node, seconds, environment):
     began = time.monotonic()
     with tempfile.NamedTemporaryFile(prefix="vampire-test-") as output:
         child = FORKS.Process(target=test_once, args=(node, environment, output.name))
-        child.start()
-        child.join(seconds)
-        code = child.exitcode
-        if code is None:
+        with FORKS_LOCK:
+            child.start()
+        ended = multiprocessing.connection.wait([child.sentinel], seconds)
+        if not ended:
             os.killpg(child.pid, signal.SIGKILL)
+        with FORKS_LOCK:
             child.join()
+            code = child.exitcode if ended else None
         text = output.read().decode(errors="replace")
     if code is None:
         text += f"\nended after {seconds:.0f} s without a result\n"
