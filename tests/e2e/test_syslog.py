@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 import harness
+import jsonl
 import outlets
 import results
 
@@ -116,6 +117,49 @@ def test_postgresql_has_each_bucket_once(space):
         expected[operation] += value
     assert {operation: int(count) for operation, count in operations.items()} == {
         operation: count for operation, count in expected.items() if count}
+
+
+# A program whose /dev/log is a socket of the test: in a name space of its own, where anyone may mount.
+OWN_LOG = """
+set -e
+mkdir "$1"
+mount -t tmpfs none "$1"
+touch "$1/null" "$1/urandom"
+mkdir "$1/shm"
+for device in null urandom shm; do
+    mount --bind "/dev/$device" "$1/$device"
+done
+ln -s "$2" "$1/log"
+mount --rbind "$1" /dev
+shift 2
+exec "$@"
+"""
+OWN_SPACE = ["unshare", "--user", "--map-root-user", "--mount"]
+
+
+@pytest.mark.plain
+def test_the_action_of_an_alarm_reaches_rsyslog(space):
+    if subprocess.run([*OWN_SPACE, "mount", "-t", "tmpfs", "none", "/mnt"], check=False).returncode != 0:
+        pytest.skip("no name space with mounts of its own can be had here")
+    log = outlets.Rsyslog(space, rsyslog_into_a_file(space))
+    path = space.path / "vampire.json"
+    states = ["firing", "resolved", "cleared"]
+    path.write_text(json.dumps(harness.vampire_config() | {
+        "alarms": [RULE | {"actions": [{"type": "syslog", "states": states}]}]}))
+    space.pool_manager()
+    vampire = space.start([*OWN_SPACE, "sh", "-c", OWN_LOG, "sh", space.path / "dev", log.socket,
+                           harness.program("vampire"), "-c", path], "vampire")
+    space.await_vampire(vampire)
+    harness.Workflow(space, model_options=["--steps", 3]).finish()
+    vampire.expect_exit(0)
+    said = [line for line in jsonl.records(space.json_lines()) if line["type"] == "alarm"]
+    expected = [line for line in said if line["state"] in states]
+    assert expected
+    harness.wait_until(lambda: len(log.objects()) >= len(expected), "the messages are in the file")
+    for line in expected:
+        del line["v"]  # the version of the lines
+        line["workflow"] = "weather"
+    assert log.objects() == expected
 
 
 @pytest.mark.plain
