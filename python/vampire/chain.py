@@ -38,11 +38,14 @@ def _ns(micros):
 def trace_waits(path):
     """DataFrame, a row for each satisfied demand of a trace in the order of their ends: consumer, producer, cdo, start
     and end (ns since the first event), and its parts for_offer, for_start, moving and unknown (ns), whose sum is
-    end - start. Reads a line at a time; what it keeps is bounded by the trace's `max_events`."""
-    names, rows, open_rows = {}, [], {}
+    end - start. Its attribute `run` is the trace's. Reads a line at a time; what it keeps is bounded by the trace's
+    `max_events`."""
+    names, rows, open_rows, run = {}, [], {}, None
     for record in _records(path):
         kind = record.get("cat")
-        if record.get("name") == "process_name":
+        if run is None:
+            run = record["args"]["run"]
+        elif record.get("name") == "process_name":
             names[record["pid"]] = record["args"]["name"]
         elif kind == "demand":
             start, length = _ns(record["ts"]), _ns(record["dur"])
@@ -55,7 +58,9 @@ def trace_waits(path):
             row[1] = record["args"]["producer"]
             row[5 + PARTS.index(record["name"])] = _ns(record["dur"])
     table = pd.DataFrame(rows, columns=["consumer", "producer", "cdo", "start", "end", *PARTS])
-    return table.sort_values("end", kind="stable", ignore_index=True)
+    table = table.sort_values("end", kind="stable", ignore_index=True)
+    table.attrs["run"] = run
+    return table
 
 
 class _Ends:

@@ -24,7 +24,8 @@ PARTS = ["for_offer", "for_start", "moving", "unknown"]
 
 def trace_of(where, items):
     stream.write(where / "chain.rec", items)
-    (where / "config.json").write_text(json.dumps({"outputs": [{"type": "trace", "directory": str(where)}]}))
+    (where / "config.json").write_text(json.dumps({"outputs": [
+        {"type": kind, "directory": str(where)} for kind in ("hdf5", "trace")]}))
     subprocess.run([harness.program("vampire"), "-q", "-c", where / "config.json", "--replay", where / "chain.rec"], check=True,
                    timeout=60 * harness.PATIENCE)
     return next(where.glob("*.trace.json"))
@@ -73,6 +74,30 @@ def test_the_waits_are_those_of_the_trace(relay, tmp_path):
         for row in waits.index:
             chain = vampire.wait_chain(waits, row)
             assert (chain.end[1:].to_numpy() <= chain.start[:-1].to_numpy()).all() and (chain.time > 0).all()
+
+
+def report(*arguments, code=0):
+    done = subprocess.run([sys.executable, harness.ROOT / "python" / "vampire-report", "--text", *arguments], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+def test_the_report_has_the_chains(relay):
+    file, = relay.parent.glob("*.h5")
+    text = report(file, "--trace", relay)
+    assert "Behind the longest wait: Product waited 80 ms for b\n(90 ms in all: Model 50 %, Middle 42 %, pool manager 7.8 %)" in text
+    assert re.search(r"^ *Middle +made +b +0.060 s +30 ms +33 % +inferred$", text, re.MULTILINE)
+    assert "another run" not in text and "critical path" not in text, "the longest wait was the last"
+    text = report(file, "--trace", relay, "--component", "Other")
+    assert "Other waited 3 ms for a" in text and "inferred" not in text
+
+
+def test_what_the_report_says_of_a_wrong_trace(relay, tmp_path):
+    file, = relay.parent.glob("*.h5")
+    assert "cannot read" in report(file, "--trace", tmp_path / "nothing.json", code=3)
+    assert "no satisfied demand of Model" in report(file, "--trace", relay, "--component", "Model", code=3)
+    assert "--trace is of one run" in report("--compare", file, file, "--trace", relay, code=2)
 
 
 def test_a_trace_that_was_cut_off(relay, tmp_path):

@@ -12,6 +12,7 @@ from .. import cdos, compute, look, plots
 from ..dataset import dataset_of
 from ..look import OTHER, amount, duration, span
 from ..summary import number_of, share, summary
+from .chains import chain_tables
 from .parts import LARGEST, Picture, Report, Table, largest, moment, others
 
 CDOS_SHOWN = 12
@@ -19,10 +20,11 @@ WAITS = (("demand_wait_ns", "for demanded data"), ("withdraw_wait_ns", "to take 
 
 
 class Content:
-    """Of one History; `metrics`: names to restrict it to (None: all), `component`: only this component's."""
+    """Of one History; `metrics`: names to restrict it to (None: all), `component`: only this component's, `trace`: path
+    of a trace of the same events."""
 
-    def __init__(self, history, metrics=None, component=None):
-        self.history, self.metrics, self.component = history, metrics, component
+    def __init__(self, history, metrics=None, component=None, trace=None):
+        self.history, self.metrics, self.component, self.trace = history, metrics, component, trace
         # Several parts of the report need the same numbers; each pass over the rows is made once.
         self.sums, self.distribution = functools.cache(self._sums), functools.cache(self._distribution)
         self.blame = functools.cache(lambda: plots.blame_table(history, self.where("demand_wait_part_ns")))
@@ -103,7 +105,8 @@ class Content:
         if self.component is not None:
             remark = f"{remark + ' ' if remark else ''}Only what has to do with {self.component}."
         tables = [self.component_table(), self.operation_table(), self.transport_table(), self.wait_rows(),
-                  self.blame_rows(), self.anomaly_table(), self.cdo_rows()] if found.buckets else []
+                  self.blame_rows(), *(chain_tables(self.trace, found.runs, self.component) if self.trace else ()),
+                  self.anomaly_table(), self.cdo_rows()] if found.buckets else []
         return Report(
             title=f"Workflow {found.workflow}",
             subtitle=f"{when}, seen by vampire on {found.host}, "

@@ -43,12 +43,16 @@ def parse_arguments(argv, version):
     parser.add_argument("--metrics", type=lambda word: word.split(","), metavar="NAME,...", help="only these metrics")
     parser.add_argument("--component", metavar="NAME", help="only what has to do with this component")
     parser.add_argument("--of-output", metavar="NAME", help="which output's files, if there are files of several")
+    parser.add_argument("--trace", metavar="FILE", help="a trace of the same events, by an output of type trace: adds what the "
+                        "longest wait waited for, and the critical path")
     parser.add_argument("--compare", nargs=2, metavar=("RUN", "RUN"),
                         help="what differs between two runs (each a file, a pattern or a directory), from their begin on")
     parser.add_argument("--version", action="version", version=f"%(prog)s {version}", help="print the version, and exit")
     options = parser.parse_args(argv)
     if bool(options.files) == bool(options.compare):
         parser.error("give either FILES or --compare RUN RUN")
+    if options.trace and options.compare:
+        parser.error("--trace is of one run, --compare of two")
     return options
 
 
@@ -58,7 +62,8 @@ def report_of(options):
     if options.compare:
         first, second = (History(path, options.of_output, between) for path in options.compare)
         return compare(first, second, options.metrics, options.component)
-    return Content(History(options.files, options.of_output, between), options.metrics, options.component).report()
+    history = History(options.files, options.of_output, between)
+    return Content(history, options.metrics, options.component, options.trace).report()
 
 
 def write(report, options):
