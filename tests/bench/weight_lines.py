@@ -13,7 +13,7 @@ import measure
 from measure import harness
 from processes import cpu_seconds
 
-ROUNDS, QUICK_ROUNDS = 30, 3
+ROUNDS, QUICK_ROUNDS = 25, 3
 BLOCK_SECONDS = 1.5
 SETTLE_SECONDS = 0.3  # after joining: the start of a process is not what is measured
 FIELDS = ["--steps", 1000000, "--levels", 10, "--params", 10, "--size-min", 4096, "--size-max", 65536]
