@@ -229,6 +229,14 @@ def recipes():
     return dict(re.findall(r"<!-- tested as it stands: ([\w.]+) -->\n```\w+\n(.*?)```", page, re.DOTALL))
 
 
+def restart(server, vampire):
+    """Stops the server, and starts it again once vampire has reported that buckets wait."""
+    server.process.signal(signal.SIGTERM)
+    server.process.wait()
+    vampire.until_stderr("buckets wait, then are lost and counted")
+    server.start()
+
+
 class Rsyslog:
     """An rsyslogd with this configuration, in which /run/vampire.log stands for the test's socket; it does
     not read that of the system."""

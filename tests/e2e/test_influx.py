@@ -99,10 +99,7 @@ def test_a_server_that_stops_and_comes_back_has_everything(space):
     workflow = harness.Workflow(space, model_options=options)
     harness.wait_until(lambda: outlets.influx_query(server, 'SELECT last(value) FROM "pool_operations" GROUP BY *'),
                        "the first buckets")
-    server.process.signal(signal.SIGTERM)
-    server.process.wait()
-    vampire.until_stderr("buckets wait, then are lost and counted")
-    server.start()
+    outlets.restart(server, vampire)
     workflow.finish()
     vampire.wait()
     assert "LOST" not in vampire.stderr
