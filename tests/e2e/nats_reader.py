@@ -52,6 +52,8 @@ class Server(outlets.Server):
         with Client(self.port) as client:
             state = client.request("$JS.API.STREAM.INFO.vampire")["state"]
             found = []
+            if state["messages"] == 0:
+                return found  # its first number is 0, that of no message
             for number in range(state["first_seq"], state["last_seq"] + 1):
                 entry = client.request("$JS.API.STREAM.MSG.GET.vampire", {"seq": number})["message"]
                 header = base64.b64decode(entry["hdrs"]).decode()

@@ -79,6 +79,7 @@ def test_a_reader_has_the_totals_of_the_file(space):
 def test_a_stream_has_each_message_once_after_a_restart(space):
     server = nats_reader.Server(space, jetstream=True)
     server.make_stream()
+    assert server.stored() == []
     vampire, workflow = live_run(space, server, jetstream=True)
     harness.wait_until(server.stored, "the first buckets")
     outlets.restart(server, vampire)
