@@ -58,13 +58,12 @@ def recover(paths):
 # ---------------------------------------------------------------- buckets
 
 
-def run_buckets(library, place, writer, at, way):
+def run_buckets(library, place, writer, at, way, seconds):
     place.mkdir()
     argv = [FILL, writer, f"directory={place}"]
     argv += ["sync=true"] if writer == "hdf5" else []
-    # Where nothing works any more, the end of the run ends the attempts.
     argv += ["--", f"buckets={BUCKETS}", f"wait={int(way != 'onwards')}", "growth=1",
-             f"deadline_ms={1000 if way == 'onwards' else 5000}", f"rotate_ns={BUCKETS // 2 * WIDTH_NS}"]
+             f"deadline_ms={seconds * 1000}", f"rotate_ns={BUCKETS // 2 * WIDTH_NS}"]
     return execute(argv, failing(library, place, at, way))
 
 
@@ -91,9 +90,14 @@ def buckets_in_files(writer, place):
     return numbers
 
 
-def check_buckets(library, place, writer, at, way):
+def deadline(way):
+    """Where nothing works any more, the end of the run ends the attempts."""
+    return 1 if way == "onwards" else 5
+
+
+def check_buckets(library, place, writer, at, way, seconds=None):
     """What is said and what is there agree. True when a call failed."""
-    done = run_buckets(library, place, writer, at, way)
+    done = run_buckets(library, place, writer, at, way, seconds or deadline(way))
     what = f"{writer}: call {at} {way}: {done.stdout[-1500:]}{done.stderr[-1500:]}"
     assert done.returncode in (0, 1), what
     failed = "failed\n" in done.stderr
@@ -219,7 +223,7 @@ def count_calls(library, place, writer):
 
 
 def whole_run(library, place, writer):
-    done = run_recording(library, place, 0, "eio") if writer == "recording" else run_buckets(library, place, writer, 0, "eio")
+    done = run_recording(library, place, 0, "eio") if writer == "recording" else run_buckets(library, place, writer, 0, "eio", deadline("eio"))
     assert done.returncode == 0, done.stdout + done.stderr
     shutil.rmtree(place)
     return done.stderr
@@ -257,7 +261,10 @@ def test_a_bucket_is_there_or_not(tmp_path, library):
     assert len(ends) == BUCKETS
     for end in ends[:2]:
         for at in range(end - 5, end + 1):
-            assert check_buckets(library, tmp_path / str(at), "hdf5", at, "onwards")
+            place = tmp_path / str(at)
+            # On a loaded machine the first deadline may come before the call.
+            assert (check_buckets(library, place, "hdf5", at, "onwards")
+                    or check_buckets(library, place, "hdf5", at, "onwards", seconds=30))
 
 
 def test_a_device_that_stands_still(space, library):
