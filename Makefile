@@ -116,7 +116,7 @@ SRC_nats += $(GEN)/telemetry.pb-c.c
 $(foreach l,filters pool wire client server api stats $(STATS_ROOMS) source alarms live format $(FORMATS) output writers actions config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
 SRC_writers += $(wildcard $(ALL_PLUG_INS:%=writers/%/table.c))
 
-PKG_core := libprotobuf-c zlib
+PKG_core := libprotobuf-c libdeflate
 PKG_filters := libpcre2-8
 PKG_bucket := uuid
 PKG_cells := uuid

@@ -37,6 +37,7 @@ class Vampire(MakefilePackage):
     depends_on("uuid")
     depends_on("hdf5+hl~mpi")
     depends_on("zlib-api")
+    depends_on("libdeflate")
     depends_on("jansson")
     depends_on("ncurses")
     depends_on("libmicrohttpd", when="+prometheus")
