@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The nats format: each bucket as messages of telemetry.proto. messages.c makes them, connection.c
- * publishes them, writer.c is the format. table.c is in the program; all others are in the shared
- * object nats.so. What is published is described in docs/outlets.md.
+ * The nats format: each bucket as messages of telemetry.proto. messages.c makes them, publisher.c
+ * publishes them by connection.c, writer.c is the format. table.c is in the program; all others are
+ * in the shared object nats.so. What is published is described in docs/outlets.md.
  */
 #ifndef VAMP_WRITERS_NATS_INTERNAL_H
 #define VAMP_WRITERS_NATS_INTERNAL_H
 
 #include "vampire/core/options/options.h"
 #include "writers/format/text.h"
+#include "writers/nats/server.h"
 #include "writers/writer.h"
 
 struct nats_options {
-    struct vamp_strings servers;
-    char *prefix, *user, *secret_file, *credentials_file;
-    char *ca_file, *certificate_file, *key_file;
+    struct vamp_nats_server server;
+    char *prefix;
     bool jetstream;
     uint64_t message_bytes; /* of the longest message */
     int64_t timeout_ns;     /* of an answer of the server */
 };
-/* The secret's variable, where no file has it. */
-#define NATS_SECRET_VARIABLE "VAMPIRE_NATS_SECRET"
 /* A message holds the head of a bucket and any one row: names, bins. */
 #define NATS_MESSAGE_BYTES_MIN ((size_t)256 * 1024)
 
@@ -52,22 +50,22 @@ void nats_encode_bucket(struct nats_encoder *encoder, const struct vamp_delivery
 void nats_encode_ending(struct nats_encoder *encoder, const struct vamp_ending *ending,
                         struct nats_messages *messages);
 
-/* ---- connection.c: a connection at a time to one of the servers. */
+/* ---- publisher.c */
 
-struct nats_connection;
+struct nats_publisher;
 /* Connects to nothing yet. 0; -ENOMEM, or -errno of a file that cannot be read. */
-VAMP_MUST_CHECK int nats_connection_create(const struct nats_options *options,
-                                           struct nats_connection **ret_connection,
-                                           struct vamp_err *err);
+VAMP_MUST_CHECK int nats_publisher_create(const struct nats_options *options,
+                                          struct nats_publisher **ret_publisher,
+                                          struct vamp_err *err);
 /* Publishes the messages, or goes on with it: the caller repeats the call with the same messages
  * until the result is not -EAGAIN. The id of message i is ID.i, with i from 1. 0: a server has all;
  * -EAGAIN: not yet, with why in the text unless a server may still answer; -EBADMSG: the server
  * refuses these very messages. */
-VAMP_MUST_CHECK int nats_connection_publish(struct nats_connection *connection, const char *subject,
-                                            const char *id, const struct nats_messages *messages,
-                                            struct vamp_err *err);
+VAMP_MUST_CHECK int nats_publisher_publish(struct nats_publisher *publisher, const char *subject,
+                                           const char *id, const struct nats_messages *messages,
+                                           struct vamp_err *err);
 /* The server's address, or the first one that will be tried. */
-const char *nats_connection_address(const struct nats_connection *connection);
-void nats_connection_free(struct nats_connection *connection); /* NULL is fine */
+const char *nats_publisher_address(const struct nats_publisher *publisher);
+void nats_publisher_free(struct nats_publisher *publisher); /* NULL is fine */
 
 #endif

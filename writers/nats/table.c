@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The nats format as the program knows it, without its library. */
+/* What the programs know of NATS without its library: the nats format, and its servers. */
+#include "writers/nats/server.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -8,15 +10,10 @@
 #include "writers/nats/internal.h"
 
 #define OPTION(member) offsetof(struct nats_options, member)
+#define SERVER(member) OPTION(server.member)
 
 static const struct vamp_opt nats_options[] = {
-    {.key = "servers",
-     .type = VAMP_OPT_STRINGS,
-     .preset = "nats://127.0.0.1:4222",
-     .max = 1024,
-     .offset = OPTION(servers),
-     .help = "servers of one cluster, nats://HOST:PORT or tls://HOST:PORT, without a user or a "
-             "password: the first one that answers is used"},
+    VAMP_NATS_SERVER_OPTIONS(SERVER),
     {.key = "prefix",
      .type = VAMP_OPT_STRING,
      .preset = "vampire",
@@ -37,38 +34,6 @@ static const struct vamp_opt nats_options[] = {
      .offset = OPTION(message_bytes),
      .help = "the longest message; a bucket that needs more becomes several; below the server's "
              "\"max_payload\", which is 1 MiB unless told otherwise"},
-    {.key = "user",
-     .type = VAMP_OPT_STRING,
-     .max = 256,
-     .offset = OPTION(user),
-     .help = "who publishes, for a server that asks for a user and a password; unset: a token, if "
-             "there is a secret"},
-    {.key = "secret_file",
-     .type = VAMP_OPT_STRING,
-     .max = 4096,
-     .offset = OPTION(secret_file),
-     .help = "a file with the password of \"user\", or else a token, on its first line; unset: the "
-             "environment variable " NATS_SECRET_VARIABLE ", if there is one"},
-    {.key = "credentials_file",
-     .type = VAMP_OPT_STRING,
-     .max = 4096,
-     .offset = OPTION(credentials_file),
-     .help = "a file of credentials (.creds) with a JWT and its seed, instead of a secret"},
-    {.key = "ca_file",
-     .type = VAMP_OPT_STRING,
-     .max = 4096,
-     .offset = OPTION(ca_file),
-     .help = "certificates of authorities to trust in addition to the system's, for tls"},
-    {.key = "certificate_file",
-     .type = VAMP_OPT_STRING,
-     .max = 4096,
-     .offset = OPTION(certificate_file),
-     .help = "vampire's own certificate, for a server that asks for one; needs \"key_file\""},
-    {.key = "key_file",
-     .type = VAMP_OPT_STRING,
-     .max = 4096,
-     .offset = OPTION(key_file),
-     .help = "the key of \"certificate_file\""},
     {.key = "timeout",
      .type = VAMP_OPT_DURATION,
      .preset = "5s",
@@ -79,6 +44,8 @@ static const struct vamp_opt nats_options[] = {
     {.key = NULL},
 };
 
+/* ---- servers and subjects */
+
 static bool is_server(const char *url)
 {
     const char *host = strstr(url, "://");
@@ -87,50 +54,78 @@ static bool is_server(const char *url)
            strpbrk(host + 3, "/?#, ") == NULL;
 }
 
-static int check_servers(const struct nats_options *options, struct vamp_err *err)
+static int check_servers(const struct vamp_strings *servers, struct vamp_err *err)
 {
-    if (options->servers.count == 0) {
+    if (servers->count == 0) {
         return vamp_err_set(err, -EINVAL, "empty; an address is needed");
     }
-    for (size_t i = 0; i < options->servers.count; i++) {
-        if (strchr(options->servers.items[i], '@') != NULL) {
+    for (size_t i = 0; i < servers->count; i++) {
+        if (strchr(servers->items[i], '@') != NULL) {
             return vamp_err_set(err, -EINVAL,
                                 "a user or a password in an address would be shown with it; set "
                                 "\"user\" and \"secret_file\"");
         }
-        if (!is_server(options->servers.items[i])) {
+        if (!is_server(servers->items[i])) {
             return vamp_err_set(err, -EINVAL,
                                 "\"%.100s\": expected nats://HOST:PORT or tls://HOST:PORT",
-                                options->servers.items[i]);
+                                servers->items[i]);
         }
     }
     return 0;
 }
 
-/* Tokens of a subject, none of them empty or a wildcard. */
-static bool is_subject(const char *prefix)
+int vamp_nats_server_check(const struct vamp_nats_server *server, const char **ret_key,
+                           struct vamp_err *err)
 {
-    const size_t length = strlen(prefix);
-    return length > 0 && prefix[0] != '.' && prefix[length - 1] != '.' &&
-           strstr(prefix, "..") == NULL && strpbrk(prefix, " \t\r\n*>") == NULL;
+    *ret_key = "servers";
+    const int code = check_servers(&server->servers, err);
+    if (code != 0) {
+        return code;
+    }
+    *ret_key = "key_file";
+    if ((server->certificate_file == NULL) != (server->key_file == NULL)) {
+        return vamp_err_set(err, -EINVAL, "\"certificate_file\" and \"key_file\" need each other");
+    }
+    return 0;
 }
+
+/* One word of a subject; `last`: no other one follows. */
+static bool is_word(const char *word, size_t length, bool wildcards, bool last)
+{
+    if (wildcards && length == 1 && (word[0] == '*' || (word[0] == '>' && last))) {
+        return true;
+    }
+    return length > 0 && strcspn(word, " \t\r\n*>.") == length;
+}
+
+bool vamp_nats_is_subject(const char *text, bool wildcards)
+{
+    for (;;) {
+        const size_t length = strcspn(text, ".");
+        const bool last = text[length] == '\0';
+        if (!is_word(text, length, wildcards, last)) {
+            return false;
+        }
+        if (last) {
+            return true;
+        }
+        text += length + 1;
+    }
+}
+
+/* ---- the format */
 
 static int check(const void *context, const char **ret_key, struct vamp_err *err)
 {
     const struct nats_options *options = context;
-    *ret_key = "servers";
-    const int code = check_servers(options, err);
+    const int code = vamp_nats_server_check(&options->server, ret_key, err);
     if (code != 0) {
         return code;
     }
-    *ret_key = "prefix";
-    if (options->prefix == NULL || !is_subject(options->prefix)) {
+    if (options->prefix == NULL || !vamp_nats_is_subject(options->prefix, false)) {
+        *ret_key = "prefix";
         return vamp_err_set(err, -EINVAL,
                             "expected words with points between them, without blanks, * and >");
-    }
-    *ret_key = "key_file";
-    if ((options->certificate_file == NULL) != (options->key_file == NULL)) {
-        return vamp_err_set(err, -EINVAL, "\"certificate_file\" and \"key_file\" need each other");
     }
     return 0;
 }

@@ -19,7 +19,7 @@
 struct nats {
     const struct nats_options *options;
     const struct vamp_run *run;
-    struct nats_connection *connection;
+    struct nats_publisher *publisher;
     struct nats_encoder *encoder;
     struct nats_messages messages; /* of the bucket that is being published */
     bool pending;                  /* there is one */
@@ -28,7 +28,7 @@ struct nats {
 
 static void nats_free(struct nats *self)
 {
-    nats_connection_free(self->connection);
+    nats_publisher_free(self->publisher);
     nats_encoder_free(self->encoder);
     nats_messages_done(&self->messages);
     free(self->subject);
@@ -62,7 +62,7 @@ static int nats_open(const void *options, const struct vamp_writer_target *targe
                    ? vamp_err_set_errno(err, ENOMEM, "prepare messages")
                    : 0;
     if (code == 0) {
-        code = nats_connection_create(self->options, &self->connection, err);
+        code = nats_publisher_create(self->options, &self->publisher, err);
     }
     if (code != 0) {
         nats_free(self);
@@ -85,14 +85,14 @@ static int nats_write(void *context, const struct vamp_delivery *delivery, struc
     char id[ID_BYTES];
     (void)snprintf(id, sizeof id, "%s.%" PRIu64, self->run->id, delivery->bucket->number);
     const int code =
-        nats_connection_publish(self->connection, self->subject, id, &self->messages, err);
+        nats_publisher_publish(self->publisher, self->subject, id, &self->messages, err);
     self->pending = code == -EAGAIN;
     return code;
 }
 
 static const char *nats_path(const void *self)
 {
-    return nats_connection_address(((const struct nats *)self)->connection);
+    return nats_publisher_address(((const struct nats *)self)->publisher);
 }
 
 /* The account does not count this message: a reader that misses it sees no more buckets. */
@@ -105,7 +105,7 @@ static void publish_ending(struct nats *self, const struct vamp_ending *ending)
     int code = self->messages.text.failed ? 0 : -EAGAIN;
     while (code == -EAGAIN && vamp_clock_monotonic_ns(&vamp_clock_system) < until_ns) {
         struct vamp_err err = {.code = 0};
-        code = nats_connection_publish(self->connection, self->subject, id, &self->messages, &err);
+        code = nats_publisher_publish(self->publisher, self->subject, id, &self->messages, &err);
     }
 }
 

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The servers of a NATS cluster, as configurations name them. Without the library of NATS.
+ */
+#ifndef VAMP_WRITERS_NATS_SERVER_H
+#define VAMP_WRITERS_NATS_SERVER_H
+
+#include <stdbool.h>
+
+#include "vampire/core/err.h"
+#include "vampire/core/options/options.h"
+
+struct vamp_nats_server {
+    struct vamp_strings servers;
+    char *user, *secret_file, *credentials_file;
+    char *ca_file, *certificate_file, *key_file;
+};
+
+/* The secret's variable, where no file has it. */
+#define VAMP_NATS_SECRET_VARIABLE "VAMPIRE_NATS_SECRET"
+
+/* Rows of an option table; AT(member) is the offset of that member of struct vamp_nats_server in
+ * the struct that the table fills. */
+#define VAMP_NATS_SERVER_OPTIONS(AT)                                                               \
+    {.key = "servers",                                                                             \
+     .type = VAMP_OPT_STRINGS,                                                                     \
+     .preset = "nats://127.0.0.1:4222",                                                            \
+     .max = 1024,                                                                                  \
+     .offset = AT(servers),                                                                        \
+     .help = "servers of one cluster, nats://HOST:PORT or tls://HOST:PORT, without a user or a "   \
+             "password: the first one that answers is used"},                                      \
+        {.key = "user",                                                                            \
+         .type = VAMP_OPT_STRING,                                                                  \
+         .max = 256,                                                                               \
+         .offset = AT(user),                                                                       \
+         .help = "the user, for a server that asks for a user and a password; unset: a token, if " \
+                 "there is a secret"},                                                             \
+        {.key = "secret_file",                                                                     \
+         .type = VAMP_OPT_STRING,                                                                  \
+         .max = 4096,                                                                              \
+         .offset = AT(secret_file),                                                                \
+         .help =                                                                                   \
+             "a file with the password of \"user\", or else a token, on its first line; "          \
+             "unset: the environment variable " VAMP_NATS_SECRET_VARIABLE ", if there is one"},    \
+        {.key = "credentials_file",                                                                \
+         .type = VAMP_OPT_STRING,                                                                  \
+         .max = 4096,                                                                              \
+         .offset = AT(credentials_file),                                                           \
+         .help = "a file of credentials (.creds) with a JWT and its seed, instead of a secret"},   \
+        {.key = "ca_file",                                                                         \
+         .type = VAMP_OPT_STRING,                                                                  \
+         .max = 4096,                                                                              \
+         .offset = AT(ca_file),                                                                    \
+         .help = "certificates of authorities to trust in addition to the system's, for tls"},     \
+        {.key = "certificate_file",                                                                \
+         .type = VAMP_OPT_STRING,                                                                  \
+         .max = 4096,                                                                              \
+         .offset = AT(certificate_file),                                                           \
+         .help = "vampire's own certificate, for a server that asks for one; needs \"key_file\""}, \
+    {                                                                                              \
+        .key = "key_file", .type = VAMP_OPT_STRING, .max = 4096, .offset = AT(key_file),           \
+        .help = "the key of \"certificate_file\""                                                  \
+    }
+
+/* Looks at the texts only. 0, or -EINVAL with the key of the option that is wrong, and what is
+ * wrong and allowed. */
+VAMP_MUST_CHECK int vamp_nats_server_check(const struct vamp_nats_server *server,
+                                           const char **ret_key, struct vamp_err *err);
+/* Whether the text is words with points between them, none of them empty. `wildcards`: a word may
+ * be "*", the last one ">". */
+bool vamp_nats_is_subject(const char *text, bool wildcards);
+
+#endif
