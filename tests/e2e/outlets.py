@@ -32,6 +32,12 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def free_udp_port():
+    with socket.socket(type=socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 def fetch(url, headers=None, method=None, data=None):
     """(status, headers, text); 0 when nothing answers. Certificates are not looked at."""
     request = urllib.request.Request(url, headers=headers or {}, method=method, data=data)
@@ -93,13 +99,17 @@ def prometheus(space, pages, *options):
 
 
 def victoria_metrics(space, pages=()):
-    port = free_port()
+    """Lines by UDP go to `udp`."""
+    port, udp = free_port(), free_udp_port()
     scrape = [f"-promscrape.config={scrape_config(space, list(pages))}"] if pages else []
     # What arrived is found by the next query.
-    return Server(space, ["victoria-metrics", f"-storageDataPath={space.path / 'victoria'}",
+    server = Server(space, ["victoria-metrics", f"-storageDataPath={space.path / 'victoria'}",
                           f"-httpListenAddr=127.0.0.1:{port}", "-search.latencyOffset=0s",
-                          "-search.disableCache", "-retentionPeriod=100y", *scrape],
+                          "-search.disableCache", "-retentionPeriod=100y",
+                          f"-influxListenAddr=127.0.0.1:{udp}", *scrape],
                   "victoria-metrics", f"http://127.0.0.1:{port}", "/health")
+    server.udp = f"udp://127.0.0.1:{udp}"
+    return server
 
 
 @functools.cache
@@ -182,8 +192,9 @@ def certificate(space, name, address="IP:127.0.0.1"):
 
 
 def influxdb(space, key=None, signed=None):
-    """An InfluxDB 1 with an empty database "vampire"; with a key and its certificate by https."""
-    port, other = free_port(), free_port()
+    """An InfluxDB 1 with an empty database "vampire", which a port for UDP writes to, too (`udp`); with a key and
+    its certificate by https."""
+    port, other, udp = free_port(), free_port(), free_udp_port()
     place = space.path / "influx"
     path = space.path / "influxdb.conf"
     path.write_text(f"""reporting-disabled = true
@@ -202,9 +213,16 @@ log-enabled = false
 """ + (f"""https-enabled = true
 https-certificate = "{signed}"
 https-private-key = "{key}"
-""" if key else ""))
+""" if key else "") + f"""[[udp]]
+enabled = true
+bind-address = "127.0.0.1:{udp}"
+database = "vampire"
+batch-timeout = "100ms"
+read-buffer = 8388608
+""")
     server = Server(space, ["influxd", "-config", path], "influxd", f"http{'s' if key else ''}://127.0.0.1:{port}", "/ping")
     assert fetch(f"{server.url}/query", data=urllib.parse.urlencode({"q": "CREATE DATABASE vampire"}).encode())[0] == 200
+    server.udp = f"udp://127.0.0.1:{udp}"
     return server
 
 

@@ -74,13 +74,7 @@ def test_influxdb_has_the_totals_of_the_file(space):
     assert_influx_sums(server, outlets.Totals(space.hdf5()))
 
 
-@pytest.mark.plain
-def test_victoria_metrics_has_the_totals_of_the_file(space):
-    server = outlets.victoria_metrics(space)
-    vampire, options = live_run(space, server.url)
-    harness.Workflow(space, model_options=options).finish()
-    vampire.expect_exit(0)
-    totals = outlets.Totals(space.hdf5())
+def assert_victoria_sums(server, totals):
     outlets.fetch(f"{server.url}/internal/force_flush")
     for name, series in totals.counters.items():
         found = server.query(f"sum_over_time({name}_delta[1h])")
@@ -90,6 +84,40 @@ def test_victoria_metrics_has_the_totals_of_the_file(space):
             found = server.query(f"sum_over_time({name}_{part}[1h])")
             assert {outlets.own_labels(metric, ["db"]): value for metric, value in found} == {
                 labels: float(value[position]) for labels, value in series.items()}, name
+
+
+@pytest.mark.plain
+def test_victoria_metrics_has_the_totals_of_the_file(space):
+    server = outlets.victoria_metrics(space)
+    vampire, options = live_run(space, server.url)
+    harness.Workflow(space, model_options=options).finish()
+    vampire.expect_exit(0)
+    assert_victoria_sums(server, outlets.Totals(space.hdf5()))
+
+
+def eventually(check, *arguments):
+    """What arrives by UDP is found a little later."""
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            return check(*arguments)
+        except AssertionError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("start, assert_sums", [
+    (outlets.influxdb, assert_influx_sums), (outlets.victoria_metrics, assert_victoria_sums)],
+    ids=["influxdb", "victoria-metrics"])
+def test_by_udp_a_server_has_the_totals_of_the_file(space, start, assert_sums):
+    server = start(space)
+    vampire, options = live_run(space, server.udp)
+    harness.Workflow(space, model_options=options).finish()
+    vampire.expect_exit(0)
+    assert f"{server.udp} (sent; UDP confirms nothing)" in vampire.stderr
+    eventually(assert_sums, server, outlets.Totals(space.hdf5()))
 
 
 @pytest.mark.plain
@@ -239,11 +267,56 @@ def test_a_full_queue_loses_what_it_counts(space):
 @pytest.mark.parametrize("url, words", [
     ("http://127.0.0.1:1", "Failed to connect to 127.0.0.1 port 1"),
     ("http://no-such-host.invalid:8086", "Could not resolve host: no-such-host.invalid"),
-], ids=["refused", "name"])
+    ("udp://127.0.0.1:1", "send to udp://127.0.0.1:1: Connection refused"),
+    ("udp://no-such-host.invalid:8089", "could not resolve host no-such-host.invalid"),
+], ids=["refused", "name", "udp-refused", "udp-name"])
 def test_addresses_that_fail(space, url, words):
     vampire = space.vampire(synthetic_config(url), ready=False)
     assert_all_lost(vampire)
     assert words in vampire.stderr, vampire.stderr
+
+
+# Prints the datagrams of a port, one JSON array of lines each.
+RECEIVER = """
+import json, socket, sys
+receiver = socket.socket(type=socket.SOCK_DGRAM)
+receiver.bind(("127.0.0.1", 8089))
+while True:
+    print(json.dumps(receiver.recv(65536).decode().splitlines(keepends=True)), flush=True)
+"""
+
+
+@pytest.mark.plain
+def test_datagrams_fit_the_link_and_wait_for_a_reader(space):
+    """In a network of its own, whose packets are as short as those of an Ethernet. Nothing listens at first."""
+    own_network = ["unshare", "--user", "--map-root-user", "--net"]
+    ethernet = "ip link set lo up mtu 1500"
+    if subprocess.run([*own_network, "sh", "-c", ethernet], check=False).returncode != 0:
+        pytest.skip("no network of one's own can be made here")
+    path = space.path / "vampire.json"
+    made = synthetic_config("udp://localhost:8089", metrics=["pool_operations", "anomalies"])
+    made["outputs"][-1]["finish"] = "30s"
+    path.write_text(harness.config_text(made))
+    vampire = space.start([*own_network, "sh", "-c", f'{ethernet} && exec "$@"', "sh", harness.program("vampire"), "-c", path],
+                          "vampire")
+    vampire.until_stderr("output influx: ")  # nothing reads, or: buckets are still to be written
+    reader = space.start(["nsenter", "--preserve-credentials", "-U", "-n", "-t", str(vampire.child.pid),
+                          "/usr/bin/python3", "-c", RECEIVER], "reader")
+    vampire.wait()
+    written, lost = outlets.account(vampire, "influx")
+    assert written > 1 and lost == 0
+
+    def datagrams():
+        return [json.loads(line) for line in reader.stdout.splitlines()]
+
+    def times():
+        return {line.split()[-1] for lines in datagrams() for line in lines}
+
+    harness.wait_until(lambda: len(times()) == written, "the reader has every bucket")
+    sizes = [len("".join(lines).encode()) for lines in datagrams()]
+    assert max(sizes) <= 1472 and any(len(lines) > 1 for lines in datagrams()), sizes
+    assert all(line.endswith("\n") and line.startswith(("pool_operations,", "anomalies,"))
+               for lines in datagrams() for line in lines)
 
 
 SECRET = "kept-from-everyone"
@@ -269,7 +342,8 @@ def test_the_secret_is_shown_nowhere(space, way):
     assert received == []
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8086", "http://user:password@host", "ftp://host", "http:///x", ""])
+@pytest.mark.parametrize("url", ["127.0.0.1:8086", "http://user:password@host", "ftp://host", "http:///x", "",
+                                 "udp://host", "udp://host:8089/", "udp://:8089", "udp://::1:8089", "udp://host:x"])
 def test_what_is_no_address(space, url):
     path = space.path / "vampire.json"
     path.write_text(json.dumps({"outputs": [{"type": "influx", "url": url}]}))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The influx format: each bucket as one request with lines of InfluxDB's line protocol. lines.c
- * makes the lines, request.c sends them, writer.c is the format. table.c is in the program; all
- * others are in the shared object influx.so. What is written is described in docs/outlets.md.
+ * The influx format: each bucket as lines of InfluxDB's line protocol. lines.c makes the lines,
+ * request.c sends them by HTTP, datagrams.c by UDP, writer.c is the format. table.c is in the
+ * program; all others are in the shared object influx.so. What is written is described in
+ * docs/outlets.md.
  */
 #ifndef VAMP_WRITERS_INFLUX_INTERNAL_H
 #define VAMP_WRITERS_INFLUX_INTERNAL_H
@@ -15,6 +16,8 @@ struct influx_options {
     uint64_t labels;    /* bit per enum vamp_run_label */
     int64_t timeout_ns; /* of a request */
 };
+/* What the address of a server begins with that takes datagrams. */
+#define INFLUX_UDP "udp://"
 /* The secret's variable, where no file has it. */
 #define INFLUX_SECRET_VARIABLE "VAMPIRE_INFLUX_SECRET"
 
@@ -36,5 +39,16 @@ VAMP_MUST_CHECK int influx_request_send(struct influx_request *request,
                                         const struct vamp_text *text, struct vamp_err *err);
 /* NULL is fine. A request that is under way is given up. */
 void influx_request_free(struct influx_request *request);
+
+/* ---- datagrams.c: whole lines in datagrams as long as the way to the server allows. */
+struct influx_datagrams;
+/* NULL: no memory. */
+struct influx_datagrams *influx_datagrams_create(const struct influx_options *options);
+/* As influx_request_send. 0: the system has taken all datagrams, and by then it knew of none that
+ * was refused; whether they arrive is not known. */
+VAMP_MUST_CHECK int influx_datagrams_send(struct influx_datagrams *datagrams,
+                                          const struct vamp_text *text, struct vamp_err *err);
+/* NULL is fine. Waits for an answer about the server's name that was asked for. */
+void influx_datagrams_free(struct influx_datagrams *datagrams);
 
 #endif

@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A request at a time, by libcurl. After a failure the next attempt waits, longer each time, so
- * that a server that is down is not asked ten times a second. */
+/* A request at a time, by libcurl. */
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "vampire/core/clock.h"
+#include "writers/format/attempts.h"
 #include "writers/format/secret.h"
 #include "writers/influx/internal.h"
 
 #define ADDRESS_BYTES 4096
 #define ANSWER_BYTES 160
-/* How long a call may take. */
-#define PATIENCE_NS (VAMP_NS_PER_SECOND / 2)
 #define POLL_MS 50
-#define PAUSE_FIRST_NS (VAMP_NS_PER_SECOND / 4)
-#define PAUSE_LONGEST_NS (5 * VAMP_NS_PER_SECOND)
 
 struct influx_request {
     const struct influx_options *options;
@@ -30,8 +25,7 @@ struct influx_request {
     char answer[ANSWER_BYTES]; /* the begin of what the server says */
     size_t answered;
     bool under_way;
-    int64_t pause_ns, again_ns;     /* monotonic; 0: at once */
-    char last[VAMP_ERR_TEXT_BYTES]; /* why the newest attempt failed; "": there was none */
+    struct vamp_attempts attempts;
 };
 
 static int64_t now_ns(void)
@@ -161,14 +155,6 @@ void influx_request_free(struct influx_request *request)
 
 /* ---- sending */
 
-static int fail(struct influx_request *request, struct vamp_err *err)
-{
-    request->pause_ns = request->pause_ns == 0 ? PAUSE_FIRST_NS : request->pause_ns * 2;
-    request->pause_ns = request->pause_ns > PAUSE_LONGEST_NS ? PAUSE_LONGEST_NS : request->pause_ns;
-    request->again_ns = now_ns() + request->pause_ns;
-    return vamp_err_set(err, -EAGAIN, "%s", request->last);
-}
-
 /* What came of the request, which has ended. */
 static int conclude(struct influx_request *request, CURLcode result, struct vamp_err *err)
 {
@@ -177,8 +163,7 @@ static int conclude(struct influx_request *request, CURLcode result, struct vamp
     stop(request);
     request->answer[request->answered] = '\0';
     if (result == CURLE_OK && status >= 200 && status < 300) {
-        request->pause_ns = 0;
-        request->last[0] = '\0';
+        vamp_attempts_succeeded(&request->attempts);
         return 0;
     }
     const char *url = request->options->url;
@@ -187,16 +172,13 @@ static int conclude(struct influx_request *request, CURLcode result, struct vamp
                             request->answer);
     }
     if (result == CURLE_OK) {
-        (void)snprintf(request->last, sizeof request->last,
-                       "%.200s answers with status %ld: %s; buckets wait, then are lost and "
-                       "counted",
-                       url, status, request->answer);
-    } else {
-        (void)snprintf(request->last, sizeof request->last,
-                       "send to %.200s: %.180s; buckets wait, then are lost and counted", url,
-                       request->reason[0] != '\0' ? request->reason : curl_easy_strerror(result));
+        return vamp_attempts_failed(&request->attempts, err,
+                                    "%.200s answers with status %ld: %s; " VAMP_BUCKETS_WAIT, url,
+                                    status, request->answer);
     }
-    return fail(request, err);
+    const char *reason = request->reason[0] != '\0' ? request->reason : curl_easy_strerror(result);
+    return vamp_attempts_failed(&request->attempts, err,
+                                "send to %.200s: %.180s; " VAMP_BUCKETS_WAIT, url, reason);
 }
 
 static int begin(struct influx_request *request, const struct vamp_text *text, struct vamp_err *err)
@@ -207,33 +189,22 @@ static int begin(struct influx_request *request, const struct vamp_text *text, s
     (void)curl_easy_setopt(request->easy, CURLOPT_POSTFIELDS, text->bytes);
     const CURLMcode code = curl_multi_add_handle(request->multi, request->easy);
     if (code != CURLM_OK) {
-        (void)snprintf(request->last, sizeof request->last, "begin a request: %s",
-                       curl_multi_strerror(code));
-        return fail(request, err);
+        return vamp_attempts_failed(&request->attempts, err, "begin a request: %s",
+                                    curl_multi_strerror(code));
     }
     request->under_way = true;
     return 0;
 }
 
-/* Waits for the next attempt, for no longer than a call may take. False: it is not due yet. */
-static bool is_due(const struct influx_request *request, int64_t until_ns)
-{
-    const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
-    while (now_ns() < request->again_ns && now_ns() < until_ns) {
-        (void)nanosleep(&pause, NULL);
-    }
-    return now_ns() >= request->again_ns;
-}
-
 int influx_request_send(struct influx_request *request, const struct vamp_text *text,
                         struct vamp_err *err)
 {
-    const int64_t until_ns = now_ns() + PATIENCE_NS;
+    const int64_t until_ns = now_ns() + VAMP_ATTEMPT_NS;
     if (!request->under_way) {
-        if (!is_due(request, until_ns)) {
-            return vamp_err_set(err, -EAGAIN, "%s", request->last);
+        int code = vamp_attempts_await(&request->attempts, err);
+        if (code == 0) {
+            code = begin(request, text, err);
         }
-        const int code = begin(request, text, err);
         if (code != 0) {
             return code;
         }

@@ -16,13 +16,14 @@ static const struct vamp_opt influx_options[] = {
      .preset = "http://127.0.0.1:8086",
      .max = 1024,
      .offset = OPTION(url),
-     .help = "the server: http://HOST:PORT or https://HOST:PORT, without a user or a password"},
+     .help = "the server: http://HOST:PORT or https://HOST:PORT, without a user or a password; or "
+             "udp://HOST:PORT, where nothing confirms what arrives"},
     {.key = "database",
      .type = VAMP_OPT_STRING,
      .preset = "vampire",
      .max = 256,
      .offset = OPTION(database),
-     .help = "the database, which has to exist"},
+     .help = "the database, which has to exist; with udp:// the server's listener has its own"},
     {.key = "user",
      .type = VAMP_OPT_STRING,
      .max = 256,
@@ -62,18 +63,49 @@ static bool has_scheme(const char *url, const char *scheme)
     return strncmp(url, scheme, length) == 0 && url[length] != '\0' && url[length] != '/';
 }
 
-static int check(const void *context, const char **ret_key, struct vamp_err *err)
+/* HOST:PORT, where a HOST with colons has brackets. */
+static bool is_udp(const char *url)
 {
-    const struct influx_options *options = context;
-    const char *url = options->url != NULL ? options->url : "";
-    *ret_key = "url";
+    if (!has_scheme(url, INFLUX_UDP)) {
+        return false;
+    }
+    const char *host = url + strlen(INFLUX_UDP), *colon = strrchr(host, ':');
+    const char *end = host[0] == '[' ? strchr(host, ']') : strchr(host, ':');
+    if (colon == NULL || end == NULL || end + (host[0] == '[' ? 1 : 0) != colon || end == host) {
+        return false;
+    }
+    const size_t digits = strspn(colon + 1, "0123456789");
+    return digits > 0 && digits <= 5 && colon[1 + digits] == '\0';
+}
+
+static int check_url(const char *url, struct vamp_err *err)
+{
     if (strchr(url, '@') != NULL) {
         return vamp_err_set(err, -EINVAL,
                             "a user or a password in the address would be shown with it; set "
                             "\"user\" and \"secret_file\"");
     }
-    if ((!has_scheme(url, "http://") && !has_scheme(url, "https://")) || strpbrk(url, "?# ")) {
-        return vamp_err_set(err, -EINVAL, "expected http://HOST:PORT or https://HOST:PORT");
+    const bool http = has_scheme(url, "http://") || has_scheme(url, "https://");
+    if ((!http && !is_udp(url)) || strpbrk(url, "?# ") != NULL) {
+        return vamp_err_set(err, -EINVAL,
+                            "expected http://HOST:PORT, https://HOST:PORT or udp://HOST:PORT");
+    }
+    return 0;
+}
+
+static int check(const void *context, const char **ret_key, struct vamp_err *err)
+{
+    const struct influx_options *options = context;
+    const char *url = options->url != NULL ? options->url : "";
+    *ret_key = "url";
+    const int code = check_url(url, err);
+    if (code != 0) {
+        return code;
+    }
+    if (is_udp(url) && (options->user != NULL || options->secret_file != NULL)) {
+        return vamp_err_set(err, -EINVAL,
+                            "udp:// has no passwords: \"user\" and \"secret_file\" need http:// or "
+                            "https://");
     }
     *ret_key = "database";
     return options->database != NULL ? 0 : vamp_err_set(err, -EINVAL, "empty; a name is needed");
@@ -81,7 +113,7 @@ static int check(const void *context, const char **ret_key, struct vamp_err *err
 
 const struct vamp_writer_ops vamp_writer_influx = {
     .name = "influx",
-    .summary = "sends points to InfluxDB, VictoriaMetrics and others, by HTTP",
+    .summary = "sends points to InfluxDB, VictoriaMetrics and others, by HTTP or UDP",
     .options = influx_options,
     .options_bytes = sizeof(struct influx_options),
     .element = VAMP_ELEMENT_BUCKET,

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "version.h"
 #include "writers/influx/internal.h"
@@ -10,9 +11,11 @@
 struct influx {
     const struct influx_options *options;
     const struct vamp_run *run;
-    struct influx_request *request;
-    struct vamp_text text; /* the lines of the bucket that is being sent */
-    bool pending;          /* there is one */
+    struct influx_request *request;     /* NULL: datagrams */
+    struct influx_datagrams *datagrams; /* NULL: requests */
+    char *path;                         /* the address, and what is not known about it */
+    struct vamp_text text;              /* the lines of the bucket that is being sent */
+    bool pending;                       /* there is one */
     uint64_t cut;
     bool cut_reported;
 };
@@ -20,8 +23,25 @@ struct influx {
 static void influx_free(struct influx *self)
 {
     influx_request_free(self->request);
+    influx_datagrams_free(self->datagrams);
+    free(self->path);
     vamp_text_done(&self->text);
     free(self);
+}
+
+static int prepare(struct influx *self, struct vamp_err *err)
+{
+    const char *url = self->options->url;
+    const bool udp = strncmp(url, INFLUX_UDP, strlen(INFLUX_UDP)) == 0;
+    if (asprintf(&self->path, "%s%s", url, udp ? " (sent; UDP confirms nothing)" : "") < 0) {
+        self->path = NULL;
+        return vamp_err_set_errno(err, ENOMEM, "prepare the address");
+    }
+    if (!udp) {
+        return influx_request_create(self->options, &self->request, err);
+    }
+    self->datagrams = influx_datagrams_create(self->options);
+    return self->datagrams != NULL ? 0 : vamp_err_set_errno(err, ENOMEM, "prepare datagrams");
 }
 
 static int influx_open(const void *options, const struct vamp_writer_target *target,
@@ -29,11 +49,11 @@ static int influx_open(const void *options, const struct vamp_writer_target *tar
 {
     struct influx *self = calloc(1, sizeof *self);
     if (self == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "prepare requests");
+        return vamp_err_set_errno(err, ENOMEM, "prepare lines");
     }
     self->options = options;
     self->run = target->run;
-    const int code = influx_request_create(self->options, &self->request, err);
+    const int code = prepare(self, err);
     if (code != 0) {
         influx_free(self);
         return code;
@@ -60,14 +80,16 @@ static int influx_write(void *context, const struct vamp_delivery *delivery, str
         self->pending = false;
         return 0; /* nothing happened in this bucket */
     }
-    const int code = influx_request_send(self->request, &self->text, err);
+    const int code = self->datagrams != NULL
+                         ? influx_datagrams_send(self->datagrams, &self->text, err)
+                         : influx_request_send(self->request, &self->text, err);
     self->pending = code == -EAGAIN;
     return code;
 }
 
 static const char *influx_path(const void *self)
 {
-    return ((const struct influx *)self)->options->url;
+    return ((const struct influx *)self)->path;
 }
 
 static bool influx_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])

@@ -2,23 +2,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "vampire/core/clock.h"
 #include "writers/format/secret.h"
 #include "writers/nats/link.h"
 
 #define CONNECT_MS 1000
-#define POLL_MS 50
-#define PAUSE_FIRST_NS (VAMP_NS_PER_SECOND / 4)
-#define PAUSE_LONGEST_NS (5 * VAMP_NS_PER_SECOND)
 /* Of a message, in addition to its content: the id. */
 #define HEADER_BYTES 512
-
-static int64_t now_ns(void)
-{
-    return vamp_clock_monotonic_ns(&vamp_clock_system);
-}
 
 /* Without the place in the library, as in "(conn.c:733): ". */
 static const char *words_of(const char *said)
@@ -135,14 +125,12 @@ const char *nats_connection_address(const struct nats_connection *self)
 
 int nats_connection_fail(struct nats_connection *self, const char *text, struct vamp_err *err)
 {
-    (void)snprintf(self->last, sizeof self->last, "%s %.180s: %.250s; %s", self->purpose.what,
-                   nats_connection_address(self), text, self->purpose.meanwhile);
-    nats_connection_close(self);
+    const int code =
+        vamp_attempts_failed(&self->attempts, err, "%s %.180s: %.250s; %s", self->purpose.what,
+                             nats_connection_address(self), text, self->purpose.meanwhile);
+    nats_connection_close(self); /* the text may be the connection's */
     self->server = (self->server + 1) % self->purpose.server->servers.count;
-    self->pause_ns = self->pause_ns == 0 ? PAUSE_FIRST_NS : self->pause_ns * 2;
-    self->pause_ns = self->pause_ns > PAUSE_LONGEST_NS ? PAUSE_LONGEST_NS : self->pause_ns;
-    self->again_ns = now_ns() + self->pause_ns;
-    return vamp_err_set(err, -EAGAIN, "%s", self->last);
+    return code;
 }
 
 /* What the server said last is more than what a call says. */
@@ -155,17 +143,6 @@ int nats_connection_fail_with(struct nats_connection *self, natsStatus status, s
     said = said != NULL && said[0] != '\0' ? said : nats_GetLastError(NULL);
     said = said != NULL && said[0] != '\0' ? said : natsStatus_GetText(status);
     return nats_connection_fail(self, words_of(said), err);
-}
-
-/* Waits for the next attempt, for no longer than a call may take. False: it is not due yet. */
-static bool is_due(const struct nats_connection *self)
-{
-    const int64_t until_ns = now_ns() + NATS_PATIENCE_NS;
-    const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
-    while (now_ns() < self->again_ns && now_ns() < until_ns) {
-        (void)nanosleep(&pause, NULL);
-    }
-    return now_ns() >= self->again_ns;
 }
 
 static int check_payload(struct nats_connection *self, struct vamp_err *err)
@@ -201,12 +178,11 @@ int nats_connection_open(struct nats_connection *self, struct vamp_err *err)
     if (self->link != NULL) {
         return 0;
     }
-    return is_due(self) ? connect_to_server(self, err)
-                        : vamp_err_set(err, -EAGAIN, "%s", self->last);
+    const int code = vamp_attempts_await(&self->attempts, err);
+    return code == 0 ? connect_to_server(self, err) : code;
 }
 
 void nats_connection_works(struct nats_connection *self)
 {
-    self->pause_ns = 0;
-    self->last[0] = '\0';
+    vamp_attempts_succeeded(&self->attempts);
 }

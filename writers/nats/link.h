@@ -2,18 +2,18 @@
 /*
  * A connection at a time, by libnats, to one server after the other. The library does not connect
  * again by itself: what it had sent would be unknown, and what a subscription misses would be, too.
- * After a failure the next attempt waits, longer each time. One thread at a time.
+ * One thread at a time.
  */
 #ifndef VAMP_WRITERS_NATS_LINK_H
 #define VAMP_WRITERS_NATS_LINK_H
 
 #include <nats/nats.h>
 
-#include "vampire/core/clock.h"
+#include "writers/format/attempts.h"
 #include "writers/nats/server.h"
 
 /* How long a call may take, but for a connection that is being made or a write that blocks. */
-#define NATS_PATIENCE_NS (VAMP_NS_PER_SECOND / 2)
+#define NATS_PATIENCE_NS VAMP_ATTEMPT_NS
 
 /* What a connection is for. Borrowed. */
 struct nats_purpose {
@@ -27,10 +27,9 @@ struct nats_purpose {
 struct nats_connection {
     struct nats_purpose purpose;
     natsOptions *library;
-    natsConnection *link;           /* NULL: not connected */
-    size_t server;                  /* of the present connection, or of the next one */
-    int64_t pause_ns, again_ns;     /* monotonic; 0: at once */
-    char last[VAMP_ERR_TEXT_BYTES]; /* why the newest attempt failed; "": there was none */
+    natsConnection *link; /* NULL: not connected */
+    size_t server;        /* of the present connection, or of the next one */
+    struct vamp_attempts attempts;
 };
 
 /* Connects to nothing yet. 0; -ENOMEM, or -errno of a file that cannot be read. Always to be

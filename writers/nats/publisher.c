@@ -34,16 +34,15 @@ int nats_publisher_create(const struct nats_options *options, struct nats_publis
         return vamp_err_set_errno(err, ENOMEM, "prepare a connection");
     }
     self->options = options;
-    const int code =
-        nats_connection_init(&self->connection,
-                             &(struct nats_purpose){
-                                 .server = &options->server,
-                                 .what = "publish at",
-                                 .meanwhile = "buckets wait, then are lost and counted",
-                                 .write_ns = options->timeout_ns,
-                                 .message_bytes = options->message_bytes,
-                             },
-                             err);
+    const int code = nats_connection_init(&self->connection,
+                                          &(struct nats_purpose){
+                                              .server = &options->server,
+                                              .what = "publish at",
+                                              .meanwhile = VAMP_BUCKETS_WAIT,
+                                              .write_ns = options->timeout_ns,
+                                              .message_bytes = options->message_bytes,
+                                          },
+                                          err);
     if (code != 0) {
         nats_publisher_free(self);
         return code;

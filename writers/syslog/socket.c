@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "writers/format/attempts.h"
+
 #define PATIENCE_MS 500
 #define PROGRAM "vampire"
 #define HOST_BYTES 256 /* what RFC 5424 allows */
@@ -144,7 +146,7 @@ static int fail(struct syslog_socket *self, int code, struct vamp_err *err)
         self->fd = -1;
     }
     const char *why = code == EPROTOTYPE ? "it does not take datagrams" : strerror(code);
-    return vamp_err_set(err, -EAGAIN, "send to %s: %s; buckets wait, then are lost and counted",
+    return vamp_err_set(err, -EAGAIN, "send to %s: %s; " VAMP_BUCKETS_WAIT,
                         syslog_socket_path(self->options), why);
 }
 
@@ -182,9 +184,7 @@ int syslog_socket_send(struct syslog_socket *self, const struct syslog_messages 
         return 0;
     }
     if (errno == EAGAIN) {
-        return vamp_err_set(err, -EAGAIN,
-                            "send to %s: nothing reads there; buckets wait, then are lost and "
-                            "counted",
+        return vamp_err_set(err, -EAGAIN, "send to %s: nothing reads there; " VAMP_BUCKETS_WAIT,
                             syslog_socket_path(self->options));
     }
     return fail(self, errno, err);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/format/attempts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "vampire/core/clock.h"
+
+#define POLL_NS INT64_C(50000000)
+#define PAUSE_FIRST_NS (VAMP_NS_PER_SECOND / 4)
+#define PAUSE_LONGEST_NS (5 * VAMP_NS_PER_SECOND)
+
+static int64_t now_ns(void)
+{
+    return vamp_clock_monotonic_ns(&vamp_clock_system);
+}
+
+int vamp_attempts_await(const struct vamp_attempts *attempts, struct vamp_err *err)
+{
+    const struct timespec pause = {.tv_nsec = POLL_NS};
+    const int64_t until_ns = now_ns() + VAMP_ATTEMPT_NS;
+    while (now_ns() < attempts->again_ns && now_ns() < until_ns) {
+        (void)nanosleep(&pause, NULL);
+    }
+    return now_ns() >= attempts->again_ns ? 0 : vamp_err_set(err, -EAGAIN, "%s", attempts->last);
+}
+
+int vamp_attempts_failed(struct vamp_attempts *attempts, struct vamp_err *err, const char *format,
+                         ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(attempts->last, sizeof attempts->last, format, arguments);
+    va_end(arguments);
+    const int64_t longer_ns = attempts->pause_ns == 0 ? PAUSE_FIRST_NS : attempts->pause_ns * 2;
+    attempts->pause_ns = longer_ns > PAUSE_LONGEST_NS ? PAUSE_LONGEST_NS : longer_ns;
+    attempts->again_ns = now_ns() + attempts->pause_ns;
+    return vamp_err_set(err, -EAGAIN, "%s", attempts->last);
+}
+
+void vamp_attempts_succeeded(struct vamp_attempts *attempts)
+{
+    attempts->pause_ns = 0;
+    attempts->again_ns = 0;
+    attempts->last[0] = '\0';
+}
