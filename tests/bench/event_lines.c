@@ -114,6 +114,7 @@ static void drain(struct events *events)
 {
     const struct vamp_event *group[VAMP_LOOK_AHEAD];
     unsigned count;
+    vamp_ring_publish(events->ring);
     do {
         count = 0;
         while (count < VAMP_LOOK_AHEAD && (group[count] = vamp_ring_next(events->ring)) != NULL) {

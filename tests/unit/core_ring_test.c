@@ -79,6 +79,7 @@ static void events_are_copied(void **state)
     char text[4096];
     struct vamp_event event = make_event(97, text);
     assert_true(vamp_ring_push(ring, &event));
+    vamp_ring_publish(ring);
     memset(text, '!', sizeof text);
     event.serial = 0;
     const struct vamp_event *got = vamp_ring_next(ring);
@@ -89,6 +90,26 @@ static void events_are_copied(void **state)
     assert_true(vamp_ring_used_bytes(ring) > odd_length(97));
     vamp_ring_release(ring);
     assert_int_equal(vamp_ring_used_bytes(ring), 0);
+    vamp_ring_free(ring);
+}
+
+static void what_is_not_published_is_not_seen(void **state)
+{
+    (void)state;
+    struct vamp_ring *ring = make_ring(0);
+    char text[4096];
+    for (uint64_t number = 0; number < 3; number++) {
+        struct vamp_event event = make_event(number, text);
+        assert_true(vamp_ring_push(ring, &event));
+    }
+    assert_null(vamp_ring_next(ring));
+    assert_int_equal(vamp_ring_used_bytes(ring), 0);
+    vamp_ring_publish(ring);
+    for (uint64_t number = 0; number < 3; number++) {
+        assert_true(is_event(vamp_ring_next(ring), number));
+    }
+    vamp_ring_publish(ring); /* nothing new */
+    assert_null(vamp_ring_next(ring));
     vamp_ring_free(ring);
 }
 
@@ -106,6 +127,7 @@ static void full_refuses_and_goes_on(void **state)
             pushed++;
             event = make_event(pushed, text);
         }
+        vamp_ring_publish(ring);
         refused++;
         const size_t kept = event.kind == VAMP_EVENT_LEAVE  ? 0
                             : event.kind == VAMP_EVENT_JOIN ? MINIMUM / 16
@@ -140,6 +162,7 @@ static void taken_but_not_released_stays(void **state)
          event = make_event(pushed, text)) {
         pushed++;
     }
+    vamp_ring_publish(ring);
     const struct vamp_event *first = vamp_ring_next(ring);
     while (vamp_ring_next(ring) != NULL) {
     }
@@ -161,6 +184,7 @@ static void longest_name_always_fits_an_empty_ring(void **state)
     for (uint32_t i = 0; i < 5000; i++) {
         event.name_length = i % 3 == 0 ? VAMP_NAME_BYTES_MAX : i % VAMP_NAME_BYTES_MAX;
         assert_true(vamp_ring_push(ring, &event));
+        vamp_ring_publish(ring);
         const struct vamp_event *got = vamp_ring_next(ring);
         assert_int_equal(got->name_length, event.name_length);
         assert_memory_equal(got->name, text, got->name_length);
@@ -205,6 +229,7 @@ static void waiting_ends_in_time(void **state)
 struct producer {
     struct vamp_ring *ring;
     uint64_t events;
+    uint64_t publish_every;
     uint64_t pause_every; /* 0: never */
     uint64_t refused;
 };
@@ -217,10 +242,15 @@ static void *produce(void *context)
         struct vamp_event event = make_event(number, text);
         while (!vamp_ring_push(producer->ring, &event)) {
             producer->refused++;
+            vamp_ring_publish(producer->ring);
             struct timespec pause = {.tv_nsec = 20 * 1000};
             (void)nanosleep(&pause, NULL);
         }
+        if (number % producer->publish_every == 0) {
+            vamp_ring_publish(producer->ring);
+        }
         if (producer->pause_every != 0 && number % producer->pause_every == 0) {
+            vamp_ring_publish(producer->ring);
             struct timespec pause = {.tv_nsec = 1000};
             (void)nanosleep(&pause, NULL);
         }
@@ -249,10 +279,13 @@ static uint64_t consume(struct vamp_ring *ring, uint64_t batch)
     return number;
 }
 
-static void run_threads(uint64_t events, uint64_t pause_every, uint64_t batch)
+static void run_threads(uint64_t events, uint64_t publish_every, uint64_t pause_every,
+                        uint64_t batch)
 {
-    struct producer producer = {
-        .ring = make_ring(MINIMUM), .events = events, .pause_every = pause_every};
+    struct producer producer = {.ring = make_ring(MINIMUM),
+                                .events = events,
+                                .publish_every = publish_every,
+                                .pause_every = pause_every};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, produce, &producer), 0);
     uint64_t got = consume(producer.ring, batch);
@@ -264,7 +297,8 @@ static void run_threads(uint64_t events, uint64_t pause_every, uint64_t batch)
 static void two_threads_at_full_speed(void **state)
 {
     (void)state;
-    run_threads(2 * 1000 * 1000, 0, 16);
+    run_threads(1000 * 1000, 1, 0, 16);
+    run_threads(1000 * 1000, 64, 0, 16);
 }
 
 /* The consumer sleeps nearly every time: a lost wake-up would cost a second each. */
@@ -272,7 +306,7 @@ static void two_threads_with_a_sleepy_producer(void **state)
 {
     (void)state;
     int64_t before = vamp_clock_monotonic_ns(&vamp_clock_system);
-    run_threads(20000, 1, 1);
+    run_threads(20000, 1, 1, 1);
     int64_t took = vamp_clock_monotonic_ns(&vamp_clock_system) - before;
     assert_true(took < 30 * VAMP_NS_PER_SECOND);
 }
@@ -282,6 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_rounded_up),
         cmocka_unit_test(events_are_copied),
+        cmocka_unit_test(what_is_not_published_is_not_seen),
         cmocka_unit_test(full_refuses_and_goes_on),
         cmocka_unit_test(taken_but_not_released_stays),
         cmocka_unit_test(longest_name_always_fits_an_empty_ring),

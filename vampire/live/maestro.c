@@ -36,8 +36,9 @@
 /* Where events have no time of their own the moment of reading is theirs, so the subscriptions that
  * cannot be waited on are looked at this often. */
 #define SLICE_NS (5 * 1000 * 1000)
-/* While events wait for their turn, the subscriptions are read this often. */
-#define LOOK_NS (1000 * 1000)
+/* While events wait for their turn, the subscriptions are read this often: as often as the embedded
+ * pool manager sends. In a busy workflow some event always waits. */
+#define LOOK_NS (10 * 1000 * 1000)
 
 /* In this order, but for WATCHING behind BACK. */
 enum maestro_phase {

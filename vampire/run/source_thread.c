@@ -16,10 +16,13 @@
 #define QUIET_NS (VAMP_NS_PER_SECOND / 5)
 /* Time for the worker to make room when the source may block, or at the end. */
 #define ROOM_NS 200000
+/* The worker sees events after this many, or when the source has no more. */
+#define PUBLISH_EVENTS 64
 
-static void wait_for_room(void)
+static void wait_for_room(struct vamp_source_thread *thread)
 {
     const struct timespec pause = {.tv_nsec = ROOM_NS};
+    vamp_ring_publish(thread->ring);
     (void)nanosleep(&pause, NULL);
 }
 
@@ -33,7 +36,7 @@ static void push_event(struct vamp_source_thread *thread, const struct vamp_even
             vamp_losses_note(&thread->losses, event, VAMP_LOSS_RING);
             return;
         }
-        wait_for_room();
+        wait_for_room(thread);
     }
 }
 
@@ -59,7 +62,8 @@ static void note_empty(struct vamp_source_thread *thread)
 
 static enum vamp_source_status read_source(struct vamp_source_thread *thread)
 {
-    unsigned waits = 0; /* since an event came */
+    unsigned waits = 0;  /* since an event came */
+    unsigned events = 0; /* not published */
     while (atomic_load_explicit(thread->stop, memory_order_relaxed) == 0) {
         struct vamp_event event;
         count_beat(thread);
@@ -69,8 +73,14 @@ static enum vamp_source_status read_source(struct vamp_source_thread *thread)
             push_event(thread, &event);
             thread->empty_since_ns = 0;
             waits = 0;
+            if (++events == PUBLISH_EVENTS) {
+                vamp_ring_publish(thread->ring);
+                events = 0;
+            }
             break;
         case VAMP_SOURCE_EMPTY:
+            vamp_ring_publish(thread->ring);
+            events = 0;
             note_empty(thread);
             thread->ops->wait(thread->source, waits < WAITS_TO_IDLE ? WAIT_NS : IDLE_WAIT_NS);
             waits += waits < WAITS_TO_IDLE;
@@ -91,7 +101,7 @@ static void *run_source_thread(void *argument)
     thread->end = read_source(thread);
     /* The worker empties the ring until it is closed, so there will be room. */
     while (!vamp_losses_finish(&thread->losses, thread->ring)) {
-        wait_for_room();
+        wait_for_room(thread);
     }
     vamp_ring_close(thread->ring);
     return NULL;

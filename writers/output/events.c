@@ -147,6 +147,7 @@ static void submit_event(struct vamp_output *output, const struct vamp_event *ev
         output_count(&output->queued);
     }
     if (vamp_losses_push(&queue->losses, queue->ring, event)) {
+        vamp_ring_publish(queue->ring);
         return;
     }
     if (!is_mark) {

@@ -42,7 +42,8 @@ struct record {
 static_assert(offsetof(struct record, event) <= RECORD_ALIGNMENT, "padding fits in a remainder");
 
 struct vamp_ring {
-    alignas(CACHE_LINE) atomic_size_t head; /* producer's: bytes written */
+    alignas(CACHE_LINE) atomic_size_t head; /* producer's: bytes published */
+    size_t written;                         /* bytes written; not before `head` */
     size_t known_tail;
 
     alignas(CACHE_LINE) atomic_size_t tail; /* consumer's: bytes given back */
@@ -132,7 +133,7 @@ static bool may_have(struct vamp_ring *ring, size_t head, size_t bytes, unsigned
 
 static inline bool push(struct vamp_ring *ring, const struct vamp_event *event, unsigned kind)
 {
-    size_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    size_t head = ring->written;
     size_t bytes = offsetof(struct record, text) + event->name_length;
     bytes = (bytes + RECORD_ALIGNMENT - 1) & ~(RECORD_ALIGNMENT - 1);
     size_t rest = ring->capacity - (head & ring->mask);
@@ -155,8 +156,7 @@ static inline bool push(struct vamp_ring *ring, const struct vamp_event *event, 
         memcpy(record->text, event->name, event->name_length);
         record->event.name = record->text;
     }
-    atomic_store(&ring->head, head + bytes);
-    wake(ring);
+    ring->written = head + bytes;
     return true;
 }
 
@@ -170,8 +170,17 @@ bool vamp_ring_push_before(struct vamp_ring *ring, const struct vamp_event *even
     return push(ring, event, kind);
 }
 
+void vamp_ring_publish(struct vamp_ring *ring)
+{
+    if (atomic_load_explicit(&ring->head, memory_order_relaxed) != ring->written) {
+        atomic_store(&ring->head, ring->written);
+        wake(ring);
+    }
+}
+
 void vamp_ring_close(struct vamp_ring *ring)
 {
+    vamp_ring_publish(ring);
     atomic_store(&ring->closed, true);
     wake(ring);
 }
@@ -188,7 +197,7 @@ const struct vamp_event *vamp_ring_next(struct vamp_ring *ring)
     }
     struct record *record = record_at(ring, ring->taken);
     if (record->padding != 0) {
-        /* Padding is only ever published together with the record after it. */
+        /* Padding is published together with the record after it. */
         ring->taken += record->bytes;
         record = record_at(ring, ring->taken);
     }

@@ -3,7 +3,9 @@
  * The bounded queue of events between the source thread (one producer) and the worker thread
  * (one consumer). A push copies the event and its text into the ring and never blocks; when
  * there is no room it refuses, and the producer counts. The consumer reads events in place.
- * Nothing is allocated after creation.
+ * The consumer sees what was pushed once it is published, many events at a time: woken for each
+ * event, it would take the processor from the producer for each. Nothing is allocated after
+ * creation.
  */
 #ifndef VAMP_CORE_EVENT_RING_H
 #define VAMP_CORE_EVENT_RING_H
@@ -29,7 +31,10 @@ void vamp_ring_free(struct vamp_ring *ring);
 bool vamp_ring_push(struct vamp_ring *ring, const struct vamp_event *event);
 /* The same for a mark that belongs before an event of `kind` and may use the same room. */
 bool vamp_ring_push_before(struct vamp_ring *ring, const struct vamp_event *event, unsigned kind);
-/* Producer: no event will follow. The consumer is woken. */
+/* Producer: the consumer sees all that was pushed, and is woken. Always called before the producer
+ * waits for anything. */
+void vamp_ring_publish(struct vamp_ring *ring);
+/* Producer: publishes; no event will follow. */
 void vamp_ring_close(struct vamp_ring *ring);
 
 /* Consumer. The oldest event not yet taken by this function, NULL when there is none. It stays
