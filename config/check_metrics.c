@@ -5,8 +5,6 @@
 #include "config/internal.h"
 #include "vampire/stats/metrics/statistic.h"
 
-_Static_assert(VAMP_METRIC_COUNT <= 64, "a metric is a bit");
-
 /* NULL: there is none. */
 static const struct vamp_metric *find_metric(const char *name)
 {
@@ -64,13 +62,12 @@ static void set_metric(const struct config_loader *loader, const char *path, con
         report_unknown(loader, path, word + 1);
         return;
     }
-    const uint64_t bit = UINT64_C(1) << (metric - vamp_metrics);
     if (word[0] == '-' && (metric->sets & VAMP_SET_SELF) != 0) {
         config_error(loader, path, "vampire's account of itself is always written");
         return;
     }
-    statistics->metrics_on = (statistics->metrics_on & ~bit) | (word[0] == '+' ? bit : 0);
-    statistics->metrics_off = (statistics->metrics_off & ~bit) | (word[0] == '-' ? bit : 0);
+    statistics->metrics_on[metric - vamp_metrics] = word[0] == '+';
+    statistics->metrics_off[metric - vamp_metrics] = word[0] == '-';
 }
 
 static int check_selected(const struct config_loader *loader)
@@ -109,6 +106,22 @@ static void check_models(const struct config_loader *loader)
     }
 }
 
+/* A weighted counter is made from the plain one. */
+static void check_weighted(const struct config_loader *loader)
+{
+    const struct vamp_stats_options *statistics = &loader->config->statistics;
+    for (unsigned i = 0; i < VAMP_WEIGHTED_METRIC_COUNT; i++) {
+        const struct vamp_weighted_metric *metric = &vamp_weighted_metrics[i];
+        if (vamp_stats_wants(statistics, metric->weighted) &&
+            !vamp_stats_wants(statistics, metric->plain)) {
+            config_error(loader, "/statistics/metrics",
+                         "%s is made from %s, which is not computed: add \"+%s\"",
+                         vamp_metrics[metric->weighted].name, vamp_metrics[metric->plain].name,
+                         vamp_metrics[metric->plain].name);
+        }
+    }
+}
+
 int config_check_metrics(const struct config_loader *loader)
 {
     const struct vamp_strings *words = &loader->config->metrics;
@@ -117,6 +130,7 @@ int config_check_metrics(const struct config_loader *loader)
         (void)config_path_push_index(path, i);
         set_metric(loader, path, words->items[i]);
     }
+    check_weighted(loader);
     check_models(loader);
     return check_selected(loader);
 }
@@ -186,6 +200,14 @@ static int check_metric_filter(const struct config_loader *loader,
                      "%s is a gauge: it rises with one event and falls with another, and a filter "
                      "could keep one of the two; counters and histograms can be filtered",
                      item->name);
+        return 0;
+    }
+    const enum vamp_metric_id plain =
+        vamp_metric_plain((enum vamp_metric_id)(metric - vamp_metrics));
+    if (plain != VAMP_METRIC_COUNT) {
+        config_error(loader, path,
+                     "%s has the filter of %s, from which it is made; filter that one", item->name,
+                     vamp_metrics[plain].name);
         return 0;
     }
     if (metric == &vamp_metrics[VAMP_METRIC_DEMAND_WAIT_PART_NS]) {

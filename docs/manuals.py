@@ -138,7 +138,7 @@ def metrics(programs):
     for metric in json.loads(programs.run("vampire", "--list-metrics=json"))["metrics"]:
         labels = ", ".join(metric["labels"]) or "no labels"
         out.append(item(f"`{metric['name']}`", f"{metric['help']}: {metric['origin']}. {metric['kind'].capitalize()}, "
-                        f"unit {metric['unit']}; {labels}; set {', '.join(metric['sets'])}. "
+                        f"unit {metric['unit']}; {labels}; {'set ' + ', '.join(metric['sets']) if metric['sets'] else 'in no set'}. "
                         f"Merging: {metric['merge']}."))
     return "".join(out)
 

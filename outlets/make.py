@@ -24,6 +24,7 @@ ROWS = {
     "transport": "Transports",
     "lifecycle": "Life of CDOs",
     "anomalies": "Anomalies",
+    "": "Estimates with sampling (statistics.metrics)",
     "vampire": "vampire itself",
 }
 # By which label a panel splits: the first of these that the metric has.
@@ -75,7 +76,7 @@ def panel(metric, number, x, y):
 
 
 def row_of(metric):
-    return next(name for name in ROWS if name in metric["sets"])
+    return next((name for name in ROWS if name in metric["sets"]), "")
 
 
 def panels(metrics):

@@ -76,9 +76,7 @@ static void create_statistics(struct events *events)
         .lateness_ns = -1,
         .level = VAMP_LEVEL_COMPONENT,
         .sets = events->what & SETS_MASK,
-        .metrics_off = (events->what & WITHOUT_PARTS) != 0
-                           ? UINT64_C(1) << VAMP_METRIC_DEMAND_WAIT_PART_NS
-                           : 0,
+        .metrics_off[VAMP_METRIC_DEMAND_WAIT_PART_NS] = (events->what & WITHOUT_PARTS) != 0,
         .sub_bits = VAMP_SUB_BITS_DEFAULT,
         .max_series = 1024,
         .max_histogram_bytes = 64 << 20,

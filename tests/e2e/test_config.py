@@ -105,4 +105,5 @@ def test_metrics_for_tools():
     assert len(names) == len(set(names)) and "transport_ns" in names
     for metric in metrics:
         assert metric["kind"] in ("counter", "gauge", "histogram")
-        assert metric["unit"] and metric["help"] and metric["origin"] and metric["sets"]
+        assert metric["unit"] and metric["help"] and metric["origin"]
+        assert bool(metric["sets"]) != metric["name"].startswith("weighted_"), "in no set: computed where it is named"

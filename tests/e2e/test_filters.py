@@ -2,13 +2,20 @@
 """Filters end to end: pushed down to the pool manager or not, by name, for single metrics, for single
 outputs; and sampling, whose weights bring the totals back."""
 
+import collections
 import json
+import re
+import sys
 
 import h5py
 import pytest
 
 import harness
+import jsonl
 import results
+
+sys.path.append(str(harness.ROOT / "python"))
+import vampire as vampire_files
 
 MODEL = ["--steps", 8, "--levels", 2, "--params", 2, "--size-min", 1024, "--size-max", 65536]
 # The model's steps are 0, 6, 12, ... hours.
@@ -234,6 +241,49 @@ def test_rate_weighs_bucket_by_bucket(space):
             estimate += float((deltas * file["vampire_weight"][...] / 1e6).sum())
     received = whole.columns["events_received"]
     assert abs(estimate - received) < 0.02 * received
+
+
+def test_weighted_counters_add_up_in_merged_buckets(space):
+    """With a rate each bucket has a weight of its own. Merged, a weighted counter is still the sum of what each
+    bucket counted times its weight, for each series, which the mean weight does not give."""
+    names = ("pool_operations", "produced_bytes", "transport_bytes")
+    vampire = space.vampire(
+        {"source": {"type": "synthetic", "producers": 3, "consumers": 2, "steps": 100, "burst": 4, "step": "300ms"},
+         "sampling": {"rate": 300},
+         "statistics": {"bucket": "700ms", "metrics": [f"+weighted_{name}" for name in names]},
+         "outputs": [{"type": "jsonl", "path": "fine.jsonl", "without": [], "complete_every": 1, "queue": 65536},
+                     {"type": "hdf5", "bucket": "14s", "queue": 65536}]}, ready=False)
+    vampire.expect_exit(0)
+    fine = [line for line in jsonl.records(space.path / "fine.jsonl") if line["type"] == "metric"]
+    weights = {line["bucket"]: line["value"] for line in fine if line["metric"] == "vampire_weight"}
+    assert len(set(weights.values())) > 2, "the load changes, and the weight with it"
+    expected = collections.defaultdict(collections.Counter)
+    for line in fine:
+        if line["metric"] in names:
+            operation = line["labels"].get("operation")
+            weight = 10**6 if operation in ("join", "leave") else weights[line["bucket"]]
+            expected[line["metric"]][tuple(line["labels"].values())] += line["delta"] * weight
+    path, = space.path.glob("*.h5")
+    with h5py.File(path) as file:
+        assert file["time"].shape[0] < 5 < len(weights), "merged"
+    for name in names:
+        merged = vampire_files.merge(path, f"weighted_{name}", by=list(fine_labels(fine, name)))
+        found = {key if isinstance(key, tuple) else (key,): value for key, value in merged.items() if value}
+        assert found and found == {key: (value + 500000) // 10**6 for key, value in expected[name].items() if value}
+    run_the_recipe(path)
+
+
+def fine_labels(lines, name):
+    return next(line["labels"] for line in lines if line["metric"] == name)
+
+
+def run_the_recipe(path):
+    """That of docs/configuration.md."""
+    page = (harness.ROOT / "docs" / "configuration.md").read_text()
+    recipe, = re.findall(r"```python\n(import vampire\n.*?)```", page, re.DOTALL)
+    scope = {}
+    exec(recipe.replace("/scratch/forecast", str(path)), scope)  # pylint: disable=exec-used
+    assert scope["operations"].sum() > 0 and scope["bytes_per_second"].sum().sum() > 0
 
 
 def test_a_pattern_that_runs_out_of_steps_is_counted_and_shown(space):

@@ -4,9 +4,9 @@
 import collections
 
 import in_flight
-from catalogue import AGES, bin_of
+from catalogue import AGES, LABELS, WEIGHTED, bin_of, labels_at
 from oracle import Oracle
-from rules import Rules
+from rules import MILLION, NEVER_SAMPLED, Rules
 
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9,
          "h": 3600 * 10**9, "d": 86400 * 10**9}
@@ -24,6 +24,7 @@ def options_of(configuration):
         "bucket_ns": nanoseconds(statistics["bucket"]),
         "lateness_ns": nanoseconds(statistics["lateness"]),
         "sub_bits": {4: 2, 8: 3, 16: 4}[int(statistics["sub_bins"])],
+        "weighted": {name: WEIGHTED[name] for name in (word[1:] for word in statistics["metrics"]) if name in WEIGHTED},
         **{key: statistics[key] for key in ("level", "max_series", "max_components", "max_cdos",
                                             "max_pending", "max_empty")},
     }
@@ -86,6 +87,13 @@ class Result:
         for (metric, labels), taken in oracle.taken.items():
             self.metrics[metric][labels] = in_flight.entries(metric in AGES, taken, count)
         self.metrics["vampire_weight"][()] = [(weight,) * 3 for weight in oracle.weights]
+        self.computed = set(LABELS) - set(WEIGHTED) | set(options["weighted"])
+        for weighted, plain in options["weighted"].items():
+            names = labels_at(plain, options["level"])
+            for labels, entries in list(self.metrics[plain].items()):
+                sampled = dict(zip(names, labels)).get("operation") not in NEVER_SAMPLED
+                weights = oracle.weights if sampled else [MILLION] * count
+                self.metrics[weighted][labels] = self.weighted(entries, weights)
         self.gaps = [(bucket, tuple(gap)) for bucket in sorted(oracle.gaps)
                      for gap in oracle.gaps[bucket]]
         self.waiting = oracle.waiting
@@ -94,6 +102,17 @@ class Result:
             (row.name, row.app, row.joined, row.left, row.reason, row.operations)
             for row in oracle.rows[1:]
         ]
+
+    @staticmethod
+    def weighted(entries, weights):
+        """The exact sum so far, rounded; its difference is the bucket's."""
+        millionths, before, found = 0, 0, []
+        for (_, delta), weight in zip(entries, weights):
+            millionths += delta * weight
+            total = (millionths + MILLION // 2) // MILLION
+            found.append((total % 2**64, (total - before) % 2**64))
+            before = total
+        return found
 
     @staticmethod
     def gauge(moves, count):

@@ -89,6 +89,9 @@ def random_rules(seed):
         statistics["filters"] = {name: dice.choice(FILTERS) for name in dice.sample(metrics, 3)}
     if dice.random() < 0.5:
         statistics["selected"] = dice.choice(FILTERS + ["@quick", "(.transport.tier = MIO)"])
+    if dice.random() < 0.5:
+        statistics["metrics"] = ["+weighted_pool_operations", "+weighted_transport_bytes",
+                                 "+weighted_cdos_created", "+weighted_consumed_bytes"]
     return {"filters": NAMED, "events": events, "sampling": sampling}, statistics
 
 

@@ -187,7 +187,7 @@ static void without_the_metric_nothing_is_kept(void **state)
     (void)pair_end(state);
     struct vamp_stats_options options = collect_options();
     options.sets = VAMP_SET_IN_FLIGHT;
-    options.metrics_off = UINT64_C(1) << VAMP_METRIC_DEMAND_OLDEST_NS;
+    options.metrics_off[VAMP_METRIC_DEMAND_OLDEST_NS] = true;
     pair_start(&options);
     FEED(named(VAMP_EVENT_DEMAND, 400 * MS, PRODUCTS, 7, "fields/7"));
     vamp_stats_tick(run.stats, 3 * SECOND);

@@ -200,6 +200,38 @@ static void a_rate_weighs_bucket_by_bucket(void **state)
     }
 }
 
+/* Times the weight of each bucket; what rounding leaves counts later. Joins stand for
+ * themselves. */
+static void weighted_counters_add_up_over_weights(void **state)
+{
+    (void)state;
+    collect_end(&run);
+    struct vamp_stats_options options = collect_options();
+    options.metrics_on[VAMP_METRIC_WEIGHTED_POOL_OPERATIONS] = true;
+    collect_start(&run, &options);
+    collect_feed(&run, event_join(1, 1, "model"));
+    for (int i = 0; i < 3; i++) { /* weight 4/3 in each of three buckets */
+        judged(VAMP_EVENT_REQUIRE, i * SECOND + 10, VAMP_PASSED);
+        judged(VAMP_EVENT_OFFER, i * SECOND + 11, VAMP_PASSED);
+        judged(VAMP_EVENT_OFFER, i * SECOND + 12, VAMP_PASSED);
+        judged(VAMP_EVENT_OFFER, i * SECOND + 13, VAMP_RATED_OUT);
+    }
+    judged(VAMP_EVENT_REQUIRE, 3 * SECOND + 10, VAMP_PASSED); /* weight 5 */
+    for (int i = 0; i < 4; i++) {
+        judged(VAMP_EVENT_REQUIRE, 3 * SECOND + 11 + i, VAMP_RATED_OUT);
+    }
+    vamp_stats_finish(run.stats);
+    assert_int_equal(run.count, 4);
+    const enum vamp_metric_id id = VAMP_METRIC_WEIGHTED_POOL_OPERATIONS;
+    static const uint64_t required[] = {1, 3, 4, 9}, offered[] = {3, 5, 8, 8};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(collect_counter(&run, i, id, "model|require"), required[i]);
+        assert_int_equal(collect_counter(&run, i, id, "model|offer"), offered[i]);
+        assert_int_equal(collect_counter(&run, i, id, "model|join"), 1);
+    }
+    assert_int_equal(weight(0), 1333333);
+}
+
 /* ---- selected CDOs */
 
 static bool select_transports(void *context, const struct vamp_event *event)
@@ -239,6 +271,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(verdicts_are_accounted, start, end),
         cmocka_unit_test_setup_teardown(without_sampling_an_event_stands_for_itself, start, end),
         cmocka_unit_test_setup_teardown(a_rate_weighs_bucket_by_bucket, start, end),
+        cmocka_unit_test_setup_teardown(weighted_counters_add_up_over_weights, start, end),
         cmocka_unit_test_setup_teardown(a_transport_selects_its_cdo, start, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,12 +41,13 @@ static void list_text(FILE *stream)
         join_names(metric->sets, set_name, ", ", sets, sizeof sets);
         (void)fprintf(stream, "%-28s %-9s %-8s %s; %s\n    %s: %s\n    merge: %s\n", metric->name,
                       vamp_metric_kind_name(metric->kind), metric->unit,
-                      labels[0] != '\0' ? labels : "-", sets, metric->help, metric->origin,
-                      vamp_metric_merge_rule(metric));
+                      labels[0] != '\0' ? labels : "-", sets[0] != '\0' ? sets : "-", metric->help,
+                      metric->origin, vamp_metric_merge_rule(metric));
     }
     (void)fputs(
         "\nLabels are those of level component; at level workflow component, source and sink "
-        "fall away.\nThe set \"vampire\" is always on.\n",
+        "fall away.\nThe set \"vampire\" is always on; metrics without a set are computed where "
+        "\"metrics\" names them.\n",
         stream);
 }
 

@@ -99,6 +99,26 @@ const char *vamp_metric_merge_rule(const struct vamp_metric *metric)
     return "unknown";
 }
 
+const struct vamp_weighted_metric vamp_weighted_metrics[VAMP_WEIGHTED_METRIC_COUNT] = {
+    {VAMP_METRIC_WEIGHTED_POOL_OPERATIONS, VAMP_METRIC_POOL_OPERATIONS},
+    {VAMP_METRIC_WEIGHTED_CDOS_CREATED, VAMP_METRIC_CDOS_CREATED},
+    {VAMP_METRIC_WEIGHTED_CDOS_CREATED_BYTES, VAMP_METRIC_CDOS_CREATED_BYTES},
+    {VAMP_METRIC_WEIGHTED_PRODUCED_BYTES, VAMP_METRIC_PRODUCED_BYTES},
+    {VAMP_METRIC_WEIGHTED_CONSUMED_BYTES, VAMP_METRIC_CONSUMED_BYTES},
+    {VAMP_METRIC_WEIGHTED_TRANSPORTS, VAMP_METRIC_TRANSPORTS},
+    {VAMP_METRIC_WEIGHTED_TRANSPORT_BYTES, VAMP_METRIC_TRANSPORT_BYTES},
+};
+
+enum vamp_metric_id vamp_metric_plain(enum vamp_metric_id weighted)
+{
+    for (unsigned i = 0; i < VAMP_WEIGHTED_METRIC_COUNT; i++) {
+        if (vamp_weighted_metrics[i].weighted == weighted) {
+            return vamp_weighted_metrics[i].plain;
+        }
+    }
+    return VAMP_METRIC_COUNT;
+}
+
 bool vamp_metric_may_be_none(const struct vamp_metric *metric)
 {
     return metric->kind == VAMP_GAUGE && metric->merge == VAMP_MERGE_LARGEST &&

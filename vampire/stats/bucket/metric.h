@@ -88,6 +88,16 @@ struct vamp_metric {
 /* VAMP_METRIC_COUNT entries. */
 extern const struct vamp_metric vamp_metrics[];
 
+/* A counter for runs with sampling: in each bucket of the statistics, what another counter with the
+ * same labels added times the bucket's vampire_weight. In no set: computed where it is named. */
+struct vamp_weighted_metric {
+    enum vamp_metric_id weighted, plain;
+};
+#define VAMP_WEIGHTED_METRIC_COUNT 7
+extern const struct vamp_weighted_metric vamp_weighted_metrics[VAMP_WEIGHTED_METRIC_COUNT];
+/* The counter that it weights; VAMP_METRIC_COUNT for a metric that is no weighted one. */
+enum vamp_metric_id vamp_metric_plain(enum vamp_metric_id weighted);
+
 /* Never NULL. "component", "source", ... */
 const char *vamp_label_name(unsigned label);
 extern const char *const vamp_label_words[];      /* the same, ended by NULL */

@@ -91,11 +91,13 @@ static int allocate_cells(struct vamp_cells *cells, unsigned slot_count)
     cells->counter_totals = allocate_zeroed(cells->counter_cells, sizeof *cells->counter_totals);
     cells->reported_counters =
         allocate_zeroed(cells->counter_cells, sizeof *cells->reported_counters);
+    cells->weighted_rests = allocate_zeroed(cells->counter_cells, sizeof *cells->weighted_rests);
     cells->gauge_values = allocate_zeroed(cells->gauge_cells, sizeof *cells->gauge_values);
     cells->reported_gauges = allocate_zeroed(cells->gauge_cells, sizeof *cells->reported_gauges);
     cells->slots = allocate_zeroed(slot_count, sizeof *cells->slots);
     if (cells->counter_totals == NULL || cells->reported_counters == NULL ||
-        cells->gauge_values == NULL || cells->reported_gauges == NULL || cells->slots == NULL) {
+        cells->weighted_rests == NULL || cells->gauge_values == NULL ||
+        cells->reported_gauges == NULL || cells->slots == NULL) {
         return -ENOMEM;
     }
     cells->slot_count = slot_count;
@@ -213,6 +215,7 @@ void vamp_cells_done(struct vamp_cells *cells)
     }
     free(cells->slots);
     free(cells->counter_totals);
+    free(cells->weighted_rests);
     free(cells->reported_counters);
     free(cells->gauge_values);
     free(cells->reported_gauges);

@@ -89,6 +89,7 @@ struct vamp_cells {
     int64_t *gauge_values;       /* likewise */
     uint64_t *reported_counters; /* absolute values of the counters that are reported, by cell */
     struct vamp_reported_gauge *reported_gauges;
+    int32_t *weighted_rests;           /* by counter cell: millionths that rounding left so far */
     double weight;                     /* of sampling, without a rate's part */
     bool excluded[VAMP_METRIC_COUNT];  /* the event being counted does not count for these */
     struct vamp_accounting accounting; /* at the last closed bucket's end; outputs: last report */

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vampire/stats/cells/weighted.h"
+
 /* The cell of a metric with at most one label; false when the metric is not enabled. */
 static bool cell_of(struct vamp_cells *cells, enum vamp_metric_id id, enum vamp_label label,
                     uint32_t value, uint32_t *ret_cell)
@@ -150,7 +152,9 @@ static void fold_weight(struct vamp_cells *cells, struct vamp_slot *slot)
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_SAMPLED_IN, &labels, account->sampled_in);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_WEIGHTED, &labels,
                      (uint64_t)(weight * (double)account->sampled_in + 0.5));
-    report_gauge(cells, VAMP_METRIC_VAMPIRE_WEIGHT, 0, (int64_t)(weight * 1e6 + 0.5));
+    const uint64_t millionths = (uint64_t)(weight * 1e6 + 0.5);
+    report_gauge(cells, VAMP_METRIC_VAMPIRE_WEIGHT, 0, (int64_t)millionths);
+    vamp_weighted_fold(cells, slot, millionths);
     uint32_t cell = 0;
     if (cell_of(cells, VAMP_METRIC_VAMPIRE_WEIGHT, VAMP_LABEL_OUTPUT, 0, &cell)) {
         struct vamp_reported_gauge *gauge = &cells->reported_gauges[cell];
