@@ -31,12 +31,11 @@ telemetry_pb2 = _generate()
 
 
 class Server(outlets.Server):
-    """A nats-server; with `jetstream` a stream that takes what vampire publishes."""
+    """A nats-server; with `jetstream` one that keeps streams, in `place` or in the test's folder."""
 
-    def __init__(self, space, *options, jetstream=False, scheme="nats"):
+    def __init__(self, space, *options, jetstream=False, place=None, scheme="nats"):
         self.port, monitor = outlets.free_port(), outlets.free_port()
-        self.jetstream = jetstream
-        more = ["-js", "-sd", str(space.path / "jetstream")] if jetstream else []
+        more = ["-js", "-sd", str(place or space.path / "jetstream")] if jetstream else []
         super().__init__(space, ["nats-server", "-a", "127.0.0.1", "-p", str(self.port), "-m", str(monitor), *more,
                                  *options], "nats-server", f"http://127.0.0.1:{monitor}", "/healthz")
         self.address = f"{scheme}://127.0.0.1:{self.port}"

@@ -191,11 +191,11 @@ def certificate(space, name, address="IP:127.0.0.1"):
     return key, signed
 
 
-def influxdb(space, key=None, signed=None):
+def influxdb(space, key=None, signed=None, place=None):
     """An InfluxDB 1 with an empty database "vampire", which a port for UDP writes to, too (`udp`); with a key and
-    its certificate by https."""
+    its certificate by https. Its data is in `place`, or in the test's folder."""
     port, other, udp = free_port(), free_port(), free_udp_port()
-    place = space.path / "influx"
+    place = place or space.path / "influx"
     path = space.path / "influxdb.conf"
     path.write_text(f"""reporting-disabled = true
 bind-address = "127.0.0.1:{other}"

@@ -161,6 +161,9 @@ static int conclude(struct influx_request *request, CURLcode result, struct vamp
     long status = 0;
     (void)curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
     stop(request);
+    while (request->answered > 0 && request->answer[request->answered - 1] == ' ') {
+        request->answered--; /* a newline at its end */
+    }
     request->answer[request->answered] = '\0';
     if (result == CURLE_OK && status >= 200 && status < 300) {
         vamp_attempts_succeeded(&request->attempts);
