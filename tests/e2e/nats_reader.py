@@ -33,11 +33,12 @@ telemetry_pb2 = _generate()
 class Server(outlets.Server):
     """A nats-server; with `jetstream` one that keeps streams, in `place` or in the test's folder."""
 
-    def __init__(self, space, *options, jetstream=False, place=None, scheme="nats"):
+    def __init__(self, space, *options, jetstream=False, place=None, scheme="nats",
+                 name="nats-server"):
         self.port, monitor = outlets.free_port(), outlets.free_port()
         more = ["-js", "-sd", str(place or space.path / "jetstream")] if jetstream else []
         super().__init__(space, ["nats-server", "-a", "127.0.0.1", "-p", str(self.port), "-m", str(monitor), *more,
-                                 *options], "nats-server", f"http://127.0.0.1:{monitor}", "/healthz")
+                                 *options], name, f"http://127.0.0.1:{monitor}", "/healthz")
         self.address = f"{scheme}://127.0.0.1:{self.port}"
 
     def make_stream(self, subjects=("vampire.>",), **more):
@@ -67,13 +68,17 @@ def decode(data):
 
 
 class Client:
-    def __init__(self, port, context=None, **connect):
+    """`answer` makes, from the server's nonce, more of what is sent as CONNECT."""
+
+    def __init__(self, port, context=None, answer=None, **connect):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
         self.file = self.socket.makefile("rb")
         self.info = json.loads(self.file.readline().removeprefix(b"INFO "))
         if context is not None:
             self.socket = context.wrap_socket(self.socket, server_hostname="127.0.0.1")
             self.file = self.socket.makefile("rb")
+        if answer is not None:
+            connect.update(answer(self.info["nonce"]))
         self.send(b"CONNECT " + json.dumps({"verbose": False, "headers": True, "no_responders": True, **connect}).encode())
         self.inbox = 0
 

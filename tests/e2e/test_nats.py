@@ -9,8 +9,10 @@ import subprocess
 import pytest
 
 import harness
+import nats_credentials
 import nats_reader
 import outlets
+import results
 from test_workflow import model_options
 
 pytestmark = pytest.mark.plain
@@ -204,6 +206,53 @@ def test_the_secret_is_shown_nowhere(space, way):
     shown = [path.name for path in space.path.glob("**/*")
              if path.is_file() and path.name not in ("secret", "nats.conf") and SECRET.encode() in path.read_bytes()]
     assert shown == []
+
+
+def test_a_file_of_credentials(space):
+    operator = nats_credentials.Operator(space)
+    server = nats_reader.Server(space, "-c", str(operator.config))
+    reader = nats_reader.Reader(server, answer=operator.answer("reader"))
+    space.vampire(synthetic_config(server, credentials_file=str(operator.file("vampire"))), ready=False).expect_exit(0)
+    assert_totals(reader.until_ended(), space.hdf5())
+    stranger = operator.file("stranger", signer=nats_credentials.Key(space, "A", "stranger"))
+    assert_reported(space, synthetic_config(server, credentials_file=str(stranger)), "Authorization Violation")
+
+
+def test_one_server_after_the_other(space):
+    """The first of the list never answers, the second dies, the third has all that the second did not get."""
+    servers = [nats_reader.Server(space, name=f"nats-server-{number}") for number in (2, 3)]
+    readers = [nats_reader.Reader(server) for server in servers]
+    space.pool_manager()
+    made = nats_config("nats://127.0.0.1:1")
+    made["outputs"][-1]["servers"] += [server.address for server in servers]
+    vampire = space.vampire(made)
+    workflow = harness.Workflow(space, model_options=model_options(6, 3, 2, 64, 65536, 20))
+    harness.wait_until(lambda: readers[0].messages, "the second server has a bucket")
+    servers[0].process.signal(signal.SIGKILL)
+    harness.wait_until(lambda: readers[1].messages, "the third server has a bucket")
+    workflow.finish()
+    vampire.wait()
+    messages = readers[1].until_ended()
+    assert assert_account(vampire) == results.Hdf5Run([space.hdf5()]).buckets
+    # What a subscriber of the second had not received when that died may be missing.
+    found = nats_reader.whole_buckets(messages)
+    first = min(found)
+    assert 0 < first and set(found) == set(range(first, assert_account(vampire)))
+    assert set(nats_reader.whole_buckets(readers[0].messages)) <= set(range(first + 1))
+
+
+@pytest.mark.parametrize("bound", [{"max_msgs": 3}, {"max_bytes": 65536}], ids=["messages", "bytes"])
+def test_a_full_stream_is_an_exact_loss(space, bound):
+    """It discards what is new: vampire reports that, and counts what is not stored."""
+    server = nats_reader.Server(space, jetstream=True)
+    server.make_stream(discard="new", **bound)
+    vampire = space.vampire(synthetic_config(server, jetstream=True, finish="1s"), ready=False)
+    vampire.wait()
+    words = {"max_msgs": "maximum messages exceeded", "max_bytes": "maximum bytes exceeded"}
+    assert words[list(bound)[0]] in vampire.stderr, vampire.stderr
+    buckets = results.Hdf5Run([space.hdf5()]).buckets
+    stored = len(server.stored())
+    assert stored > 0 and outlets.account(vampire, "bus") == (stored, buckets - stored)
 
 
 def tls_server(space, address):
