@@ -77,7 +77,7 @@ PLUG_INS := $(filter-out $(WITHOUT),$(ALL_PLUG_INS))
 $(if $(filter-out $(ALL_PLUG_INS),$(WITHOUT)),$(error WITHOUT=$(WITHOUT): what can be left out is $(ALL_PLUG_INS)))
 # The rooms of maestro/ are as many archives; `messages` is what protobuf-c makes of pool.proto, so
 # that the pool knows the messages and not the network they travel on.
-LAYERS := core filters messages pool wire client server api bucket cells pairing metrics stats alarms source live format $(FORMATS) $(PLUG_INS) output writers actions config run cli top
+LAYERS := core filters messages pool wire client server api bucket collect cells pairing metrics stats alarms source live format $(FORMATS) $(PLUG_INS) output writers actions config run cli top
 # The rooms of vampire/core share one archive, those of vampire/stats are an archive each: formats and
 # outputs link `bucket`, not what fills it.
 STATS_ROOMS := metrics pairing cells bucket
@@ -88,6 +88,7 @@ DIR_stats := vampire/stats
 $(foreach l,$(STATS_ROOMS),$(eval DIR_$(l) := vampire/stats/$(l)))
 DIR_source := vampire/source
 DIR_alarms := vampire/alarms
+DIR_collect := vampire/collect
 DIR_live := vampire/live
 DIR_writers := writers
 DIR_output := writers/output
@@ -105,15 +106,15 @@ DIR_cli := vampire/cli
 DIR_top := top
 
 MAINS := maestro/pool_manager.c top/main.c
-PROTO_FOLDERS := $(CORE_ROOMS) $(DIR_wire) writers/nats
+PROTO_FOLDERS := $(CORE_ROOMS) $(DIR_wire) $(DIR_bucket)
 PROTO := $(patsubst %.proto,$(GEN)/%.pb-c,$(notdir $(wildcard $(addsuffix /*.proto,$(CORE_ROOMS)))))
 SRC_core := $(wildcard $(addsuffix /*.c,$(DIR_core) $(CORE_ROOMS))) $(addsuffix .c,$(PROTO))
 SRC_messages := $(GEN)/pool.pb-c.c
 MESSAGE_HEADERS := $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h $(GEN)/telemetry.pb-c.h
 SRC_top := $(filter-out $(MAINS),$(wildcard top/*.c))
 $(foreach l,$(PLUG_INS),$(eval SRC_$(l) := $(filter-out %/table.c,$(wildcard $(DIR_$(l))/*.c))))
-SRC_nats += $(GEN)/telemetry.pb-c.c
-$(foreach l,filters pool wire client server api stats $(STATS_ROOMS) source alarms live format $(FORMATS) output writers actions config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
+$(foreach l,filters pool wire client server api stats $(STATS_ROOMS) collect source alarms live format $(FORMATS) output writers actions config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
+SRC_bucket += $(GEN)/telemetry.pb-c.c
 SRC_writers += $(wildcard $(ALL_PLUG_INS:%=writers/%/table.c))
 
 PKG_core := libprotobuf-c libdeflate
@@ -121,6 +122,7 @@ PKG_filters := libpcre2-8
 PKG_bucket := uuid
 PKG_cells := uuid
 PKG_alarms :=
+PKG_collect := uuid
 PKG_source :=
 PKG_live :=
 PKG_hdf5 := $(HDF5) zlib
@@ -150,6 +152,7 @@ USES_pairing := cells $(USES_cells)
 USES_metrics := pairing $(USES_pairing)
 USES_stats := metrics $(USES_metrics)
 USES_alarms := bucket core
+USES_collect := format bucket core
 USES_source := core
 USES_live := source $(MAESTRO_LAYERS) filters core
 USES_format := bucket core
@@ -295,13 +298,15 @@ UNIT := $(patsubst tests/%.c,$(B)/%,$(filter-out $(WITHOUT:%=tests/unit/%_%),$(w
 comma := ,
 # Libraries of the tests of a layer, in addition to cmocka.
 JUDGE_config := jansson
+# Archives of one test, in addition to those of its layer.
+ALSO_nats_collect_test := collect
 # tests/lib/fault.c can let these fail.
 FAULT_LINK := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray posix_memalign strdup strndup open_memstream)
 define unit_rule
-$(1): $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o $(call objects,$(wildcard tests/lib/*.c)) $(call archives,$(2))
+$(1): $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o $(call objects,$(wildcard tests/lib/*.c)) $(foreach l,$(ALSO_$(notdir $(1))),$(call archive,$(l))) $(call archives,$(2))
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
-	$$(Q)$$(CC) $$(LDFLAGS) $(FAULT_LINK) -o $$@ $$< $(call objects,$(wildcard tests/lib/*.c)) $(call libraries,$(2)) $(call lib,cmocka $(JUDGE_$(2)))
+	$$(Q)$$(CC) $$(LDFLAGS) $(FAULT_LINK) -o $$@ $$< $(call objects,$(wildcard tests/lib/*.c)) $(foreach l,$(ALSO_$(notdir $(1))),$(call archive,$(l))) $(call libraries,$(2)) $(call lib,cmocka $(JUDGE_$(2)))
 $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: CFLAGS += $(call pkg,cmocka $(JUDGE_$(2)) $(call packages,$(2))) $(if $(filter live,$(2)),$(MAESTRO_CFLAGS) -I$(B)/gen)
 $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: | $(MESSAGE_HEADERS)
 endef
@@ -428,7 +433,7 @@ install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(call install_texts,$(SERVICES),$(TO)/lib/systemd/system)
 	$(INSTALL) -d $(TO)/share/vampire/outlets
 	$(INSTALL) -m 644 $(wildcard outlets/vampire-*) $(TO)/share/vampire/outlets
-	$(INSTALL) -m 644 writers/nats/telemetry.proto $(TO)/share/vampire/vampire-telemetry.proto
+	$(INSTALL) -m 644 vampire/stats/bucket/telemetry.proto $(TO)/share/vampire/vampire-telemetry.proto
 	$(INSTALL) -m 644 LICENSE $(wildcard docs/*.json) $(TO)/share/doc/vampire
 	$(call install_texts,README.md $(wildcard docs/*.md),$(TO)/share/doc/vampire)
 ifeq ($(MAESTRO_PREFIX),)

@@ -62,6 +62,10 @@ static void set_metric(const struct config_loader *loader, const char *path, con
         report_unknown(loader, path, word + 1);
         return;
     }
+    if ((metric->sets & VAMP_SET_COLLECT) != 0) {
+        config_error(loader, path, "%s is only of buckets that vampire-collect makes", word + 1);
+        return;
+    }
     if (word[0] == '-' && (metric->sets & VAMP_SET_SELF) != 0) {
         config_error(loader, path, "vampire's account of itself is always written");
         return;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "config/internal.h"
+#include "vampire/stats/bucket/merged_series.h"
 #include "writers/output/resolution.h"
-#include "writers/output/resolution_series.h"
 
 /* ---- names */
 

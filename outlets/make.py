@@ -26,6 +26,7 @@ ROWS = {
     "anomalies": "Anomalies",
     "": "Estimates with sampling (statistics.metrics)",
     "vampire": "vampire itself",
+    "collect": "Collected runs",
 }
 # By which label a panel splits: the first of these that the metric has.
 SPLIT = ("part", "component", "sink", "operation", "anomaly", "reason", "output", "tier", "source", "size_class")

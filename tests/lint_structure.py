@@ -31,6 +31,7 @@ MAY_INCLUDE = {
                       "vampire/stats/pairing/track.h", "vampire/stats/metrics/statistic.h",
                       "vampire/stats/metrics/in_flight.h"],
     "vampire/alarms": ["vampire/core/", "vampire/stats/bucket/"],
+    "vampire/collect": ["vampire/core/", "vampire/stats/bucket/", "writers/format/bucket_json.h"],
     "vampire/alarms/actions": ["vampire/core/", "vampire/stats/bucket/", "vampire/alarms/action.h",
                                "vampire/alarms/change.h", "writers/writer.h", "writers/format/file.h", "writers/output/"],
     "vampire/source": ["vampire/core/", "version.h"],
@@ -65,7 +66,7 @@ OWN = re.compile(r"^(vampire/|config/|filters/|writers/|maestro/|maestro\.h|top/
 # Third-party header: the files that may include it.
 CONFINED = {
     r"rdma/": r"maestro/wire/|tests/bench/wire|tests/lib/fabric_faults",
-    r"protobuf-c/|.*\.pb-c\.h": r"maestro/|vampire/core/(protobuf/arena|event/codec|recording)|writers/nats/messages|tests/(unit|fuzz|lib|conformance|bench)/",
+    r"protobuf-c/|.*\.pb-c\.h": r"maestro/|vampire/core/(protobuf/arena|event/codec|recording)|vampire/collect/|writers/nats/messages|tests/(unit|fuzz|lib|conformance|bench)/",
     r"hdf5(_hl)?\.h": r"writers/hdf5/|tests/unit/writers_hdf5|tests/bench/output_lines",
     r"jansson\.h": r"top/|writers/jsonl/run_file|tests/(unit|fuzz)/config",
     r"yaml\.h": r"maestro/api/",

@@ -61,10 +61,11 @@ static bool is_metric_of(const struct vamp_statistic_ops *ops, unsigned id)
     return false;
 }
 
-/* Vampire's own, or taken or computed at the end of a bucket: no event is counted for it. */
+/* Vampire's own or of collected buckets, or taken or computed at the end of a bucket: no event is
+ * counted for it. */
 static bool has_no_statistic(unsigned id)
 {
-    return (vamp_metrics[id].sets & (VAMP_SET_SELF | VAMP_SET_IN_FLIGHT)) != 0 ||
+    return (vamp_metrics[id].sets & (VAMP_SET_SELF | VAMP_SET_IN_FLIGHT | VAMP_SET_COLLECT)) != 0 ||
            id == VAMP_METRIC_OWN_ROUNDTRIP_NS ||
            vamp_metric_plain((enum vamp_metric_id)id) != VAMP_METRIC_COUNT;
 }

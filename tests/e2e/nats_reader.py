@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A reader of NATS in nothing but Python: the protocol is text. Messages are decoded with Python's
-own protobuf, from writers/nats/telemetry.proto."""
+own protobuf, from vampire/stats/bucket/telemetry.proto."""
 
 import base64
 import importlib
@@ -18,7 +18,7 @@ import outlets
 
 def _generate():
     with tempfile.TemporaryDirectory(prefix="vampire-nats-") as directory:
-        subprocess.run(["protoc", f"-I{harness.ROOT}/writers/nats", f"--python_out={directory}", "telemetry.proto"],
+        subprocess.run(["protoc", f"-I{harness.ROOT}/vampire/stats/bucket", f"--python_out={directory}", "telemetry.proto"],
                        check=True)
         sys.path.insert(0, directory)
         try:

@@ -98,7 +98,7 @@ def test_the_recipe_is_right(space):
     """docs/outlets.md: the function, with the installed name of the description."""
     text = outlets.recipes()["nats.py"]
     description = space.path / "vampire-telemetry.proto"
-    description.write_bytes((harness.ROOT / "writers" / "nats" / "telemetry.proto").read_bytes())
+    description.write_bytes((harness.ROOT / "vampire/stats/bucket/telemetry.proto").read_bytes())
     subprocess.run(["protoc", "--python_out=.", description.name], cwd=space.path, check=True)
     server = nats_reader.Server(space)
     reader = nats_reader.Reader(server)

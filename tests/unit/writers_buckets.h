@@ -80,6 +80,12 @@ static inline const char *made_label(const struct made_run *made, enum vamp_labe
         return vamp_loss_name(series % VAMP_LOSS_COUNT);
     case VAMP_LABEL_PART:
         return vamp_wait_part_name(series % VAMP_WAIT_PART_COUNT);
+    case VAMP_LABEL_REFUSAL:
+        return vamp_refusal_name(series % VAMP_REFUSAL_COUNT);
+    case VAMP_LABEL_WORKFLOW:
+        return "forecast";
+    case VAMP_LABEL_RUN:
+        return "11111111-2222-4333-8444-555555555555";
     }
     return "unknown";
 }

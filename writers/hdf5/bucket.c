@@ -31,7 +31,7 @@ static bool names_fit(const struct hdf5_file *file, const struct vamp_delivery *
         for (unsigned i = file->sets[s].written;
              file->sets[s].has_group && i < delivery->bucket->series_count[s]; i++) {
             for (unsigned l = 0; l < description->label_count; l++) {
-                fits = fits && (!vamp_label_is_name(description->labels[l]) ||
+                fits = fits && (!vamp_label_is_open(description->labels[l]) ||
                                 name_fits(file, delivery->bucket->series[s][i]->labels[l]));
             }
         }

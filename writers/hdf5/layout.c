@@ -33,7 +33,7 @@ static unsigned longest_name(const struct vamp_schema *schema, const struct vamp
         const struct vamp_label_set *set = &schema->label_sets[s];
         for (unsigned i = 0; i < first->bucket->series_count[s]; i++) {
             for (unsigned l = 0; l < set->label_count; l++) {
-                longest = vamp_label_is_name(set->labels[l])
+                longest = vamp_label_is_open(set->labels[l])
                               ? longer(longest, first->bucket->series[s][i]->labels[l])
                               : longest;
             }
@@ -45,7 +45,7 @@ static unsigned longest_name(const struct vamp_schema *schema, const struct vamp
 
 unsigned hdf5_layout_length(enum vamp_label label)
 {
-    return vamp_label_is_name(label) || label == VAMP_LABEL_OUTPUT ? HDF5_NAME_LENGTH
+    return vamp_label_is_open(label) || label == VAMP_LABEL_OUTPUT ? HDF5_NAME_LENGTH
                                                                    : HDF5_WORD_LENGTH;
 }
 

@@ -128,7 +128,7 @@ static void label_list(const struct vamp_label_set *description, bool all, char 
     text[0] = '\0';
     for (unsigned l = 0; l < description->label_count; l++) {
         const size_t used = strlen(text);
-        if (all || !vamp_label_is_name(description->labels[l])) {
+        if (all || !vamp_label_is_open(description->labels[l])) {
             (void)snprintf(text + used, bytes - used, "%s%s", used > 0 ? " " : "",
                            vamp_label_name(description->labels[l]));
         }

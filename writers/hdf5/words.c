@@ -29,6 +29,10 @@ static const char *word_of(enum vamp_label label, unsigned number)
         return number < VAMP_LOSS_COUNT ? vamp_loss_name(number) : NULL;
     case VAMP_LABEL_PART:
         return number < VAMP_WAIT_PART_COUNT ? vamp_wait_part_name(number) : NULL;
+    case VAMP_LABEL_REFUSAL:
+        return number < VAMP_REFUSAL_COUNT ? vamp_refusal_name(number) : NULL;
+    case VAMP_LABEL_WORKFLOW:
+    case VAMP_LABEL_RUN:
     case VAMP_LABEL_COMPONENT:
     case VAMP_LABEL_SOURCE:
     case VAMP_LABEL_SINK:
@@ -76,7 +80,7 @@ int hdf5_words_create(struct hdf5_file *file, struct vamp_err *err)
         for (unsigned l = 0; l < schema->label_sets[s].label_count; l++) {
             const enum vamp_label label = schema->label_sets[s].labels[l];
             struct hdf5_words *words = &file->words[label];
-            if (vamp_label_is_name(label)) {
+            if (vamp_label_is_open(label)) {
                 continue;
             }
             const int code = words->dimension == 0 ? create_words(file, label, err) : 0;

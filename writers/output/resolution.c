@@ -16,7 +16,7 @@ struct vamp_resolution {
     struct vamp_label_set label_sets[VAMP_METRIC_COUNT];
     struct vamp_schema_metric metrics[VAMP_METRIC_COUNT];
 
-    struct vamp_kept_set sets[VAMP_METRIC_COUNT]; /* by label set of the output */
+    struct vamp_merged_series sets[VAMP_METRIC_COUNT]; /* by label set of the output */
     struct vamp_series_route routes[VAMP_METRIC_COUNT];
     unsigned set_count, route_count; /* that are made */
     struct vamp_kept_values values[VAMP_METRIC_COUNT];
@@ -199,7 +199,7 @@ static int make_all(struct vamp_resolution *resolution, const struct vamp_schema
 {
     int code = make_rows(resolution);
     for (unsigned i = 0; code == 0 && i < resolution->schema.label_set_count; i++) {
-        code = vamp_kept_set_init(&resolution->sets[i], &resolution->label_sets[i]);
+        code = vamp_merged_series_init(&resolution->sets[i], &resolution->label_sets[i]);
         resolution->series[i] = resolution->sets[i].places;
         resolution->set_count++;
     }
@@ -244,7 +244,7 @@ void vamp_resolution_free(struct vamp_resolution *resolution)
         vamp_series_route_done(&resolution->routes[i]);
     }
     for (unsigned i = 0; i < resolution->set_count; i++) {
-        vamp_kept_set_done(&resolution->sets[i]);
+        vamp_merged_series_done(&resolution->sets[i]);
     }
     free(resolution->scratch);
     free(resolution->cdos);

@@ -9,14 +9,7 @@
 
 #include "vampire/core/err.h"
 #include "vampire/stats/bucket/bucket.h"
-
-/* A histogram to which others are added: those bins that hold values, in memory that grows with
- * them and is kept from bucket to bucket. */
-struct vamp_kept_histogram {
-    struct vamp_bucket_histogram *values; /* NULL: none was ever needed */
-    uint32_t room;                        /* bins that it can hold */
-    uint32_t wanted;                      /* that the bucket to be added may bring */
-};
+#include "vampire/stats/bucket/merge.h"
 
 struct vamp_kept_values {
     enum vamp_metric_id id;

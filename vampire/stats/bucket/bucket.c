@@ -33,13 +33,15 @@ void vamp_bucket_set_alarms(const struct vamp_bucket *bucket, struct vamp_alarm_
 
 const char *vamp_gap_reason_name(unsigned reason)
 {
-    if (reason == VAMP_GAP_LEAP) {
-        return "leap";
-    }
-    if (reason == VAMP_GAP_POOL_GONE) {
-        return "pool_gone";
-    }
-    return reason == VAMP_GAP_MEMORY ? "memory" : vamp_loss_name(reason);
+    static const char *const names[VAMP_GAP_REASON_COUNT] = {
+        [VAMP_GAP_LEAP] = "leap",
+        [VAMP_GAP_MEMORY] = "memory",
+        [VAMP_GAP_POOL_GONE] = "pool_gone",
+        [VAMP_GAP_RUN_LOST] = "run_lost_buckets",
+        [VAMP_GAP_ON_WAY] = "buckets_missing",
+    };
+    return reason < VAMP_LOSS_COUNT || reason >= VAMP_GAP_REASON_COUNT ? vamp_loss_name(reason)
+                                                                       : names[reason];
 }
 
 void vamp_gap_join(struct vamp_gap *gaps, unsigned count, const struct vamp_gap *gap)

@@ -62,7 +62,7 @@ uint32_t vamp_label_set_bits(const struct vamp_label_set *set);
 /* Sets labels (at most VAMP_LABELS_MAX), their number and the name. */
 void vamp_label_set_describe(struct vamp_label_set *set, uint32_t labels);
 /* Sets the id of a series of the set from its labels. */
-#define VAMP_SERIES_SCRATCH_BYTES ((size_t)VAMP_NAME_BYTES_MAX * 3 * 2 + 1024)
+#define VAMP_SERIES_SCRATCH_BYTES ((size_t)VAMP_NAME_BYTES_MAX * 3 * VAMP_LABELS_MAX + 1024)
 void vamp_series_identify(const uint8_t series_space[static 16], const struct vamp_label_set *set,
                           struct vamp_series *series,
                           char scratch[static VAMP_SERIES_SCRATCH_BYTES]);
@@ -141,7 +141,12 @@ struct vamp_accounting {
                                      the next one, its histograms are lost */
 #define VAMP_GAP_POOL_GONE                                                                         \
     ((unsigned)VAMP_LOSS_COUNT + 2) /* the pool manager was gone: no events were seen */
-#define VAMP_GAP_REASON_COUNT (VAMP_LOSS_COUNT + 3)
+/* Of collected buckets only: those of a run are missing. */
+#define VAMP_GAP_RUN_LOST                                                                          \
+    ((unsigned)VAMP_LOSS_COUNT + 3)                     /* its output lost them and reported it    \
+                                                         */
+#define VAMP_GAP_ON_WAY ((unsigned)VAMP_LOSS_COUNT + 4) /* they did not arrive, or were refused */
+#define VAMP_GAP_REASON_COUNT (VAMP_LOSS_COUNT + 5)
 const char *vamp_gap_reason_name(unsigned reason); /* never NULL */
 
 /* A stretch of the stream that is known to miss events, or of time without buckets. */

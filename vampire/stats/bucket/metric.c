@@ -25,6 +25,9 @@ const char *const vamp_label_words[VAMP_LABEL_COUNT + 1] = {
     [VAMP_LABEL_OUTPUT] = "output",
     [VAMP_LABEL_REASON] = "reason",
     [VAMP_LABEL_PART] = "part",
+    [VAMP_LABEL_REFUSAL] = "refusal",
+    [VAMP_LABEL_WORKFLOW] = "workflow",
+    [VAMP_LABEL_RUN] = "run",
 };
 
 const char *vamp_label_name(unsigned label)
@@ -35,6 +38,11 @@ const char *vamp_label_name(unsigned label)
 bool vamp_label_is_name(unsigned label)
 {
     return label <= VAMP_LABEL_PRODUCER_MODEL;
+}
+
+bool vamp_label_is_open(unsigned label)
+{
+    return vamp_label_is_name(label) || label == VAMP_LABEL_WORKFLOW || label == VAMP_LABEL_RUN;
 }
 
 /* Labels of components, and after them those of their models in the same order. */
@@ -138,6 +146,25 @@ const char *vamp_anomaly_name(unsigned anomaly)
         [VAMP_ANOMALY_UNKNOWN_COMPONENT] = "unknown_component",
     };
     return anomaly < VAMP_ANOMALY_COUNT ? names[anomaly] : "unknown";
+}
+
+const char *vamp_refusal_name(unsigned refusal)
+{
+    static const char *const names[VAMP_REFUSAL_COUNT] = {
+        [VAMP_REFUSAL_GARBAGE] = "garbage",
+        [VAMP_REFUSAL_VERSION] = "version",
+        [VAMP_REFUSAL_LONG] = "long",
+        [VAMP_REFUSAL_WIDTH] = "width",
+        [VAMP_REFUSAL_BINS] = "bins",
+        [VAMP_REFUSAL_METRIC] = "metric",
+        [VAMP_REFUSAL_LATE] = "late",
+        [VAMP_REFUSAL_EARLY] = "early",
+        [VAMP_REFUSAL_INCOMPLETE] = "incomplete",
+        [VAMP_REFUSAL_RUNS] = "runs",
+        [VAMP_REFUSAL_MEMORY] = "memory",
+        [VAMP_REFUSAL_SERIES] = "series",
+    };
+    return refusal < VAMP_REFUSAL_COUNT ? names[refusal] : "unknown";
 }
 
 const char *vamp_wait_part_name(unsigned part)

@@ -30,9 +30,16 @@ enum vamp_label {
     VAMP_LABEL_OUTPUT, /* a configured writer's name */
     VAMP_LABEL_REASON, /* of a loss */
     VAMP_LABEL_PART,   /* of a wait */
+    /* Of collected buckets only (vampire/collect/collect.h): where a series comes from, and why
+     * messages were refused. No statistics of a run compute them. */
+    VAMP_LABEL_REFUSAL,
+    VAMP_LABEL_WORKFLOW,
+    VAMP_LABEL_RUN, /* its id */
 };
-#define VAMP_LABEL_COUNT 16
-#define VAMP_LABELS_MAX 7      /* labels of one metric; an output may add those of models */
+#define VAMP_LABEL_COUNT 19
+#define VAMP_RUN_LABELS ((unsigned)VAMP_LABEL_REFUSAL) /* those before it are labels of one run */
+/* Labels of one metric; an output may add those of models, collecting adds workflow and run. */
+#define VAMP_LABELS_MAX 9
 #define VAMP_NAME_LABELS_MAX 2 /* of them names of components */
 
 enum vamp_level {
@@ -51,6 +58,7 @@ enum vamp_metric_set {
     VAMP_SET_ANOMALIES = 1 << 4,
     VAMP_SET_IN_FLIGHT = 1 << 5,
     VAMP_SET_SELF = 1 << 6,
+    VAMP_SET_COLLECT = 1 << 7, /* of collected buckets only */
 };
 
 /* How values become one when buckets or series are merged. Counters, and the count, sum and bins of
@@ -107,6 +115,8 @@ const char *vamp_metric_merge_rule(const struct vamp_metric *metric);
 const char *vamp_level_name(enum vamp_level level); /* "workflow", "model", ... */
 /* Whether its values are names of components or of models. */
 bool vamp_label_is_name(unsigned label);
+/* Whether its values are names of any kind: no list has them all. */
+bool vamp_label_is_open(unsigned label);
 /* The label of the models to which the components of this one belong; others: the same. */
 enum vamp_label vamp_label_of_model(enum vamp_label label);
 /* The other way round. */
@@ -140,6 +150,24 @@ enum vamp_wait_part {
 };
 #define VAMP_WAIT_PART_COUNT 4
 const char *vamp_wait_part_name(unsigned part);
+
+/* Values of the label `refusal`: why a message of a run, or a part of it, was not collected. */
+enum vamp_refusal {
+    VAMP_REFUSAL_GARBAGE,    /* not a message, or it contradicts itself */
+    VAMP_REFUSAL_VERSION,    /* of a format that is not known */
+    VAMP_REFUSAL_LONG,       /* more bytes than a message may have */
+    VAMP_REFUSAL_WIDTH,      /* collected buckets do not consist of whole ones of this width */
+    VAMP_REFUSAL_BINS,       /* histograms with other bins */
+    VAMP_REFUSAL_METRIC,     /* a metric that is not known as it is: its values are left out */
+    VAMP_REFUSAL_LATE,       /* the collected bucket was closed */
+    VAMP_REFUSAL_EARLY,      /* from the future: its clock or ours is wrong */
+    VAMP_REFUSAL_INCOMPLETE, /* a bucket whose other messages had not come at the close */
+    VAMP_REFUSAL_RUNS,       /* more runs than max_runs */
+    VAMP_REFUSAL_MEMORY,     /* more waiting messages than have room */
+    VAMP_REFUSAL_SERIES,     /* without room in max_series: its values are in (other) */
+};
+#define VAMP_REFUSAL_COUNT 12
+const char *vamp_refusal_name(unsigned refusal);
 
 /* Size classes: "[0,256)", "[256,512)", ..., "[1GiB,inf)", then "unknown". */
 #define VAMP_SIZE_CLASS_COUNT 25

@@ -82,6 +82,10 @@ static uint64_t label_cardinality(unsigned label, uint64_t max_components)
         return VAMP_LOSS_COUNT;
     case VAMP_LABEL_PART:
         return VAMP_WAIT_PART_COUNT;
+    case VAMP_LABEL_REFUSAL:
+    case VAMP_LABEL_WORKFLOW:
+    case VAMP_LABEL_RUN:
+        break;
     }
     return 1;
 }
@@ -123,6 +127,10 @@ static const char *label_text(const struct vamp_series_table *table, unsigned la
         return vamp_loss_name(value);
     case VAMP_LABEL_PART:
         return vamp_wait_part_name(value);
+    case VAMP_LABEL_REFUSAL:
+    case VAMP_LABEL_WORKFLOW:
+    case VAMP_LABEL_RUN:
+        break;
     }
     return "unknown";
 }

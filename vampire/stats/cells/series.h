@@ -17,7 +17,7 @@
 /* The labels of a value, each a small number: a component's name number (at level `model` that of
  * its model), an event kind, a size class, ... Only those of the metric's label set are read. */
 struct vamp_labels {
-    uint32_t value[VAMP_LABEL_COUNT];
+    uint32_t value[VAMP_RUN_LABELS];
 };
 
 /* One label set and the series in it. Not a map of core/map.h: every event looks several series up,

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages of several runs, as the format `nats` makes them, become collected buckets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "telemetry.pb-c.h"
+#include "tests/lib/fault.h"
+#include "tests/unit/writers_buckets.h"
+#include "vampire/collect/collect.h"
+#include "vampire/core/hash.h"
+#include "vampire/core/utf8.h"
+#include "writers/nats/internal.h"
+
+#define WIDTH_NS (10 * MADE_WIDTH_NS)
+#define DELAY_NS (2 * MADE_WIDTH_NS)
+#define SECOND(n) (MADE_START_NS + (n)*MADE_WIDTH_NS)
+
+/* ---- what comes out */
+
+struct taken {
+    const struct vamp_bucket *buckets[64];
+    unsigned count;
+};
+
+static void take_bucket(void *context, const struct vamp_bucket *bucket)
+{
+    struct taken *taken = context;
+    assert_true(taken->count < 64);
+    taken->buckets[taken->count++] = bucket;
+}
+
+static struct vamp_collect_options common_options(void)
+{
+    return (struct vamp_collect_options){.bucket_ns = WIDTH_NS,
+                                         .delay_ns = DELAY_NS,
+                                         .forget_ns = 100 * WIDTH_NS,
+                                         .max_runs = 16,
+                                         .max_series = 4096,
+                                         .max_message_bytes = 1024 * 1024,
+                                         .max_waiting_bytes = 64 * 1024 * 1024,
+                                         .sub_bits = VAMP_SUB_BITS_DEFAULT,
+                                         .level = VAMP_LEVEL_COMPONENT,
+                                         .series_space = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"};
+}
+
+struct scene {
+    struct vamp_collect *collect;
+    struct taken taken;
+};
+
+static void begin_with(struct scene *scene, const struct vamp_collect_options *options)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    *scene = (struct scene){.taken = {.count = 0}};
+    assert_int_equal(
+        vamp_collect_create(options, take_bucket, &scene->taken, &scene->collect, &err), 0);
+    vamp_collect_advance(scene->collect, SECOND(0) + DELAY_NS);
+}
+
+static void begin(struct scene *scene)
+{
+    const struct vamp_collect_options options = common_options();
+    begin_with(scene, &options);
+}
+
+static void end(struct scene *scene)
+{
+    for (unsigned i = 0; i < scene->taken.count; i++) {
+        vamp_bucket_release(scene->taken.buckets[i]);
+    }
+    vamp_collect_free(scene->collect);
+}
+
+static uint64_t refused(const struct scene *scene, enum vamp_refusal refusal)
+{
+    return vamp_collect_counts(scene->collect)->refused[refusal];
+}
+
+static uint64_t all_refused(const struct scene *scene)
+{
+    uint64_t all = 0;
+    for (unsigned i = 0; i < VAMP_REFUSAL_COUNT; i++) {
+        all += refused(scene, i);
+    }
+    return all;
+}
+
+/* ---- what goes in */
+
+#define MESSAGES_MAX 512
+struct messages {
+    char *data[MESSAGES_MAX];
+    size_t bytes[MESSAGES_MAX];
+    unsigned count;
+};
+
+static void copy_messages(struct messages *all, const struct nats_messages *from)
+{
+    assert_false(from->text.failed);
+    for (unsigned i = 0; i < from->count; i++) {
+        const size_t start = i > 0 ? from->ends[i - 1] : 0;
+        assert_true(all->count < MESSAGES_MAX);
+        all->bytes[all->count] = from->ends[i] - start;
+        all->data[all->count] = malloc(from->ends[i] - start);
+        memcpy(all->data[all->count++], from->text.bytes + start, from->ends[i] - start);
+    }
+}
+
+static void free_messages(struct messages *all)
+{
+    for (unsigned i = 0; i < all->count; i++) {
+        free(all->data[i]);
+    }
+    all->count = 0;
+}
+
+/* A run with so many series; its id is of its number. */
+static struct made_run *make_run(unsigned number, unsigned series)
+{
+    struct made_run *made =
+        made_run_create(UINT64_MAX & ~(uint64_t)VAMP_SET_COLLECT, series, series, 0);
+    (void)snprintf(made->run.id, sizeof made->run.id, "%08u-2222-4333-8444-555555555555", number);
+    made->run.workflow = number % 2 == 0 ? "forecast" : "ocean";
+    return made;
+}
+
+static void add_delivery(struct messages *all, const struct vamp_run *run,
+                         const struct vamp_bucket *bucket, uint64_t lost_before)
+{
+    struct nats_encoder *encoder = nats_encoder_create(run, bucket->schema, NATS_MESSAGE_BYTES_MIN);
+    struct nats_messages messages = {.count = 0};
+    const struct vamp_delivery delivery = {.bucket = bucket,
+                                           .gaps = bucket->gaps,
+                                           .gap_count = bucket->gap_count,
+                                           .lost_before = lost_before};
+    assert_non_null(encoder);
+    nats_encode_bucket(encoder, &delivery, &messages);
+    copy_messages(all, &messages);
+    nats_messages_done(&messages);
+    nats_encoder_free(encoder);
+}
+
+static void add_bucket(struct messages *all, const struct made_run *made, uint64_t number)
+{
+    const struct vamp_bucket *bucket = made_bucket(made, number, NULL);
+    add_delivery(all, &made->run, bucket, 0);
+    vamp_bucket_release(bucket);
+}
+
+static void add_ending(struct messages *all, const struct made_run *made)
+{
+    struct nats_encoder *encoder =
+        nats_encoder_create(&made->run, &made->schema, NATS_MESSAGE_BYTES_MIN);
+    struct nats_messages messages = {.count = 0};
+    const struct vamp_ending ending = {.time_ns = SECOND(9), .reason = "finished"};
+    nats_encode_ending(encoder, &ending, &messages);
+    copy_messages(all, &messages);
+    nats_messages_done(&messages);
+    nats_encoder_free(encoder);
+}
+
+static void give(struct scene *scene, const struct messages *all, int64_t now_ns)
+{
+    for (unsigned i = 0; i < all->count; i++) {
+        vamp_collect_message(scene->collect, all->data[i], all->bytes[i], now_ns);
+    }
+}
+
+/* ---- values */
+
+/* One value of what came out, by its labels. */
+static unsigned find_series(const struct vamp_bucket *bucket, unsigned set,
+                            const char *const *labels)
+{
+    for (unsigned s = 0; s < bucket->series_count[set]; s++) {
+        bool same = true;
+        for (unsigned l = 0; l < bucket->schema->label_sets[set].label_count; l++) {
+            same = same && strcmp(bucket->series[set][s]->labels[l], labels[l]) == 0;
+        }
+        if (same) {
+            return s;
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* Where the series of a run's metric is after collecting. */
+static unsigned collected_series(const struct made_run *made, unsigned metric, unsigned series,
+                                 const struct vamp_bucket *bucket)
+{
+    const struct vamp_label_set *own = &made->sets[made->metrics[metric].label_set];
+    const char *labels[VAMP_LABELS_MAX] = {NULL};
+    char clean[VAMP_LABELS_MAX][64]; /* texts are UTF-8 in messages */
+    for (unsigned l = 0; l < own->label_count; l++) {
+        const char *label = made->series[made->metrics[metric].label_set][series].labels[l];
+        (void)vamp_utf8_copy(clean[l], sizeof clean[l] - 1, label);
+        labels[l] = clean[l];
+    }
+    labels[own->label_count] = made->run.workflow;
+    labels[own->label_count + 1] = made->run.id;
+    return find_series(bucket, bucket->schema->metrics[made->metrics[metric].id].label_set, labels);
+}
+
+/* What one run contributes to a metric's series: an own, slow computation of the rules. */
+struct expected {
+    uint64_t delta, count, sum, min, max, bins[VAMP_BINS_MAX];
+    struct vamp_gauge_value gauge;
+    bool has_gauge;
+};
+
+static void expect_gauge(struct expected *expected, const struct vamp_gauge_value *at_time)
+{
+    if (!expected->has_gauge) {
+        expected->gauge = *at_time;
+    }
+    expected->gauge.value = at_time->value;
+    expected->gauge.min = at_time->min < expected->gauge.min ? at_time->min : expected->gauge.min;
+    expected->gauge.max = at_time->max > expected->gauge.max ? at_time->max : expected->gauge.max;
+    expected->has_gauge = true;
+}
+
+static void expect_histogram(struct expected *expected, const struct vamp_bucket_histogram *added)
+{
+    expected->min = expected->count == 0 || added->min < expected->min ? added->min : expected->min;
+    expected->max = added->max > expected->max ? added->max : expected->max;
+    expected->count += added->count;
+    expected->sum += added->sum;
+    for (unsigned b = 0; b < added->bin_count; b++) {
+        expected->bins[added->bins[b].bin] += added->bins[b].count;
+    }
+}
+
+/* Adds what a bucket has in all series that lead to `target`. */
+static void expect_bucket(struct expected *expected, const struct made_run *made, unsigned metric,
+                          const struct vamp_bucket *bucket, const struct vamp_bucket *collected,
+                          unsigned target)
+{
+    const struct vamp_metric *about = &vamp_metrics[made->metrics[metric].id];
+    const struct vamp_metric_values *values = &bucket->values[metric];
+    struct vamp_gauge_value at_time = {0, 0, 0};
+    bool has = false;
+    for (unsigned i = 0; i < values->count; i++) {
+        const unsigned series = about->kind == VAMP_HISTOGRAM ? values->histograms[i].series : i;
+        if (collected_series(made, metric, series, collected) != target) {
+            continue;
+        }
+        if (about->kind == VAMP_COUNTER) {
+            expected->delta += values->counters[i].delta;
+        } else if (about->kind == VAMP_HISTOGRAM) {
+            expect_histogram(expected, values->histograms[i].histogram);
+        } else if (!has) {
+            at_time = values->gauges[i];
+            has = true;
+        } else if (about->merge == VAMP_MERGE_SUM) {
+            at_time.value += values->gauges[i].value;
+            at_time.min += values->gauges[i].min;
+            at_time.max += values->gauges[i].max;
+        } else {
+            at_time.value =
+                at_time.value > values->gauges[i].value ? at_time.value : values->gauges[i].value;
+            at_time.min = at_time.min < values->gauges[i].min ? at_time.min : values->gauges[i].min;
+            at_time.max = at_time.max > values->gauges[i].max ? at_time.max : values->gauges[i].max;
+        }
+    }
+    if (has) {
+        expect_gauge(expected, &at_time);
+    }
+}
+
+static void assert_histogram(const struct expected *expected,
+                             const struct vamp_metric_values *values, unsigned series)
+{
+    const struct vamp_bucket_histogram *found = NULL;
+    for (unsigned i = 0; i < values->count; i++) {
+        found = values->histograms[i].series == series ? values->histograms[i].histogram : found;
+    }
+    assert_int_equal(found != NULL, expected->count > 0);
+    if (found != NULL) {
+        assert_int_equal(found->count, expected->count);
+        assert_int_equal(found->sum, expected->sum);
+        assert_int_equal(found->min, expected->min);
+        assert_int_equal(found->max, expected->max);
+        for (unsigned b = 0; b < found->bin_count; b++) {
+            assert_int_equal(found->bins[b].count, expected->bins[found->bins[b].bin]);
+        }
+    }
+}
+
+/* All values of a run's metric, from buckets `first` to `last`. */
+static void assert_metric(const struct made_run *made, unsigned metric,
+                          const struct vamp_bucket *const *buckets, unsigned count,
+                          const struct vamp_bucket *collected)
+{
+    const enum vamp_metric_id id = made->metrics[metric].id;
+    const unsigned set = made->metrics[metric].label_set;
+    for (unsigned s = 0; s < made_series_count(made, set, buckets[count - 1]->number); s++) {
+        const unsigned target = collected_series(made, metric, s, collected);
+        struct expected expected = {0};
+        for (unsigned i = 0; i < count; i++) {
+            expect_bucket(&expected, made, metric, buckets[i], collected, target);
+        }
+        if (target == UINT32_MAX) { /* it had no value in any of them */
+            assert_int_equal(expected.delta, 0);
+            continue;
+        }
+        const struct vamp_metric_values *values = &collected->values[id];
+        switch (vamp_metrics[id].kind) {
+        case VAMP_COUNTER:
+            assert_int_equal(values->counters[target].delta, expected.delta);
+            break;
+        case VAMP_GAUGE:
+            if (vamp_metrics[id].merge != VAMP_MERGE_MEAN) {
+                assert_int_equal(values->gauges[target].value, expected.gauge.value);
+                assert_int_equal(values->gauges[target].min, expected.gauge.min);
+                assert_int_equal(values->gauges[target].max, expected.gauge.max);
+            }
+            break;
+        case VAMP_HISTOGRAM:
+            assert_histogram(&expected, values, target);
+            break;
+        }
+    }
+}
+
+static void assert_run(const struct made_run *made, unsigned first, unsigned last,
+                       const struct vamp_bucket *collected)
+{
+    const struct vamp_bucket *buckets[64];
+    for (unsigned i = first; i <= last; i++) {
+        buckets[i - first] = made_bucket(made, i, NULL);
+    }
+    for (unsigned metric = 0; metric < made->schema.metric_count; metric++) {
+        assert_metric(made, metric, buckets, last - first + 1, collected);
+    }
+    for (unsigned i = first; i <= last; i++) {
+        vamp_bucket_release(buckets[i - first]);
+    }
+}
+
+static int64_t gauge_of_run(const struct vamp_bucket *bucket, enum vamp_metric_id id,
+                            const struct made_run *made)
+{
+    const char *labels[VAMP_LABELS_MAX] = {made->run.workflow, made->run.id};
+    const unsigned series = find_series(bucket, bucket->schema->metrics[id].label_set, labels);
+    assert_true(series != UINT32_MAX);
+    return bucket->values[id].gauges[series].value;
+}
+
+/* ---- tests */
+
+static void test_runs_add_by_the_rules(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct made_run *runs[3];
+    struct messages all = {.count = 0};
+    begin(&scene);
+    for (unsigned r = 0; r < 3; r++) {
+        runs[r] = make_run(r, 12 + r);
+        for (unsigned n = 0; n < 20; n++) {
+            add_bucket(&all, runs[r], n);
+        }
+    }
+    give(&scene, &all, SECOND(19));
+    vamp_collect_advance(scene.collect, SECOND(20) + DELAY_NS);
+    assert_int_equal(all_refused(&scene), 0);
+    assert_int_equal(scene.taken.count, 2);
+    for (unsigned r = 0; r < 3; r++) {
+        for (unsigned k = 0; k < 2; k++) {
+            const struct vamp_bucket *bucket = scene.taken.buckets[k];
+            assert_int_equal(bucket->number, k);
+            assert_int_equal(bucket->start_ns, SECOND(10 * k));
+            assert_int_equal(bucket->width_ns, WIDTH_NS);
+            assert_run(runs[r], 10 * k, 10 * k + 9, bucket);
+            assert_int_equal(gauge_of_run(bucket, VAMP_METRIC_COLLECT_RUNS_REPORTING, runs[r]), 1);
+            assert_int_equal(gauge_of_run(bucket, VAMP_METRIC_COLLECT_RUNS_MISSING, runs[r]), 0);
+            assert_int_equal(bucket->gap_count, 3);
+            assert_int_equal(bucket->accounting.received, 3 * (10 * (10 * k + 9) + 3));
+        }
+        made_run_free(runs[r]);
+    }
+    assert_int_equal(vamp_collect_counts(scene.collect)->buckets, 60);
+    assert_int_equal(vamp_collect_counts(scene.collect)->waiting_bytes, 0);
+    free_messages(&all);
+    end(&scene);
+}
+
+/* The values of a bucket, whatever the numbers of its series. */
+static uint64_t digest(const struct vamp_bucket *bucket)
+{
+    uint64_t sum = bucket->accounting.received;
+    for (unsigned m = 0; m < bucket->schema->metric_count; m++) {
+        const unsigned set = bucket->schema->metrics[m].label_set;
+        const struct vamp_metric_values *values = &bucket->values[m];
+        const enum vamp_metric_kind kind = vamp_metrics[bucket->schema->metrics[m].id].kind;
+        for (unsigned i = 0; i < values->count; i++) {
+            const unsigned series = kind == VAMP_HISTOGRAM ? values->histograms[i].series : i;
+            const char *id = bucket->series[set][series]->id;
+            uint64_t hash = vamp_hash_bytes(m, id, strlen(id));
+            if (kind == VAMP_COUNTER) {
+                hash = vamp_hash_bytes(hash, &values->counters[i], sizeof values->counters[i]);
+            } else if (kind == VAMP_GAUGE) {
+                hash = vamp_hash_bytes(hash, &values->gauges[i], sizeof values->gauges[i]);
+            } else {
+                const struct vamp_bucket_histogram *histogram = values->histograms[i].histogram;
+                hash = vamp_hash_bytes(hash, &histogram->count, 4 * sizeof histogram->count);
+                for (unsigned b = 0; b < histogram->bin_count; b++) {
+                    hash = vamp_hash_word(hash, histogram->bins[b].bin);
+                    hash = vamp_hash_word(hash, histogram->bins[b].count);
+                }
+            }
+            sum += hash;
+        }
+    }
+    return sum;
+}
+
+static void shuffle(struct messages *all, unsigned seed)
+{
+    for (unsigned i = all->count; i-- > 1;) {
+        seed = seed * 1103515245U + 12345U;
+        const unsigned k = (seed >> 8) % (i + 1);
+        char *const data = all->data[i];
+        const size_t bytes = all->bytes[i];
+        all->data[i] = all->data[k];
+        all->bytes[i] = all->bytes[k];
+        all->data[k] = data;
+        all->bytes[k] = bytes;
+    }
+}
+
+/* In any order, and however often: the same buckets. Large enough for several messages each, and
+ * for a bound that some series reach. */
+static void test_order_and_repetition_change_nothing(void **state)
+{
+    (void)state;
+    struct messages all = {.count = 0};
+    struct vamp_collect_options options = common_options();
+    options.max_series = 300;
+    for (unsigned r = 0; r < 3; r++) {
+        struct made_run *made = make_run(r, r == 0 ? 1500 : 40);
+        for (unsigned n = 0; n < 6; n++) {
+            add_bucket(&all, made, n);
+        }
+        made_run_free(made);
+    }
+    uint64_t first = 0;
+    for (unsigned round = 0; round < 3; round++) {
+        struct scene scene;
+        begin_with(&scene, &options);
+        give(&scene, &all, SECOND(6));
+        if (round > 0) {
+            shuffle(&all, round);
+            give(&scene, &all, SECOND(6));
+        }
+        vamp_collect_advance(scene.collect, SECOND(10) + DELAY_NS);
+        assert_int_equal(scene.taken.count, 1);
+        assert_int_equal(vamp_collect_counts(scene.collect)->buckets, 18);
+        assert_int_equal(vamp_collect_counts(scene.collect)->repeated, round > 0 ? all.count : 0);
+        assert_int_equal(all_refused(&scene), refused(&scene, VAMP_REFUSAL_SERIES));
+        first = round == 0 ? digest(scene.taken.buckets[0]) : first;
+        assert_int_equal(digest(scene.taken.buckets[0]), first);
+        give(&scene, &all, SECOND(12)); /* still known after the close */
+        assert_int_equal(refused(&scene, VAMP_REFUSAL_LATE), 0);
+        end(&scene);
+    }
+    free_messages(&all);
+}
+
+static void test_missing_runs_and_ended_ones(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct made_run *one = make_run(1, 5), *other = make_run(2, 5);
+    struct messages all = {.count = 0};
+    begin(&scene);
+    add_bucket(&all, one, 0);
+    add_bucket(&all, one, 12);
+    add_bucket(&all, other, 1);
+    add_ending(&all, one);
+    give(&scene, &all, SECOND(13));
+    vamp_collect_advance(scene.collect, SECOND(30) + DELAY_NS);
+    assert_int_equal(scene.taken.count, 3);
+    const struct vamp_bucket *const *buckets = scene.taken.buckets;
+    assert_int_equal(gauge_of_run(buckets[0], VAMP_METRIC_COLLECT_RUNS_REPORTING, one), 1);
+    assert_int_equal(gauge_of_run(buckets[1], VAMP_METRIC_COLLECT_RUNS_REPORTING, one), 1);
+    assert_int_equal(gauge_of_run(buckets[1], VAMP_METRIC_COLLECT_RUNS_REPORTING, other), 0);
+    assert_int_equal(gauge_of_run(buckets[1], VAMP_METRIC_COLLECT_RUNS_MISSING, other), 1);
+    assert_int_equal(gauge_of_run(buckets[2], VAMP_METRIC_COLLECT_RUNS_MISSING, one), 0);
+    assert_int_equal(gauge_of_run(buckets[2], VAMP_METRIC_COLLECT_RUNS_MISSING, other), 1);
+    /* Its buckets 1 to 11 did not come. */
+    assert_int_equal(buckets[1]->gap_count, 1);
+    assert_string_equal(vamp_gap_reason_name(buckets[1]->gaps[0].reason), "buckets_missing");
+    assert_int_equal(buckets[1]->gaps[0].start_ns, SECOND(1));
+    assert_int_equal(buckets[1]->gaps[0].end_ns, SECOND(12));
+    /* The account of a run that ended stays in the sum. */
+    assert_int_equal(vamp_collect_counts(scene.collect)->runs_known, 1);
+    assert_int_equal(buckets[2]->accounting.received, (10 * 12 + 3) + (10 * 1 + 3));
+    free_messages(&all);
+    made_run_free(one);
+    made_run_free(other);
+    end(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_runs_add_by_the_rules),
+        cmocka_unit_test(test_order_and_repetition_change_nothing),
+        cmocka_unit_test(test_missing_runs_and_ended_ones),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
