@@ -81,6 +81,7 @@ int vamp_outputs_open(struct vamp_outputs *outputs, const struct vamp_config *co
             return status;
         }
         outputs->count++;
+        outputs->takes_events |= vamp_output_takes_events(output->output);
     }
     return 0;
 }

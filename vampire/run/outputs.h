@@ -38,7 +38,8 @@ struct vamp_outputs_context {
 struct vamp_outputs {
     struct vamp_run_output items[VAMP_OUTPUTS_MAX];
     unsigned count;
-    bool failed; /* an output has reported a failure */
+    bool failed;       /* an output has reported a failure */
+    bool takes_events; /* an output does, not only buckets */
 };
 
 /* Opens every output, so that a wrong path is known before anything starts. 0 or -errno with all

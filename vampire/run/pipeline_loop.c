@@ -14,7 +14,9 @@
 /* To those that take the events themselves. */
 static void pass_on(struct pipeline *pipeline, const struct vamp_event *event, bool passed)
 {
-    vamp_outputs_record(&pipeline->outputs, event, passed);
+    if (pipeline->outputs.takes_events) {
+        vamp_outputs_record(&pipeline->outputs, event, passed);
+    }
     if (pipeline->actions_want_events) {
         vamp_action_services_event(pipeline->services, event, passed);
     }

@@ -312,15 +312,18 @@ static enum vamp_source_status go_on(struct replay *replay, struct vamp_err *err
     return VAMP_SOURCE_MORE;
 }
 
-/* Reads until a wanted event is pending. MORE, END or ERROR. */
-static enum vamp_source_status fetch_recorded(struct replay *replay, struct vamp_err *err)
+/* The event that is pending, else the next wanted one. MORE, END, DAMAGED or ERROR. */
+static enum vamp_source_status take_event(struct replay *replay, struct vamp_event *ret_event,
+                                          struct vamp_err *err)
 {
     enum vamp_source_status status = VAMP_SOURCE_MORE;
     while (!replay->pending_there) {
-        switch (vamp_recording_next(replay->recording, &replay->pending, err)) {
+        switch (vamp_recording_next(replay->recording, ret_event, err)) {
         case VAMP_RECORDING_EVENT:
-            replay->newest_ns = replay->pending.time_ns;
-            replay->pending_there = is_wanted(replay, &replay->pending);
+            replay->newest_ns = ret_event->time_ns;
+            if (is_wanted(replay, ret_event)) {
+                return VAMP_SOURCE_MORE;
+            }
             break;
         case VAMP_RECORDING_END:
             status = go_on(replay, err);
@@ -333,6 +336,8 @@ static enum vamp_source_status fetch_recorded(struct replay *replay, struct vamp
             return VAMP_SOURCE_ERROR;
         }
     }
+    *ret_event = replay->pending;
+    replay->pending_there = false;
     return VAMP_SOURCE_MORE;
 }
 
@@ -340,16 +345,13 @@ static enum vamp_source_status replay_next(void *self, struct vamp_event *ret_ev
                                            struct vamp_err *err)
 {
     struct replay *replay = self;
-    enum vamp_source_status status = fetch_recorded(replay, err);
-    if (status != VAMP_SOURCE_MORE) {
-        return status;
-    }
-    if (vamp_pace_left_ns(&replay->pace, replay->pending.time_ns) > 0) {
+    enum vamp_source_status status = take_event(replay, ret_event, err);
+    if (status == VAMP_SOURCE_MORE && vamp_pace_left_ns(&replay->pace, ret_event->time_ns) > 0) {
+        replay->pending = *ret_event;
+        replay->pending_there = true;
         return VAMP_SOURCE_EMPTY;
     }
-    *ret_event = replay->pending;
-    replay->pending_there = false;
-    return VAMP_SOURCE_MORE;
+    return status;
 }
 
 static void replay_wait(void *self, int64_t timeout_ns)

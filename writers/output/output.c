@@ -192,6 +192,11 @@ void vamp_output_bucket(struct vamp_output *output, const struct vamp_bucket *bu
     }
 }
 
+bool vamp_output_takes_events(const struct vamp_output *output)
+{
+    return output->kind->event != NULL;
+}
+
 void vamp_output_event(struct vamp_output *output, const struct vamp_event *event, bool passed)
 {
     if (output->kind->event != NULL) {

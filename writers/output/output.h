@@ -95,6 +95,8 @@ VAMP_MUST_CHECK int vamp_output_create(const struct vamp_writer_ops *format,
  * a bucket, and one of buckets nothing with an event. */
 /* Holds the bucket, or the part of it that the output selects, until it is written. */
 void vamp_output_bucket(struct vamp_output *output, const struct vamp_bucket *bucket);
+/* Whether it takes events, not only buckets: vamp_output_event does nothing for the others. */
+bool vamp_output_takes_events(const struct vamp_output *output);
 /* Every event of the stream, marks included, in order. `passed`: the filters accepted it. JOIN,
  * LEAVE and marks are always written. */
 void vamp_output_event(struct vamp_output *output, const struct vamp_event *event, bool passed);

@@ -170,31 +170,46 @@ static inline bool acceptable(const struct vamp_event_parts *parts)
            parts->name_length <= VAMP_NAME_BYTES_MAX;
 }
 
+/* Fills in what has another form in the message. */
+static inline void fill_parts(struct vamp_event *event, const struct vamp_event_parts *parts)
+{
+    event->kind = (uint8_t)parts->kind;
+    event->phase = parts->before ? VAMP_PHASE_BEFORE : VAMP_PHASE_AFTER;
+    if (parts->id != NULL) {
+        event->cdo_id = vamp_cdo_id_from_bytes(parts->id);
+        event->present |= VAMP_HAS_CDO_ID;
+    }
+    if (parts->name != NULL) {
+        event->name = (const char *)parts->name;
+        event->name_length = (uint32_t)parts->name_length;
+        event->present = (uint16_t)(event->present | vamp_event_name_field(parts->kind));
+    }
+    if (!vamp_event_has(event, VAMP_HAS_TIME)) {
+        event->time_ns = parts->arrival_ns;
+    }
+}
+
+/* Not inlined: the compiler would keep the members of `event` elsewhere and put them together at
+ * the end. */
+static __attribute__((noinline)) bool read_fields(const uint8_t *bytes, size_t length,
+                                                  struct vamp_event *event,
+                                                  struct vamp_event_parts *parts)
+{
+    return vamp_event_read_message(bytes, length, event, store, parts);
+}
+
 int vamp_event_read(const uint8_t *bytes, size_t length, struct vamp_event *ret_event,
                     struct vamp_err *err)
 {
     struct vamp_event event = {.kind = VAMP_EVENT_NONE};
     struct vamp_event_parts parts;
-    if (!vamp_event_read_message(bytes, length, &event, store, &parts)) {
+    if (!read_fields(bytes, length, &event, &parts)) {
         return vamp_err_set(err, -EBADMSG, "%zu bytes are no event message", length);
     }
     if (!acceptable(&parts)) {
         return refuse(&parts, err);
     }
-    event.kind = (uint8_t)parts.kind;
-    event.phase = parts.before ? VAMP_PHASE_BEFORE : VAMP_PHASE_AFTER;
-    if (parts.id != NULL) {
-        event.cdo_id = vamp_cdo_id_from_bytes(parts.id);
-        event.present |= VAMP_HAS_CDO_ID;
-    }
-    if (parts.name != NULL) {
-        event.name = (const char *)parts.name;
-        event.name_length = (uint32_t)parts.name_length;
-        event.present = (uint16_t)(event.present | vamp_event_name_field(parts.kind));
-    }
-    if (!vamp_event_has(&event, VAMP_HAS_TIME)) {
-        event.time_ns = parts.arrival_ns;
-    }
+    fill_parts(&event, &parts);
     *ret_event = event;
     return 0;
 }
@@ -220,8 +235,9 @@ static bool next_event(struct vamp_wire *wire, struct vamp_event_batch *batch,
             *ret_bytes = vamp_wire_bytes(wire, ret_length);
             return !wire->bad;
         default: /* as in an event */
-            wire->bad |= key >> 3 >= 1 && key >> 3 <= 3;
-            if (!wire->bad) {
+            if (key >> 3 >= 1 && key >> 3 <= 3) {
+                vamp_wire_fail(wire);
+            } else if (!wire->bad) {
                 vamp_wire_skip(wire, key);
             }
         }

@@ -17,6 +17,7 @@ struct index {
 
 struct vamp_components {
     struct vamp_component *rows;
+    struct vamp_component *newest; /* the row of the event before; NULL: of no row but row 0 */
     size_t max, count, present;
     uint32_t replaced; /* contract of vamp_components_replaced */
     const char **names;
@@ -276,12 +277,9 @@ static struct vamp_component *find_or_add(struct vamp_components *components, ui
     return row != NULL ? row : add_row(components, app_id);
 }
 
-const struct vamp_component *vamp_components_observe(struct vamp_components *components,
-                                                     const struct vamp_event *event)
+static struct vamp_component *observe_event(struct vamp_components *components,
+                                            const struct vamp_event *event)
 {
-    if (vamp_event_is_mark(event)) {
-        return &components->rows[0];
-    }
     if (vamp_event_has(event, VAMP_HAS_PEER)) {
         (void)find_or_add(components, event->peer_id);
     }
@@ -291,7 +289,7 @@ const struct vamp_component *vamp_components_observe(struct vamp_components *com
     }
     if (event->phase == VAMP_PHASE_BEFORE) {
         /* A JOIN not yet handled has no id of its own. */
-        const struct vamp_component *known = find_row(components, event->app_id);
+        struct vamp_component *known = find_row(components, event->app_id);
         return known != NULL                    ? known
                : event->kind == VAMP_EVENT_JOIN ? &components->rows[0]
                                                 : add_row(components, event->app_id);
@@ -307,6 +305,17 @@ const struct vamp_component *vamp_components_observe(struct vamp_components *com
     return row;
 }
 
+const struct vamp_component *vamp_components_observe(struct vamp_components *components,
+                                                     const struct vamp_event *event)
+{
+    if (vamp_event_is_mark(event)) {
+        return &components->rows[0];
+    }
+    struct vamp_component *row = observe_event(components, event);
+    components->newest = row->index != 0 ? row : NULL;
+    return row;
+}
+
 void vamp_components_gone(struct vamp_components *components, int64_t time_ns)
 {
     for (size_t i = 1; i < components->count; i++) {
@@ -314,6 +323,7 @@ void vamp_components_gone(struct vamp_components *components, int64_t time_ns)
     }
     memset(components->by_id.entries, 0,
            (size_t)(components->by_id.mask + 1) * sizeof *components->by_id.entries);
+    components->newest = NULL;
 }
 
 uint32_t vamp_components_replaced(const struct vamp_components *components)
@@ -324,7 +334,8 @@ uint32_t vamp_components_replaced(const struct vamp_components *components)
 const struct vamp_component *vamp_components_find(const struct vamp_components *components,
                                                   uint64_t app_id)
 {
-    return find_row(components, app_id);
+    const struct vamp_component *newest = components->newest;
+    return newest != NULL && newest->app_id == app_id ? newest : find_row(components, app_id);
 }
 
 size_t vamp_components_count(const struct vamp_components *components)

@@ -78,15 +78,13 @@ static bool report_all(const struct reporting *reporting, struct vamp_losses *lo
     return !losses->any;
 }
 
-bool vamp_losses_push(struct vamp_losses *losses, struct vamp_ring *ring,
-                      const struct vamp_event *event)
+bool vamp_losses_report(struct vamp_losses *losses, struct vamp_ring *ring, unsigned kind)
 {
-    const struct reporting reporting = {ring, event->kind};
-    return (!losses->any || report_all(&reporting, losses)) && vamp_ring_push(ring, event);
+    const struct reporting reporting = {ring, kind};
+    return report_all(&reporting, losses);
 }
 
 bool vamp_losses_finish(struct vamp_losses *losses, struct vamp_ring *ring)
 {
-    const struct reporting reporting = {ring, VAMP_EVENT_LEAVE};
-    return !losses->any || report_all(&reporting, losses);
+    return !losses->any || vamp_losses_report(losses, ring, VAMP_EVENT_LEAVE);
 }

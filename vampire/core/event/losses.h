@@ -18,10 +18,17 @@ struct vamp_losses {
     int64_t gone_ns, unwatched_ns;
 };
 
+/* Puts marks for everything noted into the ring, in the room of an event of this kind. False: no
+ * room for all of them. */
+bool vamp_losses_report(struct vamp_losses *losses, struct vamp_ring *ring, unsigned kind);
 /* Puts `event` into the ring, after marks for everything noted before. False: no room, and the
  * event has to be noted. */
-bool vamp_losses_push(struct vamp_losses *losses, struct vamp_ring *ring,
-                      const struct vamp_event *event);
+static inline bool vamp_losses_push(struct vamp_losses *losses, struct vamp_ring *ring,
+                                    const struct vamp_event *event)
+{
+    return (!losses->any || vamp_losses_report(losses, ring, event->kind)) &&
+           vamp_ring_push(ring, event);
+}
 /* `event` was dropped because the ring was full, which is a loss of reason `reason`. A mark keeps
  * its own meaning; one of time loses nothing, and those of a pool that is gone are put into the
  * ring later. */

@@ -38,9 +38,8 @@ static inline void vamp_event_read_other(struct vamp_wire *wire, uint64_t key)
 {
     const uint64_t number = key >> 3;
     if (number < 32 && ((unsigned)VAMP_EVENT_NUMBERS >> number & 1U) != 0) {
-        wire->bad = true;
-    }
-    if (!wire->bad) {
+        vamp_wire_fail(wire);
+    } else if (!wire->bad) {
         vamp_wire_skip(wire, key);
     }
 }
@@ -61,35 +60,35 @@ static inline void vamp_event_read_other(struct vamp_wire *wire, uint64_t key)
     }
 #define VAMP_EVENT_READ_ID(symbol, number, values)                                                 \
     case VAMP_WIRE_KEY(number, BYTES):                                                             \
-        parts.id = vamp_wire_bytes(&wire, &parts.id_length);                                       \
+        parts->id = vamp_wire_bytes(&wire, &parts->id_length);                                     \
         break;
 
 /* Reads a message into a record that is all zero. False: it is no event message, or has no kind;
  * the record is then undefined. */
 static inline __attribute__((always_inline)) bool
 vamp_event_read_message(const uint8_t *bytes, size_t length, void *record,
-                        vamp_event_store_fn *store, struct vamp_event_parts *ret_parts)
+                        vamp_event_store_fn *store, struct vamp_event_parts *parts)
 {
     struct vamp_wire wire = {.at = bytes, .end = bytes + length};
-    struct vamp_event_parts parts = {.kind = 0};
+    *parts = (struct vamp_event_parts){.kind = 0};
     while (vamp_wire_has_more(&wire)) {
         const uint64_t key = vamp_wire_key(&wire);
         switch (key) {
         case VAMP_WIRE_KEY(1, VARINT):
-            parts.kind = (uint32_t)vamp_wire_varint(&wire);
-            parts.has_kind = true;
+            parts->kind = (uint32_t)vamp_wire_varint(&wire);
+            parts->has_kind = true;
             break;
         case VAMP_WIRE_KEY(6, BYTES):
-            parts.name = vamp_wire_bytes(&wire, &parts.name_length);
+            parts->name = vamp_wire_bytes(&wire, &parts->name_length);
             break;
         case VAMP_WIRE_KEY(13, VARINT):
         case VAMP_WIRE_KEY(13, FIXED64):
         case VAMP_WIRE_KEY(13, BYTES):
         case VAMP_WIRE_KEY(13, FIXED32):
-            parts.before = vamp_wire_bool(&wire, key);
+            parts->before = vamp_wire_bool(&wire, key);
             break;
         case VAMP_WIRE_KEY(14, FIXED64):
-            parts.arrival_ns = (int64_t)vamp_wire_fixed64(&wire);
+            parts->arrival_ns = (int64_t)vamp_wire_fixed64(&wire);
             break;
 #define VAMP_EVENT_FIELD(symbol, number, form, type, member, values)                               \
     VAMP_EVENT_READ_##form(symbol, number, values)
@@ -98,8 +97,7 @@ vamp_event_read_message(const uint8_t *bytes, size_t length, void *record,
             vamp_event_read_other(&wire, key);
         }
     }
-    *ret_parts = parts;
-    return !wire.bad && parts.has_kind;
+    return !wire.bad && parts->has_kind;
 }
 
 #endif

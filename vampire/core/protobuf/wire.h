@@ -21,7 +21,7 @@ enum vamp_wire_form { VAMP_WIRE_VARINT, VAMP_WIRE_FIXED64, VAMP_WIRE_BYTES, VAMP
 /* The key before a value. */
 #define VAMP_WIRE_KEY(number, form) ((number) << 3 | VAMP_WIRE_##form)
 
-/* A message being read. After `bad` every result is meaningless and nothing more may be read. */
+/* A message being read. What is bad is at its end, too: after `bad` every result is meaningless. */
 struct vamp_wire {
     const uint8_t *at, *end;
     bool bad;
@@ -29,15 +29,24 @@ struct vamp_wire {
 
 static inline bool vamp_wire_has_more(const struct vamp_wire *wire)
 {
-    return !wire->bad && wire->at != wire->end;
+    return wire->at != wire->end;
+}
+
+static inline void vamp_wire_fail(struct vamp_wire *wire)
+{
+    wire->bad = true;
+    wire->at = wire->end;
 }
 
 static inline uint64_t vamp_wire_long_varint(struct vamp_wire *wire, size_t bytes_max)
 {
     uint64_t value = 0;
     const uint8_t *after = vamp_varint_read(wire->at, wire->end, bytes_max, &value);
-    wire->bad |= after == NULL;
-    wire->at = after != NULL ? after : wire->end;
+    if (after == NULL) {
+        vamp_wire_fail(wire);
+        return 0;
+    }
+    wire->at = after;
     return value;
 }
 
@@ -58,7 +67,9 @@ static inline uint64_t vamp_wire_key(struct vamp_wire *wire)
         return vamp_wire_long_varint(wire, 5);
     }
     wire->at++;
-    wire->bad = first < 1 << 3;
+    if (first < 1 << 3) {
+        vamp_wire_fail(wire);
+    }
     return first;
 }
 
@@ -66,7 +77,7 @@ static inline uint64_t vamp_wire_fixed64(struct vamp_wire *wire)
 {
     uint64_t value = 0;
     if (wire->end - wire->at < (ptrdiff_t)sizeof value) {
-        wire->bad = true;
+        vamp_wire_fail(wire);
         return 0;
     }
     memcpy(&value, wire->at, sizeof value);
@@ -79,8 +90,8 @@ static inline const uint8_t *vamp_wire_bytes(struct vamp_wire *wire, size_t *ret
 {
     const uint64_t length =
         wire->at != wire->end && *wire->at < 0x80 ? *wire->at++ : vamp_wire_long_varint(wire, 5);
-    if (wire->bad || length > INT_MAX || length > (uint64_t)(wire->end - wire->at)) {
-        wire->bad = true;
+    if (length > (uint64_t)(wire->end - wire->at) || length > INT_MAX) {
+        vamp_wire_fail(wire);
         *ret_length = 0;
         return wire->end;
     }
@@ -105,11 +116,14 @@ static inline void vamp_wire_skip(struct vamp_wire *wire, uint64_t key)
         (void)vamp_wire_bytes(wire, &length);
         break;
     case VAMP_WIRE_FIXED32:
-        wire->bad = wire->end - wire->at < 4;
-        wire->at += wire->bad ? 0 : 4;
+        if (wire->end - wire->at < 4) {
+            vamp_wire_fail(wire);
+            break;
+        }
+        wire->at += 4;
         break;
     default:
-        wire->bad = true;
+        vamp_wire_fail(wire);
     }
 }
 
@@ -119,11 +133,10 @@ static inline bool vamp_wire_bool(struct vamp_wire *wire, uint64_t key)
 {
     const uint8_t *byte = wire->at;
     vamp_wire_skip(wire, key);
-    unsigned bits = 0;
-    for (; byte < wire->at; byte++) {
-        bits |= *byte & 0x7fU;
+    while (byte < wire->at && (*byte & 0x7f) == 0) {
+        byte++;
     }
-    return bits != 0;
+    return byte < wire->at;
 }
 
 /* Writing: a message of `length` bytes, below 2^14, stands VAMP_WIRE_WRAP_BYTES after `at`. Puts

@@ -193,18 +193,6 @@ uint32_t vamp_metric_labels_at(const struct vamp_metric *metric, enum vamp_level
     return labels;
 }
 
-unsigned vamp_size_class(bool known, uint64_t size_bytes)
-{
-    if (!known) {
-        return VAMP_SIZE_CLASS_UNKNOWN;
-    }
-    if (size_bytes < 256) {
-        return 0;
-    }
-    unsigned doublings = 63U - (unsigned)__builtin_clzll(size_bytes);
-    return doublings >= 30 ? VAMP_SIZE_CLASS_UNKNOWN - 1 : doublings - 7;
-}
-
 const char *vamp_size_class_name(unsigned size_class)
 {
     static const char *const names[VAMP_SIZE_CLASS_COUNT] = {

@@ -172,7 +172,17 @@ const char *vamp_refusal_name(unsigned refusal);
 /* Size classes: "[0,256)", "[256,512)", ..., "[1GiB,inf)", then "unknown". */
 #define VAMP_SIZE_CLASS_COUNT 25
 #define VAMP_SIZE_CLASS_UNKNOWN 24
-unsigned vamp_size_class(bool known, uint64_t size_bytes);
+static inline unsigned vamp_size_class(bool known, uint64_t size_bytes)
+{
+    if (!known) {
+        return VAMP_SIZE_CLASS_UNKNOWN;
+    }
+    if (size_bytes < 256) {
+        return 0;
+    }
+    const unsigned doublings = 63U - (unsigned)__builtin_clzll(size_bytes);
+    return doublings >= 30 ? VAMP_SIZE_CLASS_UNKNOWN - 1 : doublings - 7;
+}
 const char *vamp_size_class_name(unsigned size_class);
 
 #endif

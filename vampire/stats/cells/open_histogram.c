@@ -59,6 +59,15 @@ void vamp_open_pool_done(struct vamp_open_pool *pool)
     memset(pool, 0, sizeof *pool);
 }
 
+/* The bins of an array that may hold values: from *ret_first to before *ret_end. */
+static void array_range(const struct vamp_open_pool *pool, const struct vamp_open_histogram *open,
+                        unsigned *ret_first, unsigned *ret_end)
+{
+    *ret_first = vamp_bin_index(pool->bins->sub_bits, open->min);
+    *ret_end = vamp_bin_index(pool->bins->sub_bits, open->max) + 1;
+}
+
+/* The bins of an array are zero while it is free. */
 static void put_free(struct vamp_open_pool *pool, struct vamp_open_histogram *histogram)
 {
     histogram->sum = (uint64_t)(uintptr_t)pool->free[histogram->form];
@@ -67,9 +76,15 @@ static void put_free(struct vamp_open_pool *pool, struct vamp_open_histogram *hi
 
 void vamp_open_release(struct vamp_open_pool *pool, struct vamp_open_histogram *histogram)
 {
-    if (histogram != NULL) {
-        put_free(pool, histogram);
+    if (histogram == NULL) {
+        return;
     }
+    if (histogram->form == VAMP_OPEN_ARRAY) {
+        unsigned first = 0, end = 0;
+        array_range(pool, histogram, &first, &end);
+        memset(&histogram->bins[first], 0, (end - first) * sizeof histogram->bins[0]);
+    }
+    put_free(pool, histogram);
 }
 
 /* A slab, cut into histograms of one form. */
@@ -80,7 +95,7 @@ static void add_slab(struct vamp_open_pool *pool, uint32_t form)
     if (pool->bytes + slab_bytes > pool->max_bytes) {
         return;
     }
-    struct vamp_open_slab *slab = malloc(sizeof *slab + slab_bytes);
+    struct vamp_open_slab *slab = calloc(1, sizeof *slab + slab_bytes);
     if (slab == NULL) {
         return;
     }
@@ -110,9 +125,6 @@ static struct vamp_open_histogram *take(struct vamp_open_pool *pool, uint32_t fo
     histogram->min = UINT64_MAX;
     histogram->max = 0;
     histogram->used = 0;
-    if (form == VAMP_OPEN_ARRAY) {
-        memset(histogram->bins, 0, pool->bins->count * sizeof histogram->bins[0]);
-    }
     return histogram;
 }
 
@@ -195,14 +207,6 @@ void vamp_open_add_to(const struct vamp_open_pool *pool, const struct vamp_open_
     into->sum += open->sum;
     into->min = open->min < into->min ? open->min : into->min;
     into->max = open->max > into->max ? open->max : into->max;
-}
-
-/* The bins of an array that may hold values: from *ret_first to before *ret_end. */
-static void array_range(const struct vamp_open_pool *pool, const struct vamp_open_histogram *open,
-                        unsigned *ret_first, unsigned *ret_end)
-{
-    *ret_first = vamp_bin_index(pool->bins->sub_bits, open->min);
-    *ret_end = vamp_bin_index(pool->bins->sub_bits, open->max) + 1;
 }
 
 unsigned vamp_open_bin_count(const struct vamp_open_pool *pool,
