@@ -276,6 +276,7 @@ static void submit_offers(const struct bench *bench, unsigned count, int64_t tim
         const struct vamp_event event = make_event(VAMP_EVENT_OFFER, time_ns + i);
         vamp_output_event(bench->output, &event, true);
     }
+    vamp_output_publish(bench->output);
 }
 
 /* After a failed write a new segment begins; what was lost is counted, and a mark that was lost

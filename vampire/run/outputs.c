@@ -109,6 +109,13 @@ void vamp_outputs_record(struct vamp_outputs *outputs, const struct vamp_event *
     }
 }
 
+void vamp_outputs_publish(struct vamp_outputs *outputs)
+{
+    for (unsigned i = 0; i < outputs->count; i++) {
+        vamp_output_publish(outputs->items[i].output);
+    }
+}
+
 void vamp_outputs_submit(struct vamp_outputs *outputs, const struct vamp_bucket *bucket)
 {
     for (unsigned i = 0; i < outputs->count; i++) {

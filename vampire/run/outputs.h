@@ -54,6 +54,8 @@ VAMP_MUST_CHECK int vamp_outputs_open(struct vamp_outputs *outputs,
 void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before);
 /* Passes the event or mark to every output. */
 void vamp_outputs_record(struct vamp_outputs *outputs, const struct vamp_event *event, bool passed);
+/* No more events come for now: every output sees all of them. */
+void vamp_outputs_publish(struct vamp_outputs *outputs);
 /* Passes the bucket to every output and releases it. */
 void vamp_outputs_submit(struct vamp_outputs *outputs, const struct vamp_bucket *bucket);
 /* Includes what was done before a reload. */

@@ -189,6 +189,7 @@ void pipeline_loop(struct pipeline *pipeline)
             note_batch(pipeline, now_ns, ring_bytes);
         }
         tick_if_due(pipeline, now_ns, count == 0);
+        vamp_outputs_publish(&pipeline->outputs);
         pipeline_notify_alive(pipeline, now_ns);
         if (count == 0) {
             vamp_ring_wait(pipeline->ring, pipeline->next_tick_ns - now_ns);

@@ -20,6 +20,8 @@
 #define COMPONENTS_MAX 16384
 /* Marks since the last flush, which the next segment repeats when this one fails. */
 #define MARKS_MAX 16
+/* The output's thread sees events after this many, or when no more come for now. */
+#define PUBLISH_EVENTS 64
 
 static const struct vamp_opt event_options[] = {
     OUTPUT_NAME_OPTION,
@@ -53,6 +55,7 @@ struct event_queue {
 
     /* The submitting thread's. */
     struct vamp_losses losses;
+    unsigned unpublished;
     bool (*filter)(void *context, const struct vamp_event *event);
     void *filter_context;
 
@@ -135,6 +138,13 @@ static bool wants(const struct vamp_output *output, const struct vamp_event *eve
             (queue->filter == NULL || queue->filter(queue->filter_context, event)));
 }
 
+static void publish_events(struct vamp_output *output)
+{
+    struct event_queue *queue = output->queue;
+    vamp_ring_publish(queue->ring);
+    queue->unpublished = 0;
+}
+
 static void submit_event(struct vamp_output *output, const struct vamp_event *event, bool passed)
 {
     struct event_queue *queue = output->queue;
@@ -147,7 +157,9 @@ static void submit_event(struct vamp_output *output, const struct vamp_event *ev
         output_count(&output->queued);
     }
     if (vamp_losses_push(&queue->losses, queue->ring, event)) {
-        vamp_ring_publish(queue->ring);
+        if (++queue->unpublished == PUBLISH_EVENTS) {
+            publish_events(output);
+        }
         return;
     }
     if (!is_mark) {
@@ -290,6 +302,7 @@ const struct output_kind output_of_events = {
     .create = event_queue_create,
     .done = event_queue_done,
     .event = submit_event,
+    .publish = publish_events,
     .fill = event_fill,
     .crowded = event_queue_crowded,
     .end = end_events,

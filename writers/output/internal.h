@@ -33,6 +33,7 @@ struct output_kind {
     /* Submitting thread. One of the first two is NULL. */
     void (*bucket)(struct vamp_output *output, const struct vamp_bucket *bucket);
     void (*event)(struct vamp_output *output, const struct vamp_event *event, bool passed);
+    void (*publish)(struct vamp_output *output); /* NULL: elements are seen at once */
     void (*fill)(const struct vamp_output *output, struct vamp_output_fill *ret_fill);
     /* A source that can wait should do so before it submits more. */
     bool (*crowded)(const struct vamp_output *output);

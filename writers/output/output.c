@@ -204,6 +204,13 @@ void vamp_output_event(struct vamp_output *output, const struct vamp_event *even
     }
 }
 
+void vamp_output_publish(struct vamp_output *output)
+{
+    if (output->kind->publish != NULL) {
+        output->kind->publish(output);
+    }
+}
+
 /* ---- how it is */
 
 const char *vamp_output_name(const struct vamp_output *output)

@@ -91,8 +91,8 @@ VAMP_MUST_CHECK int vamp_output_create(const struct vamp_writer_ops *format,
                                        const struct vamp_output_context *context,
                                        struct vamp_output **ret_output, struct vamp_err *err);
 
-/* The next two are called by one thread, the submitting one. An output of events does nothing with
- * a bucket, and one of buckets nothing with an event. */
+/* The next three are called by one thread, the submitting one. An output of events does nothing
+ * with a bucket, and one of buckets nothing with an event. */
 /* Holds the bucket, or the part of it that the output selects, until it is written. */
 void vamp_output_bucket(struct vamp_output *output, const struct vamp_bucket *bucket);
 /* Whether it takes events, not only buckets: vamp_output_event does nothing for the others. */
@@ -100,6 +100,9 @@ bool vamp_output_takes_events(const struct vamp_output *output);
 /* Every event of the stream, marks included, in order. `passed`: the filters accepted it. JOIN,
  * LEAVE and marks are always written. */
 void vamp_output_event(struct vamp_output *output, const struct vamp_event *event, bool passed);
+/* No more events come for now: the output's thread sees all of them. Before, it sees them some at a
+ * time, since it would otherwise be woken for each. */
+void vamp_output_publish(struct vamp_output *output);
 
 /* Any thread. */
 const char *vamp_output_name(const struct vamp_output *output);

@@ -280,6 +280,9 @@ void vamp_excerpt_follow(struct vamp_excerpt *excerpt)
     report_failures(excerpt);
     while (has_room(excerpt) && pass_step(excerpt)) {
     }
+    if (state_of(excerpt) == EXCERPT_WRITING) {
+        vamp_output_publish(excerpt->output);
+    }
 }
 
 /* ---- create and free */
