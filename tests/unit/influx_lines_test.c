@@ -88,6 +88,28 @@ static void test_large_values_are_cut(void **state)
     made_run_free(made);
 }
 
+/* The tags of collected series are those of their runs. */
+static void test_a_tag_is_there_once(void **state)
+{
+    (void)state;
+    struct made_run *made = made_run_create(VAMP_SET_COLLECT, 40, 3, 0);
+    const struct vamp_bucket *bucket = made_bucket(made, 5, NULL);
+    struct vamp_text text = {.bytes = NULL};
+    (void)influx_lines(&text, &made->run, UINT64_MAX, bucket);
+    vamp_text_add(&text, "", 1);
+    assert_has(text.bytes, ",workflow=forecast,run=");
+    for (const char *line = text.bytes; *line != '\0'; line = strchr(line, '\n') + 1) {
+        const char *run = strstr(line, ",run=");
+        const char *end = strchr(line, '\n');
+        assert_non_null(end);
+        assert_true(run == NULL || run > end || strstr(run + 1, ",run=") == NULL ||
+                    strstr(run + 1, ",run=") > end);
+    }
+    vamp_text_done(&text);
+    vamp_bucket_release(bucket);
+    made_run_free(made);
+}
+
 static void test_memory_that_runs_out(void **state)
 {
     (void)state;
@@ -109,9 +131,8 @@ static void test_memory_that_runs_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tags_are_escaped),
-        cmocka_unit_test(test_lines_are_whole),
-        cmocka_unit_test(test_large_values_are_cut),
+        cmocka_unit_test(test_tags_are_escaped),     cmocka_unit_test(test_lines_are_whole),
+        cmocka_unit_test(test_large_values_are_cut), cmocka_unit_test(test_a_tag_is_there_once),
         cmocka_unit_test(test_memory_that_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,8 +120,7 @@ static void free_messages(struct messages *all)
 /* A run with so many series; its id is of its number. */
 static struct made_run *make_run(unsigned number, unsigned series)
 {
-    struct made_run *made =
-        made_run_create(UINT64_MAX & ~(uint64_t)VAMP_SET_COLLECT, series, series, 0);
+    struct made_run *made = made_run_create(UINT64_MAX, series, series, 0);
     (void)snprintf(made->run.id, sizeof made->run.id, "%08u-2222-4333-8444-555555555555", number);
     made->run.workflow = number % 2 == 0 ? "forecast" : "ocean";
     return made;

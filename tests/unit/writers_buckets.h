@@ -131,11 +131,13 @@ static inline void made_series(struct made_run *made, unsigned s)
     }
 }
 
-/* All metrics of the catalogue whose set is in `sets` (enum vamp_metric_set bits). */
+/* All metrics of the catalogue whose set is in `sets` (enum vamp_metric_set bits); UINT64_MAX:
+ * those of one run. */
 static inline struct made_run *made_run_create(uint64_t sets, unsigned max_series, unsigned growth,
                                                unsigned long_name_from)
 {
     struct made_run *made = calloc(1, sizeof *made);
+    sets &= sets == UINT64_MAX ? ~(uint64_t)VAMP_SET_COLLECT : sets;
     made->growth = growth;
     made->long_name_from = long_name_from;
     memcpy(made->run.id, "11111111-2222-4333-8444-555555555555", 37);

@@ -29,3 +29,18 @@ const char *vamp_run_label(const struct vamp_run *run, enum vamp_run_label label
     }
     return "";
 }
+
+uint64_t vamp_run_labels_to_add(const struct vamp_schema *schema, uint64_t labels)
+{
+    uint32_t own = 0;
+    for (unsigned i = 0; i < schema->label_set_count; i++) {
+        own |= vamp_label_set_bits(&schema->label_sets[i]);
+    }
+    if ((own >> VAMP_LABEL_WORKFLOW & 1U) != 0) {
+        labels &= ~(UINT64_C(1) << VAMP_RUN_WORKFLOW);
+    }
+    if ((own >> VAMP_LABEL_RUN & 1U) != 0) {
+        labels &= ~(UINT64_C(1) << VAMP_RUN_RUN);
+    }
+    return labels;
+}

@@ -21,4 +21,8 @@ extern const char *const vamp_run_label_words[]; /* "workflow", "run", ..., ende
 const char *vamp_run_label(const struct vamp_run *run, enum vamp_run_label label,
                            char scratch[static VAMP_RUN_LABEL_BYTES]);
 
+/* Those of `labels` (bits) that series do not have themselves: collected ones have the workflow and
+ * the run from which they come. */
+uint64_t vamp_run_labels_to_add(const struct vamp_schema *schema, uint64_t labels);
+
 #endif

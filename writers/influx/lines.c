@@ -147,6 +147,7 @@ uint64_t influx_lines(struct vamp_text *text, const struct vamp_run *run, uint64
                       const struct vamp_bucket *bucket)
 {
     struct lines lines = {.text = text, .bucket = bucket};
+    run_labels = vamp_run_labels_to_add(bucket->schema, run_labels);
     for (unsigned label = 0; label < VAMP_RUN_LABEL_COUNT; label++) {
         char scratch[VAMP_RUN_LABEL_BYTES];
         if ((run_labels >> label & 1U) != 0) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "writers/format/run_labels.h"
 #include "writers/prometheus/internal.h"
 
 /* Lines of the page itself, at most. */
@@ -42,7 +43,7 @@ int page_create(const struct prometheus_options *options, const struct vamp_writ
     page->run = target->run;
     page->schema = schema;
     page->max_bytes = options->page_bytes;
-    page->run_labels = options->labels;
+    page->run_labels = vamp_run_labels_to_add(schema, options->labels);
     page->end_ns = target->run->started_ns;
     page->reserved_bytes = OWN_BYTES;
     page->metrics = calloc(schema->metric_count + 1, sizeof *page->metrics);
