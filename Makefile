@@ -300,6 +300,7 @@ comma := ,
 JUDGE_config := jansson
 # Archives of one test, in addition to those of its layer.
 ALSO_nats_collect_test := collect
+ALSO_nats_collect_refused_test := collect
 # tests/lib/fault.c can let these fail.
 FAULT_LINK := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray posix_memalign strdup strndup open_memstream)
 define unit_rule

@@ -167,7 +167,7 @@ static void report_refused(struct vamp_collect *collect)
     }
 }
 
-static void hand_over(struct vamp_collect *collect, int64_t start_ns)
+static bool hand_over(struct vamp_collect *collect, int64_t start_ns)
 {
     const struct vamp_bucket *bucket =
         collect->out_of_memory ? NULL : collect_bucket(collect, start_ns);
@@ -178,7 +178,7 @@ static void hand_over(struct vamp_collect *collect, int64_t start_ns)
             .reason = VAMP_GAP_MEMORY,
         };
         add_gap(collect, &gap); /* in the next bucket */
-        return;
+        return false;
     }
     collect->gap_count = 0;
     collect->number++;
@@ -186,6 +186,7 @@ static void hand_over(struct vamp_collect *collect, int64_t start_ns)
     vamp_bucket_release(collect->newest);
     collect->newest = vamp_bucket_hold(bucket);
     collect->take(collect->context, bucket);
+    return true;
 }
 
 static void close_bucket(struct vamp_collect *collect, int64_t now_ns)
@@ -201,8 +202,7 @@ static void close_bucket(struct vamp_collect *collect, int64_t now_ns)
     collect_values_end_run(collect);
     collect_values_settle(collect);
     report_refused(collect);
-    hand_over(collect, start_ns);
-    collect_values_clear(collect);
+    collect_values_clear(collect, hand_over(collect, start_ns));
     collect->out_of_memory = false;
     collect->next_ns = end_ns;
     collect_runs_review(collect, now_ns);

@@ -179,8 +179,9 @@ void collect_values_count(struct vamp_collect *collect, enum vamp_metric_id id, 
                           uint64_t delta);
 void collect_values_gauge(struct vamp_collect *collect, enum vamp_metric_id id, uint32_t series,
                           int64_t value);
-/* Empties them for the next bucket; counters keep their totals. */
-void collect_values_clear(struct vamp_collect *collect);
+/* Empties them for the next bucket; counters keep their totals and, if there was no memory for this
+ * bucket, what they added. */
+void collect_values_clear(struct vamp_collect *collect, bool handed_over);
 
 /* ---- bucket.c */
 

@@ -313,14 +313,14 @@ void collect_values_gauge(struct vamp_collect *collect, enum vamp_metric_id id, 
     add_gauge(&collect->values[collect->place[id]], series, vamp_metrics[id].merge, &gauge);
 }
 
-void collect_values_clear(struct vamp_collect *collect)
+void collect_values_clear(struct vamp_collect *collect, bool handed_over)
 {
     for (unsigned i = 0; i < collect->schema.metric_count; i++) {
         struct collect_values *values = &collect->values[i];
         const uint32_t count = collect->series[collect->metrics[i].label_set].count;
         for (uint32_t s = 0; s < count; s++) {
             if (values->counters != NULL) {
-                values->counters[s].delta = 0;
+                values->counters[s].delta = handed_over ? 0 : values->counters[s].delta;
             } else if (values->gauges != NULL) {
                 values->gauges[s] = (struct collect_gauge){.in_total = false};
             } else {
