@@ -7,6 +7,7 @@ import signal
 import subprocess
 
 import h5py
+import numpy as np
 import pytest
 
 from harness import ROOT, program, wait_until
@@ -173,11 +174,16 @@ def test_format_1(tmp_path):
         moved = int(file["transports"][-1].sum())
         words = [word.tobytes().rstrip(b"\0").decode() for word in file["operation"][...]]
         offers = sum(int(count) for word, count in zip(words, file["pool_operations"][-1]) if word == "offer")
-    longest = 0
+    longest, bins = 0, 0
     for path in files:
         with h5py.File(path) as file:
             seen = file["transport_ns_count"][...] > 0
             longest = max(longest, int(file["transport_ns_max"][...][seen].max()))
+            bins = bins + file["transport_ns"][...].sum(axis=(0, 1)).astype(int)  # of all slots
+            lower, upper = (file[name][...] for name in ("bin_lower", "bin_upper"))
+    median, = re.findall(r"^  transport time +p50 ([\d.]+) us", done.stdout, re.MULTILINE)
+    at = int(np.searchsorted(bins.cumsum(), (bins.sum() + 1) // 2))
+    assert lower[at] - 50 <= float(median) * 1000 <= upper[at] + 50, "rounded to a tenth of a microsecond"
     assert re.search(rf"^  all +{total:,}\b", done.stdout, re.MULTILINE)
     assert re.search(rf"^  offer +{offers:,}$", done.stdout, re.MULTILINE)
     assert re.search(rf"^  transports +{moved:,},", done.stdout, re.MULTILINE)

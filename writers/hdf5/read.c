@@ -76,16 +76,13 @@ void hdf5_variable_close(struct hdf5_variable *variable)
     variable->id = variable->space = -1;
 }
 
-/* Reads `count` rows, which are there. */
-static int read_rows(struct hdf5_reader *reader, const struct hdf5_variable *variable,
-                     hsize_t first, hsize_t count, hid_t type, void *values)
+/* Reads cells that are there: in each dimension so many from the first on. */
+static int read_block(struct hdf5_reader *reader, const struct hdf5_variable *variable,
+                      const hsize_t start[static HDF5_RANK_MAX],
+                      const hsize_t length[static HDF5_RANK_MAX], hid_t type, void *values)
 {
-    hsize_t start[HDF5_RANK_MAX] = {first}, length[HDF5_RANK_MAX] = {count};
-    const hsize_t cells = count * variable->cells;
-    for (int i = 1; i < variable->rank; i++) {
-        length[i] = variable->size[i];
-    }
-    hid_t memory = H5Screate_simple(1, &cells, NULL);
+    /* Of the same shape: HDF5 copies runs of cells then, else cell by cell. */
+    hid_t memory = H5Screate_simple(variable->rank, length, NULL);
     const bool chosen = variable->rank == 0 || H5Sselect_hyperslab(variable->space, H5S_SELECT_SET,
                                                                    start, NULL, length, NULL) >= 0;
     const bool good =
@@ -97,6 +94,17 @@ static int read_rows(struct hdf5_reader *reader, const struct hdf5_variable *var
         (void)H5Iget_name(variable->id, name, sizeof name);
     }
     return good ? 0 : hdf5_fail(reader->err, "read variable %s", name);
+}
+
+/* Reads `count` rows, which are there. */
+static int read_rows(struct hdf5_reader *reader, const struct hdf5_variable *variable,
+                     hsize_t first, hsize_t count, hid_t type, void *values)
+{
+    hsize_t start[HDF5_RANK_MAX] = {first}, length[HDF5_RANK_MAX] = {count};
+    for (int i = 1; i < variable->rank; i++) {
+        length[i] = variable->size[i];
+    }
+    return read_block(reader, variable, start, length, type, values);
 }
 
 static int read_filled(struct hdf5_reader *reader, const struct hdf5_variable *variable,
@@ -172,6 +180,16 @@ static int make_sums(struct hdf5_reader *reader, const struct hdf5_variable *var
     return sums->items != NULL ? 0 : vamp_err_set_errno(reader->err, ENOMEM, "read a variable");
 }
 
+/* `count` is a multiple of the sums'. */
+static void add_cells(struct hdf5_sums *sums, const uint64_t *values, size_t count)
+{
+    for (const uint64_t *end = values + count; values < end; values += sums->count) {
+        for (size_t i = 0; i < sums->count; i++) {
+            sums->items[i] += values[i];
+        }
+    }
+}
+
 int hdf5_variable_sum(struct hdf5_reader *reader, const struct hdf5_variable *variable,
                       hsize_t first, hsize_t count, struct hdf5_sums *sums)
 {
@@ -186,10 +204,77 @@ int hdf5_variable_sum(struct hdf5_reader *reader, const struct hdf5_variable *va
     for (hsize_t row = 0; code == 0 && row < count; row += block) {
         const hsize_t rows = count - row < block ? count - row : block;
         code = hdf5_variable_numbers(reader, variable, first + row, rows, values);
-        for (size_t i = 0; code == 0 && i < (size_t)rows * variable->cells; i++) {
-            sums->items[i % sums->count] += values[i];
+        if (code == 0) {
+            add_cells(sums, values, (size_t)rows * variable->cells);
         }
     }
+    free(values);
+    return code;
+}
+
+/* How many series of a row are read at once: those of a chunk, which HDF5 unpacks whole. */
+static hsize_t series_at_once(const struct hdf5_variable *bins)
+{
+    hsize_t chunk[HDF5_RANK_MAX] = {0};
+    hid_t create = H5Dget_create_plist(bins->id);
+    const bool known = create >= 0 && H5Pget_chunk(create, HDF5_RANK_MAX, chunk) == bins->rank;
+    (void)H5Pclose(create);
+    const hsize_t most = BLOCK_CELLS / bins->size[2];
+    const hsize_t series = known && chunk[1] < most ? chunk[1] : most;
+    return series > 0 ? series : 1;
+}
+
+static bool any_counted(const uint64_t *counts, hsize_t series)
+{
+    uint64_t all = 0;
+    for (hsize_t i = 0; i < series; i++) {
+        all |= counts[i];
+    }
+    return all != 0;
+}
+
+/* One row. `values` has room for `step` series. */
+static int sum_used_row(struct hdf5_reader *reader, const struct hdf5_variable *bins, hsize_t row,
+                        hsize_t step, const uint64_t *counts, uint64_t *values,
+                        struct hdf5_sums *sums)
+{
+    int code = 0;
+    for (hsize_t first = 0; code == 0 && first < bins->size[1]; first += step) {
+        const hsize_t left = bins->size[1] - first, series = left < step ? left : step;
+        if (!any_counted(counts + first, series)) {
+            continue;
+        }
+        code = read_block(reader, bins, (const hsize_t[HDF5_RANK_MAX]){row, first},
+                          (const hsize_t[HDF5_RANK_MAX]){1, series, bins->size[2]},
+                          H5T_NATIVE_UINT64, values);
+        if (code == 0) {
+            add_cells(sums, values, (size_t)(series * bins->size[2]));
+        }
+    }
+    return code;
+}
+
+int hdf5_variable_sum_used(struct hdf5_reader *reader, const struct hdf5_variable *bins,
+                           const struct hdf5_variable *counts, hsize_t count,
+                           struct hdf5_sums *sums)
+{
+    if (bins->rank != 3 || bins->cells == 0 || counts->rank != 2 ||
+        counts->size[1] != bins->size[1]) {
+        return vamp_err_set(reader->err, -EBADMSG, "its variables do not have the same sizes");
+    }
+    int code = make_sums(reader, bins, sums);
+    const hsize_t step = series_at_once(bins);
+    uint64_t *values = calloc((size_t)(step * bins->size[2]), sizeof *values);
+    uint64_t *row_counts = hdf5_variable_buffer(reader, counts, 1);
+    if (code == 0 && (values == NULL || row_counts == NULL)) {
+        code = vamp_err_set_errno(reader->err, ENOMEM, "read a variable");
+    }
+    count = count < bins->size[0] ? count : bins->size[0];
+    for (hsize_t row = 0; code == 0 && row < count; row++) {
+        code = hdf5_variable_numbers(reader, counts, row, 1, row_counts);
+        code = code != 0 ? code : sum_used_row(reader, bins, row, step, row_counts, values, sums);
+    }
+    free(row_counts);
     free(values);
     return code;
 }

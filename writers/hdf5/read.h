@@ -55,6 +55,12 @@ VAMP_MUST_CHECK int hdf5_variable_text(struct hdf5_reader *reader,
 VAMP_MUST_CHECK int hdf5_variable_sum(struct hdf5_reader *reader,
                                       const struct hdf5_variable *variable, hsize_t first,
                                       hsize_t count, struct hdf5_sums *sums);
+/* Adds the bins [row, series, bin] of `count` rows, from the first on, to the sums. Only those of
+ * series whose number of values [row, series] is not 0 are read, a chunk at a time. */
+VAMP_MUST_CHECK int hdf5_variable_sum_used(struct hdf5_reader *reader,
+                                           const struct hdf5_variable *bins,
+                                           const struct hdf5_variable *counts, hsize_t count,
+                                           struct hdf5_sums *sums);
 /* Sets the rows of `time`. */
 VAMP_MUST_CHECK int hdf5_read_rows(struct hdf5_reader *reader);
 /* An attribute of an object ("/": the file), terminated; a longer one is cut. */

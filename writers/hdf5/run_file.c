@@ -193,6 +193,25 @@ static int extreme(struct hdf5_reader *reader, const char *name, const char *par
     return code;
 }
 
+/* In format 1 the bins of single series, which are many; else of all together. */
+static int add_bins(struct hdf5_reader *reader, const char *name, struct hdf5_sums *sums)
+{
+    char full[HDF5_NAME_BYTES];
+    struct hdf5_variable bins, counts;
+    (void)snprintf(full, sizeof full, "%s_count", name);
+    int code = hdf5_variable_open(reader, name, &bins);
+    if (code != 0 || bins.rank != 3) {
+        code = code != 0 ? code : hdf5_variable_sum(reader, &bins, 0, reader->rows, sums);
+        hdf5_variable_close(&bins);
+        return code;
+    }
+    code = hdf5_variable_open(reader, full, &counts);
+    code = code != 0 ? code : hdf5_variable_sum_used(reader, &bins, &counts, reader->rows, sums);
+    hdf5_variable_close(&counts);
+    hdf5_variable_close(&bins);
+    return code;
+}
+
 static int histogram(struct hdf5_reader *reader, const char *name, enum vamp_file_histogram which)
 {
     struct hdf5_sums bins = {.count = 0};
@@ -200,7 +219,7 @@ static int histogram(struct hdf5_reader *reader, const char *name, enum vamp_fil
         return 0;
     }
     int code = vamp_run_file_histogram(reader->file, which, reader->err);
-    code = code != 0 ? code : add_rows(reader, name, "", 0, reader->rows, &bins);
+    code = code != 0 ? code : add_bins(reader, name, &bins);
     struct vamp_histogram *histogram = reader->file->histograms[which];
     if (code == 0 && bins.count != reader->file->bins.count) {
         code = vamp_err_set(reader->err, -EBADMSG, "%s has %zu bins, not %u", name, bins.count,
