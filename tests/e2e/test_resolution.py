@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 
 import h5py
 import numpy as np
@@ -253,6 +254,22 @@ def test_keep_deletes_only_its_own_closed_files(space):
     text = vampire.stderr
     assert left == set(names) - {"own"}, text
     assert "deleted 1 older file" in text and names["own"] in text and "1 older file deleted" in text
+
+
+def test_keep_measures_ages_by_the_clock(space):
+    """Not by the times of events: 20 hours that are counted in a second are a second old. Files that were written
+    before are as old as their last write."""
+    source = {**SOURCE, "step": "20min"}
+    seconds = {"type": "jsonl", "name": "seconds", "rotate": {"interval": "1h"}, "queue": 65536}
+    run(space, seconds, source=source, name="before", statistics={"bucket": "1min", "max_empty": 5})
+    before = sorted(space.path.glob("vampire-*-seconds-*.jsonl"))
+    for path in before[::2]:
+        os.utime(path, (time.time() - 7200,) * 2)
+    vampire = run(space, {**seconds, "keep": {"age": "1h"}}, source=source, name="after",
+                  statistics={"bucket": "1min", "max_empty": 5})
+    left = sorted(space.path.glob("vampire-*-seconds-*.jsonl"))
+    assert len(before) > 10 and set(before) & set(left) == set(before[1::2]), vampire.stderr
+    assert len(left) - len(before[1::2]) == len(before), "none of its own"
 
 
 def test_keep_by_size(space):

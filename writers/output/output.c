@@ -49,7 +49,8 @@ static const struct vamp_opt keep_options[] = {
      .preset = "0s",
      .max = (uint64_t)100 * 366 * 86400 * VAMP_NS_PER_SECOND,
      .offset = offsetof(struct vamp_output_settings, keep_ns),
-     .help = "Files last written longer ago than this are deleted; 0s: none",
+     .help = "Files last written longer ago than this, by the clock and not by times of "
+             "events, are deleted; 0s: none",
      .only_with = VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES)},
     {.key = "size",
      .type = VAMP_OPT_SIZE,
