@@ -27,6 +27,7 @@ COARSE = 10 * SECOND
 SOURCE = {"type": "synthetic", "producers": 6, "consumers": 3, "steps": 60, "burst": 2, "fan_out": 2, "step": "1s"}
 F_OFD_SETLK = 37  # <fcntl.h>; Python before 3.9 does not name it
 WITHOUT = ("size_class", "tier", "cause")
+NAMES = ("component", "source", "sink", "producer")
 # Of vampire itself: they are as of when a bucket is closed, not of its events.
 OWN_TIME = re.compile("vampire_(rss|cpu|commit|written|lost_buckets|queue|lag|ring)")
 
@@ -61,13 +62,15 @@ class Buckets:
                 self.values[line["bucket"]][key] = line
 
 
-def without(labels):
-    return tuple((name, value) for name, value in labels if name not in WITHOUT)
+def without(labels, dropped):
+    return tuple((name, value) for name, value in labels if name not in dropped)
 
 
-def add_gauges(lines):
-    if len(lines) == 1:  # also an age of which there is none
-        return [lines[0][member] for member in ("value", "min", "max")]
+def add_gauges(metric, lines):
+    """Of series with the same labels, at the same time."""
+    if metric.endswith("_oldest_ns") or metric == "component_silent_ns":  # of ages the largest; there may be none
+        return [known(choose, *(line[member] for line in lines))
+                for member, choose in (("value", max), ("min", min), ("max", max))]
     return [sum(line[member] for line in lines) for member in ("value", "min", "max")]
 
 
@@ -76,22 +79,22 @@ def known(choose, *values):
     return choose((value for value in values if value is not None), default=None)
 
 
-def merged(fine, numbers):
-    """What one coarse bucket has to hold: of counters (total, delta), of gauges (value, least, most),
+def merged(fine, numbers, dropped=WITHOUT):
+    """What one coarse bucket without these labels has to hold: of counters (total, delta), of gauges (value, least, most),
     of histograms (count, sum, least, most, bins)."""
     counters, gauges = collections.defaultdict(lambda: [0, 0]), {}
     histograms = {}
     for number in numbers:
         alike = collections.defaultdict(list)
         for (metric, labels), line in fine.values[number].items():
-            alike[metric, without(labels)].append(line)
+            alike[metric, without(labels, dropped)].append(line)
         for key, lines in alike.items():
             kind = fine.kinds[key[0]]
             if kind == "counter":
                 counters[key] = [sum(line["value"] for line in lines),
                                  counters[key][1] + sum(line["delta"] for line in lines)]
             elif kind == "gauge":
-                value, least, most = add_gauges(lines)
+                value, least, most = add_gauges(key[0], lines)
                 before = gauges.get(key, (0, least, most))
                 gauges[key] = value, known(min, before[1], least), known(max, before[2], most)
             else:
@@ -104,7 +107,7 @@ def merged(fine, numbers):
     return counters, gauges, histograms
 
 
-def check_bucket(coarse, bucket, expected):
+def check_bucket(coarse, bucket, expected, bounds=("transports_active", "transports_pending")):
     counters, gauges, histograms = expected
     wanted = counters.keys() | gauges.keys() | histograms.keys()
     # Without its tier transports_pending has the series of all components: those without any are 0.
@@ -126,7 +129,7 @@ def check_bucket(coarse, bucket, expected):
             assert (line["count"], line["sum"], line["min"], line["max"]) == (count, total, least, most)
             assert dict(map(tuple, line["bins"])) == dict(bins), key
     assert "transports_active" in bounded, "it has lost its label"
-    assert bounded <= {"transports_active", "transports_pending"}
+    assert bounded <= set(bounds)
 
 
 def test_coarse_is_fine_merged(space):
@@ -156,6 +159,37 @@ def test_coarse_is_fine_merged(space):
     schema = jsonl.validator()
     for line in coarse.lines:
         schema.validate(line)
+
+
+def test_gauges_of_all_components(space):
+    """Without the names, the gauges of components add, and so do their extremes, which are bounds then and named
+    so; of ages the largest stays, with true extremes. The same with `by`, which names what stays."""
+    everything = {"complete_every": 1, "queue": 65536}
+    run(space,
+        {"type": "jsonl", "name": "fine", "path": "fine.jsonl", "without": [], **everything},
+        {"type": "jsonl", "name": "coarse", "path": "coarse.jsonl", "bucket": "10ms", "without": list(WITHOUT + NAMES),
+         **everything},
+        {"type": "jsonl", "name": "narrow", "path": "narrow.jsonl", "by": ["operation", "part", "reason", "output", "anomaly"],
+         **everything},
+        # Some events are missing, so that there is always something pending.
+        source={**SOURCE, "steps": 40, "burst": 8, "step": "2ms", "missing": 100}, statistics={"bucket": "1ms"})
+    fine = Buckets(space.path / "fine.jsonl")
+    sums = {"demands_pending", "withdraws_pending", "transports_pending", "in_flight_uncertain", "transports_active"}
+    ages = {"demand_oldest_ns", "withdraw_oldest_ns", "transport_oldest_ns", "component_silent_ns"}
+    for name, width in ("coarse", 10**7), ("narrow", 10**6):
+        found = Buckets(space.path / f"{name}.jsonl")
+        parts = collections.defaultdict(list)
+        for bucket in fine.buckets:
+            parts[nanoseconds(bucket["time"]) // width * width].append(bucket["bucket"])
+        seen = collections.Counter()
+        for bucket in found.buckets:
+            numbers = parts[nanoseconds(bucket["time"])]
+            check_bucket(found, bucket, merged(fine, numbers, WITHOUT + NAMES), sums)
+            for (metric, labels), line in found.values[bucket["bucket"]].items():
+                if metric in sums | ages:
+                    assert labels == () and ("min_bound" in line) == (metric in sums), (metric, labels)
+                    seen[metric] += line["value"] not in (0, None)
+        assert {"demands_pending", "demand_oldest_ns", "component_silent_ns"} <= set(seen) and seen["demands_pending"], seen
 
 
 def dump(path):
