@@ -367,10 +367,11 @@ bench-instructions: bench-programs  ## renew the limits of tests/bench/instructi
 FUZZ_SECONDS ?= 60
 FUZZ_EXECUTIONS ?= 1000000
 FUZZ := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
+build/fuzz/bin/collect_fuzz: $(call archive,collect)
 build/fuzz/bin/%_fuzz: build/fuzz/obj/tests/fuzz/%_fuzz.o $(call archives,cli) $(call archives,live)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--as-needed -o $@ $< -Wl,--start-group $(call libraries,cli) $(call libraries,live) -Wl,--end-group
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--as-needed -o $@ $< -Wl,--start-group $(filter %/collect.a,$^) $(call libraries,cli) $(call libraries,live) -Wl,--end-group
 .PHONY: fuzz fuzz-run fuzz-seeds fuzz-seeds-run
 fuzz:            ## fuzz targets for FUZZ_SECONDS (60); for a long run FUZZ_SECONDS=3600
 	$(Q)$(MAKE) --no-print-directory MODE=fuzz CC=clang-14 fuzz-run

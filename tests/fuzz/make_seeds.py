@@ -3,7 +3,7 @@
 """Writes the seeds of the fuzz targets of the message path: whole conversations as components and
 the pool manager have them, single messages of every kind, info texts, recordings.
 
-usage: make_seeds.py        (rewrites tests/fuzz/seeds/{server,client,frame,info,recording,event_decode})
+usage: make_seeds.py        (rewrites tests/fuzz/seeds/{server,client,frame,info,recording,event_decode,collect})
 """
 
 import base64
@@ -24,18 +24,20 @@ RAW, PAUSE = 8, 9
 def load_messages():
     """The modules that protoc makes of the .proto files."""
     folder = tempfile.mkdtemp(prefix="vampire-seeds-")
-    folders = [str(ROOT / "vampire" / "core"), str(ROOT / "maestro" / "wire")]
-    names = ["event.proto", "pool.proto", "recording.proto"]
+    folders = [str(ROOT / "vampire" / "core" / room) for room in ("event", "recording")]
+    folders += [str(ROOT / "maestro" / "wire"), str(ROOT / "vampire" / "stats" / "bucket")]
+    names = ["event.proto", "pool.proto", "recording.proto", "telemetry.proto"]
     subprocess.run(["protoc", *(f"-I{path}" for path in folders), f"--python_out={folder}", *names], check=True)
     sys.path.insert(0, folder)
     import event_pb2
     import pool_pb2
     import recording_pb2
+    import telemetry_pb2
 
-    return event_pb2, pool_pb2, recording_pb2
+    return event_pb2, pool_pb2, recording_pb2, telemetry_pb2
 
 
-event, pool, recording = load_messages()
+event, pool, recording, telemetry = load_messages()
 
 
 def varint(value):
@@ -311,9 +313,51 @@ def event_decode_seeds():
     yield "cut", full.SerializeToString()[:-1]
 
 
+def collect_seeds():
+    """A message with a value of each kind, and what collectors refuse or treat in a way of its own."""
+
+    def message(**fields):
+        kinds = telemetry.Metric
+        values = {
+            "part": 1, "parts": 1, "version": 1, "number": 7, "buckets": 1, "start_ns": 1700000004 * 10**9,
+            "width_ns": 10**9, "sub_bits": 3,
+            "run": telemetry.Run(id="11111111-2222-4333-8444-555555555555", workflow="forecast"),
+            "account": telemetry.Account(received=9, decoded=9, counted=9, lost=[telemetry.Loss(reason="ring", events=2)]),
+            "gaps": [telemetry.Gap(start_ns=5, end_ns=6, reason="ring", events=2)],
+            "label_sets": [telemetry.LabelSet(labels=["component", "operation"]), telemetry.LabelSet(),
+                           telemetry.LabelSet(labels=["component", "size_class"])],
+            "metrics": [kinds(name="pool_operations", kind=kinds.COUNTER, unit="1", label_set=0),
+                        kinds(name="pool_cdos", kind=kinds.GAUGE, unit="1", label_set=1),
+                        kinds(name="demand_wait_ns", kind=kinds.HISTOGRAM, unit="ns", label_set=2)],
+            "rows": [telemetry.Row(label_set=0, labels=["IFS -- 0", "offer"],
+                                   counters=[telemetry.Counter(metric=0, delta=3, value=30)]),
+                     telemetry.Row(label_set=1, gauges=[telemetry.Gauge(metric=1, value=5, min=2, max=6)]),
+                     telemetry.Row(label_set=2, labels=["IFS -- 0", "[0,256)"], histograms=[telemetry.Histogram(
+                         metric=2, count=3, sum=12, min=3, max=5, bins=[3, 4, 5], counts=[1, 1, 1])])],
+        }
+        return telemetry.Message(**{**values, **fields}).SerializeToString()
+
+    yield "bucket", message()
+    yield "second_part", message(part=2, parts=2, account=None, gaps=[])
+    yield "merged", message(buckets=4, number=8, width_ns=4 * 10**9, lost_before=3)
+    yield "late", message(start_ns=1600000000 * 10**9)
+    yield "early", message(start_ns=1800000000 * 10**9)
+    yield "width", message(width_ns=3 * 10**9)
+    yield "bins", message(sub_bits=4)
+    yield "version", message(version=2)
+    yield "ending", telemetry.Message(version=1, run=telemetry.Run(id="1"), ending=telemetry.Ending(
+        time_ns=5, reason="finished")).SerializeToString()
+    yield "collected", message(
+        label_sets=[telemetry.LabelSet(labels=["workflow", "run"])],
+        metrics=[telemetry.Metric(name="collect_runs_reporting", kind=telemetry.Metric.GAUGE, unit="1", label_set=0)],
+        rows=[telemetry.Row(label_set=0, labels=["ocean", "2"], gauges=[telemetry.Gauge(metric=0, value=1, min=1, max=1)])])
+    yield "series", message(rows=[telemetry.Row(label_set=0, labels=[f"IFS -- {i}", "offer"], counters=[
+        telemetry.Counter(metric=0, delta=1, value=1)]) for i in range(20)])
+
+
 def main():
     seeds = {"server": server_seeds, "client": client_seeds, "frame": frame_seeds, "info": info_seeds, "recording": recording_seeds,
-             "event_decode": event_decode_seeds}
+             "event_decode": event_decode_seeds, "collect": collect_seeds}
     for target, make in seeds.items():
         folder = FUZZ / "seeds" / target
         folder.mkdir(parents=True, exist_ok=True)

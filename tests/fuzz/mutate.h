@@ -114,7 +114,9 @@ static inline void mutate_value(const ProtobufCFieldDescriptor *field, void *mem
         char **text = member;
         size_t length = *text != NULL ? strlen(*text) : 0;
         uint8_t *changed = mutate_bytes((const uint8_t *)*text, length, &length);
-        free(*text);
+        if (*text != field->default_value) { /* an empty text of proto3 is a constant */
+            free(*text);
+        }
         *text = (char *)changed;
     } else if (field->type == PROTOBUF_C_TYPE_BYTES) {
         ProtobufCBinaryData *bytes = member;

@@ -21,7 +21,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build" / "fuzz"
-SHARES = {"config": 1, "filter": 1, "frame": 4, "info": 4, "event_decode": 4}
+SHARES = {"config": 1, "filter": 1, "frame": 4, "info": 4, "event_decode": 4, "collect": 4}
 SHARE_PRESET = 3
 INPUT_BYTES = {"frame": 16384, "recording": 16384}
 INPUT_BYTES_PRESET = 4096
