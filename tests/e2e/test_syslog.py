@@ -157,10 +157,10 @@ def test_the_action_of_an_alarm_reaches_rsyslog(space):
     expected = [line for line in said if line["state"] in states]
     assert expected
     harness.wait_until(lambda: len(log.objects()) >= len(expected), "the messages are in the file")
-    for line in expected:
+    who = {"workflow": "weather", "host": socket.gethostname(), "pid": vampire.child.pid}
+    for line, message in zip(expected, log.objects(), strict=True):
         del line["v"]  # the version of the lines
-        line["workflow"] = "weather"
-    assert log.objects() == expected
+        assert message == message | line | who and message["user"] and "batch_job" in message
 
 
 @pytest.mark.plain

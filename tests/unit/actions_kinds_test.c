@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each kind of action from its options to its effect, with the services that all share. */
+#include <errno.h>
 #include <glob.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -21,47 +23,12 @@
 
 #define SECOND VAMP_NS_PER_SECOND
 
-/* ---- the system's log: these take the place of the C library's */
-
-static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-    int priority;
-    char text[9000];
-    unsigned count;
-} logged;
-
-static void VAMP_PRINTF(2, 0) note_log(int priority, const char *format, va_list arguments)
-{
-    (void)pthread_mutex_lock(&log_lock);
-    logged.priority = priority;
-    (void)vsnprintf(logged.text, sizeof logged.text, format, arguments);
-    logged.count++;
-    (void)pthread_mutex_unlock(&log_lock);
-}
-
-/* The parentheses keep the C library's macro of that name out. */
-void(syslog)(int priority, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    note_log(priority, format, arguments);
-    va_end(arguments);
-}
-
-void __syslog_chk(int priority, int flag, const char *format, ...);
-void __syslog_chk(int priority, int flag, const char *format, ...)
-{
-    (void)flag;
-    va_list arguments;
-    va_start(arguments, format);
-    note_log(priority, format, arguments);
-    va_end(arguments);
-}
-
 /* ---- the world */
 
 struct world {
     char folder[64];
+    char log_path[80]; /* of the socket of the system's log */
+    int log;
     struct vamp_run run;
     struct vamp_components *components;
     struct vamp_action_services *services;
@@ -71,6 +38,33 @@ struct world {
     char said[1024];
     bool error;
 };
+
+static void open_log(struct world *world)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", world->log_path);
+    world->log = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_return_code(world->log, errno);
+    assert_int_equal(bind(world->log, (const struct sockaddr *)&address, sizeof address), 0);
+}
+
+/* The next message after its header, whose priority is checked; "": there is none. */
+static const char *next_message(struct world *world, unsigned priority)
+{
+    static char text[9000];
+    const ssize_t bytes = recv(world->log, text, sizeof text - 1, 0);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    if (bytes <= 0) {
+        return text;
+    }
+    char begin[16], end[32];
+    (void)snprintf(begin, sizeof begin, "<%u>", priority);
+    (void)snprintf(end, sizeof end, " vampire[%u]: ", 4711U);
+    assert_memory_equal(text, begin, strlen(begin));
+    const char *after = strstr(text, end);
+    assert_non_null(after);
+    return after + strlen(end);
+}
 
 static void say_action(void *context, bool error, const char *line)
 {
@@ -90,7 +84,13 @@ static int set_up(void **state)
         .workflow = "forecast",
         .component = "vampire",
         .version = "test",
+        .host = "node1",
+        .user = "operator",
+        .batch_job = "",
+        .pid = 4711,
     };
+    (void)snprintf(world->log_path, sizeof world->log_path, "%s/log", world->folder);
+    open_log(world);
     assert_int_equal(vamp_components_create(16, &world->components, NULL), 0);
     const struct vamp_action_services_options options = {
         .say = say_action,
@@ -99,10 +99,10 @@ static int set_up(void **state)
         .clock = &vamp_clock_system,
         .components = world->components,
         .event_kinds = VAMP_EVENT_KINDS_ALL,
+        .log_path = world->log_path,
     };
     assert_int_equal(vamp_action_services_create(&options, &world->services, NULL), 0);
     world->context = (struct vamp_alarm_action_context){.services = world->services};
-    memset(&logged, 0, sizeof logged);
     *state = world;
     return 0;
 }
@@ -124,6 +124,7 @@ static int tear_down(void **state)
     close_action(world);
     vamp_action_services_free(world->services);
     vamp_components_free(world->components);
+    (void)close(world->log);
     (void)snprintf(command, sizeof command, "rm -rf %s", world->folder);
     assert_int_equal(system(command), 0);
     free(world);
@@ -204,8 +205,9 @@ static void a_command_reads_the_change_as_json(void **state)
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     (void)fclose(file);
     static const char begin[] =
-        "{\"type\":\"alarm\",\"run\":\"6f9619ff-8b86-4011-b42d-00cf4fc964ff\",\"workflow\":"
-        "\"forecast\",\"time\":\"1970-01-01T00:01:00.000000000Z\",\"alarm\":\"stuck\",";
+        "{\"type\":\"alarm\",\"time\":\"1970-01-01T00:01:00.000000000Z\",\"workflow\":\"forecast\","
+        "\"run\":\"6f9619ff-8b86-4011-b42d-00cf4fc964ff\",\"host\":\"node1\",\"pid\":4711,"
+        "\"user\":\"operator\",\"batch_job\":\"\",\"alarm\":\"stuck\",";
     assert_memory_equal(text, begin, sizeof begin - 1);
     assert_non_null(strstr(text, "\"cdo\":\"$(touch \\\"x\\\")\\n\""));
     const char *second = strstr(text, "}\n{\"type\":\"alarm\"");
@@ -246,12 +248,11 @@ static void syslog_gets_facility_severity_and_json(void **state)
     open_action(world);
     enter(world, VAMP_ALARM_PENDING, 0);
     enter(world, VAMP_ALARM_FIRING, 60 * SECOND);
-    vamp_action_services_finish(world->services);
-    assert_int_equal(logged.count, 1);
-    assert_int_equal(logged.priority, LOG_LOCAL3 | LOG_CRIT);
-    assert_memory_equal(logged.text, "@cee:{\"type\":\"alarm\",", 21);
-    assert_int_equal(logged.text[strlen(logged.text) - 1], '}');
-    assert_null(strchr(logged.text, '\n'));
+    const char *text = next_message(world, LOG_LOCAL3 | LOG_CRIT);
+    assert_memory_equal(text, "@cee: {\"type\":\"alarm\",", 22);
+    assert_int_equal(text[strlen(text) - 1], '}');
+    assert_null(strchr(text, '\n'));
+    assert_string_equal(next_message(world, 0), "");
     struct vamp_action_account account;
     vamp_action_services_account(world->services, &account);
     assert_int_equal(account.syslog_sent, 1);
@@ -271,11 +272,59 @@ static void a_change_that_is_too_long_for_syslog_is_a_line(void **state)
         memset(change.labels[i].value, 1, sizeof change.labels[i].value - 1);
     }
     world->ops->change(world->action, &change);
+    const char *text = next_message(world, LOG_DAEMON | LOG_NOTICE);
+    assert_memory_equal(text, "alarm \"stuck\"", 13);
+    assert_true(strlen(text) < VAMP_ALARM_LINE_BYTES);
+}
+
+static void messages_wait_for_the_reader_of_the_log(void **state)
+{
+    struct world *world = *state;
+    struct vamp_action_account account;
+    choose(world, "syslog");
+    open_action(world);
+    (void)close(world->log);
+    assert_int_equal(unlink(world->log_path), 0);
+    enter(world, VAMP_ALARM_FIRING, 0);
+    enter(world, VAMP_ALARM_RESOLVED, SECOND);
+    vamp_action_services_report(world->services);
+    assert_non_null(strstr(world->said, "messages of alarms that wait: 2; send to "));
+    assert_non_null(strstr(world->said, "No such file or directory"));
+    vamp_action_services_account(world->services, &account);
+    assert_int_equal(account.syslog_sent, 0);
+    open_log(world);
     vamp_action_services_finish(world->services);
-    assert_int_equal(logged.count, 1);
-    assert_int_equal(logged.priority, LOG_DAEMON | LOG_NOTICE);
-    assert_memory_equal(logged.text, "alarm \"stuck\"", 13);
-    assert_true(strlen(logged.text) < VAMP_ALARM_LINE_BYTES);
+    assert_string_not_equal(next_message(world, LOG_DAEMON | LOG_CRIT), "");
+    assert_string_not_equal(next_message(world, LOG_DAEMON | LOG_NOTICE), "");
+    vamp_action_services_account(world->services, &account);
+    assert_int_equal(account.syslog_sent, 2);
+    assert_int_equal(account.syslog_dropped, 0);
+}
+
+static void messages_beyond_the_bound_are_dropped_and_counted(void **state)
+{
+    struct world *world = *state;
+    struct vamp_action_account account;
+    choose(world, "syslog");
+    open_action(world);
+    unsigned changes = 0;
+    do { /* until the socket is full, and as many wait as may */
+        enter(world, VAMP_ALARM_FIRING, 0);
+        changes++;
+        vamp_action_services_account(world->services, &account);
+    } while (account.syslog_dropped == 0 && changes < 1000000);
+    vamp_action_services_report(world->services);
+    assert_non_null(strstr(world->said, "messages of alarms that were not sent: 1; send to "));
+    assert_non_null(strstr(world->said, "nothing reads there"));
+    unsigned received = 0;
+    while (next_message(world, LOG_DAEMON | LOG_CRIT)[0] != '\0') {
+        received++;
+        vamp_action_services_report(world->services);
+    }
+    vamp_action_services_account(world->services, &account);
+    assert_int_equal(account.syslog_sent, received);
+    assert_int_equal(account.syslog_dropped, changes - received);
+    assert_true(received > 64);
 }
 
 static void level_selects_cdos_while_it_fires(void **state)
@@ -396,6 +445,8 @@ int main(void)
         TEST(mistakes_of_a_command_are_found_before_it_runs),
         TEST(syslog_gets_facility_severity_and_json),
         TEST(a_change_that_is_too_long_for_syslog_is_a_line),
+        TEST(messages_wait_for_the_reader_of_the_log),
+        TEST(messages_beyond_the_bound_are_dropped_and_counted),
         TEST(level_selects_cdos_while_it_fires),
         TEST(record_has_all_events_from_before_the_alarm),
         TEST(record_can_leave_out_other_components),

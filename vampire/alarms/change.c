@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <syslog.h>
 
 #include "vampire/core/units.h"
 
@@ -88,4 +89,21 @@ void vamp_alarm_change_text(const struct vamp_alarm_change *change,
         vamp_alarm_state_name(change->state), change->silenced ? ", silenced" : "", change->metric,
         labels, change->label_count > 0 ? "}" : "", number, change->threshold,
         change->cdo[0] != '\0' ? "; CDO \"" : "", change->cdo, change->cdo[0] != '\0' ? "\"" : "");
+}
+
+unsigned vamp_alarm_change_log_severity(const struct vamp_alarm_change *change)
+{
+    static const unsigned severities[] = {[VAMP_ALARM_INFO] = LOG_INFO,
+                                          [VAMP_ALARM_WARNING] = LOG_WARNING,
+                                          [VAMP_ALARM_CRITICAL] = LOG_CRIT};
+    switch ((enum vamp_alarm_state)change->state) {
+    case VAMP_ALARM_FIRING:
+        return severities[change->severity];
+    case VAMP_ALARM_RESOLVED:
+    case VAMP_ALARM_CLEARED:
+        return LOG_NOTICE;
+    case VAMP_ALARM_PENDING:
+        break;
+    }
+    return LOG_INFO;
 }

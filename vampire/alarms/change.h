@@ -72,6 +72,9 @@ const char *vamp_alarm_change_component(const struct vamp_alarm_change *change);
 /* Writes the change as members of the object that is open, `time` not included: "alarm",
  * "severity", "state", "since", "bucket", "metric", "labels", ... as in docs/output-jsonl.md. */
 void vamp_alarm_change_json(struct vamp_json *json, const struct vamp_alarm_change *change);
+/* The severity of a message about the change, as in syslog(3): the rule's while the alarm fires,
+ * LOG_NOTICE once it has ended, LOG_INFO before. */
+unsigned vamp_alarm_change_log_severity(const struct vamp_alarm_change *change);
 /* One line for people, terminated, cut if it does not fit: "alarm \"stuck\" (critical) firing:
  * demand_oldest_ns of component \"Products 1\" is 34s, > 30s". */
 #define VAMP_ALARM_LINE_BYTES 2048

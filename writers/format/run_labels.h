@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Facts about the run that formats can add to every series as labels. */
+/* Facts about the run, who and where, as labels that formats can add to every series and as members
+ * of an object. */
 #ifndef VAMP_WRITERS_FORMAT_RUN_LABELS_H
 #define VAMP_WRITERS_FORMAT_RUN_LABELS_H
 
+#include "vampire/core/json_emit.h"
 #include "vampire/stats/bucket/bucket.h"
 
 enum vamp_run_label {
@@ -20,6 +22,10 @@ extern const char *const vamp_run_label_words[]; /* "workflow", "run", ..., ende
 #define VAMP_RUN_LABEL_BYTES 24
 const char *vamp_run_label(const struct vamp_run *run, enum vamp_run_label label,
                            char scratch[static VAMP_RUN_LABEL_BYTES]);
+/* All of them as members of the object that is open; a text longer than VAMP_RUN_TEXT_BYTES is cut.
+ */
+#define VAMP_RUN_TEXT_BYTES 256
+void vamp_run_labels_json(struct vamp_json *json, const struct vamp_run *run);
 
 /* Those of `labels` (bits) that series do not have themselves: collected ones have the workflow and
  * the run from which they come. */

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The syslog format: alarms, alerts and values of a bucket as messages for the system's log, each
- * with one JSON object. messages.c makes the objects, socket.c adds what the reader of the socket
- * expects before them and sends, writer.c is the format. docs/outlets.md describes the messages.
+ * with one JSON object. messages.c makes the objects, datagrams.c adds what the reader of the
+ * socket expects before them, writer.c is the format. docs/outlets.md describes the messages.
  */
 #ifndef VAMP_WRITERS_SYSLOG_INTERNAL_H
 #define VAMP_WRITERS_SYSLOG_INTERNAL_H
 
 #include "vampire/core/json_emit.h"
+#include "writers/format/system_log.h"
 #include "writers/format/text.h"
 #include "writers/writer.h"
 
-/* A message with everything before its object; rsyslog cuts at 8 KiB unless told otherwise. */
-#define SYSLOG_MESSAGE_BYTES ((size_t)8000)
 #define SYSLOG_PREFIX_BYTES ((size_t)512)
-#define SYSLOG_OBJECT_BYTES (SYSLOG_MESSAGE_BYTES - SYSLOG_PREFIX_BYTES)
-/* Of a fact about the run; a longer one is cut. */
-#define SYSLOG_LABEL_BYTES 256
+#define SYSLOG_OBJECT_BYTES (VAMP_LOG_MESSAGE_BYTES - SYSLOG_PREFIX_BYTES)
 
 enum syslog_format {
     SYSLOG_LOCAL,   /* what syslog(3) writes */
@@ -27,10 +24,8 @@ enum syslog_format {
 struct syslog_options {
     char *socket;      /* NULL: the usual one of the format */
     unsigned format;   /* enum syslog_format */
-    unsigned facility; /* index into the words of the option */
+    unsigned facility; /* index into vamp_log_facility_words */
 };
-/* The facility's number, by the same index. */
-extern const uint8_t syslog_facilities[];
 
 /* ---- messages.c */
 
@@ -56,19 +51,9 @@ void syslog_messages_bucket(struct syslog_messages *messages, const struct vamp_
 void syslog_messages_end(struct syslog_messages *messages, const struct vamp_run *run,
                          const struct vamp_ending *ending);
 
-/* ---- socket.c: sends without ever waiting for the reader for longer than half a second. */
-struct syslog_socket {
-    const struct syslog_options *options;
-    const struct vamp_run *run;
-    int fd; /* -1: not connected */
-    struct vamp_text datagram;
-};
-/* The address that the options mean. */
-const char *syslog_socket_path(const struct syslog_options *options);
-/* 0: the reader's socket has the message; -EAGAIN: it has not, with why in the text. */
-VAMP_MUST_CHECK int syslog_socket_send(struct syslog_socket *socket,
-                                       const struct syslog_messages *messages,
-                                       const struct syslog_message *message, struct vamp_err *err);
-void syslog_socket_done(struct syslog_socket *socket); /* frees and closes */
+/* ---- datagrams.c. Replaces `text` by what is sent for a message. */
+void syslog_datagram(struct vamp_text *text, const struct syslog_options *options,
+                     const struct vamp_run *run, const struct syslog_messages *messages,
+                     const struct syslog_message *message);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "vampire/alarms/change.h"
 #include "writers/format/bucket_json.h"
+#include "writers/format/run_labels.h"
 #include "writers/syslog/internal.h"
 
 #define SYSLOG_VERSION 1
@@ -41,12 +42,7 @@ static void begin(struct vamp_json *json, const struct vamp_run *run, const char
     vamp_json_unsigned(json, "v", SYSLOG_VERSION);
     vamp_json_text(json, "type", type);
     vamp_json_time(json, "time", time_ns);
-    vamp_json_long_text(json, "workflow", run->workflow, SYSLOG_LABEL_BYTES);
-    vamp_json_text(json, "run", run->id);
-    vamp_json_long_text(json, "host", run->host, SYSLOG_LABEL_BYTES);
-    vamp_json_unsigned(json, "pid", run->pid);
-    vamp_json_long_text(json, "user", run->user, SYSLOG_LABEL_BYTES);
-    vamp_json_long_text(json, "batch_job", run->batch_job, SYSLOG_LABEL_BYTES);
+    vamp_run_labels_json(json, run);
 }
 
 /* A message that begins where the text ends; NULL without memory. */
@@ -98,30 +94,13 @@ static void add_line(struct syslog_messages *messages, const char *type, unsigne
 
 /* ---- alarms and alerts */
 
-static unsigned severity_of(const struct vamp_alarm_change *change)
-{
-    static const unsigned severities[] = {[VAMP_ALARM_INFO] = LOG_INFO,
-                                          [VAMP_ALARM_WARNING] = LOG_WARNING,
-                                          [VAMP_ALARM_CRITICAL] = LOG_CRIT};
-    switch ((enum vamp_alarm_state)change->state) {
-    case VAMP_ALARM_FIRING:
-        return severities[change->severity];
-    case VAMP_ALARM_RESOLVED:
-        return LOG_NOTICE;
-    case VAMP_ALARM_PENDING:
-    case VAMP_ALARM_CLEARED:
-        break;
-    }
-    return LOG_INFO;
-}
-
 static void alarms_and_alerts(struct syslog_messages *messages, const struct vamp_run *run,
                               const struct vamp_bucket *bucket)
 {
     for (unsigned i = 0; i < bucket->alarm_count; i++) {
         begin(&messages->line, run, "alarm", bucket->alarms[i].time_ns);
         vamp_alarm_change_json(&messages->line, &bucket->alarms[i]);
-        add_line(messages, "alarm", severity_of(&bucket->alarms[i]));
+        add_line(messages, "alarm", vamp_alarm_change_log_severity(&bucket->alarms[i]));
     }
     for (unsigned i = 0; i < bucket->alert_count; i++) {
         begin(&messages->line, run, "alert", bucket->alerts[i].time_ns);

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
-#include <syslog.h>
 
+#include "writers/format/attempts.h"
 #include "writers/syslog/internal.h"
 
+#define PATIENCE_MS 500
 #define OPTION(member) offsetof(struct syslog_options, member)
 
 static const char *const format_words[] = {
@@ -17,14 +18,6 @@ static const char *const format_words[] = {
     [SYSLOG_JOURNAL] = "journal",
     NULL,
 };
-static const char *const facility_words[] = {"user",   "daemon", "local0", "local1",
-                                             "local2", "local3", "local4", "local5",
-                                             "local6", "local7", NULL};
-const uint8_t syslog_facilities[] = {
-    LOG_USER >> 3,   LOG_DAEMON >> 3, LOG_LOCAL0 >> 3, LOG_LOCAL1 >> 3, LOG_LOCAL2 >> 3,
-    LOG_LOCAL3 >> 3, LOG_LOCAL4 >> 3, LOG_LOCAL5 >> 3, LOG_LOCAL6 >> 3, LOG_LOCAL7 >> 3,
-};
-
 static const struct vamp_opt syslog_options_table[] = {
     {.key = "format",
      .type = VAMP_OPT_ENUM,
@@ -43,7 +36,7 @@ static const struct vamp_opt syslog_options_table[] = {
     {.key = "facility",
      .type = VAMP_OPT_ENUM,
      .preset = "user",
-     .choices = facility_words,
+     .choices = vamp_log_facility_words,
      .offset = OPTION(facility),
      .help = "the facility of all messages; their severity is that of an alarm, else \"warning\" "
              "for an alert and \"info\" for values"},
@@ -60,11 +53,23 @@ static const struct vamp_kept_labels by_unset[] = {
 };
 
 struct syslog {
-    struct syslog_socket socket;
+    const struct syslog_options *options;
+    const struct vamp_run *run;
+    struct vamp_log_socket socket;
+    struct vamp_text datagram;
     struct syslog_messages messages; /* of the bucket that is being sent */
     unsigned sent;                   /* of these messages */
     bool pending;                    /* there are messages that were not sent */
 };
+
+/* The address that the options mean. */
+static const char *path_of(const struct syslog_options *options)
+{
+    static const char *const usual[] = {[SYSLOG_LOCAL] = VAMP_LOG_PATH,
+                                        [SYSLOG_RFC5424] = VAMP_LOG_PATH,
+                                        [SYSLOG_JOURNAL] = "/run/systemd/journal/socket"};
+    return options->socket != NULL ? options->socket : usual[options->format];
+}
 
 static int open_target(const void *options, const struct vamp_writer_target *target,
                        void **ret_self, struct vamp_err *err)
@@ -73,9 +78,26 @@ static int open_target(const void *options, const struct vamp_writer_target *tar
     if (self == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "prepare messages");
     }
-    self->socket = (struct syslog_socket){.options = options, .run = target->run, .fd = -1};
+    self->options = options;
+    self->run = target->run;
+    self->socket = (struct vamp_log_socket){.path = path_of(self->options), .fd = -1};
     *ret_self = self;
     return 0;
+}
+
+/* As write_bucket. */
+static int send_message(struct syslog *self, const struct syslog_message *message,
+                        struct vamp_err *err)
+{
+    struct vamp_err why = VAMP_ERR_NONE;
+    syslog_datagram(&self->datagram, self->options, self->run, &self->messages, message);
+    if (self->datagram.failed) {
+        return vamp_err_set(err, -EAGAIN, "no memory for a message");
+    }
+    return vamp_log_send(&self->socket, self->datagram.bytes, self->datagram.used, PATIENCE_MS,
+                         &why) == 0
+               ? 0
+               : vamp_err_set(err, -EAGAIN, "%s; " VAMP_BUCKETS_WAIT, why.text);
 }
 
 static int write_bucket(void *context, const struct vamp_delivery *delivery, struct vamp_err *err)
@@ -85,7 +107,7 @@ static int write_bucket(void *context, const struct vamp_delivery *delivery, str
     if (!self->pending) {
         const uint64_t left_out = messages->left_out;
         syslog_messages_clear(messages);
-        syslog_messages_bucket(messages, self->socket.run, delivery);
+        syslog_messages_bucket(messages, self->run, delivery);
         if (messages->failed) {
             messages->left_out = left_out;
             return vamp_err_set(err, -EAGAIN, "no memory for the messages of a bucket");
@@ -94,8 +116,7 @@ static int write_bucket(void *context, const struct vamp_delivery *delivery, str
         self->pending = true;
     }
     for (; self->sent < messages->count; self->sent++) {
-        const int code =
-            syslog_socket_send(&self->socket, messages, &messages->items[self->sent], err);
+        const int code = send_message(self, &messages->items[self->sent], err);
         if (code != 0) {
             return code;
         }
@@ -112,7 +133,7 @@ static uint64_t left_out(void *self, const char **ret_what)
 
 static const char *target_path(const void *self)
 {
-    return syslog_socket_path(((const struct syslog *)self)->socket.options);
+    return ((const struct syslog *)self)->socket.path;
 }
 
 static int close_target(void *context, const struct vamp_ending *ending, struct vamp_err *err)
@@ -125,12 +146,13 @@ static int close_target(void *context, const struct vamp_ending *ending, struct 
     if (ending != NULL) {
         struct syslog_messages *messages = &self->messages;
         syslog_messages_clear(messages);
-        syslog_messages_end(messages, self->socket.run, ending);
+        syslog_messages_end(messages, self->run, ending);
         if (!messages->failed && messages->count > 0) {
-            code = syslog_socket_send(&self->socket, messages, &messages->items[0], err);
+            code = send_message(self, &messages->items[0], err);
         }
     }
-    syslog_socket_done(&self->socket);
+    vamp_log_close(&self->socket);
+    vamp_text_done(&self->datagram);
     syslog_messages_done(&self->messages);
     free(self);
     return code;

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "writers/format/run_labels.h"
+#include "writers/format/system_log.h"
+
 /* At the end of a run: how long commands that run are waited for, how long the logger, and how long
  * events are passed on to a recording. */
 #define COMMANDS_NS (10 * VAMP_NS_PER_SECOND)
@@ -34,7 +37,10 @@ int services_commands(struct vamp_action_services *services, struct vamp_err *er
 
 int services_syslog(struct vamp_action_services *services, struct vamp_err *err)
 {
-    return services->syslog != NULL ? 0 : vamp_syslog_queue_create(&services->syslog, err);
+    const char *path = services->options.log_path;
+    return services->syslog != NULL ? 0
+                                    : vamp_syslog_queue_create(path != NULL ? path : VAMP_LOG_PATH,
+                                                               &services->syslog, err);
 }
 
 int services_history(struct vamp_action_services *services, size_t bytes, struct vamp_err *err)
@@ -80,9 +86,8 @@ bool services_change_line(const struct vamp_action_services *services,
     vamp_json_clear(json);
     vamp_json_line_begin(json);
     vamp_json_text(json, "type", "alarm");
-    vamp_json_text(json, "run", services->options.run->id);
-    vamp_json_text(json, "workflow", services->options.run->workflow);
     vamp_json_time(json, "time", change->time_ns);
+    vamp_run_labels_json(json, services->options.run);
     vamp_alarm_change_json(json, change);
     vamp_json_line_end(json);
     return !json->failed && json->used > 0;
@@ -172,6 +177,27 @@ void vamp_action_services_follow(struct vamp_action_services *services)
 
 /* ---- messages and the account */
 
+static void report_syslog(struct vamp_action_services *services)
+{
+    const struct vamp_action_services_options *options = &services->options;
+    char text[VAMP_ERR_TEXT_BYTES + 100];
+    struct vamp_syslog_account account;
+    vamp_syslog_queue_send(services->syslog);
+    vamp_syslog_queue_account(services->syslog, &account);
+    const char *reason = vamp_syslog_queue_reason(services->syslog);
+    if (account.dropped > services->syslog_drops_said) {
+        (void)snprintf(text, sizeof text, "messages of alarms that were not sent: %" PRIu64 "; %s",
+                       account.dropped - services->syslog_drops_said, reason);
+        services->syslog_drops_said = account.dropped;
+        options->say(options->say_context, true, text);
+    } else if (account.waiting > 0 && !services->syslog_wait_said) {
+        (void)snprintf(text, sizeof text, "messages of alarms that wait: %" PRIu64 "; %s",
+                       account.waiting, reason);
+        options->say(options->say_context, true, text);
+    }
+    services->syslog_wait_said = account.waiting > 0;
+}
+
 void vamp_action_services_report(struct vamp_action_services *services)
 {
     const struct vamp_action_services_options *options = &services->options;
@@ -186,16 +212,7 @@ void vamp_action_services_report(struct vamp_action_services *services)
         }
     }
     if (services->syslog != NULL) {
-        struct vamp_syslog_account account;
-        vamp_syslog_queue_account(services->syslog, &account);
-        if (account.dropped > services->syslog_drops_said) {
-            (void)snprintf(text, sizeof text,
-                           "%" PRIu64 " messages of alarms were not sent to syslog: it takes none, "
-                           "and too many wait already",
-                           account.dropped - services->syslog_drops_said);
-            services->syslog_drops_said = account.dropped;
-            options->say(options->say_context, true, text);
-        }
+        report_syslog(services);
     }
 }
 

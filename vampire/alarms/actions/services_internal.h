@@ -32,6 +32,7 @@ struct vamp_action_services {
     unsigned lanes;                         /* given to commands */
     struct vamp_excerpt_account recordings; /* of excerpts that are gone */
     uint64_t syslog_drops_said;
+    bool syslog_wait_said; /* since messages wait */
 };
 
 /* Makes the part unless it is there. 0 or -errno. */

@@ -1,36 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The action "syslog": a message to the system's log for each change, with the change as JSON after
- * "@cee:", as programs that read logs expect it. */
+/* The action "syslog": a message to the system's log for each change, with the change as JSON. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <syslog.h>
+#include <string.h>
 
 #include "vampire/alarms/action.h"
 #include "vampire/alarms/actions/services_internal.h"
+#include "writers/format/system_log.h"
 
-/* The longest message that every logger is sure to take whole (RFC 5424, 6.1, has 2 KiB at least;
- * rsyslog and journald take 8 KiB). */
-#define MESSAGE_BYTES 8192
+/* What readers of logs expect before an object. */
+#define OBJECT "@cee: "
 
 struct syslog_options {
-    unsigned facility; /* an index into facility_words */
+    unsigned facility; /* an index into vamp_log_facility_words */
     uint64_t states;   /* bits of enum vamp_alarm_state */
 };
-
-static const char *const facility_words[] = {"user",   "daemon", "local0", "local1",
-                                             "local2", "local3", "local4", "local5",
-                                             "local6", "local7", NULL};
-static const int facilities[] = {LOG_USER,   LOG_DAEMON, LOG_LOCAL0, LOG_LOCAL1, LOG_LOCAL2,
-                                 LOG_LOCAL3, LOG_LOCAL4, LOG_LOCAL5, LOG_LOCAL6, LOG_LOCAL7};
 
 static const struct vamp_opt syslog_options[] = {
     {.key = "facility",
      .type = VAMP_OPT_ENUM,
      .preset = "daemon",
-     .choices = facility_words,
+     .choices = vamp_log_facility_words,
      .offset = offsetof(struct syslog_options, facility),
      .help = "The facility of the messages; their severity is crit, warning or info, as the "
-             "rule's, and notice once the alarm has ended"},
+             "rule's, while the alarm fires, and notice once it has ended"},
     {.key = "states",
      .type = VAMP_OPT_SET,
      .preset = "firing resolved",
@@ -63,38 +56,27 @@ static int syslog_open(const void *options, const struct vamp_alarm_action_conte
     return 0;
 }
 
-static int severity_of(const struct vamp_alarm_change *change)
-{
-    if (change->state == VAMP_ALARM_RESOLVED || change->state == VAMP_ALARM_CLEARED) {
-        return LOG_NOTICE;
-    }
-    switch ((enum vamp_alarm_severity)change->severity) {
-    case VAMP_ALARM_CRITICAL:
-        return LOG_CRIT;
-    case VAMP_ALARM_WARNING:
-        return LOG_WARNING;
-    case VAMP_ALARM_INFO:
-        break;
-    }
-    return LOG_INFO;
-}
-
 static void syslog_change(void *context, const struct vamp_alarm_change *change)
 {
     struct syslog_action *self = context;
     if ((self->options->states & UINT64_C(1) << change->state) == 0) {
         return;
     }
-    char text[MESSAGE_BYTES];
+    char header[VAMP_LOG_HEADER_BYTES], line[VAMP_ALARM_LINE_BYTES];
+    char message[VAMP_LOG_MESSAGE_BYTES + 1];
+    vamp_log_header(
+        header, vamp_log_priority(self->options->facility, vamp_alarm_change_log_severity(change)),
+        self->services->options.run->pid);
     const bool complete = services_change_line(self->services, change, &self->json) &&
-                          self->json.used < sizeof text - sizeof "@cee:";
+                          strlen(header) + strlen(OBJECT) + self->json.used < sizeof message;
     if (complete) { /* without the newline */
-        (void)snprintf(text, sizeof text, "@cee:%.*s", (int)self->json.used - 1, self->json.bytes);
+        (void)snprintf(message, sizeof message, "%s" OBJECT "%.*s", header,
+                       (int)self->json.used - 1, self->json.bytes);
     } else {
-        vamp_alarm_change_text(change, text);
+        vamp_alarm_change_text(change, line);
+        (void)snprintf(message, sizeof message, "%s%s", header, line);
     }
-    (void)vamp_syslog_queue_submit(self->services->syslog,
-                                   facilities[self->options->facility] | severity_of(change), text);
+    (void)vamp_syslog_queue_submit(self->services->syslog, message);
 }
 
 static void syslog_close(void *context)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages to syslog(3) from a thread of its own, since the system's logger may make its clients
- * wait. At most VAMP_SYSLOG_WAITING_MAX messages wait; further ones are dropped and counted:
- * submitted = sent + dropped + waiting. Worker thread.
+ * Messages for the system's log. What its reader does not take at once waits, at most
+ * VAMP_SYSLOG_WAITING_MAX messages, and is sent again; further ones are dropped and counted:
+ * submitted = sent + dropped + waiting. Worker thread; only `finish` waits.
  */
 #ifndef VAMP_ALARMS_ACTIONS_SYSLOG_QUEUE_H
 #define VAMP_ALARMS_ACTIONS_SYSLOG_QUEUE_H
@@ -20,17 +20,20 @@ struct vamp_syslog_account {
     uint64_t sent, dropped, waiting;
 };
 
-/* Starts the thread. 0, -ENOMEM or another -errno. */
-VAMP_MUST_CHECK int vamp_syslog_queue_create(struct vamp_syslog_queue **ret_queue,
+/* `path` is the reader's socket, borrowed. 0 or -ENOMEM. */
+VAMP_MUST_CHECK int vamp_syslog_queue_create(const char *path, struct vamp_syslog_queue **ret_queue,
                                              struct vamp_err *err);
-/* `priority` is a facility and a severity of syslog(3). Copies the text; never blocks. False: it
- * was dropped, and counted. */
-bool vamp_syslog_queue_submit(struct vamp_syslog_queue *queue, int priority, const char *text);
-void vamp_syslog_queue_account(struct vamp_syslog_queue *queue,
+/* Copies the message, and sends it unless others wait. False: it was dropped, and counted. */
+bool vamp_syslog_queue_submit(struct vamp_syslog_queue *queue, const char *message);
+/* Sends what waits, as far as the reader takes it. */
+void vamp_syslog_queue_send(struct vamp_syslog_queue *queue);
+void vamp_syslog_queue_account(const struct vamp_syslog_queue *queue,
                                struct vamp_syslog_account *ret_account);
+/* Why messages wait or were dropped; "": none did. */
+const char *vamp_syslog_queue_reason(const struct vamp_syslog_queue *queue);
 /* Waits until all have been sent, at most `deadline_ns`; the rest is dropped. */
 void vamp_syslog_queue_finish(struct vamp_syslog_queue *queue, int64_t deadline_ns);
-/* NULL-safe; finishes without waiting if that was not done. */
+/* NULL-safe; what waits is dropped. */
 void vamp_syslog_queue_free(struct vamp_syslog_queue *queue);
 
 #endif
