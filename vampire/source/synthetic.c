@@ -16,8 +16,12 @@
 #define LATE_MAX_NS (5 * VAMP_NS_PER_SECOND)
 #define HELD_NAME_BYTES 128
 
+enum start { START_FIXED, START_NOW };
+
 struct synthetic_options {
     struct vamp_synthetic_plan plan;
+    unsigned start; /* enum start */
+    char *workflow;
     uint64_t speed;
     uint64_t lost, missing, duplicated, reordered, late; /* permille */
 };
@@ -47,6 +51,9 @@ struct synthetic {
         .max = (most), .offset = OPTION(member), .help = (text)                                    \
     }
 
+/* In the order of enum start. */
+static const char *const start_words[] = {"fixed", "now", NULL};
+
 static const struct vamp_opt synthetic_options[] = {
     COUNT("seed", "1", 0, 0, plan.seed, "Seed of the random numbers"),
     COUNT("producers", "2", 1, 10000, plan.producers, "Components that offer CDOs"),
@@ -71,6 +78,18 @@ static const struct vamp_opt synthetic_options[] = {
      .max = (uint64_t)3600 * VAMP_NS_PER_SECOND,
      .offset = OPTION(plan.step_ns),
      .help = "Time from one step to the next"},
+    {.key = "workflow",
+     .type = VAMP_OPT_STRING,
+     .preset = "synthetic",
+     .max = 1024,
+     .offset = OPTION(workflow),
+     .help = "The name of the workflow"},
+    {.key = "start",
+     .type = VAMP_OPT_ENUM,
+     .preset = "fixed",
+     .choices = start_words,
+     .offset = OPTION(start),
+     .help = "When the first step is: fixed, in 2026, so that a run can be repeated, or now"},
     COUNT("unseen", "0", 0, 20000, plan.unseen, "Components that joined before the stream begins"),
     COUNT("vanish", "0", 0, 1000, plan.vanish_permille,
           "Components in 1,000 that die during the run"),
@@ -106,7 +125,9 @@ static int synthetic_open(const void *options, const struct vamp_source_context 
     synthetic->context = *context;
     synthetic->random.state = ~synthetic->options->plan.seed;
     vamp_pace_init(&synthetic->pace, context->clock, synthetic->options->speed);
-    int result = vamp_synthetic_life_create(&synthetic->options->plan, &synthetic->life, err);
+    struct vamp_synthetic_plan plan = synthetic->options->plan;
+    plan.start_ns = synthetic->options->start == START_NOW ? vamp_clock_utc_ns(context->clock) : 0;
+    int result = vamp_synthetic_life_create(&plan, &synthetic->life, err);
     if (result != 0) {
         (void)synthetic_close(synthetic, NULL);
         return result;
@@ -117,8 +138,8 @@ static int synthetic_open(const void *options, const struct vamp_source_context 
 
 static const char *synthetic_workflow(const void *self)
 {
-    (void)self;
-    return "synthetic";
+    const char *name = ((const struct synthetic *)self)->options->workflow;
+    return name != NULL ? name : "";
 }
 
 /* ------------------------------------------------------------------ faults */

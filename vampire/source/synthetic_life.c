@@ -164,7 +164,7 @@ static void init_components(struct vamp_synthetic_life *life)
         life->components[i].vanish_ns = INT64_MAX;
         if (vamp_random_chance(&life->random, plan->vanish_permille)) {
             life->components[i].vanish_ns =
-                START_NS + (int64_t)(vamp_random_next(&life->random) % whole_ns);
+                life->plan.start_ns + (int64_t)(vamp_random_next(&life->random) % whole_ns);
         }
     }
     find_next_vanish(life);
@@ -181,7 +181,8 @@ int vamp_synthetic_life_create(const struct vamp_synthetic_plan *plan,
     if (life != NULL) {
         life->plan = *plan;
         life->random.state = plan->seed;
-        life->now_ns = START_NS;
+        life->plan.start_ns = plan->start_ns > 0 ? plan->start_ns : START_NS;
+        life->now_ns = life->plan.start_ns;
         life->component_count = plan->producers + plan->consumers;
         life->joined = plan->unseen < life->component_count ? plan->unseen : life->component_count;
         life->components = calloc(life->component_count, sizeof *life->components);
@@ -334,7 +335,7 @@ static bool advance_cdo(struct vamp_synthetic_life *life, struct cdo *cdo)
 
 static int64_t step_time(const struct vamp_synthetic_life *life, uint64_t step)
 {
-    return START_NS + ((int64_t)step + 1) * life->plan.step_ns;
+    return life->plan.start_ns + ((int64_t)step + 1) * life->plan.step_ns;
 }
 
 static void begin_step(struct vamp_synthetic_life *life, uint64_t producer, int64_t at_ns)

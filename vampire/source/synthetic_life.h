@@ -14,6 +14,7 @@
 #include "vampire/core/event/event.h"
 
 struct vamp_synthetic_plan {
+    int64_t start_ns; /* UTC, of the first event; 0: always the same time in 2026 */
     uint64_t seed;
     uint64_t producers, consumers; /* at least 1 each */
     uint64_t steps;                /* each producer's */
