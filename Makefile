@@ -77,7 +77,7 @@ PLUG_INS := $(filter-out $(WITHOUT),$(ALL_PLUG_INS))
 $(if $(filter-out $(ALL_PLUG_INS),$(WITHOUT)),$(error WITHOUT=$(WITHOUT): what can be left out is $(ALL_PLUG_INS)))
 # The rooms of maestro/ are as many archives; `messages` is what protobuf-c makes of pool.proto, so
 # that the pool knows the messages and not the network they travel on.
-LAYERS := core filters messages pool wire client server api bucket collect cells pairing metrics stats alarms source live format $(FORMATS) $(PLUG_INS) output writers actions config run cli top
+LAYERS := core filters messages pool wire client server api bucket collect cells pairing metrics stats alarms source live format $(FORMATS) $(PLUG_INS) output writers actions config run cli collector top
 # The rooms of vampire/core share one archive, those of vampire/stats are an archive each: formats and
 # outputs link `bucket`, not what fills it.
 STATS_ROOMS := metrics pairing cells bucket
@@ -103,15 +103,17 @@ DIR_actions := vampire/alarms/actions
 DIR_config := config
 DIR_run := vampire/run
 DIR_cli := vampire/cli
+DIR_collector := vampire/collect/program
 DIR_top := top
 
-MAINS := maestro/pool_manager.c top/main.c
+MAINS := maestro/pool_manager.c top/main.c vampire/collect/program/main.c
 PROTO_FOLDERS := $(CORE_ROOMS) $(DIR_wire) $(DIR_bucket)
 PROTO := $(patsubst %.proto,$(GEN)/%.pb-c,$(notdir $(wildcard $(addsuffix /*.proto,$(CORE_ROOMS)))))
 SRC_core := $(wildcard $(addsuffix /*.c,$(DIR_core) $(CORE_ROOMS))) $(addsuffix .c,$(PROTO))
 SRC_messages := $(GEN)/pool.pb-c.c
 MESSAGE_HEADERS := $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h $(GEN)/telemetry.pb-c.h
 SRC_top := $(filter-out $(MAINS),$(wildcard top/*.c))
+SRC_collector := $(filter-out $(MAINS),$(wildcard $(DIR_collector)/*.c))
 $(foreach l,$(PLUG_INS),$(eval SRC_$(l) := $(filter-out %/table.c,$(wildcard $(DIR_$(l))/*.c))))
 $(foreach l,filters pool wire client server api stats $(STATS_ROOMS) collect source alarms live format $(FORMATS) output writers actions config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
 SRC_bucket += $(GEN)/telemetry.pb-c.c
@@ -141,6 +143,7 @@ PKG_actions :=
 PKG_config :=
 PKG_run := uuid
 PKG_cli :=
+PKG_collector := uuid
 PKG_top := jansson ncursesw
 
 # What a test of a layer links in addition to its own archive.
@@ -175,6 +178,7 @@ USES_config := actions source stats metrics pairing cells writers $(USES_writers
 USES_run := config $(USES_config)
 # Of `live` only what `vampire --version` reports: the rest needs Maestro, so it would not link.
 USES_cli := run live $(USES_run)
+USES_collector := cli collect $(USES_cli)
 USES_top := core
 
 objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
@@ -184,7 +188,7 @@ archives = $(foreach l,$(1) $(USES_$(1)),$(call archive,$(l)))
 libraries = $(call archives,$(1)) $(if $(filter live,$(1)),$(MAESTRO_LIBS)) $(call lib,$(call packages,$(1))) -lm
 
 WORKFLOW := $(patsubst tests/workflow/%.c,$(B)/bin/%,$(wildcard tests/workflow/workflow_*.c))
-PROGRAMS := $(B)/bin/vampire $(B)/bin/vampire-top $(if $(MAESTRO_LAYERS),$(B)/bin/maestro-pool-manager)
+PROGRAMS := $(B)/bin/vampire $(B)/bin/vampire-collect $(B)/bin/vampire-top $(if $(MAESTRO_LAYERS),$(B)/bin/maestro-pool-manager)
 LIBMAESTRO := $(B)/lib/libmaestro.so.0
 # What joins a pool, which vampire loads when it does: the network library takes 0.2 s to load.
 LIVE := $(B)/lib/vampire/maestro.so
@@ -243,6 +247,10 @@ $(B)/bin/vampire: $(B)/obj/vampire/main.o $(call archives,cli)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call libraries,cli)
+$(B)/bin/vampire-collect: $(B)/obj/vampire/collect/program/main.o $(call archives,collector)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call libraries,collector)
 $(LIVE): $(call archives,live) vampire/live/module.map
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -388,6 +396,7 @@ lint:            ## format, clang-tidy, cppcheck, dependency direction, sizes
 .PHONY: generated
 generated: all  ## renew the JSON Schema and the manuals' lists of options, events, metrics, variables
 	$(B)/bin/vampire --print-schema > config/ready/vampire.schema.json
+	$(B)/bin/vampire-collect --print-schema > config/ready/vampire-collect.schema.json
 	$(PYTHON) docs/manuals.py $(B)/bin
 	$(PYTHON) outlets/make.py $(B)/bin
 
@@ -427,9 +436,12 @@ install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(call install_texts,$(MANUALS),$(TO)/share/man/man$${text##*.})
 	$(INSTALL) -d $(TO)/share/bash-completion/completions
 	$(B)/bin/vampire --print-completion > $(TO)/share/bash-completion/completions/vampire
+	$(B)/bin/vampire-collect --print-completion > $(TO)/share/bash-completion/completions/vampire-collect
 	$(INSTALL) -d $(TO)/share/$(ZSH_COMPLETIONS) $(TO)/share/fish/vendor_completions.d
 	$(B)/bin/vampire --print-completion=zsh > $(TO)/share/$(ZSH_COMPLETIONS)/_vampire
 	$(B)/bin/vampire --print-completion=fish > $(TO)/share/fish/vendor_completions.d/vampire.fish
+	$(B)/bin/vampire-collect --print-completion=zsh > $(TO)/share/$(ZSH_COMPLETIONS)/_vampire-collect
+	$(B)/bin/vampire-collect --print-completion=fish > $(TO)/share/fish/vendor_completions.d/vampire-collect.fish
 	$(INSTALL) -m 644 $(wildcard config/ready/*.json) $(TO)/share/vampire/config
 	$(call install_texts,$(wildcard config/ready/*.slurm config/ready/*.pbs),$(TO)/share/vampire/config)
 	$(call install_texts,$(SERVICES),$(TO)/lib/systemd/system)

@@ -180,7 +180,7 @@ static int settle_info(const struct config_loader *loader)
                         loader->err);
 }
 
-int config_check(struct config_loader *loader)
+static int check_vampire(struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
     config->statistics.sub_bits = config->sub_bins + 2;
@@ -194,14 +194,22 @@ int config_check(struct config_loader *loader)
     if (!config_is_wrong(loader, "/statistics")) {
         check_memory(loader);
     }
-    config_check_effects(loader);
     config_check_alarms(loader);
     code = settle_info(loader);
     if (code == 0) {
         code = config_compose_filter(loader);
     }
-    if (code == 0) {
-        code = config_check_metric_filters(loader);
+    return code != 0 ? code : config_check_metric_filters(loader);
+}
+
+int config_check(struct config_loader *loader)
+{
+    int code = 0;
+    config_check_effects(loader);
+    if (loader->config->program == VAMP_CONFIG_COLLECT) {
+        config_check_collect(loader);
+    } else {
+        code = check_vampire(loader);
     }
     return code != 0 ? code : config_check_outputs(loader);
 }

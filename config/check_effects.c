@@ -68,7 +68,9 @@ static void check_output(const struct config_loader *loader, unsigned index)
 
 void config_check_effects(const struct config_loader *loader)
 {
-    check_source(loader);
+    if (loader->config->source != NULL) {
+        check_source(loader);
+    }
     for (unsigned i = 0; i < loader->config->output_count; i++) {
         char path[CONFIG_PATH_BYTES];
         config_output_path(loader, i, NULL, path);

@@ -83,7 +83,9 @@ static void check_bucket(const struct config_loader *loader, unsigned index)
         char path[CONFIG_PATH_BYTES], text[VAMP_QUANTITY_TEXT_BYTES];
         config_output_path(loader, index, "bucket", path);
         vamp_duration_text(whole_ns, text, sizeof text);
-        config_error(loader, path, "not a multiple of \"statistics.bucket\", which is %s", text);
+        config_error(loader, path, "not a multiple of \"%s.bucket\", which is %s",
+                     loader->config->program == VAMP_CONFIG_COLLECT ? "collect" : "statistics",
+                     text);
     }
 }
 

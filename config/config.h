@@ -25,6 +25,7 @@
 #include "vampire/core/options/options.h"
 #include "vampire/source/source.h"
 #include "vampire/stats/stats.h"
+#include "writers/nats/server.h"
 #include "writers/output/output.h"
 #include "writers/writer.h"
 
@@ -59,7 +60,32 @@ struct vamp_config_output {
     struct vamp_output_settings settings;
 };
 
+/* Whose configuration it is: each program has sections of its own, and outputs. */
+enum vamp_config_program {
+    VAMP_CONFIG_VAMPIRE,
+    VAMP_CONFIG_COLLECT, /* vampire-collect: "collect" and "outputs" of buckets */
+};
+#define VAMP_CONFIG_PROGRAM_COUNT 2
+
+/* The section "collect". */
+struct vamp_config_collect {
+    struct vamp_nats_server server;
+    char *subject;  /* that is subscribed to; never NULL */
+    char *consumer; /* of JetStream; NULL: a plain subscription */
+    char *answer;   /* subject of requests; NULL: none are answered */
+    char *name;     /* of the view, in the place of a workflow's; never NULL */
+    int64_t bucket_ns, delay_ns, forget_ns;
+    unsigned level;    /* enum vamp_level */
+    unsigned sub_bins; /* as an index into "4", "8", "16" */
+    uint64_t max_runs, max_series;
+    uint64_t waiting_bytes; /* of messages whose bucket is not closed */
+    uint64_t queue_bytes;   /* of messages that nothing was done with yet */
+};
+
 struct vamp_config {
+    enum vamp_config_program program;
+    struct vamp_config_collect collect; /* of vampire-collect; of vampire: the defaults */
+
     char *workflow;  /* NULL only when the source is not live, or the request not for a run */
     char *component; /* never NULL */
     uint64_t ring_bytes;
@@ -104,6 +130,7 @@ struct vamp_config_override {
 };
 
 struct vamp_config_request {
+    enum vamp_config_program program;
     const char *file; /* NULL: defaults only; "-": standard input */
     const struct vamp_config_override *overrides;
     size_t override_count;
@@ -137,15 +164,16 @@ bool vamp_config_cdos_while_firing(const struct vamp_config *config);
  * loads to the same configuration. malloc'ed, ends without a newline; NULL
  * without memory. */
 char *vamp_config_dump(const struct vamp_config *config, unsigned indent);
-/* The JSON Schema (2020-12) of the file, from the same tables. malloc'ed, ends with a newline; NULL
- * without memory. Comments are not JSON: a validator needs them removed first. */
-char *vamp_config_schema(void);
+/* The JSON Schema (2020-12) of the program's file, from the same tables. malloc'ed, ends with a
+ * newline; NULL without memory. Comments are not JSON: a validator needs them removed first. */
+char *vamp_config_schema(enum vamp_config_program program);
 /* Calls `visit` for each option with the dotted path before its key as -o takes it: "" at the root,
  * "statistics", "outputs.hdf5.rotate". Options that types have in common come once for each. */
-void vamp_config_each_option(void (*visit)(void *context, const char *section,
+void vamp_config_each_option(enum vamp_config_program program,
+                             void (*visit)(void *context, const char *section,
                                            const struct vamp_opt *opt),
                              void *context);
 /* The list of all options with type, default and help, for --help and the manual. */
-void vamp_config_help(FILE *stream);
+void vamp_config_help(enum vamp_config_program program, FILE *stream);
 
 #endif

@@ -216,14 +216,18 @@ char *vamp_config_dump(const struct vamp_config *config, unsigned indent)
     }
     struct config_json json = {.stream = draft.stream, .indent = indent};
     config_json_open(&json, NULL, '{');
-    dump_table(&json, config_root_options, config);
-    dump_source(&json, config);
-    dump_texts(&json, &config->filters);
-    for (const struct config_section *section = config_sections + 1; section->key != NULL;
-         section++) {
+    const struct config_section *section = config_sections[config->program];
+    dump_table(&json, section->options, config);
+    if (config->program == VAMP_CONFIG_VAMPIRE) {
+        dump_source(&json, config);
+        dump_texts(&json, &config->filters);
+    }
+    for (section++; section->key != NULL; section++) {
         dump_section(&json, section, config);
     }
-    dump_alarms(&json, config);
+    if (config->program == VAMP_CONFIG_VAMPIRE) {
+        dump_alarms(&json, config);
+    }
     config_json_open(&json, "outputs", '[');
     for (unsigned i = 0; i < config->output_count; i++) {
         dump_output(&json, &config->outputs[i]);

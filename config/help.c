@@ -72,11 +72,12 @@ static void print_table(FILE *stream, const struct table *table)
 
 typedef const struct vamp_opt *table_of(const struct vamp_writer_ops *format);
 
-/* Whether a format before this one in the list has the same table. */
-static bool printed_before(const struct vamp_writer_ops *const *format, table_of *table)
+/* Whether a format of the program before this one in the list has the same table. */
+static bool printed_before(enum vamp_config_program program,
+                           const struct vamp_writer_ops *const *format, table_of *table)
 {
     for (const struct vamp_writer_ops *const *each = vamp_writers; each != format; each++) {
-        if (table(*each) == table(*format)) {
+        if (config_takes_format(program, *each) && table(*each) == table(*format)) {
             return true;
         }
     }
@@ -84,17 +85,20 @@ static bool printed_before(const struct vamp_writer_ops *const *format, table_of
 }
 
 /* Each table that formats share, once, with the formats that have it. */
-static void print_shared(FILE *stream, const char *section, const char *what, table_of *table)
+static void print_shared(FILE *stream, enum vamp_config_program program, const char *section,
+                         const char *what, table_of *table)
 {
     for (const struct vamp_writer_ops *const *first = vamp_writers; *first != NULL; first++) {
-        if (table(*first) == NULL || printed_before(first, table)) {
+        if (!config_takes_format(program, *first) || table(*first) == NULL ||
+            printed_before(program, first, table)) {
             continue;
         }
         char heading[256];
         size_t used = (size_t)snprintf(heading, sizeof heading, "%s of type", what);
         const char *separator = " ";
         for (const struct vamp_writer_ops *const *each = first; *each != NULL; each++) {
-            if (table(*each) == table(*first) && used < sizeof heading) {
+            if (config_takes_format(program, *each) && table(*each) == table(*first) &&
+                used < sizeof heading) {
                 used += (size_t)snprintf(heading + used, sizeof heading - used, "%s\"%s\"",
                                          separator, (*each)->name);
                 separator = ", ";
@@ -108,14 +112,16 @@ static void print_shared(FILE *stream, const char *section, const char *what, ta
 }
 
 /* A section that all outputs with files have, with their types. */
-static void print_output_section(FILE *stream, const struct vamp_output_section *section)
+static void print_output_section(FILE *stream, enum vamp_config_program program,
+                                 const struct vamp_output_section *section)
 {
     char heading[512], name[64];
     size_t used =
         (size_t)snprintf(heading, sizeof heading, "%s, for outputs of type", section->help);
     const char *separator = " ";
     for (const struct vamp_writer_ops *const *each = vamp_writers; *each != NULL; each++) {
-        if (vamp_output_sections(*each)->key != NULL && used < sizeof heading) {
+        if (config_takes_format(program, *each) && vamp_output_sections(*each)->key != NULL &&
+            used < sizeof heading) {
             used += (size_t)snprintf(heading + used, sizeof heading - used, "%s\"%s\"", separator,
                                      (*each)->name);
             separator = ", ";
@@ -126,12 +132,8 @@ static void print_output_section(FILE *stream, const struct vamp_output_section 
     print_table(stream, &(struct table){name, section->options, NULL});
 }
 
-void vamp_config_help(FILE *stream)
+static void print_sources(FILE *stream)
 {
-    for (const struct config_section *section = config_sections; section->key != NULL; section++) {
-        (void)fprintf(stream, "%s:\n", section->help);
-        print_table(stream, &(struct table){section->key, section->options, NULL});
-    }
     for (const struct vamp_source_ops *const *each = vamp_sources; *each != NULL; each++) {
         char heading[256];
         (void)snprintf(heading, sizeof heading, "Source \"type\": \"%s\"%s: %s:", (*each)->name,
@@ -139,6 +141,10 @@ void vamp_config_help(FILE *stream)
         print_wrapped(stream, 0, heading);
         print_table(stream, &(struct table){"source", (*each)->options, (*each)->conditions});
     }
+}
+
+static void print_alarms(FILE *stream)
+{
     (void)fprintf(stream, "Rules of alarms (N: the number in the list, from 0):\n");
     print_table(stream, &(struct table){"alarms.N", vamp_alarm_options, NULL});
     for (const struct vamp_alarm_action_ops *const *each = vamp_alarm_actions; *each != NULL;
@@ -152,16 +158,40 @@ void vamp_config_help(FILE *stream)
         }
         print_table(stream, &(struct table){"alarms.N.actions.M", (*each)->options, NULL});
     }
-    print_shared(stream, "outputs.N", "Outputs (N: number from 0, or name)", vamp_output_options);
+}
+
+static void print_outputs(FILE *stream, enum vamp_config_program program)
+{
+    print_shared(stream, program, "outputs.N", "Outputs (N: number from 0, or name)",
+                 vamp_output_options);
     for (const struct vamp_output_section *section = vamp_output_sections(vamp_writers[0]);
          section->key != NULL; section++) {
-        print_output_section(stream, section);
+        print_output_section(stream, program, section);
     }
     for (const struct vamp_writer_ops *const *each = vamp_writers; *each != NULL; each++) {
+        if (!config_takes_format(program, *each)) {
+            continue;
+        }
         char heading[256];
         (void)snprintf(heading, sizeof heading, "Output \"type\": \"%s\": %s%s", (*each)->name,
                        (*each)->summary, (*each)->options->key != NULL ? ":" : "");
         print_wrapped(stream, 0, heading);
         print_table(stream, &(struct table){"outputs.N", (*each)->options, (*each)->targets});
     }
+}
+
+void vamp_config_help(enum vamp_config_program program, FILE *stream)
+{
+    for (const struct config_section *section = config_sections[program]; section->key != NULL;
+         section++) {
+        if (section->options->key != NULL) {
+            (void)fprintf(stream, "%s:\n", section->help);
+            print_table(stream, &(struct table){section->key, section->options, NULL});
+        }
+    }
+    if (program == VAMP_CONFIG_VAMPIRE) {
+        print_sources(stream);
+        print_alarms(stream);
+    }
+    print_outputs(stream, program);
 }

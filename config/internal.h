@@ -272,13 +272,20 @@ extern const struct vamp_opt config_statistics_options[]; /* fills struct vamp_c
 extern const struct vamp_opt config_events_options[];     /* fills struct vamp_config */
 extern const struct vamp_opt config_sampling_options[];   /* fills struct vamp_config */
 
-/* Sections that fill struct vamp_config, the root first with an empty key; ended by NULL help. */
+/* A section that fills struct vamp_config. */
 struct config_section {
     const char *key;
     const struct vamp_opt *options;
     const char *help;
 };
-extern const struct config_section config_sections[];
+/* Of each program: the root first, with an empty key; ended by NULL. */
+extern const struct config_section *const config_sections[VAMP_CONFIG_PROGRAM_COUNT];
+/* Whether the program's outputs can have this format. */
+bool config_takes_format(enum vamp_config_program program, const struct vamp_writer_ops *format);
+
+/* ---- collect.c: the section "collect" */
+extern const struct vamp_opt config_collect_options[]; /* fills struct vamp_config */
+void config_check_collect(const struct config_loader *loader);
 
 /* ---- check_filters.c: expressions */
 

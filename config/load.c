@@ -53,12 +53,15 @@ static int read_values(struct config_loader *loader)
     return code == -ENOMEM ? no_memory(loader) : code;
 }
 
+/* Of every section, also of another program's: checks and outputs may look at all of them. */
 static int set_defaults(struct config_loader *loader)
 {
     int code = 0;
-    for (const struct config_section *section = config_sections; section->key != NULL && code == 0;
-         section++) {
-        code = vamp_opt_presets(section->options, loader->config, loader->err);
+    for (unsigned program = 0; program < VAMP_CONFIG_PROGRAM_COUNT; program++) {
+        for (const struct config_section *section = config_sections[program];
+             section->key != NULL && code == 0; section++) {
+            code = vamp_opt_presets(section->options, loader->config, loader->err);
+        }
     }
     return code;
 }
@@ -100,6 +103,7 @@ int vamp_config_load(const struct vamp_config_request *request, struct vamp_conf
     if (loader.config == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "prepare the configuration");
     }
+    loader.config->program = request->program;
     unsigned errors = diagnostics->error_count;
     int code = run_stages(&loader);
     vamp_diagnostics_sort(diagnostics);
@@ -129,8 +133,11 @@ void vamp_config_free(struct vamp_config *config)
     if (config == NULL) {
         return;
     }
-    for (const struct config_section *section = config_sections; section->key != NULL; section++) {
-        vamp_opt_done(section->options, config);
+    for (unsigned program = 0; program < VAMP_CONFIG_PROGRAM_COUNT; program++) {
+        for (const struct config_section *section = config_sections[program]; section->key != NULL;
+             section++) {
+            vamp_opt_done(section->options, config);
+        }
     }
     if (config->source_options != NULL) {
         vamp_opt_done(config->source->options, config->source_options);

@@ -8,8 +8,9 @@
 
 #include "config/internal.h"
 
-static const char *const root_others[] = {"source",   "filters", "statistics", "events",
-                                          "sampling", "alarms",  "outputs",    NULL};
+static const char *const vampire_others[] = {"source",   "filters", "statistics", "events",
+                                             "sampling", "alarms",  "outputs",    NULL};
+static const char *const collect_others[] = {"collect", "outputs", NULL};
 static const char *const filters_only[] = {"filters", NULL};
 static const char *const type_only[] = {"type", NULL};
 static const char *const type_and_sections[] = {"type", "rotate", "keep", NULL};
@@ -187,8 +188,11 @@ static const char *output_type(const struct config_loader *loader,
 static int walk_output_list(struct config_loader *loader, const struct config_value *list)
 {
     const char *words[TYPES_MAX + 1] = {NULL};
-    for (unsigned i = 0; i < TYPES_MAX && vamp_writers[i] != NULL; i++) {
-        words[i] = vamp_writers[i]->name;
+    unsigned count = 0;
+    for (unsigned i = 0; count < TYPES_MAX && vamp_writers[i] != NULL; i++) {
+        if (config_takes_format(loader->config->program, vamp_writers[i])) {
+            words[count++] = vamp_writers[i]->name;
+        }
     }
     int code = 0;
     for (const struct config_value *object = list->first;
@@ -282,18 +286,19 @@ static int walk_filters(struct config_loader *loader)
     return code;
 }
 
-int config_walk(struct config_loader *loader)
+/* The root's own options and the sections that are tables. */
+static int walk_sections(struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
+    const struct config_section *section = config_sections[config->program];
     const struct config_shape root = {
-        .tables = {config_root_options},
+        .tables = {section->options},
         .bases = {config},
-        .others = root_others,
+        .others = config->program == VAMP_CONFIG_VAMPIRE ? vampire_others : collect_others,
         .what = "the configuration",
     };
     int code = config_walk_object(loader, &root, loader->tree.root);
-    for (const struct config_section *section = config_sections + 1;
-         section->key != NULL && code == 0; section++) {
+    for (section++; section->key != NULL && code == 0; section++) {
         char what[64];
         (void)snprintf(what, sizeof what, "the section \"%s\"", section->key);
         const struct config_shape shape = {
@@ -304,14 +309,23 @@ int config_walk(struct config_loader *loader)
         };
         code = walk_child(loader, loader->tree.root, section->key, &shape);
     }
-    if (code == 0) {
-        code = walk_filters(loader);
-    }
+    return code;
+}
+
+static int walk_events(struct config_loader *loader)
+{
+    int code = walk_filters(loader);
     if (code == 0) {
         code = walk_source(loader);
     }
-    if (code == 0) {
-        code = config_walk_alarms(loader);
+    return code != 0 ? code : config_walk_alarms(loader);
+}
+
+int config_walk(struct config_loader *loader)
+{
+    int code = walk_sections(loader);
+    if (code == 0 && loader->config->program == VAMP_CONFIG_VAMPIRE) {
+        code = walk_events(loader);
     }
     return code != 0 ? code : walk_outputs(loader);
 }

@@ -236,7 +236,7 @@ const struct vamp_opt config_sampling_options[] = {
     {.key = NULL},
 };
 
-const struct config_section config_sections[] = {
+static const struct config_section vampire_sections[] = {
     {"", config_root_options, "The whole"},
     {"statistics", config_statistics_options, "What is computed, and its bounds"},
     {"events", config_events_options, "Which events count"},
@@ -244,6 +244,24 @@ const struct config_section config_sections[] = {
      "Which of these events stand for all of them; joins and leaves always count"},
     {NULL, NULL, NULL},
 };
+
+static const struct vamp_opt no_options[] = {{.key = NULL}};
+
+static const struct config_section collect_sections[] = {
+    {"", no_options, "The whole"},
+    {"collect", config_collect_options, "What is subscribed to and merged, and its bounds"},
+    {NULL, NULL, NULL},
+};
+
+const struct config_section *const config_sections[VAMP_CONFIG_PROGRAM_COUNT] = {
+    [VAMP_CONFIG_VAMPIRE] = vampire_sections,
+    [VAMP_CONFIG_COLLECT] = collect_sections,
+};
+
+bool config_takes_format(enum vamp_config_program program, const struct vamp_writer_ops *format)
+{
+    return program == VAMP_CONFIG_VAMPIRE || format->element == VAMP_ELEMENT_BUCKET;
+}
 
 /* ---- all of them */
 
@@ -257,16 +275,21 @@ static void visit_table(const char *section, const struct vamp_opt *table, visit
     }
 }
 
-void vamp_config_each_option(visit_fn *visit, void *context)
+void vamp_config_each_option(enum vamp_config_program program, visit_fn *visit, void *context)
 {
-    for (const struct config_section *section = config_sections; section->key != NULL; section++) {
+    for (const struct config_section *section = config_sections[program]; section->key != NULL;
+         section++) {
         visit_table(section->key, section->options, visit, context);
     }
-    for (const struct vamp_source_ops *const *each = vamp_sources; *each != NULL; each++) {
+    for (const struct vamp_source_ops *const *each = vamp_sources;
+         program == VAMP_CONFIG_VAMPIRE && *each != NULL; each++) {
         visit_table("source", (*each)->options, visit, context);
     }
     for (const struct vamp_writer_ops *const *each = vamp_writers; *each != NULL; each++) {
         char section[128];
+        if (!config_takes_format(program, *each)) {
+            continue;
+        }
         (void)snprintf(section, sizeof section, "outputs.%s", (*each)->name);
         visit_table(section, vamp_output_options(*each), visit, context);
         visit_table(section, (*each)->options, visit, context);

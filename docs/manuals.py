@@ -110,6 +110,19 @@ def options_of(program, help_option="--help"):
     return part
 
 
+def section_of(program, section):
+    """The options of a section of a program's configuration, from its help."""
+
+    def part(programs):
+        printed = programs.run(program, "--help=all")
+        out = [".Bl -tag -width Ds\n"]
+        for key, preset, words in re.findall(rf"^  {section}\.(\w+)(?: = (.*))?\n((?: {{6}}.*\n)*)", printed, re.MULTILINE):
+            out.append(f".It Cm {key}" + (f" = {preset}" if preset else "") + f"\n{mdoc(' '.join(words.split()))}")
+        return "".join(out) + ".El\n"
+
+    return part
+
+
 def events(_):
     table = (DOCS.parent / "vampire" / "core" / "event" / "kinds.def").read_text(encoding="utf-8")
     rows = re.findall(r'^VAMP_EVENT_KIND\(\w+,\s*(\d+),\s*"(\w+)",\s*"([^"]*)"\)', table, re.MULTILINE)
@@ -289,6 +302,8 @@ def hdf5_attributes(programs):
 
 PARTS = {
     "options of vampire": options_of("vampire", "--help=all"),
+    "options of vampire-collect": options_of("vampire-collect", "--help=all"),
+    "options of the section collect": section_of("vampire-collect", "collect"),
     "options of vampire-top": options_of("vampire-top"),
     "options of maestro-pool-manager": options_of("maestro-pool-manager"),
     "kinds of events": events,

@@ -3,13 +3,9 @@
  * vampire: joins a Maestro workflow as a component, counts the pool's events and writes
  * time-bucketed histograms. See docs/architecture.md.
  */
-#include <stdio.h>
-
-#include "vampire/cli/options.h"
+#include "vampire/cli/start.h"
 #include "vampire/core/clock.h"
-#include "vampire/run/notify.h"
 #include "vampire/run/pipeline.h"
-#include "vampire/run/signals.h"
 #include "version.h"
 
 static struct vamp_config *reload(void *context)
@@ -17,50 +13,23 @@ static struct vamp_config *reload(void *context)
     return vamp_options_reload_config(context);
 }
 
-static int run(struct vamp_options *options)
+static enum vamp_exit_code run(const struct vamp_start *start)
 {
-    int code = VAMP_EXIT_FAILED;
-    struct vamp_config *config = vamp_options_load_config(options, stderr, &code);
-    if (config == NULL) {
-        return code;
-    }
-    struct vamp_notify notify;
-    vamp_notify_init(&notify);
-    struct vamp_err err = VAMP_ERR_NONE;
-    struct vamp_signals signals;
-    if (vamp_signals_start(&signals, &err) != 0) {
-        (void)fprintf(stderr, "vampire: error: %s\n", err.text);
-        vamp_notify_done(&notify);
-        vamp_config_free(config);
-        return VAMP_EXIT_FAILED;
-    }
-    code = (int)vamp_pipeline_run(&(struct vamp_pipeline_options){
-        .config = config,
+    struct vamp_options options = *start->options;
+    return vamp_pipeline_run(&(struct vamp_pipeline_options){
+        .config = start->config,
         .clock = &vamp_clock_system,
-        .signals = &signals,
-        .notify = &notify,
+        .signals = start->signals,
+        .notify = start->notify,
         .version = VAMP_VERSION,
         .reload = reload,
-        .reload_context = options,
-        .ready_file = options->ready_file,
-        .quiet = options->quiet,
+        .reload_context = &options,
+        .ready_file = options.ready_file,
+        .quiet = options.quiet,
     });
-    vamp_signals_stop(&signals);
-    vamp_notify_done(&notify);
-    vamp_config_free(config);
-    return code;
 }
 
 int main(int argc, char **argv)
 {
-    struct vamp_options options;
-    struct vamp_err err = VAMP_ERR_NONE;
-    if (vamp_options_parse(argc, argv, &options, &err) != 0) {
-        (void)fprintf(stderr, "vampire: %s\n", err.text);
-        return VAMP_EXIT_USAGE;
-    }
-    int code = options.command == VAMP_COMMAND_RUN ? run(&options)
-                                                   : vamp_options_perform(&options, stdout, stderr);
-    vamp_options_done(&options);
-    return code;
+    return vamp_start(&vamp_program_vampire, argc, argv, run);
 }

@@ -10,7 +10,7 @@ from . import files, format1, format2
 from .errors import Error
 
 FORMATS = {1: format1.File, 2: format2.File}
-RUN = "run"  # may be asked for like a label: the first part of the run's id
+RUN = "run"  # may be asked for like a label: the first part of the run's id; of collected runs it is a label
 
 
 def _open_file(path, output):
@@ -231,7 +231,7 @@ class Groups:
     def __init__(self, by, where):
         self.by, self._numbers, self._codes = by, {}, {}
         self._where = {label: {words} if isinstance(words, str) else set(words) for label, words in where.items()}
-        self._labels = {*by, *where} - {RUN}
+        self._labels = {*by, *where}
 
     def __len__(self):
         return len(self._numbers)
@@ -247,7 +247,8 @@ class Groups:
 
     def source(self, file, name):
         """Where to read the metric in a file: the coarsest source with the labels."""
-        return next(source for source in file.sources(name) if self._labels <= set(source.labels))
+        wanted = self._labels if RUN in file.metrics[name].labels else self._labels - {RUN}
+        return next(source for source in file.sources(name) if wanted <= set(source.labels))
 
     def codes(self, file, source):
         """The group of each series of a source; -1: it is not wanted, or a slot without labels."""
@@ -259,7 +260,7 @@ class Groups:
     def _numbered(self, file, source):
         values = dict(zip(source.labels, source.series()))
         count = len(source.series()[0]) if source.labels else 1
-        values[RUN] = np.full(count, file.run[:8], object)
+        values.setdefault(RUN, np.full(count, file.run[:8], object))
         used = np.logical_or.reduce([values[label] != "" for label in source.labels] or [np.ones(count, bool)])
         for label, words in self._where.items():
             used &= np.array([value in words for value in values[label]], bool)

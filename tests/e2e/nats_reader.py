@@ -118,7 +118,7 @@ class Client:
     def request(self, subject, what=None):
         inbox = f"_INBOX.{id(self)}.{self.inbox}"
         self.subscribe(inbox)
-        payload = json.dumps(what).encode() if what is not None else b""
+        payload = what if isinstance(what, bytes) else json.dumps(what).encode() if what is not None else b""
         self.send(f"PUB {subject} {inbox} {len(payload)}".encode(), payload)
         return json.loads(self.next()[1])
 

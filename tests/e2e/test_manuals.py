@@ -85,7 +85,7 @@ def test_the_pages_can_be_read():
 
 
 def check_options(program, command):
-    done = run(*command, "--help=all" if program == "vampire" else "--help")
+    done = run(*command, "--help=all" if program in ("vampire", "vampire-collect") else "--help")
     assert done.returncode == 0
     page = rendered(DOCS / f"{program}.1")
     option = r"(?<![\w-])--[a-z][a-z-]+"
@@ -99,7 +99,7 @@ def check_options(program, command):
 
 
 def test_a_page_and_the_help_know_the_same_options_and_exit_codes():
-    for program in ("vampire", "vampire-top", "maestro-pool-manager"):
+    for program in ("vampire", "vampire-collect", "vampire-top", "maestro-pool-manager"):
         check_options(program, [harness.program(program)])
     check_options("vampire-report", ["/usr/bin/python3", harness.ROOT / "python" / "vampire-report"])
 

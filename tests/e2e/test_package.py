@@ -172,7 +172,7 @@ def test_debian_packages(space):
         run("dpkg-deb", "-x", package, root)
         run("md5sum", "--strict", "-c", "-", cwd=root, input=run("dpkg-deb", "-I", package, "md5sums"))
     version = run("sh", harness.ROOT / "packaging" / "version.sh").strip()
-    for program in ("vampire", "vampire-top", "maestro-pool-manager"):
+    for program in ("vampire", "vampire-collect", "vampire-top", "maestro-pool-manager"):
         assert version in run(root / "usr/bin" / program, "--version")
     assert not re.search("hdf5|fabric", run("ldd", root / "usr/bin/vampire-top"))
     assert (root / f"usr/lib/{machine}/libmaestro.so").resolve().name == "libmaestro.so.0"

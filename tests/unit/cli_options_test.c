@@ -29,7 +29,7 @@ static int parse(char *text, struct vamp_options *options, struct vamp_err *err)
             argv[argc++] = word;
         }
     }
-    return vamp_options_parse(argc, argv, options, err);
+    return vamp_options_parse(&vamp_program_vampire, argc, argv, options, err);
 }
 
 static void what_is_understood(void **state)
@@ -299,7 +299,8 @@ static void a_full_disk_is_reported(void **state)
     size_t bytes = 0;
     FILE *error = open_memstream(&mistakes, &bytes);
     assert_non_null(error);
-    const struct vamp_options options = {.command = VAMP_COMMAND_VERSION};
+    const struct vamp_options options = {.program = &vamp_program_vampire,
+                                         .command = VAMP_COMMAND_VERSION};
     assert_int_equal(vamp_options_perform(&options, full, error), VAMP_EXIT_FAILED);
     (void)fclose(full);
     assert_int_equal(fclose(error), 0);

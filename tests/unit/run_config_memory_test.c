@@ -74,7 +74,8 @@ static void schema_and_dump_without_memory(void **state)
     for (unsigned what = 0; what < 2; what++) {
         for (unsigned n = 1;; n++) {
             fault_alloc_fail_at(n);
-            char *text = what == 0 ? vamp_config_schema() : vamp_config_dump(config, 2);
+            char *text =
+                what == 0 ? vamp_config_schema(VAMP_CONFIG_VAMPIRE) : vamp_config_dump(config, 2);
             bool failed = fault_alloc_end();
             assert_int_equal(text == NULL, failed);
             free(text);

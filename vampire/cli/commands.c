@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands of vampire other than a run: check, dump, list, print. */
+/* The commands of a program other than a run: check, dump, list, print. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,15 +33,17 @@ static const char *file_name(const struct vamp_options *options)
 static struct vamp_config_request make_request(const struct vamp_options *options)
 {
     return (struct vamp_config_request){
+        .program = options->program->config,
         .file = options->config_file,
         .overrides = options->overrides,
         .override_count = options->override_count,
-        .environment = get_environment,
+        .environment = options->program->config == VAMP_CONFIG_VAMPIRE ? get_environment : NULL,
     };
 }
 
 /* NULL: it has mistakes, which have been printed, and `*ret_exit_code` is set. */
-static struct vamp_config *load_configuration(const struct vamp_config_request *request,
+static struct vamp_config *load_configuration(const struct vamp_options *options,
+                                              const struct vamp_config_request *request,
                                               const char *consequence, FILE *error,
                                               int *ret_exit_code)
 {
@@ -55,7 +57,7 @@ static struct vamp_config *load_configuration(const struct vamp_config_request *
         vamp_diagnostics_done(&diagnostics);
     }
     if (code != 0) {
-        (void)fprintf(error, "vampire: error: %s; %s\n", err.text, consequence);
+        (void)fprintf(error, "%s: error: %s; %s\n", options->program->name, err.text, consequence);
         *ret_exit_code = code == -ENOMEM ? VAMP_EXIT_FAILED : VAMP_EXIT_USAGE;
         return NULL;
     }
@@ -68,7 +70,7 @@ struct vamp_config *vamp_options_load_config(const struct vamp_options *options,
     struct vamp_config_request request = make_request(options);
     request.run = true;
     request.paths = true;
-    return load_configuration(&request, "nothing was started", error, ret_exit_code);
+    return load_configuration(options, &request, "nothing was started", error, ret_exit_code);
 }
 
 struct vamp_config *vamp_options_reload_config(const struct vamp_options *options)
@@ -76,16 +78,16 @@ struct vamp_config *vamp_options_reload_config(const struct vamp_options *option
     static const char stays[] = "the configuration stays as it was";
     if (options->config_file != NULL && strcmp(options->config_file, "-") == 0) {
         (void)fprintf(stderr,
-                      "vampire: error: the configuration came from standard input and cannot be "
+                      "%s: error: the configuration came from standard input and cannot be "
                       "read again; %s\n",
-                      stays);
+                      options->program->name, stays);
         return NULL;
     }
     struct vamp_config_request request = make_request(options);
     request.run = true;
     request.paths = true;
     int ignored = 0;
-    return load_configuration(&request, stays, stderr, &ignored);
+    return load_configuration(options, &request, stays, stderr, &ignored);
 }
 
 static void print_verdict(const struct vamp_diagnostics *diagnostics, const char *file, FILE *out)
@@ -119,7 +121,7 @@ static int check_config(const struct vamp_options *options, FILE *out, FILE *err
     struct vamp_err err = VAMP_ERR_NONE;
     struct vamp_diagnostics diagnostics;
     if (vamp_diagnostics_init(&diagnostics, &err) != 0) {
-        (void)fprintf(error, "vampire: error: %s\n", err.text);
+        (void)fprintf(error, "%s: error: %s\n", options->program->name, err.text);
         return VAMP_EXIT_FAILED;
     }
     struct vamp_config_request request = make_request(options);
@@ -142,10 +144,11 @@ static int check_config(const struct vamp_options *options, FILE *out, FILE *err
 }
 
 /* Prints a malloc'ed text and frees it. */
-static int print_text(char *text, const char *end, FILE *out, FILE *error)
+static int print_text(const struct vamp_options *options, char *text, const char *end, FILE *out,
+                      FILE *error)
 {
     if (text == NULL) {
-        (void)fputs("vampire: error: out of memory\n", error);
+        (void)fprintf(error, "%s: error: out of memory\n", options->program->name);
         return VAMP_EXIT_FAILED;
     }
     (void)fprintf(out, "%s%s", text, end);
@@ -158,18 +161,13 @@ static int dump_config(const struct vamp_options *options, FILE *out, FILE *erro
     const struct vamp_config_request request = make_request(options);
     int exit_code = VAMP_EXIT_OK;
     struct vamp_config *config =
-        load_configuration(&request, "nothing was started", error, &exit_code);
+        load_configuration(options, &request, "nothing was started", error, &exit_code);
     if (config == NULL) {
         return exit_code;
     }
-    exit_code = print_text(vamp_config_dump(config, 2), "\n", out, error);
+    exit_code = print_text(options, vamp_config_dump(config, 2), "\n", out, error);
     vamp_config_free(config);
     return exit_code;
-}
-
-static void print_ability(void *stream, const char *text)
-{
-    (void)fprintf(stream, "%s\n", text);
 }
 
 /* One line for each file; all are tried. */
@@ -181,7 +179,7 @@ static int recover_recordings(const struct vamp_options *options, FILE *out, FIL
         struct vamp_recovery recovery;
         struct vamp_err err = VAMP_ERR_NONE;
         if (vamp_recover_file(path, options->dry_run, &recovery, &err) != 0) {
-            (void)fprintf(error, "vampire: error: %s\n", err.text);
+            (void)fprintf(error, "%s: error: %s\n", options->program->name, err.text);
             exit_code = VAMP_EXIT_FAILED;
         } else if (recovery.damaged) {
             (void)fprintf(out, "%s: %s %s: %" PRIu64 " whole %ss\n", path,
@@ -203,9 +201,9 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
     case VAMP_COMMAND_DUMP_CONFIG:
         return dump_config(options, out, error);
     case VAMP_COMMAND_PRINT_SCHEMA:
-        return print_text(vamp_config_schema(), "", out, error);
+        return print_text(options, vamp_config_schema(options->program->config), "", out, error);
     case VAMP_COMMAND_PRINT_COMPLETION:
-        vamp_options_completion(options->shell, out);
+        vamp_options_completion(options->program, options->shell, out);
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_LIST_METRICS:
         vamp_list_metrics(out, options->json);
@@ -215,14 +213,16 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
     case VAMP_COMMAND_RECOVER:
         return recover_recordings(options, out, error);
     case VAMP_COMMAND_HELP:
-        vamp_options_help(out);
+        vamp_options_help(options->program, out);
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_HELP_ALL:
-        vamp_options_help_all(out);
+        vamp_options_help_all(options->program, out);
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_VERSION:
-        (void)fprintf(out, "vampire %s\n", VAMP_VERSION);
-        vamp_source_maestro_abilities(print_ability, out);
+        (void)fprintf(out, "%s %s\n", options->program->name, VAMP_VERSION);
+        if (options->program->abilities != NULL) {
+            options->program->abilities(out);
+        }
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_RUN:
         break;
@@ -234,7 +234,8 @@ int vamp_options_perform(const struct vamp_options *options, FILE *out, FILE *er
 {
     int exit_code = run_command(options, out, error);
     if (fflush(out) != 0 || ferror(out)) {
-        (void)fprintf(error, "vampire: error: write the answer: %s\n", strerrordesc_np(errno));
+        (void)fprintf(error, "%s: error: write the answer: %s\n", options->program->name,
+                      strerrordesc_np(errno));
         return VAMP_EXIT_FAILED;
     }
     return exit_code;

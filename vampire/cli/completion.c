@@ -67,11 +67,23 @@ static void put_words(void *context, const char *section, const struct vamp_opt 
     (void)fputs("\" ;;\n", stream);
 }
 
+/* A text of a script: @N is the program's name, @W the same in names of functions. */
+static void put_text(const struct vamp_program *program, FILE *stream, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (text[0] == '@' && (text[1] == 'N' || text[1] == 'W')) {
+            (void)fputs(*++text == 'N' ? program->name : program->word, stream);
+        } else {
+            (void)fputc(*text, stream);
+        }
+    }
+}
+
 /* ---- bash */
 
-static void put_bash_cases(FILE *stream)
+static void put_bash_cases(const struct vamp_program *program, FILE *stream)
 {
-    for (const struct vamp_command_option *option = vamp_options_table; option->name != NULL;
+    for (const struct vamp_command_option *option = program->options; option->name != NULL;
          option++) {
         if (words_of(option) != NULL) {
             (void)fprintf(stream,
@@ -83,10 +95,10 @@ static void put_bash_cases(FILE *stream)
 }
 
 /* Joined by " | ": the names of the options that take a file, or another argument. */
-static void put_bash_names(FILE *stream, bool file)
+static void put_bash_names(const struct vamp_program *program, FILE *stream, bool file)
 {
     const char *separator = "    ";
-    for (const struct vamp_command_option *option = vamp_options_table; option->name != NULL;
+    for (const struct vamp_command_option *option = program->options; option->name != NULL;
          option++) {
         if (takes_nothing(option) || words_of(option) != NULL || takes_file(option) != file ||
             strcmp(option->name, "--set") == 0) {
@@ -100,52 +112,51 @@ static void put_bash_names(FILE *stream, bool file)
     }
 }
 
-static void print_bash(FILE *stream)
+static void print_bash(const struct vamp_program *program, FILE *stream)
 {
-    (void)fputs("# bash completion for vampire; made by vampire --print-completion\n"
-                "_vampire_keys='\n",
-                stream);
-    vamp_config_each_option(put_key, stream);
-    (void)fputs("'\n_vampire_words() {\n    local words=\n    case $1 in\n", stream);
-    vamp_config_each_option(put_words, stream);
-    (void)fputs("    esac\n    printf '%s' \"$words\"\n}\n_vampire_options='\n", stream);
-    vamp_command_options_names(vamp_options_table, "        ", stream);
-    (void)fputs("'\n"
-                "_vampire() {\n"
-                "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} key\n"
-                "    COMPREPLY=()\n"
-                "    # bash takes KEY=VALUE apart at the equals sign.\n"
-                "    if [[ $word == = ]]; then\n"
-                "        word=; key=$before\n"
-                "    elif [[ $before == = ]]; then\n"
-                "        key=${COMP_WORDS[COMP_CWORD-2]}\n"
-                "    fi\n"
-                "    case $key in\n"
-                "    --check-config | --dump-config)\n"
-                "        mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n",
-                stream);
-    put_bash_cases(stream);
-    (void)fputs(
-        "    ?*)\n"
-        "        mapfile -t COMPREPLY < <(compgen -W \"$(_vampire_words \"$key\")\" -- \"$word\")\n"
-        "        return ;;\n"
-        "    esac\n"
-        "    case $before in\n"
-        "    -o | --set)\n"
-        "        mapfile -t COMPREPLY < <(compgen -W \"$_vampire_keys\" -S = -- \"$word\")\n"
-        "        compopt -o nospace; return ;;\n",
-        stream);
-    put_bash_names(stream, true);
+    put_text(program, stream,
+             "# bash completion for @N; made by @N --print-completion\n"
+             "_@W_keys='\n");
+    vamp_config_each_option(program->config, put_key, stream);
+    put_text(program, stream, "'\n_@W_words() {\n    local words=\n    case $1 in\n");
+    vamp_config_each_option(program->config, put_words, stream);
+    put_text(program, stream, "    esac\n    printf '%s' \"$words\"\n}\n_@W_options='\n");
+    vamp_command_options_names(program->options, "        ", stream);
+    put_text(program, stream,
+             "'\n"
+             "_@W() {\n"
+             "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} key\n"
+             "    COMPREPLY=()\n"
+             "    # bash takes KEY=VALUE apart at the equals sign.\n"
+             "    if [[ $word == = ]]; then\n"
+             "        word=; key=$before\n"
+             "    elif [[ $before == = ]]; then\n"
+             "        key=${COMP_WORDS[COMP_CWORD-2]}\n"
+             "    fi\n"
+             "    case $key in\n"
+             "    --check-config | --dump-config)\n"
+             "        mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n");
+    put_bash_cases(program, stream);
+    put_text(program, stream,
+             "    ?*)\n"
+             "        mapfile -t COMPREPLY < <(compgen -W \"$(_@W_words \"$key\")\" -- \"$word\")\n"
+             "        return ;;\n"
+             "    esac\n"
+             "    case $before in\n"
+             "    -o | --set)\n"
+             "        mapfile -t COMPREPLY < <(compgen -W \"$_@W_keys\" -S = -- \"$word\")\n"
+             "        compopt -o nospace; return ;;\n");
+    put_bash_names(program, stream, true);
     (void)fputs(")\n"
                 "        mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n",
                 stream);
-    put_bash_names(stream, false);
-    (void)fputs(") return ;;\n"
-                "    esac\n"
-                "    mapfile -t COMPREPLY < <(compgen -W \"$_vampire_options\" -- \"$word\")\n"
-                "}\n"
-                "complete -o filenames -F _vampire vampire\n",
-                stream);
+    put_bash_names(program, stream, false);
+    put_text(program, stream,
+             ") return ;;\n"
+             "    esac\n"
+             "    mapfile -t COMPREPLY < <(compgen -W \"$_@W_options\" -- \"$word\")\n"
+             "}\n"
+             "complete -o filenames -F _@W @N\n");
 }
 
 /* ---- zsh */
@@ -165,7 +176,8 @@ static void put_zsh_text(FILE *stream, const char *text)
 }
 
 /* What completes the argument. */
-static void put_zsh_argument(FILE *stream, const struct vamp_command_option *option)
+static void put_zsh_argument(const struct vamp_program *program, FILE *stream,
+                             const struct vamp_command_option *option)
 {
     if (takes_nothing(option)) {
         return;
@@ -174,7 +186,7 @@ static void put_zsh_argument(FILE *stream, const struct vamp_command_option *opt
                   ":%.*s:", (int)strcspn(option->argument + 2 * takes_optional(option), "]"),
                   option->argument + 2 * takes_optional(option));
     if (strcmp(option->name, "--set") == 0) {
-        (void)fputs("_vampire_set", stream);
+        put_text(program, stream, "_@W_set");
     } else if (takes_file(option)) {
         (void)fputs("_files", stream);
     } else if (words_of(option) != NULL) {
@@ -182,7 +194,8 @@ static void put_zsh_argument(FILE *stream, const struct vamp_command_option *opt
     }
 }
 
-static void put_zsh_option(FILE *stream, const struct vamp_command_option *option)
+static void put_zsh_option(const struct vamp_program *program, FILE *stream,
+                           const struct vamp_command_option *option)
 {
     const char *after_name = takes_nothing(option) ? "" : takes_optional(option) ? "=-" : "=";
     (void)fputs("        ", stream);
@@ -200,37 +213,37 @@ static void put_zsh_option(FILE *stream, const struct vamp_command_option *optio
     (void)fputc(']', stream);
     /* A letter takes no optional argument. */
     if (!takes_optional(option) || option->letter == 0) {
-        put_zsh_argument(stream, option);
+        put_zsh_argument(program, stream, option);
     }
     (void)fputs("' \\\n", stream);
 }
 
-static void print_zsh(FILE *stream)
+static void print_zsh(const struct vamp_program *program, FILE *stream)
 {
-    (void)fputs("#compdef vampire\n"
-                "# zsh completion for vampire; made by vampire --print-completion=zsh\n"
-                "_vampire_words() {\n    local words=\n    case $1 in\n",
-                stream);
-    vamp_config_each_option(put_words, stream);
-    (void)fputs("    esac\n    print -r -- \"$words\"\n}\n"
-                "_vampire_set() {\n"
-                "    local -a words\n"
-                "    if compset -P 1 '*='; then\n"
-                "        words=(${=$(_vampire_words ${${IPREFIX%=}##*=})})\n"
-                "        compadd -a words\n"
-                "        return\n"
-                "    fi\n"
-                "    words=(\n",
-                stream);
-    vamp_config_each_option(put_key, stream);
-    (void)fputs("    )\n    compadd -S = -a words\n}\n"
-                "_vampire() {\n    _arguments -s -S \\\n",
-                stream);
-    for (const struct vamp_command_option *option = vamp_options_table; option->name != NULL;
+    put_text(program, stream,
+             "#compdef @N\n"
+             "# zsh completion for @N; made by @N --print-completion=zsh\n"
+             "_@W_words() {\n    local words=\n    case $1 in\n");
+    vamp_config_each_option(program->config, put_words, stream);
+    put_text(program, stream,
+             "    esac\n    print -r -- \"$words\"\n}\n"
+             "_@W_set() {\n"
+             "    local -a words\n"
+             "    if compset -P 1 '*='; then\n"
+             "        words=(${=$(_@W_words ${${IPREFIX%=}##*=})})\n"
+             "        compadd -a words\n"
+             "        return\n"
+             "    fi\n"
+             "    words=(\n");
+    vamp_config_each_option(program->config, put_key, stream);
+    put_text(program, stream,
+             "    )\n    compadd -S = -a words\n}\n"
+             "_@W() {\n    _arguments -s -S \\\n");
+    for (const struct vamp_command_option *option = program->options; option->name != NULL;
          option++) {
-        put_zsh_option(stream, option);
+        put_zsh_option(program, stream, option);
     }
-    (void)fputs("        '*:file:_files'\n}\n_vampire \"$@\"\n", stream);
+    put_text(program, stream, "        '*:file:_files'\n}\n_@W \"$@\"\n");
 }
 
 /* ---- fish */
@@ -247,14 +260,15 @@ static void put_fish_words(void *context, const char *section, const struct vamp
     (void)fputc('\n', stream);
 }
 
-static void put_fish_option(FILE *stream, const struct vamp_command_option *option)
+static void put_fish_option(const struct vamp_program *program, FILE *stream,
+                            const struct vamp_command_option *option)
 {
-    (void)fprintf(stream, "complete -c vampire -l %s", option->name + 2);
+    (void)fprintf(stream, "complete -c %s -l %s", program->name, option->name + 2);
     if (option->letter != 0) {
         (void)fprintf(stream, " -s %c", option->letter);
     }
     if (strcmp(option->name, "--set") == 0) {
-        (void)fputs(" -x -a '(__vampire_set)'", stream);
+        put_text(program, stream, " -x -a '(__@W_set)'");
     } else if (takes_file(option)) {
         (void)fputs(takes_optional(option) ? " -F" : " -r -F", stream);
     } else if (words_of(option) != NULL) {
@@ -269,15 +283,15 @@ static void put_fish_option(FILE *stream, const struct vamp_command_option *opti
     (void)fputs("'\n", stream);
 }
 
-static void print_fish(FILE *stream)
+static void print_fish(const struct vamp_program *program, FILE *stream)
 {
-    (void)fputs("# fish completion for vampire; made by vampire --print-completion=fish\n"
-                "function __vampire_set\n"
-                "    set -l token (commandline -ct | string replace -r '^(--set=|-o)' '')\n"
-                "    if not string match -q '*=*' -- $token\n"
-                "        printf '%s=\\n' (string split -n ' ' -- (echo '\n",
-                stream);
-    vamp_config_each_option(put_key, stream);
+    put_text(program, stream,
+             "# fish completion for @N; made by @N --print-completion=fish\n"
+             "function __@W_set\n"
+             "    set -l token (commandline -ct | string replace -r '^(--set=|-o)' '')\n"
+             "    if not string match -q '*=*' -- $token\n"
+             "        printf '%s=\\n' (string split -n ' ' -- (echo '\n");
+    vamp_config_each_option(program->config, put_key, stream);
     (void)fputs("        '))\n"
                 "        return\n"
                 "    end\n"
@@ -285,29 +299,29 @@ static void print_fish(FILE *stream)
                 "    set -l words\n"
                 "    switch $key\n",
                 stream);
-    vamp_config_each_option(put_fish_words, stream);
-    (void)fputs("    end\n"
-                "    for word in $words\n"
-                "        printf '%s=%s\\n' $key $word\n"
-                "    end\n"
-                "end\n"
-                "complete -c vampire -f\n"
-                "complete -c vampire -n '__fish_contains_opt summary recover check-config "
-                "dump-config' -F\n",
-                stream);
-    for (const struct vamp_command_option *option = vamp_options_table; option->name != NULL;
+    vamp_config_each_option(program->config, put_fish_words, stream);
+    put_text(program, stream,
+             "    end\n"
+             "    for word in $words\n"
+             "        printf '%s=%s\\n' $key $word\n"
+             "    end\n"
+             "end\n"
+             "complete -c @N -f\n"
+             "complete -c @N -n '__fish_contains_opt summary recover check-config "
+             "dump-config' -F\n");
+    for (const struct vamp_command_option *option = program->options; option->name != NULL;
          option++) {
-        put_fish_option(stream, option);
+        put_fish_option(program, stream, option);
     }
 }
 
-void vamp_options_completion(const char *shell, FILE *stream)
+void vamp_options_completion(const struct vamp_program *program, const char *shell, FILE *stream)
 {
     if (strcmp(shell, "zsh") == 0) {
-        print_zsh(stream);
+        print_zsh(program, stream);
     } else if (strcmp(shell, "fish") == 0) {
-        print_fish(stream);
+        print_fish(program, stream);
     } else {
-        print_bash(stream);
+        print_bash(program, stream);
     }
 }

@@ -5,95 +5,16 @@
 #include <string.h>
 
 #include "vampire/core/options/command_line.h"
-#include "vampire/run/exit_codes.h"
 
 #define KEY_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
-
-/* What an option means. Those from KEY_RARE on are in --help=all only. */
-enum option_key {
-    KEY_CONFIG,
-    KEY_INFO_FILE,
-    KEY_INFO,
-    KEY_WORKFLOW,
-    KEY_COMPONENT,
-    KEY_WAIT,
-    KEY_READY_FILE,
-    KEY_SET,
-    KEY_REPLAY,
-    KEY_QUIET,
-    KEY_CHECK_CONFIG,
-    KEY_DUMP_CONFIG,
-    KEY_LIST_METRICS,
-    KEY_SUMMARY,
-    KEY_RECOVER,
-    KEY_HELP,
-    KEY_VERSION,
-    KEY_RARE,
-    KEY_DRY_RUN = KEY_RARE,
-    KEY_JSON,
-    KEY_VERBOSE,
-    KEY_PRINT_SCHEMA,
-    KEY_PRINT_COMPLETION,
-};
-
-const struct vamp_command_option vamp_options_table[] = {
-    {"--config", 'c', KEY_CONFIG, "FILE",
-     "read the configuration from FILE (\"-\": standard input); without this option, all options "
-     "have their defaults"},
-    {"--info-file", 'i', KEY_INFO_FILE, "FILE",
-     "a file that contains the pool manager's info; vampire waits for it"},
-    {"--pool-manager-info", 'p', KEY_INFO, "INFO",
-     "how to reach the pool manager, as the pool manager prints it; a secret: --info-file "
-     "keeps it in a file"},
-    {"--workflow", 'w', KEY_WORKFLOW, "NAME", "the workflow to join"},
-    {"--component", 'n', KEY_COMPONENT, "NAME", "the name under which to join"},
-    {"--wait", 0, KEY_WAIT, "TIME", "how long to try to reach the pool manager, such as 30s"},
-    {"--ready-file", 0, KEY_READY_FILE, "FILE",
-     "create FILE, which contains the process id, once vampire has joined and the components can "
-     "start; it is removed at the end"},
-    {"--set", 'o', KEY_SET, "KEY=VALUE",
-     "set any option of the configuration, for example -o statistics.bucket=500ms or -o "
-     "outputs.0.directory=/scratch; commas separate the words of a list"},
-    {"--replay", 'r', KEY_REPLAY, "FILE",
-     "read the events from a recording instead of joining a workflow or, with a quoted pattern, "
-     "from all segments of a run; -o source.speed=1 replays at the original speed"},
-    {"--quiet", 'q', KEY_QUIET, NULL, "no status line, no summary; errors only"},
-    {"--check-config", 0, KEY_CHECK_CONFIG, "[=FILE]",
-     "check the configuration, report every mistake, and end with 0 or 2"},
-    {"--dump-config", 0, KEY_DUMP_CONFIG, "[=FILE]",
-     "print the configuration in effect with all defaults, and end"},
-    {"--list-metrics", 0, KEY_LIST_METRICS, "[=json]",
-     "print all metrics with unit, labels and meaning, and end"},
-    {"--summary", 0, KEY_SUMMARY, NULL,
-     "print the summary of each run from the named files (HDF5, JSON lines), as at the end of the "
-     "run, and end; the files of a run make one summary, and a file can be one that is being "
-     "written"},
-    {"--recover", 0, KEY_RECOVER, NULL,
-     "repair the named files of a killed run, report what was done, and end: JSON lines and "
-     "recordings are truncated after the last whole record, HDF5 files are made to open normally; "
-     "no whole record is lost, and a file that is being written is not touched"},
-    {"--help", 'h', KEY_HELP, "[=all]", "print the common options or all of them, and end"},
-    {"--version", 'V', KEY_VERSION, NULL,
-     "print the version and what this build can report, and end"},
-    {"--dry-run", 0, KEY_DRY_RUN, NULL,
-     "with --recover: report what would be done, and change nothing"},
-    {"--json", 0, KEY_JSON, NULL, "with --check-config or --list-metrics: print JSON, for tools"},
-    {"--verbose", 'v', KEY_VERBOSE, NULL, "report more about what vampire is doing"},
-    {"--print-schema", 0, KEY_PRINT_SCHEMA, NULL,
-     "print the JSON Schema of the configuration, and end"},
-    {"--print-completion", 0, KEY_PRINT_COMPLETION, "[=SHELL]",
-     "print the completion for bash, zsh or fish, and end"},
-    {NULL, 0, 0, NULL, NULL},
-};
-#define SEE_HELP "; see vampire --help"
 
 static int add_override(struct vamp_options *options, const char *path, const char *value,
                         const char *origin, struct vamp_err *err)
 {
     if (options->override_count >= VAMP_OVERRIDES_MAX) {
         return vamp_err_set(err, -EINVAL,
-                            "more than %d options of the configuration are set" SEE_HELP,
-                            VAMP_OVERRIDES_MAX);
+                            "more than %d options of the configuration are set; see %s --help",
+                            VAMP_OVERRIDES_MAX, options->program->name);
     }
     options->overrides[options->override_count++] =
         (struct vamp_config_override){path, value, origin};
@@ -107,9 +28,8 @@ static int add_setting(struct vamp_options *options, const char *text, struct va
         /* What comes after a key may be the value of a secret. */
         const size_t shown = equals == NULL ? strspn(text, KEY_CHARACTERS) : strlen(text);
         return vamp_err_set(err, -EINVAL,
-                            "-o %.*s: expected KEY=VALUE, such as -o "
-                            "statistics.bucket=500ms" SEE_HELP,
-                            (int)shown, text);
+                            "-o %.*s: expected KEY=VALUE, such as -o %s; see %s --help", (int)shown,
+                            text, options->program->setting, options->program->name);
     }
     if (options->override_count >= VAMP_OVERRIDES_MAX) {
         return add_override(options, "", "", "-o", err);
@@ -133,10 +53,7 @@ static int choose_command(struct vamp_options *options, enum vamp_command comman
                           struct vamp_err *err)
 {
     if (options->command != VAMP_COMMAND_RUN && options->command != command) {
-        return vamp_err_set(err, -EINVAL,
-                            "only one of --check-config, --dump-config, "
-                            "--print-schema, --print-completion, --list-metrics, --summary, "
-                            "--recover, --help and --version at a time");
+        return vamp_err_set(err, -EINVAL, "only one of %s at a time", options->program->commands);
     }
     options->command = command;
     return 0;
@@ -145,8 +62,8 @@ static int choose_command(struct vamp_options *options, enum vamp_command comman
 static int choose_file(struct vamp_options *options, const char *file, struct vamp_err *err)
 {
     if (options->config_file != NULL) {
-        return vamp_err_set(err, -EINVAL, "two configuration files: %s and %s" SEE_HELP,
-                            options->config_file, file);
+        return vamp_err_set(err, -EINVAL, "two configuration files: %s and %s; see %s --help",
+                            options->config_file, file, options->program->name);
     }
     options->config_file = file;
     return 0;
@@ -163,7 +80,8 @@ static int choose_with_file(struct vamp_options *options, enum vamp_command comm
 static int choose_list(struct vamp_options *options, const char *format, struct vamp_err *err)
 {
     if (format != NULL && strcmp(format, "json") != 0) {
-        return vamp_err_set(err, -EINVAL, "--list-metrics=%s: only json is known" SEE_HELP, format);
+        return vamp_err_set(err, -EINVAL, "--list-metrics=%s: only json is known; see %s --help",
+                            format, options->program->name);
     }
     options->json = options->json || format != NULL;
     return choose_command(options, VAMP_COMMAND_LIST_METRICS, err);
@@ -172,7 +90,8 @@ static int choose_list(struct vamp_options *options, const char *format, struct 
 static int choose_help(struct vamp_options *options, const char *which, struct vamp_err *err)
 {
     if (which != NULL && strcmp(which, "all") != 0) {
-        return vamp_err_set(err, -EINVAL, "--help=%s: only all is known" SEE_HELP, which);
+        return vamp_err_set(err, -EINVAL, "--help=%s: only all is known; see %s --help", which,
+                            options->program->name);
     }
     if (which == NULL && options->command == VAMP_COMMAND_HELP_ALL) {
         return 0;
@@ -191,7 +110,8 @@ static int choose_completion(struct vamp_options *options, const char *shell, st
     }
     if (*known == NULL) {
         return vamp_err_set(err, -EINVAL,
-                            "--print-completion=%s: bash, zsh and fish are known" SEE_HELP, shell);
+                            "--print-completion=%s: bash, zsh and fish are known; see %s --help",
+                            shell, options->program->name);
     }
     options->shell = *known;
     return choose_command(options, VAMP_COMMAND_PRINT_COMPLETION, err);
@@ -201,55 +121,55 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
                       struct vamp_err *err)
 {
     const char *argument = given->argument;
-    switch ((enum option_key)given->key) {
-    case KEY_CONFIG:
+    switch ((enum vamp_option_key)given->key) {
+    case VAMP_KEY_CONFIG:
         return choose_file(options, argument, err);
-    case KEY_WORKFLOW:
+    case VAMP_KEY_WORKFLOW:
         return add_override(options, "workflow", argument, given->name, err);
-    case KEY_COMPONENT:
+    case VAMP_KEY_COMPONENT:
         return add_override(options, "component", argument, given->name, err);
-    case KEY_INFO:
+    case VAMP_KEY_INFO:
         return add_override(options, "source.info", argument, given->name, err);
-    case KEY_INFO_FILE:
+    case VAMP_KEY_INFO_FILE:
         return add_override(options, "source.info_file", argument, given->name, err);
-    case KEY_WAIT:
+    case VAMP_KEY_WAIT:
         return add_override(options, "source.wait", argument, given->name, err);
-    case KEY_SET:
+    case VAMP_KEY_SET:
         return add_setting(options, argument, err);
-    case KEY_REPLAY:
+    case VAMP_KEY_REPLAY:
         return choose_recording(options, argument, err);
-    case KEY_READY_FILE:
+    case VAMP_KEY_READY_FILE:
         options->ready_file = argument;
         return 0;
-    case KEY_QUIET:
+    case VAMP_KEY_QUIET:
         options->quiet = true;
         return 0;
-    case KEY_VERBOSE:
+    case VAMP_KEY_VERBOSE:
         options->verbose = true;
         return 0;
-    case KEY_JSON:
+    case VAMP_KEY_JSON:
         options->json = true;
         return 0;
-    case KEY_CHECK_CONFIG:
+    case VAMP_KEY_CHECK_CONFIG:
         return choose_with_file(options, VAMP_COMMAND_CHECK_CONFIG, argument, err);
-    case KEY_DUMP_CONFIG:
+    case VAMP_KEY_DUMP_CONFIG:
         return choose_with_file(options, VAMP_COMMAND_DUMP_CONFIG, argument, err);
-    case KEY_PRINT_SCHEMA:
+    case VAMP_KEY_PRINT_SCHEMA:
         return choose_command(options, VAMP_COMMAND_PRINT_SCHEMA, err);
-    case KEY_PRINT_COMPLETION:
+    case VAMP_KEY_PRINT_COMPLETION:
         return choose_completion(options, argument, err);
-    case KEY_LIST_METRICS:
+    case VAMP_KEY_LIST_METRICS:
         return choose_list(options, argument, err);
-    case KEY_SUMMARY:
+    case VAMP_KEY_SUMMARY:
         return choose_command(options, VAMP_COMMAND_SUMMARY, err);
-    case KEY_RECOVER:
+    case VAMP_KEY_RECOVER:
         return choose_command(options, VAMP_COMMAND_RECOVER, err);
-    case KEY_DRY_RUN:
+    case VAMP_KEY_DRY_RUN:
         options->dry_run = true;
         return 0;
-    case KEY_HELP:
+    case VAMP_KEY_HELP:
         return choose_help(options, argument, err);
-    case KEY_VERSION:
+    case VAMP_KEY_VERSION:
         return choose_command(options, VAMP_COMMAND_VERSION, err);
     }
     return -EINVAL;
@@ -262,8 +182,9 @@ static int take_files(struct vamp_options *options, int argc, char **argv, struc
     options->file_count = argc - rest;
     return argc > rest
                ? 0
-               : vamp_err_set(err, -EINVAL, "--%s: which files?" SEE_HELP,
-                              options->command == VAMP_COMMAND_SUMMARY ? "summary" : "recover");
+               : vamp_err_set(err, -EINVAL, "--%s: which files?; see %s --help",
+                              options->command == VAMP_COMMAND_SUMMARY ? "summary" : "recover",
+                              options->program->name);
 }
 
 /* Words that belong to no option: the file of --check-config FILE and --dump-config FILE, those of
@@ -279,8 +200,8 @@ static int take_rest(struct vamp_options *options, int argc, char **argv, struct
         if (!takes_file) {
             return vamp_err_set(
                 err, -EINVAL,
-                "unexpected argument \"%s\"; the configuration is given by -c FILE" SEE_HELP,
-                argv[i]);
+                "unexpected argument \"%s\"; the configuration is given by -c FILE; see %s --help",
+                argv[i], options->program->name);
         }
         int code = choose_file(options, argv[i], err);
         if (code != 0) {
@@ -297,16 +218,18 @@ static int check_together(const struct vamp_options *options, struct vamp_err *e
         return 0;
     }
     return vamp_err_set(
-        err, -EINVAL, "%s" SEE_HELP,
+        err, -EINVAL, "%s; see %s --help",
         options->dry_run
             ? "--dry-run works with --recover only; --check-config checks a configuration"
-            : "--json works with --check-config and --list-metrics only");
+            : "--json works with --check-config and --list-metrics only",
+        options->program->name);
 }
 
 static int parse_arguments(struct vamp_options *options, int argc, char **argv,
                            struct vamp_err *err)
 {
-    const struct vamp_command_line line = {"vampire", vamp_options_table, argc, argv};
+    const struct vamp_command_line line = {options->program->name, options->program->options, argc,
+                                           argv};
     struct vamp_command_given given;
     vamp_command_line_start();
     for (;;) {
@@ -346,10 +269,10 @@ static int hide_secrets(struct vamp_options *options, int argc, char **argv, str
     return 0;
 }
 
-int vamp_options_parse(int argc, char **argv, struct vamp_options *ret_options,
-                       struct vamp_err *err)
+int vamp_options_parse(const struct vamp_program *program, int argc, char **argv,
+                       struct vamp_options *ret_options, struct vamp_err *err)
 {
-    struct vamp_options options = {.command = VAMP_COMMAND_RUN};
+    struct vamp_options options = {.program = program, .command = VAMP_COMMAND_RUN};
     int code = parse_arguments(&options, argc, argv, err);
     if (code == 0) {
         code = check_together(&options, err);
@@ -378,60 +301,19 @@ void vamp_options_done(struct vamp_options *options)
 
 /* ---- help */
 
-static void print_usage(FILE *stream)
+void vamp_options_help(const struct vamp_program *program, FILE *stream)
 {
-    (void)fputs(
-        "usage: vampire [-c FILE] [OPTION...]\n"
-        "       vampire --replay FILE [OPTION...]\n"
-        "       vampire --check-config FILE [--json]\n"
-        "       vampire --summary FILE...\n"
-        "       vampire --recover FILE...\n\n"
-        "Joins a running Maestro workflow as a component, counts the pool's events and writes\n"
-        "time-bucketed statistics. It ends when the workflow has ended, on SIGTERM or SIGINT.\n\n"
-        "Options:\n",
-        stream);
+    (void)fputs(program->usage, stream);
+    vamp_command_options_help(program->options, VAMP_KEY_RARE, stream);
+    (void)fputs(program->examples, stream);
 }
 
-void vamp_options_help(FILE *stream)
+void vamp_options_help_all(const struct vamp_program *program, FILE *stream)
 {
-    print_usage(stream);
-    vamp_command_options_help(vamp_options_table, KEY_RARE, stream);
-    (void)fputs(
-        "\nExamples:\n"
-        "  vampire -c FILE -i pool.info -w WORKFLOW      join a workflow\n"
-        "  vampire -q -c FILE --ready-file vampire.ready ... &  and start it in a script\n"
-        "  vampire -r 'RUN-*.rec' -o outputs.0.directory=DIR   count a recording again\n\n"
-        "More: --help=all prints every option, the configuration, signals and exit codes;\n"
-        "vampire(1), vampire.json(5), vampire-metrics(7) and vampire-filter(7) explain them.\n",
-        stream);
-}
-
-void vamp_options_help_all(FILE *stream)
-{
-    print_usage(stream);
-    vamp_command_options_help(vamp_options_table, -1, stream);
-    (void)fputs(
-        "\nThe configuration is one JSON file, which may have // and /* */ comments. Precedence:\n"
-        "built-in default < file < environment < command line. The environment variables are\n"
-        "MSTRO_WORKFLOW_NAME (workflow), MSTRO_COMPONENT_NAME (component) and\n"
-        "MSTRO_POOL_MANAGER_INFO (source.info); an empty one counts as not set. Of\n"
-        "source.info and source.info_file, the one with higher precedence counts.\n\n",
-        stream);
-    vamp_config_help(stream);
-    (void)fputs("\nSignals:\n"
-                "  SIGTERM, SIGINT  complete all files and end; a second one ends at once\n"
-                "  SIGHUP           read the configuration again\n"
-                "  SIGUSR1          print the state of the run to stderr\n"
-                "  SIGUSR2          read the file of silenced alarms again\n",
-                stream);
-    (void)fprintf(stream,
-                  "\nExit codes:\n"
-                  "  %d  the workflow ended, or a signal asked to stop; all files are complete\n"
-                  "  %d  an output lost data, or vampire failed internally; stderr has the reason\n"
-                  "  %d  error in the command line or configuration; nothing was started\n"
-                  "  %d  no pool manager within the configured time, or it refused vampire\n"
-                  "  %d  the pool manager vanished before the workflow ended; files are complete\n"
-                  "  %d  the recording is damaged; what could not be read is counted as lost\n",
-                  VAMP_EXIT_OK, VAMP_EXIT_FAILED, VAMP_EXIT_USAGE, VAMP_EXIT_NO_POOL,
-                  VAMP_EXIT_POOL_GONE, VAMP_EXIT_DAMAGED);
+    (void)fputs(program->usage, stream);
+    vamp_command_options_help(program->options, -1, stream);
+    (void)fputs(program->configuration, stream);
+    vamp_config_help(program->config, stream);
+    (void)fputs(program->signals, stream);
+    (void)fputs(program->exit_codes, stream);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The command line, from one table: parsing, --help and the manual read it. What the options say
- * about the configuration becomes overrides for vamp_config_load.
+ * The command line of a program, from one table: parsing, --help and the manual read it. What the
+ * options say about the configuration becomes overrides for vamp_config_load.
  */
 #ifndef VAMP_CLI_OPTIONS_H
 #define VAMP_CLI_OPTIONS_H
@@ -13,7 +13,50 @@
 #include "vampire/core/err.h"
 #include "vampire/core/options/command_line.h"
 
-/* The command of one call of vampire. */
+/* What an option means; the tables of the programs have some of them each. Those from
+ * VAMP_KEY_RARE on are in --help=all only. */
+enum vamp_option_key {
+    VAMP_KEY_CONFIG,
+    VAMP_KEY_INFO_FILE,
+    VAMP_KEY_INFO,
+    VAMP_KEY_WORKFLOW,
+    VAMP_KEY_COMPONENT,
+    VAMP_KEY_WAIT,
+    VAMP_KEY_READY_FILE,
+    VAMP_KEY_SET,
+    VAMP_KEY_REPLAY,
+    VAMP_KEY_QUIET,
+    VAMP_KEY_CHECK_CONFIG,
+    VAMP_KEY_DUMP_CONFIG,
+    VAMP_KEY_LIST_METRICS,
+    VAMP_KEY_SUMMARY,
+    VAMP_KEY_RECOVER,
+    VAMP_KEY_HELP,
+    VAMP_KEY_VERSION,
+    VAMP_KEY_RARE,
+    VAMP_KEY_DRY_RUN = VAMP_KEY_RARE,
+    VAMP_KEY_JSON,
+    VAMP_KEY_VERBOSE,
+    VAMP_KEY_PRINT_SCHEMA,
+    VAMP_KEY_PRINT_COMPLETION,
+};
+
+/* A program with a configuration. */
+struct vamp_program {
+    const char *name; /* "vampire" */
+    const char *word; /* the same as a part of names of functions in scripts */
+    enum vamp_config_program config;
+    const struct vamp_command_option *options; /* with keys of enum vamp_option_key */
+    const char *setting;                       /* an example of what follows -o */
+    const char *commands;                      /* of which there can be one at a time */
+    /* Parts of --help. */
+    const char *usage, *examples, *configuration, *signals, *exit_codes;
+    void (*abilities)(FILE *stream); /* lines of --version; NULL: none */
+};
+extern const struct vamp_program vamp_program_vampire;
+extern const struct vamp_program vamp_program_collect;
+
+/* The command of one call of a program. */
 enum vamp_command {
     VAMP_COMMAND_RUN,
     VAMP_COMMAND_CHECK_CONFIG,
@@ -31,6 +74,7 @@ enum vamp_command {
 #define VAMP_OVERRIDES_MAX 128
 
 struct vamp_options {
+    const struct vamp_program *program;
     enum vamp_command command;
     const char *config_file; /* NULL: defaults only; borrowed from argv */
     bool json;               /* --check-config and --list-metrics: for tools */
@@ -46,21 +90,19 @@ struct vamp_options {
     char *secrets[VAMP_OVERRIDES_MAX]; /* owned: values that argv no longer shows */
 };
 
-/* 0; -EINVAL with a text that ends in "see vampire --help"; -ENOMEM. Texts point into argv, in
+/* 0; -EINVAL with a text that ends in "see PROGRAM --help"; -ENOMEM. Texts point into argv, in
  * which the pool manager's info is overwritten; it must outlive `*ret_options`. On failure nothing
  * is to be freed. Prints nothing itself. */
-VAMP_MUST_CHECK int vamp_options_parse(int argc, char **argv, struct vamp_options *ret_options,
-                                       struct vamp_err *err);
+VAMP_MUST_CHECK int vamp_options_parse(const struct vamp_program *program, int argc, char **argv,
+                                       struct vamp_options *ret_options, struct vamp_err *err);
 void vamp_options_done(struct vamp_options *options);
 /* The text of --help: usage, the common options, where more is. */
-void vamp_options_help(FILE *stream);
+void vamp_options_help(const struct vamp_program *program, FILE *stream);
 /* The text of --help=all: all options, configuration, environment, signals, exit codes. */
-void vamp_options_help_all(FILE *stream);
+void vamp_options_help_all(const struct vamp_program *program, FILE *stream);
 
-/* The options of the command line. */
-extern const struct vamp_command_option vamp_options_table[];
 /* --print-completion: a file that the shell reads. `shell` is one of vamp_completion_shells. */
-void vamp_options_completion(const char *shell, FILE *stream);
+void vamp_options_completion(const struct vamp_program *program, const char *shell, FILE *stream);
 extern const char *const vamp_completion_shells[]; /* ended by NULL; the first is the default */
 /* --list-metrics: the catalogue as a table, or as one JSON object. */
 void vamp_list_metrics(FILE *stream, bool json);

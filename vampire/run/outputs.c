@@ -168,19 +168,27 @@ static void report_remark(struct vamp_output *output, struct vamp_status *status
     }
 }
 
+void vamp_outputs_accounts(const struct vamp_outputs *outputs,
+                           struct vamp_output_account accounts[static VAMP_OUTPUTS_MAX])
+{
+    for (unsigned i = 0; i < outputs->count; i++) {
+        vamp_run_output_account(&outputs->items[i], &accounts[i]);
+    }
+}
+
 void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
                          struct vamp_status *status)
 {
     struct vamp_output_account accounts[VAMP_OUTPUTS_MAX];
-    for (unsigned i = 0; i < outputs->count; i++) {
-        vamp_run_output_account(&outputs->items[i], &accounts[i]);
-    }
+    vamp_outputs_accounts(outputs, accounts);
     /* First, since it names the outputs: the id of an output's series depends on the name. */
-    vamp_stats_outputs(stats, accounts, outputs->count);
+    if (stats != NULL) {
+        vamp_stats_outputs(stats, accounts, outputs->count);
+    }
     for (unsigned i = 0; i < outputs->count; i++) {
         struct vamp_output *output = outputs->items[i].output;
         const int64_t commit_ns = vamp_output_commit_ns(output);
-        if (commit_ns > 0) {
+        if (stats != NULL && commit_ns > 0) {
             vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_COMMIT_NS, i, commit_ns);
         }
         report_failure(outputs, output, status);

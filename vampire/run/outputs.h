@@ -61,13 +61,17 @@ void vamp_outputs_submit(struct vamp_outputs *outputs, const struct vamp_bucket 
 /* Includes what was done before a reload. */
 void vamp_run_output_account(const struct vamp_run_output *output,
                              struct vamp_output_account *ret_account);
+/* The accounts of all of them, in their order. */
+void vamp_outputs_accounts(const struct vamp_outputs *outputs,
+                           struct vamp_output_account ret_accounts[static VAMP_OUTPUTS_MAX]);
 /* As vamp_output_paths; after vamp_outputs_finish only. */
 size_t vamp_run_output_paths(const struct vamp_run_output *output,
                              void (*each)(void *context, const char *path), void *context);
 /* Each output's own filter, in their order. */
 void vamp_outputs_filters(const struct vamp_outputs *outputs, vamp_filter_use_fn *each,
                           void *context);
-/* Passes the accounts of the outputs to the statistics, and prints new failures. */
+/* Passes the accounts of the outputs to the statistics, if there are any (NULL), and prints new
+ * failures and remarks. */
 void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
                          struct vamp_status *status);
 /* Completes and closes all of them. 0, or the first error; all are closed either way. */

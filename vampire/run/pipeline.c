@@ -352,7 +352,7 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *option
     struct pipeline *pipeline = calloc(1, sizeof *pipeline);
     if (pipeline == NULL) {
         struct vamp_status status;
-        vamp_status_init(&status, options->quiet, options->clock);
+        vamp_status_init(&status, "vampire", options->quiet, options->clock);
         vamp_status_error(&status, "out of memory before anything was started");
         vamp_status_done(&status);
         return VAMP_EXIT_FAILED;
@@ -362,7 +362,7 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *option
     pipeline->first = options->config;
     pipeline->run = &pipeline->runs[0];
     pipeline->clock = options->clock;
-    vamp_status_init(&pipeline->status, options->quiet, options->clock);
+    vamp_status_init(&pipeline->status, "vampire", options->quiet, options->clock);
     vamp_roundtrips_init(&pipeline->roundtrips);
     vamp_event_clock_init(&pipeline->event_clock);
     describe_run(pipeline);

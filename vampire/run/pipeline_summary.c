@@ -3,12 +3,6 @@
 #include "vampire/run/pipeline_internal.h"
 #include "vampire/run/summary.h"
 
-static size_t each_path(const void *context, void (*each)(void *of_each, const char *path),
-                        void *of_each)
-{
-    return vamp_run_output_paths(context, each, of_each);
-}
-
 static const struct vamp_component *row_of(const void *components, size_t row)
 {
     return vamp_components_row(components, row);
@@ -41,17 +35,7 @@ void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_t
     struct vamp_summary_output outputs[VAMP_OUTPUTS_MAX];
     char state[128];
     (void)snprintf(state, sizeof state, "%s after", reason);
-    for (unsigned i = 0; i < pipeline->outputs.count; i++) {
-        const struct vamp_run_output *output = &pipeline->outputs.items[i];
-        outputs[i] = (struct vamp_summary_output){
-            .unit = vamp_output_unit(output->output),
-            .deleted = vamp_output_deleted(output->output),
-            .paths = each_path,
-            .context = output,
-        };
-        outputs[i].left_out = vamp_output_left_out(output->output, &outputs[i].left_out_what);
-        vamp_run_output_account(output, &outputs[i].account);
-    }
+    vamp_summary_of_outputs(&pipeline->outputs, outputs);
     vamp_summary_print(
         stream, &(struct vamp_summary){
                     .workflow = pipeline->run->workflow,

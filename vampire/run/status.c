@@ -10,10 +10,12 @@
 
 #define LINE_BYTES 512
 
-void vamp_status_init(struct vamp_status *status, bool quiet, const struct vamp_clock *clock)
+void vamp_status_init(struct vamp_status *status, const char *program, bool quiet,
+                      const struct vamp_clock *clock)
 {
     const int64_t now_ns = vamp_clock_monotonic_ns(clock);
     *status = (struct vamp_status){
+        .program = program,
         .stream = stderr,
         .live = !quiet && isatty(STDERR_FILENO) != 0,
         .quiet = quiet,
@@ -99,7 +101,7 @@ static void print_repeats(void *context, const char *line)
 {
     struct vamp_status *status = context;
     clear_line(status);
-    (void)fprintf(status->stream, "vampire: %s\n", line);
+    (void)fprintf(status->stream, "%s: %s\n", status->program, line);
 }
 
 static void keep_message(struct vamp_status *status, const char *text, bool error)
@@ -119,7 +121,7 @@ static void print_message(struct vamp_status *status, const char *text, bool err
     if (vamp_repeats_admit(&status->repeats, text, vamp_clock_monotonic_ns(status->clock),
                            print_repeats, status)) {
         clear_line(status);
-        (void)fprintf(status->stream, "vampire: %s%s\n", error ? "error: " : "", text);
+        (void)fprintf(status->stream, "%s: %s%s\n", status->program, error ? "error: " : "", text);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The live status line: one line on a terminal, rewritten in place; nothing when stderr is not a
- * terminal. All messages of a running vampire pass through here, so that they do not mix with the
+ * terminal. All messages of a running program pass through here, so that they do not mix with the
  * line. Messages that repeat are held back and counted (vampire/run/repeats.h), and the newest are
  * kept to be shown on request. vamp_status_say and vamp_status_error are for any thread, the rest
  * for the worker and start-up.
@@ -27,6 +27,7 @@ struct vamp_status_message {
 };
 
 struct vamp_status {
+    const char *program;
     FILE *stream;                    /* stderr */
     bool live;                       /* a terminal, and not asked to be quiet */
     bool quiet;                      /* no messages but errors */
@@ -40,7 +41,9 @@ struct vamp_status {
     unsigned said;                                     /* all messages, including those held back */
 };
 
-void vamp_status_init(struct vamp_status *status, bool quiet, const struct vamp_clock *clock);
+/* `program` begins each message; it outlives the status. */
+void vamp_status_init(struct vamp_status *status, const char *program, bool quiet,
+                      const struct vamp_clock *clock);
 /* Reports how many messages were held back so far, and frees everything. */
 void vamp_status_done(struct vamp_status *status);
 /* Rewrites the line. */
@@ -54,9 +57,9 @@ void vamp_status_flush(struct vamp_status *status);
 void vamp_status_kept(struct vamp_status *status,
                       void (*each)(void *context, const struct vamp_status_message *message),
                       void *context);
-/* "vampire: text", unless quiet. */
+/* "PROGRAM: text", unless quiet. */
 void vamp_status_say(struct vamp_status *status, const char *format, ...) VAMP_PRINTF(2, 3);
-/* "vampire: error: text", always. */
+/* "PROGRAM: error: text", always. */
 void vamp_status_error(struct vamp_status *status, const char *format, ...) VAMP_PRINTF(2, 3);
 
 #endif

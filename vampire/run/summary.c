@@ -9,10 +9,9 @@
 #include "vampire/core/utf8.h"
 #include "vampire/run/alarm_lines.h"
 
-#define NAME_COLUMNS 22
+#define NAME_COLUMNS VAMP_SUMMARY_NAME_COLUMNS
 /* More components than this are not listed on the terminal; the files have them all. */
 #define COMPONENTS_SHOWN 20
-#define FILES_SHOWN 8
 #define SHARE_BYTES 64
 
 /* "  (of 55.0 % of the events)" after a number that some events are not in; "" when all are. */
@@ -265,60 +264,6 @@ static void print_bounds(FILE *stream, const struct vamp_totals *totals)
     }
 }
 
-struct files {
-    FILE *stream;
-    unsigned count;
-    const char *last; /* that is not printed yet */
-};
-
-static void print_line(FILE *stream, const char *text)
-{
-    (void)fprintf(stream, "  %-*s %s\n", NAME_COLUMNS, "", text);
-}
-
-static void print_path(void *context, const char *path)
-{
-    struct files *files = context;
-    if (files->count++ < FILES_SHOWN) {
-        print_line(files->stream, path);
-    } else {
-        files->last = path;
-    }
-}
-
-static void print_last_path(const struct files *files, size_t in_all)
-{
-    if (in_all > FILES_SHOWN + 1) {
-        (void)fprintf(files->stream, "  %-*s ... %zu more, the last one:\n", NAME_COLUMNS, "",
-                      in_all - FILES_SHOWN);
-    }
-    if (files->last != NULL) {
-        print_line(files->stream, files->last);
-    }
-}
-
-static void print_output(FILE *stream, const struct vamp_summary_output *output)
-{
-    const struct vamp_output_account *account = &output->account;
-    (void)fprintf(stream, "  %-*s %" PRIu64 " %s%s written", NAME_COLUMNS, account->name,
-                  account->written, output->unit, account->written == 1 ? "" : "s");
-    if (account->lost > 0) {
-        (void)fprintf(stream, ", %" PRIu64 " LOST", account->lost);
-    }
-    if (output->deleted > 0) {
-        (void)fprintf(stream, ", %" PRIu64 " older file%s deleted", output->deleted,
-                      output->deleted == 1 ? "" : "s");
-    }
-    if (output->left_out > 0) {
-        (void)fprintf(stream, ", %" PRIu64 " %s LEFT OUT at a bound", output->left_out,
-                      output->left_out_what);
-    }
-    (void)fputc('\n', stream);
-    struct files files = {.stream = stream};
-    const size_t in_all = output->paths(output->context, print_path, &files);
-    print_last_path(&files, in_all);
-}
-
 /* What the actions of alarms did. */
 static void print_actions(FILE *stream, const struct vamp_action_account *actions)
 {
@@ -355,7 +300,7 @@ void vamp_summary_print(FILE *stream, const struct vamp_summary *summary)
     print_filters(stream, summary);
     print_bounds(stream, summary->totals);
     for (unsigned i = 0; i < summary->output_count; i++) {
-        print_output(stream, &summary->outputs[i]);
+        vamp_summary_output_print(stream, &summary->outputs[i]);
     }
     vamp_alarm_lines_print(stream, summary->alarms, NAME_COLUMNS, false);
     vamp_alarm_lines_print_states(stream, summary->file_alarms, summary->file_alarm_count,

@@ -8,19 +8,8 @@
 #include "vampire/alarms/actions/services.h"
 #include "vampire/alarms/alarms.h"
 #include "vampire/core/event/components.h"
+#include "vampire/run/summary_outputs.h"
 #include "vampire/stats/bucket/totals.h"
-
-struct vamp_summary_output {
-    struct vamp_output_account account;
-    const char *unit;  /* "bucket", "event" */
-    uint64_t deleted;  /* older files */
-    uint64_t left_out; /* by a bound of the format: `left_out_what` */
-    const char *left_out_what;
-    /* Calls `each` with the paths of its files and returns how many there are. */
-    size_t (*paths)(const void *context, void (*each)(void *of_each, const char *path),
-                    void *of_each);
-    const void *context;
-};
 
 /* A filter that let no event pass. */
 struct vamp_summary_filter {

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The section "collect" of vampire-collect: its table and its checks. */
+#include <stddef.h>
+#include <string.h>
+
+#include "config/internal.h"
+
+#define AT(member) offsetof(struct vamp_config, collect.member)
+#define SERVER(member) AT(server.member)
+#define MILLISECONDS(n) ((uint64_t)(n)*1000000)
+#define SECONDS(n) ((uint64_t)(n) * (uint64_t)VAMP_NS_PER_SECOND)
+
+/* In the order of enum vamp_level. */
+static const char *const level_words[] = {"workflow", "model", "component", NULL};
+/* Of index i: i + 2 sub-bits. */
+static const char *const sub_bin_words[] = {"4", "8", "16", NULL};
+
+const struct vamp_opt config_collect_options[] = {
+    VAMP_NATS_SERVER_OPTIONS(SERVER),
+    {.key = "subject",
+     .type = VAMP_OPT_STRING,
+     .preset = "vampire.>",
+     .max = 256,
+     .offset = AT(subject),
+     .help = "what is subscribed to: outputs of type \"nats\" publish as PREFIX.WORKFLOW.RUN; * "
+             "stands for one word, > at the end for all that follow"},
+    {.key = "consumer",
+     .type = VAMP_OPT_STRING,
+     .preset = "",
+     .max = 64,
+     .offset = AT(consumer),
+     .help = "the name of the durable consumer of a stream of JetStream, which has to exist; the "
+             "consumer is made if it does not exist, and a message is acknowledged after it was "
+             "merged. Unset: a plain subscription, which misses what is published while there is "
+             "no connection"},
+    {.key = "answer",
+     .type = VAMP_OPT_STRING,
+     .preset = "vampire-collect",
+     .max = 256,
+     .offset = AT(answer),
+     .help = "the subject of requests, which are answered with the present values as JSON; empty: "
+             "none are"},
+    {.key = "name",
+     .type = VAMP_OPT_STRING,
+     .preset = "collected",
+     .max = 256,
+     .offset = AT(name),
+     .help = "what stands for the workflow in the outputs' names of files, subjects and labels of "
+             "the run"},
+    {.key = "bucket",
+     .type = VAMP_OPT_DURATION,
+     .preset = "10s",
+     .min = MILLISECONDS(1),
+     .max = SECONDS(86400),
+     .offset = AT(bucket_ns),
+     .help = "the width of a merged bucket, a multiple of that of every run; a run with another "
+             "width is refused and counted"},
+    {.key = "delay",
+     .type = VAMP_OPT_DURATION,
+     .preset = "30s",
+     .min = MILLISECONDS(1),
+     .max = SECONDS(86400),
+     .offset = AT(delay_ns),
+     .help = "how long after its end a bucket waits for the runs that have not reported; what "
+             "comes later is refused and counted"},
+    {.key = "forget",
+     .type = VAMP_OPT_DURATION,
+     .preset = "10min",
+     .min = MILLISECONDS(1),
+     .max = SECONDS(30 * 86400),
+     .offset = AT(forget_ns),
+     .help = "a run of which nothing was heard for so long has ended: it counts as missing until "
+             "then"},
+    {.key = "level",
+     .type = VAMP_OPT_ENUM,
+     .preset = "component",
+     .choices = level_words,
+     .offset = AT(level),
+     .help = "Granularity of the merged series within a run; that of the runs, or coarser"},
+    {.key = "sub_bins",
+     .type = VAMP_OPT_ENUM,
+     .preset = "8",
+     .choices = sub_bin_words,
+     .offset = AT(sub_bins),
+     .help = "histogram bins per doubling, as in the runs; a run with others is refused and "
+             "counted"},
+    {.key = "max_runs",
+     .type = VAMP_OPT_UINT,
+     .preset = "2048",
+     .min = 1,
+     .max = 65536,
+     .offset = AT(max_runs),
+     .help = "runs known at the same time; messages of further ones are refused and counted"},
+    {.key = "max_series",
+     .type = VAMP_OPT_UINT,
+     .preset = "262144",
+     .min = 2,
+     .max = 1048576,
+     .offset = AT(max_series),
+     .help = "series of a label set in the merged buckets; further ones are counted under (other)"},
+    {.key = "max_waiting",
+     .type = VAMP_OPT_SIZE,
+     .preset = "256MiB",
+     .min = (uint64_t)1 << 20,
+     .max = (uint64_t)1 << 40,
+     .offset = AT(waiting_bytes),
+     .help = "messages that wait for their bucket's close; further ones are refused and counted"},
+    {.key = "queue",
+     .type = VAMP_OPT_SIZE,
+     .preset = "64MiB",
+     .min = (uint64_t)1 << 20,
+     .max = (uint64_t)16 << 30,
+     .offset = AT(queue_bytes),
+     .help =
+         "messages that wait to be merged; with a consumer the stream keeps what finds no room, "
+         "else it is lost and counted"},
+    {.key = NULL},
+};
+
+static bool is_name(const char *text)
+{
+    return text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")] ==
+           '\0';
+}
+
+/* Whether the subject PREFIX.WORKFLOW.RUN, of any workflow and run, can match the pattern. */
+static bool takes_prefix(const char *pattern, const char *prefix)
+{
+    char subject[1024];
+    (void)snprintf(subject, sizeof subject, "%s.*.*", prefix);
+    const char *one = pattern, *other = subject;
+    for (;;) {
+        const size_t length = strcspn(one, "."), of_other = strcspn(other, ".");
+        if (one[0] == '>') {
+            return true;
+        }
+        if (one[0] != '*' && other[0] != '*' &&
+            (length != of_other || strncmp(one, other, length) != 0)) {
+            return false;
+        }
+        if (one[length] == '\0' || other[of_other] == '\0') {
+            return one[length] == other[of_other];
+        }
+        one += length + 1;
+        other += of_other + 1;
+    }
+}
+
+/* What an output publishes must not come back. */
+static void check_loop(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    const struct vamp_opt *opt = vamp_opt_find(output->ops->options, "prefix");
+    if (output->ops != &vamp_writer_nats || opt == NULL) {
+        return;
+    }
+    const char *prefix =
+        *(char *const *)(const void *)((const char *)output->options + opt->offset);
+    if (prefix != NULL && takes_prefix(loader->config->collect.subject, prefix)) {
+        char path[CONFIG_PATH_BYTES];
+        config_output_path(loader, index, "prefix", path);
+        config_error(loader, path,
+                     "what this output publishes would be collected again, since "
+                     "\"collect.subject\" takes it: give it another prefix");
+    }
+}
+
+void config_check_collect(const struct config_loader *loader)
+{
+    struct vamp_config *config = loader->config;
+    const struct vamp_config_collect *collect = &config->collect;
+    struct vamp_err err = VAMP_ERR_NONE;
+    const char *key = NULL;
+    /* What outputs are checked against. */
+    config->statistics.bucket_ns = collect->bucket_ns;
+    config->statistics.level = collect->level;
+    if (vamp_nats_server_check(&collect->server, &key, &err) != 0) {
+        char path[CONFIG_PATH_BYTES] = "/collect";
+        (void)config_path_push(path, key);
+        config_error(loader, path, "%s", err.text);
+    }
+    if (collect->subject == NULL || !vamp_nats_is_subject(collect->subject, true)) {
+        config_error(loader, "/collect/subject",
+                     "expected words with points between them, without blanks; a word may be *, "
+                     "the last one >");
+    }
+    for (unsigned i = 0; i < config->output_count && collect->subject != NULL; i++) {
+        check_loop(loader, i);
+    }
+    if (collect->name == NULL) {
+        config_error(loader, "/collect/name", "the name of the view must not be empty");
+    }
+    if (collect->answer != NULL && !vamp_nats_is_subject(collect->answer, false)) {
+        config_error(loader, "/collect/answer",
+                     "expected words with points between them, without blanks, * and >");
+    }
+    if (collect->consumer != NULL && !is_name(collect->consumer)) {
+        config_error(loader, "/collect/consumer",
+                     "expected letters, digits, - and _, of which the name of a consumer may be");
+    }
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "writers/nats/subscriber.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "vampire/core/clock.h"
+#include "version.h"
+#include "writers/nats/link.h"
+
+/* After which a write that blocks ends the connection. */
+#define WRITE_NS (5 * VAMP_NS_PER_SECOND)
+/* Messages of a consumer that are not acknowledged: what the library may hold in addition to the
+ * queue. */
+#define UNACKNOWLEDGED_MAX 256
+/* After which a message that was not acknowledged comes again: what was on its way when a
+ * connection ended. One that only waits in the queue changes nothing when it comes again. */
+#define ACKNOWLEDGE_NS (5 * VAMP_NS_PER_SECOND)
+
+struct entry {
+    struct entry *next;
+    natsMsg *message;
+    bool is_request;
+};
+
+struct subscriber {
+    struct vamp_nats_subscription what;
+    struct nats_connection connection;
+    jsCtx *stream;                     /* of the present link, with a consumer */
+    natsSubscription *data, *requests; /* of the present link; NULL: none */
+    unsigned connections;
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t changed;
+    struct entry *first, **last;
+    uint64_t bytes, count;
+    uint64_t lost;
+    unsigned delivering; /* subscriptions whose callback may still be called */
+    bool leaving;        /* what arrives is not wanted any more */
+};
+
+/* ---- the library's threads */
+
+/* Whether the message has room; with a consumer waits for it. Called with the lock. */
+static bool has_room(struct subscriber *self, uint64_t bytes)
+{
+    while (self->what.consumer != NULL && !self->leaving && self->count > 0 &&
+           self->bytes + bytes > self->what.queue_bytes) {
+        (void)pthread_cond_wait(&self->changed, &self->lock);
+    }
+    return !self->leaving && (self->count == 0 || self->bytes + bytes <= self->what.queue_bytes);
+}
+
+static void add(struct subscriber *self, natsMsg *message, bool is_request)
+{
+    const uint64_t bytes = (uint64_t)natsMsg_GetDataLength(message);
+    struct entry *entry = malloc(sizeof *entry);
+    (void)pthread_mutex_lock(&self->lock);
+    if (entry != NULL && (is_request ? !self->leaving : has_room(self, bytes))) {
+        *entry = (struct entry){.message = message, .is_request = is_request};
+        *self->last = entry;
+        self->last = &entry->next;
+        self->bytes += bytes;
+        self->count++;
+        message = NULL;
+        entry = NULL;
+        (void)pthread_cond_broadcast(&self->changed);
+    } else if (!self->leaving && self->what.consumer == NULL) {
+        self->lost++;
+    }
+    (void)pthread_mutex_unlock(&self->lock);
+    free(entry);
+    natsMsg_Destroy(message);
+}
+
+static void receive_data(natsConnection *link, natsSubscription *subscription, natsMsg *message,
+                         void *context)
+{
+    (void)link, (void)subscription;
+    add(context, message, false);
+}
+
+static void receive_request(natsConnection *link, natsSubscription *subscription, natsMsg *message,
+                            void *context)
+{
+    (void)link, (void)subscription;
+    add(context, message, true);
+}
+
+static void end_delivering(void *context)
+{
+    struct subscriber *self = context;
+    (void)pthread_mutex_lock(&self->lock);
+    self->delivering--;
+    (void)pthread_cond_broadcast(&self->changed);
+    (void)pthread_mutex_unlock(&self->lock);
+}
+
+/* ---- subscribe */
+
+static void begin_delivering(struct subscriber *self, natsSubscription *subscription)
+{
+    (void)pthread_mutex_lock(&self->lock);
+    self->delivering++;
+    (void)pthread_mutex_unlock(&self->lock);
+    if (natsSubscription_SetOnCompleteCB(subscription, end_delivering, self) != NATS_OK) {
+        end_delivering(self); /* it has ended already */
+    }
+}
+
+static natsStatus limit(const struct subscriber *self, natsSubscription *subscription)
+{
+    const bool plain = self->what.consumer == NULL;
+    const int bytes = self->what.queue_bytes > INT_MAX ? INT_MAX : (int)self->what.queue_bytes;
+    return natsSubscription_SetPendingLimits(subscription, -1, plain ? bytes : -1);
+}
+
+static natsStatus subscribe_plain(struct subscriber *self)
+{
+    return natsConnection_Subscribe(&self->data, self->connection.link, self->what.subject,
+                                    receive_data, self);
+}
+
+static natsStatus subscribe_consumer(struct subscriber *self)
+{
+    natsStatus status = natsConnection_JetStream(&self->stream, self->connection.link, NULL);
+    jsSubOptions options;
+    if (status == NATS_OK) {
+        status = jsSubOptions_Init(&options);
+    }
+    if (status != NATS_OK) {
+        return status;
+    }
+    options.ManualAck = true;
+    options.Config.Durable = self->what.consumer;
+    options.Config.AckPolicy = js_AckExplicit;
+    options.Config.MaxAckPending = UNACKNOWLEDGED_MAX;
+    options.Config.AckWait = ACKNOWLEDGE_NS;
+    return js_Subscribe(&self->data, self->stream, self->what.subject, receive_data, self, NULL,
+                        &options, NULL);
+}
+
+/* A server answers after it has taken, or refused, what was sent before. */
+static natsStatus confirm(struct subscriber *self)
+{
+    const char *said = NULL;
+    const natsStatus status =
+        natsConnection_FlushTimeout(self->connection.link, NATS_PATIENCE_NS / 1000000);
+    return status == NATS_OK ? natsConnection_GetLastError(self->connection.link, &said) : status;
+}
+
+static natsStatus subscribe(struct subscriber *self)
+{
+    natsStatus status =
+        self->what.consumer != NULL ? subscribe_consumer(self) : subscribe_plain(self);
+    if (status == NATS_OK) {
+        begin_delivering(self, self->data);
+        status = limit(self, self->data);
+    }
+    if (status == NATS_OK && self->what.requests != NULL) {
+        status = natsConnection_Subscribe(&self->requests, self->connection.link,
+                                          self->what.requests, receive_request, self);
+        if (status == NATS_OK) {
+            begin_delivering(self, self->requests);
+        }
+    }
+    return status == NATS_OK ? confirm(self) : status;
+}
+
+static void forget_entries(struct subscriber *self)
+{
+    while (self->first != NULL) {
+        struct entry *entry = self->first;
+        self->first = entry->next;
+        natsMsg_Destroy(entry->message);
+        free(entry);
+    }
+    self->last = &self->first;
+    self->bytes = self->count = 0;
+}
+
+/* Ends the subscriptions; the link is closed by then, so that a consumer stays in the server. No
+ * message of theirs may be used any more. */
+static void forget_link(struct subscriber *self)
+{
+    (void)pthread_mutex_lock(&self->lock);
+    self->leaving = true;
+    (void)pthread_cond_broadcast(&self->changed);
+    while (self->delivering > 0) {
+        (void)pthread_cond_wait(&self->changed, &self->lock);
+    }
+    self->leaving = false;
+    forget_entries(self);
+    (void)pthread_mutex_unlock(&self->lock);
+    int64_t dropped = 0;
+    if (self->data != NULL && natsSubscription_GetDropped(self->data, &dropped) == NATS_OK) {
+        self->lost += self->what.consumer == NULL ? (uint64_t)dropped : 0;
+    }
+    natsSubscription_Destroy(self->data);
+    natsSubscription_Destroy(self->requests);
+    jsCtx_Destroy(self->stream);
+    self->data = self->requests = NULL;
+    self->stream = NULL;
+}
+
+/* The reason is that of the library, from before the link is closed. */
+static int fail_with(struct subscriber *self, natsStatus status, struct vamp_err *err)
+{
+    natsConnection *link = self->connection.link;
+    self->connection.link = NULL;
+    char text[200] = "";
+    const char *said = NULL;
+    (void)natsConnection_GetLastError(link, &said);
+    if (status == NATS_NOT_FOUND) {
+        (void)snprintf(text, sizeof text, "no stream of JetStream takes \"%.100s\"",
+                       self->what.subject);
+    } else if (said != NULL && said[0] != '\0') {
+        (void)snprintf(text, sizeof text, "%.190s", said);
+    }
+    natsConnection_Close(link);
+    forget_link(self);
+    natsConnection_Destroy(link);
+    return text[0] != '\0' ? nats_connection_fail(&self->connection, text, err)
+                           : nats_connection_fail_with(&self->connection, status, err);
+}
+
+static int open_link(struct subscriber *self, struct vamp_err *err)
+{
+    const int code = nats_connection_open(&self->connection, err);
+    if (code != 0) {
+        return code;
+    }
+    const natsStatus status = subscribe(self);
+    if (status != NATS_OK) {
+        return fail_with(self, status, err);
+    }
+    nats_connection_works(&self->connection);
+    self->connections++;
+    return 0;
+}
+
+/* ---- the functions */
+
+static void subscriber_free(void *context)
+{
+    struct subscriber *self = context;
+    if (self == NULL) {
+        return;
+    }
+    natsConnection *link = self->connection.link;
+    self->connection.link = NULL;
+    if (link != NULL) {
+        (void)natsConnection_FlushTimeout(link, NATS_PATIENCE_NS / 1000000); /* acknowledgements */
+        natsConnection_Close(link);
+    }
+    forget_link(self);
+    natsConnection_Destroy(link);
+    nats_connection_done(&self->connection);
+    (void)pthread_cond_destroy(&self->changed);
+    (void)pthread_mutex_destroy(&self->lock);
+    free(self);
+}
+
+static int subscriber_create(const struct vamp_nats_subscription *what, void **ret_self,
+                             struct vamp_err *err)
+{
+    struct subscriber *self = calloc(1, sizeof *self);
+    if (self == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare a subscription");
+    }
+    self->what = *what;
+    self->last = &self->first;
+    pthread_condattr_t attributes;
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&self->changed, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    (void)pthread_mutex_init(&self->lock, NULL);
+    const struct nats_purpose purpose = {
+        .server = what->server,
+        .what = "subscribe at",
+        .meanwhile = what->consumer != NULL ? "the stream keeps what is published meanwhile"
+                                            : "what is published meanwhile is missed",
+        .write_ns = WRITE_NS,
+    };
+    const int code = nats_connection_init(&self->connection, &purpose, err);
+    if (code != 0) {
+        subscriber_free(self);
+        return code;
+    }
+    *ret_self = self;
+    return 0;
+}
+
+/* Waits until there is a message, at most until `until_ns`. */
+static struct entry *wait_for_entry(struct subscriber *self, int64_t until_ns)
+{
+    const struct timespec until = {.tv_sec = until_ns / VAMP_NS_PER_SECOND,
+                                   .tv_nsec = until_ns % VAMP_NS_PER_SECOND};
+    (void)pthread_mutex_lock(&self->lock);
+    int code = 0;
+    while (self->first == NULL && code == 0) {
+        code = pthread_cond_timedwait(&self->changed, &self->lock, &until);
+    }
+    struct entry *entry = self->first;
+    if (entry != NULL) {
+        self->first = entry->next;
+        self->last = self->first == NULL ? &self->first : self->last;
+        self->bytes -= (uint64_t)natsMsg_GetDataLength(entry->message);
+        self->count--;
+        (void)pthread_cond_broadcast(&self->changed);
+    }
+    (void)pthread_mutex_unlock(&self->lock);
+    return entry;
+}
+
+static void describe_in_stream(const struct subscriber *self, struct vamp_nats_received *received)
+{
+    jsMsgMetaData *data = NULL;
+    if (self->what.consumer != NULL && !received->is_request &&
+        natsMsg_GetMetaData(&data, received->message) == NATS_OK) {
+        received->published_ns = data->Timestamp;
+        received->more = data->NumPending > 0;
+        jsMsgMetaData_Destroy(data);
+    }
+}
+
+/* What arrived before the end of a connection comes first. */
+static int subscriber_next(void *context, int64_t timeout_ns,
+                           struct vamp_nats_received *ret_received, struct vamp_err *err)
+{
+    struct subscriber *self = context;
+    if (self->connection.link == NULL) {
+        const int code = open_link(self, err);
+        if (code != 0) {
+            return code;
+        }
+    }
+    const int64_t now_ns = vamp_clock_monotonic_ns(&vamp_clock_system);
+    struct entry *entry = wait_for_entry(self, now_ns + timeout_ns);
+    if (entry != NULL) {
+        *ret_received = (struct vamp_nats_received){
+            .data = natsMsg_GetData(entry->message),
+            .bytes = (size_t)natsMsg_GetDataLength(entry->message),
+            .is_request = entry->is_request,
+            .message = entry->message,
+        };
+        free(entry);
+        describe_in_stream(self, ret_received);
+        return 1;
+    }
+    return natsConnection_IsClosed(self->connection.link)
+               ? fail_with(self, NATS_CONNECTION_CLOSED, err)
+               : 0;
+}
+
+static void subscriber_done(void *context, const struct vamp_nats_received *received)
+{
+    const struct subscriber *self = context;
+    if (self->what.consumer != NULL && !received->is_request) {
+        (void)natsMsg_Ack(received->message, NULL); /* else it comes again, and changes nothing */
+    }
+    natsMsg_Destroy(received->message);
+}
+
+static int subscriber_answer(void *context, const struct vamp_nats_received *received,
+                             const char *text)
+{
+    const struct subscriber *self = context;
+    natsConnection *link = self->connection.link;
+    const char *reply = natsMsg_GetReply(received->message);
+    const size_t bytes = strlen(text);
+    if (reply == NULL || link == NULL) {
+        return -EIO;
+    }
+    if ((int64_t)bytes > natsConnection_GetMaxPayload(link)) {
+        return -EMSGSIZE;
+    }
+    return natsConnection_Publish(link, reply, text, (int)bytes) == NATS_OK ? 0 : -EIO;
+}
+
+static void subscriber_state(void *context, struct vamp_nats_subscriber_state *ret_state)
+{
+    struct subscriber *self = context;
+    int64_t dropped = 0;
+    if (self->data != NULL && self->what.consumer == NULL) {
+        (void)natsSubscription_GetDropped(self->data, &dropped);
+    }
+    (void)pthread_mutex_lock(&self->lock);
+    *ret_state = (struct vamp_nats_subscriber_state){
+        .address = nats_connection_address(&self->connection),
+        .connections = self->connections,
+        .lost = self->lost + (uint64_t)dropped,
+        .waiting = self->count,
+        .connected = self->connection.link != NULL,
+    };
+    (void)pthread_mutex_unlock(&self->lock);
+}
+
+static const struct vamp_nats_subscriber_ops functions = {
+    .create = subscriber_create,
+    .next = subscriber_next,
+    .done = subscriber_done,
+    .answer = subscriber_answer,
+    .state = subscriber_state,
+    .free = subscriber_free,
+};
+
+const struct vamp_nats_subscriber_plug_in vamp_nats_subscriber_plug_in = {VAMP_VERSION, &functions};
