@@ -118,9 +118,14 @@ struct vamp_vocabulary vamp_event_vocabulary(struct vamp_named_filters *named)
 
 /* ---- values */
 
-bool vamp_event_field_possible(enum event_field field, enum vamp_event_kind kind)
+static inline bool is_possible(enum event_field field, unsigned kind)
 {
     return (field_kinds[field] & VAMP_EVENT_BIT(kind)) != 0;
+}
+
+bool vamp_event_field_possible(enum event_field field, enum vamp_event_kind kind)
+{
+    return is_possible(field, kind);
 }
 
 static void set_word(struct vamp_value *ret, const char *word)
@@ -240,8 +245,7 @@ void vamp_event_lookup(void *context, int field, const char *name, struct vamp_v
     struct event_lookup *lookup = context;
     (void)name;
     ret->type = VAMP_VALUE_ABSENT;
-    if (field >= 0 && vamp_event_field_possible((enum event_field)field,
-                                                (enum vamp_event_kind)lookup->event->kind)) {
+    if (field >= 0 && is_possible((enum event_field)field, lookup->event->kind)) {
         look_up_event((enum event_field)field, lookup, ret);
     }
 }

@@ -33,11 +33,14 @@ enum {
 #include "vampire/core/event/fields.def"
 };
 
-/* A field that is not known is passed over; a known one in another form is refused. */
-static inline void vamp_event_read_other(struct vamp_wire *wire, uint64_t key)
+/* A field that is not known is passed over; a known one in another form is refused, and so is
+ * number 0 where the key is one byte, `first`. */
+static inline void vamp_event_read_other(struct vamp_wire *wire, uint64_t key, uint8_t first)
 {
     const uint64_t number = key >> 3;
-    if (number < 32 && ((unsigned)VAMP_EVENT_NUMBERS >> number & 1U) != 0) {
+    if (first < 1 << 3) {
+        vamp_wire_fail(wire);
+    } else if (number < 32 && ((unsigned)VAMP_EVENT_NUMBERS >> number & 1U) != 0) {
         vamp_wire_fail(wire);
     } else if (!wire->bad) {
         vamp_wire_skip(wire, key);
@@ -72,7 +75,8 @@ vamp_event_read_message(const uint8_t *bytes, size_t length, void *record,
     struct vamp_wire wire = {.at = bytes, .end = bytes + length};
     *parts = (struct vamp_event_parts){.kind = 0};
     while (vamp_wire_has_more(&wire)) {
-        const uint64_t key = vamp_wire_key(&wire);
+        const uint8_t first = *wire.at;
+        const uint64_t key = first < 0x80 ? *wire.at++ : vamp_wire_key(&wire);
         switch (key) {
         case VAMP_WIRE_KEY(1, VARINT):
             parts->kind = (uint32_t)vamp_wire_varint(&wire);
@@ -94,7 +98,7 @@ vamp_event_read_message(const uint8_t *bytes, size_t length, void *record,
     VAMP_EVENT_READ_##form(symbol, number, values)
 #include "vampire/core/event/fields.def"
         default:
-            vamp_event_read_other(&wire, key);
+            vamp_event_read_other(&wire, key, first);
         }
     }
     return !wire.bad && parts->has_kind;

@@ -51,13 +51,13 @@ struct vamp_observation {
     uint32_t intervals;                              /* bits: which of `interval_ns` were found */
     int64_t pool_cdos, pool_bytes, present, tracked; /* changes */
     int32_t active[VAMP_TIER_COUNT];                 /* changes, by tier */
-    uint32_t anomalies[VAMP_ANOMALY_COUNT];
     bool any_anomaly;
     bool parts_known; /* of the demand's wait: `part_ns` are its parts */
     /* Not cleared from event to event. These are set for every event, as far as it has them:
      * component is who acted, source and sink are a transport's. */
     struct vamp_labels labels;
     /* What says that one of these is there is above. */
+    uint32_t anomalies[VAMP_ANOMALY_COUNT];
     uint64_t interval_ns[VAMP_INTERVAL_COUNT];
     uint64_t part_ns[VAMP_WAIT_UNKNOWN];
 };
@@ -90,8 +90,14 @@ static inline bool vamp_observed(const struct vamp_observation *seen, enum vamp_
 static inline void vamp_observe_anomaly(struct vamp_observation *seen, enum vamp_anomaly anomaly,
                                         uint32_t count)
 {
+    if (count == 0) {
+        return;
+    }
+    if (!seen->any_anomaly) {
+        memset(seen->anomalies, 0, sizeof seen->anomalies);
+        seen->any_anomaly = true;
+    }
     seen->anomalies[anomaly] += count;
-    seen->any_anomaly = seen->any_anomaly || count > 0;
 }
 
 /* Notes the time from `from_ns` to now; an event before its partner is an anomaly instead. */
