@@ -56,8 +56,8 @@ class Programs:
                               check=True).stdout
 
     def hdf5(self):
-        """[(path, dimensions, {attribute: text})] of all variables and the names of the file's own attributes, of a
-        file with everything in it."""
+        """[(path, dimensions, {attribute: text})] of all variables, the names of the file's own attributes, and
+        {metric of vampire's own: (kind, label)}, of a file with everything in it."""
         if self.file is None:
             import h5py  # pylint: disable=import-outside-toplevel
 
@@ -73,7 +73,9 @@ class Programs:
                         (path, dimensions_of(entry), {key: text_of(value) for key, value in entry.attrs.items()
                                                       if key in ("long_name", "units", "metric", "kind")})
                     ) if isinstance(entry, h5py.Dataset) else None)
-                    self.file = variables, set(file.attrs)
+                    self.file = variables, set(file.attrs), {
+                        name: (kind, label) for kind in ("counter", "gauge")
+                        for name, label in zip(texts_of(file[f"vampire/{kind}_name"]), texts_of(file[f"vampire/{kind}_label"]))}
         return self.file
 
 
@@ -83,6 +85,11 @@ def dimensions_of(entry):
     if entry.attrs.get("CLASS") == b"DIMENSION_SCALE":
         return [entry.name[1:]]
     return [axis[0].name.rpartition("/")[2] if len(axis) else "?" for axis in entry.dims]
+
+
+def texts_of(variable):
+    """The rows of a character array."""
+    return [row.tobytes().rstrip(b"\0").decode() for row in variable[...]]
 
 
 def text_of(value):
@@ -251,7 +258,8 @@ def hdf5_variables(programs):
 
 
 def hdf5_metrics(programs):
-    """Of each metric the variable that has all of its dimensions, and the group of its rows."""
+    """Of each metric the variable that has all of its dimensions, and the group of its rows; of vampire's own metrics
+    the table."""
     suffix = {"counter": "_delta", "gauge": "", "histogram": "_count"}
     found, rows = {}, {}
     for path, axes, words in programs.hdf5()[0]:
@@ -262,8 +270,11 @@ def hdf5_metrics(programs):
             rows[words["metric"]] = group
         elif name == words["metric"] + suffix[words["kind"]]:
             found[words["metric"]] = f"{words['kind']} [{', '.join(axes)}]"
-    return "".join(item(f"`{name}`", f"{what}{f'; rows in `{rows[name]}`' if name in rows else ''}.")
-                   for name, what in sorted(found.items()))
+    for name in rows:
+        found[name] = f"{found[name]}; rows in `{rows[name]}`" if name in found else f"histogram, only rows in `{rows[name]}`"
+    for name, (kind, label) in programs.hdf5()[2].items():
+        found[name] = f"{kind} in the group `vampire`" + (f", by `{label}`" if label else "")
+    return "".join(item(f"`{name}`", f"{what}.") for name, what in sorted(found.items()))
 
 
 ATTRIBUTES = {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files of format 2: a dense overview in the root group, by closed labels; rows of the series that changed
-in a group for each label set."""
+in a group for each label set; since 2.1 tables of vampire's own metrics in a group of their own."""
 
 import itertools
 
@@ -14,6 +14,7 @@ from .files import read_rows
 from .rows import FIELDS, Block, Entries, Metric, Source, steps
 
 PADDING = 0xFFFFFFFF  # series_index of the rows that fill a chunk
+OWN = "vampire"  # the group of vampire's own metrics
 VALUE = {"counter": "_delta", "gauge": "", "histogram": "_count"}  # suffix of the variable that has all labels
 
 
@@ -22,12 +23,13 @@ class File(files.File):
 
     def _find_metrics(self, items):
         self.metrics, self._groups, self._labels_of, self._closed, self._series = {}, {}, {}, {}, {}
+        self._own, self._shown = {}, set()  # metric -> its columns in the table; those that the overview has
         self._slots = None  # of the dimensions of rows
         self.bins = Bins(self.edges[0]) if self.edges else None
         self.restarts = items["restart_row"][...].astype(np.int64) if "restart_row" in items else np.zeros(1, np.int64)
         self.restarts = self.restarts[self.restarts < max(self.rows, 1)]
         for group_name, group in items.items():
-            if isinstance(group, h5py.Group):
+            if isinstance(group, h5py.Group) and group_name != OWN:
                 self._labels_of[group_name] = tuple(files.text_of(group.attrs["labels"]).split())
                 for name in group:
                     if name.endswith("_entry"):
@@ -38,6 +40,31 @@ class File(files.File):
             metric = files.text_of(item.attrs["metric"]) if "metric" in item.attrs else None
             if metric is not None and name == metric + VALUE[files.text_of(item.attrs["kind"])]:
                 self._add(items, metric, item)
+        for metric, group_name in self._groups.items():
+            if metric not in self.metrics and f"{metric}_entry" in items[group_name]:
+                self._add_rows_only(metric, items[group_name])
+        for kind in ("counter", "gauge") if OWN in items else ():
+            self._add_own(kind, items[OWN])
+
+    def _add_rows_only(self, metric, group):
+        """A histogram that the overview does not have."""
+        self._closed[metric] = ()
+        self.metrics[metric] = Metric(metric, "histogram", self._labels_of[self._groups[metric]],
+                                      files.attributes_of(group[metric + "_count"]))
+
+    def _add_own(self, kind, group):
+        """The metrics of a table."""
+        if f"{kind}_name" not in group:
+            return
+        columns = [files.texts_of(group[f"{kind}_{what}"][...]) for what in ("name", "label", "units", "help", "origin")]
+        for number, (name, label, unit, about, origin) in enumerate(zip(*columns)):
+            if name not in self._own:
+                self._own[name] = []
+                self._closed[name] = labels = (label,) if label else ()
+                attrs = {"units": unit, "metric": name, "kind": kind, "labels": label, "help": about, "origin": origin,
+                         "value_units": unit}
+                self.metrics[name] = Metric(name, kind, labels, {key: text for key, text in attrs.items() if text})
+            self._own[name].append(number)
 
     def places(self, group, dimension, first, end):
         """(first ones, numbers) of the rows that each bucket has along a dimension of an open group."""
@@ -53,6 +80,7 @@ class File(files.File):
         closed = tuple(files.dim_of(item, axis, self.dims).removesuffix("_series") for axis in range(1, item.ndim))
         labels = self._labels_of[self._groups[metric]] if metric in self._groups else closed
         self._closed[metric] = closed
+        self._shown.add(metric)
         self.metrics[metric] = Metric(metric, kind, labels, attrs)
 
     def words(self, labels):
@@ -79,6 +107,10 @@ class File(files.File):
         """Where the metric is, the coarsest first."""
         metric, closed = self.metrics[name], self._closed[name]
         found = []
+        if name in self._own:
+            return [_Own(self, metric, self._own[name])]
+        if name not in self._shown:
+            return [_Rows(self, metric, self._groups[name])]
         if metric.kind == "histogram":
             found.append(_Overview(self, metric, ()))
         elif metric.kind == "counter" or closed == metric.labels:
@@ -91,6 +123,21 @@ class File(files.File):
         """The last restart that is not after `row`, and its first row."""
         index = max(0, int(np.searchsorted(self.restarts, row, "right")) - 1)
         return index, int(self.restarts[index]) if len(self.restarts) else 0
+
+    def totals(self, deltas, before, rows, count):
+        """[rows, count]: counters since the start of the run. `deltas(first, end)`: what each of these buckets added;
+        `before(index)`: the totals of a restart."""
+        first, end = rows
+        index, row = self.restart_of(first)
+        out = np.zeros((end - first, count), np.uint64)
+        while row < end:
+            until = int(self.restarts[index + 1]) if index + 1 < len(self.restarts) else end
+            sums = np.cumsum(deltas(row, min(until, end)), axis=0, dtype=np.uint64)
+            sums += before(index).astype(np.uint64)
+            skip = max(0, first - row)
+            out[max(row, first) - first: row + len(sums) - first] = sums[skip:]
+            row, index = until, index + 1
+        return out
 
 
 class _Overview(Source):
@@ -145,17 +192,35 @@ class _Overview(Source):
         return Block(time + first, np.zeros(len(time), np.int64), values, entries)
 
     def totals(self, hdf5, first, end, series):
-        index, start = self._file.restart_of(first)
-        out, row = np.zeros((end - first, len(series)), np.uint64), start
         item, before = hdf5[self.metric.name + "_delta"], hdf5[self.metric.name + "_before"]
-        while row < end:
-            until = int(self._file.restarts[index + 1]) if index + 1 < len(self._file.restarts) else end
-            sums = np.cumsum(self._flat(item, row, min(until, end))[:, series], axis=0, dtype=np.uint64)
-            sums += self._flat(before, index, index + 1)[0, series].astype(np.uint64)
-            skip = max(0, first - row)
-            out[max(row, first) - first: row + len(sums) - first] = sums[skip:]
-            row, index = until, index + 1
-        return out
+        return self._file.totals(lambda row, until: self._flat(item, row, until)[:, series],
+                                 lambda index: self._flat(before, index, index + 1)[0, series], (first, end), len(series))
+
+
+class _Own(Source):
+    """Columns of a table of vampire's own metrics: one for each word of the label, in the order of the list."""
+
+    def __init__(self, file, metric, columns):
+        super().__init__(metric, metric.labels)
+        self._file, self._columns = file, slice(columns[0], columns[-1] + 1)
+
+    def series(self):
+        return self._file.series(None, self.labels)
+
+    def _read(self, hdf5, field, first, end):
+        return read_rows(hdf5[OWN][field], first, end)[:, self._columns]
+
+    def blocks(self, hdf5, first, end, fields, bins=False):
+        for at, until in steps([64] * (end - first), 1 << 22):
+            found = {field: self._read(hdf5, field, first + at, first + until) for field in FIELDS[self.metric.kind]}
+            judge = found[FIELDS[self.metric.kind][0]]
+            time, series = np.nonzero(judge != (0 if self.metric.kind == "counter" else files.NAT))
+            yield Block(time + first + at, series, {field: found[field][time, series] for field in fields}, None)
+
+    def totals(self, hdf5, first, end, series):
+        return self._file.totals(
+            lambda row, until: self._read(hdf5, "delta", row, until)[:, series],
+            lambda index: self._read(hdf5, "before", index, index + 1)[0, series], (first, end), len(series))
 
 
 class _Rows(Source):

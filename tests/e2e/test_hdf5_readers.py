@@ -18,7 +18,7 @@ import xarray as xr
 
 from harness import MODE, build_preload, wait_until
 from rows import File, refresh
-from made_up import (COMPONENT_NAMES, FILL, KINDS, METRICS, START_NS, WIDTH_NS, account, check_file, check_open_file,
+from made_up import (COMPONENT_NAMES, FILL, KINDS, METRICS, NUMBERS, START_NS, WIDTH_NS, account, check_file, check_open_file,
                      check_rows, clear, delta, fill, follow, has_rows, kill_while_filling, only_file, paths)
 
 pytestmark = [
@@ -80,6 +80,8 @@ def test_xarray_opens_with_one_line(closed, engine):
         assert str(ds.output_name.values[0]) == "files"
 
 
+WEIGHTS = ("vampire_sampled_in", "vampire_weighted", "vampire_weight")  # of sampled events
+
 GROUPS = ["by_" + "_".join(labels) for labels in dict.fromkeys(
     tuple(labels) for _, kind, _, labels in METRICS if has_rows(kind, labels))]
 
@@ -109,6 +111,8 @@ def test_labels_of_every_name(closed, engine):
 def test_each_metric_names_its_own_labels(closed):
     with h5py.File(closed, "r") as file:
         for name, kind, unit, labels in METRICS:
+            if name.startswith("vampire_") and name not in WEIGHTS:
+                continue
             data = file[name + {"COUNTER": "_delta", "GAUGE": "", "HISTOGRAM": "_count"}[kind]]
             assert text_of(data, "value_units") == unit
             words = [label for label in labels if label not in ("component", "producer", "source", "sink")]
@@ -117,6 +121,32 @@ def test_each_metric_names_its_own_labels(closed):
                 assert file[word].dims[0][0].name == data.dims[position + 1][0].name
             group = "by_" + "_".join(labels)
             assert (group in file and data.name[1:] in file[group]) == bool(has_rows(kind, labels))
+
+
+@pytest.mark.parametrize("engine", ["h5netcdf", "netcdf4"])
+def test_xarray_opens_the_metrics_of_vampire(closed, engine):
+    """As columns of tables, but for the weights of sampled events."""
+    with xr.open_dataset(closed, engine=engine) as ds:
+        assert {name for name in ds.variables if name.startswith("vampire_")} == {
+            "vampire_sampled_in_delta", "vampire_sampled_in_before", "vampire_weighted_delta", "vampire_weighted_before",
+            "vampire_weight", "vampire_weight_min", "vampire_weight_max"}
+        outputs, time = ds.output.values.astype(str).tolist(), ds.time
+    with xr.open_dataset(closed, engine=engine, group="vampire") as ds:
+        ds.load()
+        assert ds.delta.sizes["time"] == ds["last"].sizes["time"] == len(time)
+        assert ds.attrs["title"] == "vampire's own metrics"
+        shown = {}
+        for kind in ("counter", "gauge"):
+            names, labels, units = (ds[f"{kind}_{what}"].values.astype(str) for what in ("name", "label", "units"))
+            shown.update({name: (kind, label, unit) for name, label, unit in zip(names, labels, units)})
+        assert shown == {name: (kind.lower(), "".join(labels), unit) for name, kind, unit, labels in METRICS
+                         if name.startswith("vampire_") and name not in WEIGHTS and kind != "HISTOGRAM"}
+        assert ds.counter_help.values.astype(str)[ds.counter_name.values.astype(str) == "vampire_cpu_ns"].tolist() == [
+            "vampire's processor time"]
+        one = ds.delta[:, (ds.counter_name.astype(str) == "vampire_written").values]
+        number = NUMBERS["vampire_written"]
+        assert one.counter_word.values.tolist() == list(range(17)) and outputs[1] == "files"
+        assert one.values[11, 1] == sum(delta(number, s, 11) for s in range(1, 25))
 
 
 def test_rules_of_the_format(closed):
@@ -154,7 +184,7 @@ def test_rules_of_the_format(closed):
         entries = {name + "_entry" for name, kind, _, labels in METRICS if kind == "HISTOGRAM" and labels}
         assert unlimited == {"time", "restart", "gap", "component_slot", "series", "row", "before"} | entries
         assert text_of(file, "Conventions") == "CF-1.10"
-        assert text_of(file, "schema_version") == "2.0"
+        assert text_of(file, "schema_version") == "2.1"
         for key in "vampire_version workflow host run_id segment bucket_ns clock configuration how_to_open_live".split():
             assert key in file.attrs
 

@@ -18,6 +18,7 @@ from catalogue import AGES
 PADDING = 2**32 - 1
 NO_GAUGE = -(2**63)
 OTHER = "(other)"
+OWN = "vampire"  # the group of vampire's own metrics
 
 
 def texts(dataset):
@@ -43,7 +44,8 @@ def refresh(file, metrics):
     """What a reader of these metrics does in a file that is being written, after `time`."""
     for name, item in file.items():
         if isinstance(item, h5py.Group):
-            if any(entry.startswith(metric) for entry in item for metric in metrics):
+            own = name == OWN and any(metric.startswith("vampire_") for metric in metrics)
+            if own or any(entry.startswith(metric) for entry in item for metric in metrics):
                 for entry in item.values():
                     entry.refresh()
         elif name in ("restart_row", "bucket_number", "first_row", "rows") or name.startswith(("events_", *metrics)):
@@ -91,24 +93,42 @@ class File:
         self.places = {}
         columns = (column(file[name], self.rows).T.tolist() for name in ("first_row", "rows"))
         placed = dict(zip(texts(file["row_dimension"]), zip(*columns))) if "row_dimension" in file else {}
-        self.groups = [Group(item, self.rows, placed) for item in file.values() if isinstance(item, h5py.Group)]
+        self.groups = [Group(item, self.rows, placed) for name, item in file.items()
+                       if isinstance(item, h5py.Group) and name != OWN]
+        self.own = {}  # of each of vampire's own metrics: kind, label, columns
+        for kind in ("counter", "gauge"):
+            if f"{OWN}/{kind}_name" in file:
+                self._find_own(kind, file[OWN])
         self.restarts = [int(row) for row in file["restart_row"][...] if row < self.rows]
         assert self.rows == 0 or self.restarts[:1] == [0], "totals of the first row"
 
+    def _find_own(self, kind, group):
+        names, labels = texts(group[f"{kind}_name"]), texts(group[f"{kind}_label"])
+        for number, (name, label, word) in enumerate(zip(names, labels, group[f"{kind}_word"][...].tolist())):
+            _, _, columns = self.own.setdefault(name, (kind, label, []))
+            assert word == len(columns) and columns in ([], list(range(number - word, number))), f"columns of {name}"
+            columns.append(number)
+
     def metrics(self):
         """The names of all metrics, each once."""
-        return list(dict.fromkeys(text_of(item, "metric") for item in self.file.values() if "metric" in item.attrs))
+        every = [*self.file.values(), *(item for group in self.groups for item in group.group.values())]
+        return list(dict.fromkeys([*(text_of(item, "metric") for item in every if "metric" in item.attrs), *self.own]))
 
     def kind(self, name):
-        return text_of(self._any(name), "kind")
+        return self.own[name][0] if name in self.own else text_of(self._any(name), "kind")
 
     def _any(self, name):
-        return next(self.file[name + part] for part in ("_delta", "") if name + part in self.file)
+        """A variable of the metric."""
+        if name + "_count" in self.file or name + "_delta" in self.file or name in self.file:
+            return next(self.file[name + part] for part in ("_delta", "") if name + part in self.file)
+        return self._group(name).group[name + "_count"]  # a histogram that has rows only
 
     def words(self, name):
         """The combinations of closed labels of the overview, in the order of its cells."""
-        part = self.file.get(name + "_count", self._any(name))
-        labels = text_of(part, "labels").split()
+        if name in self.own:
+            labels = [label for label in self.own[name][1:2] if label]
+        else:
+            labels = text_of(self.file.get(name + "_count", self._any(name)), "labels").split()
         return list(itertools.product(*(texts(self.file[label]) for label in labels)))
 
     def _group(self, name):
@@ -116,8 +136,14 @@ class File:
         return next((group for group in self.groups if any(part in group.group for part in parts)), None)
 
     def cells(self, name):
-        """[bucket][cell] of a variable of the overview."""
-        found = column(self.file[name], self.rows)
+        """[bucket][cell] of a variable of the overview, or the same of one of vampire's own metrics."""
+        part = next((part for part in ("_delta", "_min", "_max") if name.endswith(part)), "")
+        if name.removesuffix(part) in self.own:
+            kind, _, columns = self.own[name.removesuffix(part)]
+            assert (part == "_delta") == (kind == "counter")
+            found = column(self.file[OWN][part[1:] or "last"], self.rows)[:, columns]
+        else:
+            found = column(self.file[name], self.rows)
         return [numpy.ravel(row).tolist() for row in found]
 
     def labels(self, name):
@@ -157,6 +183,8 @@ class File:
         return out
 
     def _restart_cells(self, name, at):
+        if name in self.own:
+            return column(self.file[OWN]["before"], at + 1)[at][self.own[name][2]].tolist()
         return column(self.file[name + "_before"], at + 1)[at].ravel().tolist()
 
     def _restart_rows(self, group, name, at):
@@ -244,7 +272,8 @@ class File:
                 own = list(itertools.islice(entries, number))
                 out[series][bucket] = self._histogram(count, total, least, greatest, own)
             assert next(entries, None) is None, f"{name}: entries of no row in bucket {bucket}"
-        self._compare_histograms(name, group, out)
+        if name in self.file:
+            self._compare_histograms(name, group, out)
         return out
 
     def _overview_histogram(self, name):

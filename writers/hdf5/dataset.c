@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "writers/hdf5/internal.h"
 
+#include <errno.h>
 #include <hdf5_hl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,6 +202,16 @@ static int describe(const struct hdf5_file *file, const struct hdf5_dataset *dat
     return code;
 }
 
+static int close_dataset(const struct hdf5_file *file, struct hdf5_dataset *dataset,
+                         struct vamp_err *err)
+{
+    const hid_t id = dataset->id;
+    dataset->id = -1;
+    return id >= 0 && H5Dclose(id) < 0
+               ? hdf5_fail(err, "close \"%s\" of %s", dataset->name, file->path)
+               : 0;
+}
+
 int hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec, unsigned *ret_index,
                         struct vamp_err *err)
 {
@@ -208,7 +219,10 @@ int hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec, un
         return vamp_err_set(err, -ENOBUFS, "create dataset \"%s\": more than %u datasets",
                             spec->name, file->dataset_capacity);
     }
-    unsigned index = file->dataset_count;
+    const unsigned index = file->dataset_count;
+    if (index > file->time + 1 && close_dataset(file, &file->datasets[index - 1], err) != 0) {
+        return -EIO;
+    }
     struct hdf5_dataset *dataset = &file->datasets[index];
     *dataset = (struct hdf5_dataset){.type = spec->type,
                                      .rank = spec->rank,
@@ -275,12 +289,26 @@ static int failed_to_write(const struct hdf5_file *file, const struct hdf5_datas
     return hdf5_fail(err, "write \"%s\" in %s", dataset->name, file->path);
 }
 
-/* At least so many rows. */
-static int reach(const struct hdf5_file *file, struct hdf5_dataset *dataset, hsize_t rows,
-                 struct vamp_err *err)
+int hdf5_dataset_open(struct hdf5_file *file, unsigned index, struct vamp_err *err)
 {
+    struct hdf5_dataset *dataset = &file->datasets[index];
+    if (dataset->id >= 0) {
+        return 0;
+    }
+    hid_t access = access_properties();
+    dataset->id = access < 0 ? -1 : H5Dopen2(file->file, dataset->name, access);
+    (void)H5Pclose(access);
+    return dataset->id < 0 ? hdf5_fail(err, "open \"%s\" of %s again", dataset->name, file->path)
+                           : 0;
+}
+
+/* Open, with at least so many rows. */
+static int reach(struct hdf5_file *file, unsigned index, hsize_t rows, struct vamp_err *err)
+{
+    struct hdf5_dataset *dataset = &file->datasets[index];
+    const int code = hdf5_dataset_open(file, index, err);
     const bool grows = dataset->rank > 0 && file->dimensions[dataset->dimensions[0]].unlimited;
-    return grows && rows > dataset->extent ? set_rows(file, dataset, rows, err) : 0;
+    return code == 0 && grows && rows > dataset->extent ? set_rows(file, dataset, rows, err) : code;
 }
 
 /* `values` have the type `type`. Where it is not the one in the file, HDF5 takes and clears 1 MiB
@@ -289,14 +317,14 @@ static int put(struct hdf5_file *file, unsigned index, const hsize_t *start, con
                hid_t type, const void *values, struct vamp_err *err)
 {
     struct hdf5_dataset *dataset = &file->datasets[index];
+    int code = reach(file, index, dataset->rank > 0 ? start[0] + count[0] : 0, err);
+    if (code != 0) {
+        return code;
+    }
     if (dataset->rank == 0) {
         return H5Dwrite(dataset->id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0
                    ? failed_to_write(file, dataset, err)
                    : 0;
-    }
-    int code = reach(file, dataset, start[0] + count[0], err);
-    if (code != 0) {
-        return code;
     }
     hid_t in_file = H5Dget_space(dataset->id);
     hid_t in_memory = H5Screate_simple((int)dataset->rank, count, NULL);
@@ -357,7 +385,7 @@ int hdf5_dataset_put_row(struct hdf5_file *file, unsigned index, hsize_t row,
     if (!dataset->packed) {
         return hdf5_dataset_put(file, index, start, count, numbers, err);
     }
-    int code = reach(file, dataset, row + 1, err);
+    int code = reach(file, index, row + 1, err);
     if (code == 0 && hdf5_chunk_put(&file->chunks, dataset->id, start, numbers, cells,
                                     hdf5_type_bytes(dataset->type)) < 0) {
         code = failed_to_write(file, dataset, err);
@@ -369,12 +397,11 @@ int hdf5_dataset_put_row(struct hdf5_file *file, unsigned index, hsize_t row,
  * bucket would be another piece of metadata to write. */
 #define CHUNKS_AHEAD 32
 
-static int reach_ahead(const struct hdf5_file *file, struct hdf5_dataset *dataset, hsize_t rows,
-                       struct vamp_err *err)
+static int reach_ahead(struct hdf5_file *file, unsigned index, hsize_t rows, struct vamp_err *err)
 {
+    const struct hdf5_dataset *dataset = &file->datasets[index];
     const hsize_t step = CHUNKS_AHEAD * dataset->chunk[0];
-    return reach(file, dataset, rows > dataset->extent ? (rows + step - 1) / step * step : rows,
-                 err);
+    return reach(file, index, rows > dataset->extent ? (rows + step - 1) / step * step : rows, err);
 }
 
 int hdf5_dataset_put_chunks(struct hdf5_file *file, unsigned index, hsize_t first, size_t count,
@@ -385,7 +412,7 @@ int hdf5_dataset_put_chunks(struct hdf5_file *file, unsigned index, hsize_t firs
     if (is_fill(dataset, numbers, count)) {
         return 0;
     }
-    int code = reach_ahead(file, dataset, first + count, err);
+    int code = reach_ahead(file, index, first + count, err);
     for (size_t at = 0; code == 0 && at < count; at += rows) {
         const hsize_t start = first + at;
         if (!is_fill(dataset, numbers + at, rows) &&
@@ -428,6 +455,7 @@ int hdf5_dataset_put_number(struct hdf5_file *file, unsigned index, hsize_t row,
     return hdf5_dataset_put(file, index, &row, &count, &number, err);
 }
 
+/* A dataset that a failed file did not open has nothing to cut. */
 int hdf5_datasets_trim(struct hdf5_file *file, bool only_cut, struct vamp_err *err)
 {
     int code = 0;
@@ -435,11 +463,17 @@ int hdf5_datasets_trim(struct hdf5_file *file, bool only_cut, struct vamp_err *e
         struct hdf5_dataset *dataset = &file->datasets[i];
         const struct hdf5_dimension *first =
             dataset->rank > 0 ? &file->dimensions[dataset->dimensions[0]] : NULL;
-        if (first != NULL && first->unlimited && dataset->id >= 0 &&
-            (dataset->extent > first->size || (!only_cut && dataset->extent < first->size))) {
-            code = set_rows(file, dataset, first->size, only_cut ? NULL : err);
-            code = only_cut ? 0 : code;
+        if (first == NULL || !first->unlimited) {
+            continue;
         }
+        const bool is_open = dataset->id >= 0;
+        if (!only_cut && dataset->extent < first->size) {
+            code = reach(file, i, first->size, err);
+        } else if (is_open && dataset->extent > first->size) {
+            code = set_rows(file, dataset, first->size, only_cut ? NULL : err);
+        }
+        code = code == 0 && !is_open ? close_dataset(file, dataset, err) : code;
+        code = only_cut ? 0 : code;
     }
     return code;
 }
@@ -457,25 +491,8 @@ int hdf5_datasets_close(struct hdf5_file *file, struct vamp_err *err)
         }
     }
     for (unsigned i = 0; i < file->dataset_count; i++) {
-        hid_t id = file->datasets[i].id;
-        file->datasets[i].id = -1;
-        if (id >= 0 && H5Dclose(id) < 0 && code == 0) {
-            code = hdf5_fail(err, "close \"%s\" of %s", file->datasets[i].name, file->path);
-        }
+        const int closed = close_dataset(file, &file->datasets[i], code == 0 ? err : NULL);
+        code = code == 0 ? closed : code;
     }
     return code;
-}
-
-int hdf5_datasets_reopen(struct hdf5_file *file, struct vamp_err *err)
-{
-    for (unsigned i = 0; i < file->dataset_count; i++) {
-        struct hdf5_dataset *dataset = &file->datasets[i];
-        hid_t access = access_properties();
-        dataset->id = access < 0 ? -1 : H5Dopen2(file->file, dataset->name, access);
-        (void)H5Pclose(access);
-        if (dataset->id < 0) {
-            return hdf5_fail(err, "open \"%s\" of %s again", dataset->name, file->path);
-        }
-    }
-    return 0;
 }

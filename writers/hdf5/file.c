@@ -44,7 +44,7 @@ static int allocate(struct hdf5_file *file, struct vamp_err *err)
     const unsigned sets = schema->label_set_count, metrics = schema->metric_count;
     file->dataset_capacity = datasets_of(schema);
     file->datasets = calloc(file->dataset_capacity, sizeof *file->datasets);
-    file->dimensions = calloc(HDF5_FIRST_OTHER + VAMP_LABEL_COUNT + 3 * sets + metrics + 5,
+    file->dimensions = calloc(HDF5_FIRST_OTHER + VAMP_LABEL_COUNT + 3 * sets + metrics + 7,
                               sizeof *file->dimensions);
     file->sets = calloc(sets + 1, sizeof *file->sets);
     file->metrics = calloc(metrics + 1, sizeof *file->metrics);
@@ -58,7 +58,7 @@ static int allocate(struct hdf5_file *file, struct vamp_err *err)
 /* Room to compress the largest chunk. */
 static int allocate_chunks(struct hdf5_file *file, struct vamp_err *err)
 {
-    size_t numbers = VAMP_BINS_MAX;
+    size_t numbers = VAMP_BINS_MAX > HDF5_OWN_COLUMNS_MAX ? VAMP_BINS_MAX : HDF5_OWN_COLUMNS_MAX;
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
         const struct hdf5_set *set = &file->sets[s];
         numbers = set->cells > numbers ? set->cells : numbers;
@@ -107,24 +107,41 @@ static bool without_locks(hid_t access)
 #endif
 }
 
-/* Metadata that a bucket changes fits; what is left of earlier ones is read again if it is needed.
- * Each flush looks at all entries of the cache. */
-#define METADATA_CACHE_BYTES ((size_t)1 << 20)
+/* Of metadata that is kept in memory. Of the layout next to nothing is needed again. While buckets
+ * are written everything that they change must fit, because HDF5 1.10 fails when it evicts parts of
+ * an index of chunks under SWMR; each flush looks at all that is there. */
+#define LAYOUT_CACHE_BYTES ((size_t)64 << 10)
+#define BUCKET_CACHE_BYTES ((size_t)1 << 20)
 
-static bool limit_cache(hid_t access)
+static void set_cache(H5AC_cache_config_t *config, size_t bytes)
+{
+    config->set_initial_size = true;
+    config->initial_size = bytes;
+    config->min_size = bytes;
+    config->max_size = bytes;
+    config->incr_mode = H5C_incr__off;
+    config->flash_incr_mode = H5C_flash_incr__off;
+    config->decr_mode = H5C_decr__off;
+}
+
+static bool limit_layout_cache(hid_t access)
 {
     H5AC_cache_config_t config = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
     if (H5Pget_mdc_config(access, &config) < 0) {
         return false;
     }
-    config.set_initial_size = true;
-    config.initial_size = METADATA_CACHE_BYTES;
-    config.min_size = METADATA_CACHE_BYTES;
-    config.max_size = METADATA_CACHE_BYTES;
-    config.incr_mode = H5C_incr__off;
-    config.flash_incr_mode = H5C_flash_incr__off;
-    config.decr_mode = H5C_decr__off;
+    set_cache(&config, LAYOUT_CACHE_BYTES);
     return H5Pset_mdc_config(access, &config) >= 0;
+}
+
+static bool limit_bucket_cache(hid_t file)
+{
+    H5AC_cache_config_t config = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
+    if (H5Fget_mdc_config(file, &config) < 0) {
+        return false;
+    }
+    set_cache(&config, BUCKET_CACHE_BYTES);
+    return H5Fset_mdc_config(file, &config) >= 0;
 }
 
 /* The format of HDF5 1.10 by name, not "latest": files must not change with the library. */
@@ -133,7 +150,7 @@ static int create_hdf5(struct hdf5_file *file, struct vamp_err *err)
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     hid_t create = H5Pcreate(H5P_FILE_CREATE);
     const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
-    if (access >= 0 && create >= 0 && without_locks(access) && limit_cache(access) &&
+    if (access >= 0 && create >= 0 && without_locks(access) && limit_layout_cache(access) &&
         H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
         H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
         H5Pset_obj_track_times(create, false) >= 0 &&
@@ -222,14 +239,12 @@ static int start_swmr(struct hdf5_file *file, struct vamp_err *err)
     if (code != 0) {
         return code;
     }
-    if (H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0 || H5Fstart_swmr_write(file->file) < 0) {
+    if (H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0 || !limit_bucket_cache(file->file) ||
+        H5Fstart_swmr_write(file->file) < 0) {
         return hdf5_fail(err, "make %s readable while it is written", file->path);
     }
-    code = hdf5_datasets_reopen(file, err);
-    if (code == 0 && H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0) {
-        code = hdf5_fail(err, "flush %s", file->path);
-    }
-    return code;
+    (void)H5garbage_collect();
+    return H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0 ? hdf5_fail(err, "flush %s", file->path) : 0;
 }
 
 static int build(struct hdf5_file *file, const struct vamp_delivery *first, struct vamp_err *err)

@@ -71,31 +71,36 @@ static unsigned choose_chunk_rows(const struct hdf5_file *file, unsigned set,
     return chunk_for(rows_of_first(file, set, first), usual);
 }
 
-static int create_group(struct hdf5_file *file, unsigned number, struct vamp_err *err)
+int hdf5_group_create(struct hdf5_file *file, const char *name, const char *attribute,
+                      const char *text, struct vamp_err *err)
 {
-    const struct vamp_label_set *description = &file->schema->label_sets[number];
-    const struct hdf5_set *set = &file->sets[number];
-    char labels[HDF5_NAME_BYTES] = "";
-    for (unsigned l = 0; l < description->label_count; l++) {
-        const size_t used = strlen(labels);
-        (void)snprintf(labels + used, sizeof labels - used, "%s%s", used > 0 ? " " : "",
-                       vamp_label_name(description->labels[l]));
-    }
     const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
     hid_t create = H5Pcreate(H5P_GROUP_CREATE);
     hid_t group = -1;
     if (create >= 0 && H5Pset_link_creation_order(create, order) >= 0 &&
         H5Pset_attr_creation_order(create, order) >= 0 &&
         H5Pset_obj_track_times(create, false) >= 0) {
-        group = H5Gcreate2(file->file, set->group, H5P_DEFAULT, create, H5P_DEFAULT);
+        group = H5Gcreate2(file->file, name, H5P_DEFAULT, create, H5P_DEFAULT);
     }
     (void)H5Pclose(create);
-    int code = group < 0 ? hdf5_fail(err, "create group \"%s\"", set->group)
-                         : hdf5_attribute_text(group, "labels", labels, err);
+    int code = group < 0 ? hdf5_fail(err, "create group \"%s\"", name)
+                         : hdf5_attribute_text(group, attribute, text, err);
     if (group >= 0 && H5Gclose(group) < 0 && code == 0) {
-        code = hdf5_fail(err, "close group \"%s\"", set->group);
+        code = hdf5_fail(err, "close group \"%s\"", name);
     }
     return code;
+}
+
+static int create_group(struct hdf5_file *file, unsigned number, struct vamp_err *err)
+{
+    const struct vamp_label_set *description = &file->schema->label_sets[number];
+    char labels[HDF5_NAME_BYTES] = "";
+    for (unsigned l = 0; l < description->label_count; l++) {
+        const size_t used = strlen(labels);
+        (void)snprintf(labels + used, sizeof labels - used, "%s%s", used > 0 ? " " : "",
+                       vamp_label_name(description->labels[l]));
+    }
+    return hdf5_group_create(file, file->sets[number].group, "labels", labels, err);
 }
 
 static void join_path(char path[static HDF5_NAME_BYTES], const struct hdf5_set *set,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The HDF5 writer, split by stage. A file is made by layout.c (the overview in the root group),
- * metric.c (the variables of a metric), group.c (a group of rows for each label set) and words.c
- * (the words of closed lists); file.c opens and closes it. A bucket is written by bucket.c, in this
- * order: tables.c (components and gaps), cdo.c, alarm.c, series.c (labels of new series), restart.c
- * (totals), rows.c (the detail), overview.c. dataset.c and chunk.c write numbers, attribute.c
- * attributes, space.c reserves disk space, error.c turns HDF5's error stack into a vamp_err,
- * writer.c is the table. The format is specified in docs/output-hdf5.md.
+ * metric.c (the variables of a metric), own.c (vampire's own metrics), group.c (a group of rows for
+ * each label set) and words.c (the words of closed lists); file.c opens and closes it. A bucket is
+ * written by bucket.c, in this order: tables.c (components and gaps), cdo.c, alarm.c, series.c
+ * (labels of new series), restart.c (totals), rows.c (the detail), overview.c. dataset.c and
+ * chunk.c write numbers, attribute.c attributes, space.c reserves disk space, error.c turns HDF5's
+ * error stack into a vamp_err, writer.c is the table. The format is specified in
+ * docs/output-hdf5.md.
  *
  * HDF5 1.10 has one lock for the whole library and blocks for milliseconds: only outputs' threads
  * (and the first open) call it.
@@ -22,7 +23,7 @@
 #include "writers/format/file.h"
 #include "writers/writer.h"
 
-#define HDF5_SCHEMA_VERSION "2.0"
+#define HDF5_SCHEMA_VERSION "2.1"
 
 #define HDF5_RANK_MAX (VAMP_LABELS_MAX + 1)
 #define HDF5_NAME_BYTES 192
@@ -40,8 +41,10 @@
 #define HDF5_CHUNKS_MAX 8000
 /* Rows of a chunk: chunks of 64 KiB have a wider index. */
 #define HDF5_CHUNK_ROWS_MAX 4096
-#define HDF5_TEXT_CHUNK_ROWS 64 /* of texts and tables */
-#define HDF5_TEXT_BYTES 256     /* of a sentence */
+#define HDF5_OWN_GROUP "vampire"
+#define HDF5_OWN_COLUMNS_MAX 128 /* of a table of vampire's own metrics */
+#define HDF5_TEXT_CHUNK_ROWS 64  /* of texts and tables */
+#define HDF5_TEXT_BYTES 256      /* of a sentence */
 
 struct hdf5_options {
     char *directory;
@@ -84,7 +87,7 @@ struct hdf5_dataset {
     hsize_t extent; /* rows; of an unlimited dimension it may have fewer: the rest is fill values */
     uint64_t fill;
     bool packed;
-    hid_t id; /* -1: closed */
+    hid_t id; /* -1: closed until it is written */
 };
 
 /* What a dataset is made of; hdf5_dataset_create copies what it needs. */
@@ -154,9 +157,17 @@ enum {
     HDF5_ROWS_DATASETS
 };
 
+/* Where the sums of a metric's series are. */
+enum hdf5_place {
+    HDF5_PLACE_OVERVIEW,
+    HDF5_PLACE_TABLE, /* of vampire's own metrics */
+    HDF5_PLACE_ROWS,  /* nowhere: it has rows only */
+};
+
 struct hdf5_metric {
+    enum hdf5_place place;
     bool has_rows;           /* in the group of its set: the overview does not show it whole */
-    unsigned overview, rows; /* the first datasets */
+    unsigned overview, rows; /* the first datasets; of a table's metric the first column */
     unsigned entry;          /* dimension of a histogram's entries */
     unsigned entry_chunk;
     unsigned entry_slot; /* (struct hdf5_file) */
@@ -186,6 +197,13 @@ enum {
 #define HDF5_CDO_NUMBERS 4
 #define HDF5_CDO_TEXTS 4
 #define HDF5_EVENT_COLUMNS (6 + VAMP_LOSS_COUNT)
+
+/* A table of vampire's own metrics: a column for each cell of each metric; own.c. */
+struct hdf5_table {
+    const char *name;
+    unsigned dimension, columns;
+    unsigned first; /* dataset */
+};
 
 /* How a file ended; how_ended has these values. */
 enum hdf5_ending { HDF5_OPEN = 0, HDF5_ROTATED = 1, HDF5_ENDED = 2 };
@@ -223,6 +241,7 @@ struct hdf5_file {
     const char *output_words[VAMP_OUTPUTS_MAX + 1]; /* from 1 on, as long as the run */
     struct hdf5_set *sets;                          /* per label set */
     struct hdf5_metric *metrics;                    /* per schema metric */
+    struct hdf5_table own_counters, own_gauges;
     /* Where the rows of a bucket are: a slot for each dimension of rows and of entries. */
     unsigned slots, first_row, row_count; /* number, datasets */
     uint32_t *slot_first, *slot_count;    /* of the bucket being written */
@@ -280,9 +299,12 @@ uint64_t hdf5_space_needed(const struct hdf5_file *file, const struct vamp_deliv
 VAMP_MUST_CHECK int hdf5_dimension_create(struct hdf5_file *file, unsigned dimension,
                                           const char *name, hsize_t size, bool unlimited,
                                           struct vamp_err *err);
-/* Creates, attaches the scales, leaves the dataset open. */
+/* Creates, attaches the scales, leaves the dataset open until the next one is created: an open one
+ * takes 43 KiB. `time` stays open. */
 VAMP_MUST_CHECK int hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec,
                                         unsigned *ret_index, struct vamp_err *err);
+/* Opens it again, unless it is open; writing it does so, too. */
+VAMP_MUST_CHECK int hdf5_dataset_open(struct hdf5_file *file, unsigned index, struct vamp_err *err);
 /* Writes the block at `start` of `count` elements; grows along an unlimited first dimension. */
 VAMP_MUST_CHECK int hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *start,
                                      const hsize_t *count, const void *values,
@@ -309,8 +331,8 @@ VAMP_MUST_CHECK int hdf5_dataset_put_number(struct hdf5_file *file, unsigned ind
                                             uint64_t number, struct vamp_err *err);
 /* Gives every dataset the rows of its unlimited dimension; `only_cut`: where it has more. */
 VAMP_MUST_CHECK int hdf5_datasets_trim(struct hdf5_file *file, bool only_cut, struct vamp_err *err);
+/* They are opened again when they are written. */
 VAMP_MUST_CHECK int hdf5_datasets_close(struct hdf5_file *file, struct vamp_err *err);
-VAMP_MUST_CHECK int hdf5_datasets_reopen(struct hdf5_file *file, struct vamp_err *err);
 /* Bytes of a number in the file. */
 size_t hdf5_type_bytes(enum hdf5_type type);
 /* Room for `count` numbers. 0 or -ENOMEM. */
@@ -351,6 +373,10 @@ VAMP_MUST_CHECK int hdf5_metric_create_rows(struct hdf5_file *file, unsigned num
                                             struct vamp_err *err);
 
 /* group.c. */
+/* A group with an attribute. */
+VAMP_MUST_CHECK int hdf5_group_create(struct hdf5_file *file, const char *name,
+                                      const char *attribute, const char *text,
+                                      struct vamp_err *err);
 /* All groups, and the table of the places of their rows. */
 VAMP_MUST_CHECK int hdf5_groups_create(struct hdf5_file *file, const struct vamp_delivery *first,
                                        struct vamp_err *err);
@@ -376,6 +402,28 @@ void hdf5_rows_plan(struct hdf5_file *file, const struct vamp_bucket *bucket, bo
 uint64_t hdf5_rows_entries(const struct vamp_metric_values *values);
 VAMP_MUST_CHECK int hdf5_rows_write(struct hdf5_file *file, const struct vamp_bucket *bucket,
                                     struct vamp_err *err);
+
+/* cells.c: sums of a metric's series, added to its cells. */
+/* So many cells in file->column, each `fill`. */
+VAMP_MUST_CHECK int hdf5_cells_begin(struct hdf5_file *file, size_t count, uint64_t fill,
+                                     struct vamp_err *err);
+/* Of a counter what was added in the bucket, and what there was before it. */
+void hdf5_cells_add_delta(const struct hdf5_set *set, const struct vamp_metric_values *values,
+                          uint64_t *cells);
+void hdf5_cells_add_before(const struct hdf5_set *set, const struct vamp_metric_values *values,
+                           uint64_t *cells);
+/* Of a gauge: the value, or an extreme. */
+void hdf5_cells_join_gauge(const struct hdf5_set *set, const struct vamp_metric_values *values,
+                           unsigned part, enum vamp_merge rule, uint64_t *cells);
+
+/* own.c: vampire's own metrics. */
+/* Where each metric is, once the words are known. */
+void hdf5_own_place(struct hdf5_file *file);
+VAMP_MUST_CHECK int hdf5_own_create(struct hdf5_file *file, struct vamp_err *err);
+VAMP_MUST_CHECK int hdf5_own_write(struct hdf5_file *file, const struct vamp_bucket *bucket,
+                                   struct vamp_err *err);
+VAMP_MUST_CHECK int hdf5_own_restart(struct hdf5_file *file, const struct vamp_bucket *bucket,
+                                     struct vamp_err *err);
 
 /* overview.c. */
 VAMP_MUST_CHECK int hdf5_overview_write(struct hdf5_file *file, const struct vamp_bucket *bucket,

@@ -303,8 +303,12 @@ static int create_end(struct hdf5_file *file, struct vamp_err *err)
  * h5netcdf reads it for each dimension of each variable: opening took 2.5 s instead of 0.4 s. One
  * entry stays, the variable that grows first: h5netcdf takes the longest it finds there for the
  * length of `time`, and fails on a variable that is longer, as in a file left by a kill. */
-static int shorten_back_references(const struct hdf5_file *file, struct vamp_err *err)
+static int shorten_back_references(struct hdf5_file *file, struct vamp_err *err)
 {
+    const int code = hdf5_dataset_open(file, file->bucket_number, err);
+    if (code != 0) {
+        return code;
+    }
     hid_t time = file->datasets[file->time].id;
     hid_t grows_first = file->datasets[file->bucket_number].id;
     return H5Adelete(time, "REFERENCE_LIST") < 0 || H5DSattach_scale(grows_first, time, 0) < 0
@@ -353,8 +357,11 @@ int hdf5_layout_create(struct hdf5_file *file, const struct vamp_delivery *first
     if (code == 0) {
         code = create_bins(file, err);
     }
+    hdf5_own_place(file);
     for (unsigned i = 0; code == 0 && i < file->schema->metric_count; i++) {
-        code = hdf5_metric_create_overview(file, i, err);
+        code = file->metrics[i].place == HDF5_PLACE_OVERVIEW
+                   ? hdf5_metric_create_overview(file, i, err)
+                   : 0;
     }
     if (code == 0) {
         code = create_restart(file, err);
@@ -370,6 +377,9 @@ int hdf5_layout_create(struct hdf5_file *file, const struct vamp_delivery *first
     }
     if (code == 0) {
         code = create_end(file, err);
+    }
+    if (code == 0) {
+        code = hdf5_own_create(file, err);
     }
     if (code == 0) {
         code = hdf5_groups_create(file, first, err);

@@ -7,16 +7,6 @@
 
 #include <string.h>
 
-/* Cells of the metric, all `fill`; the buffer is file->column. */
-static int begin_cells(struct hdf5_file *file, size_t cells, uint64_t fill, struct vamp_err *err)
-{
-    int code = hdf5_column_reserve(&file->column, cells, err);
-    for (size_t i = 0; code == 0 && i < cells; i++) {
-        file->column.numbers[i] = fill;
-    }
-    return code;
-}
-
 static int put_cells(struct hdf5_file *file, unsigned dataset, struct vamp_err *err)
 {
     return hdf5_dataset_put_row(file, dataset, file->rows, file->column.numbers, err);
@@ -25,23 +15,12 @@ static int put_cells(struct hdf5_file *file, unsigned dataset, struct vamp_err *
 static int write_counter(struct hdf5_file *file, const struct hdf5_set *set, unsigned first,
                          const struct vamp_metric_values *values, struct vamp_err *err)
 {
-    int code = begin_cells(file, set->cells, 0, err);
-    for (unsigned i = 0; code == 0 && i < values->count; i++) {
-        file->column.numbers[set->cell[i]] += values->counters[i].delta;
+    int code = hdf5_cells_begin(file, set->cells, 0, err);
+    if (code != 0) {
+        return code;
     }
-    return code != 0 ? code : put_cells(file, first + HDF5_COUNTER_DELTA, err);
-}
-
-/* Series of one cell add, or the largest stays. */
-static uint64_t join_gauge(uint64_t cell, uint64_t value, enum vamp_merge rule)
-{
-    if (cell == HDF5_GAUGE_MISSING || value == HDF5_GAUGE_MISSING) {
-        return cell == HDF5_GAUGE_MISSING ? value : cell;
-    }
-    if (rule == VAMP_MERGE_LARGEST) {
-        return (int64_t)cell > (int64_t)value ? cell : value;
-    }
-    return cell + value;
+    hdf5_cells_add_delta(set, values, file->column.numbers);
+    return put_cells(file, first + HDF5_COUNTER_DELTA, err);
 }
 
 static int write_gauge(struct hdf5_file *file, const struct hdf5_set *set, unsigned first,
@@ -51,16 +30,11 @@ static int write_gauge(struct hdf5_file *file, const struct hdf5_set *set, unsig
     int code = 0;
     const enum vamp_merge rule = vamp_metrics[id].merge;
     for (unsigned part = 0; code == 0 && part < HDF5_GAUGE_DATASETS; part++) {
-        code = begin_cells(file, set->cells, HDF5_GAUGE_MISSING, err);
-        for (unsigned i = 0; code == 0 && i < values->count; i++) {
-            const struct vamp_gauge_value *gauge = &values->gauges[i];
-            uint64_t *cell = &file->column.numbers[set->cell[i]];
-            const int64_t value = part == HDF5_GAUGE_VALUE ? gauge->value
-                                  : part == HDF5_GAUGE_MIN ? gauge->min
-                                                           : gauge->max;
-            *cell = join_gauge(*cell, (uint64_t)value, rule);
+        code = hdf5_cells_begin(file, set->cells, HDF5_GAUGE_MISSING, err);
+        if (code == 0) {
+            hdf5_cells_join_gauge(set, values, part, rule, file->column.numbers);
+            code = put_cells(file, first + part, err);
         }
-        code = code != 0 ? code : put_cells(file, first + part, err);
     }
     return code;
 }
@@ -84,7 +58,7 @@ static int write_bins(struct hdf5_file *file, unsigned first,
                       const struct vamp_metric_values *values, struct vamp_err *err)
 {
     const struct vamp_bins *bins = &file->schema->bins;
-    int code = begin_cells(file, bins->count, 0, err);
+    int code = hdf5_cells_begin(file, bins->count, 0, err);
     for (unsigned i = 0; code == 0 && i < values->count; i++) {
         const struct vamp_bucket_histogram *histogram = values->histograms[i].histogram;
         for (uint32_t b = 0; b < histogram->bin_count; b++) {
@@ -102,7 +76,7 @@ static int write_histogram(struct hdf5_file *file, const struct hdf5_set *set, u
     }
     int code = write_bins(file, first, values, err);
     for (unsigned part = HDF5_OVERVIEW_COUNT; code == 0 && part <= HDF5_OVERVIEW_SUM; part++) {
-        code = begin_cells(file, set->cells, 0, err);
+        code = hdf5_cells_begin(file, set->cells, 0, err);
         for (unsigned i = 0; code == 0 && i < values->count; i++) {
             const struct vamp_histogram_value *value = &values->histograms[i];
             file->column.numbers[set->cell[value->series]] +=
@@ -121,6 +95,9 @@ static int write_metrics(struct hdf5_file *file, const struct vamp_bucket *bucke
         const struct vamp_schema_metric *entry = &file->schema->metrics[m];
         const struct hdf5_set *set = &file->sets[entry->label_set];
         const unsigned first = file->metrics[m].overview;
+        if (file->metrics[m].place != HDF5_PLACE_OVERVIEW) {
+            continue;
+        }
         switch (vamp_metrics[entry->id].kind) {
         case VAMP_COUNTER:
             code = write_counter(file, set, first, &bucket->values[m], err);
@@ -182,6 +159,9 @@ int hdf5_overview_write(struct hdf5_file *file, const struct vamp_bucket *bucket
                         struct vamp_err *err)
 {
     int code = write_metrics(file, bucket, err);
+    if (code == 0) {
+        code = hdf5_own_write(file, bucket, err);
+    }
     if (code == 0) {
         code = write_columns(file, bucket, err);
     }

@@ -279,6 +279,18 @@ int hdf5_variable_sum_used(struct hdf5_reader *reader, const struct hdf5_variabl
     return code;
 }
 
+int hdf5_read_sums(struct hdf5_reader *reader, const char *name, const char *part, uint64_t first,
+                   uint64_t count, struct hdf5_sums *sums)
+{
+    char full[HDF5_NAME_BYTES];
+    struct hdf5_variable variable;
+    (void)snprintf(full, sizeof full, "%s%s", name, part);
+    int code = hdf5_variable_open(reader, full, &variable);
+    code = code != 0 ? code : hdf5_variable_sum(reader, &variable, first, count, sums);
+    hdf5_variable_close(&variable);
+    return code;
+}
+
 int hdf5_read_rows(struct hdf5_reader *reader)
 {
     struct hdf5_variable time;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads variables and attributes of a file, for run_file.c. One thread. */
+/* Reads variables and attributes of a file, for run_file.c and run_totals.c. One thread. */
 #ifndef VAMP_WRITERS_HDF5_READ_H
 #define VAMP_WRITERS_HDF5_READ_H
 
@@ -61,6 +61,9 @@ VAMP_MUST_CHECK int hdf5_variable_sum_used(struct hdf5_reader *reader,
                                            const struct hdf5_variable *bins,
                                            const struct hdf5_variable *counts, hsize_t count,
                                            struct hdf5_sums *sums);
+/* Adds rows of the variable NAMEPART. */
+VAMP_MUST_CHECK int hdf5_read_sums(struct hdf5_reader *reader, const char *name, const char *part,
+                                   uint64_t first, uint64_t count, struct hdf5_sums *sums);
 /* Sets the rows of `time`. */
 VAMP_MUST_CHECK int hdf5_read_rows(struct hdf5_reader *reader);
 /* An attribute of an object ("/": the file), terminated; a longer one is cut. */
@@ -70,6 +73,9 @@ VAMP_MUST_CHECK int hdf5_read_text(struct hdf5_reader *reader, const char *objec
 VAMP_MUST_CHECK int hdf5_read_owned(struct hdf5_reader *reader, const char *attribute, char **text);
 VAMP_MUST_CHECK int hdf5_read_number(struct hdf5_reader *reader, const char *attribute,
                                      uint64_t *ret_number);
+
+/* run_totals.c: sets the counts of file->totals, with `rows` known and not 0. */
+VAMP_MUST_CHECK int hdf5_read_totals(struct hdf5_reader *reader);
 
 /* `read` of the format's struct vamp_file_ops (run_file.c). */
 VAMP_MUST_CHECK int hdf5_read_run(int fd, const char *path, struct vamp_run_file *file,

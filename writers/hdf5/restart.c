@@ -5,8 +5,6 @@
  */
 #include "writers/hdf5/internal.h"
 
-#include <string.h>
-
 bool hdf5_restart_is_due(const struct hdf5_file *file, const struct vamp_delivery *delivery)
 {
     return file->rows == 0 || delivery->lost_before > 0;
@@ -34,14 +32,11 @@ static int write_overview(struct hdf5_file *file, unsigned number,
                           const struct vamp_metric_values *values, struct vamp_err *err)
 {
     const struct hdf5_set *set = &file->sets[file->schema->metrics[number].label_set];
-    int code = hdf5_column_reserve(&file->column, set->cells, err);
+    int code = hdf5_cells_begin(file, set->cells, 0, err);
     if (code != 0) {
         return code;
     }
-    memset(file->column.numbers, 0, set->cells * sizeof(uint64_t));
-    for (unsigned i = 0; i < values->count; i++) {
-        file->column.numbers[set->cell[i]] += before(values, i);
-    }
+    hdf5_cells_add_before(set, values, file->column.numbers);
     return hdf5_dataset_put_row(file, file->metrics[number].overview + HDF5_COUNTER_BEFORE,
                                 file->dimensions[HDF5_RESTART].size, file->column.numbers, err);
 }
@@ -112,8 +107,10 @@ int hdf5_restart_write(struct hdf5_file *file, const struct vamp_bucket *bucket,
     struct hdf5_dimension *restart = &file->dimensions[HDF5_RESTART];
     int code = hdf5_dataset_put_number(file, file->restart_row, restart->size, file->rows, err);
     for (unsigned m = 0; code == 0 && m < file->schema->metric_count; m++) {
-        code = is_counter(file, m) ? write_overview(file, m, &bucket->values[m], err) : 0;
+        const bool shown = is_counter(file, m) && file->metrics[m].place == HDF5_PLACE_OVERVIEW;
+        code = shown ? write_overview(file, m, &bucket->values[m], err) : 0;
     }
+    code = code != 0 ? code : hdf5_own_restart(file, bucket, err);
     for (unsigned s = 0; code == 0 && s < file->schema->label_set_count; s++) {
         code = file->sets[s].has_group ? write_rows(file, bucket, s, err) : 0;
     }
