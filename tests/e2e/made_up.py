@@ -22,12 +22,13 @@ from harness import BUILD, PATIENCE, ROOT
 FILL = str(BUILD / "unit" / "writers_fill_test")
 START_NS = 1795232640000000000
 WIDTH_NS = 1000000000
-METRIC = re.compile(r'VAMP_METRIC\(\w+,\s*"(\w+)",\s*VAMP_(\w+),\s*"([^"]*)",\s*([^"]*?),\s*VAMP_SET')
+METRIC = re.compile(r'VAMP_METRIC\(\w+,\s*"(\w+)",\s*VAMP_(\w+),\s*"([^"]*)",\s*([^"]*?),\s*(0|VAMP_SET_\w+)')
+CATALOGUE = METRIC.findall((ROOT / "vampire/stats/bucket/metrics.def").read_text())
+NUMBERS = {name: number for number, (name, *_) in enumerate(CATALOGUE)}
+# Those of a run that were not asked for one by one.
 METRICS = [
     (name, kind, unit, [label.lower() for label in re.findall(r"L\((\w+)\)", labels)])
-    for name, kind, unit, labels in METRIC.findall(
-        (ROOT / "vampire/stats/bucket/metrics.def").read_text()
-    )
+    for name, kind, unit, labels, sets in CATALOGUE if sets not in ("0", "VAMP_SET_COLLECT")
 ]
 COMPONENT_NAMES = [
     "IFS -- 0",
@@ -70,7 +71,8 @@ def expected(bucket, growth, max_series, names=None):
     """variable name -> {series: value} of one bucket; series that are not named hold nothing. `names`: the metrics
     that there were when the file was written, on whose order the numbers depend."""
     out = {}
-    for metric, (name, kind, _, labels) in enumerate(one for one in METRICS if names is None or one[0] in names):
+    for position, (name, kind, _, labels) in enumerate(one for one in METRICS if names is None or one[0] in names):
+        metric = NUMBERS[name] if names is None else position
         present = range(series_count(labels, bucket, growth, max_series))
         if kind == "COUNTER":
             before = expected(bucket - 1, growth, max_series, names)[name] if bucket > 0 else {}
