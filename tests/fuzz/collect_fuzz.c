@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .forget_ns = 100 * SECOND,
         .max_runs = 4,
         .max_series = 16,
-        .max_message_bytes = 65536,
+        .max_message_bytes = 8192,
         .max_waiting_bytes = (size_t)1 << 20,
         .sub_bits = VAMP_SUB_BITS_DEFAULT,
         .level = VAMP_LEVEL_COMPONENT,

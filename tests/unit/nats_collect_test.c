@@ -290,12 +290,52 @@ static void test_missing_runs_and_ended_ones(void **state)
     end(&scene);
 }
 
+/* Silence is an end until it is heard again; its account counts once. */
+static void test_a_silent_run_that_comes_back(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct vamp_collect_options options = common_options();
+    struct made_run *made = make_run(1, 5), *other = make_run(2, 5);
+    struct messages all = {.count = 0};
+    options.forget_ns = 3 * WIDTH_NS;
+    options.max_runs = 1;
+    begin_with(&scene, &options);
+    add_bucket(&all, made, 0);
+    give(&scene, &all, SECOND(1));
+    vamp_collect_advance(scene.collect, SECOND(20) + DELAY_NS);
+    vamp_collect_advance(scene.collect, SECOND(40) + DELAY_NS);
+    assert_int_equal(vamp_collect_counts(scene.collect)->runs_ended, 1);
+    assert_int_equal(gauge_of_run(scene.taken.buckets[1], VAMP_METRIC_COLLECT_RUNS_MISSING, made),
+                     1);
+    free_messages(&all);
+    add_bucket(&all, made, 45);
+    give(&scene, &all, SECOND(46));
+    assert_int_equal(vamp_collect_counts(scene.collect)->runs_live, 1);
+    vamp_collect_advance(scene.collect, SECOND(90) + DELAY_NS);
+    assert_int_equal(scene.taken.buckets[4]->accounting.received, 10 * 45 + 3);
+    assert_int_equal(gauge_of_run(scene.taken.buckets[4], VAMP_METRIC_COLLECT_RUNS_REPORTING, made),
+                     1);
+    free_messages(&all);
+    add_bucket(&all, other, 91); /* takes the place of the silent one */
+    give(&scene, &all, SECOND(92));
+    assert_int_equal(all_refused(&scene), 0);
+    assert_int_equal(vamp_collect_counts(scene.collect)->runs_known, 1);
+    vamp_collect_advance(scene.collect, SECOND(100) + DELAY_NS);
+    assert_int_equal(scene.taken.buckets[9]->accounting.received, (10 * 45 + 3) + (10 * 91 + 3));
+    free_messages(&all);
+    made_run_free(made);
+    made_run_free(other);
+    end(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runs_add_by_the_rules),
         cmocka_unit_test(test_order_and_repetition_change_nothing),
         cmocka_unit_test(test_missing_runs_and_ended_ones),
+        cmocka_unit_test(test_a_silent_run_that_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,19 +114,21 @@ static bool is_in_time(struct vamp_collect *collect, const Vampire__Telemetry__M
     return false;
 }
 
-static void end_run(struct vamp_collect *collect, const char *id)
+static void end_run(struct vamp_collect *collect, const char *id, int64_t now_ns)
 {
     struct collect_run *run = collect_run_find(collect, id);
     if (run == NULL) {
         return; /* it was never seen, or was forgotten since */
     }
-    if (run->ended) {
+    if (run->said_end) {
         collect->counts.repeated++;
         return;
     }
+    collect->counts.runs_live -= !run->ended;
+    collect->counts.runs_ended += !run->ended;
+    run->said_end = true;
     run->ended = true;
-    collect->counts.runs_live--;
-    collect->counts.runs_ended++;
+    run->heard_ns = now_ns;
 }
 
 void vamp_collect_message(struct vamp_collect *collect, const void *data, size_t bytes,
@@ -140,7 +142,7 @@ void vamp_collect_message(struct vamp_collect *collect, const void *data, size_t
     if (message == NULL) {
         counts->refused[refusal]++;
     } else if (message->parts == 0) {
-        end_run(collect, message->run->id);
+        end_run(collect, message->run->id, now_ns);
     } else if (is_in_time(collect, message, now_ns)) {
         struct collect_run *run = collect_run_meet(collect, message, now_ns, &refusal);
         if (run == NULL) {

@@ -43,7 +43,9 @@ struct collect_run {
     struct collect_pending *pending; /* ascending numbers */
     int64_t first_ns;                /* begin of the first bucket that came */
     int64_t heard_ns;                /* the caller's time */
-    bool ended, reported;            /* `reported`: in the bucket that is being closed */
+    bool said_end;                   /* its ending came */
+    bool ended;                      /* that, or nothing was heard of it for too long */
+    bool reported;                   /* in the bucket that is being closed */
     /* Of the buckets that were collected. */
     bool has_newest;
     uint64_t newest, after;         /* number of the newest, and the one that follows it */
@@ -135,7 +137,7 @@ struct collect_run *collect_run_find(const struct vamp_collect *collect, const c
 struct collect_run *collect_run_meet(struct vamp_collect *collect,
                                      const Vampire__Telemetry__Message *message, int64_t now_ns,
                                      enum vamp_refusal *ret_refusal);
-/* Forgets those that ended and have nothing waiting, and counts the others. */
+/* Forgets those that said their end some time ago, and counts the others. */
 void collect_runs_review(struct vamp_collect *collect, int64_t now_ns);
 /* The sum of all runs' accounts, and those of the outputs. */
 void collect_runs_account(const struct vamp_collect *collect, struct vamp_accounting *ret_sum);

@@ -48,31 +48,6 @@ static void insert_in_order(struct vamp_collect *collect, struct collect_run *ru
     *at = run;
 }
 
-struct collect_run *collect_run_meet(struct vamp_collect *collect,
-                                     const Vampire__Telemetry__Message *message, int64_t now_ns,
-                                     enum vamp_refusal *ret_refusal)
-{
-    struct collect_run *run = collect_run_find(collect, message->run->id);
-    if (run == NULL) {
-        *ret_refusal = VAMP_REFUSAL_RUNS;
-        if (collect->counts.runs_known == collect->options.max_runs) {
-            return NULL;
-        }
-        *ret_refusal = VAMP_REFUSAL_MEMORY;
-        run = create_run(message);
-        if (run == NULL) {
-            return NULL;
-        }
-        map_insert(&collect->runs, &run->link,
-                   map_hash_text(&collect->runs, run->id, strlen(run->id)));
-        insert_in_order(collect, run);
-        collect->counts.runs_known++;
-        collect->counts.runs_live++;
-    }
-    run->heard_ns = now_ns;
-    return run;
-}
-
 static void add_account(struct vamp_accounting *into, const struct vamp_accounting *from)
 {
     into->received += from->received;
@@ -96,26 +71,86 @@ static void free_run(struct vamp_collect *collect, struct collect_run *run)
     free(run);
 }
 
-void collect_runs_review(struct vamp_collect *collect, int64_t now_ns)
+/* Forgets a run that has nothing waiting. Its account stays in the sum. */
+static void forget(struct vamp_collect *collect, struct collect_run **at)
+{
+    struct collect_run *run = *at;
+    *at = run->next;
+    map_remove(&collect->runs, &run->link);
+    add_account(&collect->past, &run->account);
+    free_run(collect, run);
+}
+
+/* Counts the runs that are known. */
+static void count_runs(struct vamp_collect *collect)
 {
     struct vamp_collect_counts *counts = &collect->counts;
     counts->runs_live = 0;
     counts->runs_ended = 0;
-    for (struct collect_run **at = &collect->run_list; *at != NULL;) {
-        struct collect_run *run = *at;
-        run->ended = run->ended || now_ns - run->heard_ns > collect->options.forget_ns;
-        if (run->ended && run->pending == NULL) {
-            *at = run->next;
-            map_remove(&collect->runs, &run->link);
-            add_account(&collect->past, &run->account);
-            free_run(collect, run);
-            continue;
-        }
+    for (const struct collect_run *run = collect->run_list; run != NULL; run = run->next) {
         counts->runs_live += !run->ended;
         counts->runs_ended += run->ended;
-        at = &run->next;
     }
     counts->runs_known = counts->runs_live + counts->runs_ended;
+}
+
+/* Forgets one that has ended, if another one has no room. */
+static bool make_room(struct vamp_collect *collect)
+{
+    struct collect_run **oldest = NULL;
+    if (collect->counts.runs_known < collect->options.max_runs) {
+        return true;
+    }
+    for (struct collect_run **at = &collect->run_list; *at != NULL; at = &(*at)->next) {
+        if ((*at)->ended && (*at)->pending == NULL &&
+            (oldest == NULL || (*at)->heard_ns < (*oldest)->heard_ns)) {
+            oldest = at;
+        }
+    }
+    if (oldest != NULL) {
+        forget(collect, oldest);
+    }
+    return oldest != NULL;
+}
+
+struct collect_run *collect_run_meet(struct vamp_collect *collect,
+                                     const Vampire__Telemetry__Message *message, int64_t now_ns,
+                                     enum vamp_refusal *ret_refusal)
+{
+    struct collect_run *run = collect_run_find(collect, message->run->id);
+    if (run == NULL) {
+        *ret_refusal = VAMP_REFUSAL_RUNS;
+        if (!make_room(collect)) {
+            return NULL;
+        }
+        *ret_refusal = VAMP_REFUSAL_MEMORY;
+        run = create_run(message);
+        if (run == NULL) {
+            return NULL;
+        }
+        map_insert(&collect->runs, &run->link,
+                   map_hash_text(&collect->runs, run->id, strlen(run->id)));
+        insert_in_order(collect, run);
+    }
+    run->heard_ns = now_ns;
+    run->ended = run->said_end;
+    count_runs(collect);
+    return run;
+}
+
+void collect_runs_review(struct vamp_collect *collect, int64_t now_ns)
+{
+    for (struct collect_run **at = &collect->run_list; *at != NULL;) {
+        struct collect_run *run = *at;
+        const int64_t silent_ns = now_ns - run->heard_ns;
+        run->ended = run->said_end || silent_ns > collect->options.forget_ns;
+        if (run->said_end && run->pending == NULL && silent_ns > collect->options.delay_ns) {
+            forget(collect, at);
+        } else {
+            at = &run->next;
+        }
+    }
+    count_runs(collect);
 }
 
 void collect_runs_account(const struct vamp_collect *collect, struct vamp_accounting *ret_sum)
