@@ -324,7 +324,7 @@ static void assert_same_value(enum vamp_metric_kind kind, const struct vamp_metr
         const struct vamp_bucket_histogram *of = histogram_of(left, series),
                                            *that = histogram_of(right, other);
         assert_int_equal(of != NULL, that != NULL);
-        if (of != NULL) {
+        if (of != NULL && that != NULL) {
             assert_int_equal(of->bin_count, that->bin_count);
             assert_memory_equal(&of->count, &that->count, 4 * sizeof of->count);
             for (unsigned b = 0; b < of->bin_count; b++) {
