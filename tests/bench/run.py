@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 
+import collect_lines
 import history_lines
 import measure
 import processes
@@ -44,7 +45,7 @@ def selected(options):
         if wanted(name):
             yield name, lambda directory, n=name: measure_stage(n, directory, options)
     for name, function in (("history", history_lines.history_lines), ("day", history_lines.day_lines),
-                           ("weight", weight_lines.weight_lines)):
+                           ("weight", weight_lines.weight_lines), ("collect", collect_lines.collect_lines)):
         if any(name in word for word in options.names) or not options.names and name not in LONG:
             yield name, lambda directory, f=function: list(f(directory, options.quick))
     for name, function in processes.ALL_LINES.items():

@@ -181,7 +181,8 @@ def test_the_recipe_is_right(space):
         (space.path / name).write_text(outlets.recipes()[name].replace("4222", port))
     environment = dict(space.environment, PATH=f"{harness.BUILD / 'bin'}:/usr/bin:/bin:/usr/sbin",
                        PYTHONPATH=str(harness.ROOT / "python"))
-    done = subprocess.run(["bash", "-ec", "trap 'kill $(jobs -p) 2> /dev/null || true' EXIT; . ./collect.sh"], cwd=space.path, env=environment, capture_output=True, text=True,
+    script = "trap 'kill $(jobs -p) 2> /dev/null || true' EXIT; . ./collect.sh"
+    done = subprocess.run(["bash", "-ec", script], cwd=space.path, env=environment, capture_output=True, text=True,
                           timeout=100, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     amounts_shown = dict(re.findall(r"^(east|west) +(\d+)$", done.stdout, re.MULTILINE))
