@@ -171,7 +171,8 @@ static inline unsigned find_series(const struct vamp_bucket *bucket, unsigned se
     for (unsigned s = 0; s < bucket->series_count[set]; s++) {
         bool same = true;
         for (unsigned l = 0; l < bucket->schema->label_sets[set].label_count; l++) {
-            same = same && strcmp(bucket->series[set][s]->labels[l], labels[l]) == 0;
+            same = same && labels[l] != NULL &&
+                   strcmp(bucket->series[set][s]->labels[l], labels[l]) == 0;
         }
         if (same) {
             return s;

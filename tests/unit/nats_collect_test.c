@@ -113,17 +113,17 @@ static void assert_histogram(const struct expected *expected,
     }
 }
 
-/* All values of a run's metric, from buckets `first` to `last`. */
+/* All values of a run's metric, from `count` buckets up to number `last`. */
 static void assert_metric(const struct made_run *made, unsigned metric,
-                          const struct vamp_bucket *const *buckets, unsigned count,
+                          const struct vamp_bucket *const *buckets, unsigned count, unsigned last,
                           const struct vamp_bucket *collected)
 {
     const enum vamp_metric_id id = made->metrics[metric].id;
     const unsigned set = made->metrics[metric].label_set;
-    for (unsigned s = 0; s < made_series_count(made, set, buckets[count - 1]->number); s++) {
+    for (unsigned s = 0; s < made_series_count(made, set, last); s++) {
         const unsigned target = collected_series(made, metric, s, collected);
         struct expected expected = {0};
-        for (unsigned i = 0; i < count; i++) {
+        for (unsigned i = 0; i < count && buckets[i] != NULL; i++) {
             expect_bucket(&expected, made, metric, buckets[i], collected, target);
         }
         if (target == UINT32_MAX) { /* it had no value in any of them */
@@ -152,12 +152,13 @@ static void assert_metric(const struct made_run *made, unsigned metric,
 static void assert_run(const struct made_run *made, unsigned first, unsigned last,
                        const struct vamp_bucket *collected)
 {
-    const struct vamp_bucket *buckets[64];
+    const struct vamp_bucket *buckets[10] = {NULL};
+    assert_true(last - first < 10);
     for (unsigned i = first; i <= last; i++) {
         buckets[i - first] = made_bucket(made, i, NULL);
     }
     for (unsigned metric = 0; metric < made->schema.metric_count; metric++) {
-        assert_metric(made, metric, buckets, last - first + 1, collected);
+        assert_metric(made, metric, buckets, last - first + 1, last, collected);
     }
     for (unsigned i = first; i <= last; i++) {
         vamp_bucket_release(buckets[i - first]);
