@@ -8,12 +8,10 @@ import signal
 import socket
 import subprocess
 
-import h5py
 import pytest
 
 import harness
 import outlets
-import recordings
 from test_workflow import model_options
 
 
@@ -167,27 +165,6 @@ def test_the_recipe_is_right(space):
     subprocess.run(["promtool", "check", "config", "prometheus.yml"], cwd=space.path, check=True)
 
 
-
-
-def test_who_and_where_is_in_every_output(space):
-    made = synthetic_config({"linger": "10min"}, speed=0, steps=3)
-    made["outputs"] += [{"type": "hdf5"}, {"type": "jsonl", "path": "vampire.jsonl"}, {"type": "recording"}]
-    vampire = space.vampire(made, ready=False, extra={"LOGNAME": "operator", "SLURM_JOB_ID": "4711.0"})
-    address = outlets.page_address(vampire)
-    harness.wait_until(lambda: 'vampire_run_ended{workflow="synthetic"} 1' in outlets.fetch(f"http://{address}/metrics")[2], "the page")
-    page = outlets.fetch(f"http://{address}/metrics")[2]
-    vampire.stop()
-    pid = vampire.child.pid
-    assert all(text in page for text in (f'pid="{pid}"', 'user="operator"', 'batch_job="4711.0"', 'host="'))
-    with h5py.File(space.hdf5()) as file:
-        assert (file.attrs["pid"], file.attrs["user"], file.attrs["batch_job"]) == (pid, b"operator", b"4711.0")
-    recording = next(space.path.glob("*.rec")).read_bytes()
-    begin, end = next(recordings.messages(recording))
-    header = dict(recordings.fields(recording[begin:end]))
-    assert (header[12] and header[13], header[14], header[15]) == (pid, b"operator", b"4711.0")
-    assert list(header)[-1] == 11, "the check is written last"
-    header = json.loads(space.json_lines().read_text(encoding="utf-8").splitlines()[0])
-    assert (header["pid"], header["user"], header["batch_job"]) == (pid, "operator", "4711.0")
 
 
 @pytest.mark.plain

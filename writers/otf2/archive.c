@@ -14,6 +14,7 @@
 #include "vampire/core/event/cdo_id.h"
 #include "version.h"
 #include "writers/format/file.h"
+#include "writers/format/run_labels.h"
 #include "writers/otf2/internal.h"
 
 #define NAME "trace"
@@ -377,6 +378,22 @@ static OTF2_FlushType always_flush(void *context, OTF2_FileType type, OTF2_Locat
     return OTF2_FLUSH;
 }
 
+/* Who and where, as properties VAMPIRE::WORKFLOW, VAMPIRE::RUN and so on; those that are not known
+ * are left out. */
+static OTF2_ErrorCode set_properties(struct otf2_archive *archive, const struct vamp_run *run)
+{
+    OTF2_ErrorCode code = OTF2_SUCCESS;
+    for (unsigned label = 0; label < VAMP_RUN_LABEL_COUNT && code == OTF2_SUCCESS; label++) {
+        char name[64], scratch[VAMP_RUN_LABEL_BYTES];
+        const char *value = vamp_run_label(run, (enum vamp_run_label)label, scratch);
+        (void)snprintf(name, sizeof name, "VAMPIRE::%s", vamp_run_label_words[label]);
+        if (value[0] != '\0') {
+            code = OTF2_Archive_SetProperty(archive->archive, name, value, true);
+        }
+    }
+    return code;
+}
+
 static OTF2_ErrorCode describe_run(struct otf2_archive *archive,
                                    const struct vamp_writer_target *target)
 {
@@ -384,6 +401,7 @@ static OTF2_ErrorCode describe_run(struct otf2_archive *archive,
     OTF2_ErrorCode code = OTF2_Archive_SetCreator(archive->archive, "vampire " VAMP_VERSION);
     code = code == OTF2_SUCCESS ? OTF2_Archive_SetDescription(archive->archive, target->run->id)
                                 : code;
+    code = code == OTF2_SUCCESS ? set_properties(archive, target->run) : code;
     code =
         code == OTF2_SUCCESS ? otf2_text(&archive->texts, target->run->workflow, &workflow) : code;
     code = code == OTF2_SUCCESS ? otf2_text(&archive->texts, "workflow", &kind) : code;

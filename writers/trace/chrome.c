@@ -14,6 +14,7 @@
 #include "vampire/core/json_emit.h"
 #include "version.h"
 #include "writers/format/file.h"
+#include "writers/format/run_labels.h"
 #include "writers/trace/sink.h"
 #include "writers/trace/tracks.h"
 
@@ -101,10 +102,8 @@ static void put_run(struct vamp_json *json, const struct vamp_writer_target *tar
     begin_note(json, "vampire");
     vamp_json_unsigned(json, "version", 1);
     vamp_json_text(json, "producer", "vampire " VAMP_VERSION);
-    vamp_json_text(json, "run", run->id);
-    vamp_json_text(json, "workflow", run->workflow);
+    vamp_run_labels_json(json, run);
     vamp_json_text(json, "component", run->component);
-    vamp_json_text(json, "host", run->host);
     vamp_json_text(json, "output", target->name);
     vamp_json_unsigned(json, "segment", target->segment);
     vamp_json_text(json, "clock", run->clock);
