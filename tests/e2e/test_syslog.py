@@ -81,11 +81,13 @@ def assert_sums(parts, path):
 def test_rsyslog_has_each_bucket_once(space, more):
     log = outlets.Rsyslog(space, rsyslog_into_a_file(space, 'UseSpecialParser="off"' if more else ""))
     made = config(log.socket, **more) | {"alarms": [RULE]}
+    made["source"]["missing"] = 100  # events: each is an anomaly or more
     space.vampire(made, ready=False).expect_exit(0)
     harness.wait_until(lambda: any(one["type"] == "end" for one in log.objects()), "the end is in the file")
     found = by_type(log.objects())
     assert_whole(found["bucket"], range(results.Hdf5Run([space.hdf5()]).buckets))
     assert {one["alarm"] for one in found["alarm"]} == {"busy"}
+    assert found["alert"] and all(one["component"] and one["anomaly"] for one in found["alert"])
     assert found["end"][0]["reason"] == "finished" and found["end"][0]["user"] and found["end"][0]["host"]
     if more:
         assert max(one["parts"] for one in found["bucket"]) > 1
