@@ -275,6 +275,12 @@ def chunks_of(item):
     return 0 if item.chunks is None else -(-item.shape[0] // item.chunks[0])
 
 
+def max_chunks(file):
+    counts = []
+    file.visititems(lambda _, item: counts.append(chunks_of(item) if isinstance(item, h5py.Dataset) else 0))
+    return max(counts)
+
+
 @pytest.mark.long
 def test_a_file_ends_before_a_variable_has_too_many_chunks(tmp_path):
     """The first bucket, which chooses the chunks, has few series, the others have thousands."""
@@ -282,9 +288,7 @@ def test_a_file_ends_before_a_variable_has_too_many_chunks(tmp_path):
     most, numbers = [], []
     for path in files:
         with h5py.File(path) as file:
-            counts = []
-            file.visititems(lambda _, item: counts.append(chunks_of(item) if isinstance(item, h5py.Dataset) else 0))
-            most.append(max(counts))
+            most.append(max_chunks(file))
             numbers += file["bucket_number"][...].tolist()
     assert len(files) == 2 and 7700 < most[0] <= 8000
     assert numbers == list(range(36))
@@ -392,28 +396,49 @@ def test_kill_keeps_every_flushed_bucket(tmp_path, round_number):
 @pytest.mark.skipif(MODE in ("asan", "tsan"), reason="sanitizers want to be preloaded first")
 def test_a_torn_write_costs_no_flushed_bucket(tmp_path):
     """Writes stopped at a page, one after the other: the worst that SIGKILL can do to one."""
+    run = torn_writer(tmp_path, "buckets=8")
+    crossings, _ = run(0)
+    for tear in sorted(random.Random(1).sample(range(1, crossings + 1), min(crossings, 25))):
+        path, acked = run(tear)
+        if acked > 0:
+            clear(path)
+            assert len(check_file(path, 2, 1024)) >= acked
+
+
+def torn_writer(tmp_path, *numbers):
+    """A function that runs the writer and tears its n-th write that crosses a page: (path, buckets that were
+    acknowledged before); with 0 none: (number of such writes, all buckets)."""
+    tmp_path.mkdir(exist_ok=True)
     library = build_preload("torn_write", tmp_path)
 
     def run(tear):
         directory = tmp_path / str(tear)
         directory.mkdir()
-        argv = [FILL, "hdf5", f"directory={directory}", "--", "buckets=8", "wait=1"]
+        argv = [FILL, "hdf5", f"directory={directory}", "--", *numbers, "wait=1"]
         environment = dict(os.environ, LD_PRELOAD=str(library), TEAR=str(tear))
         done = subprocess.run(argv, capture_output=True, text=True, env=environment)
         acked = re.findall(r"^acked (\d+)$", done.stdout, re.MULTILINE)
-        return done, directory, int(acked[-1]) if acked else 0
+        acked = int(acked[-1]) if acked else 0
+        if tear > 0:
+            assert done.returncode == -signal.SIGKILL
+            return only_file(directory) if acked else None, acked
+        crossings = int(re.search(r"^crossings (\d+)$", done.stderr, re.MULTILINE)[1])
+        assert crossings > 0, "the library is in place"
+        return crossings, acked
 
-    done, _, _ = run(0)
-    crossings = int(re.search(r"^crossings (\d+)$", done.stderr, re.MULTILINE)[1])
-    assert crossings > 0, "the library is in place"
-    for tear in sorted(random.Random(1).sample(range(1, crossings + 1), min(crossings, 25))):
-        done, directory, acked = run(tear)
-        assert done.returncode == -signal.SIGKILL
-        if acked == 0:
-            continue
-        path = only_file(directory)
-        clear(path)
-        assert len(check_file(path, 2, 1024)) >= acked
+    return run
+
+
+@pytest.mark.long
+@pytest.mark.skipif(MODE in ("asan", "tsan"), reason="sanitizers want to be preloaded first")
+def test_no_write_can_be_torn_where_a_variable_has_thousands_of_chunks(tmp_path):
+    """Only a write that crosses a page can be torn. With thousands of chunks, whose index has the most pieces and
+    levels, there are no more of them than in a small file: those that create it."""
+    few, _ = torn_writer(tmp_path / "few", "buckets=8")(0)
+    many, buckets = torn_writer(tmp_path / "many", "buckets=30", "growth=8000", "max_series=8000")(0)
+    with h5py.File(only_file(tmp_path / "many" / "0")) as file:
+        assert max_chunks(file) > 4000 and file["time"].shape[0] == buckets == 30
+    assert many == few
 
 
 # ---- full disks
