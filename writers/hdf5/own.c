@@ -19,7 +19,11 @@ static enum hdf5_place place_of(const struct hdf5_file *file, unsigned number)
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[number];
     const struct vamp_metric *metric = &vamp_metrics[entry->id];
-    if ((metric->sets & VAMP_SET_SELF) == 0 || is_weight(entry->id) || entry->has_bounds) {
+    const unsigned labels = file->schema->label_sets[entry->label_set].label_count;
+    /* Of collected runs they have the labels of the run, and rows. */
+    const bool has_names = labels > file->sets[entry->label_set].closed_count;
+    if ((metric->sets & VAMP_SET_SELF) == 0 || is_weight(entry->id) || entry->has_bounds ||
+        has_names || labels > 1) {
         return HDF5_PLACE_OVERVIEW;
     }
     switch (metric->kind) {
@@ -29,8 +33,7 @@ static enum hdf5_place place_of(const struct hdf5_file *file, unsigned number)
     case VAMP_HISTOGRAM:
         break;
     }
-    return file->schema->label_sets[entry->label_set].label_count > 0 ? HDF5_PLACE_ROWS
-                                                                      : HDF5_PLACE_OVERVIEW;
+    return labels > 0 ? HDF5_PLACE_ROWS : HDF5_PLACE_OVERVIEW;
 }
 
 static struct hdf5_table *table_of(struct hdf5_file *file, unsigned metric)
