@@ -79,6 +79,14 @@ static void add_to_history(struct top_model *model)
     model->history_count += model->history_count < TOP_HISTORY;
 }
 
+/* The lines of components are ahead of the buckets by the lateness of events. At the end of a
+ * stream, what the newest bucket counts was in earlier lines. */
+static bool lines_were_ahead(const struct top_model *model)
+{
+    return top_model_counts_by_lines(model) && model->now.operations > 0 &&
+           model->next_component_lines == 0;
+}
+
 void top_model_commit(struct top_model *model)
 {
     model->now = model->next;
@@ -90,11 +98,14 @@ void top_model_commit(struct top_model *model)
     for (unsigned i = 0; i < TOP_KINDS_MAX; i++) {
         model->all.kinds[i] += model->now.kinds[i];
     }
-    top_rows_commit(&model->rows[TOP_COMPONENTS]);
+    if (!lines_were_ahead(model)) {
+        top_rows_commit(&model->rows[TOP_COMPONENTS]);
+    }
     top_rows_commit(&model->rows[TOP_PAIRS]);
     model->buckets++;
     model->seen_ns += model->width_ns;
     model->next_metrics = 0;
+    model->next_component_lines = 0;
     add_to_history(model);
 }
 

@@ -32,7 +32,8 @@ struct top_model {
     /* The newest bucket, and the incoming one (`next`). */
     char since[TOP_TIME_BYTES], time[TOP_TIME_BYTES];
     double bucket, width_ns, buckets, seen_ns;
-    double next_metrics; /* metric lines of the incoming bucket */
+    double next_metrics;           /* metric lines of the incoming bucket */
+    unsigned next_component_lines; /* the same of components */
     bool partial;
     struct top_totals next, now, all;
     char kinds[TOP_KINDS_MAX][TOP_WORD_BYTES];
@@ -63,6 +64,8 @@ enum { TOP_COMPONENTS, TOP_PAIRS };
 
 /* The bucket is complete: `next` becomes `now`. */
 void top_model_commit(struct top_model *model);
+/* No metric distinguishes components, so that operations come from the lines of components. */
+bool top_model_counts_by_lines(const struct top_model *model);
 /* Another run: everything but the count of bad lines is forgotten. */
 void top_model_reset(struct top_model *model);
 

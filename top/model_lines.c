@@ -355,8 +355,8 @@ static void take_header(struct top_model *model, const json_t *line)
     copy_text(model->level, sizeof model->level, text_of(line, "level"));
 }
 
-/* Where no metric distinguishes components, their own lines do, with totals since the run began. */
-static bool counts_by_lines(const struct top_model *model)
+/* Lines of components have totals since the run began. */
+bool top_model_counts_by_lines(const struct top_model *model)
 {
     return (model->hidden_in_rows & TOP_NUMBER_BIT(TOP_NUMBER_OPERATIONS)) != 0 && !model->by_model;
 }
@@ -364,7 +364,7 @@ static bool counts_by_lines(const struct top_model *model)
 static void take_own_operations(struct top_model *model, struct top_row *row, size_t number,
                                 double operations)
 {
-    if (counts_by_lines(model) && operations > model->operations[number]) {
+    if (top_model_counts_by_lines(model) && operations > model->operations[number]) {
         row->next.operations += operations - model->operations[number];
     }
     model->operations[number] = operations;
@@ -374,7 +374,7 @@ static void take_own_operations(struct top_model *model, struct top_row *row, si
 static void forget_own_operations(struct top_model *model)
 {
     const struct top_rows *rows = &model->rows[TOP_COMPONENTS];
-    for (size_t i = 0; counts_by_lines(model) && i < rows->count; i++) {
+    for (size_t i = 0; top_model_counts_by_lines(model) && i < rows->count; i++) {
         rows->rows[i]->next.operations = 0;
     }
 }
@@ -399,6 +399,7 @@ static void take_component(struct top_model *model, const json_t *line)
         }
     }
     take_own_operations(model, row, (size_t)number, number_of(line, "operations"));
+    model->next_component_lines++;
     *member = left || *member == TOP_MEMBER_LEFT ? TOP_MEMBER_LEFT : TOP_MEMBER_HERE;
 }
 

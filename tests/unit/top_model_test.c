@@ -124,6 +124,41 @@ static void a_component_without_operations_is_idle(void **state)
     top_model_free(model);
 }
 
+/* pool_operations without the label of components, whose lines have totals. */
+static void lines_of_components_are_ahead_of_the_buckets(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "{\"type\":\"header\",\"run\":\"r\",\"segment\":1,\"level\":\"component\","
+        "\"metrics\":[{\"name\":\"pool_operations\",\"labels\":[\"operation\"]}]}",
+        "{\"type\":\"component\",\"run\":\"r\",\"index\":1,\"name\":\"a\",\"operations\":30}",
+        "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"pool_operations\",\"labels\":{"
+        "\"operation\":\"offer\"},\"delta\":20}",
+        "{\"type\":\"bucket\",\"run\":\"r\",\"bucket\":0,\"width_ns\":1000000000,\"metrics\":1}",
+        /* The second bucket, whose operations were in the line before the first. */
+        "{\"type\":\"metric\",\"run\":\"r\",\"metric\":\"pool_operations\",\"labels\":{"
+        "\"operation\":\"offer\"},\"delta\":10}",
+        "{\"type\":\"bucket\",\"run\":\"r\",\"bucket\":1,\"width_ns\":1000000000,\"metrics\":1}",
+        /* A third one, in which nothing happens. */
+        "{\"type\":\"bucket\",\"run\":\"r\",\"bucket\":2,\"width_ns\":1000000000,\"metrics\":0}",
+    };
+    static const double rates[] = {0, 0, 0, 30, 30, 30, 0};
+    struct top_model *model = top_model_create();
+    assert_non_null(model);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        assert_int_not_equal(feed(model, lines[i]), TOP_FED_BAD);
+        struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_RATES);
+        if (i >= 1) {
+            assert_float_equal(row_of(&snapshot, "a")->operations, rates[i], 0);
+        }
+        top_snapshot_done(&snapshot);
+    }
+    struct top_snapshot all = snapshot_of(model, TOP_MODE_SUMS);
+    assert_float_equal(row_of(&all, "a")->operations, 30, 0);
+    top_snapshot_done(&all);
+    top_model_free(model);
+}
+
 static void components_of_one_name_are_counted(void **state)
 {
     (void)state;
@@ -384,6 +419,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_are_of_the_newest_bucket_sums_of_all),
         cmocka_unit_test(a_component_without_operations_is_idle),
+        cmocka_unit_test(lines_of_components_are_ahead_of_the_buckets),
         cmocka_unit_test(components_of_one_name_are_counted),
         cmocka_unit_test(a_worse_reason_replaces_a_good_one),
         cmocka_unit_test(losses_before_the_first_bucket_are_no_news),
