@@ -294,6 +294,7 @@ class _Rows(Source):
             ranges = Ranges(starts[at:until], counts[at:until])
             series = columns.read("series_index", ranges)
             values = np.stack([columns.read(name + suffix, ranges).astype(np.int64) for suffix in ("", "_min", "_max")])
+            values = np.where(values == files.NAT, values[0], values)  # an extreme that is the value is not written
             ends, found = np.cumsum(counts[at:until]), []
             for row, high, count in zip(range(start + at, start + until), ends.tolist(), counts[at:until].tolist()):
                 if row in restarts:

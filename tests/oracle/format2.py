@@ -255,7 +255,8 @@ class Writer:
         if kind == "counter":
             return [("_delta", value or 0)]
         if kind == "gauge":
-            return zip(("", "_min", "_max"), value or (NAT,) * 3)
+            last, *extremes = value or (NAT,) * 3
+            return zip(("", "_min", "_max"), [last, *(NAT if extreme == last else extreme for extreme in extremes)])
         value = value or []
         return [("_count", len(value)), ("_sum", sum(value)), ("_min", min(value) if len(value) > 1 else 0),
                 ("_max", max(value) if len(value) > 2 else 0),

@@ -216,7 +216,11 @@ class File:
                     for columns in zip(*(zip(*part) for part in parts))]
         out = [[] for _ in group.labels]
         for bucket in range(self.rows):
-            rows = dict(zip(group.series(bucket), zip(*(group.part(name + part, bucket) for part in ("", "_min", "_max")))))
+            last, *extremes = (group.part(name + part, bucket) for part in ("", "_min", "_max"))
+            for values in extremes:
+                assert all(extreme != value for extreme, value in zip(values, last) if value != NO_GAUGE), f"{name}: an extreme that is the value"
+            extremes = [[value if extreme == NO_GAUGE else extreme for extreme, value in zip(values, last)] for values in extremes]
+            rows = dict(zip(group.series(bucket), zip(last, *extremes)))
             for series, entries in enumerate(out):
                 entries.append(rows.get(series, entries[-1] if entries else (NO_GAUGE,) * 3 if name in AGES else (0, 0, 0)))
         for part, position in (("", 0), ("_min_bound", 1), ("_max_bound", 2)):

@@ -68,15 +68,18 @@ static const struct part counter_rows[HDF5_COUNTER_DATASETS] = {
 };
 static const struct part gauge_rows[HDF5_GAUGE_DATASETS] = {
     [HDF5_GAUGE_VALUE] = {"", "at the end of the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
-    [HDF5_GAUGE_MIN] = {"_min", "smallest in the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
-    [HDF5_GAUGE_MAX] = {"_max", "largest in the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
+    [HDF5_GAUGE_MIN] = {"_min", "smallest in the bucket, where it is not the value", "", true,
+                        HDF5_I64, ALONG_ROW, HDF5_GAUGE_MISSING},
+    [HDF5_GAUGE_MAX] = {"_max", "largest in the bucket, where it is not the value", "", true,
+                        HDF5_I64, ALONG_ROW, HDF5_GAUGE_MISSING},
 };
 /* Of a gauge whose series were added before they came here. */
 static const struct part gauge_bound_rows[HDF5_GAUGE_DATASETS] = {
     [HDF5_GAUGE_VALUE] = {"", "at the end of the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
-    [HDF5_GAUGE_MIN] = {"_min_bound", "not smaller in the bucket", "", true, HDF5_I64, ALONG_ROW,
-                        0},
-    [HDF5_GAUGE_MAX] = {"_max_bound", "not larger in the bucket", "", true, HDF5_I64, ALONG_ROW, 0},
+    [HDF5_GAUGE_MIN] = {"_min_bound", "not smaller in the bucket, where it is not the value", "",
+                        true, HDF5_I64, ALONG_ROW, HDF5_GAUGE_MISSING},
+    [HDF5_GAUGE_MAX] = {"_max_bound", "not larger in the bucket, where it is not the value", "",
+                        true, HDF5_I64, ALONG_ROW, HDF5_GAUGE_MISSING},
 };
 static const struct part histogram_rows[HDF5_ROWS_DATASETS] = {
     [HDF5_ROWS_COUNT] = {"_count", "values in the bucket", "", false, HDF5_U64, ALONG_ROW, 0},
@@ -226,7 +229,7 @@ static uint64_t fill_of(const struct hdf5_file *file, unsigned number, const str
     if (vamp_metric_may_be_none(metric) || (part->axes != ALONG_ROW && spec->rank > 1)) {
         return HDF5_GAUGE_MISSING;
     }
-    return 0;
+    return part->axes == ALONG_ROW ? part->fill : 0;
 }
 
 static int create_part(struct hdf5_file *file, unsigned number, const struct part *part, bool rows,

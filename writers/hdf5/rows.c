@@ -132,11 +132,14 @@ static int write_counter(struct hdf5_file *file, const struct hdf5_set *set, uns
     return put_column(file, set, first + HDF5_COUNTER_DELTA, err);
 }
 
+/* An extreme that is the value itself is the fill value, which takes no space. */
 static uint64_t gauge_part(const struct vamp_gauge_value *gauge, unsigned part)
 {
-    return (uint64_t)(part == HDF5_GAUGE_VALUE ? gauge->value
-                      : part == HDF5_GAUGE_MIN ? gauge->min
-                                               : gauge->max);
+    if (part == HDF5_GAUGE_VALUE) {
+        return (uint64_t)gauge->value;
+    }
+    const int64_t extreme = part == HDF5_GAUGE_MIN ? gauge->min : gauge->max;
+    return extreme != gauge->value ? (uint64_t)extreme : HDF5_GAUGE_MISSING;
 }
 
 static int write_gauge(struct hdf5_file *file, const struct hdf5_set *set,
