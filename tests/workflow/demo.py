@@ -19,6 +19,8 @@ import harness
 import outlets
 import results
 
+# Of the dashboard's panels, as in Grafana; others have none.
+PANEL_UNITS = {"ops": "/s", "Bps": " B/s", "bytes": " B", "s": " s"}
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -78,13 +80,14 @@ def show_dashboard(server):
     """What the panels of the dashboard show, now."""
     dashboard = json.loads((harness.ROOT / "outlets" / "vampire-grafana.json").read_text(encoding="utf-8"))
     for panel in dashboard["panels"]:
+        unit = PANEL_UNITS.get(panel.get("fieldConfig", {}).get("defaults", {}).get("unit"), "")
         for target in panel.get("targets", []):
             expression = target["expr"].replace("$__rate_interval", "1m").replace("$workflow", ".*")
             found = [(metric, value) for metric, value in server.query(expression) if value == value and value != 0]
             if found:
                 say(f"{panel['title']}: {expression}")
             for metric, value in found:
-                say(f"    {' '.join(metric.values()) or 'all':32} {value:.6g}")
+                say(f"    {' '.join(metric.values()) or 'all':32} {value:.6g}{unit}")
 
 
 def run_workflow(space, options):
