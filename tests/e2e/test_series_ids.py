@@ -35,7 +35,7 @@ def run(space, **more):
     found = {}
     with h5py.File(path) as file:
         for name, group in file.items():
-            if isinstance(group, h5py.Group):
+            if isinstance(group, h5py.Group) and "labels" in group.attrs:
                 labels = group.attrs["labels"].decode().split()
                 columns = zip(*(texts(group[label]) for label in labels))
                 found.update({tuple(zip(labels, values)): own for values, own in zip(columns, texts(group["id"]))})
