@@ -75,9 +75,11 @@ WITHOUT ?=
 ALL_PLUG_INS := prometheus influx otf2 nats
 PLUG_INS := $(filter-out $(WITHOUT),$(ALL_PLUG_INS))
 $(if $(filter-out $(ALL_PLUG_INS),$(WITHOUT)),$(error WITHOUT=$(WITHOUT): what can be left out is $(ALL_PLUG_INS)))
+# The rooms of vampire/run, lowest first; vampire-collect has no `pipeline`.
+RUN_ROOMS := process status filtering outputs summary pipeline
 # The rooms of maestro/ are as many archives; `messages` is what protobuf-c makes of pool.proto, so
 # that the pool knows the messages and not the network they travel on.
-LAYERS := core filters messages pool wire client server api bucket collect cells pairing metrics stats alarms source live format $(FORMATS) $(PLUG_INS) output writers actions config run cli collector top
+LAYERS := core filters messages pool wire client server api bucket collect cells pairing metrics stats alarms source live format $(FORMATS) $(PLUG_INS) output writers actions config $(RUN_ROOMS) cli collector top
 # The rooms of vampire/core share one archive, those of vampire/stats are an archive each: formats and
 # outputs link `bucket`, not what fills it.
 STATS_ROOMS := metrics pairing cells bucket
@@ -101,7 +103,7 @@ DIR_server := maestro/server
 DIR_api := maestro/api
 DIR_actions := vampire/alarms/actions
 DIR_config := config
-DIR_run := vampire/run
+$(foreach l,$(RUN_ROOMS),$(eval DIR_$(l) := vampire/run/$(l)))
 DIR_cli := vampire/cli
 DIR_collector := vampire/collect/program
 DIR_top := top
@@ -115,7 +117,7 @@ MESSAGE_HEADERS := $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h $(GEN)/telemetry.
 SRC_top := $(filter-out $(MAINS),$(wildcard top/*.c))
 SRC_collector := $(filter-out $(MAINS),$(wildcard $(DIR_collector)/*.c))
 $(foreach l,$(PLUG_INS),$(eval SRC_$(l) := $(filter-out %/table.c,$(wildcard $(DIR_$(l))/*.c))))
-$(foreach l,filters pool wire client server api stats $(STATS_ROOMS) collect source alarms live format $(FORMATS) output writers actions config run cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
+$(foreach l,filters pool wire client server api stats $(STATS_ROOMS) collect source alarms live format $(FORMATS) output writers actions config $(RUN_ROOMS) cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
 SRC_bucket += $(GEN)/telemetry.pb-c.c
 SRC_writers += $(wildcard $(ALL_PLUG_INS:%=writers/%/table.c))
 
@@ -141,7 +143,7 @@ PKG_server :=
 PKG_api := yaml-0.1
 PKG_actions :=
 PKG_config :=
-PKG_run := uuid
+PKG_process := uuid
 PKG_cli :=
 PKG_collector := uuid
 PKG_top := jansson ncursesw
@@ -175,9 +177,14 @@ USES_client := wire pool $(USES_pool)
 USES_server := client $(USES_client)
 USES_api := server $(USES_server)
 USES_config := actions source stats metrics pairing cells writers $(USES_writers) filters core
-USES_run := config $(USES_config)
+USES_process := bucket core
+USES_status := stats $(USES_stats)
+USES_filtering := config $(USES_config)
+USES_outputs := status filtering $(USES_filtering)
+USES_summary := process outputs $(USES_outputs)
+USES_pipeline := summary $(USES_summary)
 # Of `live` only what `vampire --version` reports: the rest needs Maestro, so it would not link.
-USES_cli := run live $(USES_run)
+USES_cli := summary live $(USES_summary)
 USES_collector := cli collect $(USES_cli)
 USES_top := core
 
@@ -243,10 +250,10 @@ $(PROBE): vampire/live/maestro_probe.sh vampire/core/event/fields.def $(if $(MAE
 $(call objects,$(SRC_live)): CFLAGS += $(MAESTRO_CFLAGS) -I$(B)/gen
 $(call objects,$(SRC_live)): | $(PROBE)
 
-$(B)/bin/vampire: $(B)/obj/vampire/main.o $(call archives,cli)
+$(B)/bin/vampire: $(B)/obj/vampire/main.o $(call archive,pipeline) $(call archives,cli)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call libraries,cli)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call archive,pipeline) $(call libraries,cli)
 $(B)/bin/vampire-collect: $(B)/obj/vampire/collect/program/main.o $(call archives,collector)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)

@@ -5,7 +5,7 @@
  */
 #include "vampire/cli/start.h"
 #include "vampire/core/clock.h"
-#include "vampire/run/pipeline.h"
+#include "vampire/run/pipeline/pipeline.h"
 #include "version.h"
 
 static struct vamp_config *reload(void *context)

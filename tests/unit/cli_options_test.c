@@ -11,7 +11,7 @@
 
 #include "tests/lib/fault.h"
 #include "vampire/cli/options.h"
-#include "vampire/run/exit_codes.h"
+#include "vampire/run/process/exit_codes.h"
 
 #define WORDS_MAX 140
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The configuration: golden cases, round trips, what overrides it, the checked-in schema and the
- * ready configurations. Want of memory has run_config_memory_test.c.
+ * ready configurations. Want of memory has filtering_config_memory_test.c.
  *
  * A golden case is a folder tests/golden/config/CASE/ with `input.json` and `expect`, and where it
  * needs them `environment` and `options` (NAME=VALUE a line) and `run` (empty: what a run needs is

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "vampire/cli/options.h"
-#include "vampire/run/exit_codes.h"
-#include "vampire/run/summary_files.h"
+#include "vampire/run/process/exit_codes.h"
+#include "vampire/run/summary/files.h"
 #include "version.h"
 #include "writers/files.h"
 

@@ -4,9 +4,9 @@
 #define VAMP_CLI_START_H
 
 #include "vampire/cli/options.h"
-#include "vampire/run/exit_codes.h"
-#include "vampire/run/notify.h"
-#include "vampire/run/signals.h"
+#include "vampire/run/process/exit_codes.h"
+#include "vampire/run/process/notify.h"
+#include "vampire/run/process/signals.h"
 
 /* What a run gets; all of it outlives the run. */
 struct vamp_start {

@@ -7,7 +7,7 @@
 
 #include "vampire/collect/program/internal.h"
 #include "vampire/core/module.h"
-#include "vampire/run/series_space.h"
+#include "vampire/run/process/series_space.h"
 #include "version.h"
 
 /* Longer than any message of vampire, whose option "message" ends there. */

@@ -9,10 +9,10 @@
 #include "vampire/collect/collect.h"
 #include "vampire/collect/program/collector.h"
 #include "vampire/core/clock.h"
-#include "vampire/run/outputs.h"
-#include "vampire/run/process.h"
-#include "vampire/run/ready_file.h"
-#include "vampire/run/status.h"
+#include "vampire/run/outputs/outputs.h"
+#include "vampire/run/process/process.h"
+#include "vampire/run/process/ready_file.h"
+#include "vampire/run/status/status.h"
 #include "writers/nats/subscriber.h"
 
 struct collector {

@@ -4,7 +4,7 @@
 
 #include "vampire/collect/program/internal.h"
 #include "vampire/core/units.h"
-#include "vampire/run/summary_outputs.h"
+#include "vampire/run/summary/outputs.h"
 
 /* A reason of refusals is reported at once, then no more often than this. */
 #define SAY_AGAIN_NS (60 * VAMP_NS_PER_SECOND)
