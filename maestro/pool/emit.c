@@ -84,11 +84,12 @@ static bool concerns(const struct pool *pool, const struct subscription *subscri
     return selects(pool, subscription, subject);
 }
 
-/* The event as it stands in a batch. */
-static size_t pack(struct pool *pool, const struct subject *subject, bool before)
+/* Packs the event in `pool->packed`, as it stands in a batch. */
+static void pack(struct pool *pool, const struct subject *subject, bool before,
+                 struct pool_queue_event *ret_packed)
 {
     struct vamp_event event = subject->event;
-    event.serial = pool->last_serial;
+    event.serial = ret_packed->serial = ++pool->last_serial;
     event.time_ns = vamp_clock_utc_ns(pool->clock);
     event.present |= VAMP_HAS_SERIAL | VAMP_HAS_TIME;
     event.phase = before ? VAMP_PHASE_BEFORE : VAMP_PHASE_AFTER;
@@ -96,11 +97,12 @@ static size_t pack(struct pool *pool, const struct subject *subject, bool before
         event.cdo_id = vamp_cdo_id_from_bytes(subject->cdo->id);
         event.present |= VAMP_HAS_CDO_ID;
     }
-    const size_t length = vamp_event_pack(&event, pool->packed + VAMP_WIRE_WRAP_BYTES,
-                                          sizeof pool->packed - VAMP_WIRE_WRAP_BYTES);
+    uint8_t *message = pool->packed + VAMP_WIRE_WRAP_BYTES;
+    const size_t length =
+        vamp_event_pack(&event, message, sizeof pool->packed - VAMP_WIRE_WRAP_BYTES);
     assert(length > 0); /* the longest name fits */
-    const uint8_t *end = vamp_wire_wrap(pool->packed, VAMP_EVENT_BATCH_EVENT, length);
-    return (size_t)(end - pool->packed);
+    ret_packed->bytes = vamp_wire_lead(message, VAMP_EVENT_BATCH_EVENT, length);
+    ret_packed->length = (size_t)(message + length - ret_packed->bytes);
 }
 
 /* Without memory the operation is not held: a subscriber that is informed late does less harm than
@@ -150,16 +152,15 @@ void pool_emit(struct pool *pool, const struct subject *subject, bool before,
     if ((kinds & VAMP_EVENT_BIT(subject->event.kind)) == 0) {
         return;
     }
-    struct pool_queue_event event = {
-        .app_id = subject->event.app_id, .class = class_of(subject, before), .bytes = pool->packed};
+    struct pool_queue_event event = {.app_id = subject->event.app_id,
+                                     .class = class_of(subject, before)};
     for (size_t i = 0; i < pool->subscription_count; i++) {
         struct subscription *subscription = pool->subscriptions[i];
         if (!concerns(pool, subscription, subject, before)) {
             continue;
         }
         if (event.length == 0) {
-            event.serial = ++pool->last_serial;
-            event.length = pack(pool, subject, before);
+            pack(pool, subject, before, &event);
         }
         bool queued = pool_queue_push(&subscription->queue, &event);
         if (queued && ret_held != NULL &&

@@ -37,7 +37,7 @@ void pool_queue_done(struct pool_queue *queue)
 }
 
 /* The bytes of the events in the ring, and that its marks are in order. */
-static size_t used_bytes(const struct pool_queue *queue)
+static inline size_t used_bytes(const struct pool_queue *queue)
 {
     if (queue->wrap == 0) {
         assert(queue->head <= queue->tail && queue->tail <= queue->capacity);

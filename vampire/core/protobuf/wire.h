@@ -139,17 +139,27 @@ static inline bool vamp_wire_bool(struct vamp_wire *wire, uint64_t key)
     return byte < wire->at;
 }
 
-/* Writing: a message of `length` bytes, below 2^14, stands VAMP_WIRE_WRAP_BYTES after `at`. Puts
- * key and length in front and returns the place after it. */
+/* Writing: puts the key and the length of a message of `length` bytes, below 2^14, directly before
+ * it, where VAMP_WIRE_WRAP_BYTES are free. Returns where they begin. */
 enum { VAMP_WIRE_WRAP_BYTES = 3 };
+static inline uint8_t *vamp_wire_lead(uint8_t *message, uint8_t key, size_t length)
+{
+    uint8_t *at = message - (length < 0x80 ? 2 : 3);
+    *at = key;
+    (void)vamp_varint_write(at + 1, length);
+    return at;
+}
+
+/* The same for a message that stands VAMP_WIRE_WRAP_BYTES after `at`: key, length and message begin
+ * at `at`. Returns the place after the message. */
 static inline uint8_t *vamp_wire_wrap(uint8_t *at, uint8_t key, size_t length)
 {
-    *at = key;
-    uint8_t *to = vamp_varint_write(at + 1, length);
-    if (to != at + VAMP_WIRE_WRAP_BYTES) { /* below 2^7 */
-        memmove(to, at + VAMP_WIRE_WRAP_BYTES, length);
+    uint8_t *const begin = vamp_wire_lead(at + VAMP_WIRE_WRAP_BYTES, key, length);
+    uint8_t *const end = at + VAMP_WIRE_WRAP_BYTES + length;
+    if (begin != at) {
+        memmove(at, begin, (size_t)(end - begin));
     }
-    return to + length;
+    return at + (end - begin);
 }
 
 #endif
