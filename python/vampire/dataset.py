@@ -78,6 +78,21 @@ class _Lazy(BackendArray):
         return _repeated(out, time, to_time, series, to_series)
 
 
+class _LazyLabels(BackendArray):
+    """The values of a label, one for each series."""
+
+    dtype = np.dtype(object)
+
+    def __init__(self, series, label):
+        self._series, self._label, self.shape = series, label, (len(series),)
+
+    def __getitem__(self, key):
+        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.VECTORIZED, self._get)
+
+    def _get(self, key):
+        return self._series.values(self._label)[key]
+
+
 def _places(chosen, length):
     """For each index up to `length` its place among the chosen ones; -1: not chosen."""
     places = np.full(max(length, 1), -1)
@@ -106,7 +121,7 @@ def open(paths, output=None, between=None, metrics=None):  # pylint: disable=red
                   [output_slot], cdo_* [cdo] (only at level cdo)
     Coordinates: time [T], the start of a bucket; bucket_ns, its width; bucket_number; run, segment;
     `complete` [T]: False when events of the bucket were lost; bin_lower, bin_upper [B]; labels [S], of the
-    first set of series by their plain name, of others LABEL_of_SET.
+    first set of series by their plain name, of others LABEL_of_SET, also read when they are used.
 
     file_state is open (being written, or vampire was killed), rotated (goes on in the next file) or
     ended; attribute `partial` says in words what of the runs is missing ("": nothing).
@@ -162,12 +177,12 @@ def _set_name(labels):
 
 def _add_metric(ds, history, metric, sets):
     if metric.labels not in sets:
-        sets[metric.labels] = groups = history.groups(metric.name, metric.labels)
-        history.fill(groups, metric.labels)
+        sets[metric.labels] = groups = history.all_series(metric.labels)
         for label in metric.labels:
             name = _set_name(metric.labels)
             coordinate = label if label not in ds.coords else f"{label}_of_{name}"
-            ds.coords[coordinate] = (name, groups.values(label), {"long_name": f"{label} of the series", "label": label})
+            values = indexing.LazilyIndexedArray(_LazyLabels(groups, label))
+            ds.coords[coordinate] = xr.Variable(name, values, {"long_name": f"{label} of the series", "label": label})
     groups = sets[metric.labels]
     dims = ("time",) + ((_set_name(metric.labels),) if metric.labels else ())
     shown = {key: value for key, value in metric.attrs.items() if key in

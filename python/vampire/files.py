@@ -39,22 +39,30 @@ def text_of(value):
 
 def texts_of(raw):
     """The rows of a character array [n, length] (or one text [length]) as an array of n texts."""
+    rows = bytes_of(raw).tolist()
+    texts = {row: row.decode("utf-8", "replace") for row in set(rows)}
+    return np.array([texts[row] for row in rows], object)
+
+
+def bytes_of(raw):
+    """The rows of a character array [n, length] (or one text [length]) as an array of n byte strings."""
     raw = np.atleast_2d(raw)
-    rows = np.ascontiguousarray(raw).view(f"S{raw.shape[1]}").ravel() if raw.size else np.empty(0, "S1")
-    unique, inverse = np.unique(rows, return_inverse=True)
-    return np.array([row.decode("utf-8", "replace") for row in unique], object)[inverse] if len(rows) else \
-        np.empty(0, object)
+    return np.ascontiguousarray(raw).view(f"S{raw.shape[1]}").ravel() if raw.size else np.empty(0, "S1")
 
 
-def dim_of(item, axis, known=None):
-    """The name of a dimension of an h5py dataset. HDF5 is slow in finding it: `known` keeps those that were found."""
-    scale = item.dims[axis][0]
-    if known is None:
-        return scale.name.rsplit("/", 1)[-1]
-    address = h5py.h5o.get_info(scale.id).addr
-    if address not in known:
-        known[address] = scale.name.rsplit("/", 1)[-1]
-    return known[address]
+def dimensions_in(items):
+    """{address: name} of the dimensions among these objects of a group, for dim_of."""
+    return {_address(item): name for name, item in items.items()
+            if isinstance(item, h5py.Dataset) and h5py.h5ds.is_scale(item.id)}
+
+
+def dim_of(item, axis, names):
+    """The name of a dimension of an h5py dataset, of dimensions_in. HDF5 itself searches the file for it."""
+    return names[_address(item.dims[axis][0])]
+
+
+def _address(item):
+    return h5py.h5o.get_info(item.id).addr
 
 
 def read_rows(item, first, end):
@@ -99,9 +107,9 @@ class File:
         self.keep = np.ones(self.rows, bool)  # of two files with the same bucket the later one is right
         self.first, self.end = 0, self.rows   # the rows that were asked for
         self.columns = []                     # names of the [time] variables that are no metrics
-        self.dims = {}                        # for dim_of
         self.outputs, self.table_names = [], {}
         items = dict(hdf5.items())  # HDF5 is slow in opening them: once is enough
+        self.dims = dimensions_in(items)
         self._classify(items)
         self._find_metrics(items)
 

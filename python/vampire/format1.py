@@ -49,8 +49,8 @@ class _Dense(Source):
         super().__init__(metric, metric.labels)
         self._file = file
 
-    def series(self):
-        return self._file.series(self.labels)
+    def series(self, first=0):
+        return tuple(column[first:] for column in self._file.series(self.labels))
 
     def _read(self, hdf5, name, first, end):
         """[end - first, series], also of a metric without labels."""

@@ -24,13 +24,16 @@ class File(files.File):
     def _find_metrics(self, items):
         self.metrics, self._groups, self._labels_of, self._closed, self._series = {}, {}, {}, {}, {}
         self._own, self._shown = {}, set()  # metric -> its columns in the table; those that the overview has
+        self.lengths = {}  # group -> how many series it has; not while the file may be written
         self._slots = None  # of the dimensions of rows
         self.bins = Bins(self.edges[0]) if self.edges else None
         self.restarts = items["restart_row"][...].astype(np.int64) if "restart_row" in items else np.zeros(1, np.int64)
         self.restarts = self.restarts[self.restarts < max(self.rows, 1)]
         for group_name, group in items.items():
             if isinstance(group, h5py.Group) and group_name != OWN:
-                self._labels_of[group_name] = tuple(files.text_of(group.attrs["labels"]).split())
+                self._labels_of[group_name] = labels = tuple(files.text_of(group.attrs["labels"]).split())
+                if labels and self.state != "open":
+                    self.lengths[group_name] = group[labels[0]].shape[0]
                 for name in group:
                     if name.endswith("_entry"):
                         self._groups[name[: -len("_entry")]] = group_name
@@ -90,18 +93,25 @@ class File(files.File):
         rows = list(itertools.product(*words))
         return tuple(np.array([row[n] for row in rows], object) for n in range(len(labels)))
 
-    def series(self, group, labels):
-        """The label values of a group's series: one array a label."""
-        if (group, labels) not in self._series:
-            if group is None:
-                self._series[group, labels] = self.words(labels)
-            else:
-                with self.opened() as hdf5:
-                    columns = [files.texts_of(hdf5[group][label][...]) for label in labels]
-                # While the file is written a column read later has more; what a bucket refers to is in all.
-                count = min(len(column) for column in columns)
-                self._series[group, labels] = tuple(column[:count] for column in columns)
-        return self._series[group, labels]
+    def series(self, group, labels, first=0):
+        """The label values of a group's series from number `first` on: one array a label."""
+        key = group, labels, first
+        if key not in self._series:
+            self._series[key] = self._read_series(group, labels, first) if group else \
+                tuple(column[first:] for column in self.words(labels))
+        return self._series[key]
+
+    def _read_series(self, group, labels, first):
+        with self.opened() as hdf5:
+            columns = [files.texts_of(hdf5[group][label][first:]) for label in labels]
+        # While the file is written a column read later has more; what a bucket refers to is in all.
+        count = min(len(column) for column in columns)
+        return tuple(column[:count] for column in columns)
+
+    def ids(self, group):
+        """The identifiers of a group's series."""
+        with self.opened() as hdf5:
+            return files.bytes_of(hdf5[group]["id"][...]) if "id" in hdf5[group] else np.empty(0, "S1")
 
     def sources(self, name):
         """Where the metric is, the coarsest first."""
@@ -147,8 +157,8 @@ class _Overview(Source):
         super().__init__(metric, labels)
         self._file = file
 
-    def series(self):
-        return self._file.series(None, self.labels)
+    def series(self, first=0):
+        return self._file.series(None, self.labels, first)
 
     @staticmethod
     def _flat(item, first, end):
@@ -204,8 +214,8 @@ class _Own(Source):
         super().__init__(metric, metric.labels)
         self._file, self._columns = file, slice(columns[0], columns[-1] + 1)
 
-    def series(self):
-        return self._file.series(None, self.labels)
+    def series(self, first=0):
+        return self._file.series(None, self.labels, first)
 
     def _read(self, hdf5, field, first, end):
         return read_rows(hdf5[OWN][field], first, end)[:, self._columns]
@@ -229,9 +239,17 @@ class _Rows(Source):
     def __init__(self, file, metric, group):
         super().__init__(metric, metric.labels)
         self._file, self._group = file, group
+        self.length = file.lengths.get(group)
 
-    def series(self):
-        return self._file.series(self._group, self.labels)
+    def series(self, first=0):
+        return self._file.series(self._group, self.labels, first)
+
+    def ids(self):
+        return self._file.ids(self._group)
+
+    def _count(self, group):
+        """How many series the open group has."""
+        return group[self.labels[0]].shape[0] if self.labels else 1
 
     def blocks(self, hdf5, first, end, fields, bins=False):
         if self.metric.kind == "gauge":
@@ -289,7 +307,7 @@ class _Rows(Source):
         name, columns, restarts = self.metric.name, Columns(group), set(self._file.restarts.tolist())
         fill = group[name].attrs.get("_FillValue", np.array(files.NAT)).ravel()[0]
         starts, counts = self._file.places(group, "row", start, end)
-        state = np.full((len(FIELDS["gauge"]), len(self.series()[0])), fill, np.int64)
+        state = np.full((len(FIELDS["gauge"]), self._count(group)), fill, np.int64)
         for at, until in steps(np.maximum(counts, state.shape[1])):
             ranges = Ranges(starts[at:until], counts[at:until])
             series = columns.read("series_index", ranges)
@@ -311,7 +329,7 @@ class _Rows(Source):
     def totals(self, hdf5, first, end, series):
         index, row = self._file.restart_of(first)
         group, out = hdf5[self._group], np.zeros((end - first, len(series)), np.uint64)
-        place = np.full(len(self.series()[0]), -1)
+        place = np.full(self._count(group), -1)
         place[series] = np.arange(len(series))
         while row < end:
             until = min(int(self._file.restarts[index + 1]) if index + 1 < len(self._file.restarts) else end, end)

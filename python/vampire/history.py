@@ -171,19 +171,23 @@ class History:
                 groups.codes(file, groups.source(file, name))
         return groups
 
-    def fill(self, groups, labels):
-        """Puts the series of all files that have a metric with these labels into the groups."""
+    def all_series(self, labels):
+        """All series with exactly these labels: a LazySeries if they are in one place of one closed file, else Groups."""
+        groups, sources = Groups(labels, {}), {}
         for file in self.files:
-            name = next((name for name, metric in file.metrics.items() if metric.labels == labels), None)
-            if name is not None:
-                groups.codes(file, file.sources(name)[-1])
+            for source in (groups.source(file, name) for name, metric in file.metrics.items() if metric.labels == labels):
+                sources.setdefault((file, type(source)), source)
+        (first, *more) = sources.values()
+        if not more and first.length is not None:
+            return LazySeries(first)
+        for (file, _), source in sources.items():
+            groups.codes(file, source)
+        return groups
 
     def words(self, label):
         """All values of a label, in any metric."""
-        groups = Groups((label,), {})
-        for labels in {metric.labels for metric in self.metrics.values() if label in metric.labels}:
-            self.fill(groups, labels)
-        return set(groups.values(label))
+        sets = {metric.labels for metric in self.metrics.values() if label in metric.labels}
+        return {word for labels in sets for word in self.all_series(labels).values(label)}
 
     def blocks(self, name, groups, fields, bins=False, span=None):
         """Yields (bucket, group, Block): the metric's rows with the numbers of their bucket and group, in
@@ -225,11 +229,31 @@ class History:
         return out
 
 
+class LazySeries:
+    """All series of a Source, by their number there, whose labels are read when they are used. As Groups by all labels."""
+
+    def __init__(self, source):
+        self._source = source
+
+    def __len__(self):
+        return self._source.length
+
+    def source(self, file, name):  # pylint: disable=missing-function-docstring
+        return next(source for source in file.sources(name) if source.labels == self._source.labels)
+
+    def codes(self, _file, _source):  # pylint: disable=missing-function-docstring
+        return np.arange(len(self))
+
+    def values(self, label):  # pylint: disable=missing-function-docstring
+        return self._source.series()[self._source.labels.index(label)]
+
+
 class Groups:
     """Numbers for combinations of label values, over all files; only of series that `where` allows."""
 
     def __init__(self, by, where):
         self.by, self._numbers, self._codes = by, {}, {}
+        self._last = {}  # (run, type of source, labels) -> (source, ids, codes) of the last file
         self._where = {label: {words} if isinstance(words, str) else set(words) for label, words in where.items()}
         self._labels = {*by, *where}
 
@@ -258,8 +282,23 @@ class Groups:
         return self._codes[key]
 
     def _numbered(self, file, source):
-        values = dict(zip(source.labels, source.series()))
-        count = len(source.series()[0]) if source.labels else 1
+        """The files of a run mostly begin with the same series, which have the same ids: only the labels of the others
+        are read."""
+        key, ids, known = (file.run, type(source), source.labels), None, np.empty(0, np.int64)
+        if key in self._last:
+            earlier, earlier_ids, known = self._last[key]
+            ids = source.ids()
+            known = known[:_common(earlier.ids() if earlier_ids is None else earlier_ids, ids)]
+        codes = known if ids is not None and 0 < len(ids) == len(known) else \
+            np.concatenate([known, self._numbered_by_labels(file, source, len(known))])
+        self._last[key] = source, ids, codes
+        return codes
+
+    def _numbered_by_labels(self, file, source, first):
+        """The groups of the series from number `first` on."""
+        columns = source.series(first)
+        values = dict(zip(source.labels, columns))
+        count = len(columns[0]) if columns else 1
         values.setdefault(RUN, np.full(count, file.run[:8], object))
         used = np.logical_or.reduce([values[label] != "" for label in source.labels] or [np.ones(count, bool)])
         for label, words in self._where.items():
@@ -280,3 +319,10 @@ class Groups:
         """One label's value of each group."""
         number = self.by.index(label)
         return np.array([row[number] for row in self._numbers], object)
+
+
+def _common(first, second):
+    """How many values both begin with."""
+    length = min(len(first), len(second))
+    differ = np.flatnonzero(first[:length] != second[:length])
+    return int(differ[0]) if len(differ) else length

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The Python package vampire, against Python's own sums over made-up values: files of format 2 that
-tests/oracle/format2.py wrote, kept files of format 1, and both by the same functions."""
+tests/oracle/format2.py wrote, kept files of format 1, and both by the same functions. Files of the program's own writer
+are in test_python_package_files.py."""
 
 import collections
 import lzma
 import os
-import pathlib
 import random
-import re
-import subprocess
 import sys
 
 import h5py
@@ -16,12 +14,11 @@ import numpy as np
 import pytest
 
 import made_up
-from harness import ROOT, wait_until
+from harness import ROOT
 
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "oracle")]
 pytest.importorskip("pandas")
 import format2
-import rows
 import vampire
 from vampire import bins, columns, errors, sums
 
@@ -369,155 +366,3 @@ def test_format_1_is_read_by_the_same_functions(kept):
     assert ds.pool_operations.isel(time=-1).values.sum() == sum(wanted[-1]["pool_operations"].values())
     assert ds.pool_bytes.values.tolist() == [one["pool_bytes"][0] for one in wanted]
     assert (~ds.complete.values).nonzero()[0].tolist() == [9]
-
-
-# ---------------------------------------------------------------- files of the program's own writer
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    """25 buckets in several files; the buckets 9 and 19 miss events."""
-    directory = tmp_path_factory.mktemp("written")
-    return made_up.paths(made_up.fill("hdf5", f"directory={directory}", buckets=25, growth=1, max_series=20,
-                                      rotate_ns=7 * 10**9))
-
-
-def test_a_run_of_files_is_one(written):
-    ds = vampire.open(written)
-    assert len(written) > 2 and ds.bucket_number.values.tolist() == list(range(25))
-    assert ds.file_state.values.tolist() == ["rotated"] * (len(written) - 1) + ["ended"]
-    assert ds.attrs["partial"] == "" and ds.time.dtype == "datetime64[ns]" and ds.sizes["gap"] == 2
-    assert (~ds.complete.values).nonzero()[0].tolist() == [9, 19]
-    assert "segment 2 is not among the files" in vampire.open([written[0], *written[2:]]).attrs["partial"]
-    assert "goes on after segment 1" in vampire.open(written[0]).attrs["partial"]
-
-
-@pytest.mark.parametrize("metric", ["pool_operations", "transport_ns", "demand_wait_ns", "transports", "transports_active"])
-def test_every_value_is_that_of_the_oracle(written, metric):
-    """tests/oracle/rows.py reads the files with h5py alone."""
-    wanted, history = collections.defaultdict(list), vampire.History(written)
-    for path in written:
-        with h5py.File(path, "r") as file:
-            run, numbers = rows.File(file), file["bucket_number"][...].tolist()
-            for labels, entries in zip(run.labels(metric), run.entries(metric)):
-                for number, entry in zip(numbers, entries):
-                    wanted[(number, *labels)].append(entry)
-    kind, labels = history.metric(metric).kind, history.metric(metric).labels
-    found = {((row["time"].value - made_up.START_NS) // made_up.WIDTH_NS, *(row[label] for label in labels)): row
-             for row in vampire.table(history, metric).to_dict("records")}
-    assert found and set(found) <= set(wanted)
-    for key, entries in wanted.items():
-        row = found.get(key)
-        if kind == "counter":
-            assert (row["delta"] if row else 0) == sum(delta for _, delta in entries)
-        elif kind == "gauge":
-            assert not row or [(row["last"], row["min"], row["max"])] == entries
-        else:
-            entries = [entry for entry in entries if entry]
-            assert (row["count"] if row else 0) == sum(entry["count"] for entry in entries)
-            assert not row or (row["sum"], row["max"]) == (sum(entry["sum"] for entry in entries),
-                                                          max(entry["max"] for entry in entries))
-
-
-@pytest.mark.parametrize("content, message", [
-    (None, "no such file"), (b"not HDF5", "not an HDF5 file"), (b"\x89HDF\r\n\x1a\n" + b"\0" * 600, "damaged")],
-    ids=["absent", "text", "header"])
-def test_unreadable_files(tmp_path, content, message):
-    path = tmp_path / "x.h5"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(vampire.Error, match=message):
-        vampire.open(path)
-    report = [ROOT / "python" / "vampire-report", path, "-o", tmp_path / "r.html"]
-    done = subprocess.run(report, capture_output=True, text=True, check=False)
-    assert done.returncode == 3 and message in done.stderr and not (tmp_path / "r.html").exists()
-
-
-def test_a_foreign_hdf5_file(tmp_path):
-    with h5py.File(tmp_path / "x.h5", "w", libver="latest") as file:
-        file["a"] = [1]
-    with pytest.raises(vampire.Error, match="not one of vampire's|not a vampire file"):
-        vampire.open(tmp_path / "x.h5")
-
-
-def test_a_truncated_file(tmp_path, written):
-    content = pathlib.Path(written[0]).read_bytes()
-    (tmp_path / "x.h5").write_bytes(content[: len(content) // 2])
-    with pytest.raises(vampire.Error, match="damaged"):
-        vampire.open(tmp_path / "x.h5")
-
-
-def test_selecting_by_labels(written):
-    ds = vampire.open(written)
-    one = vampire.select(ds.pool_operations, component="IFS -- 0", operation=["join", "seal"])
-    assert set(one[vampire.labels_of(one)["component"]].values) == {"IFS -- 0"} and one.shape[1] > 0
-    with pytest.raises(vampire.Error, match="no component 'nobody'; it has"):
-        vampire.select(ds.pool_operations, component="nobody")
-    assert vampire.merge(written, "pool_operations", where={"component": "IFS -- 0"}) == \
-        vampire.merge(written, "pool_operations", "component")["IFS -- 0"]
-    with pytest.raises(vampire.Error, match="level cdo"):
-        vampire.plot_cdo(ds, "x")
-
-
-# ---------------------------------------------------------------- around it
-
-
-def test_the_examples_of_the_documentation(made, tmp_path):
-    """Those of README.md and docs/python.md, one after the other, with files of our own writer."""
-    directory = tmp_path / "run"
-    directory.mkdir()
-    made_up.fill("hdf5", f"directory={directory}", buckets=12, growth=1)
-    for path, least in ((ROOT / "README.md", 1), (ROOT / "docs" / "python.md", 4)):
-        examples = re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
-        assert len(examples) >= least, path
-        scope = {}
-        for example in examples:
-            example = example.replace("/scratch/forecast", str(directory)).replace("demo-TIME", str(directory))
-            exec(example, scope)  # pylint: disable=exec-used
-
-
-def test_xarray_finds_the_engine(made):
-    program = f"import xarray; print(xarray.open_dataset({str(made[0])!r}, engine='vampire').sizes['time'])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
-                          env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
-    assert done.stdout == "21\n"
-
-
-def check_live(live):
-    """Each row has its time and its values."""
-    assert live.file_state.values.tolist() == ["open"] and "not ended" in live.attrs["partial"]
-    assert live.bucket_number.values.tolist() == list(range(live.sizes["time"]))
-    assert np.array_equal(live.time.values.astype(np.int64),
-                          made_up.START_NS + made_up.WIDTH_NS * np.arange(live.sizes["time"]))
-    assert np.array_equal(np.diff(live.pool_operations.values.astype(np.int64), axis=0),
-                          live.pool_operations_delta.values[1:].astype(np.int64))
-    newest = live.isel(time=slice(-3, None))
-    assert np.array_equal(newest.transport_ns.values.sum(axis=2), newest.transport_ns_count.values)
-    assert newest.transport_ns_count.values.any(axis=1).all()
-
-
-def test_while_it_is_written(tmp_path):
-    writer = made_up.follow(["buckets=3000", "wait=1", "pause_us=10000", "growth=1", "max_series=20"], tmp_path)
-    try:
-        def look():
-            try:
-                live = vampire.open(tmp_path)
-            except vampire.Error:
-                return None  # it is being created
-            return live if live.sizes["time"] > 3 else None
-
-        live = wait_until(look, "four buckets")
-        path = made_up.only_file(tmp_path)
-        with h5py.File(path, "r", swmr=True) as file:
-            assert "engine='vampire'" in file.attrs["how_to_open_live"].decode()
-        with pytest.raises(OSError):
-            h5py.File(path, "r")  # as documented: a plain open has to wait
-        for _ in range(6):
-            check_live(live)
-            before, live = live.sizes["time"], vampire.open(tmp_path)
-            assert live.sizes["time"] >= before
-        assert writer.poll() is None
-    finally:
-        writer.kill()
-        writer.wait()
-    assert vampire.open(tmp_path).sizes["time"] >= live.sizes["time"]  # and after kill -9

@@ -3,6 +3,7 @@
 readers are tested with that does not come from the program's own writer."""
 
 import itertools
+import uuid
 
 import h5py
 import numpy as np
@@ -193,6 +194,7 @@ class Writer:
         series = self._scale(group, "series", np.arange(len(keys)))
         for number, label in enumerate(labels):
             self._text(group, label, [key[number] for key in keys], 64, (series, self.word))
+        self._text(group, "id", [str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(key))) for key in keys], 36, (series,))
         columns, entries, places = {"series_index": []}, {}, {"row": []}
         for row, values in enumerate(self.buckets):
             self._rows(row, values, keys, metrics, (columns, entries, places))
