@@ -127,11 +127,16 @@ static void names_up_to_the_bound(void **state)
     event.name_length = VAMP_NAME_BYTES_MAX + 1;
     uint8_t buffer[2 * VAMP_EVENT_PACKED_BYTES_MAX];
     size_t length = vamp_event_pack(&event, buffer, sizeof buffer);
-    struct vamp_event got = {.serial = 42};
+    struct vamp_event got = full;
     struct vamp_err err = VAMP_ERR_NONE;
     assert_int_equal(vamp_event_read(buffer, length, &got, &err), -EBADMSG);
     assert_non_null(strstr(err.text, "4097"));
-    assert_int_equal(got.serial, 42);
+    /* Nothing is left of a message that is refused. */
+    assert_int_equal(got.kind, VAMP_EVENT_NONE);
+    assert_int_equal(got.present, 0);
+    assert_int_equal(got.serial, 0);
+    assert_null(got.name);
+    assert_int_equal(got.name_length, 0);
 }
 
 static void id_bytes_read_like_its_text(void **state)
@@ -333,6 +338,27 @@ static void random_messages_are_read_as_protobuf_c_does(void **state)
     }
 }
 
+/* Numbers of one to ten bytes, in the middle of a message and as its last bytes. */
+static void numbers_of_every_length(void **state)
+{
+    (void)state;
+    for (unsigned bits = 0; bits < 64; bits++) {
+        for (unsigned less = 0; less < 2; less++) {
+            const uint64_t number = (UINT64_C(1) << bits) - less;
+            const struct vamp_event event = {.kind = VAMP_EVENT_OFFER,
+                                             .present = VAMP_HAS_SERIAL | VAMP_HAS_SIZE,
+                                             .serial = number,
+                                             .size_bytes = number};
+            round_trip(&event);
+            uint8_t buffer[VAMP_EVENT_PACKED_BYTES_MAX];
+            const size_t length = vamp_event_pack(&event, buffer, sizeof buffer);
+            for (size_t cut = 0; cut <= length; cut++) {
+                compare_with_protobuf_c(buffer, cut);
+            }
+        }
+    }
+}
+
 /* Every cut and every changed byte of a valid message either decodes or is refused; the sanitizers
  * watch. */
 static void damaged_messages_do_no_harm(void **state)
@@ -363,6 +389,7 @@ int main(void)
         cmocka_unit_test(everything_survives),
         cmocka_unit_test(each_field_alone),
         cmocka_unit_test(names_up_to_the_bound),
+        cmocka_unit_test(numbers_of_every_length),
         cmocka_unit_test(id_bytes_read_like_its_text),
         cmocka_unit_test(odd_messages_are_refused),
         cmocka_unit_test(values_of_a_newer_sender_are_not_reported),

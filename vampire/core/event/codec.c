@@ -208,28 +208,34 @@ static inline void fill_parts(struct vamp_event *event, const struct vamp_event_
     }
 }
 
-/* Not inlined: the compiler would keep the members of `event` elsewhere and put them together at
- * the end. */
-static __attribute__((noinline)) bool read_fields(const uint8_t *bytes, size_t length,
-                                                  struct vamp_event *event,
-                                                  struct vamp_event_parts *parts)
+/* Member by member: for the whole structure the compiler chooses a string instruction, which takes
+ * longer. */
+static inline void clear(struct vamp_event *event)
 {
-    return vamp_event_read_message(bytes, length, event, store, parts);
+#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) event->member = (type){0};
+#include "vampire/core/event/fields.def"
+    event->count = 0;
+    event->name = NULL;
+    event->name_length = 0;
+    event->present = 0;
+    event->kind = VAMP_EVENT_NONE;
+    event->phase = VAMP_PHASE_AFTER;
 }
 
 int vamp_event_read(const uint8_t *bytes, size_t length, struct vamp_event *ret_event,
                     struct vamp_err *err)
 {
-    struct vamp_event event = {.kind = VAMP_EVENT_NONE};
     struct vamp_event_parts parts;
-    if (!read_fields(bytes, length, &event, &parts)) {
+    clear(ret_event);
+    if (!vamp_event_read_message(bytes, length, ret_event, store, &parts)) {
+        clear(ret_event);
         return vamp_err_set(err, -EBADMSG, "%zu bytes are no event message", length);
     }
     if (!acceptable(&parts)) {
+        clear(ret_event);
         return refuse(&parts, err);
     }
-    fill_parts(&event, &parts);
-    *ret_event = event;
+    fill_parts(ret_event, &parts);
     return 0;
 }
 

@@ -27,7 +27,7 @@ size_t vamp_event_pack(const struct vamp_event *event, uint8_t *buffer, size_t b
  * there; an unknown tier, cause or reason (a newer sender) counts as absent. Without a time of its
  * own the event's time_ns is the message's arrival_ns, else 0: the caller fills it in. 0, or
  * -EBADMSG: no event message, an unknown kind, an id that is not 16 bytes, or a name longer than
- * VAMP_NAME_BYTES_MAX; `*ret_event` is then unchanged. */
+ * VAMP_NAME_BYTES_MAX; `*ret_event` is then empty, of kind NONE. */
 VAMP_MUST_CHECK int vamp_event_read(const uint8_t *bytes, size_t length,
                                     struct vamp_event *ret_event, struct vamp_err *err);
 

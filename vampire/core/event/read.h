@@ -49,22 +49,62 @@ static inline void vamp_event_read_other(struct vamp_wire *wire, uint64_t key, u
 
 #define VAMP_EVENT_READ_NUMBER(symbol, number, values)                                             \
     case VAMP_WIRE_KEY(number, VARINT):                                                            \
-        store(record, VAMP_ITEM_##symbol, vamp_wire_varint(&wire), true);                          \
+        store(record, VAMP_ITEM_##symbol, vamp_wire_varint(wire), true);                           \
         break;
 #define VAMP_EVENT_READ_TIME(symbol, number, values)                                               \
     case VAMP_WIRE_KEY(number, FIXED64):                                                           \
-        store(record, VAMP_ITEM_##symbol, vamp_wire_fixed64(&wire), true);                         \
+        store(record, VAMP_ITEM_##symbol, vamp_wire_fixed64(wire), true);                          \
         break;
 #define VAMP_EVENT_READ_CHOICE(symbol, number, values)                                             \
     case VAMP_WIRE_KEY(number, VARINT): {                                                          \
-        const uint32_t choice = (uint32_t)vamp_wire_varint(&wire);                                 \
+        const uint32_t choice = (uint32_t)vamp_wire_varint(wire);                                  \
         store(record, VAMP_ITEM_##symbol, choice < (values) ? choice : 0, choice < (values));      \
         break;                                                                                     \
     }
 #define VAMP_EVENT_READ_ID(symbol, number, values)                                                 \
     case VAMP_WIRE_KEY(number, BYTES):                                                             \
-        parts->id = vamp_wire_bytes(&wire, &parts->id_length);                                     \
+        parts->id = vamp_wire_bytes(wire, &parts->id_length);                                      \
         break;
+
+/* Reads the value after a key, which is `first` where it has one byte. */
+static inline __attribute__((always_inline)) void
+vamp_event_read_value(struct vamp_wire *wire, uint64_t key, uint8_t first, void *record,
+                      vamp_event_store_fn *store, struct vamp_event_parts *parts)
+{
+    switch (key) {
+    case VAMP_WIRE_KEY(1, VARINT):
+        parts->kind = (uint32_t)vamp_wire_varint(wire);
+        parts->has_kind = true;
+        break;
+    case VAMP_WIRE_KEY(6, BYTES):
+        parts->name = vamp_wire_bytes(wire, &parts->name_length);
+        break;
+    case VAMP_WIRE_KEY(13, VARINT):
+    case VAMP_WIRE_KEY(13, FIXED64):
+    case VAMP_WIRE_KEY(13, BYTES):
+    case VAMP_WIRE_KEY(13, FIXED32):
+        parts->before = vamp_wire_bool(wire, key);
+        break;
+    case VAMP_WIRE_KEY(14, FIXED64):
+        parts->arrival_ns = (int64_t)vamp_wire_fixed64(wire);
+        break;
+#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values)                               \
+    VAMP_EVENT_READ_##form(symbol, number, values)
+#include "vampire/core/event/fields.def"
+    default:
+        vamp_event_read_other(wire, key, first);
+    }
+}
+
+/* What most messages begin with, in this order: kind, serial, time, application id, CDO id, name,
+ * size.
+ * Comparing the next key with the expected one takes less than a switch over all. */
+#define VAMP_EVENT_EXPECT(number, form)                                                            \
+    if (vamp_wire_has_more(&wire) && *wire.at == VAMP_WIRE_KEY(number, form)) {                    \
+        wire.at++;                                                                                 \
+        vamp_event_read_value(&wire, VAMP_WIRE_KEY(number, form), VAMP_WIRE_KEY(number, form),     \
+                              record, store, parts);                                               \
+    }
 
 /* Reads a message into a record that is all zero. False: it is no event message, or has no kind;
  * the record is then undefined. */
@@ -74,32 +114,17 @@ vamp_event_read_message(const uint8_t *bytes, size_t length, void *record,
 {
     struct vamp_wire wire = {.at = bytes, .end = bytes + length};
     *parts = (struct vamp_event_parts){.kind = 0};
+    VAMP_EVENT_EXPECT(1, VARINT)
+    VAMP_EVENT_EXPECT(2, VARINT)
+    VAMP_EVENT_EXPECT(3, FIXED64)
+    VAMP_EVENT_EXPECT(4, VARINT)
+    VAMP_EVENT_EXPECT(5, BYTES)
+    VAMP_EVENT_EXPECT(6, BYTES)
+    VAMP_EVENT_EXPECT(7, VARINT)
     while (vamp_wire_has_more(&wire)) {
         const uint8_t first = *wire.at;
         const uint64_t key = first < 0x80 ? *wire.at++ : vamp_wire_key(&wire);
-        switch (key) {
-        case VAMP_WIRE_KEY(1, VARINT):
-            parts->kind = (uint32_t)vamp_wire_varint(&wire);
-            parts->has_kind = true;
-            break;
-        case VAMP_WIRE_KEY(6, BYTES):
-            parts->name = vamp_wire_bytes(&wire, &parts->name_length);
-            break;
-        case VAMP_WIRE_KEY(13, VARINT):
-        case VAMP_WIRE_KEY(13, FIXED64):
-        case VAMP_WIRE_KEY(13, BYTES):
-        case VAMP_WIRE_KEY(13, FIXED32):
-            parts->before = vamp_wire_bool(&wire, key);
-            break;
-        case VAMP_WIRE_KEY(14, FIXED64):
-            parts->arrival_ns = (int64_t)vamp_wire_fixed64(&wire);
-            break;
-#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values)                               \
-    VAMP_EVENT_READ_##form(symbol, number, values)
-#include "vampire/core/event/fields.def"
-        default:
-            vamp_event_read_other(&wire, key, first);
-        }
+        vamp_event_read_value(&wire, key, first, record, store, parts);
     }
     return !wire.bad && parts->has_kind;
 }

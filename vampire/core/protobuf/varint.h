@@ -31,7 +31,9 @@ static inline const uint8_t *vamp_varint_read(const uint8_t *at, const uint8_t *
                                               size_t bytes_max, uint64_t *ret_value)
 {
     uint64_t value = 0;
-    for (unsigned shift = 0; shift < 7 * bytes_max && at != end; shift += 7) {
+    const size_t there = (size_t)(end - at);
+    const uint8_t *const limit = at + (there < bytes_max ? there : bytes_max);
+    for (unsigned shift = 0; at != limit; shift += 7) {
         const uint8_t byte = *at++;
         value |= (uint64_t)(byte & 0x7f) << shift;
         if (byte < 0x80) {

@@ -52,8 +52,29 @@ static inline uint64_t vamp_wire_long_varint(struct vamp_wire *wire, size_t byte
 
 static inline uint64_t vamp_wire_varint(struct vamp_wire *wire)
 {
-    if (wire->at != wire->end && *wire->at < 0x80) {
-        return *wire->at++;
+    const uint8_t *at = wire->at;
+    if (at != wire->end && *at < 0x80) {
+        wire->at++;
+        return *at;
+    }
+    /* Two to four bytes without a loop: serial numbers, sizes and durations have them. A byte that
+     * is not the last one adds 0x80 more than its seven bits. */
+    const ptrdiff_t there = wire->end - at;
+    if (there >= 2) {
+        uint32_t value = at[0] + ((uint32_t)at[1] << 7) - 0x80;
+        if (at[1] < 0x80) {
+            wire->at += 2;
+            return value;
+        }
+        if (there >= 3 && at[2] < 0x80) {
+            wire->at += 3;
+            return value + ((uint32_t)at[2] << 14) - (0x80 << 7);
+        }
+        if (there >= 4 && at[3] < 0x80) {
+            wire->at += 4;
+            value += ((uint32_t)at[2] << 14) - (0x80 << 7);
+            return value + ((uint32_t)at[3] << 21) - (0x80 << 14);
+        }
     }
     return vamp_wire_long_varint(wire, VAMP_VARINT_BYTES_MAX);
 }
