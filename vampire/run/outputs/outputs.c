@@ -150,13 +150,24 @@ void vamp_outputs_filters(const struct vamp_outputs *outputs, vamp_filter_use_fn
     }
 }
 
-static void report_failure(struct vamp_outputs *outputs, struct vamp_output *output,
+/* An output that waits (for a server, for space) fails at each attempt: reminders are enough until
+ * it writes again. */
+static void report_failure(struct vamp_outputs *outputs, struct vamp_run_output *item,
                            struct vamp_status *status)
 {
+    struct vamp_output_account account;
     struct vamp_err failure;
-    if (vamp_output_failure(output, &failure)) {
-        outputs->failed = true;
-        vamp_status_error(status, "output %s: %s", vamp_output_name(output), failure.text);
+    if (!vamp_output_failure(item->output, &failure)) {
+        return;
+    }
+    outputs->failed = true;
+    vamp_output_account(item->output, &account);
+    if (account.written != item->written_before_waits) {
+        vamp_reminder_end(&item->waits);
+        item->written_before_waits = account.written;
+    }
+    if (vamp_reminder_is_due(&item->waits, failure.text, vamp_clock_monotonic_ns(status->clock))) {
+        vamp_status_error(status, "output %s: %s", account.name, failure.text);
     }
 }
 
@@ -191,7 +202,7 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
         if (stats != NULL && commit_ns > 0) {
             vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_COMMIT_NS, i, commit_ns);
         }
-        report_failure(outputs, output, status);
+        report_failure(outputs, &outputs->items[i], status);
         report_remark(output, status);
     }
 }
@@ -230,7 +241,7 @@ static int finish_one(struct vamp_run_output *item, const struct vamp_ending *en
     const int result = vamp_output_finish(output, ending, item->finish_ns, &err);
     report_remark(output, status);
     if (result == 0) {
-        report_failure(outputs, output, status);
+        report_failure(outputs, item, status);
     } else {
         vamp_status_error(status, "output %s: %s", vamp_output_name(output), err.text);
         item->left_behind = result == -ETIMEDOUT;

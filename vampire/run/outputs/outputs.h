@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "vampire/core/clock.h"
 #include "vampire/run/filtering/filter_use.h"
+#include "vampire/run/status/reminder.h"
 #include "vampire/run/status/status.h"
 #include "vampire/stats/stats.h"
 #include "writers/output/output.h"
@@ -18,6 +19,8 @@ struct vamp_run_output {
     struct vamp_output *output;
     struct vamp_filter_use *filter; /* its own, of events; NULL: none */
     int64_t finish_ns;              /* time to write what waits when the run is over */
+    struct vamp_reminder waits;     /* the failure for which it waits */
+    uint64_t written_before_waits;  /* elements, at its last failure */
     bool left_behind; /* its thread is stuck: memory it may still use is never freed */
     /* What an output of this name did before a reload; without a name: nothing. */
     struct vamp_output_account before;

@@ -13,8 +13,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* A hash of the text without its numbers; never 0. */
-static uint64_t key_of(const char *text)
+uint64_t vamp_repeats_kind(const char *text)
 {
     uint64_t hash = 0;
     for (const char *c = text; *c != '\0'; c++) {
@@ -69,7 +68,7 @@ bool vamp_repeats_admit(struct vamp_repeats *repeats, const char *message, int64
                         vamp_repeats_fn *report, void *context)
 {
     vamp_repeats_flush(repeats, now_ns, false, report, context);
-    const uint64_t key = key_of(message);
+    const uint64_t key = vamp_repeats_kind(message);
     struct vamp_repeat *kind = find_repeat(repeats, key);
     if (kind->key != key) {
         if (kind->key != 0) {
