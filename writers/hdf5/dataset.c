@@ -10,10 +10,6 @@
 #include "vampire/core/event/components.h"
 #include "vampire/core/utf8.h"
 
-/* Columns along time are not compressed: a compressed chunk of many rows, flushed for each row,
- * would be written to a new place each time. */
-#define COLUMN_CHUNK_ROWS 512
-
 /* A dimension without a variable of its own, as the netCDF-4 library marks it. Were it a
  * variable, readers would not join characters into text. */
 static int create_bare_scale(struct hdf5_file *file, struct hdf5_dimension *dimension,
@@ -103,16 +99,19 @@ int hdf5_dimension_create(struct hdf5_file *file, unsigned number, const char *n
 /* A row of a packed dataset of several dimensions is a chunk of its own. Columns have many rows in
  * a chunk. */
 static void choose_chunk(const struct hdf5_file *file, struct hdf5_dataset *dataset,
-                         hsize_t chunk_rows)
+                         const struct hdf5_spec *spec)
 {
     for (unsigned i = 0; i < dataset->rank; i++) {
         hsize_t size = file->dimensions[dataset->dimensions[i]].size;
         dataset->chunk[i] = size > 0 ? size : 1;
     }
-    if (chunk_rows > 0) {
-        dataset->chunk[0] = chunk_rows;
+    if (spec->chunk_rows > 0) {
+        dataset->chunk[0] = spec->chunk_rows;
     } else if (file->dimensions[dataset->dimensions[0]].unlimited) {
-        dataset->chunk[0] = dataset->packed ? 1 : COLUMN_CHUNK_ROWS;
+        dataset->chunk[0] = dataset->packed ? 1 : HDF5_COLUMN_CHUNK_ROWS;
+    }
+    if (spec->chunk_columns > 0 && spec->chunk_columns < dataset->chunk[1]) {
+        dataset->chunk[1] = spec->chunk_columns;
     }
 }
 
@@ -135,7 +134,7 @@ static hid_t creation_properties(const struct hdf5_file *file, struct hdf5_datas
                            : (const void *)&spec->fill_value;
     good = good && H5Pset_fill_value(list, hdf5_memory_type(dataset->type), fill) >= 0;
     if (good && dataset->rank > 0) {
-        choose_chunk(file, dataset, spec->chunk_rows);
+        choose_chunk(file, dataset, spec);
         good = H5Pset_chunk(list, (int)dataset->rank, dataset->chunk) >= 0;
     }
     if (good && spec->early) {
@@ -349,14 +348,16 @@ int hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *star
 int hdf5_dataset_put_indices(struct hdf5_file *file, unsigned index, hsize_t row,
                              const uint32_t *indices, struct vamp_err *err)
 {
-    const hsize_t start[] = {row, 0};
-    const hsize_t count[] = {1, file->dimensions[file->datasets[index].dimensions[1]].size};
-    for (hsize_t i = 0; i < count[1]; i++) {
-        if (indices[i] != 0) {
-            return put(file, index, start, count, H5T_NATIVE_UINT32, indices, err);
-        }
+    hsize_t first = 0, end = file->dimensions[file->datasets[index].dimensions[1]].size;
+    while (end > 0 && indices[end - 1] == 0) {
+        end--;
     }
-    return 0;
+    while (first < end && indices[first] == 0) {
+        first++;
+    }
+    const hsize_t start[] = {row, first}, count[] = {1, end - first};
+    return first == end ? 0
+                        : put(file, index, start, count, H5T_NATIVE_UINT32, indices + first, err);
 }
 
 static bool is_fill(const struct hdf5_dataset *dataset, const uint64_t *numbers, size_t count)

@@ -303,7 +303,8 @@ static int create_places(struct hdf5_file *file, struct vamp_err *err)
             .type = HDF5_U32,
             .rank = 2,
             .dimensions = {HDF5_TIME, slot},
-            .chunk_rows = HDF5_TEXT_CHUNK_ROWS,
+            .chunk_rows = HDF5_PLACE_CHUNK_ROWS,
+            .chunk_columns = HDF5_PLACE_CHUNK_SLOTS,
             .units = "1",
             .long_name = tables[i].about,
         };

@@ -44,7 +44,14 @@
 #define HDF5_OWN_GROUP "vampire"
 #define HDF5_OWN_COLUMNS_MAX 128 /* of a table of vampire's own metrics */
 #define HDF5_TEXT_CHUNK_ROWS 64  /* of texts and tables */
-#define HDF5_TEXT_BYTES 256      /* of a sentence */
+/* Columns along time are not compressed: a compressed chunk of many rows, flushed for each row,
+ * would be written to a new place each time. A single busy bucket in quiet hours takes a whole
+ * chunk of each column, so chunks are small. */
+#define HDF5_COLUMN_CHUNK_ROWS 128
+/* Where rows are: a chunk fills a page, and dimensions without rows in a quiet bucket take none. */
+#define HDF5_PLACE_CHUNK_ROWS 128
+#define HDF5_PLACE_CHUNK_SLOTS 8
+#define HDF5_TEXT_BYTES 256 /* of a sentence */
 
 struct hdf5_options {
     char *directory;
@@ -96,10 +103,11 @@ struct hdf5_spec {
     enum hdf5_type type;
     unsigned rank;
     unsigned dimensions[HDF5_RANK_MAX];
-    hsize_t chunk_rows; /* along the first dimension; 0: the writer's choice */
-    bool packed;        /* compressed; each chunk is written once, whole */
-    bool early;         /* chunks have their place before rows are announced */
-    bool has_fill;      /* fill_value is a _FillValue attribute: it means "nothing here" */
+    hsize_t chunk_rows;    /* along the first dimension; 0: the writer's choice */
+    hsize_t chunk_columns; /* along the second one; 0: all */
+    bool packed;           /* compressed; each chunk is written once, whole */
+    bool early;            /* chunks have their place before rows are announced */
+    bool has_fill;         /* fill_value is a _FillValue attribute: it means "nothing here" */
     uint64_t fill_value;
     const char *units, *long_name; /* NULL: no such attribute */
 };
@@ -317,7 +325,8 @@ VAMP_MUST_CHECK int hdf5_dataset_put_row(struct hdf5_file *file, unsigned index,
 VAMP_MUST_CHECK int hdf5_dataset_put_chunks(struct hdf5_file *file, unsigned index, hsize_t first,
                                             size_t count, const uint64_t *numbers,
                                             struct vamp_err *err);
-/* One row of 32-bit numbers, as many as its dimension has: nothing is written where all are 0. */
+/* One row of 32-bit numbers, as many as its dimension has: from the first to the last that is not
+ * 0, so that chunks before and after them are not written. */
 VAMP_MUST_CHECK int hdf5_dataset_put_indices(struct hdf5_file *file, unsigned index, hsize_t row,
                                              const uint32_t *indices, struct vamp_err *err);
 /* Texts, each cut to the length there is, from row `row` on; not of file->column. */

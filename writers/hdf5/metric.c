@@ -216,6 +216,9 @@ static void choose_axes(const struct hdf5_file *file, unsigned number, enum axes
     spec->packed = true;
 }
 
+/* The weight of a bucket whose events all count, in millionths. */
+#define WEIGHT_OF_ALL 1000000
+
 /* What is not written: "no value" where a series may have none, else what a quiet bucket has, so
  * that it takes no space. A sum over the series of a gauge with names is none without a series. */
 static uint64_t fill_of(const struct hdf5_file *file, unsigned number, const struct part *part,
@@ -225,6 +228,9 @@ static uint64_t fill_of(const struct hdf5_file *file, unsigned number, const str
     const struct vamp_metric *metric = &vamp_metrics[entry->id];
     if (metric->kind != VAMP_GAUGE) {
         return part->fill;
+    }
+    if (entry->id == VAMP_METRIC_VAMPIRE_WEIGHT && part->axes == ALONG_TIME_WORDS) {
+        return WEIGHT_OF_ALL;
     }
     if (vamp_metric_may_be_none(metric) || (part->axes != ALONG_ROW && spec->rank > 1)) {
         return HDF5_GAUGE_MISSING;

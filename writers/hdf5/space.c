@@ -99,7 +99,8 @@ static uint64_t packed_bytes(uint64_t numbers)
 static uint64_t overview_bytes(const struct hdf5_file *file, const struct hdf5_set *set,
                                enum vamp_metric_kind kind)
 {
-    const uint64_t row = packed_bytes(set->cells > 512 ? set->cells : 512);
+    const uint64_t row =
+        packed_bytes(set->cells > HDF5_COLUMN_CHUNK_ROWS ? set->cells : HDF5_COLUMN_CHUNK_ROWS);
     switch (kind) {
     case VAMP_COUNTER:
         return HDF5_COUNTER_DATASETS * row;
@@ -191,8 +192,9 @@ static uint64_t index_bytes(const struct hdf5_file *file)
 
 uint64_t hdf5_space_needed(const struct hdf5_file *file, const struct vamp_delivery *delivery)
 {
-    uint64_t bytes = FIXED_BYTES + index_bytes(file) + text_bytes(file, delivery) +
-                     2 * packed_bytes((uint64_t)file->slots * HDF5_TEXT_CHUNK_ROWS);
+    uint64_t bytes =
+        FIXED_BYTES + index_bytes(file) + text_bytes(file, delivery) +
+        2 * packed_bytes(round_up(file->slots, HDF5_PLACE_CHUNK_SLOTS) * HDF5_PLACE_CHUNK_ROWS);
     for (unsigned i = 0; i < file->schema->metric_count; i++) {
         const struct vamp_schema_metric *entry = &file->schema->metrics[i];
         const struct hdf5_set *set = &file->sets[entry->label_set];
