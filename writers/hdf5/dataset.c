@@ -201,9 +201,9 @@ static int describe(const struct hdf5_file *file, const struct hdf5_dataset *dat
     return code;
 }
 
-static int close_dataset(const struct hdf5_file *file, struct hdf5_dataset *dataset,
-                         struct vamp_err *err)
+int hdf5_dataset_close(struct hdf5_file *file, unsigned index, struct vamp_err *err)
 {
+    struct hdf5_dataset *dataset = &file->datasets[index];
     const hid_t id = dataset->id;
     dataset->id = -1;
     return id >= 0 && H5Dclose(id) < 0
@@ -219,7 +219,7 @@ int hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec, un
                             spec->name, file->dataset_capacity);
     }
     const unsigned index = file->dataset_count;
-    if (index > file->time + 1 && close_dataset(file, &file->datasets[index - 1], err) != 0) {
+    if (index > file->time + 1 && hdf5_dataset_close(file, index - 1, err) != 0) {
         return -EIO;
     }
     struct hdf5_dataset *dataset = &file->datasets[index];
@@ -473,7 +473,7 @@ int hdf5_datasets_trim(struct hdf5_file *file, bool only_cut, struct vamp_err *e
         } else if (is_open && dataset->extent > first->size) {
             code = set_rows(file, dataset, first->size, only_cut ? NULL : err);
         }
-        code = code == 0 && !is_open ? close_dataset(file, dataset, err) : code;
+        code = code == 0 && !is_open ? hdf5_dataset_close(file, i, err) : code;
         code = only_cut ? 0 : code;
     }
     return code;
@@ -492,7 +492,7 @@ int hdf5_datasets_close(struct hdf5_file *file, struct vamp_err *err)
         }
     }
     for (unsigned i = 0; i < file->dataset_count; i++) {
-        const int closed = close_dataset(file, &file->datasets[i], code == 0 ? err : NULL);
+        const int closed = hdf5_dataset_close(file, i, code == 0 ? err : NULL);
         code = code == 0 ? closed : code;
     }
     return code;

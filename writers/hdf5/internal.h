@@ -313,6 +313,9 @@ VAMP_MUST_CHECK int hdf5_dataset_create(struct hdf5_file *file, const struct hdf
                                         unsigned *ret_index, struct vamp_err *err);
 /* Opens it again, unless it is open; writing it does so, too. */
 VAMP_MUST_CHECK int hdf5_dataset_open(struct hdf5_file *file, unsigned index, struct vamp_err *err);
+/* Closes it if it is open. 0; -EIO: HDF5 failed. */
+VAMP_MUST_CHECK int hdf5_dataset_close(struct hdf5_file *file, unsigned index,
+                                       struct vamp_err *err);
 /* Writes the block at `start` of `count` elements; grows along an unlimited first dimension. */
 VAMP_MUST_CHECK int hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *start,
                                      const hsize_t *count, const void *values,

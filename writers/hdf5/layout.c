@@ -299,21 +299,39 @@ static int create_end(struct hdf5_file *file, struct vamp_err *err)
     return code != 0 ? code : hdf5_dataset_create(file, &why, &file->end_reason, err);
 }
 
-/* The list of all variables along `time`, kept by the scale itself. Nothing needs it to read, but
- * h5netcdf reads it for each dimension of each variable: opening took 2.5 s instead of 0.4 s. One
- * entry stays, the variable that grows first: h5netcdf takes the longest it finds there for the
- * length of `time`, and fails on a variable that is longer, as in a file left by a kill. */
-static int shorten_back_references(struct hdf5_file *file, struct vamp_err *err)
+/* The scale of a dimension lists the variables along it, which no reader needs. h5netcdf opens all
+ * of the list for each variable: the root took 2.5 s to open instead of 0.4 s. Of `longest` the
+ * entry stays: h5netcdf takes the longest variable of the list for the length of the dimension, and
+ * fails on one that is longer, as in a file left by a kill. */
+static int shorten_list(struct hdf5_file *file, unsigned dimension, unsigned longest,
+                        struct vamp_err *err)
 {
-    const int code = hdf5_dataset_open(file, file->bucket_number, err);
+    int code = hdf5_dataset_open(file, longest, err);
     if (code != 0) {
         return code;
     }
-    hid_t time = file->datasets[file->time].id;
-    hid_t grows_first = file->datasets[file->bucket_number].id;
-    return H5Adelete(time, "REFERENCE_LIST") < 0 || H5DSattach_scale(grows_first, time, 0) < 0
-               ? hdf5_fail(err, "finish dimension \"time\" of %s", file->path)
-               : 0;
+    const hid_t scale = file->dimensions[dimension].scale;
+    if (H5Adelete(scale, "REFERENCE_LIST") < 0 ||
+        H5DSattach_scale(file->datasets[longest].id, scale, 0) < 0) {
+        code = hdf5_fail(err, "finish dimension \"%s\" of %s", file->dimensions[dimension].name,
+                         file->path);
+    }
+    const int closed = hdf5_dataset_close(file, longest, code == 0 ? err : NULL);
+    return code != 0 ? code : closed;
+}
+
+/* Of dimensions with many variables, of which the one that grows first is the longest. */
+static int shorten_lists(struct hdf5_file *file, struct vamp_err *err)
+{
+    int code = shorten_list(file, HDF5_TIME, file->bucket_number, err);
+    if (code == 0) {
+        code = shorten_list(file, HDF5_RESTART, file->restart_row, err);
+    }
+    for (unsigned s = 0; code == 0 && s < file->schema->label_set_count; s++) {
+        const struct hdf5_set *set = &file->sets[s];
+        code = set->has_group ? shorten_list(file, set->row, set->series_index, err) : 0;
+    }
+    return code;
 }
 
 /* The rows of `time` before which the totals of all counters are known. */
@@ -384,5 +402,5 @@ int hdf5_layout_create(struct hdf5_file *file, const struct vamp_delivery *first
     if (code == 0) {
         code = hdf5_groups_create(file, first, err);
     }
-    return code != 0 ? code : shorten_back_references(file, err);
+    return code != 0 ? code : shorten_lists(file, err);
 }
