@@ -19,9 +19,6 @@ sys.path[:0] = [str(BENCH.parent / "e2e"), str(BENCH.parent / "oracle")]
 import harness
 
 PAIRS = 5
-# Two-sided 95 % of Student's distribution, by degrees of freedom.
-STUDENT = {4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 10: 2.228, 11: 2.201,
-           12: 2.179, 13: 2.160, 14: 2.145, 15: 2.131, 19: 2.093, 24: 2.064, 29: 2.045}
 
 
 def bench_program(name):
@@ -96,14 +93,19 @@ def line(name, what, unit, values, baseline=None, base_values=None, accounts=(),
     return result
 
 
-def interval(ratios):
-    """Mean of the ratios and the ends of its 95 % interval, on the scale of logarithms."""
-    logs = [math.log(ratio) for ratio in ratios]
-    mean = statistics.fmean(logs)
-    degrees = len(logs) - 1
-    student = STUDENT[max(k for k in STUDENT if k <= max(degrees, min(STUDENT)))]
-    half = student * statistics.stdev(logs) / math.sqrt(len(logs))
-    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+def robust(values):
+    """The middle of the means of all pairs of values (Hodges and Lehmann), and the ends of its 95 %
+    interval (Wilcoxon's): a value that something else on the machine spoiled hardly moves them."""
+    count = len(values)
+    means = sorted((a + b) / 2 for i, a in enumerate(values) for b in values[i:])
+    below = count * (count + 1) / 4 - 1.96 * math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
+    low = max(0, math.floor(below))
+    return statistics.median(means), means[low], means[len(means) - 1 - low]
+
+
+def robust_ratio(ratios):
+    """The same of ratios, on the scale of logarithms."""
+    return tuple(map(math.exp, robust([math.log(ratio) for ratio in ratios])))
 
 
 def first_line(argv):

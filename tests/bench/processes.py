@@ -241,13 +241,15 @@ def thread_switches(pid):
     return total
 
 
-def cpu_seconds(pid):
-    """In nanoseconds from each thread's schedstat: ticks are too coarse for who sleeps."""
-    total = 0
+def thread_times(pid):
+    """Seconds that the threads of a process have run, and have been ready and waited for a core: the
+    scheduler's own account, since ticks are too coarse for threads that sleep."""
+    ran = waited = 0
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(FileNotFoundError):
-            total += int((task / "schedstat").read_text().split()[0])
-    return total / 1e9
+            numbers = (task / "schedstat").read_text().split()
+            ran, waited = ran + int(numbers[0]), waited + int(numbers[1])
+    return ran / 1e9, waited / 1e9
 
 
 def resident_bytes(pid):
@@ -268,10 +270,10 @@ def await_settled(pid, looks=10):
 
 def watch(pid, seconds):
     """Wake-ups a second and share of a core over a while."""
-    switches, used, began = thread_switches(pid), cpu_seconds(pid), time.monotonic()
+    switches, used, began = thread_switches(pid), thread_times(pid)[0], time.monotonic()
     time.sleep(seconds)
     length = time.monotonic() - began
-    return (thread_switches(pid) - switches) / length, (cpu_seconds(pid) - used) / length
+    return (thread_switches(pid) - switches) / length, (thread_times(pid)[0] - used) / length
 
 
 def bare_endpoint_bytes(space):

@@ -5,7 +5,9 @@
  * only waits.
  *
  *   wire receive PROVIDER MESSAGES BYTES    prints one JSON object
- *   wire idle PROVIDER                      prints "ready", waits until its standard input ends
+ *   wire send PROVIDER MESSAGES BYTES       sends at a pace, so that its instructions can be
+ * counted wire idle PROVIDER                      prints "ready", waits until its standard input
+ * ends
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -118,18 +120,25 @@ static size_t take(struct fid_cq *queue, struct fi_cq_msg_entry *entries)
 
 /* ------------------------------------------------------------------ the sender, a child */
 
-static _Noreturn void send_all(const char *provider, int address, uint64_t messages, size_t bytes)
+/* Waits until the receiver has written its address, and opens an endpoint that can send there. */
+static fi_addr_t open_sender(struct endpoint *own, const char *provider, int address)
 {
-    struct endpoint own = {.info = NULL};
     uint8_t name[ADDRESS_BYTES];
+    fi_addr_t peer;
     if (read(address, name, sizeof name) != (ssize_t)sizeof name) {
         _exit(1);
     }
-    open_endpoint(&own, provider);
-    fi_addr_t peer;
-    if (fi_av_insert(own.av, name, 1, &peer, 0, NULL) != 1) {
+    open_endpoint(own, provider);
+    if (fi_av_insert(own->av, name, 1, &peer, 0, NULL) != 1) {
         check(-FI_EADDRNOTAVAIL, "fi_av_insert");
     }
+    return peer;
+}
+
+static _Noreturn void send_all(const char *provider, int address, uint64_t messages, size_t bytes)
+{
+    struct endpoint own = {.info = NULL};
+    const fi_addr_t peer = open_sender(&own, provider, address);
     struct fi_cq_msg_entry entries[TAKEN];
     uint64_t posted = 0;
     uint64_t completed = 0;
@@ -157,6 +166,21 @@ static _Noreturn void send_all(const char *provider, int address, uint64_t messa
 
 /* ------------------------------------------------------------------ the receiver */
 
+/* Opens an endpoint with posted buffers and writes its address. */
+static void open_receiver(struct endpoint *own, const char *provider, int address)
+{
+    open_endpoint(own, provider);
+    for (size_t i = 0; i < POSTED; i++) {
+        post(own, i);
+    }
+    uint8_t name[ADDRESS_BYTES] = {0};
+    size_t length = sizeof name;
+    check(fi_getname(&own->ep->fid, name, &length), "fi_getname");
+    if (write(address, name, sizeof name) != (ssize_t)sizeof name) {
+        _exit(1);
+    }
+}
+
 static int receive_all(const char *provider, uint64_t messages, size_t bytes)
 {
     int address[2];
@@ -169,17 +193,11 @@ static int receive_all(const char *provider, uint64_t messages, size_t bytes)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         send_all(provider, address[0], messages, bytes);
     }
-    struct endpoint own = {.info = NULL};
-    open_endpoint(&own, provider);
-    for (size_t i = 0; i < POSTED; i++) {
-        post(&own, i);
-    }
-    uint8_t name[ADDRESS_BYTES] = {0};
-    size_t length = sizeof name;
-    check(fi_getname(&own.ep->fid, name, &length), "fi_getname");
-    if (sender < 0 || write(address[1], name, sizeof name) != (ssize_t)sizeof name) {
+    if (sender < 0) {
         return 1;
     }
+    struct endpoint own = {.info = NULL};
+    open_receiver(&own, provider, address[1]);
     struct fi_cq_msg_entry entries[TAKEN];
     uint64_t received = 0;
     uint64_t received_bytes = 0;
@@ -211,6 +229,56 @@ static int receive_all(const char *provider, uint64_t messages, size_t bytes)
     return 0;
 }
 
+/* ------------------------------------------------------------------ sending at a pace */
+
+static _Noreturn void receive_for_ever(const char *provider, int address)
+{
+    struct endpoint own = {.info = NULL};
+    struct fi_cq_msg_entry entries[TAKEN];
+    open_receiver(&own, provider, address);
+    for (;;) {
+        const size_t count = take(own.received, entries);
+        for (size_t i = 0; i < count; i++) {
+            post(&own, (size_t)((uint8_t *)entries[i].op_context - own.buffers) / BUFFER_BYTES);
+        }
+        gather();
+    }
+}
+
+/* A message is sent, and looked after once it has left: one call each, no waiting in a loop. */
+static int send_at_a_pace(const char *provider, uint64_t messages, size_t bytes)
+{
+    int address[2];
+    if (pipe(address) != 0) {
+        return 1;
+    }
+    const pid_t receiver = fork();
+    if (receiver == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        receive_for_ever(provider, address[1]);
+    }
+    if (receiver < 0) {
+        return 1;
+    }
+    struct endpoint own = {.info = NULL};
+    struct fi_cq_msg_entry entries[TAKEN];
+    const fi_addr_t peer = open_sender(&own, provider, address[0]);
+    uint64_t posted = 0;
+    uint64_t completed = 0;
+    while (completed < messages) {
+        if (posted < messages) {
+            const ssize_t result = fi_send(own.ep, own.buffers, bytes, NULL, peer, NULL);
+            check(result == -FI_EAGAIN ? 0 : result, "fi_send"); /* still connecting */
+            posted += result == 0 ? 1 : 0;
+        }
+        gather();
+        completed += take(own.sent, entries);
+    }
+    (void)kill(receiver, SIGKILL);
+    (void)waitpid(receiver, NULL, 0);
+    return 0;
+}
+
 static int idle(const char *provider)
 {
     struct endpoint own = {.info = NULL};
@@ -227,15 +295,21 @@ static int idle(const char *provider)
 
 int main(int count, char **arguments)
 {
-    if (count == 5 && strcmp(arguments[1], "receive") == 0) {
+    if (count == 5) {
         const size_t bytes = strtoul(arguments[4], NULL, 10);
-        if (bytes > 0 && bytes <= BUFFER_BYTES) {
-            return receive_all(arguments[2], strtoull(arguments[3], NULL, 10), bytes);
+        const uint64_t messages = strtoull(arguments[3], NULL, 10);
+        if (bytes > 0 && bytes <= BUFFER_BYTES && strcmp(arguments[1], "receive") == 0) {
+            return receive_all(arguments[2], messages, bytes);
+        }
+        if (bytes > 0 && bytes <= BUFFER_BYTES && strcmp(arguments[1], "send") == 0) {
+            return send_at_a_pace(arguments[2], messages, bytes);
         }
     }
     if (count == 3 && strcmp(arguments[1], "idle") == 0) {
         return idle(arguments[2]);
     }
-    (void)fputs("usage: wire receive PROVIDER MESSAGES BYTES\n       wire idle PROVIDER\n", stderr);
+    (void)fputs("usage: wire receive PROVIDER MESSAGES BYTES\n       wire send PROVIDER MESSAGES "
+                "BYTES\n       wire idle PROVIDER\n",
+                stderr);
     return 2;
 }

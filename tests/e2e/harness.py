@@ -231,17 +231,18 @@ class Workspace:
 
     # ---------------------------------------------------------------- the usual processes
 
-    def pool_manager(self, *options, name="pool-manager", extra=None):
-        """Starts a pool manager and passes its info to all processes that are started later."""
-        process = self.pool_manager_that_may_fail(*options, name=name, extra=extra)
+    def pool_manager(self, *options, name="pool-manager", extra=None, before=()):
+        """Starts a pool manager and passes its info to all processes that are started later. `before`: a
+        command that runs it."""
+        process = self.pool_manager_that_may_fail(*options, name=name, extra=extra, before=before)
         if INFO_MARK not in process.stdout:
             raise Failure(f"no pool manager\n{process.account()}")
         return process
 
-    def pool_manager_that_may_fail(self, *options, name="pool-manager", extra=None):
+    def pool_manager_that_may_fail(self, *options, name="pool-manager", extra=None, before=()):
         """The same, but it may end before it prints its info."""
         extra = {"MSTRO_COMPONENT_NAME": "Pool Manager", **(extra or {})}
-        process = self.start([program("maestro-pool-manager"), *options], name, extra)
+        process = self.start([*before, program("maestro-pool-manager"), *options], name, extra)
 
         def info():
             return re.search(rf"^{INFO_MARK}(.*?)[;\n]", process.stdout, re.MULTILINE)
