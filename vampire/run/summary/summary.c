@@ -54,8 +54,9 @@ static void print_operations(FILE *stream, const struct vamp_totals *totals)
         }
     }
     if (totals->operations[0] > 0) {
-        (void)fprintf(stream, "  %-*s %14s  at a bound: beyond max_series\n", NAME_COLUMNS,
-                      VAMP_SERIES_OTHER, vamp_count_people(totals->operations[0], text));
+        (void)fprintf(stream, "  %-*s %14s  at a bound: beyond max_series, or without memory\n",
+                      NAME_COLUMNS, VAMP_SERIES_OTHER,
+                      vamp_count_people(totals->operations[0], text));
     }
     char share[SHARE_BYTES];
     (void)fprintf(stream, "  %-*s %14s%s\n\n", NAME_COLUMNS, "all",
@@ -251,8 +252,10 @@ static void print_bounds(FILE *stream, const struct vamp_totals *totals)
         uint64_t count;
         const char *what;
     } bounds[] = {
-        {totals->series_overflow, "values of series beyond max_series"},
-        {totals->labels_given_up, "labels given up by values of series beyond max_series"},
+        {totals->series_overflow,
+         "values of series beyond max_series or max_histogram_memory, or without memory"},
+        {totals->labels_given_up,
+         "labels given up by values of series beyond max_series, or without memory"},
         {totals->evicted, "records given up: beyond max_cdos or max_pending"},
     };
     char text[VAMP_UNIT_TEXT_BYTES];
