@@ -83,7 +83,7 @@ static void alarm_title(struct page_line *line, const struct top_attention *atte
     line->mark = PAGE_TITLE;
     top_text_fit(name, sizeof name, title, rule_columns(columns));
     page_format(line, columns, "%s %-*s %*s %-*s  OF%s", name, STATE_COLUMNS, "STATE",
-                VALUE_COLUMNS, "VALUE", SINCE_COLUMNS, "SINCE", more);
+                VALUE_COLUMNS, "AT CHANGE", SINCE_COLUMNS, "SINCE", more);
 }
 
 static void alarm_line(struct page_line *line, const struct top_alarm *alarm, unsigned columns)
