@@ -12,6 +12,7 @@ import pytest
 import harness
 import nats_reader
 import outlets
+from test_nats import tls_server
 
 sys.path.insert(0, str(harness.ROOT / "python"))
 import vampire
@@ -61,12 +62,13 @@ class Collector:
         harness.wait_until(lambda: self.state().get(name, 0) >= count, f"{count} {name}")
 
 
-def run_config(server, workflow, **source):
+def run_config(server, workflow, access=None, **source):
+    """`access`: options of the output with which the server lets it in."""
     return {"source": {"type": "synthetic", "start": "now", "speed": 1, "steps": 3, "step": "700ms",
                        "workflow": workflow, **source},
             "statistics": {"bucket": "1s", "lateness": "1ms"},
             "outputs": [{"type": "hdf5", "directory": "."},
-                        {"type": "nats", "servers": [server.address], "name": "bus"}]}
+                        {"type": "nats", "servers": [server.address], "name": "bus", **(access or {})}]}
 
 
 def start_runs(space, server, workflows=("alpha", "beta"), **source):
@@ -240,6 +242,36 @@ def test_what_is_refused_is_counted_and_said(space):
     assert {reason for reason, count in refused.items() if count} == {"late", "width"}
     for reason, count in refused.items():
         assert count == 0 or re.search(rf"REFUSED +{count} {reason}", view.stderr)
+
+
+# ---------------------------------------------------------------- who may subscribe
+
+
+def closed_server(space):
+    """(server that wants a certificate, a user and a secret; the options that have them)"""
+    (space.path / "secret").write_text("secret of the site\n")
+    server, trusted = tls_server(space, "IP:127.0.0.1", "--user", "collector", "--pass", "secret of the site")
+    return server, {**trusted, "user": "collector", "secret_file": str(space.path / "secret")}
+
+
+def test_by_tls_with_a_certificate_and_a_secret(space):
+    server, access = closed_server(space)
+    view = Collector(space, server, **access)
+    space.vampire(run_config(server, "alpha", access), name="alpha", ready=False).expect_exit(0)
+    view.until("messages", 3)
+    assert_same(files_of(space, ("alpha",)), view.stop())
+
+
+@pytest.mark.parametrize("wrong, words", [
+    ({"ca_file": None}, "self-signed certificate"),
+    ({"user": "nobody"}, "Authorization Violation"),
+], ids=["stranger", "user"])
+def test_who_is_not_let_in(space, wrong, words):
+    server, access = closed_server(space)
+    access = {key: value for key, value in {**access, **wrong}.items() if value is not None}
+    view = Collector(space, server, ready=False, **access)
+    view.process.until_stderr(words)
+    assert "secret of the site" not in view.stderr
 
 
 # ---------------------------------------------------------------- servers that fail

@@ -255,11 +255,11 @@ def test_a_full_stream_is_an_exact_loss(space, bound):
     assert stored > 0 and outlets.account(vampire, "bus") == (stored, buckets - stored)
 
 
-def tls_server(space, address):
+def tls_server(space, address, *options):
     """(server, a certificate for this address, which both sides have and trust, as options)"""
     key, signed = outlets.certificate(space, "server", address)
     server = nats_reader.Server(space, "--tlsverify", f"--tlscert={signed}", f"--tlskey={key}", f"--tlscacert={signed}",
-                                scheme="tls")
+                                *options, scheme="tls")
     return server, {"ca_file": str(signed), "certificate_file": str(signed), "key_file": str(key)}
 
 

@@ -12,6 +12,7 @@
 #include "vampire/run/outputs/outputs.h"
 #include "vampire/run/process/process.h"
 #include "vampire/run/process/ready_file.h"
+#include "vampire/run/status/reminder.h"
 #include "vampire/run/status/status.h"
 #include "writers/nats/subscriber.h"
 
@@ -36,6 +37,7 @@ struct collector {
     int64_t began_ns, next_tick_ns; /* monotonic */
     uint64_t answered;              /* requests */
     unsigned connections_seen;
+    struct vamp_reminder no_server;    /* until it is connected again */
     unsigned shows_seen, reloads_seen; /* requests of signals that were served */
     /* What was reported, and when again; the last one is what found no room in the queue. */
     uint64_t said[VAMP_REFUSAL_COUNT + 1];

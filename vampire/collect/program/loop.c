@@ -52,7 +52,8 @@ static void receive(struct collector *self, int64_t timeout_ns)
         self->bus->done(self->subscriber, &received);
     } else if (code == 0) {
         self->behind_ns = 0;
-    } else {
+    } else if (vamp_reminder_is_due(&self->no_server, err.text,
+                                    vamp_clock_monotonic_ns(self->clock))) {
         vamp_status_error(&self->status, "%s", err.text);
     }
 }

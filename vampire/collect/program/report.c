@@ -54,6 +54,7 @@ static void report_subscriber(struct collector *self, int64_t now_ns)
         return;
     }
     self->connections_seen = state.connections;
+    vamp_reminder_end(&self->no_server);
     vamp_status_say(&self->status, "subscribed to \"%s\" at %s", self->subscription.subject,
                     state.address);
     struct vamp_err err = VAMP_ERR_NONE;
