@@ -114,10 +114,7 @@ static void drain(struct events *events)
     unsigned count;
     vamp_ring_publish(events->ring);
     do {
-        count = 0;
-        while (count < VAMP_LOOK_AHEAD && (group[count] = vamp_ring_next(events->ring)) != NULL) {
-            count++;
-        }
+        count = vamp_ring_take(events->ring, group, VAMP_LOOK_AHEAD);
         if ((events->what & WITH_STATISTICS) != 0) {
             vamp_stats_look_ahead(events->stats, group, count);
         }

@@ -42,6 +42,15 @@ static struct vamp_event make_event(uint64_t number, char *text)
                                .kind = (uint8_t)(1 + number % 15)};
 }
 
+/* Pushes that event, two of three from the slot. */
+static bool push_event(struct vamp_ring *ring, uint64_t number, char *text)
+{
+    struct vamp_event spare;
+    struct vamp_event *event = number % 3 == 0 ? &spare : vamp_ring_slot(ring, &spare);
+    *event = make_event(number, text);
+    return vamp_ring_push(ring, event);
+}
+
 static bool is_event(const struct vamp_event *event, uint64_t number)
 {
     bool same = event->serial == number && event->time_ns == -(int64_t)number &&
@@ -122,11 +131,10 @@ static void full_refuses_and_goes_on(void **state)
     char text[4096];
     uint64_t pushed = 0, taken = 0, refused = 0;
     for (unsigned round = 0; round < 600; round++) {
-        struct vamp_event event = make_event(pushed, text);
-        while (vamp_ring_push(ring, &event)) {
+        while (push_event(ring, pushed, text)) {
             pushed++;
-            event = make_event(pushed, text);
         }
+        const struct vamp_event event = make_event(pushed, text);
         vamp_ring_publish(ring);
         refused++;
         const size_t kept = event.kind == VAMP_EVENT_LEAVE  ? 0
@@ -149,6 +157,30 @@ static void full_refuses_and_goes_on(void **state)
     assert_int_equal(taken, pushed);
     assert_int_equal(refused, 600);
     assert_true(pushed > 20000);
+    vamp_ring_free(ring);
+}
+
+/* The slot is in the ring, unless the longest event could not be written there in one piece. */
+static void the_slot_is_where_the_event_will_be(void **state)
+{
+    (void)state;
+    struct vamp_ring *ring = make_ring(0);
+    struct vamp_event spare;
+    unsigned in_ring = 0, elsewhere = 0;
+    for (unsigned i = 0; i < 2000; i++) {
+        struct vamp_event *slot = vamp_ring_slot(ring, &spare);
+        *slot = (struct vamp_event){.kind = VAMP_EVENT_OFFER, .name = "name", .name_length = 4};
+        assert_true(vamp_ring_push(ring, slot));
+        vamp_ring_publish(ring);
+        const struct vamp_event *got = vamp_ring_next(ring);
+        assert_true(got == slot || slot == &spare);
+        assert_memory_equal(got->name, "name", 4);
+        in_ring += got == slot;
+        elsewhere += slot == &spare;
+        vamp_ring_release(ring);
+    }
+    assert_true(in_ring > 1500);
+    assert_true(elsewhere > 0);
     vamp_ring_free(ring);
 }
 
@@ -239,8 +271,7 @@ static void *produce(void *context)
     struct producer *producer = context;
     char text[4096];
     for (uint64_t number = 0; number < producer->events; number++) {
-        struct vamp_event event = make_event(number, text);
-        while (!vamp_ring_push(producer->ring, &event)) {
+        while (!push_event(producer->ring, number, text)) {
             producer->refused++;
             vamp_ring_publish(producer->ring);
             struct timespec pause = {.tv_nsec = 20 * 1000};
@@ -318,6 +349,7 @@ int main(void)
         cmocka_unit_test(events_are_copied),
         cmocka_unit_test(what_is_not_published_is_not_seen),
         cmocka_unit_test(full_refuses_and_goes_on),
+        cmocka_unit_test(the_slot_is_where_the_event_will_be),
         cmocka_unit_test(taken_but_not_released_stays),
         cmocka_unit_test(longest_name_always_fits_an_empty_ring),
         cmocka_unit_test(closing_ends_after_the_last_event),

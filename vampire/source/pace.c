@@ -8,11 +8,8 @@ void vamp_pace_init(struct vamp_pace *pace, const struct vamp_clock *clock, uint
     *pace = (struct vamp_pace){.clock = clock, .speed = speed, .first_event_ns = INT64_MIN};
 }
 
-int64_t vamp_pace_left_ns(struct vamp_pace *pace, int64_t event_ns)
+int64_t vamp_pace_due_in_ns(struct vamp_pace *pace, int64_t event_ns)
 {
-    if (pace->speed == 0) {
-        return 0;
-    }
     const int64_t now_ns = vamp_clock_monotonic_ns(pace->clock);
     if (pace->first_event_ns == INT64_MIN) {
         pace->first_event_ns = event_ns;

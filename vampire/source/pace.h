@@ -18,7 +18,11 @@ struct vamp_pace {
 void vamp_pace_init(struct vamp_pace *pace, const struct vamp_clock *clock, uint64_t speed);
 /* How long an event of this time has to wait; 0 or less: it is due. The first is due at once, and
  * so is one whose time lies before the first's. */
-int64_t vamp_pace_left_ns(struct vamp_pace *pace, int64_t event_ns);
+int64_t vamp_pace_due_in_ns(struct vamp_pace *pace, int64_t event_ns); /* of a speed above 0 */
+static inline int64_t vamp_pace_left_ns(struct vamp_pace *pace, int64_t event_ns)
+{
+    return pace->speed == 0 ? 0 : vamp_pace_due_in_ns(pace, event_ns);
+}
 /* Sleeps until an event of this time is due, at most `timeout_ns`. */
 void vamp_pace_wait(struct vamp_pace *pace, int64_t event_ns, int64_t timeout_ns);
 

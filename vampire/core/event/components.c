@@ -94,7 +94,7 @@ void vamp_components_free(struct vamp_components *components)
 }
 
 /* The entry of this id, or the free one where it belongs. */
-static uint32_t *id_entry(const struct vamp_components *components, uint64_t app_id)
+static inline uint32_t *id_entry(const struct vamp_components *components, uint64_t app_id)
 {
     uint64_t at = vamp_hash_word(0, app_id) & components->by_id.mask;
     uint32_t *entry = &components->by_id.entries[at];
@@ -277,8 +277,9 @@ static struct vamp_component *find_or_add(struct vamp_components *components, ui
     return row != NULL ? row : add_row(components, app_id);
 }
 
-static struct vamp_component *observe_event(struct vamp_components *components,
-                                            const struct vamp_event *event)
+/* Not inlined: most events are operations of a component that is there. */
+static __attribute__((noinline)) struct vamp_component *
+observe_other(struct vamp_components *components, const struct vamp_event *event)
 {
     if (vamp_event_has(event, VAMP_HAS_PEER)) {
         (void)find_or_add(components, event->peer_id);
@@ -305,13 +306,31 @@ static struct vamp_component *observe_event(struct vamp_components *components,
     return row;
 }
 
+/* Names one component, which it neither adds to nor takes from the table, nor changes. */
+static inline bool is_plain(const struct vamp_event *event)
+{
+    return (event->present & (VAMP_HAS_APP | VAMP_HAS_PEER)) == VAMP_HAS_APP &&
+           event->phase == VAMP_PHASE_AFTER && event->kind != VAMP_EVENT_JOIN &&
+           event->kind != VAMP_EVENT_LEAVE;
+}
+
 const struct vamp_component *vamp_components_observe(struct vamp_components *components,
                                                      const struct vamp_event *event)
 {
     if (vamp_event_is_mark(event)) {
         return &components->rows[0];
     }
-    struct vamp_component *row = observe_event(components, event);
+    if (is_plain(event)) {
+        const uint32_t index = *id_entry(components, event->app_id);
+        if (index != 0) {
+            struct vamp_component *row = &components->rows[index];
+            row->operations++;
+            row->changed = true;
+            components->newest = row;
+            return row;
+        }
+    }
+    struct vamp_component *row = observe_other(components, event);
     components->newest = row->index != 0 ? row : NULL;
     return row;
 }

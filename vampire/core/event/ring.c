@@ -47,7 +47,7 @@ struct vamp_ring {
     size_t known_tail;
 
     alignas(CACHE_LINE) atomic_size_t tail; /* consumer's: bytes given back */
-    size_t taken;                           /* bytes handed out by vamp_ring_next */
+    size_t taken;                           /* bytes handed out by vamp_ring_take */
     size_t known_head;
 
     alignas(CACHE_LINE) atomic_uint waiting; /* futex: 1 while the consumer sleeps */
@@ -131,6 +131,15 @@ static bool may_have(struct vamp_ring *ring, size_t head, size_t bytes, unsigned
     }
 }
 
+struct vamp_event *vamp_ring_slot(struct vamp_ring *ring, struct vamp_event *spare)
+{
+    const size_t head = ring->written;
+    const size_t bytes = sizeof(struct record) + VAMP_NAME_BYTES_MAX;
+    return ring->capacity - (head & ring->mask) >= bytes && has_room(ring, head, bytes)
+               ? &record_at(ring, head)->event
+               : spare;
+}
+
 static inline bool push(struct vamp_ring *ring, const struct vamp_event *event, unsigned kind)
 {
     size_t head = ring->written;
@@ -151,12 +160,15 @@ static inline bool push(struct vamp_ring *ring, const struct vamp_event *event, 
     struct record *record = record_at(ring, head);
     record->bytes = bytes;
     record->padding = 0;
-    record->event = *event;
-    if (event->name_length != 0) {
-        memcpy(record->text, event->name, event->name_length);
-        record->event.name = record->text;
-    }
     ring->written = head + bytes;
+    if (event != &record->event) {
+        record->event = *event;
+    }
+    if (event->name_length != 0) {
+        const char *name = event->name;
+        record->event.name = record->text;
+        memcpy(record->text, name, record->event.name_length);
+    }
     return true;
 }
 
@@ -187,22 +199,28 @@ void vamp_ring_close(struct vamp_ring *ring)
 
 /* ------------------------------------------------------------------ consumer */
 
-const struct vamp_event *vamp_ring_next(struct vamp_ring *ring)
+unsigned vamp_ring_take(struct vamp_ring *ring, const struct vamp_event *events[], unsigned max)
 {
-    if (ring->taken == ring->known_head) {
-        ring->known_head = atomic_load_explicit(&ring->head, memory_order_acquire);
-        if (ring->taken == ring->known_head) {
-            return NULL;
+    size_t taken = ring->taken;
+    unsigned count = 0;
+    for (; count < max; count++) {
+        if (taken == ring->known_head) {
+            ring->known_head = atomic_load_explicit(&ring->head, memory_order_acquire);
+            if (taken == ring->known_head) {
+                break;
+            }
         }
+        struct record *record = record_at(ring, taken);
+        if (record->padding != 0) {
+            /* Padding is published together with the record after it. */
+            taken += record->bytes;
+            record = record_at(ring, taken);
+        }
+        taken += record->bytes;
+        events[count] = &record->event;
     }
-    struct record *record = record_at(ring, ring->taken);
-    if (record->padding != 0) {
-        /* Padding is published together with the record after it. */
-        ring->taken += record->bytes;
-        record = record_at(ring, ring->taken);
-    }
-    ring->taken += record->bytes;
-    return &record->event;
+    ring->taken = taken;
+    return count;
 }
 
 void vamp_ring_release(struct vamp_ring *ring)

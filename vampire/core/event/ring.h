@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The bounded queue of events between the source thread (one producer) and the worker thread
- * (one consumer). A push copies the event and its text into the ring and never blocks; when
- * there is no room it refuses, and the producer counts. The consumer reads events in place.
+ * (one consumer). A push copies the event and its text into the ring, of an event that lies in the
+ * slot only the text, and never blocks; when there is no room it refuses, and the producer counts.
+ * The consumer reads events in place.
  * The consumer sees what was pushed once it is published, many events at a time: woken for each
  * event, it would take the processor from the producer for each. Nothing is allocated after
  * creation.
@@ -25,6 +26,9 @@ VAMP_MUST_CHECK int vamp_ring_create(size_t bytes, struct vamp_ring **ret_ring,
 /* NULL is fine. Both threads must have ended. */
 void vamp_ring_free(struct vamp_ring *ring);
 
+/* Producer: where to write the next event, so that the push need not copy it: in the ring or, where
+ * it may not fit, `spare`. The caller's until anything is pushed; not initialised. */
+struct vamp_event *vamp_ring_slot(struct vamp_ring *ring, struct vamp_event *spare);
 /* Producer. False: no room, nothing was written. An eighth of the ring is only for JOIN and LEAVE,
  * half of that only for LEAVE: who is in the workflow must be known even when other events are
  * lost. */
@@ -37,9 +41,15 @@ void vamp_ring_publish(struct vamp_ring *ring);
 /* Producer: publishes; no event will follow. */
 void vamp_ring_close(struct vamp_ring *ring);
 
-/* Consumer. The oldest event not yet taken by this function, NULL when there is none. It stays
- * valid until the next vamp_ring_release. */
-const struct vamp_event *vamp_ring_next(struct vamp_ring *ring);
+/* Consumer. The oldest events not yet taken by this function, at most `max`; returns how many. They
+ * stay valid until the next vamp_ring_release. */
+unsigned vamp_ring_take(struct vamp_ring *ring, const struct vamp_event *events[], unsigned max);
+/* Consumer: the same of one event, NULL when there is none. */
+static inline const struct vamp_event *vamp_ring_next(struct vamp_ring *ring)
+{
+    const struct vamp_event *event = NULL;
+    return vamp_ring_take(ring, &event, 1) == 1 ? event : NULL;
+}
 /* Consumer: gives the space of all events taken so far back to the producer. */
 void vamp_ring_release(struct vamp_ring *ring);
 /* Consumer: waits until there is an event or the ring is closed, at most `timeout_ns`. */

@@ -258,8 +258,8 @@ static bool give_mark(struct vamp_recording *recording, const uint8_t *bytes, si
     return mark->count != 0 || mark->kind < VAMP_EVENT_LOST;
 }
 
-static void give_event(struct vamp_recording *recording, const uint8_t *bytes, size_t length,
-                       struct vamp_event *ret_event)
+static inline void give_event(struct vamp_recording *recording, const uint8_t *bytes, size_t length,
+                              struct vamp_event *ret_event)
 {
     recording->events += !recording->repeats;
     if (vamp_event_read(bytes, length, ret_event, NULL) != 0) {
@@ -291,21 +291,27 @@ static bool check_position(struct vamp_recording *recording, uint64_t first,
     return true;
 }
 
-/* Reads one field of the present batch; true when it is an event or a mark to be given. */
-static bool read_field(struct vamp_recording *recording, uint64_t key, struct vamp_event *ret_event)
+/* Reads an event of the present batch; true when it is to be given. */
+static inline bool read_event(struct vamp_recording *recording, struct vamp_event *ret_event)
+{
+    size_t length = 0;
+    const uint8_t *bytes = vamp_wire_bytes(&recording->batch, &length);
+    if (recording->batch.bad || (recording->repeats && recording->skip_repeated)) {
+        return false;
+    }
+    give_event(recording, bytes, length, ret_event);
+    return true;
+}
+
+/* Reads any other field; true when it is a mark to be given. Not inlined: nearly all are events. */
+static __attribute__((noinline)) bool read_field(struct vamp_recording *recording, uint64_t key,
+                                                 struct vamp_event *ret_event)
 {
     struct vamp_wire *batch = &recording->batch;
     const uint8_t *bytes = NULL;
     size_t length = 0;
     uint64_t first = 0;
     switch (key) {
-    case VAMP_WIRE_KEY(FIELD_EVENT, BYTES):
-        bytes = vamp_wire_bytes(batch, &length);
-        if (batch->bad || (recording->repeats && recording->skip_repeated)) {
-            return false;
-        }
-        give_event(recording, bytes, length, ret_event);
-        return true;
     case VAMP_WIRE_KEY(FIELD_MARK, BYTES):
         bytes = vamp_wire_bytes(batch, &length);
         return !batch->bad && give_mark(recording, bytes, length, ret_event);
@@ -328,12 +334,14 @@ static bool read_field(struct vamp_recording *recording, uint64_t key, struct va
 }
 
 /* The next event or mark of the present batch; false when the batch is used up. */
-static bool next_of_batch(struct vamp_recording *recording, struct vamp_event *ret_event)
+static inline bool next_of_batch(struct vamp_recording *recording, struct vamp_event *ret_event)
 {
     struct vamp_wire *batch = &recording->batch;
     while (vamp_wire_has_more(batch)) {
         const uint64_t key = vamp_wire_key(batch);
-        if (!batch->bad && read_field(recording, key, ret_event)) {
+        if (key == VAMP_WIRE_KEY(FIELD_EVENT, BYTES)
+                ? read_event(recording, ret_event)
+                : !batch->bad && read_field(recording, key, ret_event)) {
             return true;
         }
     }
@@ -395,18 +403,20 @@ static void check_batch(struct vamp_recording *recording)
     }
 }
 
-enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
-                                               struct vamp_event *ret_event, struct vamp_err *err)
+/* The first event or mark of the batches that follow. Not inlined: most events are in the present
+ * batch. */
+static __attribute__((noinline)) enum vamp_recording_status
+next_of_file(struct vamp_recording *recording, struct vamp_event *ret_event, struct vamp_err *err)
 {
     while (!recording->finished) {
-        if (next_of_batch(recording, ret_event)) {
-            return VAMP_RECORDING_EVENT;
-        }
         enum found found = take_message(recording, &recording->batch, err);
         switch (found) {
         case FOUND_MESSAGE:
             recording->repeats = false;
             check_batch(recording);
+            if (next_of_batch(recording, ret_event)) {
+                return VAMP_RECORDING_EVENT;
+            }
             break;
         case FOUND_FAILURE:
             recording->finished = true;
@@ -420,6 +430,13 @@ enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
         }
     }
     return VAMP_RECORDING_END;
+}
+
+enum vamp_recording_status vamp_recording_next(struct vamp_recording *recording,
+                                               struct vamp_event *ret_event, struct vamp_err *err)
+{
+    return next_of_batch(recording, ret_event) ? VAMP_RECORDING_EVENT
+                                               : next_of_file(recording, ret_event, err);
 }
 
 bool vamp_recording_goes_on(const struct vamp_recording *recording)

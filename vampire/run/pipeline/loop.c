@@ -48,11 +48,7 @@ static unsigned process_batch(struct pipeline *pipeline)
     unsigned all = 0;
     unsigned count = 0;
     do {
-        count = 0;
-        while (count < VAMP_LOOK_AHEAD &&
-               (events[count] = vamp_ring_next(pipeline->ring)) != NULL) {
-            count++;
-        }
+        count = vamp_ring_take(pipeline->ring, events, VAMP_LOOK_AHEAD);
         vamp_stats_look_ahead(pipeline->stats, events, count);
         for (unsigned i = 0; i < count; i++) {
             process_event(pipeline, events[i]);

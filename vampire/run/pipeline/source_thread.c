@@ -40,6 +40,12 @@ static void push_event(struct vamp_source_thread *thread, const struct vamp_even
     }
 }
 
+/* Marks of losses are pushed before the event: it cannot be in the slot that they take. */
+static struct vamp_event *next_slot(struct vamp_source_thread *thread, struct vamp_event *spare)
+{
+    return thread->losses.any ? spare : vamp_ring_slot(thread->ring, spare);
+}
+
 /* Only this thread writes it; cheap enough for every event. */
 static void count_beat(struct vamp_source_thread *thread)
 {
@@ -65,12 +71,13 @@ static enum vamp_source_status read_source(struct vamp_source_thread *thread)
     unsigned waits = 0;  /* since an event came */
     unsigned events = 0; /* not published */
     while (atomic_load_explicit(thread->stop, memory_order_relaxed) == 0) {
-        struct vamp_event event;
+        struct vamp_event spare;
+        struct vamp_event *event = next_slot(thread, &spare);
         count_beat(thread);
-        enum vamp_source_status status = thread->ops->next(thread->source, &event, &thread->err);
+        enum vamp_source_status status = thread->ops->next(thread->source, event, &thread->err);
         switch (status) {
         case VAMP_SOURCE_MORE:
-            push_event(thread, &event);
+            push_event(thread, event);
             thread->empty_since_ns = 0;
             waits = 0;
             if (++events == PUBLISH_EVENTS) {
