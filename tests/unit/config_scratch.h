@@ -100,4 +100,25 @@ static inline void scratch_remove(const struct scratch *scratch)
     assert_int_equal(rmdir(scratch->directory), 0);
 }
 
+/* What was dumped loads without a word and dumps the same. */
+static inline void assert_round_trip(const struct vamp_config *config)
+{
+    char *text = vamp_config_dump(config, 2);
+    assert_non_null(text);
+    struct scratch scratch = scratch_make(text);
+    struct vamp_config *again = load_good(scratch.file);
+    char *text_again = vamp_config_dump(again, 2);
+    assert_string_equal(text, text_again);
+    assert_string_equal(config->effective_text, again->effective_text);
+    assert_int_equal(config->event_kinds, again->event_kinds);
+    assert_int_equal(config->filter == NULL, again->filter == NULL);
+    if (config->filter != NULL) {
+        assert_string_equal(config->filter, again->filter);
+    }
+    free(text_again);
+    free(text);
+    vamp_config_free(again);
+    scratch_remove(&scratch);
+}
+
 #endif
