@@ -69,19 +69,24 @@ static void enable_statistics(struct vamp_stats *stats)
     }
 }
 
-/* Values that found no series or a coarser one, and components that found no name, to the bucket in
- * which they count. */
+/* Values that found no series or a coarser one, to the bucket in which they count. */
 static void book_bounds(struct vamp_stats *stats, struct vamp_slot *slot)
 {
     struct vamp_series_table *series = &stats->cells.series;
-    const uint64_t unnamed = vamp_components_unnamed(series->components);
-    if ((series->overflow | series->labels_given_up | (unnamed - stats->unnamed)) == 0) {
-        return;
+    if ((series->overflow | series->labels_given_up) != 0) {
+        slot->account.overflow += series->overflow;
+        slot->account.labels_given_up += series->labels_given_up;
+        series->overflow = 0;
+        series->labels_given_up = 0;
     }
-    slot->account.overflow += series->overflow + (unnamed - stats->unnamed);
-    slot->account.labels_given_up += series->labels_given_up;
-    series->overflow = 0;
-    series->labels_given_up = 0;
+}
+
+/* A component that found no memory for its name, to the bucket of its JOIN: no other event names
+ * one. */
+static void book_unnamed(struct vamp_stats *stats, struct vamp_slot *slot)
+{
+    const uint64_t unnamed = vamp_components_unnamed(stats->cells.series.components);
+    slot->account.overflow += unnamed - stats->unnamed;
     stats->unnamed = unnamed;
 }
 
@@ -154,7 +159,6 @@ static void count_mark(struct vamp_stats *stats, struct vamp_slot *slot,
 {
     vamp_track_lost(&stats->tracker);
     if (mark->kind == VAMP_EVENT_REJECTED) {
-        slot->account.received += mark->count;
         slot->account.rejected += mark->count;
         return;
     }
@@ -252,12 +256,12 @@ static void observe_gone(struct vamp_stats *stats, const struct vamp_event *mark
 static void account_event(struct vamp_slot_account *account, const struct vamp_event *event,
                           enum vamp_verdict verdict, bool late)
 {
-    account->received++;
-    account->decoded++;
     if (verdict == VAMP_PASSED) {
         account->counted++;
         account->late += late;
-        account->sampled_in += event->kind != VAMP_EVENT_JOIN && event->kind != VAMP_EVENT_LEAVE;
+        if (event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE) {
+            account->never_sampled++;
+        }
         return;
     }
     account->filtered++;
@@ -278,8 +282,7 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
     if (stats->exclude != NULL) {
         stats->exclude(stats->exclude_context, event, stats->cells.excluded);
     }
-    unsigned left = stats->of_kind[event->phase][event->kind] &
-                    stats->of_found[VAMP_FOUND_OPERATION | vamp_observation_found(seen)];
+    unsigned left = stats->of_kind[event->phase][event->kind] & stats->of_found[seen->found];
     for (; left != 0; left &= left - 1) {
         vamp_statistics[__builtin_ctz(left)]->on_event(&stats->cells, seen);
     }
@@ -302,7 +305,6 @@ static bool place_mark(struct vamp_stats *stats, const struct vamp_event *event,
 {
     if (!vamp_event_is_mark(event)) {
         struct vamp_slot *slot = vamp_window_newest(&stats->window);
-        slot->account.received++;
         slot->account.rejected++;
         vamp_track_lost(&stats->tracker);
         return false;
@@ -310,6 +312,24 @@ static bool place_mark(struct vamp_stats *stats, const struct vamp_event *event,
     *ret_mark = *event;
     ret_mark->time_ns = stats->previous_ns;
     return event->kind != VAMP_EVENT_TIME;
+}
+
+static void observe_mark(struct vamp_stats *stats, const struct vamp_event *mark)
+{
+    if (mark->kind == VAMP_EVENT_TIME) {
+        vamp_stats_tick(stats, mark->time_ns);
+        stats->gone_ns = mark->time_ns > stats->gone_ns ? mark->time_ns : stats->gone_ns;
+        return;
+    }
+    if (mark->kind == VAMP_EVENT_GONE || mark->kind == VAMP_EVENT_UNWATCHED) {
+        observe_gone(stats, mark);
+        return;
+    }
+    bool late = false;
+    struct vamp_slot *slot = vamp_window_place(&stats->window, mark->time_ns, &late);
+    count_mark(stats, slot, mark);
+    stats->previous_ns = mark->time_ns;
+    stats->any_event = true;
 }
 
 void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event,
@@ -322,30 +342,27 @@ void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event
         }
         event = &mark;
     }
-    if (event->kind == VAMP_EVENT_TIME) {
-        vamp_stats_tick(stats, event->time_ns);
-        stats->gone_ns = event->time_ns > stats->gone_ns ? event->time_ns : stats->gone_ns;
-        return;
-    }
-    if (event->kind == VAMP_EVENT_GONE || event->kind == VAMP_EVENT_UNWATCHED) {
-        observe_gone(stats, event);
+    if (__builtin_expect(vamp_event_is_mark(event), 0)) {
+        observe_mark(stats, event);
         return;
     }
     bool late = false;
     struct vamp_slot *slot = vamp_window_place(&stats->window, event->time_ns, &late);
-    if (vamp_event_is_mark(event)) {
-        count_mark(stats, slot, event);
-    } else {
-        account_event(&slot->account, event, verdict, late);
-        if (verdict == VAMP_PASSED && event->kind < VAMP_EVENT_KIND_COUNT &&
-            event->phase <= VAMP_PHASE_BEFORE) {
-            count_event(stats, slot, event);
-        } else if (verdict == VAMP_SAMPLED_OUT || verdict == VAMP_RATED_OUT) {
-            vamp_track_lost(&stats->tracker);
-        }
-    }
+    account_event(&slot->account, event, verdict, late);
     stats->previous_ns = event->time_ns;
     stats->any_event = true;
+    if (event->kind == VAMP_EVENT_JOIN) {
+        book_unnamed(stats, slot);
+    }
+    if (verdict != VAMP_PASSED) {
+        if (verdict != VAMP_FILTERED) {
+            vamp_track_lost(&stats->tracker);
+        }
+        return;
+    }
+    if (event->kind < VAMP_EVENT_KIND_COUNT && event->phase <= VAMP_PHASE_BEFORE) {
+        count_event(stats, slot, event);
+    }
 }
 
 bool vamp_stats_next_close(const struct vamp_stats *stats, int64_t *ret_ns)

@@ -167,7 +167,8 @@ static int draw_anomalies(struct vamp_timeline *timeline, struct vamp_err *err)
 {
     const struct vamp_observation *seen = &timeline->seen;
     int code = 0;
-    for (unsigned i = 0; seen->any_anomaly && i < VAMP_ANOMALY_COUNT && code == 0; i++) {
+    for (unsigned i = 0;
+         (seen->found & VAMP_FOUND_ANOMALY) != 0 && i < VAMP_ANOMALY_COUNT && code == 0; i++) {
         if (seen->anomalies[i] > 0) {
             struct vamp_trace_span mark = span_until_now(timeline, VAMP_TRACE_MARK, 0);
             mark.word = vamp_anomaly_name(i);

@@ -23,15 +23,31 @@ struct vamp_gauge_change {
     int64_t net, min, max;
 };
 
-/* What one bucket adds to the accounts. */
+/* What one bucket adds to the accounts. The sums of these are computed when they are asked for. */
 struct vamp_slot_account {
-    uint64_t received, decoded, rejected, filtered, counted, late, evicted, overflow;
+    uint64_t rejected, filtered, counted, late, evicted, overflow;
     uint64_t labels_given_up;
-    /* Counted though sampled (so joins and leaves are not in it); left out by sampling, those by a
-     * rate included; left out by a rate. */
-    uint64_t sampled_in, sampled_out, rated_out;
+    /* Counted and never sampled (joins and leaves); left out by sampling, those by a rate included;
+     * left out by a rate. */
+    uint64_t never_sampled, sampled_out, rated_out;
     uint64_t lost[VAMP_LOSS_COUNT];
 };
+
+static inline uint64_t vamp_slot_decoded(const struct vamp_slot_account *account)
+{
+    return account->counted + account->filtered;
+}
+
+static inline uint64_t vamp_slot_received(const struct vamp_slot_account *account)
+{
+    return vamp_slot_decoded(account) + account->rejected;
+}
+
+/* Counted though it could have been left out by sampling. */
+static inline uint64_t vamp_slot_sampled_in(const struct vamp_slot_account *account)
+{
+    return account->counted - account->never_sampled;
+}
 
 struct vamp_slot {
     uint64_t *counters;

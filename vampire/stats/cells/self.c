@@ -97,8 +97,8 @@ void vamp_self_report(struct vamp_cells *cells, struct vamp_slot *slot, enum vam
 
 void vamp_self_account(struct vamp_accounting *accounting, const struct vamp_slot_account *account)
 {
-    accounting->received += account->received;
-    accounting->decoded += account->decoded;
+    accounting->received += vamp_slot_received(account);
+    accounting->decoded += vamp_slot_decoded(account);
     accounting->rejected += account->rejected;
     accounting->filtered += account->filtered;
     accounting->counted += account->counted;
@@ -113,8 +113,9 @@ static void fold_account(struct vamp_cells *cells, struct vamp_slot *slot)
 {
     const struct vamp_slot_account *account = &slot->account;
     struct vamp_labels labels = {{0}};
-    vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_RECEIVED, &labels, account->received);
-    vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_DECODED, &labels, account->decoded);
+    vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_RECEIVED, &labels,
+                     vamp_slot_received(account));
+    vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_DECODED, &labels, vamp_slot_decoded(account));
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_REJECTED, &labels, account->rejected);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_FILTERED, &labels, account->filtered);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_SAMPLED_OUT, &labels, account->sampled_out);
@@ -138,10 +139,10 @@ static void fold_account(struct vamp_cells *cells, struct vamp_slot *slot)
  * rate's part on. */
 static double weight_of(const struct vamp_cells *cells, const struct vamp_slot_account *account)
 {
-    return account->sampled_in == 0
+    const uint64_t sampled_in = vamp_slot_sampled_in(account);
+    return sampled_in == 0
                ? cells->weight
-               : cells->weight * (double)(account->sampled_in + account->rated_out) /
-                     (double)account->sampled_in;
+               : cells->weight * (double)(sampled_in + account->rated_out) / (double)sampled_in;
 }
 
 static void fold_weight(struct vamp_cells *cells, struct vamp_slot *slot)
@@ -149,9 +150,10 @@ static void fold_weight(struct vamp_cells *cells, struct vamp_slot *slot)
     const struct vamp_slot_account *account = &slot->account;
     const struct vamp_labels labels = {{0}};
     const double weight = weight_of(cells, account);
-    vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_SAMPLED_IN, &labels, account->sampled_in);
+    const uint64_t sampled_in = vamp_slot_sampled_in(account);
+    vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_SAMPLED_IN, &labels, sampled_in);
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_WEIGHTED, &labels,
-                     (uint64_t)(weight * (double)account->sampled_in + 0.5));
+                     (uint64_t)(weight * (double)sampled_in + 0.5));
     const uint64_t millionths = (uint64_t)(weight * 1e6 + 0.5);
     report_gauge(cells, VAMP_METRIC_VAMPIRE_WEIGHT, 0, (int64_t)millionths);
     vamp_weighted_fold(cells, slot, millionths);

@@ -31,7 +31,7 @@ static void list_alert(struct vamp_slot *slot, const struct vamp_components *com
 
 static void count_anomalies(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
-    if (!seen->any_anomaly || cells->excluded[VAMP_METRIC_ANOMALIES]) {
+    if ((seen->found & VAMP_FOUND_ANOMALY) == 0 || cells->excluded[VAMP_METRIC_ANOMALIES]) {
         return; /* what does not count is no alert either */
     }
     struct vamp_labels labels = seen->labels;

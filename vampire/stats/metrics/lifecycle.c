@@ -9,22 +9,18 @@ static const enum vamp_metric_id metrics[] = {
 
 static void record_lifecycle(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
-    static const struct {
-        enum vamp_interval interval;
-        enum vamp_metric_id metric;
-    } spans[] = {
-        {VAMP_INTERVAL_DECLARE_TO_OFFER, VAMP_METRIC_DECLARE_TO_OFFER_NS},
-        {VAMP_INTERVAL_OFFER_TO_FIRST_DEMAND, VAMP_METRIC_OFFER_TO_FIRST_DEMAND_NS},
-        {VAMP_INTERVAL_OFFER_TO_WITHDRAW, VAMP_METRIC_OFFER_TO_WITHDRAW_NS},
-        {VAMP_INTERVAL_LIFETIME, VAMP_METRIC_CDO_LIFETIME_NS},
+    static const enum vamp_metric_id metric_of[VAMP_INTERVAL_COUNT] = {
+        [VAMP_INTERVAL_DECLARE_TO_OFFER] = VAMP_METRIC_DECLARE_TO_OFFER_NS,
+        [VAMP_INTERVAL_OFFER_TO_FIRST_DEMAND] = VAMP_METRIC_OFFER_TO_FIRST_DEMAND_NS,
+        [VAMP_INTERVAL_OFFER_TO_WITHDRAW] = VAMP_METRIC_OFFER_TO_WITHDRAW_NS,
+        [VAMP_INTERVAL_LIFETIME] = VAMP_METRIC_CDO_LIFETIME_NS,
     };
     struct vamp_labels labels = seen->labels;
     labels.value[VAMP_LABEL_COMPONENT] = seen->producer;
-    for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++) {
-        if (vamp_observed(seen, spans[i].interval)) {
-            vamp_cells_record(cells, seen->slot, spans[i].metric, &labels,
-                              seen->interval_ns[spans[i].interval]);
-        }
+    for (uint32_t left = seen->intervals & VAMP_INTERVALS_OF_LIFE; left != 0; left &= left - 1) {
+        const unsigned interval = (unsigned)__builtin_ctz(left);
+        vamp_cells_record(cells, seen->slot, metric_of[interval], &labels,
+                          seen->interval_ns[interval]);
     }
     if (seen->fan_out_known) {
         vamp_cells_record(cells, seen->slot, VAMP_METRIC_DEMANDS_PER_CDO, &labels, seen->fan_out);
@@ -36,6 +32,6 @@ const struct vamp_statistic_ops vamp_statistic_lifecycle = {
     .metrics = metrics,
     .after = VAMP_KIND_BIT(OFFER) | VAMP_KIND_BIT(DEMAND) | VAMP_KIND_BIT(WITHDRAW) |
              VAMP_KIND_BIT(DISPOSE),
-    .found = VAMP_FOUND_TIME,
+    .found = VAMP_FOUND_LIFE,
     .on_event = record_lifecycle,
 };

@@ -59,20 +59,16 @@ static void record_wait_parts(struct vamp_cells *cells, const struct vamp_observ
 
 static void record_waits(struct vamp_cells *cells, const struct vamp_observation *seen)
 {
-    static const struct {
-        enum vamp_interval interval;
-        enum vamp_metric_id metric;
-    } waited[] = {
-        {VAMP_INTERVAL_DEMAND_WAIT, VAMP_METRIC_DEMAND_WAIT_NS},
-        {VAMP_INTERVAL_WITHDRAW_WAIT, VAMP_METRIC_WITHDRAW_WAIT_NS},
-        {VAMP_INTERVAL_LEAVE_WAIT, VAMP_METRIC_LEAVE_WAIT_NS},
-        {VAMP_INTERVAL_HANDLING, VAMP_METRIC_HANDLING_NS},
+    static const enum vamp_metric_id metric_of[VAMP_INTERVAL_COUNT] = {
+        [VAMP_INTERVAL_DEMAND_WAIT] = VAMP_METRIC_DEMAND_WAIT_NS,
+        [VAMP_INTERVAL_WITHDRAW_WAIT] = VAMP_METRIC_WITHDRAW_WAIT_NS,
+        [VAMP_INTERVAL_LEAVE_WAIT] = VAMP_METRIC_LEAVE_WAIT_NS,
+        [VAMP_INTERVAL_HANDLING] = VAMP_METRIC_HANDLING_NS,
     };
-    for (unsigned i = 0; i < sizeof waited / sizeof waited[0]; i++) {
-        if (vamp_observed(seen, waited[i].interval)) {
-            vamp_cells_record(cells, seen->slot, waited[i].metric, &seen->labels,
-                              seen->interval_ns[waited[i].interval]);
-        }
+    for (uint32_t left = seen->intervals & VAMP_INTERVALS_OF_WAITS; left != 0; left &= left - 1) {
+        const unsigned interval = (unsigned)__builtin_ctz(left);
+        vamp_cells_record(cells, seen->slot, metric_of[interval], &seen->labels,
+                          seen->interval_ns[interval]);
     }
     if (vamp_observed(seen, VAMP_INTERVAL_DEMAND_WAIT)) {
         record_wait_parts(cells, seen);
@@ -83,6 +79,6 @@ const struct vamp_statistic_ops vamp_statistic_waits = {
     .name = "waits",
     .metrics = metrics,
     .after = VAMP_KINDS_ALL,
-    .found = VAMP_FOUND_TIME,
+    .found = VAMP_FOUND_WAIT,
     .on_event = record_waits,
 };

@@ -22,6 +22,7 @@ void vamp_track_learn_size(struct vamp_track_context *at)
     if ((cdo->flags & (ready | VAMP_CDO_COUNTED)) == ready) {
         vamp_cdo_set_flags(at, cdo, VAMP_CDO_COUNTED, 0);
         seen->created = true;
+        seen->found |= VAMP_FOUND_SIZE;
         seen->creator = vamp_cdo_owner_name(at, cdo);
     }
 }
@@ -117,6 +118,7 @@ static void track_offer(struct vamp_track_context *at)
         return;
     }
     at->seen->offered = true;
+    at->seen->found |= VAMP_FOUND_CONTENT;
     if (vamp_cdo_in_pool(cdo)) {
         offer_too(at);
         return;
@@ -156,6 +158,7 @@ static void leave_pool(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
     at->seen->fan_out_known = true;
+    at->seen->found |= VAMP_FOUND_LIFE;
     at->seen->fan_out = cdo->demands;
     if (cdo->demands == 0) {
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_OFFER_NEVER_DEMANDED, 1);

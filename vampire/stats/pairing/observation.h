@@ -13,31 +13,38 @@
 /* Times between two events; which two is said in docs/metrics.md. */
 enum vamp_interval {
     VAMP_INTERVAL_ASSOCIATION,
-    VAMP_INTERVAL_DEMAND_WAIT,
+    VAMP_INTERVAL_TRANSPORT,
+    VAMP_INTERVAL_DEMAND_WAIT, /* waits */
     VAMP_INTERVAL_WITHDRAW_WAIT,
     VAMP_INTERVAL_LEAVE_WAIT,
     VAMP_INTERVAL_HANDLING,
-    VAMP_INTERVAL_DECLARE_TO_OFFER,
+    VAMP_INTERVAL_DECLARE_TO_OFFER, /* the life of a CDO */
     VAMP_INTERVAL_OFFER_TO_FIRST_DEMAND,
     VAMP_INTERVAL_OFFER_TO_WITHDRAW,
     VAMP_INTERVAL_LIFETIME,
-    VAMP_INTERVAL_TRANSPORT,
 };
 #define VAMP_INTERVAL_COUNT 10
+/* Their bits in `intervals`. */
+#define VAMP_INTERVALS_OF_WAITS                                                                    \
+    ((UINT32_C(2) << VAMP_INTERVAL_HANDLING) - (UINT32_C(1) << VAMP_INTERVAL_DEMAND_WAIT))
+#define VAMP_INTERVALS_OF_LIFE                                                                     \
+    ((UINT32_C(2) << VAMP_INTERVAL_LIFETIME) - (UINT32_C(1) << VAMP_INTERVAL_DECLARE_TO_OFFER))
 
 /* What there is to count of an observation. Of most events it is little more than the operation. */
 enum vamp_found {
     VAMP_FOUND_OPERATION = 1 << 0, /* always, but where a component's stay ended without a LEAVE */
-    VAMP_FOUND_TIME = 1 << 1,      /* between two events; `fan_out` */
-    VAMP_FOUND_SIZE = 1 << 2,      /* of a new CDO, or CDOs ended without one */
-    VAMP_FOUND_CONTENT = 1 << 3,   /* of the pool changed, or was given or received */
-    VAMP_FOUND_ANOMALY = 1 << 4,
-    VAMP_FOUND_ALL = (1 << 5) - 1,
+    VAMP_FOUND_WAIT = 1 << 1,      /* one of VAMP_INTERVALS_OF_WAITS */
+    VAMP_FOUND_LIFE = 1 << 2,      /* one of VAMP_INTERVALS_OF_LIFE, or `fan_out` */
+    VAMP_FOUND_SIZE = 1 << 3,      /* of a new CDO, or CDOs ended without one */
+    VAMP_FOUND_CONTENT = 1 << 4,   /* of the pool changed, or was given or received */
+    VAMP_FOUND_ANOMALY = 1 << 5,
+    VAMP_FOUND_ALL = (1 << 6) - 1,
 };
 
 struct vamp_observation {
     const struct vamp_event *event;
     struct vamp_slot *slot; /* of the bucket the event counts in */
+    uint32_t found;         /* enum vamp_found bits: set with what they stand for */
     uint32_t producer;      /* name number of the CDO's producer */
     bool size_known;        /* of the CDO, from this event or an earlier one */
     bool created;           /* a CDO of known size was created, by component `creator` */
@@ -51,7 +58,6 @@ struct vamp_observation {
     uint32_t intervals;                              /* bits: which of `interval_ns` were found */
     int64_t pool_cdos, pool_bytes, present, tracked; /* changes */
     int32_t active[VAMP_TIER_COUNT];                 /* changes, by tier */
-    bool any_anomaly;
     bool parts_known; /* of the demand's wait: `part_ns` are its parts */
     /* Not cleared from event to event. These are set for every event, as far as it has them:
      * component is who acted, source and sink are a transport's. */
@@ -72,16 +78,6 @@ static inline void vamp_observation_begin(struct vamp_observation *seen,
     seen->event = event;
 }
 
-/* Bits of enum vamp_found, the operation aside. */
-static inline unsigned vamp_observation_found(const struct vamp_observation *seen)
-{
-    const bool content =
-        (seen->pool_cdos | seen->pool_bytes) != 0 || seen->offered || seen->transport_completed;
-    return (seen->intervals != 0 || seen->fan_out_known ? VAMP_FOUND_TIME : 0U) |
-           (seen->created || seen->forgotten > 0 ? VAMP_FOUND_SIZE : 0U) |
-           (content ? VAMP_FOUND_CONTENT : 0U) | (seen->any_anomaly ? VAMP_FOUND_ANOMALY : 0U);
-}
-
 static inline bool vamp_observed(const struct vamp_observation *seen, enum vamp_interval interval)
 {
     return (seen->intervals & (UINT32_C(1) << interval)) != 0;
@@ -93,9 +89,9 @@ static inline void vamp_observe_anomaly(struct vamp_observation *seen, enum vamp
     if (count == 0) {
         return;
     }
-    if (!seen->any_anomaly) {
+    if ((seen->found & VAMP_FOUND_ANOMALY) == 0) {
         memset(seen->anomalies, 0, sizeof seen->anomalies);
-        seen->any_anomaly = true;
+        seen->found |= VAMP_FOUND_ANOMALY;
     }
     seen->anomalies[anomaly] += count;
 }
@@ -108,7 +104,10 @@ static inline bool vamp_observe_interval(struct vamp_observation *seen, enum vam
         vamp_observe_anomaly(seen, VAMP_ANOMALY_NEGATIVE_INTERVAL, 1);
         return false;
     }
-    seen->intervals |= UINT32_C(1) << interval;
+    const uint32_t bit = UINT32_C(1) << interval;
+    seen->intervals |= bit;
+    seen->found |= ((bit & VAMP_INTERVALS_OF_WAITS) != 0 ? VAMP_FOUND_WAIT : 0U) |
+                   ((bit & VAMP_INTERVALS_OF_LIFE) != 0 ? VAMP_FOUND_LIFE : 0U);
     seen->interval_ns[interval] = (uint64_t)seen->event->time_ns - (uint64_t)from_ns;
     return true;
 }

@@ -41,6 +41,7 @@ void vamp_cdo_forget(struct vamp_track_context *at, struct vamp_cdo *cdo, enum v
     vamp_cdo_history_end(at, cdo, end);
     if ((cdo->flags & (VAMP_CDO_MAKER | VAMP_CDO_COUNTED)) == VAMP_CDO_MAKER) {
         at->seen->forgotten++;
+        at->seen->found |= VAMP_FOUND_SIZE;
         at->seen->forgotten_of = vamp_cdo_owner_name(at, cdo);
     }
     vamp_track_weigh(at, cdo, -1);
@@ -206,6 +207,7 @@ void vamp_track_leave_cdos(struct vamp_track_context *at)
     seen->pool_cdos -= tally->offered;
     tracker->pool_bytes -= tally->pool_bytes;
     seen->forgotten = tally->unsized;
+    seen->found |= tally->unsized > 0 ? VAMP_FOUND_SIZE : 0U;
     seen->forgotten_of = seen->labels.value[VAMP_LABEL_COMPONENT];
     vamp_cdo_history_end_owned(at);
     (void)vamp_table_owner_leaves(&tracker->cdos, at->row);

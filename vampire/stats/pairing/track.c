@@ -238,6 +238,8 @@ void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
     }
     seen->tracked = (int64_t)vamp_table_live(&tracker->cdos) - (int64_t)tracked;
     seen->pool_bytes = vamp_track_shown_bytes(tracker) - pool_bytes;
+    seen->found |= VAMP_FOUND_OPERATION;
+    seen->found |= (seen->pool_cdos | seen->pool_bytes) != 0 ? VAMP_FOUND_CONTENT : 0U;
     seen->labels.value[VAMP_LABEL_SIZE_CLASS] = vamp_size_class(seen->size_known, seen->size_bytes);
 }
 

@@ -161,6 +161,7 @@ static void track_transport_end(struct vamp_track_context *at)
     }
     if (completed) {
         seen->transport_completed = true;
+        seen->found |= VAMP_FOUND_CONTENT;
         vamp_cdo_history_add_transport(at);
         satisfy_demand(at, transport);
     } else {
