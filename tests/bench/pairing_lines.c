@@ -38,10 +38,9 @@ static uint64_t next_random(uint64_t *state)
     return mix(*state += UINT64_C(0x9e3779b97f4a7c15));
 }
 
-static void cdo_key(uint64_t number, uint64_t key[2])
+static struct vamp_key cdo_key(uint64_t number)
 {
-    key[0] = mix(number);
-    key[1] = mix(~number);
+    return vamp_key_of_two(mix(number), mix(~number));
 }
 
 /* Measured in the thread's processor time, so that other threads' turns do not count; a fault for a
@@ -52,9 +51,8 @@ static void fill(struct pairing *pairing)
     const double began = bench_processor_ns();
     double last = began;
     for (uint64_t number = 0; number < pairing->live; number++) {
-        uint64_t key[2];
-        cdo_key(number, key);
-        if (vamp_table_insert(&pairing->tracker.cdos, key, 0) == NULL) {
+        const struct vamp_key key = cdo_key(number);
+        if (vamp_table_insert(&pairing->tracker.cdos, &key, 0) == NULL) {
             (void)fputs("bench: the table takes no record\n", stderr);
             exit(1);
         }
@@ -101,19 +99,19 @@ static uint64_t run_pairing(void *state)
 {
     struct pairing *pairing = state;
     for (uint64_t i = 0; i < LOOKUPS; i += ROUND_BATCH) {
-        uint64_t keys[ROUND_BATCH][2];
+        struct vamp_key keys[ROUND_BATCH];
         struct vamp_table_expected expected[ROUND_BATCH];
         for (unsigned k = 0; k < ROUND_BATCH; k++) {
-            cdo_key(next_random(&pairing->random) % pairing->live, keys[k]);
+            keys[k] = cdo_key(next_random(&pairing->random) % pairing->live);
         }
         for (unsigned k = 0; k < ROUND_BATCH; k++) {
-            vamp_table_expect(&pairing->tracker.cdos, keys[k], &expected[k]);
+            vamp_table_expect(&pairing->tracker.cdos, &keys[k], &expected[k]);
         }
         for (unsigned k = 0; k < ROUND_BATCH; k++) {
             vamp_table_expect_record(&expected[k]);
         }
         for (unsigned k = 0; k < ROUND_BATCH; k++) {
-            const struct vamp_cdo *cdo = vamp_table_find(&pairing->tracker.cdos, keys[k]);
+            const struct vamp_cdo *cdo = vamp_table_find(&pairing->tracker.cdos, &keys[k]);
             pairing->checksum += cdo->size_bytes;
         }
     }
@@ -124,14 +122,14 @@ static uint64_t run_array(void *state)
 {
     struct pairing *pairing = state;
     for (uint64_t i = 0; i < LOOKUPS; i += ROUND_BATCH) {
-        uint64_t keys[ROUND_BATCH][2];
+        struct vamp_key keys[ROUND_BATCH];
         uint64_t places[ROUND_BATCH] = {0};
         for (unsigned k = 0; k < ROUND_BATCH; k++) {
             places[k] = next_random(&pairing->base_random) % pairing->live;
-            cdo_key(places[k], keys[k]);
+            keys[k] = cdo_key(places[k]);
         }
         for (unsigned k = 0; k < ROUND_BATCH; k++) {
-            pairing->checksum += pairing->array[places[k]][0] + keys[k][0];
+            pairing->checksum += pairing->array[places[k]][0] + keys[k].words[0];
         }
     }
     return LOOKUPS;

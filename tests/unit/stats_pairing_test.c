@@ -118,8 +118,8 @@ static unsigned model_oldest(const struct model *model)
 
 static void put(struct vamp_table *table, struct model *model, unsigned k, uint64_t random)
 {
-    const uint64_t key[2] = {k, k / 7};
-    struct item *item = vamp_table_find(table, key);
+    const struct vamp_key key = vamp_key_of_two(k, k / 7);
+    struct item *item = vamp_table_find(table, &key);
     assert_int_equal(item != NULL, model->there[k]);
     if (item != NULL) {
         assert_int_equal(item->value, model->value[k]);
@@ -133,7 +133,7 @@ static void put(struct vamp_table *table, struct model *model, unsigned k, uint6
         vamp_table_remove(table, crowded);
     }
     const uint32_t owner = (uint32_t)(random % OWNERS);
-    item = vamp_table_insert(table, key, owner);
+    item = vamp_table_insert(table, &key, owner);
     assert_int_equal(item->value, 0);
     item->value = random;
     model->there[k] = true;
@@ -145,8 +145,8 @@ static void put(struct vamp_table *table, struct model *model, unsigned k, uint6
 static void drop_or_move(struct vamp_table *table, struct model *model, unsigned k, bool drop,
                          uint32_t owner)
 {
-    const uint64_t key[2] = {k, k / 7};
-    struct item *item = vamp_table_find(table, key);
+    const struct vamp_key key = vamp_key_of_two(k, k / 7);
+    struct item *item = vamp_table_find(table, &key);
     assert_int_equal(item != NULL, model->there[k]);
     if (item != NULL && drop) {
         vamp_table_remove(table, item);
@@ -225,9 +225,9 @@ static uint32_t fill(struct vamp_table *table)
     uint32_t most = 0;
     uint32_t lines = lines_of(table);
     for (uint64_t i = 0; i < MILLION; i++) {
-        const uint64_t key[2] = {i * UINT64_C(0xD6E8FEB86659FD93), i};
-        assert_null(vamp_table_find(table, key));
-        assert_non_null(vamp_table_insert(table, key, 1));
+        const struct vamp_key key = vamp_key_of_two(i * UINT64_C(0xD6E8FEB86659FD93), i);
+        assert_null(vamp_table_find(table, &key));
+        assert_non_null(vamp_table_insert(table, &key, 1));
         const uint32_t split = lines_of(table) - lines;
         most = split > most ? split : most;
         lines += split;
@@ -249,16 +249,16 @@ static void a_million_cdos_are_small_and_never_pause(void **state)
     print_message("%zu bytes a CDO\n", each);
     assert_true(each <= 128);
     for (uint64_t i = 0; i < MILLION; i += 97) {
-        const uint64_t key[2] = {i * UINT64_C(0xD6E8FEB86659FD93), i};
-        assert_non_null(vamp_table_find(&table, key));
+        const struct vamp_key key = vamp_key_of_two(i * UINT64_C(0xD6E8FEB86659FD93), i);
+        assert_non_null(vamp_table_find(&table, &key));
     }
     /* Everything dies at once, without a walk over the records, and is reused. */
     assert_int_equal(vamp_table_owner_leaves(&table, 1), MILLION);
     assert_int_equal(table.used, MILLION);
     assert_int_equal(vamp_table_live(&table), 0);
-    const uint64_t key[2] = {5, 5};
+    const struct vamp_key key = vamp_key_of_two(5, 5);
     assert_null(vamp_table_crowded(&table));
-    assert_non_null(vamp_table_insert(&table, key, 0));
+    assert_non_null(vamp_table_insert(&table, &key, 0));
     assert_int_equal(vamp_table_live(&table), 1);
     vamp_table_done(&table);
 }

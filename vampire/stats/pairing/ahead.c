@@ -9,8 +9,8 @@
 /* A smaller table is in the processor's caches anyway. */
 #define NEAR_RECORDS 4096
 
-void vamp_ahead_add(struct vamp_ahead *ahead, const struct vamp_table *table, const uint64_t *key,
-                    bool removal)
+void vamp_ahead_add(struct vamp_ahead *ahead, const struct vamp_table *table,
+                    const struct vamp_key *key, bool removal)
 {
     if (table->used < NEAR_RECORDS) {
         return;
@@ -24,7 +24,7 @@ static void add_event(struct vamp_tracker *tracker, const struct vamp_event *eve
                       struct vamp_ahead *ahead)
 {
     struct vamp_track_context at = {.tracker = tracker, .event = event};
-    at.has_cdo = vamp_track_find_key(event, at.cdo_key);
+    at.has_cdo = vamp_track_find_key(event, &at.cdo_key);
     if (!at.has_cdo) {
         return; /* of components and transports without a CDO there are few */
     }
@@ -33,7 +33,7 @@ static void add_event(struct vamp_tracker *tracker, const struct vamp_event *eve
         at.row = at.component == NULL ? 0 : at.component->index;
     }
     if (event->phase == VAMP_PHASE_AFTER) {
-        vamp_ahead_add(ahead, &tracker->cdos, at.cdo_key, event->kind == VAMP_EVENT_DISPOSE);
+        vamp_ahead_add(ahead, &tracker->cdos, &at.cdo_key, event->kind == VAMP_EVENT_DISPOSE);
     }
     vamp_track_waits_ahead(&at, ahead);
     vamp_track_transport_ahead(&at, ahead);

@@ -3,8 +3,7 @@
 
 #include <assert.h>
 
-/* Learns the size from this event, or copies the known size to the observation. */
-void vamp_track_learn_size(struct vamp_track_context *at)
+void vamp_track_learn_new_size(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
     struct vamp_observation *seen = at->seen;
@@ -13,10 +12,6 @@ void vamp_track_learn_size(struct vamp_track_context *at)
         cdo->size_bytes = at->event->size_bytes;
         cdo->flags |= VAMP_CDO_SIZED;
         vamp_track_weigh(at, cdo, 1);
-    }
-    if (!seen->size_known && (cdo->flags & VAMP_CDO_SIZED) != 0) {
-        seen->size_known = true;
-        seen->size_bytes = cdo->size_bytes;
     }
     const uint32_t ready = VAMP_CDO_SIZED | VAMP_CDO_MAKER;
     if ((cdo->flags & (ready | VAMP_CDO_COUNTED)) == ready) {

@@ -9,13 +9,10 @@ static void label_component(struct vamp_track_context *at)
     uint32_t *labels = at->seen->labels.value;
     labels[VAMP_LABEL_COMPONENT] =
         at->component != NULL ? vamp_track_name(at->tracker, at->component) : VAMP_NAME_UNKNOWN;
-    labels[VAMP_LABEL_SINK] = labels[VAMP_LABEL_COMPONENT];
-    labels[VAMP_LABEL_SOURCE] = VAMP_NAME_UNKNOWN;
     labels[VAMP_LABEL_OPERATION] = VAMP_EVENT_LEAVE;
-    labels[VAMP_LABEL_TIER] = VAMP_TIER_UNKNOWN;
-    labels[VAMP_LABEL_CAUSE] = VAMP_CAUSE_UNKNOWN;
     labels[VAMP_LABEL_SIZE_CLASS] = vamp_size_class(false, 0);
     at->seen->producer = labels[VAMP_LABEL_COMPONENT];
+    at->seen->size_bytes = 0;
 }
 
 static void empty_table(struct vamp_table *table)
@@ -75,7 +72,6 @@ bool vamp_track_gone(struct vamp_tracker *tracker, uint32_t row, const struct va
     }
     label_component(&at);
     const uint32_t tracked = vamp_table_live(&tracker->cdos);
-    const int64_t pool_bytes = vamp_track_shown_bytes(tracker);
     seen->present = -(int64_t)tally->present;
     tally->present = 0;
     if (row != 0) {
@@ -83,7 +79,7 @@ bool vamp_track_gone(struct vamp_tracker *tracker, uint32_t row, const struct va
     } else {
         release_rest(&at);
     }
-    seen->pool_bytes = vamp_track_shown_bytes(tracker) - pool_bytes;
+    vamp_track_show_bytes(tracker, seen);
     seen->tracked = (int64_t)vamp_table_live(&tracker->cdos) - (int64_t)tracked;
     return true;
 }

@@ -164,9 +164,9 @@ void vamp_cdo_history_end_owned(struct vamp_track_context *at)
 
 const char *vamp_track_cdo_name(struct vamp_tracker *tracker, const struct vamp_event *event)
 {
-    uint64_t key[2];
-    const struct vamp_cdo *cdo = tracker->histories != NULL && vamp_track_find_key(event, key)
-                                     ? vamp_table_find(&tracker->cdos, key)
+    struct vamp_key key;
+    const struct vamp_cdo *cdo = tracker->histories != NULL && vamp_track_find_key(event, &key)
+                                     ? vamp_table_find(&tracker->cdos, &key)
                                      : NULL;
     return cdo != NULL ? history_of(tracker, cdo)->name : "";
 }

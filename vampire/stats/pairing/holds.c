@@ -4,12 +4,9 @@
 
 #include "vampire/stats/pairing/records.h"
 
-static void hold_key(const struct vamp_track_context *at, uint64_t key[4])
+static struct vamp_key hold_key(const struct vamp_track_context *at)
 {
-    key[0] = at->cdo_key[0];
-    key[1] = at->cdo_key[1];
-    key[2] = at->row;
-    key[3] = 0;
+    return vamp_key_of_four(&at->cdo_key, at->row, 0);
 }
 
 static uint32_t row_of(const struct vamp_hold *hold)
@@ -19,9 +16,8 @@ static uint32_t row_of(const struct vamp_hold *hold)
 
 struct vamp_hold *vamp_hold_find(struct vamp_track_context *at)
 {
-    uint64_t key[4];
-    hold_key(at, key);
-    return vamp_table_find(&at->tracker->holds, key);
+    const struct vamp_key key = hold_key(at);
+    return vamp_table_find(&at->tracker->holds, &key);
 }
 
 void vamp_hold_remove(struct vamp_track_context *at, struct vamp_hold *hold)
@@ -67,7 +63,8 @@ void vamp_hold_unlink(struct vamp_track_context *at, struct vamp_cdo *cdo, struc
 /* An offer ends by an event that is no WITHDRAW. */
 static void end_offer(struct vamp_track_context *at, struct vamp_hold *hold)
 {
-    struct vamp_cdo *cdo = vamp_table_find(&at->tracker->cdos, hold->key);
+    const struct vamp_key key = vamp_key_of_two(hold->key[0], hold->key[1]);
+    struct vamp_cdo *cdo = vamp_table_find(&at->tracker->cdos, &key);
     assert(cdo != NULL); /* a CDO's record lasts as long as it is offered, or unlinks the offers */
     vamp_track_weigh(at, cdo, -1);
     vamp_hold_unlink(at, cdo, hold);
@@ -78,9 +75,8 @@ static void end_offer(struct vamp_track_context *at, struct vamp_hold *hold)
 struct vamp_hold *vamp_hold_need(struct vamp_track_context *at)
 {
     struct vamp_table *holds = &at->tracker->holds;
-    uint64_t key[4];
-    hold_key(at, key);
-    struct vamp_hold *hold = vamp_table_find(holds, key);
+    const struct vamp_key key = hold_key(at);
+    struct vamp_hold *hold = vamp_table_find(holds, &key);
     if (hold != NULL) {
         return hold;
     }
@@ -92,7 +88,7 @@ struct vamp_hold *vamp_hold_need(struct vamp_track_context *at)
         vamp_hold_remove(at, oldest);
         at->seen->evicted++;
     }
-    return vamp_table_insert(holds, key, at->row);
+    return vamp_table_insert(holds, &key, at->row);
 }
 
 uint32_t vamp_hold_leave_offers(struct vamp_track_context *at)
@@ -113,7 +109,6 @@ uint32_t vamp_hold_leave_offers(struct vamp_track_context *at)
 
 void vamp_track_hold_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead)
 {
-    uint64_t key[4];
-    hold_key(at, key);
-    vamp_ahead_add(ahead, &at->tracker->holds, key, at->event->kind == VAMP_EVENT_DISPOSE);
+    const struct vamp_key key = hold_key(at);
+    vamp_ahead_add(ahead, &at->tracker->holds, &key, at->event->kind == VAMP_EVENT_DISPOSE);
 }

@@ -42,27 +42,31 @@ enum vamp_found {
 };
 
 struct vamp_observation {
+    /* As long as nothing was seen of an event, all of these are zero. */
+    uint32_t found;     /* enum vamp_found bits: set with what they stand for */
+    uint32_t intervals; /* bits: which of `interval_ns` were found */
+    uint32_t forgotten; /* CDOs that ended without a size, by component `forgotten_of` */
+    uint32_t evicted;
+    int64_t pool_cdos, pool_bytes, present; /* changes */
+    int32_t active[VAMP_TIER_COUNT];        /* changes, by tier */
+    bool pool_changed;                      /* `pool_cdos` or `pool_bytes` may be other than zero */
+    bool size_known;                        /* of the CDO, from this event or an earlier one */
+    bool created;       /* a CDO of known size was created, by component `creator` */
+    bool offered;       /* the CDO came into the pool */
+    bool fan_out_known; /* `fan_out` demands met the CDO in the pool */
+    bool transport_completed;
+    bool parts_known; /* of the demand's wait: `part_ns` are its parts */
+    /* These are set for every event. */
     const struct vamp_event *event;
     struct vamp_slot *slot; /* of the bucket the event counts in */
-    uint32_t found;         /* enum vamp_found bits: set with what they stand for */
     uint32_t producer;      /* name number of the CDO's producer */
-    bool size_known;        /* of the CDO, from this event or an earlier one */
-    bool created;           /* a CDO of known size was created, by component `creator` */
-    bool offered;           /* the CDO came into the pool */
-    bool fan_out_known;     /* `fan_out` demands met the CDO in the pool */
-    bool transport_completed;
-    uint64_t size_bytes;
-    uint32_t creator, fan_out;
-    uint32_t forgotten; /* CDOs that ended without a size, by component `forgotten_of` */
-    uint32_t forgotten_of, evicted;
-    uint32_t intervals;                              /* bits: which of `interval_ns` were found */
-    int64_t pool_cdos, pool_bytes, present, tracked; /* changes */
-    int32_t active[VAMP_TIER_COUNT];                 /* changes, by tier */
-    bool parts_known; /* of the demand's wait: `part_ns` are its parts */
-    /* Not cleared from event to event. These are set for every event, as far as it has them:
-     * component is who acted, source and sink are a transport's. */
+    uint64_t size_bytes;    /* 0: not known */
+    int64_t tracked;        /* change */
+    /* Component (who acted), operation and size class are set for every event; sink, source, tier
+     * and cause for events of transports, which alone have them. */
     struct vamp_labels labels;
     /* What says that one of these is there is above. */
+    uint32_t creator, fan_out, forgotten_of;
     uint32_t anomalies[VAMP_ANOMALY_COUNT];
     uint64_t interval_ns[VAMP_INTERVAL_COUNT];
     uint64_t part_ns[VAMP_WAIT_UNKNOWN];
@@ -72,9 +76,7 @@ struct vamp_observation {
 static inline void vamp_observation_begin(struct vamp_observation *seen,
                                           const struct vamp_event *event)
 {
-    struct vamp_slot *slot = seen->slot;
-    memset(seen, 0, offsetof(struct vamp_observation, labels));
-    seen->slot = slot;
+    memset(seen, 0, offsetof(struct vamp_observation, event));
     seen->event = event;
 }
 

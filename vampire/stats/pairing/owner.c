@@ -14,6 +14,7 @@ void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo,
         tally->pool_bytes += change;
         at->tracker->pool_bytes += change;
         at->seen->pool_cdos += sign;
+        at->seen->pool_changed = true;
         tally->offered += (cdo->flags & VAMP_CDO_OFFERED) != 0 ? one : 0;
         tally->shared += cdo->last_offer != 0 ? one : 0;
     }
@@ -109,7 +110,7 @@ void vamp_cdo_add(struct vamp_track_context *at)
         vamp_cdo_forget(at, oldest, VAMP_CDO_END_EVICTED);
         at->seen->evicted++;
     }
-    at->cdo = vamp_table_insert(&at->tracker->cdos, at->cdo_key, at->row);
+    at->cdo = vamp_table_insert(&at->tracker->cdos, &at->cdo_key, at->row);
     at->cdo->owner_handles = 1;
     at->cdo->flags = at->event->kind == VAMP_EVENT_DECLARE ? 0 : VAMP_CDO_UNSEEN;
     take_kept_handles(at);
@@ -206,6 +207,7 @@ void vamp_track_leave_cdos(struct vamp_track_context *at)
     hand_over_shared(at);
     seen->pool_cdos -= tally->offered;
     tracker->pool_bytes -= tally->pool_bytes;
+    seen->pool_changed = true;
     seen->forgotten = tally->unsized;
     seen->found |= tally->unsized > 0 ? VAMP_FOUND_SIZE : 0U;
     seen->forgotten_of = seen->labels.value[VAMP_LABEL_COMPONENT];

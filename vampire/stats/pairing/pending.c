@@ -38,7 +38,8 @@ bool vamp_track_next_demand(struct vamp_tracker *tracker, uint32_t row, uint32_t
                                                .since_ns = pending->since.time_ns,
                                                .producer = VAMP_NAME_UNKNOWN,
                                                .cdo = ""};
-    const struct vamp_cdo *cdo = vamp_table_find(&tracker->cdos, pending->key);
+    const struct vamp_key key = vamp_key_of_two(pending->key[0], pending->key[1]);
+    const struct vamp_cdo *cdo = vamp_table_find(&tracker->cdos, &key);
     if (cdo != NULL) {
         describe_cdo(tracker, cdo, ret_demand);
     }

@@ -84,7 +84,8 @@ void vamp_track_describe_demand(struct vamp_tracker *tracker, const struct vamp_
 {
     const struct vamp_pending *demand = vamp_table_record(&tracker->demands, item->record);
     const struct vamp_pending_cdo *named = vamp_track_pending_cdo(tracker, VAMP_AGE_DEMAND, item);
-    const struct vamp_cdo *cdo = vamp_table_find(&tracker->cdos, demand->key);
+    const struct vamp_key key = vamp_key_of_two(demand->key[0], demand->key[1]);
+    const struct vamp_cdo *cdo = vamp_table_find(&tracker->cdos, &key);
     const uint32_t producer = cdo != NULL ? find_producer(tracker, cdo) : 0;
     *ret_demand = (struct vamp_waiting_demand){
         .component = name_of_row(tracker, demand->record.owner),

@@ -104,13 +104,26 @@ struct vamp_track_context {
     const struct vamp_component *component; /* NULL: no row */
     uint32_t row;                           /* 0: no row */
     bool has_cdo;
-    uint64_t cdo_key[2];
-    struct vamp_cdo *cdo; /* NULL: not tracked */
+    struct vamp_key cdo_key; /* of zeros: not known */
+    struct vamp_cdo *cdo;    /* NULL: not tracked */
 };
 
 void vamp_track_cdo(struct vamp_track_context *at);
+/* For vamp_track_learn_size, of a CDO whose size is not known, or not counted. */
+void vamp_track_learn_new_size(struct vamp_track_context *at);
 /* The CDO of `at`, which is tracked, learns its size from the event, or the observation from it. */
-void vamp_track_learn_size(struct vamp_track_context *at);
+static inline void vamp_track_learn_size(struct vamp_track_context *at)
+{
+    const struct vamp_cdo *cdo = at->cdo;
+    const uint32_t known = VAMP_CDO_SIZED | VAMP_CDO_COUNTED;
+    if ((cdo->flags & known) != known) {
+        vamp_track_learn_new_size(at);
+    }
+    if (!at->seen->size_known && (cdo->flags & VAMP_CDO_SIZED) != 0) {
+        at->seen->size_known = true;
+        at->seen->size_bytes = cdo->size_bytes;
+    }
+}
 
 /* Everything that depends on a CDO's flags, size, offers, handles and owner: taken away before one
  * of them changes (sign -1) and added after (sign 1). */
@@ -143,11 +156,14 @@ static inline void vamp_cdo_set_flags(struct vamp_track_context *at, struct vamp
                                       unsigned set, unsigned clear)
 {
     const uint8_t flags = (uint8_t)((cdo->flags | set) & ~clear);
-    if (flags != cdo->flags) {
-        vamp_track_weigh(at, cdo, -1);
+    const uint32_t not_weighed = VAMP_CDO_DECLARED | VAMP_CDO_ONCE;
+    if (((flags ^ cdo->flags) & ~not_weighed) == 0) {
         cdo->flags = flags;
-        vamp_track_weigh(at, cdo, 1);
+        return;
     }
+    vamp_track_weigh(at, cdo, -1);
+    cdo->flags = flags;
+    vamp_track_weigh(at, cdo, 1);
 }
 
 /* A record for the CDO of `at`, which has none: it belongs to the component of the event. At the
@@ -168,6 +184,7 @@ void vamp_track_leave_cdos(struct vamp_track_context *at);
 
 /* Both ends of waits. `before`: the pool manager has not handled the operation yet. */
 void vamp_track_received(struct vamp_track_context *at);
+/* The other end of an operation of a kind that was seen to be received. */
 void vamp_track_handled(struct vamp_track_context *at);
 void vamp_track_demand(struct vamp_track_context *at, bool before);
 /* A transport for the pending demand failed: there may be another, or the demand is over. */
@@ -184,10 +201,15 @@ void vamp_hold_link(struct vamp_track_context *at, struct vamp_cdo *cdo, struct 
 void vamp_hold_unlink(struct vamp_track_context *at, struct vamp_cdo *cdo, struct vamp_hold *hold);
 /* The component's offers of CDOs that it does not own end. Returns how many there were. */
 uint32_t vamp_hold_leave_offers(struct vamp_track_context *at);
-/* The bytes in the pool as the gauge shows them: at most 2^63 - 1. */
-static inline int64_t vamp_track_shown_bytes(const struct vamp_tracker *tracker)
+/* How the event at hand changed the bytes in the pool, as the gauge shows them: at most 2^63 - 1.
+ * Only what sets `pool_changed` changes them. */
+static inline void vamp_track_show_bytes(struct vamp_tracker *tracker,
+                                         struct vamp_observation *seen)
 {
-    return tracker->pool_bytes < INT64_MAX ? (int64_t)tracker->pool_bytes : INT64_MAX;
+    const int64_t shown =
+        tracker->pool_bytes < INT64_MAX ? (int64_t)tracker->pool_bytes : INT64_MAX;
+    seen->pool_bytes = shown - tracker->shown_bytes;
+    tracker->shown_bytes = shown;
 }
 
 /* One more (1) or one less (-1) of a kind is pending for the component of the row. */
@@ -219,8 +241,8 @@ struct vamp_ahead {
         bool removal; /* what is found will be removed */
     } items[VAMP_LOOK_AHEAD * VAMP_AHEAD_A_EVENT];
 };
-void vamp_ahead_add(struct vamp_ahead *ahead, const struct vamp_table *table, const uint64_t *key,
-                    bool removal);
+void vamp_ahead_add(struct vamp_ahead *ahead, const struct vamp_table *table,
+                    const struct vamp_key *key, bool removal);
 /* At most three and one. */
 void vamp_track_waits_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);
 void vamp_track_hold_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);
@@ -231,19 +253,18 @@ static inline bool vamp_track_is_transport(unsigned kind)
     return kind >= VAMP_EVENT_TRANSPORT_INIT && kind <= VAMP_EVENT_TRANSPORT_FAILED;
 }
 /* For vamp_track_find_key, of an event without a CDO's id. */
-bool vamp_track_find_key_by_name(const struct vamp_event *event, uint64_t key[2]);
+bool vamp_track_find_key_by_name(const struct vamp_event *event, struct vamp_key *ret_key);
 /* The event's CDO as a key; false when it has none. */
-static inline bool vamp_track_find_key(const struct vamp_event *event, uint64_t key[2])
+static inline bool vamp_track_find_key(const struct vamp_event *event, struct vamp_key *ret_key)
 {
     if (!vamp_event_has(event, VAMP_HAS_CDO_ID)) {
-        return vamp_track_find_key_by_name(event, key);
+        return vamp_track_find_key_by_name(event, ret_key);
     }
-    key[0] = event->cdo_id.high;
-    key[1] = event->cdo_id.low;
+    *ret_key = vamp_key_of_two(event->cdo_id.high, event->cdo_id.low);
     return true;
 }
 /* The key of a CDO by the event's name. */
-void vamp_track_name_key(const struct vamp_event *event, uint64_t key[2]);
+struct vamp_key vamp_track_name_key(const struct vamp_event *event);
 void vamp_track_transport(struct vamp_track_context *at);
 
 #endif

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/core/hash.h"
-
 #define LINE_BYTES ((size_t)64)
 #define FIRST_LINES 64
 /* A line is added when the lines hold this many records each, on average. */
@@ -30,14 +28,12 @@ static uint64_t *key_of(struct vamp_record *record)
     return (uint64_t *)(void *)(record + 1);
 }
 
-/* Keys are of two or of four words. */
+/* Of the key of a record, of two or of four words. */
 static inline uint32_t hash_of(const struct vamp_table *table, const uint64_t *key)
 {
-    uint64_t hash = vamp_hash_word(vamp_hash_word(0, key[0]), key[1]);
-    if (table->key_words > 2) {
-        hash = vamp_hash_word(vamp_hash_word(hash, key[2]), key[3]);
-    }
-    return (uint32_t)hash;
+    const struct vamp_key two = vamp_key_of_two(key[0], key[1]);
+    return (uint32_t)(table->key_words == 2 ? two.hash
+                                            : vamp_key_of_four(&two, key[2], key[3]).hash);
 }
 
 static inline bool same_key(const struct vamp_table *table, const uint64_t *a, const uint64_t *b)
@@ -193,13 +189,13 @@ static unsigned matching_hashes(const struct vamp_table_line *line, uint32_t has
     return (unsigned)(found | found >> 32) & ((1U << line->used) - 1);
 }
 
-static struct vamp_record *find_record(const struct vamp_table *table, const uint64_t *key)
+static struct vamp_record *find_record(const struct vamp_table *table, const struct vamp_key *key)
 {
-    const uint32_t hash = hash_of(table, key);
+    const uint32_t hash = (uint32_t)key->hash;
     const struct vamp_table_line *line = line_of(table, hash);
     for (unsigned found = matching_hashes(line, hash); found != 0; found &= found - 1) {
         struct vamp_record *record = record_at(table, line->numbers[__builtin_ctz(found)]);
-        if (same_key(table, key_of(record), key)) {
+        if (same_key(table, key_of(record), key->words)) {
             return record;
         }
     }
@@ -207,7 +203,7 @@ static struct vamp_record *find_record(const struct vamp_table *table, const uin
         return NULL;
     }
     for (uint32_t number = line->more; number != 0; number = record_at(table, number)->chain) {
-        if (same_key(table, key_of(record_at(table, number)), key)) {
+        if (same_key(table, key_of(record_at(table, number)), key->words)) {
             return record_at(table, number);
         }
     }
@@ -225,7 +221,7 @@ void *vamp_table_record(const struct vamp_table *table, uint32_t number)
     return record_at(table, number);
 }
 
-void *vamp_table_find(struct vamp_table *table, const uint64_t *key)
+void *vamp_table_find(struct vamp_table *table, const struct vamp_key *key)
 {
     struct vamp_record *record = find_record(table, key);
     if (record != NULL && is_dead(table, record)) {
@@ -235,10 +231,10 @@ void *vamp_table_find(struct vamp_table *table, const uint64_t *key)
     return record;
 }
 
-void vamp_table_expect(const struct vamp_table *table, const uint64_t *key,
+void vamp_table_expect(const struct vamp_table *table, const struct vamp_key *key,
                        struct vamp_table_expected *ret_expected)
 {
-    const uint32_t hash = hash_of(table, key);
+    const uint32_t hash = (uint32_t)key->hash;
     *ret_expected = (struct vamp_table_expected){.table = table, .hash = hash};
     __builtin_prefetch(line_of(table, hash), 1);
 }
@@ -352,16 +348,16 @@ static struct vamp_record *take_record(struct vamp_table *table, uint32_t *ret_n
     return record;
 }
 
-void *vamp_table_insert(struct vamp_table *table, const uint64_t *key, uint32_t owner)
+void *vamp_table_insert(struct vamp_table *table, const struct vamp_key *key, uint32_t owner)
 {
     uint32_t number = 0;
     struct vamp_record *record = take_record(table, &number);
-    memcpy(key_of(record), key, table->key_words * sizeof *key);
+    memcpy(key_of(record), key->words, table->key_words * sizeof key->words[0]);
     const size_t lines = (size_t)table->mask + 1 + table->split;
     if (table->used >= lines * LINE_FILL) {
         split_line(table);
     }
-    const uint32_t hash = hash_of(table, key);
+    const uint32_t hash = (uint32_t)key->hash;
     put_in_line(table, line_of(table, hash), hash, number);
     record->older = table->newest;
     if (table->newest != 0) {

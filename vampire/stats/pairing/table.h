@@ -25,6 +25,32 @@
 #include <stdint.h>
 
 #include "vampire/core/err.h"
+#include "vampire/core/hash.h"
+
+/* A key and its hash, which belong together: made by the two functions below only. All tables hash
+ * alike, so that the hash of a CDO is computed once for an event, for its key in the table of CDOs
+ * and for the longer keys that begin with it. The key of zeros has hash 0: a struct of zeros is a
+ * key. */
+struct vamp_key {
+    uint64_t words[4]; /* a table with keys of two words reads only these */
+    uint64_t hash;
+};
+
+static inline struct vamp_key vamp_key_of_two(uint64_t first, uint64_t second)
+{
+    return (struct vamp_key){.words = {first, second},
+                             .hash = vamp_hash_word(vamp_hash_word(0, first), second)};
+}
+
+/* Of four words: those of a key of two, and these. */
+static inline struct vamp_key vamp_key_of_four(const struct vamp_key *two, uint64_t third,
+                                               uint64_t fourth)
+{
+    return (struct vamp_key){
+        .words = {two->words[0], two->words[1], third, fourth},
+        .hash = vamp_hash_word(two->hash, third ^ (fourth << 32 | fourth >> 32)),
+    };
+}
 
 #define VAMP_TABLE_MAX UINT32_C(0x7FFFFFFF)
 
@@ -75,7 +101,7 @@ VAMP_MUST_CHECK int vamp_table_init(struct vamp_table *table, size_t capacity, s
 void vamp_table_done(struct vamp_table *table);
 
 /* NULL when there is none, or it is dead. */
-void *vamp_table_find(struct vamp_table *table, const uint64_t *key);
+void *vamp_table_find(struct vamp_table *table, const struct vamp_key *key);
 /* The record that must go before another can come: NULL while there is room. The caller takes
  * note of it and removes it. */
 void *vamp_table_crowded(struct vamp_table *table);
@@ -86,14 +112,14 @@ struct vamp_table_expected {
     const struct vamp_record *record; /* found by the second step, else NULL */
     uint32_t hash;
 };
-void vamp_table_expect(const struct vamp_table *table, const uint64_t *key,
+void vamp_table_expect(const struct vamp_table *table, const struct vamp_key *key,
                        struct vamp_table_expected *ret_expected);
 void vamp_table_expect_record(struct vamp_table_expected *expected);
 /* It will be removed: its neighbours change, too. */
 void vamp_table_expect_removal(const struct vamp_table_expected *expected);
 /* A new record, zero after its key; the table must not be crowded nor hold the key. An owner
  * that has left owns nothing. */
-void *vamp_table_insert(struct vamp_table *table, const uint64_t *key, uint32_t owner);
+void *vamp_table_insert(struct vamp_table *table, const struct vamp_key *key, uint32_t owner);
 void vamp_table_remove(struct vamp_table *table, void *record);
 void vamp_table_set_owner(struct vamp_table *table, void *record, uint32_t owner);
 /* The owner has left. Returns how many records died. */

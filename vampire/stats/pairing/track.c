@@ -62,40 +62,32 @@ static uint64_t fold_word(uint64_t hash, uint64_t word)
 }
 
 /* Two independent halves, so that a million names do not meet. */
-void vamp_track_name_key(const struct vamp_event *event, uint64_t key[2])
+struct vamp_key vamp_track_name_key(const struct vamp_event *event)
 {
     const char *name = event->name;
     const size_t length = event->name_length;
-    key[0] = UINT64_C(0x243F6A8885A308D3) + length;
-    key[1] = UINT64_C(0x13198A2E03707344) ^ length;
+    uint64_t first = UINT64_C(0x243F6A8885A308D3) + length;
+    uint64_t second = UINT64_C(0x13198A2E03707344) ^ length;
     for (size_t i = 0; i < length; i += 8) {
         uint64_t word = 0;
         memcpy(&word, name + i, length - i < 8 ? length - i : 8);
-        key[0] = fold_word(key[0], word);
-        key[1] = fold_word(key[1] + UINT64_C(0xA4093822299F31D0), word);
+        first = fold_word(first, word);
+        second = fold_word(second + UINT64_C(0xA4093822299F31D0), word);
     }
+    return vamp_key_of_two(first, second);
 }
 
-bool vamp_track_find_key_by_name(const struct vamp_event *event, uint64_t key[2])
+bool vamp_track_find_key_by_name(const struct vamp_event *event, struct vamp_key *ret_key)
 {
     if (vamp_event_has(event, VAMP_HAS_CDO_NAME)) {
-        vamp_track_name_key(event, key);
+        *ret_key = vamp_track_name_key(event);
         return true;
     }
     /* A component that joins is known by its name alone: it has no id before. */
     if (vamp_event_has(event, VAMP_HAS_COMPONENT_NAME)) {
-        vamp_track_name_key(event, key);
+        *ret_key = vamp_track_name_key(event);
     }
     return false;
-}
-
-static uint32_t name_number(const struct vamp_tracker *tracker, bool known, uint64_t app_id)
-{
-    if (!known) {
-        return VAMP_NAME_UNKNOWN;
-    }
-    const struct vamp_component *component = vamp_components_find(tracker->components, app_id);
-    return component == NULL ? VAMP_NAME_OTHER : vamp_track_name(tracker, component);
 }
 
 static void find_component(struct vamp_track_context *at)
@@ -110,19 +102,8 @@ static void find_component(struct vamp_track_context *at)
     }
     uint32_t *labels = at->seen->labels.value;
     labels[VAMP_LABEL_COMPONENT] = name;
-    labels[VAMP_LABEL_SINK] = name;
-    labels[VAMP_LABEL_SOURCE] = VAMP_NAME_UNKNOWN;
-    if (vamp_event_has(event, VAMP_HAS_PEER)) {
-        labels[VAMP_LABEL_SOURCE] = name_number(at->tracker, true, event->peer_id);
-    }
     labels[VAMP_LABEL_OPERATION] = event->kind;
-    labels[VAMP_LABEL_TIER] = vamp_event_has(event, VAMP_HAS_TIER) && event->tier < VAMP_TIER_COUNT
-                                  ? event->tier
-                                  : VAMP_TIER_UNKNOWN;
-    labels[VAMP_LABEL_CAUSE] =
-        vamp_event_has(event, VAMP_HAS_CAUSE) && event->cause < VAMP_CAUSE_COUNT
-            ? event->cause
-            : VAMP_CAUSE_UNKNOWN;
+    at->seen->producer = name;
 }
 
 static void find_size(struct vamp_observation *seen, const struct vamp_event *event)
@@ -172,9 +153,8 @@ void vamp_track_release(struct vamp_track_context *at)
 }
 
 /* Whether the component could have done this at all. */
-static void check_component(struct vamp_track_context *at)
+static void check_component(struct vamp_track_context *at, struct vamp_tally *tally)
 {
-    struct vamp_tally *tally = &at->tracker->tallies[at->row];
     if (at->row == 0) {
         return;
     }
@@ -189,29 +169,37 @@ static void check_component(struct vamp_track_context *at)
 
 /* A component that has left begins and ends nothing: what it held was counted at its LEAVE, and
  * whatever began now would never end. */
-static bool has_left(const struct vamp_track_context *at)
-{
-    return at->tracker->tallies[at->row].left;
-}
-
 static void track_after(struct vamp_track_context *at)
 {
-    check_component(at);
+    struct vamp_tally *tally = &at->tracker->tallies[at->row];
+    check_component(at, tally);
     if (vamp_track_is_transport(at->event->kind)) {
         vamp_track_transport(at);
         return;
     }
-    if (has_left(at)) {
+    if (tally->left) {
         return;
     }
-    at->tracker->tallies[at->row].acted = vamp_track_moment(at);
-    vamp_track_handled(at);
+    tally->acted = vamp_track_moment(at);
+    if ((at->tracker->received_kinds & VAMP_EVENT_BIT(at->event->kind)) != 0) {
+        vamp_track_handled(at);
+    }
     if (at->event->kind == VAMP_EVENT_JOIN) {
         track_join(at);
     } else if (at->event->kind == VAMP_EVENT_LEAVE) {
         track_leave(at);
     } else if (at->has_cdo) {
         vamp_track_cdo(at);
+    }
+}
+
+/* As track_after: not of a component that has left. */
+static void track_before(struct vamp_track_context *at)
+{
+    struct vamp_tally *tally = &at->tracker->tallies[at->row];
+    if (!tally->left) {
+        tally->acted = vamp_track_moment(at);
+        vamp_track_received(at);
     }
 }
 
@@ -222,24 +210,23 @@ void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
     tracker->events++;
     struct vamp_track_context at = {.tracker = tracker, .event = event, .seen = seen};
     const uint32_t tracked = vamp_table_live(&tracker->cdos);
-    const int64_t pool_bytes = vamp_track_shown_bytes(tracker);
     find_component(&at);
     find_size(seen, event);
-    seen->producer = seen->labels.value[VAMP_LABEL_COMPONENT];
-    at.has_cdo = vamp_track_find_key(event, at.cdo_key);
+    at.has_cdo = vamp_track_find_key(event, &at.cdo_key);
     if (event->phase == VAMP_PHASE_AFTER) {
         if (at.has_cdo) {
-            at.cdo = vamp_table_find(&tracker->cdos, at.cdo_key);
+            at.cdo = vamp_table_find(&tracker->cdos, &at.cdo_key);
         }
         track_after(&at);
-    } else if (!vamp_track_is_transport(event->kind) && !has_left(&at)) {
-        tracker->tallies[at.row].acted = vamp_track_moment(&at);
-        vamp_track_received(&at);
+    } else if (!vamp_track_is_transport(event->kind)) {
+        track_before(&at);
     }
     seen->tracked = (int64_t)vamp_table_live(&tracker->cdos) - (int64_t)tracked;
-    seen->pool_bytes = vamp_track_shown_bytes(tracker) - pool_bytes;
     seen->found |= VAMP_FOUND_OPERATION;
-    seen->found |= (seen->pool_cdos | seen->pool_bytes) != 0 ? VAMP_FOUND_CONTENT : 0U;
+    if (seen->pool_changed) {
+        vamp_track_show_bytes(tracker, seen);
+        seen->found |= (seen->pool_cdos | seen->pool_bytes) != 0 ? VAMP_FOUND_CONTENT : 0U;
+    }
     seen->labels.value[VAMP_LABEL_SIZE_CLASS] = vamp_size_class(seen->size_known, seen->size_bytes);
 }
 

@@ -83,8 +83,9 @@ struct vamp_tracker {
         oldest_demands[VAMP_WAITING_DEMANDS_MAX]; /* of all, as the ages were found */
     unsigned oldest_demand_count;
     vamp_bytes pool_bytes;
-    struct vamp_tally *tallies;         /* by row of the component table */
-    bool by_model;                      /* labels are those of models */
+    int64_t shown_bytes;        /* of them, as the gauge showed them after the event before */
+    struct vamp_tally *tallies; /* by row of the component table */
+    bool by_model;              /* labels are those of models */
     struct vamp_cdo_history *histories; /* by record of `cdos`; NULL: not at level `cdo` */
     /* By record of `demands`, `received` (of withdraws) and `transports`; NULL: not kept, since the
      * metric of the oldest is not computed. */

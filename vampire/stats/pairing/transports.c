@@ -7,19 +7,15 @@ static uint64_t sink_id(const struct vamp_event *event)
 }
 
 /* By its number; without one by CDO and sink. False when there is neither. */
-static bool transport_key(const struct vamp_track_context *at, uint64_t key[4])
+static bool transport_key(const struct vamp_track_context *at, struct vamp_key *ret_key)
 {
     const struct vamp_event *event = at->event;
-    key[0] = key[1] = key[2] = key[3] = 0;
     if (vamp_event_has(event, VAMP_HAS_TRANSPORT)) {
-        key[0] = event->transport_id;
-        key[3] = 1;
+        const struct vamp_key number = vamp_key_of_two(event->transport_id, 0);
+        *ret_key = vamp_key_of_four(&number, 0, 1);
         return true;
     }
-    key[0] = at->cdo_key[0];
-    key[1] = at->cdo_key[1];
-    key[2] = sink_id(event);
-    key[3] = 2;
+    *ret_key = vamp_key_of_four(&at->cdo_key, sink_id(event), 2);
     return at->has_cdo;
 }
 
@@ -41,11 +37,11 @@ static void track_transport_start(struct vamp_track_context *at)
 {
     struct vamp_table *table = &at->tracker->transports;
     struct vamp_observation *seen = at->seen;
-    uint64_t key[4];
-    if (!transport_key(at, key)) {
+    struct vamp_key key;
+    if (!transport_key(at, &key)) {
         return;
     }
-    if (vamp_table_find(table, key) != NULL) {
+    if (vamp_table_find(table, &key) != NULL) {
         vamp_observe_anomaly(seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
         return;
     }
@@ -53,10 +49,10 @@ static void track_transport_start(struct vamp_track_context *at)
     if (oldest != NULL) {
         give_up(at, oldest);
     }
-    struct vamp_transport *transport = vamp_table_insert(table, key, 0);
+    struct vamp_transport *transport = vamp_table_insert(table, &key, 0);
     transport->started = vamp_track_moment(at);
-    transport->cdo_key[0] = at->cdo_key[0];
-    transport->cdo_key[1] = at->cdo_key[1];
+    transport->cdo_key[0] = at->cdo_key.words[0];
+    transport->cdo_key[1] = at->cdo_key.words[1];
     transport->app_id = sink_id(at->event);
     if (at->cdo != NULL && vamp_cdo_in_pool(at->cdo)) {
         transport->in_pool = true;
@@ -106,8 +102,8 @@ static bool find_parts(const struct vamp_track_context *at, const struct vamp_tr
                        const struct vamp_moment *demanded, uint64_t part_ns[static 3])
 {
     if (transport == NULL || !transport->in_pool || transport->started.place < demanded->place ||
-        transport->cdo_key[0] != at->cdo_key[0] || transport->cdo_key[1] != at->cdo_key[1] ||
-        transport->app_id != sink_id(at->event)) {
+        transport->cdo_key[0] != at->cdo_key.words[0] ||
+        transport->cdo_key[1] != at->cdo_key.words[1] || transport->app_id != sink_id(at->event)) {
         return false;
     }
     const int64_t ready_ns =
@@ -145,9 +141,9 @@ static void track_transport_end(struct vamp_track_context *at)
 {
     struct vamp_observation *seen = at->seen;
     const bool completed = at->event->kind == VAMP_EVENT_TRANSPORT_COMPLETED;
-    uint64_t key[4];
+    struct vamp_key key;
     struct vamp_transport *transport =
-        transport_key(at, key) ? vamp_table_find(&at->tracker->transports, key) : NULL;
+        transport_key(at, &key) ? vamp_table_find(&at->tracker->transports, &key) : NULL;
     if (transport != NULL) {
         complete_labels(at, transport);
         seen->active[transport->tier]--;
@@ -173,8 +169,34 @@ static void track_transport_end(struct vamp_track_context *at)
     }
 }
 
+static uint32_t source_name(const struct vamp_track_context *at)
+{
+    if (!vamp_event_has(at->event, VAMP_HAS_PEER)) {
+        return VAMP_NAME_UNKNOWN;
+    }
+    const struct vamp_component *source =
+        vamp_components_find(at->tracker->components, at->event->peer_id);
+    return source == NULL ? VAMP_NAME_OTHER : vamp_track_name(at->tracker, source);
+}
+
+static void label_transport(struct vamp_track_context *at)
+{
+    const struct vamp_event *event = at->event;
+    uint32_t *labels = at->seen->labels.value;
+    labels[VAMP_LABEL_SINK] = labels[VAMP_LABEL_COMPONENT];
+    labels[VAMP_LABEL_SOURCE] = source_name(at);
+    labels[VAMP_LABEL_TIER] = vamp_event_has(event, VAMP_HAS_TIER) && event->tier < VAMP_TIER_COUNT
+                                  ? event->tier
+                                  : VAMP_TIER_UNKNOWN;
+    labels[VAMP_LABEL_CAUSE] =
+        vamp_event_has(event, VAMP_HAS_CAUSE) && event->cause < VAMP_CAUSE_COUNT
+            ? event->cause
+            : VAMP_CAUSE_UNKNOWN;
+}
+
 void vamp_track_transport(struct vamp_track_context *at)
 {
+    label_transport(at);
     vamp_cdo_history_select(at);
     if (at->cdo != NULL && vamp_event_has(at->event, VAMP_HAS_SIZE)) {
         vamp_track_learn_size(at);
@@ -188,9 +210,9 @@ void vamp_track_transport(struct vamp_track_context *at)
 
 void vamp_track_transport_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead)
 {
-    uint64_t key[4];
-    if (vamp_track_is_transport(at->event->kind) && transport_key(at, key)) {
-        vamp_ahead_add(ahead, &at->tracker->transports, key,
+    struct vamp_key key;
+    if (vamp_track_is_transport(at->event->kind) && transport_key(at, &key)) {
+        vamp_ahead_add(ahead, &at->tracker->transports, &key,
                        at->event->kind != VAMP_EVENT_TRANSPORT_INIT);
     }
 }

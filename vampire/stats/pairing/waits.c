@@ -6,18 +6,21 @@
 #define KEY_BY_ID (UINT64_C(1) << 32)
 
 /* By row, since an id may join again; by id where the component table was full. */
-static void pending_key(const struct vamp_track_context *at, uint64_t kind, uint64_t key[4])
+static struct vamp_key pending_key(const struct vamp_track_context *at, const struct vamp_key *cdo,
+                                   uint64_t kind)
 {
-    key[0] = at->cdo_key[0];
-    key[1] = at->cdo_key[1];
-    key[2] = at->row;
-    key[3] = kind;
     if (at->event->kind == VAMP_EVENT_JOIN) {
-        key[2] = 0; /* has no row yet when it is received */
-    } else if (at->row == 0 && vamp_event_has(at->event, VAMP_HAS_APP)) {
-        key[2] = at->event->app_id;
-        key[3] |= KEY_BY_ID;
+        return vamp_key_of_four(cdo, 0, kind); /* has no row yet when it is received */
     }
+    if (at->row == 0 && vamp_event_has(at->event, VAMP_HAS_APP)) {
+        return vamp_key_of_four(cdo, at->event->app_id, kind | KEY_BY_ID);
+    }
+    return vamp_key_of_four(cdo, at->row, kind);
+}
+
+static struct vamp_key demand_key(const struct vamp_track_context *at)
+{
+    return pending_key(at, &at->cdo_key, KEY_DEMAND);
 }
 
 bool vamp_pending_is_withdraw(const struct vamp_pending *pending)
@@ -45,7 +48,7 @@ static void remove_pending(struct vamp_track_context *at, struct vamp_table *tab
 
 /* An entry for this key, which has none; the oldest gives way at the bound. */
 static struct vamp_pending *add_pending(struct vamp_track_context *at, struct vamp_table *table,
-                                        const uint64_t key[4])
+                                        const struct vamp_key *key)
 {
     struct vamp_pending *oldest = vamp_table_crowded(table);
     if (oldest != NULL) {
@@ -64,12 +67,13 @@ static struct vamp_pending *add_pending(struct vamp_track_context *at, struct va
 }
 
 /* Of a CDO not declared yet only the name is known, so both ends of a declare go by name. */
-static void operation_key(const struct vamp_track_context *at, uint64_t key[4])
+static struct vamp_key operation_key(const struct vamp_track_context *at)
 {
-    pending_key(at, at->event->kind, key);
     if (at->event->kind == VAMP_EVENT_DECLARE && vamp_event_has(at->event, VAMP_HAS_CDO_NAME)) {
-        vamp_track_name_key(at->event, key);
+        const struct vamp_key named = vamp_track_name_key(at->event);
+        return pending_key(at, &named, VAMP_EVENT_DECLARE);
     }
+    return pending_key(at, &at->cdo_key, at->event->kind);
 }
 
 /* Whether a component waited: one that vanished or was thrown out did not ask to leave. */
@@ -81,12 +85,11 @@ static bool is_asked_for(const struct vamp_event *event)
 
 void vamp_track_received(struct vamp_track_context *at)
 {
-    uint64_t key[4];
-    operation_key(at, key);
+    const struct vamp_key key = operation_key(at);
     at->tracker->received_kinds |= VAMP_EVENT_BIT(at->event->kind);
-    struct vamp_pending *pending = vamp_table_find(&at->tracker->received, key);
+    struct vamp_pending *pending = vamp_table_find(&at->tracker->received, &key);
     if (pending == NULL) {
-        pending = add_pending(at, &at->tracker->received, key);
+        pending = add_pending(at, &at->tracker->received, &key);
     }
     /* An operation that was refused has no end: the next of its kind takes its place. */
     pending->since = vamp_track_moment(at);
@@ -97,12 +100,8 @@ void vamp_track_received(struct vamp_track_context *at)
 
 void vamp_track_handled(struct vamp_track_context *at)
 {
-    if ((at->tracker->received_kinds & VAMP_EVENT_BIT(at->event->kind)) == 0) {
-        return; /* when operations of this kind are received is not known */
-    }
-    uint64_t key[4];
-    operation_key(at, key);
-    struct vamp_pending *pending = vamp_table_find(&at->tracker->received, key);
+    const struct vamp_key key = operation_key(at);
+    struct vamp_pending *pending = vamp_table_find(&at->tracker->received, &key);
     if (pending == NULL) {
         return;
     }
@@ -122,19 +121,17 @@ void vamp_track_handled(struct vamp_track_context *at)
 
 static struct vamp_pending *find_demand(struct vamp_track_context *at)
 {
-    uint64_t key[4];
-    pending_key(at, KEY_DEMAND, key);
-    return vamp_table_find(&at->tracker->demands, key);
+    const struct vamp_key key = demand_key(at);
+    return vamp_table_find(&at->tracker->demands, &key);
 }
 
 void vamp_track_demand(struct vamp_track_context *at, bool before)
 {
-    uint64_t key[4];
-    pending_key(at, KEY_DEMAND, key);
-    struct vamp_pending *pending = vamp_table_find(&at->tracker->demands, key);
+    const struct vamp_key key = demand_key(at);
+    struct vamp_pending *pending = vamp_table_find(&at->tracker->demands, &key);
     bool begins = pending == NULL;
     if (begins) {
-        pending = add_pending(at, &at->tracker->demands, key);
+        pending = add_pending(at, &at->tracker->demands, &key);
     } else if (pending->failed) {
         /* Asked again: the demand before has ended without data. */
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED, 1);
@@ -176,15 +173,14 @@ void vamp_track_waits_ahead(const struct vamp_track_context *at, struct vamp_ahe
     const bool after = at->event->phase == VAMP_PHASE_AFTER;
     const bool transported =
         kind == VAMP_EVENT_TRANSPORT_COMPLETED || kind == VAMP_EVENT_TRANSPORT_FAILED;
-    uint64_t key[4];
     if (!vamp_track_is_transport(kind) &&
         (!after || (tracker->received_kinds & VAMP_EVENT_BIT(kind)) != 0)) {
-        operation_key(at, key);
-        vamp_ahead_add(ahead, &tracker->received, key, after);
+        const struct vamp_key key = operation_key(at);
+        vamp_ahead_add(ahead, &tracker->received, &key, after);
     }
     if (transported || kind == VAMP_EVENT_DEMAND || (after && kind == VAMP_EVENT_DISPOSE)) {
-        pending_key(at, KEY_DEMAND, key);
-        vamp_ahead_add(ahead, &tracker->demands, key, kind != VAMP_EVENT_DEMAND);
+        const struct vamp_key key = demand_key(at);
+        vamp_ahead_add(ahead, &tracker->demands, &key, kind != VAMP_EVENT_DEMAND);
     }
     if (after && (kind == VAMP_EVENT_DECLARE || kind == VAMP_EVENT_DISPOSE)) {
         vamp_track_hold_ahead(at, ahead);
