@@ -112,14 +112,14 @@ static void hear_ticket(void *context, uint64_t app_id, uint64_t source_app_id,
     }
 }
 
-static void hear_events(void *context, uint64_t app_id)
+static void hear_events(void *context, uint64_t app_id, bool at_once)
 {
     struct local *local = context;
     if (app_id == local->port.app_id) {
         local->events_ready = true;
     } else if (local->service != NULL) {
         const struct pool_outlet *outlet = local->service->outlet;
-        outlet->events_ready(outlet->context, app_id);
+        outlet->events_ready(outlet->context, app_id, at_once);
     }
 }
 

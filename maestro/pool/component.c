@@ -143,7 +143,7 @@ void pool_flow(struct pool *pool, uint64_t app_id, uint64_t subscription_id, uin
     subscription->flow_number = number;
     subscription->held = hold;
     if (!hold && pool_queue_waits(&subscription->queue, &serial)) {
-        component_signal(pool, component);
+        component_signal(pool, component, true);
     }
 }
 
@@ -167,28 +167,8 @@ struct pool_batch pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *
         }
     }
     if (oldest == NULL) {
-        component->signalled = false;
+        component->signalled = component->signalled_at_once = false;
         return (struct pool_batch){0};
     }
     return pool_queue_take(&oldest->queue, oldest->id, buffer, size, max_events);
-}
-
-size_t pool_events_waiting(const struct pool *pool, uint64_t app_id)
-{
-    const struct component *component = component_find(pool, app_id);
-    if (component == NULL) {
-        return 0;
-    }
-    size_t waiting = 0;
-    for (struct list_link *link = list_first(&component->subscriptions); link != NULL;
-         link = list_next(&component->subscriptions, link)) {
-        const struct subscription *subscription =
-            CONTAINER_OF(link, struct subscription, of_component);
-        if (subscription->queue.count > 0 &&
-            (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) != 0) {
-            return SIZE_MAX;
-        }
-        waiting += subscription->held ? 0 : subscription->queue.count;
-    }
-    return waiting;
 }

@@ -137,11 +137,12 @@ static enum pool_queue_class class_of(const struct subject *subject, bool before
     return POOL_QUEUE_OTHER;
 }
 
-void component_signal(struct pool *pool, struct component *component)
+void component_signal(struct pool *pool, struct component *component, bool at_once)
 {
-    if (!component->signalled) {
+    if (!component->signalled || (at_once && !component->signalled_at_once)) {
         component->signalled = true;
-        pool->outlet.events_ready(pool->outlet.context, component->id);
+        component->signalled_at_once = at_once;
+        pool->outlet.events_ready(pool->outlet.context, component->id, at_once);
     }
 }
 
@@ -162,13 +163,14 @@ void pool_emit(struct pool *pool, const struct subject *subject, bool before,
         if (event.length == 0) {
             pack(pool, subject, before, &event);
         }
-        bool queued = pool_queue_push(&subscription->queue, &event);
-        if (queued && ret_held != NULL &&
-            (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) != 0) {
+        const bool queued = pool_queue_push(&subscription->queue, &event);
+        const bool awaited = (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) != 0;
+        if (queued && awaited && ret_held != NULL) {
             await_acknowledgement(pool, subscription, ret_held);
         }
         if (!subscription->held) {
-            component_signal(pool, subscription->component);
+            component_signal(pool, subscription->component,
+                             awaited || pool_queue_has_many(&subscription->queue));
         }
     }
 }

@@ -59,6 +59,7 @@ struct pool_queue {
     uint8_t *bytes;
     size_t capacity;
     size_t limit;            /* of the bytes of events that are neither JOIN nor LEAVE */
+    size_t many;             /* bytes from which on its events should not wait for others */
     size_t limit_of_ends;    /* of all bytes */
     size_t head, tail, wrap; /* wrap: where the data before the turn end; 0: no turn */
     size_t count;
@@ -93,6 +94,8 @@ void pool_queue_expect_leaves(struct pool_queue *queue, size_t count, uint64_t a
 void pool_queue_leave_is_next(struct pool_queue *queue);
 /* False: no room, counted. */
 bool pool_queue_push(struct pool_queue *queue, const struct pool_queue_event *event);
+/* Its events should be taken at once. */
+bool pool_queue_has_many(const struct pool_queue *queue);
 /* True when there is an event or a count to take; `*ret_serial` orders queues by age. */
 bool pool_queue_waits(const struct pool_queue *queue, uint64_t *ret_serial);
 /* A packed EventBatch for `subscription`, as pool_events_take says. */
@@ -107,8 +110,10 @@ struct component {
     uint64_t id;
     struct list handles, subscriptions;
     size_t handle_count, subscription_count;
-    bool signalled; /* events_ready was called and nothing has been found empty since */
-    bool leaving;   /* subscribers with SIGNAL_BEFORE have been sent its LEAVE */
+    /* events_ready was called, with or without `at_once`, and its queues have not been found empty
+     * since. */
+    bool signalled, signalled_at_once;
+    bool leaving; /* subscribers with SIGNAL_BEFORE have been sent its LEAVE */
     char name[];
 };
 
@@ -243,8 +248,8 @@ const char *pool_name_fault(const char *name);
 void subject_init(enum vamp_event_kind kind, uint64_t app_id, struct subject *ret_subject);
 /* Borrows the name, the component's or the CDO's as the kind of the event wants it. */
 void subject_name(struct subject *subject, const char *name, size_t length);
-/* Events of the component can be taken: calls events_ready, once until none can. */
-void component_signal(struct pool *pool, struct component *component);
+/* Events of the component can be taken: calls events_ready. */
+void component_signal(struct pool *pool, struct component *component, bool at_once);
 /* Sends an event to the subscriptions that it concerns. `ret_held` NULL: the operation cannot be
  * held; else NULL or the request that has to wait for acknowledgements (not in any list yet). */
 void pool_emit(struct pool *pool, const struct subject *subject, bool before,

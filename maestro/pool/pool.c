@@ -81,10 +81,11 @@ static void ignore_ticket(void *context, uint64_t app_id, uint64_t source_app_id
     (void)ticket;
 }
 
-static void ignore_events(void *context, uint64_t app_id)
+static void ignore_events(void *context, uint64_t app_id, bool at_once)
 {
     (void)context;
     (void)app_id;
+    (void)at_once;
 }
 
 void pool_free(struct pool *pool)

@@ -61,8 +61,10 @@ struct pool_outlet {
      * `handle` has ended without data. */
     void (*ticket)(void *context, uint64_t app_id, uint64_t source_app_id,
                    const Mstro__Wire__Ticket *ticket);
-    /* app_id has events waiting: pool_events_take soon. */
-    void (*events_ready)(void *context, uint64_t app_id);
+    /* app_id has events waiting: pool_events_take soon. `at_once`: a subscription asks for
+     * acknowledgements, or much of a queue is used. Called once for each of the two until
+     * pool_events_take finds nothing. */
+    void (*events_ready)(void *context, uint64_t app_id, bool at_once);
     void *context;
 };
 
@@ -107,9 +109,6 @@ struct pool_batch pool_events_take(struct pool *pool, uint64_t app_id, uint8_t *
  * is not higher than the last one is out of date and ignored, as is an unknown subscription. */
 void pool_flow(struct pool *pool, uint64_t app_id, uint64_t subscription, uint64_t number,
                bool hold);
-/* How many can be taken, over all subscriptions of app_id; SIZE_MAX: an operation is held up by one
- * of them. */
-size_t pool_events_waiting(const struct pool *pool, uint64_t app_id);
 
 /* Memory in use under bounds.memory_bytes, in bytes. */
 struct pool_memory_state {

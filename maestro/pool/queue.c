@@ -7,6 +7,8 @@
 #include "vampire/core/protobuf/varint.h"
 
 enum { CAPACITY_MIN = 4096, CAPACITY_KEPT = 65536, ALIGNMENT = 8 };
+/* Some 300 events: of a small queue, a quarter of its limit. */
+enum { MANY_BYTES = 32768, MANY_PART = 4 };
 
 /* Before each event in the ring. */
 struct record {
@@ -25,7 +27,9 @@ void pool_queue_init(struct pool_queue *queue, size_t limit, size_t components,
 {
     const size_t room = SIZE_MAX / 2 / POOL_QUEUE_COMPONENT_BYTES;
     const size_t ends = (components < room ? components : room) * POOL_QUEUE_COMPONENT_BYTES;
+    const size_t part = limit / MANY_PART;
     *queue = (struct pool_queue){.limit = limit,
+                                 .many = part < MANY_BYTES ? part : MANY_BYTES,
                                  .limit_of_ends = limit < SIZE_MAX - ends ? limit + ends : limit,
                                  .memory = memory};
 }
@@ -184,6 +188,11 @@ bool pool_queue_push(struct pool_queue *queue, const struct pool_queue_event *ev
     queue->count++;
     queue->lost = 0;
     return true;
+}
+
+bool pool_queue_has_many(const struct pool_queue *queue)
+{
+    return used_bytes(queue) >= queue->many;
 }
 
 bool pool_queue_waits(const struct pool_queue *queue, uint64_t *ret_serial)

@@ -19,6 +19,7 @@
 #include "maestro/wire/frame.h"
 #include "maestro/wire/info.h"
 #include "maestro/wire/link.h"
+#include "vampire/core/list.h"
 #include "vampire/core/map.h"
 #include "vampire/core/protobuf/arena.h"
 
@@ -27,9 +28,8 @@
 #define SERVER_WINDOW 32U
 #define SERVER_BATCH_EVENTS ((size_t)64)
 /* A subscriber to which nothing was sent for this time gets an event at once. Otherwise events wait
- * until they fill a message or this time has passed: each message costs both sides some 10 wake-ups
- * and system calls, whatever its size. Events are not delayed where an acknowledgement is
- * awaited. */
+ * until this time has passed or the pool asks for them at once: each message costs both sides some
+ * 10 wake-ups and system calls, whatever its size. */
 #define SERVER_BATCH_NS INT64_C(10000000)
 /* Retry after this time when no message buffer is free for events. */
 #define SERVER_RETRY_NS INT64_C(1000000)
@@ -57,11 +57,13 @@ struct server_peer {
     struct map_link by_session, by_app;
     struct server_peer *previous, *next; /* all */
     struct server_peer *next_work;
+    struct list_link of_gathering; /* its events wait for others */
     enum server_peer_state state;
     bool on_work_list, events_waiting;
-    bool emptying;            /* its queues, in one go: subscriptions must advance together */
-    bool broken;              /* found unreachable inside the pool; server_work dismisses it */
-    bool leaving;             /* has asked to leave; a subscriber may delay the answer */
+    bool emptying; /* its events are due, and all queues are emptied in one go: subscriptions must
+                      advance together */
+    bool broken;   /* found unreachable inside the pool; server_work dismisses it */
+    bool leaving;  /* has asked to leave; a subscriber may delay the answer */
     uint64_t session, app_id; /* app_id 0: refused */
     struct link link;
     uint8_t address[FABRIC_ADDRESS_BYTES];
@@ -100,6 +102,8 @@ struct server {
 
     struct map by_session, by_app;
     struct server_peer *all, *work;
+    struct list gathering;
+    int64_t gathered_ns;  /* when the events of the first of them are due */
     unsigned refused;     /* of these, those that were refused */
     mstro_status refusal; /* of the last join that was refused */
 
@@ -145,7 +149,7 @@ void server_return_loan(struct server *server, struct server_peer *peer, uint64_
 /* receive.c */
 void server_receive(struct server *server, const struct fabric_event *event);
 
-/* outlet.c: messages of the pool, and events. */
+/* outlet.c: messages of the pool, and events. The init comes before the first peer. */
 void server_outlet_init(struct server *server);
 /* Sends what waits for the peers on the work list. Returns when to call again at the latest. */
 int64_t server_work(struct server *server, int64_t now_ns);

@@ -77,12 +77,13 @@ static void send_ticket(void *context, uint64_t app_id, uint64_t source_app_id,
     server_send(server, peer, FRAME_TICKET, &whole.base);
 }
 
-static void events_ready(void *context, uint64_t app_id)
+static void events_ready(void *context, uint64_t app_id, bool at_once)
 {
     struct server *server = context;
     struct server_peer *peer = server_find_app(server, app_id);
     if (peer != NULL && peer->state == SERVER_PEER_JOINED) {
         peer->events_waiting = true;
+        peer->emptying |= at_once;
         server_put_to_work(server, peer);
     }
 }
@@ -94,6 +95,7 @@ static mstro_status fetch_for_local(void *context, uint64_t source_app_id,
 
 void server_outlet_init(struct server *server)
 {
+    list_init(&server->gathering);
     server->outlet = (struct pool_outlet){
         .respond = respond, .ticket = send_ticket, .events_ready = events_ready, .context = server};
     server->service = (struct port_service){
@@ -166,24 +168,43 @@ static size_t fill_batch(void *context, uint8_t *body, size_t size)
     return batch.bytes;
 }
 
+/* Events are due, and a message with them can be sent. */
 static bool wants_batch(const struct server_peer *peer)
 {
-    return peer->events_waiting && link_clear(&peer->link) &&
+    return peer->emptying && link_clear(&peer->link) &&
            peer->batches_sent - peer->batches_taken < SERVER_WINDOW;
 }
 
-/* Enough events wait, or the oldest has waited long enough. */
-static bool is_due(const struct server *server, const struct server_peer *peer, int64_t now_ns)
+/* Until then the peer is not looked at in every round. */
+static void gather(struct server *server, struct server_peer *peer)
 {
-    return now_ns - peer->batched_ns >= SERVER_BATCH_NS ||
-           pool_events_waiting(server->pool, peer->app_id) >= server->events_per_message;
+    const int64_t due_ns = peer->batched_ns + SERVER_BATCH_NS;
+    if (list_is_empty(&server->gathering) || due_ns < server->gathered_ns) {
+        server->gathered_ns = due_ns;
+    }
+    list_remove(&peer->of_gathering);
+    list_append(&server->gathering, &peer->of_gathering);
+}
+
+/* Once the events of one peer are due, looks at all that gather; those that are not due gather on.
+ */
+static void end_gathering(struct server *server, int64_t now_ns)
+{
+    struct list_link *link;
+    while (now_ns >= server->gathered_ns && (link = list_take(&server->gathering)) != NULL) {
+        server_put_to_work(server, CONTAINER_OF(link, struct server_peer, of_gathering));
+    }
 }
 
 /* Sends batches while the window is open, once they are due. 0 or -errno. */
 static int send_batches(struct server *server, struct server_peer *peer, int64_t now_ns)
 {
     struct filling filling = {server, peer};
-    if (!wants_batch(peer) || (!peer->emptying && !is_due(server, peer, now_ns))) {
+    if (!peer->events_waiting) {
+        return 0;
+    }
+    if (!peer->emptying && now_ns - peer->batched_ns < SERVER_BATCH_NS) {
+        gather(server, peer);
         return 0;
     }
     peer->batched_ns = now_ns;
@@ -222,14 +243,12 @@ static int64_t work_for(struct server *server, struct server_peer *peer, int64_t
     if (peer->link.first != NULL) {
         return peer->link.in_flight < LINK_IN_FLIGHT ? peer->link.retry_ns : INT64_MAX;
     }
-    if (!wants_batch(peer)) {
-        return INT64_MAX;
-    }
-    return peer->batched_ns + (peer->emptying ? SERVER_RETRY_NS : SERVER_BATCH_NS);
+    return wants_batch(peer) ? peer->batched_ns + SERVER_RETRY_NS : INT64_MAX;
 }
 
 int64_t server_work(struct server *server, int64_t now_ns)
 {
+    end_gathering(server, now_ns);
     int64_t next_ns = INT64_MAX;
     struct server_peer *peer = server->work;
     server->work = NULL;
@@ -244,6 +263,9 @@ int64_t server_work(struct server *server, int64_t now_ns)
             server_put_to_work(server, peer);
         }
         peer = next;
+    }
+    if (!list_is_empty(&server->gathering) && server->gathered_ns < next_ns) {
+        next_ns = server->gathered_ns;
     }
     return next_ns;
 }

@@ -52,6 +52,7 @@ static void delist(struct server *server, struct server_peer *peer)
 {
     map_remove(&server->by_session, &peer->by_session);
     map_remove(&server->by_app, &peer->by_app);
+    list_remove(&peer->of_gathering);
     if (peer->previous != NULL) {
         peer->previous->next = peer->next;
     } else {
@@ -117,7 +118,7 @@ static void begin_end(struct server *server, struct server_peer *peer, int64_t l
     peer->state = SERVER_PEER_ENDING;
     peer->end_ns = server_now() + linger_ns;
     server_look_by(server, peer->end_ns);
-    peer->events_waiting = false;
+    peer->events_waiting = peer->emptying = false;
     return_all_loans(server, peer);
 }
 
@@ -189,6 +190,7 @@ static struct server_peer *new_peer(struct server *server, uint64_t session,
     if (peer == NULL) {
         return NULL;
     }
+    list_link_init(&peer->of_gathering);
     fabric_peer fabric_address;
     if (fabric_peer_add(server->fabric, address->data, address->len, &fabric_address, err) != 0) {
         free(peer);

@@ -76,7 +76,7 @@ static bool take_head(struct server *server, struct server_peer *peer, const str
     }
     if (frame->events_taken > peer->batches_taken) {
         peer->batches_taken = frame->events_taken;
-        if (peer->events_waiting) {
+        if (peer->emptying) {
             server_put_to_work(server, peer);
         }
     }

@@ -33,7 +33,7 @@ static void take_event(struct server *server, const struct fabric_event *event)
         if (peer != NULL) {
             link_sent(&peer->link);
             peer->broken = peer->broken || event->status != 0;
-            if (peer->broken || peer->link.first != NULL || peer->events_waiting) {
+            if (peer->broken || peer->link.first != NULL || peer->emptying) {
                 server_put_to_work(server, peer);
             }
         }

@@ -53,10 +53,10 @@ static void take_ticket(void *context, uint64_t app_id, uint64_t source_app_id,
     ((struct pool_bench *)context)->transport = ticket->transport_id;
 }
 
-static void set_ready(void *context, uint64_t app_id)
+static void set_ready(void *context, uint64_t app_id, bool at_once)
 {
     (void)app_id;
-    ((struct pool_bench *)context)->ready = true;
+    ((struct pool_bench *)context)->ready = at_once;
 }
 
 static void ask(struct pool_bench *bench, uint64_t app_id, Mstro__Wire__Request *request)
@@ -103,17 +103,16 @@ static void end_transport(struct pool_bench *bench)
     ask(bench, bench->consumer, &request);
 }
 
-/* What the pool manager sends, once a message is full. */
-static void take_events(struct pool_bench *bench, size_t from)
+/* What the pool manager sends, in messages that are full but for the last ones. */
+static void take_events(struct pool_bench *bench)
 {
-    while (bench->ready && pool_events_waiting(bench->pool, bench->subscriber) >= from) {
-        const struct pool_batch batch = pool_events_take(bench->pool, bench->subscriber,
-                                                         bench->batch, sizeof bench->batch, BATCH);
+    struct pool_batch batch;
+    do {
+        batch = pool_events_take(bench->pool, bench->subscriber, bench->batch, sizeof bench->batch,
+                                 BATCH);
         bench->event_bytes += batch.bytes;
-        if (batch.bytes == 0) {
-            bench->ready = false;
-        }
-    }
+    } while (batch.bytes > 0);
+    bench->ready = false;
 }
 
 /* From its declaration by the producer to its disposal by the consumer. */
@@ -134,7 +133,9 @@ static void move_cdo(struct pool_bench *bench)
     operate(bench, bench->producer, made, MSTRO__WIRE__OPERATION__WITHDRAW);
     operate(bench, bench->producer, made, MSTRO__WIRE__OPERATION__DISPOSE);
     operate(bench, bench->consumer, wanted, MSTRO__WIRE__OPERATION__DISPOSE);
-    take_events(bench, BATCH);
+    if (bench->ready) {
+        take_events(bench);
+    }
 }
 
 static uint64_t run_pool(void *state)
@@ -144,7 +145,7 @@ static uint64_t run_pool(void *state)
     for (uint64_t i = 0; i < bench->cdos; i++) {
         move_cdo(bench);
     }
-    take_events(bench, 1);
+    take_events(bench);
     return bench->operations;
 }
 

@@ -124,7 +124,8 @@ static bool push_some(struct pushing *pushing, struct pool *pool, bool *ret_gone
         }
     }
     if (pushed > 0) {
-        pool->outlet.events_ready(pool->outlet.context, subscription->component->id);
+        pool->outlet.events_ready(pool->outlet.context, subscription->component->id,
+                                  pool_queue_has_many(&subscription->queue));
     }
     return pushed > 0;
 }

@@ -54,6 +54,7 @@ struct world {
     struct ticket_record tickets[RECORDS_MAX];
     size_t ticket_count;
     size_t ready_count;
+    bool ready_at_once; /* of the newest of them */
 };
 
 /* ------------------------------------------------------------------ outlet */
@@ -99,10 +100,11 @@ static inline void on_ticket(void *context, uint64_t app, uint64_t source,
                                .memory = ticket->memory != NULL};
 }
 
-static inline void on_ready(void *context, uint64_t app)
+static inline void on_ready(void *context, uint64_t app, bool at_once)
 {
     (void)app;
     ((struct world *)context)->ready_count++;
+    ((struct world *)context)->ready_at_once = at_once;
 }
 
 static inline struct world *world_create(const struct pool_bounds *bounds)
