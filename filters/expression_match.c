@@ -5,8 +5,14 @@
 #include <math.h>
 #include <string.h>
 
-/* The order of two values. */
-enum order { ORDER_LESS, ORDER_EQUAL, ORDER_GREATER, ORDER_DIFFERENT /* a NaN, or booleans */ };
+/* The order of two values. NONE: they are of different sorts, which do not compare. */
+enum order {
+    ORDER_LESS,
+    ORDER_EQUAL,
+    ORDER_GREATER,
+    ORDER_DIFFERENT, /* a NaN, or booleans */
+    ORDER_NONE,
+};
 
 static enum order order_of(bool less, bool greater)
 {
@@ -89,20 +95,26 @@ static enum order compare_texts(const struct vamp_value *a, const struct vamp_va
     return order_of(a->text.length<b->text.length, a->text.length> b->text.length);
 }
 
-/* False: values of different sorts, which do not compare. */
-static bool compare(const struct vamp_value *a, const struct vamp_value *b, enum order *ret_order)
+/* Not inlined: most comparisons are of whole numbers. */
+static __attribute__((noinline)) enum order compare_any(const struct vamp_value *a,
+                                                        const struct vamp_value *b)
 {
     if (is_number(a) && is_number(b)) {
-        *ret_order = compare_numbers(a, b);
-        return true;
+        return compare_numbers(a, b);
     }
     if (a->type != b->type || a->type == VAMP_VALUE_ABSENT) {
-        return false;
+        return ORDER_NONE;
     }
-    *ret_order = a->type == VAMP_VALUE_TEXT ? compare_texts(a, b)
-                 : a->boolean == b->boolean ? ORDER_EQUAL
-                                            : ORDER_DIFFERENT;
-    return true;
+    return a->type == VAMP_VALUE_TEXT ? compare_texts(a, b)
+           : a->boolean == b->boolean ? ORDER_EQUAL
+                                      : ORDER_DIFFERENT;
+}
+
+static inline enum order compare(const struct vamp_value *a, const struct vamp_value *b)
+{
+    return a->type == VAMP_VALUE_INT && b->type == VAMP_VALUE_INT
+               ? order_of(a->integer<b->integer, a->integer> b->integer)
+               : compare_any(a, b);
 }
 
 static bool holds(enum comparison comparison, enum order order)
@@ -111,7 +123,7 @@ static bool holds(enum comparison comparison, enum order order)
     case COMPARE_EQ:
         return order == ORDER_EQUAL;
     case COMPARE_NE:
-        return order != ORDER_EQUAL;
+        return order != ORDER_EQUAL && order != ORDER_NONE;
     case COMPARE_LT:
         return order == ORDER_LESS;
     case COMPARE_LE:
@@ -126,9 +138,8 @@ static bool holds(enum comparison comparison, enum order order)
 
 static bool is_in(const struct vamp_value *value, const struct literal *list)
 {
-    enum order order;
     for (; list != NULL; list = list->next) {
-        if (compare(value, &list->value, &order) && order == ORDER_EQUAL) {
+        if (compare(value, &list->value) == ORDER_EQUAL) {
             return true;
         }
     }
@@ -149,21 +160,16 @@ static int match_pattern(const struct vamp_expression *expression, const struct 
     return matches ? 1 : *steps == 0 ? -1 : 0;
 }
 
-static bool matches_pattern(const struct vamp_expression *expression, const struct node *term,
-                            const struct vamp_value *value)
+/* A text whose result is not in its place `entry`. Not inlined: most results are. */
+static __attribute__((noinline)) bool match_new_text(const struct vamp_expression *expression,
+                                                     const struct node *term,
+                                                     const struct vamp_value *value,
+                                                     struct memo_entry *entry)
 {
     struct tally *tally = expression->tally;
-    if (value->type != VAMP_VALUE_TEXT) {
-        return false;
-    }
     if (value->text.length > VAMP_EXPRESSION_SUBJECT_BYTES_MAX) {
         tally->cut++;
         return false;
-    }
-    struct memo_entry *entry = vamp_memo_entry(term->memo, value->text.bytes, value->text.length);
-    bool known;
-    if (vamp_memo_recall(entry, value->text.bytes, value->text.length, &known)) {
-        return known;
     }
     tally->allowance += VAMP_EXPRESSION_ALLOWANCE_PER_MATCH +
                         VAMP_EXPRESSION_ALLOWANCE_PER_BYTE * (unsigned)value->text.length;
@@ -183,10 +189,21 @@ static bool matches_pattern(const struct vamp_expression *expression, const stru
     return outcome > 0;
 }
 
+static bool matches_pattern(const struct vamp_expression *expression, const struct node *term,
+                            const struct vamp_value *value)
+{
+    if (value->type != VAMP_VALUE_TEXT) {
+        return false;
+    }
+    struct memo_entry *entry = vamp_memo_entry(term->memo, value->text.bytes, value->text.length);
+    const enum memory known = vamp_memo_recall(entry, value->text.bytes, value->text.length);
+    return known == MEMORY_NONE ? match_new_text(expression, term, value, entry)
+                                : known == MEMORY_MATCHES;
+}
+
 bool vamp_term_match(const struct vamp_expression *expression, const struct node *term,
                      const struct vamp_value *value)
 {
-    enum order order;
     if (value->type == VAMP_VALUE_ABSENT) {
         return false;
     }
@@ -194,7 +211,7 @@ bool vamp_term_match(const struct vamp_expression *expression, const struct node
     case NODE_HAS:
         return true;
     case NODE_COMPARE:
-        return compare(value, &term->literals->value, &order) && holds(term->comparison, order);
+        return holds(term->comparison, compare(value, &term->literals->value));
     case NODE_IN:
         return is_in(value, term->literals);
     case NODE_GLOB:

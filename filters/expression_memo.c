@@ -31,15 +31,13 @@ struct memo_entry *vamp_memo_entry(struct memo *memo, const char *text, size_t l
     return &memo->entries[vamp_hash_bytes(0, text, length) % ENTRIES];
 }
 
-bool vamp_memo_recall(const struct memo_entry *entry, const char *text, size_t length,
-                      bool *ret_matches)
+enum memory vamp_memo_recall(const struct memo_entry *entry, const char *text, size_t length)
 {
     if (entry == NULL || !entry->known || entry->length != length ||
         memcmp(entry->text, text, length) != 0) {
-        return false;
+        return MEMORY_NONE;
     }
-    *ret_matches = entry->matches;
-    return true;
+    return entry->matches ? MEMORY_MATCHES : MEMORY_DIFFERS;
 }
 
 void vamp_memo_keep(struct memo_entry *entry, const char *text, size_t length, bool matches)

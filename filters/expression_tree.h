@@ -213,9 +213,9 @@ struct memo_entry;
 struct memo *vamp_memo_create(struct arena *arena);
 /* The place of a text, known there or not; NULL: it is too long, or there is no memo. */
 struct memo_entry *vamp_memo_entry(struct memo *memo, const char *text, size_t length);
-/* Whether the result of this very text is in the place. The place may be NULL. */
-bool vamp_memo_recall(const struct memo_entry *entry, const char *text, size_t length,
-                      bool *ret_matches);
+/* The result of this very text, NONE where it is not in the place. The place may be NULL. */
+enum memory { MEMORY_NONE, MEMORY_DIFFERS, MEMORY_MATCHES };
+enum memory vamp_memo_recall(const struct memo_entry *entry, const char *text, size_t length);
 /* The place may be NULL. */
 void vamp_memo_keep(struct memo_entry *entry, const char *text, size_t length, bool matches);
 
