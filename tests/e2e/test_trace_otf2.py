@@ -95,6 +95,16 @@ def test_at_most_max_events(space, many):
     assert done.returncode == 0 and done.stderr.count("LEFT OUT at a bound") == 2
 
 
+def test_at_most_max_tracks(space, many):
+    """Memory at the end is for these; what has no track is counted and said."""
+    done = run(space, space.path, many, "otf2", "chrome", max_tracks=16)
+    place = archives(space.path)[0]
+    archive, chrome = otf2_file.Archive(place / "trace.otf2"), trace_file.Trace(next(space.path.glob("*.trace.json")))
+    assert len(list((place / "trace").glob("*.evt"))) == 16 and archive.spans == chrome.spans()
+    assert chrome.notes["vampire_end"]["without_track"] > 0
+    assert done.stderr.count('the trace has its 16 ("max_tracks")') == done.stderr.count("LEFT OUT at a bound") == 2, done.stderr
+
+
 def test_no_room(space, many, small_disk):
     """Nothing of an archive that could not be completed stays, and the account says that nothing was written."""
     place = small_disk(64)

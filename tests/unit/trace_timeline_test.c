@@ -94,6 +94,7 @@ static int setup(void **state)
     struct vamp_err err = VAMP_ERR_NONE;
     assert_non_null(bench);
     bench->options.max_events = SPANS_MAX;
+    bench->options.max_tracks = VAMP_TRACE_TRACKS_MAX;
     assert_int_equal(
         vamp_timeline_create(&bench->options, &memory_sink, &bench->memory, &bench->timeline, &err),
         0);
@@ -242,6 +243,25 @@ static void test_lanes_are_bounded_and_counted(void **state)
     }
     vamp_timeline_describe(bench->timeline, &end);
     assert_int_equal(end.written, VAMP_TRACE_LANES_MAX);
+    assert_int_equal(end.crowded, 10);
+    assert_int_equal(end.left_out, 0);
+}
+
+static void test_at_most_max_tracks(void **state)
+{
+    struct bench *bench = *state;
+    struct vamp_trace_end end;
+    bench->options.max_tracks = 20;
+    join_two(bench);
+    for (uint64_t cdo = 1; cdo <= 30; cdo++) {
+        see(bench, event_cdo(VAMP_EVENT_DECLARE, (int64_t)cdo, 1, cdo));
+    }
+    for (uint64_t cdo = 1; cdo <= 30; cdo++) {
+        see(bench, event_cdo(VAMP_EVENT_DISPOSE, 1 * MS + (int64_t)cdo, 1, cdo));
+    }
+    vamp_timeline_describe(bench->timeline, &end);
+    assert_int_equal(bench->memory.tracks, 20);
+    assert_int_equal(end.written, 20);
     assert_int_equal(end.crowded, 10);
     assert_int_equal(end.left_out, 0);
 }
@@ -397,6 +417,7 @@ int main(void)
         CASE(test_one_exchange),
         CASE(test_tracks_hold_no_overlap),
         CASE(test_lanes_are_bounded_and_counted),
+        CASE(test_at_most_max_tracks),
         CASE(test_at_most_max_events),
         CASE(test_range_of_time),
         CASE(test_chosen_components),

@@ -61,8 +61,8 @@ static int take_track(struct vamp_trace_drawing *drawing, uint32_t process,
     struct vamp_trace_track *track = NULL;
     bool is_new = false;
     *ret_number = UINT32_MAX;
-    int code =
-        vamp_trace_tracks_find(&drawing->tracks, process, kind, span->start_ns, &track, &is_new);
+    int code = vamp_trace_tracks_find(&drawing->tracks, drawing->options->max_tracks, process, kind,
+                                      span->start_ns, &track, &is_new);
     if (code != 0) {
         return vamp_err_set_errno(err, -code, "add a track");
     }

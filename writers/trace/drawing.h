@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What of the timeline is drawn, and where: the range of time, the chosen components, the bound
- * max_events, and the track of each span. Private to the folder; one thread.
+ * max_events and max_tracks, and the track of each span. Private to the folder; one thread.
  */
 #ifndef VAMP_WRITERS_TRACE_DRAWING_H
 #define VAMP_WRITERS_TRACE_DRAWING_H

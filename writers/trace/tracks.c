@@ -87,7 +87,7 @@ static int add_track(struct vamp_trace_tracks *tracks, uint32_t process, enum va
     return 0;
 }
 
-int vamp_trace_tracks_find(struct vamp_trace_tracks *tracks, uint32_t process,
+int vamp_trace_tracks_find(struct vamp_trace_tracks *tracks, uint64_t max_tracks, uint32_t process,
                            enum vamp_trace_kind kind, int64_t start_ns,
                            struct vamp_trace_track **ret_track, bool *ret_new)
 {
@@ -106,8 +106,7 @@ int vamp_trace_tracks_find(struct vamp_trace_tracks *tracks, uint32_t process,
             *ret_track = track;
         }
     }
-    if (*ret_track != NULL || lanes == VAMP_TRACE_LANES_MAX ||
-        tracks->count == VAMP_TRACE_TRACKS_MAX) {
+    if (*ret_track != NULL || lanes == VAMP_TRACE_LANES_MAX || tracks->count >= max_tracks) {
         return 0;
     }
     *ret_new = true;

@@ -11,7 +11,7 @@
 
 #include "writers/trace/sink.h"
 
-/* Of one process and kind; in all. Viewers show no more of them in a useful way. */
+/* Of one process and kind; in all, at most. Viewers show no more of them in a useful way. */
 #define VAMP_TRACE_LANES_MAX 1024
 #define VAMP_TRACE_TRACKS_MAX 65536
 
@@ -24,10 +24,11 @@ struct vamp_trace_tracks {
 
 void vamp_trace_tracks_done(struct vamp_trace_tracks *tracks);
 /* The track for a span from `start_ns`, which the caller then gives its end; `*ret_new`: it was
- * added. `*ret_track` is NULL when the bounds are reached, and valid until the next call. 0 or
- * -ENOMEM. */
-VAMP_MUST_CHECK int vamp_trace_tracks_find(struct vamp_trace_tracks *tracks, uint32_t process,
-                                           enum vamp_trace_kind kind, int64_t start_ns,
-                                           struct vamp_trace_track **ret_track, bool *ret_new);
+ * added. `*ret_track` is NULL when a bound, this or LANES_MAX, is reached, and valid until the next
+ * call. 0 or -ENOMEM. */
+VAMP_MUST_CHECK int vamp_trace_tracks_find(struct vamp_trace_tracks *tracks, uint64_t max_tracks,
+                                           uint32_t process, enum vamp_trace_kind kind,
+                                           int64_t start_ns, struct vamp_trace_track **ret_track,
+                                           bool *ret_new);
 
 #endif

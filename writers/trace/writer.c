@@ -16,6 +16,7 @@
 #include "writers/format/cut.h"
 #include "writers/format/file.h"
 #include "writers/trace/timeline.h"
+#include "writers/trace/tracks.h"
 
 enum trace_format { FORMAT_CHROME, FORMAT_OTF2 };
 
@@ -30,10 +31,11 @@ struct trace_writer {
     const struct vamp_trace_sink_ops *sink;
     void *sink_self;
     struct vamp_timeline *timeline;
-    uint64_t max_events;
+    const struct vamp_timeline_options *bounds;
     uint64_t taken, written; /* events, and those of them that were flushed */
-    bool failed, reported, complete;
-    struct vamp_err failure; /* of completing it */
+    bool failed, complete;
+    bool is_full, is_crowded; /* reported */
+    struct vamp_err failure;  /* of completing it */
 };
 
 #define OPTION(member) offsetof(struct trace_options, member)
@@ -106,6 +108,16 @@ static const struct vamp_opt trace_options[] = {
         .offset = OPTION(timeline.max_events),
         .help = "spans, marks and ends of arrows in the file, at most; further ones are left out "
                 "and counted. Viewers in a browser show a million",
+    },
+    {
+        .key = "max_tracks",
+        .type = VAMP_OPT_UINT,
+        .preset = "4096",
+        .min = 16,
+        .max = VAMP_TRACE_TRACKS_MAX,
+        .offset = OPTION(timeline.max_tracks),
+        .help = "tracks in the file, at most; spans for which there is none are left out and "
+                "counted. In format \"otf2\" each takes 256 KiB of memory at the end",
     },
     {.key = NULL},
 };
@@ -193,7 +205,7 @@ static int open_parts(const struct trace_options *options, const struct vamp_wri
                       struct trace_writer *self, struct vamp_err *err)
 {
     const char *directory = options->directory != NULL ? options->directory : ".";
-    self->max_events = options->timeline.max_events;
+    self->bounds = &options->timeline;
     int code = find_sink((enum trace_format)options->format, &self->sink, err);
     if (code != 0) {
         return code;
@@ -277,15 +289,25 @@ static bool trace_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
     struct trace_writer *self = context;
     struct vamp_trace_end end;
     vamp_timeline_describe(self->timeline, &end);
-    if (self->reported || end.left_out == 0) {
-        return false;
+    if (end.left_out > 0 && !self->is_full) {
+        self->is_full = true;
+        (void)snprintf(
+            text, VAMP_ERR_TEXT_BYTES,
+            "the trace has its %llu entries (\"max_events\"); what comes from here on is "
+            "counted and not written",
+            (unsigned long long)self->bounds->max_events);
+        return true;
     }
-    self->reported = true;
-    (void)snprintf(text, VAMP_ERR_TEXT_BYTES,
-                   "the trace has its %llu entries (\"max_events\"); what comes from here on is "
-                   "counted and not written",
-                   (unsigned long long)self->max_events);
-    return true;
+    if (end.crowded > 0 && !self->is_crowded) {
+        self->is_crowded = true;
+        (void)snprintf(
+            text, VAMP_ERR_TEXT_BYTES,
+            "there is no track for some spans: the trace has its %llu (\"max_tracks\"), or "
+            "a component %u of one kind; they are counted and not written",
+            (unsigned long long)self->bounds->max_tracks, VAMP_TRACE_LANES_MAX);
+        return true;
+    }
+    return false;
 }
 
 /* ---- what a kill leaves */
