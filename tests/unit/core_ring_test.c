@@ -45,7 +45,7 @@ static struct vamp_event make_event(uint64_t number, char *text)
 /* Pushes that event, two of three from the slot. */
 static bool push_event(struct vamp_ring *ring, uint64_t number, char *text)
 {
-    struct vamp_event spare;
+    struct vamp_event spare = {0};
     struct vamp_event *event = number % 3 == 0 ? &spare : vamp_ring_slot(ring, &spare);
     *event = make_event(number, text);
     return vamp_ring_push(ring, event);
