@@ -274,6 +274,7 @@ static int send_at_a_pace(const char *provider, uint64_t messages, size_t bytes)
         gather();
         completed += take(own.sent, entries);
     }
+    free(own.buffers);
     (void)kill(receiver, SIGKILL);
     (void)waitpid(receiver, NULL, 0);
     return 0;
