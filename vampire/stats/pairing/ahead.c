@@ -6,20 +6,6 @@
  */
 #include "vampire/stats/pairing/records.h"
 
-/* A smaller table is in the processor's caches anyway. */
-#define NEAR_RECORDS 4096
-
-void vamp_ahead_add(struct vamp_ahead *ahead, const struct vamp_table *table,
-                    const struct vamp_key *key, bool removal)
-{
-    if (table->used < NEAR_RECORDS) {
-        return;
-    }
-    vamp_table_expect(table, key, &ahead->items[ahead->count].expected);
-    ahead->items[ahead->count].removal = removal;
-    ahead->count++;
-}
-
 static void add_event(struct vamp_tracker *tracker, const struct vamp_event *event,
                       struct vamp_ahead *ahead)
 {
@@ -42,7 +28,7 @@ static void add_event(struct vamp_tracker *tracker, const struct vamp_event *eve
 void vamp_track_look_ahead(struct vamp_tracker *tracker, const struct vamp_event *const *events,
                            unsigned count)
 {
-    if (tracker->cdos.used < NEAR_RECORDS) {
+    if (tracker->cdos.used < VAMP_NEAR_RECORDS) {
         return;
     }
     struct vamp_ahead ahead;

@@ -241,8 +241,17 @@ struct vamp_ahead {
         bool removal; /* what is found will be removed */
     } items[VAMP_LOOK_AHEAD * VAMP_AHEAD_A_EVENT];
 };
-void vamp_ahead_add(struct vamp_ahead *ahead, const struct vamp_table *table,
-                    const struct vamp_key *key, bool removal);
+/* A smaller table is in the processor's caches anyway. */
+#define VAMP_NEAR_RECORDS 4096
+static inline void vamp_ahead_add(struct vamp_ahead *ahead, const struct vamp_table *table,
+                                  const struct vamp_key *key, bool removal)
+{
+    if (table->used >= VAMP_NEAR_RECORDS) {
+        vamp_table_expect(table, key, &ahead->items[ahead->count].expected);
+        ahead->items[ahead->count].removal = removal;
+        ahead->count++;
+    }
+}
 /* At most three and one. */
 void vamp_track_waits_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);
 void vamp_track_hold_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);

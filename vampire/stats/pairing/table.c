@@ -75,15 +75,6 @@ void vamp_table_done(struct vamp_table *table)
     memset(table, 0, sizeof *table);
 }
 
-static struct vamp_table_line *line_of(const struct vamp_table *table, uint32_t hash)
-{
-    uint32_t line = hash & table->mask;
-    if (line < table->split) {
-        line = hash & (2 * table->mask + 1);
-    }
-    return &table->lines[line];
-}
-
 static uint16_t chain_bit(uint32_t hash)
 {
     return (uint16_t)(1U << (hash >> 28));
@@ -192,7 +183,7 @@ static unsigned matching_hashes(const struct vamp_table_line *line, uint32_t has
 static struct vamp_record *find_record(const struct vamp_table *table, const struct vamp_key *key)
 {
     const uint32_t hash = (uint32_t)key->hash;
-    const struct vamp_table_line *line = line_of(table, hash);
+    const struct vamp_table_line *line = vamp_table_line_of(table, hash);
     for (unsigned found = matching_hashes(line, hash); found != 0; found &= found - 1) {
         struct vamp_record *record = record_at(table, line->numbers[__builtin_ctz(found)]);
         if (same_key(table, key_of(record), key->words)) {
@@ -231,18 +222,10 @@ void *vamp_table_find(struct vamp_table *table, const struct vamp_key *key)
     return record;
 }
 
-void vamp_table_expect(const struct vamp_table *table, const struct vamp_key *key,
-                       struct vamp_table_expected *ret_expected)
-{
-    const uint32_t hash = (uint32_t)key->hash;
-    *ret_expected = (struct vamp_table_expected){.table = table, .hash = hash};
-    __builtin_prefetch(line_of(table, hash), 1);
-}
-
 void vamp_table_expect_record(struct vamp_table_expected *expected)
 {
     const struct vamp_table *table = expected->table;
-    const struct vamp_table_line *line = line_of(table, expected->hash);
+    const struct vamp_table_line *line = expected->line;
     uint32_t number = (line->chained & chain_bit(expected->hash)) != 0 ? line->more : 0;
     const unsigned found = matching_hashes(line, expected->hash);
     number = found != 0 ? line->numbers[__builtin_ctz(found)] : number;
@@ -358,7 +341,7 @@ void *vamp_table_insert(struct vamp_table *table, const struct vamp_key *key, ui
         split_line(table);
     }
     const uint32_t hash = (uint32_t)key->hash;
-    put_in_line(table, line_of(table, hash), hash, number);
+    put_in_line(table, vamp_table_line_of(table, hash), hash, number);
     record->older = table->newest;
     if (table->newest != 0) {
         record_at(table, table->newest)->newer = number;
@@ -390,7 +373,7 @@ void vamp_table_remove(struct vamp_table *table, void *which)
     struct vamp_record *record = which;
     const uint32_t number = number_of(table, record);
     table->dead -= is_dead(table, record);
-    take_out_of_line(table, line_of(table, hash_of(table, key_of(record))), number);
+    take_out_of_line(table, vamp_table_line_of(table, hash_of(table, key_of(record))), number);
     leave_age(table, record);
     leave_owner(table, record);
     record->owner = FREE_MARK;

@@ -109,11 +109,29 @@ void *vamp_table_crowded(struct vamp_table *table);
  * of them changes anything but the caches, and what they expect need not come. */
 struct vamp_table_expected {
     const struct vamp_table *table;
+    const struct vamp_table_line *line;
     const struct vamp_record *record; /* found by the second step, else NULL */
     uint32_t hash;
 };
-void vamp_table_expect(const struct vamp_table *table, const struct vamp_key *key,
-                       struct vamp_table_expected *ret_expected);
+/* The line in which records of this hash are, as long as none is inserted. */
+static inline struct vamp_table_line *vamp_table_line_of(const struct vamp_table *table,
+                                                         uint32_t hash)
+{
+    uint32_t line = hash & table->mask;
+    if (line < table->split) {
+        line = hash & (2 * table->mask + 1);
+    }
+    return &table->lines[line];
+}
+static inline void vamp_table_expect(const struct vamp_table *table, const struct vamp_key *key,
+                                     struct vamp_table_expected *ret_expected)
+{
+    ret_expected->table = table;
+    ret_expected->line = vamp_table_line_of(table, (uint32_t)key->hash);
+    ret_expected->record = NULL;
+    ret_expected->hash = (uint32_t)key->hash;
+    __builtin_prefetch(ret_expected->line, 1);
+}
 void vamp_table_expect_record(struct vamp_table_expected *expected);
 /* It will be removed: its neighbours change, too. */
 void vamp_table_expect_removal(const struct vamp_table_expected *expected);
