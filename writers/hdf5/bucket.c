@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writing a bucket: its number, flushed; labels and data, flushed; `time` last, flushed again. A
- * reader that reads `time` first never sees half a bucket, and flushed data survives a kill.
+ * Writing a bucket: its number, flushed; labels and data, flushed; `time` last, flushed. A reader
+ * that reads `time` first never sees half a bucket, and flushed data survives a kill.
  */
 #include "writers/hdf5/internal.h"
 
@@ -92,14 +92,28 @@ static int flush(struct hdf5_file *file, struct vamp_err *err)
     return H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0 ? hdf5_fail(err, "flush %s", file->path) : 0;
 }
 
+/* Costs little: flushing the file looks at all places of HDF5's table of cached metadata. */
+static int flush_dataset(const struct hdf5_file *file, unsigned index, struct vamp_err *err)
+{
+    return H5Dflush(file->datasets[index].id) < 0 ? hdf5_fail(err, "flush %s", file->path) : 0;
+}
+
 /* The variable that readers find in the list of `time`: no other variable may ever be longer. */
 static int write_number(struct hdf5_file *file, uint64_t number, struct vamp_err *err)
 {
-    int code = hdf5_dataset_put_number(file, file->bucket_number, file->rows, number, err);
-    if (code == 0 && H5Dflush(file->datasets[file->bucket_number].id) < 0) {
-        code = hdf5_fail(err, "flush %s", file->path);
-    }
-    return code;
+    const int code = hdf5_dataset_put_number(file, file->bucket_number, file->rows, number, err);
+    return code != 0 ? code : flush_dataset(file, file->bucket_number, err);
+}
+
+/* All else is flushed: only `time` has changed, except where it took a new chunk and the file
+ * became longer. */
+static int write_time(struct hdf5_file *file, const struct vamp_bucket *bucket,
+                      struct vamp_err *err)
+{
+    const bool has_chunk = file->rows % file->datasets[file->time].chunk[0] != 0;
+    const int code =
+        hdf5_dataset_put_number(file, file->time, file->rows, (uint64_t)bucket->start_ns, err);
+    return code != 0 ? code : has_chunk ? flush_dataset(file, file->time, err) : flush(file, err);
 }
 
 static int write_data(struct hdf5_file *file, const struct vamp_delivery *delivery, bool restart,
@@ -138,13 +152,7 @@ static int write_all(struct hdf5_file *file, const struct vamp_delivery *deliver
     if (code == 0) {
         code = flush(file, err);
     }
-    if (code == 0) {
-        code =
-            hdf5_dataset_put_number(file, file->time, file->rows, (uint64_t)bucket->start_ns, err);
-    }
-    if (code == 0) {
-        code = flush(file, err);
-    }
+    code = code != 0 ? code : write_time(file, bucket, err);
     if (code == 0 && file->options->sync && fdatasync(file->fd) != 0) {
         code = vamp_err_set_errno(err, errno, "sync %s", file->path);
     }
