@@ -303,7 +303,7 @@ static bool trace_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
         (void)snprintf(
             text, VAMP_ERR_TEXT_BYTES,
             "there is no track for some spans: the trace has its %llu (\"max_tracks\"), or "
-            "a component %u of one kind; they are counted and not written",
+            "a component %d of one kind; they are counted and not written",
             (unsigned long long)self->bounds->max_tracks, VAMP_TRACE_LANES_MAX);
         return true;
     }
