@@ -247,7 +247,7 @@ def weight_table(results):
     """What the workflow notices."""
     lines = {line["name"]: line for line in results["lines"]}
     yield ("| workflow | pool manager, a field | components, a field | fields a second | wait, median | wait, p99 | "
-           "wait, mean | a field takes | of it waiting for a core |")
+           "wait, mean | a field takes | its threads wait for a core |")
     yield "|---|---|---|---|---|---|---|---|---|"
     for line in (lines[name] for name in SCENES if name in lines):
         alone = line["alone"]
