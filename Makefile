@@ -44,8 +44,19 @@ Q := $(if $(V),,@)
 pkg = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(1) 2>/dev/null))
 # Debian's name, and everybody else's.
 HDF5 := $(shell pkg-config --exists hdf5-serial && echo hdf5-serial || echo hdf5)
+# The programs take from HDF5's archives only what they use: Debian's shared library loads thirty others,
+# libcurl among them, 6 MiB at every start. What the archives need is in a text that HDF5 installs next
+# to them; without it, or with HDF5_LINK=shared, the programs load the shared library. Tests always do,
+# since the linker makes allocations of their own code fail.
+HDF5_LINK ?= archive
+$(if $(filter archive shared,$(HDF5_LINK)),,$(error HDF5_LINK=$(HDF5_LINK) is unknown; it is one of archive, shared))
+HDF5_FOLDER := $(patsubst -L%,%,$(firstword $(filter -L%,$(shell PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 pkg-config --libs-only-L $(HDF5) 2>/dev/null))))
+HDF5_ARCHIVES := $(addprefix $(HDF5_FOLDER)/,libhdf5_hl.a libhdf5.a)
+HDF5_NEEDS := $(filter -l%,$(shell sed -n 's/^ *Extra libraries: *//p' $(HDF5_FOLDER)/libhdf5.settings 2>/dev/null))
 # The dimension scales of HDF5 live in a second library that has no pkg-config file.
-lib = $(shell pkg-config --libs $(1) 2>/dev/null) $(if $(filter $(HDF5),$(1)),-lhdf5_hl)
+HDF5_SHARED := $(shell pkg-config --libs $(HDF5) 2>/dev/null) -lhdf5_hl
+HDF5_LIBS := $(if $(and $(filter archive,$(HDF5_LINK)),$(HDF5_NEEDS),$(filter 2,$(words $(wildcard $(HDF5_ARCHIVES))))),$(HDF5_ARCHIVES) $(HDF5_NEEDS),$(HDF5_SHARED))
+lib = $(if $(filter $(HDF5),$(1)),$(HDF5_LIBS)) $(shell pkg-config --libs $(filter-out $(HDF5),$(1)) 2>/dev/null)
 
 override CFLAGS += -std=c17 -D_GNU_SOURCE -fPIC $(MODE_FLAGS) $(WARNINGS) -pthread -MMD -MP -I. -I$(GEN)
 override LDFLAGS += -Wl,--as-needed $(MODE_FLAGS) $(LINK_$(MODE)) -pthread
@@ -322,11 +333,12 @@ define unit_rule
 $(1): $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o $(call objects,$(wildcard tests/lib/*.c)) $(foreach l,$(ALSO_$(notdir $(1))),$(call archive,$(l))) $(call archives,$(2))
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
-	$$(Q)$$(CC) $$(LDFLAGS) $(FAULT_LINK) -o $$@ $$< $(call objects,$(wildcard tests/lib/*.c)) $(foreach l,$(ALSO_$(notdir $(1))),$(call archive,$(l))) $(call libraries,$(2)) $(call lib,cmocka $(JUDGE_$(2)))
+	$$(Q)$$(CC) $$(LDFLAGS) $(FAULT_LINK) -o $$@ $$< $(call objects,$(wildcard tests/lib/*.c)) $(foreach l,$(ALSO_$(notdir $(1))),$(call archive,$(l))) $$(call libraries,$(2)) $$(call lib,cmocka $(JUDGE_$(2)))
 $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: CFLAGS += $(call pkg,cmocka $(JUDGE_$(2)) $(call packages,$(2))) $(if $(filter live,$(2)),$(MAESTRO_CFLAGS) -I$(B)/gen)
 $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: | $(MESSAGE_HEADERS)
 endef
 $(foreach t,$(UNIT),$(eval $(call unit_rule,$(t),$(firstword $(subst _, ,$(notdir $(t)))))))
+$(UNIT): HDF5_LIBS = $(HDF5_SHARED)
 .PHONY: unit
 unit: $(UNIT) $(PLUG_IN_OBJECTS)
 
@@ -486,7 +498,7 @@ deb-needs-the-embedded-maestro:
 	@echo "make deb: the packages hold the embedded Maestro; leave MAESTRO_PREFIX away" >&2; exit 2
 
 help:            ## this list
-	@printf 'make [MODE=release|debug|asan|tsan|cov] [MAESTRO_PREFIX=DIR] [PREFIX=DIR] [DESTDIR=DIR] [V=1] TARGET\n\n'
+	@printf 'make [MODE=release|debug|asan|tsan|cov] [MAESTRO_PREFIX=DIR] [HDF5_LINK=archive|shared] [PREFIX=DIR] [DESTDIR=DIR] [V=1] TARGET\n\n'
 	@printf '  %-12s %s\n' all 'the programs, in build/MODE/bin'
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r t h; do printf '  %-12s %s\n' "$$t" "$$h"; done
 

@@ -6,6 +6,7 @@
  * FAIL_ALLOCATION=N: the Nth, counted over all threads, fails; 0: none. FAIL_PLACE=HEX: only those
  * count that are made at this place of the program (with bit 48 set:
  * of lib/vampire/maestro.so). FAIL_ONWARDS=1: all behind it fail as well.
+ * FAIL_NOT="HEX-HEX ...": these ranges of the program are a library's that is linked into it.
  * Says how many there were at the end: "allocations COUNT" on standard error; with FAIL_LIST=1 also
  * "place HEX COUNT" for each place that made some.
  */
@@ -31,6 +32,11 @@ static bool onwards;
 static uintptr_t only; /* 0: all places */
 static bool listing;
 
+static struct {
+    uintptr_t begin, end;
+} linked[4];
+static size_t linked_ranges;
+
 #define MODULE ((uintptr_t)1 << 48)
 
 /* The return addresses of the calls, by a hash of them. */
@@ -39,6 +45,16 @@ static struct {
     atomic_uintptr_t place;
     atomic_ulong count;
 } places[PLACES];
+
+static bool in_linked_library(uintptr_t place)
+{
+    for (size_t i = 0; i < linked_ranges; i++) {
+        if (place >= linked[i].begin && place < linked[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
 
 /* Where the caller is, in the executable or in the part of vampire that joins a pool (then with the
  * bit MODULE); 0: elsewhere. */
@@ -50,13 +66,25 @@ static uintptr_t place_of(void *caller)
     }
     const struct link_map *map = object.dlfo_link_map;
     const uintptr_t place = (uintptr_t)caller - map->l_addr;
-    return map->l_name[0] == '\0'                                   ? place
-           : strstr(map->l_name, "/lib/vampire/maestro.so") != NULL ? place | MODULE
-                                                                    : 0;
+    if (map->l_name[0] == '\0') {
+        return in_linked_library(place) ? 0 : place;
+    }
+    return strstr(map->l_name, "/lib/vampire/maestro.so") != NULL ? place | MODULE : 0;
+}
+
+static void read_linked(const char *text)
+{
+    char *end;
+    while (text != NULL && *text != '\0' && linked_ranges < sizeof linked / sizeof *linked) {
+        linked[linked_ranges].begin = (uintptr_t)strtoul(text, &end, 16);
+        linked[linked_ranges++].end = (uintptr_t)strtoul(end + 1, &end, 16);
+        text = end;
+    }
 }
 
 __attribute__((constructor)) static void prepare(void)
 {
+    read_linked(getenv("FAIL_NOT"));
     const char *number = getenv("FAIL_ALLOCATION");
     fail_at = number != NULL ? strtoul(number, NULL, 10) : 0;
     const char *place = getenv("FAIL_PLACE");
