@@ -100,7 +100,7 @@ void held_forget_component(struct pool *pool, uint64_t app_id)
     forget_in(pool, &pool->runnable, app_id);
 }
 
-void pool_finish(struct pool *pool, const struct subject *subject, uint64_t request_id,
+void pool_finish(struct pool *pool, struct subject *subject, uint64_t request_id,
                  const struct answer *answer)
 {
     struct held *held = NULL;

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "maestro/pool/internal.h"
+#include "vampire/core/event/cdo_id.h"
+#include "vampire/core/event/codec.h"
 
 void cdo_subject(enum vamp_event_kind kind, uint64_t app_id, struct cdo *cdo,
                  struct subject *ret_subject)
@@ -33,6 +35,11 @@ static struct cdo *find_cdo(const struct pool *pool, const char *name, uint64_t 
     return NULL;
 }
 
+static size_t cdo_bytes(size_t name_length)
+{
+    return sizeof(struct cdo) + VAMP_EVENT_CDO_BYTES(name_length) + 1;
+}
+
 mstro_status cdo_check_declare(struct pool *pool, struct component *component,
                                const Mstro__Wire__Declare *declare, struct subject *ret_subject,
                                struct vamp_err *err)
@@ -50,7 +57,7 @@ mstro_status cdo_check_declare(struct pool *pool, struct component *component,
     uint64_t hash;
     struct cdo *cdo = find_cdo(pool, declare->name, &hash);
     size_t bytes = sizeof(struct handle);
-    bytes += cdo == NULL ? sizeof *cdo + strlen(declare->name) + 1 : 0;
+    bytes += cdo == NULL ? cdo_bytes(strlen(declare->name)) : 0;
     if (!pool_memory_has_room(&pool->memory, POOL_MEMORY_OBJECTS, bytes)) {
         return pool_memory_refuse(&pool->memory, "declare", err);
     }
@@ -82,15 +89,16 @@ static uint64_t random_number(struct pool *pool)
 static struct cdo *create_cdo(struct pool *pool, const char *name, uint64_t hash)
 {
     size_t length = strlen(name);
-    struct cdo *cdo =
-        pool_memory_take(&pool->memory, POOL_MEMORY_OBJECTS, sizeof *cdo + length + 1);
+    struct cdo *cdo = pool_memory_take(&pool->memory, POOL_MEMORY_OBJECTS, cdo_bytes(length));
     if (cdo == NULL) {
         return NULL;
     }
-    uint64_t id[2] = {random_number(pool), random_number(pool)};
-    memcpy(cdo->id, id, sizeof cdo->id);
+    const struct vamp_cdo_id id = {random_number(pool), random_number(pool)};
+    vamp_cdo_id_to_bytes(id, cdo->id);
+    cdo->packed_length = vamp_event_pack_cdo(id, name, length, cdo->packed);
+    cdo->packed[cdo->packed_length] = '\0';
+    cdo->name = (const char *)cdo->packed + cdo->packed_length - length;
     cdo->name_length = length;
-    memcpy(cdo->name, name, length + 1);
     list_init(&cdo->offers);
     list_init(&cdo->demands);
     map_insert(&pool->cdos, &cdo->by_name, hash);

@@ -4,9 +4,15 @@
 #include <string.h>
 
 #include "maestro/pool/internal.h"
-#include "vampire/core/event/cdo_id.h"
 #include "vampire/core/event/codec.h"
 #include "vampire/core/protobuf/wire.h"
+
+enum {
+    /* All of an event in a batch but its name. */
+    BESIDE_NAME_MOST = VAMP_EVENT_PACKED_BYTES_MAX - VAMP_NAME_BYTES_MAX + VAMP_WIRE_LEAD_BYTES_MAX,
+    /* Of most messages: the id, kind, time, and short numbers. */
+    BESIDE_NAME_USUAL = 46,
+};
 
 void subject_init(enum vamp_event_kind kind, uint64_t app_id, struct subject *ret_subject)
 {
@@ -40,15 +46,14 @@ static void look_up_attribute(void *context, int field, const char *name, struct
     }
 }
 
-static bool evaluate(const struct subscription *subscription, const struct subject *subject)
+static bool evaluate(const struct subscription *subscription, struct subject *subject)
 {
-    struct subject context = *subject; /* lookup takes a pointer that is not const */
-    return vamp_expression_match(subscription->selector, look_up_attribute, &context);
+    return vamp_expression_match(subscription->selector, look_up_attribute, subject);
 }
 
 /* Selectors say which CDOs; events that are not about a CDO pass them. */
 static bool selects(const struct pool *pool, const struct subscription *subscription,
-                    const struct subject *subject)
+                    struct subject *subject)
 {
     if (subscription->selector == NULL || !vamp_event_has(&subject->event, VAMP_HAS_CDO_NAME)) {
         return true;
@@ -71,38 +76,43 @@ static bool selects(const struct pool *pool, const struct subscription *subscrip
 }
 
 static bool concerns(const struct pool *pool, const struct subscription *subscription,
-                     const struct subject *subject, bool before)
+                     struct subject *subject, enum vamp_event_phase phase)
 {
-    if ((subscription->kinds & VAMP_EVENT_BIT(subject->event.kind)) == 0 ||
-        ((subscription->options & MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE) != 0) != before) {
-        return false;
-    }
-    if ((subscription->options & MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS) != 0 &&
-        subscription->component->id == subject->event.app_id) {
+    if ((subscription->kinds[phase] & VAMP_EVENT_BIT(subject->event.kind)) == 0 ||
+        (subscription->no_local && subscription->component->id == subject->event.app_id)) {
         return false;
     }
     return selects(pool, subscription, subject);
 }
 
-/* Packs the event in `pool->packed`, as it stands in a batch. */
-static void pack(struct pool *pool, const struct subject *subject, bool before,
-                 struct pool_queue_event *ret_packed)
+/* The event takes its place in the stream. */
+static void number(struct pool *pool, struct vamp_event *event, enum vamp_event_phase phase)
 {
-    struct vamp_event event = subject->event;
-    event.serial = ret_packed->serial = ++pool->last_serial;
-    event.time_ns = vamp_clock_utc_ns(pool->clock);
-    event.present |= VAMP_HAS_SERIAL | VAMP_HAS_TIME;
-    event.phase = before ? VAMP_PHASE_BEFORE : VAMP_PHASE_AFTER;
-    if (subject->cdo != NULL) {
-        event.cdo_id = vamp_cdo_id_from_bytes(subject->cdo->id);
-        event.present |= VAMP_HAS_CDO_ID;
-    }
-    uint8_t *message = pool->packed + VAMP_WIRE_WRAP_BYTES;
+    event->serial = ++pool->last_serial;
+    event->time_ns = vamp_clock_utc_ns(pool->clock);
+    event->present |= VAMP_HAS_SERIAL | VAMP_HAS_TIME;
+    event->phase = (uint8_t)phase;
+}
+
+/* The event as a field of a batch. */
+struct packed {
+    const uint8_t *bytes; /* in a queue; NULL: not packed yet */
+    size_t length;
+};
+
+/* Packs the event as a field of a batch. Returns its length. */
+static size_t pack(const struct subject *subject, uint8_t *at)
+{
+    const struct vamp_event *event = &subject->event;
+    const struct cdo *cdo = subject->cdo;
+    const size_t gap = vamp_wire_lead_bytes(event->name_length + BESIDE_NAME_USUAL);
     const size_t length =
-        vamp_event_pack(&event, message, sizeof pool->packed - VAMP_WIRE_WRAP_BYTES);
-    assert(length > 0); /* the longest name fits */
-    ret_packed->bytes = vamp_wire_lead(message, VAMP_EVENT_BATCH_EVENT, length);
-    ret_packed->length = (size_t)(message + length - ret_packed->bytes);
+        cdo != NULL ? vamp_event_pack_of_cdo(event, cdo->packed, cdo->packed_length, at + gap)
+                    : vamp_event_pack(event, at + gap,
+                                      VAMP_EVENT_PACKED_BYTES_MAX - VAMP_NAME_BYTES_MAX +
+                                          event->name_length);
+    assert(length > 0);
+    return (size_t)(vamp_wire_wrap(at, gap, VAMP_EVENT_BATCH_EVENT, length) - at);
 }
 
 /* Without memory the operation is not held: a subscriber that is informed late does less harm than
@@ -146,31 +156,50 @@ void component_signal(struct pool *pool, struct component *component, bool at_on
     }
 }
 
-void pool_emit(struct pool *pool, const struct subject *subject, bool before,
-               struct held **ret_held)
+/* Queues the event: packs it there, or copies it from the queue that got it before. */
+static bool queue_event(struct pool_queue *queue, const struct subject *subject,
+                        enum pool_queue_class class, struct packed *packed)
 {
-    uint64_t kinds = before ? pool->kinds_before : pool->kinds_after;
-    if ((kinds & VAMP_EVENT_BIT(subject->event.kind)) == 0) {
+    const struct vamp_event *event = &subject->event;
+    uint8_t *at = pool_queue_begin(queue, event, class, BESIDE_NAME_MOST + event->name_length);
+    if (at == NULL) {
+        return false;
+    }
+    if (packed->bytes == NULL) {
+        packed->length = pack(subject, at);
+    } else {
+        memcpy(at, packed->bytes, packed->length);
+    }
+    packed->bytes = at;
+    pool_queue_end(queue, packed->length);
+    return true;
+}
+
+void pool_emit(struct pool *pool, struct subject *subject, bool before, struct held **ret_held)
+{
+    const enum vamp_event_phase phase = before ? VAMP_PHASE_BEFORE : VAMP_PHASE_AFTER;
+    if ((pool->kinds[phase] & VAMP_EVENT_BIT(subject->event.kind)) == 0) {
         return;
     }
-    struct pool_queue_event event = {.app_id = subject->event.app_id,
-                                     .class = class_of(subject, before)};
+    const enum pool_queue_class class = class_of(subject, before);
+    struct packed packed = {0};
+    bool numbered = false;
     for (size_t i = 0; i < pool->subscription_count; i++) {
         struct subscription *subscription = pool->subscriptions[i];
-        if (!concerns(pool, subscription, subject, before)) {
+        if (!concerns(pool, subscription, subject, phase)) {
             continue;
         }
-        if (event.length == 0) {
-            pack(pool, subject, before, &event);
+        if (!numbered) {
+            number(pool, &subject->event, phase);
+            numbered = true;
         }
-        const bool queued = pool_queue_push(&subscription->queue, &event);
-        const bool awaited = (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) != 0;
-        if (queued && awaited && ret_held != NULL) {
+        const bool queued = queue_event(&subscription->queue, subject, class, &packed);
+        if (queued && subscription->awaited && ret_held != NULL) {
             await_acknowledgement(pool, subscription, ret_held);
         }
         if (!subscription->held) {
             component_signal(pool, subscription->component,
-                             awaited || pool_queue_has_many(&subscription->queue));
+                             subscription->awaited || pool_queue_has_many(&subscription->queue));
         }
     }
 }

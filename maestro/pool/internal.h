@@ -8,6 +8,8 @@
 #ifndef MAESTRO_POOL_INTERNAL_H
 #define MAESTRO_POOL_INTERNAL_H
 
+#include <assert.h>
+
 #include "filters/expression.h"
 #include "maestro/pool/memory.h"
 #include "maestro/pool/pool.h"
@@ -45,9 +47,9 @@ void pool_attributes_lookup(const struct pool_attributes *attributes, const char
 
 /* ------------------------------------------------------------------ queue of packed events */
 
-/* Ring of packed events, each as it stands in an EventBatch (tag, length, event). Grows up to its
- * limit or the pool's; then events are refused and counted, and the count keeps its place in the
- * stream.
+/* Ring of the fields of an EventBatch as they are sent: each event (tag, length, message), before
+ * it the count of those that were refused just before it. Grows up to its limit or the pool's; then
+ * events are refused and counted.
  *
  * Room for ends: a subscriber has to know who is in the workflow. For each component present one
  * LEAVE always fits: its room is taken when the component joins, and no other event is put there. A
@@ -62,6 +64,7 @@ struct pool_queue {
     size_t many;             /* bytes from which on its events should not wait for others */
     size_t limit_of_ends;    /* of all bytes */
     size_t head, tail, wrap; /* wrap: where the data before the turn end; 0: no turn */
+    size_t used;             /* bytes of what waits */
     size_t count;
     uint64_t lost;            /* refused since the newest event in the ring */
     uint64_t lost_serial;     /* the first of them */
@@ -69,19 +72,12 @@ struct pool_queue {
     uint64_t unreserved_from; /* application ids from this one on; 0: none */
 };
 
-/* The longest LEAVE, and a JOIN with a name of usual length. */
+/* The longest LEAVE, with a count before it; and a JOIN with a name of usual length. */
 #define POOL_QUEUE_LEAVE_BYTES ((size_t)72)
 #define POOL_QUEUE_JOIN_BYTES ((size_t)120)
 #define POOL_QUEUE_COMPONENT_BYTES (POOL_QUEUE_LEAVE_BYTES + POOL_QUEUE_JOIN_BYTES)
 
 enum pool_queue_class { POOL_QUEUE_OTHER, POOL_QUEUE_JOIN, POOL_QUEUE_LEAVE };
-
-struct pool_queue_event {
-    uint64_t serial, app_id;
-    enum pool_queue_class class;
-    const uint8_t *bytes; /* packed */
-    size_t length;
-};
 
 /* `components`: as many as the pool may have. */
 void pool_queue_init(struct pool_queue *queue, size_t limit, size_t components,
@@ -92,10 +88,24 @@ void pool_queue_done(struct pool_queue *queue);
 void pool_queue_expect_leaves(struct pool_queue *queue, size_t count, uint64_t app_id);
 /* A component is no longer present; its LEAVE is the next event. */
 void pool_queue_leave_is_next(struct pool_queue *queue);
-/* False: no room, counted. */
-bool pool_queue_push(struct pool_queue *queue, const struct pool_queue_event *event);
+/* Where the event is to be packed as a field of the batch, in at most `bytes` bytes; a LEAVE may
+ * take POOL_QUEUE_LEAVE_BYTES without a count. pool_queue_end follows at once. NULL: no room,
+ * counted. Of the event serial and app_id are looked at. */
+uint8_t *pool_queue_begin(struct pool_queue *queue, const struct vamp_event *event,
+                          enum pool_queue_class class, size_t bytes);
+/* The event was packed in `length` bytes. */
+static inline void pool_queue_end(struct pool_queue *queue, size_t length)
+{
+    queue->tail += length;
+    queue->used += length;
+    queue->count++;
+    assert(queue->tail <= (queue->wrap != 0 ? queue->head : queue->capacity));
+}
 /* Its events should be taken at once. */
-bool pool_queue_has_many(const struct pool_queue *queue);
+static inline bool pool_queue_has_many(const struct pool_queue *queue)
+{
+    return queue->used >= queue->many;
+}
 /* True when there is an event or a count to take; `*ret_serial` orders queues by age. */
 bool pool_queue_waits(const struct pool_queue *queue, uint64_t *ret_serial);
 /* A packed EventBatch for `subscription`, as pool_events_take says. */
@@ -129,8 +139,9 @@ struct cdo {
     struct list demands; /* handles that wait for an offer */
     /* Results of selectors, one bit a subscription; void when the epoch is not the pool's. */
     uint64_t match_epoch, match_known, match_holds;
-    size_t name_length;
-    char name[];
+    size_t name_length, packed_length;
+    const char *name; /* in `packed` */
+    uint8_t packed[]; /* what all its events have: vamp_event_pack_cdo; and the end of the name */
 };
 
 enum handle_state {
@@ -181,8 +192,9 @@ struct subscription {
     struct list_link of_component;
     uint64_t id;
     struct component *component;
-    uint64_t kinds;
-    uint32_t options;
+    uint64_t kinds[2];                /* by enum vamp_event_phase: one of them is 0 */
+    bool awaited;                     /* its component acknowledges each event */
+    bool no_local;                    /* gets no events of its own component */
     struct vamp_expression *selector; /* NULL: everything */
     int match_bit;                    /* -1: not kept with CDOs */
     size_t selector_bytes;            /* charged for the selector */
@@ -193,11 +205,11 @@ struct subscription {
 
 /* ------------------------------------------------------------------ events and answers */
 
-/* What an event is about. The event lacks what belongs to its sending (serial, time, phase) and the
- * id of the CDO. Borrowed pointers. */
+/* What an event is about. pool_emit sets what belongs to its sending (serial, time, phase).
+ * Borrowed pointers. */
 struct subject {
     struct vamp_event event;
-    struct cdo *cdo;      /* NULL: none, or not yet */
+    struct cdo *cdo;      /* has id and name, packed; NULL: none, or not yet */
     bool announced_again; /* a LEAVE that subscribers with SIGNAL_BEFORE have been sent already */
 };
 
@@ -230,11 +242,10 @@ struct pool {
     uint64_t random[2];
     struct subscription **subscriptions; /* in order of age */
     size_t subscription_count, subscription_capacity;
-    uint64_t kinds_before, kinds_after; /* of all subscriptions */
-    uint64_t kinds_awaited;             /* of those of kinds_after that hold the answer back */
+    uint64_t kinds[2];      /* of all subscriptions, by enum vamp_event_phase */
+    uint64_t kinds_awaited; /* of those that get events afterwards and hold the answer back */
     /* For 64 subscriptions selector results are kept with each CDO; others evaluate every time. */
     uint64_t match_epoch, match_bits_used;
-    uint8_t packed[POOL_BATCH_BYTES_MIN]; /* the event being sent */
 };
 
 /* ------------------------------------------------------------------ the files, lowest first */
@@ -252,15 +263,14 @@ void subject_name(struct subject *subject, const char *name, size_t length);
 void component_signal(struct pool *pool, struct component *component, bool at_once);
 /* Sends an event to the subscriptions that it concerns. `ret_held` NULL: the operation cannot be
  * held; else NULL or the request that has to wait for acknowledgements (not in any list yet). */
-void pool_emit(struct pool *pool, const struct subject *subject, bool before,
-               struct held **ret_held);
+void pool_emit(struct pool *pool, struct subject *subject, bool before, struct held **ret_held);
 
 /* answer.c */
 void pool_respond(struct pool *pool, uint64_t app_id, uint64_t request_id, mstro_status status,
                   const char *text, const struct answer *answer);
 /* Answers an operation that was handled and emits its event; where a subscription with REQUIRE_ACK
  * asks for events of the kind, emits first and lets the answer wait. */
-void pool_finish(struct pool *pool, const struct subject *subject, uint64_t request_id,
+void pool_finish(struct pool *pool, struct subject *subject, uint64_t request_id,
                  const struct answer *answer);
 /* `held` waits for its subscriptions, one at least. */
 void held_keep(struct pool *pool, struct held *held, uint64_t app_id, uint64_t request_id);

@@ -4,23 +4,13 @@
 
 #include "maestro/pool/internal.h"
 #include "vampire/core/event/codec.h"
-#include "vampire/core/protobuf/varint.h"
+#include "vampire/core/protobuf/wire.h"
 
-enum { CAPACITY_MIN = 4096, CAPACITY_KEPT = 65536, ALIGNMENT = 8 };
-/* Some 300 events: of a small queue, a quarter of its limit. */
+enum { CAPACITY_MIN = 4096, CAPACITY_KEPT = 65536 };
+/* Some 400 events: of a small queue, a quarter of its limit. */
 enum { MANY_BYTES = 32768, MANY_PART = 4 };
-
-/* Before each event in the ring. */
-struct record {
-    uint64_t serial;
-    uint64_t lost; /* refused just before it */
-    uint64_t length;
-};
-
-static size_t record_bytes(size_t length)
-{
-    return (sizeof(struct record) + length + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-}
+/* A number with its key. */
+enum { NUMBER_BYTES_MAX = 1 + VAMP_VARINT_BYTES_MAX };
 
 void pool_queue_init(struct pool_queue *queue, size_t limit, size_t components,
                      struct pool_memory *memory)
@@ -40,58 +30,51 @@ void pool_queue_done(struct pool_queue *queue)
     *queue = (struct pool_queue){.memory = queue->memory};
 }
 
-/* The bytes of the events in the ring, and that its marks are in order. */
-static inline size_t used_bytes(const struct pool_queue *queue)
-{
-    if (queue->wrap == 0) {
-        assert(queue->head <= queue->tail && queue->tail <= queue->capacity);
-        return queue->tail - queue->head;
-    }
-    assert(queue->tail <= queue->head && queue->head < queue->wrap);
-    assert(queue->wrap <= queue->capacity);
-    return queue->wrap - queue->head + queue->tail;
-}
-
-/* The ring after an event was put at `at`. */
+/* The ring's marks once an event was put at `at`. */
 struct place {
     size_t at, wrap;
 };
 
+/* `at` of a place where there is none. */
+#define NOWHERE SIZE_MAX
+
 /* Where `need` bytes in one piece are free after the newest event. */
-static bool find_place(const struct pool_queue *queue, size_t need, struct place *ret_place)
+static struct place find_place(const struct pool_queue *queue, size_t need)
 {
-    *ret_place = (struct place){.at = queue->tail, .wrap = queue->wrap};
-    if (queue->wrap != 0) {
-        return queue->head - queue->tail >= need;
+    const size_t end = queue->wrap != 0 ? queue->head : queue->capacity;
+    assert(queue->tail <= end);
+    if (end - queue->tail >= need) {
+        return (struct place){.at = queue->tail, .wrap = queue->wrap};
     }
-    if (queue->capacity - queue->tail >= need) {
+    if (queue->wrap == 0 && queue->count > 0 && queue->head >= need) {
+        return (struct place){.at = 0, .wrap = queue->tail};
+    }
+    return (struct place){.at = NOWHERE};
+}
+
+/* Whether all expected LEAVEs fit into a ring whose events end at `tail`. */
+static bool leaves_fit(const struct pool_queue *queue, size_t tail, size_t wrap)
+{
+    const size_t behind = (wrap != 0 ? queue->head : queue->capacity) - tail;
+    if (queue->expected * POOL_QUEUE_LEAVE_BYTES <= behind) {
         return true;
     }
-    *ret_place = (struct place){.at = 0, .wrap = queue->tail};
-    return queue->count > 0 && queue->head >= need;
+    const size_t front = wrap != 0 ? 0 : queue->head;
+    return behind / POOL_QUEUE_LEAVE_BYTES + front / POOL_QUEUE_LEAVE_BYTES >= queue->expected;
 }
 
-/* How many LEAVEs fit into a ring whose events end at `tail`. */
-static size_t leaves_that_fit(const struct pool_queue *queue, size_t tail, size_t wrap)
+/* A place after which the expected LEAVEs still fit. */
+static struct place find_room(const struct pool_queue *queue, size_t need)
 {
-    if (wrap != 0) {
-        return (queue->head - tail) / POOL_QUEUE_LEAVE_BYTES;
-    }
-    return (queue->capacity - tail) / POOL_QUEUE_LEAVE_BYTES + queue->head / POOL_QUEUE_LEAVE_BYTES;
-}
-
-/* A place after which `leaves` LEAVEs still fit. */
-static bool find_room(const struct pool_queue *queue, size_t need, size_t leaves,
-                      struct place *ret_place)
-{
-    return find_place(queue, need, ret_place) &&
-           leaves_that_fit(queue, ret_place->at + need, ret_place->wrap) >= leaves;
+    const struct place place = find_place(queue, need);
+    const bool fit = place.at != NOWHERE && leaves_fit(queue, place.at + need, place.wrap);
+    return fit ? place : (struct place){.at = NOWHERE};
 }
 
 /* Moves the events to the start of another block. */
 static bool move(struct pool_queue *queue, size_t capacity)
 {
-    const size_t used = used_bytes(queue);
+    const size_t used = queue->used;
     uint8_t *bytes = pool_memory_take(queue->memory, POOL_MEMORY_EVENTS, capacity);
     if (bytes == NULL) {
         return false;
@@ -112,8 +95,8 @@ static bool move(struct pool_queue *queue, size_t capacity)
 /* The ring in one piece in twice the memory, with `need` bytes free. */
 static bool grow(struct pool_queue *queue, size_t need)
 {
-    const size_t used = used_bytes(queue);
-    const size_t largest = queue->limit_of_ends & ~(size_t)(ALIGNMENT - 1);
+    const size_t used = queue->used;
+    const size_t largest = queue->limit_of_ends;
     if (largest < used || largest - used < need) {
         return false;
     }
@@ -128,7 +111,7 @@ static bool grow(struct pool_queue *queue, size_t need)
 void pool_queue_expect_leaves(struct pool_queue *queue, size_t count, uint64_t app_id)
 {
     queue->expected += count;
-    if (leaves_that_fit(queue, queue->tail, queue->wrap) >= queue->expected ||
+    if (leaves_fit(queue, queue->tail, queue->wrap) ||
         grow(queue, queue->expected * POOL_QUEUE_LEAVE_BYTES)) {
         queue->unreserved_from = 0; /* those that joined earlier have room, too */
     } else if (queue->unreserved_from == 0) {
@@ -143,68 +126,24 @@ void pool_queue_leave_is_next(struct pool_queue *queue)
 }
 
 /* Finds a place for the event outside the room of the LEAVEs. */
-static bool admit(struct pool_queue *queue, const struct pool_queue_event *event, size_t need,
-                  struct place *ret_place)
+static struct place admit(struct pool_queue *queue, const struct vamp_event *event,
+                          enum pool_queue_class class, size_t need)
 {
-    if (queue->count == 0) {
-        queue->head = queue->tail = queue->wrap = 0;
-    }
-    if (event->class == POOL_QUEUE_LEAVE &&
+    if (class == POOL_QUEUE_LEAVE &&
         (queue->unreserved_from == 0 || event->app_id < queue->unreserved_from)) {
-        assert(need <= POOL_QUEUE_LEAVE_BYTES);
-        return find_place(queue, need, ret_place);
+        return find_place(queue, need);
     }
-    if (event->class == POOL_QUEUE_OTHER &&
-        (need > queue->limit || used_bytes(queue) > queue->limit - need)) {
-        return false;
+    if (class == POOL_QUEUE_OTHER && (need > queue->limit || queue->used > queue->limit - need)) {
+        return (struct place){.at = NOWHERE};
     }
-    const size_t leaves = queue->expected;
-    if (find_room(queue, need, leaves, ret_place) ||
-        (grow(queue, need + leaves * POOL_QUEUE_LEAVE_BYTES) &&
-         find_room(queue, need, leaves, ret_place))) {
+    struct place place = find_room(queue, need);
+    if (place.at == NOWHERE && grow(queue, need + queue->expected * POOL_QUEUE_LEAVE_BYTES)) {
+        place = find_room(queue, need);
+    }
+    if (place.at != NOWHERE) {
         queue->unreserved_from = 0; /* there is room for every LEAVE */
-        return true;
     }
-    return false;
-}
-
-bool pool_queue_push(struct pool_queue *queue, const struct pool_queue_event *event)
-{
-    const size_t need = record_bytes(event->length);
-    struct place place;
-    if (!admit(queue, event, need, &place)) {
-        if (queue->lost++ == 0) {
-            queue->lost_serial = event->serial;
-        }
-        return false;
-    }
-    assert(place.at + need <= queue->capacity);
-    const struct record record = {
-        .serial = event->serial, .lost = queue->lost, .length = event->length};
-    memcpy(queue->bytes + place.at, &record, sizeof record);
-    memcpy(queue->bytes + place.at + sizeof record, event->bytes, event->length);
-    queue->tail = place.at + need;
-    queue->wrap = place.wrap;
-    queue->count++;
-    queue->lost = 0;
-    return true;
-}
-
-bool pool_queue_has_many(const struct pool_queue *queue)
-{
-    return used_bytes(queue) >= queue->many;
-}
-
-bool pool_queue_waits(const struct pool_queue *queue, uint64_t *ret_serial)
-{
-    if (queue->count > 0) {
-        struct record record;
-        memcpy(&record, queue->bytes + queue->head, sizeof record);
-        *ret_serial = record.serial;
-        return true;
-    }
-    *ret_serial = queue->lost_serial;
-    return queue->lost > 0;
+    return place;
 }
 
 static uint8_t *write_number(uint8_t *at, uint8_t key, uint64_t value)
@@ -213,14 +152,60 @@ static uint8_t *write_number(uint8_t *at, uint8_t key, uint64_t value)
     return vamp_varint_write(at, value);
 }
 
-static void remove_oldest(struct pool_queue *queue, size_t length)
+/* The count of the events lost, before the next one. */
+static void put_lost(struct pool_queue *queue)
 {
-    assert(queue->count > 0 && record_bytes(length) <= used_bytes(queue));
-    queue->head += record_bytes(length);
-    queue->count--;
-    if (queue->wrap != 0 && queue->head == queue->wrap) {
-        queue->head = queue->wrap = 0;
+    uint8_t *const at = queue->bytes + queue->tail;
+    const uint8_t *const end = write_number(at, VAMP_EVENT_BATCH_LOST, queue->lost);
+    queue->tail += (size_t)(end - at);
+    queue->used += (size_t)(end - at);
+    queue->lost = 0;
+}
+
+uint8_t *pool_queue_begin(struct pool_queue *queue, const struct vamp_event *event,
+                          enum pool_queue_class class, size_t bytes)
+{
+    size_t need = bytes + (queue->lost > 0 ? NUMBER_BYTES_MAX : 0);
+    if (class == POOL_QUEUE_LEAVE) {
+        need = POOL_QUEUE_LEAVE_BYTES;
     }
+    const struct place place = admit(queue, event, class, need);
+    if (place.at == NOWHERE) {
+        if (queue->lost++ == 0) {
+            queue->lost_serial = event->serial;
+        }
+        return NULL;
+    }
+    queue->tail = place.at;
+    queue->wrap = place.wrap;
+    if (queue->lost > 0) {
+        put_lost(queue);
+    }
+    return queue->bytes + queue->tail;
+}
+
+/* From the oldest event to the end of the ring or of the events. */
+static struct vamp_wire first_piece(const struct pool_queue *queue)
+{
+    const size_t end = queue->wrap != 0 ? queue->wrap : queue->tail;
+    return (struct vamp_wire){.at = queue->bytes + queue->head, .end = queue->bytes + end};
+}
+
+bool pool_queue_waits(const struct pool_queue *queue, uint64_t *ret_serial)
+{
+    if (queue->count > 0) {
+        struct vamp_wire piece = first_piece(queue);
+        size_t length;
+        if (*piece.at == VAMP_EVENT_BATCH_LOST) {
+            vamp_wire_skip(&piece, vamp_wire_key(&piece));
+        }
+        piece.at++; /* the key of the event */
+        const uint8_t *message = vamp_wire_bytes(&piece, &length);
+        *ret_serial = vamp_event_packed_serial(message, length);
+        return true;
+    }
+    *ret_serial = queue->lost_serial;
+    return queue->lost > 0;
 }
 
 /* Releases memory that one queue needed at its peak, once it is empty, for the other queues. */
@@ -230,17 +215,55 @@ static void shrink(struct pool_queue *queue)
     const size_t ends = queue->expected * POOL_QUEUE_LEAVE_BYTES;
     if (queue->count == 0 && queue->capacity > CAPACITY_KEPT && queue->capacity / 2 > ends &&
         memory->limit != 0 && memory->event_bytes > memory->limit / 4) {
-        queue->head = queue->tail = queue->wrap = 0;
         (void)move(queue, ends > CAPACITY_MIN ? ends : CAPACITY_MIN); /* else it stays as it is */
+    }
+}
+
+/* The bytes of the oldest events that lie in one piece and fit into what is left of a batch, which
+ * counts them. */
+static size_t measure(const struct pool_queue *queue, size_t room, size_t max_events,
+                      struct pool_batch *batch)
+{
+    struct vamp_wire piece = first_piece(queue);
+    const uint8_t *const begin = piece.at;
+    const uint8_t *end = begin;
+    while (vamp_wire_has_more(&piece) && batch->events < max_events) {
+        uint64_t lost = 0;
+        if (*piece.at++ == VAMP_EVENT_BATCH_LOST) {
+            lost = vamp_wire_varint(&piece);
+            piece.at++; /* the key of the event */
+        }
+        size_t length;
+        (void)vamp_wire_bytes(&piece, &length);
+        /* A count stands before the first event of a batch: a later one begins the next batch. */
+        if ((lost > 0 && batch->events > 0) || (size_t)(piece.at - begin) > room) {
+            break;
+        }
+        batch->lost += lost;
+        batch->events++;
+        end = piece.at;
+    }
+    assert(!piece.bad);
+    return (size_t)(end - begin);
+}
+
+static void remove_oldest(struct pool_queue *queue, size_t bytes)
+{
+    assert(bytes <= queue->used);
+    queue->head += bytes;
+    queue->used -= bytes;
+    if (queue->used == 0) {
+        queue->head = queue->tail = queue->wrap = 0;
+    } else if (queue->head == queue->wrap) {
+        queue->head = queue->wrap = 0;
     }
 }
 
 struct pool_batch pool_queue_take(struct pool_queue *queue, uint64_t subscription, uint8_t *buffer,
                                   size_t size, size_t max_events)
 {
-    uint64_t serial;
     struct pool_batch batch = {0};
-    if (!pool_queue_waits(queue, &serial)) {
+    if (queue->count == 0 && queue->lost == 0) {
         return batch;
     }
     uint8_t *at = write_number(buffer, VAMP_EVENT_BATCH_SUBSCRIPTION, subscription);
@@ -251,24 +274,13 @@ struct pool_batch pool_queue_take(struct pool_queue *queue, uint64_t subscriptio
         queue->lost = 0;
         return batch;
     }
-    for (; batch.events < max_events && queue->count > 0; batch.events++) {
-        struct record record;
-        memcpy(&record, queue->bytes + queue->head, sizeof record);
-        /* A count stands before the first event of a batch: a later one begins the next batch. */
-        if (record.lost > 0 && batch.events > 0) {
-            break;
-        }
-        if (record.length > size - (size_t)(at - buffer) && batch.events > 0) {
-            break;
-        }
-        if (record.lost > 0) {
-            at = write_number(at, VAMP_EVENT_BATCH_LOST, record.lost);
-            batch.lost = record.lost;
-        }
-        memcpy(at, queue->bytes + queue->head + sizeof record, record.length);
-        at += record.length;
-        remove_oldest(queue, record.length);
+    size_t piece; /* a second one where the ring turns */
+    while ((piece = measure(queue, size - (size_t)(at - buffer), max_events, &batch)) > 0) {
+        memcpy(at, queue->bytes + queue->head, piece);
+        at += piece;
+        remove_oldest(queue, piece);
     }
+    queue->count -= batch.events;
     shrink(queue);
     batch.bytes = (size_t)(at - buffer);
     return batch;

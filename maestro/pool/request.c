@@ -135,7 +135,7 @@ static void handle_request(struct pool *pool, struct component *component,
 
 /* True when the request now waits; false: go on. */
 static bool hold_before(struct pool *pool, struct component *component,
-                        const Mstro__Wire__Request *request, const struct subject *subject)
+                        const Mstro__Wire__Request *request, struct subject *subject)
 {
     struct held *held = NULL;
     pool_emit(pool, subject, true, &held);
@@ -201,7 +201,7 @@ void pool_request(struct pool *pool, uint64_t app_id, const Mstro__Wire__Request
         pool_respond(pool, app_id, request->id, status, err.text, NULL);
         return;
     }
-    bool has_listener = (pool->kinds_before & VAMP_EVENT_BIT(subject.event.kind)) != 0;
+    bool has_listener = (pool->kinds[VAMP_PHASE_BEFORE] & VAMP_EVENT_BIT(subject.event.kind)) != 0;
     if (!has_listener || !hold_before(pool, component, request, &subject)) {
         handle_request(pool, component, request);
     }

@@ -69,18 +69,12 @@ mstro_status subscription_check(struct pool *pool, struct component *component,
 
 static void gather_kinds(struct pool *pool)
 {
-    pool->kinds_before = pool->kinds_after = pool->kinds_awaited = 0;
+    pool->kinds[VAMP_PHASE_AFTER] = pool->kinds[VAMP_PHASE_BEFORE] = pool->kinds_awaited = 0;
     for (size_t i = 0; i < pool->subscription_count; i++) {
         const struct subscription *subscription = pool->subscriptions[i];
-        if ((subscription->options & MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE) != 0) {
-            pool->kinds_before |= subscription->kinds;
-        } else {
-            pool->kinds_after |= subscription->kinds;
-            pool->kinds_awaited |=
-                (subscription->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) != 0
-                    ? subscription->kinds
-                    : 0;
-        }
+        pool->kinds[VAMP_PHASE_AFTER] |= subscription->kinds[VAMP_PHASE_AFTER];
+        pool->kinds[VAMP_PHASE_BEFORE] |= subscription->kinds[VAMP_PHASE_BEFORE];
+        pool->kinds_awaited |= subscription->awaited ? subscription->kinds[VAMP_PHASE_AFTER] : 0;
     }
 }
 
@@ -115,7 +109,9 @@ static int take_match_bit(struct pool *pool)
 
 bool subscription_reports_leaves(const struct subscription *subscription)
 {
-    return (subscription->kinds & VAMP_EVENT_BIT(VAMP_EVENT_LEAVE)) != 0;
+    const uint64_t kinds =
+        subscription->kinds[VAMP_PHASE_AFTER] | subscription->kinds[VAMP_PHASE_BEFORE];
+    return (kinds & VAMP_EVENT_BIT(VAMP_EVENT_LEAVE)) != 0;
 }
 
 mstro_status subscription_apply(struct pool *pool, struct component *component,
@@ -137,8 +133,11 @@ mstro_status subscription_apply(struct pool *pool, struct component *component,
     pool_memory_charge(&pool->memory, POOL_MEMORY_OBJECTS, subscription->selector_bytes);
     subscription->id = ++pool->last_subscription;
     subscription->component = component;
-    subscription->kinds = subscribe->event_kinds & VAMP_EVENT_KINDS_ALL;
-    subscription->options = subscribe->options;
+    const bool before = (subscribe->options & MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE) != 0;
+    subscription->kinds[before ? VAMP_PHASE_BEFORE : VAMP_PHASE_AFTER] =
+        subscribe->event_kinds & VAMP_EVENT_KINDS_ALL;
+    subscription->awaited = (subscribe->options & MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK) != 0;
+    subscription->no_local = (subscribe->options & MSTRO_SUBSCRIPTION_OPTS_NO_LOCAL_EVENTS) != 0;
     subscription->match_bit = subscription->selector == NULL ? -1 : take_match_bit(pool);
     pool_queue_init(&subscription->queue, pool->bounds.queue_bytes_per_subscription,
                     pool->bounds.components, &pool->memory);

@@ -48,7 +48,7 @@ static void rest(void)
 static struct subscription *find_subscription(struct pool *pool)
 {
     for (size_t i = 0; i < pool->subscription_count; i++) {
-        if ((pool->subscriptions[i]->options & MSTRO_SUBSCRIPTION_OPTS_SIGNAL_BEFORE) == 0) {
+        if (pool->subscriptions[i]->kinds[VAMP_PHASE_AFTER] != 0) {
             return pool->subscriptions[i];
         }
     }
@@ -114,9 +114,12 @@ static bool push_some(struct pushing *pushing, struct pool *pool, bool *ret_gone
             subscription->queue.count * (EVENT_BYTES_MAX + 8) > subscription->queue.limit / 2) {
             break;
         }
-        const struct pool_queue_event queued = {
-            .serial = ++pool->last_serial, .bytes = event, .length = length};
-        (void)pool_queue_push(&subscription->queue, &queued);
+        const struct vamp_event numbered = {.serial = ++pool->last_serial};
+        uint8_t *at = pool_queue_begin(&subscription->queue, &numbered, POOL_QUEUE_OTHER, length);
+        if (at != NULL) {
+            memcpy(at, event, length);
+            pool_queue_end(&subscription->queue, length);
+        }
         pushing->next++;
         pushed++;
         if (pushing->next == leaves) {

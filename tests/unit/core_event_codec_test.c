@@ -67,6 +67,7 @@ static void round_trip(const struct vamp_event *event)
     uint8_t judged[VAMP_EVENT_PACKED_BYTES_MAX];
     assert_int_equal(judge_pack(event, judged), length);
     assert_memory_equal(judged, buffer, length);
+    assert_int_equal(vamp_event_packed_serial(buffer, length), event->serial);
 }
 
 static const struct vamp_event full = {
@@ -137,6 +138,36 @@ static void names_up_to_the_bound(void **state)
     assert_int_equal(got.serial, 0);
     assert_null(got.name);
     assert_int_equal(got.name_length, 0);
+}
+
+static void of_cdo(const struct vamp_event *event)
+{
+    uint8_t cdo[VAMP_EVENT_CDO_BYTES(VAMP_NAME_BYTES_MAX)];
+    uint8_t buffer[VAMP_EVENT_PACKED_BYTES_MAX];
+    uint8_t expected[VAMP_EVENT_PACKED_BYTES_MAX];
+    const size_t cdo_length =
+        vamp_event_pack_cdo(event->cdo_id, event->name, event->name_length, cdo);
+    assert_memory_equal(cdo + cdo_length - event->name_length, event->name, event->name_length);
+    const size_t length = vamp_event_pack_of_cdo(event, cdo, cdo_length, buffer);
+    assert_int_equal(vamp_event_pack(event, expected, sizeof expected), length);
+    assert_memory_equal(expected, buffer, length);
+}
+
+/* With id and name packed before, the message is the same. */
+static void cdo_packed_before(void **state)
+{
+    (void)state;
+    static char text[VAMP_NAME_BYTES_MAX];
+    memset(text, 'n', sizeof text);
+    struct vamp_event bare = {.kind = VAMP_EVENT_SEAL,
+                              .present = VAMP_HAS_CDO_ID | VAMP_HAS_CDO_NAME};
+    struct vamp_event event = full;
+    bare.name = event.name = text;
+    for (uint32_t length = 1; length <= VAMP_NAME_BYTES_MAX; length += length < 300 ? 1 : 949) {
+        bare.name_length = event.name_length = length;
+        of_cdo(&bare);
+        of_cdo(&event);
+    }
 }
 
 static void id_bytes_read_like_its_text(void **state)
@@ -389,6 +420,7 @@ int main(void)
         cmocka_unit_test(everything_survives),
         cmocka_unit_test(each_field_alone),
         cmocka_unit_test(names_up_to_the_bound),
+        cmocka_unit_test(cdo_packed_before),
         cmocka_unit_test(numbers_of_every_length),
         cmocka_unit_test(id_bytes_read_like_its_text),
         cmocka_unit_test(odd_messages_are_refused),

@@ -240,7 +240,7 @@ static void test_signals_what_cannot_wait(void **state)
     flood(world, app, 1);
     assert_int_equal(world->ready_count, 1);
     assert_false(world->ready_at_once);
-    flood(world, app, 50); /* at least 72 bytes each, with what the queue adds */
+    flood(world, app, 50); /* at least 41 bytes each */
     assert_int_equal(world->ready_count, 2);
     assert_true(world->ready_at_once);
     take_all(world, watcher, &account);

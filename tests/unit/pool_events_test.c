@@ -342,7 +342,6 @@ static void test_ready_is_reported_once(void **state)
     world_free(world);
 }
 
-/* What comes out and what is counted make up everything, in order, for every size of queue. */
 /* The component does not wait while its event is made, packed and queued. */
 static void test_answer_is_before_event(void **state)
 {
@@ -363,6 +362,7 @@ static void test_answer_is_before_event(void **state)
     world_free(world);
 }
 
+/* What comes out and what is counted make up everything, in order, for every size of queue. */
 static void test_lost_is_exact(void **state)
 {
     (void)state;
@@ -404,6 +404,57 @@ static void test_lost_is_exact(void **state)
     }
 }
 
+/* One batch, as listen. */
+static void take_batch(struct world *world, uint64_t app, size_t max_events, struct ear *ear)
+{
+    uint8_t buffer[16384];
+    const struct pool_batch taken =
+        pool_events_take(world->pool, app, buffer, sizeof buffer, max_events);
+    Vamp__Wire__EventBatch *batch = vamp__wire__event_batch__unpack(NULL, taken.bytes, buffer);
+    assert_non_null(batch);
+    assert_int_equal(batch->n_events, taken.events);
+    *ear = (struct ear){.count = 0};
+    hear_batch(ear, batch);
+    vamp__wire__event_batch__free_unpacked(batch, NULL);
+}
+
+/* The queue is never empty, so that its ring turns, with events of all lengths and with losses. */
+static void test_queue_that_turns(void **state)
+{
+    (void)state;
+    struct pool_bounds bounds = pool_bounds_default;
+    bounds.queue_bytes_per_subscription = 3000;
+    struct world *world = world_create(&bounds);
+    uint64_t app = join(world, "one");
+    uint64_t watcher = join(world, "watcher");
+    (void)subscribe(world, watcher, NULL, UINT64_C(1) << VAMP_EVENT_DECLARE, 0);
+    struct ear *ear = calloc(1, sizeof *ear);
+    uint64_t accounted = 0;
+    uint64_t lost = 0;
+    size_t lengths[RECORDS_MAX];
+    size_t sent = 0;
+    for (unsigned round = 0; round < 100; round++) {
+        for (unsigned i = 0; i < 4 && sent < RECORDS_MAX; i++, sent++) {
+            char name[300];
+            memset(name, 'y', sizeof name);
+            lengths[sent] = 1 + (sent * 37) % 250;
+            name[lengths[sent]] = '\0';
+            (void)declare(world, app, name);
+        }
+        take_batch(world, watcher, 1 + round % 6, ear);
+        for (size_t i = 0; i < ear->count; i++) {
+            lost += ear->events[i].lost;
+            accounted += ear->events[i].lost + 1;
+            assert_int_equal(ear->events[i].serial, accounted);
+            const size_t length = lengths[accounted - 1];
+            assert_int_equal(strlen(ear->events[i].name), length < 63 ? length : 63);
+        }
+    }
+    assert_in_range(lost, 1, accounted / 2);
+    free(ear);
+    world_free(world);
+}
+
 static void test_lost_event_delays_no_component(void **state)
 {
     (void)state;
@@ -442,6 +493,7 @@ int main(void)
         cmocka_unit_test(test_ready_is_reported_once),
         cmocka_unit_test(test_answer_is_before_event),
         cmocka_unit_test(test_lost_is_exact),
+        cmocka_unit_test(test_queue_that_turns),
         cmocka_unit_test(test_lost_event_delays_no_component),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

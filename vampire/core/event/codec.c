@@ -17,6 +17,12 @@ union numbers {
 #include "vampire/core/event/fields.def"
 };
 
+/* Their numbers. */
+enum {
+#define VAMP_EVENT_FIELD(symbol, number, form, type, member, values) FIELD_##symbol = (number),
+#include "vampire/core/event/fields.def"
+};
+
 /* Those without a row in fields.def. */
 enum { KIND = 1, NAME = 6, BEFORE = 13, ARRIVAL = 14 };
 enum {
@@ -96,17 +102,25 @@ static inline __attribute__((always_inline)) uint8_t *pack_field(const struct va
 }
 
 static_assert(HIGHEST == 15, "pack_fields has a line for every number");
+static_assert(FIELD_CDO_ID == 5 && NAME == 6, "what CDOs keep packed follows each other");
 
-/* In the order of their numbers, as every Protocol Buffers library packs them. Not a loop: the
- * choice of the field would cost more than to pack it. */
-static uint8_t *pack_fields(const struct vamp_event *event, uint8_t *at)
+/* In the order of their numbers, as every Protocol Buffers library packs them; what was packed
+ * before (NULL: nothing) in place of id and name. Not a loop: the choice of the field would cost
+ * more than to pack it. */
+static inline uint8_t *pack_fields(const struct vamp_event *event, const uint8_t *cdo,
+                                   size_t cdo_length, uint8_t *at)
 {
     at = pack_field(event, 1, at);
     at = pack_field(event, 2, at);
     at = pack_field(event, 3, at);
     at = pack_field(event, 4, at);
-    at = pack_field(event, 5, at);
-    at = pack_field(event, 6, at);
+    if (cdo != NULL) {
+        memcpy(at, cdo, cdo_length);
+        at += cdo_length;
+    } else {
+        at = pack_field(event, 5, at);
+        at = pack_field(event, 6, at);
+    }
     at = pack_field(event, 7, at);
     at = pack_field(event, 8, at);
     at = pack_field(event, 9, at);
@@ -123,7 +137,7 @@ static size_t measure(const struct vamp_event *event)
     uint8_t spare[BESIDE_NAME_BYTES];
     struct vamp_event nameless = *event;
     nameless.present &= (uint16_t) ~(VAMP_HAS_CDO_NAME | VAMP_HAS_COMPONENT_NAME);
-    uint8_t *at = pack_fields(&nameless, spare);
+    uint8_t *at = pack_fields(&nameless, NULL, 0, spare);
     if (!has_name(event)) {
         return (size_t)(at - spare);
     }
@@ -138,7 +152,36 @@ size_t vamp_event_pack(const struct vamp_event *event, uint8_t *buffer, size_t b
         measure(event) > bytes) {
         return 0;
     }
-    return (size_t)(pack_fields(event, buffer) - buffer);
+    return (size_t)(pack_fields(event, NULL, 0, buffer) - buffer);
+}
+
+size_t vamp_event_pack_cdo(struct vamp_cdo_id id, const char *name, size_t name_length,
+                           uint8_t *buffer)
+{
+    uint8_t *at = pack_id(buffer, FIELD_CDO_ID, id);
+    at = pack_bytes(at, NAME, name, name_length);
+    assert((size_t)(at - buffer) <= VAMP_EVENT_CDO_BYTES(name_length));
+    return (size_t)(at - buffer);
+}
+
+size_t vamp_event_pack_of_cdo(const struct vamp_event *event, const uint8_t *cdo, size_t cdo_length,
+                              uint8_t *buffer)
+{
+    assert(!vamp_event_is_mark(event));
+    return (size_t)(pack_fields(event, cdo, cdo_length, buffer) - buffer);
+}
+
+uint64_t vamp_event_packed_serial(const uint8_t *bytes, size_t length)
+{
+    struct vamp_wire wire = {.at = bytes, .end = bytes + length};
+    while (vamp_wire_has_more(&wire)) {
+        const uint64_t key = vamp_wire_key(&wire);
+        if (key == VAMP_WIRE_KEY(FIELD_SERIAL, VARINT)) {
+            return vamp_wire_varint(&wire);
+        }
+        vamp_wire_skip(&wire, key);
+    }
+    return 0;
 }
 
 /* ------------------------------------------------------------------ reading */

@@ -23,6 +23,19 @@
  * when `bytes` are too few. */
 size_t vamp_event_pack(const struct vamp_event *event, uint8_t *buffer, size_t bytes);
 
+/* What is the same in all messages of a CDO: its id and its name, which follow each other. */
+#define VAMP_EVENT_CDO_BYTES(name_length) ((size_t)(name_length) + 24)
+/* Packs it; returns its length. The name is at its end. */
+size_t vamp_event_pack_cdo(struct vamp_cdo_id id, const char *name, size_t name_length,
+                           uint8_t *buffer);
+/* As vamp_event_pack, with that in place of the event's own id and name. `buffer` has room for
+ * VAMP_EVENT_PACKED_BYTES_MAX. */
+size_t vamp_event_pack_of_cdo(const struct vamp_event *event, const uint8_t *cdo, size_t cdo_length,
+                              uint8_t *buffer);
+
+/* The serial number in a message that is valid, 0 when there is none. */
+uint64_t vamp_event_packed_serial(const uint8_t *bytes, size_t length);
+
 /* Reads and checks a message. The name lies in `bytes`. Presence bits follow the fields that are
  * there; an unknown tier, cause or reason (a newer sender) counts as absent. Without a time of its
  * own the event's time_ns is the message's arrival_ns, else 0: the caller fills it in. 0, or

@@ -160,27 +160,24 @@ static inline bool vamp_wire_bool(struct vamp_wire *wire, uint64_t key)
     return byte < wire->at;
 }
 
-/* Writing: puts the key and the length of a message of `length` bytes, below 2^14, directly before
- * it, where VAMP_WIRE_WRAP_BYTES are free. Returns where they begin. */
-enum { VAMP_WIRE_WRAP_BYTES = 3 };
-static inline uint8_t *vamp_wire_lead(uint8_t *message, uint8_t key, size_t length)
+/* Writing: the key and the length of a message of `length` bytes, below 2^14, take this many. */
+enum { VAMP_WIRE_LEAD_BYTES_MAX = 3 };
+static inline size_t vamp_wire_lead_bytes(size_t length)
 {
-    uint8_t *at = message - (length < 0x80 ? 2 : 3);
-    *at = key;
-    (void)vamp_varint_write(at + 1, length);
-    return at;
+    return length < 0x80 ? 2 : VAMP_WIRE_LEAD_BYTES_MAX;
 }
 
-/* The same for a message that stands VAMP_WIRE_WRAP_BYTES after `at`: key, length and message begin
- * at `at`. Returns the place after the message. */
-static inline uint8_t *vamp_wire_wrap(uint8_t *at, uint8_t key, size_t length)
+/* Puts key and length at `at`, and the message, which stands `gap` bytes after `at`, directly after
+ * them: it is moved when they do not take as many. Returns the place after the message. */
+static inline uint8_t *vamp_wire_wrap(uint8_t *at, size_t gap, uint8_t key, size_t length)
 {
-    uint8_t *const begin = vamp_wire_lead(at + VAMP_WIRE_WRAP_BYTES, key, length);
-    uint8_t *const end = at + VAMP_WIRE_WRAP_BYTES + length;
-    if (begin != at) {
-        memmove(at, begin, (size_t)(end - begin));
+    const size_t lead = vamp_wire_lead_bytes(length);
+    if (lead != gap) {
+        memmove(at + lead, at + gap, length);
     }
-    return at + (end - begin);
+    *at = key;
+    (void)vamp_varint_write(at + 1, length);
+    return at + lead + length;
 }
 
 #endif

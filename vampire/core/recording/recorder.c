@@ -116,9 +116,9 @@ static void add_event(struct vamp_recorder *recorder, const struct vamp_event *e
 {
     begin_batch(recorder);
     uint8_t *at = recorder->buffer + recorder->used;
-    const size_t length =
-        vamp_event_pack(event, at + VAMP_WIRE_WRAP_BYTES, VAMP_EVENT_PACKED_BYTES_MAX);
-    recorder->used = (size_t)(vamp_wire_wrap(at, KEY_EVENT, length) - recorder->buffer);
+    const size_t gap = VAMP_WIRE_LEAD_BYTES_MAX;
+    const size_t length = vamp_event_pack(event, at + gap, VAMP_EVENT_PACKED_BYTES_MAX);
+    recorder->used = (size_t)(vamp_wire_wrap(at, gap, KEY_EVENT, length) - recorder->buffer);
 }
 
 static void add_mark(struct vamp_recorder *recorder, const struct vamp_event *event)
@@ -131,8 +131,9 @@ static void add_mark(struct vamp_recorder *recorder, const struct vamp_event *ev
     mark.time_ns = event->time_ns;
     begin_batch(recorder);
     uint8_t *at = recorder->buffer + recorder->used;
-    const size_t length = vamp__recording__mark__pack(&mark, at + VAMP_WIRE_WRAP_BYTES);
-    recorder->used = (size_t)(vamp_wire_wrap(at, KEY_MARK, length) - recorder->buffer);
+    const size_t gap = VAMP_WIRE_LEAD_BYTES_MAX;
+    const size_t length = vamp__recording__mark__pack(&mark, at + gap);
+    recorder->used = (size_t)(vamp_wire_wrap(at, gap, KEY_MARK, length) - recorder->buffer);
 }
 
 int vamp_recorder_add(struct vamp_recorder *recorder, const struct vamp_event *event,
