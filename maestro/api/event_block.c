@@ -109,8 +109,15 @@ static bool fill_all(struct event_block *block, struct vamp_event_batch batch,
     const uint8_t *bytes = NULL;
     size_t length = 0;
     while (vamp_event_batch_next(&batch, &bytes, &length)) {
-        struct vamp_event_parts parts;
-        if (!vamp_event_read_message(bytes, length, &node->event, store_public, &parts)) {
+        struct vamp_wire wire = {.at = bytes, .end = bytes + length};
+        struct vamp_event_parts parts = {.kind = VAMP_EVENT_NONE};
+        if (!vamp_event_read_usual(&wire, &node->event, store_public, &parts)) {
+            wire = (struct vamp_wire){.at = bytes, .end = bytes + length};
+            parts = (struct vamp_event_parts){.kind = VAMP_EVENT_NONE};
+            node->event = (struct mstro_pool_event_){0};
+            vamp_event_read_any(&wire, &node->event, store_public, &parts);
+        }
+        if (!vamp_event_is_read(&wire, &parts)) {
             return false;
         }
         if (parts.kind == VAMP_EVENT_NONE || parts.kind >= VAMP_EVENT_KIND_COUNT) {

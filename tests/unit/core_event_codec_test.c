@@ -332,7 +332,12 @@ static const struct {
     {BYTES("\x80\x01\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00")},
 };
 
-/* Each of them with a kind in front, and without. */
+/* What nearly every message begins with, up to the CDO id. */
+#define HEAD                                                                                       \
+    "\x08\x05\x10\x07\x19\x01\x02\x03\x04\x05\x06\x07\x08\x20\x03\x2a\x10"                         \
+    "0123456789abcdef"
+
+/* Each of them with a kind in front, without, and after the usual fields. */
 static void odd_messages_are_read_as_protobuf_c_does(void **state)
 {
     (void)state;
@@ -342,6 +347,11 @@ static void odd_messages_are_read_as_protobuf_c_does(void **state)
         memcpy(bytes + 2, odd_messages[i].bytes, odd_messages[i].length);
         compare_with_protobuf_c(bytes, 2 + odd_messages[i].length);
         compare_with_protobuf_c(bytes + 2, odd_messages[i].length);
+        uint8_t usual[128] = HEAD "\x32\x08"
+                                  "the name";
+        const size_t length = sizeof HEAD - 1 + 10;
+        memcpy(usual + length, odd_messages[i].bytes, odd_messages[i].length);
+        compare_with_protobuf_c(usual, length + odd_messages[i].length);
     }
 }
 
@@ -390,28 +400,36 @@ static void numbers_of_every_length(void **state)
     }
 }
 
-/* Every cut and every changed byte of a valid message either decodes or is refused; the sanitizers
- * watch. */
-static void damaged_messages_do_no_harm(void **state)
+/* Every cut and every changed byte of a valid message is read as protobuf-c reads it. */
+static void damage(const struct vamp_event *event)
 {
-    (void)state;
     uint8_t buffer[VAMP_EVENT_PACKED_BYTES_MAX];
-    size_t length = vamp_event_pack(&full, buffer, sizeof buffer);
-    struct vamp_event got;
-    unsigned refused = 0;
+    size_t length = vamp_event_pack(event, buffer, sizeof buffer);
     for (size_t cut = 0; cut < length; cut++) {
-        refused += vamp_event_read(buffer, cut, &got, NULL) != 0;
+        compare_with_protobuf_c(buffer, cut);
     }
-    assert_true(refused > 0);
     for (size_t at = 0; at < length; at++) {
         uint8_t kept = buffer[at];
         for (unsigned value = 0; value < 256; value++) {
             buffer[at] = (uint8_t)value;
-            refused += vamp_event_read(buffer, length, &got, NULL) != 0;
+            compare_with_protobuf_c(buffer, length);
         }
         buffer[at] = kept;
     }
-    round_trip(&full);
+    round_trip(event);
+}
+
+static void damaged_messages_are_read_as_protobuf_c_does(void **state)
+{
+    (void)state;
+    damage(&full);
+    struct vamp_event usual = full;
+    usual.serial = 12345;
+    usual.size_bytes = 1 << 20;
+    usual.duration_ns = 3000000000;
+    usual.present &= (uint16_t)~VAMP_HAS_REASON;
+    usual.reason = 0;
+    damage(&usual);
 }
 
 int main(void)
@@ -428,7 +446,7 @@ int main(void)
         cmocka_unit_test(the_arena_bounds_a_hostile_message),
         cmocka_unit_test(odd_messages_are_read_as_protobuf_c_does),
         cmocka_unit_test(random_messages_are_read_as_protobuf_c_does),
-        cmocka_unit_test(damaged_messages_do_no_harm),
+        cmocka_unit_test(damaged_messages_are_read_as_protobuf_c_does),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -265,21 +265,42 @@ static inline void clear(struct vamp_event *event)
     event->phase = VAMP_PHASE_AFTER;
 }
 
+/* Checks and completes what was read of a message of `length` bytes. */
+static inline int finish(const struct vamp_wire *wire, const struct vamp_event_parts *parts,
+                         size_t length, struct vamp_event *event, struct vamp_err *err)
+{
+    if (!vamp_event_is_read(wire, parts)) {
+        clear(event);
+        return vamp_err_set(err, -EBADMSG, "%zu bytes are no event message", length);
+    }
+    if (!acceptable(parts)) {
+        clear(event);
+        return refuse(parts, err);
+    }
+    fill_parts(event, parts);
+    return 0;
+}
+
+/* Not inlined: most messages are usual ones, which need fewer registers. */
+static __attribute__((noinline)) int read_any(const uint8_t *bytes, size_t length,
+                                              struct vamp_event *event, struct vamp_err *err)
+{
+    struct vamp_wire wire = {.at = bytes, .end = bytes + length};
+    struct vamp_event_parts parts = {.kind = VAMP_EVENT_NONE};
+    clear(event);
+    vamp_event_read_any(&wire, event, store, &parts);
+    return finish(&wire, &parts, length, event, err);
+}
+
 int vamp_event_read(const uint8_t *bytes, size_t length, struct vamp_event *ret_event,
                     struct vamp_err *err)
 {
-    struct vamp_event_parts parts;
+    struct vamp_wire wire = {.at = bytes, .end = bytes + length};
+    struct vamp_event_parts parts = {.kind = VAMP_EVENT_NONE};
     clear(ret_event);
-    if (!vamp_event_read_message(bytes, length, ret_event, store, &parts)) {
-        clear(ret_event);
-        return vamp_err_set(err, -EBADMSG, "%zu bytes are no event message", length);
-    }
-    if (!acceptable(&parts)) {
-        clear(ret_event);
-        return refuse(&parts, err);
-    }
-    fill_parts(ret_event, &parts);
-    return 0;
+    return vamp_event_read_usual(&wire, ret_event, store, &parts)
+               ? finish(&wire, &parts, length, ret_event, err)
+               : read_any(bytes, length, ret_event, err);
 }
 
 /* ------------------------------------------------------------------ batches */

@@ -8,6 +8,7 @@
 #ifndef VAMP_CORE_EVENT_READ_H
 #define VAMP_CORE_EVENT_READ_H
 
+#include "vampire/core/event/cdo_id.h"
 #include "vampire/core/event/event.h"
 #include "vampire/core/protobuf/wire.h"
 
@@ -55,10 +56,14 @@ static inline void vamp_event_read_other(struct vamp_wire *wire, uint64_t key, u
     case VAMP_WIRE_KEY(number, FIXED64):                                                           \
         store(record, VAMP_ITEM_##symbol, vamp_wire_fixed64(wire), true);                          \
         break;
+/* As protobuf-c does it: of a larger number the lower 32 bits. */
+#define VAMP_EVENT_STORE_CHOICE(symbol, value, values)                                             \
+    store(record, VAMP_ITEM_##symbol, (uint32_t)(value) < (values) ? (uint32_t)(value) : 0,        \
+          (uint32_t)(value) < (values))
 #define VAMP_EVENT_READ_CHOICE(symbol, number, values)                                             \
     case VAMP_WIRE_KEY(number, VARINT): {                                                          \
-        const uint32_t choice = (uint32_t)vamp_wire_varint(wire);                                  \
-        store(record, VAMP_ITEM_##symbol, choice < (values) ? choice : 0, choice < (values));      \
+        const uint64_t choice = vamp_wire_varint(wire);                                            \
+        VAMP_EVENT_STORE_CHOICE(symbol, choice, values);                                           \
         break;                                                                                     \
     }
 #define VAMP_EVENT_READ_ID(symbol, number, values)                                                 \
@@ -96,37 +101,118 @@ vamp_event_read_value(struct vamp_wire *wire, uint64_t key, uint8_t first, void 
     }
 }
 
-/* What most messages begin with, in this order: kind, serial, time, application id, CDO id, name,
- * size.
- * Comparing the next key with the expected one takes less than a switch over all. */
-#define VAMP_EVENT_EXPECT(number, form)                                                            \
-    if (vamp_wire_has_more(&wire) && *wire.at == VAMP_WIRE_KEY(number, form)) {                    \
-        wire.at++;                                                                                 \
-        vamp_event_read_value(&wire, VAMP_WIRE_KEY(number, form), VAMP_WIRE_KEY(number, form),     \
-                              record, store, parts);                                               \
-    }
+/* What nearly every message begins with, in this order: kind, serial, time, application id, CDO id.
+ * It takes at most this many bytes when the two numbers take at most five. */
+enum { VAMP_EVENT_HEAD_BYTES = 2 + 1 + 5 + 1 + 8 + 1 + 5 + 2 + VAMP_CDO_ID_BYTES };
 
-/* Reads a message into a record that is all zero. False: it is no event message, or has no kind;
- * the record is then undefined. */
+/* Reads such a beginning. False: the message begins in another way, and nothing was read. */
 static inline __attribute__((always_inline)) bool
-vamp_event_read_message(const uint8_t *bytes, size_t length, void *record,
-                        vamp_event_store_fn *store, struct vamp_event_parts *parts)
+vamp_event_read_head(struct vamp_wire *wire, void *record, vamp_event_store_fn *store,
+                     struct vamp_event_parts *parts)
 {
-    struct vamp_wire wire = {.at = bytes, .end = bytes + length};
-    *parts = (struct vamp_event_parts){.kind = 0};
-    VAMP_EVENT_EXPECT(1, VARINT)
-    VAMP_EVENT_EXPECT(2, VARINT)
-    VAMP_EVENT_EXPECT(3, FIXED64)
-    VAMP_EVENT_EXPECT(4, VARINT)
-    VAMP_EVENT_EXPECT(5, BYTES)
-    VAMP_EVENT_EXPECT(6, BYTES)
-    VAMP_EVENT_EXPECT(7, VARINT)
-    while (vamp_wire_has_more(&wire)) {
-        const uint8_t first = *wire.at;
-        const uint64_t key = first < 0x80 ? *wire.at++ : vamp_wire_key(&wire);
-        vamp_event_read_value(&wire, key, first, record, store, parts);
+    const uint8_t *const at = wire->at;
+    uint64_t serial = 0;
+    uint64_t app_id = 0;
+    uint64_t time_ns = 0;
+    if (wire->end - at < VAMP_EVENT_HEAD_BYTES || at[0] != VAMP_WIRE_KEY(1, VARINT) ||
+        at[1] >= 0x80 || at[2] != VAMP_WIRE_KEY(2, VARINT)) {
+        return false;
     }
-    return !wire.bad && parts->has_kind;
+    const uint8_t *const time = vamp_varint_short(at + 3, 5, &serial);
+    if (time == NULL || time[0] != VAMP_WIRE_KEY(3, FIXED64) ||
+        time[9] != VAMP_WIRE_KEY(4, VARINT)) {
+        return false;
+    }
+    const uint8_t *const id = vamp_varint_short(time + 10, 5, &app_id);
+    if (id == NULL || id[0] != VAMP_WIRE_KEY(5, BYTES) || id[1] != VAMP_CDO_ID_BYTES) {
+        return false;
+    }
+    memcpy(&time_ns, time + 1, sizeof time_ns);
+    parts->kind = at[1];
+    parts->has_kind = true;
+    parts->id = id + 2;
+    parts->id_length = VAMP_CDO_ID_BYTES;
+    store(record, VAMP_ITEM_SERIAL, serial, true);
+    store(record, VAMP_ITEM_TIME, le64toh(time_ns), true);
+    store(record, VAMP_ITEM_APP, app_id, true);
+    wire->at = id + 2 + VAMP_CDO_ID_BYTES;
+    return true;
+}
+
+/* Reads the next field's number if the field is the expected one. Comparing its key takes less than
+ * a switch over all keys. */
+static inline __attribute__((always_inline)) bool
+vamp_event_expect(struct vamp_wire *wire, uint8_t key, uint64_t *ret_value)
+{
+    if (!vamp_wire_has_more(wire) || *wire->at != key) {
+        return false;
+    }
+    const uint8_t *const after =
+        vamp_varint_short(wire->at + 1, wire->end - wire->at - 1, ret_value);
+    wire->at = after != NULL ? after : wire->at;
+    return after != NULL;
+}
+
+/* Reads a message that begins with the head and whose fields are in the order of their numbers, as
+ * every library packs them, into a record that is all zero. False: it is another one, of which
+ * anything may have been read. */
+static inline __attribute__((always_inline)) bool
+vamp_event_read_usual(struct vamp_wire *wire, void *record, vamp_event_store_fn *store,
+                      struct vamp_event_parts *parts)
+{
+    uint64_t value = 0;
+    if (!vamp_event_read_head(wire, record, store, parts)) {
+        return false;
+    }
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(6, BYTES), &value)) {
+        if (value > (uint64_t)(wire->end - wire->at)) {
+            return false;
+        }
+        parts->name = wire->at;
+        parts->name_length = value;
+        wire->at += value;
+    }
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(7, VARINT), &value)) {
+        store(record, VAMP_ITEM_SIZE, value, true);
+    }
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(8, VARINT), &value)) {
+        store(record, VAMP_ITEM_PEER, value, true);
+    }
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(9, VARINT), &value)) {
+        store(record, VAMP_ITEM_TRANSPORT, value, true);
+    }
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(10, VARINT), &value)) {
+        VAMP_EVENT_STORE_CHOICE(TIER, value, VAMP_TIER_COUNT);
+    }
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(11, VARINT), &value)) {
+        VAMP_EVENT_STORE_CHOICE(CAUSE, value, VAMP_CAUSE_COUNT);
+    }
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(13, VARINT), &value)) {
+        parts->before = value != 0;
+    }
+    if (vamp_event_expect(wire, VAMP_WIRE_KEY(15, VARINT), &value)) {
+        store(record, VAMP_ITEM_DURATION, value, true);
+    }
+    return !vamp_wire_has_more(wire);
+}
+
+/* Reads a message with fields in any order. */
+static inline __attribute__((always_inline)) void
+vamp_event_read_any(struct vamp_wire *wire, void *record, vamp_event_store_fn *store,
+                    struct vamp_event_parts *parts)
+{
+    while (vamp_wire_has_more(wire)) {
+        const uint8_t first = *wire->at;
+        const uint64_t key = first < 0x80 ? *wire->at++ : vamp_wire_key(wire);
+        vamp_event_read_value(wire, key, first, record, store, parts);
+    }
+}
+
+/* Whether what was read is an event message; else the record is undefined. */
+static inline bool vamp_event_is_read(const struct vamp_wire *wire,
+                                      const struct vamp_event_parts *parts)
+{
+    return !wire->bad && parts->has_kind;
 }
 
 #endif

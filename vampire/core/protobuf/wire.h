@@ -52,31 +52,13 @@ static inline uint64_t vamp_wire_long_varint(struct vamp_wire *wire, size_t byte
 
 static inline uint64_t vamp_wire_varint(struct vamp_wire *wire)
 {
-    const uint8_t *at = wire->at;
-    if (at != wire->end && *at < 0x80) {
-        wire->at++;
-        return *at;
+    uint64_t value = 0;
+    const uint8_t *after = vamp_varint_short(wire->at, wire->end - wire->at, &value);
+    if (after == NULL) {
+        return vamp_wire_long_varint(wire, VAMP_VARINT_BYTES_MAX);
     }
-    /* Two to four bytes without a loop: serial numbers, sizes and durations have them. A byte that
-     * is not the last one adds 0x80 more than its seven bits. */
-    const ptrdiff_t there = wire->end - at;
-    if (there >= 2) {
-        uint32_t value = at[0] + ((uint32_t)at[1] << 7) - 0x80;
-        if (at[1] < 0x80) {
-            wire->at += 2;
-            return value;
-        }
-        if (there >= 3 && at[2] < 0x80) {
-            wire->at += 3;
-            return value + ((uint32_t)at[2] << 14) - (0x80 << 7);
-        }
-        if (there >= 4 && at[3] < 0x80) {
-            wire->at += 4;
-            value += ((uint32_t)at[2] << 14) - (0x80 << 7);
-            return value + ((uint32_t)at[3] << 21) - (0x80 << 14);
-        }
-    }
-    return vamp_wire_long_varint(wire, VAMP_VARINT_BYTES_MAX);
+    wire->at = after;
+    return value;
 }
 
 /* The next field's number and form; there is more. Number 0 is refused where it stands in one byte,
