@@ -44,6 +44,7 @@ static_assert(offsetof(struct record, event) <= RECORD_ALIGNMENT, "padding fits 
 struct vamp_ring {
     alignas(CACHE_LINE) atomic_size_t head; /* producer's: bytes published */
     size_t written;                         /* bytes written; not before `head` */
+    size_t slots_until; /* below this, `written` has room for a record of any length in one piece */
     size_t known_tail;
 
     alignas(CACHE_LINE) atomic_size_t tail; /* consumer's: bytes given back */
@@ -131,22 +132,58 @@ static bool may_have(struct vamp_ring *ring, size_t head, size_t bytes, unsigned
     }
 }
 
-struct vamp_event *vamp_ring_slot(struct vamp_ring *ring, struct vamp_event *spare)
+/* A record of the longest name. */
+enum { RECORD_BYTES_MAX = sizeof(struct record) + VAMP_NAME_BYTES_MAX };
+
+/* The room that is there for any event, up to the end of the memory. */
+static void find_slots(struct vamp_ring *ring)
 {
     const size_t head = ring->written;
-    const size_t bytes = sizeof(struct record) + VAMP_NAME_BYTES_MAX;
-    return ring->capacity - (head & ring->mask) >= bytes && has_room(ring, head, bytes)
-               ? &record_at(ring, head)->event
-               : spare;
+    const size_t needed = RECORD_BYTES_MAX + ring->capacity / 8;
+    const size_t rest = ring->capacity - (head & ring->mask);
+    ring->slots_until = head;
+    if (rest >= RECORD_BYTES_MAX && has_room(ring, head, needed)) {
+        const size_t room = ring->capacity - (head - ring->known_tail) - needed;
+        const size_t pieces = rest - RECORD_BYTES_MAX;
+        ring->slots_until += (room < pieces ? room : pieces) + 1;
+    }
 }
 
-static inline bool push(struct vamp_ring *ring, const struct vamp_event *event, unsigned kind)
+struct vamp_event *vamp_ring_slot(struct vamp_ring *ring, struct vamp_event *spare)
 {
-    size_t head = ring->written;
-    size_t bytes = offsetof(struct record, text) + event->name_length;
-    bytes = (bytes + RECORD_ALIGNMENT - 1) & ~(RECORD_ALIGNMENT - 1);
-    size_t rest = ring->capacity - (head & ring->mask);
-    size_t padding = bytes > rest ? rest : 0;
+    if (ring->written >= ring->slots_until) {
+        find_slots(ring);
+    }
+    return ring->written < ring->slots_until ? &record_at(ring, ring->written)->event : spare;
+}
+
+static size_t record_bytes(const struct vamp_event *event)
+{
+    const size_t bytes = offsetof(struct record, text) + event->name_length;
+    return (bytes + RECORD_ALIGNMENT - 1) & ~(RECORD_ALIGNMENT - 1);
+}
+
+/* Completes the record whose event is in its place. */
+static inline void append(struct vamp_ring *ring, struct record *record, size_t bytes)
+{
+    record->bytes = bytes;
+    record->padding = 0;
+    ring->written += bytes;
+    if (record->event.name_length != 0) {
+        const char *name = record->event.name;
+        record->event.name = record->text;
+        memcpy(record->text, name, record->event.name_length);
+    }
+}
+
+/* Not inlined: most events are in their slot. */
+static __attribute__((noinline)) bool push_copy(struct vamp_ring *ring,
+                                                const struct vamp_event *event, unsigned kind)
+{
+    const size_t head = ring->written;
+    const size_t bytes = record_bytes(event);
+    const size_t rest = ring->capacity - (head & ring->mask);
+    const size_t padding = bytes > rest ? rest : 0;
     if (!has_room(ring, head, padding + bytes + ring->capacity / 8) &&
         !may_have(ring, head, padding + bytes, kind)) {
         return false;
@@ -155,31 +192,28 @@ static inline bool push(struct vamp_ring *ring, const struct vamp_event *event, 
         struct record *filler = record_at(ring, head);
         filler->bytes = padding;
         filler->padding = 1;
-        head += padding;
+        ring->written += padding;
     }
-    struct record *record = record_at(ring, head);
-    record->bytes = bytes;
-    record->padding = 0;
-    ring->written = head + bytes;
-    if (event != &record->event) {
-        record->event = *event;
-    }
-    if (event->name_length != 0) {
-        const char *name = event->name;
-        record->event.name = record->text;
-        memcpy(record->text, name, record->event.name_length);
-    }
+    struct record *record = record_at(ring, ring->written);
+    record->event = *event;
+    append(ring, record, bytes);
     return true;
 }
 
 bool vamp_ring_push(struct vamp_ring *ring, const struct vamp_event *event)
 {
-    return push(ring, event, event->kind);
+    struct record *record = record_at(ring, ring->written);
+    if (event != &record->event) {
+        return push_copy(ring, event, event->kind);
+    }
+    assert(event->name_length <= VAMP_NAME_BYTES_MAX); /* else the slot is too small */
+    append(ring, record, record_bytes(event));
+    return true;
 }
 
 bool vamp_ring_push_before(struct vamp_ring *ring, const struct vamp_event *event, unsigned kind)
 {
-    return push(ring, event, kind);
+    return push_copy(ring, event, kind);
 }
 
 void vamp_ring_publish(struct vamp_ring *ring)
