@@ -16,6 +16,7 @@
 struct script {
     uint64_t sent, count;
     enum vamp_source_status end;
+    atomic_bool ended; /* `end` was returned: all events before it were taken */
 };
 
 static enum vamp_source_status script_next(void *self, struct vamp_event *ret_event,
@@ -26,6 +27,7 @@ static enum vamp_source_status script_next(void *self, struct vamp_event *ret_ev
         if (script->end == VAMP_SOURCE_GONE) {
             (void)vamp_err_set(err, -EPIPE, "the pool manager is gone");
         }
+        atomic_store(&script->ended, true);
         return script->end;
     }
     static const char name[] = "class:rd,step:6";
@@ -142,7 +144,7 @@ static void leaves_find_room_in_a_full_ring(void **state)
     struct vamp_source_thread thread;
     start(&thread, &whole, &script, &stop);
     /* Nothing is read until everything was put into the ring, or found no room. */
-    while (atomic_load(&thread.beats) <= all) {
+    while (!atomic_load(&script.ended)) {
     }
     struct seen seen;
     read_all(thread.ring, &seen);

@@ -316,24 +316,23 @@ static enum vamp_source_status go_on(struct replay *replay, struct vamp_err *err
 static enum vamp_source_status take_event(struct replay *replay, struct vamp_event *ret_event,
                                           struct vamp_err *err)
 {
-    enum vamp_source_status status = VAMP_SOURCE_MORE;
     while (!replay->pending_there) {
-        switch (vamp_recording_next(replay->recording, ret_event, err)) {
-        case VAMP_RECORDING_EVENT:
+        const enum vamp_recording_status found =
+            vamp_recording_next(replay->recording, ret_event, err);
+        if (found == VAMP_RECORDING_EVENT) {
             replay->newest_ns = ret_event->time_ns;
             if (is_wanted(replay, ret_event)) {
                 return VAMP_SOURCE_MORE;
             }
-            break;
-        case VAMP_RECORDING_END:
-            status = go_on(replay, err);
-            if (status != VAMP_SOURCE_MORE) {
-                return status;
-            }
-            break;
-        case VAMP_RECORDING_ERROR:
+            continue;
+        }
+        if (found == VAMP_RECORDING_ERROR) {
             (void)vamp_err_wrap(err, "replay %s", present_path(replay));
             return VAMP_SOURCE_ERROR;
+        }
+        const enum vamp_source_status status = go_on(replay, err);
+        if (status != VAMP_SOURCE_MORE) {
+            return status;
         }
     }
     *ret_event = replay->pending;

@@ -277,7 +277,17 @@ static struct vamp_component *find_or_add(struct vamp_components *components, ui
     return row != NULL ? row : add_row(components, app_id);
 }
 
-/* Not inlined: most events are operations of a component that is there. */
+/* Adds the source of a transport if it is not there; returns `row`. Not inlined: few events have
+ * one. */
+static __attribute__((noinline)) struct vamp_component *
+with_peer(struct vamp_components *components, const struct vamp_event *event,
+          struct vamp_component *row)
+{
+    (void)find_or_add(components, event->peer_id);
+    return row;
+}
+
+/* A JOIN or LEAVE, or an event of a component that is not there. Not inlined: few are. */
 static __attribute__((noinline)) struct vamp_component *
 observe_other(struct vamp_components *components, const struct vamp_event *event)
 {
@@ -306,12 +316,15 @@ observe_other(struct vamp_components *components, const struct vamp_event *event
     return row;
 }
 
-/* Names one component, which it neither adds to nor takes from the table, nor changes. */
-static inline bool is_plain(const struct vamp_event *event)
+/* The row of the component that acted, which it neither adds to nor takes from the table; NULL:
+ * there is none, or observe_other has more to do. */
+static inline struct vamp_component *known_actor(const struct vamp_components *components,
+                                                 const struct vamp_event *event)
 {
-    return (event->present & (VAMP_HAS_APP | VAMP_HAS_PEER)) == VAMP_HAS_APP &&
-           event->phase == VAMP_PHASE_AFTER && event->kind != VAMP_EVENT_JOIN &&
-           event->kind != VAMP_EVENT_LEAVE;
+    return vamp_event_has(event, VAMP_HAS_APP) && event->kind != VAMP_EVENT_JOIN &&
+                   event->kind != VAMP_EVENT_LEAVE
+               ? find_row(components, event->app_id)
+               : NULL;
 }
 
 const struct vamp_component *vamp_components_observe(struct vamp_components *components,
@@ -320,19 +333,18 @@ const struct vamp_component *vamp_components_observe(struct vamp_components *com
     if (vamp_event_is_mark(event)) {
         return &components->rows[0];
     }
-    if (is_plain(event)) {
-        const uint32_t index = *id_entry(components, event->app_id);
-        if (index != 0) {
-            struct vamp_component *row = &components->rows[index];
-            row->operations++;
-            row->changed = true;
-            components->newest = row;
-            return row;
-        }
+    struct vamp_component *row = known_actor(components, event);
+    if (row == NULL) {
+        row = observe_other(components, event);
+        components->newest = row->index != 0 ? row : NULL;
+        return row;
     }
-    struct vamp_component *row = observe_other(components, event);
-    components->newest = row->index != 0 ? row : NULL;
-    return row;
+    if (event->phase == VAMP_PHASE_AFTER) {
+        row->operations++;
+        row->changed = true;
+    }
+    components->newest = row;
+    return vamp_event_has(event, VAMP_HAS_PEER) ? with_peer(components, event, row) : row;
 }
 
 void vamp_components_gone(struct vamp_components *components, int64_t time_ns)

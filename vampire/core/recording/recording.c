@@ -261,7 +261,6 @@ static bool give_mark(struct vamp_recording *recording, const uint8_t *bytes, si
 static inline void give_event(struct vamp_recording *recording, const uint8_t *bytes, size_t length,
                               struct vamp_event *ret_event)
 {
-    recording->events += !recording->repeats;
     if (vamp_event_read(bytes, length, ret_event, NULL) != 0) {
         recording->damaged++;
         make_mark(recording, VAMP_EVENT_REJECTED, 1, ret_event);
@@ -291,12 +290,21 @@ static bool check_position(struct vamp_recording *recording, uint64_t first,
     return true;
 }
 
-/* Reads an event of the present batch; true when it is to be given. */
-static inline bool read_event(struct vamp_recording *recording, struct vamp_event *ret_event)
+/* Reads an event of the present batch, whose key ends before `at`; true when it is to be given. */
+static inline bool read_event(struct vamp_recording *recording, const uint8_t *at,
+                              struct vamp_event *ret_event)
 {
+    struct vamp_wire rest = {.at = at, .end = recording->batch.end};
     size_t length = 0;
-    const uint8_t *bytes = vamp_wire_bytes(&recording->batch, &length);
-    if (recording->batch.bad || (recording->repeats && recording->skip_repeated)) {
+    const uint8_t *bytes = vamp_wire_bytes(&rest, &length);
+    recording->batch.at = rest.at;
+    if (rest.bad) {
+        recording->batch.bad = true;
+        return false;
+    }
+    if (!recording->repeats) {
+        recording->events++;
+    } else if (recording->skip_repeated) {
         return false;
     }
     give_event(recording, bytes, length, ret_event);
@@ -304,14 +312,20 @@ static inline bool read_event(struct vamp_recording *recording, struct vamp_even
 }
 
 /* Reads any other field; true when it is a mark to be given. Not inlined: nearly all are events. */
-static __attribute__((noinline)) bool read_field(struct vamp_recording *recording, uint64_t key,
+static __attribute__((noinline)) bool read_field(struct vamp_recording *recording,
                                                  struct vamp_event *ret_event)
 {
     struct vamp_wire *batch = &recording->batch;
+    const uint64_t key = vamp_wire_key(batch);
     const uint8_t *bytes = NULL;
     size_t length = 0;
     uint64_t first = 0;
+    if (batch->bad) {
+        return false;
+    }
     switch (key) {
+    case VAMP_WIRE_KEY(FIELD_EVENT, BYTES): /* a key longer than it has to be */
+        return read_event(recording, batch->at, ret_event);
     case VAMP_WIRE_KEY(FIELD_MARK, BYTES):
         bytes = vamp_wire_bytes(batch, &length);
         return !batch->bad && give_mark(recording, bytes, length, ret_event);
@@ -336,19 +350,18 @@ static __attribute__((noinline)) bool read_field(struct vamp_recording *recordin
 /* The next event or mark of the present batch; false when the batch is used up. */
 static inline bool next_of_batch(struct vamp_recording *recording, struct vamp_event *ret_event)
 {
-    struct vamp_wire *batch = &recording->batch;
+    const struct vamp_wire *batch = &recording->batch;
     while (vamp_wire_has_more(batch)) {
-        const uint64_t key = vamp_wire_key(batch);
-        if (key == VAMP_WIRE_KEY(FIELD_EVENT, BYTES)
-                ? read_event(recording, ret_event)
-                : !batch->bad && read_field(recording, key, ret_event)) {
+        if (*batch->at == VAMP_WIRE_KEY(FIELD_EVENT, BYTES)
+                ? read_event(recording, batch->at + 1, ret_event)
+                : read_field(recording, ret_event)) {
             return true;
         }
     }
     if (batch->bad) {
         /* The next batch contains its position; what is missing is counted then. */
         recording->damaged++;
-        *batch = (struct vamp_wire){.at = NULL};
+        recording->batch = (struct vamp_wire){.at = NULL};
     }
     return false;
 }

@@ -158,9 +158,12 @@ const char *vamp_rules_sampling(const struct vamp_rules *rules)
     return rules->sampling;
 }
 
-/* Not inlined: most runs have nothing to judge, and need no frame for it. */
-static __attribute__((noinline)) enum vamp_verdict judge(struct vamp_rules *rules,
-                                                         const struct vamp_event *event)
+bool vamp_rules_judge_events(const struct vamp_rules *rules)
+{
+    return rules->first != NULL || rules->sampler_count > 0;
+}
+
+enum vamp_verdict vamp_rules_judge(struct vamp_rules *rules, const struct vamp_event *event)
 {
     if (rules->first != NULL && !vamp_filter_use_match(rules->first, event)) {
         return VAMP_FILTERED;
@@ -171,11 +174,6 @@ static __attribute__((noinline)) enum vamp_verdict judge(struct vamp_rules *rule
         }
     }
     return VAMP_PASSED;
-}
-
-enum vamp_verdict vamp_rules_judge(struct vamp_rules *rules, const struct vamp_event *event)
-{
-    return rules->first == NULL && rules->sampler_count == 0 ? VAMP_PASSED : judge(rules, event);
 }
 
 static void apply_metric_filters(void *context, const struct vamp_event *event,

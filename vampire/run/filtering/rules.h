@@ -27,6 +27,8 @@ void vamp_rules_free(struct vamp_rules *rules);
 const char *vamp_rules_selector(const struct vamp_rules *rules);
 /* As text, such as "fraction 10000, rate 100"; "none". Valid as long as the rules. */
 const char *vamp_rules_sampling(const struct vamp_rules *rules);
+/* Whether any operation can be found not to count. */
+bool vamp_rules_judge_events(const struct vamp_rules *rules);
 /* Whether an operation (not a mark) counts. A JOIN was observed by the components already. */
 enum vamp_verdict vamp_rules_judge(struct vamp_rules *rules, const struct vamp_event *event);
 /* Each filter, in no particular order. */

@@ -55,8 +55,9 @@ struct pipeline {
     struct vamp_stats *stats;
     struct vamp_outputs outputs;
     struct vamp_action_services *services; /* of the actions of alarms; not replaced */
-    bool actions_want_events;              /* read once a batch */
-    struct vamp_alarms *alarms;            /* NULL: no rules */
+    bool actions_want_events;              /* read once a batch, as is the next */
+    bool rules_judge_events;
+    struct vamp_alarms *alarms; /* NULL: no rules */
     struct vamp_alarm_action_context alarm_context;
     uint64_t fired_before; /* alarms of rules that a reload replaced */
     struct vamp_silences silences;

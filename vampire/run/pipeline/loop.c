@@ -29,7 +29,9 @@ static void process_event(struct pipeline *pipeline, const struct vamp_event *ev
         pipeline->newest_event_ns = event->time_ns;
         if (!vamp_event_is_mark(event)) {
             vamp_components_observe(pipeline->components, event);
-            verdict = vamp_rules_judge(pipeline->rules, event);
+            if (pipeline->rules_judge_events) {
+                verdict = vamp_rules_judge(pipeline->rules, event);
+            }
         }
     }
     pass_on(pipeline, event, verdict == VAMP_PASSED);
@@ -45,6 +47,7 @@ static unsigned process_batch(struct pipeline *pipeline)
 {
     const struct vamp_event *events[VAMP_LOOK_AHEAD];
     pipeline->actions_want_events = vamp_action_services_want_events(pipeline->services);
+    pipeline->rules_judge_events = vamp_rules_judge_events(pipeline->rules);
     unsigned all = 0;
     unsigned count = 0;
     do {

@@ -46,7 +46,7 @@ static struct vamp_event *next_slot(struct vamp_source_thread *thread, struct va
     return thread->losses.any ? spare : vamp_ring_slot(thread->ring, spare);
 }
 
-/* Only this thread writes it; cheap enough for every event. */
+/* Only this thread writes it. */
 static void count_beat(struct vamp_source_thread *thread)
 {
     const unsigned beats = atomic_load_explicit(&thread->beats, memory_order_relaxed);
@@ -66,28 +66,42 @@ static void note_empty(struct vamp_source_thread *thread)
     thread->empty_since_ns = now_ns;
 }
 
+/* Puts events into the ring until the source has no more, at most PUBLISH_EVENTS; then the worker
+ * sees them. */
+static enum vamp_source_status read_events(struct vamp_source_thread *thread, unsigned *ret_events)
+{
+    enum vamp_source_status status = VAMP_SOURCE_MORE;
+    struct vamp_event spare;
+    unsigned events = 0;
+    while (events < PUBLISH_EVENTS) {
+        struct vamp_event *event = next_slot(thread, &spare);
+        status = thread->ops->next(thread->source, event, &thread->err);
+        if (status != VAMP_SOURCE_MORE) {
+            break;
+        }
+        push_event(thread, event);
+        events++;
+    }
+    vamp_ring_publish(thread->ring);
+    *ret_events = events;
+    return status;
+}
+
 static enum vamp_source_status read_source(struct vamp_source_thread *thread)
 {
-    unsigned waits = 0;  /* since an event came */
-    unsigned events = 0; /* not published */
+    unsigned waits = 0; /* since an event came */
     while (atomic_load_explicit(thread->stop, memory_order_relaxed) == 0) {
-        struct vamp_event spare;
-        struct vamp_event *event = next_slot(thread, &spare);
+        unsigned events = 0;
         count_beat(thread);
-        enum vamp_source_status status = thread->ops->next(thread->source, event, &thread->err);
-        switch (status) {
-        case VAMP_SOURCE_MORE:
-            push_event(thread, event);
+        const enum vamp_source_status status = read_events(thread, &events);
+        if (events > 0) {
             thread->empty_since_ns = 0;
             waits = 0;
-            if (++events == PUBLISH_EVENTS) {
-                vamp_ring_publish(thread->ring);
-                events = 0;
-            }
+        }
+        switch (status) {
+        case VAMP_SOURCE_MORE:
             break;
         case VAMP_SOURCE_EMPTY:
-            vamp_ring_publish(thread->ring);
-            events = 0;
             note_empty(thread);
             thread->ops->wait(thread->source, waits < WAITS_TO_IDLE ? WAIT_NS : IDLE_WAIT_NS);
             waits += waits < WAITS_TO_IDLE;
