@@ -92,12 +92,14 @@ static int64_t advance(struct remote *remote, bool drained)
 {
     int64_t now_ns = remote_now();
     int64_t next_ns = fetch_advance(&remote->fetcher, now_ns);
-    int64_t look_ns = now_ns;
     remote->busy_rounds = drained ? 0 : remote->busy_rounds + 1;
     if (remote->busy_rounds % BUSY_ROUNDS_MAX == 0) {
-        look_ns = look_after(remote, now_ns);
+        remote->look_ns = look_after(remote, now_ns);
     }
-    next_ns = look_ns < next_ns ? look_ns : next_ns;
+    next_ns = remote->look_ns < next_ns ? remote->look_ns : next_ns;
+    if (remote->answer_heartbeat) {
+        next_ns = now_ns;
+    }
     if (link_flush(&remote->link, now_ns) != 0) {
         remote_lose(remote, "the pool manager cannot be reached");
         link_done(&remote->link);
@@ -157,7 +159,8 @@ static int64_t go_round(struct remote *remote)
     if (stop) {
         return -1;
     }
-    return count == 0 && !ended ? idle_ns : 0;
+    /* fabric_wait asks the provider again before the thread sleeps. */
+    return count < FABRIC_EVENTS && !ended ? idle_ns : 0;
 }
 
 static void *make_progress(void *argument)

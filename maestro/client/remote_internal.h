@@ -58,6 +58,7 @@ struct remote {
     uint64_t last_request;
     uint64_t received_sequence;
     int64_t heard_ns, looked_ns;
+    int64_t look_ns; /* when to check for silence and heartbeats next */
     int64_t heartbeat_ns, silence_ns;
     unsigned busy_rounds;
     unsigned exposed; /* pieces of memory that others may read */

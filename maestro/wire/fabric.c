@@ -133,6 +133,22 @@ int fabric_send(struct fabric *fabric, fabric_peer peer, struct fabric_message *
         fi_send(fabric->endpoint, op->bytes + offset, length, NULL, peer, &op->context));
 }
 
+size_t fabric_copy_bytes(const struct fabric *fabric)
+{
+    return fabric->info->tx_attr->inject_size;
+}
+
+int fabric_send_copy(struct fabric *fabric, fabric_peer peer, struct fabric_message *message,
+                     size_t offset, size_t length)
+{
+    int result =
+        plain_result(fi_inject(fabric->endpoint, op_of(message)->bytes + offset, length, peer));
+    if (result == 0) {
+        fabric_message_put(fabric, message);
+    }
+    return result;
+}
+
 /* ---- remote memory */
 
 int fabric_register(struct fabric *fabric, void *address, size_t bytes,

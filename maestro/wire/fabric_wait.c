@@ -93,9 +93,11 @@ static void wait_in_naps(struct fabric *fabric, struct fabric *reader, int64_t t
     if (reader != NULL) {
         busy = atomic_exchange(&reader->busy, false) || busy;
     }
-    if (busy) {
+    if (busy) { /* more may have come since; nothing but a poll can say */
         fabric->nap_ns = NAP_SHORTEST_NS;
-    } else if (fabric->nap_ns < NAP_LONGEST_NS) {
+        return;
+    }
+    if (fabric->nap_ns < NAP_LONGEST_NS) {
         fabric->nap_ns += fabric->nap_ns / 8;
     }
     struct pollfd descriptor = {.fd = fabric->wake_fd, .events = POLLIN};
