@@ -26,7 +26,8 @@
 /* Batches a component may have unread before no more are sent: enough for any rate within one round
  * trip, and little enough that a stopped subscriber costs 512 KiB. */
 #define SERVER_WINDOW 32U
-#define SERVER_BATCH_EVENTS ((size_t)64)
+/* More than fit into a message of 16 KiB, and fewer than a component takes. */
+#define SERVER_BATCH_EVENTS ((size_t)256)
 /* A subscriber to which nothing was sent for this time gets an event at once. Otherwise events wait
  * until this time has passed or the pool asks for them at once: each message costs both sides some
  * 10 wake-ups and system calls, whatever its size. */

@@ -23,7 +23,7 @@ struct server_options {
     const char *bind;          /* address to listen on; 127.0.0.1 */
     uint32_t heartbeat_ms;     /* a twelfth of silence_ms; at least 100 */
     uint32_t silence_ms;       /* 60,000; at least three heartbeats */
-    size_t events_per_message; /* at most; 64 */
+    size_t events_per_message; /* at most; 256 */
     bool open;                 /* any component may join; else only components that know the key */
     bool munge;                /* and, as MUNGE confirms, run as the same user; not with `open` */
     /* Prints a line for the operator of the workflow; called rarely, on the server's thread with
