@@ -41,7 +41,7 @@ struct fabric {
 static struct fabric *memory_fabric_first;
 
 /* The next poll of `fabric` finds this message. */
-static void memory_fabric_put(struct fabric *fabric, const uint8_t *bytes, size_t length)
+static inline void memory_fabric_put(struct fabric *fabric, const uint8_t *bytes, size_t length)
 {
     fabric->incoming = bytes;
     fabric->incoming_length = length;
