@@ -94,12 +94,6 @@ static void number(struct pool *pool, struct vamp_event *event, enum vamp_event_
     event->phase = (uint8_t)phase;
 }
 
-/* The event as a field of a batch. */
-struct packed {
-    const uint8_t *bytes; /* in a queue; NULL: not packed yet */
-    size_t length;
-};
-
 /* Packs the event as a field of a batch. Returns its length. */
 static size_t pack(const struct subject *subject, uint8_t *at)
 {
@@ -147,34 +141,6 @@ static enum pool_queue_class class_of(const struct subject *subject, bool before
     return POOL_QUEUE_OTHER;
 }
 
-void component_signal(struct pool *pool, struct component *component, bool at_once)
-{
-    if (!component->signalled || (at_once && !component->signalled_at_once)) {
-        component->signalled = true;
-        component->signalled_at_once = at_once;
-        pool->outlet.events_ready(pool->outlet.context, component->id, at_once);
-    }
-}
-
-/* Queues the event: packs it there, or copies it from the queue that got it before. */
-static bool queue_event(struct pool_queue *queue, const struct subject *subject,
-                        enum pool_queue_class class, struct packed *packed)
-{
-    const struct vamp_event *event = &subject->event;
-    uint8_t *at = pool_queue_begin(queue, event, class, BESIDE_NAME_MOST + event->name_length);
-    if (at == NULL) {
-        return false;
-    }
-    if (packed->bytes == NULL) {
-        packed->length = pack(subject, at);
-    } else {
-        memcpy(at, packed->bytes, packed->length);
-    }
-    packed->bytes = at;
-    pool_queue_end(queue, packed->length);
-    return true;
-}
-
 void pool_emit(struct pool *pool, struct subject *subject, bool before, struct held **ret_held)
 {
     const enum vamp_event_phase phase = before ? VAMP_PHASE_BEFORE : VAMP_PHASE_AFTER;
@@ -182,7 +148,7 @@ void pool_emit(struct pool *pool, struct subject *subject, bool before, struct h
         return;
     }
     const enum pool_queue_class class = class_of(subject, before);
-    struct packed packed = {0};
+    const size_t most = BESIDE_NAME_MOST + subject->event.name_length;
     bool numbered = false;
     for (size_t i = 0; i < pool->subscription_count; i++) {
         struct subscription *subscription = pool->subscriptions[i];
@@ -193,13 +159,17 @@ void pool_emit(struct pool *pool, struct subject *subject, bool before, struct h
             number(pool, &subject->event, phase);
             numbered = true;
         }
-        const bool queued = queue_event(&subscription->queue, subject, class, &packed);
-        if (queued && subscription->awaited && ret_held != NULL) {
-            await_acknowledgement(pool, subscription, ret_held);
+        struct pool_queue *queue = &subscription->queue;
+        uint8_t *at = pool_queue_begin(queue, &subject->event, class, most);
+        if (at != NULL) {
+            pool_queue_end(queue, pack(subject, at));
+            if (subscription->awaited && ret_held != NULL) {
+                await_acknowledgement(pool, subscription, ret_held);
+            }
         }
         if (!subscription->held) {
             component_signal(pool, subscription->component,
-                             subscription->awaited || pool_queue_has_many(&subscription->queue));
+                             subscription->awaited || pool_queue_has_many(queue));
         }
     }
 }

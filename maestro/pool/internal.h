@@ -260,7 +260,14 @@ void subject_init(enum vamp_event_kind kind, uint64_t app_id, struct subject *re
 /* Borrows the name, the component's or the CDO's as the kind of the event wants it. */
 void subject_name(struct subject *subject, const char *name, size_t length);
 /* Events of the component can be taken: calls events_ready. */
-void component_signal(struct pool *pool, struct component *component, bool at_once);
+static inline void component_signal(struct pool *pool, struct component *component, bool at_once)
+{
+    if (!component->signalled || (at_once && !component->signalled_at_once)) {
+        component->signalled = true;
+        component->signalled_at_once = at_once;
+        pool->outlet.events_ready(pool->outlet.context, component->id, at_once);
+    }
+}
 /* Sends an event to the subscriptions that it concerns. `ret_held` NULL: the operation cannot be
  * held; else NULL or the request that has to wait for acknowledgements (not in any list yet). */
 void pool_emit(struct pool *pool, struct subject *subject, bool before, struct held **ret_held);

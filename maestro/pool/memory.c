@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What the allocator adds to a block, and two slots of the table that finds it. */
 enum { OVERHEAD_BYTES = 24 };
@@ -25,8 +26,12 @@ bool pool_memory_has_room(const struct pool_memory *memory, enum pool_memory_use
 
 void *pool_memory_take(struct pool_memory *memory, enum pool_memory_use use, size_t bytes)
 {
-    void *block = pool_memory_has_room(memory, use, bytes) ? calloc(1, bytes) : NULL;
+    void *block = pool_memory_has_room(memory, use, bytes) ? malloc(bytes) : NULL;
     if (block != NULL) {
+        if (use != POOL_MEMORY_EVENTS) {
+            /* glibc's calloc does not take the blocks that the thread has freed last. */
+            memset(block, 0, bytes);
+        }
         *bytes_of(memory, use) += malloc_usable_size(block) + OVERHEAD_BYTES;
     }
     return block;

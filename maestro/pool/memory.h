@@ -34,7 +34,7 @@ struct pool_memory {
 void pool_memory_init(struct pool_memory *memory, size_t limit);
 /* Whether `bytes` more of this use are within the bound. */
 bool pool_memory_has_room(const struct pool_memory *memory, enum pool_memory_use use, size_t bytes);
-/* A zeroed block; NULL: beyond the bound, or no memory. */
+/* A block, zeroed unless it is for events. NULL: beyond the bound, or no memory. */
 void *pool_memory_take(struct pool_memory *memory, enum pool_memory_use use, size_t bytes);
 /* What is allocated elsewhere: counted by an estimate, given back with the same number. */
 void pool_memory_charge(struct pool_memory *memory, enum pool_memory_use use, size_t bytes);

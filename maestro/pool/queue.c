@@ -39,7 +39,7 @@ struct place {
 #define NOWHERE SIZE_MAX
 
 /* Where `need` bytes in one piece are free after the newest event. */
-static struct place find_place(const struct pool_queue *queue, size_t need)
+static inline struct place find_place(const struct pool_queue *queue, size_t need)
 {
     const size_t end = queue->wrap != 0 ? queue->head : queue->capacity;
     assert(queue->tail <= end);
@@ -53,7 +53,7 @@ static struct place find_place(const struct pool_queue *queue, size_t need)
 }
 
 /* Whether all expected LEAVEs fit into a ring whose events end at `tail`. */
-static bool leaves_fit(const struct pool_queue *queue, size_t tail, size_t wrap)
+static inline bool leaves_fit(const struct pool_queue *queue, size_t tail, size_t wrap)
 {
     const size_t behind = (wrap != 0 ? queue->head : queue->capacity) - tail;
     if (queue->expected * POOL_QUEUE_LEAVE_BYTES <= behind) {
@@ -64,7 +64,7 @@ static bool leaves_fit(const struct pool_queue *queue, size_t tail, size_t wrap)
 }
 
 /* A place after which the expected LEAVEs still fit. */
-static struct place find_room(const struct pool_queue *queue, size_t need)
+static inline struct place find_room(const struct pool_queue *queue, size_t need)
 {
     const struct place place = find_place(queue, need);
     const bool fit = place.at != NOWHERE && leaves_fit(queue, place.at + need, place.wrap);
