@@ -275,7 +275,7 @@ static void many_series_keep_their_numbers(void **state)
             labels.value[VAMP_LABEL_SOURCE] = i / 100;
             labels.value[VAMP_LABEL_SINK] = i % 100 / 4;
             labels.value[VAMP_LABEL_TIER] = i % 4;
-            assert_int_equal(vamp_series_number(&table, set, &labels), i + 1);
+            assert_int_equal(vamp_series_number(&table, &table.sets[set], &labels), i + 1);
         }
     }
     assert_int_equal(table.overflow, 0);

@@ -35,7 +35,7 @@ static int lay_out(struct vamp_cells *cells, const struct vamp_stats_options *op
             return status;
         }
         uint32_t *used = cell_counter(cells, metric->kind);
-        cells->range[id] = (struct vamp_cell_range){true, set, *used};
+        cells->range[id] = (struct vamp_cell_range){true, *used, &cells->series.sets[set]};
         *used += cells->series.descriptions[set].max_series;
         cells->metrics[count++] =
             (struct vamp_schema_metric){.id = (enum vamp_metric_id)id, .label_set = set};
@@ -168,7 +168,7 @@ void vamp_cells_merge_histograms(const struct vamp_cells *cells, const struct va
                                  enum vamp_metric_id id, struct vamp_histogram *into)
 {
     const uint32_t first = cells->range[id].first;
-    const uint32_t count = cells->series.sets[cells->range[id].set].count;
+    const uint32_t count = cells->range[id].set->count;
     for (uint32_t i = first; i < first + count; i++) {
         if (slot->histograms[i] != NULL) {
             vamp_open_add_to(&cells->open_histograms, slot->histograms[i], into);
@@ -231,7 +231,7 @@ void vamp_cells_done(struct vamp_cells *cells)
 static void clear_metric(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id)
 {
     const uint32_t first = cells->range[id].first;
-    const uint32_t count = cells->series.sets[cells->range[id].set].count;
+    const uint32_t count = cells->range[id].set->count;
     switch (vamp_metrics[id].kind) {
     case VAMP_COUNTER:
         memset(slot->counters + first, 0, count * sizeof *slot->counters);
@@ -271,4 +271,32 @@ void vamp_cells_gap(struct vamp_slot *slot, const struct vamp_gap *gap)
         return;
     }
     vamp_gap_join(slot->gaps, VAMP_SLOT_GAPS_MAX, gap);
+}
+
+static uint32_t look_up_cell(struct vamp_cells *cells, enum vamp_metric_id id,
+                             const struct vamp_labels *labels)
+{
+    const struct vamp_cell_range *range = &cells->range[id];
+    return range->first + vamp_series_number(&cells->series, range->set, labels);
+}
+
+void vamp_cells_count_looked_up(struct vamp_cells *cells, struct vamp_slot *slot,
+                                enum vamp_metric_id id, const struct vamp_labels *labels,
+                                uint64_t amount)
+{
+    slot->counters[look_up_cell(cells, id, labels)] += amount;
+}
+
+void vamp_cells_change_looked_up(struct vamp_cells *cells, struct vamp_slot *slot,
+                                 enum vamp_metric_id id, const struct vamp_labels *labels,
+                                 int64_t change)
+{
+    vamp_gauge_add(&slot->gauges[look_up_cell(cells, id, labels)], change);
+}
+
+void vamp_cells_record_looked_up(struct vamp_cells *cells, struct vamp_slot *slot,
+                                 enum vamp_metric_id id, const struct vamp_labels *labels,
+                                 uint64_t value)
+{
+    vamp_cells_record_at(cells, slot, look_up_cell(cells, id, labels), value);
 }

@@ -83,8 +83,8 @@ struct vamp_histogram_sum {
 /* A metric's cells. */
 struct vamp_cell_range {
     bool enabled;
-    uint32_t set;   /* label set */
-    uint32_t first; /* cell of series 0 */
+    uint32_t first;              /* cell of series 0 */
+    struct vamp_series_set *set; /* NULL: not enabled */
 };
 
 /* A gauge whose value is reported to the statistics, not counted by them. */
@@ -140,15 +140,32 @@ void vamp_cells_merge_histograms(const struct vamp_cells *cells, const struct va
 /* Adds a gap that ends in this slot's bucket. */
 void vamp_cells_gap(struct vamp_slot *slot, const struct vamp_gap *gap);
 
+/* For vamp_cells_count, vamp_cells_change and vamp_cells_record, of an enabled metric: looks the
+ * series up and adds it if it is new. */
+void vamp_cells_count_looked_up(struct vamp_cells *cells, struct vamp_slot *slot,
+                                enum vamp_metric_id id, const struct vamp_labels *labels,
+                                uint64_t amount);
+void vamp_cells_change_looked_up(struct vamp_cells *cells, struct vamp_slot *slot,
+                                 enum vamp_metric_id id, const struct vamp_labels *labels,
+                                 int64_t change);
+void vamp_cells_record_looked_up(struct vamp_cells *cells, struct vamp_slot *slot,
+                                 enum vamp_metric_id id, const struct vamp_labels *labels,
+                                 uint64_t value);
+
 static inline void vamp_cells_count(struct vamp_cells *cells, struct vamp_slot *slot,
                                     enum vamp_metric_id id, const struct vamp_labels *labels,
                                     uint64_t amount)
 {
     const struct vamp_cell_range *range = &cells->range[id];
-    if (range->enabled && !cells->excluded[id]) {
-        slot->counters[range->first + vamp_series_number(&cells->series, range->set, labels)] +=
-            amount;
+    if (!range->enabled || cells->excluded[id]) {
+        return;
     }
+    const uint32_t series = vamp_series_find(range->set, labels);
+    if (series == VAMP_SERIES_NOT_FOUND) {
+        vamp_cells_count_looked_up(cells, slot, id, labels, amount);
+        return;
+    }
+    slot->counters[range->first + series] += amount;
 }
 
 /* Before an event's values are counted in metrics of several label sets: replaces labels by those
@@ -165,18 +182,36 @@ static inline void vamp_cells_admit(struct vamp_cells *cells, const enum vamp_me
     }
 }
 
+static inline void vamp_gauge_add(struct vamp_gauge_change *gauge, int64_t change)
+{
+    /* Modulo 2^64: a metric's filter may leave out what would have kept it in range. */
+    gauge->net = (int64_t)((uint64_t)gauge->net + (uint64_t)change);
+    gauge->min = gauge->net < gauge->min ? gauge->net : gauge->min;
+    gauge->max = gauge->net > gauge->max ? gauge->net : gauge->max;
+}
+
 static inline void vamp_cells_change(struct vamp_cells *cells, struct vamp_slot *slot,
                                      enum vamp_metric_id id, const struct vamp_labels *labels,
                                      int64_t change)
 {
     const struct vamp_cell_range *range = &cells->range[id];
-    if (range->enabled && change != 0 && !cells->excluded[id]) {
-        struct vamp_gauge_change *gauge =
-            &slot->gauges[range->first + vamp_series_number(&cells->series, range->set, labels)];
-        /* Modulo 2^64: a metric's filter may leave out what would have kept it in range. */
-        gauge->net = (int64_t)((uint64_t)gauge->net + (uint64_t)change);
-        gauge->min = gauge->net < gauge->min ? gauge->net : gauge->min;
-        gauge->max = gauge->net > gauge->max ? gauge->net : gauge->max;
+    if (change == 0 || !range->enabled || cells->excluded[id]) {
+        return;
+    }
+    const uint32_t series = vamp_series_find(range->set, labels);
+    if (series == VAMP_SERIES_NOT_FOUND) {
+        vamp_cells_change_looked_up(cells, slot, id, labels, change);
+        return;
+    }
+    vamp_gauge_add(&slot->gauges[range->first + series], change);
+}
+
+/* A value for which the pool has no room is counted in `overflow`: it is never silent. */
+static inline void vamp_cells_record_at(struct vamp_cells *cells, struct vamp_slot *slot,
+                                        uint32_t cell, uint64_t value)
+{
+    if (!vamp_open_record(&cells->open_histograms, &slot->histograms[cell], value)) {
+        cells->series.overflow++;
     }
 }
 
@@ -188,10 +223,12 @@ static inline void vamp_cells_record(struct vamp_cells *cells, struct vamp_slot 
     if (!range->enabled || cells->excluded[id]) {
         return;
     }
-    const uint32_t cell = range->first + vamp_series_number(&cells->series, range->set, labels);
-    if (!vamp_open_record(&cells->open_histograms, &slot->histograms[cell], value)) {
-        cells->series.overflow++; /* a value that could not be kept is never silent */
+    const uint32_t series = vamp_series_find(range->set, labels);
+    if (series == VAMP_SERIES_NOT_FOUND) {
+        vamp_cells_record_looked_up(cells, slot, id, labels, value);
+        return;
     }
+    vamp_cells_record_at(cells, slot, range->first + series, value);
 }
 
 #endif

@@ -36,7 +36,7 @@ static const void *copy_to_block(struct block *block, const void *from, size_t b
 
 static uint32_t series_count(const struct vamp_cells *cells, enum vamp_metric_id id)
 {
-    return cells->series.sets[cells->range[id].set].count;
+    return cells->range[id].set->count;
 }
 
 static uint32_t count_histograms(const struct vamp_cells *cells, const struct vamp_slot *slot,

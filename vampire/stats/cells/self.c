@@ -169,7 +169,7 @@ static void fold_reported_counters(const struct vamp_cells *cells, struct vamp_s
                                    enum vamp_metric_id id)
 {
     const struct vamp_cell_range *range = &cells->range[id];
-    const uint32_t count = range->enabled ? cells->series.sets[range->set].count : 0;
+    const uint32_t count = range->enabled ? range->set->count : 0;
     for (uint32_t i = range->first; i < range->first + count; i++) {
         /* A counter never falls, whatever value is reported. */
         if (cells->reported_counters[i] > cells->counter_totals[i]) {
@@ -182,7 +182,7 @@ static void fold_reported_gauges(struct vamp_cells *cells, struct vamp_slot *slo
                                  enum vamp_metric_id id)
 {
     const struct vamp_cell_range *range = &cells->range[id];
-    const uint32_t count = range->enabled ? cells->series.sets[range->set].count : 0;
+    const uint32_t count = range->enabled ? range->set->count : 0;
     for (uint32_t i = range->first; i < range->first + count; i++) {
         struct vamp_reported_gauge *gauge = &cells->reported_gauges[i];
         if (gauge->reported) {

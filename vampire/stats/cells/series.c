@@ -9,7 +9,10 @@
 #define CHUNK_SERIES 64
 #define SMALL_SET                                                                                  \
     64 /* a set with no more combinations than this has them all, whatever max_series */
-#define INDEX_FIRST 64
+#define INDEX_FIRST_BITS 6
+#define KEY_BITS_FEW                                                                               \
+    20 /* the index of a set with no longer keys has a place for each; what is not used of it      \
+          takes no memory */
 #define NO_KEY UINT64_MAX /* keys have at most 63 bits */
 #define FEW_SERIES 4      /* that the values of one event may need in one set */
 
@@ -225,6 +228,7 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
             set->given_up[set->given_up_count++] = given_up_first[i];
         }
     }
+    set->every_key = bits <= KEY_BITS_FEW ? UINT32_C(1) << bits : 0;
     return bits > 63 ? -EINVAL : 0;
 }
 
@@ -232,6 +236,11 @@ static int describe_set(struct vamp_series_table *table, struct vamp_series_set 
 static uint32_t kept_series(const struct vamp_series_set *set)
 {
     return set->has_all || set->given_up_count == 0 ? 0 : set->description->max_series / 8;
+}
+
+static uint64_t index_places(const struct vamp_series_set *set)
+{
+    return set->every_key != 0 ? set->every_key : UINT64_C(1) << (64 - set->shift);
 }
 
 static int add_set(struct vamp_series_table *table, uint32_t labels, uint64_t max_components,
@@ -248,8 +257,8 @@ static int add_set(struct vamp_series_table *table, uint32_t labels, uint64_t ma
     }
     const uint32_t open = description->max_series - kept_series(set);
     set->plenty = set->has_all ? UINT32_MAX : open > FEW_SERIES ? open - FEW_SERIES : 0;
-    set->mask = INDEX_FIRST - 1;
-    set->index = calloc(INDEX_FIRST, sizeof *set->index);
+    set->shift = 64 - INDEX_FIRST_BITS;
+    set->index = calloc(index_places(set), sizeof *set->index);
     set->keys = calloc(description->max_series, sizeof *set->keys);
     set->series = calloc(description->max_series, sizeof *set->series);
     if (set->index == NULL || set->keys == NULL || set->series == NULL ||
@@ -279,26 +288,32 @@ int vamp_series_set(struct vamp_series_table *table, uint32_t labels, uint64_t m
 /* Where the key stands in the index, or the free place where it would. */
 static uint32_t *index_entry(const struct vamp_series_set *set, uint64_t key)
 {
-    uint64_t at = vamp_hash_word(0, key) & set->mask;
+    if (key < set->every_key) {
+        return &set->index[key];
+    }
+    const uint64_t last = index_places(set) - 1;
+    uint64_t at = vamp_series_place(set, key);
     while (set->index[at] != 0 && set->keys[set->index[at]] != key) {
-        at = (at + 1) & set->mask;
+        at = (at + 1) & last;
     }
     return &set->index[at];
 }
 
-/* Keeps the index at most half full; false without memory for a larger one. */
+/* Keeps the index at most half full, unless every key has its place; false without memory for a
+ * larger one. */
 static bool make_index_room(struct vamp_series_set *set)
 {
-    if (2 * (uint64_t)set->count <= set->mask) {
+    const uint64_t places = index_places(set);
+    if (set->every_key != 0 || 2 * (uint64_t)set->count < places) {
         return true;
     }
     uint32_t *old = set->index;
-    uint32_t *larger = calloc(2 * (set->mask + 1), sizeof *larger);
+    uint32_t *larger = calloc(2 * places, sizeof *larger);
     if (larger == NULL) {
         return false;
     }
     set->index = larger;
-    set->mask = 2 * set->mask + 1;
+    set->shift--;
     for (uint32_t series = 1; series < set->count; series++) {
         *index_entry(set, set->keys[series]) = series;
     }
@@ -400,18 +415,21 @@ static uint32_t find_room(struct vamp_series_table *table, struct vamp_series_se
     return series;
 }
 
-uint32_t vamp_series_lookup(struct vamp_series_table *table, struct vamp_series_set *set,
-                            const struct vamp_labels *labels, uint64_t key)
+uint32_t vamp_series_number(struct vamp_series_table *table, struct vamp_series_set *set,
+                            const struct vamp_labels *labels)
 {
+    if (set->label_count == 0) {
+        return 0;
+    }
+    const uint64_t key = vamp_series_key(set, labels);
     const uint32_t series = *index_entry(set, key);
     return series != 0 ? series : find_room(table, set, labels, key);
 }
 
-void vamp_series_admit_scarce(struct vamp_series_table *table, unsigned set_number,
+void vamp_series_admit_scarce(struct vamp_series_table *table, struct vamp_series_set *set,
                               struct vamp_labels *labels)
 {
-    const struct vamp_series_set *set = &table->sets[set_number];
-    const uint32_t series = vamp_series_number(table, set_number, labels);
+    const uint32_t series = vamp_series_number(table, set, labels);
     if (set->label_count == 0 || set->keys[series] == vamp_series_key(set, labels)) {
         return;
     }

@@ -11,7 +11,6 @@
 
 #include "vampire/core/err.h"
 #include "vampire/core/event/components.h"
-#include "vampire/core/hash.h"
 #include "vampire/stats/bucket/bucket.h"
 
 /* The labels of a value, each a small number: a component's name number (at level `model` that of
@@ -29,12 +28,13 @@ struct vamp_series_set {
     uint8_t label_count;
     uint8_t given_up[VAMP_LABELS_MAX]; /* labels in the order in which they are given up */
     uint8_t given_up_count;
-    bool has_all; /* there is room for every combination */
+    bool has_all;  /* there is room for every combination */
+    uint8_t shift; /* of the hash of a key, to its place in the index */
     uint32_t count;
-    uint32_t plenty; /* below this many series, a few more have room whatever they are */
-    uint64_t mask;
-    uint32_t *index; /* series by hash of its key, 0: free */
-    uint64_t *keys;  /* by series; of series 0 none that a value has */
+    uint32_t plenty;    /* below this many series, a few more have room whatever they are */
+    uint32_t every_key; /* how many keys there are, if each has a place of its own; else 0 */
+    uint32_t *index;    /* series by key, or by hash of its key; 0: none */
+    uint64_t *keys;     /* by series; of series 0 none that a value has */
     const struct vamp_series **series;
 };
 
@@ -69,24 +69,18 @@ VAMP_MUST_CHECK int vamp_series_set(struct vamp_series_table *table, uint32_t la
                                     struct vamp_err *err);
 
 /* For vamp_series_admit, where room is scarce. */
-void vamp_series_admit_scarce(struct vamp_series_table *table, unsigned set_number,
+void vamp_series_admit_scarce(struct vamp_series_table *table, struct vamp_series_set *set,
                               struct vamp_labels *labels);
 
 /* Replaces labels by those of the series that they get in this set. The sets of one event's values
  * then agree on what was given up, if the set with the most labels is asked first. */
-static inline void vamp_series_admit(struct vamp_series_table *table, unsigned set_number,
+static inline void vamp_series_admit(struct vamp_series_table *table, struct vamp_series_set *set,
                                      struct vamp_labels *labels)
 {
-    const struct vamp_series_set *set = &table->sets[set_number];
     if (set->count >= set->plenty) {
-        vamp_series_admit_scarce(table, set_number, labels);
+        vamp_series_admit_scarce(table, set, labels);
     }
 }
-
-/* For vamp_series_number, unless the first place in the index has the key: looks it up, adds the
- * series if it is new. */
-uint32_t vamp_series_lookup(struct vamp_series_table *table, struct vamp_series_set *set,
-                            const struct vamp_labels *labels, uint64_t key);
 
 static inline uint64_t vamp_series_key(const struct vamp_series_set *set,
                                        const struct vamp_labels *labels)
@@ -98,25 +92,40 @@ static inline uint64_t vamp_series_key(const struct vamp_series_set *set,
     return key;
 }
 
+/* Where the key stands in the index, if no other key has that place. */
+static inline uint64_t vamp_series_place(const struct vamp_series_set *set, uint64_t key)
+{
+    return key * UINT64_C(0x9e3779b97f4a7c15) >> set->shift;
+}
+
 /* The number that a label has in a series of the set; for one that was given up, a number above all
  * others (VAMP_NAME_OTHER for a name). UINT32_MAX for series 0 of a set with labels, which is
  * `(other)`, and for a label that the set does not have. */
 uint32_t vamp_series_label(const struct vamp_series_set *set, uint32_t series,
                            enum vamp_label label);
 
-/* The series of these labels. Where there is no room for one more, a value gives up labels, one
- * after the other (docs/metrics.md), which is counted in `labels_given_up`; 0, the `(other)`
- * series, when there is no room for any of these, which is counted in `overflow`. */
-static inline uint32_t vamp_series_number(struct vamp_series_table *table, unsigned set_number,
-                                          const struct vamp_labels *labels)
+/* The series of these labels, if it is found at once; VAMP_SERIES_NOT_FOUND: it has to be looked
+ * up, as vamp_series_number does. */
+#define VAMP_SERIES_NOT_FOUND UINT32_MAX
+static inline uint32_t vamp_series_find(const struct vamp_series_set *set,
+                                        const struct vamp_labels *labels)
 {
-    struct vamp_series_set *set = &table->sets[set_number];
     if (set->label_count == 0) {
         return 0;
     }
     const uint64_t key = vamp_series_key(set, labels);
-    const uint32_t first = set->index[vamp_hash_word(0, key) & set->mask];
-    return set->keys[first] == key ? first : vamp_series_lookup(table, set, labels, key);
+    if (key < set->every_key) {
+        const uint32_t series = set->index[key];
+        return series != 0 ? series : VAMP_SERIES_NOT_FOUND;
+    }
+    const uint32_t series = set->index[vamp_series_place(set, key)];
+    return set->keys[series] == key ? series : VAMP_SERIES_NOT_FOUND;
 }
+
+/* The series of these labels. Where there is no room for one more, a value gives up labels, one
+ * after the other (docs/metrics.md), which is counted in `labels_given_up`; 0, the `(other)`
+ * series, when there is no room for any of these, which is counted in `overflow`. */
+uint32_t vamp_series_number(struct vamp_series_table *table, struct vamp_series_set *set,
+                            const struct vamp_labels *labels);
 
 #endif

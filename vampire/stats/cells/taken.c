@@ -74,7 +74,7 @@ void vamp_taken_fold(const struct vamp_cells *cells, struct vamp_slot *slot)
 {
     for (unsigned i = 0; i < TAKEN_COUNT; i++) {
         const struct vamp_cell_range *range = &cells->range[taken[i]];
-        const uint32_t count = range->enabled ? cells->series.sets[range->set].count : 0;
+        const uint32_t count = range->enabled ? range->set->count : 0;
         const bool is_age = vamp_metric_may_be_none(&vamp_metrics[taken[i]]);
         for (uint32_t cell = range->first; cell < range->first + count; cell++) {
             fold_gauge(&slot->gauges[cell], cells->gauge_values[cell], is_age);

@@ -7,7 +7,7 @@
 static uint32_t series_in_use(const struct vamp_cells *cells, enum vamp_metric_id id)
 {
     const struct vamp_cell_range *range = &cells->range[id];
-    return range->enabled ? cells->series.sets[range->set].count : 0;
+    return range->enabled ? range->set->count : 0;
 }
 
 /* One counter cell: what closed buckets counted and what the open ones have so far. */
@@ -40,8 +40,7 @@ static void sum_operations(const struct vamp_cells *cells, uint64_t *operations)
     const enum vamp_metric_id id = VAMP_METRIC_POOL_OPERATIONS;
     const struct vamp_cell_range *range = &cells->range[id];
     for (uint32_t i = 0; i < series_in_use(cells, id); i++) {
-        const uint32_t kind =
-            vamp_series_label(&cells->series.sets[range->set], i, VAMP_LABEL_OPERATION);
+        const uint32_t kind = vamp_series_label(range->set, i, VAMP_LABEL_OPERATION);
         operations[kind < VAMP_EVENT_KIND_COUNT ? kind : 0] +=
             counter_total(cells, range->first + i);
     }

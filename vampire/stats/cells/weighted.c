@@ -29,7 +29,7 @@ void vamp_weighted_fold(struct vamp_cells *cells, struct vamp_slot *slot, uint64
         if (!weighted->enabled || !plain->enabled) {
             continue;
         }
-        const struct vamp_series_set *set = &cells->series.sets[plain->set];
+        const struct vamp_series_set *set = plain->set;
         for (uint32_t series = 0; series < set->count; series++) {
             if (slot->counters[plain->first + series] > 0) {
                 weight_series(cells, slot, plain->first + series, weighted->first + series,
