@@ -52,6 +52,14 @@ static struct vamp_bucket_histogram *copied(const struct vamp_open_histogram *op
     return copy;
 }
 
+static uint64_t count_of(const struct vamp_open_histogram *open)
+{
+    struct vamp_bucket_histogram *copy = copied(open);
+    const uint64_t count = copy->count;
+    free(copy);
+    return count;
+}
+
 /* The copy has the plain array's numbers, its bins ascending and none of them empty. */
 static void expect_plain(const struct vamp_open_histogram *open)
 {
@@ -111,6 +119,24 @@ static void the_same_few_bins_stay_a_short_list(void **state)
     vamp_open_release(&pool, open);
 }
 
+/* So many values that an entry of a list could not count one more: they are said to be there, and
+ * none of them is lost. */
+static void more_values_than_a_list_counts_become_an_array(void **state)
+{
+    (void)state;
+    struct vamp_open_histogram *open = NULL;
+    record(&open, 40);
+    record(&open, 4000);
+    open->values = UINT32_MAX - 1;
+    record(&open, 4000);
+    assert_int_equal(open->form, VAMP_OPEN_SHORT);
+    record(&open, 4000);
+    assert_int_equal(open->form, VAMP_OPEN_ARRAY);
+    record(&open, 40);
+    expect_plain(open);
+    vamp_open_release(&pool, open);
+}
+
 static void adding_to_an_array_adds_everything(void **state)
 {
     (void)state;
@@ -151,8 +177,10 @@ static void the_pool_keeps_to_its_bound(void **state)
     assert_true(pool.bytes <= POOL_BYTES);
     uint64_t held = 0;
     for (unsigned i = 0; i < 512; i++) {
-        held += open[i] == NULL ? 0 : open[i]->count;
-        vamp_open_release(&pool, open[i]);
+        if (open[i] != NULL) {
+            held += count_of(open[i]);
+            vamp_open_release(&pool, open[i]);
+        }
     }
     assert_int_equal(held, recorded);
     const size_t before = pool.bytes;
@@ -167,6 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_form_holds_what_a_plain_array_holds, start, end),
         cmocka_unit_test_setup_teardown(the_same_few_bins_stay_a_short_list, start, end),
+        cmocka_unit_test_setup_teardown(more_values_than_a_list_counts_become_an_array, start, end),
         cmocka_unit_test_setup_teardown(adding_to_an_array_adds_everything, start, end),
         cmocka_unit_test_setup_teardown(the_pool_keeps_to_its_bound, start, end),
     };

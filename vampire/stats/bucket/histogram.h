@@ -25,11 +25,9 @@ void vamp_bins_init(struct vamp_bins *bins, unsigned sub_bits);
 
 static inline unsigned vamp_bin_index(unsigned sub_bits, uint64_t value)
 {
-    if (value < (UINT64_C(1) << sub_bits)) {
-        return (unsigned)value;
-    }
-    unsigned exponent = 63U - (unsigned)__builtin_clzll(value);
-    unsigned shift = exponent - sub_bits;
+    /* Values of fewer bits have a bin each, as those of the first octave have. */
+    const uint64_t at_least = value | UINT64_C(1) << sub_bits;
+    const unsigned shift = 63U - (unsigned)__builtin_clzll(at_least) - sub_bits;
     return (shift << sub_bits) + (unsigned)(value >> shift);
 }
 

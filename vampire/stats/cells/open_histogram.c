@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHORT_ROOM 4
 #define SLAB_BYTES ((size_t)64 * 1024)
 
 struct vamp_open_slab {
@@ -13,34 +12,44 @@ struct vamp_open_slab {
     uint64_t memory[];
 };
 
-/* The entry of a list. */
-#define COUNT_BITS 48
+#define VALUES_MAX UINT32_MAX /* in a list */
 
-static uint64_t open_entry(unsigned bin, uint64_t count)
+/* Bins that are compared at once; where they are equal, all bits are set. */
+#define LANES 8
+#define LANE_BITS 16
+typedef uint16_t lanes __attribute__((vector_size(LANES * sizeof(uint16_t))));
+#define SHORT_ROOM LANES
+_Static_assert(VAMP_OPEN_LIST_MAX == 2 * LANES, "a long list is compared in two steps");
+#define NO_BIN_BYTE 0xff /* of a bin that no value has: that of an entry not in use */
+
+static uint16_t *list_bins(struct vamp_open_histogram *list)
 {
-    return (uint64_t)bin << COUNT_BITS | count;
+    return (uint16_t *)(void *)list->bins;
 }
 
-static unsigned entry_bin(uint64_t entry)
+static uint32_t *list_counts(struct vamp_open_histogram *list)
 {
-    return (unsigned)(entry >> COUNT_BITS);
+    return (uint32_t *)(void *)(list_bins(list) + list->room);
 }
 
-static uint64_t entry_count(uint64_t entry)
+static struct vamp_bin_count list_entry(const struct vamp_open_histogram *list, unsigned at)
 {
-    return entry & ((UINT64_C(1) << COUNT_BITS) - 1);
+    const uint16_t *bins = (const uint16_t *)(const void *)list->bins;
+    const uint32_t *counts = (const uint32_t *)(const void *)(bins + list->room);
+    return (struct vamp_bin_count){counts[at], bins[at]};
 }
 
-static unsigned room_of(const struct vamp_open_pool *pool, uint32_t form)
+/* Entries that a list has room for; 0: an array. */
+static unsigned list_room(uint32_t form)
 {
-    const unsigned rooms[VAMP_OPEN_FORM_COUNT] = {SHORT_ROOM, VAMP_OPEN_LIST_MAX,
-                                                  pool->bins->count};
-    return rooms[form];
+    return form == VAMP_OPEN_SHORT ? SHORT_ROOM : form == VAMP_OPEN_LONG ? VAMP_OPEN_LIST_MAX : 0;
 }
 
 static size_t bytes_of(const struct vamp_open_pool *pool, uint32_t form)
 {
-    return sizeof(struct vamp_open_histogram) + room_of(pool, form) * sizeof(uint64_t);
+    return sizeof(struct vamp_open_histogram) +
+           (form == VAMP_OPEN_ARRAY ? pool->bins->count * sizeof(uint64_t)
+                                    : list_room(form) * (sizeof(uint16_t) + sizeof(uint32_t)));
 }
 
 void vamp_open_pool_init(struct vamp_open_pool *pool, const struct vamp_bins *bins,
@@ -105,7 +114,8 @@ static void add_slab(struct vamp_open_pool *pool, uint32_t form)
     for (size_t at = 0; at + each <= slab_bytes; at += each) {
         struct vamp_open_histogram *histogram =
             (struct vamp_open_histogram *)(void *)((char *)slab->memory + at);
-        histogram->form = form;
+        histogram->form = (uint8_t)form;
+        histogram->room = (uint8_t)list_room(form);
         put_free(pool, histogram);
     }
 }
@@ -120,71 +130,104 @@ static struct vamp_open_histogram *take(struct vamp_open_pool *pool, uint32_t fo
         return NULL;
     }
     pool->free[form] = (struct vamp_open_histogram *)(uintptr_t)histogram->sum;
-    histogram->count = 0;
     histogram->sum = 0;
     histogram->min = UINT64_MAX;
     histogram->max = 0;
     histogram->used = 0;
+    histogram->values = 0;
+    if (form != VAMP_OPEN_ARRAY) {
+        memset(histogram->bins, NO_BIN_BYTE, VAMP_OPEN_LIST_MAX * sizeof(uint16_t));
+    }
     return histogram;
+}
+
+static void append_to_list(struct vamp_open_histogram *list, unsigned bin, uint32_t count)
+{
+    list_bins(list)[list->used] = (uint16_t)bin;
+    list_counts(list)[list->used] = count;
+    list->used++;
 }
 
 /* The same values in the next form; NULL when the pool has no room. */
 static struct vamp_open_histogram *grow(struct vamp_open_pool *pool,
                                         struct vamp_open_histogram *list)
 {
-    struct vamp_open_histogram *larger = take(pool, list->form + 1);
+    struct vamp_open_histogram *larger = take(pool, list->form + 1U);
     if (larger == NULL) {
         return NULL;
     }
-    larger->count = list->count;
     larger->sum = list->sum;
     larger->min = list->min;
     larger->max = list->max;
-    for (uint32_t i = 0; i < list->used; i++) {
+    larger->values = list->values;
+    for (unsigned i = 0; i < list->used; i++) {
+        const struct vamp_bin_count entry = list_entry(list, i);
         if (larger->form == VAMP_OPEN_ARRAY) {
-            larger->bins[entry_bin(list->bins[i])] = entry_count(list->bins[i]);
+            larger->bins[entry.bin] = entry.count;
         } else {
-            larger->bins[larger->used++] = list->bins[i];
+            append_to_list(larger, entry.bin, (uint32_t)entry.count);
         }
     }
     put_free(pool, list);
     return larger;
 }
 
-/* One more in the bin's entry of a list; false: the list has none, and no room for one. */
-static bool count_in_list(const struct vamp_open_pool *pool, struct vamp_open_histogram *list,
-                          unsigned bin)
+/* One more in the entry of these, which begin with entry `first`, that has the bin; false: none
+ * has. Without a loop over the entries, whose end would be guessed wrong. */
+static bool count_in_lanes(struct vamp_open_histogram *list, unsigned first, unsigned bin)
 {
-    for (uint32_t i = 0; i < list->used; i++) {
-        if (entry_bin(list->bins[i]) == bin) {
-            list->bins[i]++;
-            return true;
-        }
-    }
-    if (list->used == room_of(pool, list->form)) {
+    lanes bins;
+    memcpy(&bins, list_bins(list) + first, sizeof bins);
+    const lanes found = (lanes)(bins == (uint16_t)bin);
+    uint64_t halves[2];
+    memcpy(halves, &found, sizeof halves);
+    if ((halves[0] | halves[1]) == 0) {
         return false;
     }
-    list->bins[list->used++] = open_entry(bin, 1);
+    const unsigned lane = halves[0] != 0
+                              ? (unsigned)__builtin_ctzll(halves[0]) / LANE_BITS
+                              : (unsigned)__builtin_ctzll(halves[1]) / LANE_BITS + LANES / 2;
+    list_counts(list)[first + lane]++;
     return true;
 }
 
-bool vamp_open_record_slowly(struct vamp_open_pool *pool, struct vamp_open_histogram **histogram,
-                             uint64_t value)
+/* One more in the bin; false: the list has no room for it. */
+static bool count_in_list(struct vamp_open_histogram *list, unsigned bin)
 {
-    const unsigned bin = vamp_bin_index(pool->bins->sub_bits, value);
-    struct vamp_open_histogram *open = *histogram;
-    open = open != NULL ? open : take(pool, VAMP_OPEN_SHORT);
-    if (open != NULL && !count_in_list(pool, open, bin)) {
-        struct vamp_open_histogram *larger = grow(pool, open);
-        if (larger == NULL) {
+    if (list->values == VALUES_MAX) {
+        return false;
+    }
+    if (!count_in_lanes(list, 0, bin) &&
+        (list->form == VAMP_OPEN_SHORT || !count_in_lanes(list, LANES, bin))) {
+        if (list->used == list->room) {
             return false;
         }
-        open = larger;
-        if (open->form == VAMP_OPEN_ARRAY) {
-            open->bins[bin]++;
-        } else {
-            open->bins[open->used++] = open_entry(bin, 1);
-        }
+        append_to_list(list, bin, 1);
+    }
+    list->values++;
+    return true;
+}
+
+static bool count_in_bin(struct vamp_open_histogram *open, unsigned bin)
+{
+    if (open->form != VAMP_OPEN_ARRAY) {
+        return count_in_list(open, bin);
+    }
+    open->bins[bin]++;
+    return true;
+}
+
+/* As vamp_open_record, where there is no histogram yet, or one that has to grow. Not inlined, so
+ * that the usual value needs no room on the stack. */
+__attribute__((noinline)) static bool record_in_new(struct vamp_open_pool *pool,
+                                                    struct vamp_open_histogram **histogram,
+                                                    uint64_t value, unsigned bin)
+{
+    struct vamp_open_histogram *open = *histogram;
+    open = open == NULL ? take(pool, VAMP_OPEN_SHORT) : grow(pool, open);
+    while (open != NULL && !count_in_bin(open, bin)) {
+        *histogram = open;
+        open = grow(pool, open);
     }
     if (open == NULL) {
         return false;
@@ -194,16 +237,32 @@ bool vamp_open_record_slowly(struct vamp_open_pool *pool, struct vamp_open_histo
     return true;
 }
 
+bool vamp_open_record_in_list(struct vamp_open_pool *pool, struct vamp_open_histogram **histogram,
+                              uint64_t value)
+{
+    const unsigned bin = vamp_bin_index(pool->bins->sub_bits, value);
+    struct vamp_open_histogram *list = *histogram;
+    if (list == NULL || !count_in_list(list, bin)) {
+        return record_in_new(pool, histogram, value, bin);
+    }
+    vamp_open_add_value(list, value);
+    return true;
+}
+
 void vamp_open_add_to(const struct vamp_open_pool *pool, const struct vamp_open_histogram *open,
                       struct vamp_histogram *into)
 {
-    for (uint32_t i = 0; open->form != VAMP_OPEN_ARRAY && i < open->used; i++) {
-        into->bins[entry_bin(open->bins[i])] += entry_count(open->bins[i]);
+    unsigned first = 0, end = open->used;
+    if (open->form == VAMP_OPEN_ARRAY) {
+        array_range(pool, open, &first, &end);
     }
-    for (unsigned i = 0; open->form == VAMP_OPEN_ARRAY && i < pool->bins->count; i++) {
-        into->bins[i] += open->bins[i];
+    for (unsigned i = first; i < end; i++) {
+        const struct vamp_bin_count entry = open->form == VAMP_OPEN_ARRAY
+                                                ? (struct vamp_bin_count){open->bins[i], i}
+                                                : list_entry(open, i);
+        into->bins[entry.bin] += entry.count;
+        into->count += entry.count;
     }
-    into->count += open->count;
     into->sum += open->sum;
     into->min = open->min < into->min ? open->min : into->min;
     into->max = open->max > into->max ? open->max : into->max;
@@ -227,32 +286,40 @@ unsigned vamp_open_bin_count(const struct vamp_open_pool *pool,
 static void copy_list(const struct vamp_open_histogram *open, struct vamp_bucket_histogram *to)
 {
     for (uint32_t i = 0; i < open->used; i++) {
-        const uint32_t bin = entry_bin(open->bins[i]);
+        const struct vamp_bin_count entry = list_entry(open, i);
         uint32_t at = to->bin_count++;
-        for (; at > 0 && to->bins[at - 1].bin > bin; at--) {
+        for (; at > 0 && to->bins[at - 1].bin > entry.bin; at--) {
             to->bins[at] = to->bins[at - 1];
         }
-        to->bins[at] = (struct vamp_bin_count){entry_count(open->bins[i]), bin};
+        to->bins[at] = entry;
+        to->count += entry.count;
+    }
+}
+
+static void copy_array(const struct vamp_open_pool *pool, const struct vamp_open_histogram *open,
+                       struct vamp_bucket_histogram *to)
+{
+    unsigned first = 0, end = 0;
+    array_range(pool, open, &first, &end);
+    for (unsigned i = first; i < end; i++) {
+        if (open->bins[i] > 0) {
+            to->bins[to->bin_count++] = (struct vamp_bin_count){open->bins[i], i};
+            to->count += open->bins[i];
+        }
     }
 }
 
 void vamp_open_copy(const struct vamp_open_pool *pool, const struct vamp_open_histogram *open,
                     struct vamp_bucket_histogram *to)
 {
-    to->count = open->count;
+    to->count = 0;
     to->sum = open->sum;
     to->min = open->min;
     to->max = open->max;
     to->bin_count = 0;
-    if (open->form != VAMP_OPEN_ARRAY) {
+    if (open->form == VAMP_OPEN_ARRAY) {
+        copy_array(pool, open, to);
+    } else {
         copy_list(open, to);
-        return;
-    }
-    unsigned first = 0, end = 0;
-    array_range(pool, open, &first, &end);
-    for (unsigned i = first; i < end; i++) {
-        if (open->bins[i] > 0) {
-            to->bins[to->bin_count++] = (struct vamp_bin_count){open->bins[i], i};
-        }
     }
 }

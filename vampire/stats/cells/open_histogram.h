@@ -21,11 +21,13 @@ enum vamp_open_form { VAMP_OPEN_SHORT, VAMP_OPEN_LONG, VAMP_OPEN_ARRAY };
 #define VAMP_OPEN_FORM_COUNT 3
 
 struct vamp_open_histogram {
-    uint64_t count, sum, min, max;
-    uint32_t form; /* enum vamp_open_form */
-    uint32_t used; /* entries of a list */
-    /* A list: the bin of each entry in the upper 16 bits, its count in the lower 48; an array: the
-     * count of each bin. */
+    uint64_t sum, min, max;
+    uint8_t form; /* enum vamp_open_form */
+    /* A list: its entries in use, how many it has room for, and its values. */
+    uint8_t used, room;
+    uint32_t values;
+    /* An array: the count of each bin. A list: the bins of its entries, 16 bits each, then their
+     * counts, 32 bits each; a list whose values could be too many for these grows. */
     uint64_t bins[];
 };
 
@@ -46,15 +48,18 @@ void vamp_open_release(struct vamp_open_pool *pool, struct vamp_open_histogram *
 /* For vamp_open_record: all but the bins. */
 static inline void vamp_open_add_value(struct vamp_open_histogram *open, uint64_t value)
 {
-    open->count++;
     open->sum += value;
-    open->min = value < open->min ? value : open->min;
-    open->max = value > open->max ? value : open->max;
+    if (value < open->min) {
+        open->min = value;
+    }
+    if (value > open->max) {
+        open->max = value;
+    }
 }
 
-/* For vamp_open_record: records in what is not there yet, or a list that may have no room. */
-bool vamp_open_record_slowly(struct vamp_open_pool *pool, struct vamp_open_histogram **histogram,
-                             uint64_t value);
+/* For vamp_open_record: records in what is not there yet, or a list. */
+bool vamp_open_record_in_list(struct vamp_open_pool *pool, struct vamp_open_histogram **histogram,
+                              uint64_t value);
 
 /* Records a value; `*histogram` is NULL before the first one and moves when it grows. False: there
  * is no room in the pool, and the value is not recorded. */
@@ -63,7 +68,7 @@ static inline bool vamp_open_record(struct vamp_open_pool *pool,
 {
     struct vamp_open_histogram *open = *histogram;
     if (open == NULL || open->form != VAMP_OPEN_ARRAY) {
-        return vamp_open_record_slowly(pool, histogram, value);
+        return vamp_open_record_in_list(pool, histogram, value);
     }
     open->bins[vamp_bin_index(pool->bins->sub_bits, value)]++;
     vamp_open_add_value(open, value);
