@@ -58,7 +58,8 @@ enum vamp_verdict {
  * forward. */
 void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event,
                         enum vamp_verdict verdict);
-/* The next events that will be observed, in any number up to VAMP_LOOK_AHEAD, marks included.
+/* The next events that will be observed, the same ones, unchanged and in this order, in any number
+ * up to VAMP_LOOK_AHEAD, marks included.
  * Changes nothing; but with many live CDOs observing them then takes half the time, since what is
  * known of them is brought near all at once. */
 void vamp_stats_look_ahead(struct vamp_stats *stats, const struct vamp_event *const *events,

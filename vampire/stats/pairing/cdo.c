@@ -8,14 +8,13 @@ void vamp_track_learn_new_size(struct vamp_track_context *at)
     struct vamp_cdo *cdo = at->cdo;
     struct vamp_observation *seen = at->seen;
     if (vamp_event_has(at->event, VAMP_HAS_SIZE) && (cdo->flags & VAMP_CDO_SIZED) == 0) {
-        vamp_track_weigh(at, cdo, -1);
+        vamp_cdo_change(at, cdo);
         cdo->size_bytes = at->event->size_bytes;
         cdo->flags |= VAMP_CDO_SIZED;
-        vamp_track_weigh(at, cdo, 1);
     }
     const uint32_t ready = VAMP_CDO_SIZED | VAMP_CDO_MAKER;
     if ((cdo->flags & (ready | VAMP_CDO_COUNTED)) == ready) {
-        vamp_cdo_set_flags(at, cdo, VAMP_CDO_COUNTED, 0);
+        vamp_cdo_set_flags(at, VAMP_CDO_COUNTED, 0);
         seen->created = true;
         seen->found |= VAMP_FOUND_SIZE;
         seen->creator = vamp_cdo_owner_name(at, cdo);
@@ -26,9 +25,8 @@ static void add_own_handle(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
     if (cdo->owner_handles < VAMP_OWNER_HANDLES_MAX) {
-        vamp_track_weigh(at, cdo, -1);
+        vamp_cdo_change(at, cdo);
         cdo->owner_handles++;
-        vamp_track_weigh(at, cdo, 1);
     }
 }
 
@@ -64,7 +62,7 @@ static void track_declare(struct vamp_track_context *at)
     }
     vamp_cdo_become_producer(at);
     at->cdo->declared_ns = at->event->time_ns;
-    vamp_cdo_set_flags(at, at->cdo, VAMP_CDO_DECLARED, 0);
+    vamp_cdo_set_flags(at, VAMP_CDO_DECLARED, 0);
 }
 
 static void track_seal(struct vamp_track_context *at)
@@ -93,13 +91,12 @@ static bool offers_it(struct vamp_track_context *at)
 static void offer_too(struct vamp_track_context *at)
 {
     if (vamp_cdo_is_owned(at)) {
-        vamp_cdo_set_flags(at, at->cdo, VAMP_CDO_OFFERED, 0);
+        vamp_cdo_set_flags(at, VAMP_CDO_OFFERED, 0);
         return;
     }
     struct vamp_hold *hold = vamp_hold_need(at);
-    vamp_track_weigh(at, at->cdo, -1);
+    vamp_cdo_change(at, at->cdo);
     vamp_hold_link(at, at->cdo, hold);
-    vamp_track_weigh(at, at->cdo, 1);
 }
 
 static void track_offer(struct vamp_track_context *at)
@@ -123,7 +120,7 @@ static void track_offer(struct vamp_track_context *at)
         (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_DECLARE_TO_OFFER, cdo->declared_ns);
     }
     cdo->offered_ns = at->event->time_ns;
-    vamp_cdo_set_flags(at, cdo, VAMP_CDO_OFFERED | VAMP_CDO_ONCE, 0);
+    vamp_cdo_set_flags(at, VAMP_CDO_OFFERED | VAMP_CDO_ONCE, 0);
 }
 
 /* A component that requires or demands a CDO did not make it, unless it is known to have. */
@@ -131,7 +128,7 @@ static void note_consumer(struct vamp_track_context *at)
 {
     if (at->cdo != NULL && vamp_cdo_is_owned(at) && !vamp_cdo_in_pool(at->cdo) &&
         (at->cdo->flags & VAMP_CDO_COUNTED) == 0) {
-        vamp_cdo_set_flags(at, at->cdo, 0, VAMP_CDO_MAKER);
+        vamp_cdo_set_flags(at, 0, VAMP_CDO_MAKER);
     }
 }
 
@@ -165,13 +162,12 @@ static void leave_pool(struct vamp_track_context *at)
 static void end_own_offer(struct vamp_track_context *at)
 {
     if (vamp_cdo_is_owned(at)) {
-        vamp_cdo_set_flags(at, at->cdo, 0, VAMP_CDO_OFFERED);
+        vamp_cdo_set_flags(at, 0, VAMP_CDO_OFFERED);
         return;
     }
     struct vamp_hold *hold = vamp_hold_find(at);
-    vamp_track_weigh(at, at->cdo, -1);
+    vamp_cdo_change(at, at->cdo);
     vamp_hold_unlink(at, at->cdo, hold);
-    vamp_track_weigh(at, at->cdo, 1);
     if (hold->handles == 0) {
         vamp_hold_remove(at, hold);
     }
@@ -219,12 +215,11 @@ static bool dispose_by_owner(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
     if (cdo->owner_handles > 0) {
-        vamp_track_weigh(at, cdo, -1);
+        vamp_cdo_change(at, cdo);
         cdo->owner_handles--;
         if (cdo->owner_handles == 0) {
             cdo->flags &= (uint8_t)~VAMP_CDO_UNSEEN;
         }
-        vamp_track_weigh(at, cdo, 1);
     }
     return (cdo->flags & VAMP_CDO_MAKER) != 0 && cdo->owner_handles == 0 && end_making(at);
 }
@@ -258,8 +253,7 @@ static void dispose_of_hold(struct vamp_track_context *at)
 
 static void track_dispose(struct vamp_track_context *at)
 {
-    struct vamp_moment since;
-    if (vamp_track_demand_end(at, &since)) {
+    if (vamp_track_demand_end(at, NULL)) {
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED, 1);
     }
     struct vamp_cdo *cdo = at->cdo;
@@ -278,7 +272,6 @@ static void track_dispose(struct vamp_track_context *at)
 
 void vamp_track_cdo(struct vamp_track_context *at)
 {
-    struct vamp_moment since;
     switch (at->event->kind) {
     case VAMP_EVENT_DECLARE:
         track_declare(at);
@@ -300,14 +293,16 @@ void vamp_track_cdo(struct vamp_track_context *at)
     if (at->cdo != NULL) {
         at->seen->producer = vamp_cdo_owner_name(at, at->cdo);
         vamp_track_learn_size(at);
-        vamp_cdo_history_add(at);
+        if (vamp_track_keeps_histories(at->tracker)) {
+            vamp_cdo_history_add(at);
+        }
     }
     switch (at->event->kind) {
     case VAMP_EVENT_DEMAND:
         track_demand(at);
         break;
     case VAMP_EVENT_RETRACT:
-        (void)vamp_track_demand_end(at, &since);
+        (void)vamp_track_demand_end(at, NULL);
         break;
     case VAMP_EVENT_WITHDRAW:
         track_withdraw(at);

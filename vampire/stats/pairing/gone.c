@@ -71,7 +71,6 @@ bool vamp_track_gone(struct vamp_tracker *tracker, uint32_t row, const struct va
         at.component = vamp_components_row(tracker->components, row);
     }
     label_component(&at);
-    const uint32_t tracked = vamp_table_live(&tracker->cdos);
     seen->present = -(int64_t)tally->present;
     tally->present = 0;
     if (row != 0) {
@@ -80,6 +79,5 @@ bool vamp_track_gone(struct vamp_tracker *tracker, uint32_t row, const struct va
         release_rest(&at);
     }
     vamp_track_show_bytes(tracker, seen);
-    seen->tracked = (int64_t)vamp_table_live(&tracker->cdos) - (int64_t)tracked;
     return true;
 }

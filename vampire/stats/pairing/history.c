@@ -20,9 +20,6 @@ const struct vamp_cdo_history *vamp_track_history(const struct vamp_tracker *tra
 
 void vamp_cdo_history_begin(struct vamp_track_context *at)
 {
-    if (at->tracker->histories == NULL) {
-        return;
-    }
     struct vamp_cdo_history *history = history_of(at->tracker, at->cdo);
     memset(history, 0, offsetof(struct vamp_cdo_history, times_ns));
     for (unsigned i = 0; i < VAMP_CDO_TIME_COUNT; i++) {
@@ -34,8 +31,10 @@ void vamp_cdo_history_begin(struct vamp_track_context *at)
 /* Cut at a character's border. */
 void vamp_track_copy_name(const struct vamp_event *event, char name[static VAMP_CDO_NAME_BYTES])
 {
-    const size_t length = vamp_utf8_cut(event->name, strnlen(event->name, event->name_length),
-                                        VAMP_CDO_NAME_BYTES - 1);
+    const size_t length = event->name_length < VAMP_CDO_NAME_BYTES
+                              ? event->name_length
+                              : vamp_utf8_cut(event->name, strnlen(event->name, event->name_length),
+                                              VAMP_CDO_NAME_BYTES - 1);
     memcpy(name, event->name, length);
     name[length] = '\0';
 }
@@ -77,7 +76,7 @@ static void note_time(struct vamp_cdo_history *history, const struct vamp_event 
 void vamp_cdo_history_select(struct vamp_track_context *at)
 {
     const struct vamp_tracker *tracker = at->tracker;
-    if (tracker->histories != NULL && at->cdo != NULL) {
+    if (at->cdo != NULL) {
         struct vamp_cdo_history *history = history_of(tracker, at->cdo);
         history->selected = history->selected || tracker->select == NULL ||
                             tracker->select(tracker->select_context, at->event);
@@ -86,11 +85,7 @@ void vamp_cdo_history_select(struct vamp_track_context *at)
 
 void vamp_cdo_history_add(struct vamp_track_context *at)
 {
-    const struct vamp_tracker *tracker = at->tracker;
-    if (tracker->histories == NULL) {
-        return;
-    }
-    struct vamp_cdo_history *history = history_of(tracker, at->cdo);
+    struct vamp_cdo_history *history = history_of(at->tracker, at->cdo);
     const struct vamp_event *event = at->event;
     if (vamp_event_has(event, VAMP_HAS_CDO_ID)) {
         history->id = event->cdo_id;
@@ -105,7 +100,7 @@ void vamp_cdo_history_add(struct vamp_track_context *at)
 
 void vamp_cdo_history_add_transport(struct vamp_track_context *at)
 {
-    if (at->tracker->histories != NULL && at->cdo != NULL) {
+    if (at->cdo != NULL) {
         struct vamp_cdo_history *history = history_of(at->tracker, at->cdo);
         history->times_ns[VAMP_CDO_TIME_LAST_TRANSPORT] = at->event->time_ns;
         history->consumers++;
@@ -146,9 +141,7 @@ static void add_row(const struct vamp_tracker *tracker, struct vamp_slot *slot,
 void vamp_cdo_history_end(struct vamp_track_context *at, const struct vamp_cdo *cdo,
                           enum vamp_cdo_end end)
 {
-    if (at->tracker->histories != NULL) {
-        add_row(at->tracker, at->seen->slot, cdo, end);
-    }
+    add_row(at->tracker, at->seen->slot, cdo, end);
 }
 
 void vamp_cdo_history_end_owned(struct vamp_track_context *at)
@@ -164,7 +157,7 @@ void vamp_cdo_history_end_owned(struct vamp_track_context *at)
 
 const char *vamp_track_cdo_name(struct vamp_tracker *tracker, const struct vamp_event *event)
 {
-    struct vamp_key key;
+    struct vamp_key key = {.hash = 0};
     const struct vamp_cdo *cdo = tracker->histories != NULL && vamp_track_find_key(event, &key)
                                      ? vamp_table_find(&tracker->cdos, &key)
                                      : NULL;

@@ -21,8 +21,11 @@ struct vamp_cdo_history {
 const struct vamp_cdo_history *vamp_track_history(const struct vamp_tracker *tracker,
                                                   const struct vamp_cdo *cdo);
 
-/* All functions below do nothing when no histories are kept (tracker->histories is NULL). */
-
+/* Whether histories are kept: to be asked before any of the functions below, except the last. */
+static inline bool vamp_track_keeps_histories(const struct vamp_tracker *tracker)
+{
+    return tracker->histories != NULL;
+}
 /* The CDO of `at` has a new record. */
 void vamp_cdo_history_begin(struct vamp_track_context *at);
 /* Adds what the event says about its CDO, which has a record. */

@@ -4,7 +4,7 @@
 
 #include "vampire/stats/pairing/records.h"
 
-static struct vamp_key hold_key(const struct vamp_track_context *at)
+struct vamp_key vamp_hold_key(const struct vamp_track_context *at)
 {
     return vamp_key_of_four(&at->cdo_key, at->row, 0);
 }
@@ -16,7 +16,7 @@ static uint32_t row_of(const struct vamp_hold *hold)
 
 struct vamp_hold *vamp_hold_find(struct vamp_track_context *at)
 {
-    const struct vamp_key key = hold_key(at);
+    const struct vamp_key key = vamp_hold_key(at);
     return vamp_table_find(&at->tracker->holds, &key);
 }
 
@@ -66,16 +66,16 @@ static void end_offer(struct vamp_track_context *at, struct vamp_hold *hold)
     const struct vamp_key key = vamp_key_of_two(hold->key[0], hold->key[1]);
     struct vamp_cdo *cdo = vamp_table_find(&at->tracker->cdos, &key);
     assert(cdo != NULL); /* a CDO's record lasts as long as it is offered, or unlinks the offers */
-    vamp_track_weigh(at, cdo, -1);
+    vamp_cdo_change(at, cdo);
     vamp_hold_unlink(at, cdo, hold);
-    vamp_track_weigh(at, cdo, 1);
+    vamp_cdo_changed(at, cdo);
     cdo->demands = vamp_cdo_in_pool(cdo) ? cdo->demands : 0;
 }
 
 struct vamp_hold *vamp_hold_need(struct vamp_track_context *at)
 {
     struct vamp_table *holds = &at->tracker->holds;
-    const struct vamp_key key = hold_key(at);
+    const struct vamp_key key = vamp_hold_key(at);
     struct vamp_hold *hold = vamp_table_find(holds, &key);
     if (hold != NULL) {
         return hold;
@@ -105,10 +105,4 @@ uint32_t vamp_hold_leave_offers(struct vamp_track_context *at)
         }
     }
     return count;
-}
-
-void vamp_track_hold_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead)
-{
-    const struct vamp_key key = hold_key(at);
-    vamp_ahead_add(ahead, &at->tracker->holds, &key, at->event->kind == VAMP_EVENT_DISPOSE);
 }

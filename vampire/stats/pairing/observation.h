@@ -47,10 +47,10 @@ struct vamp_observation {
     uint32_t intervals; /* bits: which of `interval_ns` were found */
     uint32_t forgotten; /* CDOs that ended without a size, by component `forgotten_of` */
     uint32_t evicted;
-    int64_t pool_cdos, pool_bytes, present; /* changes */
-    int32_t active[VAMP_TIER_COUNT];        /* changes, by tier */
-    bool pool_changed;                      /* `pool_cdos` or `pool_bytes` may be other than zero */
-    bool size_known;                        /* of the CDO, from this event or an earlier one */
+    int64_t pool_cdos, pool_bytes, present, tracked; /* changes */
+    int32_t active[VAMP_TIER_COUNT];                 /* changes, by tier */
+    bool pool_changed;  /* `pool_cdos` or `pool_bytes` may be other than zero */
+    bool size_known;    /* of the CDO, from this event or an earlier one */
     bool created;       /* a CDO of known size was created, by component `creator` */
     bool offered;       /* the CDO came into the pool */
     bool fan_out_known; /* `fan_out` demands met the CDO in the pool */
@@ -61,7 +61,6 @@ struct vamp_observation {
     struct vamp_slot *slot; /* of the bucket the event counts in */
     uint32_t producer;      /* name number of the CDO's producer */
     uint64_t size_bytes;    /* 0: not known */
-    int64_t tracked;        /* change */
     /* Component (who acted), operation and size class are set for every event; sink, source, tier
      * and cause for events of transports, which alone have them. */
     struct vamp_labels labels;

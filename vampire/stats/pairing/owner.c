@@ -39,15 +39,22 @@ static void drop_offers(struct vamp_track_context *at, struct vamp_cdo *cdo)
 
 void vamp_cdo_forget(struct vamp_track_context *at, struct vamp_cdo *cdo, enum vamp_cdo_end end)
 {
-    vamp_cdo_history_end(at, cdo, end);
+    if (vamp_track_keeps_histories(at->tracker)) {
+        vamp_cdo_history_end(at, cdo, end);
+    }
     if ((cdo->flags & (VAMP_CDO_MAKER | VAMP_CDO_COUNTED)) == VAMP_CDO_MAKER) {
         at->seen->forgotten++;
         at->seen->found |= VAMP_FOUND_SIZE;
         at->seen->forgotten_of = vamp_cdo_owner_name(at, cdo);
     }
-    vamp_track_weigh(at, cdo, -1);
+    vamp_cdo_change(at, cdo);
     drop_offers(at, cdo);
     vamp_table_remove(&at->tracker->cdos, cdo);
+    at->seen->tracked--;
+    if (cdo == at->cdo) {
+        at->cdo = NULL;
+        at->changing = false;
+    }
 }
 
 static uint32_t declared_handles(const struct vamp_cdo *cdo)
@@ -55,7 +62,7 @@ static uint32_t declared_handles(const struct vamp_cdo *cdo)
     return cdo->owner_handles - (unsigned)((cdo->flags & VAMP_CDO_UNSEEN) != 0);
 }
 
-/* Gives the record, which the caller weighs, to a component that held this of it until now. */
+/* Gives the record, which is changing, to a component that held this of it until now. */
 static void change_owner(struct vamp_track_context *at, struct vamp_cdo *cdo, uint32_t row,
                          const struct vamp_hold *held)
 {
@@ -76,9 +83,8 @@ static struct vamp_hold take_hold(struct vamp_track_context *at, struct vamp_hol
     const struct vamp_hold held = hold != NULL ? *hold : (struct vamp_hold){.handles = 0};
     if (hold != NULL) {
         if (hold->offers) {
-            vamp_track_weigh(at, at->cdo, -1);
+            vamp_cdo_change(at, at->cdo);
             vamp_hold_unlink(at, at->cdo, hold);
-            vamp_track_weigh(at, at->cdo, 1);
         }
         vamp_hold_remove(at, hold);
     }
@@ -111,14 +117,17 @@ void vamp_cdo_add(struct vamp_track_context *at)
         at->seen->evicted++;
     }
     at->cdo = vamp_table_insert(&at->tracker->cdos, &at->cdo_key, at->row);
+    at->seen->tracked++;
     at->cdo->owner_handles = 1;
     at->cdo->flags = at->event->kind == VAMP_EVENT_DECLARE ? 0 : VAMP_CDO_UNSEEN;
+    at->changing = true; /* it has no weight yet */
     take_kept_handles(at);
-    vamp_track_weigh(at, at->cdo, 1);
-    vamp_cdo_history_begin(at);
+    if (vamp_track_keeps_histories(at->tracker)) {
+        vamp_cdo_history_begin(at);
+    }
 }
 
-/* What the owner has of the record becomes a hold. */
+/* What the owner has of the record, which is changing, becomes a hold. */
 static void keep_owners_part(struct vamp_track_context *at)
 {
     struct vamp_cdo *cdo = at->cdo;
@@ -130,7 +139,6 @@ static void keep_owners_part(struct vamp_track_context *at)
     owner.row = cdo->record.owner;
     struct vamp_hold *hold = vamp_hold_need(&owner);
     assert(hold->handles == 0 && !hold->offers); /* the owner of a record has no hold on it */
-    vamp_track_weigh(at, cdo, -1);
     hold->handles = handles;
     hold->declared = (cdo->flags & VAMP_CDO_DECLARED) != 0;
     hold->declared_ns = cdo->declared_ns;
@@ -142,32 +150,29 @@ static void keep_owners_part(struct vamp_track_context *at)
         cdo->flags &= (uint8_t)~VAMP_CDO_OFFERED;
         vamp_hold_link(&owner, cdo, hold);
     }
-    vamp_track_weigh(at, cdo, 1);
 }
 
 void vamp_cdo_become_producer(struct vamp_track_context *at)
 {
-    struct vamp_cdo *cdo = at->cdo;
     if (!vamp_cdo_is_owned(at)) {
+        vamp_cdo_change(at, at->cdo);
         const struct vamp_hold held = take_hold(at, vamp_hold_find(at));
         keep_owners_part(at);
-        vamp_track_weigh(at, cdo, -1);
-        change_owner(at, cdo, at->row, &held);
-        vamp_track_weigh(at, cdo, 1);
+        change_owner(at, at->cdo, at->row, &held);
     }
-    vamp_cdo_set_flags(at, cdo, VAMP_CDO_MAKER, 0);
+    vamp_cdo_set_flags(at, VAMP_CDO_MAKER, 0);
 }
 
 void vamp_cdo_hand_over(struct vamp_track_context *at, struct vamp_cdo *cdo)
 {
     struct vamp_hold *hold = vamp_table_record(&at->tracker->holds, cdo->last_offer);
     const struct vamp_hold held = *hold;
-    vamp_track_weigh(at, cdo, -1);
+    vamp_cdo_change(at, cdo);
     vamp_hold_unlink(at, cdo, hold);
     vamp_hold_remove(at, hold);
     change_owner(at, cdo, (uint32_t)held.key[2], &held);
     cdo->flags |= VAMP_CDO_MAKER;
-    vamp_track_weigh(at, cdo, 1);
+    vamp_cdo_changed(at, cdo);
 }
 
 void vamp_track_forget_cdos(struct vamp_track_context *at)
@@ -212,7 +217,7 @@ void vamp_track_leave_cdos(struct vamp_track_context *at)
     seen->found |= tally->unsized > 0 ? VAMP_FOUND_SIZE : 0U;
     seen->forgotten_of = seen->labels.value[VAMP_LABEL_COMPONENT];
     vamp_cdo_history_end_owned(at);
-    (void)vamp_table_owner_leaves(&tracker->cdos, at->row);
+    seen->tracked -= vamp_table_owner_leaves(&tracker->cdos, at->row);
     (void)vamp_table_owner_leaves(&tracker->holds, at->row);
     tally->offered = 0;
     tally->pool_bytes = 0;

@@ -83,7 +83,8 @@ struct vamp_tally {
     uint32_t unsized;      /* it created them, and no size is known */
     uint64_t handles;      /* declared and not disposed of */
     uint32_t present;
-    bool left, unknown_reported;
+    bool left;
+    bool checked; /* its JOIN was seen, or that it was not has been reported */
     struct vamp_in_flight in_flight[VAMP_IN_FLIGHT_COUNT];
     struct vamp_moment acted; /* its last operation; place 0: none was seen */
     struct vamp_ages ages;    /* as vamp_track_ages found them */
@@ -106,6 +107,7 @@ struct vamp_track_context {
     bool has_cdo;
     struct vamp_key cdo_key; /* of zeros: not known */
     struct vamp_cdo *cdo;    /* NULL: not tracked */
+    bool changing;           /* the weight of `cdo` is taken away until the event is handled */
 };
 
 void vamp_track_cdo(struct vamp_track_context *at);
@@ -125,9 +127,28 @@ static inline void vamp_track_learn_size(struct vamp_track_context *at)
     }
 }
 
-/* Everything that depends on a CDO's flags, size, offers, handles and owner: taken away before one
- * of them changes (sign -1) and added after (sign 1). */
+/* The weight of a CDO, which is everything that the tallies count of its flags, size, offers,
+ * handles and owner: taken away (sign -1) or added (sign 1). */
 void vamp_track_weigh(struct vamp_track_context *at, const struct vamp_cdo *cdo, int sign);
+/* To be called before any of these changes: takes the weight away. That of the event's own CDO is
+ * taken away once, whatever changes, and added when the event is handled. */
+static inline void vamp_cdo_change(struct vamp_track_context *at, const struct vamp_cdo *cdo)
+{
+    if (cdo == at->cdo) {
+        if (at->changing) {
+            return;
+        }
+        at->changing = true;
+    }
+    vamp_track_weigh(at, cdo, -1);
+}
+/* Of a CDO that need not be the event's own: all changes are made. */
+static inline void vamp_cdo_changed(struct vamp_track_context *at, const struct vamp_cdo *cdo)
+{
+    if (cdo != at->cdo) {
+        vamp_track_weigh(at, cdo, 1);
+    }
+}
 
 /* Whether the record of the CDO of `at` belongs to the component of the event. */
 static inline bool vamp_cdo_is_owned(const struct vamp_track_context *at)
@@ -143,7 +164,9 @@ static inline uint32_t vamp_cdo_owner_name(const struct vamp_track_context *at,
         return VAMP_NAME_UNKNOWN;
     }
     return vamp_track_name(at->tracker,
-                           vamp_components_row(at->tracker->components, cdo->record.owner));
+                           cdo->record.owner == at->row
+                               ? at->component
+                               : vamp_components_row(at->tracker->components, cdo->record.owner));
 }
 
 /* The time and the place of the event at hand. */
@@ -152,18 +175,16 @@ static inline struct vamp_moment vamp_track_moment(const struct vamp_track_conte
     return (struct vamp_moment){at->event->time_ns, at->tracker->events};
 }
 
-static inline void vamp_cdo_set_flags(struct vamp_track_context *at, struct vamp_cdo *cdo,
-                                      unsigned set, unsigned clear)
+/* Of the CDO of `at`. */
+static inline void vamp_cdo_set_flags(struct vamp_track_context *at, unsigned set, unsigned clear)
 {
+    struct vamp_cdo *cdo = at->cdo;
     const uint8_t flags = (uint8_t)((cdo->flags | set) & ~clear);
     const uint32_t not_weighed = VAMP_CDO_DECLARED | VAMP_CDO_ONCE;
-    if (((flags ^ cdo->flags) & ~not_weighed) == 0) {
-        cdo->flags = flags;
-        return;
+    if (((flags ^ cdo->flags) & ~not_weighed) != 0) {
+        vamp_cdo_change(at, cdo);
     }
-    vamp_track_weigh(at, cdo, -1);
     cdo->flags = flags;
-    vamp_track_weigh(at, cdo, 1);
 }
 
 /* A record for the CDO of `at`, which has none: it belongs to the component of the event. At the
@@ -189,14 +210,15 @@ void vamp_track_handled(struct vamp_track_context *at);
 void vamp_track_demand(struct vamp_track_context *at, bool before);
 /* A transport for the pending demand failed: there may be another, or the demand is over. */
 void vamp_track_demand_failed(struct vamp_track_context *at);
-/* Ends the pending demand of this CDO and component; false when there is none. */
+/* Ends the pending demand of this CDO and component, which began at `ret_since` (NULL: not asked
+ * for); false when there is none. */
 bool vamp_track_demand_end(struct vamp_track_context *at, struct vamp_moment *ret_since);
 /* The hold of this CDO and component; NULL: it holds nothing, or owns the record. */
 struct vamp_hold *vamp_hold_find(struct vamp_track_context *at);
 /* The same, made at need; at the bound the oldest hold gives way. */
 struct vamp_hold *vamp_hold_need(struct vamp_track_context *at);
 void vamp_hold_remove(struct vamp_track_context *at, struct vamp_hold *hold);
-/* Links the hold into the offers of the CDO, or takes it out. The caller weighs the CDO. */
+/* Links the hold into the offers of the CDO, which is changing, or takes it out. */
 void vamp_hold_link(struct vamp_track_context *at, struct vamp_cdo *cdo, struct vamp_hold *hold);
 void vamp_hold_unlink(struct vamp_track_context *at, struct vamp_cdo *cdo, struct vamp_hold *hold);
 /* The component's offers of CDOs that it does not own end. Returns how many there were. */
@@ -232,30 +254,13 @@ void vamp_pending_cdos_done(struct vamp_tracker *tracker);
 void vamp_pending_cdo_note(struct vamp_track_context *at, enum vamp_age age,
                            const struct vamp_table *table, const void *record);
 
-/* The look-ups that some events to come will make. */
-#define VAMP_AHEAD_A_EVENT 4
-struct vamp_ahead {
-    unsigned count;
-    struct {
-        struct vamp_table_expected expected;
-        bool removal; /* what is found will be removed */
-    } items[VAMP_LOOK_AHEAD * VAMP_AHEAD_A_EVENT];
-};
-/* A smaller table is in the processor's caches anyway. */
-#define VAMP_NEAR_RECORDS 4096
-static inline void vamp_ahead_add(struct vamp_ahead *ahead, const struct vamp_table *table,
-                                  const struct vamp_key *key, bool removal)
-{
-    if (table->used >= VAMP_NEAR_RECORDS) {
-        vamp_table_expect(table, key, &ahead->items[ahead->count].expected);
-        ahead->items[ahead->count].removal = removal;
-        ahead->count++;
-    }
-}
-/* At most three and one. */
-void vamp_track_waits_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);
-void vamp_track_hold_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);
-void vamp_track_transport_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead);
+/* Keys of the event at hand, whose CDO and row are known: of the operation that was received, the
+ * pending demand, the hold; and of the transport, by its number or else by CDO and sink, false when
+ * there is neither. */
+struct vamp_key vamp_track_operation_key(const struct vamp_track_context *at);
+struct vamp_key vamp_track_demand_key(const struct vamp_track_context *at);
+struct vamp_key vamp_hold_key(const struct vamp_track_context *at);
+bool vamp_track_transport_key(const struct vamp_track_context *at, struct vamp_key *ret_key);
 
 static inline bool vamp_track_is_transport(unsigned kind)
 {
@@ -263,13 +268,13 @@ static inline bool vamp_track_is_transport(unsigned kind)
 }
 /* For vamp_track_find_key, of an event without a CDO's id. */
 bool vamp_track_find_key_by_name(const struct vamp_event *event, struct vamp_key *ret_key);
-/* The event's CDO as a key; false when it has none. */
-static inline bool vamp_track_find_key(const struct vamp_event *event, struct vamp_key *ret_key)
+/* The event's CDO as a key; false when it has none. `key` is one of zeros, or of two words. */
+static inline bool vamp_track_find_key(const struct vamp_event *event, struct vamp_key *key)
 {
     if (!vamp_event_has(event, VAMP_HAS_CDO_ID)) {
-        return vamp_track_find_key_by_name(event, ret_key);
+        return vamp_track_find_key_by_name(event, key);
     }
-    *ret_key = vamp_key_of_two(event->cdo_id.high, event->cdo_id.low);
+    vamp_key_set_two(key, event->cdo_id.high, event->cdo_id.low);
     return true;
 }
 /* The key of a CDO by the event's name. */

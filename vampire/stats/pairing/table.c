@@ -42,6 +42,16 @@ static inline bool same_key(const struct vamp_table *table, const uint64_t *a, c
            (table->key_words == 2 || (a[2] == b[2] && a[3] == b[3]));
 }
 
+static inline void set_key(const struct vamp_table *table, uint64_t *key, const uint64_t *words)
+{
+    key[0] = words[0];
+    key[1] = words[1];
+    if (table->key_words == 4) {
+        key[2] = words[2];
+        key[3] = words[3];
+    }
+}
+
 int vamp_table_init(struct vamp_table *table, size_t capacity, size_t record_bytes,
                     unsigned key_words, size_t owner_count)
 {
@@ -222,6 +232,17 @@ void *vamp_table_find(struct vamp_table *table, const struct vamp_key *key)
     return record;
 }
 
+void *vamp_table_find_expected(struct vamp_table *table, const struct vamp_key *key,
+                               const struct vamp_table_expected *expected)
+{
+    struct vamp_record *record = expected->record;
+    if (record != NULL && record->owner != FREE_MARK &&
+        same_key(table, key_of(record), key->words) && !is_dead(table, record)) {
+        return record;
+    }
+    return vamp_table_find(table, key);
+}
+
 void vamp_table_expect_record(struct vamp_table_expected *expected)
 {
     const struct vamp_table *table = expected->table;
@@ -335,7 +356,7 @@ void *vamp_table_insert(struct vamp_table *table, const struct vamp_key *key, ui
 {
     uint32_t number = 0;
     struct vamp_record *record = take_record(table, &number);
-    memcpy(key_of(record), key->words, table->key_words * sizeof key->words[0]);
+    set_key(table, key_of(record), key->words);
     const size_t lines = (size_t)table->mask + 1 + table->split;
     if (table->used >= lines * LINE_FILL) {
         split_line(table);

@@ -27,7 +27,7 @@
 #include "vampire/core/err.h"
 #include "vampire/core/hash.h"
 
-/* A key and its hash, which belong together: made by the two functions below only. All tables hash
+/* A key and its hash, which belong together: made by the functions below only. All tables hash
  * alike, so that the hash of a CDO is computed once for an event, for its key in the table of CDOs
  * and for the longer keys that begin with it. The key of zeros has hash 0: a struct of zeros is a
  * key. */
@@ -36,10 +36,19 @@ struct vamp_key {
     uint64_t hash;
 };
 
+/* `key` is one of zeros, or of two words. */
+static inline void vamp_key_set_two(struct vamp_key *key, uint64_t first, uint64_t second)
+{
+    key->words[0] = first;
+    key->words[1] = second;
+    key->hash = vamp_hash_word(vamp_hash_word(0, first), second);
+}
+
 static inline struct vamp_key vamp_key_of_two(uint64_t first, uint64_t second)
 {
-    return (struct vamp_key){.words = {first, second},
-                             .hash = vamp_hash_word(vamp_hash_word(0, first), second)};
+    struct vamp_key key = {.hash = 0};
+    vamp_key_set_two(&key, first, second);
+    return key;
 }
 
 /* Of four words: those of a key of two, and these. */
@@ -106,11 +115,12 @@ void *vamp_table_find(struct vamp_table *table, const struct vamp_key *key);
  * note of it and removes it. */
 void *vamp_table_crowded(struct vamp_table *table);
 /* Looking ahead, in three steps with other work between them, so that memory has time to come. None
- * of them changes anything but the caches, and what they expect need not come. */
+ * of them changes anything but the caches, and what they expect need not come. Records never move,
+ * so that one that still has the key is the one to be found. */
 struct vamp_table_expected {
     const struct vamp_table *table;
     const struct vamp_table_line *line;
-    const struct vamp_record *record; /* found by the second step, else NULL */
+    struct vamp_record *record; /* which the second step found, else NULL */
     uint32_t hash;
 };
 /* The line in which records of this hash are, as long as none is inserted. */
@@ -133,6 +143,9 @@ static inline void vamp_table_expect(const struct vamp_table *table, const struc
     __builtin_prefetch(ret_expected->line, 1);
 }
 void vamp_table_expect_record(struct vamp_table_expected *expected);
+/* As vamp_table_find, of what was expected for this key, whatever has changed since. */
+void *vamp_table_find_expected(struct vamp_table *table, const struct vamp_key *key,
+                               const struct vamp_table_expected *expected);
 /* It will be removed: its neighbours change, too. */
 void vamp_table_expect_removal(const struct vamp_table_expected *expected);
 /* A new record, zero after its key; the table must not be crowded nor hold the key. An owner

@@ -18,7 +18,8 @@ int vamp_tracker_init(struct vamp_tracker *tracker, const struct vamp_stats_opti
     const size_t rows = options->max_components;
     const size_t pending = options->max_pending;
     tracker->tallies = calloc(rows, sizeof *tracker->tallies);
-    int status = tracker->tallies == NULL ? -ENOMEM : 0;
+    tracker->at = calloc(1, sizeof *tracker->at);
+    int status = tracker->tallies == NULL || tracker->at == NULL ? -ENOMEM : 0;
     status |= vamp_table_init(&tracker->cdos, options->max_cdos, sizeof(struct vamp_cdo), 2, rows);
     status |=
         vamp_table_init(&tracker->holds, options->max_cdos, sizeof(struct vamp_hold), 4, rows);
@@ -50,6 +51,7 @@ void vamp_tracker_done(struct vamp_tracker *tracker)
     vamp_table_done(&tracker->demands);
     vamp_table_done(&tracker->transports);
     free(tracker->tallies);
+    free(tracker->at);
     free(tracker->histories);
     vamp_pending_cdos_done(tracker);
     memset(tracker, 0, sizeof *tracker);
@@ -79,6 +81,7 @@ struct vamp_key vamp_track_name_key(const struct vamp_event *event)
 
 bool vamp_track_find_key_by_name(const struct vamp_event *event, struct vamp_key *ret_key)
 {
+    *ret_key = (struct vamp_key){.hash = 0};
     if (vamp_event_has(event, VAMP_HAS_CDO_NAME)) {
         *ret_key = vamp_track_name_key(event);
         return true;
@@ -94,6 +97,8 @@ static void find_component(struct vamp_track_context *at)
 {
     const struct vamp_event *event = at->event;
     uint32_t name = VAMP_NAME_UNKNOWN;
+    at->component = NULL;
+    at->row = 0;
     if (vamp_event_has(event, VAMP_HAS_APP)) {
         at->component = vamp_components_find(at->tracker->components, event->app_id);
         at->row = at->component == NULL ? 0 : at->component->index;
@@ -152,15 +157,13 @@ void vamp_track_release(struct vamp_track_context *at)
     vamp_track_drop_pending(tracker, at->row);
 }
 
-/* Whether the component could have done this at all. */
+/* Whether the component, which has a row, could have done this at all. */
 static void check_component(struct vamp_track_context *at, struct vamp_tally *tally)
 {
-    if (at->row == 0) {
-        return;
-    }
-    if (at->component->joined_ns == INT64_MIN && !tally->unknown_reported) {
-        tally->unknown_reported = true;
-        vamp_observe_anomaly(at->seen, VAMP_ANOMALY_UNKNOWN_COMPONENT, 1);
+    if (!tally->checked) {
+        tally->checked = true;
+        vamp_observe_anomaly(at->seen, VAMP_ANOMALY_UNKNOWN_COMPONENT,
+                             at->component->joined_ns == INT64_MIN ? 1 : 0);
     }
     if (tally->left) {
         vamp_observe_anomaly(at->seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
@@ -172,7 +175,9 @@ static void check_component(struct vamp_track_context *at, struct vamp_tally *ta
 static void track_after(struct vamp_track_context *at)
 {
     struct vamp_tally *tally = &at->tracker->tallies[at->row];
-    check_component(at, tally);
+    if ((!tally->checked || tally->left) && at->row != 0) {
+        check_component(at, tally);
+    }
     if (vamp_track_is_transport(at->event->kind)) {
         vamp_track_transport(at);
         return;
@@ -203,26 +208,62 @@ static void track_before(struct vamp_track_context *at)
     }
 }
 
+/* What was foreseen of the event; NULL: nothing. */
+static const struct vamp_foreseen *take_foreseen(struct vamp_track_context *at)
+{
+    struct vamp_track_ahead *ahead = &at->tracker->ahead;
+    while (ahead->next < ahead->count) {
+        const struct vamp_foreseen *foreseen = &ahead->events[ahead->next++];
+        if (foreseen->event == at->event) {
+            return foreseen;
+        }
+    }
+    return NULL;
+}
+
+/* The key of the event's CDO, and its record where the event is one that can change it. */
+static void find_cdo(struct vamp_track_context *at)
+{
+    struct vamp_table *cdos = &at->tracker->cdos;
+    const struct vamp_track_ahead *ahead = &at->tracker->ahead;
+    const struct vamp_foreseen *foreseen = ahead->next < ahead->count ? take_foreseen(at) : NULL;
+    at->cdo = NULL;
+    at->changing = false;
+    if (foreseen != NULL) {
+        at->has_cdo = true;
+        at->cdo_key = foreseen->cdo_key;
+        if (at->event->phase == VAMP_PHASE_AFTER) {
+            at->cdo = vamp_table_find_expected(cdos, &at->cdo_key, &foreseen->cdo);
+        }
+        return;
+    }
+    at->has_cdo = vamp_track_find_key(at->event, &at->cdo_key);
+    if (at->has_cdo && at->event->phase == VAMP_PHASE_AFTER) {
+        at->cdo = vamp_table_find(cdos, &at->cdo_key);
+    }
+}
+
 void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
                 struct vamp_observation *seen)
 {
     vamp_observation_begin(seen, event);
+    seen->found = VAMP_FOUND_OPERATION;
     tracker->events++;
-    struct vamp_track_context at = {.tracker = tracker, .event = event, .seen = seen};
-    const uint32_t tracked = vamp_table_live(&tracker->cdos);
-    find_component(&at);
+    struct vamp_track_context *at = tracker->at;
+    at->tracker = tracker;
+    at->event = event;
+    at->seen = seen;
+    find_component(at);
     find_size(seen, event);
-    at.has_cdo = vamp_track_find_key(event, &at.cdo_key);
+    find_cdo(at);
     if (event->phase == VAMP_PHASE_AFTER) {
-        if (at.has_cdo) {
-            at.cdo = vamp_table_find(&tracker->cdos, &at.cdo_key);
+        track_after(at);
+        if (at->changing) {
+            vamp_track_weigh(at, at->cdo, 1);
         }
-        track_after(&at);
     } else if (!vamp_track_is_transport(event->kind)) {
-        track_before(&at);
+        track_before(at);
     }
-    seen->tracked = (int64_t)vamp_table_live(&tracker->cdos) - (int64_t)tracked;
-    seen->found |= VAMP_FOUND_OPERATION;
     if (seen->pool_changed) {
         vamp_track_show_bytes(tracker, seen);
         seen->found |= (seen->pool_cdos | seen->pool_bytes) != 0 ? VAMP_FOUND_CONTENT : 0U;

@@ -69,11 +69,25 @@ struct vamp_pending_demand {
 };
 #define VAMP_ALL_ROWS UINT32_MAX
 
+/* What is known of an event of a CDO that comes next. */
+struct vamp_foreseen {
+    const struct vamp_event *event;
+    struct vamp_key cdo_key;
+    struct vamp_table_expected cdo; /* `line` NULL: its record is not looked up */
+};
+/* Those of a group that were not tracked yet begin at `next`. */
+struct vamp_track_ahead {
+    unsigned next, count;
+    struct vamp_foreseen events[VAMP_LOOK_AHEAD];
+};
+
 struct vamp_tracker {
     const struct vamp_components *components;
     struct vamp_table cdos, holds, received, demands, transports;
-    uint64_t received_kinds; /* bits of event kinds that were seen before handling */
-    uint64_t events;         /* tracked so far: the place of the one at hand in the stream */
+    struct vamp_track_ahead ahead;
+    struct vamp_track_context *at; /* the event at hand */
+    uint64_t received_kinds;       /* bits of event kinds that were seen before handling */
+    uint64_t events;               /* tracked so far: the place of the one at hand in the stream */
     /* The place after which nothing is known to be lost: what began before may have ended unseen.
      */
     uint64_t lost_place;
@@ -119,8 +133,8 @@ void vamp_tracker_done(struct vamp_tracker *tracker);
 /* Fills all of `seen` but its slot, which is set already. */
 void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
                 struct vamp_observation *seen);
-/* These events come next: what will be looked up for them is brought near. Changes nothing. At most
- * VAMP_LOOK_AHEAD of them. */
+/* These events come next, unchanged and in this order, though not each need be tracked: what will
+ * be looked up for them is brought near. Changes nothing. At most VAMP_LOOK_AHEAD of them. */
 void vamp_track_look_ahead(struct vamp_tracker *tracker, const struct vamp_event *const *events,
                            unsigned count);
 /* The pool is gone: what the component of row `row` held has no owner any more, as at a LEAVE; for

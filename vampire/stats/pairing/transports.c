@@ -6,8 +6,7 @@ static uint64_t sink_id(const struct vamp_event *event)
     return vamp_event_has(event, VAMP_HAS_APP) ? event->app_id : 0;
 }
 
-/* By its number; without one by CDO and sink. False when there is neither. */
-static bool transport_key(const struct vamp_track_context *at, struct vamp_key *ret_key)
+bool vamp_track_transport_key(const struct vamp_track_context *at, struct vamp_key *ret_key)
 {
     const struct vamp_event *event = at->event;
     if (vamp_event_has(event, VAMP_HAS_TRANSPORT)) {
@@ -38,7 +37,7 @@ static void track_transport_start(struct vamp_track_context *at)
     struct vamp_table *table = &at->tracker->transports;
     struct vamp_observation *seen = at->seen;
     struct vamp_key key;
-    if (!transport_key(at, &key)) {
+    if (!vamp_track_transport_key(at, &key)) {
         return;
     }
     if (vamp_table_find(table, &key) != NULL) {
@@ -143,7 +142,7 @@ static void track_transport_end(struct vamp_track_context *at)
     const bool completed = at->event->kind == VAMP_EVENT_TRANSPORT_COMPLETED;
     struct vamp_key key;
     struct vamp_transport *transport =
-        transport_key(at, &key) ? vamp_table_find(&at->tracker->transports, &key) : NULL;
+        vamp_track_transport_key(at, &key) ? vamp_table_find(&at->tracker->transports, &key) : NULL;
     if (transport != NULL) {
         complete_labels(at, transport);
         seen->active[transport->tier]--;
@@ -158,7 +157,9 @@ static void track_transport_end(struct vamp_track_context *at)
     if (completed) {
         seen->transport_completed = true;
         seen->found |= VAMP_FOUND_CONTENT;
-        vamp_cdo_history_add_transport(at);
+        if (vamp_track_keeps_histories(at->tracker)) {
+            vamp_cdo_history_add_transport(at);
+        }
         satisfy_demand(at, transport);
     } else {
         vamp_observe_anomaly(seen, VAMP_ANOMALY_TRANSPORT_FAILED, 1);
@@ -197,7 +198,9 @@ static void label_transport(struct vamp_track_context *at)
 void vamp_track_transport(struct vamp_track_context *at)
 {
     label_transport(at);
-    vamp_cdo_history_select(at);
+    if (vamp_track_keeps_histories(at->tracker)) {
+        vamp_cdo_history_select(at);
+    }
     if (at->cdo != NULL && vamp_event_has(at->event, VAMP_HAS_SIZE)) {
         vamp_track_learn_size(at);
     }
@@ -205,14 +208,5 @@ void vamp_track_transport(struct vamp_track_context *at)
         track_transport_start(at);
     } else {
         track_transport_end(at);
-    }
-}
-
-void vamp_track_transport_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead)
-{
-    struct vamp_key key;
-    if (vamp_track_is_transport(at->event->kind) && transport_key(at, &key)) {
-        vamp_ahead_add(ahead, &at->tracker->transports, &key,
-                       at->event->kind != VAMP_EVENT_TRANSPORT_INIT);
     }
 }

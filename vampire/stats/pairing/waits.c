@@ -18,7 +18,7 @@ static struct vamp_key pending_key(const struct vamp_track_context *at, const st
     return vamp_key_of_four(cdo, at->row, kind);
 }
 
-static struct vamp_key demand_key(const struct vamp_track_context *at)
+struct vamp_key vamp_track_demand_key(const struct vamp_track_context *at)
 {
     return pending_key(at, &at->cdo_key, KEY_DEMAND);
 }
@@ -67,7 +67,7 @@ static struct vamp_pending *add_pending(struct vamp_track_context *at, struct va
 }
 
 /* Of a CDO not declared yet only the name is known, so both ends of a declare go by name. */
-static struct vamp_key operation_key(const struct vamp_track_context *at)
+struct vamp_key vamp_track_operation_key(const struct vamp_track_context *at)
 {
     if (at->event->kind == VAMP_EVENT_DECLARE && vamp_event_has(at->event, VAMP_HAS_CDO_NAME)) {
         const struct vamp_key named = vamp_track_name_key(at->event);
@@ -85,7 +85,7 @@ static bool is_asked_for(const struct vamp_event *event)
 
 void vamp_track_received(struct vamp_track_context *at)
 {
-    const struct vamp_key key = operation_key(at);
+    const struct vamp_key key = vamp_track_operation_key(at);
     at->tracker->received_kinds |= VAMP_EVENT_BIT(at->event->kind);
     struct vamp_pending *pending = vamp_table_find(&at->tracker->received, &key);
     if (pending == NULL) {
@@ -100,7 +100,7 @@ void vamp_track_received(struct vamp_track_context *at)
 
 void vamp_track_handled(struct vamp_track_context *at)
 {
-    const struct vamp_key key = operation_key(at);
+    const struct vamp_key key = vamp_track_operation_key(at);
     struct vamp_pending *pending = vamp_table_find(&at->tracker->received, &key);
     if (pending == NULL) {
         return;
@@ -121,13 +121,16 @@ void vamp_track_handled(struct vamp_track_context *at)
 
 static struct vamp_pending *find_demand(struct vamp_track_context *at)
 {
-    const struct vamp_key key = demand_key(at);
+    if (at->tracker->tallies[at->row].in_flight[VAMP_IN_FLIGHT_DEMAND].now == 0) {
+        return NULL; /* the component has no pending demand at all */
+    }
+    const struct vamp_key key = vamp_track_demand_key(at);
     return vamp_table_find(&at->tracker->demands, &key);
 }
 
 void vamp_track_demand(struct vamp_track_context *at, bool before)
 {
-    const struct vamp_key key = demand_key(at);
+    const struct vamp_key key = vamp_track_demand_key(at);
     struct vamp_pending *pending = vamp_table_find(&at->tracker->demands, &key);
     bool begins = pending == NULL;
     if (begins) {
@@ -161,28 +164,9 @@ bool vamp_track_demand_end(struct vamp_track_context *at, struct vamp_moment *re
     if (pending == NULL) {
         return false;
     }
-    *ret_since = pending->since;
+    if (ret_since != NULL) {
+        *ret_since = pending->since;
+    }
     remove_pending(at, &at->tracker->demands, pending);
     return true;
-}
-
-void vamp_track_waits_ahead(const struct vamp_track_context *at, struct vamp_ahead *ahead)
-{
-    const struct vamp_tracker *tracker = at->tracker;
-    const unsigned kind = at->event->kind;
-    const bool after = at->event->phase == VAMP_PHASE_AFTER;
-    const bool transported =
-        kind == VAMP_EVENT_TRANSPORT_COMPLETED || kind == VAMP_EVENT_TRANSPORT_FAILED;
-    if (!vamp_track_is_transport(kind) &&
-        (!after || (tracker->received_kinds & VAMP_EVENT_BIT(kind)) != 0)) {
-        const struct vamp_key key = operation_key(at);
-        vamp_ahead_add(ahead, &tracker->received, &key, after);
-    }
-    if (transported || kind == VAMP_EVENT_DEMAND || (after && kind == VAMP_EVENT_DISPOSE)) {
-        const struct vamp_key key = demand_key(at);
-        vamp_ahead_add(ahead, &tracker->demands, &key, kind != VAMP_EVENT_DEMAND);
-    }
-    if (after && (kind == VAMP_EVENT_DECLARE || kind == VAMP_EVENT_DISPOSE)) {
-        vamp_track_hold_ahead(at, ahead);
-    }
 }
