@@ -5,7 +5,7 @@
  * lines of the indexes, then for the records, then for the neighbours of what will go. The key of
  * an event's CDO, and the record that it seems to have, are kept for when the event is tracked.
  */
-#include "vampire/stats/pairing/records.h"
+#include "vampire/stats/pairing/keys.h"
 
 /* A smaller table is in the processor's caches anyway. */
 #define NEAR_RECORDS 4096

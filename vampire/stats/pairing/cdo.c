@@ -270,26 +270,10 @@ static void track_dispose(struct vamp_track_context *at)
     }
 }
 
-void vamp_track_cdo(struct vamp_track_context *at)
+/* What any event says of its CDO, and the observation says of the producer: before the record may
+ * go. */
+static inline void learn(struct vamp_track_context *at)
 {
-    switch (at->event->kind) {
-    case VAMP_EVENT_DECLARE:
-        track_declare(at);
-        break;
-    case VAMP_EVENT_SEAL:
-        track_seal(at);
-        break;
-    case VAMP_EVENT_OFFER:
-        track_offer(at);
-        break;
-    case VAMP_EVENT_REQUIRE:
-    case VAMP_EVENT_DEMAND:
-        note_consumer(at);
-        break;
-    default:
-        break;
-    }
-    /* Before the record may go. */
     if (at->cdo != NULL) {
         at->seen->producer = vamp_cdo_owner_name(at, at->cdo);
         vamp_track_learn_size(at);
@@ -297,20 +281,46 @@ void vamp_track_cdo(struct vamp_track_context *at)
             vamp_cdo_history_add(at);
         }
     }
+}
+
+void vamp_track_cdo(struct vamp_track_context *at)
+{
     switch (at->event->kind) {
+    case VAMP_EVENT_DECLARE:
+        track_declare(at);
+        learn(at);
+        break;
+    case VAMP_EVENT_SEAL:
+        track_seal(at);
+        learn(at);
+        break;
+    case VAMP_EVENT_OFFER:
+        track_offer(at);
+        learn(at);
+        break;
+    case VAMP_EVENT_REQUIRE:
+        note_consumer(at);
+        learn(at);
+        break;
     case VAMP_EVENT_DEMAND:
+        note_consumer(at);
+        learn(at);
         track_demand(at);
         break;
     case VAMP_EVENT_RETRACT:
+        learn(at);
         (void)vamp_track_demand_end(at, NULL);
         break;
     case VAMP_EVENT_WITHDRAW:
+        learn(at);
         track_withdraw(at);
         break;
     case VAMP_EVENT_DISPOSE:
+        learn(at);
         track_dispose(at);
         break;
     default:
+        learn(at);
         break;
     }
 }

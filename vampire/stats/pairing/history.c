@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/pairing/history.h"
+#include "vampire/stats/pairing/keys.h"
 
 #include <string.h>
 

@@ -2,12 +2,7 @@
 /* What components hold of CDOs whose record belongs to another: handles and offers. */
 #include <assert.h>
 
-#include "vampire/stats/pairing/records.h"
-
-struct vamp_key vamp_hold_key(const struct vamp_track_context *at)
-{
-    return vamp_key_of_four(&at->cdo_key, at->row, 0);
-}
+#include "vampire/stats/pairing/keys.h"
 
 static uint32_t row_of(const struct vamp_hold *hold)
 {

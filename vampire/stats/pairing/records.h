@@ -254,31 +254,10 @@ void vamp_pending_cdos_done(struct vamp_tracker *tracker);
 void vamp_pending_cdo_note(struct vamp_track_context *at, enum vamp_age age,
                            const struct vamp_table *table, const void *record);
 
-/* Keys of the event at hand, whose CDO and row are known: of the operation that was received, the
- * pending demand, the hold; and of the transport, by its number or else by CDO and sink, false when
- * there is neither. */
-struct vamp_key vamp_track_operation_key(const struct vamp_track_context *at);
-struct vamp_key vamp_track_demand_key(const struct vamp_track_context *at);
-struct vamp_key vamp_hold_key(const struct vamp_track_context *at);
-bool vamp_track_transport_key(const struct vamp_track_context *at, struct vamp_key *ret_key);
-
 static inline bool vamp_track_is_transport(unsigned kind)
 {
     return kind >= VAMP_EVENT_TRANSPORT_INIT && kind <= VAMP_EVENT_TRANSPORT_FAILED;
 }
-/* For vamp_track_find_key, of an event without a CDO's id. */
-bool vamp_track_find_key_by_name(const struct vamp_event *event, struct vamp_key *ret_key);
-/* The event's CDO as a key; false when it has none. `key` is one of zeros, or of two words. */
-static inline bool vamp_track_find_key(const struct vamp_event *event, struct vamp_key *key)
-{
-    if (!vamp_event_has(event, VAMP_HAS_CDO_ID)) {
-        return vamp_track_find_key_by_name(event, key);
-    }
-    vamp_key_set_two(key, event->cdo_id.high, event->cdo_id.low);
-    return true;
-}
-/* The key of a CDO by the event's name. */
-struct vamp_key vamp_track_name_key(const struct vamp_event *event);
 void vamp_track_transport(struct vamp_track_context *at);
 
 #endif

@@ -140,8 +140,9 @@ static void take_out_of_line(const struct vamp_table *table, struct vamp_table_l
     line->numbers[i] = line->numbers[line->used];
 }
 
-/* One line more: half of the next line's records move there. */
-static void split_line(struct vamp_table *table)
+/* One line more: half of the next line's records move there. Rare, and not inlined, since what it
+ * needs of the stack and of registers each insertion would save and restore. */
+__attribute__((noinline)) static void split_line(struct vamp_table *table)
 {
     const uint32_t bit = table->mask + 1;
     struct vamp_table_line *stay = &table->lines[table->split];

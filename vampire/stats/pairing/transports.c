@@ -1,22 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/pairing/history.h"
-
-static uint64_t sink_id(const struct vamp_event *event)
-{
-    return vamp_event_has(event, VAMP_HAS_APP) ? event->app_id : 0;
-}
-
-bool vamp_track_transport_key(const struct vamp_track_context *at, struct vamp_key *ret_key)
-{
-    const struct vamp_event *event = at->event;
-    if (vamp_event_has(event, VAMP_HAS_TRANSPORT)) {
-        const struct vamp_key number = vamp_key_of_two(event->transport_id, 0);
-        *ret_key = vamp_key_of_four(&number, 0, 1);
-        return true;
-    }
-    *ret_key = vamp_key_of_four(&at->cdo_key, sink_id(event), 2);
-    return at->has_cdo;
-}
+#include "vampire/stats/pairing/keys.h"
 
 static void remove_transport(struct vamp_track_context *at, struct vamp_transport *transport)
 {
@@ -52,7 +36,7 @@ static void track_transport_start(struct vamp_track_context *at)
     transport->started = vamp_track_moment(at);
     transport->cdo_key[0] = at->cdo_key.words[0];
     transport->cdo_key[1] = at->cdo_key.words[1];
-    transport->app_id = sink_id(at->event);
+    transport->app_id = vamp_track_sink_id(at->event);
     if (at->cdo != NULL && vamp_cdo_in_pool(at->cdo)) {
         transport->in_pool = true;
         transport->offered_ns = at->cdo->offered_ns;
@@ -102,7 +86,8 @@ static bool find_parts(const struct vamp_track_context *at, const struct vamp_tr
 {
     if (transport == NULL || !transport->in_pool || transport->started.place < demanded->place ||
         transport->cdo_key[0] != at->cdo_key.words[0] ||
-        transport->cdo_key[1] != at->cdo_key.words[1] || transport->app_id != sink_id(at->event)) {
+        transport->cdo_key[1] != at->cdo_key.words[1] ||
+        transport->app_id != vamp_track_sink_id(at->event)) {
         return false;
     }
     const int64_t ready_ns =

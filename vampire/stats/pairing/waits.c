@@ -1,27 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/stats/pairing/records.h"
-
-/* A pending entry's kind that is no event kind's number. */
-#define KEY_DEMAND 256
-#define KEY_BY_ID (UINT64_C(1) << 32)
-
-/* By row, since an id may join again; by id where the component table was full. */
-static struct vamp_key pending_key(const struct vamp_track_context *at, const struct vamp_key *cdo,
-                                   uint64_t kind)
-{
-    if (at->event->kind == VAMP_EVENT_JOIN) {
-        return vamp_key_of_four(cdo, 0, kind); /* has no row yet when it is received */
-    }
-    if (at->row == 0 && vamp_event_has(at->event, VAMP_HAS_APP)) {
-        return vamp_key_of_four(cdo, at->event->app_id, kind | KEY_BY_ID);
-    }
-    return vamp_key_of_four(cdo, at->row, kind);
-}
-
-struct vamp_key vamp_track_demand_key(const struct vamp_track_context *at)
-{
-    return pending_key(at, &at->cdo_key, KEY_DEMAND);
-}
+#include "vampire/stats/pairing/keys.h"
 
 bool vamp_pending_is_withdraw(const struct vamp_pending *pending)
 {
@@ -32,7 +10,7 @@ bool vamp_pending_is_withdraw(const struct vamp_pending *pending)
 static void count_pending(struct vamp_tracker *tracker, const struct vamp_pending *pending,
                           int change)
 {
-    if ((uint32_t)pending->key[3] == KEY_DEMAND) {
+    if ((uint32_t)pending->key[3] == VAMP_KEY_DEMAND) {
         vamp_track_pending(tracker, pending->record.owner, VAMP_IN_FLIGHT_DEMAND, change);
     } else if (vamp_pending_is_withdraw(pending)) {
         vamp_track_pending(tracker, pending->record.owner, VAMP_IN_FLIGHT_WITHDRAW, change);
@@ -64,16 +42,6 @@ static struct vamp_pending *add_pending(struct vamp_track_context *at, struct va
         vamp_pending_cdo_note(at, VAMP_AGE_WITHDRAW, table, pending);
     }
     return pending;
-}
-
-/* Of a CDO not declared yet only the name is known, so both ends of a declare go by name. */
-struct vamp_key vamp_track_operation_key(const struct vamp_track_context *at)
-{
-    if (at->event->kind == VAMP_EVENT_DECLARE && vamp_event_has(at->event, VAMP_HAS_CDO_NAME)) {
-        const struct vamp_key named = vamp_track_name_key(at->event);
-        return pending_key(at, &named, VAMP_EVENT_DECLARE);
-    }
-    return pending_key(at, &at->cdo_key, at->event->kind);
 }
 
 /* Whether a component waited: one that vanished or was thrown out did not ask to leave. */
