@@ -12,16 +12,6 @@
 
 /* The tables in which an event is looked up, apart from that of the CDOs, as bits. */
 enum { RECEIVED = 1, DEMANDS = 2, TRANSPORTS = 4, HOLDS = 8 };
-#define AHEAD_TABLES 4
-
-/* The look-ups in these tables that the events to come will make. */
-struct look_ups {
-    unsigned count;
-    struct {
-        struct vamp_table_expected expected;
-        bool removal; /* what is found will be removed */
-    } items[VAMP_LOOK_AHEAD * AHEAD_TABLES];
-};
 
 static unsigned large_tables(const struct vamp_tracker *tracker)
 {
@@ -49,79 +39,63 @@ static unsigned tables_of(const struct vamp_tracker *tracker, const struct vamp_
     return after[event->kind] | (handled ? RECEIVED : 0U);
 }
 
-static void add_look_up(struct look_ups *ups, const struct vamp_table *table,
-                        const struct vamp_key *key, bool removal)
+static const struct vamp_table_expected *look_up(struct vamp_track_ahead *ahead,
+                                                 const struct vamp_table *table,
+                                                 const struct vamp_key *key, bool removal)
 {
-    vamp_table_expect(table, key, &ups->items[ups->count].expected);
-    ups->items[ups->count].removal = removal;
-    ups->count++;
+    struct vamp_table_expected *expected = &ahead->look_ups[ahead->look_up_count++];
+    vamp_table_expect(table, key, removal, expected);
+    return expected;
 }
 
-static void add_look_ups(struct vamp_track_context *at, unsigned tables, struct look_ups *ups)
+static void look_up_in(struct vamp_track_context *at, unsigned tables)
 {
-    const struct vamp_tracker *tracker = at->tracker;
+    struct vamp_tracker *tracker = at->tracker;
+    struct vamp_track_ahead *ahead = &tracker->ahead;
     const unsigned kind = at->event->kind;
     struct vamp_key key;
+    at->row = 0;
     if (vamp_event_has(at->event, VAMP_HAS_APP)) {
         at->component = vamp_components_find(tracker->components, at->event->app_id);
         at->row = at->component == NULL ? 0 : at->component->index;
     }
     if ((tables & RECEIVED) != 0) {
         key = vamp_track_operation_key(at);
-        add_look_up(ups, &tracker->received, &key, at->event->phase == VAMP_PHASE_AFTER);
+        (void)look_up(ahead, &tracker->received, &key, at->event->phase == VAMP_PHASE_AFTER);
     }
     if ((tables & DEMANDS) != 0) {
         key = vamp_track_demand_key(at);
-        add_look_up(ups, &tracker->demands, &key, kind != VAMP_EVENT_DEMAND);
+        (void)look_up(ahead, &tracker->demands, &key, kind != VAMP_EVENT_DEMAND);
     }
     if ((tables & TRANSPORTS) != 0 && vamp_track_transport_key(at, &key)) {
-        add_look_up(ups, &tracker->transports, &key, kind != VAMP_EVENT_TRANSPORT_INIT);
+        (void)look_up(ahead, &tracker->transports, &key, kind != VAMP_EVENT_TRANSPORT_INIT);
     }
     if ((tables & HOLDS) != 0) {
         key = vamp_hold_key(at);
-        add_look_up(ups, &tracker->holds, &key, kind == VAMP_EVENT_DISPOSE);
+        (void)look_up(ahead, &tracker->holds, &key, kind == VAMP_EVENT_DISPOSE);
     }
 }
 
-/* False: the event is a mark, or of no CDO; of these there are few. */
-static bool foresee(struct vamp_tracker *tracker, const struct vamp_event *event,
-                    struct vamp_foreseen *ret_foreseen)
+/* Nothing of a mark, or of an event of no CDO; of these there are few. */
+static void foresee(struct vamp_tracker *tracker, const struct vamp_event *event, unsigned large)
 {
-    ret_foreseen->event = event;
-    if (event->kind >= VAMP_EVENT_KIND_COUNT ||
-        !vamp_track_find_key(event, &ret_foreseen->cdo_key)) {
-        return false;
+    struct vamp_track_context *at = tracker->at;
+    at->tracker = tracker;
+    at->event = event;
+    at->has_cdo = event->kind < VAMP_EVENT_KIND_COUNT && vamp_track_find_key(event, &at->cdo_key);
+    if (!at->has_cdo) {
+        return;
     }
-    ret_foreseen->cdo = (struct vamp_table_expected){.line = NULL};
-    if (event->phase == VAMP_PHASE_AFTER) {
-        vamp_table_expect(&tracker->cdos, &ret_foreseen->cdo_key, &ret_foreseen->cdo);
-    }
-    return true;
-}
-
-static void expect_records(struct vamp_track_ahead *ahead, struct look_ups *ups)
-{
-    for (unsigned i = 0; i < ahead->count; i++) {
-        if (ahead->events[i].cdo.line != NULL) {
-            vamp_table_expect_record(&ahead->events[i].cdo);
-        }
-    }
-    for (unsigned i = 0; i < ups->count; i++) {
-        vamp_table_expect_record(&ups->items[i].expected);
-    }
-}
-
-static void expect_removals(const struct vamp_track_ahead *ahead, const struct look_ups *ups)
-{
-    for (unsigned i = 0; i < ahead->count; i++) {
-        if (ahead->events[i].event->kind == VAMP_EVENT_DISPOSE) {
-            vamp_table_expect_removal(&ahead->events[i].cdo);
-        }
-    }
-    for (unsigned i = 0; i < ups->count; i++) {
-        if (ups->items[i].removal) {
-            vamp_table_expect_removal(&ups->items[i].expected);
-        }
+    struct vamp_track_ahead *ahead = &tracker->ahead;
+    struct vamp_foreseen *foreseen = &ahead->events[ahead->count++];
+    foreseen->event = event;
+    foreseen->cdo_key = at->cdo_key;
+    foreseen->cdo = event->phase == VAMP_PHASE_AFTER ? look_up(ahead, &tracker->cdos, &at->cdo_key,
+                                                               event->kind == VAMP_EVENT_DISPOSE)
+                                                     : NULL;
+    const unsigned tables = tables_of(tracker, event) & large;
+    if (tables != 0) {
+        look_up_in(at, tables);
     }
 }
 
@@ -134,22 +108,11 @@ void vamp_track_look_ahead(struct vamp_tracker *tracker, const struct vamp_event
     if (tracker->cdos.used < NEAR_RECORDS) {
         return;
     }
+    ahead->look_up_count = 0;
     const unsigned large = large_tables(tracker);
-    struct look_ups ups;
-    ups.count = 0;
     for (unsigned i = 0; i < count; i++) {
-        struct vamp_foreseen *foreseen = &ahead->events[ahead->count];
-        if (foresee(tracker, events[i], foreseen)) {
-            ahead->count++;
-            const unsigned tables = tables_of(tracker, events[i]) & large;
-            if (tables != 0) {
-                struct vamp_track_context at = {
-                    .tracker = tracker, .event = events[i], .cdo_key = foreseen->cdo_key};
-                at.has_cdo = true;
-                add_look_ups(&at, tables, &ups);
-            }
-        }
+        foresee(tracker, events[i], large);
     }
-    expect_records(ahead, &ups);
-    expect_removals(ahead, &ups);
+    vamp_table_expect_records(ahead->look_ups, ahead->look_up_count);
+    vamp_table_expect_removals(ahead->look_ups, ahead->look_up_count);
 }

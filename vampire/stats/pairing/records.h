@@ -243,7 +243,10 @@ static inline void vamp_track_pending(struct vamp_tracker *tracker, uint32_t row
 }
 /* What the component waited for is dropped: demands and withdraws, whose records it owns. */
 void vamp_track_drop_pending(struct vamp_tracker *tracker, uint32_t row);
-bool vamp_pending_is_withdraw(const struct vamp_pending *pending);
+static inline bool vamp_pending_is_withdraw(const struct vamp_pending *pending)
+{
+    return (uint32_t)pending->key[3] == VAMP_EVENT_WITHDRAW;
+}
 
 /* The CDOs of what is pending, for the ages whose metrics are computed. 0 or -ENOMEM;
  * vamp_pending_cdos_done is right after either. */

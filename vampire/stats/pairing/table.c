@@ -244,7 +244,7 @@ void *vamp_table_find_expected(struct vamp_table *table, const struct vamp_key *
     return vamp_table_find(table, key);
 }
 
-void vamp_table_expect_record(struct vamp_table_expected *expected)
+static inline void expect_record(struct vamp_table_expected *expected)
 {
     const struct vamp_table *table = expected->table;
     const struct vamp_table_line *line = expected->line;
@@ -259,17 +259,30 @@ void vamp_table_expect_record(struct vamp_table_expected *expected)
     }
 }
 
-void vamp_table_expect_removal(const struct vamp_table_expected *expected)
+static inline void expect_removal(const struct vamp_table_expected *expected)
 {
     const struct vamp_table *table = expected->table;
     const struct vamp_record *record = expected->record;
-    if (record == NULL) {
-        return;
-    }
     const uint32_t neighbours[] = {record->older, record->newer, record->before, record->after};
     for (unsigned i = 0; i < sizeof neighbours / sizeof neighbours[0]; i++) {
         if (neighbours[i] != 0) {
             __builtin_prefetch(record_at(table, neighbours[i]), 1);
+        }
+    }
+}
+
+void vamp_table_expect_records(struct vamp_table_expected *expected, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        expect_record(&expected[i]);
+    }
+}
+
+void vamp_table_expect_removals(const struct vamp_table_expected *expected, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (expected[i].removal && expected[i].record != NULL) {
+            expect_removal(&expected[i]);
         }
     }
 }

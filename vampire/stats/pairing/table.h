@@ -122,6 +122,7 @@ struct vamp_table_expected {
     const struct vamp_table_line *line;
     struct vamp_record *record; /* which the second step found, else NULL */
     uint32_t hash;
+    bool removal; /* it will be removed: its neighbours change, too */
 };
 /* The line in which records of this hash are, as long as none is inserted. */
 static inline struct vamp_table_line *vamp_table_line_of(const struct vamp_table *table,
@@ -134,20 +135,21 @@ static inline struct vamp_table_line *vamp_table_line_of(const struct vamp_table
     return &table->lines[line];
 }
 static inline void vamp_table_expect(const struct vamp_table *table, const struct vamp_key *key,
-                                     struct vamp_table_expected *ret_expected)
+                                     bool removal, struct vamp_table_expected *ret_expected)
 {
     ret_expected->table = table;
     ret_expected->line = vamp_table_line_of(table, (uint32_t)key->hash);
     ret_expected->record = NULL;
     ret_expected->hash = (uint32_t)key->hash;
+    ret_expected->removal = removal;
     __builtin_prefetch(ret_expected->line, 1);
 }
-void vamp_table_expect_record(struct vamp_table_expected *expected);
+void vamp_table_expect_records(struct vamp_table_expected *expected, unsigned count);
+/* The neighbours of those that will be removed. */
+void vamp_table_expect_removals(const struct vamp_table_expected *expected, unsigned count);
 /* As vamp_table_find, of what was expected for this key, whatever has changed since. */
 void *vamp_table_find_expected(struct vamp_table *table, const struct vamp_key *key,
                                const struct vamp_table_expected *expected);
-/* It will be removed: its neighbours change, too. */
-void vamp_table_expect_removal(const struct vamp_table_expected *expected);
 /* A new record, zero after its key; the table must not be crowded nor hold the key. An owner
  * that has left owns nothing. */
 void *vamp_table_insert(struct vamp_table *table, const struct vamp_key *key, uint32_t owner);

@@ -233,8 +233,8 @@ static void find_cdo(struct vamp_track_context *at)
     if (foreseen != NULL) {
         at->has_cdo = true;
         at->cdo_key = foreseen->cdo_key;
-        if (at->event->phase == VAMP_PHASE_AFTER) {
-            at->cdo = vamp_table_find_expected(cdos, &at->cdo_key, &foreseen->cdo);
+        if (foreseen->cdo != NULL) {
+            at->cdo = vamp_table_find_expected(cdos, &at->cdo_key, foreseen->cdo);
         }
         return;
     }

@@ -73,12 +73,16 @@ struct vamp_pending_demand {
 struct vamp_foreseen {
     const struct vamp_event *event;
     struct vamp_key cdo_key;
-    struct vamp_table_expected cdo; /* `line` NULL: its record is not looked up */
+    const struct vamp_table_expected *cdo; /* NULL: its record is not looked up */
 };
+/* Of an event: its CDO, and up to four of what is pending, held and transported. */
+#define VAMP_LOOK_UPS_AN_EVENT 5
 /* Those of a group that were not tracked yet begin at `next`. */
 struct vamp_track_ahead {
     unsigned next, count;
     struct vamp_foreseen events[VAMP_LOOK_AHEAD];
+    unsigned look_up_count;
+    struct vamp_table_expected look_ups[VAMP_LOOK_AHEAD * VAMP_LOOK_UPS_AN_EVENT];
 };
 
 struct vamp_tracker {

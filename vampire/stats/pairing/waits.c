@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/pairing/keys.h"
 
-bool vamp_pending_is_withdraw(const struct vamp_pending *pending)
-{
-    return (uint32_t)pending->key[3] == VAMP_EVENT_WITHDRAW;
-}
-
 /* One more or one less of what counts as pending. */
 static void count_pending(struct vamp_tracker *tracker, const struct vamp_pending *pending,
                           int change)
