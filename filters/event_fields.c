@@ -52,7 +52,7 @@ static const struct vamp_field_rules kind_rules = {.choices = kind_choices};
 static const struct vamp_field_rules phase_rules = {.choices = phase_choices};
 static const struct vamp_field_rules tier_rules = {.choices = tier_choices};
 static const struct vamp_field_rules cause_rules = {.choices = cause_choices};
-static const struct vamp_field_rules component_rules = {.few_values = true};
+static const struct vamp_field_rules component_rules = {.numbered = true};
 
 /* ---- vocabulary */
 
@@ -158,6 +158,7 @@ static void set_component(struct vamp_value *ret, const struct event_lookup *loo
         lookup->components != NULL ? vamp_components_find(lookup->components, id) : NULL;
     if (row != NULL && row->joined_ns != INT64_MIN) {
         set_word(ret, vamp_component_given_name(row));
+        ret->number = row->name_number;
     }
 }
 

@@ -36,7 +36,7 @@ VAMP_MUST_CHECK int vamp_event_filter_compile(const char *text, enum vamp_filter
 void vamp_event_filter_free(struct vamp_event_filter *filter);
 
 /* Whether the event passes. `components` maps application ids to names and should have observed a
- * JOIN before; NULL: names are absent. Allocates nothing, cannot fail. */
+ * JOIN before, and is always the same; NULL: names are absent. Allocates nothing, cannot fail. */
 bool vamp_event_filter_match(const struct vamp_event_filter *filter, const struct vamp_event *event,
                              const struct vamp_components *components);
 /* Bits of the kinds that can pass; 0: the filter is never true. */

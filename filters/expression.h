@@ -54,6 +54,8 @@ enum vamp_value_type {
  * compared byte by byte. */
 struct vamp_value {
     enum vamp_value_type type;
+    uint32_t
+        number; /* the same for this TEXT in every look-up of an expression; 0: none is known */
     union {
         bool boolean;
         int64_t integer;
@@ -67,8 +69,8 @@ struct vamp_value {
 };
 
 /* Looks one name up at evaluation. `field` is what `resolve` returned for the name, or -1 and the
- * full name for an attribute. Fills `*ret` (type ABSENT: there is none); a text must stay valid
- * until the next look-up. Must not block or allocate. */
+ * full name for an attribute. Fills `*ret`, which is all zero (type ABSENT: there is none); a text
+ * must stay valid until the next look-up. Must not block or allocate. */
 typedef void vamp_lookup_fn(void *context, int field, const char *name, struct vamp_value *ret);
 
 /* How the values of a field are written. It decides which literals are accepted and how the normal
@@ -87,8 +89,9 @@ struct vamp_field_rules {
     /* The only texts it can have, ended by NULL; other texts are errors, case is ignored and
      * corrected. NULL: any. */
     const char *const *choices;
-    /* It has few values, as names of components: results of regular expressions are kept. */
-    bool few_values;
+    /* Its look-up numbers its values, as names of components: results of regular expressions are
+     * kept. */
+    bool numbered;
 };
 
 /* What names mean at compile time. All but `context` may be NULL. */

@@ -104,7 +104,7 @@ int vamp_check_name(struct compiler *compiler, const struct token *token, struct
     if (rules != NULL) {
         ret_type->notation = rules->notation;
         ret_type->choices = rules->choices;
-        ret_type->few_values = rules->few_values;
+        ret_type->numbered = rules->numbered;
     }
     term->field = field < 0 ? -1 : field;
     term->name = name;
@@ -409,10 +409,10 @@ int vamp_check_pattern(struct compiler *compiler, struct node *term, const struc
         return vamp_position_error(&token->at, rc, compiler->err, "in the regular expression: %s",
                                    inner.text);
     }
-    if (type->few_values) {
+    if (type->numbered) {
         term->memo = vamp_memo_create(&compiler->expression->arena);
     }
-    return type->few_values && term->memo == NULL ? vamp_no_memory(compiler) : 0;
+    return type->numbered && term->memo == NULL ? vamp_no_memory(compiler) : 0;
 }
 
 /* ---- references */

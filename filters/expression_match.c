@@ -160,11 +160,10 @@ static int match_pattern(const struct vamp_expression *expression, const struct 
     return matches ? 1 : *steps == 0 ? -1 : 0;
 }
 
-/* A text whose result is not in its place `entry`. Not inlined: most results are. */
+/* A text whose result is not known. Not inlined: most results are. */
 static __attribute__((noinline)) bool match_new_text(const struct vamp_expression *expression,
                                                      const struct node *term,
-                                                     const struct vamp_value *value,
-                                                     struct memo_entry *entry)
+                                                     const struct vamp_value *value)
 {
     struct tally *tally = expression->tally;
     if (value->text.length > VAMP_EXPRESSION_SUBJECT_BYTES_MAX) {
@@ -185,7 +184,7 @@ static __attribute__((noinline)) bool match_new_text(const struct vamp_expressio
         tally->cut++;
         return false;
     }
-    vamp_memo_keep(entry, value->text.bytes, value->text.length, outcome > 0);
+    vamp_memo_keep(term->memo, value->number, outcome > 0);
     return outcome > 0;
 }
 
@@ -195,10 +194,8 @@ static bool matches_pattern(const struct vamp_expression *expression, const stru
     if (value->type != VAMP_VALUE_TEXT) {
         return false;
     }
-    struct memo_entry *entry = vamp_memo_entry(term->memo, value->text.bytes, value->text.length);
-    const enum memory known = vamp_memo_recall(entry, value->text.bytes, value->text.length);
-    return known == MEMORY_NONE ? match_new_text(expression, term, value, entry)
-                                : known == MEMORY_MATCHES;
+    const enum memory known = vamp_memo_recall(term->memo, value->number);
+    return known == MEMORY_NONE ? match_new_text(expression, term, value) : known == MEMORY_MATCHES;
 }
 
 bool vamp_term_match(const struct vamp_expression *expression, const struct node *term,

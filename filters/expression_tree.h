@@ -101,7 +101,7 @@ struct node {
     const char *name; /* full */
     struct literal *literals;
     struct regex *regex; /* REGEX */
-    struct memo *memo;   /* REGEX on a field with few values; else NULL */
+    struct memo *memo;   /* REGEX on a field with numbered values; else NULL */
 };
 
 struct tally {
@@ -151,7 +151,7 @@ struct field_type {
     enum vamp_value_type type;
     enum vamp_notation notation;
     const char *const *choices;
-    bool few_values;
+    bool numbered;
 };
 VAMP_MUST_CHECK int vamp_check_name(struct compiler *compiler, const struct token *token,
                                     struct node *term, struct field_type *ret_type);
@@ -206,18 +206,15 @@ int vamp_regex_match(const struct vamp_expression *expression, const struct rege
                      const char *text, size_t length, unsigned *steps);
 void vamp_regexes_free(struct vamp_expression *expression);
 
-/* ---- results of matches, by text (expression_memo.c) */
+/* ---- results of matches, by the number of the text (expression_memo.c) */
 struct memo;
-struct memo_entry;
 /* In the arena; NULL without memory. */
 struct memo *vamp_memo_create(struct arena *arena);
-/* The place of a text, known there or not; NULL: it is too long, or there is no memo. */
-struct memo_entry *vamp_memo_entry(struct memo *memo, const char *text, size_t length);
-/* The result of this very text, NONE where it is not in the place. The place may be NULL. */
+/* NONE: the result for this number is not known, or there is no memo or number. */
 enum memory { MEMORY_NONE, MEMORY_DIFFERS, MEMORY_MATCHES };
-enum memory vamp_memo_recall(const struct memo_entry *entry, const char *text, size_t length);
-/* The place may be NULL. */
-void vamp_memo_keep(struct memo_entry *entry, const char *text, size_t length, bool matches);
+enum memory vamp_memo_recall(const struct memo *memo, uint32_t number);
+/* Without memo or number nothing is kept. */
+void vamp_memo_keep(struct memo *memo, uint32_t number, bool matches);
 
 /* ---- evaluation and printing of parts */
 bool vamp_node_match(const struct vamp_expression *expression, const struct node *node,
