@@ -11,6 +11,7 @@
 struct vamp_event_filter {
     struct vamp_expression *expression;
     struct push_down pushed;
+    const struct step *steps[VAMP_EVENT_KIND_COUNT]; /* of pushed.rest */
 };
 
 /* Refuses attributes where they cannot be pushed down. */
@@ -31,6 +32,18 @@ static int check_attributes(const struct vamp_expression *expression, enum vamp_
     return 0;
 }
 
+static int make_steps(struct vamp_event_filter *filter, struct vamp_err *err)
+{
+    for (unsigned kind = 0; kind < VAMP_EVENT_KIND_COUNT; kind++) {
+        filter->steps[kind] =
+            vamp_steps_create(&filter->expression->arena, filter->pushed.rest[kind]);
+        if (filter->steps[kind] == NULL) {
+            return vamp_err_set(err, -ENOMEM, "compile a filter: no memory");
+        }
+    }
+    return 0;
+}
+
 int vamp_event_filter_compile(const char *text, enum vamp_filter_place place,
                               struct vamp_named_filters *named,
                               struct vamp_event_filter **ret_filter, struct vamp_err *err)
@@ -46,6 +59,9 @@ int vamp_event_filter_compile(const char *text, enum vamp_filter_place place,
     }
     if (rc == 0) {
         rc = vamp_push_down(filter->expression, &filter->pushed, err);
+    }
+    if (rc == 0) {
+        rc = make_steps(filter, err);
     }
     if (rc != 0) {
         vamp_event_filter_free(filter);
@@ -73,8 +89,8 @@ bool vamp_event_filter_match(const struct vamp_event_filter *filter, const struc
         return false;
     }
     struct event_lookup lookup = {.event = event, .components = components};
-    return vamp_node_match(filter->expression, filter->pushed.rest[event->kind], vamp_event_lookup,
-                           &lookup);
+    return vamp_steps_match(filter->expression, filter->steps[event->kind], vamp_event_lookup,
+                            &lookup);
 }
 
 uint64_t vamp_event_filter_kinds(const struct vamp_event_filter *filter)

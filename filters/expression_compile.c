@@ -17,6 +17,10 @@ int vamp_expression_compile(const char *text, const struct vamp_vocabulary *voca
     int rc = expression->tally == NULL ? vamp_no_memory(&compiler)
                                        : vamp_parse_text(&compiler, text, NULL, &expression->root);
     assert(rc != 0 || (compiler.depth == 0 && compiler.references == NULL));
+    if (rc == 0) {
+        expression->steps = vamp_steps_create(&expression->arena, expression->root);
+        rc = expression->steps == NULL ? vamp_no_memory(&compiler) : 0;
+    }
     if (rc != 0) {
         vamp_expression_free(expression);
         return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Evaluation. The recursion is as deep as the text, at most VAMP_EXPRESSION_DEPTH_MAX. */
+/* Whether one term holds for a value. */
 #include "filters/expression_tree.h"
 
 #include <math.h>
@@ -222,41 +222,4 @@ bool vamp_term_match(const struct vamp_expression *expression, const struct node
         break;
     }
     return false;
-}
-
-/* NOLINTNEXTLINE(misc-no-recursion): bounded by the depth of the text. */
-bool vamp_node_match(const struct vamp_expression *expression, const struct node *node,
-                     vamp_lookup_fn *lookup, void *context)
-{
-    struct vamp_value value = {.type = VAMP_VALUE_ABSENT};
-    switch (node->kind) {
-    case NODE_TRUE:
-        return true;
-    case NODE_FALSE:
-        return false;
-    case NODE_AND:
-    case NODE_OR:
-        for (const struct node *child = node->children; child != NULL; child = child->next) {
-            if (vamp_node_match(expression, child, lookup, context) == (node->kind == NODE_OR)) {
-                return node->kind == NODE_OR;
-            }
-        }
-        return node->kind == NODE_AND;
-    case NODE_NOT:
-        return !vamp_node_match(expression, node->children, lookup, context);
-    case NODE_HAS:
-    case NODE_COMPARE:
-    case NODE_IN:
-    case NODE_GLOB:
-    case NODE_REGEX:
-        lookup(context, node->field, node->name, &value);
-        return vamp_term_match(expression, node, &value);
-    }
-    return false;
-}
-
-bool vamp_expression_match(const struct vamp_expression *expression, vamp_lookup_fn *lookup,
-                           void *context)
-{
-    return vamp_node_match(expression, expression->root, lookup, context);
 }

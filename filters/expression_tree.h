@@ -76,7 +76,7 @@ enum node_kind {
     NODE_AND,
     NODE_OR,
     NODE_NOT,
-    NODE_HAS,
+    NODE_HAS, /* terms from here on */
     NODE_COMPARE,
     NODE_IN,
     NODE_GLOB,
@@ -112,6 +112,7 @@ struct tally {
 struct vamp_expression {
     struct arena arena;
     struct node *root;
+    const struct step *steps; /* of the root */
     /* Working memory of all regular expressions here; NULL when there is none. */
     struct regex_scratch *scratch;
     struct regex *regexes; /* all of them, for free */
@@ -217,8 +218,12 @@ enum memory vamp_memo_recall(const struct memo *memo, uint32_t number);
 void vamp_memo_keep(struct memo *memo, uint32_t number, bool matches);
 
 /* ---- evaluation and printing of parts */
-bool vamp_node_match(const struct vamp_expression *expression, const struct node *node,
-                     vamp_lookup_fn *lookup, void *context);
+/* The node as a list of terms, in the arena; NULL without memory. The node's terms stay where they
+ * are. */
+struct step;
+const struct step *vamp_steps_create(struct arena *arena, const struct node *node);
+bool vamp_steps_match(const struct vamp_expression *expression, const struct step *steps,
+                      vamp_lookup_fn *lookup, void *context);
 /* The node in normal form, malloc'ed; NULL without memory. */
 char *vamp_node_print(const struct node *node);
 /* Whether a term holds for a value; used by evaluation and by specialising a filter. */

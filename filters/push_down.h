@@ -24,7 +24,7 @@
 struct push_down {
     uint64_t kinds;       /* bits of kinds that can pass */
     const char *selector; /* in the expression's arena; NULL: none */
-    /* What to evaluate here for an event of the kind; in the arena. [0]: false. */
+    /* What is to be evaluated here for an event of the kind; in the arena. [0]: false. */
     const struct node *rest[VAMP_EVENT_KIND_COUNT];
 };
 
