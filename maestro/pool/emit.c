@@ -100,12 +100,8 @@ static size_t pack(const struct subject *subject, uint8_t *at)
     const struct vamp_event *event = &subject->event;
     const struct cdo *cdo = subject->cdo;
     const size_t gap = vamp_wire_lead_bytes(event->name_length + BESIDE_NAME_USUAL);
-    const size_t length =
-        cdo != NULL ? vamp_event_pack_of_cdo(event, cdo->packed, cdo->packed_length, at + gap)
-                    : vamp_event_pack(event, at + gap,
-                                      VAMP_EVENT_PACKED_BYTES_MAX - VAMP_NAME_BYTES_MAX +
-                                          event->name_length);
-    assert(length > 0);
+    const size_t length = vamp_event_pack_of_cdo(event, cdo != NULL ? cdo->packed : NULL,
+                                                 cdo != NULL ? cdo->packed_length : 0, at + gap);
     return (size_t)(vamp_wire_wrap(at, gap, VAMP_EVENT_BATCH_EVENT, length) - at);
 }
 

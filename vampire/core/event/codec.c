@@ -101,16 +101,16 @@ static inline __attribute__((always_inline)) uint8_t *pack_field(const struct va
     }
 }
 
-static_assert(HIGHEST == 15, "pack_fields has a line for every number");
+static_assert(HIGHEST == 15, "vamp_event_pack_of_cdo has a line for every number");
 static_assert(FIELD_CDO_ID == 5 && NAME == 6, "what CDOs keep packed follows each other");
 
-/* In the order of their numbers, as every Protocol Buffers library packs them; what was packed
- * before (NULL: nothing) in place of id and name. Not a loop: the choice of the field would cost
- * more than to pack it. */
-static inline uint8_t *pack_fields(const struct vamp_event *event, const uint8_t *cdo,
-                                   size_t cdo_length, uint8_t *at)
+/* In the order of their numbers, as every Protocol Buffers library packs them. Not a loop: the
+ * choice of the field would cost more than to pack it. */
+size_t vamp_event_pack_of_cdo(const struct vamp_event *event, const uint8_t *cdo, size_t cdo_length,
+                              uint8_t *buffer)
 {
-    at = pack_field(event, 1, at);
+    assert(!vamp_event_is_mark(event));
+    uint8_t *at = pack_field(event, 1, buffer);
     at = pack_field(event, 2, at);
     at = pack_field(event, 3, at);
     at = pack_field(event, 4, at);
@@ -129,7 +129,8 @@ static inline uint8_t *pack_fields(const struct vamp_event *event, const uint8_t
     at = pack_field(event, 12, at);
     at = pack_field(event, 13, at);
     at = pack_field(event, 14, at);
-    return pack_field(event, 15, at);
+    at = pack_field(event, 15, at);
+    return (size_t)(at - buffer);
 }
 
 static size_t measure(const struct vamp_event *event)
@@ -137,22 +138,22 @@ static size_t measure(const struct vamp_event *event)
     uint8_t spare[BESIDE_NAME_BYTES];
     struct vamp_event nameless = *event;
     nameless.present &= (uint16_t) ~(VAMP_HAS_CDO_NAME | VAMP_HAS_COMPONENT_NAME);
-    uint8_t *at = pack_fields(&nameless, NULL, 0, spare);
+    const size_t beside = vamp_event_pack_of_cdo(&nameless, NULL, 0, spare);
     if (!has_name(event)) {
-        return (size_t)(at - spare);
+        return beside;
     }
+    uint8_t *const at = spare + beside;
     return (size_t)(pack_varint(at, NAME, event->name_length) - spare) + event->name_length;
 }
 
 size_t vamp_event_pack(const struct vamp_event *event, uint8_t *buffer, size_t bytes)
 {
-    assert(!vamp_event_is_mark(event));
     /* Measuring costs a second walk over the fields; it is skipped where it cannot matter. */
     if ((bytes < VAMP_EVENT_PACKED_BYTES_MAX || event->name_length > VAMP_NAME_BYTES_MAX) &&
         measure(event) > bytes) {
         return 0;
     }
-    return (size_t)(pack_fields(event, NULL, 0, buffer) - buffer);
+    return vamp_event_pack_of_cdo(event, NULL, 0, buffer);
 }
 
 size_t vamp_event_pack_cdo(struct vamp_cdo_id id, const char *name, size_t name_length,
@@ -162,13 +163,6 @@ size_t vamp_event_pack_cdo(struct vamp_cdo_id id, const char *name, size_t name_
     at = pack_bytes(at, NAME, name, name_length);
     assert((size_t)(at - buffer) <= VAMP_EVENT_CDO_BYTES(name_length));
     return (size_t)(at - buffer);
-}
-
-size_t vamp_event_pack_of_cdo(const struct vamp_event *event, const uint8_t *cdo, size_t cdo_length,
-                              uint8_t *buffer)
-{
-    assert(!vamp_event_is_mark(event));
-    return (size_t)(pack_fields(event, cdo, cdo_length, buffer) - buffer);
 }
 
 uint64_t vamp_event_packed_serial(const uint8_t *bytes, size_t length)

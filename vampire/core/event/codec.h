@@ -28,8 +28,9 @@ size_t vamp_event_pack(const struct vamp_event *event, uint8_t *buffer, size_t b
 /* Packs it; returns its length. The name is at its end. */
 size_t vamp_event_pack_cdo(struct vamp_cdo_id id, const char *name, size_t name_length,
                            uint8_t *buffer);
-/* As vamp_event_pack, with that in place of the event's own id and name. `buffer` has room for
- * VAMP_EVENT_PACKED_BYTES_MAX. */
+/* As vamp_event_pack, with that in place of the event's own id and name unless `cdo` is NULL. The
+ * buffer has room for any numbers: VAMP_EVENT_PACKED_BYTES_MAX, less what the name is shorter than
+ * the longest one. */
 size_t vamp_event_pack_of_cdo(const struct vamp_event *event, const uint8_t *cdo, size_t cdo_length,
                               uint8_t *buffer);
 
