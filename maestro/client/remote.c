@@ -11,6 +11,8 @@
 
 /* Check for silence at the latest after this many rounds in a row that received something. */
 #define BUSY_ROUNDS_MAX 100U
+/* Rounds with messages in so quick a succession let messages gather before the next one. */
+#define ROUNDS_GATHER_WITHIN_NS INT64_C(200000)
 /* Longest wait at the end until the last messages are sent. */
 #define GOODBYE_NS INT64_C(200000000)
 
@@ -108,6 +110,9 @@ static int64_t advance(struct remote *remote, bool drained)
         next_ns = remote->link.retry_ns;
     }
     remote->waits_long = !is_busy(remote);
+    remote->gathers =
+        !drained && remote->waits_long && now_ns - remote->round_ns < ROUNDS_GATHER_WITHIN_NS;
+    remote->round_ns = now_ns;
     if (!remote->waits_long && next_ns > now_ns + FABRIC_WAIT_LONGEST_NS) {
         next_ns = now_ns + FABRIC_WAIT_LONGEST_NS;
     }
@@ -150,6 +155,7 @@ static int64_t go_round(struct remote *remote)
             fabric_release(remote->fabric, &events[i]);
         }
     }
+    remote_acknowledge(remote, REMOTE_ACKNOWLEDGE_BATCHES);
     int64_t idle_ns = advance(remote, count == 0);
     bool ended = list_first(&remote->ended) != NULL;
     bool stop = remote->stop || count < 0;
@@ -169,7 +175,9 @@ static void *make_progress(void *argument)
     int64_t idle_ns = 0;
     while (idle_ns >= 0) {
         idle_ns = go_round(remote);
-        if (idle_ns > 0) {
+        if (idle_ns >= 0 && remote->gathers) {
+            fabric_gather(remote->fabric);
+        } else if (idle_ns > 0) {
             fabric_wait(remote->fabric, remote->fetcher.reader, idle_ns);
         }
     }

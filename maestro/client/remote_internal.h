@@ -20,8 +20,11 @@
 #include "vampire/core/list.h"
 #include "vampire/core/protobuf/arena.h"
 
-/* Batches of events received before the pool manager is notified: a quarter of its window. */
+/* Batches of events received before the pool manager is notified: a quarter of its window at the
+ * end of a round, half of it within a round, so that it has not all been used when the notice
+ * comes. */
 #define REMOTE_ACKNOWLEDGE_BATCHES 8U
+#define REMOTE_ACKNOWLEDGE_AT_ONCE 16U
 
 /* A payload being read into this process. */
 struct remote_transport {
@@ -57,12 +60,13 @@ struct remote {
     struct list calls, transports, ended;
     uint64_t last_request;
     uint64_t received_sequence;
-    int64_t heard_ns, looked_ns;
+    int64_t heard_ns, looked_ns, round_ns;
     int64_t look_ns; /* when to check for silence and heartbeats next */
     int64_t heartbeat_ns, silence_ns;
     unsigned busy_rounds;
     unsigned exposed; /* pieces of memory that others may read */
     bool waits_long; /* the progress thread, longer than a request could afford to lose a wake-up */
+    bool gathers;    /* the progress thread: messages come densely, and no thread waits for one */
     bool answer_heartbeat;
 };
 
@@ -77,6 +81,9 @@ mstro_status remote_join(struct remote *remote, const struct port_member *member
 
 /* remote_receive.c: a message from the pool manager; on the progress thread without the lock. */
 void remote_receive(struct remote *remote, const struct fabric_event *event);
+/* With the lock: notifies the pool manager once so many batches of events were received since the
+ * last message to it. */
+void remote_acknowledge(struct remote *remote, unsigned batches);
 
 /* remote_transport.c: on the progress thread without the lock. */
 void remote_ticket(struct remote *remote, const struct frame *frame);

@@ -16,6 +16,18 @@ static void take_response(struct remote *remote, const Mstro__Wire__Response *re
     (void)pthread_mutex_unlock(&remote->lock);
 }
 
+void remote_acknowledge(struct remote *remote, unsigned batches)
+{
+    struct link *link = &remote->link;
+    if (link->events_taken - link->events_acknowledged < batches || remote->gone) {
+        return;
+    }
+    Mstro__Wire__Heartbeat heartbeat = MSTRO__WIRE__HEARTBEAT__INIT;
+    if (link_send(link, remote_now(), FRAME_HEARTBEAT, &heartbeat.base) != 0) {
+        remote_lose(remote, "the pool manager cannot be reached");
+    }
+}
+
 static void take_events(struct remote *remote, const struct frame *frame)
 {
     const struct port_events *events = &remote->events;
@@ -25,15 +37,8 @@ static void take_events(struct remote *remote, const struct frame *frame)
         return;
     }
     (void)pthread_mutex_lock(&remote->lock);
-    struct link *link = &remote->link;
-    link->events_taken++;
-    if (link->events_taken - link->events_acknowledged >= REMOTE_ACKNOWLEDGE_BATCHES &&
-        !remote->gone) {
-        Mstro__Wire__Heartbeat heartbeat = MSTRO__WIRE__HEARTBEAT__INIT;
-        if (link_send(link, remote_now(), FRAME_HEARTBEAT, &heartbeat.base) != 0) {
-            remote_lose(remote, "the pool manager cannot be reached");
-        }
-    }
+    remote->link.events_taken++;
+    remote_acknowledge(remote, REMOTE_ACKNOWLEDGE_AT_ONCE);
     (void)pthread_mutex_unlock(&remote->lock);
 }
 

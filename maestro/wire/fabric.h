@@ -3,9 +3,9 @@
  * One reliable-datagram endpoint of libfabric: bounded messages, remote reads, registered memory
  * and a way to wait that suits the provider. Nothing here depends on the pool protocol.
  *
- * Threads: the caller serialises all calls with one lock, except fabric_wait (called by one thread,
- * without that lock, so that others can send meanwhile) and fabric_wake (any thread, any time).
- * Nothing but fabric_wait blocks. Endpoints do not survive fork().
+ * Threads: the caller serialises all calls with one lock, except fabric_wait and fabric_gather
+ * (called by one thread, without that lock, so that others can send meanwhile) and fabric_wake (any
+ * thread, any time). Only fabric_wait and fabric_gather block. Endpoints do not survive fork().
  */
 #ifndef MAESTRO_WIRE_FABRIC_H
 #define MAESTRO_WIRE_FABRIC_H
@@ -128,6 +128,9 @@ void fabric_release(struct fabric *fabric, const struct fabric_event *event);
 /* Waits until fabric_poll of `fabric` or of `reader` (NULL: none) may find something, fabric_wake
  * was called for `fabric`, or `timeout_ns` has passed; may return early without reason. */
 void fabric_wait(struct fabric *fabric, struct fabric *reader, int64_t timeout_ns);
+/* Sleeps for less than a tenth of a millisecond, so that the next fabric_poll takes several
+ * messages at once; they do not wake the thread, fabric_wake does. */
+void fabric_gather(struct fabric *fabric);
 /* Lost wake-ups have been seen in libfabric: a caller with something under way must not wait longer
  * than this. */
 #define FABRIC_WAIT_LONGEST_NS INT64_C(1000000000)

@@ -17,6 +17,8 @@
 /* Sleeps of timed polling: short after traffic, to keep round trips short; long when idle. */
 #define NAP_SHORTEST_NS INT64_C(20000)
 #define NAP_LONGEST_NS INT64_C(2000000)
+/* The kernel adds its 50 us: half of the pool manager's window at a message every 4 us. */
+#define GATHER_NS INT64_C(20000)
 
 /* False for providers whose descriptor or blocking read does not work well: plain tcp keeps its
  * descriptor readable forever, shm and rxd spin inside a blocking read. */
@@ -112,6 +114,14 @@ static void wait_in_queue(struct fabric *fabric, const struct fabric *reader, in
     (void)fi_cq_sread(fabric->cq, &none, 0, NULL, timeout_ms); /* takes nothing */
 }
 
+static void take_wake(struct fabric *fabric)
+{
+    if (atomic_exchange(&fabric->wake_pending, false)) {
+        uint64_t count;
+        (void)!read(fabric->wake_fd, &count, sizeof count); /* empty is fine */
+    }
+}
+
 void fabric_wait(struct fabric *fabric, struct fabric *reader, int64_t timeout_ns)
 {
     if (timeout_ns > 0 && !atomic_load(&fabric->wake_pending)) {
@@ -127,10 +137,16 @@ void fabric_wait(struct fabric *fabric, struct fabric *reader, int64_t timeout_n
             break;
         }
     }
-    if (atomic_exchange(&fabric->wake_pending, false)) {
-        uint64_t count;
-        (void)!read(fabric->wake_fd, &count, sizeof count); /* empty is fine */
+    take_wake(fabric);
+}
+
+void fabric_gather(struct fabric *fabric)
+{
+    if (!atomic_load(&fabric->wake_pending)) {
+        struct pollfd descriptor = {.fd = fabric->wake_fd, .events = POLLIN};
+        sleep_on(&descriptor, 1, GATHER_NS);
     }
+    take_wake(fabric);
 }
 
 void fabric_wake(struct fabric *fabric)

@@ -251,6 +251,11 @@ void fabric_wait(struct fabric *fabric, struct fabric *reader, int64_t timeout_n
     (void)fabric, (void)reader, (void)timeout_ns; /* nothing comes by itself */
 }
 
+void fabric_gather(struct fabric *fabric)
+{
+    (void)fabric;
+}
+
 void fabric_wake(struct fabric *fabric)
 {
     (void)fabric;
