@@ -181,20 +181,25 @@ static void open_receiver(struct endpoint *own, const char *provider, int addres
     }
 }
 
+/* The other end, a process that ends with this one; 0 in it. Endpoints do not survive a fork, so
+ * each opens its own afterwards. `address` is a pipe for the receiver's. */
+static pid_t fork_other_end(int address[2])
+{
+    check(pipe(address) != 0 ? -errno : 0, "pipe");
+    const pid_t other = fork();
+    check(other < 0 ? -errno : 0, "fork");
+    if (other == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    }
+    return other;
+}
+
 static int receive_all(const char *provider, uint64_t messages, size_t bytes)
 {
     int address[2];
-    if (pipe(address) != 0) {
-        return 1;
-    }
-    /* Endpoints do not survive a fork: the child opens its own. */
-    const pid_t sender = fork();
+    const pid_t sender = fork_other_end(address);
     if (sender == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         send_all(provider, address[0], messages, bytes);
-    }
-    if (sender < 0) {
-        return 1;
     }
     struct endpoint own = {.info = NULL};
     open_receiver(&own, provider, address[1]);
@@ -249,16 +254,9 @@ static _Noreturn void receive_for_ever(const char *provider, int address)
 static int send_at_a_pace(const char *provider, uint64_t messages, size_t bytes)
 {
     int address[2];
-    if (pipe(address) != 0) {
-        return 1;
-    }
-    const pid_t receiver = fork();
+    const pid_t receiver = fork_other_end(address);
     if (receiver == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         receive_for_ever(provider, address[1]);
-    }
-    if (receiver < 0) {
-        return 1;
     }
     struct endpoint own = {.info = NULL};
     struct fi_cq_msg_entry entries[TAKEN];
