@@ -237,8 +237,7 @@ static void gap_of_gone(struct vamp_stats *stats, struct vamp_slot *slot, int64_
 
 static void observe_gone(struct vamp_stats *stats, const struct vamp_event *mark)
 {
-    bool late = false;
-    struct vamp_slot *slot = vamp_window_place(&stats->window, mark->time_ns, &late);
+    struct vamp_slot *slot = vamp_window_place(&stats->window, mark->time_ns);
     if (!stats->any_event) {
         stats->previous_ns = mark->time_ns;
         stats->any_event = true;
@@ -258,7 +257,9 @@ static void account_event(struct vamp_slot_account *account, const struct vamp_e
 {
     if (verdict == VAMP_PASSED) {
         account->counted++;
-        account->late += late;
+        if (late) {
+            account->late++;
+        }
         if (event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE) {
             account->never_sampled++;
         }
@@ -325,30 +326,36 @@ static void observe_mark(struct vamp_stats *stats, const struct vamp_event *mark
         observe_gone(stats, mark);
         return;
     }
-    bool late = false;
-    struct vamp_slot *slot = vamp_window_place(&stats->window, mark->time_ns, &late);
+    struct vamp_slot *slot = vamp_window_place(&stats->window, mark->time_ns);
     count_mark(stats, slot, mark);
     stats->previous_ns = mark->time_ns;
     stats->any_event = true;
 }
 
-void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event,
-                        enum vamp_verdict verdict)
+/* A mark, or an event of a time for which there is no bucket. Not inlined, so that an event that
+ * counts needs no room on the stack. */
+static __attribute__((noinline)) void observe_uncounted(struct vamp_stats *stats,
+                                                        const struct vamp_event *event)
 {
     struct vamp_event mark;
-    if (__builtin_expect(!vamp_time_is_valid(event->time_ns), 0)) {
+    if (!vamp_time_is_valid(event->time_ns)) {
         if (!place_mark(stats, event, &mark)) {
             return;
         }
         event = &mark;
     }
-    if (__builtin_expect(vamp_event_is_mark(event), 0)) {
-        observe_mark(stats, event);
+    observe_mark(stats, event);
+}
+
+void vamp_stats_observe(struct vamp_stats *stats, const struct vamp_event *event,
+                        enum vamp_verdict verdict)
+{
+    if (__builtin_expect(vamp_event_is_mark(event) || !vamp_time_is_valid(event->time_ns), 0)) {
+        observe_uncounted(stats, event);
         return;
     }
-    bool late = false;
-    struct vamp_slot *slot = vamp_window_place(&stats->window, event->time_ns, &late);
-    account_event(&slot->account, event, verdict, late);
+    struct vamp_slot *slot = vamp_window_place(&stats->window, event->time_ns);
+    account_event(&slot->account, event, verdict, stats->window.late_run != 0);
     stats->previous_ns = event->time_ns;
     stats->any_event = true;
     if (event->kind == VAMP_EVENT_JOIN) {

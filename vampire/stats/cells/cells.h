@@ -168,6 +168,13 @@ static inline void vamp_cells_count(struct vamp_cells *cells, struct vamp_slot *
     slot->counters[range->first + series] += amount;
 }
 
+/* Whether the values of one event may find no room in an enabled metric with the labels they have.
+ */
+static inline bool vamp_cells_is_scarce(const struct vamp_cells *cells, enum vamp_metric_id id)
+{
+    return cells->range[id].set->count >= cells->range[id].set->plenty;
+}
+
 /* Before an event's values are counted in metrics of several label sets: replaces labels by those
  * that the first enabled one of `metrics` (ended by VAMP_METRIC_COUNT; most labels first) has
  * room for. */

@@ -165,10 +165,8 @@ static void move_to(struct vamp_window *window, int64_t bucket, int64_t time_ns)
     close_until(window, time_ns);
 }
 
-struct vamp_slot *vamp_window_find_place(struct vamp_window *window, int64_t time_ns,
-                                         bool *ret_late)
+struct vamp_slot *vamp_window_find_place(struct vamp_window *window, int64_t time_ns)
 {
-    *ret_late = false;
     assert(vamp_time_is_valid(time_ns));
     const int64_t bucket = floor_div(time_ns, window->bucket_ns);
     if (!window->started) {
@@ -187,7 +185,6 @@ struct vamp_slot *vamp_window_find_place(struct vamp_window *window, int64_t tim
         restart_at(window, bucket);
         return slot_of(window, bucket);
     }
-    *ret_late = true;
     return vamp_window_oldest(window);
 }
 

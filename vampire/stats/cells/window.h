@@ -25,7 +25,7 @@ struct vamp_window {
     bool started;
     int64_t base;           /* the bucket in slot 0 */
     int64_t oldest, newest; /* open buckets: start time over bucket_ns */
-    unsigned late_run;      /* late events since the last that was not */
+    unsigned late_run;      /* late events since the last that was not: 0 if the last was not */
     /* Times from `easy_from` to before `easy_to` count in `easy` and close nothing: most events are
      * of the same bucket as the one before, and need no division. Forgotten when a bucket closes.
      */
@@ -42,19 +42,16 @@ void vamp_window_init(struct vamp_window *window, const struct vamp_stats_option
                       vamp_bucket_fn *emit, void *emit_context);
 
 /* For vamp_window_place, of a time that is not easy. */
-struct vamp_slot *vamp_window_find_place(struct vamp_window *window, int64_t time_ns,
-                                         bool *ret_late);
-/* Moves time to `time_ns`, emitting what closes. The slot of that time's bucket; `*ret_late` when
- * it is a later one because that bucket is closed. */
-static inline struct vamp_slot *vamp_window_place(struct vamp_window *window, int64_t time_ns,
-                                                  bool *ret_late)
+struct vamp_slot *vamp_window_find_place(struct vamp_window *window, int64_t time_ns);
+/* Moves time to `time_ns`, emitting what closes. The slot of that time's bucket; a later one, and
+ * `late_run` is not 0, when that bucket is closed. */
+static inline struct vamp_slot *vamp_window_place(struct vamp_window *window, int64_t time_ns)
 {
     if (time_ns >= window->easy_from && time_ns < window->easy_to) {
         window->late_run = 0;
-        *ret_late = false;
         return window->easy;
     }
-    return vamp_window_find_place(window, time_ns, ret_late);
+    return vamp_window_find_place(window, time_ns);
 }
 /* Time without an event; an earlier time than known is ignored. */
 void vamp_window_tick(struct vamp_window *window, int64_t now_ns);

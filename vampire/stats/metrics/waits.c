@@ -29,7 +29,8 @@ static bool admit_parts(struct vamp_cells *cells, struct vamp_labels *labels)
 static void record_known_parts(struct vamp_cells *cells, const struct vamp_observation *seen,
                                struct vamp_labels *labels)
 {
-    const bool has_parts = admit_parts(cells, labels);
+    const bool has_parts =
+        !vamp_cells_is_scarce(cells, VAMP_METRIC_DEMAND_WAIT_PART_NS) || admit_parts(cells, labels);
     for (uint32_t part = 0; part < VAMP_WAIT_UNKNOWN; part++) {
         if (has_parts) {
             labels->value[VAMP_LABEL_PART] = part;
