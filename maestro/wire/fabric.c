@@ -129,6 +129,7 @@ int fabric_send(struct fabric *fabric, fabric_peer peer, struct fabric_message *
 {
     struct fabric_op *op = op_of(message);
     op->tag = tag;
+    atomic_store_explicit(&fabric->posted, true, memory_order_relaxed);
     return plain_result(
         fi_send(fabric->endpoint, op->bytes + offset, length, NULL, peer, &op->context));
 }
@@ -256,6 +257,7 @@ int fabric_poll(struct fabric *fabric, struct fabric_event events[FABRIC_EVENTS]
     if (result != 0) {
         return result;
     }
+    atomic_store_explicit(&fabric->posted, false, memory_order_relaxed);
     ssize_t got = fi_cq_read(fabric->cq, entries, FABRIC_EVENTS);
     if (got == -FI_EAGAIN) {
         return 0;

@@ -73,7 +73,8 @@ static void sleep_on(struct pollfd *descriptors, nfds_t count, int64_t timeout_n
 static bool may_sleep(struct fabric *fabric)
 {
     struct fid *fid = &fabric->cq->fid;
-    return fi_trywait(fabric->fabric, &fid, 1) == 0;
+    return !atomic_load_explicit(&fabric->posted, memory_order_relaxed) &&
+           fi_trywait(fabric->fabric, &fid, 1) == 0;
 }
 
 static void wait_on_descriptors(struct fabric *fabric, struct fabric *reader, int64_t timeout_ns)
