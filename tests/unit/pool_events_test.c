@@ -431,7 +431,7 @@ static void test_queue_that_turns(void **state)
     struct ear *ear = calloc(1, sizeof *ear);
     uint64_t accounted = 0;
     uint64_t lost = 0;
-    size_t lengths[RECORDS_MAX];
+    size_t lengths[RECORDS_MAX] = {0};
     size_t sent = 0;
     for (unsigned round = 0; round < 100; round++) {
         for (unsigned i = 0; i < 4 && sent < RECORDS_MAX; i++, sent++) {
