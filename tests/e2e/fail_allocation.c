@@ -75,7 +75,7 @@ static uintptr_t place_of(void *caller)
 static void read_linked(const char *text)
 {
     char *end;
-    while (text != NULL && *text != '\0' && linked_ranges < sizeof linked / sizeof *linked) {
+    while (*text != '\0' && linked_ranges < sizeof linked / sizeof *linked) {
         linked[linked_ranges].begin = (uintptr_t)strtoul(text, &end, 16);
         linked[linked_ranges++].end = (uintptr_t)strtoul(end + 1, &end, 16);
         text = end;
@@ -84,7 +84,10 @@ static void read_linked(const char *text)
 
 __attribute__((constructor)) static void prepare(void)
 {
-    read_linked(getenv("FAIL_NOT"));
+    const char *not_here = getenv("FAIL_NOT");
+    if (not_here != NULL) {
+        read_linked(not_here);
+    }
     const char *number = getenv("FAIL_ALLOCATION");
     fail_at = number != NULL ? strtoul(number, NULL, 10) : 0;
     const char *place = getenv("FAIL_PLACE");
