@@ -37,7 +37,8 @@ const struct vamp_opt config_root_options[] = {
      .max = GIB(4),
      .offset = AT(ring_bytes),
      .help = "Buffer for events between receiving and counting, rounded up to a power of two; when "
-             "it is full, events are lost and counted as lost"},
+             "it is full, events are lost and counted as lost; a replay waits instead and uses at "
+             "most 1 MiB"},
     {.key = "silences",
      .type = VAMP_OPT_STRING,
      .preset = "",

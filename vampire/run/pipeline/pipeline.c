@@ -109,11 +109,18 @@ static int create_services(struct pipeline *pipeline, struct vamp_err *err)
     return vamp_action_services_create(&options, &pipeline->services, err);
 }
 
+/* What is made to wait loses nothing, and a small ring stays in the processor's cache. */
+static size_t ring_bytes(const struct vamp_config *config)
+{
+    const size_t enough = (size_t)1024 * 1024;
+    return config->source->may_block && config->ring_bytes > enough ? enough : config->ring_bytes;
+}
+
 /* Creates what needs neither the pool manager nor files. */
 static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
 {
     const struct vamp_config *config = pipeline->config;
-    int status = vamp_ring_create(config->ring_bytes, &pipeline->ring, err);
+    int status = vamp_ring_create(ring_bytes(config), &pipeline->ring, err);
     if (status == 0) {
         status =
             vamp_components_create(config->statistics.max_components, &pipeline->components, err);
