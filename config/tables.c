@@ -23,7 +23,8 @@ const struct vamp_opt config_root_options[] = {
      .preset = "",
      .max = 1024,
      .offset = AT(workflow),
-     .help = "The workflow to join; required for a run, usually set by MSTRO_WORKFLOW_NAME"},
+     .help = "The workflow to join; required for a run, usually set by MSTRO_WORKFLOW_NAME; it "
+             "does not rename a generated workflow (source.workflow) or that of a recording"},
     {.key = "component",
      .type = VAMP_OPT_STRING,
      .preset = "vampire",
