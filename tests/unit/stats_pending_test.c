@@ -181,6 +181,27 @@ static void a_long_name_is_cut(void **state)
     assert_int_equal(strlen(listed(1, 0)->name), VAMP_CDO_NAME_BYTES - 1);
 }
 
+/* Names of more than 45 bytes are kept elsewhere. */
+static void a_name_of_any_length_is_whole(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {255, 1, 44, 45, 46, 47, 100, 254};
+    enum { COUNT = sizeof lengths / sizeof lengths[0] };
+    char names[COUNT][VAMP_CDO_NAME_BYTES] = {{0}};
+    for (unsigned i = 0; i < COUNT; i++) {
+        memset(names[i], 'a' + (int)i, lengths[i]);
+        FEED(named(VAMP_EVENT_DEMAND, (100 + i) * MS, PRODUCTS, 7 + i, names[i]));
+    }
+    /* The next one takes the place of the first. */
+    FEED(event_transport(VAMP_EVENT_TRANSPORT_COMPLETED, 200 * MS, 1, 7, PRODUCTS, MODEL));
+    FEED(named(VAMP_EVENT_DEMAND, 300 * MS, PRODUCTS, 6, "fields/6"));
+    vamp_stats_tick(run.stats, 3 * SECOND);
+    for (unsigned i = 1; i < COUNT; i++) {
+        assert_string_equal(listed(1, i - 1)->name, names[i]);
+    }
+    assert_string_equal(listed(1, COUNT - 1)->name, "fields/6");
+}
+
 static void without_the_metric_nothing_is_kept(void **state)
 {
     (void)state;
@@ -209,6 +230,7 @@ int main(void)
         TEST(ages_of_withdraws_and_transports_have_cdos_too),
         TEST(a_cdo_without_a_name_has_its_identifier),
         TEST(a_long_name_is_cut),
+        TEST(a_name_of_any_length_is_whole),
         TEST(without_the_metric_nothing_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

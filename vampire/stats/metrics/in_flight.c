@@ -73,15 +73,15 @@ static void take_demands(const struct taking *to, struct vamp_tracker *tracker)
 }
 
 static void take_cdo(struct vamp_slot *slot, enum vamp_metric_id id, const char *component,
-                     const struct vamp_pending_cdo *cdo)
+                     struct vamp_pending_cdo cdo)
 {
     struct vamp_oldest_cdo *taken = &slot->oldest[slot->oldest_count];
     taken->metric = id;
     taken->component = component;
-    if (cdo->name[0] != '\0') {
-        memcpy(taken->name, cdo->name, sizeof taken->name);
-    } else if (cdo->id_known) {
-        vamp_cdo_id_text(cdo->id, taken->name);
+    if (cdo.name[0] != '\0') {
+        memcpy(taken->name, cdo.name, strlen(cdo.name) + 1);
+    } else if (cdo.id_known) {
+        vamp_cdo_id_text(cdo.id, taken->name);
     } else {
         return;
     }
@@ -130,7 +130,7 @@ void vamp_in_flight_take(struct vamp_cells *cells, struct vamp_slot *slot,
     take_demands(&to, tracker);
     slot->oldest_count = 0;
     for (unsigned age = 0; age < VAMP_AGE_COUNT; age++) {
-        if (tracker->pending_cdos[age] != NULL) {
+        if (tracker->pending_cdos[age].lines != NULL) {
             take_cdos(&to, tracker, (uint32_t)rows, (enum vamp_age)age);
         }
     }

@@ -53,7 +53,15 @@ struct vamp_oldest_list {
 struct vamp_pending_cdo {
     struct vamp_cdo_id id;
     bool id_known;
-    char name[VAMP_CDO_NAME_BYTES]; /* "": not reported */
+    const char *name; /* "": not reported; cut to what a row holds */
+};
+
+/* The CDOs of what is pending of one age, by record of its table. NULL: not kept, since the metric
+ * of the oldest is not computed. Names that are long are apart, so that the rest is one cache line.
+ */
+struct vamp_pending_cdos {
+    struct vamp_pending_cdo_line *lines;
+    char (*long_names)[VAMP_CDO_NAME_BYTES];
 };
 
 /* A demand that nothing has satisfied. Of a CDO that is not tracked nothing is known. */
@@ -105,9 +113,8 @@ struct vamp_tracker {
     struct vamp_tally *tallies; /* by row of the component table */
     bool by_model;              /* labels are those of models */
     struct vamp_cdo_history *histories; /* by record of `cdos`; NULL: not at level `cdo` */
-    /* By record of `demands`, `received` (of withdraws) and `transports`; NULL: not kept, since the
-     * metric of the oldest is not computed. */
-    struct vamp_pending_cdo *pending_cdos[VAMP_AGE_COUNT];
+    /* Of `demands`, `received` (of withdraws) and `transports`. */
+    struct vamp_pending_cdos pending_cdos[VAMP_AGE_COUNT];
     /* Whether an event selects its CDO; NULL: every CDO is selected. */
     bool (*select)(void *context, const struct vamp_event *event);
     void *select_context;
@@ -164,10 +171,9 @@ static inline bool vamp_track_is_uncertain(const struct vamp_tracker *tracker,
 }
 /* Puts the item where it belongs; in a full list one that is not as old gives way. */
 void vamp_oldest_add(struct vamp_oldest_list *list, const struct vamp_oldest *item);
-/* The CDO of something pending, while it is; NULL: not kept. */
-const struct vamp_pending_cdo *vamp_track_pending_cdo(const struct vamp_tracker *tracker,
-                                                      enum vamp_age age,
-                                                      const struct vamp_oldest *item);
+/* The CDO of something pending of an age whose CDOs are kept; its name lasts as long. */
+struct vamp_pending_cdo vamp_track_pending_cdo(const struct vamp_tracker *tracker,
+                                               enum vamp_age age, const struct vamp_oldest *item);
 /* Everything about one of `oldest_demands`, which is kept. */
 void vamp_track_describe_demand(struct vamp_tracker *tracker, const struct vamp_oldest *item,
                                 struct vamp_waiting_demand *ret_demand);
