@@ -80,11 +80,11 @@ static void complete_labels(struct vamp_track_context *at, const struct vamp_tra
 }
 
 /* What the wait of this demand was for. False where demand, offer, start and end of the transport
- * were not seen all, or not in this order. `transport` NULL: its start was not seen. */
+ * were not seen all, or not in this order. */
 static bool find_parts(const struct vamp_track_context *at, const struct vamp_transport *transport,
                        const struct vamp_moment *demanded, uint64_t part_ns[static 3])
 {
-    if (transport == NULL || !transport->in_pool || transport->started.place < demanded->place ||
+    if (!transport->in_pool || transport->started.place < demanded->place ||
         transport->cdo_key[0] != at->cdo_key.words[0] ||
         transport->cdo_key[1] != at->cdo_key.words[1] ||
         transport->app_id != vamp_track_sink_id(at->event)) {
@@ -102,7 +102,8 @@ static bool find_parts(const struct vamp_track_context *at, const struct vamp_tr
     return true;
 }
 
-/* The transport satisfies the demand of its sink, if there is one. */
+/* The transport satisfies the demand of its sink, if there is one. `transport` NULL: its start was
+ * not seen. */
 static void satisfy_demand(struct vamp_track_context *at, const struct vamp_transport *transport)
 {
     struct vamp_observation *seen = at->seen;
@@ -111,8 +112,9 @@ static void satisfy_demand(struct vamp_track_context *at, const struct vamp_tran
         !vamp_observe_interval(seen, VAMP_INTERVAL_DEMAND_WAIT, demanded.time_ns)) {
         return;
     }
-    seen->parts_known = find_parts(at, transport, &demanded, seen->part_ns);
-    if (seen->parts_known) {
+    const bool known = transport != NULL && find_parts(at, transport, &demanded, seen->part_ns);
+    seen->parts_known = known;
+    if (known) {
         seen->producer = transport->producer;
     } else if (at->cdo != NULL && (at->cdo->flags & VAMP_CDO_MAKER) != 0) {
         seen->producer = vamp_cdo_owner_name(at, at->cdo);
