@@ -90,18 +90,15 @@ static bool is_busy(const struct remote *remote)
 }
 
 /* With the lock: does the work that is due. Returns the time until the next work. */
-static int64_t advance(struct remote *remote, bool drained)
+static int64_t advance(struct remote *remote, bool drained, int64_t now_ns)
 {
-    int64_t now_ns = remote_now();
     int64_t next_ns = fetch_advance(&remote->fetcher, now_ns);
+    int64_t look_ns = now_ns;
     remote->busy_rounds = drained ? 0 : remote->busy_rounds + 1;
     if (remote->busy_rounds % BUSY_ROUNDS_MAX == 0) {
-        remote->look_ns = look_after(remote, now_ns);
+        look_ns = look_after(remote, now_ns);
     }
-    next_ns = remote->look_ns < next_ns ? remote->look_ns : next_ns;
-    if (remote->answer_heartbeat) {
-        next_ns = now_ns;
-    }
+    next_ns = look_ns < next_ns ? look_ns : next_ns;
     if (link_flush(&remote->link, now_ns) != 0) {
         remote_lose(remote, "the pool manager cannot be reached");
         link_done(&remote->link);
@@ -110,13 +107,20 @@ static int64_t advance(struct remote *remote, bool drained)
         next_ns = remote->link.retry_ns;
     }
     remote->waits_long = !is_busy(remote);
-    remote->gathers =
-        !drained && remote->waits_long && now_ns - remote->round_ns < ROUNDS_GATHER_WITHIN_NS;
-    remote->round_ns = now_ns;
     if (!remote->waits_long && next_ns > now_ns + FABRIC_WAIT_LONGEST_NS) {
         next_ns = now_ns + FABRIC_WAIT_LONGEST_NS;
     }
     return next_ns <= now_ns ? 0 : next_ns - now_ns;
+}
+
+/* With the lock. */
+static void let_gather(struct remote *remote, bool received, int64_t now_ns)
+{
+    remote->gathers =
+        received && remote->waits_long && now_ns - remote->received_ns < ROUNDS_GATHER_WITHIN_NS;
+    if (received) {
+        remote->received_ns = now_ns;
+    }
 }
 
 /* Not before the last read has ended: the users of the calls that end now may free its memory. */
@@ -150,13 +154,17 @@ static int64_t go_round(struct remote *remote)
         take_event(remote, &events[i]);
     }
     (void)pthread_mutex_lock(&remote->lock);
+    const int64_t now_ns = remote_now();
+    bool received = false;
     for (int i = 0; i < count; i++) {
         if (events[i].kind == FABRIC_RECEIVED) {
             fabric_release(remote->fabric, &events[i]);
+            received = true;
         }
     }
     remote_acknowledge(remote, REMOTE_ACKNOWLEDGE_BATCHES);
-    int64_t idle_ns = advance(remote, count == 0);
+    int64_t idle_ns = advance(remote, count == 0, now_ns);
+    let_gather(remote, received, now_ns);
     bool ended = list_first(&remote->ended) != NULL;
     bool stop = remote->stop || count < 0;
     (void)pthread_mutex_unlock(&remote->lock);
@@ -165,8 +173,7 @@ static int64_t go_round(struct remote *remote)
     if (stop) {
         return -1;
     }
-    /* fabric_wait asks the provider again before the thread sleeps. */
-    return count < FABRIC_EVENTS && !ended ? idle_ns : 0;
+    return count == 0 && !ended ? idle_ns : 0;
 }
 
 static void *make_progress(void *argument)

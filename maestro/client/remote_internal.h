@@ -60,8 +60,8 @@ struct remote {
     struct list calls, transports, ended;
     uint64_t last_request;
     uint64_t received_sequence;
-    int64_t heard_ns, looked_ns, round_ns;
-    int64_t look_ns; /* when to check for silence and heartbeats next */
+    int64_t heard_ns, looked_ns;
+    int64_t received_ns; /* the last round with messages */
     int64_t heartbeat_ns, silence_ns;
     unsigned busy_rounds;
     unsigned exposed; /* pieces of memory that others may read */

@@ -73,7 +73,7 @@ static int64_t go_round(struct server *server)
     }
     int64_t next_ns = fetch_advance(&server->fetcher, now_ns);
     int64_t work_ns = server_work(server, now_ns);
-    int64_t look_ns = server->check_ns;
+    int64_t look_ns = now_ns;
     /* A peer can be called silent only after everything that came in was handled. */
     server->busy_rounds = count == 0 ? 0 : server->busy_rounds + 1;
     if (server->busy_rounds % BUSY_ROUNDS_MAX == 0) {
@@ -81,10 +81,7 @@ static int64_t go_round(struct server *server)
     }
     next_ns = work_ns < next_ns ? work_ns : next_ns;
     next_ns = look_ns < next_ns ? look_ns : next_ns;
-    /* fabric_wait asks the provider again before the thread sleeps, so that another round that
-     * finds nothing is not needed for that; only the end waits for one. */
-    bool again = count == FABRIC_EVENTS || (count > 0 && atomic_load(&server->stop));
-    return again || next_ns <= now_ns ? 0 : next_ns - now_ns;
+    return count > 0 || next_ns <= now_ns ? 0 : next_ns - now_ns;
 }
 
 static void *serve(void *argument)

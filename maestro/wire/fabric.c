@@ -129,25 +129,8 @@ int fabric_send(struct fabric *fabric, fabric_peer peer, struct fabric_message *
 {
     struct fabric_op *op = op_of(message);
     op->tag = tag;
-    atomic_store_explicit(&fabric->posted, true, memory_order_relaxed);
     return plain_result(
         fi_send(fabric->endpoint, op->bytes + offset, length, NULL, peer, &op->context));
-}
-
-size_t fabric_copy_bytes(const struct fabric *fabric)
-{
-    return fabric->info->tx_attr->inject_size;
-}
-
-int fabric_send_copy(struct fabric *fabric, fabric_peer peer, struct fabric_message *message,
-                     size_t offset, size_t length)
-{
-    int result =
-        plain_result(fi_inject(fabric->endpoint, op_of(message)->bytes + offset, length, peer));
-    if (result == 0) {
-        fabric_message_put(fabric, message);
-    }
-    return result;
 }
 
 /* ---- remote memory */
@@ -257,7 +240,6 @@ int fabric_poll(struct fabric *fabric, struct fabric_event events[FABRIC_EVENTS]
     if (result != 0) {
         return result;
     }
-    atomic_store_explicit(&fabric->posted, false, memory_order_relaxed);
     ssize_t got = fi_cq_read(fabric->cq, entries, FABRIC_EVENTS);
     if (got == -FI_EAGAIN) {
         return 0;

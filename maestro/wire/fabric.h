@@ -82,12 +82,6 @@ uint8_t *fabric_message_bytes(struct fabric_message *message);
 VAMP_MUST_CHECK int fabric_send(struct fabric *fabric, fabric_peer peer,
                                 struct fabric_message *message, size_t offset, size_t length,
                                 uint64_t tag);
-/* The longest message that fabric_send_copy takes. */
-size_t fabric_copy_bytes(const struct fabric *fabric);
-/* Like fabric_send, but the provider copies the message: the buffer is free again at once, and no
- * FABRIC_SENT follows, neither of success, which would wake this process, nor of a failure. */
-VAMP_MUST_CHECK int fabric_send_copy(struct fabric *fabric, fabric_peer peer,
-                                     struct fabric_message *message, size_t offset, size_t length);
 
 /* ---- remote memory */
 struct fabric_memory {

@@ -47,9 +47,6 @@ struct fabric {
     atomic_bool wake_pending;
     int64_t nap_ns;   /* timed polling: the next sleep; used by fabric_poll and fabric_wait */
     atomic_bool busy; /* something completed since the last wait */
-    /* Sent since the last poll. Mostly it has completed at once, and the question whether the
-     * thread may sleep would cost as much as the poll that it asks for. */
-    atomic_bool posted;
     uint8_t address[FABRIC_ADDRESS_BYTES];
     size_t address_length;
     uint8_t *memory; /* of all message buffers */

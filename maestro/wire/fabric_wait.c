@@ -73,8 +73,7 @@ static void sleep_on(struct pollfd *descriptors, nfds_t count, int64_t timeout_n
 static bool may_sleep(struct fabric *fabric)
 {
     struct fid *fid = &fabric->cq->fid;
-    return !atomic_load_explicit(&fabric->posted, memory_order_relaxed) &&
-           fi_trywait(fabric->fabric, &fid, 1) == 0;
+    return fi_trywait(fabric->fabric, &fid, 1) == 0;
 }
 
 static void wait_on_descriptors(struct fabric *fabric, struct fabric *reader, int64_t timeout_ns)
@@ -96,11 +95,9 @@ static void wait_in_naps(struct fabric *fabric, struct fabric *reader, int64_t t
     if (reader != NULL) {
         busy = atomic_exchange(&reader->busy, false) || busy;
     }
-    if (busy) { /* more may have come since; nothing but a poll can say */
+    if (busy) {
         fabric->nap_ns = NAP_SHORTEST_NS;
-        return;
-    }
-    if (fabric->nap_ns < NAP_LONGEST_NS) {
+    } else if (fabric->nap_ns < NAP_LONGEST_NS) {
         fabric->nap_ns += fabric->nap_ns / 8;
     }
     struct pollfd descriptor = {.fd = fabric->wake_fd, .events = POLLIN};

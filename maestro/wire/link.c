@@ -59,24 +59,13 @@ static void wait_before_retry(struct link *link, int64_t now_ns)
     link->retry_ns = now_ns + link->retry_step_ns;
 }
 
-/* A request or its answer: the component that waits has a deadline, so a failure need not be
- * reported. After LINK_COPIES of them the next message is one whose completion is reported, because
- * the provider does not bound the copies for a peer that does not read. */
-static bool may_copy(const struct link *link, enum frame_kind kind, size_t length)
-{
-    return (kind == FRAME_REQUEST || kind == FRAME_RESPONSE) && link->in_flight == 0 &&
-           link->copies < LINK_COPIES && length <= fabric_copy_bytes(link->fabric);
-}
-
 /* Posts a filled buffer. 0: taken; -EAGAIN: the caller keeps the buffer. */
-static int post(struct link *link, int64_t now_ns, bool copy, struct fabric_message *message,
-                size_t offset, size_t length)
+static int post(struct link *link, int64_t now_ns, struct fabric_message *message, size_t offset,
+                size_t length)
 {
-    int result = copy ? fabric_send_copy(link->fabric, link->peer, message, offset, length)
-                      : fabric_send(link->fabric, link->peer, message, offset, length, link->tag);
+    int result = fabric_send(link->fabric, link->peer, message, offset, length, link->tag);
     if (result == 0) {
-        link->copies += copy ? 1 : 0;
-        link->in_flight += copy ? 0 : 1;
+        link->in_flight++;
         link->retry_step_ns = 0;
         link->retry_ns = 0;
     } else if (result == -EAGAIN) {
@@ -91,12 +80,12 @@ bool link_clear(const struct link *link)
 }
 
 /* Posts a message that is packed in a buffer, or queues a copy of it. Takes the buffer. */
-static int post_or_queue(struct link *link, int64_t now_ns, enum frame_kind kind,
-                         struct fabric_message *message, size_t offset, size_t length)
+static int post_or_queue(struct link *link, int64_t now_ns, struct fabric_message *message,
+                         size_t offset, size_t length)
 {
     int result = -EAGAIN;
     if (link_clear(link)) {
-        result = post(link, now_ns, may_copy(link, kind, length), message, offset, length);
+        result = post(link, now_ns, message, offset, length);
     }
     if (result == 0) {
         return 0;
@@ -122,7 +111,7 @@ int link_send(struct link *link, int64_t now_ns, enum frame_kind kind, const Pro
             fabric_message_put(link->fabric, message);
         }
     } else if (message != NULL) {
-        result = post_or_queue(link, now_ns, kind, message, 0, length);
+        result = post_or_queue(link, now_ns, message, 0, length);
     } else {
         result = enqueue(link, spare, length);
     }
@@ -146,8 +135,7 @@ int link_send_events(struct link *link, int64_t now_ns, link_fill *fill, void *c
     }
     struct frame frame = next_frame(link, FRAME_EVENTS);
     size_t begin = frame_head(&frame, body, bytes);
-    int result =
-        post_or_queue(link, now_ns, FRAME_EVENTS, message, begin, FRAME_HEAD_BYTES - begin + body);
+    int result = post_or_queue(link, now_ns, message, begin, FRAME_HEAD_BYTES - begin + body);
     if (result != 0) {
         return result;
     }
@@ -165,7 +153,7 @@ static int post_first(struct link *link, int64_t now_ns)
         return -EAGAIN;
     }
     memcpy(fabric_message_bytes(message), first->bytes, first->length);
-    int result = post(link, now_ns, false, message, 0, first->length);
+    int result = post(link, now_ns, message, 0, first->length);
     if (result != 0) {
         fabric_message_put(link->fabric, message);
         return result;
@@ -193,9 +181,6 @@ void link_sent(struct link *link)
 {
     if (link->in_flight > 0) {
         link->in_flight--;
-    }
-    if (link->in_flight == 0) { /* nor are the copies before it on their way any more */
-        link->copies = 0;
     }
     link->retry_ns = 0; /* there is room again */
 }

@@ -19,9 +19,6 @@
 #define LINK_QUEUE_BYTES ((size_t)4 << 20)
 /* Posted and not completed: one peer cannot take all message buffers. */
 #define LINK_IN_FLIGHT 32
-/* Copies (fabric_send_copy) in a row, after which a message is sent whose completion is reported.
- */
-#define LINK_COPIES 32
 
 struct link_message;
 
@@ -35,7 +32,7 @@ struct link {
     uint64_t events_acknowledged; /* as reported in the last message */
     struct link_message *first, *last;
     size_t queued_bytes;
-    unsigned in_flight, copies;
+    unsigned in_flight;
     int64_t sent_ns;  /* monotonic: when the last message was made */
     int64_t retry_ns; /* when to try the queue again */
     int64_t retry_step_ns;

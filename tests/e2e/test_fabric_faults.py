@@ -45,13 +45,11 @@ FOR_GOOD_MS, A_WHILE_MS = 600_000, 700
 # Faults without consequences, together in one workflow, in all roles: call, its number, errno, for how many
 # milliseconds (0: only this one).
 HARMLESS = (
-    [("RECV", 260, errno.EAGAIN, 0), ("SEND", 2, errno.EAGAIN, 0), ("INJECT", 1, errno.EAGAIN, 0),
-     ("READ", 1, errno.EAGAIN, 0), ("CQ_READ", 30, errno.EAGAIN, 0), ("TRYWAIT", 20, errno.EAGAIN, A_WHILE_MS), ("REMOVE", 1, errno.EINVAL, 0),
+    [("RECV", 260, errno.EAGAIN, 0), ("SEND", 2, errno.EAGAIN, 0), ("READ", 1, errno.EAGAIN, 0),
+     ("CQ_READ", 30, errno.EAGAIN, 0), ("TRYWAIT", 20, errno.EAGAIN, A_WHILE_MS), ("REMOVE", 1, errno.EINVAL, 0),
      ("CLOSE", 1, errno.EBUSY, 0)],
-    [("GETWAIT", 1, errno.ENOSYS, 0), ("SEND", 3, errno.ENOMEM, 0), ("INJECT", 2, errno.ENOMEM, 0),
-     ("READ", 3, errno.EAGAIN, A_WHILE_MS)],
-    [("CQ_OPEN", 1, errno.ENOMEM, 0), ("SEND", 2, errno.EAGAIN, A_WHILE_MS),
-     ("INJECT", 2, errno.EAGAIN, A_WHILE_MS)],
+    [("GETWAIT", 1, errno.ENOSYS, 0), ("SEND", 3, errno.ENOMEM, 0), ("READ", 3, errno.EAGAIN, A_WHILE_MS)],
+    [("CQ_OPEN", 1, errno.ENOMEM, 0), ("SEND", 6, errno.EAGAIN, A_WHILE_MS)],
     [("RECV", 260, errno.EAGAIN, A_WHILE_MS), ("CQ_READ", 20, errno.EAGAIN, A_WHILE_MS)],
 )
 # What may end the process or one of its connections.
@@ -59,14 +57,12 @@ SERIOUS = (
     ("INSERT", 1, errno.ENOMEM, 0),
     ("REGISTER", 2, errno.ENOMEM, 0),
     ("RECV", 260, errno.EIO, 0),
-    ("SEND", 2, errno.EIO, 0),
-    ("INJECT", 2, errno.EIO, 0),
+    ("SEND", 8, errno.EIO, 0),
     ("READ", 1, errno.EIO, 0),  # of the pool manager's challenge, before the join
     ("READ", 3, errno.EIO, 0),
     ("CQ_READ", 15, errno.EIO, 0),
     ("COMPLETE", 10, errno.EIO, 0),
-    ("SEND", 2, errno.EAGAIN, FOR_GOOD_MS),
-    ("INJECT", 3, errno.EAGAIN, FOR_GOOD_MS),
+    ("SEND", 9, errno.EAGAIN, FOR_GOOD_MS),
     ("READ", 11, errno.EAGAIN, FOR_GOOD_MS),  # each field that cannot be read takes the silence
 )
 # What a role does not call in such a workflow. Whoever changes that hears of it.

@@ -18,7 +18,6 @@
 
 #define MEMORY_FABRIC_SENDS 64
 #define MEMORY_FABRIC_READS 16
-#define MEMORY_FABRIC_COPY_BYTES 64
 #define MEMORY_FABRIC_ADDRESS_BYTES 16
 
 struct fabric_message {
@@ -41,7 +40,7 @@ struct fabric {
 static struct fabric *memory_fabric_first;
 
 /* The next poll of `fabric` finds this message. */
-static inline void memory_fabric_put(struct fabric *fabric, const uint8_t *bytes, size_t length)
+static void memory_fabric_put(struct fabric *fabric, const uint8_t *bytes, size_t length)
 {
     fabric->incoming = bytes;
     fabric->incoming_length = length;
@@ -154,33 +153,21 @@ uint8_t *fabric_message_bytes(struct fabric_message *message)
     return message->bytes;
 }
 
-size_t fabric_copy_bytes(const struct fabric *fabric)
-{
-    (void)fabric;
-    return MEMORY_FABRIC_COPY_BYTES;
-}
-
-int fabric_send_copy(struct fabric *fabric, fabric_peer peer, struct fabric_message *message,
-                     size_t offset, size_t length)
+int fabric_send(struct fabric *fabric, fabric_peer peer, struct fabric_message *message,
+                size_t offset, size_t length, uint64_t tag)
 {
     struct frame frame;
     (void)peer;
+    if (fabric->done_count >= MEMORY_FABRIC_SENDS) {
+        return -EAGAIN;
+    }
     /* Whatever the program under test receives, what it sends is well-formed. */
     require(offset + length <= FABRIC_MESSAGE_BYTES);
     require(frame_parse(message->bytes + offset, length, &frame, NULL) == 0);
     fabric->sent++;
+    fabric->done[fabric->done_count++] = (struct fabric_event){.kind = FABRIC_SENT, .tag = tag};
     fabric_message_put(fabric, message);
     return 0;
-}
-
-int fabric_send(struct fabric *fabric, fabric_peer peer, struct fabric_message *message,
-                size_t offset, size_t length, uint64_t tag)
-{
-    if (fabric->done_count >= MEMORY_FABRIC_SENDS) {
-        return -EAGAIN;
-    }
-    fabric->done[fabric->done_count++] = (struct fabric_event){.kind = FABRIC_SENT, .tag = tag};
-    return fabric_send_copy(fabric, peer, message, offset, length);
 }
 
 /* ---- remote memory */

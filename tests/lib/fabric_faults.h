@@ -43,7 +43,6 @@
     X(REGISTER)                                                                                    \
     X(RECV)                                                                                        \
     X(SEND)                                                                                        \
-    X(INJECT)                                                                                      \
     X(READ)                                                                                        \
     X(TRYWAIT)                                                                                     \
     X(CQ_READ)                                                                                     \
@@ -167,12 +166,6 @@ static ssize_t fault_send(struct fid_ep *ep, const void *buf, size_t len, void *
     return fabric_faults.real_msg->send(ep, buf, len, desc, dest, context);
 }
 
-static ssize_t fault_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest)
-{
-    FABRIC_FAULT_RETURN(INJECT);
-    return fabric_faults.real_msg->inject(ep, buf, len, dest);
-}
-
 static ssize_t fault_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t source,
                           void *context)
 {
@@ -220,7 +213,6 @@ static int fault_endpoint(struct fid_domain *domain, struct fi_info *info, struc
     int result = fabric_faults.real_domain->endpoint(domain, info, ep, context);
     if (result == 0) {
         FABRIC_FAULT_TABLE((*ep)->msg, msg, fabric_faults.msg.send = fault_send;
-                           fabric_faults.msg.inject = fault_inject;
                            fabric_faults.msg.recv = fault_recv);
         FABRIC_FAULT_TABLE((*ep)->rma, rma, fabric_faults.rma.read = fault_read);
         FABRIC_FAULT_TABLE((*ep)->cm, cm, fabric_faults.cm.getname = fault_getname);

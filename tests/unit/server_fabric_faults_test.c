@@ -142,21 +142,20 @@ static const struct {
     int error;
     bool harmless; /* the workflow must not notice */
 } faults[] = {
-    {FABRIC_FAULT_GETINFO, FI_ENODATA, false},    {FABRIC_FAULT_GETINFO, FI_ENOMEM, false},
-    {FABRIC_FAULT_FABRIC, FI_ENOMEM, false},      {FABRIC_FAULT_DOMAIN, FI_EIO, false},
-    {FABRIC_FAULT_AV_OPEN, FI_ENOMEM, false},     {FABRIC_FAULT_CQ_OPEN, FI_ENOMEM, true},
-    {FABRIC_FAULT_ENDPOINT, FI_ENOMEM, false},    {FABRIC_FAULT_GETWAIT, FI_ENOSYS, true},
-    {FABRIC_FAULT_BIND, FI_EINVAL, false},        {FABRIC_FAULT_ENABLE, FI_EIO, false},
-    {FABRIC_FAULT_GETNAME, FI_EIO, false},        {FABRIC_FAULT_INSERT, FI_ENOMEM, false},
-    {FABRIC_FAULT_REMOVE, FI_EINVAL, true},       {FABRIC_FAULT_REGISTER, FI_ENOMEM, false},
-    {FABRIC_FAULT_RECV, FI_EAGAIN, true},         {FABRIC_FAULT_RECV, FI_EIO, false},
-    {FABRIC_FAULT_SEND, FI_EAGAIN, true},         {FABRIC_FAULT_SEND, FI_ENOMEM, true},
-    {FABRIC_FAULT_SEND, FI_EIO, false},           {FABRIC_FAULT_INJECT, FI_EAGAIN, true},
-    {FABRIC_FAULT_INJECT, FI_ENOMEM, true},       {FABRIC_FAULT_INJECT, FI_EIO, false},
-    {FABRIC_FAULT_READ, FI_EAGAIN, true},         {FABRIC_FAULT_READ, FI_EIO, false},
-    {FABRIC_FAULT_TRYWAIT, FI_EAGAIN, true},      {FABRIC_FAULT_CQ_READ, FI_EAGAIN, true},
-    {FABRIC_FAULT_CQ_READ, FI_EIO, false},        {FABRIC_FAULT_COMPLETE, FI_EIO, false},
-    {FABRIC_FAULT_COMPLETE, FI_ECANCELED, false}, {FABRIC_FAULT_CLOSE, FI_EBUSY, true},
+    {FABRIC_FAULT_GETINFO, FI_ENODATA, false}, {FABRIC_FAULT_GETINFO, FI_ENOMEM, false},
+    {FABRIC_FAULT_FABRIC, FI_ENOMEM, false},   {FABRIC_FAULT_DOMAIN, FI_EIO, false},
+    {FABRIC_FAULT_AV_OPEN, FI_ENOMEM, false},  {FABRIC_FAULT_CQ_OPEN, FI_ENOMEM, true},
+    {FABRIC_FAULT_ENDPOINT, FI_ENOMEM, false}, {FABRIC_FAULT_GETWAIT, FI_ENOSYS, true},
+    {FABRIC_FAULT_BIND, FI_EINVAL, false},     {FABRIC_FAULT_ENABLE, FI_EIO, false},
+    {FABRIC_FAULT_GETNAME, FI_EIO, false},     {FABRIC_FAULT_INSERT, FI_ENOMEM, false},
+    {FABRIC_FAULT_REMOVE, FI_EINVAL, true},    {FABRIC_FAULT_REGISTER, FI_ENOMEM, false},
+    {FABRIC_FAULT_RECV, FI_EAGAIN, true},      {FABRIC_FAULT_RECV, FI_EIO, false},
+    {FABRIC_FAULT_SEND, FI_EAGAIN, true},      {FABRIC_FAULT_SEND, FI_ENOMEM, true},
+    {FABRIC_FAULT_SEND, FI_EIO, false},        {FABRIC_FAULT_READ, FI_EAGAIN, true},
+    {FABRIC_FAULT_READ, FI_EIO, false},        {FABRIC_FAULT_TRYWAIT, FI_EAGAIN, true},
+    {FABRIC_FAULT_CQ_READ, FI_EAGAIN, true},   {FABRIC_FAULT_CQ_READ, FI_EIO, false},
+    {FABRIC_FAULT_COMPLETE, FI_EIO, false},    {FABRIC_FAULT_COMPLETE, FI_ECANCELED, false},
+    {FABRIC_FAULT_CLOSE, FI_EBUSY, true},
 };
 
 /* In so many processes at a time: most of the time is waiting for a peer that has failed. */
