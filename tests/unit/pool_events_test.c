@@ -418,16 +418,26 @@ static void take_batch(struct world *world, uint64_t app, size_t max_events, str
     vamp__wire__event_batch__free_unpacked(batch, NULL);
 }
 
+/* A component, and a watcher of its declares with a queue of so many bytes. */
+static struct world *create_watched(size_t queue_bytes, uint32_t options, uint64_t *ret_app,
+                                    uint64_t *ret_watcher)
+{
+    struct pool_bounds bounds = pool_bounds_default;
+    bounds.queue_bytes_per_subscription = queue_bytes;
+    struct world *world = world_create(&bounds);
+    *ret_app = join(world, "one");
+    *ret_watcher = join(world, "watcher");
+    (void)subscribe(world, *ret_watcher, NULL, UINT64_C(1) << VAMP_EVENT_DECLARE, options);
+    return world;
+}
+
 /* The queue is never empty, so that its ring turns, with events of all lengths and with losses. */
 static void test_queue_that_turns(void **state)
 {
     (void)state;
-    struct pool_bounds bounds = pool_bounds_default;
-    bounds.queue_bytes_per_subscription = 3000;
-    struct world *world = world_create(&bounds);
-    uint64_t app = join(world, "one");
-    uint64_t watcher = join(world, "watcher");
-    (void)subscribe(world, watcher, NULL, UINT64_C(1) << VAMP_EVENT_DECLARE, 0);
+    uint64_t app = 0;
+    uint64_t watcher = 0;
+    struct world *world = create_watched(3000, 0, &app, &watcher);
     struct ear *ear = calloc(1, sizeof *ear);
     uint64_t accounted = 0;
     uint64_t lost = 0;
@@ -458,13 +468,9 @@ static void test_queue_that_turns(void **state)
 static void test_lost_event_delays_no_component(void **state)
 {
     (void)state;
-    struct pool_bounds bounds = pool_bounds_default;
-    bounds.queue_bytes_per_subscription = 4096;
-    struct world *world = world_create(&bounds);
-    uint64_t app = join(world, "one");
-    uint64_t watcher = join(world, "watcher");
-    (void)subscribe(world, watcher, NULL, UINT64_C(1) << VAMP_EVENT_DECLARE,
-                    MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK);
+    uint64_t app = 0;
+    uint64_t watcher = 0;
+    struct world *world = create_watched(4096, MSTRO_SUBSCRIPTION_OPTS_REQUIRE_ACK, &app, &watcher);
     int held = 0;
     int answered = 0;
     for (int i = 0; i < 200; i++) {
