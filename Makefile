@@ -66,147 +66,100 @@ override LDFLAGS += -Wl,--as-needed $(MODE_FLAGS) $(LINK_$(MODE)) -pthread
 ifeq ($(MAESTRO_PREFIX),)
 # Not a system folder: a change of maestro.h has to recompile its users.
 MAESTRO_CFLAGS := -Imaestro
-MAESTRO_LAYERS := api server client wire pool messages
+MAESTRO_ROOMS := maestro/api
 else
 maestro_pc = PKG_CONFIG_PATH=$(MAESTRO_PREFIX)/lib/pkgconfig:$(MAESTRO_PREFIX)/lib64/pkgconfig pkg-config
 MAESTRO_CFLAGS := $(patsubst -I%,-isystem %,$(or $(shell $(maestro_pc) --cflags maestro 2>/dev/null),-I$(MAESTRO_PREFIX)/include))
 MAESTRO_LIBS := $(or $(shell $(maestro_pc) --libs maestro 2>/dev/null),-L$(MAESTRO_PREFIX)/lib -lmaestro) \
   -Wl,-rpath,$(MAESTRO_PREFIX)/lib
-MAESTRO_LAYERS :=
+MAESTRO_ROOMS :=
 endif
 
-# ---------------------------------------------------------------- folders, lowest first
-# One static archive a folder. A test of a folder links that folder and what it may include,
-# so a dependency in the wrong direction does not link.
-# One for each format of writers/; what they share is writers/format, what drives them writers/output.
-FORMATS := hdf5 jsonl recording trace null syslog
-# Formats with libraries that not every site wants: each but its table.c is a shared object, loaded
-# by a run with such an output. WITHOUT="NAME ..." leaves some of them out of the build.
+# ---------------------------------------------------------------- rooms
+# A room is a folder with all below it but other rooms, and one archive of that name: lib/vampire-core.a
+# is vampire/core. Lowest first: a room uses those named after USES_ and what these use, no others. A
+# test of a room links the same, so a dependency in the wrong direction does not link.
+#
+# A plug-in is a format with a library that not every site wants: each but its table.c is a shared
+# object, loaded by a run with such an output. WITHOUT="NAME ..." leaves some of them out of the build.
 WITHOUT ?=
 ALL_PLUG_INS := prometheus influx otf2 nats
 PLUG_INS := $(filter-out $(WITHOUT),$(ALL_PLUG_INS))
 $(if $(filter-out $(ALL_PLUG_INS),$(WITHOUT)),$(error WITHOUT=$(WITHOUT): what can be left out is $(ALL_PLUG_INS)))
-# The rooms of vampire/run, lowest first; vampire-collect has no `pipeline`.
-RUN_ROOMS := process status filtering outputs summary pipeline
-# The rooms of maestro/ are as many archives; `messages` is what protobuf-c makes of pool.proto, so
-# that the pool knows the messages and not the network they travel on.
-LAYERS := core filters messages pool wire client server api bucket collect cells pairing metrics stats alarms source live format $(FORMATS) $(PLUG_INS) output writers actions config $(RUN_ROOMS) cli collector top
-# The rooms of vampire/core share one archive, those of vampire/stats are an archive each: formats and
-# outputs link `bucket`, not what fills it.
-STATS_ROOMS := metrics pairing cells bucket
-DIR_core := vampire/core
-CORE_ROOMS := $(addprefix $(DIR_core)/,options protobuf event recording)
-DIR_filters := filters
-DIR_stats := vampire/stats
-$(foreach l,$(STATS_ROOMS),$(eval DIR_$(l) := vampire/stats/$(l)))
-DIR_source := vampire/source
-DIR_alarms := vampire/alarms
-DIR_collect := vampire/collect
-DIR_live := vampire/live
-DIR_writers := writers
-DIR_output := writers/output
-DIR_format := writers/format
-$(foreach l,$(FORMATS) $(PLUG_INS),$(eval DIR_$(l) := writers/$(l)))
-DIR_pool := maestro/pool
-DIR_wire := maestro/wire
-DIR_client := maestro/client
-DIR_server := maestro/server
-DIR_api := maestro/api
-DIR_actions := vampire/alarms/actions
-DIR_config := config
-$(foreach l,$(RUN_ROOMS),$(eval DIR_$(l) := vampire/run/$(l)))
-DIR_cli := vampire/cli
-DIR_collector := vampire/collect/program
-DIR_top := top
 
-MAINS := maestro/pool_manager.c top/main.c vampire/collect/program/main.c
-PROTO_FOLDERS := $(CORE_ROOMS) $(DIR_wire) $(DIR_bucket)
-PROTO := $(patsubst %.proto,$(GEN)/%.pb-c,$(notdir $(wildcard $(addsuffix /*.proto,$(CORE_ROOMS)))))
-SRC_core := $(wildcard $(addsuffix /*.c,$(DIR_core) $(CORE_ROOMS))) $(addsuffix .c,$(PROTO))
-SRC_messages := $(GEN)/pool.pb-c.c
-MESSAGE_HEADERS := $(addsuffix .h,$(PROTO)) $(GEN)/pool.pb-c.h $(GEN)/telemetry.pb-c.h
-SRC_top := $(filter-out $(MAINS),$(wildcard top/*.c))
-SRC_collector := $(filter-out $(MAINS),$(wildcard $(DIR_collector)/*.c))
-$(foreach l,$(PLUG_INS),$(eval SRC_$(l) := $(filter-out %/table.c,$(wildcard $(DIR_$(l))/*.c))))
-$(foreach l,filters pool wire client server api stats $(STATS_ROOMS) collect source alarms live format $(FORMATS) output writers actions config $(RUN_ROOMS) cli,$(eval SRC_$(l) := $(wildcard $(DIR_$(l))/*.c)))
-SRC_bucket += $(GEN)/telemetry.pb-c.c
+ROOMS := vampire/core vampire/stats/bucket vampire/stats vampire/alarms vampire/collect vampire/source \
+  filters maestro/messages maestro/pool maestro/wire maestro/client maestro/server maestro/api \
+  vampire/live writers $(PLUG_INS:%=writers/%) vampire/alarms/actions config programs/run programs/cli \
+  programs/vampire programs/vampire-collect programs/vampire-top
+
+PKG_vampire/core := libprotobuf-c libdeflate
+USES_vampire/stats/bucket := vampire/core
+PKG_vampire/stats/bucket := uuid
+USES_vampire/stats := vampire/stats/bucket
+USES_vampire/alarms := vampire/stats/bucket
+USES_vampire/collect := vampire/stats/bucket
+USES_vampire/source := vampire/core
+USES_filters := vampire/core
+PKG_filters := libpcre2-8
+# What protobuf-c makes of pool.proto: the pool knows the messages, not the network they travel on.
+USES_maestro/messages := vampire/core
+USES_maestro/pool := maestro/messages filters
+USES_maestro/wire := maestro/messages
+PKG_maestro/wire := libfabric libsodium
+USES_maestro/client := maestro/wire maestro/pool
+USES_maestro/server := maestro/client
+USES_maestro/api := maestro/server
+PKG_maestro/api := yaml-0.1
+USES_vampire/live := vampire/source filters $(MAESTRO_ROOMS)
+# A trace pairs events as the statistics do.
+USES_writers := vampire/alarms vampire/stats
+PKG_writers := $(HDF5) zlib jansson
+$(foreach p,$(PLUG_INS),$(eval USES_writers/$(p) := writers))
+PKG_writers/prometheus := libmicrohttpd
+PKG_writers/influx := libcurl
+PKG_writers/otf2 := otf2
+PKG_writers/nats := libnats
+USES_vampire/alarms/actions := writers
+USES_config := vampire/alarms/actions vampire/source writers filters
+USES_programs/run := config
+USES_programs/cli := programs/run
+# Of vampire/live only what --version prints; the linker takes nothing else of it.
+USES_programs/vampire := programs/cli vampire/live
+USES_programs/vampire-collect := programs/cli vampire/collect
+USES_programs/vampire-top := vampire/core
+PKG_programs/vampire-top := jansson ncursesw
+
+# FOLDER: its sources and those of the folders below it.
+below = $(wildcard $(1)/*.c $(1)/*/*.c)
+sources = $(filter-out $(MAINS) $(foreach r,$(filter $(1)/%,$(ROOMS) $(ALL_PLUG_INS:%=writers/%)),$(call below,$(r))),$(call below,$(1)))
+MAINS := maestro/pool_manager.c $(wildcard programs/*/main.c)
+$(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call sources,$(r))))
+$(foreach p,$(PLUG_INS),$(eval SRC_writers/$(p) := $(filter-out %/table.c,$(SRC_writers/$(p)))))
 SRC_writers += $(wildcard $(ALL_PLUG_INS:%=writers/%/table.c))
 
-PKG_core := libprotobuf-c libdeflate
-PKG_filters := libpcre2-8
-PKG_bucket := uuid
-PKG_cells := uuid
-PKG_alarms :=
-PKG_collect := uuid
-PKG_source :=
-PKG_live :=
-PKG_hdf5 := $(HDF5) zlib
-PKG_prometheus := libmicrohttpd
-PKG_jsonl := jansson
-PKG_influx := libcurl
-PKG_otf2 := otf2
-PKG_nats := libnats
-PKG_messages :=
-PKG_pool :=
-PKG_wire := libfabric libsodium
-PKG_client :=
-PKG_server :=
-PKG_api := yaml-0.1
-PKG_actions :=
-PKG_config :=
-PKG_process := uuid
-PKG_cli :=
-PKG_collector := uuid
-PKG_top := jansson ncursesw
+# The messages that protobuf-c makes of *.proto, by the room that has them.
+PROTO_CORE := $(wildcard vampire/core/*/*.proto)
+PROTO_FILES := $(PROTO_CORE) maestro/wire/pool.proto vampire/stats/bucket/telemetry.proto
+PROTO_FOLDERS := $(sort $(dir $(PROTO_FILES)))
+messages = $(patsubst %.proto,$(GEN)/%.pb-c.$(2),$(notdir $(1)))
+MESSAGE_HEADERS := $(call messages,$(PROTO_FILES),h)
+SRC_vampire/core += $(call messages,$(PROTO_CORE),c)
+SRC_vampire/stats/bucket += $(GEN)/telemetry.pb-c.c
+SRC_maestro/messages := $(GEN)/pool.pb-c.c
 
-# What a test of a layer links in addition to its own archive.
-USES_core :=
-USES_filters := core
-USES_bucket := core
-USES_cells := bucket core
-USES_pairing := cells $(USES_cells)
-USES_metrics := pairing $(USES_pairing)
-USES_stats := metrics $(USES_metrics)
-USES_alarms := bucket core
-USES_collect := format bucket core
-USES_source := core
-USES_live := source $(MAESTRO_LAYERS) filters core
-USES_format := bucket core
-$(foreach l,$(FORMATS) $(PLUG_INS),$(eval USES_$(l) := format alarms bucket core))
-# A trace pairs events as the statistics do.
-USES_trace := format alarms pairing $(USES_pairing)
-# OTF2 is a format of traces.
-USES_otf2 := trace $(USES_trace)
-USES_output := alarms bucket core
-USES_writers := $(FORMATS) format output alarms pairing $(USES_pairing)
-# Above the formats: an action writes recordings.
-USES_actions := $(USES_writers)
-USES_messages := core
-USES_pool := messages filters core
-USES_wire := messages core
-USES_client := wire pool $(USES_pool)
-USES_server := client $(USES_client)
-USES_api := server $(USES_server)
-USES_config := actions source stats metrics pairing cells writers $(USES_writers) filters core
-USES_process := bucket core
-USES_status := stats $(USES_stats)
-USES_filtering := config $(USES_config)
-USES_outputs := status filtering $(USES_filtering)
-USES_summary := process outputs $(USES_outputs)
-USES_pipeline := summary $(USES_summary)
-# Of `live` only what `vampire --version` reports: the rest needs Maestro, so it would not link.
-USES_cli := summary live $(USES_summary)
-USES_collector := cli collect $(USES_cli)
-USES_top := core
-
+# ROOMS: these and all that they use, highest first, as the linker wants them.
+closure = $(foreach r,$(1),$(r) $(call closure,$(USES_$(r))))
+reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
+LINK_ORDER := $(call reverse,$(ROOMS))
+rooms = $(filter $(call closure,$(1)),$(LINK_ORDER))
 objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
-archive = $(B)/lib/$(1).a
-packages = $(foreach l,$(1) $(USES_$(1)),$(PKG_$(l)))
-archives = $(foreach l,$(1) $(USES_$(1)),$(call archive,$(l)))
-libraries = $(call archives,$(1)) $(if $(filter live,$(1)),$(MAESTRO_LIBS)) $(call lib,$(call packages,$(1))) -lm
+archive = $(B)/lib/$(subst /,-,$(1)).a
+packages = $(foreach r,$(call rooms,$(1)),$(PKG_$(r)))
+archives = $(foreach r,$(call rooms,$(1)),$(call archive,$(r)))
+libraries = $(call archives,$(1)) $(if $(filter vampire/live,$(1)),$(MAESTRO_LIBS)) $(call lib,$(call packages,$(1))) -lm
 
 WORKFLOW := $(patsubst tests/workflow/%.c,$(B)/bin/%,$(wildcard tests/workflow/workflow_*.c))
-PROGRAMS := $(B)/bin/vampire $(B)/bin/vampire-collect $(B)/bin/vampire-top $(if $(MAESTRO_LAYERS),$(B)/bin/maestro-pool-manager)
+PROGRAMS := $(B)/bin/vampire $(B)/bin/vampire-collect $(B)/bin/vampire-top $(if $(MAESTRO_ROOMS),$(B)/bin/maestro-pool-manager)
 LIBMAESTRO := $(B)/lib/libmaestro.so.0
 # What joins a pool, which vampire loads when it does: the network library takes 0.2 s to load.
 LIVE := $(B)/lib/vampire/maestro.so
@@ -223,9 +176,12 @@ MANUALS := $(wildcard docs/*.1) $(foreach m,$(if $(shell command -v lowdown),$(M
 .PHONY: all clean help
 all: $(PROGRAMS) $(LIVE) $(PLUG_IN_OBJECTS) $(WORKFLOW) $(MANUALS)
 
-$(foreach l,$(LAYERS),$(eval $(call objects,$(SRC_$(l))): CFLAGS += $(call pkg,$(PKG_$(l)) $(PKG_core))))
-$(foreach l,$(LAYERS),$(eval $(call archive,$(l)): $(call objects,$(SRC_$(l)))))
-$(foreach l,$(LAYERS),$(eval $(call objects,$(SRC_$(l))): | $(MESSAGE_HEADERS)))
+define room_rule
+$(call objects,$(SRC_$(1))): CFLAGS += $(call pkg,$(PKG_$(1)) $(PKG_vampire/core))
+$(call objects,$(SRC_$(1))): | $(MESSAGE_HEADERS)
+$(call archive,$(1)): $(call objects,$(SRC_$(1)))
+endef
+$(foreach r,$(ROOMS),$(eval $(call room_rule,$(r))))
 
 $(B)/lib/%.a:
 	@mkdir -p $(@D)
@@ -244,7 +200,7 @@ $(B)/obj/%.o: %.c
 
 # protobuf-c code, once for all modes.
 vpath %.proto $(PROTO_FOLDERS)
-$(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: %.proto $(wildcard $(addsuffix /*.proto,$(CORE_ROOMS)))
+$(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: %.proto $(PROTO_CORE)
 	@mkdir -p $(GEN)
 	$(call say,PROTOC,$<)
 	$(Q)protoc-c $(addprefix -I,$(PROTO_FOLDERS)) --c_out=$(GEN) $(notdir $<)
@@ -258,53 +214,44 @@ $(PROBE): vampire/live/maestro_probe.sh vampire/core/event/fields.def $(if $(MAE
 	@mkdir -p $(@D)
 	$(call say,PROBE,$@)
 	$(Q)sh vampire/live/maestro_probe.sh $@ "$(CC)" $(MAESTRO_CFLAGS)
-$(call objects,$(SRC_live)): CFLAGS += $(MAESTRO_CFLAGS) -I$(B)/gen
-$(call objects,$(SRC_live)): | $(PROBE)
+$(call objects,$(SRC_vampire/live)): CFLAGS += $(MAESTRO_CFLAGS) -I$(B)/gen
+$(call objects,$(SRC_vampire/live)): | $(PROBE)
 
-$(B)/bin/vampire: $(B)/obj/vampire/main.o $(call archive,pipeline) $(call archives,cli)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call archive,pipeline) $(call libraries,cli)
-$(B)/bin/vampire-collect: $(B)/obj/vampire/collect/program/main.o $(call archives,collector)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call libraries,collector)
-$(LIVE): $(call archives,live) vampire/live/module.map
+# PROGRAM,MAIN,ROOM
+define program_rule
+$(B)/bin/$(1): $(B)/obj/$(2).o $(call archives,$(3))
+	@mkdir -p $$(@D)
+	$$(call say,LINK,$$@)
+	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$< $$(call libraries,$(3))
+endef
+$(foreach p,vampire vampire-collect vampire-top,$(eval $(call program_rule,$(p),programs/$(p)/main,programs/$(p))))
+$(eval $(call program_rule,maestro-pool-manager,maestro/pool_manager,maestro/server))
+$(LIVE): $(call archives,vampire/live) vampire/live/module.map
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,--version-script=vampire/live/module.map \
-	  -o $@ -Wl,--whole-archive $(call archive,live) -Wl,--no-whole-archive $(call libraries,live)
-$(PLUG_IN_OBJECTS): $(B)/lib/vampire/%.so: $(B)/lib/%.a $(call archives,trace) writers/plug_in.map
+	  -o $@ -Wl,--whole-archive $(call archive,vampire/live) -Wl,--no-whole-archive $(call libraries,vampire/live)
+$(PLUG_IN_OBJECTS): $(B)/lib/vampire/%.so: $(B)/lib/writers-%.a $(call archives,writers) writers/plug_in.map
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,--version-script=writers/plug_in.map \
-	  -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(call libraries,$*)
-$(B)/bin/maestro-pool-manager: $(B)/obj/maestro/pool_manager.o $(call archives,server)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(call libraries,server)
-
-# Whoever only looks needs no network and no HDF5.
-$(B)/bin/vampire-top: $(B)/obj/top/main.o $(call archives,top)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -Wl,--as-needed -o $@ $< $(call archives,top) $(call lib,$(call packages,top))
+	  -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(call libraries,writers/$*)
 
 # The demo workflow is written against <maestro.h> alone.
 $(B)/obj/tests/workflow/%.o: CFLAGS += $(MAESTRO_CFLAGS)
 WORKFLOW_SHARED := $(call objects,$(addprefix tests/workflow/,options.c payload.c report.c))
 $(WORKFLOW): $(B)/bin/%: $(B)/obj/tests/workflow/%.o \
-  $(WORKFLOW_SHARED) $(if $(MAESTRO_LAYERS),$(call archives,api))
+  $(WORKFLOW_SHARED) $(if $(MAESTRO_ROOMS),$(call archives,maestro/api))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(WORKFLOW_SHARED) $(if $(MAESTRO_LAYERS),$(call libraries,api),$(MAESTRO_LIBS)) -lm
+	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(WORKFLOW_SHARED) $(if $(MAESTRO_ROOMS),$(call libraries,maestro/api),$(MAESTRO_LIBS)) -lm
 
 # The embedded Maestro as a library: everything inside, only mstro_* outside.
-$(LIBMAESTRO): $(call archives,api) maestro/libmaestro.map
+$(LIBMAESTRO): $(call archives,maestro/api) maestro/libmaestro.map
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,-soname,libmaestro.so.0 -Wl,--version-script=maestro/libmaestro.map \
-	  -o $@ -Wl,--whole-archive $(call archive,api) -Wl,--no-whole-archive $(call archives,server) \
-	  $(call lib,$(call packages,api)) -lm
+	  -o $@ -Wl,--whole-archive $(call archive,maestro/api) -Wl,--no-whole-archive $(call archives,maestro/server) \
+	  $(call lib,$(call packages,maestro/api)) -lm
 
 # SOURCE,PAGE. Code is bold, which a terminal can show; a paragraph right after a heading needs no macro.
 define manual_rule
@@ -319,14 +266,20 @@ endef
 $(foreach m,$(MARKDOWN_MANUALS),$(eval $(call manual_rule,$(firstword $(subst :, ,$(m))),$(lastword $(subst :, ,$(m))))))
 
 # ---------------------------------------------------------------- unit and conformance tests
-# tests/unit/<layer>_<what>_test.c links <layer> and what it uses; conformance suites likewise.
+# tests/unit/<word>_<what>_test.c links the room that the word stands for: one of that name below any
+# folder, or its room where the name is of a folder without an archive of its own.
+room_of = $(or $(ROOM_$(1)),$(filter %/$(1) $(1),$(ROOMS)))
+$(foreach w,output syslog trace,$(eval ROOM_$(w) := writers))
+$(foreach w,filtering process status,$(eval ROOM_$(w) := programs/run))
+$(foreach w,cli pipeline,$(eval ROOM_$(w) := programs/vampire))
+ROOM_top := programs/vampire-top
 UNIT := $(patsubst tests/%.c,$(B)/%,$(filter-out $(WITHOUT:%=tests/unit/%_%),$(wildcard tests/unit/*_test.c tests/conformance/*_test.c)))
 comma := ,
 # Libraries of the tests of a layer, in addition to cmocka.
 JUDGE_config := jansson
 # Archives of one test, in addition to those of its layer.
-ALSO_nats_collect_test := collect
-ALSO_nats_collect_refused_test := collect
+ALSO_nats_collect_test := vampire/collect
+ALSO_nats_collect_refused_test := vampire/collect
 # tests/lib/fault.c can let these fail.
 FAULT_LINK := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray posix_memalign strdup strndup open_memstream)
 define unit_rule
@@ -334,10 +287,10 @@ $(1): $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o $(call objects,$(wildcard tests
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
 	$$(Q)$$(CC) $$(LDFLAGS) $(FAULT_LINK) -o $$@ $$< $(call objects,$(wildcard tests/lib/*.c)) $(foreach l,$(ALSO_$(notdir $(1))),$(call archive,$(l))) $$(call libraries,$(2)) $$(call lib,cmocka $(JUDGE_$(2)))
-$(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: CFLAGS += $(call pkg,cmocka $(JUDGE_$(2)) $(call packages,$(2))) $(if $(filter live,$(2)),$(MAESTRO_CFLAGS) -I$(B)/gen)
+$(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: CFLAGS += $(call pkg,cmocka $(JUDGE_$(2)) $(call packages,$(2))) $(if $(filter vampire/live,$(2)),$(MAESTRO_CFLAGS) -I$(B)/gen)
 $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: | $(MESSAGE_HEADERS)
 endef
-$(foreach t,$(UNIT),$(eval $(call unit_rule,$(t),$(firstword $(subst _, ,$(notdir $(t)))))))
+$(foreach t,$(UNIT),$(eval $(call unit_rule,$(t),$(call room_of,$(firstword $(subst _, ,$(notdir $(t))))))))
 $(UNIT): HDF5_LIBS = $(HDF5_SHARED)
 .PHONY: unit
 unit: $(UNIT) $(PLUG_IN_OBJECTS)
@@ -366,21 +319,21 @@ check-long: deps ## the tests that take minutes to hours: kills, soak
 # tcp" selects lines by a part of their name.
 BENCH ?=
 BENCH_JSON ?= $(B)/bench/results.json
-BENCH_PROGRAMS := $(addprefix $(B)/bench/,stages wire workload $(if $(MAESTRO_LAYERS),relay))
+BENCH_PROGRAMS := $(addprefix $(B)/bench/,stages wire workload $(if $(MAESTRO_ROOMS),relay))
 BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/*.c))
-$(BENCH_OBJECTS): CFLAGS += $(call pkg,$(call packages,cli) $(call packages,server))
-$(B)/obj/tests/bench/main.o: CFLAGS += $(if $(MAESTRO_LAYERS),-DBENCH_POOL)
+$(BENCH_OBJECTS): CFLAGS += $(call pkg,$(call packages,programs/cli maestro/server))
+$(B)/obj/tests/bench/main.o: CFLAGS += $(if $(MAESTRO_ROOMS),-DBENCH_POOL)
 $(BENCH_OBJECTS): | $(MESSAGE_HEADERS)
 $(B)/bench/stages: $(call objects,$(addprefix tests/bench/,main.c bench.c heap_calls.c stream.c event_lines.c pairing_lines.c histogram_lines.c output_lines.c \
-  $(if $(MAESTRO_LAYERS),pool_lines.c)))
+  $(if $(MAESTRO_ROOMS),pool_lines.c)))
 $(B)/bench/wire: $(call objects,tests/bench/wire.c)
 $(B)/bench/workload: $(call objects,tests/bench/workload.c)
 $(B)/bench/relay: $(call objects,tests/bench/relay.c tests/bench/stream.c)
-$(BENCH_PROGRAMS): $(call archives,cli) $(call archives,live)
+$(BENCH_PROGRAMS): $(call archives,programs/cli vampire/live)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(if $(filter %/stages,$@),$(if $(MAESTRO_LAYERS),$(call libraries,pool))) \
-	  $(call libraries,$(if $(filter %/stages %/workload,$@),cli,server))
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(if $(filter %/stages,$@),$(if $(MAESTRO_ROOMS),$(call libraries,maestro/pool))) \
+	  $(call libraries,$(if $(filter %/stages %/workload,$@),programs/cli,maestro/server))
 .PHONY: bench bench-programs bench-others bench-instructions
 bench-programs: all $(BENCH_PROGRAMS)
 bench: bench-programs  ## every cost next to a bare baseline of the same run, as a table and in BENCH_JSON; BENCH=NAME...
@@ -393,12 +346,12 @@ bench-instructions: bench-programs  ## renew the limits of tests/bench/instructi
 # than FUZZ_EXECUTIONS in all is a failure. What is found stays in build/fuzz/found.
 FUZZ_SECONDS ?= 60
 FUZZ_EXECUTIONS ?= 1000000
+FUZZED := programs/vampire programs/vampire-collect
 FUZZ := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
-build/fuzz/bin/collect_fuzz: $(call archive,collect)
-build/fuzz/bin/%_fuzz: build/fuzz/obj/tests/fuzz/%_fuzz.o $(call archives,cli) $(call archives,live)
+build/fuzz/bin/%_fuzz: build/fuzz/obj/tests/fuzz/%_fuzz.o $(call archives,$(FUZZED))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--as-needed -o $@ $< -Wl,--start-group $(filter %/collect.a,$^) $(call libraries,cli) $(call libraries,live) -Wl,--end-group
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--as-needed -o $@ $< $(call libraries,$(FUZZED))
 .PHONY: fuzz fuzz-run fuzz-seeds fuzz-seeds-run
 fuzz:            ## fuzz targets for FUZZ_SECONDS (60); for a long run FUZZ_SECONDS=3600
 	$(Q)$(MAKE) --no-print-directory MODE=fuzz CC=clang-14 fuzz-run
@@ -417,7 +370,7 @@ generated: all  ## renew the JSON Schema and the manuals' lists of options, even
 	$(B)/bin/vampire --print-schema > config/ready/vampire.schema.json
 	$(B)/bin/vampire-collect --print-schema > config/ready/vampire-collect.schema.json
 	$(PYTHON) docs/manuals.py $(B)/bin
-	$(PYTHON) outlets/make.py $(B)/bin
+	$(PYTHON) packaging/exporters/make.py $(B)/bin
 
 # ---------------------------------------------------------------- installing
 .PHONY: install uninstall dist deb libmaestro
@@ -464,8 +417,8 @@ install: all $(LIBMAESTRO)  ## to DESTDIR/PREFIX
 	$(INSTALL) -m 644 $(wildcard config/ready/*.json) $(TO)/share/vampire/config
 	$(call install_texts,$(wildcard config/ready/*.slurm config/ready/*.pbs),$(TO)/share/vampire/config)
 	$(call install_texts,$(SERVICES),$(TO)/lib/systemd/system)
-	$(INSTALL) -d $(TO)/share/vampire/outlets
-	$(INSTALL) -m 644 $(wildcard outlets/vampire-*) $(TO)/share/vampire/outlets
+	$(INSTALL) -d $(TO)/share/vampire/exporters
+	$(INSTALL) -m 644 $(wildcard packaging/exporters/vampire-*) $(TO)/share/vampire/exporters
 	$(INSTALL) -m 644 vampire/stats/bucket/telemetry.proto $(TO)/share/vampire/vampire-telemetry.proto
 	$(INSTALL) -m 644 LICENSE $(wildcard docs/*.json) $(TO)/share/doc/vampire
 	$(call install_texts,README.md $(wildcard docs/*.md),$(TO)/share/doc/vampire)

@@ -31,10 +31,7 @@ MAY_INCLUDE = {
                       "vampire/stats/pairing/track.h", "vampire/stats/metrics/statistic.h",
                       "vampire/stats/metrics/in_flight.h"],
     "vampire/alarms": ["vampire/core/", "vampire/stats/bucket/"],
-    "vampire/collect/program": ["vampire/core/", "vampire/stats/bucket/", "vampire/collect/collect.h", "vampire/run/process/",
-                                "vampire/run/status/", "vampire/run/outputs/", "vampire/run/summary/",
-                                "vampire/cli/start.h", "config/", "writers/nats/subscriber.h", "version.h"],
-    "vampire/collect": ["vampire/core/", "vampire/stats/bucket/", "writers/format/bucket_json.h"],
+    "vampire/collect": ["vampire/core/", "vampire/stats/bucket/", "vampire/stats/bucket/bucket_json.h"],
     "vampire/alarms/actions": ["vampire/core/", "vampire/stats/bucket/", "vampire/alarms/action.h",
                                "vampire/alarms/change.h", "writers/writer.h", "writers/format/file.h",
                                "writers/format/run_labels.h", "writers/format/system_log.h", "writers/output/"],
@@ -60,35 +57,30 @@ MAY_INCLUDE = {
     "config": ["vampire/core/", *STATS, "vampire/stats/metrics/statistic.h", "vampire/alarms/rule.h", "vampire/alarms/action.h",
                "vampire/source/", "filters/", "writers/writer.h", "writers/nats/server.h", "writers/format/file.h",
                "writers/output/"],
-    # The rooms of vampire/run, lowest first.
-    "vampire/run/process": ["vampire/core/", "vampire/stats/bucket/"],
-    "vampire/run/status": ["vampire/core/", *STATS],
-    "vampire/run/filtering": ["vampire/core/", *STATS, "vampire/alarms/actions/services.h", "filters/", "config/"],
-    "vampire/run/outputs": ["vampire/core/", *STATS, "vampire/run/status/", "vampire/run/filtering/", "writers/output/",
-                            "config/"],
-    "vampire/run/summary": ["vampire/core/", *STATS, "vampire/alarms/", "vampire/run/process/", "vampire/run/outputs/",
-                            "writers/files.h", "writers/output/"],
-    "vampire/run/pipeline": ["vampire/core/", *STATS, "vampire/alarms/", "vampire/source/", "vampire/run/", "config/"],
-    "vampire/cli": ["vampire/core/", *STATS, "vampire/source/", "vampire/run/process/", "vampire/run/summary/",
-                    "writers/files.h", "config/", "version.h"],
-    "vampire": ["vampire/core/", "vampire/run/", "vampire/cli/", "config/", "version.h"],
-    "top": ["vampire/core/"],
+    # Programs, lowest first.
+    "programs/run": ["vampire/core/", *STATS, "vampire/alarms/", "filters/", "config/", "writers/files.h", "writers/output/"],
+    "programs/cli": ["vampire/core/", *STATS, "vampire/source/", "programs/run/", "writers/files.h", "config/", "version.h"],
+    "programs/vampire": ["vampire/core/", *STATS, "vampire/alarms/", "vampire/source/", "programs/run/", "programs/cli/",
+                         "config/", "version.h"],
+    "programs/vampire-collect": ["vampire/core/", "vampire/stats/bucket/", "vampire/collect/collect.h", "programs/run/",
+                                 "programs/cli/", "config/", "writers/nats/subscriber.h", "version.h"],
+    "programs/vampire-top": ["vampire/core/"],
     "tests/workflow": ["maestro.h"],
 }
-OWN = re.compile(r"^(vampire/|config/|filters/|writers/|maestro/|maestro\.h|top/|tests/)")
+OWN = re.compile(r"^(vampire/|config/|filters/|writers/|maestro/|maestro\.h|programs/|tests/)")
 # Third-party header: the files that may include it.
 CONFINED = {
     r"rdma/": r"maestro/wire/|tests/bench/wire|tests/lib/fabric_faults",
     r"protobuf-c/|.*\.pb-c\.h": r"maestro/|vampire/core/(protobuf/arena|event/codec|recording)|vampire/collect/|writers/nats/messages|tests/(unit|fuzz|lib|conformance|bench)/",
     r"hdf5(_hl)?\.h": r"writers/hdf5/|tests/unit/writers_hdf5|tests/bench/output_lines",
-    r"jansson\.h": r"top/|writers/jsonl/run_file|tests/(unit|fuzz)/config",
+    r"jansson\.h": r"programs/vampire-top/|writers/jsonl/run_file|tests/(unit|fuzz)/config",
     r"yaml\.h": r"maestro/api/",
     r"pcre2\.h": r"filters/",
     r"curl/": r"writers/influx/request",
     r"otf2/": r"writers/otf2/",
     r"nats/": r"writers/nats/(link|connection|publisher|subscriber)",
     r"microhttpd\.h": r"writers/prometheus/server",
-    r"uuid/": r"vampire/|tests/",
+    r"uuid/": r"vampire/|programs/|tests/",
 }
 FUNCTION_LINES, FUNCTION_LIMIT = 60, 100
 FILE_LINES, FILE_LIMIT = 500, 1000

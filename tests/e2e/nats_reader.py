@@ -13,7 +13,7 @@ import tempfile
 import threading
 
 import harness
-import outlets
+import exporters
 
 
 def _generate():
@@ -30,12 +30,12 @@ def _generate():
 telemetry_pb2 = _generate()
 
 
-class Server(outlets.Server):
+class Server(exporters.Server):
     """A nats-server; with `jetstream` one that keeps streams, in `place` or in the test's folder."""
 
     def __init__(self, space, *options, jetstream=False, place=None, scheme="nats",
                  name="nats-server"):
-        self.port, monitor = outlets.free_port(), outlets.free_port()
+        self.port, monitor = exporters.free_port(), exporters.free_port()
         more = ["-js", "-sd", str(place or space.path / "jetstream")] if jetstream else []
         super().__init__(space, ["nats-server", "-a", "127.0.0.1", "-p", str(self.port), "-m", str(monitor), *more,
                                  *options], name, f"http://127.0.0.1:{monitor}", "/healthz")
@@ -184,7 +184,7 @@ def lower_edge(index, sub_bits):
 
 
 class Totals:
-    """As outlets.Totals, from messages; and the sums of the counters' differences."""
+    """As exporters.Totals, from messages; and the sums of the counters' differences."""
 
     def __init__(self, messages):
         self.counters, self.gauges, self.histograms, self.deltas = {}, {}, {}, {}

@@ -11,7 +11,7 @@ import pytest
 
 import harness
 import nats_reader
-import outlets
+import exporters
 from test_nats import tls_server
 
 sys.path.insert(0, str(harness.ROOT / "python"))
@@ -179,10 +179,10 @@ def test_two_levels_are_one(space):
 
 
 def test_the_recipe_is_right(space):
-    """docs/outlets.md, on another port."""
-    port = str(outlets.free_port())
+    """docs/exporters.md, on another port."""
+    port = str(exporters.free_port())
     for name in ("collect.json", "collect.sh"):
-        (space.path / name).write_text(outlets.recipes()[name].replace("4222", port))
+        (space.path / name).write_text(exporters.recipes()[name].replace("4222", port))
     environment = dict(space.environment, PATH=f"{harness.BUILD / 'bin'}:/usr/bin:/bin:/usr/sbin",
                        PYTHONPATH=str(harness.ROOT / "python"))
     script = "trap 'kill $(jobs -p) 2> /dev/null || true' EXIT; . ./collect.sh"

@@ -8,7 +8,7 @@ import pytest
 
 import harness
 import nats_reader
-import outlets
+import exporters
 import results
 from test_influx import assert_influx_sums, influx_config
 from test_nats import assert_totals, nats_config
@@ -58,17 +58,17 @@ def assert_reported(vampire, name):
 
 def test_influxdb_without_space(space, small_disk):
     place = small_disk(16384)
-    server = outlets.influxdb(space, place=place)
+    server = exporters.influxdb(space, place=place)
     ballast = Ballast(place)
     vampire = space.vampire(running(influx_config(server.url)), ready=False)
     vampire.until_stderr('no space left on device"}; buckets wait, then are lost and counted')
     ballast.drop()
-    harness.wait_until(lambda: outlets.influx_query(server, 'SELECT last(value) FROM "pool_operations" GROUP BY *'),
+    harness.wait_until(lambda: exporters.influx_query(server, 'SELECT last(value) FROM "pool_operations" GROUP BY *'),
                        "InfluxDB has a bucket")
     finish(vampire)
     assert_reported(vampire, "influx")
-    assert_influx_sums(server, outlets.Totals(space.hdf5()))
-    assert outlets.account(vampire, "influx") == (results.Hdf5Run([space.hdf5()]).buckets, 0)
+    assert_influx_sums(server, exporters.Totals(space.hdf5()))
+    assert exporters.account(vampire, "influx") == (results.Hdf5Run([space.hdf5()]).buckets, 0)
 
 
 def test_a_stream_without_space(space, small_disk):
@@ -87,7 +87,7 @@ def test_a_stream_without_space(space, small_disk):
     assert len({name for name, _ in stored}) == len(stored)
     found = assert_totals([message for _, message in stored], space.hdf5())
     buckets = results.Hdf5Run([space.hdf5()]).buckets
-    assert outlets.account(vampire, "bus") == (buckets, 0) and list(found.buckets) == list(range(buckets))
+    assert exporters.account(vampire, "bus") == (buckets, 0) and list(found.buckets) == list(range(buckets))
 
 
 def test_what_a_stream_without_space_never_takes_is_an_exact_loss(space, small_disk):
@@ -99,7 +99,7 @@ def test_what_a_stream_without_space_never_takes_is_an_exact_loss(space, small_d
     vampire.until_stderr("no space left on device; buckets wait, then are lost and counted")
     finish(vampire)
     assert_reported(vampire, "bus")
-    assert outlets.account(vampire, "bus") == (0, results.Hdf5Run([space.hdf5()]).buckets)
+    assert exporters.account(vampire, "bus") == (0, results.Hdf5Run([space.hdf5()]).buckets)
     ballast.drop()
     assert server.stored() == []
 
@@ -108,7 +108,7 @@ def test_rsyslog_without_space(space, small_disk):
     """It drops what it cannot write, and says so; what is in the file is whole, and the numbers show the rest."""
     place = small_disk(1024)
     path = place / "log.json"
-    log = outlets.Rsyslog(space, rsyslog_into_a_file(space).replace(str(space.path / "log.json"), str(path)))
+    log = exporters.Rsyslog(space, rsyslog_into_a_file(space).replace(str(space.path / "log.json"), str(path)))
     log.file = path
     ballast = Ballast(place)
     vampire = space.vampire(running(config(log.socket, "200ms")), ready=False)
@@ -120,4 +120,4 @@ def test_rsyslog_without_space(space, small_disk):
     buckets = results.Hdf5Run([space.hdf5()]).buckets
     numbers = [one["bucket"] for one in by_type(log.objects())["bucket"]]
     assert numbers[0] > 0 and numbers == list(range(numbers[0], buckets))
-    assert outlets.account(vampire, "syslog") == (buckets, 0) and "error" not in vampire.stderr
+    assert exporters.account(vampire, "syslog") == (buckets, 0) and "error" not in vampire.stderr

@@ -13,7 +13,7 @@ import time
 import pytest
 
 import harness
-import outlets
+import exporters
 import results
 from test_workflow import model_options
 
@@ -39,60 +39,60 @@ def nonzero(series):
 @pytest.mark.plain
 def test_a_value_that_does_not_exist_is_no_field(space):
     """The age of the oldest pending demand where no demand is pending."""
-    server = outlets.influxdb(space)
+    server = exporters.influxdb(space)
     vampire = space.vampire(synthetic_config(server.url), ready=False)
     vampire.expect_exit(0)
-    totals = outlets.Totals(space.hdf5())
-    ages = [name for name in outlets.catalogue() if name.endswith("_oldest_ns")]
+    totals = exporters.Totals(space.hdf5())
+    ages = [name for name in exporters.catalogue() if name.endswith("_oldest_ns")]
     assert len(ages) == 3
     for name in ages:
         assert totals.gauges.get(name, {}) == {}, "no age at the end of the run"
-        found = outlets.influx_query(server, f'SELECT min(value), min("min"), min("max") FROM "{name}" GROUP BY *')
+        found = exporters.influx_query(server, f'SELECT min(value), min("min"), min("max") FROM "{name}" GROUP BY *')
         assert all(value is None or value >= 0 for row in found.values() for value in row), name
 
 
 def assert_influx_sums(server, totals):
     for name, series in totals.counters.items():
-        found = outlets.influx_query(server, f'SELECT sum(delta), last(value) FROM "{name}" GROUP BY *')
+        found = exporters.influx_query(server, f'SELECT sum(delta), last(value) FROM "{name}" GROUP BY *')
         assert {labels: row[0] for labels, row in found.items()} == nonzero(series), name
         assert {labels: row[1] for labels, row in found.items()} == nonzero(series), name
     for name, series in totals.histograms.items():
-        found = outlets.influx_query(server, f'SELECT sum("count"), sum("sum") FROM "{name}" GROUP BY *')
+        found = exporters.influx_query(server, f'SELECT sum("count"), sum("sum") FROM "{name}" GROUP BY *')
         assert {labels: tuple(row) for labels, row in found.items()} == {
             labels: value[:2] for labels, value in series.items()}, name
     for name, series in totals.gauges.items():
-        found = outlets.influx_query(server, f'SELECT last(value) FROM "{name}" GROUP BY *')
+        found = exporters.influx_query(server, f'SELECT last(value) FROM "{name}" GROUP BY *')
         assert nonzero({labels: row[0] for labels, row in found.items()}) == nonzero(series), name
 
 
 @pytest.mark.plain
 def test_influxdb_has_the_totals_of_the_file(space):
-    server = outlets.influxdb(space)
+    server = exporters.influxdb(space)
     vampire, options = live_run(space, server.url)
     harness.Workflow(space, model_options=options).finish()
     vampire.expect_exit(0)
-    assert_influx_sums(server, outlets.Totals(space.hdf5()))
+    assert_influx_sums(server, exporters.Totals(space.hdf5()))
 
 
 def assert_victoria_sums(server, totals):
-    outlets.fetch(f"{server.url}/internal/force_flush")
+    exporters.fetch(f"{server.url}/internal/force_flush")
     for name, series in totals.counters.items():
         found = server.query(f"sum_over_time({name}_delta[1h])")
-        assert {outlets.own_labels(metric, ["db"]): value for metric, value in found} == nonzero(series), name
+        assert {exporters.own_labels(metric, ["db"]): value for metric, value in found} == nonzero(series), name
     for name, series in totals.histograms.items():
         for part, position in (("count", 0), ("sum", 1)):
             found = server.query(f"sum_over_time({name}_{part}[1h])")
-            assert {outlets.own_labels(metric, ["db"]): value for metric, value in found} == {
+            assert {exporters.own_labels(metric, ["db"]): value for metric, value in found} == {
                 labels: float(value[position]) for labels, value in series.items()}, name
 
 
 @pytest.mark.plain
 def test_victoria_metrics_has_the_totals_of_the_file(space):
-    server = outlets.victoria_metrics(space)
+    server = exporters.victoria_metrics(space)
     vampire, options = live_run(space, server.url)
     harness.Workflow(space, model_options=options).finish()
     vampire.expect_exit(0)
-    assert_victoria_sums(server, outlets.Totals(space.hdf5()))
+    assert_victoria_sums(server, exporters.Totals(space.hdf5()))
 
 
 def eventually(check, *arguments):
@@ -109,7 +109,7 @@ def eventually(check, *arguments):
 
 @pytest.mark.plain
 @pytest.mark.parametrize("start, assert_sums", [
-    (outlets.influxdb, assert_influx_sums), (outlets.victoria_metrics, assert_victoria_sums)],
+    (exporters.influxdb, assert_influx_sums), (exporters.victoria_metrics, assert_victoria_sums)],
     ids=["influxdb", "victoria-metrics"])
 def test_by_udp_a_server_has_the_totals_of_the_file(space, start, assert_sums):
     server = start(space)
@@ -117,30 +117,30 @@ def test_by_udp_a_server_has_the_totals_of_the_file(space, start, assert_sums):
     harness.Workflow(space, model_options=options).finish()
     vampire.expect_exit(0)
     assert f"{server.udp} (sent; UDP confirms nothing)" in vampire.stderr
-    eventually(assert_sums, server, outlets.Totals(space.hdf5()))
+    eventually(assert_sums, server, exporters.Totals(space.hdf5()))
 
 
 @pytest.mark.plain
 def test_a_server_that_stops_and_comes_back_has_everything(space):
-    server = outlets.influxdb(space)
+    server = exporters.influxdb(space)
     vampire, options = live_run(space, server.url)
     workflow = harness.Workflow(space, model_options=options)
-    harness.wait_until(lambda: outlets.influx_query(server, 'SELECT last(value) FROM "pool_operations" GROUP BY *'),
+    harness.wait_until(lambda: exporters.influx_query(server, 'SELECT last(value) FROM "pool_operations" GROUP BY *'),
                        "the first buckets")
-    outlets.restart(server, vampire)
+    exporters.restart(server, vampire)
     workflow.finish()
     vampire.wait()
     assert "LOST" not in vampire.stderr
     assert vampire.stderr.count("error: output influx") <= 5, "what lasts is said once"
-    assert_influx_sums(server, outlets.Totals(space.hdf5()))
+    assert_influx_sums(server, exporters.Totals(space.hdf5()))
 
 
 @pytest.mark.plain
 def test_by_tls(space):
-    key, signed = outlets.certificate(space, "server")
-    server = outlets.influxdb(space, key, signed)
+    key, signed = exporters.certificate(space, "server")
+    server = exporters.influxdb(space, key, signed)
     space.vampire(synthetic_config(server.url, ca_file=str(signed)), ready=False).expect_exit(0)
-    assert_influx_sums(server, outlets.Totals(space.hdf5()))
+    assert_influx_sums(server, exporters.Totals(space.hdf5()))
 
 
 @pytest.mark.plain
@@ -150,13 +150,13 @@ def test_by_tls(space):
     (None, "IP:127.0.0.1", "self-signed certificate")], ids=["name", "stranger", "system"])
 def test_a_certificate_that_is_wrong(space, trusted, address, words):
     """Another server's, one of an unknown authority, and one that the system does not know."""
-    server = outlets.influxdb(space, *outlets.certificate(space, "server", address))
-    more = {"ca_file": str(outlets.certificate(space, "stranger")[1])} if trusted == "stranger" else {}
+    server = exporters.influxdb(space, *exporters.certificate(space, "server", address))
+    more = {"ca_file": str(exporters.certificate(space, "stranger")[1])} if trusted == "stranger" else {}
     more = {"ca_file": str(space.path / "server.pem")} if trusted == "server" else more
     vampire = space.vampire(synthetic_config(server.url, **more), ready=False)
     assert_all_lost(vampire)
     assert words in vampire.stderr, vampire.stderr
-    assert outlets.influx_query(server, "SHOW MEASUREMENTS") == {}
+    assert exporters.influx_query(server, "SHOW MEASUREMENTS") == {}
 
 
 class Slow(http.server.BaseHTTPRequestHandler):
@@ -168,7 +168,7 @@ class Slow(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.seen.append(body)
         time.sleep(0.3)
-        status, _, text = outlets.fetch(self.there + self.path, data=body)
+        status, _, text = exporters.fetch(self.there + self.path, data=body)
         self.send_response(status)
         self.end_headers()
         self.wfile.write(text.encode())
@@ -180,7 +180,7 @@ class Slow(http.server.BaseHTTPRequestHandler):
 @pytest.mark.plain
 def test_a_server_that_is_slow(space):
     """Each bucket is one request, sent once; the buckets wait and none is lost."""
-    server = outlets.influxdb(space)
+    server = exporters.influxdb(space)
     slow = type("SlowHere", (Slow,), {"there": server.url, "seen": []})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), slow) as between:
         threading.Thread(target=between.serve_forever, daemon=True).start()
@@ -190,9 +190,9 @@ def test_a_server_that_is_slow(space):
         vampire.expect_exit(0)
         between.shutdown()
     buckets = results.Hdf5Run([space.hdf5()]).buckets
-    assert outlets.account(vampire, "influx") == (buckets, 0)
+    assert exporters.account(vampire, "influx") == (buckets, 0)
     assert len(slow.seen) == len(set(slow.seen)) == buckets
-    assert_influx_sums(server, outlets.Totals(space.hdf5()))
+    assert_influx_sums(server, exporters.Totals(space.hdf5()))
 
 
 class Fake(threading.Thread):
@@ -314,7 +314,7 @@ def test_datagrams_fit_the_link_and_wait_for_a_reader(space):
     reader = space.start(["nsenter", "--preserve-credentials", "-U", "-n", "-t", str(vampire.child.pid),
                           "/usr/bin/python3", "-c", RECEIVER], "reader")
     vampire.wait()
-    written, lost = outlets.account(vampire, "influx")
+    written, lost = exporters.account(vampire, "influx")
     assert written > 1 and lost == 0
 
     def datagrams():

@@ -11,7 +11,7 @@ import pytest
 import harness
 import nats_credentials
 import nats_reader
-import outlets
+import exporters
 import results
 from test_workflow import model_options
 
@@ -44,7 +44,7 @@ def nonzero(of_metric):
 
 
 def assert_totals(messages, path):
-    totals, found = outlets.Totals(path), nats_reader.Totals(messages)
+    totals, found = exporters.Totals(path), nats_reader.Totals(messages)
     assert set(totals.counters) >= set(found.counters) and totals.histograms
     for name, series in totals.counters.items():
         assert found.counters.get(name, {}) == found.deltas.get(name, {}) == nonzero(series), name
@@ -84,7 +84,7 @@ def test_a_stream_has_each_message_once_after_a_restart(space):
     assert server.stored() == []
     vampire, workflow = live_run(space, server, jetstream=True)
     harness.wait_until(server.stored, "the first buckets")
-    outlets.restart(server, vampire)
+    exporters.restart(server, vampire)
     workflow.finish()
     vampire.wait()
     stored = server.stored()
@@ -95,8 +95,8 @@ def test_a_stream_has_each_message_once_after_a_restart(space):
 
 
 def test_the_recipe_is_right(space):
-    """docs/outlets.md: the function, with the installed name of the description."""
-    text = outlets.recipes()["nats.py"]
+    """docs/exporters.md: the function, with the installed name of the description."""
+    text = exporters.recipes()["nats.py"]
     description = space.path / "vampire-telemetry.proto"
     description.write_bytes((harness.ROOT / "vampire/stats/bucket/telemetry.proto").read_bytes())
     subprocess.run(["protoc", "--python_out=.", description.name], cwd=space.path, check=True)
@@ -113,7 +113,7 @@ print(sum(sum(transports(open(path, "rb").read()).values()) for path in sys.argv
         path.write_bytes(content)
     done = subprocess.run(["/usr/bin/python3", "-c", script, *paths], cwd=space.path, capture_output=True, text=True,
                           check=True)
-    assert int(done.stdout) == sum(outlets.Totals(space.hdf5()).counters["transports"].values()) > 0
+    assert int(done.stdout) == sum(exporters.Totals(space.hdf5()).counters["transports"].values()) > 0
 
 
 def test_a_server_that_stops_and_comes_back_without_a_stream(space):
@@ -122,13 +122,13 @@ def test_a_server_that_stops_and_comes_back_without_a_stream(space):
     reader = nats_reader.Reader(server)
     vampire, workflow = live_run(space, server)
     harness.wait_until(lambda: reader.messages, "the first buckets")
-    outlets.restart(server, vampire)
+    exporters.restart(server, vampire)
     workflow.finish()
     vampire.wait()
     messages = reader.until_ended()
     buckets = nats_reader.whole_buckets(messages)
     assert set(buckets) <= set(range(assert_account(vampire)))
-    totals, found = outlets.Totals(space.hdf5()), nats_reader.Totals(messages)
+    totals, found = exporters.Totals(space.hdf5()), nats_reader.Totals(messages)
     for name, series in found.deltas.items():
         assert all(value <= totals.counters[name][labels] for labels, value in series.items()), name
 
@@ -252,12 +252,12 @@ def test_a_full_stream_is_an_exact_loss(space, bound):
     assert words[list(bound)[0]] in vampire.stderr, vampire.stderr
     buckets = results.Hdf5Run([space.hdf5()]).buckets
     stored = len(server.stored())
-    assert stored > 0 and outlets.account(vampire, "bus") == (stored, buckets - stored)
+    assert stored > 0 and exporters.account(vampire, "bus") == (stored, buckets - stored)
 
 
 def tls_server(space, address, *options):
     """(server, a certificate for this address, which both sides have and trust, as options)"""
-    key, signed = outlets.certificate(space, "server", address)
+    key, signed = exporters.certificate(space, "server", address)
     server = nats_reader.Server(space, "--tlsverify", f"--tlscert={signed}", f"--tlskey={key}", f"--tlscacert={signed}",
                                 *options, scheme="tls")
     return server, {"ca_file": str(signed), "certificate_file": str(signed), "key_file": str(key)}

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 import harness
-import outlets
+import exporters
 from test_workflow import model_options
 
 
@@ -31,37 +31,37 @@ def synthetic_config(page=None, bucket="200ms", **source):
 def synthetic(space, page=None, name="vampire", **more):
     """A run that lasts until it is told to end, and the address of its page."""
     process = space.vampire(synthetic_config(page, **more), ready=False, name=name)
-    return process, outlets.page_address(process)
+    return process, exporters.page_address(process)
 
 
 def scraped_run(space, server_of):
     """A workflow's vampire, which lingers, a server that has scraped its end, and the totals."""
-    port = outlets.free_port()
+    port = exporters.free_port()
     server = server_of(space, [f"127.0.0.1:{port}"])
     space.pool_manager()
     vampire = space.vampire(live_config({"listen": f"tcp:{port}", "linger": "10min"}))
     harness.Workflow(space, model_options=model_options(20, 3, 2, 64, 65536, 20)).finish()
     harness.wait_until(lambda: server.value("vampire_run_ended") == 1, "the end is scraped")
     # While it lingers its other outputs are complete.
-    return vampire, server, outlets.Totals(space.hdf5())
+    return vampire, server, exporters.Totals(space.hdf5())
 
 
 def series_of(server, name):
-    return {outlets.own_labels(metric): value for metric, value in server.query(f'last_over_time({name}[10m])')}
+    return {exporters.own_labels(metric): value for metric, value in server.query(f'last_over_time({name}[10m])')}
 
 
 def assert_same(name, series, shown):
     """The file also has series in which nothing was counted yet."""
-    expected = {labels: outlets.in_base_unit(name, value) for labels, value in series.items()}
+    expected = {labels: exporters.in_base_unit(name, value) for labels, value in series.items()}
     assert shown.keys() <= expected.keys(), name
     assert {labels: shown.get(labels, 0) for labels in expected} == expected, name
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("server_of", [outlets.prometheus, outlets.victoria_metrics], ids=lambda made: made.__name__)
+@pytest.mark.parametrize("server_of", [exporters.prometheus, exporters.victoria_metrics], ids=lambda made: made.__name__)
 def test_a_server_has_the_totals_of_the_file(space, server_of):
     vampire, server, totals = scraped_run(space, server_of)
-    catalogue = outlets.catalogue()
+    catalogue = exporters.catalogue()
     for name, series in totals.counters.items():
         assert_same(name, series, series_of(server, catalogue[name]["prometheus"]))
     for name, series in totals.gauges.items():
@@ -72,11 +72,11 @@ def test_a_server_has_the_totals_of_the_file(space, server_of):
         shown = catalogue[name]["prometheus"]
         assert series_of(server, shown + "_count") == {labels: float(value[0]) for labels, value in series.items()}
         assert series_of(server, shown + "_sum") == {
-            labels: outlets.in_base_unit(name, value[1]) for labels, value in series.items()}, name
+            labels: exporters.in_base_unit(name, value[1]) for labels, value in series.items()}, name
         assert_buckets(server, name, series)
     assert len(totals.histograms) > 10 and len(totals.counters) > 15, "a run with everything in it"
     assert_queries(server, totals)
-    if server_of is outlets.prometheus:  # others leave out what is not a number
+    if server_of is exporters.prometheus:  # others leave out what is not a number
         assert_dashboard(server, totals)
         assert_rules(server)
     vampire.stop()  # a signal ends lingering
@@ -84,7 +84,7 @@ def test_a_server_has_the_totals_of_the_file(space, server_of):
 
 def assert_dashboard(server, totals):
     """Every panel has an answer if there is something to be shown."""
-    text = (harness.ROOT / "outlets" / "vampire-grafana.json").read_text(encoding="utf-8")
+    text = (harness.ROOT / "packaging" / "exporters" / "vampire-grafana.json").read_text(encoding="utf-8")
     seen = set()
     for panel in json.loads(text)["panels"]:
         for target in panel.get("targets", []):
@@ -95,24 +95,24 @@ def assert_dashboard(server, totals):
             found = server.query(expression)
             assert found or not some, (name, expression)
             seen.add(name)
-    assert seen == set(outlets.catalogue())
+    assert seen == set(exporters.catalogue())
 
 
 def assert_rules(server):
     """Each is a query that the server understands; in a run without trouble none fires but that of waits."""
-    text = (harness.ROOT / "outlets" / "vampire-alerts.yml").read_text(encoding="utf-8")
+    text = (harness.ROOT / "packaging" / "exporters" / "vampire-alerts.yml").read_text(encoding="utf-8")
     for rule in json.loads(text)["groups"][0]["rules"]:
         assert server.query(rule["expr"]) == [], rule
 
 
 def assert_buckets(server, name, series):
     """Each cumulative count is what the file has up to that edge: `le` is the end of a bin."""
-    shown = outlets.catalogue()[name]["prometheus"]
+    shown = exporters.catalogue()[name]["prometheus"]
     found = 0
     for metric, value in server.query(f"last_over_time({shown}_bucket[10m])"):
-        _, _, bins = series[outlets.own_labels(metric)]
+        _, _, bins = series[exporters.own_labels(metric)]
         edge = float(metric["le"])
-        assert value == sum(count for lower, count in bins.items() if outlets.in_base_unit(name, lower) <= edge), metric
+        assert value == sum(count for lower, count in bins.items() if exporters.in_base_unit(name, lower) <= edge), metric
         found += 1
     assert found >= 20 * len(series), name
 
@@ -147,21 +147,21 @@ def parse(text):
 
 
 def test_the_dashboard_is_that_of_the_metrics():
-    subprocess.run([harness.ROOT / "outlets" / "make.py", "--check", harness.BUILD / "bin"], check=True)
+    subprocess.run([harness.ROOT / "packaging" / "exporters" / "make.py", "--check", harness.BUILD / "bin"], check=True)
 
 
 @pytest.mark.plain
 def test_prometheus_accepts_the_rules():
-    subprocess.run(["promtool", "check", "rules", harness.ROOT / "outlets" / "vampire-alerts.yml"], check=True)
+    subprocess.run(["promtool", "check", "rules", harness.ROOT / "packaging" / "exporters" / "vampire-alerts.yml"], check=True)
 
 
 @pytest.mark.plain
 def test_the_recipe_is_right(space):
-    for name, text in outlets.recipes().items():
+    for name, text in exporters.recipes().items():
         (space.path / name).write_text(text, encoding="utf-8")
     for name in ("configuration", "influx", "syslog", "nats"):
         subprocess.run([harness.program("vampire"), "--check-config", "-c", name], cwd=space.path, check=True)
-    (space.path / "vampire-alerts.yml").write_bytes((harness.ROOT / "outlets" / "vampire-alerts.yml").read_bytes())
+    (space.path / "vampire-alerts.yml").write_bytes((harness.ROOT / "packaging" / "exporters" / "vampire-alerts.yml").read_bytes())
     subprocess.run(["promtool", "check", "config", "prometheus.yml"], cwd=space.path, check=True)
 
 
@@ -171,22 +171,22 @@ def test_the_recipe_is_right(space):
 def test_the_page_in_both_formats(space):
     vampire, address = synthetic(space, {"labels": ["workflow", "run", "host", "pid", "user", "batch_job"]})
     url = f"http://{address}/metrics"
-    harness.wait_until(lambda: "vampire_demand_wait_seconds_count" in outlets.fetch(url)[2], "values on the page")
-    status, headers, text = outlets.fetch(url)
+    harness.wait_until(lambda: "vampire_demand_wait_seconds_count" in exporters.fetch(url)[2], "values on the page")
+    status, headers, text = exporters.fetch(url)
     assert status == 200 and headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
     assert "# EOF" not in text and "# TYPE vampire_pool_operations_total counter" in text
-    status, headers, text = outlets.fetch(url, {"Accept": "application/openmetrics-text; version=1.0.0"})
+    status, headers, text = exporters.fetch(url, {"Accept": "application/openmetrics-text; version=1.0.0"})
     assert headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
     assert text.endswith("\n# EOF\n") and "# TYPE vampire_pool_operations counter" in text
     assert "# UNIT vampire_demand_wait_seconds seconds" in text
     run = f'pid="{vampire.child.pid}"'
     assert all(run in line for line in parse(text.replace("# EOF\n", "")))
-    assert outlets.fetch(url, method="HEAD")[0] == 200
-    assert outlets.fetch(url, method="POST", data=b"x")[0] == 405
-    assert outlets.fetch(f"http://{address}/nothing")[0] == 404
-    assert outlets.fetch(f"http://{address}/")[0] == 200
+    assert exporters.fetch(url, method="HEAD")[0] == 200
+    assert exporters.fetch(url, method="POST", data=b"x")[0] == 405
+    assert exporters.fetch(f"http://{address}/nothing")[0] == 404
+    assert exporters.fetch(f"http://{address}/")[0] == 200
     assert address.startswith("127.0.0.1:"), "only this machine"
     vampire.stop()
 
@@ -239,11 +239,11 @@ def connect(address, text=b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"):
 def test_scrapers_that_do_not_read_delay_nothing(space):
     vampire, address = synthetic(space, {"bounds": 8}, speed=20, bucket="4s", producers=8)
     url = f"http://{address}/metrics"
-    harness.wait_until(lambda: len(outlets.fetch(url)[2]) > 200_000, "a long page")
+    harness.wait_until(lambda: len(exporters.fetch(url)[2]) > 200_000, "a long page")
     readers = [connect(address) for _ in range(8)] + [connect(address, b"GET /met") for _ in range(8)]
     key = 'vampire_page_buckets_total{workflow="synthetic"}'
-    before = int(parse(outlets.fetch(url)[2])[key])
-    harness.wait_until(lambda: int(parse(outlets.fetch(url)[2])[key]) > before + 10, "buckets go on")
+    before = int(parse(exporters.fetch(url)[2])[key])
+    harness.wait_until(lambda: int(parse(exporters.fetch(url)[2])[key]) > before + 10, "buckets go on")
     vampire.stop()
     for reader in readers:
         reader.close()
@@ -256,7 +256,7 @@ def test_a_page_has_a_bound(space):
     vampire, address = synthetic(space, {"page": "256KiB", "bounds": 8}, speed=20, bucket="4s", producers=16)
     vampire.until_stderr("series are left out")
     for accept in ("text/plain", "application/openmetrics-text"):
-        text = outlets.fetch(f"http://{address}/metrics", {"Accept": accept})[2]
+        text = exporters.fetch(f"http://{address}/metrics", {"Accept": accept})[2]
         assert len(text) <= bound
     assert int(parse(text.replace("# EOF\n", ""))['vampire_page_series_left_out{workflow="synthetic"}']) > 0
     vampire.stop()
@@ -273,7 +273,7 @@ def test_a_reload_keeps_the_address(space):
         path.write_text(json.dumps(made))
         vampire.signal(signal.SIGHUP)
         vampire.until_stderr(f"was read again (number {number})")
-        harness.wait_until(lambda: outlets.fetch(url)[0] == 200, "the page is there again")
+        harness.wait_until(lambda: exporters.fetch(url)[0] == 200, "the page is there again")
         made["outputs"][0]["bounds"] = 2
     vampire.stop()
 

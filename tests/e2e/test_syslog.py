@@ -13,7 +13,7 @@ import pytest
 
 import harness
 import jsonl
-import outlets
+import exporters
 import results
 
 ALL_LABELS = {"without": []}
@@ -68,7 +68,7 @@ def sums(parts):
 
 
 def assert_sums(parts, path):
-    totals = outlets.Totals(path)
+    totals = exporters.Totals(path)
     counters, histograms = sums(parts)
     assert counters == {(name, labels): value for name, series in totals.counters.items()
                         for labels, value in series.items() if value}
@@ -79,7 +79,7 @@ def assert_sums(parts, path):
 @pytest.mark.plain
 @pytest.mark.parametrize("more", [{}, RFC5424 | ALL_LABELS], ids=["local", "rfc5424"])
 def test_rsyslog_has_each_bucket_once(space, more):
-    log = outlets.Rsyslog(space, rsyslog_into_a_file(space, 'UseSpecialParser="off"' if more else ""))
+    log = exporters.Rsyslog(space, rsyslog_into_a_file(space, 'UseSpecialParser="off"' if more else ""))
     made = config(log.socket, **more) | {"alarms": [RULE]}
     made["source"]["missing"] = 100  # events: each is an anomaly or more
     space.vampire(made, ready=False).expect_exit(0)
@@ -99,14 +99,14 @@ def test_rsyslog_has_each_bucket_once(space, more):
 @pytest.mark.plain
 def test_postgresql_has_each_bucket_once(space):
     """By the page's recipe, with the addresses of the test."""
-    database = outlets.PostgreSql(space)
-    page = (harness.ROOT / "docs" / "outlets.md").read_text(encoding="utf-8")
+    database = exporters.PostgreSql(space)
+    page = (harness.ROOT / "docs" / "exporters.md").read_text(encoding="utf-8")
     database.query(re.search(r"`(create table .*?)`", page)[1])
-    recipe = outlets.recipes()["rsyslog.conf"]
+    recipe = exporters.recipes()["rsyslog.conf"]
     for old, new in (('"localhost"', f'"{database.folder}"'), ('"postgres" t', f'"{database.user}" t')):
         assert old in recipe
         recipe = recipe.replace(old, new)
-    log = outlets.Rsyslog(space, recipe)
+    log = exporters.Rsyslog(space, recipe)
     space.vampire(config(log.socket, format="rfc5424"), ready=False).expect_exit(0)
     harness.wait_until(lambda: database.query("select 1 from messages where body->>'type' = 'end'"),
                        "the end is in the database")
@@ -144,7 +144,7 @@ OWN_SPACE = ["unshare", "--user", "--map-root-user", "--mount"]
 def test_the_action_of_an_alarm_reaches_rsyslog(space):
     if subprocess.run([*OWN_SPACE, "mount", "-t", "tmpfs", "none", "/mnt"], check=False).returncode != 0:
         pytest.skip("no name space with mounts of its own can be had here")
-    log = outlets.Rsyslog(space, rsyslog_into_a_file(space))
+    log = exporters.Rsyslog(space, rsyslog_into_a_file(space))
     path = space.path / "vampire.json"
     states = ["firing", "resolved", "cleared"]
     path.write_text(json.dumps(harness.vampire_config() | {
@@ -167,7 +167,7 @@ def test_the_action_of_an_alarm_reaches_rsyslog(space):
 
 @pytest.mark.plain
 def test_rsyslog_stops_and_comes_back(space):
-    log = outlets.Rsyslog(space, rsyslog_into_a_file(space))
+    log = exporters.Rsyslog(space, rsyslog_into_a_file(space))
     vampire = space.vampire(config(log.socket, "200ms", 4, 1), ready=False)
 
     def buckets():
@@ -227,7 +227,7 @@ def test_sockets_that_fail(space, place, words):
     vampire.expect_exit(1)
     assert words in vampire.stderr, vampire.stderr
     buckets = results.Hdf5Run([space.hdf5()]).buckets
-    written, lost = outlets.account(vampire, "syslog")
+    written, lost = exporters.account(vampire, "syslog")
     assert written + lost == buckets and lost > 0 and (place is deaf or written == 0)
 
 

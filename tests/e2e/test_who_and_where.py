@@ -12,7 +12,7 @@ import pytest
 import harness
 import nats_reader
 import otf2_file
-import outlets
+import exporters
 import recordings
 import trace_file
 
@@ -48,22 +48,22 @@ def of_otf2(path):
 
 
 def of_page(address):
-    (line,) = re.findall(r"^vampire_run_info\{(.*)\} 1$", outlets.fetch(f"http://{address}/metrics")[2], re.MULTILINE)
+    (line,) = re.findall(r"^vampire_run_info\{(.*)\} 1$", exporters.fetch(f"http://{address}/metrics")[2], re.MULTILINE)
     return dict(re.findall(r'(\w+)="([^"]*)"', line))
 
 
 def of_influx(server):
     keys = ", ".join(f'"{label}"' for label in LABELS)
-    text = outlets.fetch(f"{server.url}/query?db=vampire&q=SHOW+TAG+VALUES+FROM+pool_operations+WITH+KEY+IN+"
+    text = exporters.fetch(f"{server.url}/query?db=vampire&q=SHOW+TAG+VALUES+FROM+pool_operations+WITH+KEY+IN+"
                          f"({keys.replace(' ', '+')})".replace('"', "%22"))[2]
     return {key: value for series in json.loads(text)["results"][0]["series"] for key, value in series["values"]}
 
 
 @pytest.mark.plain
 def test_every_output_says_who_and_where(space):
-    influx, nats = outlets.influxdb(space), nats_reader.Server(space)
+    influx, nats = exporters.influxdb(space), nats_reader.Server(space)
     reader = nats_reader.Reader(nats)
-    port = outlets.free_port()
+    port = exporters.free_port()
     address = f"127.0.0.1:{port}"
     log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     log.bind(str(space.path / "log"))
@@ -79,8 +79,8 @@ def test_every_output_says_who_and_where(space):
             "outputs": kinds}
     vampire = space.vampire(made, ready=False, extra={"LOGNAME": "operator", "SLURM_JOB_ID": JOB})
     # Its page is the last that ends.
-    harness.wait_until(lambda: "vampire_run_ended" in outlets.fetch(f"http://{address}/metrics")[2], "there is a page")
-    harness.wait_until(lambda: outlets.influx_query(influx, "SHOW SERIES"), "InfluxDB has points")
+    harness.wait_until(lambda: "vampire_run_ended" in exporters.fetch(f"http://{address}/metrics")[2], "there is a page")
+    harness.wait_until(lambda: exporters.influx_query(influx, "SHOW SERIES"), "InfluxDB has points")
     said = {"prometheus": of_page(address), "influx": of_influx(influx)}
     said["nats"] = {label: str(getattr(reader.until_ended()[0].run, {"run": "id"}.get(label, label))) for label in LABELS}
     said["syslog"] = json.loads(log.recv(65536).partition(b"@cee: ")[2])

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "programs/cli/options.h"
+#include "programs/run/exit_codes.h"
 #include "tests/lib/fault.h"
-#include "vampire/cli/options.h"
-#include "vampire/run/process/exit_codes.h"
 
 #define WORDS_MAX 140
 

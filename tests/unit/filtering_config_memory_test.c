@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "programs/run/rules.h"
 #include "tests/lib/fault.h"
-#include "vampire/run/filtering/rules.h"
 #include "writers/output/resolution.h"
 
 /* A configuration that uses every kind of option, so that every allocation is met. */

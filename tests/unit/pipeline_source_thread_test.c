@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "vampire/run/pipeline/source_thread.h"
+#include "programs/vampire/source_thread.h"
 
 #define EVENTS 20000
 #define PATIENCE_NS (10 * VAMP_NS_PER_SECOND)

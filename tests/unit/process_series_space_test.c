@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "vampire/run/process/series_space.h"
+#include "programs/run/series_space.h"
 
 static void write_key(const char *path, const char *text)
 {

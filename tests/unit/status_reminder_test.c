@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
+#include "programs/run/reminder.h"
 #include "vampire/core/clock.h"
-#include "vampire/run/status/reminder.h"
 
 #define STEP_NS (VAMP_NS_PER_SECOND / 2)
 

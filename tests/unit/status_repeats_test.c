@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "programs/run/repeats.h"
 #include "vampire/core/clock.h"
-#include "vampire/run/status/repeats.h"
 
 struct heard {
     unsigned count;

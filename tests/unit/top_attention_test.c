@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "top/page.h"
+#include "programs/vampire-top/page.h"
 
 static struct top_model *model;
 static struct top_snapshot snapshot;

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "programs/vampire-top/model.h"
 #include "tests/lib/fault.h"
-#include "top/model.h"
 
 static enum top_fed feed(struct top_model *model, const char *line)
 {

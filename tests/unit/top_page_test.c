@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "top/order.h"
-#include "top/page.h"
-#include "top/text.h"
+#include "programs/vampire-top/order.h"
+#include "programs/vampire-top/page.h"
+#include "programs/vampire-top/text.h"
 
 #define E_ACUTE "e\xcc\x81"                 /* e and a combining accent: one column */
 #define FULL "\u2588"                       /* the highest block of a curve */

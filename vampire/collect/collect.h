@@ -7,7 +7,7 @@
  *
  * A collected bucket covers the buckets of all runs that begin in [k * bucket_ns, (k + 1) *
  * bucket_ns). Messages wait until it is closed, `delay_ns` after its end; what it contains depends
- * neither on their order nor on how often they come. docs/outlets.md has the rules.
+ * neither on their order nor on how often they come. docs/exporters.md has the rules.
  *
  * Memory is bounded by the options. One thread at a time; only vamp_bucket_release may be called
  * elsewhere.

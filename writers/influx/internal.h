@@ -3,7 +3,7 @@
  * The influx format: each bucket as lines of InfluxDB's line protocol. lines.c makes the lines,
  * request.c sends them by HTTP, datagrams.c by UDP, writer.c is the format. table.c is in the
  * program; all others are in the shared object influx.so. What is written is described in
- * docs/outlets.md.
+ * docs/exporters.md.
  */
 #ifndef VAMP_WRITERS_INFLUX_INTERNAL_H
 #define VAMP_WRITERS_INFLUX_INTERNAL_H

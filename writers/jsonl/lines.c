@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "vampire/alarms/change.h"
-#include "writers/format/bucket_json.h"
+#include "vampire/stats/bucket/bucket_json.h"
 
 static void begin(struct jsonl *self, const char *type, int64_t time_ns)
 {

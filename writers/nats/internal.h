@@ -3,7 +3,7 @@
  * The nats format: each bucket as messages of telemetry.proto. messages.c makes them, publisher.c
  * publishes them by connection.c, writer.c is the format. subscriber.c receives them for
  * vampire-collect (subscriber.h). table.c is in the programs; all others are in the shared object
- * nats.so. What is published is described in docs/outlets.md.
+ * nats.so. What is published is described in docs/exporters.md.
  */
 #ifndef VAMP_WRITERS_NATS_INTERNAL_H
 #define VAMP_WRITERS_NATS_INTERNAL_H

@@ -3,7 +3,7 @@
  * The prometheus format: a page of all values that scrapers fetch. page.c keeps the values,
  * bounds.c says which of a histogram's edges the page shows, render.c writes the page as text,
  * server.c answers requests, writer.c is the format. table.c is in the program; all others are in
- * the shared object prometheus.so. The page is described in docs/outlets.md.
+ * the shared object prometheus.so. The page is described in docs/exporters.md.
  */
 #ifndef VAMP_WRITERS_PROMETHEUS_INTERNAL_H
 #define VAMP_WRITERS_PROMETHEUS_INTERNAL_H

@@ -2,7 +2,7 @@
 /*
  * The syslog format: alarms, alerts and values of a bucket as messages for the system's log, each
  * with one JSON object. messages.c makes the objects, datagrams.c adds what the reader of the
- * socket expects before them, writer.c is the format. docs/outlets.md describes the messages.
+ * socket expects before them, writer.c is the format. docs/exporters.md describes the messages.
  */
 #ifndef VAMP_WRITERS_SYSLOG_INTERNAL_H
 #define VAMP_WRITERS_SYSLOG_INTERNAL_H

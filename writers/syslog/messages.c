@@ -7,7 +7,7 @@
 #include <syslog.h>
 
 #include "vampire/alarms/change.h"
-#include "writers/format/bucket_json.h"
+#include "vampire/stats/bucket/bucket_json.h"
 #include "writers/format/run_labels.h"
 #include "writers/syslog/internal.h"
 

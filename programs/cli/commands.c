@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The commands of a program other than a run: check, dump, list, print. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "programs/cli/options.h"
+#include "programs/run/exit_codes.h"
+#include "programs/run/files.h"
+#include "version.h"
+#include "writers/files.h"
+
+static const char *get_environment(const char *name)
+{
+    return getenv(name);
+}
+
+/* Colours on a terminal, unless the user does not want any (https://no-color.org). */
+static bool wants_colour(FILE *stream)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+    return isatty(fileno(stream)) && (no_colour == NULL || no_colour[0] == '\0') &&
+           (terminal == NULL || strcmp(terminal, "dumb") != 0);
+}
+
+static const char *file_name(const struct vamp_options *options)
+{
+    return options->config_file != NULL ? options->config_file : "built-in defaults";
+}
+
+static struct vamp_config_request make_request(const struct vamp_options *options)
+{
+    return (struct vamp_config_request){
+        .program = options->program->config,
+        .file = options->config_file,
+        .overrides = options->overrides,
+        .override_count = options->override_count,
+        .environment = options->program->config == VAMP_CONFIG_VAMPIRE ? get_environment : NULL,
+    };
+}
+
+/* NULL: it has mistakes, which have been printed, and `*ret_exit_code` is set. */
+static struct vamp_config *load_configuration(const struct vamp_options *options,
+                                              const struct vamp_config_request *request,
+                                              const char *consequence, FILE *error,
+                                              int *ret_exit_code)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    struct vamp_diagnostics diagnostics;
+    struct vamp_config *config = NULL;
+    int code = vamp_diagnostics_init(&diagnostics, &err);
+    if (code == 0) {
+        code = vamp_config_load(request, &config, &diagnostics, &err);
+        vamp_diagnostics_print(&diagnostics, error, wants_colour(error));
+        vamp_diagnostics_done(&diagnostics);
+    }
+    if (code != 0) {
+        (void)fprintf(error, "%s: error: %s; %s\n", options->program->name, err.text, consequence);
+        *ret_exit_code = code == -ENOMEM ? VAMP_EXIT_FAILED : VAMP_EXIT_USAGE;
+        return NULL;
+    }
+    return config;
+}
+
+struct vamp_config *vamp_options_load_config(const struct vamp_options *options, FILE *error,
+                                             int *ret_exit_code)
+{
+    struct vamp_config_request request = make_request(options);
+    request.run = true;
+    request.paths = true;
+    return load_configuration(options, &request, "nothing was started", error, ret_exit_code);
+}
+
+struct vamp_config *vamp_options_reload_config(const struct vamp_options *options)
+{
+    static const char stays[] = "the configuration stays as it was";
+    if (options->config_file != NULL && strcmp(options->config_file, "-") == 0) {
+        (void)fprintf(stderr,
+                      "%s: error: the configuration came from standard input and cannot be "
+                      "read again; %s\n",
+                      options->program->name, stays);
+        return NULL;
+    }
+    struct vamp_config_request request = make_request(options);
+    request.run = true;
+    request.paths = true;
+    int ignored = 0;
+    return load_configuration(options, &request, stays, stderr, &ignored);
+}
+
+static void print_verdict(const struct vamp_diagnostics *diagnostics, const char *file, FILE *out)
+{
+    if (diagnostics->error_count == 0) {
+        (void)fprintf(out, "%s: fine", file);
+    } else {
+        (void)fprintf(out, "%s: %u error%s", file, diagnostics->error_count,
+                      diagnostics->error_count > 1 ? "s" : "");
+    }
+    if (diagnostics->warning_count > 0) {
+        (void)fprintf(out, ", %u warning%s", diagnostics->warning_count,
+                      diagnostics->warning_count > 1 ? "s" : "");
+    }
+    (void)fputc('\n', out);
+}
+
+/* A file that cannot be read is a mistake like any other, so that --json reports it too. */
+static void note_failure(struct vamp_diagnostics *diagnostics, const char *file,
+                         const struct vamp_err *err)
+{
+    struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR};
+    (void)snprintf(problem.file, sizeof problem.file, "%s", file);
+    (void)snprintf(problem.text, sizeof problem.text, "%.*s", (int)sizeof problem.text - 1,
+                   err->text);
+    vamp_diagnostics_add(diagnostics, &problem);
+}
+
+static int check_config(const struct vamp_options *options, FILE *out, FILE *error)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    struct vamp_diagnostics diagnostics;
+    if (vamp_diagnostics_init(&diagnostics, &err) != 0) {
+        (void)fprintf(error, "%s: error: %s\n", options->program->name, err.text);
+        return VAMP_EXIT_FAILED;
+    }
+    struct vamp_config_request request = make_request(options);
+    request.paths = true;
+    struct vamp_config *config = NULL;
+    int code = vamp_config_load(&request, &config, &diagnostics, &err);
+    vamp_config_free(config);
+    const char *file = file_name(options);
+    if (code != 0 && diagnostics.error_count == 0) {
+        note_failure(&diagnostics, file, &err);
+    }
+    if (options->json) {
+        vamp_diagnostics_print_json(&diagnostics, file, out);
+    } else {
+        vamp_diagnostics_print(&diagnostics, error, wants_colour(error));
+        print_verdict(&diagnostics, file, out);
+    }
+    vamp_diagnostics_done(&diagnostics);
+    return code == 0 ? VAMP_EXIT_OK : VAMP_EXIT_USAGE;
+}
+
+/* Prints a malloc'ed text and frees it. */
+static int print_text(const struct vamp_options *options, char *text, const char *end, FILE *out,
+                      FILE *error)
+{
+    if (text == NULL) {
+        (void)fprintf(error, "%s: error: out of memory\n", options->program->name);
+        return VAMP_EXIT_FAILED;
+    }
+    (void)fprintf(out, "%s%s", text, end);
+    free(text);
+    return VAMP_EXIT_OK;
+}
+
+static int dump_config(const struct vamp_options *options, FILE *out, FILE *error)
+{
+    const struct vamp_config_request request = make_request(options);
+    int exit_code = VAMP_EXIT_OK;
+    struct vamp_config *config =
+        load_configuration(options, &request, "nothing was started", error, &exit_code);
+    if (config == NULL) {
+        return exit_code;
+    }
+    exit_code = print_text(options, vamp_config_dump(config, 2), "\n", out, error);
+    vamp_config_free(config);
+    return exit_code;
+}
+
+/* One line for each file; all are tried. */
+static int recover_recordings(const struct vamp_options *options, FILE *out, FILE *error)
+{
+    int exit_code = VAMP_EXIT_OK;
+    for (int i = 0; i < options->file_count; i++) {
+        const char *path = options->files[i];
+        struct vamp_recovery recovery;
+        struct vamp_err err = VAMP_ERR_NONE;
+        if (vamp_recover_file(path, options->dry_run, &recovery, &err) != 0) {
+            (void)fprintf(error, "%s: error: %s\n", options->program->name, err.text);
+            exit_code = VAMP_EXIT_FAILED;
+        } else if (recovery.damaged) {
+            (void)fprintf(out, "%s: %s %s: %" PRIu64 " whole %ss\n", path,
+                          options->dry_run ? "would remove" : "removed", recovery.what,
+                          recovery.records, recovery.record);
+        } else {
+            (void)fprintf(out, "%s: nothing to do: %" PRIu64 " whole %ss\n", path, recovery.records,
+                          recovery.record);
+        }
+    }
+    return exit_code;
+}
+
+static int run_command(const struct vamp_options *options, FILE *out, FILE *error)
+{
+    switch (options->command) {
+    case VAMP_COMMAND_CHECK_CONFIG:
+        return check_config(options, out, error);
+    case VAMP_COMMAND_DUMP_CONFIG:
+        return dump_config(options, out, error);
+    case VAMP_COMMAND_PRINT_SCHEMA:
+        return print_text(options, vamp_config_schema(options->program->config), "", out, error);
+    case VAMP_COMMAND_PRINT_COMPLETION:
+        vamp_options_completion(options->program, options->shell, out);
+        return VAMP_EXIT_OK;
+    case VAMP_COMMAND_LIST_METRICS:
+        vamp_list_metrics(out, options->json);
+        return VAMP_EXIT_OK;
+    case VAMP_COMMAND_SUMMARY:
+        return vamp_summary_of_files(options->files, (size_t)options->file_count, out, error);
+    case VAMP_COMMAND_RECOVER:
+        return recover_recordings(options, out, error);
+    case VAMP_COMMAND_HELP:
+        vamp_options_help(options->program, out);
+        return VAMP_EXIT_OK;
+    case VAMP_COMMAND_HELP_ALL:
+        vamp_options_help_all(options->program, out);
+        return VAMP_EXIT_OK;
+    case VAMP_COMMAND_VERSION:
+        (void)fprintf(out, "%s %s\n", options->program->name, VAMP_VERSION);
+        if (options->program->abilities != NULL) {
+            options->program->abilities(out);
+        }
+        return VAMP_EXIT_OK;
+    case VAMP_COMMAND_RUN:
+        break;
+    }
+    return VAMP_EXIT_FAILED;
+}
+
+int vamp_options_perform(const struct vamp_options *options, FILE *out, FILE *error)
+{
+    int exit_code = run_command(options, out, error);
+    if (fflush(out) != 0 || ferror(out)) {
+        (void)fprintf(error, "%s: error: write the answer: %s\n", options->program->name,
+                      strerrordesc_np(errno));
+        return VAMP_EXIT_FAILED;
+    }
+    return exit_code;
+}

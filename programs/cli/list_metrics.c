@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* --list-metrics: the catalogue as a table for people or as JSON for tools. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "programs/cli/options.h"
+#include "vampire/stats/bucket/base_unit.h"
+
+static const char *const set_names[] = {"basic",     "waits",     "transport", "lifecycle",
+                                        "anomalies", "in_flight", "vampire",   "collect"};
+#define SET_COUNT (sizeof set_names / sizeof set_names[0])
+
+/* Words of a bit mask, joined. `name_of` may be vamp_label_name or set_name. */
+static void join_names(uint32_t mask, const char *(*name_of)(unsigned), const char *separator,
+                       char *text, size_t bytes)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned bit = 0; bit < 32 && used < bytes; bit++) {
+        if ((mask & UINT32_C(1) << bit) != 0) {
+            used += (size_t)snprintf(text + used, bytes - used, "%s%s", used > 0 ? separator : "",
+                                     name_of(bit));
+        }
+    }
+}
+
+static const char *set_name(unsigned bit)
+{
+    return bit < SET_COUNT ? set_names[bit] : "unknown";
+}
+
+static void list_text(FILE *stream)
+{
+    (void)fprintf(stream, "%-28s %-9s %-8s %s\n", "METRIC", "KIND", "UNIT", "LABELS; SETS");
+    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        const struct vamp_metric *metric = &vamp_metrics[id];
+        char labels[256];
+        char sets[128];
+        join_names(metric->labels, vamp_label_name, ", ", labels, sizeof labels);
+        join_names(metric->sets, set_name, ", ", sets, sizeof sets);
+        (void)fprintf(stream, "%-28s %-9s %-8s %s; %s\n    %s: %s\n    merge: %s\n", metric->name,
+                      vamp_metric_kind_name(metric->kind), metric->unit,
+                      labels[0] != '\0' ? labels : "-", sets[0] != '\0' ? sets : "-", metric->help,
+                      metric->origin, vamp_metric_merge_rule(metric));
+    }
+    (void)fputs(
+        "\nLabels are those of level component; at level workflow component, source and sink "
+        "fall away.\nThe set \"vampire\" is always on; metrics without a set are computed where "
+        "\"metrics\" names them.\n",
+        stream);
+}
+
+/* The tables hold plain text without quotes and backslashes; what may change is checked by a test.
+ */
+static void put_list(FILE *stream, const char *key, uint32_t mask, const char *(*name_of)(unsigned))
+{
+    char names[256];
+    join_names(mask, name_of, "\", \"", names, sizeof names);
+    (void)fprintf(stream, ", \"%s\": [%s%s%s]", key, names[0] != '\0' ? "\"" : "", names,
+                  names[0] != '\0' ? "\"" : "");
+}
+
+static void list_json(FILE *stream)
+{
+    (void)fputs("{\"metrics\": [", stream);
+    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        const struct vamp_metric *metric = &vamp_metrics[id];
+        (void)fprintf(stream, "%s\n  {\"name\": \"%s\", \"kind\": \"%s\", \"unit\": \"%s\"",
+                      id > 0 ? "," : "", metric->name, vamp_metric_kind_name(metric->kind),
+                      metric->unit);
+        put_list(stream, "labels", metric->labels, vamp_label_name);
+        put_list(stream, "sets", metric->sets, set_name);
+        struct vamp_base_metric base;
+        vamp_base_metric(metric, &base);
+        (void)fprintf(stream, ",\n   \"prometheus\": \"%s%s\", \"decimals\": %u", base.name,
+                      metric->kind == VAMP_COUNTER ? "_total" : "", base.decimals);
+        (void)fprintf(stream, ",\n   \"merge\": \"%s\", \"help\": \"%s\", \"origin\": \"%s\"}",
+                      vamp_metric_merge_rule(metric), metric->help, metric->origin);
+    }
+    (void)fputs("\n]}\n", stream);
+}
+
+void vamp_list_metrics(FILE *stream, bool json)
+{
+    if (json) {
+        list_json(stream);
+    } else {
+        list_text(stream);
+    }
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "programs/cli/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "vampire/core/options/command_line.h"
+
+#define KEY_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+
+static int add_override(struct vamp_options *options, const char *path, const char *value,
+                        const char *origin, struct vamp_err *err)
+{
+    if (options->override_count >= VAMP_OVERRIDES_MAX) {
+        return vamp_err_set(err, -EINVAL,
+                            "more than %d options of the configuration are set; see %s --help",
+                            VAMP_OVERRIDES_MAX, options->program->name);
+    }
+    options->overrides[options->override_count++] =
+        (struct vamp_config_override){path, value, origin};
+    return 0;
+}
+
+static int add_setting(struct vamp_options *options, const char *text, struct vamp_err *err)
+{
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text) {
+        /* What comes after a key may be the value of a secret. */
+        const size_t shown = equals == NULL ? strspn(text, KEY_CHARACTERS) : strlen(text);
+        return vamp_err_set(err, -EINVAL,
+                            "-o %.*s: expected KEY=VALUE, such as -o %s; see %s --help", (int)shown,
+                            text, options->program->setting, options->program->name);
+    }
+    if (options->override_count >= VAMP_OVERRIDES_MAX) {
+        return add_override(options, "", "", "-o", err);
+    }
+    char *path = strndup(text, (size_t)(equals - text));
+    if (path == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "read the command line");
+    }
+    options->texts[options->override_count] = path;
+    return add_override(options, path, equals + 1, "-o", err);
+}
+
+/* The recording replaces the source that the file describes. */
+static int choose_recording(struct vamp_options *options, const char *file, struct vamp_err *err)
+{
+    int code = add_override(options, "source.type", vamp_source_replay.name, "--replay", err);
+    return code != 0 ? code : add_override(options, "source.file", file, "--replay", err);
+}
+
+static int choose_command(struct vamp_options *options, enum vamp_command command,
+                          struct vamp_err *err)
+{
+    if (options->command != VAMP_COMMAND_RUN && options->command != command) {
+        return vamp_err_set(err, -EINVAL, "only one of %s at a time", options->program->commands);
+    }
+    options->command = command;
+    return 0;
+}
+
+static int choose_file(struct vamp_options *options, const char *file, struct vamp_err *err)
+{
+    if (options->config_file != NULL) {
+        return vamp_err_set(err, -EINVAL, "two configuration files: %s and %s; see %s --help",
+                            options->config_file, file, options->program->name);
+    }
+    options->config_file = file;
+    return 0;
+}
+
+/* A command that may name its file, or its format, too. */
+static int choose_with_file(struct vamp_options *options, enum vamp_command command,
+                            const char *file, struct vamp_err *err)
+{
+    int code = choose_command(options, command, err);
+    return code == 0 && file != NULL ? choose_file(options, file, err) : code;
+}
+
+static int choose_list(struct vamp_options *options, const char *format, struct vamp_err *err)
+{
+    if (format != NULL && strcmp(format, "json") != 0) {
+        return vamp_err_set(err, -EINVAL, "--list-metrics=%s: only json is known; see %s --help",
+                            format, options->program->name);
+    }
+    options->json = options->json || format != NULL;
+    return choose_command(options, VAMP_COMMAND_LIST_METRICS, err);
+}
+
+static int choose_help(struct vamp_options *options, const char *which, struct vamp_err *err)
+{
+    if (which != NULL && strcmp(which, "all") != 0) {
+        return vamp_err_set(err, -EINVAL, "--help=%s: only all is known; see %s --help", which,
+                            options->program->name);
+    }
+    if (which == NULL && options->command == VAMP_COMMAND_HELP_ALL) {
+        return 0;
+    }
+    if (which != NULL && options->command == VAMP_COMMAND_HELP) {
+        options->command = VAMP_COMMAND_HELP_ALL;
+    }
+    return choose_command(options, which != NULL ? VAMP_COMMAND_HELP_ALL : VAMP_COMMAND_HELP, err);
+}
+
+static int choose_completion(struct vamp_options *options, const char *shell, struct vamp_err *err)
+{
+    const char *const *known = vamp_completion_shells;
+    while (shell != NULL && *known != NULL && strcmp(*known, shell) != 0) {
+        known++;
+    }
+    if (*known == NULL) {
+        return vamp_err_set(err, -EINVAL,
+                            "--print-completion=%s: bash, zsh and fish are known; see %s --help",
+                            shell, options->program->name);
+    }
+    options->shell = *known;
+    return choose_command(options, VAMP_COMMAND_PRINT_COMPLETION, err);
+}
+
+static int set_option(struct vamp_options *options, const struct vamp_command_given *given,
+                      struct vamp_err *err)
+{
+    const char *argument = given->argument;
+    switch ((enum vamp_option_key)given->key) {
+    case VAMP_KEY_CONFIG:
+        return choose_file(options, argument, err);
+    case VAMP_KEY_WORKFLOW:
+        return add_override(options, "workflow", argument, given->name, err);
+    case VAMP_KEY_COMPONENT:
+        return add_override(options, "component", argument, given->name, err);
+    case VAMP_KEY_INFO:
+        return add_override(options, "source.info", argument, given->name, err);
+    case VAMP_KEY_INFO_FILE:
+        return add_override(options, "source.info_file", argument, given->name, err);
+    case VAMP_KEY_WAIT:
+        return add_override(options, "source.wait", argument, given->name, err);
+    case VAMP_KEY_SET:
+        return add_setting(options, argument, err);
+    case VAMP_KEY_REPLAY:
+        return choose_recording(options, argument, err);
+    case VAMP_KEY_READY_FILE:
+        options->ready_file = argument;
+        return 0;
+    case VAMP_KEY_QUIET:
+        options->quiet = true;
+        return 0;
+    case VAMP_KEY_VERBOSE:
+        options->verbose = true;
+        return 0;
+    case VAMP_KEY_JSON:
+        options->json = true;
+        return 0;
+    case VAMP_KEY_CHECK_CONFIG:
+        return choose_with_file(options, VAMP_COMMAND_CHECK_CONFIG, argument, err);
+    case VAMP_KEY_DUMP_CONFIG:
+        return choose_with_file(options, VAMP_COMMAND_DUMP_CONFIG, argument, err);
+    case VAMP_KEY_PRINT_SCHEMA:
+        return choose_command(options, VAMP_COMMAND_PRINT_SCHEMA, err);
+    case VAMP_KEY_PRINT_COMPLETION:
+        return choose_completion(options, argument, err);
+    case VAMP_KEY_LIST_METRICS:
+        return choose_list(options, argument, err);
+    case VAMP_KEY_SUMMARY:
+        return choose_command(options, VAMP_COMMAND_SUMMARY, err);
+    case VAMP_KEY_RECOVER:
+        return choose_command(options, VAMP_COMMAND_RECOVER, err);
+    case VAMP_KEY_DRY_RUN:
+        options->dry_run = true;
+        return 0;
+    case VAMP_KEY_HELP:
+        return choose_help(options, argument, err);
+    case VAMP_KEY_VERSION:
+        return choose_command(options, VAMP_COMMAND_VERSION, err);
+    }
+    return -EINVAL;
+}
+
+static int take_files(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
+{
+    const int rest = vamp_command_line_rest();
+    options->files = argv + rest;
+    options->file_count = argc - rest;
+    return argc > rest
+               ? 0
+               : vamp_err_set(err, -EINVAL, "--%s: which files?; see %s --help",
+                              options->command == VAMP_COMMAND_SUMMARY ? "summary" : "recover",
+                              options->program->name);
+}
+
+/* Words that belong to no option: the file of --check-config FILE and --dump-config FILE, those of
+ * --summary and --recover. */
+static int take_rest(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
+{
+    if (options->command == VAMP_COMMAND_RECOVER || options->command == VAMP_COMMAND_SUMMARY) {
+        return take_files(options, argc, argv, err);
+    }
+    bool takes_file = options->command == VAMP_COMMAND_CHECK_CONFIG ||
+                      options->command == VAMP_COMMAND_DUMP_CONFIG;
+    for (int i = vamp_command_line_rest(); i < argc; i++) {
+        if (!takes_file) {
+            return vamp_err_set(
+                err, -EINVAL,
+                "unexpected argument \"%s\"; the configuration is given by -c FILE; see %s --help",
+                argv[i], options->program->name);
+        }
+        int code = choose_file(options, argv[i], err);
+        if (code != 0) {
+            return code;
+        }
+    }
+    return 0;
+}
+
+/* A user of --dry-run without --recover expects that nothing happens: a run would be a surprise. */
+static int check_together(const struct vamp_options *options, struct vamp_err *err)
+{
+    if (options->command != VAMP_COMMAND_RUN || (!options->dry_run && !options->json)) {
+        return 0;
+    }
+    return vamp_err_set(
+        err, -EINVAL, "%s; see %s --help",
+        options->dry_run
+            ? "--dry-run works with --recover only; --check-config checks a configuration"
+            : "--json works with --check-config and --list-metrics only",
+        options->program->name);
+}
+
+static int parse_arguments(struct vamp_options *options, int argc, char **argv,
+                           struct vamp_err *err)
+{
+    const struct vamp_command_line line = {options->program->name, options->program->options, argc,
+                                           argv};
+    struct vamp_command_given given;
+    vamp_command_line_start();
+    for (;;) {
+        int found = vamp_command_line_next(&line, &given, err);
+        if (found <= 0) {
+            return found == 0 ? take_rest(options, argc, argv, err) : found;
+        }
+        int code = set_option(options, &given, err);
+        if (code != 0) {
+            return code;
+        }
+    }
+}
+
+/* Everyone on the host can read a process's arguments (ps): keeps a copy of each secret among them
+ * and overwrites it there. */
+static int hide_secrets(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
+{
+    for (size_t i = 0; i < options->override_count; i++) {
+        struct vamp_config_override *override = &options->overrides[i];
+        if (strcmp(override->path, "source.info") != 0) {
+            continue;
+        }
+        options->secrets[i] = strdup(override->value);
+        if (options->secrets[i] == NULL) {
+            return vamp_err_set_errno(err, ENOMEM, "read the command line");
+        }
+        for (int k = 1; k < argc; k++) {
+            const size_t length = strlen(argv[k]);
+            if (override->value >= argv[k] && override->value <= argv[k] + length) {
+                const size_t begin = (size_t)(override->value - argv[k]);
+                memset(argv[k] + begin, 'x', length - begin);
+            }
+        }
+        override->value = options->secrets[i];
+    }
+    return 0;
+}
+
+int vamp_options_parse(const struct vamp_program *program, int argc, char **argv,
+                       struct vamp_options *ret_options, struct vamp_err *err)
+{
+    struct vamp_options options = {.program = program, .command = VAMP_COMMAND_RUN};
+    int code = parse_arguments(&options, argc, argv, err);
+    if (code == 0) {
+        code = check_together(&options, err);
+    }
+    if (code == 0) {
+        code = hide_secrets(&options, argc, argv, err);
+    }
+    if (code != 0) {
+        vamp_options_done(&options);
+        return code;
+    }
+    *ret_options = options;
+    return 0;
+}
+
+void vamp_options_done(struct vamp_options *options)
+{
+    for (size_t i = 0; i < options->override_count; i++) {
+        free(options->texts[i]);
+        free(options->secrets[i]);
+        options->texts[i] = NULL;
+        options->secrets[i] = NULL;
+    }
+    options->override_count = 0;
+}
+
+/* ---- help */
+
+void vamp_options_help(const struct vamp_program *program, FILE *stream)
+{
+    (void)fputs(program->usage, stream);
+    vamp_command_options_help(program->options, VAMP_KEY_RARE, stream);
+    (void)fputs(program->examples, stream);
+}
+
+void vamp_options_help_all(const struct vamp_program *program, FILE *stream)
+{
+    (void)fputs(program->usage, stream);
+    vamp_command_options_help(program->options, -1, stream);
+    (void)fputs(program->configuration, stream);
+    vamp_config_help(program->config, stream);
+    (void)fputs(program->signals, stream);
+    (void)fputs(program->exit_codes, stream);
+}

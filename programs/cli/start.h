@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the arguments of main to a run: what every program with a configuration does first. */
+#ifndef VAMP_CLI_START_H
+#define VAMP_CLI_START_H
+
+#include "programs/cli/options.h"
+#include "programs/run/exit_codes.h"
+#include "programs/run/notify.h"
+#include "programs/run/signals.h"
+
+/* What a run gets; all of it outlives the run. */
+struct vamp_start {
+    const struct vamp_options *options;
+    const struct vamp_config *config;
+    const struct vamp_signals *signals;
+    struct vamp_notify *notify;
+};
+
+/* Reads the command line; performs its command, or loads the configuration and calls `run`. Returns
+ * the exit code. Before other threads exist. */
+int vamp_start(const struct vamp_program *program, int argc, char **argv,
+               enum vamp_exit_code (*run)(const struct vamp_start *start));
+
+#endif

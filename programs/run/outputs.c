@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "programs/run/outputs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool filter_matches(void *context, const struct vamp_event *event)
+{
+    return vamp_filter_use_match(context, event);
+}
+
+static void output_done(struct vamp_run_output *output)
+{
+    vamp_output_free(output->output);
+    vamp_filter_use_free(output->filter);
+    vamp_paths_done(&output->paths_before);
+    *output = (struct vamp_run_output){0};
+}
+
+static int open_one(struct vamp_run_output *output, const struct vamp_config *config,
+                    const struct vamp_config_output *chosen,
+                    const struct vamp_components *components,
+                    const struct vamp_output_context *context, struct vamp_err *err)
+{
+    struct vamp_output_context own = *context;
+    if (chosen->settings.filter != NULL) {
+        const int status = vamp_filter_use_create(chosen->settings.filter, VAMP_FILTER_INSIDE,
+                                                  config, components, &output->filter, err);
+        if (status != 0) {
+            return status;
+        }
+        (void)snprintf(output->filter->path, sizeof output->filter->path, "outputs.%s.filter",
+                       chosen->settings.name);
+        own.filter = filter_matches;
+        own.filter_context = output->filter;
+    }
+    const struct vamp_writer_ops *format = NULL;
+    const int status = vamp_writer_load(chosen->ops, &format, err);
+    if (status != 0) {
+        return vamp_err_wrap(err, "output \"%s\"", chosen->settings.name);
+    }
+    output->finish_ns = chosen->settings.finish_ns;
+    return vamp_output_create(format, chosen->options, &chosen->settings, &own, &output->output,
+                              err);
+}
+
+/* The highest segment number of all outputs. */
+static unsigned newest_segment(const struct vamp_outputs *outputs)
+{
+    unsigned newest = 0;
+    for (unsigned i = 0; outputs != NULL && i < outputs->count; i++) {
+        const unsigned segment = vamp_output_segment(outputs->items[i].output);
+        newest = segment > newest ? segment : newest;
+    }
+    return newest;
+}
+
+int vamp_outputs_open(struct vamp_outputs *outputs, const struct vamp_config *config,
+                      const struct vamp_outputs_context *context, const struct vamp_outputs *before,
+                      struct vamp_err *err)
+{
+    *outputs = (struct vamp_outputs){.count = 0};
+    const struct vamp_output_context each = {
+        .run = context->run,
+        .schema = context->schema,
+        .clock = context->clock,
+        .segments_before = newest_segment(before),
+        .event_kinds = config->event_kinds,
+        .present = context->present,
+        .stop = context->stop,
+        .signal = context->signal,
+    };
+    for (unsigned i = 0; i < config->output_count; i++) {
+        struct vamp_run_output *output = &outputs->items[i];
+        const int status =
+            open_one(output, config, &config->outputs[i], context->components, &each, err);
+        if (status != 0) {
+            output_done(output);
+            vamp_outputs_done(outputs);
+            return status;
+        }
+        outputs->count++;
+        outputs->takes_events |= vamp_output_takes_events(output->output);
+    }
+    return 0;
+}
+
+static void add_path(void *context, const char *path)
+{
+    vamp_paths_add(context, path);
+}
+
+void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before)
+{
+    for (unsigned i = 0; i < outputs->count && i < before->count; i++) {
+        struct vamp_run_output *output = &outputs->items[i];
+        vamp_run_output_account(&before->items[i], &output->before);
+        struct vamp_paths *paths = &output->paths_before;
+        const size_t in_all = vamp_run_output_paths(&before->items[i], add_path, paths);
+        paths->left_out = in_all - paths->count;
+    }
+}
+
+void vamp_outputs_record(struct vamp_outputs *outputs, const struct vamp_event *event, bool passed)
+{
+    for (unsigned i = 0; i < outputs->count; i++) {
+        vamp_output_event(outputs->items[i].output, event, passed);
+    }
+}
+
+void vamp_outputs_publish(struct vamp_outputs *outputs)
+{
+    for (unsigned i = 0; i < outputs->count; i++) {
+        vamp_output_publish(outputs->items[i].output);
+    }
+}
+
+void vamp_outputs_submit(struct vamp_outputs *outputs, const struct vamp_bucket *bucket)
+{
+    for (unsigned i = 0; i < outputs->count; i++) {
+        vamp_output_bucket(outputs->items[i].output, bucket);
+    }
+    vamp_bucket_release(bucket);
+}
+
+void vamp_run_output_account(const struct vamp_run_output *output,
+                             struct vamp_output_account *ret_account)
+{
+    vamp_output_account(output->output, ret_account);
+    ret_account->queued += output->before.queued;
+    ret_account->written += output->before.written;
+    ret_account->lost += output->before.lost;
+}
+
+size_t vamp_run_output_paths(const struct vamp_run_output *output,
+                             void (*each)(void *context, const char *path), void *context)
+{
+    const size_t before = vamp_paths_each(&output->paths_before, each, context);
+    return before + vamp_output_paths(output->output, each, context);
+}
+
+void vamp_outputs_filters(const struct vamp_outputs *outputs, vamp_filter_use_fn *each,
+                          void *context)
+{
+    for (unsigned i = 0; i < outputs->count; i++) {
+        if (outputs->items[i].filter != NULL) {
+            each(context, outputs->items[i].filter);
+        }
+    }
+}
+
+/* An output that waits (for a server, for space) fails at each attempt: reminders are enough until
+ * it writes again. */
+static void report_failure(struct vamp_outputs *outputs, struct vamp_run_output *item,
+                           struct vamp_status *status)
+{
+    struct vamp_output_account account;
+    struct vamp_err failure;
+    if (!vamp_output_failure(item->output, &failure)) {
+        return;
+    }
+    outputs->failed = true;
+    vamp_output_account(item->output, &account);
+    if (account.written != item->written_before_waits) {
+        vamp_reminder_end(&item->waits);
+        item->written_before_waits = account.written;
+    }
+    if (vamp_reminder_is_due(&item->waits, failure.text, vamp_clock_monotonic_ns(status->clock))) {
+        vamp_status_error(status, "output %s: %s", account.name, failure.text);
+    }
+}
+
+static void report_remark(struct vamp_output *output, struct vamp_status *status)
+{
+    char remark[VAMP_ERR_TEXT_BYTES];
+    if (vamp_output_remark(output, remark)) {
+        vamp_status_say(status, "output %s: %s", vamp_output_name(output), remark);
+    }
+}
+
+void vamp_outputs_accounts(const struct vamp_outputs *outputs,
+                           struct vamp_output_account accounts[static VAMP_OUTPUTS_MAX])
+{
+    for (unsigned i = 0; i < outputs->count; i++) {
+        vamp_run_output_account(&outputs->items[i], &accounts[i]);
+    }
+}
+
+void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
+                         struct vamp_status *status)
+{
+    struct vamp_output_account accounts[VAMP_OUTPUTS_MAX];
+    vamp_outputs_accounts(outputs, accounts);
+    /* First, since it names the outputs: the id of an output's series depends on the name. */
+    if (stats != NULL) {
+        vamp_stats_outputs(stats, accounts, outputs->count);
+    }
+    for (unsigned i = 0; i < outputs->count; i++) {
+        struct vamp_output *output = outputs->items[i].output;
+        const int64_t commit_ns = vamp_output_commit_ns(output);
+        if (stats != NULL && commit_ns > 0) {
+            vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_COMMIT_NS, i, commit_ns);
+        }
+        report_failure(outputs, &outputs->items[i], status);
+        report_remark(output, status);
+    }
+}
+
+/* Reports to a user who waits for the end what it waits for. */
+static void report_waiting(const struct vamp_run_output *item, const struct vamp_ending *ending,
+                           struct vamp_status *status)
+{
+    const struct vamp_output *output = item->output;
+    const int64_t linger_ns = vamp_output_linger_ns(output);
+    if (ending->completed && linger_ns > 0) {
+        char time[VAMP_QUANTITY_TEXT_BYTES];
+        vamp_duration_text(linger_ns, time, sizeof time);
+        vamp_status_say(status, "output %s: it stays for readers for %s (\"linger\")",
+                        vamp_output_name(output), time);
+    }
+    if (vamp_output_is_behind(output)) {
+        struct vamp_output_account account;
+        char time[VAMP_QUANTITY_TEXT_BYTES];
+        vamp_output_account(output, &account);
+        vamp_duration_text(item->finish_ns, time, sizeof time);
+        vamp_status_say(status,
+                        "output %s: %" PRIu64 " %ss are still to be written, for at most %s "
+                        "(\"finish\")",
+                        account.name, account.waiting, vamp_output_unit(output), time);
+    }
+}
+
+/* 0, or the error. */
+static int finish_one(struct vamp_run_output *item, const struct vamp_ending *ending,
+                      struct vamp_outputs *outputs, struct vamp_status *status)
+{
+    struct vamp_output *output = item->output;
+    report_waiting(item, ending, status);
+    struct vamp_err err = VAMP_ERR_NONE;
+    const int result = vamp_output_finish(output, ending, item->finish_ns, &err);
+    report_remark(output, status);
+    if (result == 0) {
+        report_failure(outputs, item, status);
+    } else {
+        vamp_status_error(status, "output %s: %s", vamp_output_name(output), err.text);
+        item->left_behind = result == -ETIMEDOUT;
+    }
+    return result;
+}
+
+int vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending *ending,
+                        struct vamp_status *status)
+{
+    int first = 0;
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < outputs->count; i++) {
+            const bool lingers = vamp_output_linger_ns(outputs->items[i].output) > 0;
+            if (lingers == (round > 0)) {
+                const int result = finish_one(&outputs->items[i], ending, outputs, status);
+                first = first == 0 ? result : first;
+            }
+        }
+    }
+    return first;
+}
+
+void vamp_outputs_done(struct vamp_outputs *outputs)
+{
+    for (unsigned i = 0; i < outputs->count; i++) {
+        output_done(&outputs->items[i]);
+    }
+    outputs->count = 0;
+}

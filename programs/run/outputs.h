@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* All configured outputs together, and what they did before a reload. Worker thread. */
+#ifndef VAMP_RUN_OUTPUTS_H
+#define VAMP_RUN_OUTPUTS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "config/config.h"
+#include "programs/run/filter_use.h"
+#include "programs/run/reminder.h"
+#include "programs/run/status.h"
+#include "vampire/core/clock.h"
+#include "vampire/stats/stats.h"
+#include "writers/output/output.h"
+#include "writers/output/paths.h"
+
+struct vamp_run_output {
+    struct vamp_output *output;
+    struct vamp_filter_use *filter; /* its own, of events; NULL: none */
+    int64_t finish_ns;              /* time to write what waits when the run is over */
+    struct vamp_reminder waits;     /* the failure for which it waits */
+    uint64_t written_before_waits;  /* elements, at its last failure */
+    bool left_behind; /* its thread is stuck: memory it may still use is never freed */
+    /* What an output of this name did before a reload; without a name: nothing. */
+    struct vamp_output_account before;
+    struct vamp_paths paths_before;
+};
+
+/* What every output is opened with. All of it outlives the outputs. */
+struct vamp_outputs_context {
+    const struct vamp_run *run;
+    const struct vamp_schema *schema;
+    const struct vamp_clock *clock;
+    const struct vamp_components *components;
+    const struct vamp_components *present; /* components present before; NULL: the run begins */
+    const atomic_int *stop; /* of a source that can wait (vamp_output_context), else NULL */
+    const atomic_int *signal;
+};
+
+struct vamp_outputs {
+    struct vamp_run_output items[VAMP_OUTPUTS_MAX];
+    unsigned count;
+    bool failed;       /* an output has reported a failure */
+    bool takes_events; /* an output does, not only buckets */
+};
+
+/* Opens every output, so that a wrong path is known before anything starts. 0 or -errno with all
+ * closed again. `config` must outlive the outputs. `before`: the outputs whose place these will
+ * take, still open; they continue to write their files, and the new ones begin with later segments.
+ * NULL: none. */
+VAMP_MUST_CHECK int vamp_outputs_open(struct vamp_outputs *outputs,
+                                      const struct vamp_config *config,
+                                      const struct vamp_outputs_context *context,
+                                      const struct vamp_outputs *before, struct vamp_err *err);
+/* Adds the accounts and the paths of the previous outputs, which have finished. */
+void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before);
+/* Passes the event or mark to every output. */
+void vamp_outputs_record(struct vamp_outputs *outputs, const struct vamp_event *event, bool passed);
+/* No more events come for now: every output sees all of them. */
+void vamp_outputs_publish(struct vamp_outputs *outputs);
+/* Passes the bucket to every output and releases it. */
+void vamp_outputs_submit(struct vamp_outputs *outputs, const struct vamp_bucket *bucket);
+/* Includes what was done before a reload. */
+void vamp_run_output_account(const struct vamp_run_output *output,
+                             struct vamp_output_account *ret_account);
+/* The accounts of all of them, in their order. */
+void vamp_outputs_accounts(const struct vamp_outputs *outputs,
+                           struct vamp_output_account ret_accounts[static VAMP_OUTPUTS_MAX]);
+/* As vamp_output_paths; after vamp_outputs_finish only. */
+size_t vamp_run_output_paths(const struct vamp_run_output *output,
+                             void (*each)(void *context, const char *path), void *context);
+/* Each output's own filter, in their order. */
+void vamp_outputs_filters(const struct vamp_outputs *outputs, vamp_filter_use_fn *each,
+                          void *context);
+/* Passes the accounts of the outputs to the statistics, if there are any (NULL), and prints new
+ * failures and remarks. */
+void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
+                         struct vamp_status *status);
+/* Completes and closes all of them. 0, or the first error; all are closed either way. */
+VAMP_MUST_CHECK int vamp_outputs_finish(struct vamp_outputs *outputs,
+                                        const struct vamp_ending *ending,
+                                        struct vamp_status *status);
+/* Frees the outputs; after vamp_outputs_finish their paths and accounts can be read until here. */
+void vamp_outputs_done(struct vamp_outputs *outputs);
+
+#endif

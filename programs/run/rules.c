@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "programs/run/rules.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filters/sample.h"
+
+/* Fraction, every, rate, in this order: the first keeps all events of a CDO. */
+#define SAMPLERS_MAX 3
+
+struct metric_rule {
+    enum vamp_metric_id metric;
+    struct vamp_filter_use *filter;
+};
+
+struct vamp_rules {
+    struct vamp_filter_use *first;    /* NULL: everything passes */
+    struct vamp_filter_use *selected; /* NULL: every CDO */
+    struct vamp_sampler samplers[SAMPLERS_MAX];
+    unsigned sampler_count;
+    struct metric_rule metrics[VAMP_METRIC_COUNT];
+    unsigned metric_count;
+    bool while_firing;                           /* CDOs are selected by alarms that fire */
+    const struct vamp_action_services *services; /* which know them */
+    double weight;
+    char sampling[128];
+};
+
+static void add_sampler(struct vamp_rules *rules, enum vamp_sampling how, uint64_t number)
+{
+    struct vamp_sampler *sampler = &rules->samplers[rules->sampler_count++];
+    vamp_sampler_init(sampler, how, number);
+    const double weight = vamp_sampler_weight(sampler);
+    rules->weight *= weight > 0 ? weight : 1;
+    size_t used = strlen(rules->sampling);
+    (void)snprintf(rules->sampling + used, sizeof rules->sampling - used, "%s%s %" PRIu64,
+                   used > 0 ? ", " : "", vamp_sampling_name(how), number);
+}
+
+static void create_sampling(struct vamp_rules *rules, const struct vamp_config_sampling *sampling)
+{
+    if (sampling->fraction < VAMP_SAMPLE_FRACTION_MAX) {
+        add_sampler(rules, VAMP_SAMPLE_FRACTION, sampling->fraction);
+    }
+    if (sampling->every > 1) {
+        add_sampler(rules, VAMP_SAMPLE_EVERY, sampling->every);
+    }
+    if (sampling->rate > 0) {
+        add_sampler(rules, VAMP_SAMPLE_RATE, sampling->rate);
+    }
+    if (rules->sampling[0] == '\0') {
+        (void)snprintf(rules->sampling, sizeof rules->sampling, "none");
+    }
+}
+
+static int create_metric_filters(struct vamp_rules *rules, const struct vamp_config *config,
+                                 const struct vamp_components *components, struct vamp_err *err)
+{
+    int status = 0;
+    for (unsigned id = 0; id < VAMP_METRIC_COUNT && status == 0; id++) {
+        for (size_t i = 0; i < config->metric_filters.count && status == 0; i++) {
+            const struct vamp_config_text *item = &config->metric_filters.items[i];
+            if (strcmp(item->name, vamp_metrics[id].name) != 0) {
+                continue;
+            }
+            struct metric_rule *rule = &rules->metrics[rules->metric_count];
+            rule->metric = (enum vamp_metric_id)id;
+            status = vamp_filter_use_create(item->text, VAMP_FILTER_INSIDE, config, components,
+                                            &rule->filter, err);
+            if (status == 0) {
+                rules->metric_count++;
+                (void)snprintf(rule->filter->path, sizeof rule->filter->path,
+                               "statistics.filters.%s", item->name);
+            }
+        }
+    }
+    return status;
+}
+
+/* `text` NULL: there is none. */
+static int create_filter(const char *text, enum vamp_filter_place place, const char *path,
+                         const struct vamp_config *config, const struct vamp_components *components,
+                         struct vamp_filter_use **ret_filter, struct vamp_err *err)
+{
+    if (text == NULL) {
+        return 0;
+    }
+    const int status = vamp_filter_use_create(text, place, config, components, ret_filter, err);
+    if (status == 0) {
+        (void)snprintf((*ret_filter)->path, sizeof(*ret_filter)->path, "%s", path);
+    }
+    return status;
+}
+
+int vamp_rules_create(const struct vamp_config *config, const struct vamp_components *components,
+                      struct vamp_rules **ret_rules, struct vamp_err *err)
+{
+    struct vamp_rules *rules = calloc(1, sizeof *rules);
+    if (rules == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare the filters");
+    }
+    rules->weight = 1;
+    rules->while_firing = vamp_config_cdos_while_firing(config);
+    int status = create_filter(config->filter, VAMP_FILTER_FIRST, "events", config, components,
+                               &rules->first, err);
+    if (status == 0) {
+        status = create_filter(config->selected, VAMP_FILTER_INSIDE, "statistics.selected", config,
+                               components, &rules->selected, err);
+    }
+    create_sampling(rules, &config->sampling);
+    if (status == 0) {
+        status = create_metric_filters(rules, config, components, err);
+    }
+    if (status != 0) {
+        vamp_rules_free(rules);
+        return status;
+    }
+    *ret_rules = rules;
+    return 0;
+}
+
+void vamp_rules_free(struct vamp_rules *rules)
+{
+    if (rules == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < rules->metric_count; i++) {
+        vamp_filter_use_free(rules->metrics[i].filter);
+    }
+    vamp_filter_use_free(rules->first);
+    vamp_filter_use_free(rules->selected);
+    free(rules);
+}
+
+void vamp_rules_filters(const struct vamp_rules *rules, vamp_filter_use_fn *each, void *context)
+{
+    if (rules->first != NULL) {
+        each(context, rules->first);
+    }
+    if (rules->selected != NULL) {
+        each(context, rules->selected);
+    }
+    for (unsigned i = 0; i < rules->metric_count; i++) {
+        each(context, rules->metrics[i].filter);
+    }
+}
+
+const char *vamp_rules_selector(const struct vamp_rules *rules)
+{
+    return rules->first != NULL ? vamp_event_filter_selector(rules->first->compiled) : NULL;
+}
+
+const char *vamp_rules_sampling(const struct vamp_rules *rules)
+{
+    return rules->sampling;
+}
+
+bool vamp_rules_judge_events(const struct vamp_rules *rules)
+{
+    return rules->first != NULL || rules->sampler_count > 0;
+}
+
+enum vamp_verdict vamp_rules_judge(struct vamp_rules *rules, const struct vamp_event *event)
+{
+    if (rules->first != NULL && !vamp_filter_use_match(rules->first, event)) {
+        return VAMP_FILTERED;
+    }
+    for (unsigned i = 0; i < rules->sampler_count; i++) {
+        if (!vamp_sampler_passes(&rules->samplers[i], event)) {
+            return rules->samplers[i].how == VAMP_SAMPLE_RATE ? VAMP_RATED_OUT : VAMP_SAMPLED_OUT;
+        }
+    }
+    return VAMP_PASSED;
+}
+
+static void apply_metric_filters(void *context, const struct vamp_event *event,
+                                 bool excluded[static VAMP_METRIC_COUNT])
+{
+    const struct vamp_rules *rules = context;
+    for (unsigned i = 0; i < rules->metric_count; i++) {
+        const struct metric_rule *rule = &rules->metrics[i];
+        excluded[rule->metric] = !vamp_filter_use_match(rule->filter, event);
+    }
+}
+
+static bool select_cdo(void *context, const struct vamp_event *event)
+{
+    const struct vamp_rules *rules = context;
+    return (!rules->while_firing || vamp_action_services_select(rules->services, event)) &&
+           (rules->selected == NULL || vamp_filter_use_match(rules->selected, event));
+}
+
+void vamp_rules_apply(struct vamp_rules *rules, struct vamp_stats *stats,
+                      const struct vamp_action_services *services)
+{
+    const bool selects = rules->selected != NULL || rules->while_firing;
+    rules->services = services;
+    vamp_stats_sampling(stats, rules->weight);
+    vamp_stats_exclude(stats, rules->metric_count > 0 ? apply_metric_filters : NULL, rules);
+    vamp_stats_select(stats, selects ? select_cdo : NULL, rules);
+}

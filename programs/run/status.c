@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "programs/run/status.h"
+
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "vampire/core/clock.h"
+#include "vampire/core/units.h"
+
+#define LINE_BYTES 512
+
+void vamp_status_init(struct vamp_status *status, const char *program, bool quiet,
+                      const struct vamp_clock *clock)
+{
+    const int64_t now_ns = vamp_clock_monotonic_ns(clock);
+    *status = (struct vamp_status){
+        .program = program,
+        .stream = stderr,
+        .live = !quiet && isatty(STDERR_FILENO) != 0,
+        .quiet = quiet,
+        .started_ns = now_ns,
+        .previous_ns = now_ns,
+        .clock = clock,
+    };
+    (void)pthread_mutex_init(&status->lock, NULL);
+}
+
+static int terminal_columns(void)
+{
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20) {
+        return size.ws_col;
+    }
+    return 80;
+}
+
+/* The transports' part of the line, or "" when there were none. */
+static void transports_text(const struct vamp_totals *totals, const struct vamp_bins *bins,
+                            char *text, size_t bytes)
+{
+    text[0] = '\0';
+    if (totals->transport_ns == NULL || totals->transport_ns->count == 0) {
+        return;
+    }
+    char middle[VAMP_UNIT_TEXT_BYTES];
+    char slow[VAMP_UNIT_TEXT_BYTES];
+    (void)snprintf(
+        text, bytes, " | transport p50 %s p99 %s",
+        vamp_duration_people(vamp_histogram_quantile(totals->transport_ns, bins, 0.5), middle),
+        vamp_duration_people(vamp_histogram_quantile(totals->transport_ns, bins, 0.99), slow));
+}
+
+void vamp_status_show(struct vamp_status *status, const struct vamp_totals *totals,
+                      const struct vamp_bins *bins, int64_t now_ns)
+{
+    if (!status->live) {
+        return;
+    }
+    uint64_t operations = vamp_totals_operations(totals);
+    double seconds = (double)(now_ns - status->previous_ns) / 1e9;
+    seconds = seconds > 0 ? seconds : 1;
+    double per_second = (double)(operations - status->previous_operations) / seconds;
+    double bytes_per_second = (double)(totals->transport_bytes - status->previous_bytes) / seconds;
+    status->previous_ns = now_ns;
+    status->previous_operations = operations;
+    status->previous_bytes = totals->transport_bytes;
+
+    char transports[96];
+    char rate[VAMP_UNIT_TEXT_BYTES], speed[VAMP_UNIT_TEXT_BYTES], in_pool[VAMP_UNIT_TEXT_BYTES];
+    char size[VAMP_UNIT_TEXT_BYTES], lost[VAMP_UNIT_TEXT_BYTES];
+    transports_text(totals, bins, transports, sizeof transports);
+    char line[LINE_BYTES];
+    /* The least important part is last, since a narrow terminal cuts the line. */
+    (void)snprintf(line, sizeof line, "%4lld s | %s ops/s | %s/s | pool %s CDOs %s | lost %s%s",
+                   (long long)((now_ns - status->started_ns) / VAMP_NS_PER_SECOND),
+                   vamp_count_people((uint64_t)per_second, rate),
+                   vamp_bytes_people(bytes_per_second, speed),
+                   vamp_count_people(totals->pool_cdos, in_pool),
+                   vamp_bytes_people((double)totals->pool_bytes, size),
+                   vamp_count_people(vamp_totals_lost(totals), lost), transports);
+    (void)pthread_mutex_lock(&status->lock);
+    (void)fprintf(status->stream, "\r%.*s\033[K", terminal_columns() - 1, line);
+    (void)fflush(status->stream);
+    status->shown = true;
+    (void)pthread_mutex_unlock(&status->lock);
+}
+
+/* The functions from here to the next remark are called with the lock. */
+
+static void clear_line(struct vamp_status *status)
+{
+    if (status->shown) {
+        (void)fputs("\r\033[K", status->stream);
+        (void)fflush(status->stream);
+        status->shown = false;
+    }
+}
+
+static void print_repeats(void *context, const char *line)
+{
+    struct vamp_status *status = context;
+    clear_line(status);
+    (void)fprintf(status->stream, "%s: %s\n", status->program, line);
+}
+
+static void keep_message(struct vamp_status *status, const char *text, bool error)
+{
+    struct vamp_status_message *message = &status->kept[status->said++ % VAMP_STATUS_KEPT];
+    message->utc_ns = vamp_clock_utc_ns(status->clock);
+    message->error = error;
+    (void)snprintf(message->text, sizeof message->text, "%s", text);
+}
+
+static void print_message(struct vamp_status *status, const char *text, bool error)
+{
+    keep_message(status, text, error);
+    if (status->quiet && !error) {
+        return;
+    }
+    if (vamp_repeats_admit(&status->repeats, text, vamp_clock_monotonic_ns(status->clock),
+                           print_repeats, status)) {
+        clear_line(status);
+        (void)fprintf(status->stream, "%s: %s%s\n", status->program, error ? "error: " : "", text);
+    }
+}
+
+/* ---- any thread, without the lock */
+
+void vamp_status_clear(struct vamp_status *status)
+{
+    (void)pthread_mutex_lock(&status->lock);
+    clear_line(status);
+    (void)pthread_mutex_unlock(&status->lock);
+}
+
+static void VAMP_PRINTF(3, 0)
+    print_formatted(struct vamp_status *status, bool error, const char *format, va_list arguments)
+{
+    char text[VAMP_STATUS_TEXT_BYTES];
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    (void)pthread_mutex_lock(&status->lock);
+    print_message(status, text, error);
+    (void)pthread_mutex_unlock(&status->lock);
+}
+
+void vamp_status_say(struct vamp_status *status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_formatted(status, false, format, arguments);
+    va_end(arguments);
+}
+
+void vamp_status_error(struct vamp_status *status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_formatted(status, true, format, arguments);
+    va_end(arguments);
+}
+
+void vamp_status_flush(struct vamp_status *status)
+{
+    (void)pthread_mutex_lock(&status->lock);
+    vamp_repeats_flush(&status->repeats, vamp_clock_monotonic_ns(status->clock), false,
+                       print_repeats, status);
+    (void)pthread_mutex_unlock(&status->lock);
+}
+
+void vamp_status_kept(struct vamp_status *status,
+                      void (*each)(void *context, const struct vamp_status_message *message),
+                      void *context)
+{
+    (void)pthread_mutex_lock(&status->lock);
+    const unsigned kept = status->said < VAMP_STATUS_KEPT ? status->said : VAMP_STATUS_KEPT;
+    for (unsigned i = status->said - kept; i != status->said; i++) {
+        each(context, &status->kept[i % VAMP_STATUS_KEPT]);
+    }
+    (void)pthread_mutex_unlock(&status->lock);
+}
+
+void vamp_status_done(struct vamp_status *status)
+{
+    (void)pthread_mutex_lock(&status->lock);
+    vamp_repeats_flush(&status->repeats, vamp_clock_monotonic_ns(status->clock), true,
+                       print_repeats, status);
+    (void)pthread_mutex_unlock(&status->lock);
+    (void)pthread_mutex_destroy(&status->lock);
+}

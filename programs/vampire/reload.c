@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Replaces the configuration while the run goes on. Everything that can fail is done first, next to
+ * what is in use; then the old files are completed, the new ones take over between two buckets, and
+ * the new rules apply from the next event on. The statistics continue with their state unless their
+ * own options have changed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "programs/vampire/internal.h"
+#include "vampire/core/clock.h"
+
+/* What a reload prepares before it replaces what is in use. */
+struct replacement {
+    struct vamp_config *config;
+    struct vamp_run *run;
+    struct vamp_rules *rules;
+    struct vamp_stats *stats; /* NULL: the present ones continue */
+    struct vamp_alarms *alarms;
+    bool keep_alarms; /* the rules and the statistics are the same: the alarms keep their state */
+    struct vamp_outputs outputs;
+};
+
+/* Reports changed options that cannot take effect: they were sent to the pool manager or sized
+ * memory at the start. */
+static void report_unchangeable(struct pipeline *pipeline, const struct vamp_config *config)
+{
+    static const char *const fixed[] = {"source", "workflow", "component", "ring"};
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
+        if (!vamp_config_same(pipeline->first, config, fixed[i])) {
+            vamp_status_say(&pipeline->status,
+                            "reload: \"%s\" cannot change while vampire runs; it stays as it was",
+                            fixed[i]);
+        }
+    }
+}
+
+/* Refuses new rules that need events to which vampire has not subscribed. */
+static int check_events(const struct pipeline *pipeline, const struct replacement *next,
+                        struct vamp_err *err)
+{
+    const char *selector = vamp_rules_selector(next->rules);
+    const char *present = pipeline->selector;
+    bool same =
+        selector == NULL ? present == NULL : present != NULL && strcmp(selector, present) == 0;
+    if (!same) {
+        return vamp_err_set(err, -EINVAL,
+                            "\"events\" asks the pool manager for CDOs with %s, but vampire has "
+                            "subscribed to those with %s; that cannot change while it runs",
+                            selector != NULL ? selector : "any attributes",
+                            present != NULL ? present : "any attributes");
+    }
+    if ((next->config->event_kinds & ~pipeline->first->event_kinds) != 0) {
+        return vamp_err_set(err, -EINVAL,
+                            "\"events\" needs kinds of events to which vampire has not "
+                            "subscribed; that cannot change while it runs");
+    }
+    if (next->config->statistics.max_components != pipeline->first->statistics.max_components) {
+        return vamp_err_set(err, -EINVAL,
+                            "\"statistics.max_components\" cannot change while vampire runs");
+    }
+    return 0;
+}
+
+/* The statistics identify an output by its position in the list: whether all keep theirs. */
+static bool outputs_match(const struct vamp_config *before, const struct vamp_config *after)
+{
+    for (unsigned i = 0; i < before->output_count; i++) {
+        if (i >= after->output_count ||
+            strcmp(before->outputs[i].settings.name, after->outputs[i].settings.name) != 0 ||
+            before->outputs[i].ops->element != after->outputs[i].ops->element) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int prepare_stats(struct pipeline *pipeline, struct replacement *next, struct vamp_err *err)
+{
+    if (vamp_config_same(pipeline->config, next->config, "statistics") &&
+        vamp_config_cdos_while_firing(pipeline->config) ==
+            vamp_config_cdos_while_firing(next->config) &&
+        outputs_match(pipeline->config, next->config)) {
+        return 0;
+    }
+    return pipeline_create_stats(pipeline, next->config, &next->stats, err);
+}
+
+static int prepare_alarms(struct pipeline *pipeline, struct replacement *next, struct vamp_err *err)
+{
+    next->keep_alarms =
+        next->stats == NULL && vamp_config_same(pipeline->config, next->config, "alarms");
+    return next->keep_alarms
+               ? 0
+               : pipeline_create_alarms(pipeline, next->config,
+                                        next->stats != NULL ? next->stats : pipeline->stats,
+                                        &next->alarms, err);
+}
+
+static void describe_next_run(const struct pipeline *pipeline, struct replacement *next)
+{
+    *next->run = *pipeline->run;
+    next->run->configuration = next->config->effective_text;
+    next->run->has_alarms = next->config->alarm_count > 0;
+    next->run->sampling = vamp_rules_sampling(next->rules);
+    next->run->reloads = pipeline->run->reloads + 1;
+    next->run->reloaded_ns = vamp_clock_utc_ns(pipeline->clock);
+}
+
+static int prepare_replacement(struct pipeline *pipeline, struct replacement *next,
+                               struct vamp_err *err)
+{
+    int status = vamp_rules_create(next->config, pipeline->components, &next->rules, err);
+    if (status == 0) {
+        status = check_events(pipeline, next, err);
+    }
+    if (status == 0) {
+        status = prepare_stats(pipeline, next, err);
+    }
+    if (status == 0) {
+        status = prepare_alarms(pipeline, next, err);
+    }
+    if (status != 0) {
+        return status;
+    }
+    describe_next_run(pipeline, next);
+    struct vamp_outputs_context context = pipeline_outputs_context(
+        pipeline, next->run, next->stats != NULL ? next->stats : pipeline->stats);
+    context.present = pipeline->components;
+    return vamp_outputs_open(&next->outputs, next->config, &context, &pipeline->outputs, err);
+}
+
+/* Completes the old files. A failure is reported and counted, but does not stop the reload. */
+static void retire_outputs(struct pipeline *pipeline)
+{
+    struct vamp_totals totals;
+    vamp_stats_totals(pipeline->stats, &totals);
+    const struct vamp_ending end = {
+        .time_ns = vamp_clock_utc_ns(pipeline->clock),
+        .reason = "configuration reloaded",
+        .accounting = totals.accounting,
+    };
+    if (vamp_outputs_finish(&pipeline->outputs, &end, &pipeline->status) != 0) {
+        pipeline->outputs.failed = true;
+    }
+}
+
+static bool any_left_behind(const struct vamp_outputs *outputs)
+{
+    for (unsigned i = 0; i < outputs->count; i++) {
+        if (outputs->items[i].left_behind) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Replaces the rules unless they are the same, and frees the configurations that are no longer in
+ * use; `keep`: the one of the outputs still is. */
+static void release_configs(struct pipeline *pipeline, struct replacement *next, bool keep)
+{
+    struct vamp_config *of_alarms = pipeline->alarms_config;
+    if (!next->keep_alarms) {
+        pipeline->fired_before =
+            next->stats != NULL ? 0 : pipeline->fired_before + vamp_alarms_fired(pipeline->alarms);
+        vamp_alarms_free(pipeline->alarms);
+        pipeline->alarms = next->alarms;
+        pipeline->alarms_config = next->config;
+    }
+    if (of_alarms != pipeline->own_config && of_alarms != pipeline->alarms_config) {
+        vamp_config_free(of_alarms);
+    }
+    if (!keep && pipeline->own_config != pipeline->alarms_config) {
+        vamp_config_free(pipeline->own_config);
+    }
+}
+
+static void install_replacement(struct pipeline *pipeline, struct replacement *next)
+{
+    pipeline_report_self(pipeline);
+    if (next->stats != NULL) {
+        vamp_stats_finish(pipeline->stats);
+    }
+    pipeline->cut_before = pipeline_filter_cut(pipeline);
+    retire_outputs(pipeline);
+    next->outputs.failed = pipeline->outputs.failed;
+    /* The thread of a stuck output may still read what is not freed here. */
+    const bool keep = any_left_behind(&pipeline->outputs);
+    if (next->stats == NULL) {
+        vamp_outputs_continue(&next->outputs, &pipeline->outputs);
+    }
+    vamp_outputs_done(&pipeline->outputs);
+    pipeline->outputs = next->outputs;
+    vamp_components_changed_all(pipeline->components); /* the new files hold none of them */
+    vamp_rules_apply(next->rules, next->stats != NULL ? next->stats : pipeline->stats,
+                     pipeline->services);
+    vamp_rules_free(pipeline->rules);
+    pipeline->rules = next->rules;
+    if (next->stats != NULL) {
+        if (!keep) {
+            vamp_stats_free(pipeline->stats);
+        }
+        pipeline->stats = next->stats;
+    }
+    release_configs(pipeline, next, keep);
+    pipeline->own_config = next->config;
+    pipeline->config = next->config;
+    pipeline->run = next->run;
+}
+
+static void reload_configuration(struct pipeline *pipeline)
+{
+    struct replacement next = {
+        .run = pipeline->run == &pipeline->runs[0] ? &pipeline->runs[1] : &pipeline->runs[0],
+    };
+    vamp_status_clear(&pipeline->status);
+    next.config = pipeline->options->reload(pipeline->options->reload_context);
+    if (next.config == NULL) {
+        return; /* the reason has been reported */
+    }
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (prepare_replacement(pipeline, &next, &err) != 0) {
+        vamp_status_error(&pipeline->status, "reload: %s; the configuration stays as it was",
+                          err.text);
+        vamp_alarms_free(next.alarms);
+        vamp_stats_free(next.stats);
+        vamp_rules_free(next.rules);
+        vamp_config_free(next.config);
+        return;
+    }
+    report_unchangeable(pipeline, next.config);
+    const bool afresh = next.stats != NULL;
+    install_replacement(pipeline, &next);
+    vamp_status_say(&pipeline->status, "the configuration was read again (number %u)%s",
+                    pipeline->run->reloads, afresh ? "; the statistics start over" : "");
+}
+
+void pipeline_reload_if_asked(struct pipeline *pipeline)
+{
+    const unsigned asked = atomic_load(&pipeline->options->signals->reload);
+    if (asked != pipeline->reloads_seen) {
+        pipeline->reloads_seen = asked;
+        if (pipeline->options->reload != NULL) {
+            vamp_notify_reloading(pipeline->options->notify,
+                                  vamp_clock_monotonic_ns(pipeline->clock));
+            reload_configuration(pipeline);
+            vamp_notify_ready(pipeline->options->notify, NULL);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/bucket/bucket_json.h"
+
+#include "vampire/core/event/cdo_id.h"
+
+void vamp_bucket_json_labels(struct vamp_json *json, const struct vamp_label_set *set,
+                             const struct vamp_series *series)
+{
+    vamp_json_open(json, "labels", '{');
+    for (unsigned i = 0; i < set->label_count; i++) {
+        vamp_json_text(json, vamp_label_name(set->labels[i]), series->labels[i]);
+    }
+    vamp_json_close(json, '}');
+}
+
+void vamp_bucket_json_cdo_id(struct vamp_json *json, const struct vamp_cdo_id *id, bool known)
+{
+    char text[VAMP_CDO_ID_TEXT_BYTES];
+    vamp_cdo_id_text(*id, text);
+    if (known) {
+        vamp_json_text(json, "id", text);
+    } else {
+        vamp_json_null(json, "id");
+    }
+}
+
+void vamp_bucket_json_alert(struct vamp_json *json, const struct vamp_alert *alert)
+{
+    vamp_json_text(json, "anomaly", vamp_anomaly_name(alert->anomaly));
+    vamp_json_unsigned(json, "count", alert->count);
+    vamp_json_text(json, "component", alert->component);
+    vamp_json_text(json, "operation", vamp_event_kind_name(alert->kind));
+    vamp_bucket_json_cdo_id(json, &alert->id, alert->id_known);
+    vamp_json_text(json, "name", alert->name);
+}
+
+void vamp_bucket_json_account(struct vamp_json *json, const struct vamp_accounting *account)
+{
+    vamp_json_open(json, "accounting", '{');
+    vamp_json_unsigned(json, "received", account->received);
+    vamp_json_unsigned(json, "decoded", account->decoded);
+    vamp_json_unsigned(json, "rejected", account->rejected);
+    vamp_json_unsigned(json, "filtered", account->filtered);
+    vamp_json_unsigned(json, "counted", account->counted);
+    vamp_json_unsigned(json, "late", account->late);
+    vamp_json_open(json, "lost", '{');
+    for (unsigned i = 0; i < VAMP_LOSS_COUNT; i++) {
+        vamp_json_unsigned(json, vamp_loss_name(i), account->lost[i]);
+    }
+    vamp_json_close(json, '}');
+    vamp_json_open(json, "outputs", '[');
+    for (unsigned i = 0; i < account->output_count; i++) {
+        const struct vamp_output_account *output = &account->outputs[i];
+        vamp_json_open(json, NULL, '{');
+        vamp_json_text(json, "name", output->name);
+        vamp_json_unsigned(json, "queued", output->queued);
+        vamp_json_unsigned(json, "written", output->written);
+        vamp_json_unsigned(json, "lost", output->lost);
+        vamp_json_unsigned(json, "waiting", output->waiting);
+        vamp_json_close(json, '}');
+    }
+    vamp_json_close(json, ']');
+    vamp_json_close(json, '}');
+}
+
+static void gauge_member(struct vamp_json *json, const char *key, int64_t value)
+{
+    if (value == VAMP_GAUGE_NONE) {
+        vamp_json_null(json, key);
+    } else {
+        vamp_json_signed(json, key, value);
+    }
+}
+
+void vamp_bucket_json_gauge(struct vamp_json *json, const struct vamp_gauge_value *gauge,
+                            bool has_bounds)
+{
+    gauge_member(json, "value", gauge->value);
+    gauge_member(json, has_bounds ? "min_bound" : "min", gauge->min);
+    gauge_member(json, has_bounds ? "max_bound" : "max", gauge->max);
+}
+
+void vamp_bucket_json_figures(struct vamp_json *json, const struct vamp_bins *bins,
+                              const struct vamp_bucket_histogram *histogram)
+{
+    vamp_json_unsigned(json, "count", histogram->count);
+    vamp_json_unsigned(json, "sum", histogram->sum);
+    vamp_json_unsigned(json, "min", histogram->min);
+    vamp_json_unsigned(json, "max", histogram->max);
+    vamp_json_unsigned(json, "p50", vamp_bucket_histogram_quantile(histogram, bins, 0.5));
+    vamp_json_unsigned(json, "p90", vamp_bucket_histogram_quantile(histogram, bins, 0.9));
+    vamp_json_unsigned(json, "p99", vamp_bucket_histogram_quantile(histogram, bins, 0.99));
+    vamp_json_unsigned(json, "p999", vamp_bucket_histogram_quantile(histogram, bins, 0.999));
+}
