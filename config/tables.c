@@ -118,8 +118,9 @@ const struct vamp_opt config_statistics_options[] = {
      .min = 2,
      .max = 1048576,
      .offset = AT(statistics.max_series),
-     .help = "Series per label set; memory is taken for those that exist. Values beyond it give up "
-             "labels (vampire_labels_given_up), the last ones are counted under (other)"},
+     .help =
+         "Series per label set; memory is taken for those that exist. Labels of values beyond it "
+         "collapse to (other), counted in vampire_labels_given_up"},
     {.key = "series_key_file",
      .type = VAMP_OPT_STRING,
      .preset = "",
@@ -220,7 +221,7 @@ const struct vamp_opt config_sampling_options[] = {
      .min = 1,
      .max = 1000000,
      .offset = AT(sampling.fraction),
-     .help = "How many CDOs in a million count, with all their events, chosen by the CDO's "
+     .help = "CDOs per million that count, with all their events, chosen by the CDO's "
              "identifier; 1000000: all"},
     {.key = "every",
      .type = VAMP_OPT_UINT,

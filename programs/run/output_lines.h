@@ -7,7 +7,7 @@
 
 #include "programs/run/outputs.h"
 
-#define VAMP_SUMMARY_NAME_COLUMNS 22 /* of the names at the begin of lines */
+#define VAMP_SUMMARY_NAME_COLUMNS 22 /* of the names at the start of lines */
 
 struct vamp_summary_output {
     struct vamp_output_account account;

@@ -16,7 +16,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "e2e"), str(TESTS / "oracle")]
 # pylint: disable=wrong-import-position
 import harness
-import outlets
+import exporters
 import results
 
 # Of the dashboard's panels, as in Grafana; others have none.
@@ -44,7 +44,7 @@ def parse_arguments():
     parser.add_argument("--provider", default="tcp", help="of libfabric: tcp or shm (tcp)")
     parser.add_argument("--config", type=pathlib.Path,
                         default=harness.ROOT / "config" / "ready" / "demo.json", help="vampire's (demo.json)")
-    parser.add_argument("--outlets", action="store_true",
+    parser.add_argument("--exporters", action="store_true",
                         help="with a Prometheus that scrapes vampire, and what the dashboard's queries answer")
     parser.add_argument("--directory", type=pathlib.Path, help="for all files (demo-TIME)")
     parser.add_argument("--remove", action="store_true", help="remove the files when all agrees")
@@ -66,19 +66,19 @@ def people(count):
 
 def with_prometheus(space, config):
     """The configuration with a page in addition, and a Prometheus that scrapes it."""
-    port = outlets.free_port()
+    port = exporters.free_port()
     dumped = subprocess.run([harness.program("vampire"), "--dump-config", "-c", config], env=space.environment,
                             capture_output=True, text=True, check=True)  # without comments
     made = json.loads(dumped.stdout)
     made["outputs"].append({"type": "prometheus", "listen": f"tcp:{port}", "linger": "1h"})
-    server = outlets.prometheus(space, [f"127.0.0.1:{port}"])
+    server = exporters.prometheus(space, [f"127.0.0.1:{port}"])
     say(f"Prometheus is at {server.url}, vampire's page at http://127.0.0.1:{port}/metrics")
     return made, server
 
 
 def show_dashboard(server):
     """What the panels of the dashboard show, now."""
-    dashboard = json.loads((harness.ROOT / "outlets" / "vampire-grafana.json").read_text(encoding="utf-8"))
+    dashboard = json.loads((harness.ROOT / "packaging" / "exporters" / "vampire-grafana.json").read_text(encoding="utf-8"))
     for panel in dashboard["panels"]:
         unit = PANEL_UNITS.get(panel.get("fieldConfig", {}).get("defaults", {}).get("unit"), "")
         for target in panel.get("targets", []):
@@ -96,7 +96,7 @@ def run_workflow(space, options):
     rate = max(1, round(fields / max(options.seconds, 0.1)))
     space.pool_manager()
     config, server = options.config.resolve(), None
-    if options.outlets:
+    if options.exporters:
         config, server = with_prometheus(space, config)
     vampire = space.vampire(config, stderr_to_terminal=True)
     workflow = harness.Workflow(

@@ -208,7 +208,7 @@ static void close_bucket(struct vamp_collect *collect, int64_t now_ns)
     collect_runs_review(collect, now_ns);
 }
 
-/* The begin of the oldest waiting bucket; INT64_MAX: nothing waits. */
+/* The start of the oldest waiting bucket; INT64_MAX: nothing waits. */
 static int64_t oldest_waiting(const struct vamp_collect *collect)
 {
     int64_t oldest_ns = INT64_MAX;

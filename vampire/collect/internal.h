@@ -41,7 +41,7 @@ struct collect_run {
     bool has_series;
     unsigned pending_count;
     struct collect_pending *pending; /* ascending numbers */
-    int64_t first_ns;                /* begin of the first bucket that came */
+    int64_t first_ns;                /* start of the first bucket that came */
     int64_t heard_ns;                /* the caller's time */
     bool said_end;                   /* its ending came */
     bool ended;                      /* that, or nothing was heard of it for too long */
@@ -112,7 +112,7 @@ struct vamp_collect {
     unsigned output_count;
 
     bool started;
-    int64_t next_ns; /* begin of the oldest open bucket */
+    int64_t next_ns; /* start of the oldest open bucket */
     uint64_t number; /* of the next bucket */
     struct vamp_gap gaps[COLLECT_GAPS_MAX];
     unsigned gap_count;
@@ -197,7 +197,7 @@ void collect_start(struct vamp_collect *collect, int64_t now_ns);
 
 /* ---- close.c */
 
-/* The begin of the bucket in which the time is. */
+/* The start of the bucket in which the time is. */
 int64_t collect_begin_of(const struct vamp_collect *collect, int64_t time_ns);
 
 #endif

@@ -38,7 +38,7 @@ struct vamp_run_file {
     enum vamp_file_end end;
     int64_t started_ns, ended_ns; /* UTC; `ended_ns` is set when it has ended */
     /* Of the buckets in the files. */
-    int64_t first_ns, last_ns; /* UTC: begin of the first, end of the last */
+    int64_t first_ns, last_ns; /* UTC: start of the first, end of the last */
     uint64_t first_number, next_number;
     uint64_t buckets; /* of the statistics */
     uint64_t lost;    /* of those between them: in no file */

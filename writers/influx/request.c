@@ -22,7 +22,7 @@ struct influx_request {
     struct curl_slist *headers;
     char address[ADDRESS_BYTES];
     char reason[CURL_ERROR_SIZE];
-    char answer[ANSWER_BYTES]; /* the begin of what the server says */
+    char answer[ANSWER_BYTES]; /* the start of what the server says */
     size_t answered;
     bool under_way;
     struct vamp_attempts attempts;

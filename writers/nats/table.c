@@ -19,7 +19,7 @@ static const struct vamp_opt nats_options[] = {
      .preset = "vampire",
      .max = 128,
      .offset = OPTION(prefix),
-     .help = "the begin of the subject PREFIX.WORKFLOW.RUN; of a workflow's name all but letters, "
+     .help = "the start of the subject PREFIX.WORKFLOW.RUN; of a workflow's name all but letters, "
              "digits, - and _ becomes _"},
     {.key = "jetstream",
      .type = VAMP_OPT_BOOL,

@@ -80,7 +80,7 @@ static const struct vamp_opt trace_options[] = {
         .preset = "0s",
         .max = SPAN_OF_TIME_MAX,
         .offset = OPTION(timeline.from_ns),
-        .help = "the trace begins so long after the first event; what ends before is left away",
+        .help = "the trace starts this long after the first event; what ends before is left away",
     },
     {
         .key = "length",

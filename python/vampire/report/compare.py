@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What differs between two runs, from the begin of each on: ratios, with the size of the effect.
+"""What differs between two runs, from the start of each: ratios, with the size of the effect.
 
 The effect is the chance that a value of the second run is larger than one of the first (equal ones count half):
 50 % is no difference, 100 % is all of them. For histograms the values are those in their bins; for counters what was

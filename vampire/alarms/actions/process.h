@@ -28,7 +28,7 @@ struct vamp_process {
     bool timed_out;  /* SIGTERM was sent to its process group */
     bool killed;     /* and SIGKILL */
     size_t said_bytes;
-    char said[VAMP_PROCESS_SAID_BYTES]; /* the begin of what it printed; not terminated */
+    char said[VAMP_PROCESS_SAID_BYTES]; /* the start of what it printed; not terminated */
 };
 
 /* How it ended. */
