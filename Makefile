@@ -297,10 +297,12 @@ unit: $(UNIT) $(PLUG_IN_OBJECTS)
 
 # ---------------------------------------------------------------- running and checking
 PYTHON := /usr/bin/python3
-.PHONY: deps demo check check-asan check-tsan check-long lint
-deps:            ## install the packages needed to build and to test (Debian 12)
-	$(Q)sh tests/install_packages.sh
-demo: deps       ## build all, run a weather workflow with a vampire in it, compare
+.PHONY: deps demo-deps demo check check-asan check-tsan check-long lint
+deps:            ## install the packages needed to build and to test (Debian 12 and 13)
+	$(Q)sh tests/install_packages.sh build read test
+demo-deps:       ## the fewer that `make demo` needs
+	$(Q)sh tests/install_packages.sh build read
+demo: demo-deps  ## build all, run a weather workflow with a vampire in it, compare
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)$(PYTHON) tests/workflow/demo.py $(DEMO_OPTIONS)
 check: deps      ## install what is missing, build, and run every test with this MODE's build

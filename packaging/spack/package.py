@@ -3,7 +3,7 @@
 (`spack repo create`, `spack repo add`), then `spack dev-build vampire@develop` in the source tree.
 
 Not tried with Spack: it is in no package of Debian. Its steps, the Makefile's targets with these
-variables, are those of the other packages, and the libraries are those of packaging/debian-packages.
+variables, are those of the other packages, and the libraries are those of packaging/packages.
 Without lowdown, which Spack does not have, five manual pages stay the Markdown files they are made of.
 """
 
