@@ -8,5 +8,5 @@ find "$1" -type f \( -path '*/bin/*' -o -name '*.so*' \) -exec ldd {} + 2>/dev/n
     sed -n 's|.*=> \(/[^ ]*\) .*|\1|p' | sort -u | while read -r library; do
     # Debian's list has the path before or after /lib became a link to /usr/lib.
     file=$(readlink -f "$library")
-    dpkg-query -S "$file" "${file#/usr}" 2>/dev/null
+    dpkg-query -S "$file" "${file#/usr}" 2>/dev/null || true
 done | sed 's/:.*//' | sort -u
