@@ -64,73 +64,40 @@ static bool wants_metric(const struct request *request, const char *name)
 
 /* ---- the answer */
 
-static void begin_series(struct answer *answer, const struct vamp_schema_metric *entry,
-                         unsigned series)
+/* Counters that never counted, gauges of the series (other) and those that do not exist are not
+ * worth a line. */
+static bool is_worth(const struct vamp_row *row)
 {
-    const struct vamp_metric *metric = &vamp_metrics[entry->id];
-    vamp_json_line_begin(&answer->json);
-    vamp_json_text(&answer->json, "metric", metric->name);
-    vamp_json_text(&answer->json, "unit", metric->unit);
-    vamp_bucket_json_labels(&answer->json, &answer->bucket->schema->label_sets[entry->label_set],
-                            answer->bucket->series[entry->label_set][series]);
-}
-
-static void end_series(struct answer *answer)
-{
-    vamp_json_line_end_more(&answer->json);
-    answer->listed++;
-}
-
-static void counter_line(struct answer *answer, const struct vamp_schema_metric *entry,
-                         unsigned series, const struct vamp_counter_value *value)
-{
-    if (value->value > 0) {
-        begin_series(answer, entry, series);
-        vamp_json_unsigned(&answer->json, "value", value->value);
-        vamp_json_unsigned(&answer->json, "delta", value->delta);
-        end_series(answer);
+    switch (row->metric->kind) {
+    case VAMP_COUNTER:
+        return row->counter->value > 0;
+    case VAMP_GAUGE:
+        return row->number > 0 && row->gauge->value != VAMP_GAUGE_NONE;
+    case VAMP_HISTOGRAM:
+        break;
     }
-}
-
-static void gauge_line(struct answer *answer, const struct vamp_schema_metric *entry,
-                       unsigned series, const struct vamp_gauge_value *value)
-{
-    if (series > 0 && value->value != VAMP_GAUGE_NONE) {
-        begin_series(answer, entry, series);
-        vamp_bucket_json_gauge(&answer->json, value, entry->has_bounds);
-        end_series(answer);
-    }
-}
-
-static void histogram_line(struct answer *answer, const struct vamp_schema_metric *entry,
-                           const struct vamp_histogram_value *value)
-{
-    begin_series(answer, entry, value->series);
-    vamp_bucket_json_figures(&answer->json, &answer->bucket->schema->bins, value->histogram);
-    end_series(answer);
+    return true;
 }
 
 static void metric_lines(struct answer *answer, const struct request *request, unsigned metric)
 {
-    const struct vamp_bucket *bucket = answer->bucket;
-    const struct vamp_schema_metric *entry = &bucket->schema->metrics[metric];
-    const struct vamp_metric_values *values = &bucket->values[metric];
-    const enum vamp_metric_kind kind = vamp_metrics[entry->id].kind;
-    for (unsigned i = 0; i < values->count; i++) {
-        const unsigned series = kind == VAMP_HISTOGRAM ? values->histograms[i].series : i;
-        if (!vamp_series_is_wanted(&request->series_patterns,
-                                   &bucket->schema->label_sets[entry->label_set],
-                                   bucket->series[entry->label_set][series])) {
+    struct vamp_json *json = &answer->json;
+    struct vamp_rows rows = vamp_rows_of(answer->bucket, metric, 0);
+    while (vamp_rows_next(&rows)) {
+        const struct vamp_row *row = &rows.row;
+        if (!vamp_series_is_wanted(&request->series_patterns, row->set, row->series)) {
             continue;
         }
-        if (answer->json.used > ANSWER_BYTES_MAX) {
+        if (json->used > ANSWER_BYTES_MAX) {
             answer->unlisted++;
-        } else if (kind == VAMP_COUNTER) {
-            counter_line(answer, entry, series, &values->counters[i]);
-        } else if (kind == VAMP_GAUGE) {
-            gauge_line(answer, entry, series, &values->gauges[i]);
-        } else {
-            histogram_line(answer, entry, &values->histograms[i]);
+        } else if (is_worth(row)) {
+            vamp_json_line_begin(json);
+            vamp_json_text(json, "metric", row->metric->name);
+            vamp_json_text(json, "unit", row->metric->unit);
+            vamp_bucket_json_labels(json, row->set, row->series);
+            vamp_bucket_json_values(json, &answer->bucket->schema->bins, row);
+            vamp_json_line_end_more(json);
+            answer->listed++;
         }
     }
 }

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "vampire/core/utf8.h"
+#include "vampire/stats/bucket/rows.h"
 #include "writers/format/run_labels.h"
 #include "writers/influx/internal.h"
 
 struct lines {
     struct vamp_text *text;
-    const struct vamp_bucket *bucket;
     struct vamp_text run_tags;
     uint64_t cut;
     bool first; /* no field of the line was written yet */
@@ -41,14 +41,12 @@ static void add_tag(struct vamp_text *text, const char *name, const char *value)
     }
 }
 
-static void begin_line(struct lines *lines, const struct vamp_schema_metric *entry, unsigned series)
+static void begin_line(struct lines *lines, const struct vamp_row *row)
 {
-    const struct vamp_label_set *set = &lines->bucket->schema->label_sets[entry->label_set];
-    const struct vamp_series *described = lines->bucket->series[entry->label_set][series];
-    vamp_text_word(lines->text, vamp_metrics[entry->id].name);
+    vamp_text_word(lines->text, row->metric->name);
     vamp_text_add(lines->text, lines->run_tags.bytes, lines->run_tags.used);
-    for (unsigned i = 0; i < set->label_count; i++) {
-        add_tag(lines->text, vamp_label_name(set->labels[i]), described->labels[i]);
+    for (unsigned i = 0; i < row->set->label_count; i++) {
+        add_tag(lines->text, vamp_label_name(row->set->labels[i]), row->series->labels[i]);
     }
     vamp_text_word(lines->text, " ");
     lines->first = true;
@@ -83,70 +81,45 @@ static void add_unsigned(struct lines *lines, const char *key, uint64_t value)
     add_signed(lines, key, value > INT64_MAX ? INT64_MAX : (int64_t)value);
 }
 
-static void end_line(const struct lines *lines)
+static void add_histogram(struct lines *lines, const struct vamp_bins *bins,
+                          const struct vamp_bucket_histogram *histogram)
 {
+    add_unsigned(lines, "count", histogram->count);
+    add_unsigned(lines, "sum", histogram->sum);
+    add_unsigned(lines, "min", histogram->min);
+    add_unsigned(lines, "max", histogram->max);
+    add_unsigned(lines, "p50", vamp_bucket_histogram_quantile(histogram, bins, 0.5));
+    add_unsigned(lines, "p90", vamp_bucket_histogram_quantile(histogram, bins, 0.9));
+    add_unsigned(lines, "p99", vamp_bucket_histogram_quantile(histogram, bins, 0.99));
+}
+
+static void add_line(struct lines *lines, const struct vamp_bucket *bucket,
+                     const struct vamp_row *row)
+{
+    begin_line(lines, row);
+    switch (row->metric->kind) {
+    case VAMP_COUNTER:
+        add_unsigned(lines, "delta", row->counter->delta);
+        add_unsigned(lines, "value", row->counter->value);
+        break;
+    case VAMP_GAUGE:
+        add_gauge(lines, "value", row->gauge->value);
+        add_gauge(lines, row->entry->has_bounds ? "min_bound" : "min", row->gauge->min);
+        add_gauge(lines, row->entry->has_bounds ? "max_bound" : "max", row->gauge->max);
+        break;
+    case VAMP_HISTOGRAM:
+        add_histogram(lines, &bucket->schema->bins, row->histogram);
+        break;
+    }
     vamp_text_word(lines->text, " ");
-    vamp_text_signed(lines->text, lines->bucket->start_ns, 0);
+    vamp_text_signed(lines->text, bucket->start_ns, 0);
     vamp_text_word(lines->text, "\n");
-}
-
-static void counter_lines(struct lines *lines, const struct vamp_schema_metric *entry,
-                          const struct vamp_metric_values *values)
-{
-    for (unsigned i = 0; i < values->count; i++) {
-        const struct vamp_counter_value *counter = &values->counters[i];
-        if (counter->delta != 0) {
-            begin_line(lines, entry, i);
-            add_unsigned(lines, "delta", counter->delta);
-            add_unsigned(lines, "value", counter->value);
-            end_line(lines);
-        }
-    }
-}
-
-static void gauge_lines(struct lines *lines, const struct vamp_schema_metric *entry,
-                        const struct vamp_metric_values *values)
-{
-    for (unsigned i = 0; i < values->count; i++) {
-        const struct vamp_gauge_value *gauge = &values->gauges[i];
-        if (gauge->max == VAMP_GAUGE_NONE) {
-            continue; /* nothing to measure at any time in the bucket */
-        }
-        begin_line(lines, entry, i);
-        add_gauge(lines, "value", gauge->value);
-        add_gauge(lines, entry->has_bounds ? "min_bound" : "min", gauge->min);
-        add_gauge(lines, entry->has_bounds ? "max_bound" : "max", gauge->max);
-        end_line(lines);
-    }
-}
-
-static void histogram_lines(struct lines *lines, const struct vamp_schema_metric *entry,
-                            const struct vamp_metric_values *values)
-{
-    static const struct {
-        const char *key;
-        double q;
-    } quantiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}};
-    for (unsigned i = 0; i < values->count; i++) {
-        const struct vamp_bucket_histogram *histogram = values->histograms[i].histogram;
-        begin_line(lines, entry, values->histograms[i].series);
-        add_unsigned(lines, "count", histogram->count);
-        add_unsigned(lines, "sum", histogram->sum);
-        add_unsigned(lines, "min", histogram->min);
-        add_unsigned(lines, "max", histogram->max);
-        for (size_t q = 0; q < sizeof quantiles / sizeof quantiles[0]; q++) {
-            add_unsigned(lines, quantiles[q].key,
-                         vamp_bucket_histogram_quantile(histogram, &lines->bucket->schema->bins,
-                                                        quantiles[q].q));
-        }
-        end_line(lines);
-    }
 }
 
 uint64_t influx_lines(struct vamp_text *text, const struct vamp_run *run, uint64_t run_labels,
                       const struct vamp_bucket *bucket)
 {
-    struct lines lines = {.text = text, .bucket = bucket};
+    struct lines lines = {.text = text};
     run_labels = vamp_run_labels_to_add(bucket->schema, run_labels);
     for (unsigned label = 0; label < VAMP_RUN_LABEL_COUNT; label++) {
         char scratch[VAMP_RUN_LABEL_BYTES];
@@ -155,19 +128,9 @@ uint64_t influx_lines(struct vamp_text *text, const struct vamp_run *run, uint64
                     vamp_run_label(run, (enum vamp_run_label)label, scratch));
         }
     }
-    for (unsigned i = 0; i < bucket->schema->metric_count; i++) {
-        const struct vamp_schema_metric *entry = &bucket->schema->metrics[i];
-        switch (vamp_metrics[entry->id].kind) {
-        case VAMP_COUNTER:
-            counter_lines(&lines, entry, &bucket->values[i]);
-            break;
-        case VAMP_GAUGE:
-            gauge_lines(&lines, entry, &bucket->values[i]);
-            break;
-        case VAMP_HISTOGRAM:
-            histogram_lines(&lines, entry, &bucket->values[i]);
-            break;
-        }
+    struct vamp_rows rows = vamp_rows(bucket, VAMP_ROWS_IDLE);
+    while (vamp_rows_next(&rows)) {
+        add_line(&lines, bucket, &rows.row);
     }
     text->failed = text->failed || lines.run_tags.failed;
     vamp_text_done(&lines.run_tags);

@@ -229,65 +229,37 @@ static void alarm_lines(struct jsonl *self, const struct vamp_bucket *bucket)
 
 /* The lines of a metric in a bucket all begin alike. */
 static void metric_begin(struct jsonl *self, const struct vamp_bucket *bucket,
-                         const struct vamp_schema_metric *entry, unsigned series)
+                         const struct vamp_row *row)
 {
-    const struct vamp_series *described = bucket->series[entry->label_set][series];
-    if (self->alike.entry == entry) {
+    if (self->alike.entry == row->entry) {
         vamp_json_line_begin_like(&self->json, self->alike.line, self->alike.bytes);
     } else {
         self->alike.line = self->json.used;
         begin(self, "metric", bucket->start_ns);
         vamp_json_unsigned(&self->json, "bucket", bucket->number);
-        vamp_json_text(&self->json, "metric", vamp_metrics[entry->id].name);
+        vamp_json_text(&self->json, "metric", row->metric->name);
         self->alike.bytes = self->json.used - self->alike.line;
-        self->alike.entry = entry;
+        self->alike.entry = row->entry;
     }
-    vamp_json_text(&self->json, "series", described->id);
-    vamp_bucket_json_labels(&self->json, &self->schema->label_sets[entry->label_set], described);
+    vamp_json_text(&self->json, "series", row->series->id);
+    vamp_bucket_json_labels(&self->json, row->set, row->series);
 }
 
-static unsigned counter_lines(struct jsonl *self, const struct vamp_bucket *bucket, unsigned metric,
-                              bool complete)
+/* Whether a line is due: the gauge is not what the last line said, or varied. */
+static bool gauge_is_due(struct jsonl *self, const struct vamp_row *row, bool complete)
 {
-    const struct vamp_metric_values *values = &bucket->values[metric];
-    unsigned lines = 0;
-    for (unsigned i = 0; i < values->count; i++) {
-        if (complete || values->counters[i].delta != 0) {
-            metric_begin(self, bucket, &self->schema->metrics[metric], i);
-            vamp_json_unsigned(&self->json, "value", values->counters[i].value);
-            vamp_json_unsigned(&self->json, "delta", values->counters[i].delta);
-            vamp_json_line_end(&self->json);
-            lines++;
-        }
-    }
-    return lines;
+    const struct vamp_gauge_value *gauge = row->gauge;
+    int64_t *last = &self->gauges[row->place][row->number];
+    const bool was_known = gauge->max != VAMP_GAUGE_NONE; /* at some time in the bucket */
+    const bool due = gauge->value != *last || gauge->min != gauge->max ||
+                     (was_known && (complete || gauge->value == VAMP_GAUGE_NONE));
+    *last = gauge->value;
+    return due;
 }
 
-static unsigned gauge_lines(struct jsonl *self, const struct vamp_bucket *bucket, unsigned metric,
-                            bool complete)
+static void bins_member(struct vamp_json *json, const struct vamp_bins *bins,
+                        const struct vamp_bucket_histogram *histogram)
 {
-    const struct vamp_metric_values *values = &bucket->values[metric];
-    int64_t *last = self->gauges[metric];
-    unsigned lines = 0;
-    for (unsigned i = 0; i < values->count; i++) {
-        const struct vamp_gauge_value *gauge = &values->gauges[i];
-        const bool was_known = gauge->max != VAMP_GAUGE_NONE; /* at some time in the bucket */
-        if (gauge->value != last[i] || gauge->min != gauge->max ||
-            (was_known && (complete || gauge->value == VAMP_GAUGE_NONE))) {
-            metric_begin(self, bucket, &self->schema->metrics[metric], i);
-            vamp_bucket_json_gauge(&self->json, gauge, self->schema->metrics[metric].has_bounds);
-            vamp_json_line_end(&self->json);
-            lines++;
-        }
-        last[i] = gauge->value;
-    }
-    return lines;
-}
-
-static void histogram_members(struct vamp_json *json, const struct vamp_bins *bins,
-                              const struct vamp_bucket_histogram *histogram)
-{
-    vamp_bucket_json_figures(json, bins, histogram);
     vamp_json_open(json, "bins", '[');
     for (uint32_t i = 0; i < histogram->bin_count; i++) {
         vamp_json_open(json, NULL, '[');
@@ -298,34 +270,24 @@ static void histogram_members(struct vamp_json *json, const struct vamp_bins *bi
     vamp_json_close(json, ']');
 }
 
-static unsigned histogram_lines(struct jsonl *self, const struct vamp_bucket *bucket,
-                                unsigned metric)
-{
-    const struct vamp_metric_values *values = &bucket->values[metric];
-    for (unsigned i = 0; i < values->count; i++) {
-        metric_begin(self, bucket, &self->schema->metrics[metric], values->histograms[i].series);
-        histogram_members(&self->json, &self->schema->bins, values->histograms[i].histogram);
-        vamp_json_line_end(&self->json);
-    }
-    return values->count;
-}
-
 static unsigned metric_lines(struct jsonl *self, const struct vamp_bucket *bucket, bool complete)
 {
+    const struct vamp_bins *bins = &self->schema->bins;
     unsigned lines = 0;
     self->alike.entry = NULL;
-    for (unsigned i = 0; i < self->schema->metric_count; i++) {
-        switch (vamp_metrics[self->schema->metrics[i].id].kind) {
-        case VAMP_COUNTER:
-            lines += counter_lines(self, bucket, i, complete);
-            break;
-        case VAMP_GAUGE:
-            lines += gauge_lines(self, bucket, i, complete);
-            break;
-        case VAMP_HISTOGRAM:
-            lines += histogram_lines(self, bucket, i);
-            break;
+    struct vamp_rows rows = vamp_rows(bucket, complete ? 0 : VAMP_ROWS_IDLE_COUNTERS);
+    while (vamp_rows_next(&rows)) {
+        const struct vamp_row *row = &rows.row;
+        if (row->metric->kind == VAMP_GAUGE && !gauge_is_due(self, row, complete)) {
+            continue;
         }
+        metric_begin(self, bucket, row);
+        vamp_bucket_json_values(&self->json, bins, row);
+        if (row->metric->kind == VAMP_HISTOGRAM) {
+            bins_member(&self->json, bins, row->histogram);
+        }
+        vamp_json_line_end(&self->json);
+        lines++;
     }
     return lines;
 }

@@ -112,88 +112,25 @@ static void alarms_and_alerts(struct syslog_messages *messages, const struct vam
 
 /* ---- values, a line each */
 
-struct values {
-    struct syslog_messages *messages;
-    const struct vamp_bucket *bucket;
-    size_t room; /* for the values in a message */
-};
-
-static void begin_value(const struct values *values, const struct vamp_schema_metric *entry,
-                        unsigned series)
+static void make_values(struct syslog_messages *messages, const struct vamp_bucket *bucket,
+                        size_t room)
 {
-    struct vamp_json *json = &values->messages->value;
-    vamp_json_line_begin(json);
-    vamp_json_text(json, "metric", vamp_metrics[entry->id].name);
-    const struct vamp_label_set *set = &values->bucket->schema->label_sets[entry->label_set];
-    if (set->label_count > 0) {
-        vamp_bucket_json_labels(json, set, values->bucket->series[entry->label_set][series]);
-    }
-}
-
-static void end_value(const struct values *values)
-{
-    struct vamp_json *json = &values->messages->value;
-    const size_t begin = json->line;
-    vamp_json_line_end(json);
-    if (json->used - begin > values->room || json->used == begin) {
-        json->used = begin;
-        values->messages->left_out++;
-    }
-}
-
-static void counter_values(const struct values *values, const struct vamp_schema_metric *entry,
-                           const struct vamp_metric_values *of)
-{
-    struct vamp_json *json = &values->messages->value;
-    for (unsigned i = 0; i < of->count; i++) {
-        if (of->counters[i].delta != 0) {
-            begin_value(values, entry, i);
-            vamp_json_unsigned(json, "value", of->counters[i].value);
-            vamp_json_unsigned(json, "delta", of->counters[i].delta);
-            end_value(values);
+    struct vamp_json *json = &messages->value;
+    struct vamp_rows rows = vamp_rows(bucket, VAMP_ROWS_IDLE);
+    vamp_json_clear(json);
+    while (vamp_rows_next(&rows)) {
+        const struct vamp_row *row = &rows.row;
+        vamp_json_line_begin(json);
+        vamp_json_text(json, "metric", row->metric->name);
+        if (row->set->label_count > 0) {
+            vamp_bucket_json_labels(json, row->set, row->series);
         }
-    }
-}
-
-static void gauge_values(const struct values *values, const struct vamp_schema_metric *entry,
-                         const struct vamp_metric_values *of)
-{
-    for (unsigned i = 0; i < of->count; i++) {
-        if (of->gauges[i].max != VAMP_GAUGE_NONE) {
-            begin_value(values, entry, i);
-            vamp_bucket_json_gauge(&values->messages->value, &of->gauges[i], entry->has_bounds);
-            end_value(values);
-        }
-    }
-}
-
-static void histogram_values(const struct values *values, const struct vamp_schema_metric *entry,
-                             const struct vamp_metric_values *of)
-{
-    for (unsigned i = 0; i < of->count; i++) {
-        begin_value(values, entry, of->histograms[i].series);
-        vamp_bucket_json_figures(&values->messages->value, &values->bucket->schema->bins,
-                                 of->histograms[i].histogram);
-        end_value(values);
-    }
-}
-
-static void make_values(const struct values *values)
-{
-    const struct vamp_bucket *bucket = values->bucket;
-    vamp_json_clear(&values->messages->value);
-    for (unsigned i = 0; i < bucket->schema->metric_count; i++) {
-        const struct vamp_schema_metric *entry = &bucket->schema->metrics[i];
-        switch (vamp_metrics[entry->id].kind) {
-        case VAMP_COUNTER:
-            counter_values(values, entry, &bucket->values[i]);
-            break;
-        case VAMP_GAUGE:
-            gauge_values(values, entry, &bucket->values[i]);
-            break;
-        case VAMP_HISTOGRAM:
-            histogram_values(values, entry, &bucket->values[i]);
-            break;
+        vamp_bucket_json_values(json, &bucket->schema->bins, row);
+        const size_t begin = json->line;
+        vamp_json_line_end(json);
+        if (json->used - begin > room || json->used == begin) {
+            json->used = begin;
+            messages->left_out++;
         }
     }
 }
@@ -258,7 +195,7 @@ void syslog_messages_bucket(struct syslog_messages *messages, const struct vamp_
     make_head(messages, run, delivery);
     struct vamp_json *value = &messages->value;
     const size_t room = SYSLOG_OBJECT_BYTES - PART_BYTES - messages->line.used;
-    make_values(&(struct values){messages, delivery->bucket, room});
+    make_values(messages, delivery->bucket, room);
     messages->failed = messages->failed || messages->line.failed || value->failed;
     if (messages->failed) {
         return;

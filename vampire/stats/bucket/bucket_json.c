@@ -72,23 +72,29 @@ static void gauge_member(struct vamp_json *json, const char *key, int64_t value)
     }
 }
 
-void vamp_bucket_json_gauge(struct vamp_json *json, const struct vamp_gauge_value *gauge,
-                            bool has_bounds)
+void vamp_bucket_json_values(struct vamp_json *json, const struct vamp_bins *bins,
+                             const struct vamp_row *row)
 {
-    gauge_member(json, "value", gauge->value);
-    gauge_member(json, has_bounds ? "min_bound" : "min", gauge->min);
-    gauge_member(json, has_bounds ? "max_bound" : "max", gauge->max);
-}
-
-void vamp_bucket_json_figures(struct vamp_json *json, const struct vamp_bins *bins,
-                              const struct vamp_bucket_histogram *histogram)
-{
-    vamp_json_unsigned(json, "count", histogram->count);
-    vamp_json_unsigned(json, "sum", histogram->sum);
-    vamp_json_unsigned(json, "min", histogram->min);
-    vamp_json_unsigned(json, "max", histogram->max);
-    vamp_json_unsigned(json, "p50", vamp_bucket_histogram_quantile(histogram, bins, 0.5));
-    vamp_json_unsigned(json, "p90", vamp_bucket_histogram_quantile(histogram, bins, 0.9));
-    vamp_json_unsigned(json, "p99", vamp_bucket_histogram_quantile(histogram, bins, 0.99));
-    vamp_json_unsigned(json, "p999", vamp_bucket_histogram_quantile(histogram, bins, 0.999));
+    const struct vamp_bucket_histogram *histogram = row->histogram;
+    switch (row->metric->kind) {
+    case VAMP_COUNTER:
+        vamp_json_unsigned(json, "value", row->counter->value);
+        vamp_json_unsigned(json, "delta", row->counter->delta);
+        return;
+    case VAMP_GAUGE:
+        gauge_member(json, "value", row->gauge->value);
+        gauge_member(json, row->entry->has_bounds ? "min_bound" : "min", row->gauge->min);
+        gauge_member(json, row->entry->has_bounds ? "max_bound" : "max", row->gauge->max);
+        return;
+    case VAMP_HISTOGRAM:
+        vamp_json_unsigned(json, "count", histogram->count);
+        vamp_json_unsigned(json, "sum", histogram->sum);
+        vamp_json_unsigned(json, "min", histogram->min);
+        vamp_json_unsigned(json, "max", histogram->max);
+        vamp_json_unsigned(json, "p50", vamp_bucket_histogram_quantile(histogram, bins, 0.5));
+        vamp_json_unsigned(json, "p90", vamp_bucket_histogram_quantile(histogram, bins, 0.9));
+        vamp_json_unsigned(json, "p99", vamp_bucket_histogram_quantile(histogram, bins, 0.99));
+        vamp_json_unsigned(json, "p999", vamp_bucket_histogram_quantile(histogram, bins, 0.999));
+        return;
+    }
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Parts of a bucket as members of the JSON object that is open: the same in every format that
  * writes JSON, as docs/output-jsonl.md specifies them. */
-#ifndef VAMP_WRITERS_FORMAT_BUCKET_JSON_H
-#define VAMP_WRITERS_FORMAT_BUCKET_JSON_H
+#ifndef VAMP_STATS_BUCKET_BUCKET_JSON_H
+#define VAMP_STATS_BUCKET_BUCKET_JSON_H
 
 #include "vampire/core/json_emit.h"
-#include "vampire/stats/bucket/bucket.h"
+#include "vampire/stats/bucket/rows.h"
 
 /* "labels": an object. */
 void vamp_bucket_json_labels(struct vamp_json *json, const struct vamp_label_set *set,
@@ -16,11 +16,10 @@ void vamp_bucket_json_cdo_id(struct vamp_json *json, const struct vamp_cdo_id *i
 void vamp_bucket_json_alert(struct vamp_json *json, const struct vamp_alert *alert);
 /* "accounting": an object, with the accounts of all outputs. */
 void vamp_bucket_json_account(struct vamp_json *json, const struct vamp_accounting *account);
-/* "value", "min" and "max", or "min_bound" and "max_bound"; null for what does not exist. */
-void vamp_bucket_json_gauge(struct vamp_json *json, const struct vamp_gauge_value *gauge,
-                            bool has_bounds);
-/* "count", "sum", "min", "max", "p50", "p90", "p99", "p999". */
-void vamp_bucket_json_figures(struct vamp_json *json, const struct vamp_bins *bins,
-                              const struct vamp_bucket_histogram *histogram);
+/* Of a counter "value" and "delta"; of a gauge "value", "min" and "max", or "min_bound" and
+ * "max_bound", null for what does not exist; of a histogram "count", "sum", "min", "max", "p50",
+ * "p90", "p99", "p999". */
+void vamp_bucket_json_values(struct vamp_json *json, const struct vamp_bins *bins,
+                             const struct vamp_row *row);
 
 #endif

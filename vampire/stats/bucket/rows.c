@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/bucket/rows.h"
+
+#include <assert.h>
+
+struct vamp_rows vamp_rows_of(const struct vamp_bucket *bucket, unsigned metric, unsigned without)
+{
+    assert(metric < bucket->schema->metric_count);
+    return (struct vamp_rows){
+        .bucket = bucket, .without = without, .metric = metric, .end = metric + 1};
+}
+
+struct vamp_rows vamp_rows(const struct vamp_bucket *bucket, unsigned without)
+{
+    return (struct vamp_rows){
+        .bucket = bucket, .without = without, .end = bucket->schema->metric_count};
+}
+
+/* The first value of the metric from `from` on that is not left out; the count: there is none.
+ * Most counters of a bucket are idle: this loop is what a walk costs. */
+static unsigned find_value(const struct vamp_metric_values *values, enum vamp_metric_kind kind,
+                           unsigned from, unsigned without)
+{
+    if (kind == VAMP_COUNTER && (without & VAMP_ROWS_IDLE_COUNTERS) != 0) {
+        while (from < values->count && values->counters[from].delta == 0) {
+            from++;
+        }
+    } else if (kind == VAMP_GAUGE && (without & VAMP_ROWS_ABSENT_GAUGES) != 0) {
+        while (from < values->count && values->gauges[from].max == VAMP_GAUGE_NONE) {
+            from++;
+        }
+    }
+    return from;
+}
+
+static void begin_metric(struct vamp_rows *rows)
+{
+    const struct vamp_schema *schema = rows->bucket->schema;
+    struct vamp_row *row = &rows->row;
+    row->place = rows->metric;
+    row->entry = &schema->metrics[rows->metric];
+    row->metric = &vamp_metrics[row->entry->id];
+    row->set = &schema->label_sets[row->entry->label_set];
+}
+
+bool vamp_rows_next(struct vamp_rows *rows)
+{
+    struct vamp_row *row = &rows->row;
+    for (; rows->metric < rows->end; rows->metric++, rows->next = 0) {
+        if (rows->next == 0) {
+            begin_metric(rows);
+        }
+        const struct vamp_metric_values *values = &rows->bucket->values[rows->metric];
+        const unsigned at = find_value(values, row->metric->kind, rows->next, rows->without);
+        if (at >= values->count) {
+            continue;
+        }
+        row->number = at;
+        switch (row->metric->kind) {
+        case VAMP_COUNTER:
+            row->counter = &values->counters[at];
+            break;
+        case VAMP_GAUGE:
+            row->gauge = &values->gauges[at];
+            break;
+        case VAMP_HISTOGRAM:
+            row->number = values->histograms[at].series;
+            row->histogram = values->histograms[at].histogram;
+            break;
+        }
+        row->series = rows->bucket->series[row->entry->label_set][row->number];
+        rows->next = at + 1;
+        return true;
+    }
+    return false;
+}
