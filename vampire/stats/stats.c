@@ -173,49 +173,27 @@ static void count_mark(struct vamp_stats *stats, struct vamp_slot *slot,
     vamp_cells_gap(slot, &gap);
 }
 
-/* The stay of the component of this row is over without a LEAVE: what it held ends, but no
- * operation took place. */
-static void release_row(struct vamp_stats *stats, struct vamp_slot *slot, uint32_t row,
-                        int64_t time_ns, enum vamp_leave_reason reason)
+/* The stays of components that are over without a LEAVE, by a mark GONE or a JOIN: what they held
+ * ends, but no operation took place. */
+static __attribute__((noinline)) void
+release_ended(struct vamp_stats *stats, struct vamp_slot *slot, const struct vamp_event *event)
 {
     struct vamp_observation *seen = &stats->seen;
-    const struct vamp_event leave =
-        vamp_track_leave_of(stats->cells.series.components, row, time_ns, reason);
+    struct vamp_event leave;
+    uint32_t position = 0;
     seen->slot = slot;
-    if (!vamp_track_gone(&stats->tracker, row, &leave, seen)) {
-        return;
-    }
-    if (stats->exclude != NULL) {
-        stats->exclude(stats->exclude_context, &leave, stats->cells.excluded);
-    }
-    for (unsigned s = 0; vamp_statistics[s] != NULL; s++) {
-        if (stats->enabled[s] && vamp_statistics[s]->on_gone != NULL) {
-            vamp_statistics[s]->on_gone(&stats->cells, seen);
+    while (vamp_track_next_ended(&stats->tracker, event, &position, &leave, seen)) {
+        if (stats->exclude != NULL) {
+            stats->exclude(stats->exclude_context, &leave, stats->cells.excluded);
         }
-    }
-    vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,
-                      seen->tracked);
-    book_bounds(stats, slot);
-}
-
-/* The pool is gone, and all components with it. */
-static void release_pool(struct vamp_stats *stats, struct vamp_slot *slot,
-                         const struct vamp_event *mark)
-{
-    const uint32_t count = (uint32_t)vamp_components_count(stats->cells.series.components);
-    for (uint32_t i = 1; i <= count; i++) {
-        /* Row 0, of no component, comes last. */
-        release_row(stats, slot, i % count, mark->time_ns, VAMP_LEAVE_POOL_GONE);
-    }
-}
-
-/* A JOIN shows that the stay of the component that had its id is over: the LEAVE was lost. */
-static void release_replaced(struct vamp_stats *stats, struct vamp_slot *slot,
-                             const struct vamp_event *join)
-{
-    const uint32_t row = vamp_components_replaced(stats->cells.series.components);
-    if (row != 0 && join->phase == VAMP_PHASE_AFTER) {
-        release_row(stats, slot, row, join->time_ns, VAMP_LEAVE_UNKNOWN);
+        for (unsigned s = 0; vamp_statistics[s] != NULL; s++) {
+            if (stats->enabled[s] && vamp_statistics[s]->on_gone != NULL) {
+                vamp_statistics[s]->on_gone(&stats->cells, seen);
+            }
+        }
+        vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,
+                          seen->tracked);
+        book_bounds(stats, slot);
     }
 }
 
@@ -247,7 +225,7 @@ static void observe_gone(struct vamp_stats *stats, const struct vamp_event *mark
         stats->previous_ns = mark->time_ns;
         return;
     }
-    release_pool(stats, slot, mark);
+    release_ended(stats, slot, mark);
     stats->gone = true;
     stats->gone_ns = mark->time_ns;
 }
@@ -276,7 +254,7 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
 {
     struct vamp_observation *seen = &stats->seen;
     if (event->kind == VAMP_EVENT_JOIN) {
-        release_replaced(stats, slot, event);
+        release_ended(stats, slot, event);
     }
     seen->slot = slot;
     vamp_track(&stats->tracker, event, seen);

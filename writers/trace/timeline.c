@@ -288,25 +288,35 @@ static int draw_observation(struct vamp_timeline *timeline, struct vamp_err *err
 
 /* ---- the stream */
 
-/* The stay of the component of this row ends without a LEAVE, as in the statistics. */
-static int release_row(struct vamp_timeline *timeline, uint32_t row, int64_t time_ns,
-                       enum vamp_leave_reason reason, struct vamp_err *err)
+/* The demands of the components whose stays end by this event; before they are released. */
+static int draw_pending_of_ended(struct vamp_timeline *timeline, const struct vamp_event *event,
+                                 struct vamp_err *err)
 {
-    const struct vamp_event leave = vamp_track_leave_of(timeline->components, row, time_ns, reason);
-    return vamp_track_gone(&timeline->tracker, row, &leave, &timeline->seen)
-               ? draw_observation(timeline, err)
-               : 0;
+    uint32_t row = 0;
+    if (event->kind == VAMP_EVENT_GONE) {
+        row = VAMP_ALL_ROWS;
+    } else if (event->kind == VAMP_EVENT_JOIN && event->phase == VAMP_PHASE_AFTER) {
+        row = vamp_components_replaced(timeline->components);
+    } else if (event->kind == VAMP_EVENT_LEAVE && event->phase == VAMP_PHASE_AFTER &&
+               vamp_event_has(event, VAMP_HAS_APP)) {
+        const struct vamp_component *component =
+            vamp_components_find(timeline->components, event->app_id);
+        row = component != NULL ? component->index : 0;
+    }
+    return row != 0 ? draw_pending(timeline, row, event->time_ns, VAMP_CDO_END_LEFT, err) : 0;
 }
 
-static int release_pool(struct vamp_timeline *timeline, int64_t time_ns, struct vamp_err *err)
+/* What ends by this event, those stays included that have no LEAVE. */
+static int draw_ended(struct vamp_timeline *timeline, const struct vamp_event *event,
+                      struct vamp_err *err)
 {
-    const uint32_t count = (uint32_t)vamp_components_count(timeline->components);
-    int code = draw_pending(timeline, VAMP_ALL_ROWS, time_ns, VAMP_CDO_END_LEFT, err);
-    for (uint32_t i = 1; i <= count && code == 0; i++) {
-        /* Row 0, of no component, comes last. */
-        code = release_row(timeline, i % count, time_ns, VAMP_LEAVE_POOL_GONE, err);
+    struct vamp_event leave;
+    uint32_t position = 0;
+    int code = draw_pending_of_ended(timeline, event, err);
+    while (code == 0 &&
+           vamp_track_next_ended(&timeline->tracker, event, &position, &leave, &timeline->seen)) {
+        code = draw_observation(timeline, err);
     }
-    vamp_components_gone(timeline->components, time_ns);
     return code;
 }
 
@@ -336,7 +346,9 @@ static int take_mark(struct vamp_timeline *timeline, const struct vamp_event *ma
         return draw_mark(timeline, mark, "events not understood", err);
     case VAMP_EVENT_GONE:
         code = draw_mark(timeline, mark, "pool manager gone", err);
-        return code != 0 ? code : release_pool(timeline, mark->time_ns, err);
+        code = code != 0 ? code : draw_ended(timeline, mark, err);
+        vamp_components_gone(timeline->components, mark->time_ns);
+        return code;
     case VAMP_EVENT_UNWATCHED:
         return draw_mark(timeline, mark, "pool manager back", err);
     default:
@@ -344,32 +356,11 @@ static int take_mark(struct vamp_timeline *timeline, const struct vamp_event *ma
     }
 }
 
-/* Before the stay of a component ends, by its LEAVE or since it was `replaced`, if that is not 0.
- */
-static int draw_pending_of_leaving(struct vamp_timeline *timeline, const struct vamp_event *event,
-                                   uint32_t replaced, struct vamp_err *err)
-{
-    uint32_t row = replaced;
-    if (event->kind == VAMP_EVENT_LEAVE && event->phase == VAMP_PHASE_AFTER &&
-        vamp_event_has(event, VAMP_HAS_APP)) {
-        const struct vamp_component *component =
-            vamp_components_find(timeline->components, event->app_id);
-        row = component != NULL ? component->index : 0;
-    }
-    return row != 0 ? draw_pending(timeline, row, event->time_ns, VAMP_CDO_END_LEFT, err) : 0;
-}
-
 static int take_operation(struct vamp_timeline *timeline, const struct vamp_event *event,
                           struct vamp_err *err)
 {
     (void)vamp_components_observe(timeline->components, event);
-    const uint32_t replaced = event->kind == VAMP_EVENT_JOIN && event->phase == VAMP_PHASE_AFTER
-                                  ? vamp_components_replaced(timeline->components)
-                                  : 0;
-    int code = draw_pending_of_leaving(timeline, event, replaced, err);
-    if (code == 0 && replaced != 0) {
-        code = release_row(timeline, replaced, event->time_ns, VAMP_LEAVE_UNKNOWN, err);
-    }
+    const int code = draw_ended(timeline, event, err);
     if (code != 0) {
         return code;
     }

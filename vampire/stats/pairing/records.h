@@ -187,20 +187,9 @@ static inline void vamp_cdo_set_flags(struct vamp_track_context *at, unsigned se
     cdo->flags = flags;
 }
 
-/* A record for the CDO of `at`, which has none: it belongs to the component of the event. At the
- * bound the oldest record is evicted. */
-void vamp_cdo_add(struct vamp_track_context *at);
-/* The component of the event becomes the producer of the CDO of `at`, and the record its own. */
-void vamp_cdo_become_producer(struct vamp_track_context *at);
-/* The owner is done with a CDO that others offer: the component that offered it last becomes its
- * producer. */
-void vamp_cdo_hand_over(struct vamp_track_context *at, struct vamp_cdo *cdo);
-/* Removes the record. A CDO whose size was never reported is counted now. */
-void vamp_cdo_forget(struct vamp_track_context *at, struct vamp_cdo *cdo, enum vamp_cdo_end end);
 /* The record of every CDO that is left ends. */
 void vamp_track_forget_cdos(struct vamp_track_context *at);
 /* A component with a row has gone: what it held has no owner, what it waited for never comes. */
-void vamp_track_release(struct vamp_track_context *at);
 void vamp_track_leave_cdos(struct vamp_track_context *at);
 
 /* Both ends of waits. `before`: the pool manager has not handled the operation yet. */
@@ -213,16 +202,6 @@ void vamp_track_demand_failed(struct vamp_track_context *at);
 /* Ends the pending demand of this CDO and component, which began at `ret_since` (NULL: not asked
  * for); false when there is none. */
 bool vamp_track_demand_end(struct vamp_track_context *at, struct vamp_moment *ret_since);
-/* The hold of this CDO and component; NULL: it holds nothing, or owns the record. */
-struct vamp_hold *vamp_hold_find(struct vamp_track_context *at);
-/* The same, made at need; at the bound the oldest hold gives way. */
-struct vamp_hold *vamp_hold_need(struct vamp_track_context *at);
-void vamp_hold_remove(struct vamp_track_context *at, struct vamp_hold *hold);
-/* Links the hold into the offers of the CDO, which is changing, or takes it out. */
-void vamp_hold_link(struct vamp_track_context *at, struct vamp_cdo *cdo, struct vamp_hold *hold);
-void vamp_hold_unlink(struct vamp_track_context *at, struct vamp_cdo *cdo, struct vamp_hold *hold);
-/* The component's offers of CDOs that it does not own end. Returns how many there were. */
-uint32_t vamp_hold_leave_offers(struct vamp_track_context *at);
 /* How the event at hand changed the bytes in the pool, as the gauge shows them: at most 2^63 - 1.
  * Only what sets `pool_changed` changes them. */
 static inline void vamp_track_show_bytes(struct vamp_tracker *tracker,
@@ -261,6 +240,117 @@ static inline bool vamp_track_is_transport(unsigned kind)
 {
     return kind >= VAMP_EVENT_TRANSPORT_INIT && kind <= VAMP_EVENT_TRANSPORT_FAILED;
 }
-void vamp_track_transport(struct vamp_track_context *at);
+
+/* ---- the keys under which the event at hand is looked up */
+
+/* For vamp_track_find_key, of an event without a CDO's id. */
+bool vamp_track_find_key_by_name(const struct vamp_event *event, struct vamp_key *ret_key);
+/* The event's CDO as a key; false when it has none. `key` is one of zeros, or of two words. */
+static inline bool vamp_track_find_key(const struct vamp_event *event, struct vamp_key *key)
+{
+    if (!vamp_event_has(event, VAMP_HAS_CDO_ID)) {
+        return vamp_track_find_key_by_name(event, key);
+    }
+    vamp_key_set_two(key, event->cdo_id.high, event->cdo_id.low);
+    return true;
+}
+/* The key of a CDO by the event's name. */
+struct vamp_key vamp_track_name_key(const struct vamp_event *event);
+
+/* A pending entry's kind that is no event kind's number. */
+#define VAMP_KEY_DEMAND 256
+#define VAMP_KEY_BY_ID (UINT64_C(1) << 32)
+
+/* Of something pending. By row, since an id may join again; by id where the component table was
+ * full. */
+static inline struct vamp_key vamp_track_pending_key(const struct vamp_track_context *at,
+                                                     const struct vamp_key *cdo, uint64_t kind)
+{
+    if (at->event->kind == VAMP_EVENT_JOIN) {
+        return vamp_key_of_four(cdo, 0, kind); /* has no row yet when it is received */
+    }
+    if (at->row == 0 && vamp_event_has(at->event, VAMP_HAS_APP)) {
+        return vamp_key_of_four(cdo, at->event->app_id, kind | VAMP_KEY_BY_ID);
+    }
+    return vamp_key_of_four(cdo, at->row, kind);
+}
+
+static inline struct vamp_key vamp_track_demand_key(const struct vamp_track_context *at)
+{
+    return vamp_track_pending_key(at, &at->cdo_key, VAMP_KEY_DEMAND);
+}
+
+/* Of an operation that was received. Of a CDO not declared yet only the name is known, so both ends
+ * of a declare go by name. */
+static inline struct vamp_key vamp_track_operation_key(const struct vamp_track_context *at)
+{
+    if (at->event->kind == VAMP_EVENT_DECLARE && vamp_event_has(at->event, VAMP_HAS_CDO_NAME)) {
+        const struct vamp_key named = vamp_track_name_key(at->event);
+        return vamp_track_pending_key(at, &named, VAMP_EVENT_DECLARE);
+    }
+    return vamp_track_pending_key(at, &at->cdo_key, at->event->kind);
+}
+
+/* Of what the component holds of the CDO. */
+static inline struct vamp_key vamp_hold_key(const struct vamp_track_context *at)
+{
+    return vamp_key_of_four(&at->cdo_key, at->row, 0);
+}
+
+/* The id of the component to which a transport goes; 0: none. */
+static inline uint64_t vamp_track_sink_id(const struct vamp_event *event)
+{
+    return vamp_event_has(event, VAMP_HAS_APP) ? event->app_id : 0;
+}
+
+/* Of a transport: by its number; without one by CDO and sink. False when there is neither. */
+static inline bool vamp_track_transport_key(const struct vamp_track_context *at,
+                                            struct vamp_key *ret_key)
+{
+    const struct vamp_event *event = at->event;
+    if (vamp_event_has(event, VAMP_HAS_TRANSPORT)) {
+        const struct vamp_key number = vamp_key_of_two(event->transport_id, 0);
+        *ret_key = vamp_key_of_four(&number, 0, 1);
+        return true;
+    }
+    *ret_key = vamp_key_of_four(&at->cdo_key, vamp_track_sink_id(event), 2);
+    return at->has_cdo;
+}
+
+/* ---- histories of single CDOs, kept at level `cdo`: for each record of the table of CDOs one with
+ * name and times, which becomes a row of the bucket in which the CDO's record ends. Everything is
+ * allocated at creation. */
+
+struct vamp_cdo_history {
+    struct vamp_cdo_id id;
+    bool id_known, selected;
+    uint64_t demands, consumers;
+    int64_t times_ns[VAMP_CDO_TIME_COUNT];
+    char name[VAMP_CDO_NAME_BYTES];
+};
+
+/* Of the CDO with this record; NULL: no histories are kept. */
+const struct vamp_cdo_history *vamp_track_history(const struct vamp_tracker *tracker,
+                                                  const struct vamp_cdo *cdo);
+
+/* Whether histories are kept: to be asked before any of the functions below, except the last. */
+static inline bool vamp_track_keeps_histories(const struct vamp_tracker *tracker)
+{
+    return tracker->histories != NULL;
+}
+/* The CDO of `at` has a new record. */
+void vamp_cdo_history_begin(struct vamp_track_context *at);
+/* Adds what the event says about its CDO, which has a record. */
+void vamp_cdo_history_add(struct vamp_track_context *at);
+/* The CDO gets a row if the event, handled already, selects it. Part of vamp_cdo_history_add;
+ * called alone for transports, which add nothing else. `at->cdo` may be NULL. */
+void vamp_cdo_history_select(struct vamp_track_context *at);
+/* A transport of the CDO was completed. */
+void vamp_cdo_history_add_transport(struct vamp_track_context *at);
+/* The record ends, by the event of `at`: the row goes to the event's bucket. */
+void vamp_cdo_history_end(struct vamp_track_context *at, const struct vamp_cdo *cdo,
+                          enum vamp_cdo_end end);
+/* The component leaves and all its CDOs end: to be called before their records are marked dead. */
+void vamp_cdo_history_end_owned(struct vamp_track_context *at);
 
 #endif

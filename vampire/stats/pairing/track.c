@@ -1,10 +1,428 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/stats/pairing/history.h"
-#include "vampire/stats/pairing/keys.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "vampire/stats/pairing/records.h"
+
+/*
+ * With many live CDOs nearly every look-up waits for memory, several times an event. The events of
+ * a group are known together, so all their look-ups can wait at the same time: first for the
+ * lines of the indexes, then for the records, then for the neighbours of what will go. The key of
+ * an event's CDO, and the record that it seems to have, are kept for when the event is tracked.
+ */
+
+/* A smaller table is in the processor's caches anyway. */
+#define NEAR_RECORDS 4096
+
+/* The tables in which an event is looked up, apart from that of the CDOs, as bits. */
+enum { RECEIVED = 1, DEMANDS = 2, TRANSPORTS = 4, HOLDS = 8 };
+
+static unsigned large_tables(const struct vamp_tracker *tracker)
+{
+    return (tracker->received.used >= NEAR_RECORDS ? RECEIVED : 0U) |
+           (tracker->demands.used >= NEAR_RECORDS ? DEMANDS : 0U) |
+           (tracker->transports.used >= NEAR_RECORDS ? TRANSPORTS : 0U) |
+           (tracker->holds.used >= NEAR_RECORDS ? HOLDS : 0U);
+}
+
+/* The tables in which this event of a CDO is looked up. */
+static unsigned tables_of(const struct vamp_tracker *tracker, const struct vamp_event *event)
+{
+    if (event->phase != VAMP_PHASE_AFTER) {
+        return event->kind == VAMP_EVENT_DEMAND ? RECEIVED | DEMANDS : RECEIVED;
+    }
+    static const uint8_t after[VAMP_EVENT_KIND_COUNT] = {
+        [VAMP_EVENT_DECLARE] = HOLDS,
+        [VAMP_EVENT_DEMAND] = DEMANDS,
+        [VAMP_EVENT_DISPOSE] = DEMANDS | HOLDS,
+        [VAMP_EVENT_TRANSPORT_INIT] = TRANSPORTS,
+        [VAMP_EVENT_TRANSPORT_COMPLETED] = TRANSPORTS | DEMANDS,
+        [VAMP_EVENT_TRANSPORT_FAILED] = TRANSPORTS | DEMANDS,
+    };
+    const bool handled = (tracker->received_kinds & VAMP_EVENT_BIT(event->kind)) != 0;
+    return after[event->kind] | (handled ? RECEIVED : 0U);
+}
+
+static const struct vamp_table_expected *look_up(struct vamp_track_ahead *ahead,
+                                                 const struct vamp_table *table,
+                                                 const struct vamp_key *key, bool removal)
+{
+    struct vamp_table_expected *expected = &ahead->look_ups[ahead->look_up_count++];
+    vamp_table_expect(table, key, removal, expected);
+    return expected;
+}
+
+static void look_up_in(struct vamp_track_context *at, unsigned tables)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    struct vamp_track_ahead *ahead = &tracker->ahead;
+    const unsigned kind = at->event->kind;
+    struct vamp_key key;
+    at->row = 0;
+    if (vamp_event_has(at->event, VAMP_HAS_APP)) {
+        at->component = vamp_components_find(tracker->components, at->event->app_id);
+        at->row = at->component == NULL ? 0 : at->component->index;
+    }
+    if ((tables & RECEIVED) != 0) {
+        key = vamp_track_operation_key(at);
+        (void)look_up(ahead, &tracker->received, &key, at->event->phase == VAMP_PHASE_AFTER);
+    }
+    if ((tables & DEMANDS) != 0) {
+        key = vamp_track_demand_key(at);
+        (void)look_up(ahead, &tracker->demands, &key, kind != VAMP_EVENT_DEMAND);
+    }
+    if ((tables & TRANSPORTS) != 0 && vamp_track_transport_key(at, &key)) {
+        (void)look_up(ahead, &tracker->transports, &key, kind != VAMP_EVENT_TRANSPORT_INIT);
+    }
+    if ((tables & HOLDS) != 0) {
+        key = vamp_hold_key(at);
+        (void)look_up(ahead, &tracker->holds, &key, kind == VAMP_EVENT_DISPOSE);
+    }
+}
+
+/* Nothing of a mark, or of an event of no CDO; of these there are few. */
+static void foresee(struct vamp_tracker *tracker, const struct vamp_event *event, unsigned large)
+{
+    struct vamp_track_context *at = tracker->at;
+    at->tracker = tracker;
+    at->event = event;
+    at->has_cdo = event->kind < VAMP_EVENT_KIND_COUNT && vamp_track_find_key(event, &at->cdo_key);
+    if (!at->has_cdo) {
+        return;
+    }
+    struct vamp_track_ahead *ahead = &tracker->ahead;
+    struct vamp_foreseen *foreseen = &ahead->events[ahead->count++];
+    foreseen->event = event;
+    foreseen->cdo_key = at->cdo_key;
+    foreseen->cdo = event->phase == VAMP_PHASE_AFTER ? look_up(ahead, &tracker->cdos, &at->cdo_key,
+                                                               event->kind == VAMP_EVENT_DISPOSE)
+                                                     : NULL;
+    const unsigned tables = tables_of(tracker, event) & large;
+    if (tables != 0) {
+        look_up_in(at, tables);
+    }
+}
+
+void vamp_track_look_ahead(struct vamp_tracker *tracker, const struct vamp_event *const *events,
+                           unsigned count)
+{
+    struct vamp_track_ahead *ahead = &tracker->ahead;
+    ahead->count = 0;
+    ahead->next = 0;
+    if (tracker->cdos.used < NEAR_RECORDS) {
+        return;
+    }
+    ahead->look_up_count = 0;
+    const unsigned large = large_tables(tracker);
+    for (unsigned i = 0; i < count; i++) {
+        foresee(tracker, events[i], large);
+    }
+    vamp_table_expect_records(ahead->look_ups, ahead->look_up_count);
+    vamp_table_expect_removals(ahead->look_ups, ahead->look_up_count);
+}
+
+static void remove_transport(struct vamp_track_context *at, struct vamp_transport *transport)
+{
+    vamp_track_pending(at->tracker, transport->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, -1);
+    vamp_table_remove(&at->tracker->transports, transport);
+}
+
+static void give_up(struct vamp_track_context *at, struct vamp_transport *transport)
+{
+    at->seen->active[transport->tier]--;
+    at->seen->evicted++;
+    vamp_track_lost(at->tracker);
+    remove_transport(at, transport);
+}
+
+static void track_transport_start(struct vamp_track_context *at)
+{
+    struct vamp_table *table = &at->tracker->transports;
+    struct vamp_observation *seen = at->seen;
+    struct vamp_key key;
+    if (!vamp_track_transport_key(at, &key)) {
+        return;
+    }
+    if (vamp_table_find(table, &key) != NULL) {
+        vamp_observe_anomaly(seen, VAMP_ANOMALY_OPERATION_OUT_OF_ORDER, 1);
+        return;
+    }
+    struct vamp_transport *oldest = vamp_table_crowded(table);
+    if (oldest != NULL) {
+        give_up(at, oldest);
+    }
+    struct vamp_transport *transport = vamp_table_insert(table, &key, 0);
+    transport->started = vamp_track_moment(at);
+    transport->cdo_key[0] = at->cdo_key.words[0];
+    transport->cdo_key[1] = at->cdo_key.words[1];
+    transport->app_id = vamp_track_sink_id(at->event);
+    if (at->cdo != NULL && vamp_cdo_in_pool(at->cdo)) {
+        transport->in_pool = true;
+        transport->offered_ns = at->cdo->offered_ns;
+        transport->producer = vamp_cdo_owner_name(at, at->cdo);
+    }
+    transport->sized = seen->size_known;
+    transport->size_bytes = seen->size_bytes;
+    transport->has_source = vamp_event_has(at->event, VAMP_HAS_PEER);
+    transport->source = seen->labels.value[VAMP_LABEL_SOURCE];
+    transport->sink = seen->labels.value[VAMP_LABEL_SINK];
+    transport->tier = (uint8_t)seen->labels.value[VAMP_LABEL_TIER];
+    transport->cause = (uint8_t)seen->labels.value[VAMP_LABEL_CAUSE];
+    transport->row = at->row;
+    vamp_pending_cdo_note(at, VAMP_AGE_TRANSPORT, table, transport);
+    seen->active[transport->tier]++;
+    vamp_track_pending(at->tracker, at->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, 1);
+}
+
+/* What the end of a transport does not say was said at its start. */
+static void complete_labels(struct vamp_track_context *at, const struct vamp_transport *transport)
+{
+    struct vamp_observation *seen = at->seen;
+    uint32_t *labels = seen->labels.value;
+    if (!vamp_event_has(at->event, VAMP_HAS_PEER) && transport->has_source) {
+        labels[VAMP_LABEL_SOURCE] = transport->source;
+    }
+    if (!vamp_event_has(at->event, VAMP_HAS_APP)) {
+        labels[VAMP_LABEL_SINK] = transport->sink;
+        labels[VAMP_LABEL_COMPONENT] = transport->sink;
+    }
+    if (labels[VAMP_LABEL_TIER] == VAMP_TIER_UNKNOWN) {
+        labels[VAMP_LABEL_TIER] = transport->tier;
+    }
+    if (labels[VAMP_LABEL_CAUSE] == VAMP_CAUSE_UNKNOWN) {
+        labels[VAMP_LABEL_CAUSE] = transport->cause;
+    }
+    if (!seen->size_known && transport->sized != 0) {
+        seen->size_known = true;
+        seen->size_bytes = transport->size_bytes;
+    }
+}
+
+/* What the wait of this demand was for. False where demand, offer, start and end of the transport
+ * were not seen all, or not in this order. */
+static bool find_parts(const struct vamp_track_context *at, const struct vamp_transport *transport,
+                       const struct vamp_moment *demanded, uint64_t part_ns[static 3])
+{
+    if (!transport->in_pool || transport->started.place < demanded->place ||
+        transport->cdo_key[0] != at->cdo_key.words[0] ||
+        transport->cdo_key[1] != at->cdo_key.words[1] ||
+        transport->app_id != vamp_track_sink_id(at->event)) {
+        return false;
+    }
+    const int64_t ready_ns =
+        transport->offered_ns > demanded->time_ns ? transport->offered_ns : demanded->time_ns;
+    const int64_t started_ns = transport->started.time_ns;
+    if (started_ns < ready_ns || at->event->time_ns < started_ns) {
+        return false;
+    }
+    part_ns[VAMP_WAIT_FOR_OFFER] = (uint64_t)ready_ns - (uint64_t)demanded->time_ns;
+    part_ns[VAMP_WAIT_FOR_START] = (uint64_t)started_ns - (uint64_t)ready_ns;
+    part_ns[VAMP_WAIT_MOVING] = (uint64_t)at->event->time_ns - (uint64_t)started_ns;
+    return true;
+}
+
+/* The transport satisfies the demand of its sink, if there is one. `transport` NULL: its start was
+ * not seen. */
+static void satisfy_demand(struct vamp_track_context *at, const struct vamp_transport *transport)
+{
+    struct vamp_observation *seen = at->seen;
+    struct vamp_moment demanded;
+    if (!at->has_cdo || !vamp_track_demand_end(at, &demanded) ||
+        !vamp_observe_interval(seen, VAMP_INTERVAL_DEMAND_WAIT, demanded.time_ns)) {
+        return;
+    }
+    const bool known = transport != NULL && find_parts(at, transport, &demanded, seen->part_ns);
+    seen->parts_known = known;
+    if (known) {
+        seen->producer = transport->producer;
+    } else if (at->cdo != NULL && (at->cdo->flags & VAMP_CDO_MAKER) != 0) {
+        seen->producer = vamp_cdo_owner_name(at, at->cdo);
+    } else {
+        seen->producer = VAMP_NAME_UNKNOWN;
+    }
+}
+
+static void track_transport_end(struct vamp_track_context *at)
+{
+    struct vamp_observation *seen = at->seen;
+    const bool completed = at->event->kind == VAMP_EVENT_TRANSPORT_COMPLETED;
+    struct vamp_key key;
+    struct vamp_transport *transport =
+        vamp_track_transport_key(at, &key) ? vamp_table_find(&at->tracker->transports, &key) : NULL;
+    if (transport != NULL) {
+        complete_labels(at, transport);
+        seen->active[transport->tier]--;
+        if (completed) {
+            (void)vamp_observe_interval(seen, VAMP_INTERVAL_TRANSPORT, transport->started.time_ns);
+        }
+    }
+    if (!seen->size_known && at->cdo != NULL && (at->cdo->flags & VAMP_CDO_SIZED) != 0) {
+        seen->size_known = true;
+        seen->size_bytes = at->cdo->size_bytes;
+    }
+    if (completed) {
+        seen->transport_completed = true;
+        seen->found |= VAMP_FOUND_CONTENT;
+        if (vamp_track_keeps_histories(at->tracker)) {
+            vamp_cdo_history_add_transport(at);
+        }
+        satisfy_demand(at, transport);
+    } else {
+        vamp_observe_anomaly(seen, VAMP_ANOMALY_TRANSPORT_FAILED, 1);
+        vamp_track_demand_failed(at);
+    }
+    if (transport != NULL) {
+        remove_transport(at, transport);
+    }
+}
+
+static uint32_t source_name(const struct vamp_track_context *at)
+{
+    if (!vamp_event_has(at->event, VAMP_HAS_PEER)) {
+        return VAMP_NAME_UNKNOWN;
+    }
+    const struct vamp_component *source =
+        vamp_components_find(at->tracker->components, at->event->peer_id);
+    return source == NULL ? VAMP_NAME_OTHER : vamp_track_name(at->tracker, source);
+}
+
+static void label_transport(struct vamp_track_context *at)
+{
+    const struct vamp_event *event = at->event;
+    uint32_t *labels = at->seen->labels.value;
+    labels[VAMP_LABEL_SINK] = labels[VAMP_LABEL_COMPONENT];
+    labels[VAMP_LABEL_SOURCE] = source_name(at);
+    labels[VAMP_LABEL_TIER] = vamp_event_has(event, VAMP_HAS_TIER) && event->tier < VAMP_TIER_COUNT
+                                  ? event->tier
+                                  : VAMP_TIER_UNKNOWN;
+    labels[VAMP_LABEL_CAUSE] =
+        vamp_event_has(event, VAMP_HAS_CAUSE) && event->cause < VAMP_CAUSE_COUNT
+            ? event->cause
+            : VAMP_CAUSE_UNKNOWN;
+}
+
+static __attribute__((noinline)) void track_transport(struct vamp_track_context *at)
+{
+    label_transport(at);
+    if (vamp_track_keeps_histories(at->tracker)) {
+        vamp_cdo_history_select(at);
+    }
+    if (at->cdo != NULL && vamp_event_has(at->event, VAMP_HAS_SIZE)) {
+        vamp_track_learn_size(at);
+    }
+    if (at->event->kind == VAMP_EVENT_TRANSPORT_INIT) {
+        track_transport_start(at);
+    } else {
+        track_transport_end(at);
+    }
+}
+
+/* A component with a row has gone: what it held has no owner, what it waited for never comes. */
+static __attribute__((noinline)) void release_component(struct vamp_track_context *at)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    tracker->tallies[at->row].left = true;
+    vamp_track_leave_cdos(at);
+    vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED,
+                         vamp_table_owner_leaves(&tracker->demands, at->row));
+    (void)vamp_table_owner_leaves(&tracker->received, at->row);
+    vamp_track_drop_pending(tracker, at->row);
+}
+
+/* The end of a pool, without LEAVE events: everything is released as if all components had left. */
+
+static void label_component(struct vamp_track_context *at)
+{
+    uint32_t *labels = at->seen->labels.value;
+    labels[VAMP_LABEL_COMPONENT] =
+        at->component != NULL ? vamp_track_name(at->tracker, at->component) : VAMP_NAME_UNKNOWN;
+    labels[VAMP_LABEL_OPERATION] = VAMP_EVENT_LEAVE;
+    labels[VAMP_LABEL_SIZE_CLASS] = vamp_size_class(false, 0);
+    at->seen->producer = labels[VAMP_LABEL_COMPONENT];
+    at->seen->size_bytes = 0;
+}
+
+static void empty_table(struct vamp_table *table)
+{
+    uint32_t position = 0;
+    void *record = NULL;
+    while ((record = vamp_table_next(table, &position)) != NULL) {
+        vamp_table_remove(table, record);
+    }
+}
+
+/* What belongs to no component, or to several that cannot be distinguished. */
+static void release_rest(struct vamp_track_context *at)
+{
+    struct vamp_tracker *tracker = at->tracker;
+    vamp_track_forget_cdos(at);
+    empty_table(&tracker->holds);
+    empty_table(&tracker->received);
+    empty_table(&tracker->demands);
+    uint32_t position = 0;
+    struct vamp_transport *transport = NULL;
+    while ((transport = vamp_table_next(&tracker->transports, &position)) != NULL) {
+        at->seen->active[transport->tier]--;
+        vamp_track_pending(tracker, transport->row, VAMP_IN_FLIGHT_TRANSPORT + transport->tier, -1);
+        vamp_table_remove(&tracker->transports, transport);
+    }
+    vamp_track_drop_pending(tracker, 0);
+    struct vamp_tally rest = {.present = 0};
+    memcpy(rest.in_flight, tracker->tallies[0].in_flight, sizeof rest.in_flight);
+    tracker->tallies[0] = rest;
+}
+
+/* The stay of the component of this row ends without a LEAVE. False: it has ended before. */
+static bool release_row(struct vamp_tracker *tracker, uint32_t row, const struct vamp_event *leave,
+                        struct vamp_observation *seen)
+{
+    struct vamp_tally *tally = &tracker->tallies[row];
+    if (tally->left) {
+        return false;
+    }
+    vamp_observation_begin(seen, leave);
+    struct vamp_track_context at = {.tracker = tracker, .event = leave, .seen = seen, .row = row};
+    if (row != 0) {
+        at.component = vamp_components_row(tracker->components, row);
+    }
+    label_component(&at);
+    seen->present = -(int64_t)tally->present;
+    tally->present = 0;
+    if (row != 0) {
+        release_component(&at);
+    } else {
+        release_rest(&at);
+    }
+    vamp_track_show_bytes(tracker, seen);
+    return true;
+}
+
+bool vamp_track_next_ended(struct vamp_tracker *tracker, const struct vamp_event *event,
+                           uint32_t *position, struct vamp_event *ret_leave,
+                           struct vamp_observation *seen)
+{
+    const bool pool = event->kind == VAMP_EVENT_GONE;
+    const bool joins = event->kind == VAMP_EVENT_JOIN && event->phase == VAMP_PHASE_AFTER;
+    const struct vamp_components *components = tracker->components;
+    const uint32_t replaced = joins ? vamp_components_replaced(components) : 0;
+    const uint32_t count = pool ? (uint32_t)vamp_components_count(components) : replaced != 0;
+    while (*position < count) {
+        const uint32_t row = pool ? ++*position % count : replaced;
+        *position = pool ? *position : count;
+        *ret_leave = (struct vamp_event){
+            .kind = VAMP_EVENT_LEAVE,
+            .time_ns = event->time_ns,
+            .app_id = vamp_components_row(components, row)->app_id,
+            .reason = pool ? VAMP_LEAVE_POOL_GONE : VAMP_LEAVE_UNKNOWN,
+            .present = (uint16_t)((row == 0 ? 0 : VAMP_HAS_APP) | (pool ? VAMP_HAS_REASON : 0)),
+        };
+        if (release_row(tracker, row, ret_leave, seen)) {
+            return true;
+        }
+    }
+    return false;
+}
 
 _Static_assert(sizeof(struct vamp_cdo) == 80, "the pairing record of a CDO is kept small");
 _Static_assert(sizeof(struct vamp_hold) == 80, "and that of a further component's part of it");
@@ -58,42 +476,6 @@ void vamp_tracker_done(struct vamp_tracker *tracker)
     memset(tracker, 0, sizeof *tracker);
 }
 
-static uint64_t fold_word(uint64_t hash, uint64_t word)
-{
-    unsigned __int128 product = (unsigned __int128)(hash ^ word) * UINT64_C(0x9FB21C651E98DF25);
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-/* Two independent halves, so that a million names do not meet. */
-struct vamp_key vamp_track_name_key(const struct vamp_event *event)
-{
-    const char *name = event->name;
-    const size_t length = event->name_length;
-    uint64_t first = UINT64_C(0x243F6A8885A308D3) + length;
-    uint64_t second = UINT64_C(0x13198A2E03707344) ^ length;
-    for (size_t i = 0; i < length; i += 8) {
-        uint64_t word = 0;
-        memcpy(&word, name + i, length - i < 8 ? length - i : 8);
-        first = fold_word(first, word);
-        second = fold_word(second + UINT64_C(0xA4093822299F31D0), word);
-    }
-    return vamp_key_of_two(first, second);
-}
-
-bool vamp_track_find_key_by_name(const struct vamp_event *event, struct vamp_key *ret_key)
-{
-    *ret_key = (struct vamp_key){.hash = 0};
-    if (vamp_event_has(event, VAMP_HAS_CDO_NAME)) {
-        *ret_key = vamp_track_name_key(event);
-        return true;
-    }
-    /* A component that joins is known by its name alone: it has no id before. */
-    if (vamp_event_has(event, VAMP_HAS_COMPONENT_NAME)) {
-        *ret_key = vamp_track_name_key(event);
-    }
-    return false;
-}
-
 static void find_component(struct vamp_track_context *at)
 {
     const struct vamp_event *event = at->event;
@@ -144,18 +526,7 @@ static void track_leave(struct vamp_track_context *at)
     if (at->component->joined_ns != INT64_MIN) {
         (void)vamp_observe_interval(at->seen, VAMP_INTERVAL_ASSOCIATION, at->component->joined_ns);
     }
-    vamp_track_release(at);
-}
-
-void vamp_track_release(struct vamp_track_context *at)
-{
-    struct vamp_tracker *tracker = at->tracker;
-    tracker->tallies[at->row].left = true;
-    vamp_track_leave_cdos(at);
-    vamp_observe_anomaly(at->seen, VAMP_ANOMALY_DEMAND_NEVER_SATISFIED,
-                         vamp_table_owner_leaves(&tracker->demands, at->row));
-    (void)vamp_table_owner_leaves(&tracker->received, at->row);
-    vamp_track_drop_pending(tracker, at->row);
+    release_component(at);
 }
 
 /* Whether the component, which has a row, could have done this at all. */
@@ -180,7 +551,7 @@ static void track_after(struct vamp_track_context *at)
         check_component(at, tally);
     }
     if (vamp_track_is_transport(at->event->kind)) {
-        vamp_track_transport(at);
+        track_transport(at);
         return;
     }
     if (tally->left) {

@@ -148,12 +148,14 @@ void vamp_track(struct vamp_tracker *tracker, const struct vamp_event *event,
  * be looked up for them is brought near. Changes nothing. At most VAMP_LOOK_AHEAD of them. */
 void vamp_track_look_ahead(struct vamp_tracker *tracker, const struct vamp_event *const *events,
                            unsigned count);
-/* The pool is gone: what the component of row `row` held has no owner any more, as at a LEAVE; for
- * row 0 this is all that is left, so that row comes last. `leave` is that LEAVE, which no component
- * sent, at the time of the mark. Fills all of `seen` but its slot. False: there was nothing to do.
- */
-bool vamp_track_gone(struct vamp_tracker *tracker, uint32_t row, const struct vamp_event *leave,
-                     struct vamp_observation *seen);
+/* The stays that end by this event without a LEAVE, one after the other, as if there had been one:
+ * by a mark GONE all of them, that of row 0 (what is of no component) last; by a JOIN, which is
+ * tracked afterwards, that of the component which had its id before. Fills all of `seen` but its
+ * slot, and the LEAVE that no component sent, to which `seen` refers. False at the end. `*position`
+ * starts at 0. */
+bool vamp_track_next_ended(struct vamp_tracker *tracker, const struct vamp_event *event,
+                           uint32_t *position, struct vamp_event *ret_leave,
+                           struct vamp_observation *seen);
 /* Events are missing here, of whatever component. */
 static inline void vamp_track_lost(struct vamp_tracker *tracker)
 {
@@ -186,9 +188,6 @@ void vamp_track_take_numbers(struct vamp_tracker *tracker, uint32_t row,
  * at the end. `*position` starts at 0. */
 bool vamp_track_next_demand(struct vamp_tracker *tracker, uint32_t row, uint32_t *position,
                             struct vamp_pending_demand *ret_demand);
-/* The LEAVE that no component sent, for the component of row `row`, as vamp_track_gone takes it. */
-struct vamp_event vamp_track_leave_of(const struct vamp_components *components, uint32_t row,
-                                      int64_t time_ns, enum vamp_leave_reason reason);
 /* The stream has ended: takes the CDOs of unknown size one after the other. False at the end.
  * `*position` starts at 0. */
 bool vamp_track_rest(struct vamp_tracker *tracker, uint32_t *position, uint32_t *ret_component);
