@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "programs/cli/options.h"
-#include "programs/run/exit_codes.h"
 #include "programs/run/files.h"
+#include "programs/run/process.h"
 #include "version.h"
 #include "writers/files.h"
 

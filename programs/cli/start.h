@@ -4,8 +4,8 @@
 #define VAMP_CLI_START_H
 
 #include "programs/cli/options.h"
-#include "programs/run/exit_codes.h"
 #include "programs/run/notify.h"
+#include "programs/run/process.h"
 #include "programs/run/signals.h"
 
 /* What a run gets; all of it outlives the run. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/run/exit_codes.h"
+#include "programs/run/process.h"
 #include "programs/run/summary.h"
 #include "writers/files.h"
 

@@ -13,27 +13,26 @@ static bool filter_matches(void *context, const struct vamp_event *event)
 static void output_done(struct vamp_run_output *output)
 {
     vamp_output_free(output->output);
-    vamp_filter_use_free(output->filter);
     vamp_paths_done(&output->paths_before);
     *output = (struct vamp_run_output){0};
 }
 
-static int open_one(struct vamp_run_output *output, const struct vamp_config *config,
-                    const struct vamp_config_output *chosen,
-                    const struct vamp_components *components,
-                    const struct vamp_output_context *context, struct vamp_err *err)
+static int open_one(struct vamp_run_output *output, const struct vamp_config_output *chosen,
+                    struct vamp_rules *rules, const struct vamp_output_context *context,
+                    struct vamp_err *err)
 {
     struct vamp_output_context own = *context;
-    if (chosen->settings.filter != NULL) {
-        const int status = vamp_filter_use_create(chosen->settings.filter, VAMP_FILTER_INSIDE,
-                                                  config, components, &output->filter, err);
+    if (chosen->settings.filter != NULL && rules != NULL) {
+        char path[VAMP_FILTER_PATH_BYTES];
+        struct vamp_filter_use *filter = NULL;
+        (void)snprintf(path, sizeof path, "outputs.%s.filter", chosen->settings.name);
+        const int status = vamp_rules_add_filter(rules, chosen->settings.filter, VAMP_FILTER_INSIDE,
+                                                 path, &filter, err);
         if (status != 0) {
             return status;
         }
-        (void)snprintf(output->filter->path, sizeof output->filter->path, "outputs.%s.filter",
-                       chosen->settings.name);
         own.filter = filter_matches;
-        own.filter_context = output->filter;
+        own.filter_context = filter;
     }
     const struct vamp_writer_ops *format = NULL;
     const int status = vamp_writer_load(chosen->ops, &format, err);
@@ -73,8 +72,7 @@ int vamp_outputs_open(struct vamp_outputs *outputs, const struct vamp_config *co
     };
     for (unsigned i = 0; i < config->output_count; i++) {
         struct vamp_run_output *output = &outputs->items[i];
-        const int status =
-            open_one(output, config, &config->outputs[i], context->components, &each, err);
+        const int status = open_one(output, &config->outputs[i], context->rules, &each, err);
         if (status != 0) {
             output_done(output);
             vamp_outputs_done(outputs);
@@ -138,16 +136,6 @@ size_t vamp_run_output_paths(const struct vamp_run_output *output,
 {
     const size_t before = vamp_paths_each(&output->paths_before, each, context);
     return before + vamp_output_paths(output->output, each, context);
-}
-
-void vamp_outputs_filters(const struct vamp_outputs *outputs, vamp_filter_use_fn *each,
-                          void *context)
-{
-    for (unsigned i = 0; i < outputs->count; i++) {
-        if (outputs->items[i].filter != NULL) {
-            each(context, outputs->items[i].filter);
-        }
-    }
 }
 
 /* An output that waits (for a server, for space) fails at each attempt: reminders are enough until

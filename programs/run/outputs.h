@@ -7,8 +7,7 @@
 #include <stdbool.h>
 
 #include "config/config.h"
-#include "programs/run/filter_use.h"
-#include "programs/run/reminder.h"
+#include "programs/run/rules.h"
 #include "programs/run/status.h"
 #include "vampire/core/clock.h"
 #include "vampire/stats/stats.h"
@@ -17,11 +16,10 @@
 
 struct vamp_run_output {
     struct vamp_output *output;
-    struct vamp_filter_use *filter; /* its own, of events; NULL: none */
-    int64_t finish_ns;              /* time to write what waits when the run is over */
-    struct vamp_reminder waits;     /* the failure for which it waits */
-    uint64_t written_before_waits;  /* elements, at its last failure */
-    bool left_behind; /* its thread is stuck: memory it may still use is never freed */
+    int64_t finish_ns;             /* time to write what waits when the run is over */
+    struct vamp_reminder waits;    /* the failure for which it waits */
+    uint64_t written_before_waits; /* elements, at its last failure */
+    bool left_behind;              /* its thread is stuck: memory it may still use is never freed */
     /* What an output of this name did before a reload; without a name: nothing. */
     struct vamp_output_account before;
     struct vamp_paths paths_before;
@@ -32,7 +30,7 @@ struct vamp_outputs_context {
     const struct vamp_run *run;
     const struct vamp_schema *schema;
     const struct vamp_clock *clock;
-    const struct vamp_components *components;
+    struct vamp_rules *rules;              /* take the filters of the outputs; NULL: none has one */
     const struct vamp_components *present; /* components present before; NULL: the run begins */
     const atomic_int *stop; /* of a source that can wait (vamp_output_context), else NULL */
     const atomic_int *signal;
@@ -70,9 +68,6 @@ void vamp_outputs_accounts(const struct vamp_outputs *outputs,
 /* As vamp_output_paths; after vamp_outputs_finish only. */
 size_t vamp_run_output_paths(const struct vamp_run_output *output,
                              void (*each)(void *context, const char *path), void *context);
-/* Each output's own filter, in their order. */
-void vamp_outputs_filters(const struct vamp_outputs *outputs, vamp_filter_use_fn *each,
-                          void *context);
 /* Passes the accounts of the outputs to the statistics, if there are any (NULL), and prints new
  * failures and remarks. */
 void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,

@@ -17,6 +17,9 @@ struct metric_rule {
 };
 
 struct vamp_rules {
+    const struct vamp_config *config;
+    const struct vamp_components *components;
+    struct vamp_filter_use *filters;  /* all of them */
     struct vamp_filter_use *first;    /* NULL: everything passes */
     struct vamp_filter_use *selected; /* NULL: every CDO */
     struct vamp_sampler samplers[SAMPLERS_MAX];
@@ -56,41 +59,46 @@ static void create_sampling(struct vamp_rules *rules, const struct vamp_config_s
     }
 }
 
-static int create_metric_filters(struct vamp_rules *rules, const struct vamp_config *config,
-                                 const struct vamp_components *components, struct vamp_err *err)
+int vamp_rules_add_filter(struct vamp_rules *rules, const char *text, enum vamp_filter_place place,
+                          const char *path, struct vamp_filter_use **ret_use, struct vamp_err *err)
 {
-    int status = 0;
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT && status == 0; id++) {
-        for (size_t i = 0; i < config->metric_filters.count && status == 0; i++) {
-            const struct vamp_config_text *item = &config->metric_filters.items[i];
-            if (strcmp(item->name, vamp_metrics[id].name) != 0) {
-                continue;
-            }
-            struct metric_rule *rule = &rules->metrics[rules->metric_count];
-            rule->metric = (enum vamp_metric_id)id;
-            status = vamp_filter_use_create(item->text, VAMP_FILTER_INSIDE, config, components,
-                                            &rule->filter, err);
-            if (status == 0) {
-                rules->metric_count++;
-                (void)snprintf(rule->filter->path, sizeof rule->filter->path,
-                               "statistics.filters.%s", item->name);
-            }
-        }
+    struct vamp_filter_use *use = calloc(1, sizeof *use);
+    if (use == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare the filters");
     }
-    return status;
+    const int status =
+        vamp_event_filter_compile(text, place, rules->config->named, &use->compiled, err);
+    if (status != 0) {
+        free(use);
+        return status;
+    }
+    use->components = rules->components;
+    (void)snprintf(use->path, sizeof use->path, "%s", path);
+    struct vamp_filter_use **end = &rules->filters;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = use;
+    *ret_use = use;
+    return 0;
 }
 
-/* `text` NULL: there is none. */
-static int create_filter(const char *text, enum vamp_filter_place place, const char *path,
-                         const struct vamp_config *config, const struct vamp_components *components,
-                         struct vamp_filter_use **ret_filter, struct vamp_err *err)
+static int add_metric_filters(struct vamp_rules *rules, struct vamp_err *err)
 {
-    if (text == NULL) {
-        return 0;
-    }
-    const int status = vamp_filter_use_create(text, place, config, components, ret_filter, err);
-    if (status == 0) {
-        (void)snprintf((*ret_filter)->path, sizeof(*ret_filter)->path, "%s", path);
+    const struct vamp_config *config = rules->config;
+    int status = 0;
+    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        for (size_t i = 0; i < config->metric_filters.count && status == 0; i++) {
+            const struct vamp_config_text *item = &config->metric_filters.items[i];
+            if (strcmp(item->name, vamp_metrics[id].name) == 0) {
+                char path[VAMP_FILTER_PATH_BYTES];
+                struct metric_rule *rule = &rules->metrics[rules->metric_count++];
+                rule->metric = (enum vamp_metric_id)id;
+                (void)snprintf(path, sizeof path, "statistics.filters.%s", item->name);
+                status = vamp_rules_add_filter(rules, item->text, VAMP_FILTER_INSIDE, path,
+                                               &rule->filter, err);
+            }
+        }
     }
     return status;
 }
@@ -102,17 +110,22 @@ int vamp_rules_create(const struct vamp_config *config, const struct vamp_compon
     if (rules == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "prepare the filters");
     }
+    rules->config = config;
+    rules->components = components;
     rules->weight = 1;
     rules->while_firing = vamp_config_cdos_while_firing(config);
-    int status = create_filter(config->filter, VAMP_FILTER_FIRST, "events", config, components,
-                               &rules->first, err);
-    if (status == 0) {
-        status = create_filter(config->selected, VAMP_FILTER_INSIDE, "statistics.selected", config,
-                               components, &rules->selected, err);
-    }
     create_sampling(rules, &config->sampling);
+    int status = 0;
+    if (config->filter != NULL) {
+        status = vamp_rules_add_filter(rules, config->filter, VAMP_FILTER_FIRST, "events",
+                                       &rules->first, err);
+    }
+    if (status == 0 && config->selected != NULL) {
+        status = vamp_rules_add_filter(rules, config->selected, VAMP_FILTER_INSIDE,
+                                       "statistics.selected", &rules->selected, err);
+    }
     if (status == 0) {
-        status = create_metric_filters(rules, config, components, err);
+        status = add_metric_filters(rules, err);
     }
     if (status != 0) {
         vamp_rules_free(rules);
@@ -124,28 +137,26 @@ int vamp_rules_create(const struct vamp_config *config, const struct vamp_compon
 
 void vamp_rules_free(struct vamp_rules *rules)
 {
-    if (rules == NULL) {
-        return;
+    while (rules != NULL && rules->filters != NULL) {
+        struct vamp_filter_use *use = rules->filters;
+        rules->filters = use->next;
+        vamp_event_filter_free(use->compiled);
+        free(use);
     }
-    for (unsigned i = 0; i < rules->metric_count; i++) {
-        vamp_filter_use_free(rules->metrics[i].filter);
-    }
-    vamp_filter_use_free(rules->first);
-    vamp_filter_use_free(rules->selected);
     free(rules);
 }
 
-void vamp_rules_filters(const struct vamp_rules *rules, vamp_filter_use_fn *each, void *context)
+struct vamp_filter_use *vamp_rules_filters(const struct vamp_rules *rules)
 {
-    if (rules->first != NULL) {
-        each(context, rules->first);
-    }
-    if (rules->selected != NULL) {
-        each(context, rules->selected);
-    }
-    for (unsigned i = 0; i < rules->metric_count; i++) {
-        each(context, rules->metrics[i].filter);
-    }
+    return rules->filters;
+}
+
+bool vamp_filter_use_match(struct vamp_filter_use *use, const struct vamp_event *event)
+{
+    const bool passes = vamp_event_filter_match(use->compiled, event, use->components);
+    use->seen++;
+    use->passed += passes;
+    return passes;
 }
 
 const char *vamp_rules_selector(const struct vamp_rules *rules)

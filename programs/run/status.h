@@ -2,20 +2,77 @@
 /*
  * The live status line: one line on a terminal, rewritten in place; nothing when stderr is not a
  * terminal. All messages of a running program pass through here, so that they do not mix with the
- * line. Messages that repeat are held back and counted (programs/run/repeats.h), and the
- * newest are kept to be shown on request. vamp_status_say and vamp_status_error are for any thread,
- * the rest for the worker and start-up.
+ * line. Messages that repeat are held back and counted, and the newest are kept to be shown on
+ * request. vamp_status_say and vamp_status_error are for any thread, the rest for the worker and
+ * start-up.
  */
 #ifndef VAMP_RUN_STATUS_H
 #define VAMP_RUN_STATUS_H
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
-#include "programs/run/repeats.h"
 #include "vampire/core/clock.h"
 #include "vampire/stats/stats.h"
+
+/*
+ * Messages that repeat are of one kind if their texts differ only in numbers. Of each kind the
+ * first VAMP_REPEATS_SAID within VAMP_REPEATS_NS are printed; the rest are counted and the count is
+ * reported. Bounded: a new kind replaces the one that has been silent longest, whose count is
+ * reported first. Not thread-safe: the caller holds a lock.
+ */
+#define VAMP_REPEATS_KINDS 16
+#define VAMP_REPEATS_SAID 5
+#define VAMP_REPEATS_NS INT64_C(10000000000)
+/* Bytes of a message that are quoted with the number of those held back. */
+#define VAMP_REPEATS_TEXT_BYTES 160
+
+struct vamp_repeat {
+    uint64_t key;                       /* 0: free */
+    int64_t began_ns, last_ns;          /* monotonic */
+    uint64_t count;                     /* in this stretch */
+    char text[VAMP_REPEATS_TEXT_BYTES]; /* the first of the stretch */
+};
+
+struct vamp_repeats {
+    struct vamp_repeat kinds[VAMP_REPEATS_KINDS];
+};
+
+/* Called with a line that reports how many messages were held back. */
+typedef void vamp_repeats_fn(void *context, const char *line);
+
+/* What messages of one kind share: a hash of the text without its numbers; never 0. */
+uint64_t vamp_repeats_kind(const char *message);
+/* Whether to print the message now. First reports every stretch that is over. Zero-initialised is
+ * empty. `now_ns` monotonic. */
+bool vamp_repeats_admit(struct vamp_repeats *repeats, const char *message, int64_t now_ns,
+                        vamp_repeats_fn *report, void *context);
+/* Reports the stretches that are over; to be called at intervals. `all`: every stretch. */
+void vamp_repeats_flush(struct vamp_repeats *repeats, int64_t now_ns, bool all,
+                        vamp_repeats_fn *report, void *context);
+
+/*
+ * A state that lasts, such as an output that waits for its server: it is said at once, then again
+ * after VAMP_REMINDER_FIRST_NS, and each time after twice that, at most VAMP_REMINDER_LONGEST_NS.
+ * One thread at a time.
+ */
+#define VAMP_REMINDER_FIRST_NS INT64_C(10000000000)
+#define VAMP_REMINDER_LONGEST_NS INT64_C(600000000000)
+
+/* Zeroes: nothing lasts. */
+struct vamp_reminder {
+    uint64_t kind;            /* of the message (vamp_repeats_kind) */
+    int64_t due_ns, pause_ns; /* monotonic; until then */
+};
+
+/* Whether to print the message now: it is of another kind than the one before, or due again.
+ * `now_ns` monotonic. */
+bool vamp_reminder_is_due(struct vamp_reminder *reminder, const char *message, int64_t now_ns);
+/* The state is over: the next message is printed, whatever it says. */
+void vamp_reminder_end(struct vamp_reminder *reminder);
 
 #define VAMP_STATUS_KEPT 8
 #define VAMP_STATUS_TEXT_BYTES 1024

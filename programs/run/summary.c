@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "programs/run/alarm_lines.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/event/event.h"
 #include "vampire/core/units.h"
@@ -13,6 +12,137 @@
 /* More components than this are not listed on the terminal; the files have them all. */
 #define COMPONENTS_SHOWN 20
 #define SHARE_BYTES 64
+#define FILES_SHOWN 8
+
+static bool has_something_to_say(const struct vamp_alarm_state_count *rule)
+{
+    return rule->fired > 0 || rule->pending > 0 || rule->not_followed > 0 || rule->delayed > 0;
+}
+
+static void print_rule(FILE *stream, const struct vamp_alarm_state_count *rule)
+{
+    (void)fprintf(stream,
+                  "%s (%s): fired %" PRIu64 " time%s, %" PRIu64 " firing, %" PRIu64 " pending",
+                  rule->name, vamp_alarm_severity_words[rule->severity], rule->fired,
+                  rule->fired == 1 ? "" : "s", rule->firing, rule->pending);
+    if (rule->not_followed > 0) {
+        (void)fprintf(stream, "; follows %" PRIu64 " series, %" PRIu64 " MORE ARE NOT FOLLOWED",
+                      rule->followed, rule->not_followed);
+    }
+    if (rule->delayed > 0) {
+        (void)fprintf(stream, "; %" PRIu64 " changes a bucket late", rule->delayed);
+    }
+    (void)fputc('\n', stream);
+}
+
+/* With the word before the first line that is printed. */
+static void print_line(FILE *stream, const struct vamp_alarm_state_count *rule, int columns,
+                       const char **word)
+{
+    (void)fprintf(stream, "  %-*s ", columns, *word);
+    print_rule(stream, rule);
+    *word = "";
+}
+
+void vamp_alarm_lines_print_states(FILE *stream, const struct vamp_alarm_state_count *rules,
+                                   unsigned count, int columns)
+{
+    const char *word = "alarms";
+    for (unsigned i = 0; i < count; i++) {
+        if (has_something_to_say(&rules[i])) {
+            print_line(stream, &rules[i], columns, &word);
+        }
+    }
+}
+
+void vamp_alarm_lines_print(FILE *stream, const struct vamp_alarms *alarms, int columns, bool all)
+{
+    const char *word = "alarms";
+    for (unsigned i = 0; i < vamp_alarms_count(alarms); i++) {
+        struct vamp_alarm_state_count rule;
+        vamp_alarms_state(alarms, i, &rule);
+        if (all || has_something_to_say(&rule)) {
+            print_line(stream, &rule, columns, &word);
+        }
+    }
+}
+
+struct files {
+    FILE *stream;
+    unsigned count;
+    const char *last; /* that is not printed yet */
+};
+
+static void print_text(FILE *stream, const char *text)
+{
+    (void)fprintf(stream, "  %-*s %s\n", VAMP_SUMMARY_NAME_COLUMNS, "", text);
+}
+
+static void print_path(void *context, const char *path)
+{
+    struct files *files = context;
+    if (files->count++ < FILES_SHOWN) {
+        print_text(files->stream, path);
+    } else {
+        files->last = path;
+    }
+}
+
+static void print_last_path(const struct files *files, size_t in_all)
+{
+    if (in_all > FILES_SHOWN + 1) {
+        (void)fprintf(files->stream, "  %-*s ... %zu more, the last one:\n",
+                      VAMP_SUMMARY_NAME_COLUMNS, "", in_all - FILES_SHOWN);
+    }
+    if (files->last != NULL) {
+        print_text(files->stream, files->last);
+    }
+}
+
+void vamp_summary_output_print(FILE *stream, const struct vamp_summary_output *output)
+{
+    const struct vamp_output_account *account = &output->account;
+    (void)fprintf(stream, "  %-*s %" PRIu64 " %s%s written", VAMP_SUMMARY_NAME_COLUMNS,
+                  account->name, account->written, output->unit, account->written == 1 ? "" : "s");
+    if (account->lost > 0) {
+        (void)fprintf(stream, ", %" PRIu64 " LOST", account->lost);
+    }
+    if (output->deleted > 0) {
+        (void)fprintf(stream, ", %" PRIu64 " older file%s deleted", output->deleted,
+                      output->deleted == 1 ? "" : "s");
+    }
+    if (output->left_out > 0) {
+        (void)fprintf(stream, ", %" PRIu64 " %s LEFT OUT at a bound", output->left_out,
+                      output->left_out_what);
+    }
+    (void)fputc('\n', stream);
+    struct files files = {.stream = stream};
+    const size_t in_all = output->paths(output->context, print_path, &files);
+    print_last_path(&files, in_all);
+}
+
+static size_t each_path(const void *context, void (*each)(void *of_each, const char *path),
+                        void *of_each)
+{
+    return vamp_run_output_paths(context, each, of_each);
+}
+
+void vamp_summary_of_outputs(const struct vamp_outputs *outputs,
+                             struct vamp_summary_output ret_outputs[static VAMP_OUTPUTS_MAX])
+{
+    for (unsigned i = 0; i < outputs->count; i++) {
+        const struct vamp_run_output *output = &outputs->items[i];
+        ret_outputs[i] = (struct vamp_summary_output){
+            .unit = vamp_output_unit(output->output),
+            .deleted = vamp_output_deleted(output->output),
+            .paths = each_path,
+            .context = output,
+        };
+        ret_outputs[i].left_out =
+            vamp_output_left_out(output->output, &ret_outputs[i].left_out_what);
+        vamp_run_output_account(output, &ret_outputs[i].account);
+    }
+}
 
 /* "  (of 55.0 % of the events)" after a number that some events are not in; "" when all are. */
 static const char *share_text(const struct vamp_totals *totals, char text[static SHARE_BYTES])

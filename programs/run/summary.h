@@ -5,11 +5,39 @@
 
 #include <stdio.h>
 
-#include "programs/run/output_lines.h"
+#include "programs/run/outputs.h"
 #include "vampire/alarms/actions/services.h"
 #include "vampire/alarms/alarms.h"
 #include "vampire/core/event/components.h"
 #include "vampire/stats/bucket/totals.h"
+
+#define VAMP_SUMMARY_NAME_COLUMNS 22 /* of the names at the start of lines */
+
+/* What an output wrote, and where: the part of a summary that every program has. */
+struct vamp_summary_output {
+    struct vamp_output_account account;
+    const char *unit;  /* "bucket", "event" */
+    uint64_t deleted;  /* older files */
+    uint64_t left_out; /* by a bound of the format: `left_out_what` */
+    const char *left_out_what;
+    /* Calls `each` with the paths of its files and returns how many there are. */
+    size_t (*paths)(const void *context, void (*each)(void *of_each, const char *path),
+                    void *of_each);
+    const void *context;
+};
+
+void vamp_summary_output_print(FILE *stream, const struct vamp_summary_output *output);
+/* What finished outputs say; borrowed from them. */
+void vamp_summary_of_outputs(const struct vamp_outputs *outputs,
+                             struct vamp_summary_output ret_outputs[static VAMP_OUTPUTS_MAX]);
+
+/* Lines of those rules that have fired or are pending, and of those at a bound; `all`: of every
+ * rule. `alarms` NULL: none. `columns`: of the word "alarms" before the first line. */
+void vamp_alarm_lines_print(FILE *stream, const struct vamp_alarms *alarms, int columns, bool all);
+
+/* The same from states that are given, `count` of them. */
+void vamp_alarm_lines_print_states(FILE *stream, const struct vamp_alarm_state_count *rules,
+                                   unsigned count, int columns);
 
 /* A filter that let no event pass. */
 struct vamp_summary_filter {

@@ -1,40 +1,205 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "programs/vampire/internal.h"
+#include "programs/vampire/pipeline.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <uuid/uuid.h>
 
-#include "programs/run/series_space.h"
+/* Events processed between two reads of the clock. */
+#define BATCH_EVENTS 4096
+/* Time between two updates of vampire's own metrics, empty buckets and the status line. */
+#define TICK_NS (VAMP_NS_PER_SECOND / 2)
+/* The same while no event arrives and no status line is shown. */
+#define IDLE_TICK_NS (2 * VAMP_NS_PER_SECOND)
+/* The source thread counts as stuck after this time without progress. Joining again takes some
+ * seconds an attempt, and a pool manager that does not answer is given up after 30 s. */
+#define SOURCE_STUCK_NS (120 * VAMP_NS_PER_SECOND)
 
-void pipeline_emit(void *context, const struct vamp_bucket *bucket)
+/* ---- the worker's loop: takes events from the ring until the source thread has closed it */
+
+/* To those that take the events themselves. */
+static void pass_on(struct pipeline *pipeline, const struct vamp_event *event, bool passed)
 {
-    struct pipeline *pipeline = context;
-    pipeline_evaluate_alarms(pipeline, bucket);
-    vamp_outputs_submit(&pipeline->outputs, bucket);
+    if (pipeline->outputs.takes_events) {
+        vamp_outputs_record(&pipeline->outputs, event, passed);
+    }
+    if (pipeline->actions_want_events) {
+        vamp_action_services_event(pipeline->services, event, passed);
+    }
 }
 
-void pipeline_filters(const struct pipeline *pipeline, vamp_filter_use_fn *each, void *context)
+static void process_event(struct pipeline *pipeline, const struct vamp_event *event)
 {
-    vamp_rules_filters(pipeline->rules, each, context);
-    vamp_outputs_filters(&pipeline->outputs, each, context);
+    enum vamp_verdict verdict = VAMP_PASSED;
+    if (vamp_time_is_valid(event->time_ns)) { /* else it will be rejected */
+        pipeline->newest_event_ns = event->time_ns;
+        if (!vamp_event_is_mark(event)) {
+            vamp_components_observe(pipeline->components, event);
+            if (pipeline->rules_judge_events) {
+                verdict = vamp_rules_judge(pipeline->rules, event);
+            }
+        }
+    }
+    pass_on(pipeline, event, verdict == VAMP_PASSED);
+    vamp_stats_observe(pipeline->stats, event, verdict);
+    if (event->kind == VAMP_EVENT_GONE) {
+        vamp_components_gone(pipeline->components, event->time_ns);
+    }
 }
 
-static void add_cut(void *context, struct vamp_filter_use *use)
+/* Processes what is in the ring, at most BATCH_EVENTS + VAMP_LOOK_AHEAD events. Returns how many.
+ */
+static unsigned process_batch(struct pipeline *pipeline)
 {
-    uint64_t *sum = context;
-    *sum += vamp_event_filter_cut(use->compiled);
+    const struct vamp_event *events[VAMP_LOOK_AHEAD];
+    pipeline->actions_want_events = vamp_action_services_want_events(pipeline->services);
+    pipeline->rules_judge_events = vamp_rules_judge_events(pipeline->rules);
+    unsigned all = 0;
+    unsigned count = 0;
+    do {
+        count = vamp_ring_take(pipeline->ring, events, VAMP_LOOK_AHEAD);
+        vamp_stats_look_ahead(pipeline->stats, events, count);
+        for (unsigned i = 0; i < count; i++) {
+            process_event(pipeline, events[i]);
+        }
+        all += count;
+    } while (count == VAMP_LOOK_AHEAD && all < BATCH_EVENTS);
+    vamp_ring_release(pipeline->ring);
+    return all;
 }
 
-uint64_t pipeline_filter_cut(const struct pipeline *pipeline)
+static void show_status(struct pipeline *pipeline, int64_t now_ns)
 {
-    uint64_t sum = pipeline->cut_before;
-    pipeline_filters(pipeline, add_cut, &sum);
-    return sum;
+    struct vamp_totals totals;
+    vamp_stats_totals(pipeline->stats, &totals);
+    vamp_status_show(&pipeline->status, &totals, &vamp_stats_schema(pipeline->stats)->bins, now_ns);
 }
+
+/* Time to sleep while no event arrives: IDLE_TICK_NS, or until the next bucket closes if that is
+ * sooner, but at least TICK_NS. */
+static int64_t idle_tick_ns(const struct pipeline *pipeline, int64_t now_ns)
+{
+    int64_t event_now_ns = 0;
+    int64_t close_ns = 0;
+    const int64_t watchdog_ns = pipeline->start->notify->watchdog_ns;
+    if (pipeline->status.live || (watchdog_ns > 0 && watchdog_ns < IDLE_TICK_NS)) {
+        return TICK_NS;
+    }
+    if (!vamp_event_clock_now(&pipeline->event_clock, now_ns, &event_now_ns) ||
+        !vamp_stats_next_close(pipeline->stats, &close_ns) ||
+        close_ns >= event_now_ns + IDLE_TICK_NS) {
+        return IDLE_TICK_NS;
+    }
+    return close_ns > event_now_ns + TICK_NS ? close_ns - event_now_ns : TICK_NS;
+}
+
+/* When the clock of the events was set back, the statistics open older buckets again. The estimate
+ * of event time from before would set it forward again, so it is started over. */
+static void follow_clock_steps(struct pipeline *pipeline, int64_t now_ns)
+{
+    struct vamp_stats_state state;
+    vamp_stats_state(pipeline->stats, &state);
+    if (state.started && state.newest_ns < pipeline->newest_bucket_ns) {
+        vamp_event_clock_init(&pipeline->event_clock);
+        vamp_event_clock_observe(&pipeline->event_clock, pipeline->newest_event_ns, now_ns);
+    }
+    pipeline->newest_bucket_ns = state.newest_ns;
+}
+
+/* Closes the buckets of a time without events: an empty ring proves that nothing happened before
+ * quiet_until_ns. The time since then proves nothing: while this process was stopped, events were
+ * queued outside of it. */
+static void report_silence(struct pipeline *pipeline)
+{
+    int64_t event_ns = 0;
+    if (!pipeline->first->source->is_live || pipeline->quiet_until_ns == 0 ||
+        !vamp_event_clock_now(&pipeline->event_clock, pipeline->quiet_until_ns, &event_ns) ||
+        event_ns <= pipeline->newest_event_ns) {
+        return;
+    }
+    const struct vamp_event mark = {.kind = VAMP_EVENT_TIME, .time_ns = event_ns};
+    pass_on(pipeline, &mark, true);
+    vamp_stats_observe(pipeline->stats, &mark, VAMP_PASSED);
+}
+
+static void tick_if_due(struct pipeline *pipeline, int64_t now_ns, bool idle)
+{
+    if (!idle && pipeline->next_tick_ns > now_ns + TICK_NS) {
+        pipeline->next_tick_ns = now_ns + TICK_NS;
+    }
+    if (now_ns < pipeline->next_tick_ns) {
+        return;
+    }
+    pipeline_report_self(pipeline);
+    vamp_status_flush(&pipeline->status);
+    follow_clock_steps(pipeline, now_ns);
+    if (idle) {
+        report_silence(pipeline);
+    }
+    pipeline->next_tick_ns = now_ns + (idle ? idle_tick_ns(pipeline, now_ns) : TICK_NS);
+    if (pipeline->status.live) {
+        show_status(pipeline, now_ns);
+    }
+}
+
+static void note_batch(struct pipeline *pipeline, int64_t now_ns, size_t ring_bytes)
+{
+    vamp_event_clock_observe(&pipeline->event_clock, pipeline->newest_event_ns, now_ns);
+    vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_RING_BYTES, 0, (int64_t)ring_bytes);
+    if (pipeline->first->source->is_live) {
+        vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_LAG_NS, 0,
+                        vamp_clock_utc_ns(pipeline->clock) - pipeline->newest_event_ns);
+    }
+}
+
+/* Sends the service manager a keep-alive, unless the source thread is stuck. */
+static void notify_alive(struct pipeline *pipeline, int64_t now_ns)
+{
+    struct vamp_notify *notify = pipeline->start->notify;
+    const unsigned beats =
+        atomic_load_explicit(&pipeline->source_thread.beats, memory_order_relaxed);
+    if (beats != pipeline->beats_seen || pipeline->beat_ns == 0) {
+        pipeline->beats_seen = beats;
+        pipeline->beat_ns = now_ns;
+    }
+    if (now_ns - pipeline->beat_ns >= SOURCE_STUCK_NS) {
+        return;
+    }
+    char line[256];
+    const bool wanted = vamp_notify_wants_status(notify, now_ns);
+    if (wanted) {
+        pipeline_status_line(pipeline, line, sizeof line);
+    }
+    vamp_notify_alive(notify, now_ns, wanted ? line : NULL);
+}
+
+static void run_loop(struct pipeline *pipeline)
+{
+    while (!vamp_ring_finished(pipeline->ring)) {
+        pipeline_reload_if_asked(pipeline);
+        pipeline_show_if_asked(pipeline);
+        pipeline_silence_if_asked(pipeline);
+        size_t ring_bytes = vamp_ring_used_bytes(pipeline->ring);
+        /* Read before the ring: every event from before that moment is in the ring by now. */
+        pipeline->quiet_until_ns =
+            atomic_load_explicit(&pipeline->source_thread.quiet_until_ns, memory_order_acquire);
+        unsigned count = process_batch(pipeline);
+        vamp_action_services_follow(pipeline->services);
+        int64_t now_ns = vamp_clock_monotonic_ns(pipeline->clock);
+        if (count > 0) {
+            note_batch(pipeline, now_ns, ring_bytes);
+        }
+        tick_if_due(pipeline, now_ns, count == 0);
+        vamp_outputs_publish(&pipeline->outputs);
+        notify_alive(pipeline, now_ns);
+        if (count == 0) {
+            vamp_ring_wait(pipeline->ring, pipeline->next_tick_ns - now_ns);
+        }
+    }
+}
+
+/* ---- the start */
 
 static void say_for_actions(void *context, bool error, const char *line)
 {
@@ -52,21 +217,6 @@ static void say_for_source(void *context, const char *line)
     vamp_status_say(&pipeline->status, "%s", line);
 }
 
-static void describe_run(struct pipeline *pipeline)
-{
-    uuid_t id;
-    uuid_generate(id);
-    uuid_unparse_lower(id, pipeline->run->id);
-    vamp_process_describe(&pipeline->process, pipeline->run);
-    pipeline->run->workflow = pipeline->config->workflow != NULL ? pipeline->config->workflow : "";
-    pipeline->run->component = pipeline->config->component;
-    pipeline->run->version = pipeline->options->version;
-    pipeline->run->clock = "event";
-    pipeline->run->configuration = pipeline->config->effective_text;
-    pipeline->run->has_alarms = pipeline->config->alarm_count > 0;
-    pipeline->run->started_ns = vamp_clock_utc_ns(pipeline->clock);
-}
-
 static void set_models(struct pipeline *pipeline)
 {
     static const char *const usual[] = {"(*) -- *"};
@@ -78,23 +228,6 @@ static void set_models(struct pipeline *pipeline)
     vamp_components_set_models(pipeline->components, &rules);
 }
 
-int pipeline_create_stats(struct pipeline *pipeline, const struct vamp_config *config,
-                          struct vamp_stats **ret_stats, struct vamp_err *err)
-{
-    char space[UUID_STR_LEN];
-    const int status =
-        vamp_series_space(pipeline->run->workflow, config->series_key_file, space, err);
-    if (status != 0) {
-        return status;
-    }
-    struct vamp_stats_options options = config->statistics;
-    if (vamp_config_cdos_while_firing(config)) {
-        options.level = VAMP_LEVEL_CDO; /* the files have their table from the begin */
-    }
-    return vamp_stats_create(&options, space, pipeline->components, pipeline_emit, pipeline,
-                             ret_stats, err);
-}
-
 static int create_services(struct pipeline *pipeline, struct vamp_err *err)
 {
     const struct vamp_action_services_options options = {
@@ -104,7 +237,7 @@ static int create_services(struct pipeline *pipeline, struct vamp_err *err)
         .clock = pipeline->clock,
         .components = pipeline->components,
         .event_kinds = pipeline->config->event_kinds,
-        .stop = pipeline->first->source->may_block ? &pipeline->options->signals->stop : NULL,
+        .stop = pipeline->first->source->may_block ? &pipeline->start->signals->stop : NULL,
     };
     return vamp_action_services_create(&options, &pipeline->services, err);
 }
@@ -150,24 +283,10 @@ static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
                : 0;
 }
 
-struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipeline,
-                                                     const struct vamp_run *run,
-                                                     const struct vamp_stats *stats)
-{
-    return (struct vamp_outputs_context){
-        .run = run,
-        .schema = vamp_stats_schema(stats),
-        .clock = pipeline->clock,
-        .components = pipeline->components,
-        .stop = pipeline->first->source->may_block ? &pipeline->options->signals->stop : NULL,
-        .signal = &pipeline->options->signals->stop,
-    };
-}
-
 static int open_outputs(struct pipeline *pipeline, struct vamp_err *err)
 {
     const struct vamp_outputs_context context =
-        pipeline_outputs_context(pipeline, pipeline->run, pipeline->stats);
+        pipeline_outputs_context(pipeline, pipeline->run, pipeline->rules, pipeline->stats);
     return vamp_outputs_open(&pipeline->outputs, pipeline->config, &context, NULL, err);
 }
 
@@ -182,6 +301,18 @@ static int take_workflow(struct pipeline *pipeline, const char *workflow, struct
     return status != 0 ? status : vamp_stats_identify(pipeline->stats, space, err);
 }
 
+/* The source calls it on its thread. */
+static void note_roundtrip(void *context, enum vamp_own_operation operation, int64_t ns)
+{
+    struct roundtrips *roundtrips = context;
+    (void)pthread_mutex_lock(&roundtrips->lock);
+    if (roundtrips->count < ROUNDTRIPS_MAX) {
+        roundtrips->items[roundtrips->count].operation = operation;
+        roundtrips->items[roundtrips->count++].ns = ns;
+    }
+    (void)pthread_mutex_unlock(&roundtrips->lock);
+}
+
 static int open_source(struct pipeline *pipeline, struct vamp_err *err)
 {
     const struct vamp_config *config = pipeline->config;
@@ -191,11 +322,11 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
         .workflow = pipeline->run->workflow,
         .component = pipeline->run->component,
         .selector = pipeline->selector,
-        .own_roundtrip = vamp_roundtrips_note,
+        .own_roundtrip = note_roundtrip,
         .own_roundtrip_context = &pipeline->roundtrips,
         .say = say_for_source,
         .say_context = pipeline,
-        .stop = &pipeline->options->signals->stop,
+        .stop = &pipeline->start->signals->stop,
     };
     int status = config->source->open(config->source_options, &context, &pipeline->source, err);
     if (status == 0 && config->source->workflow != NULL) {
@@ -206,6 +337,8 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
     }
     return status;
 }
+
+/* ---- the end */
 
 /* Why the run ended, as text and as exit code; reports a failure of the source. */
 static const char *reason_of_end(struct pipeline *pipeline, enum vamp_exit_code *ret_code)
@@ -232,7 +365,7 @@ static const char *reason_of_end(struct pipeline *pipeline, enum vamp_exit_code 
     case VAMP_SOURCE_END:
         break;
     }
-    return atomic_load(&pipeline->options->signals->stop) != 0 ? "stopped by signal" : "finished";
+    return atomic_load(&pipeline->start->signals->stop) != 0 ? "stopped by signal" : "finished";
 }
 
 static void close_source(struct pipeline *pipeline)
@@ -266,7 +399,7 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
         .time_ns = vamp_clock_utc_ns(pipeline->clock),
         .reason = reason,
         .completed = true,
-        .stop = atomic_load(&pipeline->options->signals->stop),
+        .stop = atomic_load(&pipeline->start->signals->stop),
         .accounting = totals.accounting,
     };
     if (vamp_outputs_finish(&pipeline->outputs, &end, &pipeline->status) != 0 ||
@@ -279,7 +412,7 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
     if (code == VAMP_EXIT_OK && (actions.recordings_failed > 0 || actions.events_lost > 0)) {
         code = VAMP_EXIT_FAILED; /* as for an output that is not complete */
     }
-    if (!pipeline->options->quiet) {
+    if (!pipeline->start->options->quiet) {
         pipeline_print_summary(pipeline, &totals, reason, &actions, stderr);
     }
     return code;
@@ -308,7 +441,7 @@ static int start_source_thread(struct pipeline *pipeline, struct vamp_err *err)
         .source = pipeline->source,
         .ring = pipeline->ring,
         .clock = pipeline->clock,
-        .stop = &pipeline->options->signals->stop,
+        .stop = &pipeline->start->signals->stop,
     };
     return vamp_source_thread_start(&pipeline->source_thread, err);
 }
@@ -318,8 +451,8 @@ static enum vamp_exit_code run_pipeline(struct pipeline *pipeline)
     struct vamp_err err = VAMP_ERR_NONE;
     int status = create_parts(pipeline, &err);
     if (status == 0) {
-        status =
-            vamp_ready_file_prepare(&pipeline->ready_file, pipeline->options->ready_file, &err);
+        status = vamp_ready_file_prepare(&pipeline->ready_file,
+                                         pipeline->start->options->ready_file, &err);
     }
     if (status == 0) {
         status = open_source(pipeline, &err);
@@ -341,38 +474,36 @@ static enum vamp_exit_code run_pipeline(struct pipeline *pipeline)
     pipeline->shown_ns = pipeline->began_ns;
     char line[256];
     pipeline_status_line(pipeline, line, sizeof line);
-    vamp_notify_ready(pipeline->options->notify, line);
+    vamp_notify_ready(pipeline->start->notify, line);
     if (pipeline->first->source->is_live) {
         vamp_status_say(&pipeline->status,
                         "joined workflow \"%s\" as \"%s\"; its components can start now",
                         pipeline->run->workflow, pipeline->run->component);
     }
-    pipeline_loop(pipeline);
-    vamp_notify_stopping(pipeline->options->notify, "the files are being completed");
+    run_loop(pipeline);
+    vamp_notify_stopping(pipeline->start->notify, "the files are being completed");
     vamp_source_thread_join(&pipeline->source_thread);
     close_source(pipeline);
     return finish_run(pipeline);
 }
 
-enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *options)
+enum vamp_exit_code vamp_pipeline_run(const struct vamp_start *start)
 {
-    struct pipeline *pipeline = calloc(1, sizeof *pipeline);
-    if (pipeline == NULL) {
-        struct vamp_status status;
-        vamp_status_init(&status, "vampire", options->quiet, options->clock);
-        vamp_status_error(&status, "out of memory before anything was started");
-        vamp_status_done(&status);
-        return VAMP_EXIT_FAILED;
-    }
-    pipeline->options = options;
-    pipeline->config = options->config;
-    pipeline->first = options->config;
-    pipeline->run = &pipeline->runs[0];
-    pipeline->clock = options->clock;
-    vamp_status_init(&pipeline->status, "vampire", options->quiet, options->clock);
-    vamp_roundtrips_init(&pipeline->roundtrips);
+    struct pipeline own = {
+        .start = start,
+        .config = start->config,
+        .first = start->config,
+        .run = &own.runs[0],
+        .clock = &vamp_clock_system,
+    };
+    struct pipeline *const pipeline = &own;
+    vamp_status_init(&pipeline->status, "vampire", start->options->quiet, pipeline->clock);
+    (void)pthread_mutex_init(&pipeline->roundtrips.lock, NULL);
     vamp_event_clock_init(&pipeline->event_clock);
-    describe_run(pipeline);
+    vamp_process_describe(&pipeline->process, pipeline->config, pipeline->clock, pipeline->run);
+    pipeline->run->workflow = pipeline->config->workflow != NULL ? pipeline->config->workflow : "";
+    pipeline->run->component = pipeline->config->component;
+    pipeline->run->has_alarms = pipeline->config->alarm_count > 0;
 
     enum vamp_exit_code code = run_pipeline(pipeline);
 
@@ -392,7 +523,6 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *option
     vamp_components_free(pipeline->components);
     vamp_ring_free(pipeline->ring);
     vamp_status_done(&pipeline->status);
-    vamp_roundtrips_done(&pipeline->roundtrips);
-    free(pipeline);
+    (void)pthread_mutex_destroy(&pipeline->roundtrips.lock);
     return code;
 }

@@ -1,34 +1,131 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The pipeline: source -> ring -> filter -> statistics -> outputs, from configuration to exit code.
+ * parts.c creates what a run and a reload need, state.c prints, reload.c replaces the configuration
+ * on SIGHUP, pipeline.c starts, runs and ends it, and uses the others. Worker thread.
  */
-#ifndef VAMP_RUN_PIPELINE_H
-#define VAMP_RUN_PIPELINE_H
+#ifndef VAMP_PROGRAM_PIPELINE_H
+#define VAMP_PROGRAM_PIPELINE_H
 
-#include <stdbool.h>
+#include "programs/cli/start.h"
+#include "programs/run/outputs.h"
+#include "programs/run/status.h"
+#include "programs/vampire/source_thread.h"
+#include "vampire/alarms/actions/services.h"
+#include "vampire/alarms/alarms.h"
+#include "vampire/alarms/silence.h"
+#include "vampire/core/event/components.h"
+#include "vampire/core/event/event_clock.h"
+#include "vampire/core/recording/recording.h"
 
-#include "config/config.h"
-#include "programs/run/exit_codes.h"
-#include "programs/run/notify.h"
-#include "programs/run/signals.h"
-#include "vampire/core/clock.h"
+#define ROUNDTRIPS_MAX 32
 
-struct vamp_pipeline_options {
-    const struct vamp_config *config; /* outlives the run */
+/* How long vampire's own operations on the pool took (metric own_roundtrip_ns), from the thread on
+ * which they were made to the worker. A value that finds no room until the worker has taken the
+ * others is not recorded. */
+struct roundtrips {
+    pthread_mutex_t lock; /* of what follows */
+    unsigned count;
+    struct {
+        enum vamp_own_operation operation;
+        int64_t ns;
+    } items[ROUNDTRIPS_MAX];
+};
+
+struct pipeline {
+    const struct vamp_start *start;
     const struct vamp_clock *clock;
-    const struct vamp_signals *signals;
-    struct vamp_notify *notify; /* the service manager, if there is one */
-    const char *version;
-    /* Reads the configuration again, on SIGHUP; the pipeline frees what it returns. Returns NULL
-     * after reporting what is wrong with it. NULL: SIGHUP is ignored. */
-    struct vamp_config *(*reload)(void *context);
-    void *reload_context;
-    const char *ready_file; /* exists while the workflow is observed; NULL: none */
-    bool quiet;             /* no status line, no summary, errors only */
+    struct vamp_process process;
+    char workflow[VAMP_RECORDING_TEXT_BYTES]; /* as the source names it; "" */
+    struct vamp_status status;
+    struct vamp_ready_file ready_file;
+    struct vamp_ring *ring;
+    struct vamp_components *components;
+    void *source;
+    struct vamp_source_thread source_thread;
+    struct vamp_event_clock event_clock;
+    int64_t next_tick_ns;     /* monotonic */
+    int64_t newest_event_ns;  /* event time */
+    int64_t newest_bucket_ns; /* event time: start of the newest bucket at the last tick */
+    int64_t quiet_until_ns;   /* monotonic: of the source thread, read before the last batch */
+
+    /* The source was opened with these; they do not change during the run. */
+    const struct vamp_config *first;
+    char *selector; /* of the subscription; NULL: none */
+
+    /* What a reload replaces as a whole. */
+    const struct vamp_config *config;
+    struct vamp_config *own_config; /* `config` if a reload made it, else NULL */
+    struct vamp_run *run;           /* one of `runs`: replaced outputs may still read the other */
+    struct vamp_run runs[2];
+    struct vamp_rules *rules;
+    struct vamp_stats *stats;
+    struct vamp_outputs outputs;
+    struct vamp_action_services *services; /* of the actions of alarms; not replaced */
+    bool actions_want_events;              /* read once a batch, as is the next */
+    bool rules_judge_events;
+    struct vamp_alarms *alarms; /* NULL: no rules */
+    struct vamp_alarm_action_context alarm_context;
+    uint64_t fired_before; /* alarms of rules that a reload replaced */
+    struct vamp_silences silences;
+    unsigned silences_seen;            /* requests of signals->silence that were served */
+    struct vamp_config *alarms_config; /* that the rules are of, if a reload made it, else NULL */
+    unsigned reloads_seen;             /* requests of signals->reload that were served */
+    unsigned shows_seen;               /* and of signals->show */
+    uint64_t cut_before; /* pattern matches cut short by filters that a reload replaced */
+
+    struct roundtrips roundtrips;
+    int64_t began_ns; /* monotonic */
+    /* At the last print of the state: the event rate is the difference. */
+    uint64_t shown_events;
+    int64_t shown_ns; /* monotonic */
+    /* The source thread's last progress. */
+    unsigned beats_seen;
+    int64_t beat_ns; /* monotonic */
 };
 
 /* Runs until the workflow has ended, a signal came or the pool manager is gone. The calling thread
  * is the worker. Every failure has been reported on stderr when it returns the exit code. */
-enum vamp_exit_code vamp_pipeline_run(const struct vamp_pipeline_options *options);
+enum vamp_exit_code vamp_pipeline_run(const struct vamp_start *start);
+
+/* ---- parts.c */
+
+/* Creates the statistics that a configuration asks for, with the ids of series of the run's
+ * workflow. Closed buckets go to the alarms and the outputs. 0 or -errno. */
+VAMP_MUST_CHECK int pipeline_create_stats(struct pipeline *pipeline,
+                                          const struct vamp_config *config,
+                                          struct vamp_stats **ret_stats, struct vamp_err *err);
+/* The rules of a configuration on these statistics; NULL when it has none. 0 or -errno. */
+VAMP_MUST_CHECK int pipeline_create_alarms(struct pipeline *pipeline,
+                                           const struct vamp_config *config,
+                                           const struct vamp_stats *stats,
+                                           struct vamp_alarms **ret_alarms, struct vamp_err *err);
+/* What outputs of this run with these rules and statistics are opened with. */
+struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipeline,
+                                                     const struct vamp_run *run,
+                                                     struct vamp_rules *rules,
+                                                     const struct vamp_stats *stats);
+/* Reads the file of silences if SIGUSR2 came since the last call. */
+void pipeline_silence_if_asked(struct pipeline *pipeline);
+/* Pattern matches that a bound of steps cut short so far. */
+uint64_t pipeline_filter_cut(const struct pipeline *pipeline);
+/* Updates the metrics about vampire itself: outputs, memory, processor time, round trips. */
+void pipeline_report_self(struct pipeline *pipeline);
+
+/* ---- state.c */
+
+/* Prints the state to stderr if SIGUSR1 came since the last call. */
+void pipeline_show_if_asked(struct pipeline *pipeline);
+/* Prints the summary of the run, whose outputs have finished. */
+void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_totals *totals,
+                            const char *reason, const struct vamp_action_account *actions,
+                            FILE *stream);
+/* Writes the one-line status for the service manager, terminated, into `line`. */
+void pipeline_status_line(struct pipeline *pipeline, char *line, size_t bytes);
+
+/* ---- reload.c */
+
+/* Reads the configuration again if SIGHUP came since the last call. */
+void pipeline_reload_if_asked(struct pipeline *pipeline);
 
 #endif

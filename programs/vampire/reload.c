@@ -5,11 +5,9 @@
  * the new rules apply from the next event on. The statistics continue with their state unless their
  * own options have changed.
  */
-#include <stdlib.h>
-#include <string.h>
+#include "programs/vampire/pipeline.h"
 
-#include "programs/vampire/internal.h"
-#include "vampire/core/clock.h"
+#include <string.h>
 
 /* What a reload prepares before it replaces what is in use. */
 struct replacement {
@@ -126,7 +124,7 @@ static int prepare_replacement(struct pipeline *pipeline, struct replacement *ne
     }
     describe_next_run(pipeline, next);
     struct vamp_outputs_context context = pipeline_outputs_context(
-        pipeline, next->run, next->stats != NULL ? next->stats : pipeline->stats);
+        pipeline, next->run, next->rules, next->stats != NULL ? next->stats : pipeline->stats);
     context.present = pipeline->components;
     return vamp_outputs_open(&next->outputs, next->config, &context, &pipeline->outputs, err);
 }
@@ -215,7 +213,7 @@ static void reload_configuration(struct pipeline *pipeline)
         .run = pipeline->run == &pipeline->runs[0] ? &pipeline->runs[1] : &pipeline->runs[0],
     };
     vamp_status_clear(&pipeline->status);
-    next.config = pipeline->options->reload(pipeline->options->reload_context);
+    next.config = vamp_options_reload_config(pipeline->start->options);
     if (next.config == NULL) {
         return; /* the reason has been reported */
     }
@@ -238,14 +236,11 @@ static void reload_configuration(struct pipeline *pipeline)
 
 void pipeline_reload_if_asked(struct pipeline *pipeline)
 {
-    const unsigned asked = atomic_load(&pipeline->options->signals->reload);
+    const unsigned asked = atomic_load(&pipeline->start->signals->reload);
     if (asked != pipeline->reloads_seen) {
         pipeline->reloads_seen = asked;
-        if (pipeline->options->reload != NULL) {
-            vamp_notify_reloading(pipeline->options->notify,
-                                  vamp_clock_monotonic_ns(pipeline->clock));
-            reload_configuration(pipeline);
-            vamp_notify_ready(pipeline->options->notify, NULL);
-        }
+        vamp_notify_reloading(pipeline->start->notify, vamp_clock_monotonic_ns(pipeline->clock));
+        reload_configuration(pipeline);
+        vamp_notify_ready(pipeline->start->notify, NULL);
     }
 }

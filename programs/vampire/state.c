@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of the run, printed to stderr as one page on SIGUSR1. */
+/* What a person or the service manager reads of the run: the state on SIGUSR1, the summary at the
+ * end, one line in between. */
+#include "programs/vampire/pipeline.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "programs/run/alarm_lines.h"
-#include "programs/run/self_usage.h"
-#include "programs/vampire/internal.h"
+#include "programs/run/summary.h"
 #include "vampire/core/units.h"
+#include "version.h"
 
 #define NAME_COLUMNS 12
 
@@ -58,13 +60,16 @@ static void print_events(struct pipeline *pipeline, FILE *page, const struct vam
                   vamp_ring_used_bytes(pipeline->ring), vamp_ring_capacity_bytes(pipeline->ring));
 }
 
-static void print_filter(void *context, struct vamp_filter_use *use)
+static void print_filters(const struct pipeline *pipeline, FILE *page)
 {
-    (void)fprintf(context,
-                  "  %-*s %s: passed %" PRIu64 " of %" PRIu64 " events; %" PRIu64
-                  " matches out of steps\n",
-                  NAME_COLUMNS, "filter", use->path, use->passed, use->seen,
-                  vamp_event_filter_cut(use->compiled));
+    for (const struct vamp_filter_use *use = vamp_rules_filters(pipeline->rules); use != NULL;
+         use = use->next) {
+        (void)fprintf(page,
+                      "  %-*s %s: passed %" PRIu64 " of %" PRIu64 " events; %" PRIu64
+                      " matches out of steps\n",
+                      NAME_COLUMNS, "filter", use->path, use->passed, use->seen,
+                      vamp_event_filter_cut(use->compiled));
+    }
 }
 
 static void print_fill(FILE *page, const char *name, struct vamp_fill fill)
@@ -157,11 +162,11 @@ static void print_page(struct pipeline *pipeline, FILE *page)
     struct vamp_totals totals;
     vamp_stats_totals(pipeline->stats, &totals);
     (void)fprintf(page, "vampire %s, process %ld, run %s, workflow \"%s\", for %.1f s\n",
-                  pipeline->options->version, (long)getpid(), pipeline->run->id,
-                  pipeline->run->workflow, state_seconds(now_ns - pipeline->began_ns));
+                  VAMP_VERSION, (long)getpid(), pipeline->run->id, pipeline->run->workflow,
+                  state_seconds(now_ns - pipeline->began_ns));
     print_source(pipeline, page, now_ns);
     print_events(pipeline, page, &totals, now_ns);
-    pipeline_filters(pipeline, print_filter, page);
+    print_filters(pipeline, page);
     print_statistics(pipeline, page);
     (void)fprintf(page, "  %-*s %" PRIu64 " CDOs, %" PRIu64 " bytes; %zu components present\n",
                   NAME_COLUMNS, "pool", totals.pool_cdos, totals.pool_bytes,
@@ -179,7 +184,7 @@ static void print_page(struct pipeline *pipeline, FILE *page)
 /* The page is written with one call, so that no other output stands inside it. */
 void pipeline_show_if_asked(struct pipeline *pipeline)
 {
-    const unsigned asked = atomic_load(&pipeline->options->signals->show);
+    const unsigned asked = atomic_load(&pipeline->start->signals->show);
     if (asked == pipeline->shows_seen) {
         return;
     }
@@ -198,4 +203,76 @@ void pipeline_show_if_asked(struct pipeline *pipeline)
         (void)fflush(stderr);
     }
     free(text);
+}
+
+/* ---- the summary */
+
+static const struct vamp_component *row_of(const void *components, size_t row)
+{
+    return vamp_components_row(components, row);
+}
+
+static void each_filter_without_match(const void *context, vamp_summary_filter_fn *each,
+                                      void *of_each)
+{
+    const struct pipeline *pipeline = context;
+    for (const struct vamp_filter_use *use = vamp_rules_filters(pipeline->rules); use != NULL;
+         use = use->next) {
+        if (use->seen > 0 && use->passed == 0) {
+            each(of_each, &(struct vamp_summary_filter){.path = use->path, .seen = use->seen});
+        }
+    }
+}
+
+void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_totals *totals,
+                            const char *reason, const struct vamp_action_account *actions,
+                            FILE *stream)
+{
+    struct vamp_summary_output outputs[VAMP_OUTPUTS_MAX];
+    char state[128];
+    (void)snprintf(state, sizeof state, "%s after", reason);
+    vamp_summary_of_outputs(&pipeline->outputs, outputs);
+    vamp_summary_print(
+        stream, &(struct vamp_summary){
+                    .workflow = pipeline->run->workflow,
+                    .state = state,
+                    .duration_ns =
+                        (uint64_t)(vamp_clock_monotonic_ns(pipeline->clock) - pipeline->began_ns),
+                    .totals = totals,
+                    .bins = &vamp_stats_schema(pipeline->stats)->bins,
+                    .component = row_of,
+                    .components = pipeline->components,
+                    .component_count = vamp_components_count(pipeline->components),
+                    .outputs = outputs,
+                    .output_count = pipeline->outputs.count,
+                    .alarms = pipeline->alarms,
+                    .actions = actions,
+                    .filter_cut = pipeline_filter_cut(pipeline),
+                    .filters = each_filter_without_match,
+                    .filters_context = pipeline,
+                });
+}
+
+/* ---- the service manager */
+
+void pipeline_status_line(struct pipeline *pipeline, char *line, size_t bytes)
+{
+    struct vamp_totals totals;
+    vamp_stats_totals(pipeline->stats, &totals);
+    const char *what = "running";
+    struct vamp_source_state state;
+    if (pipeline->first->source->describe != NULL) {
+        pipeline->first->source->describe(pipeline->source, &state);
+        what = state.what;
+    }
+    char events[VAMP_UNIT_TEXT_BYTES], lost[VAMP_UNIT_TEXT_BYTES];
+    (void)snprintf(line, bytes, "%s: %s; %s events, %s lost",
+                   *pipeline->run->workflow != '\0' ? pipeline->run->workflow : "no workflow", what,
+                   vamp_count_people(totals.accounting.received, events),
+                   vamp_count_people(vamp_totals_lost(&totals), lost));
+    for (char *c = line; *c != '\0'; c++) {
+        if ((unsigned char)*c < ' ') {
+            *c = '?'; /* a newline in a name would begin another variable */
+        }
+    }
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "programs/cli/options.h"
-#include "programs/run/exit_codes.h"
+#include "programs/run/process.h"
 #include "tests/lib/fault.h"
 
 #define WORDS_MAX 140

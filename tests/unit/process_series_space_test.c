@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "programs/run/series_space.h"
+#include "programs/run/process.h"
 
 static void write_key(const char *path, const char *text)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "programs/run/reminder.h"
+#include "programs/run/status.h"
 #include "vampire/core/clock.h"
 
 #define STEP_NS (VAMP_NS_PER_SECOND / 2)

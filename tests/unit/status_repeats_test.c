@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "programs/run/repeats.h"
+#include "programs/run/status.h"
 #include "vampire/core/clock.h"
 
 struct heard {

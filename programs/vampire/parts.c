@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the start of a run and a reload create, and what runs at each closed bucket and each tick.
+ */
+#include "programs/vampire/pipeline.h"
+
+/* ---- alarms: evaluated when a bucket closes, before the outputs get it */
+
+static void say_alarm(void *context, const char *line)
+{
+    struct pipeline *pipeline = context;
+    vamp_status_say(&pipeline->status, "%s", line);
+}
+
+static void read_silences(struct pipeline *pipeline)
+{
+    const char *path = pipeline->config->silences;
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (path == NULL || !pipeline->first->source->is_live) {
+        return; /* a recording is of another time */
+    }
+    if (vamp_silences_read(&pipeline->silences, path, &err) != 0) {
+        vamp_status_error(&pipeline->status, "%s; the silences stay as they were", err.text);
+    } else {
+        vamp_status_say(&pipeline->status, "%u silences of alarms are in %s",
+                        pipeline->silences.count, path);
+    }
+}
+
+void pipeline_silence_if_asked(struct pipeline *pipeline)
+{
+    const unsigned asked = atomic_load(&pipeline->start->signals->silence);
+    if (asked != pipeline->silences_seen) {
+        pipeline->silences_seen = asked;
+        read_silences(pipeline);
+    }
+}
+
+int pipeline_create_alarms(struct pipeline *pipeline, const struct vamp_config *config,
+                           const struct vamp_stats *stats, struct vamp_alarms **ret_alarms,
+                           struct vamp_err *err)
+{
+    *ret_alarms = NULL;
+    if (config->alarm_count == 0) {
+        return 0;
+    }
+    pipeline->alarm_context = (struct vamp_alarm_action_context){
+        .say = say_alarm,
+        .say_context = pipeline,
+        .run_id = pipeline->run->id,
+        .services = pipeline->services,
+    };
+    if (pipeline->alarms == NULL) {
+        read_silences(pipeline);
+    }
+    const struct vamp_alarms_options options = {
+        .configs = config->alarms,
+        .count = config->alarm_count,
+        .schema = vamp_stats_schema(stats),
+        .context = &pipeline->alarm_context,
+        .silences = &pipeline->silences,
+        .replayed = !pipeline->first->source->is_live,
+    };
+    return vamp_alarms_create(&options, ret_alarms, err);
+}
+
+static void evaluate_alarms(struct pipeline *pipeline, const struct vamp_bucket *bucket)
+{
+    if (pipeline->alarms == NULL) {
+        return;
+    }
+    struct vamp_alarm_change *changes = NULL;
+    const unsigned count = vamp_alarms_evaluate(pipeline->alarms, bucket,
+                                                vamp_clock_utc_ns(pipeline->clock), &changes);
+    if (count > 0) {
+        vamp_bucket_set_alarms(bucket, changes, count);
+    }
+    /* Of this bucket, for the next one: this one is complete. */
+    vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_ALARMS_FIRING, 0,
+                    (int64_t)vamp_alarms_firing(pipeline->alarms));
+    vamp_stats_self(pipeline->stats, VAMP_METRIC_VAMPIRE_ALARMS_FIRED, 0,
+                    (int64_t)(pipeline->fired_before + vamp_alarms_fired(pipeline->alarms)));
+}
+
+/* ---- statistics and outputs */
+
+static void emit(void *context, const struct vamp_bucket *bucket)
+{
+    struct pipeline *pipeline = context;
+    evaluate_alarms(pipeline, bucket);
+    vamp_outputs_submit(&pipeline->outputs, bucket);
+}
+
+int pipeline_create_stats(struct pipeline *pipeline, const struct vamp_config *config,
+                          struct vamp_stats **ret_stats, struct vamp_err *err)
+{
+    char space[UUID_STR_LEN];
+    const int status =
+        vamp_series_space(pipeline->run->workflow, config->series_key_file, space, err);
+    if (status != 0) {
+        return status;
+    }
+    struct vamp_stats_options options = config->statistics;
+    if (vamp_config_cdos_while_firing(config)) {
+        options.level = VAMP_LEVEL_CDO; /* the files have their table from the start */
+    }
+    return vamp_stats_create(&options, space, pipeline->components, emit, pipeline, ret_stats, err);
+}
+
+struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipeline,
+                                                     const struct vamp_run *run,
+                                                     struct vamp_rules *rules,
+                                                     const struct vamp_stats *stats)
+{
+    return (struct vamp_outputs_context){
+        .run = run,
+        .schema = vamp_stats_schema(stats),
+        .clock = pipeline->clock,
+        .rules = rules,
+        .stop = pipeline->first->source->may_block ? &pipeline->start->signals->stop : NULL,
+        .signal = &pipeline->start->signals->stop,
+    };
+}
+
+/* ---- what vampire says of itself */
+
+uint64_t pipeline_filter_cut(const struct pipeline *pipeline)
+{
+    uint64_t sum = pipeline->cut_before;
+    for (struct vamp_filter_use *use = vamp_rules_filters(pipeline->rules); use != NULL;
+         use = use->next) {
+        sum += vamp_event_filter_cut(use->compiled);
+    }
+    return sum;
+}
+
+static void report_cuts(struct pipeline *pipeline)
+{
+    for (struct vamp_filter_use *use = vamp_rules_filters(pipeline->rules); use != NULL;
+         use = use->next) {
+        if (!use->cut_reported && vamp_event_filter_cut(use->compiled) > 0) {
+            use->cut_reported = true;
+            vamp_status_say(&pipeline->status,
+                            "filter %s: a pattern ran out of steps on an event, and the condition "
+                            "counts as false; vampire_filter_cut counts how often",
+                            use->path);
+        }
+    }
+}
+
+static void flush_roundtrips(struct roundtrips *roundtrips, struct vamp_stats *stats)
+{
+    static const enum vamp_event_kind kinds[VAMP_OWN_OPERATION_COUNT] = {
+        [VAMP_OWN_JOIN] = VAMP_EVENT_JOIN,
+        [VAMP_OWN_SUBSCRIBE] = VAMP_EVENT_SUBSCRIBE,
+        [VAMP_OWN_LEAVE] = VAMP_EVENT_LEAVE,
+    };
+    (void)pthread_mutex_lock(&roundtrips->lock);
+    assert(roundtrips->count <= ROUNDTRIPS_MAX);
+    for (unsigned i = 0; i < roundtrips->count; i++) {
+        vamp_stats_self(stats, VAMP_METRIC_OWN_ROUNDTRIP_NS, kinds[roundtrips->items[i].operation],
+                        roundtrips->items[i].ns);
+    }
+    roundtrips->count = 0;
+    (void)pthread_mutex_unlock(&roundtrips->lock);
+}
+
+void pipeline_report_self(struct pipeline *pipeline)
+{
+    struct vamp_stats *stats = pipeline->stats;
+    report_cuts(pipeline);
+    vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_FILTER_CUT, 0,
+                    (int64_t)pipeline_filter_cut(pipeline));
+    flush_roundtrips(&pipeline->roundtrips, stats);
+    vamp_outputs_report(&pipeline->outputs, stats, &pipeline->status);
+    vamp_action_services_report(pipeline->services);
+    vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_RSS_BYTES, 0, vamp_self_rss_bytes());
+    vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_CPU_NS, 0, vamp_self_cpu_ns());
+}
