@@ -81,9 +81,16 @@ endif
 # test of a room links the same, so a dependency in the wrong direction does not link.
 #
 # A plug-in is a format with a library that not every site wants: each but its table.c is a shared
-# object, loaded by a run with such an output. WITHOUT="NAME ..." leaves some of them out of the build.
-WITHOUT ?=
+# object, loaded by a run with such an output. WITHOUT="NAME ..." leaves some of them out of the build;
+# without that, those whose library is not installed.
+PKG_writers/prometheus := libmicrohttpd
+PKG_writers/influx := libcurl
+PKG_writers/otf2 := otf2
+PKG_writers/nats := libnats
 ALL_PLUG_INS := prometheus influx otf2 nats
+ifeq ($(origin WITHOUT),undefined)
+WITHOUT := $(strip $(foreach p,$(ALL_PLUG_INS),$(if $(shell pkg-config --modversion $(PKG_writers/$(p)) 2>/dev/null),,$(p))))
+endif
 PLUG_INS := $(filter-out $(WITHOUT),$(ALL_PLUG_INS))
 $(if $(filter-out $(ALL_PLUG_INS),$(WITHOUT)),$(error WITHOUT=$(WITHOUT): what can be left out is $(ALL_PLUG_INS)))
 
@@ -115,10 +122,6 @@ USES_vampire/live := vampire/source filters $(MAESTRO_ROOMS)
 USES_writers := vampire/alarms vampire/stats
 PKG_writers := $(HDF5) zlib jansson
 $(foreach p,$(PLUG_INS),$(eval USES_writers/$(p) := writers))
-PKG_writers/prometheus := libmicrohttpd
-PKG_writers/influx := libcurl
-PKG_writers/otf2 := otf2
-PKG_writers/nats := libnats
 USES_vampire/alarms/actions := writers
 USES_config := vampire/alarms/actions vampire/source writers filters
 USES_programs/run := config
@@ -175,6 +178,7 @@ MANUALS := $(wildcard docs/*.1) $(foreach m,$(if $(shell command -v lowdown),$(M
 
 .PHONY: all clean help
 all: $(PROGRAMS) $(LIVE) $(PLUG_IN_OBJECTS) $(WORKFLOW) $(MANUALS)
+	@$(if $(WITHOUT),echo "built without outputs of: $(WITHOUT) (WITHOUT, or no library: packaging/packages)")
 
 define room_rule
 $(call objects,$(SRC_$(1))): CFLAGS += $(call pkg,$(PKG_$(1)) $(PKG_vampire/core))
@@ -299,10 +303,10 @@ unit: $(UNIT) $(PLUG_IN_OBJECTS)
 PYTHON := /usr/bin/python3
 .PHONY: deps demo-deps demo check check-asan check-tsan check-long lint
 deps:            ## install the packages needed to build and to test (Debian 12 and 13)
-	$(Q)sh tests/install_packages.sh build read test
+	$(Q)sh tests/install_packages.sh build more read test
 demo-deps:       ## the fewer that `make demo` needs
 	$(Q)sh tests/install_packages.sh build read
-demo: demo-deps  ## build all, run a weather workflow with a vampire in it, compare
+demo: demo-deps  ## build, run a weather workflow with a vampire in it, compare
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)$(PYTHON) tests/workflow/demo.py $(DEMO_OPTIONS)
 check: deps      ## install what is missing, build, and run every test with this MODE's build
