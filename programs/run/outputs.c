@@ -49,8 +49,9 @@ static unsigned newest_segment(const struct vamp_outputs *outputs)
 {
     unsigned newest = 0;
     for (unsigned i = 0; outputs != NULL && i < outputs->count; i++) {
-        const unsigned segment = vamp_output_segment(outputs->items[i].output);
-        newest = segment > newest ? segment : newest;
+        struct vamp_output_state state;
+        vamp_output_state(outputs->items[i].output, &state);
+        newest = state.segment > newest ? state.segment : newest;
     }
     return newest;
 }
@@ -78,8 +79,10 @@ int vamp_outputs_open(struct vamp_outputs *outputs, const struct vamp_config *co
             vamp_outputs_done(outputs);
             return status;
         }
+        struct vamp_output_state state;
+        vamp_output_state(output->output, &state);
         outputs->count++;
-        outputs->takes_events |= vamp_output_takes_events(output->output);
+        outputs->takes_events |= state.takes_events;
     }
     return 0;
 }
@@ -163,7 +166,9 @@ static void report_remark(struct vamp_output *output, struct vamp_status *status
 {
     char remark[VAMP_ERR_TEXT_BYTES];
     if (vamp_output_remark(output, remark)) {
-        vamp_status_say(status, "output %s: %s", vamp_output_name(output), remark);
+        struct vamp_output_state state;
+        vamp_output_state(output, &state);
+        vamp_status_say(status, "output %s: %s", state.name, remark);
     }
 }
 
@@ -196,42 +201,40 @@ void vamp_outputs_report(struct vamp_outputs *outputs, struct vamp_stats *stats,
 }
 
 /* Reports to a user who waits for the end what it waits for. */
-static void report_waiting(const struct vamp_run_output *item, const struct vamp_ending *ending,
+static void report_waiting(const struct vamp_run_output *item,
+                           const struct vamp_output_state *state, const struct vamp_ending *ending,
                            struct vamp_status *status)
 {
-    const struct vamp_output *output = item->output;
-    const int64_t linger_ns = vamp_output_linger_ns(output);
-    if (ending->completed && linger_ns > 0) {
-        char time[VAMP_QUANTITY_TEXT_BYTES];
-        vamp_duration_text(linger_ns, time, sizeof time);
-        vamp_status_say(status, "output %s: it stays for readers for %s (\"linger\")",
-                        vamp_output_name(output), time);
+    char time[VAMP_QUANTITY_TEXT_BYTES];
+    if (ending->completed && state->linger_ns > 0) {
+        vamp_duration_text(state->linger_ns, time, sizeof time);
+        vamp_status_say(status, "output %s: it stays for readers for %s (\"linger\")", state->name,
+                        time);
     }
-    if (vamp_output_is_behind(output)) {
+    if (state->behind) {
         struct vamp_output_account account;
-        char time[VAMP_QUANTITY_TEXT_BYTES];
-        vamp_output_account(output, &account);
+        vamp_output_account(item->output, &account);
         vamp_duration_text(item->finish_ns, time, sizeof time);
         vamp_status_say(status,
                         "output %s: %" PRIu64 " %ss are still to be written, for at most %s "
                         "(\"finish\")",
-                        account.name, account.waiting, vamp_output_unit(output), time);
+                        state->name, account.waiting, state->unit, time);
     }
 }
 
 /* 0, or the error. */
-static int finish_one(struct vamp_run_output *item, const struct vamp_ending *ending,
-                      struct vamp_outputs *outputs, struct vamp_status *status)
+static int finish_one(struct vamp_run_output *item, const struct vamp_output_state *state,
+                      const struct vamp_ending *ending, struct vamp_outputs *outputs,
+                      struct vamp_status *status)
 {
-    struct vamp_output *output = item->output;
-    report_waiting(item, ending, status);
+    report_waiting(item, state, ending, status);
     struct vamp_err err = VAMP_ERR_NONE;
-    const int result = vamp_output_finish(output, ending, item->finish_ns, &err);
-    report_remark(output, status);
+    const int result = vamp_output_finish(item->output, ending, item->finish_ns, &err);
+    report_remark(item->output, status);
     if (result == 0) {
         report_failure(outputs, item, status);
     } else {
-        vamp_status_error(status, "output %s: %s", vamp_output_name(output), err.text);
+        vamp_status_error(status, "output %s: %s", state->name, err.text);
         item->left_behind = result == -ETIMEDOUT;
     }
     return result;
@@ -243,9 +246,10 @@ int vamp_outputs_finish(struct vamp_outputs *outputs, const struct vamp_ending *
     int first = 0;
     for (unsigned round = 0; round < 2; round++) {
         for (unsigned i = 0; i < outputs->count; i++) {
-            const bool lingers = vamp_output_linger_ns(outputs->items[i].output) > 0;
-            if (lingers == (round > 0)) {
-                const int result = finish_one(&outputs->items[i], ending, outputs, status);
+            struct vamp_output_state state;
+            vamp_output_state(outputs->items[i].output, &state);
+            if ((state.linger_ns > 0) == (round > 0)) {
+                const int result = finish_one(&outputs->items[i], &state, ending, outputs, status);
                 first = first == 0 ? result : first;
             }
         }

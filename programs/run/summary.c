@@ -132,14 +132,16 @@ void vamp_summary_of_outputs(const struct vamp_outputs *outputs,
 {
     for (unsigned i = 0; i < outputs->count; i++) {
         const struct vamp_run_output *output = &outputs->items[i];
+        struct vamp_output_state state;
+        vamp_output_state(output->output, &state);
         ret_outputs[i] = (struct vamp_summary_output){
-            .unit = vamp_output_unit(output->output),
-            .deleted = vamp_output_deleted(output->output),
+            .unit = state.unit,
+            .deleted = state.deleted,
+            .left_out = state.left_out,
+            .left_out_what = state.left_out_what,
             .paths = each_path,
             .context = output,
         };
-        ret_outputs[i].left_out =
-            vamp_output_left_out(output->output, &ret_outputs[i].left_out_what);
         vamp_run_output_account(output, &ret_outputs[i].account);
     }
 }

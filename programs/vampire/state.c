@@ -112,14 +112,14 @@ static void print_outputs(const struct pipeline *pipeline, FILE *page)
     for (unsigned i = 0; i < outputs->count; i++) {
         struct vamp_output_account account;
         vamp_run_output_account(&outputs->items[i], &account);
-        struct vamp_output_fill fill;
-        vamp_output_fill(outputs->items[i].output, &fill);
+        struct vamp_output_state state;
+        vamp_output_state(outputs->items[i].output, &state);
         (void)fprintf(page,
                       "  %-*s %s: queued %" PRIu64 " = written %" PRIu64 " + lost %" PRIu64
                       " + waiting %" PRIu64 "; queue %" PRIu64 " (of %" PRIu64 ") %s%s\n",
                       NAME_COLUMNS, i == 0 ? "outputs" : "", account.name, account.queued,
-                      account.written, account.lost, account.waiting, fill.used, fill.bound,
-                      fill.unit, vamp_output_is_stuck(outputs->items[i].output) ? "; stuck" : "");
+                      account.written, account.lost, account.waiting, state.used, state.bound,
+                      state.bound_unit, state.stuck ? "; stuck" : "");
     }
 }
 

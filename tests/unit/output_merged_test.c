@@ -15,11 +15,11 @@ static uint64_t sum_of_deltas(enum vamp_metric_id id, unsigned first, unsigned l
 
 static void await_empty_queue(struct bench *bench)
 {
-    struct vamp_output_fill fill = {.used = 1};
-    for (unsigned i = 0; fill.used > 0; i++) {
+    struct vamp_output_state state = {.used = 1};
+    for (unsigned i = 0; state.used > 0; i++) {
         assert_true(i < 100000);
         (void)usleep(200);
-        vamp_output_fill(bench->output, &fill);
+        vamp_output_state(bench->output, &state);
     }
 }
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Outputs of buckets: a ring of pointers; each segment begins with all rows of the component table,
- * and gaps and rows of lost buckets reach the next one. */
+/* Outputs of buckets, in the worker's queue; each segment begins with all rows of the component
+ * table, and gaps and rows of lost buckets reach the next one. */
 #include "writers/output/internal.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
+#include "writers/output/pending_rows.h"
 #include "writers/output/resolution.h"
-#include "writers/output/unwritten.h"
 
 static const struct vamp_opt bucket_options[] = {
     OUTPUT_NAME_OPTION,
@@ -62,27 +60,25 @@ static const struct vamp_opt bucket_options[] = {
     {.key = NULL},
 };
 
-struct waiting_bucket {
-    const struct vamp_bucket *bucket;
-    uint64_t lost_before; /* refused just before this one */
-};
-
+/* What waits in the worker's queue are buckets, each with the number of those that were refused
+ * just before it. */
 struct bucket_queue {
     struct vamp_resolution *resolution; /* NULL: the output gets everything as it is */
 
-    /* With the output's lock. */
-    struct waiting_bucket *waiting; /* a ring of `length` */
-    unsigned length, first;
-    atomic_uint count;                /* any thread reads it */
-    uint64_t refused;                 /* since the last accepted bucket */
-    struct vamp_unwritten of_refused; /* what they would have brought */
+    /* With the worker's lock. */
+    uint64_t refused;                    /* since the last accepted bucket */
+    struct vamp_pending_rows of_refused; /* what they would have brought */
 
     /* The output's thread's. */
     const struct vamp_bucket *current; /* to be written; the resolution's, if there is one */
-    struct vamp_unwritten unwritten;   /* in the present segment */
+    struct vamp_pending_rows pending;  /* the present segment lacks them */
     uint64_t lost_before;              /* buckets lost since the last delivery */
     struct vamp_delivery delivery;
 };
+
+/* Of a source that can wait: more buckets would only take memory, half a megabyte each in a
+ * workflow of 60 components. */
+#define CROWDED_BUCKETS 8
 
 /* ---- create and free */
 
@@ -115,22 +111,25 @@ static int bucket_queue_create(struct vamp_output *output,
                                const struct vamp_output_context *context, struct vamp_err *err)
 {
     (void)context;
-    const uint64_t length = output->settings->queue > 0 ? output->settings->queue : 1;
+    output->bound = output->settings->queue > 0 ? output->settings->queue : 1;
+    output->crowded = output->bound < CROWDED_BUCKETS ? output->bound : CROWDED_BUCKETS;
+    int code = vamp_worker_init(&output->worker,
+                                &(struct vamp_worker_bounds){.items_max = (unsigned)output->bound},
+                                1, err);
     struct bucket_queue *queue = calloc(1, sizeof *queue);
     output->queue = queue;
-    if (queue != NULL) {
-        queue->length = (unsigned)length;
-        queue->waiting = calloc(length, sizeof *queue->waiting);
+    if (code == 0 && queue == NULL) {
+        code = vamp_err_set_errno(err, ENOMEM, "make a queue of buckets");
     }
-    if (queue == NULL || queue->waiting == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "make a queue of %" PRIu64 " buckets", length);
-    }
-    int code = make_resolution(output, err);
     if (code == 0) {
-        code = vamp_unwritten_init(&queue->unwritten, output->schema->max_components, err);
+        code = make_resolution(output, err);
     }
-    return code != 0 ? code
-                     : vamp_unwritten_init(&queue->of_refused, output->schema->max_components, err);
+    if (code == 0) {
+        code = vamp_pending_rows_init(&queue->pending, output->schema->max_components, err);
+    }
+    return code != 0
+               ? code
+               : vamp_pending_rows_init(&queue->of_refused, output->schema->max_components, err);
 }
 
 static void bucket_queue_done(struct vamp_output *output)
@@ -139,114 +138,75 @@ static void bucket_queue_done(struct vamp_output *output)
     if (queue == NULL) {
         return;
     }
-    for (unsigned i = 0; i < queue->count; i++) {
-        vamp_bucket_release(queue->waiting[(queue->first + i) % queue->length].bucket);
+    while (output->worker.count > 0) {
+        vamp_bucket_release(vamp_worker_remove(&output->worker, 0).what);
     }
-    free(queue->waiting);
-    vamp_unwritten_done(&queue->unwritten);
-    vamp_unwritten_done(&queue->of_refused);
+    vamp_pending_rows_done(&queue->pending);
+    vamp_pending_rows_done(&queue->of_refused);
     vamp_resolution_free(queue->resolution);
     free(queue);
 }
 
 /* ---- the submitting thread */
 
-/* Called with the lock. */
-static bool append(struct vamp_output *output, const struct vamp_bucket *bucket)
-{
-    struct bucket_queue *queue = output->queue;
-    if (queue->count == queue->length || output->finishing) {
-        return false;
-    }
-    queue->waiting[(queue->first + queue->count++) % queue->length] =
-        (struct waiting_bucket){.bucket = vamp_bucket_hold(bucket), .lost_before = queue->refused};
-    queue->refused = 0;
-    return true;
-}
-
 /* Merging is the output's thread's work. */
 static void submit_bucket(struct vamp_output *output, const struct vamp_bucket *bucket)
 {
     struct bucket_queue *queue = output->queue;
     output_await_room(output);
-    (void)pthread_mutex_lock(&output->lock);
-    output_count(&output->queued);
-    if (append(output, bucket)) {
-        (void)pthread_cond_signal(&output->changed);
+    vamp_worker_lock(&output->worker);
+    /* Nothing of a bucket is changed but the number of its holders. */
+    const struct vamp_worker_item item = {.what = (void *)(uintptr_t)vamp_bucket_hold(bucket),
+                                          .number = queue->refused};
+    if (vamp_worker_put(&output->worker, &item)) {
+        queue->refused = 0;
     } else {
-        vamp_unwritten_add(&queue->of_refused, bucket);
+        vamp_bucket_release(bucket);
+        vamp_pending_rows_add(&queue->of_refused, bucket);
         queue->refused++;
-        output_count(&output->refused);
     }
-    (void)pthread_mutex_unlock(&output->lock);
+    vamp_worker_unlock(&output->worker);
 }
 
-static void bucket_fill(const struct vamp_output *output, struct vamp_output_fill *ret_fill)
+static uint64_t buckets_waiting(const struct vamp_output *output)
 {
-    const struct bucket_queue *queue = output->queue;
-    *ret_fill =
-        (struct vamp_output_fill){.used = atomic_load_explicit(&queue->count, memory_order_relaxed),
-                                  .bound = queue->length,
-                                  .unit = "buckets"};
-}
-
-/* Of a source that can wait: more buckets would only take memory, half a megabyte each in a
- * workflow of 60 components. */
-#define CROWDED_BUCKETS 8
-
-static bool bucket_queue_crowded(const struct vamp_output *output)
-{
-    struct vamp_output_fill fill;
-    bucket_fill(output, &fill);
-    return fill.used >= (fill.bound < CROWDED_BUCKETS ? fill.bound : CROWDED_BUCKETS);
-}
-
-static void end_buckets(struct vamp_output *output, int64_t until_ns)
-{
-    (void)output; /* `finishing` is enough */
-    (void)until_ns;
+    return atomic_load_explicit(&output->worker.count, memory_order_relaxed);
 }
 
 /* ---- the output's thread */
 
 static void wait_for_bucket(struct vamp_output *output)
 {
-    const struct bucket_queue *queue = output->queue;
-    (void)pthread_mutex_lock(&output->lock);
-    while (queue->count == 0 && !output->finishing) {
-        (void)pthread_cond_wait(&output->changed, &output->lock);
+    struct vamp_worker *worker = &output->worker;
+    vamp_worker_lock(worker);
+    while (worker->count == 0 && !atomic_load(&worker->finishing)) {
+        vamp_worker_wait(worker, VAMP_WORKER_NEVER_NS);
     }
-    (void)pthread_mutex_unlock(&output->lock);
+    vamp_worker_unlock(worker);
 }
 
-/* What the queue holds for a bucket that may be half made. */
-enum next_bucket {
-    NEXT_TAKEN,
-    NEXT_LATER, /* the oldest one belongs to the next bucket of the output */
-    NEXT_NONE,  /* now */
-    NEXT_NEVER, /* the run is over */
-};
-
-static enum next_bucket next_waiting(struct vamp_output *output, struct waiting_bucket *ret_oldest)
+/* Takes the oldest bucket unless it belongs to another one of the output than the one that is half
+ * made: then, and when the run is over, none will ever be added to that one. */
+static enum output_next next_waiting(struct vamp_output *output,
+                                     struct vamp_worker_item *ret_oldest)
 {
     struct bucket_queue *queue = output->queue;
-    (void)pthread_mutex_lock(&output->lock);
-    enum next_bucket next = output->finishing ? NEXT_NEVER : NEXT_NONE;
-    if (queue->count > 0) {
-        *ret_oldest = queue->waiting[queue->first];
-        next =
-            queue->resolution == NULL || vamp_resolution_fits(queue->resolution, ret_oldest->bucket)
-                ? NEXT_TAKEN
-                : NEXT_LATER;
+    struct vamp_worker *worker = &output->worker;
+    vamp_worker_lock(worker);
+    enum output_next next = atomic_load(&worker->finishing) ? OUTPUT_NEVER : OUTPUT_NONE;
+    if (worker->count > 0) {
+        next = queue->resolution == NULL ||
+                       vamp_resolution_fits(queue->resolution, vamp_worker_at(worker, 0)->what)
+                   ? OUTPUT_TAKEN
+                   : OUTPUT_NEVER;
     }
-    if (next == NEXT_TAKEN) {
-        queue->first = (queue->first + 1) % queue->length;
-        queue->count--;
-        if (ret_oldest->lost_before > 0) {
-            vamp_unwritten_move(&queue->unwritten, &queue->of_refused);
+    if (next == OUTPUT_TAKEN) {
+        *ret_oldest = vamp_worker_remove(worker, 0);
+        if (ret_oldest->number > 0) {
+            vamp_pending_rows_move(&queue->pending, &queue->of_refused);
         }
     }
-    (void)pthread_mutex_unlock(&output->lock);
+    vamp_worker_unlock(worker);
     return next;
 }
 
@@ -256,44 +216,40 @@ static void merge_bucket(struct vamp_output *output, const struct vamp_bucket *b
     struct bucket_queue *queue = output->queue;
     struct vamp_err err = VAMP_ERR_NONE;
     if (vamp_resolution_add(queue->resolution, bucket, &err) != 0) {
-        output_note_failure(output, &err);
-        output_count_lost(output, 1);
+        vamp_worker_say(&output->worker, &err);
+        vamp_worker_count(&output->worker.lost, 1);
         queue->lost_before++;
     }
     vamp_bucket_release(bucket);
 }
 
-static bool set_current(struct vamp_output *output, const struct vamp_bucket *bucket)
+static enum output_next take_bucket(struct vamp_output *output)
 {
     struct bucket_queue *queue = output->queue;
-    queue->current = bucket;
-    if (bucket == NULL) {
-        return false;
-    }
-    output->current =
-        (struct output_element){.time_ns = bucket->start_ns, .counts = bucket->buckets};
-    return true;
-}
-
-static bool take_bucket(struct vamp_output *output)
-{
-    struct bucket_queue *queue = output->queue;
-    struct waiting_bucket oldest = {.bucket = NULL};
-    enum next_bucket next;
-    while ((next = next_waiting(output, &oldest)) == NEXT_TAKEN) {
-        queue->lost_before += oldest.lost_before;
-        vamp_unwritten_add(&queue->unwritten, oldest.bucket);
+    struct vamp_worker_item oldest;
+    enum output_next next;
+    queue->current = NULL;
+    while (queue->current == NULL && (next = next_waiting(output, &oldest)) == OUTPUT_TAKEN) {
+        queue->lost_before += oldest.number;
+        vamp_pending_rows_add(&queue->pending, oldest.what);
         if (queue->resolution == NULL) {
-            return set_current(output, oldest.bucket);
-        }
-        merge_bucket(output, oldest.bucket);
-        if (vamp_resolution_is_complete(queue->resolution)) {
-            return set_current(output, vamp_resolution_bucket(queue->resolution));
+            queue->current = oldest.what;
+        } else {
+            merge_bucket(output, oldest.what);
+            if (vamp_resolution_is_complete(queue->resolution)) {
+                queue->current = vamp_resolution_bucket(queue->resolution);
+            }
         }
     }
-    const bool is_ended = next == NEXT_LATER || next == NEXT_NEVER;
-    return queue->resolution != NULL && is_ended &&
-           set_current(output, vamp_resolution_bucket(queue->resolution));
+    if (queue->current == NULL && next == OUTPUT_NEVER && queue->resolution != NULL) {
+        queue->current = vamp_resolution_bucket(queue->resolution); /* as far as it was made */
+    }
+    if (queue->current == NULL) {
+        return next;
+    }
+    output->current = (struct output_element){.time_ns = queue->current->start_ns,
+                                              .counts = queue->current->buckets};
+    return OUTPUT_TAKEN;
 }
 
 /* `whole`: with all rows, as the first of a segment. */
@@ -301,18 +257,19 @@ static const struct vamp_delivery *deliver_current(struct bucket_queue *queue, b
 {
     queue->delivery = (struct vamp_delivery){
         .bucket = queue->current,
-        .gaps = queue->unwritten.gaps,
-        .gap_count = queue->unwritten.gap_count,
+        .gaps = queue->pending.gaps,
+        .gap_count = queue->pending.gap_count,
         .lost_before = queue->lost_before,
     };
     queue->delivery.component_count =
-        vamp_unwritten_rows(&queue->unwritten, whole, &queue->delivery.components);
+        vamp_pending_rows_list(&queue->pending, whole, &queue->delivery.components);
     return &queue->delivery;
 }
 
 static const struct vamp_delivery *first_bucket(struct vamp_output *output)
 {
-    return deliver_current(output->queue, true);
+    struct bucket_queue *queue = output->queue;
+    return queue->current != NULL ? deliver_current(queue, true) : NULL;
 }
 
 static int write_bucket(struct vamp_output *output, struct vamp_err *err)
@@ -324,7 +281,7 @@ static int write_bucket(struct vamp_output *output, struct vamp_err *err)
     if (code == 0) {
         const int64_t took_ns = vamp_clock_monotonic_ns(output->clock) - began_ns;
         atomic_store(&output->commit_ns, took_ns > 0 ? took_ns : 1);
-        vamp_unwritten_clear(&queue->unwritten);
+        vamp_pending_rows_clear(&queue->pending);
         queue->lost_before = 0;
     }
     return code;
@@ -342,42 +299,24 @@ static void release_bucket(struct vamp_output *output, bool written)
     queue->current = NULL;
 }
 
-static bool buckets_finished(struct vamp_output *output)
-{
-    const struct bucket_queue *queue = output->queue;
-    (void)pthread_mutex_lock(&output->lock);
-    const bool finished = output->finishing && queue->count == 0;
-    (void)pthread_mutex_unlock(&output->lock);
-    return finished &&
-           (queue->resolution == NULL || vamp_resolution_bucket(queue->resolution) == NULL);
-}
-
-static void buckets_flushed(struct vamp_output *output)
-{
-    (void)output;
-}
-
 static void begin_bucket_segment(struct vamp_output *output)
 {
-    vamp_unwritten_begin_segment(&((struct bucket_queue *)output->queue)->unwritten);
+    vamp_pending_rows_begin_segment(&((struct bucket_queue *)output->queue)->pending);
 }
 
 const struct output_kind output_of_buckets = {
     .unit = "bucket",
+    .bound_unit = "buckets",
     .options = bucket_options,
     .queue_option = "queue",
     .create = bucket_queue_create,
     .done = bucket_queue_done,
     .bucket = submit_bucket,
-    .fill = bucket_fill,
-    .crowded = bucket_queue_crowded,
-    .end = end_buckets,
+    .used = buckets_waiting,
     .wait = wait_for_bucket,
     .take = take_bucket,
     .write = write_bucket,
     .release = release_bucket,
-    .finished = buckets_finished,
-    .flushed = buckets_flushed,
     .begin_segment = begin_bucket_segment,
     .first = first_bucket,
 };

@@ -4,7 +4,6 @@
  * room. */
 #include "writers/output/internal.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,16 +99,19 @@ static void learn_present(struct event_queue *queue, const struct vamp_component
 static int event_queue_create(struct vamp_output *output, const struct vamp_output_context *context,
                               struct vamp_err *err)
 {
+    int code = vamp_worker_init(&output->worker, &(struct vamp_worker_bounds){0}, 1, err);
     struct event_queue *queue = calloc(1, sizeof *queue);
     output->queue = queue;
-    if (queue == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "make a queue of events");
+    if (code != 0 || queue == NULL) {
+        return code != 0 ? code : vamp_err_set_errno(err, ENOMEM, "make a queue of events");
     }
     output->usually_waiting = 100000; /* which a disk takes in an instant */
     queue->filter = context->filter;
     queue->filter_context = context->filter_context;
-    int code = vamp_ring_create((size_t)output->settings->buffer_bytes, &queue->ring, err);
+    code = vamp_ring_create((size_t)output->settings->buffer_bytes, &queue->ring, err);
     if (code == 0) {
+        output->bound = vamp_ring_capacity_bytes(queue->ring);
+        output->crowded = output->bound / 2 + 1;
         code = vamp_components_create(COMPONENTS_MAX, &queue->components, err);
     }
     if (code == 0 && context->present != NULL) {
@@ -154,7 +156,7 @@ static void submit_event(struct vamp_output *output, const struct vamp_event *ev
     }
     output_await_room(output);
     if (!is_mark) {
-        output_count(&output->queued);
+        vamp_worker_count(&output->worker.queued, 1);
     }
     if (vamp_losses_push(&queue->losses, queue->ring, event)) {
         if (++queue->unpublished == PUBLISH_EVENTS) {
@@ -163,30 +165,21 @@ static void submit_event(struct vamp_output *output, const struct vamp_event *ev
         return;
     }
     if (!is_mark) {
-        output_count(&output->refused);
+        vamp_worker_count(&output->worker.refused, 1);
     }
     vamp_losses_note(&queue->losses, event, VAMP_LOSS_RECORDING);
 }
 
-static void event_fill(const struct vamp_output *output, struct vamp_output_fill *ret_fill)
+static uint64_t events_waiting(const struct vamp_output *output)
 {
-    const struct event_queue *queue = output->queue;
-    *ret_fill = (struct vamp_output_fill){.used = vamp_ring_used_bytes(queue->ring),
-                                          .bound = vamp_ring_capacity_bytes(queue->ring),
-                                          .unit = "bytes"};
-}
-
-static bool event_queue_crowded(const struct vamp_output *output)
-{
-    const struct event_queue *queue = output->queue;
-    return vamp_ring_used_bytes(queue->ring) > vamp_ring_capacity_bytes(queue->ring) / 2;
+    return vamp_ring_used_bytes(((const struct event_queue *)output->queue)->ring);
 }
 
 static void end_events(struct vamp_output *output, int64_t until_ns)
 {
     struct event_queue *queue = output->queue;
     const struct timespec pause = {.tv_nsec = ROOM_NS};
-    while (!vamp_losses_finish(&queue->losses, queue->ring) && output_now_ns() < until_ns) {
+    while (!vamp_losses_finish(&queue->losses, queue->ring) && vamp_worker_now_ns() < until_ns) {
         (void)nanosleep(&pause, NULL);
     }
     vamp_ring_close(queue->ring);
@@ -199,16 +192,16 @@ static void wait_for_event(struct vamp_output *output)
     vamp_ring_wait(((struct event_queue *)output->queue)->ring, FLUSH_NS);
 }
 
-static bool take_event(struct vamp_output *output)
+static enum output_next take_event(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
     queue->current = vamp_ring_next(queue->ring);
     if (queue->current == NULL) {
-        return false;
+        return vamp_ring_finished(queue->ring) ? OUTPUT_NEVER : OUTPUT_NONE;
     }
     output->current = (struct output_element){.time_ns = queue->current->time_ns,
                                               .counts = !vamp_event_is_mark(queue->current)};
-    return true;
+    return OUTPUT_TAKEN;
 }
 
 static int repeat_joins(const struct vamp_output *output, struct vamp_err *err)
@@ -271,11 +264,6 @@ static void release_event(struct vamp_output *output, bool written)
     vamp_ring_release(queue->ring);
 }
 
-static bool events_finished(struct vamp_output *output)
-{
-    return vamp_ring_finished(((struct event_queue *)output->queue)->ring);
-}
-
 static void events_flushed(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
@@ -289,29 +277,21 @@ static void begin_event_segment(struct vamp_output *output)
     queue->marks_due = queue->mark_count > 0;
 }
 
-static const struct vamp_delivery *first_event(struct vamp_output *output)
-{
-    (void)output;
-    return NULL;
-}
-
 const struct output_kind output_of_events = {
     .unit = "event",
+    .bound_unit = "bytes",
     .options = event_options,
     .queue_option = "buffer",
     .create = event_queue_create,
     .done = event_queue_done,
     .event = submit_event,
     .publish = publish_events,
-    .fill = event_fill,
-    .crowded = event_queue_crowded,
+    .used = events_waiting,
     .end = end_events,
     .wait = wait_for_event,
     .take = take_event,
     .write = write_event,
     .release = release_event,
-    .finished = events_finished,
     .flushed = events_flushed,
     .begin_segment = begin_event_segment,
-    .first = first_event,
 };

@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The output, split: output.c is the interface and the account, thread.c the thread, segments.c
- * writes one element to a segment; buckets.c and events.c are the two kinds of elements. Private to
- * these.
+ * The output, split: output.c is the interface and the thread; buckets.c and events.c are the two
+ * kinds of elements; segments.c writes one element to a segment; keep.c deletes older files. Each
+ * calls only those named after it. Private to these.
  */
 #ifndef VAMP_WRITERS_OUTPUT_INTERNAL_H
 #define VAMP_WRITERS_OUTPUT_INTERNAL_H
 
-#include <pthread.h>
 #include <stddef.h>
 
+#include "vampire/core/worker.h"
 #include "writers/output/output.h"
 #include "writers/output/paths.h"
 
-#define OUTPUT_NEVER_NS INT64_MAX
-#define OUTPUT_PAUSE_NS INT64_C(100000000)
+/* What a kind has for the output's thread. */
+enum output_next {
+    OUTPUT_TAKEN, /* an element, described in output->current */
+    OUTPUT_NONE,  /* now */
+    OUTPUT_NEVER, /* the end has come and everything was taken */
+};
 
 /* What differs between kinds of elements: its options, its queue, and what each segment begins
- * with. The queue is the kind's own; the functions below are all that touch it. */
+ * with. The functions below are all that touch the queue. NULL: nothing is to be done. */
 struct output_kind {
     const char *unit;               /* of the account: "bucket" */
+    const char *bound_unit;         /* of the queue: "bytes" */
     const struct vamp_opt *options; /* fills struct vamp_output_settings */
     const char *queue_option;       /* the one that makes the queue larger */
 
-    /* Makes output->queue, and output->schema if it is to be another; sets usually_waiting. 0 or
-     * -errno; then `done` is called, too. */
+    /* Makes output->queue and the worker, and output->schema if it is to be another; sets `bound`,
+     * `crowded` and `usually_waiting`. 0 or -errno; then `done` is called, too. */
     int (*create)(struct vamp_output *output, const struct vamp_output_context *context,
                   struct vamp_err *err);
     /* Frees the queue and what waits in it; output->queue may be NULL. */
@@ -34,9 +39,8 @@ struct output_kind {
     void (*bucket)(struct vamp_output *output, const struct vamp_bucket *bucket);
     void (*event)(struct vamp_output *output, const struct vamp_event *event, bool passed);
     void (*publish)(struct vamp_output *output); /* NULL: elements are seen at once */
-    void (*fill)(const struct vamp_output *output, struct vamp_output_fill *ret_fill);
-    /* A source that can wait should do so before it submits more. */
-    bool (*crowded)(const struct vamp_output *output);
+    /* How much of output->bound is taken. */
+    uint64_t (*used)(const struct vamp_output *output);
     /* No element will follow: puts the elements for the end into the queue as soon as there is
      * room; drops them when there is none until `until_ns` (monotonic). */
     void (*end)(struct vamp_output *output, int64_t until_ns);
@@ -44,25 +48,23 @@ struct output_kind {
     /* The output's thread. */
     /* Waits for an element or the end, for a second or so. */
     void (*wait)(struct vamp_output *output);
-    /* Takes the oldest element and describes it in output->current; false: there is none now. */
-    bool (*take)(struct vamp_output *output);
+    /* Takes the oldest element. */
+    enum output_next (*take)(struct vamp_output *output);
     /* Passes the element to the format. As write_bucket and write_event of the format. */
     int (*write)(struct vamp_output *output, struct vamp_err *err);
     /* Releases the element; if it is not `written`, it was given up. */
     void (*release)(struct vamp_output *output, bool written);
-    /* The end has come and everything was taken. */
-    bool (*finished)(struct vamp_output *output);
     /* All elements taken so far are in the segment. */
     void (*flushed)(struct vamp_output *output);
     /* A new segment was opened: it begins with what this kind requires, before the next element. */
     void (*begin_segment)(struct vamp_output *output);
-    /* The taken element as the first of a new segment; NULL: the format does not need it. */
+    /* The taken element as the first of a new segment; NULL: none was taken yet. */
     const struct vamp_delivery *(*first)(struct vamp_output *output);
 };
 
 extern const struct output_kind output_of_buckets, output_of_events;
 
-/* The option that both have. */
+/* The options that both have. */
 #define OUTPUT_NAME_OPTION                                                                         \
     {                                                                                              \
         .key = "name", .type = VAMP_OPT_STRING, .preset = "", .max = VAMP_OUTPUT_NAME_BYTES - 1,   \
@@ -105,79 +107,56 @@ struct vamp_output {
     const atomic_int *signal;
     uint64_t event_kinds;
     char name[VAMP_OUTPUT_NAME_BYTES];
-    void *queue;              /* the kind's */
+    void *queue;              /* the kind's, in addition to the worker's */
+    uint64_t bound;           /* of the queue */
+    uint64_t crowded;         /* so full that a source that can wait should do so */
     uint64_t usually_waiting; /* elements, at the end of any run */
 
-    /* The submitting thread's. */
-    const atomic_int *stop; /* NULL: the source cannot wait */
-    bool stuck, started;
-    struct vamp_output_account left; /* the account when the thread was left behind */
-
-    /* The account: each is written by one thread and read by any. */
-    _Atomic uint64_t queued, refused; /* by the submitting thread */
-    _Atomic uint64_t written, lost;   /* by the output's thread */
-    _Atomic int64_t commit_ns;
-    atomic_uint segment_number;
-    _Atomic uint64_t deleted;  /* older files */
-    _Atomic uint64_t left_out; /* by the format, in segments that were closed */
-    atomic_bool abandoned;
-    _Atomic int64_t give_up_ns; /* monotonic; OUTPUT_NEVER_NS until finish */
-
-    pthread_mutex_t lock; /* of all down to the thread's */
-    pthread_cond_t changed;
-    struct vamp_err newest_failure, first_failure;
-    bool has_news;
+    /* Thread, account, failures and deadline; its lock is that of all down to the ending. `lost`
+     * are elements that were given up. */
+    struct vamp_worker worker;
     char remark[VAMP_ERR_TEXT_BYTES];            /* "": none */
     uint64_t unreported_files, unreported_bytes; /* deleted, in the remark */
     struct vamp_ending ending;
     char reason[128];
-    bool finishing, done;
-    int close_code;
 
-    pthread_t thread;
+    /* The submitting thread's. */
+    const atomic_int *stop; /* NULL: the source cannot wait */
+    bool stuck;
+
+    /* The output's thread writes them, any reads them. */
+    _Atomic int64_t commit_ns;
+    atomic_uint segment_number;
+    _Atomic uint64_t deleted;  /* older files */
+    _Atomic uint64_t left_out; /* by the format, in segments that were closed */
 
     /* The output's thread's, and the creator's before that thread exists. */
     struct output_element current;
     struct output_segment segment;
-    uint64_t written_before, lost_before; /* in earlier segments; given up */
+    uint64_t written_before; /* in earlier segments */
     struct vamp_paths paths;
-    const char *left_out_what; /* NULL until the first is closed */
+    const char *left_out_what;     /* NULL until the first is closed */
+    struct vamp_err close_failure; /* of the last segment */
 };
 
-/* ---- output.c */
-
-/* Monotonic. Real time even in tests with a fake clock, since pthread waits by it. */
-int64_t output_now_ns(void);
-/* With the lock held: until the condition is signalled or the time is reached. */
-void output_wait_until(struct vamp_output *output, int64_t until_ns);
-/* Stores a failure until it is reported. */
-void output_note_failure(struct vamp_output *output, const struct vamp_err *failure);
-/* One more in a counter that only the calling thread writes. */
-static inline void output_count(_Atomic uint64_t *counter)
-{
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
-                          memory_order_release);
-}
-/* Of the output's thread: so many elements were given up. */
-void output_count_lost(struct vamp_output *output, uint64_t count);
-/* Waits while the queue is crowded, if the source can wait and the output makes progress. */
-void output_await_room(struct vamp_output *output);
-
-/* ---- keep.c */
-/* A new segment was opened: deletes older files of this output as its settings ask for. */
-void output_keep(struct vamp_output *output);
-
-/* ---- thread.c */
-VAMP_MUST_CHECK int output_start_thread(struct vamp_output *output, struct vamp_err *err);
-
 /* ---- segments.c */
+
+/* Opens the next one; none is open. */
 VAMP_MUST_CHECK int output_open_segment(struct vamp_output *output, struct vamp_err *err);
-/* `failed`: the failure was reported already, and the target is unusable. Returns the close's
- * result, 0 for a failed one. */
-int output_close_segment(struct vamp_output *output, const struct vamp_ending *ending, bool failed);
+/* `failed`: the failure was reported already, and the target is unusable. */
+void output_close_segment(struct vamp_output *output, const struct vamp_ending *ending,
+                          bool failed);
 /* Tries until the element is in a segment; false when it was given up. */
 bool output_deliver(struct vamp_output *output);
 /* Flushes what the format has taken to the operating system, and updates the account. */
 void output_flush(struct vamp_output *output);
+/* Submitting thread: waits while the queue is crowded, if the source can wait and the output makes
+ * progress. */
+void output_await_room(struct vamp_output *output);
+
+/* ---- keep.c */
+
+/* A new segment was opened: deletes older files of this output as its settings ask for. */
+void output_keep(struct vamp_output *output);
 
 #endif

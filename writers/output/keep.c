@@ -7,6 +7,7 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,15 +20,17 @@
 
 #define START_CHARACTERS 16 /* 20261121T034400Z */
 #define RUN_CHARACTERS 8
-#define SEGMENT_DIGITS_MIN 4
 /* Files that are looked at; what is beyond is left for the next segment. */
 #define FILES_MAX 65536
+#define FOUR_DIGITS "[0-9][0-9][0-9][0-9]"
+#define FOUR_OF_RUN "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]"
 
-/* The name of the output's files, apart from what differs: "vampire-WORKFLOW-", "-NAME-", ".h5". */
+/* The names of the output's files, of whatever run. */
 struct own_name {
     const char *file; /* of the new segment */
-    size_t before, middle;
-    const char *after_run, *extension;
+    char *pattern;    /* of fnmatch, malloc'ed */
+    size_t number_at; /* where the segment's number begins, */
+    size_t rest;      /* and the bytes behind it: ".h5" */
 };
 
 struct old_file {
@@ -42,9 +45,9 @@ struct old_files {
     uint64_t bytes;
 };
 
-/* Splits the file's name around "START-RUN"; false for a name that vampire did not choose. */
-static bool split_name(const struct vamp_output *output, const char *file,
-                       struct own_name *ret_name)
+/* False for a name that vampire did not choose, and without memory. */
+static bool make_pattern(const struct vamp_output *output, const char *file,
+                         struct own_name *ret_name)
 {
     char run[RUN_CHARACTERS + 3];
     (void)snprintf(run, sizeof run, "-%.*s-", RUN_CHARACTERS, output->run->id);
@@ -55,42 +58,27 @@ static bool split_name(const struct vamp_output *output, const char *file,
     for (const char *next = strstr(file, run); next != NULL; next = strstr(next + 1, run)) {
         at = next;
     }
-    if (at == NULL || extension == NULL || segment == NULL || segment > extension ||
-        segment < at + RUN_CHARACTERS + 1 || at - file < START_CHARACTERS) {
+    const char *name = at != NULL ? at + RUN_CHARACTERS + 1 : NULL;
+    if (at == NULL || extension == NULL || segment > extension || segment < name ||
+        at - file < START_CHARACTERS || strpbrk(file, "*?[\\") != NULL) {
         return false;
     }
     *ret_name = (struct own_name){
         .file = file,
-        .before = (size_t)(at - file) - START_CHARACTERS,
-        .after_run = at + RUN_CHARACTERS + 1,
-        .middle = (size_t)(segment - (at + RUN_CHARACTERS + 1)) + 1,
-        .extension = extension,
+        .number_at = (size_t)(segment - file) + 1,
+        .rest = strlen(extension),
     };
-    return true;
+    return asprintf(&ret_name->pattern,
+                    "%.*s" FOUR_DIGITS FOUR_DIGITS "T" FOUR_DIGITS
+                    "[0-9][0-9]Z-" FOUR_OF_RUN FOUR_OF_RUN "%.*s" FOUR_DIGITS "*%s",
+                    (int)(at - file) - START_CHARACTERS, file, (int)(segment - name) + 1, name,
+                    extension) >= 0;
 }
 
-static bool all_of(const char *text, size_t length, const char *allowed)
-{
-    return strspn(text, allowed) >= length;
-}
-
-/* Whether a file of this name is one of the output's, of whatever run. */
 static bool is_own_name(const struct own_name *own, const char *file)
 {
-    const size_t length = strlen(file), extension = strlen(own->extension);
-    const size_t fixed = own->before + START_CHARACTERS + 1 + RUN_CHARACTERS + own->middle;
-    if (length < fixed + SEGMENT_DIGITS_MIN + extension ||
-        strncmp(file, own->file, own->before) != 0 ||
-        strcmp(file + length - extension, own->extension) != 0) {
-        return false;
-    }
-    const char *start = file + own->before, *run = start + START_CHARACTERS + 1;
-    const char *middle = run + RUN_CHARACTERS, *segment = middle + own->middle;
-    return all_of(start, 8, "0123456789") && start[8] == 'T' &&
-           all_of(start + 9, 6, "0123456789") && start[15] == 'Z' && run[-1] == '-' &&
-           all_of(run, RUN_CHARACTERS, "0123456789abcdef") &&
-           strncmp(middle, own->after_run, own->middle) == 0 &&
-           all_of(segment, length - extension - fixed, "0123456789");
+    return fnmatch(own->pattern, file, 0) == 0 &&
+           strspn(file + own->number_at, "0123456789") == strlen(file) - own->number_at - own->rest;
 }
 
 static bool add_file(struct old_files *files, int directory, const char *name)
@@ -144,23 +132,23 @@ static void report_deleted(struct vamp_output *output, unsigned count, uint64_t 
                            const char *newest)
 {
     (void)atomic_fetch_add(&output->deleted, count);
-    (void)pthread_mutex_lock(&output->lock);
+    vamp_worker_lock(&output->worker);
     output->unreported_files += count;
     output->unreported_bytes += bytes;
     (void)snprintf(output->remark, sizeof output->remark,
                    "deleted %" PRIu64 " older file%s, %.1f MB, up to %s, because of \"keep\"",
                    output->unreported_files, output->unreported_files == 1 ? "" : "s",
                    (double)output->unreported_bytes / 1e6, newest);
-    (void)pthread_mutex_unlock(&output->lock);
+    vamp_worker_unlock(&output->worker);
 }
 
 static void report_failed(struct vamp_output *output, const char *name, int code)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     (void)vamp_err_set_errno(&err, code, "delete the older file %s because of \"keep\"", name);
-    (void)pthread_mutex_lock(&output->lock);
+    vamp_worker_lock(&output->worker);
     (void)snprintf(output->remark, sizeof output->remark, "%s", err.text);
-    (void)pthread_mutex_unlock(&output->lock);
+    vamp_worker_unlock(&output->worker);
 }
 
 static void delete_older(struct vamp_output *output, int directory, const char *present,
@@ -220,7 +208,7 @@ void output_keep(struct vamp_output *output)
     const char *path = output->format->path(output->segment.writer);
     const char *slash = strrchr(path, '/');
     struct own_name own;
-    if (!split_name(output, slash != NULL ? slash + 1 : path, &own)) {
+    if (!make_pattern(output, slash != NULL ? slash + 1 : path, &own)) {
         return;
     }
     char *parent = slash == NULL   ? strdup(".")
@@ -232,4 +220,5 @@ void output_keep(struct vamp_output *output)
         look_through(output, directory, &own);
         (void)closedir(directory);
     }
+    free(own.pattern);
 }

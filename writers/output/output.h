@@ -95,8 +95,6 @@ VAMP_MUST_CHECK int vamp_output_create(const struct vamp_writer_ops *format,
  * with a bucket, and one of buckets nothing with an event. */
 /* Holds the bucket, or the part of it that the output selects, until it is written. */
 void vamp_output_bucket(struct vamp_output *output, const struct vamp_bucket *bucket);
-/* Whether it takes events, not only buckets: vamp_output_event does nothing for the others. */
-bool vamp_output_takes_events(const struct vamp_output *output);
 /* Every event of the stream, marks included, in order. `passed`: the filters accepted it. JOIN,
  * LEAVE and marks are always written. */
 void vamp_output_event(struct vamp_output *output, const struct vamp_event *event, bool passed);
@@ -105,11 +103,6 @@ void vamp_output_event(struct vamp_output *output, const struct vamp_event *even
 void vamp_output_publish(struct vamp_output *output);
 
 /* Any thread. */
-const char *vamp_output_name(const struct vamp_output *output);
-/* "bucket" or "event": what the account counts. */
-const char *vamp_output_unit(const struct vamp_output *output);
-/* The number of the newest segment. */
-unsigned vamp_output_segment(const struct vamp_output *output);
 void vamp_output_account(const struct vamp_output *output, struct vamp_output_account *ret_account);
 /* Time that the last write took in ns, 0 when none since the last call. */
 int64_t vamp_output_commit_ns(struct vamp_output *output);
@@ -118,27 +111,26 @@ bool vamp_output_failure(struct vamp_output *output, struct vamp_err *ret_err);
 /* The format's remark (see writer.h) since the last call; false: none. */
 bool vamp_output_remark(struct vamp_output *output, char text[static VAMP_ERR_TEXT_BYTES]);
 
-/* Older files that were deleted, because the output keeps only so much ("keep"). */
-uint64_t vamp_output_deleted(const struct vamp_output *output);
-
-/* What bounds of the format kept out of segments that were closed; `*ret_what` names it in the
- * plural when it is not 0. After vamp_output_finish only. */
-uint64_t vamp_output_left_out(const struct vamp_output *output, const char **ret_what);
-
-/* How full the queue is; submitting thread. */
-struct vamp_output_fill {
+/* How an output is; submitting thread. */
+struct vamp_output_state {
+    const char *name, *unit; /* "bucket" or "event": what the account counts */
+    bool takes_events;       /* vamp_output_event does nothing for the others */
+    bool stuck;  /* it made the source wait for VAMP_OUTPUT_PATIENCE_NS: not waited for again */
+    bool behind; /* more waits than usually does at the end of a run */
+    unsigned segment; /* the number of the newest one */
+    uint64_t deleted; /* older files, because the output keeps only so much ("keep") */
+    /* How full the queue is, in "buckets" or "bytes". */
     uint64_t used, bound;
-    const char *unit; /* "buckets", "bytes" */
+    const char *bound_unit;
+    /* Time for which vamp_output_finish keeps the target open for readers of a completed run, in
+     * addition to its deadline; 0 for most. */
+    int64_t linger_ns;
+    /* What bounds of the format kept out of segments that were closed, named in the plural if it is
+     * not 0; 0 before vamp_output_finish. */
+    uint64_t left_out;
+    const char *left_out_what;
 };
-void vamp_output_fill(const struct vamp_output *output, struct vamp_output_fill *ret_fill);
-/* It once made the source wait for VAMP_OUTPUT_PATIENCE_NS and is not waited for again. */
-bool vamp_output_is_stuck(const struct vamp_output *output);
-/* More waits than usually does at the end of a run. */
-bool vamp_output_is_behind(const struct vamp_output *output);
-
-/* Time for which vamp_output_finish keeps the target open for readers of a completed run, in
- * addition to its deadline; 0 for most. */
-int64_t vamp_output_linger_ns(const struct vamp_output *output);
+void vamp_output_state(const struct vamp_output *output, struct vamp_output_state *ret_state);
 
 /* Writes what waits, for at most `deadline_ns`, closes the target and ends the thread; what could
  * not be written is counted as lost. In `ending` this output's own account is brought up to date

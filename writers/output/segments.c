@@ -4,41 +4,45 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
+#define PAUSE_NS INT64_C(100000000)
 #define PAUSE_LONGEST_NS (5 * VAMP_NS_PER_SECOND)
 /* The same once the run is over. */
-#define PAUSE_LAST_NS (4 * OUTPUT_PAUSE_NS)
+#define PAUSE_LAST_NS (4 * PAUSE_NS)
 #define ATTEMPTS_MAX 5
 /* Another process, or the output before a reload, may have taken a name. */
 #define NUMBERS_TRIED 16
+/* Time between two checks for room. */
+#define ROOM_NS 200000
 
 /* ---- pauses */
-
-static bool must_give_up(const struct vamp_output *output)
-{
-    const int64_t until = atomic_load_explicit(&output->give_up_ns, memory_order_relaxed);
-    return until != OUTPUT_NEVER_NS && output_now_ns() >= until;
-}
-
-static bool run_is_over(struct vamp_output *output)
-{
-    (void)pthread_mutex_lock(&output->lock);
-    const bool over = output->finishing;
-    (void)pthread_mutex_unlock(&output->lock);
-    return over;
-}
 
 /* Waits for at most `pause_ns`, less when finish is called meanwhile. */
 static void pause_thread(struct vamp_output *output, int64_t pause_ns)
 {
-    (void)pthread_mutex_lock(&output->lock);
-    const bool was_finishing = output->finishing;
-    const int64_t until = output_now_ns() + pause_ns;
-    while (output_now_ns() < until && !must_give_up(output) && output->finishing == was_finishing) {
-        const int64_t give_up = atomic_load(&output->give_up_ns);
-        output_wait_until(output, until < give_up ? until : give_up);
+    struct vamp_worker *worker = &output->worker;
+    vamp_worker_lock(worker);
+    const bool was_finishing = atomic_load(&worker->finishing);
+    const int64_t until = vamp_worker_now_ns() + pause_ns;
+    while (vamp_worker_now_ns() < until && !vamp_worker_must_give_up(worker) &&
+           atomic_load(&worker->finishing) == was_finishing) {
+        const int64_t give_up = atomic_load(&worker->give_up_ns);
+        vamp_worker_wait(worker, until < give_up ? until : give_up);
     }
-    (void)pthread_mutex_unlock(&output->lock);
+    vamp_worker_unlock(worker);
+}
+
+void output_await_room(struct vamp_output *output)
+{
+    const struct timespec pause = {.tv_nsec = ROOM_NS};
+    int64_t left_ns = VAMP_OUTPUT_PATIENCE_NS;
+    while (output->stop != NULL && !output->stuck &&
+           output->kind->used(output) >= output->crowded && atomic_load(output->stop) == 0) {
+        (void)nanosleep(&pause, NULL);
+        left_ns -= ROOM_NS;
+        output->stuck = left_ns <= 0;
+    }
 }
 
 /* ---- the account */
@@ -53,28 +57,30 @@ static void publish(struct vamp_output *output)
 {
     const uint64_t written = written_in_segment(output);
     assert(written <= output->segment.taken);
-    atomic_store_explicit(&output->written, output->written_before + written, memory_order_release);
+    atomic_store_explicit(&output->worker.done, output->written_before + written,
+                          memory_order_release);
 }
 
 /* Only when the one before was reported: a format says each fact once. */
 static void take_remark(struct vamp_output *output)
 {
     char text[VAMP_ERR_TEXT_BYTES];
-    (void)pthread_mutex_lock(&output->lock);
+    vamp_worker_lock(&output->worker);
     const bool reported = output->remark[0] == '\0';
-    (void)pthread_mutex_unlock(&output->lock);
+    vamp_worker_unlock(&output->worker);
     if (reported && output->format->remark != NULL &&
         output->format->remark(output->segment.writer, text)) {
-        (void)pthread_mutex_lock(&output->lock);
+        vamp_worker_lock(&output->worker);
         memcpy(output->remark, text, sizeof output->remark);
-        (void)pthread_mutex_unlock(&output->lock);
+        vamp_worker_unlock(&output->worker);
     }
 }
 
 /* ---- open and close */
 
-static int open_next(struct vamp_output *output, const struct vamp_delivery *first,
-                     void **ret_writer, struct vamp_err *err)
+/* Opens the next segment next to the present one. */
+static int open_next(struct vamp_output *output, struct output_segment *ret_segment,
+                     struct vamp_err *err)
 {
     struct vamp_writer_target target = {
         .run = output->run,
@@ -82,14 +88,16 @@ static int open_next(struct vamp_output *output, const struct vamp_delivery *fir
         .name = output->name,
         .stop = output->signal,
         .event_kinds = output->event_kinds,
-        .events_before = output->written_before + output->lost_before + output->segment.taken,
-        .first = first,
+        .events_before =
+            output->written_before + atomic_load(&output->worker.lost) + output->segment.taken,
+        .first = output->kind->first != NULL ? output->kind->first(output) : NULL,
     };
+    *ret_segment = (struct output_segment){.blind = target.first == NULL};
     int code = -EEXIST;
     unsigned number = atomic_load(&output->segment_number);
     for (unsigned i = 0; i < NUMBERS_TRIED && code == -EEXIST; i++) {
         target.segment = number + 1;
-        code = output->format->open(output->format_options, &target, ret_writer, err);
+        code = output->format->open(output->format_options, &target, &ret_segment->writer, err);
         if (code != 0 && (code != -EEXIST || number == 0)) {
             break;
         }
@@ -98,24 +106,24 @@ static int open_next(struct vamp_output *output, const struct vamp_delivery *fir
     return code;
 }
 
-static void begin_segment(struct vamp_output *output, void *writer, bool blind)
+static void begin_segment(struct vamp_output *output, const struct output_segment *segment)
 {
-    output->segment = (struct output_segment){.writer = writer, .blind = blind};
+    output->segment = *segment;
     output->kind->begin_segment(output);
     output_keep(output);
 }
 
 int output_open_segment(struct vamp_output *output, struct vamp_err *err)
 {
-    void *writer = NULL;
-    const int code = open_next(output, NULL, &writer, err);
+    struct output_segment segment;
+    const int code = open_next(output, &segment, err);
     if (code == 0) {
-        begin_segment(output, writer, true);
+        begin_segment(output, &segment);
     }
     return code;
 }
 
-int output_close_segment(struct vamp_output *output, const struct vamp_ending *ending, bool failed)
+void output_close_segment(struct vamp_output *output, const struct vamp_ending *ending, bool failed)
 {
     struct vamp_err err = VAMP_ERR_NONE;
     void *writer = output->segment.writer;
@@ -130,21 +138,17 @@ int output_close_segment(struct vamp_output *output, const struct vamp_ending *e
     publish(output);
     const uint64_t written = written_in_segment(output), taken = output->segment.taken;
     output->written_before += written;
-    output->lost_before += taken - written;
-    atomic_store_explicit(&output->lost, output->lost_before, memory_order_release);
+    vamp_worker_count(&output->worker.lost, taken - written);
     if (written > 0 || (!failed && code == 0 && taken == 0)) {
         vamp_paths_add(&output->paths, output->format->path(writer));
     }
     output->segment = (struct output_segment){.writer = NULL};
     struct vamp_err close_err = VAMP_ERR_NONE;
     const int close_code = output->format->close(writer, ending, &close_err);
-    if (failed) {
-        return 0;
+    if (!failed && (code != 0 || close_code != 0)) {
+        output->close_failure = code != 0 ? err : close_err;
+        vamp_worker_say(&output->worker, &output->close_failure);
     }
-    if (code != 0 || close_code != 0) {
-        output_note_failure(output, code != 0 ? &err : &close_err);
-    }
-    return code != 0 ? code : close_code;
 }
 
 void output_flush(struct vamp_output *output)
@@ -154,16 +158,18 @@ void output_flush(struct vamp_output *output)
         return;
     }
     if (output->format->flush(output->segment.writer, &err) == 0) {
-        output->kind->flushed(output);
+        if (output->kind->flushed != NULL) {
+            output->kind->flushed(output);
+        }
         publish(output);
         take_remark(output);
         return;
     }
-    output_note_failure(output, &err);
+    vamp_worker_say(&output->worker, &err);
     const bool fresh = written_in_segment(output) == 0;
-    (void)output_close_segment(output, NULL, true);
+    output_close_segment(output, NULL, true);
     if (fresh) {
-        pause_thread(output, OUTPUT_PAUSE_NS);
+        pause_thread(output, PAUSE_NS);
     }
 }
 
@@ -203,16 +209,15 @@ static void rotate(struct vamp_output *output)
         return; /* it failed, and the next one is opened like after any failure */
     }
     struct vamp_err err = VAMP_ERR_NONE;
-    void *writer = NULL;
-    const struct vamp_delivery *first = output->kind->first(output);
-    if (open_next(output, first, &writer, &err) != 0) {
-        output_note_failure(output, &err);
+    struct output_segment next;
+    if (open_next(output, &next, &err) != 0) {
+        vamp_worker_say(&output->worker, &err);
         output->segment.refused_bytes += output->settings->rotate_bytes;
         output->segment.period = period_of(output);
         return;
     }
-    (void)output_close_segment(output, NULL, false);
-    begin_segment(output, writer, first == NULL);
+    output_close_segment(output, NULL, false);
+    begin_segment(output, &next);
 }
 
 /* ---- one element */
@@ -229,18 +234,15 @@ enum attempt {
 static enum attempt attempt_open(struct vamp_output *output)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    void *writer = NULL;
-    const struct vamp_delivery *first = output->kind->first(output);
-    const int code = open_next(output, first, &writer, &err);
+    const int code = output_open_segment(output, &err);
     if (code == 0) {
-        begin_segment(output, writer, first == NULL);
         return ATTEMPT_NEXT_SEGMENT;
     }
-    output_note_failure(output, &err);
+    vamp_worker_say(&output->worker, &err);
     /* The user who waits for the end may free some space. */
-    if (code != -ENOSPC && code != -EDQUOT && run_is_over(output) &&
+    if (code != -ENOSPC && code != -EDQUOT && atomic_load(&output->worker.finishing) &&
         ++output->segment.failed_opens >= ATTEMPTS_MAX) {
-        atomic_store(&output->give_up_ns, output_now_ns());
+        atomic_store(&output->worker.give_up_ns, vamp_worker_now_ns());
     }
     return ATTEMPT_NOT_OPENED;
 }
@@ -270,18 +272,18 @@ static enum attempt attempt_write(struct vamp_output *output)
     }
     if (code == -EAGAIN) {
         if (err.code != 0) {
-            output_note_failure(output, &err);
+            vamp_worker_say(&output->worker, &err);
         }
         return ATTEMPT_AGAIN;
     }
     /* Normal, unless the segment was sized for this very bucket. */
     if (code == -ENOBUFS && (output->segment.taken > 0 || output->segment.blind)) {
-        (void)output_close_segment(output, NULL, false);
+        output_close_segment(output, NULL, false);
         return ATTEMPT_NEXT_SEGMENT;
     }
-    output_note_failure(output, &err);
+    vamp_worker_say(&output->worker, &err);
     const bool fresh = written_in_segment(output) == 0;
-    (void)output_close_segment(output, NULL, true);
+    output_close_segment(output, NULL, true);
     return fresh ? ATTEMPT_FAILED : ATTEMPT_NEXT_SEGMENT;
 }
 
@@ -295,9 +297,9 @@ static enum attempt attempt(struct vamp_output *output)
 
 bool output_deliver(struct vamp_output *output)
 {
-    int64_t pause = OUTPUT_PAUSE_NS;
+    int64_t pause = PAUSE_NS;
     unsigned failures = 0;
-    while (failures < ATTEMPTS_MAX && !must_give_up(output)) {
+    while (failures < ATTEMPTS_MAX && !vamp_worker_must_give_up(&output->worker)) {
         switch (attempt(output)) {
         case ATTEMPT_WRITTEN:
             return true;
@@ -305,13 +307,14 @@ bool output_deliver(struct vamp_output *output)
             break;
         case ATTEMPT_FAILED:
             failures++;
-            pause_thread(output, OUTPUT_PAUSE_NS);
+            pause_thread(output, PAUSE_NS);
             break;
         case ATTEMPT_AGAIN:
-            pause_thread(output, OUTPUT_PAUSE_NS);
+            pause_thread(output, PAUSE_NS);
             break;
         case ATTEMPT_NOT_OPENED:
-            pause = run_is_over(output) && pause > PAUSE_LAST_NS ? PAUSE_LAST_NS : pause;
+            pause = atomic_load(&output->worker.finishing) && pause > PAUSE_LAST_NS ? PAUSE_LAST_NS
+                                                                                    : pause;
             pause_thread(output, pause);
             pause = pause < PAUSE_LONGEST_NS ? pause * 2 : pause;
             break;

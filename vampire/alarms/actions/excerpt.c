@@ -235,9 +235,9 @@ static bool pass_step(struct vamp_excerpt *excerpt)
 
 static bool has_room(const struct vamp_excerpt *excerpt)
 {
-    struct vamp_output_fill fill;
-    vamp_output_fill(excerpt->output, &fill);
-    return excerpt->context.stop != NULL || fill.used < fill.bound / 2;
+    struct vamp_output_state state;
+    vamp_output_state(excerpt->output, &state);
+    return excerpt->context.stop != NULL || state.used < state.bound / 2;
 }
 
 static void report_failures(struct vamp_excerpt *excerpt)

@@ -66,7 +66,9 @@ static void complete_recording(struct vamp_excerpt *excerpt)
     vamp_output_account(excerpt->output, &account);
     char first[VAMP_ERR_TEXT_BYTES] = "";
     const size_t files = vamp_output_paths(excerpt->output, note_first, first);
-    excerpt->segments_before = vamp_output_segment(excerpt->output);
+    struct vamp_output_state state;
+    vamp_output_state(excerpt->output, &state);
+    excerpt->segments_before = state.segment;
     vamp_output_free(excerpt->output);
     excerpt->output = NULL;
     add_account(excerpt, &account, code != 0);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A thread with a bounded queue, an account, messages, and a deadline for its end. Who submits
+ * never waits: what finds no room is refused and counted.
+ *
+ * Account: queued = done + lost + waiting holds whenever it is read, also after the thread was left
+ * behind. `queued` and `refused` are counted by who submits, `done` and `lost` by who takes.
+ *
+ * The end: vamp_worker_end sets the deadline, then vamp_worker_join waits for the thread. A thread
+ * that does not return, because it is stuck in the operating system (a dead file system), is left
+ * behind: `abandoned` is set, what waits counts as lost, and what the thread may still use must not
+ * be freed; vamp_worker_done is not called.
+ *
+ * A worker needs neither a queue (its user may have one of its own and count in the account) nor a
+ * thread (the elements are then taken by whoever calls vamp_worker_remove). Each function says
+ * whether it is called with the lock held.
+ */
+#ifndef VAMP_CORE_WORKER_H
+#define VAMP_CORE_WORKER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vampire/core/err.h"
+
+#define VAMP_WORKER_NEVER_NS INT64_MAX
+#define VAMP_WORKER_MESSAGES_MAX 8
+
+/* An element of the queue, copied. What it points to belongs to the queue until it is removed. */
+struct vamp_worker_item {
+    void *what;
+    uint64_t number; /* the user's */
+    uint64_t bytes;  /* towards `bytes_max`; 0: it fits whatever waits */
+};
+
+/* What may wait. */
+struct vamp_worker_bounds {
+    unsigned items_max; /* 0: only bytes count, and the queue takes memory as it grows */
+    uint64_t bytes_max; /* one element fits whatever its size; 0: any */
+};
+
+struct vamp_worker_account {
+    uint64_t queued;  /* submitted, refused ones included */
+    uint64_t done;    /* taken and completed */
+    uint64_t lost;    /* refused, or given up after it was taken */
+    uint64_t waiting; /* in the queue, or taken and not completed */
+};
+
+struct vamp_worker {
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* by the monotonic clock */
+    pthread_t thread;
+    void (*run)(void *context);
+    void *context;
+    bool started; /* and not joined; of the thread that starts it */
+
+    /* With the lock. */
+    struct vamp_worker_bounds bounds;
+    struct vamp_worker_item *items; /* a ring of `room` */
+    unsigned room, first;
+    atomic_uint count; /* any thread reads it */
+    uint64_t bytes;
+    bool ended; /* `run` has returned */
+    struct vamp_err messages[VAMP_WORKER_MESSAGES_MAX];
+    unsigned messages_max, message_first, message_count;
+    uint64_t messages_left_out;
+    struct vamp_err first_failure; /* the first message ever */
+
+    /* Any thread reads these. */
+    _Atomic uint64_t queued, refused, done, lost;
+    atomic_bool finishing;      /* nothing more is accepted */
+    _Atomic int64_t give_up_ns; /* monotonic; VAMP_WORKER_NEVER_NS until vamp_worker_end */
+    atomic_bool abandoned;      /* the thread is stuck */
+    struct vamp_worker_account left_with; /* when it was left behind */
+};
+
+/* An empty queue. `messages_max`: messages that wait to be read, at most VAMP_WORKER_MESSAGES_MAX;
+ * further ones are counted, but of 1 the newest replaces the one before. 0 or -ENOMEM; in both
+ * cases vamp_worker_done is to follow. */
+VAMP_MUST_CHECK int vamp_worker_init(struct vamp_worker *worker,
+                                     const struct vamp_worker_bounds *bounds, unsigned messages_max,
+                                     struct vamp_err *err);
+/* Starts a thread of this name that calls `run` once and takes no signals. As vamp_thread_start. */
+VAMP_MUST_CHECK int vamp_worker_start(struct vamp_worker *worker, const char *name,
+                                      void (*run)(void *context), void *context,
+                                      struct vamp_err *err);
+/* Frees the queue; what waits in it is the caller's to free before. Not of an abandoned one. */
+void vamp_worker_done(struct vamp_worker *worker);
+
+static inline void vamp_worker_lock(struct vamp_worker *worker)
+{
+    (void)pthread_mutex_lock(&worker->lock);
+}
+static inline void vamp_worker_unlock(struct vamp_worker *worker)
+{
+    (void)pthread_mutex_unlock(&worker->lock);
+}
+/* Of a counter of the account, which one thread counts (or several, with the lock). */
+static inline void vamp_worker_count(_Atomic uint64_t *counter, uint64_t more)
+{
+    const uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, before + more, memory_order_release);
+}
+/* Monotonic. Real time even in tests with a fake clock, since threads wait by it. */
+int64_t vamp_worker_now_ns(void);
+
+/* ---- the queue; with the lock */
+
+/* Whether such an element would be accepted now. */
+bool vamp_worker_has_room(const struct vamp_worker *worker, uint64_t bytes);
+/* Counts the element as queued and adds it, and wakes the thread; false: it is refused (no room, no
+ * memory, or the end has begun), counted as lost, and the caller's. */
+VAMP_MUST_CHECK bool vamp_worker_put(struct vamp_worker *worker,
+                                     const struct vamp_worker_item *item);
+/* The element that is `number`th from the oldest one, which is 0; there is one. */
+const struct vamp_worker_item *vamp_worker_at(const struct vamp_worker *worker, unsigned number);
+/* Takes it out; it waits in the account until it is counted as done or lost. Those who wait for
+ * room are woken. */
+struct vamp_worker_item vamp_worker_remove(struct vamp_worker *worker, unsigned number);
+/* Waits for a change, until `until_ns` (monotonic; VAMP_WORKER_NEVER_NS) at most. May return
+ * earlier. */
+void vamp_worker_wait(struct vamp_worker *worker, int64_t until_ns);
+
+/* ---- any thread, without the lock */
+
+void vamp_worker_account(const struct vamp_worker *worker, struct vamp_worker_account *ret_account);
+/* Keeps a message for vamp_worker_message. */
+void vamp_worker_say(struct vamp_worker *worker, const struct vamp_err *message);
+/* The oldest message that was not read; false: there is none. After the last one `*ret_left_out` is
+ * how many more there were, once; else 0. */
+bool vamp_worker_message(struct vamp_worker *worker, struct vamp_err *ret_message,
+                         uint64_t *ret_left_out);
+
+/* ---- the end; the thread that started it */
+
+/* Accepts no more elements and sets the deadline, `deadline_ns` from now, at once if negative.
+ * Returns when that is (monotonic). The thread is woken; it is to return by then. */
+int64_t vamp_worker_end(struct vamp_worker *worker, int64_t deadline_ns);
+/* Waits for the thread until `until_ns`. True: it has ended. False: it is left behind. */
+VAMP_MUST_CHECK bool vamp_worker_join(struct vamp_worker *worker, int64_t until_ns);
+/* Any thread: the deadline is over. */
+bool vamp_worker_must_give_up(const struct vamp_worker *worker);
+
+#endif
