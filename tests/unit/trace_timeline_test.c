@@ -11,7 +11,6 @@
 
 #include "tests/lib/events.h"
 #include "writers/trace/timeline.h"
-#include "writers/trace/tracks.h"
 
 #define BEGIN_NS INT64_C(1795232640000000000)
 #define SPANS_MAX 4096

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The life of an archive: a directory with an anchor file, the definitions, and a file of events
- * for each location. Only a completed archive can be read, so whatever is not completed is removed.
+ * Traces as archives in the Open Trace Format 2 (docs/output-trace.md, "OTF2"), by libotf2, which
+ * has the events of all locations in memory until the archive is completed: a directory with an
+ * anchor file, the definitions, and a file of events for each location. Only a completed archive
+ * can be read, so whatever is not completed is removed. One thread.
  */
 #include <assert.h>
 #include <errno.h>
@@ -11,14 +13,76 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <otf2/otf2.h>
+
+#include "vampire/core/clock.h"
 #include "vampire/core/event/cdo_id.h"
+#include "vampire/core/map.h"
 #include "version.h"
 #include "writers/format/file.h"
 #include "writers/format/run_labels.h"
-#include "writers/otf2/internal.h"
+#include "writers/trace/sink.h"
 
 #define NAME "trace"
 #define FIRST_CAPACITY 64
+
+/* Of the tree of systems: the workflow. */
+#define ROOT 0
+/* Transports are messages of this communicator, in which the rank of a track is its number: its
+ * members, and their ranks, which are the same. */
+#define COMMUNICATOR 0
+#define LOCATIONS_GROUP 0
+#define RANKS_GROUP 1
+
+/* What an event says besides its region. */
+enum attribute { OF_CDO, OF_BYTES, OF_PEER, OF_END };
+#define ATTRIBUTES 4
+
+/* The regions: what a span is, and of a part of a wait which. */
+#define REGIONS (VAMP_TRACE_WHAT_COUNT + VAMP_WAIT_PART_COUNT)
+/* Kinds of marks: anomalies, and what happens to the run. */
+#define MARKERS_MAX 64
+
+/* A text in the archive, where each is written once. */
+struct text {
+    struct map_link link;
+    uint32_t number;
+    char text[];
+};
+
+/* A track, which is a location of the archive. */
+struct location {
+    OTF2_EvtWriter *writer;
+    uint32_t name, process;
+    uint64_t events;
+};
+
+/* A process, which is a group of locations. */
+struct process {
+    uint32_t name;  /* OTF2_UNDEFINED_STRING: it has no track */
+    uint32_t group; /* its number in the archive */
+};
+
+struct archive {
+    char *directory, *path; /* of the archive, of its anchor file in it */
+    unsigned access;        /* enum vamp_target_access */
+    OTF2_Archive *archive;
+    OTF2_MarkerWriter *markers;
+    OTF2_AttributeList *attributes;
+    OTF2_GlobalDefWriter *definitions;
+    struct map texts;
+    uint32_t text_count;
+    struct location *locations; /* by number of the track */
+    size_t count, capacity;
+    struct process *processes; /* by number of the process */
+    size_t process_count;
+    const char *marker_words[MARKERS_MAX];
+    unsigned marker_count;
+    uint64_t least_ns, most_ns;
+    /* The first failure, after which the archive is of no use, and errno then. */
+    OTF2_ErrorCode code;
+    int system;
+};
 
 /* ---- errors */
 
@@ -30,29 +94,84 @@ static OTF2_ErrorCode be_quiet(void *context, const char *file, uint64_t line, c
     return code;
 }
 
-/* Some of the library's functions return what is wrong with the archive and not what the system
- * refused, which is in errno: 0 before the calls. */
-static int check_code(struct otf2_archive *archive, OTF2_ErrorCode code, struct vamp_err *err)
+/* Notes a failure. Some of the library's functions return what is wrong with the archive and not
+ * what the system refused, which is in errno: 0 before the calls. */
+static void must(struct archive *archive, OTF2_ErrorCode code)
 {
-    if (code == OTF2_SUCCESS) {
-        return 0;
+    if (code != OTF2_SUCCESS && archive->code == OTF2_SUCCESS) {
+        archive->code = code;
+        archive->system = code == OTF2_ERROR_ENOMEM ? ENOMEM : errno;
     }
-    archive->failed = true;
-    return errno != 0 ? vamp_err_set_errno(err, errno, "write %s", archive->path)
-                      : vamp_err_set(err, -EIO, "write %s: %s", archive->path,
-                                     OTF2_Error_GetDescription(code));
 }
 
-static int no_memory(struct otf2_archive *archive, struct vamp_err *err)
+static int outcome(const struct archive *archive, struct vamp_err *err)
 {
-    archive->failed = true;
-    return vamp_err_set_errno(err, ENOMEM, "write %s", archive->path);
+    return archive->code == OTF2_SUCCESS ? 0
+           : archive->system != 0
+               ? vamp_err_set_errno(err, archive->system, "write %s", archive->path)
+               : vamp_err_set(err, -EIO, "write %s: %s", archive->path,
+                              OTF2_Error_GetDescription(archive->code));
+}
+
+/* ---- texts */
+
+/* Its number; 0 after a failure. */
+static uint32_t text_number(struct archive *archive, const char *text)
+{
+    const size_t length = strlen(text);
+    const uint64_t hash = map_hash_text(&archive->texts, text, length);
+    for (struct map_link *link = map_first(&archive->texts, hash); link != NULL;
+         link = map_next(link)) {
+        const struct text *known = CONTAINER_OF(link, struct text, link);
+        if (strcmp(known->text, text) == 0) {
+            return known->number;
+        }
+    }
+    struct text *known = malloc(sizeof *known + length + 1);
+    if (known == NULL) {
+        must(archive, OTF2_ERROR_ENOMEM);
+        return 0;
+    }
+    known->number = archive->text_count++;
+    memcpy(known->text, text, length + 1);
+    map_insert(&archive->texts, &known->link, hash);
+    must(archive, OTF2_GlobalDefWriter_WriteString(archive->definitions, known->number, text));
+    return known->number;
+}
+
+static void free_texts(struct map *texts)
+{
+    for (size_t i = 0; i < texts->slot_count; i++) {
+        struct map_link *link = texts->slots[i];
+        while (link != NULL) {
+            struct text *known = CONTAINER_OF(link, struct text, link);
+            link = link->next;
+            free(known);
+        }
+    }
+    map_done(texts);
 }
 
 /* ---- events */
 
+static unsigned part_number(const char *word)
+{
+    unsigned part = 0;
+    while (part < VAMP_WAIT_UNKNOWN && strcmp(vamp_wait_part_name(part), word) != 0) {
+        part++;
+    }
+    return part;
+}
+
+/* The region of a span that is no mark. */
+static OTF2_RegionRef region_of(const struct vamp_trace_span *span)
+{
+    return span->what == VAMP_TRACE_PART ? VAMP_TRACE_WHAT_COUNT + part_number(span->word)
+                                         : (OTF2_RegionRef)span->what;
+}
+
 /* The times of an archive have no sign. */
-static uint64_t time_of(struct otf2_archive *archive, int64_t time_ns)
+static uint64_t time_of(struct archive *archive, int64_t time_ns)
 {
     const uint64_t time = time_ns < 0 ? 0 : (uint64_t)time_ns;
     archive->least_ns = time < archive->least_ns ? time : archive->least_ns;
@@ -60,130 +179,115 @@ static uint64_t time_of(struct otf2_archive *archive, int64_t time_ns)
     return time;
 }
 
-static OTF2_ErrorCode add_text(struct otf2_archive *archive, enum otf2_attribute attribute,
-                               const char *text)
+static void add_text(struct archive *archive, enum attribute attribute, const char *text)
 {
-    uint32_t number = 0;
-    if (text == NULL || text[0] == '\0') {
-        return OTF2_SUCCESS;
+    if (text != NULL && text[0] != '\0') {
+        must(archive, OTF2_AttributeList_AddStringRef(archive->attributes, attribute,
+                                                      text_number(archive, text)));
     }
-    const OTF2_ErrorCode code = otf2_text(&archive->texts, text, &number);
-    return code == OTF2_SUCCESS
-               ? OTF2_AttributeList_AddStringRef(archive->attributes, attribute, number)
-               : code;
 }
 
-static OTF2_ErrorCode add_attributes(struct otf2_archive *archive,
-                                     const struct vamp_trace_span *span)
+static void enter(struct archive *archive, struct location *location,
+                  const struct vamp_trace_span *span)
 {
+    const uint64_t time = time_of(archive, span->start_ns);
     char id[VAMP_CDO_ID_TEXT_BYTES] = "";
     if (span->id_known) {
         vamp_cdo_id_text(span->id, id);
     }
-    OTF2_ErrorCode code = add_text(archive, OTF2_OF_CDO, span->cdo[0] != '\0' ? span->cdo : id);
-    if (code == OTF2_SUCCESS && span->size_known) {
-        code = OTF2_AttributeList_AddUint64(archive->attributes, OTF2_OF_BYTES, span->size_bytes);
+    add_text(archive, OF_CDO, span->cdo[0] != '\0' ? span->cdo : id);
+    if (span->size_known) {
+        must(archive,
+             OTF2_AttributeList_AddUint64(archive->attributes, OF_BYTES, span->size_bytes));
     }
-    code = code == OTF2_SUCCESS ? add_text(archive, OTF2_OF_PEER, span->peer) : code;
-    return code == OTF2_SUCCESS ? add_text(archive, OTF2_OF_END, span->end) : code;
-}
-
-static OTF2_ErrorCode enter(struct otf2_archive *archive, struct otf2_location *location,
-                            const struct vamp_trace_span *span)
-{
-    const uint64_t time = time_of(archive, span->start_ns);
-    OTF2_ErrorCode code = add_attributes(archive, span);
-    if (code == OTF2_SUCCESS) {
-        code = OTF2_EvtWriter_Enter(location->writer, archive->attributes, time, otf2_region(span));
+    add_text(archive, OF_PEER, span->peer);
+    add_text(archive, OF_END, span->end);
+    must(archive,
+         OTF2_EvtWriter_Enter(location->writer, archive->attributes, time, region_of(span)));
+    location->events++;
+    if (span->arrow == VAMP_TRACE_ARROW_BEGINS) {
+        must(archive,
+             OTF2_EvtWriter_MpiSend(location->writer, NULL, time, span->arrow_track, COMMUNICATOR,
+                                    (uint32_t)span->arrow_id, span->size_bytes));
         location->events++;
     }
-    if (code == OTF2_SUCCESS && span->arrow == VAMP_TRACE_ARROW_BEGINS) {
-        code =
-            OTF2_EvtWriter_MpiSend(location->writer, NULL, time, span->arrow_track,
-                                   OTF2_COMMUNICATOR, (uint32_t)span->arrow_id, span->size_bytes);
-        location->events++;
-    }
-    return code;
 }
 
-static OTF2_ErrorCode leave(struct otf2_archive *archive, struct otf2_location *location,
-                            const struct vamp_trace_span *span)
+static void leave(struct archive *archive, struct location *location,
+                  const struct vamp_trace_span *span)
 {
     const uint64_t time = time_of(archive, span->end_ns);
-    OTF2_ErrorCode code = OTF2_SUCCESS;
     if (span->arrow == VAMP_TRACE_ARROW_ENDS) {
-        code =
-            OTF2_EvtWriter_MpiRecv(location->writer, NULL, time, span->arrow_track,
-                                   OTF2_COMMUNICATOR, (uint32_t)span->arrow_id, span->size_bytes);
+        must(archive,
+             OTF2_EvtWriter_MpiRecv(location->writer, NULL, time, span->arrow_track, COMMUNICATOR,
+                                    (uint32_t)span->arrow_id, span->size_bytes));
         location->events++;
     }
+    must(archive, OTF2_EvtWriter_Leave(location->writer, NULL, time, region_of(span)));
     location->events++;
-    return code == OTF2_SUCCESS
-               ? OTF2_EvtWriter_Leave(location->writer, NULL, time, otf2_region(span))
-               : code;
 }
 
-static OTF2_ErrorCode marker_of(struct otf2_archive *archive, const char *word,
-                                OTF2_MarkerRef *ret_marker)
+static OTF2_MarkerRef marker_of(struct archive *archive, const char *word)
 {
     unsigned i = 0;
     while (i < archive->marker_count && strcmp(archive->marker_words[i], word) != 0) {
         i++;
     }
-    *ret_marker = i;
-    if (i < archive->marker_count) {
-        return OTF2_SUCCESS;
+    if (i == archive->marker_count) {
+        if (i == MARKERS_MAX) {
+            must(archive, OTF2_ERROR_EOVERFLOW);
+            return 0;
+        }
+        archive->marker_words[archive->marker_count++] = word;
+        must(archive, OTF2_MarkerWriter_WriteDefMarker(archive->markers, i, "vampire", word,
+                                                       OTF2_SEVERITY_MEDIUM));
     }
-    if (i == OTF2_MARKERS_MAX) {
-        return OTF2_ERROR_EOVERFLOW;
-    }
-    archive->marker_words[archive->marker_count++] = word;
-    return OTF2_MarkerWriter_WriteDefMarker(archive->markers, i, "vampire", word,
-                                            OTF2_SEVERITY_MEDIUM);
+    return i;
 }
 
-static OTF2_ErrorCode write_mark(struct otf2_archive *archive, uint32_t location,
-                                 const struct vamp_trace_span *mark)
+static void write_mark(struct archive *archive, uint32_t location,
+                       const struct vamp_trace_span *mark)
 {
-    OTF2_MarkerRef marker = 0;
     char text[VAMP_CDO_NAME_BYTES + 32];
     (void)snprintf(text, sizeof text, "%llu%s%s", (unsigned long long)mark->count,
                    mark->cdo[0] != '\0' ? " " : "", mark->cdo);
-    const OTF2_ErrorCode code = marker_of(archive, mark->word, &marker);
-    return code == OTF2_SUCCESS
-               ? OTF2_MarkerWriter_WriteMarker(archive->markers, time_of(archive, mark->start_ns),
-                                               0, marker, OTF2_MARKER_SCOPE_LOCATION, location,
-                                               text)
-               : code;
+    must(archive, OTF2_MarkerWriter_WriteMarker(archive->markers, time_of(archive, mark->start_ns),
+                                                0, marker_of(archive, mark->word),
+                                                OTF2_MARKER_SCOPE_LOCATION, location, text));
 }
 
 static int otf2_spans(void *self, const struct vamp_trace_track *track,
                       const struct vamp_trace_span *spans, unsigned count, struct vamp_err *err)
 {
-    struct otf2_archive *archive = self;
-    struct otf2_location *location = &archive->locations[track->number];
+    struct archive *archive = self;
     errno = 0;
+    if (archive->code != OTF2_SUCCESS) {
+        return outcome(archive, err);
+    }
+    assert(track->number < archive->count);
+    struct location *location = &archive->locations[track->number];
     if (spans[0].what == VAMP_TRACE_MARK) {
-        return check_code(archive, write_mark(archive, track->number, &spans[0]), err);
+        write_mark(archive, track->number, &spans[0]);
+        return outcome(archive, err);
     }
-    OTF2_ErrorCode code = enter(archive, location, &spans[0]);
-    for (unsigned i = 1; i < count && code == OTF2_SUCCESS; i++) {
-        code = enter(archive, location, &spans[i]);
-        code = code == OTF2_SUCCESS ? leave(archive, location, &spans[i]) : code;
+    enter(archive, location, &spans[0]);
+    for (unsigned i = 1; i < count; i++) {
+        enter(archive, location, &spans[i]);
+        leave(archive, location, &spans[i]);
     }
-    code = code == OTF2_SUCCESS ? leave(archive, location, &spans[0]) : code;
-    return check_code(archive, code, err);
+    leave(archive, location, &spans[0]);
+    return outcome(archive, err);
 }
 
 /* ---- tracks */
 
-static int grow_locations(struct otf2_archive *archive)
+static int grow_locations(struct archive *archive)
 {
     if (archive->count < archive->capacity) {
         return 0;
     }
     const size_t capacity = archive->capacity > 0 ? archive->capacity * 2 : FIRST_CAPACITY;
-    struct otf2_location *locations = reallocarray(archive->locations, capacity, sizeof *locations);
+    struct location *locations = reallocarray(archive->locations, capacity, sizeof *locations);
     if (locations == NULL) {
         return -ENOMEM;
     }
@@ -192,7 +296,7 @@ static int grow_locations(struct otf2_archive *archive)
     return 0;
 }
 
-static int grow_processes(struct otf2_archive *archive, uint32_t process)
+static int grow_processes(struct archive *archive, uint32_t process)
 {
     size_t count = archive->process_count > 0 ? archive->process_count : FIRST_CAPACITY;
     while (count <= process) {
@@ -201,42 +305,130 @@ static int grow_processes(struct otf2_archive *archive, uint32_t process)
     if (count == archive->process_count) {
         return 0;
     }
-    struct otf2_process *processes = reallocarray(archive->processes, count, sizeof *processes);
+    struct process *processes = reallocarray(archive->processes, count, sizeof *processes);
     if (processes == NULL) {
         return -ENOMEM;
     }
     archive->processes = processes;
     while (archive->process_count < count) {
-        processes[archive->process_count++] = (struct otf2_process){.name = OTF2_UNDEFINED_STRING};
+        processes[archive->process_count++] = (struct process){.name = OTF2_UNDEFINED_STRING};
     }
     return 0;
 }
 
-static OTF2_ErrorCode name_track(struct otf2_archive *archive, const struct vamp_trace_track *track)
-{
-    char lane[64];
-    const char *kind = vamp_trace_kind_name(track->kind);
-    (void)snprintf(lane, sizeof lane, track->lane == 0 ? "%s" : "%s %u", kind, track->lane + 1);
-    const OTF2_ErrorCode code =
-        otf2_text(&archive->texts, lane, &archive->locations[track->number].name);
-    return code == OTF2_SUCCESS
-               ? otf2_text(&archive->texts, track->name, &archive->processes[track->process].name)
-               : code;
-}
-
 static int otf2_track(void *self, const struct vamp_trace_track *track, struct vamp_err *err)
 {
-    struct otf2_archive *archive = self;
-    assert(track->number == archive->count);
+    struct archive *archive = self;
+    char lane[64];
     errno = 0;
+    if (archive->code != OTF2_SUCCESS) {
+        return outcome(archive, err);
+    }
+    assert(track->number == archive->count);
     OTF2_EvtWriter *writer = OTF2_Archive_GetEvtWriter(archive->archive, archive->count);
     if (writer == NULL || grow_locations(archive) != 0 ||
         grow_processes(archive, track->process) != 0) {
-        return no_memory(archive, err);
+        must(archive, OTF2_ERROR_ENOMEM);
+        return outcome(archive, err);
     }
-    archive->locations[archive->count++] =
-        (struct otf2_location){.writer = writer, .process = track->process};
-    return check_code(archive, name_track(archive, track), err);
+    const char *kind = vamp_trace_kind_name(track->kind);
+    (void)snprintf(lane, sizeof lane, track->lane == 0 ? "%s" : "%s %u", kind, track->lane + 1);
+    archive->locations[archive->count++] = (struct location){
+        .writer = writer, .process = track->process, .name = text_number(archive, lane)};
+    archive->processes[track->process].name = text_number(archive, track->name);
+    return outcome(archive, err);
+}
+
+/* ---- definitions: what the events refer to, once all of them are known */
+
+static void define_regions(struct archive *archive)
+{
+    const uint32_t empty = text_number(archive, "");
+    for (unsigned i = 0; i < REGIONS; i++) {
+        const OTF2_RegionRole role = i == VAMP_TRACE_SEND || i == VAMP_TRACE_RECEIVE
+                                         ? OTF2_REGION_ROLE_POINT2POINT
+                                         : OTF2_REGION_ROLE_FUNCTION;
+        const uint32_t name = text_number(
+            archive, i < VAMP_TRACE_WHAT_COUNT ? vamp_trace_what_name((enum vamp_trace_what)i)
+                                               : vamp_wait_part_name(i - VAMP_TRACE_WHAT_COUNT));
+        must(archive, OTF2_GlobalDefWriter_WriteRegion(archive->definitions, i, name, name, empty,
+                                                       role, OTF2_PARADIGM_USER,
+                                                       OTF2_REGION_FLAG_NONE, empty, 0, 0));
+    }
+}
+
+static void define_attributes(struct archive *archive)
+{
+    static const struct {
+        const char *name, *description;
+        OTF2_Type type;
+    } attributes[ATTRIBUTES] = {
+        [OF_CDO] = {"cdo", "name of the CDO, or its id", OTF2_TYPE_STRING},
+        [OF_BYTES] = {"bytes", "size of the CDO", OTF2_TYPE_UINT64},
+        [OF_PEER] = {"component", "the component at the other end", OTF2_TYPE_STRING},
+        [OF_END] = {"end", "how it ended", OTF2_TYPE_STRING},
+    };
+    for (unsigned i = 0; i < ATTRIBUTES; i++) {
+        const uint32_t name = text_number(archive, attributes[i].name);
+        const uint32_t description = text_number(archive, attributes[i].description);
+        must(archive, OTF2_GlobalDefWriter_WriteAttribute(archive->definitions, i, name,
+                                                          description, attributes[i].type));
+    }
+}
+
+/* The processes that have tracks, numbered without gaps, and their tracks. */
+static void define_locations(struct archive *archive)
+{
+    uint32_t group = 0;
+    for (size_t i = 0; i < archive->process_count; i++) {
+        struct process *process = &archive->processes[i];
+        if (process->name != OTF2_UNDEFINED_STRING) {
+            process->group = group++;
+            must(archive,
+                 OTF2_GlobalDefWriter_WriteLocationGroup(
+                     archive->definitions, process->group, process->name,
+                     OTF2_LOCATION_GROUP_TYPE_PROCESS, ROOT, OTF2_UNDEFINED_LOCATION_GROUP));
+        }
+    }
+    for (size_t i = 0; i < archive->count; i++) {
+        const struct location *location = &archive->locations[i];
+        must(archive, OTF2_GlobalDefWriter_WriteLocation(
+                          archive->definitions, i, location->name, OTF2_LOCATION_TYPE_CPU_THREAD,
+                          location->events, archive->processes[location->process].group));
+    }
+}
+
+static void define_communicator(struct archive *archive)
+{
+    OTF2_GlobalDefWriter *writer = archive->definitions;
+    const uint32_t name = text_number(archive, "transports");
+    const uint32_t count = (uint32_t)archive->count;
+    uint64_t *members = calloc(archive->count + 1, sizeof *members);
+    if (members == NULL) {
+        must(archive, OTF2_ERROR_ENOMEM);
+        return;
+    }
+    for (size_t i = 0; i < archive->count; i++) {
+        members[i] = i;
+    }
+    must(archive, OTF2_GlobalDefWriter_WriteGroup(writer, LOCATIONS_GROUP, name,
+                                                  OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_MPI,
+                                                  OTF2_GROUP_FLAG_NONE, count, members));
+    must(archive,
+         OTF2_GlobalDefWriter_WriteGroup(writer, RANKS_GROUP, name, OTF2_GROUP_TYPE_COMM_GROUP,
+                                         OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE, count, members));
+    must(archive, OTF2_GlobalDefWriter_WriteComm(writer, COMMUNICATOR, name, RANKS_GROUP,
+                                                 OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
+    free(members);
+}
+
+/* The clock counts ns since 1970, UTC. */
+static void define_clock(struct archive *archive)
+{
+    const uint64_t first = archive->least_ns <= archive->most_ns ? archive->least_ns : 0;
+    const uint64_t length = archive->least_ns <= archive->most_ns ? archive->most_ns - first : 0;
+    must(archive, OTF2_GlobalDefWriter_WriteClockProperties(
+                      archive->definitions, VAMP_NS_PER_SECOND, first, length + 1, first));
 }
 
 /* ---- begin and end */
@@ -255,7 +447,7 @@ static int otf2_flush(void *self, struct vamp_err *err)
 
 /* The files of the archive: for `location` = 0, 1, ... of each, then the rest, then the folders.
  * False at the end. */
-static bool file_of(const struct otf2_archive *archive, size_t number, char **ret_path)
+static bool file_of(const struct archive *archive, size_t number, char **ret_path)
 {
     static const char *const rest[] = {NAME ".otf2", NAME ".def", NAME ".marker", NAME, ""};
     const size_t of_locations = archive->count * 2;
@@ -272,7 +464,7 @@ static bool file_of(const struct otf2_archive *archive, size_t number, char **re
 }
 
 /* `apply` to every file, folders last. 0, or the first -errno of `apply`. */
-static int for_each_file(const struct otf2_archive *archive,
+static int for_each_file(const struct archive *archive,
                          int (*apply)(const char *path, unsigned access))
 {
     char *path = NULL;
@@ -300,74 +492,73 @@ static int permit(const char *path, unsigned access)
                : 0;
 }
 
-static OTF2_ErrorCode close_locations(struct otf2_archive *archive)
+static void close_locations(struct archive *archive)
 {
-    OTF2_ErrorCode code = OTF2_SUCCESS;
-    for (size_t i = 0; i < archive->count && code == OTF2_SUCCESS; i++) {
-        code = OTF2_Archive_CloseEvtWriter(archive->archive, archive->locations[i].writer);
+    for (size_t i = 0; i < archive->count; i++) {
+        must(archive, OTF2_Archive_CloseEvtWriter(archive->archive, archive->locations[i].writer));
     }
-    code = code == OTF2_SUCCESS ? OTF2_Archive_CloseEvtFiles(archive->archive) : code;
-    code = code == OTF2_SUCCESS ? OTF2_Archive_OpenDefFiles(archive->archive) : code;
-    for (size_t i = 0; i < archive->count && code == OTF2_SUCCESS; i++) {
+    must(archive, OTF2_Archive_CloseEvtFiles(archive->archive));
+    must(archive, OTF2_Archive_OpenDefFiles(archive->archive));
+    for (size_t i = 0; i < archive->count; i++) {
         OTF2_DefWriter *writer = OTF2_Archive_GetDefWriter(archive->archive, i);
-        code = writer != NULL ? OTF2_Archive_CloseDefWriter(archive->archive, writer)
-                              : OTF2_ERROR_ENOMEM;
+        must(archive, writer != NULL ? OTF2_Archive_CloseDefWriter(archive->archive, writer)
+                                     : OTF2_ERROR_ENOMEM);
     }
-    return code == OTF2_SUCCESS ? OTF2_Archive_CloseDefFiles(archive->archive) : code;
+    must(archive, OTF2_Archive_CloseDefFiles(archive->archive));
 }
 
 static int otf2_complete(void *self, struct vamp_err *err)
 {
-    struct otf2_archive *archive = self;
+    struct archive *archive = self;
     errno = 0;
-    OTF2_ErrorCode code = close_locations(archive);
-    code = code == OTF2_SUCCESS ? otf2_define(archive) : code;
-    code = code == OTF2_SUCCESS ? OTF2_Archive_CloseMarkerWriter(archive->archive, archive->markers)
-                                : code;
-    if (code == OTF2_SUCCESS) {
-        OTF2_Archive *closing = archive->archive;
-        archive->archive = NULL;
-        code = OTF2_Archive_Close(closing);
+    close_locations(archive);
+    define_clock(archive);
+    define_regions(archive);
+    define_attributes(archive);
+    define_locations(archive);
+    define_communicator(archive);
+    must(archive, OTF2_Archive_CloseMarkerWriter(archive->archive, archive->markers));
+    if (archive->code != OTF2_SUCCESS) {
+        return outcome(archive, err);
     }
-    if (code != OTF2_SUCCESS) {
-        return check_code(archive, code, err);
+    OTF2_Archive *closing = archive->archive;
+    archive->archive = NULL;
+    must(archive, OTF2_Archive_Close(closing));
+    if (archive->code != OTF2_SUCCESS) {
+        return outcome(archive, err);
     }
     const int result = for_each_file(archive, permit);
-    archive->failed = result != 0;
-    return result == 0
-               ? 0
-               : vamp_err_set_errno(err, -result, "set the permissions of %s", archive->directory);
-}
-
-static void free_archive(struct otf2_archive *archive)
-{
-    if (archive->attributes != NULL) {
-        (void)OTF2_AttributeList_Delete(archive->attributes);
+    if (result != 0) {
+        must(archive, OTF2_ERROR_EPERM);
+        return vamp_err_set_errno(err, -result, "set the permissions of %s", archive->directory);
     }
-    otf2_texts_done(&archive->texts);
-    free(archive->locations);
-    free(archive->processes);
-    free(archive->directory);
-    free(archive->path);
-    free(archive);
+    return 0;
 }
 
 static int otf2_close(void *self, const struct vamp_trace_end *end, bool remove,
                       struct vamp_err *err)
 {
-    struct otf2_archive *archive = self;
+    struct archive *archive = self;
     (void)err;
     if (archive == NULL) {
         return 0;
     }
-    const bool incomplete = archive->archive != NULL || archive->failed;
+    const bool incomplete = archive->archive != NULL || archive->code != OTF2_SUCCESS;
     if (archive->archive != NULL) {
         (void)OTF2_Archive_Close(archive->archive);
     }
     if (remove || end == NULL || incomplete) {
         (void)for_each_file(archive, remove_file);
     }
-    free_archive(archive);
+    if (archive->attributes != NULL) {
+        (void)OTF2_AttributeList_Delete(archive->attributes);
+    }
+    free_texts(&archive->texts);
+    free(archive->locations);
+    free(archive->processes);
+    free(archive->directory);
+    free(archive->path);
+    free(archive);
     return 0;
 }
 
@@ -378,41 +569,27 @@ static OTF2_FlushType always_flush(void *context, OTF2_FileType type, OTF2_Locat
     return OTF2_FLUSH;
 }
 
-/* Who and where, as properties VAMPIRE::WORKFLOW, VAMPIRE::RUN and so on; those that are not known
- * are left out. */
-static OTF2_ErrorCode set_properties(struct otf2_archive *archive, const struct vamp_run *run)
+/* The run's labels are properties VAMPIRE::WORKFLOW, VAMPIRE::RUN and so on; those that are not
+ * known are left out. */
+static void describe_run(struct archive *archive, const struct vamp_run *run)
 {
-    OTF2_ErrorCode code = OTF2_SUCCESS;
-    for (unsigned label = 0; label < VAMP_RUN_LABEL_COUNT && code == OTF2_SUCCESS; label++) {
+    must(archive, OTF2_Archive_SetCreator(archive->archive, "vampire " VAMP_VERSION));
+    must(archive, OTF2_Archive_SetDescription(archive->archive, run->id));
+    for (unsigned label = 0; label < VAMP_RUN_LABEL_COUNT; label++) {
         char name[64], scratch[VAMP_RUN_LABEL_BYTES];
         const char *value = vamp_run_label(run, (enum vamp_run_label)label, scratch);
         (void)snprintf(name, sizeof name, "VAMPIRE::%s", vamp_run_label_words[label]);
         if (value[0] != '\0') {
-            code = OTF2_Archive_SetProperty(archive->archive, name, value, true);
+            must(archive, OTF2_Archive_SetProperty(archive->archive, name, value, true));
         }
     }
-    return code;
+    const uint32_t workflow = text_number(archive, run->workflow);
+    must(archive, OTF2_GlobalDefWriter_WriteSystemTreeNode(archive->definitions, ROOT, workflow,
+                                                           text_number(archive, "workflow"),
+                                                           OTF2_UNDEFINED_SYSTEM_TREE_NODE));
 }
 
-static OTF2_ErrorCode describe_run(struct otf2_archive *archive,
-                                   const struct vamp_writer_target *target)
-{
-    uint32_t workflow = 0, kind = 0;
-    OTF2_ErrorCode code = OTF2_Archive_SetCreator(archive->archive, "vampire " VAMP_VERSION);
-    code = code == OTF2_SUCCESS ? OTF2_Archive_SetDescription(archive->archive, target->run->id)
-                                : code;
-    code = code == OTF2_SUCCESS ? set_properties(archive, target->run) : code;
-    code =
-        code == OTF2_SUCCESS ? otf2_text(&archive->texts, target->run->workflow, &workflow) : code;
-    code = code == OTF2_SUCCESS ? otf2_text(&archive->texts, "workflow", &kind) : code;
-    return code == OTF2_SUCCESS
-               ? OTF2_GlobalDefWriter_WriteSystemTreeNode(archive->texts.writer, OTF2_ROOT,
-                                                          workflow, kind,
-                                                          OTF2_UNDEFINED_SYSTEM_TREE_NODE)
-               : code;
-}
-
-static int open_archive(struct otf2_archive *archive, const struct vamp_writer_target *target,
+static int open_archive(struct archive *archive, const struct vamp_writer_target *target,
                         struct vamp_err *err)
 {
     static const OTF2_FlushCallbacks flushing = {.otf2_pre_flush = always_flush};
@@ -424,55 +601,53 @@ static int open_archive(struct otf2_archive *archive, const struct vamp_writer_t
         return vamp_err_set(err, -EIO, "create an OTF2 archive in %s: libotf2 refused",
                             archive->directory);
     }
-    OTF2_ErrorCode code = OTF2_Archive_SetFlushCallbacks(archive->archive, &flushing, NULL);
-    code =
-        code == OTF2_SUCCESS ? OTF2_Archive_SetSerialCollectiveCallbacks(archive->archive) : code;
-    code = code == OTF2_SUCCESS ? OTF2_Archive_OpenEvtFiles(archive->archive) : code;
-    if (code != OTF2_SUCCESS) {
-        return check_code(archive, code, err);
+    must(archive, OTF2_Archive_SetFlushCallbacks(archive->archive, &flushing, NULL));
+    must(archive, OTF2_Archive_SetSerialCollectiveCallbacks(archive->archive));
+    must(archive, OTF2_Archive_OpenEvtFiles(archive->archive));
+    if (archive->code != OTF2_SUCCESS) {
+        return outcome(archive, err);
     }
     archive->attributes = OTF2_AttributeList_New();
     archive->markers = OTF2_Archive_GetMarkerWriter(archive->archive);
-    OTF2_GlobalDefWriter *definitions = OTF2_Archive_GetGlobalDefWriter(archive->archive);
-    if (archive->attributes == NULL || archive->markers == NULL || definitions == NULL ||
-        otf2_texts_init(&archive->texts, definitions) != 0) {
-        return no_memory(archive, err);
+    archive->definitions = OTF2_Archive_GetGlobalDefWriter(archive->archive);
+    if (archive->attributes == NULL || archive->markers == NULL || archive->definitions == NULL ||
+        map_init(&archive->texts) != 0) {
+        must(archive, OTF2_ERROR_ENOMEM);
+    } else {
+        describe_run(archive, target->run);
     }
-    return check_code(archive, describe_run(archive, target), err);
-}
-
-static int create_archive(struct otf2_archive *archive, const struct vamp_writer_target *target,
-                          const char *directory, struct vamp_err *err)
-{
-    archive->directory = vamp_target_name(directory, target, "otf2");
-    if (archive->directory == NULL ||
-        asprintf(&archive->path, "%s/" NAME ".otf2", archive->directory) < 0) {
-        archive->path = NULL;
-        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
-    }
-    return vamp_target_create_directory(archive->directory,
-                                        (enum vamp_target_access)archive->access, err);
+    return outcome(archive, err);
 }
 
 static int otf2_open(const struct vamp_writer_target *target, const char *directory,
                      unsigned access, void **ret_self, struct vamp_err *err)
 {
-    struct otf2_archive *archive = calloc(1, sizeof *archive);
+    struct archive *archive = calloc(1, sizeof *archive);
     if (archive == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "prepare the target");
     }
     (void)OTF2_Error_RegisterCallback(be_quiet, NULL);
     archive->access = access;
     archive->least_ns = UINT64_MAX;
-    int code = create_archive(archive, target, directory, err);
+    archive->directory = vamp_target_name(directory, target, "otf2");
+    int code = 0;
+    if (archive->directory == NULL ||
+        asprintf(&archive->path, "%s/" NAME ".otf2", archive->directory) < 0) {
+        archive->path = NULL;
+        code = vamp_err_set_errno(err, ENOMEM, "prepare the target");
+    } else {
+        code =
+            vamp_target_create_directory(archive->directory, (enum vamp_target_access)access, err);
+    }
     if (code != 0) {
-        free_archive(archive);
+        free(archive->directory);
+        free(archive->path);
+        free(archive);
         return code;
     }
     code = open_archive(archive, target, err);
     if (code != 0) {
-        struct vamp_err ignored = VAMP_ERR_NONE;
-        (void)otf2_close(archive, NULL, true, &ignored);
+        (void)otf2_close(archive, NULL, true, NULL);
         return code;
     }
     *ret_self = archive;
@@ -481,7 +656,7 @@ static int otf2_open(const struct vamp_writer_target *target, const char *direct
 
 static const char *otf2_path(const void *self)
 {
-    return ((const struct otf2_archive *)self)->path;
+    return ((const struct archive *)self)->path;
 }
 
 const struct vamp_trace_sink_ops vamp_trace_plug_in = {

@@ -16,7 +16,6 @@
 #include "writers/format/file.h"
 #include "writers/format/run_labels.h"
 #include "writers/trace/sink.h"
-#include "writers/trace/tracks.h"
 
 /* So much is written at once, apart from a flush. */
 #define BUFFER_BYTES ((size_t)256 << 10)

@@ -1,48 +1,78 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "writers/trace/timeline.h"
 
+#include <assert.h>
+#include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vampire/stats/pairing/track.h"
-#include "writers/trace/drawing.h"
 
 /* What is paired at the same time; reserved, and touched as it fills. */
 #define CDOS_MAX (UINT64_C(1) << 18)
 #define PENDING_MAX (UINT64_C(1) << 18)
 #define COMPONENTS_MAX UINT64_C(16384)
 
+/* The run is process 0, and components are numbered by their names from 1 on. */
+#define RUN_PROCESS 0
+#define PROCESSES_MAX (vamp_components_names_max(COMPONENTS_MAX) + 1)
+
+/* Two spans and both ends of an arrow. */
+#define TRANSPORT_ENTRIES 4
+
+/* A span goes to the track of its process and kind that ended last before it begins; where there is
+ * none, a track is added. Spans come in the order of their ends, so a span never overlaps another
+ * of its track. */
+struct track {
+    struct vamp_trace_track shown;
+    uint32_t next; /* of the same process and kind: its number plus 1; 0: none */
+};
+
 struct vamp_timeline {
+    const struct vamp_timeline_options *options;
+    const struct vamp_trace_sink_ops *sink;
+    void *sink_self;
     struct vamp_components *components;
     struct vamp_tracker tracker;
     struct vamp_observation seen;
-    struct vamp_slot slot; /* only for the CDOs whose record ended */
-    struct vamp_trace_drawing drawing;
+    struct vamp_slot slot;     /* only for the CDOs whose record ended */
+    struct vamp_trace_end end; /* of the whole; begin_ns is set before anything is drawn */
+    struct track *tracks;      /* options->max_tracks of them, as many as track_count in use */
+    uint32_t track_count;
+    uint32_t (*first)[VAMP_TRACE_KIND_COUNT]; /* by process and kind; as `next` */
+    uint64_t arrows;
+    bool full;
+    /* Of the present call: the first failure, after which nothing more is drawn, and its text. */
+    int code;
+    struct vamp_err *err;
 };
 
 int vamp_timeline_create(const struct vamp_timeline_options *options,
                          const struct vamp_trace_sink_ops *sink, void *sink_self,
                          struct vamp_timeline **ret_timeline, struct vamp_err *err)
 {
-    struct vamp_timeline *timeline = calloc(1, sizeof *timeline);
-    if (timeline == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "make a timeline");
-    }
-    timeline->drawing = (struct vamp_trace_drawing){
-        .options = options, .sink = sink, .sink_self = sink_self, .end.begin_ns = INT64_MIN};
-    timeline->seen.slot = &timeline->slot;
-    timeline->slot.cdos = calloc(VAMP_CDO_ROWS_MAX, sizeof *timeline->slot.cdos);
     const struct vamp_stats_options pairing = {
         .level = VAMP_LEVEL_CDO,
         .max_components = COMPONENTS_MAX,
         .max_cdos = CDOS_MAX,
         .max_pending = PENDING_MAX,
     };
-    int code = timeline->slot.cdos != NULL ? 0 : vamp_err_set_errno(err, ENOMEM, "make a timeline");
-    if (code == 0) {
-        code = vamp_components_create(COMPONENTS_MAX, &timeline->components, err);
-        timeline->drawing.components = timeline->components;
+    struct vamp_timeline *timeline = calloc(1, sizeof *timeline);
+    if (timeline == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "make a timeline");
     }
+    timeline->options = options;
+    timeline->sink = sink;
+    timeline->sink_self = sink_self;
+    timeline->end.begin_ns = INT64_MIN;
+    timeline->seen.slot = &timeline->slot;
+    timeline->slot.cdos = calloc(VAMP_CDO_ROWS_MAX, sizeof *timeline->slot.cdos);
+    timeline->tracks = calloc(options->max_tracks, sizeof *timeline->tracks);
+    timeline->first = calloc(PROCESSES_MAX, sizeof *timeline->first);
+    int code = timeline->slot.cdos != NULL && timeline->tracks != NULL && timeline->first != NULL
+                   ? vamp_components_create(COMPONENTS_MAX, &timeline->components, err)
+                   : vamp_err_set_errno(err, ENOMEM, "make a timeline");
     if (code == 0) {
         code = vamp_tracker_init(&timeline->tracker, &pairing, timeline->components, err);
     }
@@ -61,14 +91,166 @@ void vamp_timeline_free(struct vamp_timeline *timeline)
     }
     vamp_tracker_done(&timeline->tracker);
     vamp_components_free(timeline->components);
-    vamp_trace_tracks_done(&timeline->drawing.tracks);
+    free(timeline->tracks);
+    free(timeline->first);
     free(timeline->slot.cdos);
     free(timeline);
 }
 
 void vamp_timeline_describe(const struct vamp_timeline *timeline, struct vamp_trace_end *ret_end)
 {
-    *ret_end = timeline->drawing.end;
+    *ret_end = timeline->end;
+}
+
+/* ---- drawing: the range of time, the chosen components, the bounds, and the track of each span */
+
+/* Whether the span, and `count` - 1 in it, are asked for. Times further than 292 years from the
+ * begin have no number there: such spans are counted. */
+static bool is_in_range(struct vamp_timeline *timeline, const struct vamp_trace_span *span,
+                        unsigned count)
+{
+    const struct vamp_timeline_options *options = timeline->options;
+    const int64_t begin_ns = timeline->end.begin_ns;
+    int64_t start_ns, end_ns, length_ns;
+    if (__builtin_sub_overflow(span->start_ns, begin_ns, &start_ns) ||
+        __builtin_sub_overflow(span->end_ns, begin_ns, &end_ns) ||
+        __builtin_sub_overflow(span->end_ns, span->start_ns, &length_ns)) {
+        timeline->end.left_out += count;
+        return false;
+    }
+    return (options->from_ns <= 0 || end_ns >= options->from_ns) &&
+           (options->length_ns <= 0 || start_ns <= options->from_ns + options->length_ns);
+}
+
+static bool is_selected(const struct vamp_timeline *timeline, const char *component)
+{
+    const struct vamp_strings *patterns = &timeline->options->components;
+    bool selected = patterns->count == 0;
+    for (size_t i = 0; i < patterns->count && !selected; i++) {
+        selected = fnmatch(patterns->items[i], component, 0) == 0;
+    }
+    return selected;
+}
+
+/* Whether so many more fit; those that do not are counted. */
+static bool has_room(struct vamp_timeline *timeline, unsigned count)
+{
+    struct vamp_trace_end *end = &timeline->end;
+    timeline->full = timeline->full || timeline->options->max_events - end->written < count;
+    end->left_out += timeline->full ? count : 0;
+    return !timeline->full;
+}
+
+static uint32_t process_of(uint32_t name)
+{
+    return name + 1;
+}
+
+/* The track of this process and kind with room for the span, which takes it; NULL: there is none at
+ * the bounds. */
+static const struct vamp_trace_track *take_track(struct vamp_timeline *timeline, uint32_t process,
+                                                 enum vamp_trace_kind kind,
+                                                 const struct vamp_trace_span *span)
+{
+    assert(process < PROCESSES_MAX);
+    uint32_t *const first = timeline->first[process];
+    struct track *best = NULL;
+    unsigned lanes = 0;
+    bool is_first = true;
+    for (uint32_t i = first[kind]; i != 0; i = timeline->tracks[i - 1].next, lanes++) {
+        struct track *track = &timeline->tracks[i - 1];
+        if (track->shown.end_ns <= span->start_ns &&
+            (best == NULL || track->shown.end_ns > best->shown.end_ns)) {
+            best = track;
+        }
+    }
+    if (best == NULL) {
+        if (lanes == VAMP_TRACE_LANES_MAX ||
+            timeline->track_count >= timeline->options->max_tracks) {
+            return NULL;
+        }
+        for (unsigned i = 0; i < VAMP_TRACE_KIND_COUNT; i++) {
+            is_first = is_first && first[i] == 0;
+        }
+        best = &timeline->tracks[timeline->track_count];
+        *best = (struct track){
+            .shown = {.number = timeline->track_count,
+                      .process = process,
+                      .name = process == RUN_PROCESS
+                                  ? "events"
+                                  : vamp_components_name(timeline->components, process - 1),
+                      .lane = lanes,
+                      .kind = kind,
+                      .is_first = is_first},
+            .next = first[kind],
+        };
+        first[kind] = ++timeline->track_count;
+        timeline->code = timeline->sink->track(timeline->sink_self, &best->shown, timeline->err);
+    }
+    best->shown.end_ns = span->end_ns;
+    return &best->shown;
+}
+
+static void write_spans(struct vamp_timeline *timeline, const struct vamp_trace_track *track,
+                        const struct vamp_trace_span *spans, unsigned count)
+{
+    if (timeline->code == 0) {
+        timeline->code =
+            timeline->sink->spans(timeline->sink_self, track, spans, count, timeline->err);
+        timeline->end.written +=
+            timeline->code == 0 ? count + (spans[0].arrow != VAMP_TRACE_NO_ARROW) : 0;
+    }
+}
+
+/* A span and `count` - 1 in it, on a track of this process. */
+static void draw(struct vamp_timeline *timeline, uint32_t process, enum vamp_trace_kind kind,
+                 const struct vamp_trace_span *spans, unsigned count)
+{
+    if (timeline->code != 0 || !is_in_range(timeline, &spans[0], count) ||
+        (process != RUN_PROCESS &&
+         !is_selected(timeline, vamp_components_name(timeline->components, process - 1))) ||
+        !has_room(timeline, count)) {
+        return;
+    }
+    const struct vamp_trace_track *track = take_track(timeline, process, kind, &spans[0]);
+    if (track != NULL) {
+        write_spans(timeline, track, spans, count);
+    } else {
+        timeline->end.crowded += count;
+    }
+}
+
+/* A transport between two components: a span on a track of each, and an arrow between them. */
+static void draw_arrow(struct vamp_timeline *timeline, uint32_t source, uint32_t sink,
+                       struct vamp_trace_span *receive)
+{
+    const char *source_name = vamp_components_name(timeline->components, source);
+    const char *sink_name = vamp_components_name(timeline->components, sink);
+    if (timeline->code != 0 || !is_in_range(timeline, receive, TRANSPORT_ENTRIES) ||
+        (!is_selected(timeline, sink_name) && !is_selected(timeline, source_name)) ||
+        !has_room(timeline, TRANSPORT_ENTRIES)) {
+        return;
+    }
+    const struct vamp_trace_track *receives =
+        take_track(timeline, process_of(sink), VAMP_TRACE_RECEIVES, receive);
+    const struct vamp_trace_track *sends =
+        timeline->code == 0 ? take_track(timeline, process_of(source), VAMP_TRACE_SENDS, receive)
+                            : NULL;
+    if (receives == NULL || sends == NULL) {
+        timeline->end.crowded += timeline->code == 0 ? TRANSPORT_ENTRIES : 0;
+        return;
+    }
+    struct vamp_trace_span send = *receive;
+    send.what = VAMP_TRACE_SEND;
+    send.peer = sink_name;
+    receive->peer = source_name;
+    send.arrow = VAMP_TRACE_ARROW_BEGINS;
+    receive->arrow = VAMP_TRACE_ARROW_ENDS;
+    send.arrow_id = receive->arrow_id = ++timeline->arrows;
+    send.arrow_track = receives->number;
+    receive->arrow_track = sends->number;
+    write_spans(timeline, sends, &send, 1);
+    write_spans(timeline, receives, receive, 1);
 }
 
 /* ---- what an event means */
@@ -118,79 +300,66 @@ static unsigned parts_of(const struct vamp_timeline *timeline, const struct vamp
     return count;
 }
 
-static int draw_demand(struct vamp_timeline *timeline, struct vamp_err *err)
+/* On a track of the component that acted. */
+static void draw_own(struct vamp_timeline *timeline, enum vamp_trace_kind kind,
+                     const struct vamp_trace_span *spans, unsigned count)
 {
-    const struct vamp_observation *seen = &timeline->seen;
-    if (!vamp_observed(seen, VAMP_INTERVAL_DEMAND_WAIT)) {
-        return 0;
-    }
-    struct vamp_trace_span spans[1 + VAMP_WAIT_PART_COUNT] = {
-        span_until_now(timeline, VAMP_TRACE_DEMAND, seen->interval_ns[VAMP_INTERVAL_DEMAND_WAIT])};
-    const unsigned count = 1 + parts_of(timeline, &spans[0], spans + 1);
-    return vamp_trace_draw(&timeline->drawing,
-                           vamp_trace_process_of(seen->labels.value[VAMP_LABEL_COMPONENT]),
-                           VAMP_TRACE_WAITS, spans, count, err);
+    draw(timeline, process_of(timeline->seen.labels.value[VAMP_LABEL_COMPONENT]), kind, spans,
+         count);
 }
 
-static int draw_wait(struct vamp_timeline *timeline, enum vamp_interval interval,
-                     enum vamp_trace_what what, struct vamp_err *err)
+static void draw_wait(struct vamp_timeline *timeline, enum vamp_interval interval,
+                      enum vamp_trace_what what)
 {
     const struct vamp_observation *seen = &timeline->seen;
-    if (!vamp_observed(seen, interval)) {
-        return 0;
+    if (vamp_observed(seen, interval)) {
+        struct vamp_trace_span spans[1 + VAMP_WAIT_PART_COUNT] = {
+            span_until_now(timeline, what, seen->interval_ns[interval])};
+        const bool has_parts = what == VAMP_TRACE_DEMAND;
+        draw_own(timeline, VAMP_TRACE_WAITS, spans,
+                 1 + (has_parts ? parts_of(timeline, &spans[0], spans + 1) : 0));
     }
-    struct vamp_trace_span span = span_until_now(timeline, what, seen->interval_ns[interval]);
-    return vamp_trace_draw(&timeline->drawing,
-                           vamp_trace_process_of(seen->labels.value[VAMP_LABEL_COMPONENT]),
-                           VAMP_TRACE_WAITS, &span, 1, err);
 }
 
 /* Both ends of a transport, and the arrow between them; of an unknown source only the sink's. */
-static int draw_transport(struct vamp_timeline *timeline, struct vamp_err *err)
+static void draw_transport(struct vamp_timeline *timeline)
 {
     const struct vamp_observation *seen = &timeline->seen;
     if (!vamp_observed(seen, VAMP_INTERVAL_TRANSPORT)) {
-        return 0;
+        return;
     }
     const uint32_t source = seen->labels.value[VAMP_LABEL_SOURCE];
     const uint32_t sink = seen->labels.value[VAMP_LABEL_SINK];
     struct vamp_trace_span receive =
         span_until_now(timeline, VAMP_TRACE_RECEIVE, seen->interval_ns[VAMP_INTERVAL_TRANSPORT]);
     if (source == VAMP_NAME_UNKNOWN) {
-        return vamp_trace_draw(&timeline->drawing, vamp_trace_process_of(sink), VAMP_TRACE_RECEIVES,
-                               &receive, 1, err);
+        draw(timeline, process_of(sink), VAMP_TRACE_RECEIVES, &receive, 1);
+    } else {
+        draw_arrow(timeline, source, sink, &receive);
     }
-    return vamp_trace_draw_transport(&timeline->drawing, source, sink, &receive, err);
 }
 
-static int draw_anomalies(struct vamp_timeline *timeline, struct vamp_err *err)
+static void draw_anomalies(struct vamp_timeline *timeline)
 {
     const struct vamp_observation *seen = &timeline->seen;
-    int code = 0;
-    for (unsigned i = 0;
-         (seen->found & VAMP_FOUND_ANOMALY) != 0 && i < VAMP_ANOMALY_COUNT && code == 0; i++) {
+    for (unsigned i = 0; (seen->found & VAMP_FOUND_ANOMALY) != 0 && i < VAMP_ANOMALY_COUNT; i++) {
         if (seen->anomalies[i] > 0) {
             struct vamp_trace_span mark = span_until_now(timeline, VAMP_TRACE_MARK, 0);
             mark.word = vamp_anomaly_name(i);
             mark.count = seen->anomalies[i];
-            code = vamp_trace_draw(&timeline->drawing,
-                                   vamp_trace_process_of(seen->labels.value[VAMP_LABEL_COMPONENT]),
-                                   VAMP_TRACE_MARKS, &mark, 1, err);
+            draw_own(timeline, VAMP_TRACE_MARKS, &mark, 1);
         }
     }
-    return code;
 }
 
 /* The demands of the component of this row, or of VAMP_ALL_ROWS, that nothing will satisfy any
- * more.
- */
-static int draw_pending(struct vamp_timeline *timeline, uint32_t row, int64_t now_ns,
-                        enum vamp_cdo_end end, struct vamp_err *err)
+ * more. */
+static void draw_pending(struct vamp_timeline *timeline, uint32_t row, int64_t now_ns,
+                         enum vamp_cdo_end end)
 {
     struct vamp_pending_demand demand;
     uint32_t position = 0;
-    int code = 0;
-    while (code == 0 && vamp_track_next_demand(&timeline->tracker, row, &position, &demand)) {
+    while (vamp_track_next_demand(&timeline->tracker, row, &position, &demand)) {
         const struct vamp_trace_span span = {
             .what = VAMP_TRACE_PENDING,
             .start_ns = demand.since_ns < now_ns ? demand.since_ns : now_ns,
@@ -206,10 +375,8 @@ static int draw_pending(struct vamp_timeline *timeline, uint32_t row, int64_t no
         const uint32_t name =
             demand.row == 0 ? VAMP_NAME_UNKNOWN
                             : vamp_components_row(timeline->components, demand.row)->name_number;
-        code = vamp_trace_draw(&timeline->drawing, vamp_trace_process_of(name), VAMP_TRACE_WAITS,
-                               &span, 1, err);
+        draw(timeline, process_of(name), VAMP_TRACE_WAITS, &span, 1);
     }
-    return code;
 }
 
 /* The first time of the CDO that is known; the last one, or when its record ended. */
@@ -238,174 +405,145 @@ static struct vamp_trace_span life_of(const struct vamp_cdo_row *row, int64_t no
     return life;
 }
 
-static int draw_life(struct vamp_timeline *timeline, const struct vamp_cdo_row *row, int64_t now_ns,
-                     struct vamp_err *err)
+static void draw_life(struct vamp_timeline *timeline, const struct vamp_cdo_row *row,
+                      int64_t now_ns)
 {
     struct vamp_trace_span spans[2] = {life_of(row, now_ns)};
     const int64_t offered_ns = row->times_ns[VAMP_CDO_TIME_OFFERED];
     const int64_t withdrawn_ns = row->times_ns[VAMP_CDO_TIME_WITHDRAWN];
-    unsigned count = 1;
-    if (offered_ns != INT64_MIN && offered_ns <= spans[0].end_ns) {
-        spans[count] = spans[0];
-        spans[count].what = VAMP_TRACE_IN_POOL;
-        spans[count].start_ns = offered_ns;
-        spans[count].end_ns = withdrawn_ns >= offered_ns && withdrawn_ns < spans[0].end_ns
-                                  ? withdrawn_ns
-                                  : spans[0].end_ns;
-        spans[count].end = NULL;
-        count++;
+    const bool in_pool = offered_ns != INT64_MIN && offered_ns <= spans[0].end_ns;
+    if (in_pool) {
+        spans[1] = spans[0];
+        spans[1].what = VAMP_TRACE_IN_POOL;
+        spans[1].start_ns = offered_ns;
+        spans[1].end_ns = withdrawn_ns >= offered_ns && withdrawn_ns < spans[0].end_ns
+                              ? withdrawn_ns
+                              : spans[0].end_ns;
+        spans[1].end = NULL;
     }
-    return vamp_trace_draw(&timeline->drawing, vamp_trace_process_of(row->producer_number),
-                           VAMP_TRACE_LIVES, spans, count, err);
+    draw(timeline, process_of(row->producer_number), VAMP_TRACE_LIVES, spans, in_pool ? 2 : 1);
 }
 
 /* The CDOs whose record this event has ended. */
-static int draw_lives(struct vamp_timeline *timeline, int64_t now_ns, struct vamp_err *err)
+static void draw_lives(struct vamp_timeline *timeline, int64_t now_ns)
 {
     struct vamp_slot *slot = &timeline->slot;
-    int code = 0;
-    for (unsigned i = 0; i < slot->cdo_count && code == 0; i++) {
-        code = draw_life(timeline, &slot->cdos[i], now_ns, err);
+    for (unsigned i = 0; i < slot->cdo_count; i++) {
+        draw_life(timeline, &slot->cdos[i], now_ns);
     }
-    timeline->drawing.end.left_out += slot->cdos_unlisted;
+    timeline->end.left_out += slot->cdos_unlisted;
     slot->cdo_count = 0;
     slot->cdos_unlisted = 0;
-    return code;
 }
 
-static int draw_observation(struct vamp_timeline *timeline, struct vamp_err *err)
+static void draw_observation(struct vamp_timeline *timeline)
 {
-    const int64_t now_ns = timeline->seen.event->time_ns;
-    timeline->drawing.end.evicted += timeline->seen.evicted;
-    int code = draw_transport(timeline, err);
-    code = code != 0 ? code : draw_demand(timeline, err);
-    code = code != 0 ? code
-                     : draw_wait(timeline, VAMP_INTERVAL_WITHDRAW_WAIT, VAMP_TRACE_WITHDRAW, err);
-    code = code != 0 ? code : draw_wait(timeline, VAMP_INTERVAL_LEAVE_WAIT, VAMP_TRACE_LEAVE, err);
-    code = code != 0 ? code : draw_anomalies(timeline, err);
-    return code != 0 ? code : draw_lives(timeline, now_ns, err);
+    timeline->end.evicted += timeline->seen.evicted;
+    draw_transport(timeline);
+    draw_wait(timeline, VAMP_INTERVAL_DEMAND_WAIT, VAMP_TRACE_DEMAND);
+    draw_wait(timeline, VAMP_INTERVAL_WITHDRAW_WAIT, VAMP_TRACE_WITHDRAW);
+    draw_wait(timeline, VAMP_INTERVAL_LEAVE_WAIT, VAMP_TRACE_LEAVE);
+    draw_anomalies(timeline);
+    draw_lives(timeline, timeline->seen.event->time_ns);
 }
 
 /* ---- the stream */
 
 /* The demands of the components whose stays end by this event; before they are released. */
-static int draw_pending_of_ended(struct vamp_timeline *timeline, const struct vamp_event *event,
-                                 struct vamp_err *err)
+static void draw_pending_of_ended(struct vamp_timeline *timeline, const struct vamp_event *event)
 {
+    const bool handled = event->phase == VAMP_PHASE_AFTER;
     uint32_t row = 0;
     if (event->kind == VAMP_EVENT_GONE) {
         row = VAMP_ALL_ROWS;
-    } else if (event->kind == VAMP_EVENT_JOIN && event->phase == VAMP_PHASE_AFTER) {
+    } else if (event->kind == VAMP_EVENT_JOIN && handled) {
         row = vamp_components_replaced(timeline->components);
-    } else if (event->kind == VAMP_EVENT_LEAVE && event->phase == VAMP_PHASE_AFTER &&
-               vamp_event_has(event, VAMP_HAS_APP)) {
+    } else if (event->kind == VAMP_EVENT_LEAVE && handled && vamp_event_has(event, VAMP_HAS_APP)) {
         const struct vamp_component *component =
             vamp_components_find(timeline->components, event->app_id);
         row = component != NULL ? component->index : 0;
     }
-    return row != 0 ? draw_pending(timeline, row, event->time_ns, VAMP_CDO_END_LEFT, err) : 0;
+    if (row != 0) {
+        draw_pending(timeline, row, event->time_ns, VAMP_CDO_END_LEFT);
+    }
 }
 
 /* What ends by this event, those stays included that have no LEAVE. */
-static int draw_ended(struct vamp_timeline *timeline, const struct vamp_event *event,
-                      struct vamp_err *err)
+static void draw_ended(struct vamp_timeline *timeline, const struct vamp_event *event)
 {
     struct vamp_event leave;
     uint32_t position = 0;
-    int code = draw_pending_of_ended(timeline, event, err);
-    while (code == 0 &&
-           vamp_track_next_ended(&timeline->tracker, event, &position, &leave, &timeline->seen)) {
-        code = draw_observation(timeline, err);
+    draw_pending_of_ended(timeline, event);
+    while (vamp_track_next_ended(&timeline->tracker, event, &position, &leave, &timeline->seen)) {
+        draw_observation(timeline);
     }
-    return code;
 }
 
-static int draw_mark(struct vamp_timeline *timeline, const struct vamp_event *event,
-                     const char *word, struct vamp_err *err)
+static void take_mark(struct vamp_timeline *timeline, const struct vamp_event *event)
 {
+    static const char *const words[] = {
+        [VAMP_EVENT_GONE] = "pool manager gone",
+        [VAMP_EVENT_UNWATCHED] = "pool manager back",
+        [VAMP_EVENT_LOST] = "events lost",
+        [VAMP_EVENT_REJECTED] = "events not understood",
+    };
+    assert(event->kind <= VAMP_EVENT_REJECTED && words[event->kind] != NULL);
     const struct vamp_trace_span mark = {
         .what = VAMP_TRACE_MARK,
         .start_ns = event->time_ns,
         .end_ns = event->time_ns,
-        .word = word,
+        .word = words[event->kind],
         .cdo = "",
         .count = event->count,
     };
-    return vamp_trace_draw(&timeline->drawing, VAMP_TRACE_RUN_PROCESS, VAMP_TRACE_MARKS, &mark, 1,
-                           err);
-}
-
-static int take_mark(struct vamp_timeline *timeline, const struct vamp_event *mark,
-                     struct vamp_err *err)
-{
-    int code = 0;
-    switch (mark->kind) {
-    case VAMP_EVENT_LOST:
-        return draw_mark(timeline, mark, "events lost", err);
-    case VAMP_EVENT_REJECTED:
-        return draw_mark(timeline, mark, "events not understood", err);
-    case VAMP_EVENT_GONE:
-        code = draw_mark(timeline, mark, "pool manager gone", err);
-        code = code != 0 ? code : draw_ended(timeline, mark, err);
-        vamp_components_gone(timeline->components, mark->time_ns);
-        return code;
-    case VAMP_EVENT_UNWATCHED:
-        return draw_mark(timeline, mark, "pool manager back", err);
-    default:
-        return 0;
+    draw(timeline, RUN_PROCESS, VAMP_TRACE_MARKS, &mark, 1);
+    if (event->kind == VAMP_EVENT_GONE) {
+        draw_ended(timeline, event);
+        vamp_components_gone(timeline->components, event->time_ns);
     }
-}
-
-static int take_operation(struct vamp_timeline *timeline, const struct vamp_event *event,
-                          struct vamp_err *err)
-{
-    (void)vamp_components_observe(timeline->components, event);
-    const int code = draw_ended(timeline, event, err);
-    if (code != 0) {
-        return code;
-    }
-    vamp_track(&timeline->tracker, event, &timeline->seen);
-    return draw_observation(timeline, err);
-}
-
-static int begin_at(struct vamp_timeline *timeline, int64_t time_ns, struct vamp_err *err)
-{
-    struct vamp_trace_end *end = &timeline->drawing.end;
-    if (end->begin_ns != INT64_MIN) {
-        end->end_ns = time_ns > end->end_ns ? time_ns : end->end_ns;
-        return 0;
-    }
-    end->begin_ns = end->end_ns = time_ns;
-    return timeline->drawing.sink->begin(timeline->drawing.sink_self, time_ns, err);
 }
 
 int vamp_timeline_event(struct vamp_timeline *timeline, const struct vamp_event *event,
                         struct vamp_err *err)
 {
+    struct vamp_trace_end *end = &timeline->end;
     struct vamp_event mark;
+    timeline->code = 0;
+    timeline->err = err;
     if (event->kind == VAMP_EVENT_TIME) {
         return 0;
     }
     if (!vamp_time_is_valid(event->time_ns)) {
-        if (!vamp_event_is_mark(event) || timeline->drawing.end.begin_ns == INT64_MIN) {
+        if (!vamp_event_is_mark(event) || end->begin_ns == INT64_MIN) {
             return 0; /* the statistics reject it */
         }
         mark = *event;
-        mark.time_ns = timeline->drawing.end.end_ns;
+        mark.time_ns = end->end_ns;
         event = &mark;
     }
-    const int code = begin_at(timeline, event->time_ns, err);
-    if (code != 0) {
-        return code;
+    if (end->begin_ns == INT64_MIN) {
+        end->begin_ns = end->end_ns = event->time_ns;
+        timeline->code = timeline->sink->begin(timeline->sink_self, event->time_ns, err);
     }
-    return vamp_event_is_mark(event) ? take_mark(timeline, event, err)
-                                     : take_operation(timeline, event, err);
+    end->end_ns = event->time_ns > end->end_ns ? event->time_ns : end->end_ns;
+    if (vamp_event_is_mark(event)) {
+        take_mark(timeline, event);
+        return timeline->code;
+    }
+    (void)vamp_components_observe(timeline->components, event);
+    draw_ended(timeline, event);
+    vamp_track(&timeline->tracker, event, &timeline->seen);
+    draw_observation(timeline);
+    return timeline->code;
 }
 
 int vamp_timeline_finish(struct vamp_timeline *timeline, struct vamp_err *err)
 {
-    const int64_t now_ns = timeline->drawing.end.end_ns;
+    const int64_t now_ns = timeline->end.end_ns;
+    timeline->code = 0;
+    timeline->err = err;
     vamp_track_finish(&timeline->tracker, &timeline->slot);
-    const int code = draw_pending(timeline, VAMP_ALL_ROWS, now_ns, VAMP_CDO_END_RUN, err);
-    return code != 0 ? code : draw_lives(timeline, now_ns, err);
+    draw_pending(timeline, VAMP_ALL_ROWS, now_ns, VAMP_CDO_END_RUN);
+    draw_lives(timeline, now_ns);
+    return timeline->code;
 }

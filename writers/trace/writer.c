@@ -16,7 +16,6 @@
 #include "writers/format/cut.h"
 #include "writers/format/file.h"
 #include "writers/trace/timeline.h"
-#include "writers/trace/tracks.h"
 
 enum trace_format { FORMAT_CHROME, FORMAT_OTF2 };
 
