@@ -6,25 +6,12 @@
 
 #include "config/internal.h"
 
-#define KINDS_MAX 15
-
 /* ---- from values to structs */
 
 static int walk_action(const struct config_loader *loader, struct vamp_alarm_config *rule,
                        const struct config_value *value)
 {
-    static const char *const type_only[] = {"type", NULL};
-    const char *words[KINDS_MAX + 1] = {NULL};
-    for (unsigned i = 0; i < KINDS_MAX && vamp_alarm_actions[i] != NULL; i++) {
-        words[i] = vamp_alarm_actions[i]->name;
-    }
-    const struct config_value *type =
-        value->type == CONFIG_OBJECT ? config_member(value, "type") : value;
-    if (type == NULL) {
-        config_report_type(loader, value, "an action needs a \"type\"", words);
-        return 0;
-    }
-    const char *name = config_check_type(loader, type, words);
+    const char *name = config_find_type(loader, CONFIG_ALARMS, value, "an action", true);
     if (name == NULL) {
         return 0;
     }
@@ -33,15 +20,9 @@ static int walk_action(const struct config_loader *loader, struct vamp_alarm_con
     if (code != 0 || value->type != CONFIG_OBJECT) {
         return code;
     }
-    char what[64];
-    (void)snprintf(what, sizeof what, "an action of type %s", name);
-    const struct config_shape shape = {
-        .tables = {ops->options},
-        .bases = {rule->actions[rule->action_count - 1].options},
-        .others = type_only,
-        .what = what,
-    };
-    return config_walk_object(loader, &shape, value);
+    const struct config_object object =
+        config_action_object(ops, rule->actions[rule->action_count - 1].options);
+    return config_walk_object(loader, &object, value);
 }
 
 /* Without "actions" a rule writes a line of the log; an empty list means none, on purpose. */
@@ -85,11 +66,10 @@ static int walk_rule(struct config_loader *loader, const struct config_value *ob
     if (code != 0) {
         return code;
     }
-    const struct config_shape shape = {
-        .tables = {vamp_alarm_options},
-        .bases = {&rule->options},
-        .others = actions_only,
+    const struct config_object shape = {
         .what = "a rule of \"alarms\"",
+        .others = actions_only,
+        .tables = {{.options = vamp_alarm_options, .base = &rule->options}},
     };
     code = config_walk_object(loader, &shape, object);
     return code == 0 ? walk_actions(loader, rule, config_member(object, "actions")) : code;

@@ -180,6 +180,52 @@ static int settle_info(const struct config_loader *loader)
                         loader->err);
 }
 
+/* ---- options without an effect */
+
+/* Keys that have no effect, because of other options of the same object, are mistakes. The
+ * environment is for every component of a workflow and may contain more than is needed. `value`
+ * NULL: nothing is given. */
+static void check_effects(const struct config_loader *loader, const struct config_object *object,
+                          const struct config_value *value)
+{
+    const uint32_t holding = vamp_opt_holding(object->conditions, object->chosen);
+    for (const struct config_table *table = object->tables; table->options != NULL; table++) {
+        const struct config_value *inside =
+            table->key != NULL ? config_member(value, table->key) : value;
+        for (const struct vamp_opt *opt = table->options; opt->key != NULL; opt++) {
+            const struct config_value *member = config_member(inside, opt->key);
+            if (member == NULL || member->level == CONFIG_LEVEL_ENVIRONMENT ||
+                vamp_opt_has_effect(opt, holding)) {
+                continue;
+            }
+            char only_with[VAMP_OPT_ALLOWED_BYTES];
+            vamp_opt_only_with(opt, object->conditions, only_with);
+            const struct vamp_diagnostic problem = config_value_problem(
+                loader, member, CONFIG_AT_KEY, "has no effect here, %.300s", only_with);
+            vamp_diagnostics_add(loader->diagnostics, &problem);
+        }
+    }
+}
+
+static void check_all_effects(const struct config_loader *loader)
+{
+    struct vamp_config *config = loader->config;
+    const struct config_value *outputs = config_member(loader->tree.root, "outputs");
+    struct config_object object;
+    if (config->source != NULL && !config_is_wrong(loader, "/source")) {
+        object = config_source_object(config->source, config->source_options);
+        check_effects(loader, &object, config_member(loader->tree.root, "source"));
+    }
+    for (unsigned i = 0; i < config->output_count; i++) {
+        char path[CONFIG_PATH_BYTES];
+        config_output_path(loader, i, NULL, path);
+        if (!config_is_wrong(loader, path)) {
+            object = config_output_object(config->outputs[i].ops, &config->outputs[i]);
+            check_effects(loader, &object, config_item(outputs, loader->output_index[i]));
+        }
+    }
+}
+
 static int check_vampire(struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
@@ -205,7 +251,7 @@ static int check_vampire(struct config_loader *loader)
 int config_check(struct config_loader *loader)
 {
     int code = 0;
-    config_check_effects(loader);
+    check_all_effects(loader);
     if (loader->config->program == VAMP_CONFIG_COLLECT) {
         config_check_collect(loader);
     } else {

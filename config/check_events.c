@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "config/internal.h"
-#include "config/json.h"
 #include "filters/event_filter.h"
 
 #define MASK_JOIN_LEAVE (VAMP_EVENT_BIT(VAMP_EVENT_JOIN) | VAMP_EVENT_BIT(VAMP_EVENT_LEAVE))
@@ -17,6 +16,13 @@
 static int no_memory(const struct config_loader *loader)
 {
     return vamp_err_set_errno(loader->err, ENOMEM, "compose the event filter");
+}
+
+/* Closes a stream in memory, which may be NULL. False: there was no memory. */
+static bool is_written(FILE *stream)
+{
+    const bool failed = stream == NULL || ferror(stream) != 0;
+    return (stream == NULL || fclose(stream) == 0) && !failed;
 }
 
 /* A text literal of the language. */
@@ -124,13 +130,14 @@ static int check_composed(const struct config_loader *loader, const char *path, 
 static int check_glob(const struct config_loader *loader, const char *path, const char *field,
                       const char *glob)
 {
-    struct config_draft draft;
-    if (!config_draft_begin(&draft)) {
-        return no_memory(loader);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    if (stream != NULL) {
+        put_glob(stream, field, glob);
     }
-    put_glob(draft.stream, field, glob);
-    char *text = config_draft_end(&draft);
-    if (text == NULL) {
+    if (!is_written(stream)) {
+        free(text);
         return no_memory(loader);
     }
     uint64_t kinds = 0;
@@ -167,13 +174,14 @@ static void report_never(const struct config_loader *loader)
 /* All of it in one text, NULL when every event counts. */
 static int compose_filter(struct config_loader *loader)
 {
-    struct config_draft draft;
-    if (!config_draft_begin(&draft)) {
-        return no_memory(loader);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    if (stream != NULL) {
+        put_events(stream, &loader->config->events);
     }
-    put_events(draft.stream, &loader->config->events);
-    char *text = config_draft_end(&draft);
-    if (text == NULL) {
+    if (!is_written(stream)) {
+        free(text);
         return no_memory(loader);
     }
     if (text[0] == '\0') {

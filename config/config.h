@@ -164,8 +164,8 @@ bool vamp_config_cdos_while_firing(const struct vamp_config *config);
  * loads to the same configuration. malloc'ed, ends without a newline; NULL
  * without memory. */
 char *vamp_config_dump(const struct vamp_config *config, unsigned indent);
-/* The JSON Schema (2020-12) of the program's file, from the same tables. malloc'ed, ends with a
- * newline; NULL without memory. Comments are not JSON: a validator needs them removed first. */
+/* The JSON Schema (2020-12) of the program's file, from the same tables. malloc'ed, ends without
+ * a newline; NULL without memory. Comments are not JSON: a validator needs them removed first. */
 char *vamp_config_schema(enum vamp_config_program program);
 /* Calls `visit` for each option with the dotted path before its key as -o takes it: "" at the root,
  * "statistics", "outputs.hdf5.rotate". Options that types have in common come once for each. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/json.h"
+#include "vampire/core/json_emit.h"
 #include "vampire/core/utf8.h"
 
 int vamp_diagnostics_init(struct vamp_diagnostics *diagnostics, struct vamp_err *err)
@@ -116,41 +116,50 @@ void vamp_diagnostics_print(const struct vamp_diagnostics *diagnostics, FILE *st
     }
 }
 
-/* ---- as JSON */
-
-static void print_json_item(const struct vamp_diagnostic *item, FILE *stream)
+/* Prints what was written so far and starts over; nothing without memory. */
+static void print_json(struct vamp_json *json, FILE *stream)
 {
-    struct config_json json = {.stream = stream};
-    config_json_open(&json, NULL, '{');
-    config_json_text(&json, "severity",
-                     item->severity == VAMP_SEVERITY_ERROR ? "error" : "warning");
-    config_json_text(&json, "file", item->file);
+    char *text = vamp_json_take(json);
+    (void)fputs(text != NULL ? text : "", stream);
+    free(text);
+    json->spaced = true;
+}
+
+static void put_item(struct vamp_json *json, const struct vamp_diagnostic *item)
+{
+    vamp_json_open(json, NULL, '{');
+    vamp_json_text(json, "severity", item->severity == VAMP_SEVERITY_ERROR ? "error" : "warning");
+    vamp_json_text(json, "file", item->file);
     if (item->line > 0) {
-        config_json_integer(&json, "line", item->line);
-        config_json_integer(&json, "column", item->column);
+        vamp_json_unsigned(json, "line", item->line);
+        vamp_json_unsigned(json, "column", item->column);
     }
-    config_json_text(&json, "path", item->path);
-    config_json_text(&json, "text", item->text);
+    vamp_json_text(json, "path", item->path);
+    vamp_json_text(json, "text", item->text);
     if (item->allowed[0] != '\0') {
-        config_json_text(&json, "allowed", item->allowed);
+        vamp_json_text(json, "allowed", item->allowed);
     }
     if (item->near[0] != '\0') {
-        config_json_text(&json, "did_you_mean", item->near);
+        vamp_json_text(json, "did_you_mean", item->near);
     }
-    config_json_close(&json, '}');
+    vamp_json_close(json, '}');
 }
 
 /* One line for each diagnostic. */
 void vamp_diagnostics_print_json(const struct vamp_diagnostics *diagnostics, const char *file,
                                  FILE *stream)
 {
-    (void)fputs("{\"file\": ", stream);
-    config_json_quote(stream, file);
-    (void)fprintf(stream, ", \"errors\": %u, \"warnings\": %u, \"diagnostics\": [",
-                  diagnostics->error_count, diagnostics->warning_count);
+    struct vamp_json json = {.spaced = true};
+    vamp_json_open(&json, NULL, '{');
+    vamp_json_text(&json, "file", file);
+    vamp_json_unsigned(&json, "errors", diagnostics->error_count);
+    vamp_json_unsigned(&json, "warnings", diagnostics->warning_count);
+    vamp_json_open(&json, "diagnostics", '[');
+    print_json(&json, stream);
     for (unsigned i = 0; i < diagnostics->count; i++) {
         (void)fputs(i == 0 ? "\n  " : ",\n  ", stream);
-        print_json_item(&diagnostics->items[i], stream);
+        put_item(&json, &diagnostics->items[i]);
+        print_json(&json, stream);
     }
     (void)fputs(diagnostics->count > 0 ? "\n]}\n" : "]}\n", stream);
 }

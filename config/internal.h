@@ -6,18 +6,19 @@
  *   read.c, literal.c        JSON with comments to values that know their offset (value.c)
  *   secret.c                 what no message may quote
  *   override.c               environment and command line, added to the values
- *   sections.c, walk.c       from values to structs, along the option tables (tables.c)
+ *   load.c, walk.c           from values to structs, along the option tables (parts.c)
  *   check.c, check_*.c       options that are valid one by one and invalid together
  *
  * Every stage reports (report.c) to the same list of diagnostics and continues, so that all
  * mistakes are reported at once; only JSON that cannot be read, and a lack of memory (`-ENOMEM`),
- * end it. dump.c, schema.c and help.c print from the same tables, through json.c.
+ * end it. print.c prints from the same tables.
  */
 #ifndef VAMP_CONFIG_INTERNAL_H
 #define VAMP_CONFIG_INTERNAL_H
 
 #include "config/config.h"
 #include "filters/event_filter.h"
+#include "vampire/alarms/action.h"
 
 /* ---- file.c: the file's bytes */
 
@@ -182,6 +183,63 @@ struct config_loader {
     unsigned alarm_index[VAMP_ALARM_RULES_MAX];
 };
 
+/* ---- parts.c: what a configuration consists of */
+
+extern const struct vamp_opt config_root_options[];       /* fills struct vamp_config */
+extern const struct vamp_opt config_statistics_options[]; /* fills struct vamp_config */
+
+enum config_kind {
+    CONFIG_OPTIONS, /* one table that fills struct vamp_config */
+    CONFIG_TEXTS,   /* an object of expressions by name */
+    CONFIG_SOURCE,  /* an object with a "type" */
+    CONFIG_ALARMS,  /* a list of rules, in them lists of actions with a "type" */
+    CONFIG_OUTPUTS, /* a list of objects with a "type" */
+};
+
+/* A part of the file, in the order in which the dump has them. */
+struct config_part {
+    enum config_kind kind;
+    const char *key;                /* "": the options of the file's own object */
+    const char *help;               /* without full stop */
+    const struct vamp_opt *options; /* of OPTIONS, else NULL */
+    const char *filters_help;       /* of OPTIONS with an object "filters" in them, else NULL */
+    size_t texts;                   /* the offset of the filters or TEXTS in struct vamp_config */
+};
+/* Of each program: the file's own options first; ended by a NULL key. */
+extern const struct config_part *const config_parts[VAMP_CONFIG_PROGRAM_COUNT];
+struct vamp_config_texts *config_part_texts(const struct config_part *part,
+                                            struct vamp_config *config);
+
+#define CONFIG_PARTS_MAX 12
+#define CONFIG_TABLES_MAX 4
+
+/* An object of the file, which consists of option tables. Bases are NULL where no struct is meant
+ * but its shape. */
+struct config_object {
+    char what[64];              /* "an output of type hdf5", for messages */
+    const char *type, *summary; /* NULL: an object without "type" */
+    const char *const *others;  /* members that are walked elsewhere; NULL: none */
+    const struct vamp_opt_conditions *conditions; /* of the options; NULL: each has an effect */
+    const void *chosen;                           /* the struct that the conditions look at */
+    struct config_table {
+        const char *key, *help; /* of an object inside; NULL: in this one */
+        const struct vamp_opt *options;
+        void *base;                  /* what they fill */
+    } tables[CONFIG_TABLES_MAX + 1]; /* ended by NULL options; those of this object first */
+};
+struct config_object config_part_object(const struct config_part *part, struct vamp_config *config);
+struct config_object config_source_object(const struct vamp_source_ops *ops, void *options);
+struct config_object config_output_object(const struct vamp_writer_ops *ops,
+                                          struct vamp_config_output *output);
+struct config_object config_action_object(const struct vamp_alarm_action_ops *ops, void *options);
+/* The shape of one type of source, output or (ALARMS) action. False: there are fewer. */
+bool config_type(enum vamp_config_program program, enum config_kind kind, unsigned index,
+                 struct config_object *ret_object);
+/* Defaults into all bases. As vamp_opt_presets. */
+VAMP_MUST_CHECK int config_object_presets(const struct config_object *object, struct vamp_err *err);
+/* Frees what the tables own in their bases. */
+void config_object_done(const struct config_object *object);
+
 /* ---- report.c: mistakes with their place */
 
 enum config_spot { CONFIG_AT_KEY, CONFIG_AT_VALUE };
@@ -222,18 +280,11 @@ void config_check_overrides(const struct config_loader *loader);
 
 /* ---- walk.c: one object */
 
-/* The members allowed in an object: options of up to two tables, and members that are walked
- * elsewhere. */
-struct config_shape {
-    const struct vamp_opt *tables[2]; /* the second may be NULL */
-    void *bases[2];
-    const char *const *others; /* NULL-terminated, never NULL */
-    const char *what;          /* "the section \"events\"", for messages */
-};
-/* 0 (mistakes are in the diagnostics) or -ENOMEM. */
+/* Walks an object and the objects of its tables in it. 0 (mistakes are in the diagnostics) or
+ * -ENOMEM. */
 VAMP_MUST_CHECK int config_walk_object(const struct config_loader *loader,
-                                       const struct config_shape *shape,
-                                       const struct config_value *object);
+                                       const struct config_object *object,
+                                       const struct config_value *value);
 /* Reports that an object has this member a second time. False: it is the first. */
 bool config_report_duplicate(const struct config_loader *loader, const struct config_value *member);
 /* "the number 5", "the text \"x\"", "a list"; of a secret only "a number" or "a text". */
@@ -241,16 +292,10 @@ void config_describe(const struct config_value *value, char *text, size_t bytes)
 /* Reports that a value is not what is `needed` there. */
 void config_report_found(const struct config_loader *loader, const struct config_value *value,
                          const char *needed);
-
-/* ---- sections.c: the whole file */
-VAMP_MUST_CHECK int config_walk(struct config_loader *loader);
-void config_texts_done(struct vamp_config_texts *texts);
-/* Checks the value of "type" against the words. NULL: it is wrong, and that was reported. */
-const char *config_check_type(const struct config_loader *loader, const struct config_value *type,
-                              const char *const *words);
-/* Reports an object without "type", with the text `missing`, or what is no object at all. */
-void config_report_type(const struct config_loader *loader, const struct config_value *object,
-                        const char *missing, const char *const *words);
+/* The type that an object names in its "type", or a text by itself where `by_name`; `article` is
+ * "an output". NULL: it is wrong or missing, and that was reported. */
+const char *config_find_type(const struct config_loader *loader, enum config_kind kind,
+                             const struct config_value *value, const char *article, bool by_name);
 
 /* ---- alarms.c: the list "alarms" */
 
@@ -258,30 +303,6 @@ VAMP_MUST_CHECK int config_walk_alarms(struct config_loader *loader);
 /* Compiles the rules; the statistics' options are settled. */
 void config_check_alarms(struct config_loader *loader);
 void config_alarms_done(struct vamp_config *config);
-
-/* ---- tables.c */
-
-#define CONFIG_FILTERS_HELP                                                                        \
-    "Expressions of the filter language by name; every filter, these included, may refer to one "  \
-    "as @NAME"
-#define CONFIG_METRIC_FILTERS_HELP                                                                 \
-    "Expressions by the name of a counter or histogram: an event counts for that metric only if "  \
-    "it holds, too; which event that is vampire --list-metrics says"
-extern const struct vamp_opt config_root_options[];       /* fills struct vamp_config */
-extern const struct vamp_opt config_statistics_options[]; /* fills struct vamp_config */
-extern const struct vamp_opt config_events_options[];     /* fills struct vamp_config */
-extern const struct vamp_opt config_sampling_options[];   /* fills struct vamp_config */
-
-/* A section that fills struct vamp_config. */
-struct config_section {
-    const char *key;
-    const struct vamp_opt *options;
-    const char *help;
-};
-/* Of each program: the root first, with an empty key; ended by NULL. */
-extern const struct config_section *const config_sections[VAMP_CONFIG_PROGRAM_COUNT];
-/* Whether the program's outputs can have this format. */
-bool config_takes_format(enum vamp_config_program program, const struct vamp_writer_ops *format);
 
 /* ---- collect.c: the section "collect" */
 extern const struct vamp_opt config_collect_options[]; /* fills struct vamp_config */
@@ -313,10 +334,9 @@ VAMP_MUST_CHECK int config_check_metric_filters(struct config_loader *loader);
 void config_report_no_metric(const struct config_loader *loader, const char *path,
                              const char *name);
 
-/* ---- check.c, check_outputs.c, check_targets.c, check_effects.c: across options */
+/* ---- check.c, check_outputs.c, check_targets.c: across options */
 VAMP_MUST_CHECK int config_check(struct config_loader *loader);
 VAMP_MUST_CHECK int config_check_outputs(struct config_loader *loader);
 void config_check_targets(const struct config_loader *loader);
-void config_check_effects(const struct config_loader *loader);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The order of the stages, from a file name to a struct vamp_config. */
+#include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,14 +55,181 @@ static int read_values(struct config_loader *loader)
     return code == -ENOMEM ? no_memory(loader) : code;
 }
 
+/* ---- from values to structs */
+
 /* Of every section, also of another program's: checks and outputs may look at all of them. */
 static int set_defaults(struct config_loader *loader)
 {
     int code = 0;
     for (unsigned program = 0; program < VAMP_CONFIG_PROGRAM_COUNT; program++) {
-        for (const struct config_section *section = config_sections[program];
-             section->key != NULL && code == 0; section++) {
-            code = vamp_opt_presets(section->options, loader->config, loader->err);
+        for (const struct config_part *part = config_parts[program]; part->key != NULL && code == 0;
+             part++) {
+            if (part->options != NULL) {
+                code = vamp_opt_presets(part->options, loader->config, loader->err);
+            }
+        }
+    }
+    return code;
+}
+
+/* The root's own options, and the sections that are tables. */
+static int walk_options(const struct config_loader *loader, const struct config_part *part)
+{
+    const struct config_value *value = loader->tree.root;
+    struct config_object object = config_part_object(part, loader->config);
+    const char *keys[CONFIG_PARTS_MAX + 1] = {NULL};
+    if (part->key[0] != '\0') {
+        value = config_member(value, part->key);
+        return value != NULL ? config_walk_object(loader, &object, value) : 0;
+    }
+    (void)snprintf(object.what, sizeof object.what, "the configuration");
+    for (unsigned i = 0; part[i + 1].key != NULL; i++) {
+        assert(i < CONFIG_PARTS_MAX);
+        keys[i] = part[i + 1].key;
+    }
+    object.others = keys;
+    return config_walk_object(loader, &object, value);
+}
+
+static int add_text(const struct config_loader *loader, struct vamp_config_texts *texts,
+                    const char *name, const char *text)
+{
+    struct vamp_config_text *items =
+        reallocarray(texts->items, texts->count + 1, sizeof *texts->items);
+    if (items != NULL) {
+        texts->items = items;
+        /* Also half-made: vamp_config_free frees it. */
+        items[texts->count++] = (struct vamp_config_text){strdup(name), strdup(text)};
+    }
+    return items != NULL && items[texts->count - 1].name != NULL &&
+                   items[texts->count - 1].text != NULL
+               ? 0
+               : vamp_err_set_errno(loader->err, ENOMEM, "keep the filters");
+}
+
+/* Expressions by name; NULL: none are given. */
+static int walk_texts(const struct config_loader *loader, const struct config_value *object,
+                      struct vamp_config_texts *texts)
+{
+    if (object != NULL && object->type != CONFIG_OBJECT) {
+        config_report_found(loader, object, "an object {NAME: EXPRESSION}");
+        return 0;
+    }
+    int code = 0;
+    for (const struct config_value *member = object != NULL ? object->first : NULL;
+         member != NULL && code == 0; member = member->next) {
+        if (config_report_duplicate(loader, member)) {
+            continue;
+        }
+        if (member->type == CONFIG_TEXT) {
+            code = add_text(loader, texts, member->key, member->text);
+        } else {
+            config_report_found(loader, member, "an expression of the filter language");
+        }
+    }
+    return code;
+}
+
+/* The struct of a format or source, zeroed. */
+static void *make_options(size_t bytes, struct vamp_err *err)
+{
+    void *options = calloc(1, bytes > 0 ? bytes : 1);
+    if (options == NULL) {
+        (void)vamp_err_set_errno(err, ENOMEM, "read the configuration");
+    }
+    return options;
+}
+
+/* Without a type the first one is meant. */
+static int walk_source(const struct config_loader *loader)
+{
+    struct vamp_config *config = loader->config;
+    const struct config_value *value = config_member(loader->tree.root, "source");
+    const char *name = config_member(value, "type") == NULL
+                           ? vamp_sources[0]->name
+                           : config_find_type(loader, CONFIG_SOURCE, value, "a source", false);
+    config->source = name != NULL ? vamp_source_find(name) : vamp_sources[0];
+    config->source_options = make_options(config->source->options_bytes, loader->err);
+    if (config->source_options == NULL) {
+        return -ENOMEM;
+    }
+    const struct config_object object =
+        config_source_object(config->source, config->source_options);
+    const int code = config_object_presets(&object, loader->err);
+    return code != 0 || name == NULL || value == NULL ? code
+                                                      : config_walk_object(loader, &object, value);
+}
+
+/* `value` NULL: all defaults. */
+static int walk_output(struct config_loader *loader, const struct vamp_writer_ops *ops,
+                       const struct config_value *value)
+{
+    struct vamp_config *config = loader->config;
+    struct vamp_config_output *output = &config->outputs[config->output_count];
+    loader->output_index[config->output_count] = value != NULL ? value->index : 0;
+    config->output_count++; /* from here on vamp_config_free frees it */
+    output->ops = ops;
+    output->options = make_options(ops->options_bytes, loader->err);
+    if (output->options == NULL) {
+        return -ENOMEM;
+    }
+    const struct config_object object = config_output_object(ops, output);
+    const int code = config_object_presets(&object, loader->err);
+    return code != 0 || value == NULL ? code : config_walk_object(loader, &object, value);
+}
+
+/* Without "outputs" there is one HDF5 file; an empty list means none, on purpose. */
+static int walk_outputs(struct config_loader *loader)
+{
+    const struct config_value *list = config_member(loader->tree.root, "outputs");
+    if (list == NULL) {
+        return walk_output(loader, vamp_writers[0], NULL);
+    }
+    if (list->type != CONFIG_LIST) {
+        config_report_found(loader, list, "a list [{\"type\": ...}, ...]");
+        return 0;
+    }
+    int code = 0;
+    for (const struct config_value *value = list->first;
+         value != NULL && value->index < VAMP_OUTPUTS_MAX && code == 0; value = value->next) {
+        const char *type = config_find_type(loader, CONFIG_OUTPUTS, value, "an output", false);
+        code = type != NULL ? walk_output(loader, vamp_writer_find(type), value) : 0;
+    }
+    if (list->count > VAMP_OUTPUTS_MAX) {
+        config_error(loader, "/outputs", "%" PRIu32 " outputs, at most %d are allowed", list->count,
+                     VAMP_OUTPUTS_MAX);
+    }
+    return code;
+}
+
+/* The options first: in this order mistakes are listed that have no place in the file. */
+static int walk_parts(struct config_loader *loader)
+{
+    const struct config_part *const parts = config_parts[loader->config->program];
+    const struct config_value *root = loader->tree.root;
+    int code = 0;
+    for (const struct config_part *part = parts; part->key != NULL && code == 0; part++) {
+        code = part->kind == CONFIG_OPTIONS ? walk_options(loader, part) : 0;
+    }
+    for (const struct config_part *part = parts; part->key != NULL && code == 0; part++) {
+        const struct config_value *value = config_member(root, part->key);
+        switch (part->kind) {
+        case CONFIG_OPTIONS:
+            value = part->filters_help != NULL ? config_member(value, "filters") : NULL;
+            code = walk_texts(loader, value, config_part_texts(part, loader->config));
+            break;
+        case CONFIG_TEXTS:
+            code = walk_texts(loader, value, config_part_texts(part, loader->config));
+            break;
+        case CONFIG_SOURCE:
+            code = walk_source(loader);
+            break;
+        case CONFIG_ALARMS:
+            code = config_walk_alarms(loader);
+            break;
+        case CONFIG_OUTPUTS:
+            code = walk_outputs(loader);
+            break;
         }
     }
     return code;
@@ -78,7 +247,7 @@ static int run_stages(struct config_loader *loader)
         code = set_defaults(loader);
     }
     if (code == 0) {
-        code = config_walk(loader);
+        code = walk_parts(loader);
     }
     if (code == 0) {
         config_check_overrides(loader);
@@ -128,32 +297,41 @@ int vamp_config_load(const struct vamp_config_request *request, struct vamp_conf
     return 0;
 }
 
+static void texts_done(struct vamp_config_texts *texts)
+{
+    for (size_t i = 0; i < texts->count; i++) {
+        free(texts->items[i].name);
+        free(texts->items[i].text);
+    }
+    free(texts->items);
+}
+
 void vamp_config_free(struct vamp_config *config)
 {
     if (config == NULL) {
         return;
     }
     for (unsigned program = 0; program < VAMP_CONFIG_PROGRAM_COUNT; program++) {
-        for (const struct config_section *section = config_sections[program]; section->key != NULL;
-             section++) {
-            vamp_opt_done(section->options, config);
+        for (const struct config_part *part = config_parts[program]; part->key != NULL; part++) {
+            if (part->options != NULL) {
+                vamp_opt_done(part->options, config);
+            }
         }
     }
+    struct config_object object;
     if (config->source_options != NULL) {
-        vamp_opt_done(config->source->options, config->source_options);
+        object = config_source_object(config->source, config->source_options);
+        config_object_done(&object);
         free(config->source_options);
     }
     for (unsigned i = 0; i < config->output_count; i++) {
-        struct vamp_config_output *output = &config->outputs[i];
-        vamp_opt_done(vamp_output_options(output->ops), &output->settings);
-        if (output->options != NULL) {
-            vamp_opt_done(output->ops->options, output->options);
-            free(output->options);
-        }
+        object = config_output_object(config->outputs[i].ops, &config->outputs[i]);
+        config_object_done(&object);
+        free(config->outputs[i].options);
     }
     config_alarms_done(config);
-    config_texts_done(&config->filters);
-    config_texts_done(&config->metric_filters);
+    texts_done(&config->filters);
+    texts_done(&config->metric_filters);
     vamp_named_filters_free(config->named);
     free(config->filter);
     free(config->effective_text);

@@ -3,6 +3,7 @@
  * From one object to the structs, along the option tables. Every mistake is reported and the walk
  * continues with the default in its place; only a lack of memory ends it.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,17 +56,6 @@ struct setting {
     const char *name; /* of the set, in a SETS; else NULL */
 };
 
-static const char *near_word(const struct vamp_opt *opt, const char *text)
-{
-    if (opt->choices == NULL) {
-        return NULL;
-    }
-    if (opt->type == VAMP_OPT_SET && strcasecmp(text, "all") == 0) {
-        return "all";
-    }
-    return vamp_opt_near_choice(opt->choices, text);
-}
-
 /* The value, or an item of its list, has the wrong type. */
 static void report_type(const struct setting *setting, const struct config_value *value,
                         const char *near)
@@ -79,58 +69,38 @@ static void report_type(const struct setting *setting, const struct config_value
     vamp_diagnostics_add(setting->loader->diagnostics, &problem);
 }
 
-/* What is allowed for one word of a SET, else for the option. */
-static void describe_item(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLOWED_BYTES])
-{
-    const struct vamp_opt one_of = {.type = VAMP_OPT_ENUM, .choices = opt->choices};
-    vamp_opt_allowed(opt->type == VAMP_OPT_SET || opt->type == VAMP_OPT_SETS ? &one_of : opt, text);
-}
-
-/* Reports a failure to store a value. 0 also when the value was wrong. */
-static int report_stored(const struct setting *setting, const struct config_value *value,
-                         const char *text, int code, const struct vamp_err *err)
-{
-    if (code == -ENOMEM) {
-        return vamp_err_set(setting->loader->err, code, "%s", err->text);
-    }
-    if (code != 0) {
-        struct vamp_diagnostic problem =
-            config_value_problem(setting->loader, value, CONFIG_AT_VALUE, "%s", err->text);
-        describe_item(setting->opt, problem.allowed);
-        config_near(&problem, near_word(setting->opt, text));
-        vamp_diagnostics_add(setting->loader->diagnostics, &problem);
-    }
-    return 0;
-}
-
-/* `text` is that of the value, of an item of its list, or a word of it. */
+/* Stores the text of the value, of an item of its list, or a word of it; NULL: makes a set of this
+ * name that is empty. */
 static int set_text(const struct setting *setting, const struct config_value *value,
                     const char *text)
 {
+    const struct vamp_opt *opt = setting->opt;
     struct vamp_err err = VAMP_ERR_NONE;
-    const int code = setting->name != NULL ? vamp_opt_set_named(setting->opt, setting->base,
-                                                                setting->name, text, &err)
-                                           : vamp_opt_set(setting->opt, setting->base, text, &err);
-    return report_stored(setting, value, text, code, &err);
+    const int code = setting->name != NULL
+                         ? vamp_opt_set_named(opt, setting->base, setting->name, text, &err)
+                         : vamp_opt_set(opt, setting->base, text, &err);
+    if (code == 0 || code == -ENOMEM) {
+        return code == 0 ? 0 : vamp_err_set(setting->loader->err, code, "%s", err.text);
+    }
+    struct vamp_diagnostic problem =
+        config_value_problem(setting->loader, value, CONFIG_AT_VALUE, "%s", err.text);
+    const struct vamp_opt one_of = {.type = VAMP_OPT_ENUM, .choices = opt->choices};
+    const bool is_word = opt->type == VAMP_OPT_SET || opt->type == VAMP_OPT_SETS;
+    vamp_opt_allowed(is_word ? &one_of : opt, problem.allowed);
+    text = text != NULL ? text : setting->name;
+    config_near(&problem, opt->type == VAMP_OPT_SET && strcasecmp(text, "all") == 0
+                              ? "all"
+                              : vamp_opt_near_choice(opt->choices, text));
+    vamp_diagnostics_add(setting->loader->diagnostics, &problem);
+    return 0;
 }
 
-static int set_integer(const struct setting *setting)
+/* The words of a list, or those separated by commas that the command line gives. */
+static int add_words(const struct setting *setting)
 {
     const struct config_value *value = setting->value;
-    if (value->integer < 0) {
-        report_type(setting, value, NULL);
-        return 0;
-    }
-    struct vamp_err err = VAMP_ERR_NONE;
-    const int code = vamp_opt_set_uint(setting->opt, setting->base, (uint64_t)value->integer, &err);
-    return report_stored(setting, value, value->text, code, &err);
-}
-
-/* A list of words. */
-static int add_list(const struct setting *setting)
-{
     int code = 0;
-    for (const struct config_value *item = setting->value->first; item != NULL && code == 0;
+    for (const struct config_value *item = value->first; item != NULL && code == 0;
          item = item->next) {
         if (item->type == CONFIG_TEXT) {
             code = set_text(setting, item, item->text);
@@ -138,177 +108,176 @@ static int add_list(const struct setting *setting)
             report_type(setting, item, NULL);
         }
     }
-    return code;
-}
-
-/* Words separated by commas, from the command line. */
-static int add_commas(const struct setting *setting)
-{
-    char *words = strdup(setting->value->text);
+    char *words = value->type == CONFIG_TEXT ? strdup(value->text) : NULL;
     if (words == NULL) {
-        return vamp_err_set_errno(setting->loader->err, ENOMEM, "read the command line");
+        return value->type == CONFIG_TEXT
+                   ? vamp_err_set_errno(setting->loader->err, ENOMEM, "read the command line")
+                   : code;
     }
-    int code = 0;
     char *rest = words;
     for (char *word = strsep(&rest, ","); word != NULL && code == 0; word = strsep(&rest, ",")) {
-        code = *word != '\0' ? set_text(setting, setting->value, word) : 0;
+        code = *word != '\0' ? set_text(setting, value, word) : 0;
     }
     free(words);
     return code;
 }
 
-/* The only text that a list option takes in the file is "all"; others get the list as a near miss.
- */
-static int set_list_from_text(const struct setting *setting)
+static bool is_words(const struct config_value *value)
 {
-    const char *text = setting->value->text;
-    if (setting->opt->type == VAMP_OPT_SET && strcmp(text, "all") == 0) {
-        return set_text(setting, setting->value, text);
-    }
-    char list[80];
-    (void)snprintf(list, sizeof list, "[\"%.60s\"]", text);
-    report_type(setting, setting->value, list);
-    return 0;
+    return value->type == CONFIG_LIST || (value->type == CONFIG_TEXT && value->origin != NULL);
 }
 
-static bool is_list(const struct vamp_opt *opt)
+/* The words of one set of a SETS. */
+static int set_one_of_sets(const struct setting *all, const struct config_value *value,
+                           const char *name)
 {
-    return opt->type == VAMP_OPT_SET || opt->type == VAMP_OPT_STRINGS;
-}
-
-/* The words of one set of a SETS: a list, or words separated by commas from the command line. */
-static int set_one_of_sets(const struct config_loader *loader, const struct vamp_opt *opt,
-                           void *base, const struct config_value *value, const char *name)
-{
-    const struct setting setting = {loader, opt, base, value, name};
-    const bool is_words = value->type == CONFIG_TEXT && value->origin != NULL;
-    if (!is_words && value->type != CONFIG_LIST) {
+    const struct setting setting = {all->loader, all->opt, all->base, value, name};
+    if (!is_words(value)) {
         report_type(&setting, value, NULL);
         return 0;
     }
-    struct vamp_err err = VAMP_ERR_NONE;
-    int code = vamp_opt_set_named(opt, base, name, NULL, &err); /* a list may be empty */
-    code = report_stored(&setting, value, name, code, &err);
-    if (code != 0) {
-        return code;
-    }
-    return is_words ? add_commas(&setting) : add_list(&setting);
+    const int code = set_text(&setting, value, NULL); /* a list may be empty */
+    return code != 0 ? code : add_words(&setting);
 }
 
 /* A list or words for all names, or an object of lists by name. */
 static int set_sets(const struct setting *setting)
 {
     const struct config_value *value = setting->value;
-    vamp_opt_clear(setting->opt, setting->base);
     if (value->type != CONFIG_OBJECT) {
-        return set_one_of_sets(setting->loader, setting->opt, setting->base, value, "*");
+        return set_one_of_sets(setting, value, "*");
     }
     int code = 0;
     for (const struct config_value *member = value->first; member != NULL && code == 0;
          member = member->next) {
         if (!config_report_duplicate(setting->loader, member)) {
-            code =
-                set_one_of_sets(setting->loader, setting->opt, setting->base, member, member->key);
+            code = set_one_of_sets(setting, member, member->key);
         }
     }
     return code;
 }
 
-static int set_from_text(const struct setting *setting)
+/* A list of words. The only text that one takes in the file is "all"; others get the list as a near
+ * miss. */
+static int set_list(const struct setting *setting)
 {
-    const struct vamp_opt *opt = setting->opt;
-    const bool from_file = setting->value->origin == NULL;
-    if (is_list(opt)) {
-        vamp_opt_clear(opt, setting->base);
-        return from_file ? set_list_from_text(setting) : add_commas(setting);
+    const struct config_value *value = setting->value;
+    char near[80] = "";
+    if (value->type == CONFIG_TEXT || value->type == CONFIG_LIST) {
+        vamp_opt_clear(setting->opt, setting->base);
     }
-    const bool takes_text = opt->type == VAMP_OPT_STRING || opt->type == VAMP_OPT_DURATION ||
-                            opt->type == VAMP_OPT_SIZE ||
-                            (opt->type == VAMP_OPT_ENUM && !vamp_opt_is_number(opt));
-    if (from_file && !takes_text) {
-        report_type(setting, setting->value, NULL);
-        return 0;
+    if (is_words(value)) {
+        return add_words(setting);
     }
-    return set_text(setting, setting->value, setting->value->text);
+    if (value->type == CONFIG_TEXT) {
+        if (setting->opt->type == VAMP_OPT_SET && strcmp(value->text, "all") == 0) {
+            return set_text(setting, value, value->text);
+        }
+        (void)snprintf(near, sizeof near, "[\"%.60s\"]", value->text);
+    }
+    report_type(setting, value, near);
+    return 0;
+}
+
+/* Whether an option that is no list takes a value of this type. */
+static bool takes(const struct vamp_opt *opt, const struct config_value *value)
+{
+    switch (value->type) {
+    case CONFIG_TEXT:
+        return value->origin != NULL || opt->type == VAMP_OPT_STRING ||
+               opt->type == VAMP_OPT_DURATION || opt->type == VAMP_OPT_SIZE ||
+               (opt->type == VAMP_OPT_ENUM && !vamp_opt_is_number(opt));
+    case CONFIG_INTEGER:
+        return opt->type == VAMP_OPT_FRACTION || (vamp_opt_is_number(opt) && value->integer >= 0);
+    case CONFIG_REAL:
+        return opt->type == VAMP_OPT_FRACTION;
+    case CONFIG_TRUE:
+    case CONFIG_FALSE:
+        return opt->type == VAMP_OPT_BOOL;
+    case CONFIG_OBJECT:
+    case CONFIG_LIST:
+    case CONFIG_NULL:
+        break;
+    }
+    return false;
 }
 
 static int set_value(const struct setting *setting)
 {
     const struct vamp_opt *opt = setting->opt;
     const struct config_value *value = setting->value;
-    char near[32] = "";
+    char text[32] = "";
     if (opt->type == VAMP_OPT_SETS) {
+        vamp_opt_clear(opt, setting->base);
         return set_sets(setting);
     }
-    if (value->type == CONFIG_TEXT) {
-        return set_from_text(setting);
+    if (opt->type == VAMP_OPT_SET || opt->type == VAMP_OPT_STRINGS) {
+        return set_list(setting);
     }
-    if (value->type == CONFIG_LIST && is_list(opt)) {
-        vamp_opt_clear(opt, setting->base);
-        return add_list(setting);
-    }
-    if (value->type == CONFIG_INTEGER && vamp_opt_is_number(opt)) {
-        return set_integer(setting);
-    }
-    if ((value->type == CONFIG_INTEGER || value->type == CONFIG_REAL) &&
-        opt->type == VAMP_OPT_FRACTION) {
-        return set_text(setting, value, value->text);
-    }
-    if ((value->type == CONFIG_TRUE || value->type == CONFIG_FALSE) && opt->type == VAMP_OPT_BOOL) {
-        vamp_opt_set_bool(opt, setting->base, value->type == CONFIG_TRUE);
+    if (!takes(opt, value)) {
+        if (value->type == CONFIG_INTEGER && opt->type == VAMP_OPT_DURATION &&
+            value->integer >= 0) {
+            (void)snprintf(text, sizeof text, "%" PRId64 "s", value->integer);
+        }
+        report_type(setting, value, text);
         return 0;
     }
-    if (value->type == CONFIG_INTEGER && opt->type == VAMP_OPT_DURATION && value->integer >= 0) {
-        (void)snprintf(near, sizeof near, "%" PRId64 "s", value->integer);
+    if (value->type == CONFIG_TRUE || value->type == CONFIG_FALSE) {
+        return set_text(setting, value, value->type == CONFIG_TRUE ? "true" : "false");
     }
-    report_type(setting, value, near);
-    return 0;
+    if (value->type == CONFIG_INTEGER && opt->type != VAMP_OPT_FRACTION) {
+        (void)snprintf(text, sizeof text, "%" PRId64, value->integer); /* also of "1e3" */
+        return set_text(setting, value, text);
+    }
+    return set_text(setting, value, value->text);
 }
 
 /* ---- one object */
 
-static bool is_other(const struct config_shape *shape, const char *key)
+#define WORDS_MAX 15
+
+/* The members of an object that are no options, ended by NULL: "type", the objects of its tables,
+ * and those that are walked elsewhere. */
+static void list_others(const struct config_object *object, const char *words[WORDS_MAX + 1])
 {
-    for (const char *const *each = shape->others; *each != NULL; each++) {
-        if (strcmp(*each, key) == 0) {
-            return true;
+    size_t count = 0;
+    if (object->type != NULL) {
+        words[count++] = "type";
+    }
+    for (const struct config_table *table = object->tables; table->options != NULL; table++) {
+        if (table->key != NULL) {
+            words[count++] = table->key;
         }
     }
-    return false;
+    for (const char *const *each = object->others; each != NULL && *each != NULL; each++) {
+        assert(count < WORDS_MAX);
+        words[count++] = *each;
+    }
+    words[count] = NULL;
 }
 
-static const char *near_member(const struct config_shape *shape, const char *key)
-{
-    const char *near = vamp_opt_near_choice(shape->others, key);
-    for (size_t i = 0; i < 2 && near == NULL; i++) {
-        near = vamp_opt_near_key(shape->tables[i], key);
-    }
-    return near;
-}
-
-static void list_members(const struct config_shape *shape, char *text, size_t bytes)
-{
-    size_t used = 0;
-    for (const char *const *each = shape->others; *each != NULL && used < bytes; each++) {
-        used += (size_t)snprintf(text + used, bytes - used, "%s%s", used > 0 ? ", " : "", *each);
-    }
-    for (size_t i = 0; i < 2 && shape->tables[i] != NULL; i++) {
-        for (const struct vamp_opt *opt = shape->tables[i]; opt->key != NULL && used < bytes;
-             opt++) {
-            used +=
-                (size_t)snprintf(text + used, bytes - used, "%s%s", used > 0 ? ", " : "", opt->key);
-        }
-    }
-}
-
-static void report_unknown(const struct config_loader *loader, const struct config_shape *shape,
-                           const struct config_value *member)
+static void report_unknown(const struct config_loader *loader, const struct config_object *object,
+                           const char *const *others, const struct config_value *member)
 {
     struct vamp_diagnostic problem =
         config_value_problem(loader, member, CONFIG_AT_KEY, "\"%.100s\" is not an option of %s",
-                             member->key, shape->what);
-    config_near(&problem, near_member(shape, member->key));
-    list_members(shape, problem.allowed, sizeof problem.allowed);
+                             member->key, object->what);
+    const char *near = vamp_opt_near_choice(others, member->key);
+    size_t used = 0;
+    for (const char *const *each = others; *each != NULL && used < sizeof problem.allowed; each++) {
+        used += (size_t)snprintf(problem.allowed + used, sizeof problem.allowed - used, "%s%s",
+                                 used > 0 ? ", " : "", *each);
+    }
+    for (const struct config_table *table = object->tables;
+         table->options != NULL && table->key == NULL; table++) {
+        near = near != NULL ? near : vamp_opt_near_key(table->options, member->key);
+        for (const struct vamp_opt *opt = table->options;
+             opt->key != NULL && used < sizeof problem.allowed; opt++) {
+            used += (size_t)snprintf(problem.allowed + used, sizeof problem.allowed - used, "%s%s",
+                                     used > 0 ? ", " : "", opt->key);
+        }
+    }
+    config_near(&problem, near);
     vamp_diagnostics_add(loader->diagnostics, &problem);
 }
 
@@ -331,35 +300,89 @@ bool config_report_duplicate(const struct config_loader *loader, const struct co
     return true;
 }
 
-static int walk_member(const struct config_loader *loader, const struct config_shape *shape,
-                       const struct config_value *member)
+static int walk_member(const struct config_loader *loader, const struct config_object *object,
+                       const char *const *others, const struct config_value *member)
 {
     if (config_report_duplicate(loader, member)) {
         return 0;
     }
-    for (size_t i = 0; i < 2 && shape->tables[i] != NULL; i++) {
-        const struct vamp_opt *opt = vamp_opt_find(shape->tables[i], member->key);
+    for (const struct config_table *table = object->tables;
+         table->options != NULL && table->key == NULL; table++) {
+        const struct vamp_opt *opt = vamp_opt_find(table->options, member->key);
         if (opt != NULL) {
-            return set_value(&(struct setting){loader, opt, shape->bases[i], member, NULL});
+            return set_value(&(struct setting){loader, opt, table->base, member, NULL});
         }
     }
-    if (!is_other(shape, member->key)) {
-        report_unknown(loader, shape, member);
+    const char *const *first_other = others;
+    while (*others != NULL && strcmp(*others, member->key) != 0) {
+        others++;
+    }
+    if (*others == NULL) {
+        report_unknown(loader, object, first_other, member);
     }
     return 0;
 }
 
-int config_walk_object(const struct config_loader *loader, const struct config_shape *shape,
-                       const struct config_value *object)
+/* Without the objects in it. */
+static int walk_members(const struct config_loader *loader, const struct config_object *object,
+                        const struct config_value *value)
 {
-    if (object->type != CONFIG_OBJECT) {
-        config_report_found(loader, object, "an object {...}");
+    if (value->type != CONFIG_OBJECT) {
+        config_report_found(loader, value, "an object {...}");
         return 0;
     }
+    const char *others[WORDS_MAX + 1];
+    list_others(object, others);
     int code = 0;
-    for (const struct config_value *member = object->first; member != NULL && code == 0;
+    for (const struct config_value *member = value->first; member != NULL && code == 0;
          member = member->next) {
-        code = walk_member(loader, shape, member);
+        code = walk_member(loader, object, others, member);
     }
     return code;
+}
+
+int config_walk_object(const struct config_loader *loader, const struct config_object *object,
+                       const struct config_value *value)
+{
+    int code = walk_members(loader, object, value);
+    for (const struct config_table *table = object->tables; table->options != NULL && code == 0;
+         table++) {
+        const struct config_value *child =
+            table->key != NULL ? config_member(value, table->key) : NULL;
+        if (child != NULL) {
+            struct config_object inside = {
+                .tables = {{.options = table->options, .base = table->base}}};
+            (void)snprintf(inside.what, sizeof inside.what, "\"%s\"", table->key);
+            code = walk_members(loader, &inside, child);
+        }
+    }
+    return code;
+}
+
+const char *config_find_type(const struct config_loader *loader, enum config_kind kind,
+                             const struct config_value *value, const char *article, bool by_name)
+{
+    const bool is_object = value->type == CONFIG_OBJECT;
+    const struct config_value *type = by_name && !is_object ? value : config_member(value, "type");
+    const char *text = type != NULL && type->type == CONFIG_TEXT ? type->text : NULL;
+    const char *words[WORDS_MAX + 1] = {NULL};
+    struct config_object known;
+    for (unsigned i = 0; config_type(loader->config->program, kind, i, &known); i++) {
+        assert(i < WORDS_MAX);
+        words[i] = known.type;
+        if (text != NULL && strcmp(text, words[i]) == 0) {
+            return words[i];
+        }
+    }
+    char found[128];
+    config_describe(type != NULL ? type : value, found, sizeof found);
+    const bool missing = type == NULL && is_object;
+    struct vamp_diagnostic problem = config_value_problem(
+        loader, type != NULL ? type : value, CONFIG_AT_VALUE, "%s%s%s",
+        missing ? article : "found ", missing ? " needs a \"type\"" : found,
+        type != NULL || missing ? "" : " where an object {\"type\": ...} is needed");
+    config_near(&problem, text != NULL ? vamp_opt_near_choice(words, text) : NULL);
+    vamp_opt_allowed(&(struct vamp_opt){.type = VAMP_OPT_ENUM, .choices = words}, problem.allowed);
+    vamp_diagnostics_add(loader->diagnostics, &problem);
+    return NULL;
 }

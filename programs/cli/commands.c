@@ -144,14 +144,13 @@ static int check_config(const struct vamp_options *options, FILE *out, FILE *err
 }
 
 /* Prints a malloc'ed text and frees it. */
-static int print_text(const struct vamp_options *options, char *text, const char *end, FILE *out,
-                      FILE *error)
+static int print_text(const struct vamp_options *options, char *text, FILE *out, FILE *error)
 {
     if (text == NULL) {
         (void)fprintf(error, "%s: error: out of memory\n", options->program->name);
         return VAMP_EXIT_FAILED;
     }
-    (void)fprintf(out, "%s%s", text, end);
+    (void)fprintf(out, "%s\n", text);
     free(text);
     return VAMP_EXIT_OK;
 }
@@ -165,7 +164,7 @@ static int dump_config(const struct vamp_options *options, FILE *out, FILE *erro
     if (config == NULL) {
         return exit_code;
     }
-    exit_code = print_text(options, vamp_config_dump(config, 2), "\n", out, error);
+    exit_code = print_text(options, vamp_config_dump(config, 2), out, error);
     vamp_config_free(config);
     return exit_code;
 }
@@ -201,7 +200,7 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
     case VAMP_COMMAND_DUMP_CONFIG:
         return dump_config(options, out, error);
     case VAMP_COMMAND_PRINT_SCHEMA:
-        return print_text(options, vamp_config_schema(options->program->config), "", out, error);
+        return print_text(options, vamp_config_schema(options->program->config), out, error);
     case VAMP_COMMAND_PRINT_COMPLETION:
         vamp_options_completion(options->program, options->shell, out);
         return VAMP_EXIT_OK;

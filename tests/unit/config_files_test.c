@@ -45,23 +45,6 @@ static void files_that_cannot_be_read(void **state)
     free(large);
 }
 
-static void a_fifo_without_a_writer_is_a_mistake(void **state)
-{
-    (void)state;
-    struct scratch scratch = scratch_make("");
-    char fifo[128];
-    (void)snprintf(fifo, sizeof fifo, "%s/fifo", scratch.directory);
-    assert_int_equal(mkfifo(fifo, 0600), 0);
-    struct vamp_config *config = NULL;
-    char *printed = NULL;
-    assert_int_equal(load(&(struct vamp_config_request){.file = fifo}, &config, &printed),
-                     -ETIMEDOUT);
-    assert_non_null(strstr(printed, "this is a FIFO, and no process opened it for writing"));
-    free(printed);
-    assert_int_equal(unlink(fifo), 0);
-    scratch_remove(&scratch);
-}
-
 /* Opens the FIFO for writing as soon as that goes, as a script's other end does. */
 static void *write_fifo(void *name)
 {
@@ -173,7 +156,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_that_cannot_be_read),
-        cmocka_unit_test(a_fifo_without_a_writer_is_a_mistake),
         cmocka_unit_test(a_fifo_with_a_writer_is_read),
         cmocka_unit_test(directories_are_looked_at),
         cmocka_unit_test(a_fifo_takes_the_effect_of_file_options),

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "config/internal.h"
-#include "config/json.h"
 
 #define ALTERATIONS 300
 
@@ -33,6 +32,13 @@ static int read_text(const char *text, size_t length, struct config_tree *tree,
 
 /* ---- judged by jansson */
 
+static void write_quoted(FILE *stream, const char *text)
+{
+    json_t *value = json_string(text);
+    assert_int_equal(json_dumpf(value, stream, JSON_ENCODE_ANY), 0);
+    json_decref(value);
+}
+
 static void write_value(FILE *stream, const struct config_value *value)
 {
     static const char *const words[] = {
@@ -40,11 +46,11 @@ static void write_value(FILE *stream, const struct config_value *value)
         [CONFIG_FALSE] = "false", [CONFIG_NULL] = "null",
     };
     if (value->key[0] != '\0' || (value->parent != NULL && value->parent->type == CONFIG_OBJECT)) {
-        config_json_quote(stream, value->key);
+        write_quoted(stream, value->key);
         (void)fputc(':', stream);
     }
     if (value->type == CONFIG_TEXT) {
-        config_json_quote(stream, value->text);
+        write_quoted(stream, value->text);
     } else {
         (void)fputs(value->type == CONFIG_INTEGER || value->type == CONFIG_REAL
                         ? value->text
@@ -56,31 +62,32 @@ static void write_value(FILE *stream, const struct config_value *value)
 /* What was read, as JSON again. */
 static char *write_tree(const struct config_tree *tree)
 {
-    struct config_draft draft;
-    assert_true(config_draft_begin(&draft));
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    assert_non_null(stream);
     const struct config_value *value = tree->root;
     while (value != NULL) {
-        write_value(draft.stream, value);
+        write_value(stream, value);
         if (value->first != NULL) {
             value = value->first;
             continue;
         }
         if (value->type == CONFIG_OBJECT || value->type == CONFIG_LIST) {
-            (void)fputc(value->type == CONFIG_OBJECT ? '}' : ']', draft.stream);
+            (void)fputc(value->type == CONFIG_OBJECT ? '}' : ']', stream);
         }
         while (value != NULL && value->next == NULL) {
             value = value->parent;
             if (value != NULL) {
-                (void)fputc(value->type == CONFIG_OBJECT ? '}' : ']', draft.stream);
+                (void)fputc(value->type == CONFIG_OBJECT ? '}' : ']', stream);
             }
         }
         if (value != NULL) {
-            (void)fputc(',', draft.stream);
+            (void)fputc(',', stream);
             value = value->next;
         }
     }
-    char *text = config_draft_end(&draft);
-    assert_non_null(text);
+    assert_int_equal(fclose(stream), 0);
     return text;
 }
 

@@ -23,6 +23,7 @@ void vamp_json_clear(struct vamp_json *json)
     json->line = 0;
     json->comma = false;
     json->cut = false;
+    json->depth = 0;
 }
 
 /* Room for `bytes` more; false when there is no memory, now or earlier. */
@@ -58,11 +59,134 @@ static void put_word(struct vamp_json *json, const char *word)
     put(json, word, strlen(word));
 }
 
+char *vamp_json_take(struct vamp_json *json)
+{
+    put(json, "", 1);
+    char *text = json->bytes;
+    if (json->failed) {
+        free(text);
+        text = NULL;
+    }
+    *json = (struct vamp_json){.bytes = NULL};
+    return text;
+}
+
+/* The character at `text` as JSON; returns the bytes it took from there. */
+static size_t escape(const char *text, char out[static 8], size_t *ret_bytes)
+{
+    const unsigned char first = (unsigned char)*text;
+    static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    const char *special = strchr(plain, *text);
+    if (special != NULL) {
+        out[0] = '\\';
+        out[1] = letters[special - plain];
+        *ret_bytes = 2;
+        return 1;
+    }
+    if (first < 0x20 || first == 0x7F) {
+        *ret_bytes = (size_t)snprintf(out, 8, "\\u%04x", first);
+        return 1;
+    }
+    size_t length = vamp_utf8_length(text);
+    const char *from = length > 0 ? text : VAMP_UTF8_REPLACEMENT;
+    *ret_bytes = length > 0 ? length : sizeof VAMP_UTF8_REPLACEMENT - 1;
+    memcpy(out, from, *ret_bytes);
+    return length > 0 ? length : 1;
+}
+
+static bool is_plain(char character)
+{
+    return character >= ' ' && character < 0x7F && character != '"' && character != '\\';
+}
+
+/* Whether each of the eight characters stands for itself: the high bit of a byte is set when it is
+ * not, and after the first such byte perhaps wrongly. */
+static bool are_plain(const char text[static 8])
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
+    uint64_t word;
+    memcpy(&word, text, sizeof word);
+    const uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
+    const uint64_t special =
+        (word - ones * ' ') | (word + ones) | word | (quote - ones) | (backslash - ones);
+    return (special & high) == 0;
+}
+
+/* How many of the `most` characters from `text` on stand for themselves, until the first that does
+ * not. */
+static size_t plain_length(const char *text, size_t most)
+{
+    size_t length = 0;
+    while (most - length >= 8 && are_plain(text + length)) {
+        length += 8;
+    }
+    while (length < most && is_plain(text[length])) {
+        length++;
+    }
+    return length;
+}
+
+/* The text between quotes, which is cut when it would have more than `room` bytes there. */
+static void put_quoted(struct vamp_json *json, const char *text, size_t room)
+{
+    /* No character becomes shorter: what follows has no room in any case. */
+    const char *const end = text + strnlen(text, room < SIZE_MAX ? room + 1 : room);
+    put(json, "\"", 1);
+    const size_t begin = json->used;
+    while (text < end) {
+        char out[8];
+        const size_t left = room - (json->used - begin), rest = (size_t)(end - text);
+        size_t bytes = plain_length(text, rest < left ? rest : left);
+        if (bytes > 0) {
+            put(json, text, bytes);
+            text += bytes;
+            continue;
+        }
+        text += escape(text, out, &bytes);
+        if (bytes > left) {
+            put_word(json, ELLIPSIS);
+            json->cut = true;
+            break;
+        }
+        put(json, out, bytes);
+    }
+    put(json, "\"", 1);
+}
+
+static void new_line(struct vamp_json *json)
+{
+    static const char blanks[] = "\n                                                ";
+    const size_t wanted = 1 + (size_t)json->indent * json->depth;
+    if (json->indent > 0) {
+        put(json, blanks, wanted < sizeof blanks ? wanted : sizeof blanks - 1);
+    }
+}
+
+/* What is before a value of a text for people. */
+static void begin_spaced(struct vamp_json *json, const char *key)
+{
+    if (json->comma) {
+        put(json, ", ", json->indent > 0 ? 1 : 2);
+    }
+    if (json->depth > 0) {
+        new_line(json);
+    }
+    if (key != NULL) {
+        put_quoted(json, key, SIZE_MAX);
+        put(json, ": ", 2);
+    }
+    json->comma = true;
+}
+
 /* Comma and key, where needed, with one copy, since there are many. Returns where the value goes,
  * with room for `bytes` of it; NULL without memory. */
 static char *begin_member(struct vamp_json *json, const char *key, size_t bytes)
 {
     const size_t length = key != NULL ? strlen(key) : 0;
+    if (json->spaced) {
+        begin_spaced(json, key);
+        return reserve(json, bytes) ? json->bytes + json->used : NULL;
+    }
     const bool comma = json->comma;
     json->comma = true;
     if (!reserve(json, length + sizeof ",\"\":" + bytes)) {
@@ -150,95 +274,24 @@ void vamp_json_open(struct vamp_json *json, const char *key, char bracket)
 {
     short_member(json, key, &bracket, 1);
     json->comma = false;
+    json->depth++;
 }
 
 void vamp_json_close(struct vamp_json *json, char bracket)
 {
+    json->depth--;
+    if (json->spaced && json->comma) {
+        new_line(json);
+    }
     put(json, &bracket, 1);
     json->comma = true;
-}
-
-/* The character at `text` as JSON; returns the bytes it took from there. */
-static size_t escape(const char *text, char out[static 8], size_t *ret_bytes)
-{
-    const unsigned char first = (unsigned char)*text;
-    static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-    const char *special = strchr(plain, *text);
-    if (special != NULL) {
-        out[0] = '\\';
-        out[1] = letters[special - plain];
-        *ret_bytes = 2;
-        return 1;
-    }
-    if (first < 0x20 || first == 0x7F) {
-        *ret_bytes = (size_t)snprintf(out, 8, "\\u%04x", first);
-        return 1;
-    }
-    size_t length = vamp_utf8_length(text);
-    const char *from = length > 0 ? text : VAMP_UTF8_REPLACEMENT;
-    *ret_bytes = length > 0 ? length : sizeof VAMP_UTF8_REPLACEMENT - 1;
-    memcpy(out, from, *ret_bytes);
-    return length > 0 ? length : 1;
-}
-
-static bool is_plain(char character)
-{
-    return character >= ' ' && character < 0x7F && character != '"' && character != '\\';
-}
-
-/* Whether each of the eight characters stands for itself: the high bit of a byte is set when it is
- * not, and after the first such byte perhaps wrongly. */
-static bool are_plain(const char text[static 8])
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
-    uint64_t word;
-    memcpy(&word, text, sizeof word);
-    const uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
-    const uint64_t special =
-        (word - ones * ' ') | (word + ones) | word | (quote - ones) | (backslash - ones);
-    return (special & high) == 0;
-}
-
-/* How many of the `most` characters from `text` on stand for themselves, until the first that does
- * not. */
-static size_t plain_length(const char *text, size_t most)
-{
-    size_t length = 0;
-    while (most - length >= 8 && are_plain(text + length)) {
-        length += 8;
-    }
-    while (length < most && is_plain(text[length])) {
-        length++;
-    }
-    return length;
 }
 
 void vamp_json_long_text(struct vamp_json *json, const char *key, const char *text,
                          size_t max_bytes)
 {
-    const size_t room = max_bytes - (sizeof ELLIPSIS - 1);
-    /* No character becomes shorter: what follows has no room in any case. */
-    const char *const end = text + strnlen(text, room + 1);
-    short_member(json, key, "\"", 1);
-    const size_t begin = json->used;
-    while (text < end) {
-        char out[8];
-        const size_t left = room - (json->used - begin), rest = (size_t)(end - text);
-        size_t bytes = plain_length(text, rest < left ? rest : left);
-        if (bytes > 0) {
-            put(json, text, bytes);
-            text += bytes;
-            continue;
-        }
-        text += escape(text, out, &bytes);
-        if (bytes > left) {
-            put_word(json, ELLIPSIS);
-            json->cut = true;
-            break;
-        }
-        put(json, out, bytes);
-    }
-    put(json, "\"", 1);
+    (void)begin_member(json, key, 1);
+    put_quoted(json, text, max_bytes - (sizeof ELLIPSIS - 1));
 }
 
 void vamp_json_text(struct vamp_json *json, const char *key, const char *text)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Builds JSON lines: one growing buffer of whole lines. Text is escaped and made well-formed UTF-8;
- * a number that is not finite becomes null. Bounds: a text is cut at its limit and the line then
- * contains "cut": true; a line longer than VAMP_JSON_LINE_BYTES is dropped and counted. Running out
- * of memory sets `failed`, and every later call does nothing.
+ * Builds JSON: one growing buffer, of whole lines or of one text for people. Text is escaped and
+ * made well-formed UTF-8; a number that is not finite becomes null. Bounds: a text is cut at its
+ * limit and the line then contains "cut": true; a line longer than VAMP_JSON_LINE_BYTES is dropped
+ * and counted. Running out of memory sets `failed`, and every later call does nothing.
  */
 #ifndef VAMP_CORE_JSON_EMIT_H
 #define VAMP_CORE_JSON_EMIT_H
@@ -18,7 +18,11 @@
 #define VAMP_JSON_TEXT_BYTES 4096  /* of a text after escaping, unless the caller sets a limit */
 
 struct vamp_json {
-    char *bytes; /* malloc'ed, `used` of `capacity` */
+    /* Of a text for people; set before the first call, zeros are for lines. */
+    bool spaced;     /* a blank after commas and colons; keys are escaped */
+    unsigned indent; /* of a spaced text: blanks a level; 0: all on one line */
+    unsigned depth;  /* of a spaced text: open lists and objects */
+    char *bytes;     /* malloc'ed, `used` of `capacity` */
     size_t used, capacity;
     size_t line;        /* where the present line begins */
     bool comma;         /* before the next member */
@@ -32,6 +36,9 @@ struct vamp_json {
 
 void vamp_json_done(struct vamp_json *json); /* frees; the object is empty and usable again */
 void vamp_json_clear(struct vamp_json *json);
+/* Ends the text and gives it away, malloc'ed; NULL when there was no memory. The object is empty.
+ */
+char *vamp_json_take(struct vamp_json *json);
 
 /* A line is one object: members come between these two. */
 void vamp_json_line_begin(struct vamp_json *json);
@@ -45,7 +52,7 @@ void vamp_json_array_end(struct vamp_json *json);
  * members; that line was written since the last vamp_json_clear, or has just been dropped. */
 void vamp_json_line_begin_like(struct vamp_json *json, size_t line, size_t bytes);
 
-/* `key` NULL inside arrays; keys are our own words and not escaped. */
+/* `key` NULL inside arrays; keys of lines are our own words and not escaped. */
 void vamp_json_open(struct vamp_json *json, const char *key, char bracket); /* '{' or '[' */
 void vamp_json_close(struct vamp_json *json, char bracket);                 /* '}' or ']' */
 void vamp_json_text(struct vamp_json *json, const char *key, const char *text);

@@ -133,24 +133,7 @@ int vamp_command_line_rest(void)
 
 /* ---- --help */
 
-/* Indented, in lines of at most 100 characters. */
-static void print_help_text(FILE *stream, const char *text)
-{
-    const int indent = 31;
-    int column = indent;
-    while (*text != '\0') {
-        int length = (int)strcspn(text, " ");
-        if (column > indent && column + 1 + length > 100) {
-            (void)fprintf(stream, "\n%*s", indent, "");
-            column = indent;
-        }
-        (void)fprintf(stream, "%s%.*s", column > indent ? " " : "", length, text);
-        column += length + (column > indent);
-        text += length;
-        text += *text == ' ';
-    }
-    (void)fputc('\n', stream);
-}
+#define HELP_INDENT 31
 
 void vamp_command_options_help(const struct vamp_command_option *options, int before, FILE *stream)
 {
@@ -164,7 +147,7 @@ void vamp_command_options_help(const struct vamp_command_option *options, int be
                        has_argument(options) == required_argument ? " " : "",
                        options->argument != NULL ? options->argument : "");
         (void)fprintf(stream, "  %-28s ", left);
-        print_help_text(stream, options->help);
+        vamp_opt_print_wrapped(stream, HELP_INDENT, options->help);
     }
 }
 

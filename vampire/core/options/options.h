@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "vampire/core/err.h"
 
@@ -120,6 +121,10 @@ void vamp_opt_allowed(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLO
  * or one that begins or ends with it; case is ignored. NULL when nothing is near. */
 const char *vamp_opt_near_choice(const char *const *choices, const char *word);
 const char *vamp_opt_near_key(const struct vamp_opt *table, const char *word);
+
+/* Prints the text, which begins at column `indent` where the stream is, in lines of at most 100
+ * characters, and a newline. */
+void vamp_opt_print_wrapped(FILE *stream, int indent, const char *text);
 
 /* The bits of the conditions that hold; all when `conditions` is NULL: they hold always. */
 uint32_t vamp_opt_holding(const struct vamp_opt_conditions *conditions, const void *options);

@@ -192,6 +192,23 @@ void vamp_opt_allowed(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLO
     }
 }
 
+void vamp_opt_print_wrapped(FILE *stream, int indent, const char *text)
+{
+    int column = indent;
+    while (*text != '\0') {
+        const int length = (int)strcspn(text, " ");
+        if (column > indent && column + 1 + length > 100) {
+            (void)fprintf(stream, "\n%*s", indent, "");
+            column = indent;
+        }
+        (void)fprintf(stream, "%s%.*s", column > indent ? " " : "", length, text);
+        column += length + (column > indent);
+        text += length;
+        text += *text == ' ';
+    }
+    (void)fputc('\n', stream);
+}
+
 /* ---- options whose effect depends on others */
 
 uint32_t vamp_opt_holding(const struct vamp_opt_conditions *conditions, const void *options)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The option tables of the sections that belong to no source and no writer. Parsing, dump, schema
- * and help read these and those of sources and writers, nothing else.
+ * What a configuration consists of: the option tables of the sections that belong to no source and
+ * no writer, the parts of each program's file, and the objects in them. Walk, checks, dump, schema,
+ * help and completion know the configuration by these alone.
  */
+#include <assert.h>
 #include <stddef.h>
 
 #include "config/internal.h"
@@ -178,7 +180,7 @@ static const char *const kind_words[] = {
     [VAMP_EVENT_KIND_COUNT - 1] = NULL,
 };
 
-const struct vamp_opt config_events_options[] = {
+static const struct vamp_opt events_options[] = {
     {.key = "kinds",
      .type = VAMP_OPT_SET,
      .preset = "all",
@@ -214,7 +216,7 @@ const struct vamp_opt config_events_options[] = {
     {.key = NULL},
 };
 
-const struct vamp_opt config_sampling_options[] = {
+static const struct vamp_opt sampling_options[] = {
     {.key = "fraction",
      .type = VAMP_OPT_UINT,
      .preset = "1000000",
@@ -239,67 +241,198 @@ const struct vamp_opt config_sampling_options[] = {
     {.key = NULL},
 };
 
-static const struct config_section vampire_sections[] = {
-    {"", config_root_options, "The whole"},
-    {"statistics", config_statistics_options, "What is computed, and its bounds"},
-    {"events", config_events_options, "Which events count"},
-    {"sampling", config_sampling_options,
-     "Which of these events stand for all of them; joins and leaves always count"},
-    {NULL, NULL, NULL},
-};
-
 static const struct vamp_opt no_options[] = {{.key = NULL}};
 
-static const struct config_section collect_sections[] = {
-    {"", no_options, "The whole"},
-    {"collect", config_collect_options, "What is subscribed to and merged, and its bounds"},
-    {NULL, NULL, NULL},
+static const struct config_part vampire_parts[] = {
+    {CONFIG_OPTIONS, "", "The whole", config_root_options, NULL, 0},
+    {CONFIG_SOURCE, "source", "Where the events come from", NULL, NULL, 0},
+    {CONFIG_TEXTS, "filters",
+     "Expressions of the filter language by name; every filter, these included, may refer to one "
+     "as @NAME",
+     NULL, NULL, AT(filters)},
+    {CONFIG_OPTIONS, "statistics", "What is computed, and its bounds", config_statistics_options,
+     "Expressions by the name of a counter or histogram: an event counts for that metric only if "
+     "it holds, too; which event that is vampire --list-metrics says",
+     AT(metric_filters)},
+    {CONFIG_OPTIONS, "events", "Which events count", events_options, NULL, 0},
+    {CONFIG_OPTIONS, "sampling",
+     "Which of these events stand for all of them; joins and leaves always count", sampling_options,
+     NULL, 0},
+    {CONFIG_ALARMS, "alarms", "Rules that are looked at when a bucket closes; docs/alarms.md", NULL,
+     NULL, 0},
+    {CONFIG_OUTPUTS, "outputs",
+     "What is written; without this list one HDF5 output with its defaults", NULL, NULL, 0},
+    {.key = NULL},
 };
 
-const struct config_section *const config_sections[VAMP_CONFIG_PROGRAM_COUNT] = {
-    [VAMP_CONFIG_VAMPIRE] = vampire_sections,
-    [VAMP_CONFIG_COLLECT] = collect_sections,
+static const struct config_part collect_parts[] = {
+    {CONFIG_OPTIONS, "", "The whole", no_options, NULL, 0},
+    {CONFIG_OPTIONS, "collect", "What is subscribed to and merged, and its bounds",
+     config_collect_options, NULL, 0},
+    {CONFIG_OUTPUTS, "outputs",
+     "What is written; without this list one HDF5 output with its defaults", NULL, NULL, 0},
+    {.key = NULL},
 };
 
-bool config_takes_format(enum vamp_config_program program, const struct vamp_writer_ops *format)
+const struct config_part *const config_parts[VAMP_CONFIG_PROGRAM_COUNT] = {
+    [VAMP_CONFIG_VAMPIRE] = vampire_parts,
+    [VAMP_CONFIG_COLLECT] = collect_parts,
+};
+
+struct vamp_config_texts *config_part_texts(const struct config_part *part,
+                                            struct vamp_config *config)
+{
+    return (struct vamp_config_texts *)(void *)((char *)config + part->texts);
+}
+
+/* ---- objects */
+
+struct config_object config_part_object(const struct config_part *part, struct vamp_config *config)
+{
+    static const char *const filters_only[] = {"filters", NULL};
+    struct config_object object = {
+        .others = part->filters_help != NULL ? filters_only : NULL,
+        .tables = {{.options = part->options, .base = config}},
+    };
+    (void)snprintf(object.what, sizeof object.what, "the section \"%s\"", part->key);
+    return object;
+}
+
+struct config_object config_source_object(const struct vamp_source_ops *ops, void *options)
+{
+    struct config_object object = {
+        .type = ops->name,
+        .summary = ops->summary,
+        .conditions = ops->conditions,
+        .chosen = options,
+        .tables = {{.options = ops->options, .base = options}},
+    };
+    (void)snprintf(object.what, sizeof object.what, "a source of type %s", ops->name);
+    return object;
+}
+
+struct config_object config_output_object(const struct vamp_writer_ops *ops,
+                                          struct vamp_config_output *output)
+{
+    void *settings = output != NULL ? &output->settings : NULL;
+    void *options = output != NULL ? output->options : NULL;
+    struct config_object object = {
+        .type = ops->name,
+        .summary = ops->summary,
+        .conditions = ops->targets,
+        .chosen = options,
+        .tables = {{.options = vamp_output_options(ops), .base = settings},
+                   {.options = ops->options, .base = options}},
+    };
+    struct config_table *table = &object.tables[2];
+    for (const struct vamp_output_section *section = vamp_output_sections(ops);
+         section->key != NULL; section++) {
+        assert(table < &object.tables[CONFIG_TABLES_MAX]);
+        *table++ = (struct config_table){section->key, section->help, section->options, settings};
+    }
+    (void)snprintf(object.what, sizeof object.what, "an output of type %s", ops->name);
+    return object;
+}
+
+struct config_object config_action_object(const struct vamp_alarm_action_ops *ops, void *options)
+{
+    struct config_object object = {
+        .type = ops->name,
+        .summary = ops->summary,
+        .tables = {{.options = ops->options, .base = options}},
+    };
+    (void)snprintf(object.what, sizeof object.what, "an action of type %s", ops->name);
+    return object;
+}
+
+static bool takes_format(enum vamp_config_program program, const struct vamp_writer_ops *format)
 {
     return program == VAMP_CONFIG_VAMPIRE || format->element == VAMP_ELEMENT_BUCKET;
 }
 
-/* ---- all of them */
+bool config_type(enum vamp_config_program program, enum config_kind kind, unsigned index,
+                 struct config_object *ret_object)
+{
+    const struct vamp_writer_ops *const *format = vamp_writers;
+    switch (kind) {
+    case CONFIG_SOURCE:
+        if (program != VAMP_CONFIG_VAMPIRE || vamp_sources[index] == NULL) {
+            return false;
+        }
+        *ret_object = config_source_object(vamp_sources[index], NULL);
+        return true;
+    case CONFIG_ALARMS:
+        if (program != VAMP_CONFIG_VAMPIRE || vamp_alarm_actions[index] == NULL) {
+            return false;
+        }
+        *ret_object = config_action_object(vamp_alarm_actions[index], NULL);
+        return true;
+    case CONFIG_OUTPUTS:
+        for (; *format != NULL; format++) {
+            if (takes_format(program, *format) && index-- == 0) {
+                *ret_object = config_output_object(*format, NULL);
+                return true;
+            }
+        }
+        return false;
+    case CONFIG_OPTIONS:
+    case CONFIG_TEXTS:
+        break;
+    }
+    return false;
+}
+
+int config_object_presets(const struct config_object *object, struct vamp_err *err)
+{
+    int code = 0;
+    for (const struct config_table *table = object->tables; table->options != NULL && code == 0;
+         table++) {
+        code = vamp_opt_presets(table->options, table->base, err);
+    }
+    return code;
+}
+
+void config_object_done(const struct config_object *object)
+{
+    for (const struct config_table *table = object->tables; table->options != NULL; table++) {
+        if (table->base != NULL) {
+            vamp_opt_done(table->options, table->base);
+        }
+    }
+}
+
+/* ---- all options */
 
 typedef void visit_fn(void *context, const char *section, const struct vamp_opt *opt);
 
-static void visit_table(const char *section, const struct vamp_opt *table, visit_fn *visit,
-                        void *context)
+static void visit_object(const char *section, const struct config_object *object, visit_fn *visit,
+                         void *context)
 {
-    for (const struct vamp_opt *opt = table; opt != NULL && opt->key != NULL; opt++) {
-        visit(context, section, opt);
+    for (const struct config_table *table = object->tables; table->options != NULL; table++) {
+        char inside[128];
+        (void)snprintf(inside, sizeof inside, "%s%s%s", section, table->key != NULL ? "." : "",
+                       table->key != NULL ? table->key : "");
+        for (const struct vamp_opt *opt = table->options; opt->key != NULL; opt++) {
+            visit(context, inside, opt);
+        }
     }
 }
 
 void vamp_config_each_option(enum vamp_config_program program, visit_fn *visit, void *context)
 {
-    for (const struct config_section *section = config_sections[program]; section->key != NULL;
-         section++) {
-        visit_table(section->key, section->options, visit, context);
-    }
-    for (const struct vamp_source_ops *const *each = vamp_sources;
-         program == VAMP_CONFIG_VAMPIRE && *each != NULL; each++) {
-        visit_table("source", (*each)->options, visit, context);
-    }
-    for (const struct vamp_writer_ops *const *each = vamp_writers; *each != NULL; each++) {
-        char section[128];
-        if (!config_takes_format(program, *each)) {
-            continue;
+    struct config_object object;
+    for (const struct config_part *part = config_parts[program]; part->key != NULL; part++) {
+        if (part->kind == CONFIG_OPTIONS) {
+            object = config_part_object(part, NULL);
+            visit_object(part->key, &object, visit, context);
         }
-        (void)snprintf(section, sizeof section, "outputs.%s", (*each)->name);
-        visit_table(section, vamp_output_options(*each), visit, context);
-        visit_table(section, (*each)->options, visit, context);
-        for (const struct vamp_output_section *of = vamp_output_sections(*each); of->key != NULL;
-             of++) {
-            (void)snprintf(section, sizeof section, "outputs.%s.%s", (*each)->name, of->key);
-            visit_table(section, of->options, visit, context);
-        }
+    }
+    for (unsigned i = 0; config_type(program, CONFIG_SOURCE, i, &object); i++) {
+        visit_object("source", &object, visit, context);
+    }
+    for (unsigned i = 0; config_type(program, CONFIG_OUTPUTS, i, &object); i++) {
+        char section[64];
+        (void)snprintf(section, sizeof section, "outputs.%s", object.type);
+        visit_object(section, &object, visit, context);
     }
 }

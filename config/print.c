@@ -1,0 +1,699 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The configuration as text, from the tables: the effective one as JSON that loads to the same, its
+ * JSON Schema (draft 2020-12), and the list of all options for --help and the manual. What a schema
+ * cannot say (bounds of durations, checks across options) --check-config does.
+ */
+#include <assert.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/internal.h"
+#include "vampire/core/json_emit.h"
+
+/* ---- the effective configuration */
+
+static void dump_words(struct vamp_json *json, const char *key, const struct vamp_opt *opt,
+                       uint64_t bits)
+{
+    vamp_json_open(json, key, '[');
+    for (unsigned i = 0; opt->choices[i] != NULL; i++) {
+        if ((bits & UINT64_C(1) << i) != 0) {
+            vamp_json_text(json, NULL, opt->choices[i]);
+        }
+    }
+    vamp_json_close(json, ']');
+}
+
+/* "all", or the list of words. */
+static void dump_set(struct vamp_json *json, const struct vamp_opt *opt, uint64_t bits)
+{
+    uint64_t all = 0;
+    for (unsigned i = 0; opt->choices[i] != NULL; i++) {
+        all |= UINT64_C(1) << i;
+    }
+    if (bits == all) {
+        vamp_json_text(json, opt->key, "all");
+    } else {
+        dump_words(json, opt->key, opt, bits);
+    }
+}
+
+static void put_long_text(struct vamp_json *json, const char *key, const char *text)
+{
+    vamp_json_long_text(json, key, text != NULL ? text : "", CONFIG_FILE_BYTES_MAX * 6);
+}
+
+/* One word of a choice, a number where all of them are. */
+static void put_choice(struct vamp_json *json, const char *key, const struct vamp_opt *opt,
+                       const char *word)
+{
+    if (vamp_opt_is_number(opt)) {
+        vamp_json_signed(json, key, strtoll(word, NULL, 10));
+    } else {
+        vamp_json_text(json, key, word);
+    }
+}
+
+static void dump_option(struct vamp_json *json, const struct vamp_opt *opt, const void *base)
+{
+    const void *value = (const char *)base + opt->offset;
+    const struct vamp_strings *strings = value;
+    const struct vamp_sets *sets = value;
+    char text[VAMP_QUANTITY_TEXT_BYTES];
+    switch (opt->type) {
+    case VAMP_OPT_BOOL:
+        vamp_json_bool(json, opt->key, *(const bool *)value);
+        return;
+    case VAMP_OPT_UINT:
+        vamp_json_signed(json, opt->key, (int64_t) * (const uint64_t *)value);
+        return;
+    case VAMP_OPT_DURATION:
+        if (*(const int64_t *)value >= 0) { /* -1: not set */
+            vamp_duration_text(*(const int64_t *)value, text, sizeof text);
+            vamp_json_text(json, opt->key, text);
+        }
+        return;
+    case VAMP_OPT_SIZE:
+        vamp_size_text(*(const uint64_t *)value, text, sizeof text);
+        vamp_json_text(json, opt->key, text);
+        return;
+    case VAMP_OPT_STRING:
+        put_long_text(json, opt->key, *(char *const *)value);
+        return;
+    case VAMP_OPT_ENUM:
+        put_choice(json, opt->key, opt, opt->choices[*(const unsigned *)value]);
+        return;
+    case VAMP_OPT_SET:
+        dump_set(json, opt, *(const uint64_t *)value);
+        return;
+    case VAMP_OPT_STRINGS:
+        vamp_json_open(json, opt->key, '[');
+        for (size_t i = 0; i < strings->count; i++) {
+            put_long_text(json, NULL, strings->items[i]);
+        }
+        vamp_json_close(json, ']');
+        return;
+    case VAMP_OPT_SETS: /* an object, which is how "none" differs from an empty list for all */
+        vamp_json_open(json, opt->key, '{');
+        for (size_t i = 0; i < sets->count; i++) {
+            dump_words(json, sets->items[i].name, opt, sets->items[i].bits);
+        }
+        vamp_json_close(json, '}');
+        return;
+    case VAMP_OPT_FRACTION:
+        if (*(const double *)value >= 0) { /* -1: not set */
+            vamp_json_real(json, opt->key, *(const double *)value);
+        }
+        return;
+    }
+}
+
+/* Without secrets, and without options that have no effect: given in a file they would be mistakes.
+ */
+static void dump_members(struct vamp_json *json, const struct config_object *object)
+{
+    const uint32_t holding = vamp_opt_holding(object->conditions, object->chosen);
+    if (object->type != NULL) {
+        vamp_json_text(json, "type", object->type);
+    }
+    for (const struct config_table *table = object->tables; table->options != NULL; table++) {
+        if (table->key != NULL && !vamp_opt_has_effect(table->options, holding)) {
+            continue;
+        }
+        if (table->key != NULL) {
+            vamp_json_open(json, table->key, '{');
+        }
+        for (const struct vamp_opt *opt = table->options; opt->key != NULL; opt++) {
+            if (opt->role != VAMP_OPT_SECRET && vamp_opt_has_effect(opt, holding)) {
+                dump_option(json, opt, table->base);
+            }
+        }
+        if (table->key != NULL) {
+            vamp_json_close(json, '}');
+        }
+    }
+}
+
+static void dump_object(struct vamp_json *json, const char *key, const struct config_object *object)
+{
+    vamp_json_open(json, key, '{');
+    dump_members(json, object);
+    vamp_json_close(json, '}');
+}
+
+static void dump_alarms(struct vamp_json *json, const struct vamp_config *config)
+{
+    for (unsigned i = 0; i < config->alarm_count; i++) {
+        struct vamp_alarm_config *alarm = &config->alarms[i];
+        const struct config_object rule = {
+            .tables = {{.options = vamp_alarm_options, .base = &alarm->options}}};
+        vamp_json_open(json, NULL, '{');
+        dump_members(json, &rule);
+        vamp_json_open(json, "actions", '[');
+        for (unsigned k = 0; k < alarm->action_count; k++) {
+            const struct config_object action =
+                config_action_object(alarm->actions[k].ops, alarm->actions[k].options);
+            dump_object(json, NULL, &action);
+        }
+        vamp_json_close(json, ']');
+        vamp_json_close(json, '}');
+    }
+}
+
+static void dump_texts(struct vamp_json *json, const struct vamp_config_texts *texts)
+{
+    vamp_json_open(json, "filters", '{');
+    for (size_t i = 0; i < texts->count; i++) {
+        put_long_text(json, texts->items[i].name, texts->items[i].text);
+    }
+    vamp_json_close(json, '}');
+}
+
+static void dump_part(struct vamp_json *json, const struct config_part *part,
+                      const struct vamp_config *of)
+{
+    struct vamp_config *config = (struct vamp_config *)(uintptr_t)of; /* objects are for the walk */
+    struct config_object object;
+    switch (part->kind) {
+    case CONFIG_OPTIONS:
+        object = config_part_object(part, config);
+        if (part->key[0] == '\0') {
+            dump_members(json, &object);
+            return;
+        }
+        vamp_json_open(json, part->key, '{');
+        dump_members(json, &object);
+        if (part->filters_help != NULL) {
+            dump_texts(json, config_part_texts(part, config));
+        }
+        vamp_json_close(json, '}');
+        return;
+    case CONFIG_TEXTS:
+        dump_texts(json, config_part_texts(part, config));
+        return;
+    case CONFIG_SOURCE:
+        object = config_source_object(config->source, config->source_options);
+        dump_object(json, part->key, &object);
+        return;
+    case CONFIG_ALARMS:
+        vamp_json_open(json, part->key, '[');
+        dump_alarms(json, config);
+        vamp_json_close(json, ']');
+        return;
+    case CONFIG_OUTPUTS:
+        vamp_json_open(json, part->key, '[');
+        for (unsigned i = 0; i < config->output_count; i++) {
+            object = config_output_object(config->outputs[i].ops, &config->outputs[i]);
+            dump_object(json, NULL, &object);
+        }
+        vamp_json_close(json, ']');
+        return;
+    }
+}
+
+char *vamp_config_dump(const struct vamp_config *config, unsigned indent)
+{
+    struct vamp_json json = {.spaced = true, .indent = indent};
+    vamp_json_open(&json, NULL, '{');
+    for (const struct config_part *part = config_parts[config->program]; part->key != NULL;
+         part++) {
+        dump_part(&json, part, config);
+    }
+    vamp_json_close(&json, '}');
+    return vamp_json_take(&json);
+}
+
+/* What vamp_config_same compares, as text; NULL without memory. */
+static char *dump_compared(const struct vamp_config *config, const char *section)
+{
+    struct vamp_json json = {.spaced = true};
+    const struct vamp_opt *opt = vamp_opt_find(config_root_options, section);
+    vamp_json_open(&json, NULL, '{');
+    if (opt != NULL) {
+        dump_option(&json, opt, config);
+    } else if (strcmp(section, "source") == 0) {
+        vamp_json_text(&json, "type", config->source->name);
+        for (opt = config->source->options; opt->key != NULL; opt++) {
+            dump_option(&json, opt, config->source_options); /* secrets, too */
+        }
+    } else if (strcmp(section, "alarms") == 0) {
+        dump_alarms(&json, config);
+    } else {
+        assert(strcmp(section, "statistics") == 0);
+        for (opt = config_statistics_options; opt->key != NULL; opt++) {
+            if (strcmp(opt->key, "selected") != 0) {
+                dump_option(&json, opt, config);
+            }
+        }
+    }
+    vamp_json_close(&json, '}');
+    return vamp_json_take(&json);
+}
+
+bool vamp_config_same(const struct vamp_config *one, const struct vamp_config *other,
+                      const char *section)
+{
+    char *left = dump_compared(one, section);
+    char *right = dump_compared(other, section);
+    const bool same = left != NULL && right != NULL && strcmp(left, right) == 0;
+    free(left);
+    free(right);
+    return same;
+}
+
+/* ---- the schema */
+
+#define DURATION_PATTERN "^([0-9]+(\\.[0-9]+)? ?(d|h|min|s|ms|us|ns)|0)$"
+#define SIZE_PATTERN "^[0-9]+(\\.[0-9]+)? ?(TiB|GiB|MiB|KiB|B|TB|GB|MB|kB)?$"
+
+#define DESCRIPTION_BYTES (1024 + 2 * VAMP_OPT_ALLOWED_BYTES)
+
+/* Sentences about an option; `end` follows what is allowed, NULL: that is left out. */
+static void describe(const struct vamp_opt *opt, const struct vamp_opt_conditions *conditions,
+                     const char *end, char text[static DESCRIPTION_BYTES])
+{
+    char allowed[VAMP_OPT_ALLOWED_BYTES], only_with[VAMP_OPT_ALLOWED_BYTES];
+    vamp_opt_allowed(opt, allowed);
+    vamp_opt_only_with(opt, conditions, only_with);
+    const bool limited = only_with[0] != '\0';
+    (void)snprintf(
+        text, DESCRIPTION_BYTES, "%c%s.%s%s%s%s%s%s", toupper((unsigned char)opt->help[0]),
+        opt->help + 1, limited ? " Has an effect " : "", only_with, limited ? "." : "",
+        end != NULL ? " Allowed: " : "", end != NULL ? allowed : "", end != NULL ? end : "");
+}
+
+/* A help text as a sentence. */
+static void put_description(struct vamp_json *json, const char *help)
+{
+    char text[512];
+    (void)snprintf(text, sizeof text, "%c%s.", toupper((unsigned char)help[0]), help + 1);
+    vamp_json_text(json, "description", text);
+}
+
+/* A list of the words, and of `last` unless that is NULL. */
+static void put_choices(struct vamp_json *json, const struct vamp_opt *opt, const char *last)
+{
+    vamp_json_open(json, "enum", '[');
+    for (const char *const *each = opt->choices; *each != NULL; each++) {
+        put_choice(json, NULL, opt, *each);
+    }
+    if (last != NULL) {
+        vamp_json_text(json, NULL, last);
+    }
+    vamp_json_close(json, ']');
+}
+
+static void put_word_list(struct vamp_json *json, const struct vamp_opt *opt, const char *last)
+{
+    vamp_json_text(json, "type", "array");
+    vamp_json_open(json, "items", '{');
+    put_choices(json, opt, last);
+    vamp_json_close(json, '}');
+}
+
+/* Whole numbers beyond int64 have no bound in the schema. */
+static void put_whole_number(struct vamp_json *json, const struct vamp_opt *opt)
+{
+    vamp_json_text(json, "type", "integer");
+    vamp_json_signed(json, "minimum", (int64_t)opt->min);
+    if (opt->max != 0 && opt->max <= INT64_MAX) {
+        vamp_json_signed(json, "maximum", (int64_t)opt->max);
+    }
+}
+
+static void put_max_length(struct vamp_json *json, const struct vamp_opt *opt)
+{
+    if (opt->max != 0) {
+        vamp_json_signed(json, "maxLength", (int64_t)opt->max);
+    }
+}
+
+/* Two alternatives. */
+static void put_any_of(struct vamp_json *json, const struct vamp_opt *opt)
+{
+    vamp_json_open(json, "anyOf", '[');
+    vamp_json_open(json, NULL, '{');
+    if (opt->type == VAMP_OPT_SIZE) {
+        vamp_json_text(json, "type", "string");
+        vamp_json_text(json, "pattern", SIZE_PATTERN);
+    } else if (opt->type == VAMP_OPT_SET) {
+        vamp_json_text(json, "const", "all");
+    } else {
+        put_word_list(json, opt, NULL);
+    }
+    vamp_json_close(json, '}');
+    vamp_json_open(json, NULL, '{');
+    if (opt->type == VAMP_OPT_SIZE) {
+        put_whole_number(json, opt);
+    } else if (opt->type == VAMP_OPT_SET) {
+        put_word_list(json, opt, "all");
+    } else {
+        vamp_json_text(json, "type", "object");
+        vamp_json_open(json, "additionalProperties", '{');
+        put_word_list(json, opt, NULL);
+        vamp_json_close(json, '}');
+    }
+    vamp_json_close(json, '}');
+    vamp_json_close(json, ']');
+}
+
+static void put_type(struct vamp_json *json, const struct vamp_opt *opt)
+{
+    switch (opt->type) {
+    case VAMP_OPT_BOOL:
+        vamp_json_text(json, "type", "boolean");
+        return;
+    case VAMP_OPT_UINT:
+        put_whole_number(json, opt);
+        return;
+    case VAMP_OPT_DURATION:
+        vamp_json_text(json, "type", "string");
+        vamp_json_text(json, "pattern", DURATION_PATTERN);
+        return;
+    case VAMP_OPT_STRING:
+        vamp_json_text(json, "type", "string");
+        put_max_length(json, opt);
+        return;
+    case VAMP_OPT_ENUM:
+        put_choices(json, opt, NULL);
+        return;
+    case VAMP_OPT_SIZE:
+    case VAMP_OPT_SET:
+    case VAMP_OPT_SETS:
+        put_any_of(json, opt);
+        return;
+    case VAMP_OPT_STRINGS:
+        vamp_json_open(json, "items", '{');
+        vamp_json_text(json, "type", "string");
+        vamp_json_signed(json, "minLength", 1);
+        put_max_length(json, opt);
+        vamp_json_close(json, '}');
+        vamp_json_text(json, "type", "array");
+        vamp_json_signed(json, "maxItems", VAMP_STRINGS_MAX);
+        return;
+    case VAMP_OPT_FRACTION:
+        vamp_json_text(json, "type", "number");
+        vamp_json_signed(json, "minimum", 0);
+        vamp_json_signed(json, "maximum", 1);
+        return;
+    }
+}
+
+/* The default as the configuration would write it; a list has one only when it is empty. */
+static void put_default(struct vamp_json *json, const struct vamp_opt *opt)
+{
+    const char *preset = opt->preset;
+    if (opt->type == VAMP_OPT_STRINGS && preset == NULL) {
+        vamp_json_open(json, "default", '[');
+        vamp_json_close(json, ']');
+    } else if (preset == NULL || opt->type == VAMP_OPT_STRINGS) {
+        return;
+    } else if (opt->type == VAMP_OPT_BOOL) {
+        vamp_json_bool(json, "default", strcmp(preset, "true") == 0);
+    } else if (opt->type != VAMP_OPT_SIZE && vamp_opt_is_number(opt)) {
+        vamp_json_signed(json, "default", strtoll(preset, NULL, 10));
+    } else {
+        vamp_json_text(json, "default", preset);
+    }
+}
+
+static void put_options(struct vamp_json *json, const struct vamp_opt *options,
+                        const struct vamp_opt_conditions *conditions)
+{
+    for (const struct vamp_opt *opt = options; opt->key != NULL; opt++) {
+        const bool quantity = opt->type == VAMP_OPT_DURATION || opt->type == VAMP_OPT_SIZE;
+        char text[DESCRIPTION_BYTES];
+        describe(opt, conditions, quantity ? "" : NULL, text);
+        vamp_json_open(json, opt->key, '{');
+        vamp_json_text(json, "description", text);
+        put_type(json, opt);
+        put_default(json, opt);
+        vamp_json_close(json, '}');
+    }
+}
+
+/* Begins the properties of an object that allows nothing unknown. */
+static void open_properties(struct vamp_json *json)
+{
+    vamp_json_text(json, "type", "object");
+    vamp_json_open(json, "properties", '{');
+}
+
+/* `needed`: a property without which the object is wrong; NULL: there is none. */
+static void close_object(struct vamp_json *json, const char *needed)
+{
+    vamp_json_close(json, '}');
+    vamp_json_bool(json, "additionalProperties", false);
+    if (needed != NULL) {
+        vamp_json_open(json, "required", '[');
+        vamp_json_text(json, NULL, needed);
+        vamp_json_close(json, ']');
+    }
+    vamp_json_close(json, '}');
+}
+
+/* One alternative of a source, output or action. */
+static void put_object(struct vamp_json *json, const struct config_object *object,
+                       const char *needed)
+{
+    vamp_json_open(json, NULL, '{');
+    vamp_json_text(json, "description", object->summary);
+    open_properties(json);
+    vamp_json_open(json, "type", '{');
+    vamp_json_text(json, "const", object->type);
+    vamp_json_close(json, '}');
+    for (const struct config_table *table = object->tables; table->options != NULL; table++) {
+        if (table->key != NULL) {
+            vamp_json_open(json, table->key, '{');
+            put_description(json, table->help);
+            open_properties(json);
+        }
+        put_options(json, table->options, object->conditions);
+        if (table->key != NULL) {
+            close_object(json, NULL);
+        }
+    }
+    close_object(json, needed);
+}
+
+/* All alternatives; an action may also be its type's name. */
+static void put_one_of(struct vamp_json *json, enum vamp_config_program program,
+                       enum config_kind kind)
+{
+    struct config_object type;
+    vamp_json_open(json, "oneOf", '[');
+    if (kind == CONFIG_ALARMS) {
+        vamp_json_open(json, NULL, '{');
+        vamp_json_open(json, "enum", '[');
+        for (unsigned i = 0; config_type(program, kind, i, &type); i++) {
+            vamp_json_text(json, NULL, type.type);
+        }
+        vamp_json_close(json, ']');
+        vamp_json_close(json, '}');
+    }
+    for (unsigned i = 0; config_type(program, kind, i, &type); i++) {
+        /* The first type of a source is meant without "type". */
+        put_object(json, &type, kind == CONFIG_SOURCE && i == 0 ? NULL : "type");
+    }
+    vamp_json_close(json, ']');
+}
+
+/* A list and its items' schema, which follows. */
+static void open_list(struct vamp_json *json, int max)
+{
+    vamp_json_text(json, "type", "array");
+    vamp_json_signed(json, "maxItems", max);
+    vamp_json_open(json, "items", '{');
+}
+
+/* An object of expressions by name. */
+static void put_texts(struct vamp_json *json, const char *help)
+{
+    vamp_json_open(json, "filters", '{');
+    put_description(json, help);
+    vamp_json_text(json, "type", "object");
+    vamp_json_open(json, "additionalProperties", '{');
+    vamp_json_text(json, "type", "string");
+    vamp_json_close(json, '}');
+    vamp_json_close(json, '}');
+}
+
+static void put_alarms(struct vamp_json *json, enum vamp_config_program program)
+{
+    open_list(json, VAMP_ALARM_RULES_MAX);
+    put_description(json, "A rule");
+    open_properties(json);
+    put_options(json, vamp_alarm_options, NULL);
+    vamp_json_open(json, "actions", '{');
+    put_description(json, "What happens when the alarm changes its state; without this list a "
+                          "line of the log");
+    open_list(json, VAMP_ALARM_ACTIONS_MAX);
+    put_one_of(json, program, CONFIG_ALARMS);
+    vamp_json_close(json, '}');
+    vamp_json_close(json, '}');
+    close_object(json, "name");
+}
+
+static void put_part(struct vamp_json *json, enum vamp_config_program program,
+                     const struct config_part *part)
+{
+    if (part->kind == CONFIG_TEXTS) {
+        put_texts(json, part->help);
+        return;
+    }
+    vamp_json_open(json, part->key, '{');
+    put_description(json, part->help);
+    if (part->kind == CONFIG_OPTIONS) {
+        open_properties(json);
+        put_options(json, part->options, NULL);
+        if (part->filters_help != NULL) {
+            put_texts(json, part->filters_help);
+        }
+        close_object(json, NULL);
+        return;
+    }
+    if (part->kind == CONFIG_ALARMS) {
+        put_alarms(json, program);
+    } else if (part->kind == CONFIG_OUTPUTS) {
+        open_list(json, VAMP_OUTPUTS_MAX);
+        put_one_of(json, program, part->kind);
+        vamp_json_close(json, '}');
+    } else {
+        put_one_of(json, program, part->kind);
+    }
+    vamp_json_close(json, '}');
+}
+
+char *vamp_config_schema(enum vamp_config_program program)
+{
+    static const enum config_kind order[] = {CONFIG_SOURCE, CONFIG_OPTIONS, CONFIG_TEXTS,
+                                             CONFIG_ALARMS, CONFIG_OUTPUTS};
+    const char *name = program == VAMP_CONFIG_VAMPIRE ? "vampire" : "vampire-collect";
+    struct vamp_json json = {.spaced = true, .indent = 2};
+    char text[256];
+    vamp_json_open(&json, NULL, '{');
+    vamp_json_text(&json, "$schema", "https://json-schema.org/draft/2020-12/schema");
+    (void)snprintf(text, sizeof text, "%s configuration", name);
+    vamp_json_text(&json, "title", text);
+    (void)snprintf(text, sizeof text,
+                   "Generated by %s --print-schema. The file may also hold // and /* */ comments, "
+                   "which JSON does not know.",
+                   name);
+    vamp_json_text(&json, "description", text);
+    open_properties(&json);
+    put_options(&json, config_parts[program]->options, NULL);
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        for (const struct config_part *part = config_parts[program] + 1; part->key != NULL;
+             part++) {
+            if (part->kind == order[i]) {
+                put_part(&json, program, part);
+            }
+        }
+    }
+    close_object(&json, NULL);
+    return vamp_json_take(&json);
+}
+
+/* ---- the list of all options */
+
+#define INDENT 6
+
+static void print_wrapped(FILE *stream, int indent, const char *text)
+{
+    (void)fprintf(stream, "%*s", indent, "");
+    vamp_opt_print_wrapped(stream, indent, text);
+}
+
+static void print_options(FILE *stream, const char *section, const struct vamp_opt *options,
+                          const struct vamp_opt_conditions *conditions)
+{
+    for (const struct vamp_opt *opt = options; opt->key != NULL; opt++) {
+        char text[DESCRIPTION_BYTES];
+        describe(opt, conditions, ".", text);
+        (void)fprintf(stream, "  %s%s%s", section, section[0] != '\0' ? "." : "", opt->key);
+        if (opt->preset != NULL && opt->preset[0] != '\0') {
+            (void)fprintf(stream, " = %s", opt->preset);
+        }
+        (void)fputc('\n', stream);
+        print_wrapped(stream, INDENT, text);
+    }
+}
+
+/* The types of a kind, each with the options of its own, which table `own` holds. */
+static void print_types(FILE *stream, enum vamp_config_program program, enum config_kind kind,
+                        const char *section)
+{
+    const char *word = kind == CONFIG_SOURCE   ? "Source"
+                       : kind == CONFIG_ALARMS ? "Action"
+                                               : "Output";
+    struct config_object type;
+    for (unsigned i = 0; config_type(program, kind, i, &type); i++) {
+        const struct vamp_opt *options = type.tables[kind == CONFIG_OUTPUTS].options;
+        char heading[256];
+        (void)snprintf(heading, sizeof heading, "%s \"type\": \"%s\"%s: %s%s", word, type.type,
+                       kind == CONFIG_SOURCE && i == 0 ? " (the default)" : "", type.summary,
+                       kind != CONFIG_OUTPUTS || options->key != NULL ? ":" : "");
+        print_wrapped(stream, 0, heading);
+        if (kind == CONFIG_ALARMS && options->key == NULL) {
+            print_wrapped(stream, INDENT, "No options");
+        }
+        print_options(stream, section, options, type.conditions);
+    }
+}
+
+/* The options of outputs that do not depend on their format: each table once, with the formats that
+ * have it. */
+static void print_shared(FILE *stream, enum vamp_config_program program, unsigned index)
+{
+    struct config_object first, other;
+    for (unsigned i = 0; config_type(program, CONFIG_OUTPUTS, i, &first); i++) {
+        const struct config_table *table = &first.tables[index];
+        char heading[512], section[64];
+        size_t used = (size_t)snprintf(heading, sizeof heading, "%s%s of type",
+                                       table->key != NULL ? table->help
+                                                          : "Outputs (N: number from 0, or name)",
+                                       table->key != NULL ? ", for outputs" : "");
+        bool printed = table->options == NULL;
+        const char *separator = " ";
+        for (unsigned k = 0; config_type(program, CONFIG_OUTPUTS, k, &other); k++) {
+            if (other.tables[index].options == table->options && used < sizeof heading) {
+                printed = printed || k < i;
+                used += (size_t)snprintf(heading + used, sizeof heading - used, "%s\"%s\"",
+                                         separator, other.type);
+                separator = ", ";
+            }
+        }
+        if (!printed) {
+            (void)snprintf(heading + used, sizeof heading - used, ":");
+            heading[0] = (char)toupper((unsigned char)heading[0]);
+            (void)snprintf(section, sizeof section, "outputs.N%s%s", table->key != NULL ? "." : "",
+                           table->key != NULL ? table->key : "");
+            print_wrapped(stream, 0, heading);
+            print_options(stream, section, table->options, NULL);
+        }
+    }
+}
+
+void vamp_config_help(enum vamp_config_program program, FILE *stream)
+{
+    for (const struct config_part *part = config_parts[program]; part->key != NULL; part++) {
+        if (part->kind == CONFIG_OPTIONS && part->options->key != NULL) {
+            (void)fprintf(stream, "%s:\n", part->help);
+            print_options(stream, part->key, part->options, NULL);
+        }
+    }
+    if (program == VAMP_CONFIG_VAMPIRE) {
+        print_types(stream, program, CONFIG_SOURCE, "source");
+        (void)fprintf(stream, "Rules of alarms (N: the number in the list, from 0):\n");
+        print_options(stream, "alarms.N", vamp_alarm_options, NULL);
+        print_types(stream, program, CONFIG_ALARMS, "alarms.N.actions.M");
+    }
+    for (unsigned index = 0; index < CONFIG_TABLES_MAX; index++) {
+        if (index != 1) { /* the format's own */
+            print_shared(stream, program, index);
+        }
+    }
+    print_types(stream, program, CONFIG_OUTPUTS, "outputs.N");
+}
