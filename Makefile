@@ -120,7 +120,7 @@ PKG_maestro/api := yaml-0.1
 USES_vampire/live := vampire/source filters $(MAESTRO_ROOMS)
 # A trace pairs events as the statistics do.
 USES_writers := vampire/alarms vampire/stats
-PKG_writers := $(HDF5) zlib jansson
+PKG_writers := $(HDF5) zlib
 $(foreach p,$(PLUG_INS),$(eval USES_writers/$(p) := writers))
 USES_vampire/alarms/actions := writers
 USES_config := vampire/alarms/actions vampire/source writers filters

@@ -92,8 +92,6 @@ struct vamp_ending {
     struct vamp_accounting accounting;
 };
 
-struct vamp_run_file; /* writers/format/run_file.h */
-
 /* What a killed run left in a file, and what was done about it. */
 struct vamp_recovery {
     uint64_t records;   /* whole ones in the file */
@@ -111,10 +109,6 @@ struct vamp_file_ops {
      * changed. 0; -EBADMSG: it is damaged elsewhere, and was left as it is; another -errno. */
     int (*recover)(int fd, const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
                    struct vamp_err *err);
-    /* NULL: the format has no counts. Or: reads what the file says of its run into `file`, which is
-     * empty; also of a file that is being written or that a killed run left, of which it reads what
-     * is whole. `fd` is open for reading. 0; -EBADMSG: it is damaged; another -errno. */
-    int (*read)(int fd, const char *path, struct vamp_run_file *file, struct vamp_err *err);
 };
 
 struct vamp_writer_ops {
@@ -188,7 +182,7 @@ struct vamp_writer_ops {
      * `self`. A target that failed before its first element is removed. 0 or -errno: the target
      * may lack its end. The object is gone either way. */
     int (*close)(void *self, const struct vamp_ending *ending, struct vamp_err *err);
-    /* NULL: a run leaves no files (writers/files.h). */
+    /* NULL: a run leaves no files. */
     const struct vamp_file_ops *files;
 };
 
@@ -220,5 +214,13 @@ struct vamp_writer_plug_in {
 VAMP_MUST_CHECK int vamp_writer_load(const struct vamp_writer_ops *format,
                                      const struct vamp_writer_ops **ret_functions,
                                      struct vamp_err *err);
+
+/* Repairs a file that a killed run left (vampire --recover), of the format that its first bytes
+ * say. An incomplete record is cut off the end; HDF5 files are changed so that they open normally.
+ * No whole record is removed, a file that another process writes is not touched, and a file that is
+ * damaged in another way is left as it is. 0; -EBUSY: another process writes it; -EBADMSG: it is no
+ * file of vampire, or is damaged; another -errno. */
+VAMP_MUST_CHECK int vamp_recover_file(const char *path, bool dry_run,
+                                      struct vamp_recovery *ret_recovery, struct vamp_err *err);
 
 #endif

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "writers/writer.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "vampire/core/module.h"
 #include "version.h"
+#include "writers/format/file.h"
+
+#define BEGIN_BYTES 64 /* of a file, by which its format is known */
 
 const struct vamp_writer_ops *const vamp_writers[] = {
     &vamp_writer_hdf5,      &vamp_writer_jsonl,
@@ -48,5 +54,60 @@ int vamp_writer_load(const struct vamp_writer_ops *format,
     if (code == 0) {
         *ret_functions = ((const struct vamp_writer_plug_in *)symbol)->functions;
     }
+    return code;
+}
+
+static const struct vamp_file_ops *find_files(int fd)
+{
+    uint8_t begin[BEGIN_BYTES];
+    const ssize_t bytes = pread(fd, begin, sizeof begin, 0);
+    for (unsigned i = 0; bytes > 0 && vamp_writers[i] != NULL; i++) {
+        const struct vamp_file_ops *files = vamp_writers[i]->files;
+        if (files != NULL && files->is_own(begin, (size_t)bytes)) {
+            return files;
+        }
+    }
+    return NULL;
+}
+
+static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
+                   struct vamp_err *err)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0) {
+        return vamp_err_set_errno(err, errno, "look at %s", path);
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return vamp_err_set(err, -EBADMSG, "%s is not a file", path);
+    }
+    if (!vamp_target_lock(fd, dry_run)) {
+        return vamp_err_set(err, -EBUSY,
+                            "%s is being written; nothing is wrong with it as long as its vampire "
+                            "runs",
+                            path);
+    }
+    const struct vamp_file_ops *files = find_files(fd);
+    return files != NULL
+               ? files->recover(fd, path, dry_run, ret_recovery, err)
+               : vamp_err_set(err, -EBADMSG,
+                              "%s is neither an HDF5 file, nor JSON lines, a recording or a trace",
+                              path);
+}
+
+int vamp_recover_file(const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
+                      struct vamp_err *err)
+{
+    *ret_recovery = (struct vamp_recovery){.record = "record"};
+    /* Not blocking: it may be a FIFO. */
+    int fd =
+        open(path, (dry_run ? O_RDONLY : O_RDWR) | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        return errno == ELOOP
+                   ? vamp_err_set(err, -ELOOP, "%s is a symbolic link; give the file's own name",
+                                  path)
+                   : vamp_err_set_errno(err, errno, "open %s", path);
+    }
+    int code = recover(fd, path, dry_run, ret_recovery, err);
+    (void)close(fd);
     return code;
 }

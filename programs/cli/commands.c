@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The commands of a program other than a run: check, dump, list, print. */
 #include <inttypes.h>
+#include <limits.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "programs/cli/options.h"
-#include "programs/run/files.h"
 #include "programs/run/process.h"
 #include "version.h"
-#include "writers/files.h"
+#include "writers/writer.h"
 
 static const char *get_environment(const char *name)
 {
@@ -192,6 +194,70 @@ static int recover_recordings(const struct vamp_options *options, FILE *out, FIL
     return exit_code;
 }
 
+/* Runs main() of python/vampire/run_summary.py with the files; argv[1] is vampire's executable. The
+ * package is taken from where `make install` puts it, or from the source tree, else from where
+ * Python looks, all other modules from there only. Nothing comes from the current folder. Exit code
+ * VAMP_EXIT_USAGE: the package or a module is not there. */
+static const char summary_program[] =
+    "import os, sys\n"
+    "home = os.path.dirname(os.path.dirname(sys.argv[1]))\n"
+    "top, build = os.path.split(os.path.dirname(home))\n"
+    "own = top + '/python' if build == 'build' else home + '/lib/python3/dist-packages'\n"
+    "folders = [folder for folder in sys.path if folder]\n"
+    "try:\n"
+    "    sys.path = [own, *folders]\n"
+    "    import vampire\n"
+    "    sys.path = folders\n"
+    "    from vampire.run_summary import main\n"
+    "except (ImportError, SyntaxError):\n"
+    "    sys.exit(2)\n"
+    "sys.exit(main(sys.argv[2:]))\n";
+
+/* Exit code of the program above; VAMP_EXIT_USAGE also without such a Python. */
+static int run_python(const char *python, char *const arguments[])
+{
+    pid_t child = 0;
+    int status = 0;
+    if (posix_spawnp(&child, python, NULL, NULL, arguments, environ) != 0) {
+        return VAMP_EXIT_USAGE;
+    }
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : VAMP_EXIT_FAILED;
+}
+
+/* The Python package reads what vampire wrote. Its Debian package is for Debian's Python; a site
+ * may have h5py in another one. */
+static int summarise_files(const struct vamp_options *options, FILE *error)
+{
+    static const char *const pythons[] = {"/usr/bin/python3", "python3"};
+    const size_t count = (size_t)options->file_count;
+    char executable[PATH_MAX] = "";
+    (void)!readlink("/proc/self/exe", executable, sizeof executable - 1);
+    const char **arguments = calloc(count + 5, sizeof *arguments);
+    if (arguments == NULL) {
+        (void)fprintf(error, "%s: error: out of memory\n", options->program->name);
+        return VAMP_EXIT_FAILED;
+    }
+    arguments[1] = "-c";
+    arguments[2] = summary_program;
+    arguments[3] = executable;
+    memcpy(&arguments[4], options->files, count * sizeof *arguments);
+    int code = VAMP_EXIT_USAGE;
+    for (size_t i = 0; code == VAMP_EXIT_USAGE && i < sizeof pythons / sizeof pythons[0]; i++) {
+        arguments[0] = pythons[i];
+        code = run_python(pythons[i], (char *const *)(uintptr_t)arguments);
+    }
+    free(arguments);
+    if (code == VAMP_EXIT_USAGE) {
+        (void)fprintf(error,
+                      "%s: error: --summary needs the Python package vampire (python3-vampire), "
+                      "h5py and numpy; neither %s nor the %s found in PATH has all of them\n",
+                      options->program->name, pythons[0], pythons[1]);
+    }
+    return code;
+}
+
 static int run_command(const struct vamp_options *options, FILE *out, FILE *error)
 {
     switch (options->command) {
@@ -208,7 +274,7 @@ static int run_command(const struct vamp_options *options, FILE *out, FILE *erro
         vamp_list_metrics(out, options->json);
         return VAMP_EXIT_OK;
     case VAMP_COMMAND_SUMMARY:
-        return vamp_summary_of_files(options->files, (size_t)options->file_count, out, error);
+        return summarise_files(options, error);
     case VAMP_COMMAND_RECOVER:
         return recover_recordings(options, out, error);
     case VAMP_COMMAND_HELP:

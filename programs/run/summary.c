@@ -35,26 +35,6 @@ static void print_rule(FILE *stream, const struct vamp_alarm_state_count *rule)
     (void)fputc('\n', stream);
 }
 
-/* With the word before the first line that is printed. */
-static void print_line(FILE *stream, const struct vamp_alarm_state_count *rule, int columns,
-                       const char **word)
-{
-    (void)fprintf(stream, "  %-*s ", columns, *word);
-    print_rule(stream, rule);
-    *word = "";
-}
-
-void vamp_alarm_lines_print_states(FILE *stream, const struct vamp_alarm_state_count *rules,
-                                   unsigned count, int columns)
-{
-    const char *word = "alarms";
-    for (unsigned i = 0; i < count; i++) {
-        if (has_something_to_say(&rules[i])) {
-            print_line(stream, &rules[i], columns, &word);
-        }
-    }
-}
-
 void vamp_alarm_lines_print(FILE *stream, const struct vamp_alarms *alarms, int columns, bool all)
 {
     const char *word = "alarms";
@@ -62,7 +42,9 @@ void vamp_alarm_lines_print(FILE *stream, const struct vamp_alarms *alarms, int 
         struct vamp_alarm_state_count rule;
         vamp_alarms_state(alarms, i, &rule);
         if (all || has_something_to_say(&rule)) {
-            print_line(stream, &rule, columns, &word);
+            (void)fprintf(stream, "  %-*s ", columns, word);
+            print_rule(stream, &rule);
+            word = "";
         }
     }
 }
@@ -204,11 +186,10 @@ static void print_quantiles(FILE *stream, const char *what, const struct vamp_hi
     }
     char p50[VAMP_UNIT_TEXT_BYTES], p99[VAMP_UNIT_TEXT_BYTES], max[VAMP_UNIT_TEXT_BYTES];
     (void)fprintf(
-        stream, "  %-*s p50 %s, p99 %s, max %s%s\n", NAME_COLUMNS, what,
+        stream, "  %-*s p50 %s, p99 %s, max %s\n", NAME_COLUMNS, what,
         vamp_duration_people(vamp_histogram_quantile(histogram, summary->bins, 0.5), p50),
         vamp_duration_people(vamp_histogram_quantile(histogram, summary->bins, 0.99), p99),
-        vamp_duration_people(histogram->max, max),
-        summary->buckets_missing > 0 ? "  (without the buckets that are missing)" : "");
+        vamp_duration_people(histogram->max, max));
 }
 
 /* "1,234, 5.6 GiB" without what is not counted. */
@@ -265,23 +246,20 @@ static void print_component(FILE *stream, const struct vamp_component *component
 
 static void print_components(FILE *stream, const struct vamp_summary *summary)
 {
-    const size_t count = summary->component_count;
+    const size_t count = vamp_components_count(summary->components);
     if (count < 2) {
         return;
     }
     (void)fprintf(stream, "  %-*s %14s  %s\n", NAME_COLUMNS, "component", "operations", "left");
     for (size_t i = 1; i < count && i <= COMPONENTS_SHOWN; i++) {
-        const struct vamp_component *component = summary->component(summary->components, i);
-        if (component != NULL) {
-            print_component(stream, component);
-        }
+        print_component(stream, vamp_components_row(summary->components, i));
     }
     if (count - 1 > COMPONENTS_SHOWN) {
         (void)fprintf(stream, "  ... and %zu more\n", count - 1 - COMPONENTS_SHOWN);
     }
     char text[VAMP_UNIT_TEXT_BYTES];
-    const struct vamp_component *other = summary->component(summary->components, 0);
-    if (other != NULL && other->operations > 0) {
+    const struct vamp_component *other = vamp_components_row(summary->components, 0);
+    if (other->operations > 0) {
         (void)fprintf(stream, "  %-*s %14s  at a bound: beyond max_components\n", NAME_COLUMNS,
                       other->name, vamp_count_people(other->operations, text));
     }
@@ -335,8 +313,7 @@ static void print_losses(FILE *stream, const struct vamp_summary *summary)
                       NAME_COLUMNS, "NOT WATCHED", totals->unwatched,
                       totals->unwatched == 1 ? "" : "s",
                       vamp_duration_people(totals->unwatched_ns, text));
-    } else if (vamp_totals_lost(totals) == 0 && account->rejected == 0 && !of_outputs &&
-               summary->files_missing == 0) {
+    } else if (vamp_totals_lost(totals) == 0 && account->rejected == 0 && !of_outputs) {
         print_no_losses(stream, account);
     }
     for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
@@ -348,10 +325,6 @@ static void print_losses(FILE *stream, const struct vamp_summary *summary)
     if (account->rejected > 0) {
         (void)fprintf(stream, "  %-*s %s events could not be understood\n", NAME_COLUMNS,
                       "REJECTED", vamp_count_people(account->rejected, text));
-    }
-    if (summary->files_missing > 0) {
-        (void)fprintf(stream, "  %-*s %u of the run's files\n", NAME_COLUMNS, "NOT GIVEN",
-                      summary->files_missing);
     }
     print_turned_away(stream, "filtered out", account->filtered, account->decoded, "");
     print_turned_away(stream, "sampled out", account->sampled_out, account->decoded,
@@ -368,9 +341,7 @@ static void print_filter_without_match(void *stream, const struct vamp_summary_f
 static void print_filters(FILE *stream, const struct vamp_summary *summary)
 {
     char text[VAMP_UNIT_TEXT_BYTES];
-    if (summary->filters != NULL) {
-        summary->filters(summary->filters_context, print_filter_without_match, stream);
-    }
+    summary->filters(summary->filters_context, print_filter_without_match, stream);
     if (summary->filter_cut > 0) {
         (void)fprintf(stream, "  %-*s %s pattern matches; their conditions counted as false\n",
                       NAME_COLUMNS, "out of steps", vamp_count_people(summary->filter_cut, text));
@@ -438,10 +409,6 @@ void vamp_summary_print(FILE *stream, const struct vamp_summary *summary)
         vamp_summary_output_print(stream, &summary->outputs[i]);
     }
     vamp_alarm_lines_print(stream, summary->alarms, NAME_COLUMNS, false);
-    vamp_alarm_lines_print_states(stream, summary->file_alarms, summary->file_alarm_count,
-                                  NAME_COLUMNS);
-    if (summary->actions != NULL) {
-        print_actions(stream, summary->actions);
-    }
+    print_actions(stream, summary->actions);
     (void)fflush(stream);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The summary a person reads: of a run that has ended, or of the files of a run. */
+/* The summary a person reads at the end of a run. From files, python/vampire/run_summary.py prints
+ * the same. */
 #ifndef VAMP_RUN_SUMMARY_H
 #define VAMP_RUN_SUMMARY_H
 
@@ -35,10 +36,6 @@ void vamp_summary_of_outputs(const struct vamp_outputs *outputs,
  * rule. `alarms` NULL: none. `columns`: of the word "alarms" before the first line. */
 void vamp_alarm_lines_print(FILE *stream, const struct vamp_alarms *alarms, int columns, bool all);
 
-/* The same from states that are given, `count` of them. */
-void vamp_alarm_lines_print_states(FILE *stream, const struct vamp_alarm_state_count *rules,
-                                   unsigned count, int columns);
-
 /* A filter that let no event pass. */
 struct vamp_summary_filter {
     const char *path; /* of the configuration */
@@ -49,27 +46,19 @@ typedef void vamp_summary_filter_fn(void *of_each, const struct vamp_summary_fil
 /* Everything is borrowed. */
 struct vamp_summary {
     const char *workflow;
-    const char *state; /* "finished after", "still running after" */
+    const char *state; /* "finished after" */
     uint64_t duration_ns;
     const struct vamp_totals *totals;
     const struct vamp_bins *bins;
-    /* Rows of the component table; 0 is `(other)`. NULL for a row that is not there. */
-    const struct vamp_component *(*component)(const void *components, size_t row);
-    const void *components;
-    size_t component_count;
+    const struct vamp_components *components;
     const struct vamp_summary_output *outputs;
     unsigned output_count;
-    const struct vamp_action_account *actions;        /* of alarms; NULL: files do not have that */
-    const struct vamp_alarms *alarms;                 /* NULL: no rules, or from files */
-    const struct vamp_alarm_state_count *file_alarms; /* of files */
-    unsigned file_alarm_count;
-    uint64_t filter_cut; /* pattern matches that a bound of steps cut short */
-    /* Calls `each` for every filter that passed nothing. NULL: files do not have that. */
+    const struct vamp_action_account *actions; /* of alarms */
+    const struct vamp_alarms *alarms;          /* NULL: no rules */
+    uint64_t filter_cut;                       /* pattern matches that a bound of steps cut short */
+    /* Calls `each` for every filter that passed nothing. */
     void (*filters)(const void *context, vamp_summary_filter_fn *each, void *of_each);
     const void *filters_context;
-    /* Of files: buckets whose values are in the totals of counters but not in the times. */
-    uint64_t buckets_missing;
-    unsigned files_missing; /* of the run's first ones, or between others */
 };
 
 void vamp_summary_print(FILE *stream, const struct vamp_summary *summary);

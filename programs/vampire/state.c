@@ -207,11 +207,6 @@ void pipeline_show_if_asked(struct pipeline *pipeline)
 
 /* ---- the summary */
 
-static const struct vamp_component *row_of(const void *components, size_t row)
-{
-    return vamp_components_row(components, row);
-}
-
 static void each_filter_without_match(const void *context, vamp_summary_filter_fn *each,
                                       void *of_each)
 {
@@ -240,9 +235,7 @@ void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_t
                         (uint64_t)(vamp_clock_monotonic_ns(pipeline->clock) - pipeline->began_ns),
                     .totals = totals,
                     .bins = &vamp_stats_schema(pipeline->stats)->bins,
-                    .component = row_of,
                     .components = pipeline->components,
-                    .component_count = vamp_components_count(pipeline->components),
                     .outputs = outputs,
                     .output_count = pipeline->outputs.count,
                     .alarms = pipeline->alarms,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads what vampire wrote into HDF5 files, of any format: one file, a run of many, several runs, also while
+"""Reads what vampire wrote into HDF5 files: one file, a run of many, several runs, also while
 they are written.
 
     import vampire
@@ -15,20 +15,31 @@ with matplotlib. docs/python.md has examples; the files are described in vampire
 vampire-metrics(7).
 """
 
-from .cdos import cdo_table, plot_cdo, plot_cdos
-from .chain import trace_waits, wait_chain
-from .compute import merge, quantile, rate, table
-from .dataset import labels_of, open, select  # pylint: disable=redefined-builtin
-from .errors import Error, TooLarge
-from .history import History
-from .look import amount, duration, style
-from .plots import (blame_table, plot_blame, plot_gauge, plot_heatmap, plot_stack, plot_transports, plot_waits,
-                    wait_table)
-from .summary import summary
+import importlib
 
-__all__ = [
-    "Error", "History", "TooLarge", "amount", "blame_table", "cdo_table", "duration", "labels_of", "merge", "open", "plot_blame",
-    "plot_cdo", "plot_cdos",
-    "plot_gauge", "plot_heatmap", "plot_stack", "plot_transports", "plot_waits", "quantile", "rate", "select", "style",
-    "summary", "table", "trace_waits", "wait_chain", "wait_table",
-]
+_FROM = {
+    "account": ("summary",),
+    "cdos": ("cdo_table", "plot_cdo", "plot_cdos"),
+    "chain": ("trace_waits", "wait_chain"),
+    "compute": ("merge", "quantile", "rate", "table"),
+    "dataset": ("labels_of", "open", "select"),
+    "errors": ("Error", "TooLarge"),
+    "history": ("History",),
+    "look": ("amount", "duration", "style"),
+    "plots": ("blame_table", "plot_blame", "plot_gauge", "plot_heatmap", "plot_stack", "plot_transports", "plot_waits",
+              "wait_table"),
+}
+_MODULES = {name: module for module, names in _FROM.items() for name in names}
+__all__ = sorted(_MODULES)  # pylint: disable=invalid-all-format
+
+
+def __getattr__(name):
+    """Loads what is used: `vampire --summary` has no need of xarray, pandas and matplotlib, which take long."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    found = globals()[name] = getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
+    return found
+
+
+def __dir__():
+    return __all__

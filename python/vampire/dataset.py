@@ -296,7 +296,7 @@ def select(array, **labels):
 class Backend(BackendEntrypoint):
     """xarray.open_dataset(path, engine="vampire")."""
 
-    description = "vampire's HDF5 files of any format, one or many, also while they are written"
+    description = "vampire's HDF5 files, one or many, also while they are written"
     open_dataset_parameters = ("filename_or_obj", "drop_variables", "output", "between", "metrics")
 
     def open_dataset(self, filename_or_obj, *, drop_variables=None, output=None, between=None, metrics=None):

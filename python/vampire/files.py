@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which files are meant, and what every file of any format has: attributes, times, columns, tables."""
+"""Which files are meant, and what every HDF5 file has: attributes, times, columns, tables."""
 
 import glob
 import io
@@ -10,6 +10,7 @@ import numpy as np
 
 from .errors import Error
 
+FORMAT = 2  # MAJOR of the schema_version
 STATES = {0: "open", 1: "rotated", 2: "ended"}
 NAT = np.iinfo(np.int64).min
 TIMES = "nanoseconds since 1970-01-01T00:00:00Z"
@@ -114,7 +115,7 @@ class File:
         self._find_metrics(items)
 
     def _find_metrics(self, items):
-        """Which metrics the file has, from all objects of the root group; a format defines it."""
+        """Which metrics the file has, from all objects of the root group."""
         raise NotImplementedError
 
     def _classify(self, items):

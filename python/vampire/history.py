@@ -6,10 +6,9 @@ import os
 import h5py
 import numpy as np
 
-from . import files, format1, format2
+from . import files, format2
 from .errors import Error
 
-FORMATS = {1: format1.File, 2: format2.File}
 RUN = "run"  # may be asked for like a label: the first part of the run's id; of collected runs it is a label
 
 
@@ -20,13 +19,12 @@ def _open_file(path, output):
             if "schema_version" not in hdf5.attrs or "time" not in hdf5:
                 raise Error(f"{path}: an HDF5 file, but not one of vampire's")
             version = files.text_of(hdf5.attrs["schema_version"])
-            known = FORMATS.get(int(version.split(".")[0]))
-            if known is None:
-                raise Error(f"{path}: format {version}; this package reads the formats "
-                            f"{' and '.join(map(str, FORMATS))}. A newer one comes with the vampire that wrote it")
+            if version.split(".")[0] != str(files.FORMAT):
+                raise Error(f"{path}: format {version}; this package reads format {files.FORMAT}. A newer one comes with "
+                            "the vampire that wrote it")
             name, seconds = files.text_of(hdf5.attrs["output"]), int(hdf5.attrs["bucket_ns"]) / 1e9
             # HDF5 is slow in opening all objects of a file.
-            return name, seconds, known(path, hdf5) if output in (None, name) else None
+            return name, seconds, format2.File(path, hdf5) if output in (None, name) else None
     except (OSError, KeyError, RuntimeError, ValueError) as error:
         raise files.explain(path, error) from None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What both formats give to those who compute: the values of a metric as rows, a few buckets at a time."""
+"""What files give to those who compute: the values of a metric as rows, a few buckets at a time."""
 
 from typing import NamedTuple, Optional
 

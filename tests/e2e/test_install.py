@@ -60,6 +60,8 @@ def test_everything_is_installed_below_destdir(space):
                                check=True).stdout.splitlines()[0].replace(name, "")
                 for name in ("vampire", "vampire-report")}
     assert len(versions) == 1, versions
+    done = subprocess.run([root / "opt/vampire/bin/vampire", "--summary", "nothing"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "open nothing: No such file" in done.stderr, "the package next to it is used"
 
 
 C_WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wshadow", "-Wconversion", "-Wsign-conversion",

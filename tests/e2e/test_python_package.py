@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The Python package vampire, against Python's own sums over made-up values: files of format 2 that
-tests/oracle/format2.py wrote, kept files of format 1, and both by the same functions. Files of the program's own writer
-are in test_python_package_files.py."""
+tests/oracle/format2.py wrote. Files of the program's own writer are in test_python_package_files.py."""
 
 import collections
-import lzma
 import os
 import random
 import sys
@@ -13,7 +11,6 @@ import h5py
 import numpy as np
 import pytest
 
-import made_up
 from harness import ROOT
 
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "oracle")]
@@ -335,34 +332,3 @@ def test_what_is_wrong_is_said(made):
         vampire.quantile(directory, "transport_ns", 0.5, freq="often")
     with pytest.raises(vampire.Error, match="shorter than the buckets"):
         vampire.quantile(directory, "transport_ns", 0.5, freq="1ms")
-
-
-# ---------------------------------------------------------------- format 1
-
-
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    """A run of two files as vampire wrote them in format 1: 11 buckets of tests/e2e/made_up.py."""
-    directory = tmp_path_factory.mktemp("format1")
-    for path in (ROOT / "tests" / "golden" / "format1").iterdir():
-        (directory / path.stem).write_bytes(lzma.decompress(path.read_bytes()))
-    return directory
-
-
-def test_format_1_is_read_by_the_same_functions(kept):
-    ds = vampire.open(kept)
-    assert ds.bucket_number.values.tolist() == list(range(11)) and ds.attrs["schema_version"].startswith("1.")
-    with h5py.File(sorted(kept.iterdir())[0], "r") as file:
-        names = frozenset(file)
-    wanted = [made_up.expected(bucket, 1, 8, names) for bucket in range(11)]
-    assert vampire.merge(kept, "pool_operations") == sum(sum(one["pool_operations_delta"].values()) for one in wanted)
-    bins = collections.Counter()
-    for one in wanted:
-        for series in one["transport_ns"].values():
-            bins.update(series)
-    merged = vampire.merge(kept, "transport_ns")
-    assert {made_up.bin_index(lower): count for (lower, _), count in merged.items()} == bins
-    assert ds.transport_ns_sum.values.sum() == sum(sum(one["transport_ns_sum"].values()) for one in wanted)
-    assert ds.pool_operations.isel(time=-1).values.sum() == sum(wanted[-1]["pool_operations"].values())
-    assert ds.pool_bytes.values.tolist() == [one["pool_bytes"][0] for one in wanted]
-    assert (~ds.complete.values).nonzero()[0].tolist() == [9]

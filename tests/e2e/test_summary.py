@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """vampire --summary: the summary of a run from its files is the one at its end, number by number."""
 
-import lzma
+import importlib.util
+import json
 import re
+import shutil
 import signal
 import subprocess
+import sys
 
 import h5py
-import numpy as np
 import pytest
 
 from harness import ROOT, program, wait_until
@@ -163,29 +165,73 @@ def test_files_that_have_no_summary(space):
     assert summary().returncode == 2 and "--summary: which files?" in summary().stderr
 
 
-def test_format_1(tmp_path):
-    for path in (ROOT / "tests" / "golden" / "format1").iterdir():
-        (tmp_path / path.stem).write_bytes(lzma.decompress(path.read_bytes()))
-    files = sorted(tmp_path.glob("*.h5"))
-    done = summary(*files)
-    assert done.returncode == 0, done.stderr
-    with h5py.File(files[-1]) as file:
-        total = int(file["pool_operations"][-1].sum())
-        moved = int(file["transports"][-1].sum())
-        words = [word.tobytes().rstrip(b"\0").decode() for word in file["operation"][...]]
-        offers = sum(int(count) for word, count in zip(words, file["pool_operations"][-1]) if word == "offer")
-    longest, bins = 0, 0
-    for path in files:
-        with h5py.File(path) as file:
-            seen = file["transport_ns_count"][...] > 0
-            longest = max(longest, int(file["transport_ns_max"][...][seen].max()))
-            bins = bins + file["transport_ns"][...].sum(axis=(0, 1)).astype(int)  # of all slots
-            lower, upper = (file[name][...] for name in ("bin_lower", "bin_upper"))
-    median, = re.findall(r"^  transport time +p50 ([\d.]+) us", done.stdout, re.MULTILINE)
-    at = int(np.searchsorted(bins.cumsum(), (bins.sum() + 1) // 2))
-    assert lower[at] - 50 <= float(median) * 1000 <= upper[at] + 50, "rounded to a tenth of a microsecond"
-    assert re.search(rf"^  all +{total:,}\b", done.stdout, re.MULTILINE)
-    assert re.search(rf"^  offer +{offers:,}$", done.stdout, re.MULTILINE)
-    assert re.search(rf"^  transports +{moved:,},", done.stdout, re.MULTILINE)
-    assert f"max {longest / 1000:.1f} us" in done.stdout
-    assert "11 buckets written" in done.stdout
+def test_without_the_package(space):
+    """A copy of the program has no package beside it; PYTHONPATH can name one. What the current folder has is not used."""
+    run(space, [{"type": "jsonl", "path": "lines.jsonl"}])
+    copy = space.path / "bin" / "vampire"
+    copy.parent.mkdir()
+    shutil.copy(program("vampire"), copy)
+    (space.path / "h5py.py").write_text("raise ImportError('of the current folder')")
+
+    def done(**environment):
+        path = {"PATH": "/usr/bin:/bin", **environment}
+        return subprocess.run([copy, "--summary", "lines.jsonl"], capture_output=True, text=True, cwd=space.path, check=False,
+                              env=path)
+
+    assert done(PYTHONPATH=str(ROOT / "python")).stdout == summary("lines.jsonl", cwd=space.path).stdout
+    if importlib.util.find_spec("vampire") is not None:
+        pytest.skip("a package vampire is installed")
+    missing = done()
+    assert missing.returncode == 2 and missing.stdout == ""
+    assert "--summary needs the Python package vampire (python3-vampire), h5py and numpy" in missing.stderr
+
+
+def test_only_what_a_summary_needs_is_loaded():
+    code = ("import sys; sys.path.insert(0, sys.argv[1]); import vampire.run_summary\n"
+            "print([name for name in ('pandas', 'xarray', 'matplotlib') if name in sys.modules])")
+    loaded = subprocess.run([sys.executable, "-c", code, ROOT / "python"], capture_output=True, text=True, check=True)
+    assert loaded.stdout == "[]\n"
+
+
+def test_kinds_of_operations_are_those_of_vampire():
+    """Lines do not have the list."""
+    kinds = re.findall(r'^VAMP_EVENT_KIND\(\w+, \d+, "(\w+)"', (ROOT / "vampire/core/event/kinds.def").read_text(), re.MULTILINE)
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from vampire.run_lines import OPERATIONS; print(*OPERATIONS)"
+    listed = subprocess.run([sys.executable, "-c", code, ROOT / "python"], capture_output=True, text=True, check=True)
+    assert listed.stdout.split() == kinds
+
+
+def test_units_and_names_in_a_summary(space):
+    """What unit tests said of the reader: quantiles within what was recorded, units, names from the wire, parts."""
+    def line(kind, **members):
+        return json.dumps({"v": 1, "type": kind, **members}, separators=(",", ":")) + "\n"
+
+    metrics = [{"name": name} for name in ("transport_ns", "pool_operations", "transports")]
+    header = line("header", run="a", workflow="w", output="o", segment=1, sub_bits=3, metrics=metrics,
+                  time="2026-01-01T00:00:00.000000000Z")
+    lines = [header,
+             line("component", index=1, name="bad\x1b[2J\x7f\u009b" + "x" * 40, left=None, operations=7),
+             line("component", index=30, name="late", left="2026-01-01T00:00:01.000000000Z", reason="vanished", operations=1),
+             line("metric", metric="transport_ns", count=3, sum=9000, min=1000, max=5000, bins=[[960, 1], [2816, 1], [4608, 1]]),
+             line("metric", metric="pool_operations", labels={"operation": "offer"}, value=1234567, delta=1234567),
+             line("metric", metric="pool_operations", labels={"operation": "(other)"}, value=5, delta=5),
+             line("metric", metric="transports", value=3, delta=3),
+             line("gap", reason="pool_gone", start="2026-01-01T00:00:00.000000000Z", end="2026-01-01T00:01:30.000000000Z"),
+             line("bucket", bucket=2, time="2026-01-01T00:00:02.000000000Z", width_ns=10**9, complete=False,
+                  accounting={"received": 999, "decoded": 999, "counted": 999, "lost": {"ring": 1}}),
+             line("metric", metric="transports", value=9, delta=6)]
+    path = space.path / "made.jsonl"
+    path.write_text("".join(lines))
+    shown = summary(path).stdout
+    for text in ("without an end, vampire was killed; its files cover 1.00 s\n",
+                 "  offer                       1,234,567\n",
+                 "  (other)                             5  at a bound: beyond max_series, or without memory\n",
+                 "  all                         1,234,572  (of 99.9 % of the events)\n",
+                 "  produced               not counted, or not in this output\n",
+                 "  transports             3  (of 99.9 % of the events)\n",
+                 "  transport time         p50 2.94 us, p99 4.86 us, max 5.00 us  (without the buckets that are missing)\n",
+                 "  bad?[2J??xxxxxxxxxxxxx              7  no\n", "  ... and 10 more\n",
+                 "  LOST                   2 buckets (output o)\n", "  LOST                   1 events (ring)\n",
+                 "  NOT WATCHED            1 time, 1.50 min in all: the pool manager was gone\n",
+                 "  o                      1 bucket written, 2 LOST\n"):
+        assert text in shown, shown

@@ -2,8 +2,6 @@
 #include "vampire/core/clock.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 static int64_t read_clock(clockid_t id)
@@ -80,16 +78,4 @@ void vamp_time_text(int64_t utc_ns, char text[static VAMP_TIME_TEXT_BYTES])
     (void)snprintf(text, VAMP_TIME_TEXT_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d.%09dZ",
                    parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
                    parts.tm_min, parts.tm_sec, (int)rest);
-}
-
-bool vamp_time_read(const char *text, int64_t *ret_utc_ns)
-{
-    struct tm parts = {0};
-    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &parts);
-    if (rest == NULL || *rest != '.' || strspn(rest + 1, "0123456789") != 9 ||
-        strcmp(rest + 10, "Z") != 0) {
-        return false;
-    }
-    return !__builtin_mul_overflow((int64_t)timegm(&parts), VAMP_NS_PER_SECOND, ret_utc_ns) &&
-           !__builtin_add_overflow(*ret_utc_ns, strtoll(rest + 1, NULL, 10), ret_utc_ns);
 }

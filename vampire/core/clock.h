@@ -38,7 +38,5 @@ int64_t vamp_clock_monotonic_ns(const struct vamp_clock *clock);
  * for years 0000 to 9999, terminated. */
 #define VAMP_TIME_TEXT_BYTES 88
 void vamp_time_text(int64_t utc_ns, char text[static VAMP_TIME_TEXT_BYTES]);
-/* Reads such a text. False: it is none. */
-bool vamp_time_read(const char *text, int64_t *ret_utc_ns);
 
 #endif

@@ -4,7 +4,6 @@
  * marked as open for writing, and the end of file stored in it dates from its creation. Clears both
  * as h5clear does (h5clear -s --increment=0), after a check that everything can be read, and gives
  * all variables along time the length of `time`: a bucket that was being written is removed.
- * Formats 1 and 2.
  */
 #include <errno.h>
 #include <hdf5_hl.h>
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "writers/hdf5/read.h"
+#include "writers/hdf5/internal.h"
 
 /* Properties of HDF5's own tools, not named in its headers. */
 #define CLEAR_STATUS_FLAGS "clear_status_flags"
@@ -224,5 +223,4 @@ static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery 
     return recover_damaged(path, dry_run, ret_recovery, err);
 }
 
-const struct vamp_file_ops hdf5_files = {
-    .is_own = is_own, .recover = recover, .read = hdf5_read_run};
+const struct vamp_file_ops hdf5_files = {.is_own = is_own, .recover = recover};

@@ -86,9 +86,6 @@ VAMP_MUST_CHECK int jsonl_socket_bucket(struct jsonl *self, const struct vamp_de
 void jsonl_socket_close(struct jsonl *self);
 
 /* recover.c */
-/* `read` of the files (run_file.c). */
-VAMP_MUST_CHECK int jsonl_read_run(int fd, const char *path, struct vamp_run_file *file,
-                                   struct vamp_err *err);
 extern const struct vamp_file_ops jsonl_files;
 
 /* lines.c: append to self->json. */

@@ -17,5 +17,4 @@ static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery 
     return vamp_recover_lines(fd, path, VAMP_JSON_LINE_BYTES, dry_run, ret_recovery, err);
 }
 
-const struct vamp_file_ops jsonl_files = {
-    .is_own = is_own, .recover = recover, .read = jsonl_read_run};
+const struct vamp_file_ops jsonl_files = {.is_own = is_own, .recover = recover};

@@ -6,7 +6,7 @@ import pathlib
 from ..chain import trace_waits, wait_chain
 from ..errors import Error
 from ..look import duration
-from ..summary import number_of, share
+from ..account import number_of, share
 from .parts import LARGEST, Table, others
 
 INFERRED = "\"inferred\": no event says that the component was busy with this CDO since its own last demand was satisfied"

@@ -11,7 +11,7 @@ import pandas as pd
 from .. import compute, look, plots
 from ..errors import Error
 from ..look import COLOURS, OTHER
-from ..summary import summary
+from ..account import summary
 from .parts import LARGEST, Picture, Report, Table, largest, moment
 
 COUNTERS = ("pool_operations", "cdos_created", "produced_bytes", "consumed_bytes", "transports", "transport_bytes", "anomalies")

@@ -11,7 +11,7 @@ import pandas as pd
 from .. import cdos, compute, look, plots
 from ..dataset import dataset_of
 from ..look import OTHER, amount, duration, span
-from ..summary import number_of, share, summary
+from ..account import number_of, share, summary
 from .chains import chain_tables
 from .parts import LARGEST, Picture, Report, Table, largest, moment, others
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from .. import look
-from ..summary import number_of
+from ..account import number_of
 
 LARGEST = 20  # rows by name in a table; the rest is one row
 

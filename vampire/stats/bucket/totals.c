@@ -3,7 +3,7 @@
 
 uint64_t vamp_totals_operations(const struct vamp_totals *totals)
 {
-    uint64_t sum = totals->unlabelled_operations;
+    uint64_t sum = 0;
     for (unsigned kind = 0; kind < VAMP_EVENT_KIND_COUNT; kind++) {
         sum += totals->operations[kind];
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Totals of a run, for a person: of the statistics while it runs, of its files afterwards. */
+/* Totals of a run, for a person. */
 #ifndef VAMP_STATS_BUCKET_TOTALS_H
 #define VAMP_STATS_BUCKET_TOTALS_H
 
@@ -11,7 +11,6 @@
 struct vamp_totals {
     /* By kind. [0]: without a kind, in the series `(other)` of a full label set. */
     uint64_t operations[VAMP_EVENT_KIND_COUNT];
-    uint64_t unlabelled_operations; /* of a file whose output drops the label `operation` */
     uint64_t produced_bytes, consumed_bytes;
     uint64_t transports, transport_bytes;
     uint64_t pool_cdos, pool_bytes;

@@ -157,7 +157,7 @@ def _buckets_lost(history):
 def _buckets_missing(history):
     """Of the statistics, between the first and the last row of each run."""
     runs = history.per_bucket(lambda file: file.run)
-    widths = np.ones(len(runs), np.int64)  # of a row in the statistics' buckets; formats without merged rows do not say
+    widths = np.ones(len(runs), np.int64)  # of a row in the statistics' buckets
     if "statistics_buckets" in history.column_names:
         widths = np.maximum(history.columns(["statistics_buckets"])["statistics_buckets"][0].astype(np.int64), 1)
     same = runs[1:] == runs[:-1]

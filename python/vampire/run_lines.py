@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a file of JSON lines says of its run. What lines have counted is taken with their bucket's last line, so that
+the beginning of a bucket that was not completed does not count."""
+
+import datetime
+import json
+
+from .errors import Error
+from .run_files import ACCOUNT, COUNTERS, HISTOGRAMS, LOSSES, OTHER, Component, Histogram
+
+VERSION = 1
+# vampire's list of kinds of events, in its order.
+OPERATIONS = ("join", "leave", "declare", "seal", "offer", "require", "demand", "retract", "withdraw", "dispose",
+              "transport_init", "transport_completed", "transport_failed", "subscribe", "unsubscribe")
+TAKEN = ("header", "metric", "bucket", "gap", "alarm", "component", "end")  # types of lines
+WANTED = {"pool_operations", *COUNTERS, *HISTOGRAMS}
+
+
+def fill(found, file):
+    """Reads the lines of an open file into a RunFile."""
+    reader = _Reader(found)
+    for number, line in enumerate(file, 1):
+        # The last line of a file that is being written, or was killed, may not be whole.
+        if line.endswith(b"\n") and not _is_skipped(line):
+            try:
+                reader.take(json.loads(line))
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise Error(f"line {number} is damaged: {error}") from None
+    if not reader.sub_bits:
+        raise Error("it has no whole line")
+
+
+def _is_skipped(line):
+    """Whether a line is a series' or a metric's that is not needed, as vampire writes it: most are."""
+    if line.startswith(b'{"v":1,"type":"series"'):
+        return True
+    if not line.startswith(b'{"v":1,"type":"metric"'):
+        return False
+    name = line.partition(b'"metric":"')[2].partition(b'"')[0]
+    return name.decode("ascii", "replace") not in WANTED
+
+
+def _number(line, key):
+    """0 when it is missing or no number."""
+    value = line.get(key)
+    return int(value) if isinstance(value, (int, float)) else 0
+
+
+def time_of(text):
+    """ns since 1970 of "2026-11-23T06:46:01.398403976Z"; None of null, or what is no time."""
+    try:
+        seconds = datetime.datetime.fromisoformat(text[:19] + "+00:00").timestamp()
+        return int(seconds) * 10**9 + int(text[20:-1].ljust(9, "0"))
+    except (TypeError, ValueError):
+        return None
+
+
+class _Reader:
+    def __init__(self, found):
+        self.found, self.sub_bits = found, 0
+        self._clear()
+
+    def _clear(self):
+        """Forgets what the lines of a bucket have counted."""
+        self._values = {}  # (metric, word of the operation): [value, delta], summed over the series
+        self._histograms = []
+
+    def take(self, line):
+        """One line."""
+        kind = line.get("type")
+        if kind != "header" and not self.sub_bits:
+            raise Error("it does not begin with a header")
+        if kind in TAKEN:
+            getattr(self, f"_take_{kind}")(line)
+
+    def _take_header(self, line):
+        if line.get("v") != VERSION or _number(line, "sub_bits") not in (2, 3, 4):
+            raise Error(f"it has version {line.get('v')}; this vampire reads version {VERSION}")
+        found, self.sub_bits = self.found, line["sub_bits"]
+        found.run, found.workflow, found.output = (line.get(key, "") for key in ("run", "workflow", "output"))
+        found.segment, found.started = _number(line, "segment"), time_of(line.get("time")) or 0
+        for metric in line.get("metrics", ()):
+            if metric.get("name") in HISTOGRAMS:
+                found.histograms[metric["name"]] = Histogram(self.sub_bits)
+            elif metric.get("name") in WANTED:
+                found.counted.add(metric["name"])
+
+    def _take_metric(self, line):
+        name = line.get("metric")
+        if name in HISTOGRAMS and name in self.found.histograms and _number(line, "count"):
+            self._histograms.append((name, {lower: count for lower, count, *_ in line["bins"]}, line["min"], line["max"]))
+        elif name in WANTED and name not in HISTOGRAMS:
+            word = line.get("labels", {}).get("operation") if name == "pool_operations" else None
+            word = word if word in (None, *OPERATIONS) else OTHER
+            sums = self._values.setdefault((name, word), [0, 0])
+            sums[0] += _number(line, "value")
+            sums[1] += _number(line, "delta")
+
+    def _take_bucket(self, line):
+        found, complete = self.found, line.get("complete") is True
+
+        def newer(total, *key):
+            """A complete bucket has all totals; another one adds to them."""
+            value, delta = self._values.get(key, (0, 0))
+            return value if complete else total + delta
+
+        for name in COUNTERS:
+            found.totals[name] = newer(found.totals[name], name, None)
+        found.unlabelled = newer(found.unlabelled, "pool_operations", None)
+        found.operations = {word: newer(found.operations.get(word, 0), "pool_operations", word)
+                            for word in (*OPERATIONS, OTHER)}
+        for name, *values in self._histograms:
+            found.histograms[name].add(*values)
+        self._take_account(line.get("accounting"))
+        count = _number(line, "buckets") if "buckets" in line else 1
+        found.add_bucket(_number(line, "bucket"), count, time_of(line.get("time")) or 0, _number(line, "width_ns"))
+        self._clear()
+
+    def _take_account(self, account):
+        if account is not None:
+            self.found.account = {name: _number(account, name) for name in ACCOUNT} | \
+                {place: _number(account.get("lost", {}), place) for place in LOSSES}
+
+    def _take_gap(self, line):
+        self.found.add_gap(line.get("reason"), time_of(line.get("start")) or 0, time_of(line.get("end")) or 0)
+
+    def _take_alarm(self, line):
+        since, time = time_of(line.get("since")) or 0, time_of(line.get("time")) or 0
+        self.found.alarm(line.get("alarm", ""), line.get("severity", "")).enter(line.get("state"), since < time)
+
+    def _take_component(self, line):
+        self.found.components[_number(line, "index")] = Component(
+            line.get("name", ""), time_of(line.get("left")) is not None, _number(line, "operations"),
+            line.get("reason", "unknown"))
+
+    def _take_end(self, line):
+        found, found_reason = self.found, line.get("reason", "")
+        found.end, found.reason = "rotated" if found_reason == "rotated" else "ended", found_reason
+        found.ended = time_of(line.get("time")) or 0
+        self._take_account(line.get("accounting"))

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""vampire --summary: what vampire prints at the end of a run, from the files of runs. Needs numpy and h5py, no
+more; `vampire` starts main()."""
+
+import fcntl
+import os
+import stat
+import sys
+
+from . import run_hdf5, run_lines
+from .errors import Error
+from .run_files import LOSSES, OTHER, RunFile
+
+COLUMNS = 22           # of the names at the begin of lines
+COMPONENTS_SHOWN = 20  # the files have them all
+FILES_SHOWN = 8
+STATES = {"open": "without an end, vampire was killed; its files cover",
+          "rotated": "continued in a file that was not given; these cover"}
+BOUNDS = {"vampire_series_overflow": "values of series beyond max_series or max_histogram_memory, or without memory",
+          "vampire_labels_given_up": "labels given up by values of series beyond max_series, or without memory",
+          "vampire_evicted": "records given up: beyond max_cdos or max_pending"}
+
+
+def _in_unit(value, units):
+    name, size = next(((name, size) for name, size in units if value >= size), units[-1])
+    scaled = value / size
+    decimals = 0 if size == 1 or scaled >= 100 else 1 if scaled >= 10 else 2
+    return f"{scaled:.{decimals}f} {name}"
+
+
+def _bytes(count):
+    return _in_unit(count, [("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1)])
+
+
+def _duration(ns):
+    return _in_unit(ns, [("h", 3600e9), ("min", 60e9), ("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1)])
+
+
+def _line(name, text):
+    return f"  {name:{COLUMNS}} {text}"
+
+
+def _plural(count, word):
+    return word if count == 1 else word + "s"
+
+
+def _printable(name):
+    """Names come from the wire: control characters and broken UTF-8 must not reach the terminal."""
+    shown = "".join(c if " " <= c < "\x7f" or "\xa0" <= c and not "\ud800" <= c <= "\udfff" else "?" for c in name)
+    return shown[:COLUMNS]
+
+
+class Summary:
+    """The lines about the files of one run and output, joined to one RunFile."""
+
+    def __init__(self, found):
+        self._found = found
+        self._lost = sum(found.account[place] for place in LOSSES)
+        # Numbers of buckets begin with 0.
+        self._buckets_lost = found.lost + (found.first_number if not found.segments_missing else 0)
+
+    def lines(self):
+        """All of them."""
+        return [*self._head(), "", *self._operations(), "", *self._movement(), "", *self._components(), *self._losses(),
+                *self._bounds(), *self._output(), *self._alarms()]
+
+    def _head(self):
+        found = self._found
+        state = "still running; so far its files cover" if found.is_written else STATES.get(found.end)
+        duration = found.last_ns - found.first_ns
+        if state is None:
+            state, duration = f"{found.reason} after", found.ended - found.started
+        return ["", f'vampire: workflow "{found.workflow}": {state} {_duration(max(0, duration))}']
+
+    def _share(self):
+        """"  (of 55.0 % of the events)" after a number that some events are not in; "" when all are."""
+        counted, every = self._found.account["counted"], self._found.account["received"] + self._lost
+        if counted >= every:
+            return ""
+        share = 100 * counted / every
+        # All but very few are not all.
+        return f"  (of {'more than ' if share > 99.9 else ''}{min(share, 99.9):.1f} % of the events)"
+
+    def _unless_counted(self, metric, what):
+        return [] if metric in self._found.counted else [_line(what, "not counted, or not in this output")]
+
+    def _operations(self):
+        found = self._found
+        missing = self._unless_counted("pool_operations", "operations")
+        if missing:
+            return missing
+        shown = [(word, f"{count:14,}") for word, count in found.operations.items() if count]
+        if shown and shown[-1][0] == OTHER:
+            shown[-1] = (OTHER, shown[-1][1] + "  at a bound: beyond max_series, or without memory")
+        every = sum(found.operations.values()) + found.unlabelled
+        return [_line(*row) for row in (("operation", f"{'count':>14}"), *shown, ("all", f"{every:14,}{self._share()}"))]
+
+    def _movement(self):
+        totals = self._found.totals
+        produced = self._unless_counted("produced_bytes", "produced")
+        moved = self._unless_counted("transports", "transports")
+        size = f", {_bytes(totals['transport_bytes'])}" if "transport_bytes" in self._found.counted else ""
+        return [*(produced or [_line("produced", _bytes(totals["produced_bytes"]) + self._share())]),
+                *(moved or [_line("transports", f"{totals['transports']:,}{size}{self._share()}")]),
+                *self._quantiles("transport_ns", "transport time"), *self._quantiles("demand_wait_ns", "wait on demand")]
+
+    def _quantiles(self, metric, what):
+        histogram = self._found.histograms.get(metric)
+        if histogram is None or not histogram.count:
+            return []
+        note = "  (without the buckets that are missing)" if self._buckets_lost + self._found.segments_missing else ""
+        p50, p99 = (_duration(histogram.quantile(share)) for share in (0.5, 0.99))
+        return [_line(what, f"p50 {p50}, p99 {p99}, max {_duration(histogram.max)}{note}")]
+
+    def _components(self):
+        components = self._found.components
+        count = max(components, default=0)
+        if not count:
+            return []
+        lines = [_line("component", f"{'operations':>14}  left")]
+        for row in range(1, min(count, COMPONENTS_SHOWN) + 1):
+            if row in components:
+                one = components[row]
+                left = one.reason if one.has_left else "no"
+                lines.append(_line(_printable(one.name), f"{one.operations:14,}  {left}"))
+        if count > COMPONENTS_SHOWN:
+            lines.append(f"  ... and {count - COMPONENTS_SHOWN} more")
+        if 0 in components and components[0].operations:
+            lines.append(_line(components[0].name, f"{components[0].operations:14,}  at a bound: beyond max_components"))
+        return [*lines, ""]
+
+    def _losses(self):
+        found, account = self._found, self._found.account
+        lines = []
+        if self._buckets_lost:
+            lost = f"{self._buckets_lost:,} {_plural(self._buckets_lost, 'bucket')}"
+            lines.append(_line("LOST", f"{lost} (output {found.output})"))
+        if found.unwatched:
+            lines.append(_line("NOT WATCHED", f"{found.unwatched} {_plural(found.unwatched, 'time')}, "
+                               f"{_duration(found.unwatched_ns)} in all: the pool manager was gone"))
+        elif not (self._lost or account["rejected"] or self._buckets_lost or found.segments_missing):
+            every = account["filtered"] == 0 and account["counted"] == account["received"]
+            lines.append(_line("losses", "none; every event was counted" if every else "none"))
+        lines += [_line("LOST", f"{account[place]:,} events ({place})") for place in LOSSES if account[place]]
+        if account["rejected"]:
+            lines.append(_line("REJECTED", f"{account['rejected']:,} events could not be understood"))
+        if found.segments_missing:
+            lines.append(_line("NOT GIVEN", f"{found.segments_missing} of the run's files"))
+        for what, events, note in (("filtered out", account["filtered"], ""),
+                                   ("sampled out", found.totals["vampire_sampled_out"], " of these; see vampire_weight")):
+            if events:
+                lines.append(_line(what, f"{events:,} events ({100 * events / (account['decoded'] or 1):.1f} %){note}"))
+        return lines
+
+    def _bounds(self):
+        totals = self._found.totals
+        cut = totals["vampire_filter_cut"]
+        lines = [_line("out of steps", f"{cut:,} pattern matches; their conditions counted as false")] if cut else []
+        return lines + [_line("at a bound", f"{totals[name]:,} {what}") for name, what in BOUNDS.items() if totals[name]]
+
+    def _output(self):
+        found, paths = self._found, self._found.paths
+        lost = f", {self._buckets_lost} LOST" if self._buckets_lost else ""
+        lines = [_line(found.output, f"{found.buckets} {_plural(found.buckets, 'bucket')} written{lost}")]
+        lines += [_line("", path) for path in paths[:FILES_SHOWN]]
+        if len(paths) > FILES_SHOWN + 1:
+            lines.append(_line("", f"... {len(paths) - FILES_SHOWN} more, the last one:"))
+        return lines + [_line("", path) for path in paths[FILES_SHOWN:][-1:]]
+
+    def _alarms(self):
+        rules = [(name, alarm) for name, alarm in self._found.alarms.items() if alarm.fired or alarm.pending > 0]
+        texts = [f"{name} ({alarm.severity}): fired {alarm.fired} {_plural(alarm.fired, 'time')}, "
+                 f"{max(0, alarm.firing)} firing, {max(0, alarm.pending)} pending" for name, alarm in rules]
+        return [_line("alarms" if not n else "", text) for n, text in enumerate(texts)]
+
+
+def _is_written(file):
+    """vampire holds a lock of each file that it writes."""
+    try:
+        fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return True
+    except OSError:  # a file system without locks
+        return False
+    return False
+
+
+def _opened(path):
+    """The RunFile of a file, of any format that has counts; Error with what is wrong with it."""
+    try:
+        # Not blocking: it may be a FIFO.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as file:
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return _read(file, path)
+    except IsADirectoryError:
+        pass
+    except OSError as error:
+        raise Error(f"open {path}: {error.strerror}") from None
+    raise Error(f"{path} is not a file")
+
+
+def _read(file, path):
+    begin = file.read(64)
+    file.seek(0)
+    if b"vampire-recording" in begin:
+        raise Error(f"{path} is a recording, which has events instead of counts; vampire --replay {path} counts them "
+                    "and prints the summary")
+    if begin.startswith(b'[{"name":"vampire"'):
+        raise Error(f"{path} is a trace, which has events instead of counts")
+    if begin.startswith(b"\x89HDF\r\n\x1a\n"):
+        fill = run_hdf5.fill
+    elif begin.startswith(b'{"v":'):
+        fill = run_lines.fill
+    else:
+        raise Error(f"{path} is neither an HDF5 file, nor JSON lines, a recording or a trace")
+    found = RunFile([path], _is_written(file))
+    try:
+        fill(found, file)
+    except (Error, OSError, LookupError, RuntimeError, ValueError) as error:
+        raise Error(f"read {path}: {error}") from None
+    return found
+
+
+def _joined(files, report):
+    """The files of one run and output, by their segments, as one."""
+    files = sorted(files, key=lambda file: file.segment)
+    whole, *more = files
+    whole.segments_missing = max(0, whole.segment - 1)
+    for before, file in zip(files, more):
+        if file.segment == whole.segment:
+            report(f"{before.paths[-1]} and {file.paths[0]} are the same part of one run")
+            continue
+        try:
+            whole = whole.joined(file)
+        except Error as error:
+            report(f"{file.paths[0]}: {error}")
+    return whole
+
+
+def main(paths):
+    """Prints a summary for each run and output among the files, in the order in which they come. What cannot be read is
+    reported, and the others are summarised. Returns the exit code."""
+    faults = []
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="surrogateescape")
+
+    def report(text):
+        faults.append(text)
+        print(f"vampire: error: {text}", file=sys.stderr)
+
+    groups = {}
+    for path in paths:
+        try:
+            file = _opened(path)
+            groups.setdefault((file.run, file.output), []).append(file)
+        except Error as error:
+            report(str(error))
+    try:
+        for files in groups.values():
+            print("\n".join(Summary(_joined(files, report)).lines()), flush=True)
+    except OSError as error:
+        report(f"write the answer: {error.strerror}")
+        sys.stdout = None  # Python would complain once more at its end
+    return 1 if faults else 0
