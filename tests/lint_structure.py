@@ -78,7 +78,7 @@ CONFINED = {
     r"pcre2\.h": r"filters/",
     r"curl/": r"writers/influx/request",
     r"otf2/": r"writers/otf2/",
-    r"nats/": r"writers/nats/(link|connection|publisher|subscriber)",
+    r"nats/": r"writers/nats/(connection|writer|subscriber)",
     r"microhttpd\.h": r"writers/prometheus/server",
     r"uuid/": r"vampire/|programs/|tests/",
 }

@@ -6,7 +6,7 @@
 #include "tests/unit/writers_buckets.h"
 #include "vampire/collect/collect.h"
 #include "vampire/core/hash.h"
-#include "writers/nats/internal.h"
+#include "writers/nats/messages.h"
 
 #define WIDTH_NS (10 * MADE_WIDTH_NS)
 #define DELAY_NS (2 * MADE_WIDTH_NS)

@@ -10,7 +10,7 @@
 #include "tests/lib/fault.h"
 #include "tests/unit/writers_buckets.h"
 #include "vampire/core/utf8.h"
-#include "writers/nats/internal.h"
+#include "writers/nats/messages.h"
 
 struct made_messages {
     struct made_run *made;

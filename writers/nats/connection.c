@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "writers/format/secret.h"
-#include "writers/nats/link.h"
+#include "writers/nats/connection.h"
 
 #define CONNECT_MS 1000
 /* Of a message, in addition to its content: the id. */
@@ -103,15 +103,10 @@ int nats_connection_init(struct nats_connection *self, const struct nats_purpose
     return set_options(self, err);
 }
 
-void nats_connection_close(struct nats_connection *self)
+void nats_connection_done(struct nats_connection *self)
 {
     natsConnection_Destroy(self->link);
     self->link = NULL;
-}
-
-void nats_connection_done(struct nats_connection *self)
-{
-    nats_connection_close(self);
     natsOptions_Destroy(self->library);
     self->library = NULL;
 }
@@ -128,7 +123,8 @@ int nats_connection_fail(struct nats_connection *self, const char *text, struct 
     const int code =
         vamp_attempts_failed(&self->attempts, err, "%s %.180s: %.250s; %s", self->purpose.what,
                              nats_connection_address(self), text, self->purpose.meanwhile);
-    nats_connection_close(self); /* the text may be the connection's */
+    natsConnection_Destroy(self->link); /* after the text, which may be the connection's */
+    self->link = NULL;
     self->server = (self->server + 1) % self->purpose.server->servers.count;
     return code;
 }
@@ -161,8 +157,15 @@ static int check_payload(struct nats_connection *self, struct vamp_err *err)
     return nats_connection_fail(self, text, err);
 }
 
-static int connect_to_server(struct nats_connection *self, struct vamp_err *err)
+int nats_connection_open(struct nats_connection *self, struct vamp_err *err)
 {
+    if (self->link != NULL) {
+        return 0;
+    }
+    const int code = vamp_attempts_await(&self->attempts, err);
+    if (code != 0) {
+        return code;
+    }
     const char *server = nats_connection_address(self);
     natsStatus status = natsOptions_SetURL(self->library, server);
     if (status == NATS_OK) {
@@ -173,16 +176,9 @@ static int connect_to_server(struct nats_connection *self, struct vamp_err *err)
                              : nats_connection_fail_with(self, status, err);
 }
 
-int nats_connection_open(struct nats_connection *self, struct vamp_err *err)
+natsStatus nats_connection_confirm(const struct nats_connection *self)
 {
-    if (self->link != NULL) {
-        return 0;
-    }
-    const int code = vamp_attempts_await(&self->attempts, err);
-    return code == 0 ? connect_to_server(self, err) : code;
-}
-
-void nats_connection_works(struct nats_connection *self)
-{
-    vamp_attempts_succeeded(&self->attempts);
+    const char *said = NULL;
+    const natsStatus status = natsConnection_FlushTimeout(self->link, NATS_PATIENCE_NS / 1000000);
+    return status == NATS_OK ? natsConnection_GetLastError(self->link, &said) : status;
 }

@@ -14,7 +14,7 @@
 #include "vampire/core/event/event.h"
 #include "vampire/core/protobuf/wire.h"
 #include "vampire/core/utf8.h"
-#include "writers/nats/internal.h"
+#include "writers/nats/messages.h"
 
 #define FORMAT_VERSION 1
 /* Of one text, with a replacement for each byte. */

@@ -6,6 +6,8 @@
 #define VAMP_WRITERS_NATS_SERVER_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "vampire/core/err.h"
 #include "vampire/core/options/options.h"
@@ -15,6 +17,17 @@ struct vamp_nats_server {
     char *user, *secret_file, *credentials_file;
     char *ca_file, *certificate_file, *key_file;
 };
+
+/* The options of the format. */
+struct nats_options {
+    struct vamp_nats_server server;
+    char *prefix;
+    bool jetstream;
+    uint64_t message_bytes; /* of the longest message */
+    int64_t timeout_ns;     /* of an answer of the server */
+};
+/* A message holds the head of a bucket and any one row: names, bins. */
+#define NATS_MESSAGE_BYTES_MIN ((size_t)256 * 1024)
 
 /* The secret's variable, where no file has it. */
 #define VAMP_NATS_SECRET_VARIABLE "VAMPIRE_NATS_SECRET"

@@ -3,15 +3,14 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/worker.h"
 #include "version.h"
-#include "writers/nats/link.h"
+#include "writers/nats/connection.h"
 
 /* After which a write that blocks ends the connection. */
 #define WRITE_NS (5 * VAMP_NS_PER_SECOND)
@@ -22,60 +21,42 @@
  * connection ended. One that only waits in the queue changes nothing when it comes again. */
 #define ACKNOWLEDGE_NS (5 * VAMP_NS_PER_SECOND)
 
-struct entry {
-    struct entry *next;
-    natsMsg *message;
-    bool is_request;
-};
-
 struct subscriber {
     struct vamp_nats_subscription what;
     struct nats_connection connection;
     jsCtx *stream;                     /* of the present link, with a consumer */
     natsSubscription *data, *requests; /* of the present link; NULL: none */
     unsigned connections;
+    uint64_t dropped; /* by the library, on links that are gone */
 
-    pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t changed;
-    struct entry *first, **last;
-    uint64_t bytes, count;
-    uint64_t lost;
+    /* The queue, without a thread of its own: the library's put messages in, with number 1 those of
+     * requests. Its lock is that of what follows. */
+    struct vamp_worker queue;
     unsigned delivering; /* subscriptions whose callback may still be called */
     bool leaving;        /* what arrives is not wanted any more */
 };
 
 /* ---- the library's threads */
 
-/* Whether the message has room; with a consumer waits for it. Called with the lock. */
-static bool has_room(struct subscriber *self, uint64_t bytes)
-{
-    while (self->what.consumer != NULL && !self->leaving && self->count > 0 &&
-           self->bytes + bytes > self->what.queue_bytes) {
-        (void)pthread_cond_wait(&self->changed, &self->lock);
-    }
-    return !self->leaving && (self->count == 0 || self->bytes + bytes <= self->what.queue_bytes);
-}
-
+/* With a consumer data waits for room, and what is not acknowledged comes again. */
 static void add(struct subscriber *self, natsMsg *message, bool is_request)
 {
-    const uint64_t bytes = (uint64_t)natsMsg_GetDataLength(message);
-    struct entry *entry = malloc(sizeof *entry);
-    (void)pthread_mutex_lock(&self->lock);
-    if (entry != NULL && (is_request ? !self->leaving : has_room(self, bytes))) {
-        *entry = (struct entry){.message = message, .is_request = is_request};
-        *self->last = entry;
-        self->last = &entry->next;
-        self->bytes += bytes;
-        self->count++;
-        message = NULL;
-        entry = NULL;
-        (void)pthread_cond_broadcast(&self->changed);
-    } else if (!self->leaving && self->what.consumer == NULL) {
-        self->lost++;
+    struct vamp_worker *queue = &self->queue;
+    const bool consumes = self->what.consumer != NULL && !is_request;
+    const struct vamp_worker_item item = {
+        .what = message,
+        .number = is_request,
+        .bytes = is_request ? 0 : (uint64_t)natsMsg_GetDataLength(message),
+    };
+    vamp_worker_lock(queue);
+    while (consumes && !self->leaving && !vamp_worker_has_room(queue, item.bytes)) {
+        vamp_worker_wait(queue, VAMP_WORKER_NEVER_NS);
     }
-    (void)pthread_mutex_unlock(&self->lock);
-    free(entry);
-    natsMsg_Destroy(message);
+    const bool added = !self->leaving && vamp_worker_put(queue, &item);
+    vamp_worker_unlock(queue);
+    if (!added) {
+        natsMsg_Destroy(message);
+    }
 }
 
 static void receive_data(natsConnection *link, natsSubscription *subscription, natsMsg *message,
@@ -95,19 +76,19 @@ static void receive_request(natsConnection *link, natsSubscription *subscription
 static void end_delivering(void *context)
 {
     struct subscriber *self = context;
-    (void)pthread_mutex_lock(&self->lock);
+    vamp_worker_lock(&self->queue);
     self->delivering--;
-    (void)pthread_cond_broadcast(&self->changed);
-    (void)pthread_mutex_unlock(&self->lock);
+    (void)pthread_cond_broadcast(&self->queue.changed);
+    vamp_worker_unlock(&self->queue);
 }
 
 /* ---- subscribe */
 
 static void begin_delivering(struct subscriber *self, natsSubscription *subscription)
 {
-    (void)pthread_mutex_lock(&self->lock);
+    vamp_worker_lock(&self->queue);
     self->delivering++;
-    (void)pthread_mutex_unlock(&self->lock);
+    vamp_worker_unlock(&self->queue);
     if (natsSubscription_SetOnCompleteCB(subscription, end_delivering, self) != NATS_OK) {
         end_delivering(self); /* it has ended already */
     }
@@ -145,15 +126,6 @@ static natsStatus subscribe_consumer(struct subscriber *self)
                         &options, NULL);
 }
 
-/* A server answers after it has taken, or refused, what was sent before. */
-static natsStatus confirm(struct subscriber *self)
-{
-    const char *said = NULL;
-    const natsStatus status =
-        natsConnection_FlushTimeout(self->connection.link, NATS_PATIENCE_NS / 1000000);
-    return status == NATS_OK ? natsConnection_GetLastError(self->connection.link, &said) : status;
-}
-
 static natsStatus subscribe(struct subscriber *self)
 {
     natsStatus status =
@@ -169,37 +141,28 @@ static natsStatus subscribe(struct subscriber *self)
             begin_delivering(self, self->requests);
         }
     }
-    return status == NATS_OK ? confirm(self) : status;
-}
-
-static void forget_entries(struct subscriber *self)
-{
-    while (self->first != NULL) {
-        struct entry *entry = self->first;
-        self->first = entry->next;
-        natsMsg_Destroy(entry->message);
-        free(entry);
-    }
-    self->last = &self->first;
-    self->bytes = self->count = 0;
+    return status == NATS_OK ? nats_connection_confirm(&self->connection) : status;
 }
 
 /* Ends the subscriptions; the link is closed by then, so that a consumer stays in the server. No
  * message of theirs may be used any more. */
 static void forget_link(struct subscriber *self)
 {
-    (void)pthread_mutex_lock(&self->lock);
+    vamp_worker_lock(&self->queue);
     self->leaving = true;
-    (void)pthread_cond_broadcast(&self->changed);
+    (void)pthread_cond_broadcast(&self->queue.changed);
     while (self->delivering > 0) {
-        (void)pthread_cond_wait(&self->changed, &self->lock);
+        vamp_worker_wait(&self->queue, VAMP_WORKER_NEVER_NS);
     }
     self->leaving = false;
-    forget_entries(self);
-    (void)pthread_mutex_unlock(&self->lock);
+    while (self->queue.count > 0) {
+        natsMsg_Destroy(vamp_worker_remove(&self->queue, 0).what);
+        vamp_worker_count(&self->queue.lost, 1);
+    }
+    vamp_worker_unlock(&self->queue);
     int64_t dropped = 0;
     if (self->data != NULL && natsSubscription_GetDropped(self->data, &dropped) == NATS_OK) {
-        self->lost += self->what.consumer == NULL ? (uint64_t)dropped : 0;
+        self->dropped += self->what.consumer == NULL ? (uint64_t)dropped : 0;
     }
     natsSubscription_Destroy(self->data);
     natsSubscription_Destroy(self->requests);
@@ -239,7 +202,7 @@ static int open_link(struct subscriber *self, struct vamp_err *err)
     if (status != NATS_OK) {
         return fail_with(self, status, err);
     }
-    nats_connection_works(&self->connection);
+    vamp_attempts_succeeded(&self->connection.attempts);
     self->connections++;
     return 0;
 }
@@ -261,8 +224,7 @@ static void subscriber_free(void *context)
     forget_link(self);
     natsConnection_Destroy(link);
     nats_connection_done(&self->connection);
-    (void)pthread_cond_destroy(&self->changed);
-    (void)pthread_mutex_destroy(&self->lock);
+    vamp_worker_done(&self->queue);
     free(self);
 }
 
@@ -274,13 +236,6 @@ static int subscriber_create(const struct vamp_nats_subscription *what, void **r
         return vamp_err_set_errno(err, ENOMEM, "prepare a subscription");
     }
     self->what = *what;
-    self->last = &self->first;
-    pthread_condattr_t attributes;
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&self->changed, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
-    (void)pthread_mutex_init(&self->lock, NULL);
     const struct nats_purpose purpose = {
         .server = what->server,
         .what = "subscribe at",
@@ -288,7 +243,11 @@ static int subscriber_create(const struct vamp_nats_subscription *what, void **r
                                             : "what is published meanwhile is missed",
         .write_ns = WRITE_NS,
     };
-    const int code = nats_connection_init(&self->connection, &purpose, err);
+    const struct vamp_worker_bounds bounds = {.bytes_max = what->queue_bytes};
+    int code = vamp_worker_init(&self->queue, &bounds, 1, err);
+    if (code == 0) {
+        code = nats_connection_init(&self->connection, &purpose, err);
+    }
     if (code != 0) {
         subscriber_free(self);
         return code;
@@ -297,26 +256,22 @@ static int subscriber_create(const struct vamp_nats_subscription *what, void **r
     return 0;
 }
 
-/* Waits until there is a message, at most until `until_ns`. */
-static struct entry *wait_for_entry(struct subscriber *self, int64_t until_ns)
+/* The next message, NULL if there is none until `until_ns`. */
+static natsMsg *wait_for_message(struct subscriber *self, int64_t until_ns, bool *ret_is_request)
 {
-    const struct timespec until = {.tv_sec = until_ns / VAMP_NS_PER_SECOND,
-                                   .tv_nsec = until_ns % VAMP_NS_PER_SECOND};
-    (void)pthread_mutex_lock(&self->lock);
-    int code = 0;
-    while (self->first == NULL && code == 0) {
-        code = pthread_cond_timedwait(&self->changed, &self->lock, &until);
+    struct vamp_worker *queue = &self->queue;
+    struct vamp_worker_item item = {.what = NULL};
+    vamp_worker_lock(queue);
+    while (queue->count == 0 && vamp_worker_now_ns() < until_ns) {
+        vamp_worker_wait(queue, until_ns);
     }
-    struct entry *entry = self->first;
-    if (entry != NULL) {
-        self->first = entry->next;
-        self->last = self->first == NULL ? &self->first : self->last;
-        self->bytes -= (uint64_t)natsMsg_GetDataLength(entry->message);
-        self->count--;
-        (void)pthread_cond_broadcast(&self->changed);
+    if (queue->count > 0) {
+        item = vamp_worker_remove(queue, 0);
+        vamp_worker_count(&queue->done, 1);
     }
-    (void)pthread_mutex_unlock(&self->lock);
-    return entry;
+    vamp_worker_unlock(queue);
+    *ret_is_request = item.number != 0;
+    return item.what;
 }
 
 static void describe_in_stream(const struct subscriber *self, struct vamp_nats_received *received)
@@ -341,16 +296,15 @@ static int subscriber_next(void *context, int64_t timeout_ns,
             return code;
         }
     }
-    const int64_t now_ns = vamp_clock_monotonic_ns(&vamp_clock_system);
-    struct entry *entry = wait_for_entry(self, now_ns + timeout_ns);
-    if (entry != NULL) {
+    bool is_request = false;
+    natsMsg *message = wait_for_message(self, vamp_worker_now_ns() + timeout_ns, &is_request);
+    if (message != NULL) {
         *ret_received = (struct vamp_nats_received){
-            .data = natsMsg_GetData(entry->message),
-            .bytes = (size_t)natsMsg_GetDataLength(entry->message),
-            .is_request = entry->is_request,
-            .message = entry->message,
+            .data = natsMsg_GetData(message),
+            .bytes = (size_t)natsMsg_GetDataLength(message),
+            .is_request = is_request,
+            .message = message,
         };
-        free(entry);
         describe_in_stream(self, ret_received);
         return 1;
     }
@@ -388,18 +342,17 @@ static void subscriber_state(void *context, struct vamp_nats_subscriber_state *r
 {
     struct subscriber *self = context;
     int64_t dropped = 0;
-    if (self->data != NULL && self->what.consumer == NULL) {
+    const bool plain = self->what.consumer == NULL;
+    if (self->data != NULL && plain) {
         (void)natsSubscription_GetDropped(self->data, &dropped);
     }
-    (void)pthread_mutex_lock(&self->lock);
     *ret_state = (struct vamp_nats_subscriber_state){
         .address = nats_connection_address(&self->connection),
         .connections = self->connections,
-        .lost = self->lost + (uint64_t)dropped,
-        .waiting = self->count,
+        .lost = self->dropped + (uint64_t)dropped + (plain ? atomic_load(&self->queue.refused) : 0),
+        .waiting = atomic_load(&self->queue.count),
         .connected = self->connection.link != NULL,
     };
-    (void)pthread_mutex_unlock(&self->lock);
 }
 
 static const struct vamp_nats_subscriber_ops functions = {

@@ -3,11 +3,10 @@
 #include "writers/nats/server.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "vampire/core/clock.h"
-#include "writers/nats/internal.h"
+#include "writers/writer.h"
 
 #define OPTION(member) offsetof(struct nats_options, member)
 #define SERVER(member) OPTION(server.member)

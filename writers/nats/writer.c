@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The nats format: nothing is opened before the first bucket, so that a run can begin while the
- * server is down. */
+/*
+ * The nats format: publishes the messages of a bucket on a connection at a time. What was not
+ * confirmed when a connection ended is sent again on the next one, with the same ids. Nothing is
+ * opened before the first bucket, so that a run can begin while the server is down.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,9 +12,10 @@
 
 #include "vampire/core/clock.h"
 #include "version.h"
-#include "writers/nats/internal.h"
+#include "writers/nats/connection.h"
+#include "writers/nats/messages.h"
 
-#define ID_BYTES 96
+#define ID_BYTES 128
 /* How long the message that ends a run may take. */
 #define ENDING_NS VAMP_NS_PER_SECOND
 #define TOKEN_BYTES 128 /* of a subject; a longer name of a workflow is cut */
@@ -19,16 +23,137 @@
 struct nats {
     const struct nats_options *options;
     const struct vamp_run *run;
-    struct nats_publisher *publisher;
+    struct nats_connection connection;
+    jsCtx *stream;    /* of the present link, with JetStream */
+    unsigned sent;    /* messages that were sent; with JetStream: that the stream has */
+    int64_t since_ns; /* when the newest of them was sent; monotonic */
     struct nats_encoder *encoder;
     struct nats_messages messages; /* of the bucket that is being published */
     bool pending;                  /* there is one */
     char *subject;
 };
 
+static int64_t now_ns(void)
+{
+    return vamp_clock_monotonic_ns(&vamp_clock_system);
+}
+
+/* ---- publishing */
+
+/* What a plain connection has not confirmed will be sent again; a stream keeps what it has. */
+static void forget_link(struct nats *self)
+{
+    jsCtx_Destroy(self->stream);
+    self->stream = NULL;
+    self->sent = self->options->jetstream ? self->sent : 0;
+}
+
+static int fail_with(struct nats *self, natsStatus status, struct vamp_err *err)
+{
+    forget_link(self);
+    return nats_connection_fail_with(&self->connection, status, err);
+}
+
+static int open_link(struct nats *self, struct vamp_err *err)
+{
+    if (self->connection.link != NULL) {
+        return 0;
+    }
+    const int code = nats_connection_open(&self->connection, err);
+    if (code != 0) {
+        return code;
+    }
+    self->since_ns = now_ns();
+    if (!self->options->jetstream) {
+        return 0;
+    }
+    const natsStatus status = natsConnection_JetStream(&self->stream, self->connection.link, NULL);
+    return status == NATS_OK ? 0 : fail_with(self, status, err);
+}
+
+/* Sends the next message; to a stream: until it has it. The id of message i is ID.i, from 1. */
+static natsStatus send_next(struct nats *self, const char *id, jsErrCode *refusal)
+{
+    const struct nats_messages *messages = &self->messages;
+    const unsigned number = self->sent;
+    const size_t begin = number > 0 ? messages->ends[number - 1] : 0;
+    char whole_id[ID_BYTES];
+    (void)snprintf(whole_id, sizeof whole_id, "%s.%u", id, number + 1);
+    natsMsg *message = NULL;
+    natsStatus status = natsMsg_Create(&message, self->subject, NULL, messages->text.bytes + begin,
+                                       (int)(messages->ends[number] - begin));
+    if (status == NATS_OK) {
+        status = natsMsgHeader_Set(message, "Nats-Msg-Id", whole_id);
+    }
+    if (status == NATS_OK && self->stream != NULL) {
+        jsPubOptions options = {.MaxWait = NATS_PATIENCE_NS / 1000000};
+        status = js_PublishMsg(NULL, self->stream, message, &options, refusal);
+    } else if (status == NATS_OK) {
+        status = natsConnection_PublishMsg(self->connection.link, message);
+    }
+    natsMsg_Destroy(message);
+    self->sent += status == NATS_OK ? 1 : 0;
+    return status;
+}
+
+static int conclude(struct nats *self, natsStatus status, jsErrCode refusal, struct vamp_err *err)
+{
+    if (status == NATS_OK) {
+        self->sent = 0;
+        vamp_attempts_succeeded(&self->connection.attempts);
+        return 0;
+    }
+    /* A server that did not answer may still do so. */
+    if (status == NATS_TIMEOUT && now_ns() - self->since_ns < self->options->timeout_ns) {
+        return -EAGAIN;
+    }
+    if (refusal == JSStreamMessageExceedsMaximumErr) {
+        self->sent = 0;
+        return vamp_err_set(err, -EBADMSG,
+                            "the stream at %.200s refuses a bucket: its max_msg_size is below "
+                            "\"message\"",
+                            nats_connection_address(&self->connection));
+    }
+    if (status == NATS_NO_RESPONDERS) {
+        char text[300];
+        (void)snprintf(text, sizeof text, "no stream of JetStream takes %.200s", self->subject);
+        forget_link(self);
+        return nats_connection_fail(&self->connection, text, err);
+    }
+    return fail_with(self, status, err);
+}
+
+/* Publishes the messages, or goes on with it: the call is repeated with the same messages until the
+ * result is not -EAGAIN. 0: a server has all; -EAGAIN: not yet, with why in the text unless a
+ * server may still answer; -EBADMSG: the server refuses these very messages. */
+static int publish(struct nats *self, const char *id, struct vamp_err *err)
+{
+    const int code = open_link(self, err);
+    if (code != 0) {
+        return code;
+    }
+    const int64_t until_ns = now_ns() + NATS_PATIENCE_NS;
+    natsStatus status = NATS_OK;
+    jsErrCode refusal = 0;
+    while (status == NATS_OK && self->sent < self->messages.count) {
+        if (now_ns() > until_ns) {
+            return -EAGAIN;
+        }
+        status = send_next(self, id, &refusal);
+        self->since_ns = status == NATS_OK ? now_ns() : self->since_ns;
+    }
+    if (status == NATS_OK && self->stream == NULL) {
+        status = nats_connection_confirm(&self->connection);
+    }
+    return conclude(self, status, refusal, err);
+}
+
+/* ---- the format */
+
 static void nats_free(struct nats *self)
 {
-    nats_publisher_free(self->publisher);
+    forget_link(self);
+    nats_connection_done(&self->connection);
     nats_encoder_free(self->encoder);
     nats_messages_done(&self->messages);
     free(self->subject);
@@ -58,12 +183,16 @@ static int nats_open(const void *options, const struct vamp_writer_target *targe
     self->run = target->run;
     self->subject = nats_subject(self->options->prefix, target->run);
     self->encoder = nats_encoder_create(target->run, target->schema, self->options->message_bytes);
-    int code = self->subject == NULL || self->encoder == NULL
-                   ? vamp_err_set_errno(err, ENOMEM, "prepare messages")
-                   : 0;
-    if (code == 0) {
-        code = nats_publisher_create(self->options, &self->publisher, err);
-    }
+    const struct nats_purpose purpose = {
+        .server = &self->options->server,
+        .what = "publish at",
+        .meanwhile = VAMP_BUCKETS_WAIT,
+        .write_ns = self->options->timeout_ns,
+        .message_bytes = self->options->message_bytes,
+    };
+    const int code = self->subject == NULL || self->encoder == NULL
+                         ? vamp_err_set_errno(err, ENOMEM, "prepare messages")
+                         : nats_connection_init(&self->connection, &purpose, err);
     if (code != 0) {
         nats_free(self);
         return code;
@@ -84,28 +213,28 @@ static int nats_write(void *context, const struct vamp_delivery *delivery, struc
     }
     char id[ID_BYTES];
     (void)snprintf(id, sizeof id, "%s.%" PRIu64, self->run->id, delivery->bucket->number);
-    const int code =
-        nats_publisher_publish(self->publisher, self->subject, id, &self->messages, err);
+    const int code = publish(self, id, err);
     self->pending = code == -EAGAIN;
     return code;
 }
 
+/* The server's, or that of the first one that will be tried. */
 static const char *nats_path(const void *self)
 {
-    return nats_publisher_address(((const struct nats *)self)->publisher);
+    return nats_connection_address(&((const struct nats *)self)->connection);
 }
 
 /* The account does not count this message: a reader that misses it sees no more buckets. */
 static void publish_ending(struct nats *self, const struct vamp_ending *ending)
 {
-    const int64_t until_ns = vamp_clock_monotonic_ns(&vamp_clock_system) + ENDING_NS;
+    const int64_t until_ns = now_ns() + ENDING_NS;
     char id[ID_BYTES];
     (void)snprintf(id, sizeof id, "%s.end", self->run->id);
     nats_encode_ending(self->encoder, ending, &self->messages);
     int code = self->messages.text.failed ? 0 : -EAGAIN;
-    while (code == -EAGAIN && vamp_clock_monotonic_ns(&vamp_clock_system) < until_ns) {
+    while (code == -EAGAIN && now_ns() < until_ns) {
         struct vamp_err err = {.code = 0};
-        code = nats_publisher_publish(self->publisher, self->subject, id, &self->messages, &err);
+        code = publish(self, id, &err);
     }
 }
 

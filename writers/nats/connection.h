@@ -4,8 +4,8 @@
  * again by itself: what it had sent would be unknown, and what a subscription misses would be, too.
  * One thread at a time.
  */
-#ifndef VAMP_WRITERS_NATS_LINK_H
-#define VAMP_WRITERS_NATS_LINK_H
+#ifndef VAMP_WRITERS_NATS_CONNECTION_H
+#define VAMP_WRITERS_NATS_CONNECTION_H
 
 #include <nats/nats.h>
 
@@ -27,9 +27,9 @@ struct nats_purpose {
 struct nats_connection {
     struct nats_purpose purpose;
     natsOptions *library;
-    natsConnection *link; /* NULL: not connected */
-    size_t server;        /* of the present connection, or of the next one */
-    struct vamp_attempts attempts;
+    natsConnection *link;          /* NULL: not connected */
+    size_t server;                 /* of the present connection, or of the next one */
+    struct vamp_attempts attempts; /* the user says when it works */
 };
 
 /* Connects to nothing yet. 0; -ENOMEM, or -errno of a file that cannot be read. Always to be
@@ -40,16 +40,14 @@ void nats_connection_done(struct nats_connection *connection);
 /* Connects, unless there is a connection; waits for the next attempt for NATS_PATIENCE_NS at most.
  * 0: there is one; -EAGAIN: not yet, with why. */
 VAMP_MUST_CHECK int nats_connection_open(struct nats_connection *connection, struct vamp_err *err);
-/* Closes it. */
-void nats_connection_close(struct nats_connection *connection);
 /* Closes it; the next attempt is at the next server, after a pause. -EAGAIN with why: `text`, or
  * what the server said last, or what the status means. */
 int nats_connection_fail(struct nats_connection *connection, const char *text,
                          struct vamp_err *err);
 int nats_connection_fail_with(struct nats_connection *connection, natsStatus status,
                               struct vamp_err *err);
-/* It works: the next failure is the first one again. */
-void nats_connection_works(struct nats_connection *connection);
+/* Waits until the server has taken, or refused, all that was sent before: it answers only then. */
+natsStatus nats_connection_confirm(const struct nats_connection *connection);
 const char *nats_connection_address(const struct nats_connection *connection);
 
 #endif
