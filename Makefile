@@ -370,6 +370,10 @@ fuzz-seeds-run: $(FUZZ:%=build/fuzz/bin/%_fuzz)
 lint:            ## format, clang-tidy, cppcheck, dependency direction, sizes
 	$(Q)sh tests/lint.sh
 
+.PHONY: print-rooms
+print-rooms:
+	@echo $(ROOMS)
+
 # What stands in files and comes from tables in the code.
 .PHONY: generated
 generated: all  ## renew the JSON Schema and the manuals' lists of options, events, metrics, variables

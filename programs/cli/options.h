@@ -53,8 +53,6 @@ struct vamp_program {
     const char *usage, *examples, *configuration, *signals, *exit_codes;
     void (*abilities)(FILE *stream); /* lines of --version; NULL: none */
 };
-extern const struct vamp_program vamp_program_vampire;
-extern const struct vamp_program vamp_program_collect;
 
 /* The command of one call of a program. */
 enum vamp_command {

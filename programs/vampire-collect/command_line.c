@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command line of vampire-collect. */
-#include "programs/cli/options.h"
+#include "programs/vampire-collect/command_line.h"
 
 static const struct vamp_command_option options[] = {
     {"--config", 'c', VAMP_KEY_CONFIG, "FILE",

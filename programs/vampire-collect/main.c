@@ -10,6 +10,7 @@
 #include "programs/cli/start.h"
 #include "programs/run/outputs.h"
 #include "programs/run/summary.h"
+#include "programs/vampire-collect/command_line.h"
 #include "vampire/collect/collect.h"
 #include "vampire/core/module.h"
 #include "vampire/core/units.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command line of vampire. */
-#include "programs/cli/options.h"
-#include "vampire/source/source.h"
+#include "programs/vampire/command_line.h"
+
+#include "vampire/live/abilities.h"
 
 static const struct vamp_command_option options[] = {
     {"--config", 'c', VAMP_KEY_CONFIG, "FILE",
@@ -54,16 +55,6 @@ static const struct vamp_command_option options[] = {
     {NULL, 0, 0, NULL, NULL},
 };
 
-static void print_ability(void *stream, const char *text)
-{
-    (void)fprintf(stream, "%s\n", text);
-}
-
-static void print_abilities(FILE *stream)
-{
-    vamp_source_maestro_abilities(print_ability, stream);
-}
-
 const struct vamp_program vamp_program_vampire = {
     .name = "vampire",
     .word = "vampire",
@@ -107,5 +98,5 @@ const struct vamp_program vamp_program_vampire = {
                   "  3  no pool manager within the configured time, or it refused vampire\n"
                   "  4  the pool manager vanished before the workflow ended; files are complete\n"
                   "  5  the recording is damaged; what could not be read is counted as lost\n",
-    .abilities = print_abilities,
+    .abilities = vamp_live_abilities,
 };

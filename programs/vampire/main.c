@@ -3,6 +3,7 @@
  * vampire: joins a Maestro workflow as a component, counts the pool's events and writes
  * time-bucketed histograms. See docs/architecture.md.
  */
+#include "programs/vampire/command_line.h"
 #include "programs/vampire/pipeline.h"
 
 int main(int argc, char **argv)

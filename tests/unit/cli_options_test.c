@@ -11,6 +11,7 @@
 
 #include "programs/cli/options.h"
 #include "programs/run/process.h"
+#include "programs/vampire/command_line.h"
 #include "tests/lib/fault.h"
 
 #define WORDS_MAX 140

@@ -6,7 +6,7 @@
 
 #include "vampire/core/event/cdo_id.h"
 #include "vampire/core/utf8.h"
-#include "vampire/source/source.h"
+#include "vampire/live/abilities.h"
 
 /* ------------------------------------------------------------------ kinds */
 
@@ -275,25 +275,22 @@ struct ability {
     bool there;
 };
 
-static void list_abilities(const char *title, bool there, const struct ability *abilities,
-                           size_t count, void (*line)(void *context, const char *text),
-                           void *context)
+static void list_abilities(FILE *stream, const char *title, bool there,
+                           const struct ability *abilities, size_t count)
 {
-    char text[512];
-    size_t used = (size_t)snprintf(text, sizeof text, "%s", title);
     unsigned listed = 0;
-    for (size_t i = 0; i < count && used < sizeof text; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (abilities[i].there == there) {
-            used += (size_t)snprintf(text + used, sizeof text - used, " %s", abilities[i].name);
+            (void)fprintf(stream, "%s %s", listed == 0 ? title : "", abilities[i].name);
             listed++;
         }
     }
     if (listed != 0) {
-        line(context, text);
+        (void)fputc('\n', stream);
     }
 }
 
-void vamp_source_maestro_abilities(void (*line)(void *context, const char *text), void *context)
+void vamp_live_abilities(FILE *stream)
 {
     struct ability kinds[KIND_PAIR_COUNT];
     for (size_t i = 0; i < KIND_PAIR_COUNT; i++) {
@@ -312,12 +309,10 @@ void vamp_source_maestro_abilities(void (*line)(void *context, const char *text)
         {"signal_before", VAMP_MSTRO_HAS_SIGNAL_BEFORE},
     };
     const size_t field_count = sizeof fields / sizeof *fields;
-    char text[256];
-    (void)snprintf(text, sizeof text, "maestro.h: event members %s",
-                   VAMP_MSTRO_HAS_PAYLOAD ? "in payload" : "without payload");
-    line(context, text);
-    list_abilities("event kinds:", true, kinds, KIND_PAIR_COUNT, line, context);
-    list_abilities("event kinds not available:", false, kinds, KIND_PAIR_COUNT, line, context);
-    list_abilities("event fields:", true, fields, field_count, line, context);
-    list_abilities("event fields not available:", false, fields, field_count, line, context);
+    (void)fprintf(stream, "maestro.h: event members %s\n",
+                  VAMP_MSTRO_HAS_PAYLOAD ? "in payload" : "without payload");
+    list_abilities(stream, "event kinds:", true, kinds, KIND_PAIR_COUNT);
+    list_abilities(stream, "event kinds not available:", false, kinds, KIND_PAIR_COUNT);
+    list_abilities(stream, "event fields:", true, fields, field_count);
+    list_abilities(stream, "event fields not available:", false, fields, field_count);
 }

@@ -106,7 +106,4 @@ extern const struct vamp_source_ops *const vamp_sources[];
 /* The one of this name, NULL when there is none. */
 const struct vamp_source_ops *vamp_source_find(const char *name);
 
-/* One line each for `vampire --version`: what the maestro.h we were built with offers. */
-void vamp_source_maestro_abilities(void (*line)(void *context, const char *text), void *context);
-
 #endif
