@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "tests/unit/live_scripted.h"
-#include "vampire/live/maestro_join.h"
+#include "vampire/live/session.h"
 
 /* ------------------------------------------------------------------ joining */
 

@@ -18,7 +18,6 @@
 #include <maestro.h>
 
 #include "vampire/source/live.h"
-#include "vampire/source/maestro_options.h"
 #include "vampire/source/source.h"
 
 /* ------------------------------------------------------------------ the script */

@@ -62,6 +62,14 @@ int64_t vamp_clock_monotonic_ns(const struct vamp_clock *clock)
     return clock->monotonic_ns(clock->self);
 }
 
+void vamp_sleep_ns(int64_t ns)
+{
+    if (ns > 0) {
+        const struct timespec pause = vamp_timespec(ns);
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
 void vamp_time_text(int64_t utc_ns, char text[static VAMP_TIME_TEXT_BYTES])
 {
     int64_t seconds = utc_ns / VAMP_NS_PER_SECOND;

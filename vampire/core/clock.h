@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define VAMP_NS_PER_SECOND INT64_C(1000000000)
 
@@ -33,6 +34,15 @@ void vamp_fake_clock_advance(struct vamp_fake_clock *fake, int64_t by_ns);
 /* Shorthand. */
 int64_t vamp_clock_utc_ns(const struct vamp_clock *clock);
 int64_t vamp_clock_monotonic_ns(const struct vamp_clock *clock);
+
+/* A length of time, or a moment of a clock that begins at 0, as the system takes it. */
+static inline struct timespec vamp_timespec(int64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / VAMP_NS_PER_SECOND),
+                             .tv_nsec = (long)(ns % VAMP_NS_PER_SECOND)};
+}
+/* Sleeps so long, or until a signal handler ran; not at all when `ns` is 0 or less. */
+void vamp_sleep_ns(int64_t ns);
 
 /* RFC 3339 in UTC with nanoseconds ("2026-11-21T03:44:00.000000000Z"), always 30 characters
  * for years 0000 to 9999, terminated. */

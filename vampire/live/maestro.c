@@ -12,22 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <maestro.h>
 
 #include "vampire/core/event/event_clock.h"
 #include "vampire/core/hash.h"
 #include "vampire/live/maestro_fields.h"
-#include "vampire/live/maestro_join.h"
-#include "vampire/live/maestro_merge.h"
-#include "vampire/live/maestro_rejoin.h"
-#include "vampire/live/maestro_session.h"
-#include "vampire/live/maestro_status.h"
 #include "vampire/live/roster.h"
+#include "vampire/live/session.h"
 #include "vampire/source/live.h"
-#include "vampire/source/maestro_options.h"
-#include "vampire/source/source.h"
 #include "version.h"
 
 /* Once something has come, more is on its way: reading after this time takes it all at once, at
@@ -50,15 +43,11 @@ enum maestro_phase {
 };
 
 struct maestro_source {
-    const struct vamp_maestro_options *options;
-    struct vamp_source_context context;
+    struct vamp_session session;
     struct vamp_roster roster;
     int64_t all_left_ns; /* monotonic, when the last component left; INT64_MAX: not yet */
     bool said_goodbye;   /* the pool manager; who was in the pool was thrown out */
-    bool joined;
     struct vamp_event_clock event_clock;
-    struct vamp_rejoin rejoin;
-    struct vamp_merge merge;
 
     pthread_mutex_t lock; /* of what follows, which others may ask for */
     enum maestro_phase phase;
@@ -74,7 +63,7 @@ static void change_phase(struct maestro_source *source, enum maestro_phase phase
 {
     (void)pthread_mutex_lock(&source->lock);
     source->phase = phase;
-    source->phase_since_ns = vamp_clock_monotonic_ns(source->context.clock);
+    source->phase_since_ns = vamp_clock_monotonic_ns(source->session.context.clock);
     (void)pthread_mutex_unlock(&source->lock);
 }
 
@@ -97,39 +86,11 @@ static int maestro_close(void *self, struct vamp_err *err)
     if (source == NULL) {
         return 0;
     }
-    int result = 0;
-    if (source->joined) {
-        result = vamp_maestro_leave(&source->context, &source->merge, err);
-    }
+    const int result = vamp_session_end(&source->session, true, err);
     vamp_roster_done(&source->roster);
     (void)pthread_mutex_destroy(&source->lock);
     free(source);
     return result;
-}
-
-/* Joins and subscribes; a pool manager that goes between the two is waited for again. */
-static int begin_session(struct maestro_source *source, struct vamp_err *err)
-{
-    const struct vamp_source_context *context = &source->context;
-    const int64_t until_ns = vamp_clock_monotonic_ns(context->clock) + source->options->wait_ns;
-    for (;;) {
-        int64_t join_ns = 0;
-        vamp_rejoin_note_info_file(&source->rejoin, source->options);
-        int result = vamp_maestro_join(source->options, context, until_ns, &join_ns, err);
-        if (result != 0) {
-            return result;
-        }
-        if (context->own_roundtrip != NULL) {
-            context->own_roundtrip(context->own_roundtrip_context, VAMP_OWN_JOIN, join_ns);
-        }
-        result = vamp_maestro_subscribe(source->options, context, &source->merge, err);
-        if (result != -ENOTCONN) {
-            return result;
-        }
-        if (vamp_clock_monotonic_ns(context->clock) >= until_ns) {
-            return vamp_err_wrap(err, "joined, but then the pool manager was gone");
-        }
-    }
 }
 
 static int maestro_open(const void *options, const struct vamp_source_context *context,
@@ -140,17 +101,15 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
         return vamp_err_set(err, -ENOMEM, "no memory for the live source");
     }
     (void)pthread_mutex_init(&source->lock, NULL);
-    source->options = options;
-    source->context = *context;
-    source->merge.clock = context->clock;
+    source->session.options = options;
+    source->session.context = *context;
     source->all_left_ns = INT64_MAX;
     vamp_event_clock_init(&source->event_clock);
-    int result = begin_session(source, err);
+    int result = vamp_session_begin(&source->session, err);
     if (result != 0) {
         (void)maestro_close(source, NULL);
         return result;
     }
-    source->joined = true;
     note_where(source);
     change_phase(source, PHASE_WATCHING);
     *ret_self = source;
@@ -165,7 +124,7 @@ static void observe_roster(struct maestro_source *source, const struct vamp_even
     if (!vamp_roster_all_left(&source->roster)) {
         source->all_left_ns = INT64_MAX;
     } else if (source->all_left_ns == INT64_MAX) {
-        source->all_left_ns = vamp_clock_monotonic_ns(source->context.clock);
+        source->all_left_ns = vamp_clock_monotonic_ns(source->session.context.clock);
     }
 }
 
@@ -173,7 +132,7 @@ static void observe_roster(struct maestro_source *source, const struct vamp_even
 static bool give(struct maestro_source *source, struct vamp_event *ret_event)
 {
     struct vamp_merge_event next;
-    while (vamp_merge_next(&source->merge, &next)) {
+    while (vamp_merge_next(&source->session.merge, &next)) {
         vamp_maestro_convert(next.event, next.phase, next.arrived_utc_ns, ret_event);
         vamp_event_clock_observe(&source->event_clock, ret_event->time_ns, next.arrived_ns);
         if (vamp_event_is_mark(ret_event)) {
@@ -181,10 +140,10 @@ static bool give(struct maestro_source *source, struct vamp_event *ret_event)
         }
         source->said_goodbye = source->said_goodbye || (ret_event->kind == VAMP_EVENT_LEAVE &&
                                                         ret_event->reason == VAMP_LEAVE_POOL_ENDED);
-        if (source->options->leave_when_empty) {
+        if (source->session.options->leave_when_empty) {
             observe_roster(source, ret_event);
         }
-        if ((source->context.event_kinds & UINT64_C(1) << ret_event->kind) != 0) {
+        if ((source->session.context.event_kinds & UINT64_C(1) << ret_event->kind) != 0) {
             return true;
         }
     }
@@ -197,7 +156,7 @@ static enum vamp_source_status at_the_end(const struct maestro_source *source, s
     if (source->all_left_ns != INT64_MAX && !source->said_goodbye) {
         return VAMP_SOURCE_END;
     }
-    const mstro_status failure = source->merge.failure;
+    const mstro_status failure = source->session.merge.failure;
     if (failure == MSTRO_OK || vamp_maestro_status_no_manager(failure)) {
         return VAMP_SOURCE_GONE;
     }
@@ -212,8 +171,8 @@ static int64_t grace_left_ns(const struct maestro_source *source)
     if (source->all_left_ns == INT64_MAX) {
         return INT64_MAX;
     }
-    return source->all_left_ns + source->options->leave_grace_ns -
-           vamp_clock_monotonic_ns(source->context.clock);
+    return source->all_left_ns + source->session.options->leave_grace_ns -
+           vamp_clock_monotonic_ns(source->session.context.clock);
 }
 
 static enum vamp_source_status watch(struct maestro_source *source, struct vamp_event *ret_event,
@@ -222,14 +181,14 @@ static enum vamp_source_status watch(struct maestro_source *source, struct vamp_
     if (give(source, ret_event)) {
         return VAMP_SOURCE_MORE;
     }
-    const bool came = vamp_merge_read(&source->merge);
+    const bool came = vamp_merge_read(&source->session.merge);
     if (give(source, ret_event)) {
         return VAMP_SOURCE_MORE;
     }
-    if (vamp_merge_holds(&source->merge) || came) {
+    if (vamp_merge_holds(&source->session.merge) || came) {
         return VAMP_SOURCE_EMPTY;
     }
-    if (vamp_merge_ended(&source->merge)) {
+    if (vamp_merge_ended(&source->session.merge)) {
         return at_the_end(source, err);
     }
     return grace_left_ns(source) <= 0 ? VAMP_SOURCE_END : VAMP_SOURCE_EMPTY;
@@ -242,9 +201,9 @@ static int64_t event_now_ns(const struct maestro_source *source)
 {
     int64_t event_ns = 0;
     return vamp_event_clock_now(&source->event_clock,
-                                vamp_clock_monotonic_ns(source->context.clock), &event_ns)
+                                vamp_clock_monotonic_ns(source->session.context.clock), &event_ns)
                ? event_ns
-               : vamp_clock_utc_ns(source->context.clock);
+               : vamp_clock_utc_ns(source->session.context.clock);
 }
 
 static enum vamp_source_status return_mark(const struct maestro_source *source,
@@ -258,18 +217,16 @@ static enum vamp_source_status return_mark(const struct maestro_source *source,
 static enum vamp_source_status lose_pool(struct maestro_source *source,
                                          struct vamp_event *ret_event)
 {
-    struct vamp_source_context no_reports = source->context;
-    no_reports.own_roundtrip = NULL; /* this leave has no answer */
-    if (vamp_maestro_leave(&no_reports, &source->merge, NULL) != 0) {
+    /* This leave has no answer. */
+    if (vamp_session_end(&source->session, false, NULL) != 0) {
         (void)snprintf(source->trouble, sizeof source->trouble, "leaving the old pool failed");
     }
-    source->joined = false;
     vamp_roster_done(&source->roster);
     source->all_left_ns = INT64_MAX;
-    if (source->options->rejoin_ns == 0) {
+    if (source->session.options->rejoin_ns == 0) {
         change_phase(source, PHASE_GIVEN_UP);
     } else {
-        vamp_rejoin_begin(&source->rejoin, source->options, &source->context);
+        vamp_session_seek(&source->session);
         change_phase(source, PHASE_SEEKING);
     }
     return return_mark(source, VAMP_EVENT_GONE, ret_event);
@@ -277,12 +234,10 @@ static enum vamp_source_status lose_pool(struct maestro_source *source,
 
 static void seek(struct maestro_source *source, int64_t timeout_ns)
 {
-    switch (vamp_rejoin_step(&source->rejoin, source->options, &source->context, &source->merge,
-                             timeout_ns)) {
+    switch (vamp_session_try(&source->session, timeout_ns)) {
     case VAMP_REJOIN_WAIT:
         break;
     case VAMP_REJOIN_BACK:
-        source->joined = true;
         note_where(source);
         change_phase(source, PHASE_BACK);
         break;
@@ -293,19 +248,19 @@ static void seek(struct maestro_source *source, int64_t timeout_ns)
     (void)pthread_mutex_lock(&source->lock);
     source->rejoins += source->phase == PHASE_BACK;
     (void)snprintf(source->trouble, sizeof source->trouble, "%.*s", (int)sizeof source->trouble - 1,
-                   source->rejoin.why.text);
+                   source->session.why.text);
     (void)pthread_mutex_unlock(&source->lock);
 }
 
 static enum vamp_source_status give_up(const struct maestro_source *source, struct vamp_err *err)
 {
-    if (source->rejoin.attempts == 0) {
+    if (source->session.attempts == 0) {
         (void)vamp_err_set(err, -ENOTCONN, "the pool manager is gone");
     } else {
         (void)vamp_err_set(err, -ENOTCONN,
                            "the pool manager is gone, and did not come back in %.0f s (%s)",
-                           (double)source->options->rejoin_ns / (double)VAMP_NS_PER_SECOND,
-                           source->rejoin.why.text);
+                           (double)source->session.options->rejoin_ns / (double)VAMP_NS_PER_SECOND,
+                           source->session.why.text);
     }
     return VAMP_SOURCE_GONE;
 }
@@ -359,13 +314,6 @@ static void maestro_describe(void *self, struct vamp_source_state *ret_state)
 
 /* ------------------------------------------------------------------ waiting */
 
-static void sleep_ns(int64_t ns)
-{
-    const struct timespec pause = {.tv_sec = (time_t)(ns / VAMP_NS_PER_SECOND),
-                                   .tv_nsec = (long)(ns % VAMP_NS_PER_SECOND)};
-    (void)nanosleep(&pause, NULL);
-}
-
 static int64_t least(int64_t left, int64_t right)
 {
     return left < right ? left : right;
@@ -374,7 +322,7 @@ static int64_t least(int64_t left, int64_t right)
 static void maestro_wait(void *self, int64_t timeout_ns)
 {
     struct maestro_source *source = self;
-    struct vamp_merge *merge = &source->merge;
+    struct vamp_merge *merge = &source->session.merge;
     if (source->phase == PHASE_SEEKING) {
         seek(source, timeout_ns);
         return;
@@ -384,26 +332,27 @@ static void maestro_wait(void *self, int64_t timeout_ns)
         return;
     }
     if (vamp_merge_holds(merge)) {
-        sleep_ns(least(timeout_ns, LOOK_NS));
+        vamp_sleep_ns(least(timeout_ns, LOOK_NS));
         return;
     }
     const int64_t slice_ns =
         vamp_maestro_has_time() || merge->stream_count == 1 ? timeout_ns : SLICE_NS;
-    const int64_t start_ns = vamp_clock_monotonic_ns(source->context.clock);
+    const int64_t start_ns = vamp_clock_monotonic_ns(source->session.context.clock);
     int64_t left_ns = timeout_ns;
     while (left_ns > 0) {
-        const int64_t before_ns = vamp_clock_monotonic_ns(source->context.clock);
+        const int64_t before_ns = vamp_clock_monotonic_ns(source->session.context.clock);
         vamp_merge_wait(merge, least(left_ns, slice_ns));
         if (vamp_merge_holds(merge)) {
-            sleep_ns(GATHER_NS);
+            vamp_sleep_ns(GATHER_NS);
             return;
         }
         if (vamp_merge_read(merge) || vamp_merge_ended(merge)) {
             return;
         }
-        const int64_t now_ns = vamp_clock_monotonic_ns(source->context.clock);
+        const int64_t now_ns = vamp_clock_monotonic_ns(source->session.context.clock);
         if (now_ns - before_ns < GATHER_NS) {
-            sleep_ns(GATHER_NS); /* the wait came back with nothing before its time: never spin */
+            vamp_sleep_ns(
+                GATHER_NS); /* the wait came back with nothing before its time: never spin */
         }
         left_ns = start_ns + timeout_ns - now_ns;
     }

@@ -7,6 +7,7 @@
 #define VAMP_LIVE_MAESTRO_FIELDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <maestro.h>
@@ -32,5 +33,17 @@ void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_even
                           int64_t arrival_ns, struct vamp_event *ret_event);
 /* True when events have the pool manager's time, so that the moment of reading does not matter. */
 bool vamp_maestro_has_time(void);
+
+/* What a status of Maestro means, whatever statuses this maestro.h has; any thread. */
+
+/* Text on a status and on what made it, in `text`; always terminated. */
+void vamp_maestro_status_text(mstro_status status, char *text, size_t bytes);
+/* The status says that there is no pool manager (any more). */
+bool vamp_maestro_status_no_manager(mstro_status status);
+/* There was no memory, which may change: the same again may succeed. */
+bool vamp_maestro_status_no_memory(mstro_status status);
+bool vamp_maestro_status_refused(mstro_status status);
+/* The environment variable that holds the pool manager's info. */
+const char *vamp_maestro_info_variable(void);
 
 #endif

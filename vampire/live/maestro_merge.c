@@ -3,10 +3,8 @@
 
 #include <assert.h>
 #include <stddef.h>
-#include <time.h>
 
 #include "vampire/live/maestro_fields.h"
-#include "vampire/live/maestro_status.h"
 
 void vamp_merge_add(struct vamp_merge *merge, mstro_subscription subscription,
                     enum vamp_event_phase phase)
@@ -109,21 +107,14 @@ bool vamp_merge_read(struct vamp_merge *merge)
     return came;
 }
 
-static struct timespec timespec_of(int64_t ns)
-{
-    return (struct timespec){.tv_sec = (time_t)(ns / VAMP_NS_PER_SECOND),
-                             .tv_nsec = (long)(ns % VAMP_NS_PER_SECOND)};
-}
-
 void vamp_merge_wait(struct vamp_merge *merge, int64_t timeout_ns)
 {
     struct vamp_merge_stream *stream = &merge->streams[merge->stream_count - 1];
     if (stream->ended || stream->count == VAMP_MERGE_LISTS) {
-        const struct timespec pause = timespec_of(timeout_ns);
-        (void)nanosleep(&pause, NULL);
+        vamp_sleep_ns(timeout_ns);
         return;
     }
-    const struct timespec until = timespec_of(vamp_clock_utc_ns(merge->clock) + timeout_ns);
+    const struct timespec until = vamp_timespec(vamp_clock_utc_ns(merge->clock) + timeout_ns);
     mstro_pool_event list = NULL;
     mstro_status status = mstro_subscription_timedwait(stream->subscription, &until, &list);
     if (!failed(merge, stream, status) && list != NULL) {

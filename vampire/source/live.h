@@ -6,7 +6,28 @@
 #ifndef VAMP_SOURCE_LIVE_H
 #define VAMP_SOURCE_LIVE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "vampire/source/source.h"
+
+/* What a user can set; the table is in maestro.c. */
+enum vamp_signal_before {
+    VAMP_SIGNAL_BEFORE_OFF,
+    VAMP_SIGNAL_BEFORE_WAITS, /* DEMAND, WITHDRAW, LEAVE */
+    VAMP_SIGNAL_BEFORE_ALL,   /* every operation, for handling times */
+};
+
+struct vamp_maestro_options {
+    char *info;      /* NULL: from the file or the environment */
+    char *info_file; /* NULL: none */
+    int64_t wait_ns;
+    int64_t rejoin_ns;      /* 0: never */
+    unsigned signal_before; /* enum vamp_signal_before */
+    bool leave_when_empty;
+    int64_t leave_grace_ns;
+    bool alone; /* the pool of this process, no pool manager */
+};
 
 struct vamp_live {
     const char *version; /* VAMP_VERSION of the build; another one's is not used */

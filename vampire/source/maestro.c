@@ -9,7 +9,6 @@
 
 #include "vampire/core/module.h"
 #include "vampire/source/live.h"
-#include "vampire/source/maestro_options.h"
 #include "vampire/source/source.h"
 #include "version.h"
 

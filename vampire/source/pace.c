@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/source/pace.h"
 
-#include <time.h>
-
 void vamp_pace_init(struct vamp_pace *pace, const struct vamp_clock *clock, uint64_t speed)
 {
     *pace = (struct vamp_pace){.clock = clock, .speed = speed, .first_event_ns = INT64_MIN};
@@ -28,11 +26,6 @@ int64_t vamp_pace_due_in_ns(struct vamp_pace *pace, int64_t event_ns)
 
 void vamp_pace_wait(struct vamp_pace *pace, int64_t event_ns, int64_t timeout_ns)
 {
-    int64_t left_ns = vamp_pace_left_ns(pace, event_ns);
-    left_ns = left_ns < timeout_ns ? left_ns : timeout_ns;
-    if (left_ns > 0) {
-        const struct timespec pause = {.tv_sec = (time_t)(left_ns / VAMP_NS_PER_SECOND),
-                                       .tv_nsec = (long)(left_ns % VAMP_NS_PER_SECOND)};
-        (void)nanosleep(&pause, NULL);
-    }
+    const int64_t left_ns = vamp_pace_left_ns(pace, event_ns);
+    vamp_sleep_ns(left_ns < timeout_ns ? left_ns : timeout_ns);
 }

@@ -1,16 +1,466 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The synthetic source: an imagined workflow and, on top of it, the faults a real stream can have.
- * The same options always give the same events. For tests, for measuring, and for trying things
- * out.
+ * The synthetic source: an imagined workflow (producers that offer CDOs step by step, consumers
+ * that demand them, in correct order and with plausible times) and, on top of it, the faults a real
+ * stream can have. The same options always give the same events. For tests, for measuring, and for
+ * trying things out.
+ *
+ * Each CDO has a script of stages; the CDOs that are alive stand in a heap by the time of their
+ * next stage. A producer begins its next step when its time has come, so at most the CDOs of the
+ * steps under way are alive; where they are too many, steps begin later.
  */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "vampire/core/hash.h"
 #include "vampire/source/pace.h"
 #include "vampire/source/source.h"
-#include "vampire/source/synthetic_life.h"
+
+struct plan {
+    int64_t start_ns; /* UTC, of the first event; 0: always the same time in 2026 */
+    uint64_t seed;
+    uint64_t producers, consumers; /* at least 1 each */
+    uint64_t steps;                /* each producer's */
+    uint64_t burst;                /* CDOs a producer offers in a step */
+    uint64_t fan_out;              /* consumers of each CDO, at most `consumers` */
+    uint64_t size_min, size_max;   /* bytes */
+    int64_t step_ns;               /* from one step to the next */
+    uint64_t unseen;               /* components that joined before the stream begins */
+    uint64_t vanish_permille;      /* chance of a component to die on the way */
+};
+
+/* 2026-01-01T00:00:00Z: fixed, so that two runs are the same. */
+#define START_NS (INT64_C(1767225600) * 1000000000)
+#define LIVE_MAX 65536U
+#define MICROSECOND 1000
+
+/* What happens to a CDO, in this order; DEMAND_BEGIN to CONSUMER_DISPOSE once for each consumer. */
+enum stage {
+    DECLARE,
+    SEAL,
+    OFFER,
+    CONSUMER_DECLARE,
+    CONSUMER_REQUIRE,
+    DEMAND_BEGIN,
+    DEMAND,
+    TRANSPORT_BEGIN,
+    TRANSPORT_END,
+    CONSUMER_DISPOSE,
+    WITHDRAW_BEGIN,
+    WITHDRAW,
+    DISPOSE,
+};
+
+struct cdo {
+    int64_t at_ns;      /* of its next stage */
+    int64_t started_ns; /* the transport */
+    uint64_t number, size, transport;
+    uint32_t producer, consumers_done;
+    uint8_t stage;
+};
+
+struct component {
+    int64_t vanish_ns; /* INT64_MAX: it does not */
+    uint64_t step;     /* of a producer: the next one */
+    bool gone;
+};
+
+struct life {
+    struct plan plan;
+    uint64_t random;
+    struct component *components; /* producers, then consumers */
+    uint64_t component_count;
+    struct cdo *heap;
+    uint32_t live;
+    int64_t now_ns;
+    int64_t next_step_ns;   /* of the producer that is first; INT64_MAX: all have done theirs */
+    int64_t next_vanish_ns; /* of the component that is first; INT64_MAX: none will */
+    uint64_t serial, cdos, transports;
+    uint64_t joined, left; /* components reported so far */
+    char name[128];
+};
+
+/* True `permille` times out of 1,000. */
+static bool chance(uint64_t *random, uint64_t permille)
+{
+    return permille != 0 && vamp_random_next(random) % 1000 < permille;
+}
+
+/* ------------------------------------------------------------------ the heap, by (time, number) */
+
+static bool is_earlier(const struct cdo *left, const struct cdo *right)
+{
+    return left->at_ns != right->at_ns ? left->at_ns < right->at_ns : left->number < right->number;
+}
+
+static void swap_cdos(struct cdo *left, struct cdo *right)
+{
+    const struct cdo kept = *left;
+    *left = *right;
+    *right = kept;
+}
+
+static void sift_down(struct life *life, uint32_t at)
+{
+    for (;;) {
+        uint32_t least = at;
+        for (uint32_t child = 2 * at + 1; child <= 2 * at + 2 && child < life->live; child++) {
+            if (is_earlier(&life->heap[child], &life->heap[least])) {
+                least = child;
+            }
+        }
+        if (least == at) {
+            return;
+        }
+        swap_cdos(&life->heap[at], &life->heap[least]);
+        at = least;
+    }
+}
+
+static void push_cdo(struct life *life, const struct cdo *cdo)
+{
+    uint32_t at = life->live++;
+    life->heap[at] = *cdo;
+    while (at > 0 && is_earlier(&life->heap[at], &life->heap[(at - 1) / 2])) {
+        swap_cdos(&life->heap[at], &life->heap[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+}
+
+static void drop_first(struct life *life)
+{
+    life->heap[0] = life->heap[--life->live];
+    sift_down(life, 0);
+}
+
+/* ------------------------------------------------------------------ making and ending */
+
+static int check_plan(const struct plan *plan, struct vamp_err *err)
+{
+    if (plan->producers == 0 || plan->consumers == 0 || plan->burst == 0 || plan->step_ns <= 0) {
+        return vamp_err_set(err, -EINVAL,
+                            "a synthetic workflow needs producers, consumers, a burst and a step");
+    }
+    if (plan->fan_out > plan->consumers) {
+        return vamp_err_set(err, -EINVAL, "fan_out %llu is more than the %llu consumers there are",
+                            (unsigned long long)plan->fan_out, (unsigned long long)plan->consumers);
+    }
+    if (plan->size_min > plan->size_max) {
+        return vamp_err_set(err, -EINVAL, "size_min is larger than size_max");
+    }
+    if (plan->steps >= (uint64_t)(INT64_MAX / 4) / (uint64_t)plan->step_ns) {
+        return vamp_err_set(err, -EINVAL, "%llu steps last longer than time can be counted",
+                            (unsigned long long)plan->steps);
+    }
+    if (plan->burst > LIVE_MAX / 2) {
+        return vamp_err_set(err, -EINVAL, "a burst of more than %u CDOs", LIVE_MAX / 2);
+    }
+    return 0;
+}
+
+static void find_next_vanish(struct life *life)
+{
+    life->next_vanish_ns = INT64_MAX;
+    for (uint64_t i = 0; i < life->component_count; i++) {
+        const struct component *component = &life->components[i];
+        if (!component->gone && component->vanish_ns < life->next_vanish_ns) {
+            life->next_vanish_ns = component->vanish_ns;
+        }
+    }
+}
+
+static void init_components(struct life *life)
+{
+    const struct plan *plan = &life->plan;
+    const uint64_t whole_ns = (plan->steps + 1) * (uint64_t)plan->step_ns;
+    for (uint64_t i = 0; i < life->component_count; i++) {
+        life->components[i].vanish_ns = INT64_MAX;
+        if (chance(&life->random, plan->vanish_permille)) {
+            life->components[i].vanish_ns =
+                life->plan.start_ns + (int64_t)(vamp_random_next(&life->random) % whole_ns);
+        }
+    }
+    find_next_vanish(life);
+}
+
+static void free_life(struct life *life)
+{
+    if (life != NULL) {
+        free(life->components);
+        free(life->heap);
+        free(life);
+    }
+}
+
+static int create_life(const struct plan *plan, struct life **ret_life, struct vamp_err *err)
+{
+    int result = check_plan(plan, err);
+    if (result != 0) {
+        return result;
+    }
+    struct life *life = calloc(1, sizeof *life);
+    if (life != NULL) {
+        life->plan = *plan;
+        life->random = plan->seed;
+        life->plan.start_ns = plan->start_ns > 0 ? plan->start_ns : START_NS;
+        life->now_ns = life->plan.start_ns;
+        life->component_count = plan->producers + plan->consumers;
+        life->joined = plan->unseen < life->component_count ? plan->unseen : life->component_count;
+        life->components = calloc(life->component_count, sizeof *life->components);
+        life->heap = calloc(LIVE_MAX, sizeof *life->heap);
+    }
+    if (life == NULL || life->components == NULL || life->heap == NULL) {
+        free_life(life);
+        return vamp_err_set(err, -ENOMEM, "no memory for a synthetic workflow of %llu components",
+                            (unsigned long long)plan->producers + plan->consumers);
+    }
+    init_components(life);
+    *ret_life = life;
+    return 0;
+}
+
+/* ------------------------------------------------------------------ events */
+
+static void start_event(struct life *life, enum vamp_event_kind kind, uint64_t component,
+                        struct vamp_event *event)
+{
+    *event = (struct vamp_event){
+        .kind = (uint8_t)kind,
+        .serial = ++life->serial,
+        .time_ns = life->now_ns,
+        .app_id = component + 1,
+        .present = VAMP_HAS_SERIAL | VAMP_HAS_TIME | VAMP_HAS_APP,
+    };
+}
+
+static void set_name(struct life *life, struct vamp_event *event, int length,
+                     enum vamp_event_field field)
+{
+    event->name = life->name;
+    event->name_length = (uint32_t)length;
+    event->present = (uint16_t)(event->present | (unsigned)field);
+}
+
+static void give_join(struct life *life, struct vamp_event *event)
+{
+    const uint64_t component = life->joined++;
+    life->now_ns += MICROSECOND + (int64_t)(vamp_random_next(&life->random) % MICROSECOND);
+    start_event(life, VAMP_EVENT_JOIN, component, event);
+    const bool is_producer = component < life->plan.producers;
+    set_name(
+        life, event,
+        snprintf(life->name, sizeof life->name, "%s %llu", is_producer ? "Model --" : "Products",
+                 (unsigned long long)(is_producer ? component : component - life->plan.producers)),
+        VAMP_HAS_COMPONENT_NAME);
+}
+
+static void give_leave(struct life *life, uint64_t component, enum vamp_leave_reason reason,
+                       struct vamp_event *event)
+{
+    life->components[component].gone = true;
+    start_event(life, VAMP_EVENT_LEAVE, component, event);
+    event->reason = (uint8_t)reason;
+    event->present = (uint16_t)(event->present | VAMP_HAS_REASON);
+}
+
+static uint64_t consumer_of(const struct life *life, const struct cdo *cdo)
+{
+    return life->plan.producers + (cdo->number + cdo->consumers_done) % life->plan.consumers;
+}
+
+/* Fills the event of the CDO's present stage. */
+static void give_stage(struct life *life, struct cdo *cdo, struct vamp_event *event)
+{
+    static const uint8_t kinds[] = {
+        [DECLARE] = VAMP_EVENT_DECLARE,
+        [SEAL] = VAMP_EVENT_SEAL,
+        [OFFER] = VAMP_EVENT_OFFER,
+        [CONSUMER_DECLARE] = VAMP_EVENT_DECLARE,
+        [CONSUMER_REQUIRE] = VAMP_EVENT_REQUIRE,
+        [DEMAND_BEGIN] = VAMP_EVENT_DEMAND,
+        [DEMAND] = VAMP_EVENT_DEMAND,
+        [TRANSPORT_BEGIN] = VAMP_EVENT_TRANSPORT_INIT,
+        [TRANSPORT_END] = VAMP_EVENT_TRANSPORT_COMPLETED,
+        [CONSUMER_DISPOSE] = VAMP_EVENT_DISPOSE,
+        [WITHDRAW_BEGIN] = VAMP_EVENT_WITHDRAW,
+        [WITHDRAW] = VAMP_EVENT_WITHDRAW,
+        [DISPOSE] = VAMP_EVENT_DISPOSE,
+    };
+    const bool is_consumers = cdo->stage >= CONSUMER_DECLARE && cdo->stage <= CONSUMER_DISPOSE;
+    start_event(life, (enum vamp_event_kind)kinds[cdo->stage],
+                is_consumers ? consumer_of(life, cdo) : cdo->producer, event);
+    unsigned present = event->present | VAMP_HAS_CDO_ID;
+    event->phase = cdo->stage == DEMAND_BEGIN || cdo->stage == WITHDRAW_BEGIN ? VAMP_PHASE_BEFORE
+                                                                              : VAMP_PHASE_AFTER;
+    uint64_t id = life->plan.seed ^ cdo->number;
+    event->cdo_id.high = vamp_random_next(&id);
+    event->cdo_id.low = vamp_random_next(&id);
+    /* A consumer's handle knows the size once the data came. */
+    if (cdo->stage != DECLARE && (!is_consumers || cdo->stage >= TRANSPORT_BEGIN)) {
+        event->size_bytes = cdo->size;
+        present |= VAMP_HAS_SIZE;
+    }
+    if (cdo->stage == TRANSPORT_BEGIN || cdo->stage == TRANSPORT_END) {
+        if (cdo->stage == TRANSPORT_BEGIN) {
+            cdo->transport = ++life->transports;
+            cdo->started_ns = event->time_ns;
+        } else {
+            event->duration_ns = (uint64_t)(event->time_ns - cdo->started_ns);
+            present |= VAMP_HAS_DURATION;
+        }
+        event->transport_id = cdo->transport;
+        event->peer_id = cdo->producer + 1;
+        event->tier = (uint8_t)(VAMP_TIER_OFI + cdo->number % (VAMP_TIER_COUNT - 1));
+        event->cause = cdo->number % 8 == 0 ? VAMP_CAUSE_MANAGER : VAMP_CAUSE_DEMAND;
+        present |= VAMP_HAS_TRANSPORT | VAMP_HAS_PEER | VAMP_HAS_TIER | VAMP_HAS_CAUSE;
+    }
+    event->present = (uint16_t)present;
+    set_name(life, event,
+             snprintf(life->name, sizeof life->name, "class:rd,levelist:%llu,param:%u,number:%llu",
+                      (unsigned long long)(cdo->number % 137), cdo->producer + 130,
+                      (unsigned long long)cdo->number),
+             VAMP_HAS_CDO_NAME);
+}
+
+/* ------------------------------------------------------------------ the course of things */
+
+/* Moves to the next stage; false: the CDO's life is over. */
+static bool advance_cdo(struct life *life, struct cdo *cdo)
+{
+    int64_t delay_ns = 1 + (int64_t)(vamp_random_next(&life->random) % (200 * MICROSECOND));
+    if (cdo->stage == TRANSPORT_BEGIN) {
+        delay_ns += (int64_t)(cdo->size / 8); /* about 8 GB/s */
+    }
+    cdo->at_ns = life->now_ns + delay_ns;
+    if (cdo->stage == DISPOSE) {
+        return false;
+    }
+    if (cdo->stage == OFFER && life->plan.fan_out == 0) {
+        cdo->stage = WITHDRAW_BEGIN;
+    } else if (cdo->stage == CONSUMER_DISPOSE && ++cdo->consumers_done < life->plan.fan_out) {
+        cdo->stage = CONSUMER_DECLARE;
+    } else {
+        cdo->stage++;
+    }
+    return true;
+}
+
+static int64_t step_time(const struct life *life, uint64_t step)
+{
+    return life->plan.start_ns + ((int64_t)step + 1) * life->plan.step_ns;
+}
+
+static void begin_step(struct life *life, uint64_t producer, int64_t at_ns)
+{
+    const struct plan *plan = &life->plan;
+    const uint64_t span = plan->size_max - plan->size_min;
+    for (uint64_t i = 0; i < plan->burst; i++) {
+        const uint64_t more = vamp_random_next(&life->random);
+        const struct cdo cdo = {
+            .at_ns = (at_ns > life->now_ns ? at_ns : life->now_ns) +
+                     (int64_t)(vamp_random_next(&life->random) % (100 * MICROSECOND)),
+            .number = ++life->cdos,
+            .size = plan->size_min + (span == UINT64_MAX ? more : more % (span + 1)),
+            .producer = (uint32_t)producer,
+            .stage = DECLARE,
+        };
+        push_cdo(life, &cdo);
+    }
+    life->components[producer].step++;
+}
+
+/* Begins every step whose time comes before the next stage of any CDO, while there is room. */
+static void begin_steps(struct life *life)
+{
+    if (life->live != 0 &&
+        (life->next_step_ns > life->heap[0].at_ns || life->live + life->plan.burst > LIVE_MAX)) {
+        return;
+    }
+    life->next_step_ns = INT64_MAX;
+    for (uint64_t i = 0; i < life->plan.producers; i++) {
+        const struct component *producer = &life->components[i];
+        while (!producer->gone && producer->step < life->plan.steps) {
+            const int64_t at_ns = step_time(life, producer->step);
+            if (life->live != 0 &&
+                (at_ns > life->heap[0].at_ns || life->live + life->plan.burst > LIVE_MAX)) {
+                life->next_step_ns = at_ns < life->next_step_ns ? at_ns : life->next_step_ns;
+                break;
+            }
+            begin_step(life, i, at_ns);
+        }
+    }
+}
+
+/* A component that vanishes by `until_ns`; the count of components when there is none. */
+static uint64_t next_to_vanish(const struct life *life, int64_t until_ns)
+{
+    for (uint64_t i = 0; life->next_vanish_ns <= until_ns && i < life->component_count; i++) {
+        if (!life->components[i].gone && life->components[i].vanish_ns <= until_ns) {
+            return i;
+        }
+    }
+    return life->component_count;
+}
+
+static bool actors_are_there(const struct life *life, const struct cdo *cdo)
+{
+    const bool is_consumers = cdo->stage >= CONSUMER_DECLARE && cdo->stage <= CONSUMER_DISPOSE;
+    return !life->components[cdo->producer].gone &&
+           !(is_consumers && life->components[consumer_of(life, cdo)].gone);
+}
+
+static bool give_farewell(struct life *life, struct vamp_event *ret_event)
+{
+    while (life->left < life->component_count) {
+        const uint64_t component = life->left++;
+        if (!life->components[component].gone) {
+            life->now_ns += MICROSECOND;
+            give_leave(life, component, VAMP_LEAVE_FINALIZED, ret_event);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool next_of_life(struct life *life, struct vamp_event *ret_event)
+{
+    if (life->joined < life->component_count) {
+        give_join(life, ret_event);
+        return true;
+    }
+    for (;;) {
+        begin_steps(life);
+        if (life->live == 0) {
+            return give_farewell(life, ret_event);
+        }
+        const uint64_t victim = next_to_vanish(life, life->heap[0].at_ns);
+        if (victim < life->component_count) {
+            if (life->components[victim].vanish_ns > life->now_ns) {
+                life->now_ns = life->components[victim].vanish_ns;
+            }
+            give_leave(life, victim, VAMP_LEAVE_VANISHED, ret_event);
+            find_next_vanish(life);
+            return true;
+        }
+        struct cdo *cdo = &life->heap[0];
+        if (!actors_are_there(life, cdo)) {
+            drop_first(life); /* no component is left to continue it */
+            continue;
+        }
+        life->now_ns = cdo->at_ns > life->now_ns ? cdo->at_ns : life->now_ns;
+        give_stage(life, cdo, ret_event);
+        if (advance_cdo(life, cdo)) {
+            sift_down(life, 0);
+        } else {
+            drop_first(life);
+        }
+        return true;
+    }
+}
+
+/* ------------------------------------------------------------------ the source */
 
 #define REORDER_MAX 8
 #define LATE_MAX_NS (5 * VAMP_NS_PER_SECOND)
@@ -19,7 +469,7 @@
 enum start { START_FIXED, START_NOW };
 
 struct synthetic_options {
-    struct vamp_synthetic_plan plan;
+    struct plan plan;
     unsigned start; /* enum start */
     char *workflow;
     uint64_t speed;
@@ -29,8 +479,8 @@ struct synthetic_options {
 struct synthetic {
     const struct synthetic_options *options;
     struct vamp_source_context context;
-    struct vamp_synthetic_life *life;
-    struct vamp_random random; /* of the faults alone: without them the workflow is the same */
+    struct life *life;
+    uint64_t random; /* of the faults alone: without them the workflow is the same */
     struct vamp_pace pace;
     bool ended;
     uint64_t lost; /* dropped and not yet reported */
@@ -108,7 +558,7 @@ static int synthetic_close(void *self, struct vamp_err *err)
     struct synthetic *synthetic = self;
     (void)err;
     if (synthetic != NULL) {
-        vamp_synthetic_life_free(synthetic->life);
+        free_life(synthetic->life);
         free(synthetic);
     }
     return 0;
@@ -123,11 +573,11 @@ static int synthetic_open(const void *options, const struct vamp_source_context 
     }
     synthetic->options = options;
     synthetic->context = *context;
-    synthetic->random.state = ~synthetic->options->plan.seed;
+    synthetic->random = ~synthetic->options->plan.seed;
     vamp_pace_init(&synthetic->pace, context->clock, synthetic->options->speed);
-    struct vamp_synthetic_plan plan = synthetic->options->plan;
+    struct plan plan = synthetic->options->plan;
     plan.start_ns = synthetic->options->start == START_NOW ? vamp_clock_utc_ns(context->clock) : 0;
-    int result = vamp_synthetic_life_create(&plan, &synthetic->life, err);
+    int result = create_life(&plan, &synthetic->life, err);
     if (result != 0) {
         (void)synthetic_close(synthetic, NULL);
         return result;
@@ -163,20 +613,20 @@ static bool hold_event(struct synthetic *synthetic)
 static bool pass_faults(struct synthetic *synthetic)
 {
     const struct synthetic_options *options = synthetic->options;
-    struct vamp_random *random = &synthetic->random;
-    if (vamp_random_chance(random, options->lost)) {
+    uint64_t *random = &synthetic->random;
+    if (chance(random, options->lost)) {
         synthetic->lost++;
         synthetic->lost_ns = synthetic->pending.time_ns;
         return false;
     }
-    if (vamp_random_chance(random, options->missing)) {
+    if (chance(random, options->missing)) {
         return false;
     }
-    if (vamp_random_chance(random, options->late)) {
+    if (chance(random, options->late)) {
         synthetic->pending.time_ns -= (int64_t)(vamp_random_next(random) % LATE_MAX_NS);
     }
-    synthetic->pending_times = vamp_random_chance(random, options->duplicated) ? 2 : 1;
-    return !vamp_random_chance(random, options->reordered) || !hold_event(synthetic);
+    synthetic->pending_times = chance(random, options->duplicated) ? 2 : 1;
+    return !chance(random, options->reordered) || !hold_event(synthetic);
 }
 
 /* Makes the next event pending; false at the end. */
@@ -189,7 +639,7 @@ static bool fetch_synthetic(struct synthetic *synthetic)
             synthetic->held_for = 0;
         } else if (synthetic->ended) {
             return false;
-        } else if (!vamp_synthetic_life_next(synthetic->life, &synthetic->pending)) {
+        } else if (!next_of_life(synthetic->life, &synthetic->pending)) {
             synthetic->ended = true;
         } else if (!pass_faults(synthetic)) {
             synthetic->pending_times = 0;

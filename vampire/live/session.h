@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Membership in a pool: finding its pool manager, joining, subscribing to everything that is
+ * wanted, leaving, and joining again when the pool manager is restarted. maestro.h knows only one
+ * membership a process. Not at the same time on two threads.
+ */
+#ifndef VAMP_LIVE_SESSION_H
+#define VAMP_LIVE_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "vampire/core/err.h"
+#include "vampire/live/maestro_merge.h"
+#include "vampire/source/live.h"
+
+struct vamp_session {
+    const struct vamp_maestro_options *options;
+    struct vamp_source_context context;
+    bool joined;
+    struct vamp_merge merge; /* of the subscriptions; empty while it has not joined */
+    /* From the moment the pool manager is gone until this process is in a pool again, or gives up.
+     * Monotonic nanoseconds; of a pause without its chance. */
+    int64_t since_ns, until_ns, remind_ns, pause_ns, next_ns;
+    uint64_t chance;
+    struct stat info_file; /* as it was at the last attempt; all zero: not there */
+    struct vamp_err why;   /* of the last attempt that failed */
+    unsigned attempts;
+};
+
+/* The info in a text that is the bare info, or has the line "MSTRO_POOL_MANAGER_INFO;<info>;" that
+ * a pool manager prints, among others perhaps. 0; -EAGAIN: not (or not completely) there; -EINVAL:
+ * what is there can never be an info. On success `info` is terminated. */
+VAMP_MUST_CHECK int vamp_maestro_info_parse(const char *text, char *info, size_t bytes);
+
+/* Joins and subscribes; before the source thread exists. Tries for the configured time, unless
+ * `*context.stop` is set, and reports the user what it waits for. 0, -ETIMEDOUT, -ECANCELED,
+ * -ENOTCONN, -EINVAL: Maestro does not accept what is asked; or another -errno; after a failure
+ * this process is in no workflow. */
+VAMP_MUST_CHECK int vamp_session_begin(struct vamp_session *session, struct vamp_err *err);
+/* Disposes of all subscriptions and leaves; `answered`: the time it takes counts as a round trip.
+ * 0; -EIO: Maestro says that it failed, but not because there is no pool manager. */
+VAMP_MUST_CHECK int vamp_session_end(struct vamp_session *session, bool answered,
+                                     struct vamp_err *err);
+
+/* The pool manager is gone; this process has left. Tells the user. From here on the same info is
+ * tried with growing pauses, and at once when the info file has changed. What vampire knows of the
+ * old pool is void; its source reports that with the marks GONE and UNWATCHED. */
+void vamp_session_seek(struct vamp_session *session);
+enum vamp_rejoin_status { VAMP_REJOIN_WAIT, VAMP_REJOIN_BACK, VAMP_REJOIN_OVER };
+/* Waits at most `timeout_ns`, and tries if it is time for that (one attempt may take some seconds).
+ * BACK: joined and subscribed. OVER: the time is over. */
+enum vamp_rejoin_status vamp_session_try(struct vamp_session *session, int64_t timeout_ns);
+
+#endif
