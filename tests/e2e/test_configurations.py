@@ -93,6 +93,12 @@ def test_completion():
     assert complete("--list-metrics", "=", "") == ["json"]
 
 
+@pytest.mark.parametrize("name", ["vampire", "vampire-collect"])
+def test_completion_is_a_script(name):
+    made = subprocess.run([harness.program(name), "--print-completion"], capture_output=True, timeout=30, check=True)
+    subprocess.run(["bash", "-n"], input=made.stdout, timeout=30, check=True)
+
+
 def fish_offers(line):
     script = 'source (%s --print-completion=fish | psub); complete -C "%s"' % (harness.program("vampire"), line)
     done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, timeout=60, check=True)

@@ -161,8 +161,8 @@ static void values_replace_and_failures_keep(void **state)
     vamp_opt_done(table, &sample);
 }
 
-/* What a configuration writes as a number or as true does not become text on its way. */
-static void numbers_and_truths_are_set_as_such(void **state)
+/* What a configuration writes as a number; a size is in bytes then. */
+static void numbers_need_no_unit(void **state)
 {
     (void)state;
     static const char *const widths[] = {"4", "8", "16", NULL};
@@ -175,19 +175,19 @@ static void numbers_and_truths_are_set_as_such(void **state)
     assert_int_equal(vamp_opt_presets(table, &sample, NULL), 0);
     const struct vamp_opt *count = vamp_opt_find(table, "count");
     const struct vamp_opt *bytes = vamp_opt_find(table, "bytes");
-    assert_int_equal(vamp_opt_set_uint(count, &sample, 99, &err), 0);
-    assert_int_equal(vamp_opt_set_uint(count, &sample, 101, &err), -ERANGE);
+    assert_int_equal(vamp_opt_set(count, &sample, "99", &err), 0);
+    assert_int_equal(vamp_opt_set(count, &sample, "101", &err), -ERANGE);
     assert_string_equal(err.text, "\"101\" is too large");
-    assert_int_equal(vamp_opt_set_uint(count, &sample, 1, &err), -ERANGE);
+    assert_int_equal(vamp_opt_set(count, &sample, "1", &err), -ERANGE);
     assert_int_equal(sample.count, 99);
-    assert_int_equal(vamp_opt_set_uint(bytes, &sample, 1 << 20, &err), 0);
-    assert_int_equal(vamp_opt_set_uint(bytes, &sample, UINT64_MAX, &err), -ERANGE);
+    assert_int_equal(vamp_opt_set(bytes, &sample, "1048576", &err), 0);
+    assert_int_equal(vamp_opt_set(bytes, &sample, "18446744073709551615", &err), -ERANGE);
     assert_int_equal(sample.bytes, 1 << 20);
-    assert_int_equal(vamp_opt_set_uint(&width, &sample, 16, &err), 0);
+    assert_int_equal(vamp_opt_set(&width, &sample, "16", &err), 0);
     assert_int_equal(sample.colour, 2);
-    assert_int_equal(vamp_opt_set_uint(&width, &sample, 5, &err), -EINVAL);
+    assert_int_equal(vamp_opt_set(&width, &sample, "5", &err), -EINVAL);
     assert_int_equal(sample.colour, 2);
-    vamp_opt_set_bool(vamp_opt_find(table, "flag"), &sample, false);
+    assert_int_equal(set(&sample, "flag", "false"), 0);
     assert_false(sample.flag);
     assert_true(vamp_opt_is_number(count) && vamp_opt_is_number(bytes) &&
                 vamp_opt_is_number(&width));
@@ -469,7 +469,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_set_and_freed),
         cmocka_unit_test(a_wrong_default_is_reported_with_its_option),
-        cmocka_unit_test(numbers_and_truths_are_set_as_such),
+        cmocka_unit_test(numbers_need_no_unit),
         cmocka_unit_test(values_replace_and_failures_keep),
         cmocka_unit_test(lists_add_up_until_cleared),
         cmocka_unit_test(durations),

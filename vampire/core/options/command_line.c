@@ -150,14 +150,3 @@ void vamp_command_options_help(const struct vamp_command_option *options, int be
         vamp_opt_print_wrapped(stream, HELP_INDENT, options->help);
     }
 }
-
-void vamp_command_options_names(const struct vamp_command_option *options, const char *indent,
-                                FILE *stream)
-{
-    for (; options->name != NULL; options++) {
-        (void)fprintf(stream, "%s%s\n", indent, options->name);
-        if (options->letter != 0) {
-            (void)fprintf(stream, "%s-%c\n", indent, options->letter);
-        }
-    }
-}

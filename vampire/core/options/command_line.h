@@ -53,8 +53,5 @@ int vamp_command_line_rest(void);
 /* The lines of --help, at most 100 characters wide: the options before the one whose key is
  * `before`, -1: all of them. */
 void vamp_command_options_help(const struct vamp_command_option *options, int before, FILE *stream);
-/* Each option on a line of its own, as typed; both forms of those with a letter. */
-void vamp_command_options_names(const struct vamp_command_option *options, const char *indent,
-                                FILE *stream);
 
 #endif

@@ -3,7 +3,6 @@
 #include "vampire/core/options/options.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,92 +24,89 @@ const struct vamp_opt *vamp_opt_find(const struct vamp_opt *table, const char *k
     return NULL;
 }
 
-static void strings_done(struct vamp_strings *strings)
-{
-    for (size_t i = 0; i < strings->count; i++) {
-        free(strings->items[i]);
-    }
-    free(strings->items);
-    *strings = (struct vamp_strings){NULL, 0};
-}
-
-static void sets_done(struct vamp_sets *sets)
-{
-    for (size_t i = 0; i < sets->count; i++) {
-        free(sets->items[i].name);
-    }
-    free(sets->items);
-    *sets = (struct vamp_sets){NULL, 0};
-}
-
 /* The empty value, which owns nothing. */
 static void empty(const struct vamp_opt *opt, void *base)
 {
+    static const size_t sizes[] = {
+        [VAMP_OPT_BOOL] = sizeof(bool),
+        [VAMP_OPT_UINT] = sizeof(uint64_t),
+        [VAMP_OPT_DURATION] = sizeof(int64_t),
+        [VAMP_OPT_SIZE] = sizeof(uint64_t),
+        [VAMP_OPT_STRING] = sizeof(char *),
+        [VAMP_OPT_ENUM] = sizeof(unsigned),
+        [VAMP_OPT_SET] = sizeof(uint64_t),
+        [VAMP_OPT_STRINGS] = sizeof(struct vamp_strings),
+        [VAMP_OPT_SETS] = sizeof(struct vamp_sets),
+        [VAMP_OPT_FRACTION] = sizeof(double),
+    };
     void *value = member(opt, base);
-    switch (opt->type) {
-    case VAMP_OPT_BOOL:
-        *(bool *)value = false;
-        break;
-    case VAMP_OPT_UINT:
-    case VAMP_OPT_SIZE:
-    case VAMP_OPT_SET:
-        *(uint64_t *)value = 0;
-        break;
-    case VAMP_OPT_DURATION:
+    memset(value, 0, sizes[opt->type]);
+    if (opt->type == VAMP_OPT_DURATION) {
         *(int64_t *)value = -1;
-        break;
-    case VAMP_OPT_STRING:
-        *(char **)value = NULL;
-        break;
-    case VAMP_OPT_ENUM:
-        *(unsigned *)value = 0;
-        break;
-    case VAMP_OPT_STRINGS:
-        *(struct vamp_strings *)value = (struct vamp_strings){NULL, 0};
-        break;
-    case VAMP_OPT_SETS:
-        *(struct vamp_sets *)value = (struct vamp_sets){NULL, 0};
-        break;
-    case VAMP_OPT_FRACTION:
+    } else if (opt->type == VAMP_OPT_FRACTION) {
         *(double *)value = -1;
-        break;
-    }
-}
-
-void vamp_opt_done(const struct vamp_opt *table, void *base)
-{
-    for (const struct vamp_opt *opt = table; opt->key != NULL; opt++) {
-        if (opt->type == VAMP_OPT_STRING) {
-            free(*(char **)member(opt, base));
-        } else if (opt->type == VAMP_OPT_STRINGS) {
-            strings_done(member(opt, base));
-        } else if (opt->type == VAMP_OPT_SETS) {
-            sets_done(member(opt, base));
-        }
-        empty(opt, base);
     }
 }
 
 void vamp_opt_clear(const struct vamp_opt *opt, void *base)
 {
-    if (opt->type == VAMP_OPT_STRINGS) {
-        strings_done(member(opt, base));
+    void *value = member(opt, base);
+    const struct vamp_strings *strings = value;
+    const struct vamp_sets *sets = value;
+    if (opt->type == VAMP_OPT_STRING) {
+        free(*(char **)value);
+    } else if (opt->type == VAMP_OPT_STRINGS) {
+        for (size_t i = 0; i < strings->count; i++) {
+            free(strings->items[i]);
+        }
+        free(strings->items);
     } else if (opt->type == VAMP_OPT_SETS) {
-        sets_done(member(opt, base));
-    } else if (opt->type == VAMP_OPT_SET) {
-        *(uint64_t *)member(opt, base) = 0;
+        for (size_t i = 0; i < sets->count; i++) {
+            free(sets->items[i].name);
+        }
+        free(sets->items);
+    }
+    empty(opt, base);
+}
+
+void vamp_opt_done(const struct vamp_opt *table, void *base)
+{
+    for (const struct vamp_opt *opt = table; opt->key != NULL; opt++) {
+        vamp_opt_clear(opt, base);
     }
 }
 
-static int check_bounds(const struct vamp_opt *opt, uint64_t value, const char *text,
-                        struct vamp_err *err)
+/* ---- one value */
+
+/* A UINT, DURATION or SIZE within its bounds. */
+static int set_number(const struct vamp_opt *opt, const char *text, void *value,
+                      struct vamp_err *err)
 {
-    if (value < opt->min) {
-        return vamp_err_set(err, -ERANGE, "\"%s\" is too small", text);
+    uint64_t number = 0;
+    int64_t ns = 0;
+    int code = 0;
+    if (opt->type == VAMP_OPT_DURATION) {
+        code = vamp_duration_parse(text, &ns, err);
+        number = (uint64_t)ns;
+    } else if (opt->type == VAMP_OPT_SIZE) {
+        code = vamp_size_parse(text, &number, err);
+    } else {
+        /* strtoull would take a sign and blanks. */
+        if (text[0] == '\0' || text[strspn(text, "0123456789")] != '\0') {
+            return vamp_err_set(err, -EINVAL, "\"%s\" is not a whole number", text);
+        }
+        errno = 0;
+        number = strtoull(text, NULL, 10);
+        code = errno != 0 ? vamp_err_set(err, -ERANGE, "\"%s\" is too large", text) : 0;
     }
-    if (opt->max != 0 && value > opt->max) {
-        return vamp_err_set(err, -ERANGE, "\"%s\" is too large", text);
+    if (code != 0) {
+        return code;
     }
+    if (number < opt->min || (opt->max != 0 && number > opt->max)) {
+        return vamp_err_set(err, -ERANGE, "\"%s\" is too %s", text,
+                            number < opt->min ? "small" : "large");
+    }
+    memcpy(value, &number, sizeof number); /* an int64_t of a duration is not negative here */
     return 0;
 }
 
@@ -118,7 +114,7 @@ static int set_fraction(const char *text, double *ret_value, struct vamp_err *er
 {
     char *end = NULL;
     /* strtod would take blanks, "inf" and hexadecimal numbers. */
-    const bool is_number = text[0] != '\0' && strspn(text, "0123456789.eE+-") == strlen(text);
+    const bool is_number = text[0] != '\0' && text[strspn(text, "0123456789.eE+-")] == '\0';
     const double value = strtod(text, &end);
     if (!is_number || *end != '\0') {
         return vamp_err_set(err, -EINVAL, "\"%s\" is not a number", text);
@@ -130,68 +126,11 @@ static int set_fraction(const char *text, double *ret_value, struct vamp_err *er
     return 0;
 }
 
-static int set_bool(const char *text, bool *ret_value, struct vamp_err *err)
-{
-    bool yes = strcmp(text, "true") == 0;
-    if (!yes && strcmp(text, "false") != 0) {
-        return vamp_err_set(err, -EINVAL, "\"%s\" is neither true nor false", text);
-    }
-    *ret_value = yes;
-    return 0;
-}
-
-static int set_uint(const struct vamp_opt *opt, const char *text, uint64_t *ret_value,
-                    struct vamp_err *err)
-{
-    /* strtoull would take a sign and blanks. */
-    if (text[0] == '\0' || strspn(text, "0123456789") != strlen(text)) {
-        return vamp_err_set(err, -EINVAL, "\"%s\" is not a whole number", text);
-    }
-    errno = 0;
-    uint64_t value = strtoull(text, NULL, 10);
-    if (errno != 0) {
-        return vamp_err_set(err, -ERANGE, "\"%s\" is too large", text);
-    }
-    int code = check_bounds(opt, value, text, err);
-    if (code == 0) {
-        *ret_value = value;
-    }
-    return code;
-}
-
-static int set_duration(const struct vamp_opt *opt, const char *text, int64_t *ret_value,
-                        struct vamp_err *err)
-{
-    int64_t value = 0;
-    int code = vamp_duration_parse(text, &value, err);
-    if (code == 0) {
-        code = check_bounds(opt, (uint64_t)value, text, err);
-    }
-    if (code == 0) {
-        *ret_value = value;
-    }
-    return code;
-}
-
-static int set_size(const struct vamp_opt *opt, const char *text, uint64_t *ret_value,
-                    struct vamp_err *err)
-{
-    uint64_t value = 0;
-    int code = vamp_size_parse(text, &value, err);
-    if (code == 0) {
-        code = check_bounds(opt, value, text, err);
-    }
-    if (code == 0) {
-        *ret_value = value;
-    }
-    return code;
-}
-
 /* A copy, NULL for an empty text. */
 static int copy_text(const struct vamp_opt *opt, const char *text, char **ret_copy,
                      struct vamp_err *err)
 {
-    size_t length = strlen(text);
+    const size_t length = strlen(text);
     if (opt->max != 0 && length > opt->max) {
         return vamp_err_set(err, -ERANGE, "the text is %zu bytes long", length);
     }
@@ -201,22 +140,17 @@ static int copy_text(const struct vamp_opt *opt, const char *text, char **ret_co
                                 (unsigned)(unsigned char)*at);
         }
     }
-    char *copy = NULL;
-    if (length > 0) {
-        copy = strdup(text);
-        if (copy == NULL) {
-            return vamp_err_set_errno(err, ENOMEM, "keep the value of %s", opt->key);
-        }
-    }
-    *ret_copy = copy;
-    return 0;
+    *ret_copy = length > 0 ? strdup(text) : NULL;
+    return length == 0 || *ret_copy != NULL
+               ? 0
+               : vamp_err_set_errno(err, ENOMEM, "keep the value of %s", opt->key);
 }
 
 static int set_string(const struct vamp_opt *opt, const char *text, char **value,
                       struct vamp_err *err)
 {
     char *copy = NULL;
-    int code = copy_text(opt, text, &copy, err);
+    const int code = copy_text(opt, text, &copy, err);
     if (code == 0) {
         free(*value);
         *value = copy;
@@ -233,106 +167,74 @@ static int add_string(const struct vamp_opt *opt, const char *text, struct vamp_
     if (strings->count >= VAMP_STRINGS_MAX) {
         return vamp_err_set(err, -ERANGE, "more than %d texts", VAMP_STRINGS_MAX);
     }
-    char *copy = NULL;
-    int code = copy_text(opt, text, &copy, err);
-    if (code != 0) {
-        return code;
-    }
     char **items = reallocarray(strings->items, strings->count + 1, sizeof *items);
     if (items == NULL) {
-        free(copy);
         return vamp_err_set_errno(err, ENOMEM, "keep the values of %s", opt->key);
     }
-    items[strings->count] = copy;
     strings->items = items;
-    strings->count++;
-    return 0;
+    const int code = copy_text(opt, text, &items[strings->count], err);
+    strings->count += code == 0;
+    return code;
 }
 
-/* The index of a word, -1 when there is none. */
-static int find_choice(const char *const *choices, const char *word)
+/* The index of a word; of a SET below 64. */
+static int find_choice(const struct vamp_opt *opt, const char *word, unsigned *ret_index,
+                       struct vamp_err *err)
 {
-    for (int i = 0; choices[i] != NULL; i++) {
-        if (strcmp(choices[i], word) == 0) {
-            return i;
-        }
-    }
-    return -1;
-}
-
-static int set_enum(const struct vamp_opt *opt, const char *text, unsigned *ret_value,
-                    struct vamp_err *err)
-{
-    int index = find_choice(opt->choices, text);
-    if (index < 0) {
-        return vamp_err_set(err, -EINVAL, "\"%s\" is not known here", text);
-    }
-    *ret_value = (unsigned)index;
-    return 0;
-}
-
-static int add_word(const struct vamp_opt *opt, const char *text, uint64_t *bits,
-                    struct vamp_err *err)
-{
-    if (strcmp(text, "all") == 0) {
-        for (unsigned i = 0; i < 64 && opt->choices[i] != NULL; i++) {
-            *bits |= UINT64_C(1) << i;
-        }
-        return 0;
-    }
-    int index = find_choice(opt->choices, text);
-    if (index < 0 || index > 63) {
-        return vamp_err_set(err, -EINVAL, "\"%s\" is not known here", text);
-    }
-    *bits |= UINT64_C(1) << index;
-    return 0;
-}
-
-/* The set of this name, made if it is new. */
-static int find_or_add_set(const struct vamp_opt *opt, struct vamp_sets *sets, const char *name,
-                           struct vamp_named_set **ret_set, struct vamp_err *err)
-{
-    for (size_t i = 0; i < sets->count; i++) {
-        if (strcmp(sets->items[i].name, name) == 0) {
-            *ret_set = &sets->items[i];
+    for (unsigned i = 0; opt->choices[i] != NULL && (opt->type == VAMP_OPT_ENUM || i < 64); i++) {
+        if (strcmp(opt->choices[i], word) == 0) {
+            *ret_index = i;
             return 0;
         }
     }
-    if (sets->count >= VAMP_SETS_MAX) {
-        return vamp_err_set(err, -ERANGE, "more than %d names", VAMP_SETS_MAX);
+    return vamp_err_set(err, -EINVAL, "\"%s\" is not known here", word);
+}
+
+static int add_word(const struct vamp_opt *opt, const char *word, uint64_t *bits,
+                    struct vamp_err *err)
+{
+    const bool all = strcmp(word, "all") == 0;
+    unsigned index = 0;
+    const int code = all ? 0 : find_choice(opt, word, &index, err);
+    if (code == 0 && !all) {
+        *bits |= UINT64_C(1) << index;
     }
-    char *copy = NULL;
-    const int code = copy_text(opt, name, &copy, err);
-    if (code != 0) {
-        return code;
+    for (unsigned i = 0; all && i < 64 && opt->choices[i] != NULL; i++) {
+        *bits |= UINT64_C(1) << i;
     }
-    struct vamp_named_set *items = reallocarray(sets->items, sets->count + 1, sizeof *items);
-    if (items == NULL || copy == NULL) {
-        sets->items = items != NULL ? items : sets->items;
-        free(copy);
-        return items == NULL ? vamp_err_set_errno(err, ENOMEM, "keep the values of %s", opt->key)
-                             : vamp_err_set(err, -EINVAL, "an empty name");
-    }
-    sets->items = items;
-    items[sets->count] = (struct vamp_named_set){.name = copy};
-    *ret_set = &items[sets->count++];
-    return 0;
+    return code;
 }
 
 int vamp_opt_set_named(const struct vamp_opt *opt, void *base, const char *name, const char *word,
                        struct vamp_err *err)
 {
     assert(opt->type == VAMP_OPT_SETS);
+    struct vamp_sets *sets = member(opt, base);
     uint64_t bits = 0;
     int code = word != NULL ? add_word(opt, word, &bits, err) : 0;
-    struct vamp_named_set *set = NULL;
-    if (code == 0) {
-        code = find_or_add_set(opt, member(opt, base), name, &set, err);
+    if (code != 0) {
+        return code;
     }
-    if (code == 0) {
-        assert(set != NULL);
-        set->bits |= bits;
+    for (size_t i = 0; i < sets->count; i++) {
+        if (strcmp(sets->items[i].name, name) == 0) {
+            sets->items[i].bits |= bits;
+            return 0;
+        }
     }
+    if (name[0] == '\0') {
+        return vamp_err_set(err, -EINVAL, "an empty name");
+    }
+    if (sets->count >= VAMP_SETS_MAX) {
+        return vamp_err_set(err, -ERANGE, "more than %d names", VAMP_SETS_MAX);
+    }
+    struct vamp_named_set *items = reallocarray(sets->items, sets->count + 1, sizeof *items);
+    if (items == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "keep the values of %s", opt->key);
+    }
+    sets->items = items;
+    items[sets->count].bits = bits;
+    code = copy_text(opt, name, &items[sets->count].name, err);
+    sets->count += code == 0;
     return code;
 }
 
@@ -341,17 +243,19 @@ int vamp_opt_set(const struct vamp_opt *opt, void *base, const char *text, struc
     void *value = member(opt, base);
     switch (opt->type) {
     case VAMP_OPT_BOOL:
-        return set_bool(text, value, err);
+        if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0) {
+            return vamp_err_set(err, -EINVAL, "\"%s\" is neither true nor false", text);
+        }
+        *(bool *)value = text[0] == 't';
+        return 0;
     case VAMP_OPT_UINT:
-        return set_uint(opt, text, value, err);
     case VAMP_OPT_DURATION:
-        return set_duration(opt, text, value, err);
     case VAMP_OPT_SIZE:
-        return set_size(opt, text, value, err);
+        return set_number(opt, text, value, err);
     case VAMP_OPT_STRING:
         return set_string(opt, text, value, err);
     case VAMP_OPT_ENUM:
-        return set_enum(opt, text, value, err);
+        return find_choice(opt, text, value, err);
     case VAMP_OPT_SET:
         return add_word(opt, text, value, err);
     case VAMP_OPT_STRINGS:
@@ -364,59 +268,23 @@ int vamp_opt_set(const struct vamp_opt *opt, void *base, const char *text, struc
     return vamp_err_set(err, -EINVAL, "option %s has no type", opt->key);
 }
 
-/* ENUM: all words are decimal numbers. */
-static bool has_numeric_choices(const struct vamp_opt *opt)
-{
-    for (const char *const *each = opt->choices; *each != NULL; each++) {
-        if (strspn(*each, "0123456789") != strlen(*each)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 bool vamp_opt_is_number(const struct vamp_opt *opt)
 {
-    return opt->type == VAMP_OPT_UINT || opt->type == VAMP_OPT_SIZE ||
-           (opt->type == VAMP_OPT_ENUM && has_numeric_choices(opt));
-}
-
-static int set_numeric_enum(const struct vamp_opt *opt, uint64_t number, unsigned *ret_value,
-                            struct vamp_err *err)
-{
-    for (unsigned i = 0; opt->choices[i] != NULL; i++) {
-        if (strtoull(opt->choices[i], NULL, 10) == number) {
-            *ret_value = i;
-            return 0;
-        }
+    bool numbers = opt->type == VAMP_OPT_ENUM;
+    for (unsigned i = 0; numbers && opt->choices[i] != NULL; i++) {
+        numbers = opt->choices[i][strspn(opt->choices[i], "0123456789")] == '\0';
     }
-    return vamp_err_set(err, -EINVAL, "\"%" PRIu64 "\" is not known here", number);
+    return opt->type == VAMP_OPT_UINT || opt->type == VAMP_OPT_SIZE || numbers;
 }
 
-int vamp_opt_set_uint(const struct vamp_opt *opt, void *base, uint64_t number, struct vamp_err *err)
+/* ---- defaults */
+
+/* Sets the default, of a SET and STRINGS each of its words. */
+static int preset(const struct vamp_opt *opt, void *base, struct vamp_err *err)
 {
-    assert(vamp_opt_is_number(opt));
-    if (opt->type == VAMP_OPT_ENUM) {
-        return set_numeric_enum(opt, number, member(opt, base), err);
+    if (opt->type != VAMP_OPT_SET && opt->type != VAMP_OPT_STRINGS) {
+        return vamp_opt_set(opt, base, opt->preset, err);
     }
-    char text[24]; /* for the message */
-    (void)snprintf(text, sizeof text, "%" PRIu64, number);
-    const int code = check_bounds(opt, number, text, err);
-    if (code == 0) {
-        *(uint64_t *)member(opt, base) = number;
-    }
-    return code;
-}
-
-void vamp_opt_set_bool(const struct vamp_opt *opt, void *base, bool value)
-{
-    assert(opt->type == VAMP_OPT_BOOL);
-    *(bool *)member(opt, base) = value;
-}
-
-/* Sets each blank-separated word of a SET's or STRINGS' default. */
-static int preset_words(const struct vamp_opt *opt, void *base, struct vamp_err *err)
-{
     char *words = strdup(opt->preset);
     if (words == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "keep the default of %s", opt->key);
@@ -436,20 +304,16 @@ int vamp_opt_presets(const struct vamp_opt *table, void *base, struct vamp_err *
     for (const struct vamp_opt *opt = table; opt->key != NULL; opt++) {
         empty(opt, base);
     }
-    int code = 0;
-    for (const struct vamp_opt *opt = table; opt->key != NULL && code == 0; opt++) {
-        if (opt->preset == NULL) {
-            continue;
-        }
-        bool words = opt->type == VAMP_OPT_SET || opt->type == VAMP_OPT_STRINGS;
-        code = words ? preset_words(opt, base, err) : vamp_opt_set(opt, base, opt->preset, err);
-        if (code != 0 && code != -ENOMEM) {
-            (void)vamp_err_wrap(err, "the default of option %s", opt->key);
-            code = -EINVAL;
+    for (const struct vamp_opt *opt = table; opt->key != NULL; opt++) {
+        int code = opt->preset != NULL ? preset(opt, base, err) : 0;
+        if (code != 0) {
+            if (code != -ENOMEM) {
+                (void)vamp_err_wrap(err, "the default of option %s", opt->key);
+                code = -EINVAL;
+            }
+            vamp_opt_done(table, base);
+            return code;
         }
     }
-    if (code != 0) {
-        vamp_opt_done(table, base);
-    }
-    return code;
+    return 0;
 }

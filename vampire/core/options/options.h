@@ -103,14 +103,10 @@ VAMP_MUST_CHECK int vamp_opt_set(const struct vamp_opt *opt, void *base, const c
  * empty. As vamp_opt_set. */
 VAMP_MUST_CHECK int vamp_opt_set_named(const struct vamp_opt *opt, void *base, const char *name,
                                        const char *word, struct vamp_err *err);
-/* The same for a UINT, a SIZE in bytes, or an ENUM whose words are numbers. */
-VAMP_MUST_CHECK int vamp_opt_set_uint(const struct vamp_opt *opt, void *base, uint64_t value,
-                                      struct vamp_err *err);
-/* The same for a BOOL; cannot fail. */
-void vamp_opt_set_bool(const struct vamp_opt *opt, void *base, bool value);
-/* Whether vamp_opt_set_uint sets it. */
+/* Whether the value is a number in JSON: a UINT, a SIZE in bytes, an ENUM whose words are numbers.
+ */
 bool vamp_opt_is_number(const struct vamp_opt *opt);
-/* Empties a SET, SETS or STRINGS before its words are added. */
+/* Frees and empties one option, such as a list before its words are added. */
 void vamp_opt_clear(const struct vamp_opt *opt, void *base);
 
 /* Room for every text of vamp_opt_allowed; one that would be longer ends in "...". */

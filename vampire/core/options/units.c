@@ -109,64 +109,61 @@ static int scale_number(const struct number *number, uint64_t factor, uint64_t *
     return 0;
 }
 
-int vamp_duration_parse(const char *text, int64_t *ret_ns, struct vamp_err *err)
+/* Reads a number with a unit of `units`, or of none where that means `bare`. What is wrong is said
+ * with the words of the quantity: "a duration", its units, the base unit, the most. */
+static int parse_quantity(const char *text, const struct unit *const units[2], const char *bare,
+                          const char *const words[4], uint64_t *ret_value, struct vamp_err *err)
 {
     struct number number;
     const char *rest = parse_number(skip_blanks(text), &number);
     if (rest == NULL) {
-        return vamp_err_set(err, -EINVAL, "\"%s\" is not a duration", text);
+        return vamp_err_set(err, -EINVAL, "\"%s\" is not %s", text, words[0]);
     }
     rest = skip_blanks(rest);
-    const struct unit *unit = find_unit(duration_units, rest);
-    if (*rest == '\0' && number.whole == 0 && number.fraction == 0) {
-        unit = find_unit(duration_units, "ns");
-    }
-    if (unit == NULL && *rest == '\0') {
-        return vamp_err_set(err, -EINVAL, "\"%s\" is a duration without a unit", text);
-    }
+    const bool is_zero = number.whole == 0 && number.fraction == 0;
+    const char *name = *rest != '\0' ? rest : bare != NULL ? bare : is_zero ? units[0]->name : "";
+    const struct unit *unit = find_unit(units[0], name);
+    unit = unit == NULL && units[1] != NULL ? find_unit(units[1], name) : unit;
     if (unit == NULL) {
-        return vamp_err_set(
-            err, -EINVAL, "\"%s\" is not a duration: the units are ns, us, ms, s, min, h, d", text);
+        return *rest == '\0'
+                   ? vamp_err_set(err, -EINVAL, "\"%s\" is %s without a unit", text, words[0])
+                   : vamp_err_set(err, -EINVAL, "\"%s\" is not %s: the units are %s", text,
+                                  words[0], words[1]);
     }
+    const int code = scale_number(&number, unit->factor, ret_value);
+    return code == -EINVAL   ? vamp_err_set(err, code, "\"%s\" is %s", text, words[2])
+           : code == -ERANGE ? vamp_err_set(err, code, "\"%s\" is too %s", text, words[3])
+                             : 0;
+}
+
+int vamp_duration_parse(const char *text, int64_t *ret_ns, struct vamp_err *err)
+{
+    static const struct unit *const units[2] = {duration_units, NULL};
+    static const char *const words[4] = {"a duration", "ns, us, ms, s, min, h, d",
+                                         "finer than a nanosecond", "long: more than 292 years"};
     uint64_t value = 0;
-    int code = scale_number(&number, unit->factor, &value);
-    if (code == -EINVAL) {
-        return vamp_err_set(err, code, "\"%s\" is finer than a nanosecond", text);
+    const int code = parse_quantity(text, units, NULL, words, &value, err);
+    if (code == 0 && value > INT64_MAX) {
+        return vamp_err_set(err, -ERANGE, "\"%s\" is too %s", text, words[3]);
     }
-    if (code != 0 || value > INT64_MAX) {
-        return vamp_err_set(err, -ERANGE, "\"%s\" is too long: more than 292 years", text);
+    if (code == 0) {
+        *ret_ns = (int64_t)value;
     }
-    *ret_ns = (int64_t)value;
-    return 0;
+    return code;
 }
 
 int vamp_size_parse(const char *text, uint64_t *ret_bytes, struct vamp_err *err)
 {
-    struct number number;
-    const char *rest = parse_number(skip_blanks(text), &number);
-    if (rest == NULL) {
-        return vamp_err_set(err, -EINVAL, "\"%s\" is not a size", text);
-    }
-    rest = skip_blanks(rest);
-    const struct unit *unit = find_unit(size_units, *rest == '\0' ? "B" : rest);
-    if (unit == NULL) {
-        unit = find_unit(decimal_size_units, rest);
-    }
-    if (unit == NULL) {
-        return vamp_err_set(
-            err, -EINVAL,
-            "\"%s\" is not a size: the units are B, KiB, MiB, GiB, TiB, kB, MB, GB, TB", text);
-    }
+    static const struct unit *const units[2] = {size_units, decimal_size_units};
+    static const char *const words[4] = {"a size", "B, KiB, MiB, GiB, TiB, kB, MB, GB, TB",
+                                         "not a whole number of bytes",
+                                         "large: more than 16777215TiB"};
     uint64_t value = 0;
-    int code = scale_number(&number, unit->factor, &value);
-    if (code == -EINVAL) {
-        return vamp_err_set(err, code, "\"%s\" is not a whole number of bytes", text);
+    const int code = parse_quantity(text, units, "B", words, &value, err);
+    if (code == 0) {
+        *ret_bytes = value;
     }
-    if (code != 0) {
-        return vamp_err_set(err, code, "\"%s\" is too large: more than 16777215TiB", text);
-    }
-    *ret_bytes = value;
-    return 0;
+    return code;
 }
 
 /* Zero is printed with its usual unit: "0s", "0B". */

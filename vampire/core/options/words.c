@@ -75,11 +75,9 @@ const char *vamp_opt_near_choice(const char *const *choices, const char *word)
     const char *nearest = NULL;
     unsigned best = NOT_NEAR;
     for (; choices != NULL && *choices != NULL; choices++) {
-        unsigned edits = nearness(word, *choices);
-        if (edits < best) {
-            best = edits;
-            nearest = *choices;
-        }
+        const unsigned edits = nearness(word, *choices);
+        nearest = edits < best ? *choices : nearest;
+        best = edits < best ? edits : best;
     }
     return nearest;
 }
@@ -89,11 +87,9 @@ const char *vamp_opt_near_key(const struct vamp_opt *table, const char *word)
     const char *nearest = NULL;
     unsigned best = NOT_NEAR;
     for (; table != NULL && table->key != NULL; table++) {
-        unsigned edits = nearness(word, table->key);
-        if (edits < best) {
-            best = edits;
-            nearest = table->key;
-        }
+        const unsigned edits = nearness(word, table->key);
+        nearest = edits < best ? table->key : nearest;
+        best = edits < best ? edits : best;
     }
     return nearest;
 }
@@ -111,36 +107,29 @@ static void VAMP_PRINTF(2, 3)
     }
 }
 
-static void append_words(char text[static VAMP_OPT_ALLOWED_BYTES], const char *const *choices)
+static void append_words(char text[static VAMP_OPT_ALLOWED_BYTES], const char *before,
+                         const char *const *choices, const char *after)
 {
     for (const char *const *each = choices; *each != NULL; each++) {
-        append(text, "%s%s", each == choices ? "" : ", ", *each);
+        append(text, "%s%s", each == choices ? before : ", ", *each);
     }
-}
-
-static void append_quantity(char text[static VAMP_OPT_ALLOWED_BYTES], const struct vamp_opt *opt,
-                            uint64_t value)
-{
-    char quantity[VAMP_QUANTITY_TEXT_BYTES];
-    if (opt->type == VAMP_OPT_DURATION) {
-        vamp_duration_text((int64_t)value, quantity, sizeof quantity);
-    } else if (opt->type == VAMP_OPT_SIZE) {
-        vamp_size_text(value, quantity, sizeof quantity);
-    } else {
-        (void)snprintf(quantity, sizeof quantity, "%" PRIu64, value);
-    }
-    append(text, "%s", quantity);
+    append(text, "%s", after);
 }
 
 static void append_bounds(char text[static VAMP_OPT_ALLOWED_BYTES], const struct vamp_opt *opt)
 {
-    if (opt->min > 0 || opt->max > 0) {
-        append(text, opt->max > 0 ? ", from " : ", at least ");
-        append_quantity(text, opt, opt->min);
-    }
-    if (opt->max > 0) {
-        append(text, " to ");
-        append_quantity(text, opt, opt->max);
+    const uint64_t bounds[] = {opt->min, opt->max};
+    const char *const before[] = {opt->max > 0 ? ", from " : ", at least ", " to "};
+    for (unsigned i = 0; i < 2 && (opt->max > 0 || bounds[i] > 0); i++) {
+        char quantity[VAMP_QUANTITY_TEXT_BYTES];
+        if (opt->type == VAMP_OPT_DURATION) {
+            vamp_duration_text((int64_t)bounds[i], quantity, sizeof quantity);
+        } else if (opt->type == VAMP_OPT_SIZE) {
+            vamp_size_text(bounds[i], quantity, sizeof quantity);
+        } else {
+            (void)snprintf(quantity, sizeof quantity, "%" PRIu64, bounds[i]);
+        }
+        append(text, "%s%s", before[i], quantity);
     }
 }
 
@@ -170,18 +159,14 @@ void vamp_opt_allowed(const struct vamp_opt *opt, char text[static VAMP_OPT_ALLO
         append(text, "a list of at most %d texts", VAMP_STRINGS_MAX);
         break;
     case VAMP_OPT_ENUM:
-        append(text, "one of ");
-        append_words(text, opt->choices);
+        append_words(text, "one of ", opt->choices, "");
         return;
     case VAMP_OPT_SET:
-        append(text, "a list of words from ");
-        append_words(text, opt->choices);
-        append(text, ", or \"all\"");
+        append_words(text, "a list of words from ", opt->choices, ", or \"all\"");
         return;
     case VAMP_OPT_SETS:
-        append(text, "a list of words from ");
-        append_words(text, opt->choices);
-        append(text, ", or an object of such lists, {\"NAME\": [...]}");
+        append_words(text, "a list of words from ", opt->choices,
+                     ", or an object of such lists, {\"NAME\": [...]}");
         return;
     case VAMP_OPT_FRACTION:
         append(text, "a number from 0 to 1");
