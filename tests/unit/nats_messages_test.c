@@ -45,6 +45,18 @@ static void drop(struct made_messages *all)
     made_run_free(all->made);
 }
 
+/* The bytes are those that protobuf-c makes of the same message. */
+static void assert_packed(const Vampire__Telemetry__Message *message, const char *bytes,
+                          size_t length)
+{
+    assert_int_equal(vampire__telemetry__message__get_packed_size(message), length);
+    uint8_t *packed = malloc(length);
+    assert_non_null(packed);
+    assert_int_equal(vampire__telemetry__message__pack(message, packed), length);
+    assert_memory_equal(packed, bytes, length);
+    free(packed);
+}
+
 static Vampire__Telemetry__Message *unpack(const struct made_messages *all, unsigned number)
 {
     const size_t begin = number > 0 ? all->messages.ends[number - 1] : 0;
@@ -53,6 +65,7 @@ static Vampire__Telemetry__Message *unpack(const struct made_messages *all, unsi
     Vampire__Telemetry__Message *message = vampire__telemetry__message__unpack(
         NULL, bytes, (const uint8_t *)all->messages.text.bytes + begin);
     assert_non_null(message);
+    assert_packed(message, all->messages.text.bytes + begin, bytes);
     assert_int_equal(message->part, number + 1);
     assert_int_equal(message->parts, all->messages.count);
     assert_int_equal(message->version, 1);

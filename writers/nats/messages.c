@@ -1,160 +1,172 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Buckets as messages. What is the same in all messages of a run is made once, as structs of
- * protobuf-c. A message is its head, packed, and its rows, each packed and appended: the parts of a
- * message of Protocol Buffers may come in any order. Where the next row would make a message too
- * long, another one begins.
+ * Buckets as messages of telemetry.proto, written field by field: the numbers of fields below are
+ * those of the message that a comment names, and they ascend, as every writer of Protocol Buffers
+ * does it. A message is its head and rows; where the next row would make it too long, another one
+ * begins.
  */
 #include <assert.h>
 #include <endian.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "telemetry.pb-c.h"
-#include "vampire/core/event/event.h"
 #include "vampire/core/protobuf/wire.h"
 #include "vampire/core/utf8.h"
+#include "vampire/stats/bucket/rows.h"
 #include "writers/nats/messages.h"
 
 #define FORMAT_VERSION 1
-/* Of one text, with a replacement for each byte. */
-#define REPLACED_BYTES ((size_t)VAMP_NAME_BYTES_MAX * 3 + 1)
+enum { FIELD_PART = 1, FIELD_PARTS = 2, PART_FIELD_BYTES = 5 };
 /* Room for key and length of a row. */
 #define FRAME_BYTES 6
-enum { RUN_TEXTS = 9, FIELD_PART = 1, FIELD_PARTS = 2, FIELD_ROWS = 15, PART_FIELD_BYTES = 5 };
-
-struct metric_row {
-    Vampire__Telemetry__Counter counter;
-    Vampire__Telemetry__Gauge gauge;
-    Vampire__Telemetry__Histogram histogram;
-    uint32_t bins[VAMP_BINS_MAX];
-    uint64_t counts[VAMP_BINS_MAX];
-    unsigned next_histogram; /* of the bucket's values */
-};
 
 struct nats_encoder {
     const struct vamp_schema *schema;
     size_t message_bytes;
-
-    /* Of every message. */
-    Vampire__Telemetry__Message head;
-    Vampire__Telemetry__Run run;
-    Vampire__Telemetry__LabelSet sets[VAMP_METRIC_COUNT], *set_list[VAMP_METRIC_COUNT];
-    Vampire__Telemetry__Metric metrics[VAMP_METRIC_COUNT], *metric_list[VAMP_METRIC_COUNT];
-    char *set_labels[VAMP_METRIC_COUNT][VAMP_LABELS_MAX];
-
-    /* Of the first message of a bucket. */
-    Vampire__Telemetry__Account account;
-    Vampire__Telemetry__Loss losses[VAMP_LOSS_COUNT], *loss_list[VAMP_LOSS_COUNT];
-    Vampire__Telemetry__Output outputs[VAMP_OUTPUTS_MAX], *output_list[VAMP_OUTPUTS_MAX];
-
-    /* Of the present row. */
-    struct vamp_text packed;
-    struct metric_row of[VAMP_METRIC_COUNT];
-    Vampire__Telemetry__Counter *counter_list[VAMP_METRIC_COUNT];
-    Vampire__Telemetry__Gauge *gauge_list[VAMP_METRIC_COUNT];
-    Vampire__Telemetry__Histogram *histogram_list[VAMP_METRIC_COUNT];
-
-    /* Texts that are not UTF-8, those of the run and those of the present row. */
-    char run_texts[RUN_TEXTS][REPLACED_BYTES];
-    char row_texts[VAMP_LABELS_MAX][REPLACED_BYTES];
+    struct vamp_text run;    /* version and run: in every message */
+    struct vamp_text tables; /* label sets and metrics: in every message of a bucket */
+    struct vamp_text head;   /* between these two: what the bucket is */
+    struct vamp_text row;    /* the present one */
+    /* A walk for each metric, of which those of a label set are in the order in which a row has
+     * their values: counters, gauges, histograms. */
+    struct vamp_rows *walks;
+    unsigned *places; /* of their metrics in the schema */
 };
 
-/* ---- protobuf-c */
+/* ---- fields: a number 0 and an empty text are absent */
 
-/* protobuf-c does not change what it packs, but its structs have no const. */
-static char *borrow(const char *text)
+static void add_varint(struct vamp_text *text, uint64_t value)
 {
-    return (char *)(uintptr_t)text;
+    uint8_t bytes[VAMP_VARINT_BYTES_MAX];
+    vamp_text_add(text, (const char *)bytes, (size_t)(vamp_varint_write(bytes, value) - bytes));
 }
 
-/* The text itself when it is UTF-8, or else a copy in `room`. */
-static char *clean(const char *text, char room[static REPLACED_BYTES])
+static void add_number(struct vamp_text *text, unsigned field, uint64_t value)
 {
-    if (vamp_utf8_is_valid(text)) {
-        return borrow(text);
+    if (value != 0) {
+        add_varint(text, VAMP_WIRE_KEY(field, VARINT));
+        add_varint(text, value);
     }
-    (void)vamp_utf8_copy(room, REPLACED_BYTES - 1, text);
-    return room;
 }
 
-struct text_buffer {
-    ProtobufCBuffer buffer;
-    struct vamp_text *text;
-};
-
-static void append(ProtobufCBuffer *buffer, size_t length, const uint8_t *bytes)
+/* sint64 */
+static void add_signed(struct vamp_text *text, unsigned field, int64_t value)
 {
-    struct text_buffer *self = (struct text_buffer *)(void *)buffer;
-    vamp_text_add(self->text, (const char *)bytes, length);
+    add_number(text, field, (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0));
 }
 
-static void pack(struct vamp_text *text, const ProtobufCMessage *message)
+/* sfixed64 */
+static void add_time(struct vamp_text *text, unsigned field, int64_t time_ns)
 {
-    struct text_buffer to = {.buffer = {.append = append}, .text = text};
-    (void)protobuf_c_message_pack_to_buffer(message, &to.buffer);
+    const uint64_t little = htole64((uint64_t)time_ns);
+    if (time_ns != 0) {
+        add_varint(text, VAMP_WIRE_KEY(field, FIXED64));
+        vamp_text_add(text, (const char *)&little, sizeof little);
+    }
+}
+
+static size_t begin_part(const struct vamp_text *text)
+{
+    return text->used;
+}
+
+/* Makes what was written since `begin` a field: puts key and length before it. */
+static void end_part(struct vamp_text *text, unsigned field, size_t begin)
+{
+    uint8_t lead[2 * VAMP_VARINT_BYTES_MAX];
+    const size_t length = text->used - begin;
+    uint8_t *end = vamp_varint_write(lead, VAMP_WIRE_KEY(field, BYTES));
+    end = vamp_varint_write(end, length);
+    vamp_text_add(text, (const char *)lead, (size_t)(end - lead));
+    if (!text->failed) {
+        memmove(text->bytes + begin + (end - lead), text->bytes + begin, length);
+        memcpy(text->bytes + begin, lead, (size_t)(end - lead));
+    }
+}
+
+/* An element of a list, which may be empty. What is not UTF-8 in it is replaced. */
+static void add_element(struct vamp_text *text, unsigned field, const char *word)
+{
+    const size_t begin = begin_part(text);
+    if (vamp_utf8_is_valid(word)) {
+        vamp_text_word(text, word);
+    } else {
+        char clean[(size_t)VAMP_NAME_BYTES_MAX * 3 + 1];
+        (void)vamp_utf8_copy(clean, sizeof clean - 1, word);
+        vamp_text_word(text, clean);
+    }
+    end_part(text, field, begin);
+}
+
+static void add_text(struct vamp_text *text, unsigned field, const char *word)
+{
+    if (word[0] != '\0') {
+        add_element(text, field, word);
+    }
 }
 
 /* ---- what does not change */
 
-static void describe_run(struct nats_encoder *encoder, const struct vamp_run *run)
+/* Message, from `version`, and Run */
+static void describe_run(struct vamp_text *text, const struct vamp_run *run)
 {
-    Vampire__Telemetry__Run *to = &encoder->run;
-    const struct {
-        char **to;
-        const char *text;
-    } texts[RUN_TEXTS] = {
-        {&to->id, run->id},
-        {&to->workflow, run->workflow},
-        {&to->component, run->component},
-        {&to->host, run->host},
-        {&to->user, run->user},
-        {&to->batch_job, run->batch_job},
-        {&to->version, run->version},
-        {&to->clock, run->clock},
-        {&to->sampling, run->sampling},
-    };
-    vampire__telemetry__run__init(to);
-    for (unsigned i = 0; i < RUN_TEXTS; i++) {
-        *texts[i].to = clean(texts[i].text, encoder->run_texts[i]);
-    }
-    to->pid = run->pid;
-    to->started_ns = run->started_ns;
-}
-
-static void describe_sets(struct nats_encoder *encoder)
-{
-    for (unsigned i = 0; i < encoder->schema->label_set_count; i++) {
-        const struct vamp_label_set *set = &encoder->schema->label_sets[i];
-        vampire__telemetry__label_set__init(&encoder->sets[i]);
-        encoder->sets[i].n_labels = set->label_count;
-        encoder->sets[i].labels = encoder->set_labels[i];
-        for (unsigned label = 0; label < set->label_count; label++) {
-            encoder->set_labels[i][label] = borrow(vamp_label_name(set->labels[label]));
+    const char *const texts[] = {run->id,    run->workflow, run->component, run->host,
+                                 NULL,       run->user,     run->batch_job, run->version,
+                                 run->clock, run->sampling};
+    add_number(text, 3, FORMAT_VERSION);
+    const size_t begin = begin_part(text);
+    for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (texts[i] != NULL) {
+            add_text(text, i + 1, texts[i]);
+        } else {
+            add_number(text, i + 1, run->pid);
         }
-        encoder->set_list[i] = &encoder->sets[i];
+    }
+    add_time(text, 11, run->started_ns);
+    end_part(text, 4, begin);
+}
+
+/* LabelSet and Metric */
+static void describe_schema(struct vamp_text *text, const struct vamp_schema *schema)
+{
+    for (unsigned s = 0; s < schema->label_set_count; s++) {
+        const struct vamp_label_set *set = &schema->label_sets[s];
+        const size_t begin = begin_part(text);
+        for (unsigned i = 0; i < set->label_count; i++) {
+            add_element(text, 1, vamp_label_name(set->labels[i]));
+        }
+        end_part(text, 13, begin);
+    }
+    for (unsigned m = 0; m < schema->metric_count; m++) {
+        const struct vamp_metric *metric = &vamp_metrics[schema->metrics[m].id];
+        const size_t begin = begin_part(text);
+        add_text(text, 1, metric->name);
+        add_number(text, 2, metric->kind);
+        add_text(text, 3, metric->unit);
+        add_number(text, 4, schema->metrics[m].label_set);
+        add_number(text, 5, metric->merge);
+        add_number(text, 6, schema->metrics[m].has_bounds);
+        end_part(text, 14, begin);
     }
 }
 
-/* The enumerations of both have the same order. */
-static_assert((int)VAMPIRE__TELEMETRY__METRIC__KIND__HISTOGRAM == (int)VAMP_HISTOGRAM, "kinds");
-static_assert((int)VAMPIRE__TELEMETRY__METRIC__MERGE__MEAN == (int)VAMP_MERGE_MEAN, "rules");
-
-static void describe_metrics(struct nats_encoder *encoder)
+/* The places of a label set's metrics, by their kind. */
+static void order_metrics(struct nats_encoder *encoder)
 {
-    for (unsigned i = 0; i < encoder->schema->metric_count; i++) {
-        const struct vamp_schema_metric *entry = &encoder->schema->metrics[i];
-        const struct vamp_metric *metric = &vamp_metrics[entry->id];
-        Vampire__Telemetry__Metric *to = &encoder->metrics[i];
-        vampire__telemetry__metric__init(to);
-        to->name = borrow(metric->name);
-        to->unit = borrow(metric->unit);
-        to->kind = (Vampire__Telemetry__Metric__Kind)metric->kind;
-        to->merge = (Vampire__Telemetry__Metric__Merge)metric->merge;
-        to->label_set = entry->label_set;
-        to->has_bounds = entry->has_bounds;
-        encoder->metric_list[i] = to;
+    const struct vamp_schema *schema = encoder->schema;
+    unsigned count = 0;
+    for (unsigned set = 0; set < schema->label_set_count; set++) {
+        for (unsigned kind = VAMP_COUNTER; kind <= VAMP_HISTOGRAM; kind++) {
+            for (unsigned m = 0; m < schema->metric_count; m++) {
+                if (schema->metrics[m].label_set == set &&
+                    vamp_metrics[schema->metrics[m].id].kind == kind) {
+                    encoder->places[count++] = m;
+                }
+            }
+        }
     }
+    assert(count == schema->metric_count);
 }
 
 struct nats_encoder *nats_encoder_create(const struct vamp_run *run,
@@ -167,20 +179,28 @@ struct nats_encoder *nats_encoder_create(const struct vamp_run *run,
     }
     encoder->schema = schema;
     encoder->message_bytes = message_bytes;
-    describe_run(encoder, run);
-    describe_sets(encoder);
-    describe_metrics(encoder);
-    Vampire__Telemetry__Message *head = &encoder->head;
-    vampire__telemetry__message__init(head);
-    head->version = FORMAT_VERSION;
-    head->run = &encoder->run;
+    encoder->walks = calloc(schema->metric_count + 1, sizeof *encoder->walks);
+    encoder->places = calloc(schema->metric_count + 1, sizeof *encoder->places);
+    describe_run(&encoder->run, run);
+    describe_schema(&encoder->tables, schema);
+    if (encoder->walks == NULL || encoder->places == NULL || encoder->run.failed ||
+        encoder->tables.failed) {
+        nats_encoder_free(encoder);
+        return NULL;
+    }
+    order_metrics(encoder);
     return encoder;
 }
 
 void nats_encoder_free(struct nats_encoder *encoder)
 {
     if (encoder != NULL) {
-        vamp_text_done(&encoder->packed);
+        vamp_text_done(&encoder->run);
+        vamp_text_done(&encoder->tables);
+        vamp_text_done(&encoder->head);
+        vamp_text_done(&encoder->row);
+        free(encoder->walks);
+        free(encoder->places);
         free(encoder);
     }
 }
@@ -209,12 +229,10 @@ static void add_part_field(struct vamp_text *text, unsigned field, uint32_t valu
     vamp_text_add(text, (const char *)&little, sizeof little);
 }
 
-static void begin_message(const struct nats_encoder *encoder, struct nats_messages *messages,
-                          unsigned part)
+static void add_all(struct vamp_text *text, const struct vamp_text *from)
 {
-    add_part_field(&messages->text, FIELD_PART, part);
-    add_part_field(&messages->text, FIELD_PARTS, 0); /* not known yet */
-    pack(&messages->text, &encoder->head.base);
+    vamp_text_add(text, from->bytes, from->used);
+    text->failed = text->failed || from->failed;
 }
 
 static void end_message(struct nats_messages *messages)
@@ -248,229 +266,187 @@ static void end_list(struct nats_messages *messages)
 
 /* ---- the head of a bucket */
 
-static void set_account(struct nats_encoder *encoder, const struct vamp_accounting *accounting)
+/* Account, Loss, Output */
+static void add_account(struct vamp_text *text, const struct vamp_accounting *accounting)
 {
-    Vampire__Telemetry__Account *to = &encoder->account;
-    vampire__telemetry__account__init(to);
-    to->received = accounting->received;
-    to->decoded = accounting->decoded;
-    to->rejected = accounting->rejected;
-    to->filtered = accounting->filtered;
-    to->counted = accounting->counted;
-    to->sampled_out = accounting->sampled_out;
-    to->late = accounting->late;
-    to->lost = encoder->loss_list;
+    const uint64_t numbers[] = {accounting->received, accounting->decoded, accounting->rejected,
+                                accounting->filtered, accounting->counted, accounting->sampled_out,
+                                accounting->late};
+    const size_t begin = begin_part(text);
+    for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        add_number(text, i + 1, numbers[i]);
+    }
     for (unsigned i = 0; i < VAMP_LOSS_COUNT; i++) {
         if (accounting->lost[i] > 0) {
-            Vampire__Telemetry__Loss *loss = &encoder->losses[to->n_lost];
-            vampire__telemetry__loss__init(loss);
-            loss->reason = borrow(vamp_loss_name(i));
-            loss->events = accounting->lost[i];
-            encoder->loss_list[to->n_lost++] = loss;
+            const size_t loss = begin_part(text);
+            add_text(text, 1, vamp_loss_name(i));
+            add_number(text, 2, accounting->lost[i]);
+            end_part(text, 8, loss);
         }
     }
-    to->outputs = encoder->output_list;
     for (unsigned i = 0; i < accounting->output_count; i++) {
-        Vampire__Telemetry__Output *output = &encoder->outputs[i];
-        vampire__telemetry__output__init(output);
-        output->name = borrow(accounting->outputs[i].name);
-        output->queued = accounting->outputs[i].queued;
-        output->written = accounting->outputs[i].written;
-        output->lost = accounting->outputs[i].lost;
-        encoder->output_list[to->n_outputs++] = output;
+        const struct vamp_output_account *from = &accounting->outputs[i];
+        const size_t output = begin_part(text);
+        add_text(text, 1, from->name);
+        add_number(text, 2, from->queued);
+        add_number(text, 3, from->written);
+        add_number(text, 4, from->lost);
+        end_part(text, 9, output);
     }
+    end_part(text, 11, begin);
 }
 
-/* malloc'ed, or NULL when there are none or no memory. */
-static Vampire__Telemetry__Gap *make_gaps(const struct vamp_delivery *delivery,
-                                          Vampire__Telemetry__Gap ***ret_list)
-{
-    const size_t count = delivery->gap_count;
-    Vampire__Telemetry__Gap *gaps = count > 0 ? calloc(count, sizeof *gaps) : NULL;
-    *ret_list = gaps != NULL ? calloc(count, sizeof **ret_list) : NULL;
-    if (*ret_list == NULL) {
-        free(gaps);
-        return NULL;
-    }
-    for (size_t i = 0; i < count; i++) {
-        vampire__telemetry__gap__init(&gaps[i]);
-        gaps[i].start_ns = delivery->gaps[i].start_ns;
-        gaps[i].end_ns = delivery->gaps[i].end_ns;
-        gaps[i].reason = borrow(vamp_gap_reason_name(delivery->gaps[i].reason));
-        gaps[i].events = delivery->gaps[i].events;
-        (*ret_list)[i] = &gaps[i];
-    }
-    return gaps;
-}
-
-static void set_head(struct nats_encoder *encoder, const struct vamp_delivery *delivery)
+/* Message, from `number` to `lost_before` */
+static void describe_bucket(struct nats_encoder *encoder, const struct vamp_delivery *delivery)
 {
     const struct vamp_bucket *bucket = delivery->bucket;
-    Vampire__Telemetry__Message *head = &encoder->head;
-    head->number = bucket->number;
-    head->buckets = bucket->buckets;
-    head->start_ns = bucket->start_ns;
-    head->width_ns = bucket->width_ns;
-    head->sub_bits = encoder->schema->bins.sub_bits;
-    head->lost_before = delivery->lost_before;
-    head->label_sets = encoder->set_list;
-    head->n_label_sets = encoder->schema->label_set_count;
-    head->metrics = encoder->metric_list;
-    head->n_metrics = encoder->schema->metric_count;
+    struct vamp_text *text = &encoder->head;
+    text->used = 0;
+    text->failed = false;
+    add_number(text, 5, bucket->number);
+    add_number(text, 6, bucket->buckets);
+    add_time(text, 7, bucket->start_ns);
+    add_number(text, 8, (uint64_t)bucket->width_ns);
+    add_number(text, 9, encoder->schema->bins.sub_bits);
+    add_number(text, 10, delivery->lost_before);
 }
 
-/* The first message has account and gaps in addition. */
-static void begin_first(struct nats_encoder *encoder, const struct vamp_delivery *delivery,
-                        struct nats_messages *messages)
+/* The first message has account and gaps in addition: `first` is not NULL. */
+static void begin_message(const struct nats_encoder *encoder, struct nats_messages *messages,
+                          const struct vamp_delivery *first)
 {
-    Vampire__Telemetry__Message *head = &encoder->head;
-    Vampire__Telemetry__Gap *gaps = make_gaps(delivery, &head->gaps);
-    messages->text.failed = messages->text.failed || (delivery->gap_count > 0 && gaps == NULL);
-    head->n_gaps = gaps != NULL ? delivery->gap_count : 0;
-    set_account(encoder, &delivery->bucket->accounting);
-    head->account = &encoder->account;
-    begin_message(encoder, messages, 1);
-    free(head->gaps);
-    free(gaps);
-    head->gaps = NULL;
-    head->n_gaps = 0;
-    head->account = NULL;
+    struct vamp_text *text = &messages->text;
+    add_part_field(text, FIELD_PART, messages->count + 1);
+    add_part_field(text, FIELD_PARTS, 0); /* not known yet */
+    add_all(text, &encoder->run);
+    add_all(text, &encoder->head);
+    if (first != NULL) {
+        add_account(text, &first->bucket->accounting);
+        for (unsigned i = 0; i < first->gap_count; i++) {
+            const struct vamp_gap *gap = &first->gaps[i];
+            const size_t begin = begin_part(text);
+            add_time(text, 1, gap->start_ns);
+            add_time(text, 2, gap->end_ns);
+            add_text(text, 3, vamp_gap_reason_name(gap->reason));
+            add_number(text, 4, gap->events);
+            end_part(text, 12, begin);
+        }
+    }
+    add_all(text, &encoder->tables);
 }
 
 /* ---- rows */
 
-static void add_counter(struct nats_encoder *encoder, Vampire__Telemetry__Row *row, unsigned metric,
-                        const struct vamp_counter_value *value)
+/* Counter, Gauge or Histogram */
+static void add_value(struct vamp_text *text, const struct vamp_row *row)
 {
-    Vampire__Telemetry__Counter *to = &encoder->of[metric].counter;
-    vampire__telemetry__counter__init(to);
-    to->metric = metric;
-    to->delta = value->delta;
-    to->value = value->value;
-    encoder->counter_list[row->n_counters++] = to;
-}
-
-static void add_gauge(struct nats_encoder *encoder, Vampire__Telemetry__Row *row, unsigned metric,
-                      const struct vamp_gauge_value *value)
-{
-    Vampire__Telemetry__Gauge *to = &encoder->of[metric].gauge;
-    vampire__telemetry__gauge__init(to);
-    to->metric = metric;
-    to->value = value->value;
-    to->min = value->min;
-    to->max = value->max;
-    encoder->gauge_list[row->n_gauges++] = to;
-}
-
-static void add_histogram(struct nats_encoder *encoder, Vampire__Telemetry__Row *row,
-                          unsigned metric, const struct vamp_bucket_histogram *value)
-{
-    struct metric_row *own = &encoder->of[metric];
-    Vampire__Telemetry__Histogram *to = &own->histogram;
-    vampire__telemetry__histogram__init(to);
-    to->metric = metric;
-    to->count = value->count;
-    to->sum = value->sum;
-    to->min = value->min;
-    to->max = value->max;
-    to->bins = own->bins;
-    to->counts = own->counts;
-    to->n_bins = to->n_counts = value->bin_count;
-    for (unsigned i = 0; i < value->bin_count; i++) {
-        own->bins[i] = value->bins[i].bin;
-        own->counts[i] = value->bins[i].count;
-    }
-    encoder->histogram_list[row->n_histograms++] = to;
-}
-
-/* Series are asked for in ascending order. */
-static void add_value(struct nats_encoder *encoder, const struct vamp_bucket *bucket,
-                      Vampire__Telemetry__Row *row, unsigned metric, unsigned series)
-{
-    const struct vamp_metric_values *values = &bucket->values[metric];
-    struct metric_row *own = &encoder->of[metric];
-    switch (vamp_metrics[encoder->schema->metrics[metric].id].kind) {
+    const struct vamp_bucket_histogram *histogram = row->histogram;
+    const size_t begin = begin_part(text);
+    size_t list = 0;
+    add_number(text, 1, row->place);
+    switch (row->metric->kind) {
     case VAMP_COUNTER:
-        if (series < values->count && values->counters[series].delta != 0) {
-            add_counter(encoder, row, metric, &values->counters[series]);
-        }
-        break;
+        add_number(text, 2, row->counter->delta);
+        add_number(text, 3, row->counter->value);
+        end_part(text, 3, begin);
+        return;
     case VAMP_GAUGE:
-        if (series < values->count && values->gauges[series].value != VAMP_GAUGE_NONE) {
-            add_gauge(encoder, row, metric, &values->gauges[series]);
-        }
-        break;
+        add_signed(text, 2, row->gauge->value);
+        add_signed(text, 3, row->gauge->min);
+        add_signed(text, 4, row->gauge->max);
+        end_part(text, 4, begin);
+        return;
     case VAMP_HISTOGRAM:
-        if (own->next_histogram < values->count &&
-            values->histograms[own->next_histogram].series == series) {
-            add_histogram(encoder, row, metric,
-                          values->histograms[own->next_histogram++].histogram);
+        add_number(text, 2, histogram->count);
+        add_number(text, 3, histogram->sum);
+        add_number(text, 4, histogram->min);
+        add_number(text, 5, histogram->max);
+        list = begin_part(text);
+        for (uint32_t i = 0; i < histogram->bin_count; i++) {
+            add_varint(text, histogram->bins[i].bin);
         }
-        break;
+        end_part(text, 6, list);
+        list = begin_part(text);
+        for (uint32_t i = 0; i < histogram->bin_count; i++) {
+            add_varint(text, histogram->bins[i].count);
+        }
+        end_part(text, 7, list);
+        end_part(text, 5, begin);
+        return;
     }
 }
 
-/* Packs what a series has in this bucket. False: nothing. */
-static bool pack_row(struct nats_encoder *encoder, const struct vamp_bucket *bucket, unsigned set,
+/* A walk that is over stands after all series. */
+static void step(struct vamp_rows *walk)
+{
+    if (!vamp_rows_next(walk)) {
+        walk->row.number = UINT_MAX;
+    }
+}
+
+/* Row: what the series has in the bucket, from the walks of its label set; empty: nothing. */
+static void make_row(struct nats_encoder *encoder, struct vamp_rows *walks, unsigned count,
                      unsigned series)
 {
-    char *labels[VAMP_LABELS_MAX] = {NULL};
-    Vampire__Telemetry__Row row = VAMPIRE__TELEMETRY__ROW__INIT;
-    for (unsigned metric = 0; metric < encoder->schema->metric_count; metric++) {
-        if (encoder->schema->metrics[metric].label_set == set) {
-            add_value(encoder, bucket, &row, metric, series);
+    struct vamp_text *text = &encoder->row;
+    text->used = 0;
+    for (struct vamp_rows *walk = walks; walk < walks + count; walk++) {
+        const struct vamp_row *row = &walk->row;
+        if (row->number != series) {
+            continue;
         }
+        if (row->metric->kind != VAMP_GAUGE || row->gauge->value != VAMP_GAUGE_NONE) {
+            if (text->used == 0) {
+                add_number(text, 1, row->entry->label_set);
+                for (unsigned i = 0; i < row->set->label_count; i++) {
+                    add_element(text, 2, row->series->labels[i]);
+                }
+            }
+            add_value(text, row);
+        }
+        step(walk);
     }
-    if (row.n_counters + row.n_gauges + row.n_histograms == 0) {
-        return false;
-    }
-    row.label_set = set;
-    row.n_labels = encoder->schema->label_sets[set].label_count;
-    row.labels = labels;
-    for (unsigned i = 0; i < row.n_labels; i++) {
-        labels[i] = clean(bucket->series[set][series]->labels[i], encoder->row_texts[i]);
-    }
-    row.counters = encoder->counter_list;
-    row.gauges = encoder->gauge_list;
-    row.histograms = encoder->histogram_list;
-    encoder->packed.used = 0;
-    pack(&encoder->packed, &row.base);
-    return true;
 }
 
 static void add_row(struct nats_encoder *encoder, struct nats_messages *messages)
 {
     const size_t begin = begin_of(messages, messages->count);
-    const size_t bytes = encoder->packed.used + FRAME_BYTES;
+    const size_t bytes = encoder->row.used + FRAME_BYTES;
     if (messages->text.used - begin + bytes > encoder->message_bytes) {
         end_message(messages);
-        begin_message(encoder, messages, messages->count + 1);
+        begin_message(encoder, messages, NULL);
     }
-    uint8_t frame[1 + VAMP_VARINT_BYTES_MAX] = {VAMP_WIRE_KEY(FIELD_ROWS, BYTES)};
-    const uint8_t *end = vamp_varint_write(frame + 1, encoder->packed.used);
-    vamp_text_add(&messages->text, (const char *)frame, (size_t)(end - frame));
-    vamp_text_add(&messages->text, encoder->packed.bytes, encoder->packed.used);
+    add_varint(&messages->text, VAMP_WIRE_KEY(15, BYTES));
+    add_varint(&messages->text, encoder->row.used);
+    add_all(&messages->text, &encoder->row);
 }
 
 void nats_encode_bucket(struct nats_encoder *encoder, const struct vamp_delivery *delivery,
                         struct nats_messages *messages)
 {
     const struct vamp_bucket *bucket = delivery->bucket;
+    unsigned begin = 0, end = 0;
     begin_list(messages);
-    encoder->packed.failed = false;
-    for (unsigned metric = 0; metric < encoder->schema->metric_count; metric++) {
-        encoder->of[metric].next_histogram = 0;
+    encoder->row.failed = false;
+    for (unsigned i = 0; i < encoder->schema->metric_count; i++) {
+        encoder->walks[i] = vamp_rows_of(bucket, encoder->places[i], VAMP_ROWS_IDLE);
+        step(&encoder->walks[i]);
     }
-    set_head(encoder, delivery);
-    begin_first(encoder, delivery, messages);
-    for (unsigned set = 0; set < encoder->schema->label_set_count; set++) {
+    describe_bucket(encoder, delivery);
+    begin_message(encoder, messages, delivery);
+    for (unsigned set = 0; set < encoder->schema->label_set_count; set++, begin = end) {
+        while (end < encoder->schema->metric_count &&
+               encoder->schema->metrics[encoder->places[end]].label_set == set) {
+            end++;
+        }
         for (unsigned series = 0; series < bucket->series_count[set]; series++) {
-            if (!messages->text.failed && pack_row(encoder, bucket, set, series)) {
+            make_row(encoder, encoder->walks + begin, end - begin, series);
+            if (encoder->row.used > 0 && !messages->text.failed) {
                 add_row(encoder, messages);
             }
         }
     }
-    messages->text.failed = messages->text.failed || encoder->packed.failed;
+    messages->text.failed = messages->text.failed || encoder->row.failed;
     end_message(messages);
     end_list(messages);
 }
@@ -478,16 +454,12 @@ void nats_encode_bucket(struct nats_encoder *encoder, const struct vamp_delivery
 void nats_encode_ending(struct nats_encoder *encoder, const struct vamp_ending *ending,
                         struct nats_messages *messages)
 {
-    Vampire__Telemetry__Message message;
-    Vampire__Telemetry__Ending end;
-    vampire__telemetry__message__init(&message);
-    vampire__telemetry__ending__init(&end);
-    end.time_ns = ending->time_ns;
-    end.reason = borrow(ending->reason);
-    message.version = FORMAT_VERSION;
-    message.run = &encoder->run;
-    message.ending = &end;
+    struct vamp_text *text = &messages->text;
     begin_list(messages);
-    pack(&messages->text, &message.base);
+    add_all(text, &encoder->run);
+    const size_t begin = begin_part(text);
+    add_time(text, 1, ending->time_ns);
+    add_text(text, 2, ending->reason);
+    end_part(text, 16, begin);
     end_message(messages);
 }
