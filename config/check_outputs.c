@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/internal.h"
-#include "vampire/stats/bucket/merged_series.h"
+#include "vampire/stats/bucket/patterns.h"
 #include "writers/output/resolution.h"
 
 /* ---- names */

@@ -123,7 +123,7 @@ static void add_pending(struct vamp_collect *collect, struct collect_run *run,
             add_message(collect, run, message);
         }
     }
-    collect_values_end_bucket(collect);
+    vamp_merged_end_bucket(&collect->merged);
     collect->counts.buckets++;
     run->reported = true;
 }
@@ -138,15 +138,15 @@ static void add_run(struct vamp_collect *collect, struct collect_run *run, int64
         add_pending(collect, run, pending);
         collect_pending_free(collect, pending);
     }
-    collect_values_end_run(collect);
+    vamp_merged_end_run(&collect->merged);
 }
 
 static void report_run(struct vamp_collect *collect, struct collect_run *run, int64_t end_ns)
 {
     if (!run->has_series) {
         const char *labels[VAMP_LABELS_MAX] = {run->workflow, run->id};
-        const unsigned metric = collect->place[VAMP_METRIC_COLLECT_RUNS_REPORTING];
-        run->series = collect_series(collect, collect->metrics[metric].label_set, labels);
+        const unsigned set = collect->merged.metrics[VAMP_METRIC_COLLECT_RUNS_REPORTING].label_set;
+        run->series = collect_series(collect, set, labels);
         run->has_series = true;
     }
     const bool missing = !run->reported && !run->ended && run->first_ns < end_ns;
@@ -156,21 +156,36 @@ static void report_run(struct vamp_collect *collect, struct collect_run *run, in
 
 static void report_refused(struct vamp_collect *collect)
 {
-    const unsigned metric = collect->place[VAMP_METRIC_COLLECT_REFUSED];
+    const unsigned set = collect->merged.metrics[VAMP_METRIC_COLLECT_REFUSED].label_set;
     for (unsigned i = 0; i < VAMP_REFUSAL_COUNT; i++) {
         const char *labels[VAMP_LABELS_MAX] = {vamp_refusal_name(i)};
         const uint64_t refused = collect->counts.refused[i];
-        const uint32_t series = collect_series(collect, collect->metrics[metric].label_set, labels);
+        const uint32_t series = collect_series(collect, set, labels);
         collect_values_count(collect, VAMP_METRIC_COLLECT_REFUSED, series,
                              refused - collect->refused_before[i]);
         collect->refused_before[i] = refused;
     }
 }
 
+/* Outputs keep the bucket: it is a copy. NULL: no memory. */
+static const struct vamp_bucket *make_bucket(struct vamp_collect *collect, int64_t start_ns)
+{
+    struct vamp_bucket bucket = {
+        .number = collect->number,
+        .buckets = 1,
+        .start_ns = start_ns,
+        .width_ns = collect->options.bucket_ns,
+        .gaps = collect->gaps,
+        .gap_count = collect->gap_count,
+    };
+    collect_runs_account(collect, &bucket.accounting);
+    vamp_merged_show(&collect->merged, &bucket);
+    return collect->out_of_memory ? NULL : vamp_merged_copy(&bucket);
+}
+
 static bool hand_over(struct vamp_collect *collect, int64_t start_ns)
 {
-    const struct vamp_bucket *bucket =
-        collect->out_of_memory ? NULL : collect_bucket(collect, start_ns);
+    const struct vamp_bucket *bucket = make_bucket(collect, start_ns);
     if (bucket == NULL) {
         const struct vamp_gap gap = {
             .start_ns = start_ns,
@@ -198,11 +213,11 @@ static void close_bucket(struct vamp_collect *collect, int64_t now_ns)
     for (struct collect_run *run = collect->run_list; run != NULL; run = run->next) {
         report_run(collect, run, end_ns);
     }
-    collect_values_end_bucket(collect);
-    collect_values_end_run(collect);
+    vamp_merged_end_bucket(&collect->merged);
+    vamp_merged_end_run(&collect->merged);
     collect_values_settle(collect);
     report_refused(collect);
-    collect_values_clear(collect, hand_over(collect, start_ns));
+    vamp_merged_clear(&collect->merged, !hand_over(collect, start_ns));
     collect->out_of_memory = false;
     collect->next_ns = end_ns;
     collect_runs_review(collect, now_ns);

@@ -45,7 +45,10 @@ int vamp_collect_create(const struct vamp_collect_options *options, vamp_bucket_
                                               options->max_message_bytes * ARENA_PER_BYTE, err)
                      : vamp_err_set_errno(err, ENOMEM, "prepare to collect runs");
     code = code == 0 ? collect_schema_init(collect, err) : code;
-    code = code == 0 ? collect_values_init(collect, err) : code;
+    collect->histogram = malloc(vamp_bucket_histogram_bytes(VAMP_BINS_MAX));
+    if (code == 0 && collect->histogram == NULL) {
+        code = vamp_err_set_errno(err, ENOMEM, "prepare to collect runs");
+    }
     if (code != 0) {
         vamp_collect_free(collect);
         return code;
@@ -61,7 +64,7 @@ void vamp_collect_free(struct vamp_collect *collect)
     }
     vamp_bucket_release(collect->newest);
     collect_runs_done(collect);
-    collect_values_done(collect);
+    free(collect->histogram);
     collect_schema_done(collect);
     vamp_decode_arena_done(&collect->arena);
     free(collect);
@@ -69,7 +72,7 @@ void vamp_collect_free(struct vamp_collect *collect)
 
 const struct vamp_schema *vamp_collect_schema(const struct vamp_collect *collect)
 {
-    return &collect->schema;
+    return &collect->merged.schema;
 }
 
 const struct vamp_collect_counts *vamp_collect_counts(const struct vamp_collect *collect)

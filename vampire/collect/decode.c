@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A message as it came, which anybody may have sent: nothing of it is trusted before it is judged
  * here, and everything that passes can be added without another look. */
+#include <assert.h>
 #include <string.h>
 
 #include "vampire/collect/internal.h"
@@ -16,6 +17,10 @@ unsigned collect_label(const char *name)
     }
     return label;
 }
+
+/* The enumerations of both have the same order. */
+static_assert((int)VAMPIRE__TELEMETRY__METRIC__KIND__HISTOGRAM == (int)VAMP_HISTOGRAM, "kinds");
+static_assert((int)VAMPIRE__TELEMETRY__METRIC__MERGE__MEAN == (int)VAMP_MERGE_MEAN, "rules");
 
 enum vamp_metric_id collect_metric(const Vampire__Telemetry__Metric *metric)
 {
@@ -147,7 +152,7 @@ static bool judge(const struct vamp_collect *collect, const Vampire__Telemetry__
     }
     bool right = sets_are_right(message);
     for (size_t i = 0; right && i < message->n_rows; i++) {
-        right = row_is_right(message, message->rows[i], &collect->schema.bins);
+        right = row_is_right(message, message->rows[i], &collect->merged.schema.bins);
     }
     return right;
 }

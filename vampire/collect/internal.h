@@ -2,7 +2,7 @@
 /*
  * The parts of a collector. decode.c reads and judges a message; runs.c keeps the runs and their
  * messages until a bucket closes; schema.c has the series; values.c adds what the messages of one
- * bucket contain; close.c closes buckets and makes them; present.c answers requests.
+ * bucket contain to the bucket that is being made; close.c closes it; present.c answers requests.
  */
 #ifndef VAMP_COLLECT_INTERNAL_H
 #define VAMP_COLLECT_INTERNAL_H
@@ -11,8 +11,7 @@
 #include "vampire/collect/collect.h"
 #include "vampire/core/map.h"
 #include "vampire/core/protobuf/arena.h"
-#include "vampire/stats/bucket/merge.h"
-#include "vampire/stats/bucket/merged_series.h"
+#include "vampire/stats/bucket/merged.h"
 
 #define COLLECT_PARTS_MAX 4096 /* messages of one bucket of a run */
 #define COLLECT_GAPS_MAX 256   /* of one collected bucket; more are joined */
@@ -54,29 +53,6 @@ struct collect_run {
     struct vamp_accounting account; /* of the newest that had one */
 };
 
-/* ---- values */
-
-struct collect_gauge {
-    struct vamp_gauge_value total; /* of all runs */
-    struct vamp_gauge_value run;   /* of the present run's buckets so far */
-    struct vamp_gauge_value bucket;
-    unsigned buckets; /* that are in `total` */
-    bool in_total, in_run, in_bucket;
-};
-/* Series of a metric that have a value at one of these steps. */
-struct collect_touched {
-    uint32_t *series;
-    unsigned count;
-};
-
-/* Of one metric, by series; arrays of the other kinds are NULL. */
-struct collect_values {
-    struct vamp_counter_value *counters;
-    struct collect_gauge *gauges;
-    struct collect_touched in_bucket, in_run;
-    struct vamp_kept_histogram *histograms;
-};
-
 struct collect_name {
     struct map_link link;
     struct collect_name *next;
@@ -91,17 +67,10 @@ struct vamp_collect {
     uint64_t refused_before[VAMP_REFUSAL_COUNT]; /* in closed buckets */
     struct vamp_decode_arena arena;
 
-    struct vamp_schema schema;
-    struct vamp_label_set label_sets[VAMP_METRIC_COUNT];
-    struct vamp_schema_metric metrics[VAMP_METRIC_COUNT];
-    unsigned place[VAMP_METRIC_COUNT];                   /* by enum vamp_metric_id: in `metrics` */
-    struct vamp_merged_series series[VAMP_METRIC_COUNT]; /* by label set */
-    const struct vamp_series *const *series_tables[VAMP_METRIC_COUNT];
-    struct map names; /* struct collect_name: values of labels */
+    struct vamp_merged merged; /* all metrics of the catalogue, in its order */
+    struct map names;          /* struct collect_name: values of labels */
     struct collect_name *name_list;
     size_t name_bytes;
-    char *scratch; /* for series' ids */
-    struct collect_values values[VAMP_METRIC_COUNT];
     struct vamp_bucket_histogram *histogram; /* room for all bins: the one that is being added */
     bool out_of_memory; /* some values of the bucket that is being closed could not be added */
 
@@ -124,7 +93,8 @@ struct vamp_collect {
 /* The message, in the collector's arena until the next call; NULL: `*ret_refusal` says why. */
 const Vampire__Telemetry__Message *collect_decode(struct vamp_collect *collect, const void *data,
                                                   size_t bytes, enum vamp_refusal *ret_refusal);
-/* The metric of our table that the message's is; VAMP_METRIC_COUNT: none is, as it is described. */
+/* The metric of the catalogue that the message's is, which is its place in our schema as well;
+ * VAMP_METRIC_COUNT: none is, as it is described. */
 enum vamp_metric_id collect_metric(const Vampire__Telemetry__Metric *metric);
 /* The label with this name; VAMP_LABEL_COUNT: there is none. */
 unsigned collect_label(const char *name);
@@ -167,13 +137,8 @@ uint32_t collect_series(struct vamp_collect *collect, unsigned set,
 
 /* ---- values.c */
 
-VAMP_MUST_CHECK int collect_values_init(struct vamp_collect *collect, struct vamp_err *err);
-void collect_values_done(struct vamp_collect *collect);
 /* Adds the rows of a message of the present run. */
 void collect_values_add(struct vamp_collect *collect, const Vampire__Telemetry__Message *message);
-/* What was added since the last call was one bucket of the present run, or all of its buckets. */
-void collect_values_end_bucket(struct vamp_collect *collect);
-void collect_values_end_run(struct vamp_collect *collect);
 /* All runs were added: what follows from several metrics. */
 void collect_values_settle(struct vamp_collect *collect);
 /* A value of the collector itself. */
@@ -181,14 +146,6 @@ void collect_values_count(struct vamp_collect *collect, enum vamp_metric_id id, 
                           uint64_t delta);
 void collect_values_gauge(struct vamp_collect *collect, enum vamp_metric_id id, uint32_t series,
                           int64_t value);
-/* Empties them for the next bucket; counters keep their totals and, if there was no memory for this
- * bucket, what they added. */
-void collect_values_clear(struct vamp_collect *collect, bool handed_over);
-
-/* ---- bucket.c */
-
-/* The bucket that begins at `start_ns`, of what was added, with one holder. NULL: no memory. */
-const struct vamp_bucket *collect_bucket(const struct vamp_collect *collect, int64_t start_ns);
 
 /* ---- collect.c */
 

@@ -24,72 +24,58 @@ static uint32_t labels_of(const struct vamp_collect *collect, const struct vamp_
                      LABEL(RUN);
 }
 
-static unsigned find_set(struct vamp_collect *collect, uint32_t labels)
+static void describe(struct vamp_collect *collect, const uuid_t space)
 {
-    for (unsigned i = 0; i < collect->schema.label_set_count; i++) {
-        if (vamp_label_set_bits(&collect->label_sets[i]) == labels) {
-            return i;
-        }
-    }
-    const unsigned place = collect->schema.label_set_count++;
-    vamp_label_set_describe(&collect->label_sets[place], labels);
-    collect->label_sets[place].max_series = labels == 0 ? 1 : collect->options.max_series;
-    return place;
-}
-
-static void describe(struct vamp_collect *collect)
-{
+    const struct vamp_collect_options *options = &collect->options;
+    struct vamp_schema like = {
+        .max_components = options->max_runs,
+        .level = options->level,
+        .bucket_ns = options->bucket_ns,
+    };
+    vamp_bins_init(&like.bins, options->sub_bits);
+    memcpy(like.series_space, space, sizeof like.series_space);
+    vamp_merged_begin(&collect->merged, &like);
     for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
-        collect->place[id] = collect->schema.metric_count;
-        collect->metrics[collect->schema.metric_count++] = (struct vamp_schema_metric){
-            .id = (enum vamp_metric_id)id,
-            .label_set = find_set(collect, labels_of(collect, &vamp_metrics[id])),
-        };
+        (void)vamp_merged_metric(&collect->merged, (enum vamp_metric_id)id,
+                                 labels_of(collect, &vamp_metrics[id]));
     }
-    collect->schema.label_sets = collect->label_sets;
-    collect->schema.metrics = collect->metrics;
-    vamp_bins_init(&collect->schema.bins, collect->options.sub_bits);
-    collect->schema.max_components = collect->options.max_runs;
-    collect->schema.level = collect->options.level;
-    collect->schema.bucket_ns = collect->options.bucket_ns;
+    for (unsigned i = 0; i < collect->merged.schema.label_set_count; i++) {
+        struct vamp_label_set *set = &collect->merged.label_sets[i];
+        set->max_series = set->label_count == 0 ? 1 : options->max_series;
+    }
 }
 
 int collect_schema_init(struct vamp_collect *collect, struct vamp_err *err)
 {
-    if (uuid_parse(collect->options.series_space, collect->schema.series_space) != 0) {
+    uuid_t space;
+    if (uuid_parse(collect->options.series_space, space) != 0) {
         return vamp_err_set(err, -EINVAL, "name space \"%s\" of series is no UUID",
                             collect->options.series_space);
     }
     collect->options.series_space = NULL;
-    describe(collect);
-    collect->scratch = malloc(VAMP_SERIES_SCRATCH_BYTES);
-    int code = collect->scratch != NULL ? map_init(&collect->names) : -ENOMEM;
-    for (unsigned i = 0; code == 0 && i < collect->schema.label_set_count; i++) {
-        code = vamp_merged_series_init(&collect->series[i], &collect->label_sets[i]);
-        collect->series_tables[i] = collect->series[i].places;
-        if (code == 0) {
-            const char *other[VAMP_LABELS_MAX];
-            for (unsigned l = 0; l < VAMP_LABELS_MAX; l++) {
-                other[l] = VAMP_SERIES_OTHER;
-            }
-            (void)collect_series(collect, i, other);
-        }
+    describe(collect, space);
+    if (map_init(&collect->names) != 0 || vamp_merged_create(&collect->merged) != 0) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare the series of collected runs");
     }
-    return code == 0 ? 0 : vamp_err_set_errno(err, ENOMEM, "prepare the series of collected runs");
+    const char *other[VAMP_LABELS_MAX];
+    for (unsigned i = 0; i < VAMP_LABELS_MAX; i++) {
+        other[i] = VAMP_SERIES_OTHER;
+    }
+    for (unsigned i = 0; i < collect->merged.schema.label_set_count; i++) {
+        (void)collect_series(collect, i, other);
+    }
+    return 0;
 }
 
 void collect_schema_done(struct vamp_collect *collect)
 {
-    for (unsigned i = 0; i < collect->schema.label_set_count; i++) {
-        vamp_merged_series_done(&collect->series[i]);
-    }
+    vamp_merged_done(&collect->merged);
     while (collect->name_list != NULL) {
         struct collect_name *name = collect->name_list;
         collect->name_list = name->next;
         free(name);
     }
     map_done(&collect->names);
-    free(collect->scratch);
 }
 
 /* ---- series */
@@ -143,19 +129,16 @@ static bool is_other(const struct vamp_label_set *set,
 uint32_t collect_series(struct vamp_collect *collect, unsigned set,
                         const char *const labels[static VAMP_LABELS_MAX])
 {
-    struct vamp_merged_series *all = &collect->series[set];
+    const struct vamp_label_set *own = &collect->merged.label_sets[set];
     struct vamp_series wanted = {.labels = {NULL}};
-    bool kept = true, is_new = false;
-    for (unsigned i = 0; i < all->labels->label_count; i++) {
+    bool kept = true;
+    for (unsigned i = 0; i < own->label_count; i++) {
         wanted.labels[i] = keep_name(collect, labels[i]);
         kept = kept && wanted.labels[i] != NULL;
     }
-    const uint32_t number = kept ? vamp_merged_series_place(all, &wanted, &is_new) : 0;
-    if (is_new) {
-        set_models(all->labels, &all->series[number]);
-        vamp_series_identify(collect->schema.series_space, all->labels, &all->series[number],
-                             collect->scratch);
-    } else if (number == 0 && !is_other(all->labels, labels)) {
+    set_models(own, &wanted);
+    const uint32_t number = kept ? vamp_merged_place(&collect->merged, set, &wanted) : 0;
+    if (number == 0 && !is_other(own, labels)) {
         collect->counts.refused[VAMP_REFUSAL_SERIES]++;
     }
     return number;

@@ -1,26 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "writers/output/resolution.h"
 
+#include <assert.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vampire/alarms/change.h"
-#include "writers/output/resolution_series.h"
-#include "writers/output/resolution_values.h"
+#include "vampire/stats/bucket/merged.h"
+#include "vampire/stats/bucket/patterns.h"
+
+#define LEFT_OUT UINT32_MAX
+
+/* From a label set of the statistics to the one of the output that has the labels that are kept.
+ * Series that then have the same labels are one. Series 0, `(other)`, always stays: what is in it
+ * is not known. */
+struct route {
+    unsigned from, to;              /* label sets of the statistics and of the output */
+    uint8_t kept[VAMP_LABELS_MAX];  /* places in the former of the latter's labels */
+    bool of_model[VAMP_LABELS_MAX]; /* the model of the component there */
+    uint32_t known;                 /* series of the statistics that were looked at */
+    uint32_t *number;               /* of these in the output, or LEFT_OUT */
+};
 
 struct vamp_resolution {
     const struct vamp_strings *patterns; /* of series */
-    int64_t bucket_ns;
-    struct vamp_schema schema;
-    struct vamp_label_set label_sets[VAMP_METRIC_COUNT];
-    struct vamp_schema_metric metrics[VAMP_METRIC_COUNT];
-
-    struct vamp_merged_series sets[VAMP_METRIC_COUNT]; /* by label set of the output */
-    struct vamp_series_route routes[VAMP_METRIC_COUNT];
-    unsigned set_count, route_count; /* that are made */
-    struct vamp_kept_values values[VAMP_METRIC_COUNT];
-    char *scratch; /* for series' ids */
+    struct vamp_merged merged;
+    struct route routes[VAMP_METRIC_COUNT];
+    unsigned route_count;
+    struct {
+        unsigned place; /* in the statistics' schema */
+        unsigned route;
+    } from[VAMP_METRIC_COUNT]; /* by the output's metrics */
 
     /* The bucket that is being made. */
     struct vamp_bucket bucket; /* `buckets` 0: nothing was added */
@@ -28,12 +39,9 @@ struct vamp_resolution {
     uint64_t sampled_in, weighted; /* for the mean weight */
     struct vamp_cdo_row *cdos;     /* VAMP_CDO_ROWS_MAX; NULL: not at level `cdo` */
     struct vamp_alert *alerts;     /* VAMP_ALERTS_MAX */
-    struct vamp_alarm_change *alarms;
-    unsigned alarm_room;
+    struct vamp_alarm_change
+        *alarms; /* VAMP_ALARM_CHANGES_MAX, of which untouched pages cost nothing */
     struct vamp_waiting_demand demands[VAMP_WAITING_DEMANDS_MAX];
-    unsigned series_count[VAMP_METRIC_COUNT];
-    const struct vamp_series *const *series[VAMP_METRIC_COUNT];
-    struct vamp_metric_values shown[VAMP_METRIC_COUNT];
 };
 
 /* ---- the choice */
@@ -104,20 +112,6 @@ uint32_t vamp_resolution_labels(const struct vamp_sets *by, const struct vamp_se
 
 /* ---- the schema */
 
-/* The place of the label set with these labels among the output's, which it joins when it is new.
- */
-static unsigned find_set(struct vamp_resolution *resolution, uint32_t labels)
-{
-    for (unsigned i = 0; i < resolution->schema.label_set_count; i++) {
-        if (vamp_label_set_bits(&resolution->label_sets[i]) == labels) {
-            return i;
-        }
-    }
-    const unsigned place = resolution->schema.label_set_count++;
-    vamp_label_set_describe(&resolution->label_sets[place], labels);
-    return place;
-}
-
 /* The route between the two sets, made if it is new. The series of the set it leads to are at most
  * those of all sets that lead there. */
 static unsigned find_route(struct vamp_resolution *resolution, const struct vamp_schema *whole,
@@ -128,11 +122,10 @@ static unsigned find_route(struct vamp_resolution *resolution, const struct vamp
             return i;
         }
     }
-    struct vamp_label_set *set = &resolution->label_sets[to];
+    struct vamp_label_set *set = &resolution->merged.label_sets[to];
     set->max_series =
         set->label_count == 0 ? 1 : set->max_series + whole->label_sets[from].max_series;
-    resolution->routes[resolution->route_count] =
-        (struct vamp_series_route){.from = from, .to = to};
+    resolution->routes[resolution->route_count] = (struct route){.from = from, .to = to};
     return resolution->route_count++;
 }
 
@@ -149,71 +142,57 @@ static void choose_metrics(struct vamp_resolution *resolution,
         const uint32_t labels = vamp_label_set_bits(&whole->label_sets[entry->label_set]);
         const uint32_t kept =
             vamp_resolution_labels(choice->by, choice->without, metric->name, labels);
-        const unsigned set = find_set(resolution, kept);
-        const unsigned place = resolution->schema.metric_count++;
-        resolution->metrics[place] = (struct vamp_schema_metric){
-            .id = entry->id,
-            .label_set = set,
-            .has_bounds = entry->has_bounds || (kept != labels && metric->kind == VAMP_GAUGE &&
-                                                metric->merge == VAMP_MERGE_SUM),
-        };
-        resolution->values[place] = (struct vamp_kept_values){
-            .id = entry->id,
-            .from = i,
-            .route = find_route(resolution, whole, entry->label_set, set),
-        };
+        const unsigned place = vamp_merged_metric(&resolution->merged, entry->id, kept);
+        struct vamp_schema_metric *own = &resolution->merged.metrics[place];
+        own->has_bounds = entry->has_bounds || (kept != labels && metric->kind == VAMP_GAUGE &&
+                                                metric->merge == VAMP_MERGE_SUM);
+        resolution->from[place].place = i;
+        resolution->from[place].route =
+            find_route(resolution, whole, entry->label_set, own->label_set);
     }
-}
-
-static void make_schema(struct vamp_resolution *resolution,
-                        const struct vamp_resolution_choice *choice,
-                        const struct vamp_schema *whole)
-{
-    resolution->patterns = choice->series;
-    resolution->bucket_ns = choice->bucket_ns > 0 ? choice->bucket_ns : whole->bucket_ns;
-    resolution->schema = *whole;
-    resolution->schema.label_sets = resolution->label_sets;
-    resolution->schema.label_set_count = 0;
-    resolution->schema.metrics = resolution->metrics;
-    resolution->schema.metric_count = 0;
-    resolution->schema.bucket_ns = resolution->bucket_ns;
-    choose_metrics(resolution, choice, whole);
 }
 
 /* ---- create and free */
 
-static int make_rows(struct vamp_resolution *resolution)
+static bool find_label(const struct vamp_label_set *set, enum vamp_label label, uint8_t *ret_place)
 {
-    resolution->scratch = malloc(VAMP_SERIES_SCRATCH_BYTES);
-    resolution->alerts = calloc(VAMP_ALERTS_MAX, sizeof *resolution->alerts);
-    if (resolution->schema.level == VAMP_LEVEL_CDO) {
-        resolution->cdos = calloc(VAMP_CDO_ROWS_MAX, sizeof *resolution->cdos);
+    for (unsigned i = 0; i < set->label_count; i++) {
+        if (set->labels[i] == label) {
+            *ret_place = (uint8_t)i;
+            return true;
+        }
     }
-    return resolution->scratch == NULL || resolution->alerts == NULL ||
-                   (resolution->schema.level == VAMP_LEVEL_CDO && resolution->cdos == NULL)
-               ? -ENOMEM
-               : 0;
+    return false;
 }
 
-static int make_all(struct vamp_resolution *resolution, const struct vamp_schema *whole)
+static bool make_route(struct route *route, const struct vamp_label_set *from,
+                       const struct vamp_label_set *to)
 {
-    int code = make_rows(resolution);
-    for (unsigned i = 0; code == 0 && i < resolution->schema.label_set_count; i++) {
-        code = vamp_merged_series_init(&resolution->sets[i], &resolution->label_sets[i]);
-        resolution->series[i] = resolution->sets[i].places;
-        resolution->set_count++;
+    for (unsigned i = 0; i < to->label_count; i++) {
+        const bool is_there = find_label(from, to->labels[i], &route->kept[i]);
+        route->of_model[i] =
+            !is_there && find_label(from, vamp_label_of_component(to->labels[i]), &route->kept[i]);
+        assert(is_there || route->of_model[i]);
     }
-    for (unsigned i = 0; code == 0 && i < resolution->route_count; i++) {
-        struct vamp_series_route *route = &resolution->routes[i];
-        code = vamp_series_route_init(route, route->from, &whole->label_sets[route->from],
-                                      route->to, &resolution->label_sets[route->to]);
+    route->number = calloc(from->max_series, sizeof *route->number);
+    return route->number != NULL;
+}
+
+static bool make_all(struct vamp_resolution *resolution, const struct vamp_schema *whole)
+{
+    bool good = vamp_merged_create(&resolution->merged) == 0;
+    for (unsigned i = 0; good && i < resolution->route_count; i++) {
+        struct route *route = &resolution->routes[i];
+        good = make_route(route, &whole->label_sets[route->from],
+                          &resolution->merged.label_sets[route->to]);
     }
-    for (unsigned i = 0; code == 0 && i < resolution->schema.metric_count; i++) {
-        struct vamp_kept_values *values = &resolution->values[i];
-        values->max_series = resolution->label_sets[resolution->metrics[i].label_set].max_series;
-        code = vamp_kept_values_init(values);
+    resolution->alerts = calloc(VAMP_ALERTS_MAX, sizeof *resolution->alerts);
+    resolution->alarms = calloc(VAMP_ALARM_CHANGES_MAX, sizeof *resolution->alarms);
+    if (whole->level == VAMP_LEVEL_CDO) {
+        resolution->cdos = calloc(VAMP_CDO_ROWS_MAX, sizeof *resolution->cdos);
+        good = good && resolution->cdos != NULL;
     }
-    return code;
+    return good && resolution->alerts != NULL && resolution->alarms != NULL;
 }
 
 int vamp_resolution_create(const struct vamp_resolution_choice *choice,
@@ -222,9 +201,14 @@ int vamp_resolution_create(const struct vamp_resolution_choice *choice,
 {
     struct vamp_resolution *resolution = calloc(1, sizeof *resolution);
     if (resolution != NULL) {
-        make_schema(resolution, choice, schema);
+        resolution->patterns = choice->series;
+        vamp_merged_begin(&resolution->merged, schema);
+        if (choice->bucket_ns > 0) {
+            resolution->merged.schema.bucket_ns = choice->bucket_ns;
+        }
+        choose_metrics(resolution, choice, schema);
     }
-    if (resolution == NULL || make_all(resolution, schema) != 0) {
+    if (resolution == NULL || !make_all(resolution, schema)) {
         vamp_resolution_free(resolution);
         return vamp_err_set_errno(err, ENOMEM, "prepare the output's metrics and labels");
     }
@@ -237,16 +221,10 @@ void vamp_resolution_free(struct vamp_resolution *resolution)
     if (resolution == NULL) {
         return;
     }
-    for (unsigned i = 0; i < resolution->schema.metric_count; i++) {
-        vamp_kept_values_done(&resolution->values[i]);
-    }
+    vamp_merged_done(&resolution->merged);
     for (unsigned i = 0; i < resolution->route_count; i++) {
-        vamp_series_route_done(&resolution->routes[i]);
+        free(resolution->routes[i].number);
     }
-    for (unsigned i = 0; i < resolution->set_count; i++) {
-        vamp_merged_series_done(&resolution->sets[i]);
-    }
-    free(resolution->scratch);
     free(resolution->cdos);
     free(resolution->alerts);
     free(resolution->alarms);
@@ -255,7 +233,7 @@ void vamp_resolution_free(struct vamp_resolution *resolution)
 
 const struct vamp_schema *vamp_resolution_schema(const struct vamp_resolution *resolution)
 {
-    return &resolution->schema;
+    return &resolution->merged.schema;
 }
 
 /* ---- time */
@@ -263,8 +241,8 @@ const struct vamp_schema *vamp_resolution_schema(const struct vamp_resolution *r
 /* Where the output's bucket begins that holds this time: at a multiple of its width since 1970. */
 static int64_t begin_of(const struct vamp_resolution *resolution, int64_t time_ns)
 {
-    const int64_t rest = time_ns % resolution->bucket_ns;
-    return time_ns - rest - (rest < 0 ? resolution->bucket_ns : 0);
+    const int64_t width_ns = resolution->merged.schema.bucket_ns, rest = time_ns % width_ns;
+    return time_ns - rest - (rest < 0 ? width_ns : 0);
 }
 
 bool vamp_resolution_fits(const struct vamp_resolution *resolution,
@@ -277,21 +255,56 @@ bool vamp_resolution_fits(const struct vamp_resolution *resolution,
 bool vamp_resolution_is_complete(const struct vamp_resolution *resolution)
 {
     return resolution->bucket.buckets > 0 &&
-           resolution->newest_end_ns >= resolution->bucket.start_ns + resolution->bucket_ns;
+           resolution->newest_end_ns >=
+               resolution->bucket.start_ns + resolution->merged.schema.bucket_ns;
 }
 
 /* ---- one more bucket */
 
+/* Looks at the series that are new in this bucket. */
+static void learn_series(struct vamp_resolution *resolution, struct route *route,
+                         const struct vamp_bucket *bucket)
+{
+    const struct vamp_label_set *from = &bucket->schema->label_sets[route->from];
+    const unsigned labels = resolution->merged.label_sets[route->to].label_count;
+    for (; route->known < bucket->series_count[route->from]; route->known++) {
+        const struct vamp_series *series = bucket->series[route->from][route->known];
+        if (route->known > 0 && !vamp_series_is_wanted(resolution->patterns, from, series)) {
+            route->number[route->known] = LEFT_OUT;
+            continue;
+        }
+        struct vamp_series kept = {.labels = {NULL}};
+        for (unsigned i = 0; i < labels; i++) {
+            const unsigned place = route->kept[i];
+            kept.labels[i] = route->of_model[i] ? series->models[place] : series->labels[place];
+        }
+        route->number[route->known] = vamp_merged_place(&resolution->merged, route->to, &kept);
+    }
+}
+
+static const uint32_t *numbers(const struct vamp_resolution *resolution, unsigned metric)
+{
+    return resolution->routes[resolution->from[metric].route].number;
+}
+
+/* All that can fail, so that a bucket is added as a whole or not at all. */
 static int reserve_values(struct vamp_resolution *resolution, const struct vamp_bucket *bucket)
 {
-    int code = 0;
-    for (unsigned i = 0; code == 0 && i < resolution->schema.metric_count; i++) {
-        struct vamp_kept_values *values = &resolution->values[i];
-        code = vamp_kept_values_reserve(values, &bucket->values[values->from],
-                                        resolution->routes[values->route].number,
-                                        resolution->schema.bins.count);
+    struct vamp_merged *merged = &resolution->merged;
+    for (unsigned m = 0; m < merged->schema.metric_count; m++) {
+        if (vamp_metrics[merged->metrics[m].id].kind != VAMP_HISTOGRAM) {
+            continue;
+        }
+        struct vamp_rows rows = vamp_rows_of(bucket, resolution->from[m].place, 0);
+        while (vamp_rows_next(&rows)) {
+            const uint32_t series = numbers(resolution, m)[rows.row.number];
+            if (series != LEFT_OUT &&
+                vamp_merged_reserve(merged, m, series, rows.row.histogram->bin_count) != 0) {
+                return -ENOMEM;
+            }
+        }
     }
-    return code;
+    return 0;
 }
 
 /* What a counter without labels counted in the bucket; 0 when it is not there. */
@@ -305,13 +318,41 @@ static uint64_t counted(const struct vamp_bucket *bucket, enum vamp_metric_id id
     return 0;
 }
 
-/* The weight of a time is no weight of its parts: it is what all its sampled events stand for, by
- * their number. */
-static void set_weight(struct vamp_resolution *resolution, struct vamp_kept_values *values)
+static void add_metric(struct vamp_resolution *resolution, unsigned metric,
+                       const struct vamp_bucket *bucket)
 {
-    if (resolution->sampled_in > 0) {
-        values->gauges[0].value =
-            (int64_t)((double)resolution->weighted * 1e6 / (double)resolution->sampled_in + 0.5);
+    struct vamp_merged *merged = &resolution->merged;
+    struct vamp_rows rows = vamp_rows_of(bucket, resolution->from[metric].place, 0);
+    const uint32_t *number = numbers(resolution, metric);
+    while (vamp_rows_next(&rows)) {
+        const uint32_t series = number[rows.row.number];
+        if (series == LEFT_OUT) {
+            continue;
+        }
+        switch (rows.row.metric->kind) {
+        case VAMP_COUNTER:
+            vamp_merged_counter(merged, metric, series, rows.row.counter);
+            break;
+        case VAMP_GAUGE:
+            vamp_merged_gauge(merged, metric, series, rows.row.gauge);
+            break;
+        case VAMP_HISTOGRAM:
+            vamp_merged_histogram(merged, metric, series, rows.row.histogram);
+            break;
+        }
+    }
+}
+
+/* The weight of a time is no weight of its parts. */
+static void set_weight(struct vamp_resolution *resolution)
+{
+    struct vamp_merged *merged = &resolution->merged;
+    for (unsigned m = 0; m < merged->schema.metric_count; m++) {
+        struct vamp_merged_gauge *gauges = merged->values[m].gauges;
+        if (vamp_metrics[merged->metrics[m].id].merge == VAMP_MERGE_MEAN && gauges[0].buckets > 1 &&
+            resolution->sampled_in > 0) {
+            gauges[0].run.value = vamp_merged_weight(resolution->weighted, resolution->sampled_in);
+        }
     }
 }
 
@@ -319,112 +360,68 @@ static void add_values(struct vamp_resolution *resolution, const struct vamp_buc
 {
     resolution->sampled_in += counted(bucket, VAMP_METRIC_VAMPIRE_SAMPLED_IN);
     resolution->weighted += counted(bucket, VAMP_METRIC_VAMPIRE_WEIGHTED);
-    for (unsigned i = 0; i < resolution->schema.metric_count; i++) {
-        struct vamp_kept_values *values = &resolution->values[i];
-        const struct vamp_series_route *route = &resolution->routes[values->route];
-        vamp_kept_values_add(values, &bucket->values[values->from], route->number,
-                             resolution->sets[route->to].count);
-        if (vamp_metrics[values->id].merge == VAMP_MERGE_MEAN && resolution->bucket.buckets > 0) {
-            set_weight(resolution, values);
-        }
+    vamp_merged_forget_totals(&resolution->merged); /* those of the newest bucket count */
+    for (unsigned m = 0; m < resolution->merged.schema.metric_count; m++) {
+        add_metric(resolution, m, bucket);
     }
+    vamp_merged_end_bucket(&resolution->merged);
+    set_weight(resolution);
 }
 
-static void add_rows(struct vamp_resolution *resolution, const struct vamp_bucket *from)
+/* Adds as many elements as there is room for; the others are counted. */
+static void append(void *list, unsigned *count, unsigned room, const void *more,
+                   unsigned more_count, size_t bytes, uint64_t *unlisted)
+{
+    const unsigned left = room - *count, fits = more_count < left ? more_count : left;
+    if (fits > 0) {
+        memcpy((char *)list + *count * bytes, more, fits * bytes);
+    }
+    *count += fits;
+    *unlisted += more_count - fits;
+}
+
+static void add_lists(struct vamp_resolution *resolution, const struct vamp_bucket *from)
 {
     struct vamp_bucket *into = &resolution->bucket;
-    unsigned room = resolution->cdos != NULL ? VAMP_CDO_ROWS_MAX - into->cdo_count : 0;
-    unsigned fits = from->cdo_count < room ? from->cdo_count : room;
-    if (fits > 0) {
-        memcpy(resolution->cdos + into->cdo_count, from->cdos, fits * sizeof *from->cdos);
-    }
-    into->cdo_count += fits;
-    into->cdos_unlisted += from->cdos_unlisted + (from->cdo_count - fits);
-    room = VAMP_ALERTS_MAX - into->alert_count;
-    fits = from->alert_count < room ? from->alert_count : room;
-    if (fits > 0) {
-        memcpy(resolution->alerts + into->alert_count, from->alerts, fits * sizeof *from->alerts);
-    }
-    into->alert_count += fits;
-    into->alerts_unlisted += from->alerts_unlisted + (from->alert_count - fits);
-}
-
-/* Room for so many changes in all; returns how many there is room for. */
-static unsigned reserve_alarms(struct vamp_resolution *resolution, unsigned wanted)
-{
-    wanted = wanted < VAMP_ALARM_CHANGES_MAX ? wanted : VAMP_ALARM_CHANGES_MAX;
-    if (wanted > resolution->alarm_room) {
-        struct vamp_alarm_change *alarms =
-            reallocarray(resolution->alarms, wanted, sizeof *resolution->alarms);
-        if (alarms == NULL) {
-            return resolution->alarm_room;
-        }
-        resolution->alarms = alarms;
-        resolution->alarm_room = wanted;
-    }
-    return wanted;
-}
-
-static void add_alarms(struct vamp_resolution *resolution, const struct vamp_bucket *from)
-{
-    struct vamp_bucket *into = &resolution->bucket;
-    if (from->alarm_count > 0) {
-        const unsigned room = reserve_alarms(resolution, into->alarm_count + from->alarm_count);
-        const unsigned left = room - into->alarm_count;
-        const unsigned fits = from->alarm_count < left ? from->alarm_count : left;
-        memcpy(resolution->alarms + into->alarm_count, from->alarms, fits * sizeof *from->alarms);
-        into->alarms = resolution->alarms;
-        into->alarm_count += fits;
-        into->alarms_unlisted += from->alarm_count - fits;
-    }
+    append(resolution->cdos, &into->cdo_count, resolution->cdos != NULL ? VAMP_CDO_ROWS_MAX : 0,
+           from->cdos, from->cdo_count, sizeof *from->cdos, &into->cdos_unlisted);
+    append(resolution->alerts, &into->alert_count, VAMP_ALERTS_MAX, from->alerts, from->alert_count,
+           sizeof *from->alerts, &into->alerts_unlisted);
+    append(resolution->alarms, &into->alarm_count, VAMP_ALARM_CHANGES_MAX, from->alarms,
+           from->alarm_count, sizeof *from->alarms, &into->alarms_unlisted);
+    into->cdos_unlisted += from->cdos_unlisted;
+    into->alerts_unlisted += from->alerts_unlisted;
     into->alarms_unlisted += from->alarms_unlisted;
-}
-
-/* Those at the end of the newest bucket are those at the end of the merged one. */
-static void set_demands(struct vamp_resolution *resolution, const struct vamp_bucket *from)
-{
-    struct vamp_bucket *into = &resolution->bucket;
-    if (from->demand_count > 0) {
-        memcpy(resolution->demands, from->demands, from->demand_count * sizeof *from->demands);
-    }
-    into->demands = resolution->demands;
-    into->demand_count = from->demand_count;
+    /* The demands at the end of the newest bucket are those at the end of the merged one. */
+    into->demand_count = 0;
+    uint64_t none = 0;
+    append(resolution->demands, &into->demand_count, VAMP_WAITING_DEMANDS_MAX, from->demands,
+           from->demand_count, sizeof *from->demands, &none);
     into->demands_pending = from->demands_pending;
-}
-
-static void begin_bucket(struct vamp_resolution *resolution, const struct vamp_bucket *first)
-{
-    resolution->bucket = (struct vamp_bucket){
-        .number = first->number,
-        .start_ns = begin_of(resolution, first->start_ns),
-        .width_ns = resolution->bucket_ns,
-        .schema = &resolution->schema,
-        .series_count = resolution->series_count,
-        .series = resolution->series,
-        .values = resolution->shown,
-        .cdos = resolution->cdos,
-        .alerts = resolution->alerts,
-    };
 }
 
 int vamp_resolution_add(struct vamp_resolution *resolution, const struct vamp_bucket *bucket,
                         struct vamp_err *err)
 {
     for (unsigned i = 0; i < resolution->route_count; i++) {
-        struct vamp_series_route *route = &resolution->routes[i];
-        vamp_series_route_learn(route, &resolution->sets[route->to], resolution->patterns, bucket,
-                                resolution->scratch);
+        learn_series(resolution, &resolution->routes[i], bucket);
     }
     if (reserve_values(resolution, bucket) != 0) {
         return vamp_err_set_errno(err, ENOMEM, "merge a bucket into one of the output's");
     }
     if (resolution->bucket.buckets == 0) {
-        begin_bucket(resolution, bucket);
+        resolution->bucket = (struct vamp_bucket){
+            .number = bucket->number,
+            .start_ns = begin_of(resolution, bucket->start_ns),
+            .width_ns = resolution->merged.schema.bucket_ns,
+            .cdos = resolution->cdos,
+            .alerts = resolution->alerts,
+            .alarms = resolution->alarms,
+            .demands = resolution->demands,
+        };
     }
     add_values(resolution, bucket);
-    add_rows(resolution, bucket);
-    add_alarms(resolution, bucket);
-    set_demands(resolution, bucket);
+    add_lists(resolution, bucket);
     resolution->bucket.accounting = bucket->accounting;
     resolution->bucket.buckets += bucket->buckets;
     resolution->newest_end_ns = bucket->start_ns + bucket->width_ns;
@@ -436,22 +433,13 @@ const struct vamp_bucket *vamp_resolution_bucket(struct vamp_resolution *resolut
     if (resolution->bucket.buckets == 0) {
         return NULL;
     }
-    for (unsigned i = 0; i < resolution->schema.label_set_count; i++) {
-        resolution->series_count[i] = resolution->sets[i].count;
-    }
-    for (unsigned i = 0; i < resolution->schema.metric_count; i++) {
-        resolution->shown[i] = vamp_kept_values_show(
-            &resolution->values[i], resolution->sets[resolution->metrics[i].label_set].count);
-    }
+    vamp_merged_show(&resolution->merged, &resolution->bucket);
     return &resolution->bucket;
 }
 
 void vamp_resolution_clear(struct vamp_resolution *resolution)
 {
-    for (unsigned i = 0; i < resolution->schema.metric_count; i++) {
-        vamp_kept_values_clear(&resolution->values[i],
-                               resolution->sets[resolution->metrics[i].label_set].count);
-    }
+    vamp_merged_clear(&resolution->merged, false);
     resolution->bucket = (struct vamp_bucket){.buckets = 0};
     resolution->sampled_in = 0;
     resolution->weighted = 0;

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "vampire/stats/bucket/merged.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vampire/core/hash.h"
+
+static enum vamp_metric_kind kind_of(const struct vamp_merged *merged, unsigned metric)
+{
+    return vamp_metrics[merged->metrics[metric].id].kind;
+}
+
+static uint32_t series_count(const struct vamp_merged *merged, unsigned metric)
+{
+    return merged->sets[merged->metrics[metric].label_set].count;
+}
+
+/* ---- make one */
+
+void vamp_merged_begin(struct vamp_merged *merged, const struct vamp_schema *like)
+{
+    merged->schema = *like;
+    merged->schema.label_sets = merged->label_sets;
+    merged->schema.label_set_count = 0;
+    merged->schema.metrics = merged->metrics;
+    merged->schema.metric_count = 0;
+}
+
+static unsigned find_set(struct vamp_merged *merged, uint32_t labels)
+{
+    for (unsigned i = 0; i < merged->schema.label_set_count; i++) {
+        if (vamp_label_set_bits(&merged->label_sets[i]) == labels) {
+            return i;
+        }
+    }
+    vamp_label_set_describe(&merged->label_sets[merged->schema.label_set_count], labels);
+    return merged->schema.label_set_count++;
+}
+
+unsigned vamp_merged_metric(struct vamp_merged *merged, enum vamp_metric_id id, uint32_t labels)
+{
+    const unsigned place = merged->schema.metric_count++;
+    assert(place < VAMP_METRIC_COUNT);
+    merged->metrics[place] =
+        (struct vamp_schema_metric){.id = id, .label_set = find_set(merged, labels)};
+    return place;
+}
+
+static bool make_set(struct vamp_merged_series *set, unsigned most)
+{
+    size_t size = 16;
+    while (size < (size_t)2 * most) {
+        size *= 2;
+    }
+    set->series = calloc(most, sizeof *set->series);
+    set->places = calloc(most, sizeof(const struct vamp_series *));
+    set->index = calloc(size, sizeof *set->index);
+    set->mask = (uint32_t)(size - 1);
+    return set->series != NULL && set->places != NULL && set->index != NULL;
+}
+
+static bool make_values(struct vamp_merged_values *values, enum vamp_metric_kind kind,
+                        unsigned most)
+{
+    switch (kind) {
+    case VAMP_COUNTER:
+        values->counters = calloc(most, sizeof *values->counters);
+        return values->counters != NULL;
+    case VAMP_GAUGE:
+        values->gauges = calloc(most, sizeof *values->gauges);
+        values->shown_gauges = calloc(most, sizeof *values->shown_gauges);
+        values->in_bucket = calloc(most, sizeof *values->in_bucket);
+        values->in_run = calloc(most, sizeof *values->in_run);
+        return values->gauges != NULL && values->shown_gauges != NULL &&
+               values->in_bucket != NULL && values->in_run != NULL;
+    case VAMP_HISTOGRAM:
+        values->histograms = calloc(most, sizeof *values->histograms);
+        values->shown_histograms = calloc(most, sizeof *values->shown_histograms);
+        return values->histograms != NULL && values->shown_histograms != NULL;
+    }
+    return false;
+}
+
+int vamp_merged_create(struct vamp_merged *merged)
+{
+    merged->scratch = malloc(VAMP_SERIES_SCRATCH_BYTES);
+    bool good = merged->scratch != NULL;
+    for (unsigned i = 0; good && i < merged->schema.label_set_count; i++) {
+        good = make_set(&merged->sets[i], merged->label_sets[i].max_series);
+        merged->series[i] = merged->sets[i].places;
+    }
+    for (unsigned i = 0; good && i < merged->schema.metric_count; i++) {
+        good = make_values(&merged->values[i], kind_of(merged, i),
+                           merged->label_sets[merged->metrics[i].label_set].max_series);
+    }
+    return good ? 0 : -ENOMEM;
+}
+
+void vamp_merged_done(struct vamp_merged *merged)
+{
+    for (unsigned i = 0; i < merged->schema.metric_count; i++) {
+        struct vamp_merged_values *values = &merged->values[i];
+        for (uint32_t s = 0; values->histograms != NULL && s < series_count(merged, i); s++) {
+            free(values->histograms[s].values);
+        }
+        free(values->counters);
+        free(values->gauges);
+        free(values->shown_gauges);
+        free(values->in_bucket);
+        free(values->in_run);
+        free(values->histograms);
+        free(values->shown_histograms);
+    }
+    for (unsigned i = 0; i < merged->schema.label_set_count; i++) {
+        free(merged->sets[i].series);
+        free(merged->sets[i].places);
+        free(merged->sets[i].index);
+    }
+    free(merged->scratch);
+    merged->schema.metric_count = merged->schema.label_set_count = 0;
+}
+
+/* ---- series */
+
+static bool same_labels(const struct vamp_series *left, const struct vamp_series *right,
+                        unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(left->labels[i], right->labels[i]) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+uint32_t vamp_merged_place(struct vamp_merged *merged, unsigned number,
+                           const struct vamp_series *wanted)
+{
+    struct vamp_merged_series *set = &merged->sets[number];
+    const struct vamp_label_set *labels = &merged->label_sets[number];
+    uint64_t hash = 0;
+    for (unsigned i = 0; i < labels->label_count; i++) {
+        hash = vamp_hash_bytes(hash, wanted->labels[i], strlen(wanted->labels[i]) + 1);
+    }
+    uint32_t at = (uint32_t)hash & set->mask;
+    for (; set->index[at] != 0; at = (at + 1) & set->mask) {
+        const uint32_t series = set->index[at] - 1;
+        if (same_labels(&set->series[series], wanted, labels->label_count)) {
+            return series;
+        }
+    }
+    if (set->count == labels->max_series) {
+        return 0;
+    }
+    struct vamp_series *series = &set->series[set->count];
+    *series = *wanted;
+    vamp_series_identify(merged->schema.series_space, labels, series, merged->scratch);
+    set->places[set->count] = series;
+    set->index[at] = ++set->count;
+    return set->count - 1;
+}
+
+/* ---- counters */
+
+void vamp_merged_forget_totals(struct vamp_merged *merged)
+{
+    for (unsigned m = 0; m < merged->schema.metric_count; m++) {
+        struct vamp_counter_value *counters = merged->values[m].counters;
+        for (uint32_t i = 0; counters != NULL && i < series_count(merged, m); i++) {
+            counters[i].value = 0;
+        }
+    }
+}
+
+void vamp_merged_counter(struct vamp_merged *merged, unsigned metric, uint32_t series,
+                         const struct vamp_counter_value *value)
+{
+    struct vamp_counter_value *counter = &merged->values[metric].counters[series];
+    counter->value += value->value;
+    counter->delta += value->delta;
+}
+
+/* ---- gauges */
+
+static int64_t larger(int64_t left, int64_t right)
+{
+    return left > right ? left : right;
+}
+
+/* Where one of them is none, it is the other; none is below all others, for `larger`. */
+static int64_t smaller(int64_t left, int64_t right)
+{
+    return left == VAMP_GAUGE_NONE || (right != VAMP_GAUGE_NONE && right < left) ? right : left;
+}
+
+/* Modulo 2^64, as the statistics count gauges. */
+static int64_t sum(int64_t left, int64_t right)
+{
+    return (int64_t)((uint64_t)left + (uint64_t)right);
+}
+
+/* `from` is of another series with the same labels, or of another run, at the same time. */
+static void join_series(struct vamp_gauge_value *into, const struct vamp_gauge_value *from,
+                        enum vamp_merge rule)
+{
+    switch (rule) {
+    case VAMP_MERGE_SUM:
+        into->value = sum(into->value, from->value);
+        into->min = sum(into->min, from->min);
+        into->max = sum(into->max, from->max);
+        return;
+    case VAMP_MERGE_LARGEST:
+    case VAMP_MERGE_MEAN: /* it has no labels */
+        into->value = larger(into->value, from->value);
+        into->min = smaller(into->min, from->min);
+        into->max = larger(into->max, from->max);
+        return;
+    }
+}
+
+/* `from` is of the same series, later. */
+static void join_time(struct vamp_gauge_value *into, const struct vamp_gauge_value *from)
+{
+    into->value = from->value;
+    into->min = smaller(into->min, from->min);
+    into->max = larger(into->max, from->max);
+}
+
+void vamp_merged_gauge(struct vamp_merged *merged, unsigned metric, uint32_t series,
+                       const struct vamp_gauge_value *value)
+{
+    struct vamp_merged_values *values = &merged->values[metric];
+    struct vamp_merged_gauge *gauge = &values->gauges[series];
+    if (gauge->in_bucket) {
+        join_series(&gauge->bucket, value, vamp_metrics[merged->metrics[metric].id].merge);
+        return;
+    }
+    gauge->bucket = *value;
+    gauge->in_bucket = true;
+    values->in_bucket[values->in_bucket_count++] = series;
+}
+
+void vamp_merged_end_bucket(struct vamp_merged *merged)
+{
+    for (unsigned m = 0; m < merged->schema.metric_count; m++) {
+        struct vamp_merged_values *values = &merged->values[m];
+        for (uint32_t i = 0; i < values->in_bucket_count; i++) {
+            struct vamp_merged_gauge *gauge = &values->gauges[values->in_bucket[i]];
+            if (gauge->in_run) {
+                join_time(&gauge->run, &gauge->bucket);
+            } else {
+                gauge->run = gauge->bucket;
+                gauge->in_run = true;
+                values->in_run[values->in_run_count++] = values->in_bucket[i];
+            }
+            gauge->in_bucket = false;
+            gauge->buckets++;
+        }
+        values->in_bucket_count = 0;
+    }
+}
+
+void vamp_merged_end_run(struct vamp_merged *merged)
+{
+    for (unsigned m = 0; m < merged->schema.metric_count; m++) {
+        struct vamp_merged_values *values = &merged->values[m];
+        for (uint32_t i = 0; i < values->in_run_count; i++) {
+            struct vamp_merged_gauge *gauge = &values->gauges[values->in_run[i]];
+            if (gauge->in_total) {
+                join_series(&gauge->total, &gauge->run, vamp_metrics[merged->metrics[m].id].merge);
+            } else {
+                gauge->total = gauge->run;
+                gauge->in_total = true;
+            }
+            gauge->in_run = false;
+        }
+        values->in_run_count = 0;
+    }
+}
+
+int64_t vamp_merged_weight(uint64_t weighted, uint64_t sampled)
+{
+    assert(sampled > 0);
+    return (int64_t)((double)weighted * 1e6 / (double)sampled + 0.5);
+}
+
+/* ---- histograms */
+
+/* Room for so many bins, and then some, so that a histogram seldom grows. */
+static int grow(struct vamp_merged_histogram *kept, uint32_t room, uint32_t most)
+{
+    room = room + room / 2 + 4;
+    room = room < most ? room : most;
+    struct vamp_bucket_histogram *values = realloc(kept->values, vamp_bucket_histogram_bytes(room));
+    if (values == NULL) {
+        return -ENOMEM;
+    }
+    if (kept->values == NULL) {
+        *values = (struct vamp_bucket_histogram){.min = UINT64_MAX};
+    }
+    kept->values = values;
+    kept->room = room;
+    return 0;
+}
+
+int vamp_merged_reserve(struct vamp_merged *merged, unsigned metric, uint32_t series, uint32_t bins)
+{
+    struct vamp_merged_histogram *kept = &merged->values[metric].histograms[series];
+    const uint32_t most = merged->schema.bins.count;
+    kept->reserved += bins;
+    uint32_t room = (kept->values != NULL ? kept->values->bin_count : 0) + kept->reserved;
+    room = room < most ? room : most;
+    return kept->values == NULL || room > kept->room ? grow(kept, room, most) : 0;
+}
+
+/* Bins that are in one of the two or in both. */
+static uint32_t count_union(const struct vamp_bucket_histogram *left,
+                            const struct vamp_bucket_histogram *right)
+{
+    uint32_t count = 0, i = 0, k = 0;
+    while (i < left->bin_count && k < right->bin_count) {
+        const uint32_t one = left->bins[i].bin, other = right->bins[k].bin;
+        i += one <= other;
+        k += other <= one;
+        count++;
+    }
+    return count + (left->bin_count - i) + (right->bin_count - k);
+}
+
+/* From the last bin to the first, so that none is overwritten before it was moved. */
+static void merge_bins(struct vamp_bucket_histogram *into, const struct vamp_bucket_histogram *from)
+{
+    uint32_t at = count_union(into, from), i = into->bin_count, k = from->bin_count;
+    into->bin_count = at;
+    while (k > 0) {
+        const struct vamp_bin_count *added = &from->bins[k - 1];
+        const struct vamp_bin_count *present = i > 0 ? &into->bins[i - 1] : NULL;
+        struct vamp_bin_count merged = *added;
+        if (present != NULL && present->bin >= added->bin) {
+            merged.bin = present->bin;
+            merged.count = present->count + (present->bin == added->bin ? added->count : 0);
+            k -= present->bin == added->bin;
+            i--;
+        } else {
+            k--;
+        }
+        into->bins[--at] = merged;
+    }
+}
+
+void vamp_merged_histogram(struct vamp_merged *merged, unsigned metric, uint32_t series,
+                           const struct vamp_bucket_histogram *from)
+{
+    struct vamp_merged_histogram *kept = &merged->values[metric].histograms[series];
+    struct vamp_bucket_histogram *into = kept->values;
+    kept->reserved = 0;
+    merge_bins(into, from);
+    assert(into->bin_count <= kept->room);
+    into->count += from->count;
+    into->sum += from->sum;
+    into->min = from->min < into->min ? from->min : into->min;
+    into->max = from->max > into->max ? from->max : into->max;
+}
+
+/* ---- take the bucket */
+
+static struct vamp_metric_values show_gauges(struct vamp_merged_values *values, uint32_t count,
+                                             const struct vamp_metric *metric)
+{
+    const int64_t none = vamp_metric_may_be_none(metric) ? VAMP_GAUGE_NONE : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct vamp_merged_gauge *gauge = &values->gauges[i];
+        values->shown_gauges[i] = gauge->in_total ? gauge->total
+                                  : gauge->in_run ? gauge->run
+                                                  : (struct vamp_gauge_value){none, none, none};
+    }
+    return (struct vamp_metric_values){.count = count, .gauges = values->shown_gauges};
+}
+
+static struct vamp_metric_values show_histograms(struct vamp_merged_values *values, uint32_t count)
+{
+    unsigned used = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct vamp_bucket_histogram *histogram = values->histograms[i].values;
+        if (histogram != NULL && histogram->count > 0) {
+            values->shown_histograms[used++] =
+                (struct vamp_histogram_value){.series = i, .histogram = histogram};
+        }
+    }
+    return (struct vamp_metric_values){.count = used, .histograms = values->shown_histograms};
+}
+
+void vamp_merged_show(struct vamp_merged *merged, struct vamp_bucket *bucket)
+{
+    for (unsigned i = 0; i < merged->schema.label_set_count; i++) {
+        merged->series_count[i] = merged->sets[i].count;
+    }
+    for (unsigned i = 0; i < merged->schema.metric_count; i++) {
+        struct vamp_merged_values *values = &merged->values[i];
+        const uint32_t count = series_count(merged, i);
+        switch (kind_of(merged, i)) {
+        case VAMP_COUNTER:
+            merged->shown[i] =
+                (struct vamp_metric_values){.count = count, .counters = values->counters};
+            break;
+        case VAMP_GAUGE:
+            merged->shown[i] = show_gauges(values, count, &vamp_metrics[merged->metrics[i].id]);
+            break;
+        case VAMP_HISTOGRAM:
+            merged->shown[i] = show_histograms(values, count);
+            break;
+        }
+    }
+    bucket->schema = &merged->schema;
+    bucket->series_count = merged->series_count;
+    bucket->series = merged->series;
+    bucket->values = merged->shown;
+}
+
+void vamp_merged_clear(struct vamp_merged *merged, bool keep_counts)
+{
+    for (unsigned i = 0; i < merged->schema.metric_count; i++) {
+        struct vamp_merged_values *values = &merged->values[i];
+        const uint32_t count = series_count(merged, i);
+        for (uint32_t s = 0; values->counters != NULL && !keep_counts && s < count; s++) {
+            values->counters[s].delta = 0;
+        }
+        if (values->gauges != NULL && count > 0) {
+            memset(values->gauges, 0, count * sizeof *values->gauges);
+            values->in_bucket_count = values->in_run_count = 0;
+        }
+        for (uint32_t s = 0; values->histograms != NULL && s < count; s++) {
+            if (values->histograms[s].values != NULL) {
+                *values->histograms[s].values = (struct vamp_bucket_histogram){.min = UINT64_MAX};
+            }
+        }
+    }
+}
+
+/* ---- a copy */
+
+static void destroy(const struct vamp_bucket *bucket)
+{
+    free((void *)(uintptr_t)bucket);
+}
+
+/* Copies `bytes`, a multiple of 8, to where `*at` is in the block, and moves that on; without a
+ * block it only counts. */
+static void *copy(char *block, size_t *at, const void *from, size_t bytes)
+{
+    void *to = block != NULL ? block + *at : NULL;
+    if (to != NULL && bytes > 0) {
+        memcpy(to, from, bytes);
+    }
+    *at += (bytes + 7) & ~(size_t)7;
+    return to;
+}
+
+static void copy_histograms(char *block, size_t *at, struct vamp_metric_values *values)
+{
+    struct vamp_histogram_value *list =
+        copy(block, at, values->histograms, values->count * sizeof *list);
+    for (unsigned i = 0; i < values->count; i++) {
+        const struct vamp_bucket_histogram *from = values->histograms[i].histogram;
+        const void *to = copy(block, at, from, vamp_bucket_histogram_bytes(from->bin_count));
+        if (list != NULL) {
+            list[i].histogram = to;
+        }
+    }
+    values->histograms = list;
+}
+
+/* Lays the bucket out in a block; returns how many bytes it takes. */
+static size_t lay_out(char *block, const struct vamp_bucket *from)
+{
+    const struct vamp_schema *schema = from->schema;
+    size_t at = 0;
+    struct vamp_bucket *bucket = copy(block, &at, from, sizeof *from);
+    const unsigned *counts =
+        copy(block, &at, from->series_count, schema->label_set_count * sizeof *from->series_count);
+    const struct vamp_gap *gaps =
+        copy(block, &at, from->gaps, from->gap_count * sizeof *from->gaps);
+    struct vamp_metric_values *values =
+        copy(block, &at, from->values, schema->metric_count * sizeof *from->values);
+    for (unsigned i = 0; i < schema->metric_count; i++) {
+        struct vamp_metric_values of = from->values[i];
+        switch (vamp_metrics[schema->metrics[i].id].kind) {
+        case VAMP_COUNTER:
+            of.counters = copy(block, &at, of.counters, of.count * sizeof *of.counters);
+            break;
+        case VAMP_GAUGE:
+            of.gauges = copy(block, &at, of.gauges, of.count * sizeof *of.gauges);
+            break;
+        case VAMP_HISTOGRAM:
+            copy_histograms(block, &at, &of);
+            break;
+        }
+        if (values != NULL) {
+            values[i] = of;
+        }
+    }
+    if (bucket != NULL) {
+        bucket->series_count = counts;
+        bucket->gaps = gaps;
+        bucket->values = values;
+        bucket->holders = 1;
+        bucket->destroy = destroy;
+    }
+    return at;
+}
+
+const struct vamp_bucket *vamp_merged_copy(const struct vamp_bucket *bucket)
+{
+    assert(bucket->component_count + bucket->cdo_count + bucket->alert_count +
+               bucket->demand_count + bucket->oldest_count + bucket->alarm_count ==
+           0);
+    char *block = malloc(lay_out(NULL, bucket));
+    if (block != NULL) {
+        (void)lay_out(block, bucket);
+    }
+    return (const struct vamp_bucket *)(void *)block;
+}
