@@ -2,7 +2,7 @@
 /*
  * The JSON lines writer, split by stage: target.c finds or makes what is written to,
  * socket.c serves readers that connect, lines.c turns a delivery into lines,
- * writer.c is the table. The format is specified
+ * writer.c is the table and the recovery. The format is specified
  * in docs/output-jsonl.md and docs/vampire-jsonl.schema.json.
  */
 #ifndef VAMP_WRITERS_JSONL_INTERNAL_H
@@ -10,12 +10,13 @@
 
 #include "vampire/core/json_emit.h"
 #include "writers/format/file.h"
-#include "writers/jsonl/audience.h"
 #include "writers/writer.h"
 
 #define JSONL_VERSION 1
 /* The configuration is the one text that may be long; the rest of a header takes 20 KiB. */
 #define JSONL_CONFIGURATION_BYTES 32768
+/* Clients of a socket. */
+#define JSONL_READERS_MAX 64
 
 struct jsonl_options {
     char *directory;
@@ -45,7 +46,7 @@ struct jsonl {
     int fd;              /* -1: a FIFO without a reader */
     uint64_t file_bytes; /* whole lines in a file */
     bool failed;
-    struct vamp_audience *audience; /* of a socket, else NULL */
+    struct jsonl_clients *clients; /* of a socket, else NULL */
 
     struct vamp_json json; /* lines to be sent */
     /* In the bucket's lines: those of components, each as long as its line, then those of series.
@@ -82,11 +83,11 @@ VAMP_MUST_CHECK int jsonl_socket_header(struct jsonl *self, struct vamp_err *err
 /* The lines of a bucket. 0, or -ENOMEM: no reader got them. */
 VAMP_MUST_CHECK int jsonl_socket_bucket(struct jsonl *self, const struct vamp_delivery *delivery,
                                         struct vamp_err *err);
-/* Ends the stream for all readers after a short time in which they can read what is queued. */
+/* As the format's `remark`, about once in ten seconds at most. */
+bool jsonl_socket_remark(const struct jsonl *self, char text[static VAMP_ERR_TEXT_BYTES]);
+/* Ends the stream for all readers: waits for them to take what is queued, as long as one of them
+ * takes some within 2 s, and for nine times that at most. */
 void jsonl_socket_close(struct jsonl *self);
-
-/* recover.c */
-extern const struct vamp_file_ops jsonl_files;
 
 /* lines.c: append to self->json. */
 void jsonl_header(struct jsonl *self);

@@ -1,106 +1,539 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* JSON lines for readers that connect: what each gets first, and what all get. */
+/*
+ * JSON lines for clients that connect. Each gets a welcome (the header, the newest line of each
+ * component, the descriptions of series), then the lines of every bucket. A separate thread, which
+ * takes no signals, accepts and sends; giving lines to the clients never waits for one.
+ *
+ * Bounds: `readers` clients, `reader_buffer` bytes waiting for each of them. A bucket that finds no
+ * room is lost for that client alone, whole, and counted; as soon as there is room again, at a
+ * bucket with all values, it gets the welcome once more, a line with the exact number, and goes on.
+ * Lines that wait are shared between clients. When all places are taken, a newcomer takes the place
+ * of a client that has been losing; if there is none, it is turned away.
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/thread.h"
+#include "writers/format/listener.h"
+#include "writers/format/text.h"
 #include "writers/jsonl/internal.h"
 
-/* For readers to take the end of the stream. */
+/* For clients to take the end of the stream; one that keeps reading gets at most this many times
+ * that in addition. */
 #define END_PATIENCE_NS (2 * VAMP_NS_PER_SECOND)
+#define PATIENCE_TIMES 8
+#define REMARK_NS (10 * VAMP_NS_PER_SECOND)
+#define QUEUE_BLOCKS 512
+/* Bytes sent in one turn, so that a fast client does not delay the others. */
+#define TURN_BYTES ((size_t)256 * 1024)
+/* Retry after this time when the address is taken or no descriptor is free. */
+#define TRY_AGAIN_MS 100
+#define NS_PER_MS INT64_C(1000000)
 
-int jsonl_socket_open(struct jsonl *self, struct vamp_err *err)
+enum { POLL_WAKE, POLL_LISTENER, POLL_CLIENTS };
+
+/* Lines that wait, shared by all clients that have yet to get them. With the lock. */
+struct block {
+    unsigned holders;
+    size_t length;
+    char bytes[];
+};
+
+struct client {
+    int fd;
+    bool half_closed; /* it has shut down its sending side; it still gets everything */
+    struct block *queue[QUEUE_BLOCKS]; /* a ring */
+    unsigned first, count;
+    size_t sent;   /* of the first block */
+    size_t bytes;  /* waiting */
+    uint64_t lost; /* buckets not yet reported to it */
+};
+
+struct jsonl_clients {
+    const struct jsonl_options *options;
+    unsigned rows_max; /* of the welcome */
+    pthread_t thread;
+    int wake; /* an eventfd */
+    /* Rows of the welcome that newcomers do not see before the bucket is given. The format's
+     * thread's. */
+    struct block **next_rows;
+
+    pthread_mutex_t lock; /* everything below */
+    struct vamp_listener listener;
+    struct client *items[JSONL_READERS_MAX];
+    unsigned count;
+    struct vamp_text head; /* of the welcome; it grows */
+    struct block **rows;   /* after it, NULL: none */
+    bool wants_complete;   /* a client connected or lost a bucket: the next one is to have all */
+    bool stop;
+    int64_t stop_ns, last_ns; /* when waiting ends unless one of them reads, and in any case */
+    int64_t accept_again_ns;  /* after a failure to accept */
+    uint64_t lost, dropped, refused, reported; /* for the operator; the last is their sum then */
+    int64_t remark_ns;
+};
+
+static int64_t now_ns(void)
 {
-    const struct jsonl_options *options = self->options;
-    self->kind = JSONL_SOCKET;
-    const struct vamp_audience_options audience = {
-        .address = options->path,
-        .access = (enum vamp_target_access)options->access,
-        .readers_max = (unsigned)options->readers,
-        .buffer_bytes = (size_t)options->reader_buffer_bytes,
-        .rows_max = self->schema->max_components,
-        .may_wait = self->segment > 1,
-    };
-    int code = vamp_audience_open(&audience, &self->audience, err);
-    if (code != 0) {
-        return code;
+    return vamp_clock_monotonic_ns(&vamp_clock_system);
+}
+
+/* ---- blocks */
+
+/* Empty, with room for so many bytes. */
+static struct block *make_block(size_t room)
+{
+    struct block *block = malloc(sizeof *block + room);
+    if (block != NULL) {
+        block->holders = 1;
+        block->length = 0;
     }
-    self->path = strdup(vamp_audience_name(self->audience));
-    if (self->path == NULL) {
-        vamp_audience_close(self->audience, 0);
-        self->audience = NULL;
-        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
+    return block;
+}
+
+static void append(struct block *block, const char *bytes, size_t length)
+{
+    if (length > 0) {
+        memcpy(block->bytes + block->length, bytes, length);
+        block->length += length;
     }
-    return 0;
+}
+
+static struct block *copy_block(const char *bytes, size_t length)
+{
+    struct block *block = make_block(length);
+    if (block != NULL) {
+        append(block, bytes, length);
+    }
+    return block;
+}
+
+static void release(struct block *block)
+{
+    if (block != NULL && --block->holders == 0) {
+        free(block);
+    }
+}
+
+static struct block *make_welcome(const struct jsonl_clients *clients)
+{
+    size_t length = clients->head.used;
+    for (unsigned i = 0; i < clients->rows_max; i++) {
+        length += clients->rows[i] != NULL ? clients->rows[i]->length : 0;
+    }
+    struct block *welcome = make_block(length);
+    if (welcome == NULL) {
+        return NULL;
+    }
+    append(welcome, clients->head.bytes, clients->head.used);
+    for (unsigned i = 0; i < clients->rows_max; i++) {
+        if (clients->rows[i] != NULL) {
+            append(welcome, clients->rows[i]->bytes, clients->rows[i]->length);
+        }
+    }
+    return welcome;
+}
+
+/* ---- one client; with the lock */
+
+static bool push(struct client *client, struct block *block)
+{
+    if (client->count >= QUEUE_BLOCKS) {
+        return false;
+    }
+    client->queue[(client->first + client->count++) % QUEUE_BLOCKS] = block;
+    client->bytes += block->length;
+    block->holders++;
+    return true;
+}
+
+static void pop(struct client *client)
+{
+    struct block *block = client->queue[client->first];
+    client->first = (client->first + 1) % QUEUE_BLOCKS;
+    client->count--;
+    client->bytes -= block->length;
+    client->sent = 0;
+    release(block);
+}
+
+static void remove_client(struct jsonl_clients *clients, unsigned index)
+{
+    struct client *client = clients->items[index];
+    while (client->count > 0) {
+        pop(client);
+    }
+    (void)close(client->fd);
+    free(client);
+    clients->items[index] = clients->items[--clients->count];
+}
+
+/* False when no client can be disconnected. */
+static bool make_place(struct jsonl_clients *clients)
+{
+    if (clients->count < clients->options->readers) {
+        return true;
+    }
+    unsigned worst = 0;
+    for (unsigned i = 1; i < clients->count; i++) {
+        worst = clients->items[i]->lost > clients->items[worst]->lost ? i : worst;
+    }
+    if (clients->items[worst]->lost == 0) {
+        return false;
+    }
+    clients->dropped++;
+    remove_client(clients, worst);
+    return true;
+}
+
+/* False: there is no place or no memory for it. */
+static bool add_client(struct jsonl_clients *clients, int fd)
+{
+    if (!make_place(clients)) {
+        return false;
+    }
+    struct client *client = calloc(1, sizeof *client);
+    struct block *welcome = make_welcome(clients);
+    const bool good = client != NULL && welcome != NULL;
+    if (good) {
+        client->fd = fd;
+        (void)push(client, welcome); /* into an empty queue */
+        clients->items[clients->count++] = client;
+        clients->wants_complete = true;
+    } else {
+        free(client);
+    }
+    release(welcome);
+    return good;
+}
+
+static bool has_room(const struct jsonl_clients *clients, const struct client *client,
+                     size_t length, unsigned blocks)
+{
+    return client->count + blocks <= QUEUE_BLOCKS &&
+           (client->count == 0 ||
+            client->bytes + length <= (size_t)clients->options->reader_buffer_bytes);
 }
 
 /* Into a buffer of its own: the lines of a bucket are in the other one. */
-static size_t lost_line(void *context, uint64_t lost, char *line)
+static struct block *make_lost_line(struct jsonl *self, uint64_t lost)
 {
-    struct jsonl *self = context;
     const struct vamp_json bucket = self->json;
     self->json = (struct vamp_json){.bytes = NULL};
     jsonl_lost(self, "buckets", "reader", lost);
-    size_t length = self->json.failed ? 0 : self->json.used;
-    length = length <= VAMP_AUDIENCE_LOST_LINE_BYTES ? length : 0;
-    if (length > 0) {
-        memcpy(line, self->json.bytes, length);
-    }
+    struct block *line = self->json.failed ? NULL : copy_block(self->json.bytes, self->json.used);
     vamp_json_done(&self->json);
     self->json = bucket;
-    return length;
+    return line;
 }
 
-static int give(struct jsonl *self, const struct vamp_audience_text *head,
-                const struct vamp_audience_text *text, struct vamp_err *err)
+/* After a loss: the welcome, the number of lost buckets, and then the text. */
+static bool catch_up(struct jsonl *self, struct client *client, struct block *text)
 {
-    const struct vamp_audience_news news = {
-        .head = *head,
-        .text = *text,
-        .complete = self->complete,
-        .lost_line = lost_line,
-        .context = self,
-    };
-    int code = self->json.failed ? -ENOMEM : vamp_audience_give(self->audience, &news);
-    if (code != 0) {
-        return vamp_err_set_errno(err, ENOMEM, "gather the lines of a bucket for %s", self->path);
+    struct block *welcome = make_welcome(self->clients);
+    struct block *lost = make_lost_line(self, client->lost);
+    const bool good =
+        welcome != NULL && lost != NULL &&
+        has_room(self->clients, client, welcome->length + lost->length + text->length, 3) &&
+        push(client, welcome) && push(client, lost) && push(client, text);
+    release(welcome);
+    release(lost);
+    return good;
+}
+
+/* Puts the text into the client's queue, or counts it as lost. */
+static void give_client(struct jsonl *self, struct client *client, struct block *text)
+{
+    struct jsonl_clients *clients = self->clients;
+    const bool good = client->lost > 0
+                          ? self->complete && catch_up(self, client, text)
+                          : has_room(clients, client, text->length, 1) && push(client, text);
+    client->lost = good ? 0 : client->lost + 1;
+    clients->lost += good ? 0 : 1;
+    clients->wants_complete = clients->wants_complete || !good;
+}
+
+/* Sends what the connection takes; false: it is broken. */
+static bool send_some(struct client *client)
+{
+    size_t turn = 0;
+    while (client->count > 0 && turn < TURN_BYTES) {
+        const struct block *block = client->queue[client->first];
+        const size_t left = block->length - client->sent;
+        const ssize_t count = left == 0 ? 0
+                                        : send(client->fd, block->bytes + client->sent, left,
+                                               MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (count < 0) {
+            return errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ENOMEM;
+        }
+        turn += (size_t)count;
+        client->sent += (size_t)count;
+        if (client->sent == block->length) {
+            pop(client);
+        }
     }
-    vamp_json_clear(&self->json);
-    return 0;
+    return true;
 }
 
-static struct vamp_audience_text part(const struct jsonl *self, size_t from, size_t to)
+/* Reads and discards what a client sends; false: the connection is broken. */
+static bool discard(struct client *client)
 {
-    return (struct vamp_audience_text){.bytes = self->json.bytes + from, .length = to - from};
+    char ignored[4096];
+    const ssize_t count = recv(client->fd, ignored, sizeof ignored, MSG_DONTWAIT);
+    client->half_closed = client->half_closed || count == 0;
+    return count >= 0 || errno == EAGAIN || errno == EINTR;
+}
+
+/* ---- the thread; with the lock, but while it waits */
+
+static void serve_client(struct jsonl_clients *clients, unsigned index, short events)
+{
+    struct client *client = clients->items[index];
+    bool good = (events & (POLLERR | POLLHUP | POLLNVAL)) == 0;
+    if (good && (events & POLLIN) != 0) {
+        good = discard(client);
+    }
+    if (good && (events & POLLOUT) != 0) {
+        good = send_some(client);
+        /* Clients that keep reading may read to the end. */
+        const int64_t until_ns = now_ns() + END_PATIENCE_NS;
+        clients->stop_ns = until_ns < clients->last_ns ? until_ns : clients->last_ns;
+    }
+    if (!good) {
+        remove_client(clients, index);
+    }
+}
+
+static void accept_all(struct jsonl_clients *clients)
+{
+    for (;;) {
+        const int fd = accept4(clients->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0) {
+            /* Without a free descriptor, poll would return at once again and again. */
+            if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+                clients->accept_again_ns = now_ns() + TRY_AGAIN_MS * NS_PER_MS;
+            }
+            return;
+        }
+        const int on = 1;
+        (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+        if (!add_client(clients, fd)) {
+            clients->refused++;
+            (void)close(fd);
+        }
+    }
+}
+
+static bool is_done(const struct jsonl_clients *clients)
+{
+    bool waiting = false;
+    for (unsigned i = 0; i < clients->count; i++) {
+        waiting = waiting || clients->items[i]->count > 0;
+    }
+    return clients->stop && (!waiting || now_ns() >= clients->stop_ns);
+}
+
+static void listen_again(struct jsonl_clients *clients)
+{
+    if (clients->listener.fd < 0 && !clients->stop && now_ns() >= clients->accept_again_ns) {
+        const int code = vamp_listener_open(clients->options->path,
+                                            (enum vamp_target_access)clients->options->access,
+                                            &clients->listener, NULL);
+        clients->accept_again_ns = code != 0 ? now_ns() + TRY_AGAIN_MS * NS_PER_MS : 0;
+    }
+}
+
+/* What to wait for; returns for how long, in ms. */
+static int gather(const struct jsonl_clients *clients,
+                  struct pollfd polled[static POLL_CLIENTS + JSONL_READERS_MAX])
+{
+    const int64_t now = now_ns();
+    const bool listening = clients->listener.fd >= 0 && now >= clients->accept_again_ns;
+    polled[POLL_WAKE] = (struct pollfd){.fd = clients->wake, .events = POLLIN};
+    polled[POLL_LISTENER] = (struct pollfd){
+        .fd = listening && !clients->stop ? clients->listener.fd : -1, .events = POLLIN};
+    for (unsigned i = 0; i < clients->count; i++) {
+        const struct client *client = clients->items[i];
+        polled[POLL_CLIENTS + i] = (struct pollfd){
+            .fd = client->fd,
+            .events =
+                (short)((client->half_closed ? 0 : POLLIN) | (client->count > 0 ? POLLOUT : 0)),
+        };
+    }
+    if (clients->stop) {
+        return clients->stop_ns > now ? (int)((clients->stop_ns - now) / NS_PER_MS) + 1 : 0;
+    }
+    return listening ? -1 : TRY_AGAIN_MS;
+}
+
+static void *serve(void *context)
+{
+    struct jsonl_clients *clients = context;
+    struct pollfd polled[POLL_CLIENTS + JSONL_READERS_MAX];
+    (void)pthread_mutex_lock(&clients->lock);
+    while (!is_done(clients)) {
+        listen_again(clients);
+        const int timeout_ms = gather(clients, polled);
+        const unsigned count = clients->count;
+        (void)pthread_mutex_unlock(&clients->lock);
+        const int ready = poll(polled, POLL_CLIENTS + count, timeout_ms);
+        (void)pthread_mutex_lock(&clients->lock);
+        uint64_t ignored = 0;
+        if (ready <= 0 ||
+            (polled[POLL_WAKE].revents != 0 && read(clients->wake, &ignored, sizeof ignored) < 0)) {
+            continue;
+        }
+        /* From the last to the first: a removed client's place is taken by the last one, done. */
+        for (unsigned i = count; i > 0; i--) {
+            if (polled[POLL_CLIENTS + i - 1].revents != 0) {
+                serve_client(clients, i - 1, polled[POLL_CLIENTS + i - 1].revents);
+            }
+        }
+        if (polled[POLL_LISTENER].revents != 0 && !clients->stop) {
+            accept_all(clients);
+        }
+    }
+    (void)pthread_mutex_unlock(&clients->lock);
+    return NULL;
+}
+
+static void wake(const struct jsonl_clients *clients)
+{
+    const uint64_t one = 1;
+    (void)!write(clients->wake, &one, sizeof one); /* if it is full, the thread is awake already */
+}
+
+/* ---- open and close */
+
+static void free_clients(struct jsonl *self)
+{
+    struct jsonl_clients *clients = self->clients;
+    while (clients->count > 0) {
+        remove_client(clients, 0);
+    }
+    for (unsigned i = 0; clients->rows != NULL && i < 2 * clients->rows_max; i++) {
+        release(clients->rows[i]);
+    }
+    vamp_listener_close(&clients->listener);
+    if (clients->wake >= 0) {
+        (void)close(clients->wake);
+    }
+    (void)pthread_mutex_destroy(&clients->lock);
+    free((void *)clients->rows);
+    vamp_text_done(&clients->head);
+    free(clients);
+    self->clients = NULL;
+}
+
+static int open_clients(struct jsonl *self, struct vamp_err *err)
+{
+    struct jsonl_clients *clients = self->clients;
+    const char *address = self->options->path;
+    clients->rows = calloc(2 * (size_t)clients->rows_max + 1, sizeof *clients->rows);
+    clients->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (clients->rows == NULL || clients->wake < 0) {
+        return vamp_err_set_errno(err, clients->rows == NULL ? ENOMEM : errno, "serve %s", address);
+    }
+    clients->next_rows = clients->rows + clients->rows_max;
+    int code = vamp_listener_open(address, (enum vamp_target_access)self->options->access,
+                                  &clients->listener, err);
+    /* A part of this run that is about to end may still use the address: the thread tries again. */
+    if (code != 0 && (code != -EADDRINUSE || self->segment == 1)) {
+        return code;
+    }
+    self->path = strdup(code == 0 ? clients->listener.name : address);
+    return self->path == NULL ? vamp_err_set_errno(err, ENOMEM, "prepare the target")
+                              : vamp_thread_start(&clients->thread, "readers", serve, clients, err);
+}
+
+int jsonl_socket_open(struct jsonl *self, struct vamp_err *err)
+{
+    self->kind = JSONL_SOCKET;
+    self->clients = calloc(1, sizeof *self->clients);
+    if (self->clients == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "serve %s", self->options->path);
+    }
+    self->clients->options = self->options;
+    self->clients->rows_max = self->schema->max_components;
+    self->clients->wake = self->clients->listener.fd = -1;
+    (void)pthread_mutex_init(&self->clients->lock, NULL);
+    const int code = open_clients(self, err);
+    if (code != 0) {
+        free_clients(self);
+    }
+    return code;
+}
+
+/* ---- giving */
+
+/* Passes the text to all clients, after `head` was added to the welcome; from and to are places in
+ * self->json. 0, also when clients lose it or there is none; -ENOMEM: no client got it, the welcome
+ * is unchanged. */
+static int give(struct jsonl *self, size_t head_from, size_t head_to)
+{
+    struct jsonl_clients *clients = self->clients;
+    struct block *text = self->json.failed ? NULL : copy_block(self->json.bytes, self->json.used);
+    if (text == NULL) {
+        return -ENOMEM;
+    }
+    (void)pthread_mutex_lock(&clients->lock);
+    vamp_text_add(&clients->head, self->json.bytes + head_from, head_to - head_from);
+    const int code = clients->head.failed ? -ENOMEM : 0;
+    clients->head.failed = false; /* what was there is whole */
+    for (unsigned i = 0; code == 0 && i < clients->rows_max; i++) {
+        if (clients->next_rows[i] != NULL) {
+            release(clients->rows[i]);
+            clients->rows[i] = clients->next_rows[i];
+            clients->next_rows[i] = NULL;
+        }
+    }
+    for (unsigned i = 0; code == 0 && text->length > 0 && i < clients->count; i++) {
+        give_client(self, clients->items[i], text);
+    }
+    release(text);
+    (void)pthread_mutex_unlock(&clients->lock);
+    wake(clients);
+    if (code == 0) {
+        vamp_json_clear(&self->json);
+    }
+    return code;
 }
 
 int jsonl_socket_header(struct jsonl *self, struct vamp_err *err)
 {
-    if (self->json.failed) {
-        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
-    }
-    const struct vamp_audience_text header = part(self, 0, self->json.used);
-    /* Also to readers that connected before the header was ready. */
-    return give(self, &header, &header, err);
+    /* Also to clients that connected before the header was ready. */
+    return give(self, 0, self->json.used) == 0
+               ? 0
+               : vamp_err_set_errno(err, ENOMEM, "prepare the target");
 }
 
 /* The newest line of each component stays in the welcome. */
 static int keep_components(const struct jsonl *self, const struct vamp_delivery *delivery)
 {
-    size_t from = 0;
-    for (unsigned i = 0; i < delivery->component_count; i++) {
-        const char *end = from < self->components_end
-                              ? memchr(self->json.bytes + from, '\n', self->components_end - from)
-                              : NULL;
-        if (end == NULL) {
+    const char *line = self->json.bytes, *end = line + self->components_end;
+    for (unsigned i = 0; i < delivery->component_count && line < end; i++) {
+        const unsigned row = delivery->components[i].index;
+        const char *next = memchr(line, '\n', (size_t)(end - line));
+        if (next == NULL) {
             break;
         }
-        const size_t to = (size_t)(end - self->json.bytes) + 1;
-        const struct vamp_audience_text line = part(self, from, to);
-        int code = vamp_audience_row(self->audience, delivery->components[i].index, &line);
-        if (code != 0) {
-            return code;
+        next++;
+        if (row < self->clients->rows_max) {
+            struct block *block = copy_block(line, (size_t)(next - line));
+            if (block == NULL) {
+                return -ENOMEM;
+            }
+            release(self->clients->next_rows[row]);
+            self->clients->next_rows[row] = block;
         }
-        from = to;
+        line = next;
     }
     return 0;
 }
@@ -109,29 +542,54 @@ int jsonl_socket_bucket(struct jsonl *self, const struct vamp_delivery *delivery
                         struct vamp_err *err)
 {
     if (!self->failed) {
-        self->ask_complete = vamp_audience_wants_complete(self->audience);
+        (void)pthread_mutex_lock(&self->clients->lock);
+        self->ask_complete = self->clients->wants_complete;
+        self->clients->wants_complete = false;
+        (void)pthread_mutex_unlock(&self->clients->lock);
         jsonl_bucket(self, delivery);
     }
-    self->failed = true; /* until it is done, so that nothing is reported twice */
-    if (self->json.failed || keep_components(self, delivery) != 0) {
-        return vamp_err_set_errno(err, ENOMEM, "gather the lines of a bucket for %s", self->path);
+    /* When it is tried again, nothing is reported twice. */
+    self->failed = self->json.failed || keep_components(self, delivery) != 0 ||
+                   give(self, self->components_end, self->series_end) != 0;
+    return self->failed
+               ? vamp_err_set_errno(err, ENOMEM, "gather the lines of a bucket for %s", self->path)
+               : 0;
+}
+
+bool jsonl_socket_remark(const struct jsonl *self, char text[static VAMP_ERR_TEXT_BYTES])
+{
+    struct jsonl_clients *clients = self->clients;
+    (void)pthread_mutex_lock(&clients->lock);
+    const uint64_t all = clients->lost + clients->dropped + clients->refused;
+    const bool due = all != clients->reported &&
+                     (clients->remark_ns == 0 || now_ns() - clients->remark_ns >= REMARK_NS);
+    if (due) {
+        (void)snprintf(text, VAMP_ERR_TEXT_BYTES,
+                       "readers of %s that do not keep up have missed %" PRIu64
+                       " buckets so far; %" PRIu64 " lost their place to others, %" PRIu64
+                       " found none",
+                       self->path, clients->lost, clients->dropped, clients->refused);
+        clients->reported = all;
+        clients->remark_ns = now_ns();
     }
-    const struct vamp_audience_text series = part(self, self->components_end, self->series_end);
-    const struct vamp_audience_text text = part(self, 0, self->json.used);
-    int code = give(self, &series, &text, err);
-    self->failed = code != 0;
-    return code;
+    (void)pthread_mutex_unlock(&clients->lock);
+    return due;
 }
 
 void jsonl_socket_close(struct jsonl *self)
 {
+    struct jsonl_clients *clients = self->clients;
     if (!self->failed) {
-        const struct vamp_audience_text text = part(self, 0, self->json.used);
-        /* A slow reader gets it after what is queued for it, or not at all. */
+        /* A slow client gets it after what is queued for it, or not at all. */
         self->complete = true;
-        int ignored = give(self, &(struct vamp_audience_text){.bytes = NULL}, &text, NULL);
-        (void)ignored;
+        (void)give(self, 0, 0);
     }
-    vamp_audience_close(self->audience, END_PATIENCE_NS);
-    self->audience = NULL;
+    (void)pthread_mutex_lock(&clients->lock);
+    clients->stop = true;
+    clients->stop_ns = now_ns() + END_PATIENCE_NS;
+    clients->last_ns = clients->stop_ns + PATIENCE_TIMES * END_PATIENCE_NS;
+    (void)pthread_mutex_unlock(&clients->lock);
+    wake(clients);
+    (void)pthread_join(clients->thread, NULL);
+    free_clients(self);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "vampire/core/clock.h"
+#include "writers/format/listener.h"
 
 /* After poll reports it writable, a pipe takes this much without blocking. */
 #define PIPE_ATOMIC_BYTES 4096
@@ -52,34 +53,6 @@ static int open_numbered(struct jsonl *self, struct vamp_err *err)
                         NUMBER_MAX);
 }
 
-static int copy_path(struct jsonl *self, const char *path, struct vamp_err *err)
-{
-    self->path = strdup(path);
-    return self->path == NULL ? no_memory(err) : 0;
-}
-
-static int open_stdout(struct jsonl *self, struct vamp_err *err)
-{
-    self->kind = JSONL_STREAM;
-    int code = copy_path(self, "standard output", err);
-    if (code != 0) {
-        return code;
-    }
-    self->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-    return self->fd < 0 ? vamp_err_set_errno(err, errno, "write to standard output") : 0;
-}
-
-static int open_device(struct jsonl *self, struct vamp_err *err)
-{
-    self->kind = JSONL_STREAM;
-    int code = copy_path(self, self->options->path, err);
-    if (code != 0) {
-        return code;
-    }
-    self->fd = open(self->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    return self->fd < 0 ? vamp_err_set_errno(err, errno, "open %s", self->path) : 0;
-}
-
 /* -EAGAIN: there is no reader yet. */
 static int connect_fifo(struct jsonl *self, struct vamp_err *err)
 {
@@ -95,15 +68,24 @@ static int connect_fifo(struct jsonl *self, struct vamp_err *err)
     return vamp_err_set_errno(err, errno, "open the FIFO %s", self->path);
 }
 
-static int open_fifo(struct jsonl *self, struct vamp_err *err)
+/* Standard output, a device or a FIFO. */
+static int open_stream(struct jsonl *self, enum vamp_target_kind kind, struct vamp_err *err)
 {
-    self->kind = JSONL_FIFO;
-    int code = copy_path(self, self->options->path, err);
-    if (code != 0) {
-        return code;
+    self->kind = kind == VAMP_TARGET_FIFO ? JSONL_FIFO : JSONL_STREAM;
+    self->path = strdup(kind == VAMP_TARGET_STDOUT ? "standard output" : self->options->path);
+    if (self->path == NULL) {
+        return no_memory(err);
     }
-    code = connect_fifo(self, err);
-    return code == -EAGAIN ? 0 : code; /* the reader may come later */
+    if (kind == VAMP_TARGET_FIFO) {
+        const int code = connect_fifo(self, err);
+        return code == -EAGAIN ? 0 : code; /* the reader may come later */
+    }
+    if (kind == VAMP_TARGET_STDOUT) {
+        self->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+        return self->fd < 0 ? vamp_err_set_errno(err, errno, "write to standard output") : 0;
+    }
+    self->fd = open(self->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    return self->fd < 0 ? vamp_err_set_errno(err, errno, "open %s", self->path) : 0;
 }
 
 enum vamp_target_kind jsonl_target_kind(const struct jsonl_options *options)
@@ -157,17 +139,16 @@ static int open_named(struct jsonl *self, struct vamp_err *err)
 
 int jsonl_target_open(struct jsonl *self, struct vamp_err *err)
 {
-    switch (jsonl_target_kind(self->options)) {
+    const enum vamp_target_kind kind = jsonl_target_kind(self->options);
+    switch (kind) {
     case VAMP_TARGET_NEW_FILES:
         return open_new_file(self, err);
     case VAMP_TARGET_FILE:
         return open_named(self, err);
     case VAMP_TARGET_STDOUT:
-        return open_stdout(self, err);
     case VAMP_TARGET_FIFO:
-        return open_fifo(self, err);
     case VAMP_TARGET_DEVICE:
-        return open_device(self, err);
+        return open_stream(self, kind, err);
     case VAMP_TARGET_UNIX:
     case VAMP_TARGET_TCP:
         return jsonl_socket_open(self, err);
@@ -211,19 +192,17 @@ static int send_file(struct jsonl *self, struct vamp_err *err)
 static int send_some(struct jsonl *self, struct vamp_err *err)
 {
     struct pollfd poller = {.fd = self->fd, .events = POLLOUT};
-    int ready = poll(&poller, 1, POLL_MS);
+    const int ready = poll(&poller, 1, POLL_MS);
     if (ready < 0 && errno == EINTR) {
         return 0;
     }
-    size_t rest = self->json.used - self->sent;
-    size_t most = rest < PIPE_ATOMIC_BYTES ? rest : PIPE_ATOMIC_BYTES;
-    ssize_t count = ready > 0 ? write(self->fd, self->json.bytes + self->sent, most) : -1;
-    int code = ready > 0 ? errno : EAGAIN;
-    if (count >= 0) {
-        self->sent += (size_t)count;
-        return 0;
-    }
-    if (code == EINTR) {
+    const size_t rest = self->json.used - self->sent;
+    const ssize_t count = ready > 0 ? write(self->fd, self->json.bytes + self->sent,
+                                            rest < PIPE_ATOMIC_BYTES ? rest : PIPE_ATOMIC_BYTES)
+                                    : -1;
+    const int code = ready > 0 ? errno : EAGAIN;
+    if (count >= 0 || code == EINTR) {
+        self->sent += count > 0 ? (size_t)count : 0;
         return 0;
     }
     if (code == EAGAIN || code == ENOSPC || code == EDQUOT) {
@@ -237,17 +216,16 @@ static int send_some(struct jsonl *self, struct vamp_err *err)
 
 static int send_stream(struct jsonl *self, struct vamp_err *err)
 {
-    int64_t until = vamp_clock_monotonic_ns(&vamp_clock_system) + SEND_NS;
-    while (self->sent < self->json.used) {
-        int code = send_some(self, err);
-        if (code != 0) {
-            return code;
-        }
-        if (self->sent < self->json.used && vamp_clock_monotonic_ns(&vamp_clock_system) > until) {
-            return vamp_err_set(err, -EAGAIN, "the reader of %s is slow", self->path);
+    const int64_t until = vamp_clock_monotonic_ns(&vamp_clock_system) + SEND_NS;
+    int code = 0;
+    while (code == 0 && self->sent < self->json.used) {
+        code = send_some(self, err);
+        if (code == 0 && self->sent < self->json.used &&
+            vamp_clock_monotonic_ns(&vamp_clock_system) > until) {
+            code = vamp_err_set(err, -EAGAIN, "the reader of %s is slow", self->path);
         }
     }
-    return 0;
+    return code;
 }
 
 int jsonl_target_send(struct jsonl *self, struct vamp_err *err)

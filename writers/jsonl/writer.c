@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "writers/format/cut.h"
 #include "writers/format/listener.h"
 
 static const struct vamp_opt jsonl_options_table[] = {
@@ -57,7 +58,7 @@ static const struct vamp_opt jsonl_options_table[] = {
         .type = VAMP_OPT_UINT,
         .preset = "8",
         .min = 1,
-        .max = VAMP_AUDIENCE_READERS_MAX,
+        .max = JSONL_READERS_MAX,
         .offset = offsetof(struct jsonl_options, readers),
         .help = "readers at a time; a further reader replaces one that does not keep up, or is "
                 "refused",
@@ -173,22 +174,15 @@ static int open_target(const void *options, const struct vamp_writer_target *tar
         return code;
     }
     jsonl_header(self);
-    if (self->kind == JSONL_SOCKET) {
-        code = jsonl_socket_header(self, err);
-        if (code != 0) {
-            jsonl_socket_close(self);
-            jsonl_free(self);
-            return code;
-        }
-    }
     /* Others get it with the first bucket: nothing may block here. */
-    if (self->kind == JSONL_FILE) {
-        code = jsonl_target_send(self, err);
-        if (code != 0) {
-            (void)unlink(self->path);
-            jsonl_free(self);
-            return code == -EAGAIN ? -ENOSPC : code;
-        }
+    if (self->kind == JSONL_SOCKET && (code = jsonl_socket_header(self, err)) != 0) {
+        jsonl_socket_close(self);
+    } else if (self->kind == JSONL_FILE && (code = jsonl_target_send(self, err)) != 0) {
+        (void)unlink(self->path);
+    }
+    if (code != 0) {
+        jsonl_free(self);
+        return code == -EAGAIN ? -ENOSPC : code;
     }
     *ret_self = self;
     return 0;
@@ -222,8 +216,8 @@ static const char *target_path(const void *self)
 
 static bool target_remark(void *context, char text[static VAMP_ERR_TEXT_BYTES])
 {
-    struct jsonl *self = context;
-    return self->audience != NULL && vamp_audience_remark(self->audience, text);
+    const struct jsonl *self = context;
+    return self->clients != NULL && jsonl_socket_remark(self, text);
 }
 
 /* Of a bucket that was given up, only the line that has begun is completed. */
@@ -270,6 +264,22 @@ static int close_target(void *context, const struct vamp_ending *ending, struct 
     jsonl_free(self);
     return code;
 }
+
+/* ---- what a killed run left: cut after the last newline */
+
+static bool is_own(const uint8_t *begin, size_t bytes)
+{
+    static const char mark[] = "{\"v\":";
+    return bytes >= sizeof mark - 1 && memcmp(begin, mark, sizeof mark - 1) == 0;
+}
+
+static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
+                   struct vamp_err *err)
+{
+    return vamp_recover_lines(fd, path, VAMP_JSON_LINE_BYTES, dry_run, ret_recovery, err);
+}
+
+static const struct vamp_file_ops jsonl_files = {.is_own = is_own, .recover = recover};
 
 const struct vamp_writer_ops vamp_writer_jsonl = {
     .name = "jsonl",
