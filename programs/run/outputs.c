@@ -235,7 +235,7 @@ static int finish_one(struct vamp_run_output *item, const struct vamp_output_sta
         report_failure(outputs, item, status);
     } else {
         vamp_status_error(status, "output %s: %s", state->name, err.text);
-        item->left_behind = result == -ETIMEDOUT;
+        outputs->left_behind |= result == -ETIMEDOUT;
     }
     return result;
 }

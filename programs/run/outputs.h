@@ -19,7 +19,6 @@ struct vamp_run_output {
     int64_t finish_ns;             /* time to write what waits when the run is over */
     struct vamp_reminder waits;    /* the failure for which it waits */
     uint64_t written_before_waits; /* elements, at its last failure */
-    bool left_behind;              /* its thread is stuck: memory it may still use is never freed */
     /* What an output of this name did before a reload; without a name: nothing. */
     struct vamp_output_account before;
     struct vamp_paths paths_before;
@@ -41,6 +40,7 @@ struct vamp_outputs {
     unsigned count;
     bool failed;       /* an output has reported a failure */
     bool takes_events; /* an output does, not only buckets */
+    bool left_behind;  /* a thread is stuck: memory that it may still use is never freed */
 };
 
 /* Opens every output, so that a wrong path is known before anything starts. 0 or -errno with all

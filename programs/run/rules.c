@@ -6,32 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "filters/sample.h"
-
-/* Fraction, every, rate, in this order: the first keeps all events of a CDO. */
-#define SAMPLERS_MAX 3
-
-struct metric_rule {
-    enum vamp_metric_id metric;
-    struct vamp_filter_use *filter;
-};
-
-struct vamp_rules {
-    const struct vamp_config *config;
-    const struct vamp_components *components;
-    struct vamp_filter_use *filters;  /* all of them */
-    struct vamp_filter_use *first;    /* NULL: everything passes */
-    struct vamp_filter_use *selected; /* NULL: every CDO */
-    struct vamp_sampler samplers[SAMPLERS_MAX];
-    unsigned sampler_count;
-    struct metric_rule metrics[VAMP_METRIC_COUNT];
-    unsigned metric_count;
-    bool while_firing;                           /* CDOs are selected by alarms that fire */
-    const struct vamp_action_services *services; /* which know them */
-    double weight;
-    char sampling[128];
-};
-
 static void add_sampler(struct vamp_rules *rules, enum vamp_sampling how, uint64_t number)
 {
     struct vamp_sampler *sampler = &rules->samplers[rules->sampler_count++];
@@ -92,7 +66,7 @@ static int add_metric_filters(struct vamp_rules *rules, struct vamp_err *err)
             const struct vamp_config_text *item = &config->metric_filters.items[i];
             if (strcmp(item->name, vamp_metrics[id].name) == 0) {
                 char path[VAMP_FILTER_PATH_BYTES];
-                struct metric_rule *rule = &rules->metrics[rules->metric_count++];
+                struct vamp_metric_rule *rule = &rules->metrics[rules->metric_count++];
                 rule->metric = (enum vamp_metric_id)id;
                 (void)snprintf(path, sizeof path, "statistics.filters.%s", item->name);
                 status = vamp_rules_add_filter(rules, item->text, VAMP_FILTER_INSIDE, path,
@@ -131,6 +105,9 @@ int vamp_rules_create(const struct vamp_config *config, const struct vamp_compon
         vamp_rules_free(rules);
         return status;
     }
+    rules->judges = rules->first != NULL || rules->sampler_count > 0;
+    rules->selector =
+        rules->first != NULL ? vamp_event_filter_selector(rules->first->compiled) : NULL;
     *ret_rules = rules;
     return 0;
 }
@@ -146,32 +123,12 @@ void vamp_rules_free(struct vamp_rules *rules)
     free(rules);
 }
 
-struct vamp_filter_use *vamp_rules_filters(const struct vamp_rules *rules)
-{
-    return rules->filters;
-}
-
 bool vamp_filter_use_match(struct vamp_filter_use *use, const struct vamp_event *event)
 {
     const bool passes = vamp_event_filter_match(use->compiled, event, use->components);
     use->seen++;
     use->passed += passes;
     return passes;
-}
-
-const char *vamp_rules_selector(const struct vamp_rules *rules)
-{
-    return rules->first != NULL ? vamp_event_filter_selector(rules->first->compiled) : NULL;
-}
-
-const char *vamp_rules_sampling(const struct vamp_rules *rules)
-{
-    return rules->sampling;
-}
-
-bool vamp_rules_judge_events(const struct vamp_rules *rules)
-{
-    return rules->first != NULL || rules->sampler_count > 0;
 }
 
 enum vamp_verdict vamp_rules_judge(struct vamp_rules *rules, const struct vamp_event *event)
@@ -192,7 +149,7 @@ static void apply_metric_filters(void *context, const struct vamp_event *event,
 {
     const struct vamp_rules *rules = context;
     for (unsigned i = 0; i < rules->metric_count; i++) {
-        const struct metric_rule *rule = &rules->metrics[i];
+        const struct vamp_metric_rule *rule = &rules->metrics[i];
         excluded[rule->metric] = !vamp_filter_use_match(rule->filter, event);
     }
 }

@@ -9,10 +9,13 @@
 
 #include "config/config.h"
 #include "filters/event_filter.h"
+#include "filters/sample.h"
 #include "vampire/alarms/actions/services.h"
 #include "vampire/core/event/components.h"
 #include "vampire/stats/stats.h"
 
+/* Fraction, every, rate, in this order: the first keeps all events of a CDO. */
+#define VAMP_SAMPLERS_MAX 3
 /* Enough for "statistics.filters.NAME" and "outputs.NAME.filter". */
 #define VAMP_FILTER_PATH_BYTES 128
 
@@ -26,7 +29,30 @@ struct vamp_filter_use {
     struct vamp_filter_use *next;
 };
 
-struct vamp_rules;
+struct vamp_metric_rule {
+    enum vamp_metric_id metric;
+    struct vamp_filter_use *filter;
+};
+
+/* To be read by others. */
+struct vamp_rules {
+    const struct vamp_config *config;
+    const struct vamp_components *components;
+    struct vamp_filter_use *filters; /* all of them, those of outputs too */
+    bool judges;                     /* any operation can be found not to count */
+    const char *selector; /* the part of the filter that the pool manager evaluates; NULL: none */
+    char sampling[128];   /* as text, such as "fraction 10000, rate 100"; "none" */
+
+    struct vamp_filter_use *first;    /* NULL: everything passes */
+    struct vamp_filter_use *selected; /* NULL: every CDO */
+    struct vamp_sampler samplers[VAMP_SAMPLERS_MAX];
+    unsigned sampler_count;
+    struct vamp_metric_rule metrics[VAMP_METRIC_COUNT];
+    unsigned metric_count;
+    double weight;
+    bool while_firing;                           /* CDOs are selected by alarms that fire */
+    const struct vamp_action_services *services; /* which know them */
+};
 
 /* `config` and `components` outlive the rules. 0, -ENOMEM, or -EINVAL for a mistake that the check
  * of the configuration should have found. */
@@ -35,13 +61,6 @@ VAMP_MUST_CHECK int vamp_rules_create(const struct vamp_config *config,
                                       struct vamp_rules **ret_rules, struct vamp_err *err);
 /* NULL is fine. */
 void vamp_rules_free(struct vamp_rules *rules);
-/* The part of the filter that the pool manager evaluates; NULL: none. Valid as long as the
- * rules. */
-const char *vamp_rules_selector(const struct vamp_rules *rules);
-/* As text, such as "fraction 10000, rate 100"; "none". Valid as long as the rules. */
-const char *vamp_rules_sampling(const struct vamp_rules *rules);
-/* Whether any operation can be found not to count. */
-bool vamp_rules_judge_events(const struct vamp_rules *rules);
 /* Whether an operation (not a mark) counts. A JOIN was observed by the components already. */
 enum vamp_verdict vamp_rules_judge(struct vamp_rules *rules, const struct vamp_event *event);
 /* Compiles one more filter, of an output, and sets `*ret_use`, which the rules own. Results as
@@ -49,8 +68,6 @@ enum vamp_verdict vamp_rules_judge(struct vamp_rules *rules, const struct vamp_e
 VAMP_MUST_CHECK int vamp_rules_add_filter(struct vamp_rules *rules, const char *text,
                                           enum vamp_filter_place place, const char *path,
                                           struct vamp_filter_use **ret_use, struct vamp_err *err);
-/* The first of all filters. NULL: there are none. */
-struct vamp_filter_use *vamp_rules_filters(const struct vamp_rules *rules);
 /* Whether the event passes; counted. Allocates nothing, cannot fail. */
 bool vamp_filter_use_match(struct vamp_filter_use *use, const struct vamp_event *event);
 /* The statistics follow these rules from now on; the rules and `services` must outlive that. */

@@ -12,12 +12,11 @@
 
 static void watched_signals(sigset_t *set)
 {
+    static const int watched[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, END_THREAD};
     (void)sigemptyset(set);
-    (void)sigaddset(set, SIGINT);
-    (void)sigaddset(set, SIGTERM);
-    (void)sigaddset(set, SIGHUP);
-    (void)sigaddset(set, SIGUSR1);
-    (void)sigaddset(set, END_THREAD);
+    for (size_t i = 0; i < sizeof watched / sizeof watched[0]; i++) {
+        (void)sigaddset(set, watched[i]);
+    }
 }
 
 static void *wait_for_signals(void *argument)
@@ -25,46 +24,39 @@ static void *wait_for_signals(void *argument)
     struct vamp_signals *signals = argument;
     sigset_t set;
     watched_signals(&set);
-    for (;;) {
-        int number = 0;
-        if (sigwait(&set, &number) != 0) {
-            continue;
-        }
-        if (number == END_THREAD) {
-            if (atomic_load(&signals->ending)) {
-                return NULL;
-            }
-            (void)atomic_fetch_add(&signals->silence, 1);
+    for (int number = 0; !atomic_load(&signals->ending);) {
+        if (sigwait(&set, &number) != 0 || atomic_load(&signals->ending)) {
             continue;
         }
         if (number == SIGHUP) {
             (void)atomic_fetch_add(&signals->reload, 1);
-            continue;
-        }
-        if (number == SIGUSR1) {
+        } else if (number == SIGUSR1) {
             (void)atomic_fetch_add(&signals->show, 1);
-            continue;
-        }
-        if (atomic_exchange(&signals->stop, number) != 0) {
-            /* Asked twice: the user does not want to wait. */
-            _exit(128 + number);
+        } else if (number == END_THREAD) {
+            (void)atomic_fetch_add(&signals->silence, 1);
+        } else if (atomic_exchange(&signals->stop, number) != 0) {
+            _exit(128 + number); /* asked twice: the user does not want to wait */
         }
     }
+    return NULL;
 }
 
 int vamp_signals_start(struct vamp_signals *signals, struct vamp_err *err)
 {
-    atomic_init(&signals->stop, 0);
-    atomic_init(&signals->ending, false);
-    atomic_init(&signals->reload, 0);
-    atomic_init(&signals->show, 0);
-    atomic_init(&signals->silence, 0);
+    *signals = (struct vamp_signals){0};
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN); /* a limit on file size is a write error, too */
     sigset_t set;
     watched_signals(&set);
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* cannot fail with these arguments */
     return vamp_thread_start(&signals->thread, "signals", wait_for_signals, signals, err);
+}
+
+bool vamp_signals_asked(const atomic_uint *count, unsigned *seen)
+{
+    const unsigned before = *seen;
+    *seen = atomic_load(count);
+    return *seen != before;
 }
 
 void vamp_signals_stop(struct vamp_signals *signals)

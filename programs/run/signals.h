@@ -27,6 +27,8 @@ struct vamp_signals {
 
 /* 0 or -errno. */
 VAMP_MUST_CHECK int vamp_signals_start(struct vamp_signals *signals, struct vamp_err *err);
+/* Whether one of these counts has grown since the last call with the same `seen`. */
+bool vamp_signals_asked(const atomic_uint *count, unsigned *seen);
 /* Ends the thread. */
 void vamp_signals_stop(struct vamp_signals *signals);
 

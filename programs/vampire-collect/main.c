@@ -9,7 +9,7 @@
 
 #include "programs/cli/start.h"
 #include "programs/run/outputs.h"
-#include "programs/run/summary.h"
+#include "programs/run/page.h"
 #include "programs/vampire-collect/command_line.h"
 #include "vampire/collect/collect.h"
 #include "vampire/core/module.h"
@@ -134,48 +134,42 @@ static void report(struct collector *self, int64_t now_ns)
     vamp_notify_alive(notify, now_ns, wanted ? line : NULL);
 }
 
-static void print_count(FILE *stream, const char *name, uint64_t count, const char *what)
-{
-    char text[VAMP_UNIT_TEXT_BYTES];
-    (void)fprintf(stream, "  %-*s %s%s%s\n", VAMP_SUMMARY_NAME_COLUMNS, name,
-                  vamp_count_people(count, text), what[0] != '\0' ? " " : "", what);
-}
-
 /* `state` is "stopped by signal after", "still running after"; `finished`: the core and the outputs
  * are, so that it has no runs any more, and all that was written. */
 static void print_summary(const struct collector *self, const char *state, bool finished,
                           FILE *stream)
 {
+    const struct vamp_page page = {stream, VAMP_PAGE_SUMMARY_COLUMNS};
     const struct vamp_collect_counts *counts = vamp_collect_counts(self->core);
     const int64_t time_ns = vamp_clock_monotonic_ns(self->clock) - self->began_ns;
     struct vamp_nats_subscriber_state bus;
-    char text[VAMP_UNIT_TEXT_BYTES], runs[64];
+    char text[VAMP_UNIT_TEXT_BYTES];
     self->bus->state(self->subscriber, &bus);
     (void)fprintf(stream, "\nvampire-collect: \"%s\": %s %s\n\n", self->subscription.subject, state,
                   vamp_duration_people((uint64_t)time_ns, text));
     if (!finished) {
-        (void)snprintf(runs, sizeof runs, "known, %u of them ended", counts->runs_ended);
-        print_count(stream, "runs", counts->runs_known, runs);
+        vamp_page_line(&page, "runs", "%s known, %u of them ended",
+                       vamp_count_people(counts->runs_known, text), counts->runs_ended);
     }
-    print_count(stream, "messages", counts->messages, "");
-    print_count(stream, "repeated", counts->repeated, "of them, which changed nothing");
-    print_count(stream, "merged", counts->buckets, "buckets of runs");
-    print_count(stream, "collected", counts->collected, "buckets");
-    print_count(stream, "answered", self->answered, "requests");
+    vamp_page_line(&page, "messages", "%s", vamp_count_people(counts->messages, text));
+    vamp_page_line(&page, "repeated", "%s of them, which changed nothing",
+                   vamp_count_people(counts->repeated, text));
+    vamp_page_line(&page, "merged", "%s buckets of runs", vamp_count_people(counts->buckets, text));
+    vamp_page_line(&page, "collected", "%s buckets", vamp_count_people(counts->collected, text));
+    vamp_page_line(&page, "answered", "%s requests", vamp_count_people(self->answered, text));
     for (unsigned reason = 0; reason < VAMP_REFUSAL_COUNT; reason++) {
         if (counts->refused[reason] > 0) {
-            print_count(stream, "REFUSED", counts->refused[reason], vamp_refusal_name(reason));
+            vamp_page_line(&page, "REFUSED", "%s %s",
+                           vamp_count_people(counts->refused[reason], text),
+                           vamp_refusal_name(reason));
         }
     }
     if (bus.lost > 0) {
-        print_count(stream, "LOST", bus.lost, "messages: no room in \"collect.queue\"");
+        vamp_page_line(&page, "LOST", "%s messages: no room in \"collect.queue\"",
+                       vamp_count_people(bus.lost, text));
     }
     if (finished) {
-        struct vamp_summary_output outputs[VAMP_OUTPUTS_MAX];
-        vamp_summary_of_outputs(&self->outputs, outputs);
-        for (unsigned i = 0; i < self->outputs.count; i++) {
-            vamp_summary_output_print(stream, &outputs[i]);
-        }
+        vamp_page_outputs(&page, &self->outputs);
     }
     (void)fflush(stream);
 }
@@ -247,14 +241,10 @@ static void tick_if_due(struct collector *self)
 static void serve_signals(struct collector *self)
 {
     const struct vamp_signals *signals = self->start->signals;
-    const unsigned shows = atomic_load(&signals->show);
-    if (shows != self->shows_seen) {
-        self->shows_seen = shows;
+    if (vamp_signals_asked(&signals->show, &self->shows_seen)) {
         print_summary(self, "still running after", false, stderr);
     }
-    const unsigned reloads = atomic_load(&signals->reload);
-    if (reloads != self->reloads_seen) {
-        self->reloads_seen = reloads;
+    if (vamp_signals_asked(&signals->reload, &self->reloads_seen)) {
         vamp_status_error(&self->status,
                           "the configuration is not read again while runs are collected; end it "
                           "with SIGTERM and start it again");

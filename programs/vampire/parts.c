@@ -28,9 +28,7 @@ static void read_silences(struct pipeline *pipeline)
 
 void pipeline_silence_if_asked(struct pipeline *pipeline)
 {
-    const unsigned asked = atomic_load(&pipeline->start->signals->silence);
-    if (asked != pipeline->silences_seen) {
-        pipeline->silences_seen = asked;
+    if (vamp_signals_asked(&pipeline->start->signals->silence, &pipeline->silences_seen)) {
         read_silences(pipeline);
     }
 }
@@ -126,8 +124,7 @@ struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipe
 uint64_t pipeline_filter_cut(const struct pipeline *pipeline)
 {
     uint64_t sum = pipeline->cut_before;
-    for (struct vamp_filter_use *use = vamp_rules_filters(pipeline->rules); use != NULL;
-         use = use->next) {
+    for (struct vamp_filter_use *use = pipeline->rules->filters; use != NULL; use = use->next) {
         sum += vamp_event_filter_cut(use->compiled);
     }
     return sum;
@@ -135,8 +132,7 @@ uint64_t pipeline_filter_cut(const struct pipeline *pipeline)
 
 static void report_cuts(struct pipeline *pipeline)
 {
-    for (struct vamp_filter_use *use = vamp_rules_filters(pipeline->rules); use != NULL;
-         use = use->next) {
+    for (struct vamp_filter_use *use = pipeline->rules->filters; use != NULL; use = use->next) {
         if (!use->cut_reported && vamp_event_filter_cut(use->compiled) > 0) {
             use->cut_reported = true;
             vamp_status_say(&pipeline->status,

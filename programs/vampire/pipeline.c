@@ -36,7 +36,7 @@ static void process_event(struct pipeline *pipeline, const struct vamp_event *ev
         pipeline->newest_event_ns = event->time_ns;
         if (!vamp_event_is_mark(event)) {
             vamp_components_observe(pipeline->components, event);
-            if (pipeline->rules_judge_events) {
+            if (pipeline->rules->judges) {
                 verdict = vamp_rules_judge(pipeline->rules, event);
             }
         }
@@ -54,7 +54,6 @@ static unsigned process_batch(struct pipeline *pipeline)
 {
     const struct vamp_event *events[VAMP_LOOK_AHEAD];
     pipeline->actions_want_events = vamp_action_services_want_events(pipeline->services);
-    pipeline->rules_judge_events = vamp_rules_judge_events(pipeline->rules);
     unsigned all = 0;
     unsigned count = 0;
     do {
@@ -275,8 +274,8 @@ static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
         return status;
     }
     vamp_rules_apply(pipeline->rules, pipeline->stats, pipeline->services);
-    pipeline->run->sampling = vamp_rules_sampling(pipeline->rules);
-    const char *selector = vamp_rules_selector(pipeline->rules);
+    pipeline->run->sampling = pipeline->rules->sampling;
+    const char *selector = pipeline->rules->selector;
     pipeline->selector = selector != NULL ? strdup(selector) : NULL;
     return selector != NULL && pipeline->selector == NULL
                ? vamp_err_set_errno(err, ENOMEM, "prepare the filters")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The pipeline: source -> ring -> filter -> statistics -> outputs, from configuration to exit code.
- * parts.c creates what a run and a reload need, state.c prints, reload.c replaces the configuration
- * on SIGHUP, pipeline.c starts, runs and ends it, and uses the others. Worker thread.
+ * parts.c creates what a run and a reload need, state.c and summary.c print, reload.c replaces the
+ * configuration on SIGHUP, pipeline.c starts, runs and ends it, and uses the others. Worker thread.
  */
 #ifndef VAMP_PROGRAM_PIPELINE_H
 #define VAMP_PROGRAM_PIPELINE_H
@@ -62,9 +62,8 @@ struct pipeline {
     struct vamp_stats *stats;
     struct vamp_outputs outputs;
     struct vamp_action_services *services; /* of the actions of alarms; not replaced */
-    bool actions_want_events;              /* read once a batch, as is the next */
-    bool rules_judge_events;
-    struct vamp_alarms *alarms; /* NULL: no rules */
+    bool actions_want_events;              /* read once a batch */
+    struct vamp_alarms *alarms;            /* NULL: no rules */
     struct vamp_alarm_action_context alarm_context;
     uint64_t fired_before; /* alarms of rules that a reload replaced */
     struct vamp_silences silences;
@@ -116,12 +115,15 @@ void pipeline_report_self(struct pipeline *pipeline);
 
 /* Prints the state to stderr if SIGUSR1 came since the last call. */
 void pipeline_show_if_asked(struct pipeline *pipeline);
+/* Writes the one-line status for the service manager, terminated, into `line`. */
+void pipeline_status_line(struct pipeline *pipeline, char *line, size_t bytes);
+
+/* ---- summary.c */
+
 /* Prints the summary of the run, whose outputs have finished. */
 void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_totals *totals,
                             const char *reason, const struct vamp_action_account *actions,
                             FILE *stream);
-/* Writes the one-line status for the service manager, terminated, into `line`. */
-void pipeline_status_line(struct pipeline *pipeline, char *line, size_t bytes);
 
 /* ---- reload.c */
 

@@ -38,7 +38,7 @@ static void report_unchangeable(struct pipeline *pipeline, const struct vamp_con
 static int check_events(const struct pipeline *pipeline, const struct replacement *next,
                         struct vamp_err *err)
 {
-    const char *selector = vamp_rules_selector(next->rules);
+    const char *selector = next->rules->selector;
     const char *present = pipeline->selector;
     bool same =
         selector == NULL ? present == NULL : present != NULL && strcmp(selector, present) == 0;
@@ -101,7 +101,7 @@ static void describe_next_run(const struct pipeline *pipeline, struct replacemen
     *next->run = *pipeline->run;
     next->run->configuration = next->config->effective_text;
     next->run->has_alarms = next->config->alarm_count > 0;
-    next->run->sampling = vamp_rules_sampling(next->rules);
+    next->run->sampling = next->rules->sampling;
     next->run->reloads = pipeline->run->reloads + 1;
     next->run->reloaded_ns = vamp_clock_utc_ns(pipeline->clock);
 }
@@ -144,16 +144,6 @@ static void retire_outputs(struct pipeline *pipeline)
     }
 }
 
-static bool any_left_behind(const struct vamp_outputs *outputs)
-{
-    for (unsigned i = 0; i < outputs->count; i++) {
-        if (outputs->items[i].left_behind) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Replaces the rules unless they are the same, and frees the configurations that are no longer in
  * use; `keep`: the one of the outputs still is. */
 static void release_configs(struct pipeline *pipeline, struct replacement *next, bool keep)
@@ -184,7 +174,7 @@ static void install_replacement(struct pipeline *pipeline, struct replacement *n
     retire_outputs(pipeline);
     next->outputs.failed = pipeline->outputs.failed;
     /* The thread of a stuck output may still read what is not freed here. */
-    const bool keep = any_left_behind(&pipeline->outputs);
+    const bool keep = pipeline->outputs.left_behind;
     if (next->stats == NULL) {
         vamp_outputs_continue(&next->outputs, &pipeline->outputs);
     }
@@ -236,9 +226,7 @@ static void reload_configuration(struct pipeline *pipeline)
 
 void pipeline_reload_if_asked(struct pipeline *pipeline)
 {
-    const unsigned asked = atomic_load(&pipeline->start->signals->reload);
-    if (asked != pipeline->reloads_seen) {
-        pipeline->reloads_seen = asked;
+    if (vamp_signals_asked(&pipeline->start->signals->reload, &pipeline->reloads_seen)) {
         vamp_notify_reloading(pipeline->start->notify, vamp_clock_monotonic_ns(pipeline->clock));
         reload_configuration(pipeline);
         vamp_notify_ready(pipeline->start->notify, NULL);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "programs/run/page.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+#define FILES_SHOWN 8
+
+void vamp_page_line(const struct vamp_page *page, const char *name, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)fprintf(page->stream, "  %-*s ", page->columns, name);
+    (void)vfprintf(page->stream, format, arguments);
+    (void)fputc('\n', page->stream);
+    va_end(arguments);
+}
+
+void vamp_page_alarms(const struct vamp_page *page, const struct vamp_alarms *alarms, bool all)
+{
+    const char *word = "alarms";
+    for (unsigned i = 0; i < vamp_alarms_count(alarms); i++) {
+        struct vamp_alarm_state_count rule;
+        vamp_alarms_state(alarms, i, &rule);
+        if (!all && rule.fired == 0 && rule.pending == 0 && rule.not_followed == 0 &&
+            rule.delayed == 0) {
+            continue;
+        }
+        char bound[96] = "", late[64] = "";
+        if (rule.not_followed > 0) {
+            (void)snprintf(bound, sizeof bound,
+                           "; follows %" PRIu64 " series, %" PRIu64 " MORE ARE NOT FOLLOWED",
+                           rule.followed, rule.not_followed);
+        }
+        if (rule.delayed > 0) {
+            (void)snprintf(late, sizeof late, "; %" PRIu64 " changes a bucket late", rule.delayed);
+        }
+        vamp_page_line(page, word,
+                       "%s (%s): fired %" PRIu64 " time%s, %" PRIu64 " firing, %" PRIu64
+                       " pending%s%s",
+                       rule.name, vamp_alarm_severity_words[rule.severity], rule.fired,
+                       rule.fired == 1 ? "" : "s", rule.firing, rule.pending, bound, late);
+        word = "";
+    }
+}
+
+struct files {
+    const struct vamp_page *page;
+    unsigned count;
+    const char *last; /* that is not printed yet */
+};
+
+static void print_path(void *context, const char *path)
+{
+    struct files *files = context;
+    if (files->count++ < FILES_SHOWN) {
+        vamp_page_line(files->page, "", "%s", path);
+    } else {
+        files->last = path;
+    }
+}
+
+static void print_output(const struct vamp_page *page, const struct vamp_run_output *output)
+{
+    struct vamp_output_account account;
+    struct vamp_output_state state;
+    char lost[48] = "", deleted[64] = "", left_out[128] = "";
+    vamp_run_output_account(output, &account);
+    vamp_output_state(output->output, &state);
+    if (account.lost > 0) {
+        (void)snprintf(lost, sizeof lost, ", %" PRIu64 " LOST", account.lost);
+    }
+    if (state.deleted > 0) {
+        (void)snprintf(deleted, sizeof deleted, ", %" PRIu64 " older file%s deleted", state.deleted,
+                       state.deleted == 1 ? "" : "s");
+    }
+    if (state.left_out > 0) {
+        (void)snprintf(left_out, sizeof left_out, ", %" PRIu64 " %s LEFT OUT at a bound",
+                       state.left_out, state.left_out_what);
+    }
+    vamp_page_line(page, account.name, "%" PRIu64 " %s%s written%s%s%s", account.written,
+                   state.unit, account.written == 1 ? "" : "s", lost, deleted, left_out);
+    struct files files = {.page = page};
+    const size_t in_all = vamp_run_output_paths(output, print_path, &files);
+    if (in_all > FILES_SHOWN + 1) {
+        vamp_page_line(page, "", "... %zu more, the last one:", in_all - FILES_SHOWN);
+    }
+    if (files.last != NULL) {
+        vamp_page_line(page, "", "%s", files.last);
+    }
+}
+
+void vamp_page_outputs(const struct vamp_page *page, const struct vamp_outputs *outputs)
+{
+    for (unsigned i = 0; i < outputs->count; i++) {
+        print_output(page, &outputs->items[i]);
+    }
+}

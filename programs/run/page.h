@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a person reads of a run, line by line: the summary at the end, the state on SIGUSR1. */
+#ifndef VAMP_RUN_PAGE_H
+#define VAMP_RUN_PAGE_H
+
+#include <stdio.h>
+
+#include "programs/run/outputs.h"
+#include "vampire/alarms/alarms.h"
+
+/* Lines that begin with a name. */
+struct vamp_page {
+    FILE *stream;
+    int columns; /* of the names */
+};
+
+#define VAMP_PAGE_SUMMARY_COLUMNS 22
+
+/* "  NAME  text", with a newline. */
+void vamp_page_line(const struct vamp_page *page, const char *name, const char *format, ...)
+    VAMP_PRINTF(3, 4);
+/* What finished outputs wrote, and where. */
+void vamp_page_outputs(const struct vamp_page *page, const struct vamp_outputs *outputs);
+/* Those rules that have fired or are pending, and those at a bound; `all`: every rule. `alarms`
+ * NULL: none. */
+void vamp_page_alarms(const struct vamp_page *page, const struct vamp_alarms *alarms, bool all);
+
+#endif

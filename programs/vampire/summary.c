@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The summary at the end of a run. From files, python/vampire/run_summary.py prints the same. */
+#include "programs/vampire/pipeline.h"
+
+#include <inttypes.h>
+
+#include "programs/run/page.h"
+#include "vampire/core/units.h"
+#include "vampire/core/utf8.h"
+
+/* More components than this are not listed on the terminal; the files have them all. */
+#define COMPONENTS_SHOWN 20
+#define SHARE_BYTES 64
+
+/* "  (of 55.0 % of the events)" after a number that some events are not in; "" when all are. */
+static const char *share_text(const struct vamp_totals *totals, char text[static SHARE_BYTES])
+{
+    const struct vamp_accounting *account = &totals->accounting;
+    const double all = (double)account->received + (double)vamp_totals_lost(totals);
+    const double share = all > 0 ? 100.0 * (double)account->counted / all : 100.0;
+    text[0] = '\0';
+    if ((double)account->counted < all) {
+        /* All but very few are not all. */
+        (void)snprintf(text, SHARE_BYTES, "  (of %s%.1f %% of the events)",
+                       share > 99.9 ? "more than " : "", share > 99.9 ? 99.9 : share);
+    }
+    return text;
+}
+
+static bool is_counted(const struct vamp_page *page, const struct vamp_totals *totals,
+                       enum vamp_totals_metric metric, const char *what)
+{
+    const bool counted = (totals->counted & VAMP_TOTALS_BIT(metric)) != 0;
+    if (!counted) {
+        vamp_page_line(page, what, "not counted, or not in this output");
+    }
+    return counted;
+}
+
+static void print_operations(const struct vamp_page *page, const struct vamp_totals *totals)
+{
+    if (is_counted(page, totals, VAMP_TOTALS_OPERATIONS, "operations")) {
+        char text[VAMP_UNIT_TEXT_BYTES], share[SHARE_BYTES];
+        vamp_page_line(page, "operation", "%14s", "count");
+        for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT; kind++) {
+            if (totals->operations[kind] > 0) {
+                vamp_page_line(page, vamp_event_kind_name(kind), "%14s",
+                               vamp_count_people(totals->operations[kind], text));
+            }
+        }
+        if (totals->operations[0] > 0) {
+            vamp_page_line(page, VAMP_SERIES_OTHER,
+                           "%14s  at a bound: beyond max_series, or without memory",
+                           vamp_count_people(totals->operations[0], text));
+        }
+        vamp_page_line(page, "all", "%14s%s",
+                       vamp_count_people(vamp_totals_operations(totals), text),
+                       share_text(totals, share));
+    }
+    (void)fputc('\n', page->stream);
+}
+
+static void print_quantiles(const struct vamp_page *page, const char *what,
+                            const struct vamp_histogram *histogram, const struct vamp_bins *bins)
+{
+    char p50[VAMP_UNIT_TEXT_BYTES], p99[VAMP_UNIT_TEXT_BYTES], max[VAMP_UNIT_TEXT_BYTES];
+    if (histogram != NULL && histogram->count > 0) {
+        vamp_page_line(page, what, "p50 %s, p99 %s, max %s",
+                       vamp_duration_people(vamp_histogram_quantile(histogram, bins, 0.5), p50),
+                       vamp_duration_people(vamp_histogram_quantile(histogram, bins, 0.99), p99),
+                       vamp_duration_people(histogram->max, max));
+    }
+}
+
+static void print_movement(const struct vamp_page *page, const struct vamp_totals *totals,
+                           const struct vamp_bins *bins)
+{
+    char count[VAMP_UNIT_TEXT_BYTES], bytes[VAMP_UNIT_TEXT_BYTES], share[SHARE_BYTES];
+    if (is_counted(page, totals, VAMP_TOTALS_PRODUCED, "produced")) {
+        vamp_page_line(page, "produced", "%s%s",
+                       vamp_bytes_people((double)totals->produced_bytes, bytes),
+                       share_text(totals, share));
+    }
+    if (is_counted(page, totals, VAMP_TOTALS_TRANSPORTS, "transports")) {
+        const bool sized = (totals->counted & VAMP_TOTALS_BIT(VAMP_TOTALS_TRANSPORT_BYTES)) != 0;
+        vamp_page_line(page, "transports", "%s%s%s%s", vamp_count_people(totals->transports, count),
+                       sized ? ", " : "",
+                       sized ? vamp_bytes_people((double)totals->transport_bytes, bytes) : "",
+                       share_text(totals, share));
+    }
+    print_quantiles(page, "transport time", totals->transport_ns, bins);
+    print_quantiles(page, "wait on demand", totals->demand_wait_ns, bins);
+    (void)fputc('\n', page->stream);
+}
+
+/* Names come from the wire: control characters and broken UTF-8 must not reach the terminal. */
+static void print_name(FILE *stream, const char *name)
+{
+    int columns = 0;
+    for (const char *c = name; *c != '\0' && columns < VAMP_PAGE_SUMMARY_COLUMNS; columns++) {
+        uint32_t point = 0;
+        const size_t bytes = vamp_utf8_read(c, VAMP_UTF8_BYTES_MAX, &point);
+        const bool shown = point >= 0x20 && (point < 0x7f || point >= 0xa0);
+        (void)fprintf(stream, "%.*s", (int)(shown ? bytes : 1), shown ? c : "?");
+        c += bytes > 0 ? bytes : 1;
+    }
+    (void)fprintf(stream, "%*s", VAMP_PAGE_SUMMARY_COLUMNS - columns, "");
+}
+
+static void print_components(const struct vamp_page *page, const struct vamp_components *components)
+{
+    const size_t count = vamp_components_count(components);
+    char text[VAMP_UNIT_TEXT_BYTES];
+    if (count < 2) {
+        return;
+    }
+    vamp_page_line(page, "component", "%14s  left", "operations");
+    for (size_t i = 1; i < count && i <= COMPONENTS_SHOWN; i++) {
+        const struct vamp_component *component = vamp_components_row(components, i);
+        (void)fputs("  ", page->stream);
+        print_name(page->stream, component->name);
+        (void)fprintf(page->stream, " %14s  %s\n", vamp_count_people(component->operations, text),
+                      component->left_ns == INT64_MIN ? "no"
+                                                      : vamp_leave_reason_name(component->reason));
+    }
+    if (count - 1 > COMPONENTS_SHOWN) {
+        (void)fprintf(page->stream, "  ... and %zu more\n", count - 1 - COMPONENTS_SHOWN);
+    }
+    const struct vamp_component *other = vamp_components_row(components, 0);
+    if (other->operations > 0) {
+        vamp_page_line(page, other->name, "%14s  at a bound: beyond max_components",
+                       vamp_count_people(other->operations, text));
+    }
+    (void)fputc('\n', page->stream);
+}
+
+/* Returns whether there was any. */
+static bool print_output_losses(const struct vamp_page *page, const struct vamp_outputs *outputs)
+{
+    bool any = false;
+    for (unsigned i = 0; i < outputs->count; i++) {
+        struct vamp_output_account account;
+        struct vamp_output_state state;
+        char text[VAMP_UNIT_TEXT_BYTES];
+        vamp_run_output_account(&outputs->items[i], &account);
+        vamp_output_state(outputs->items[i].output, &state);
+        if (account.lost > 0) {
+            vamp_page_line(page, "LOST", "%s %s%s (output %s)",
+                           vamp_count_people(account.lost, text), state.unit,
+                           account.lost == 1 ? "" : "s", account.name);
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Events that were turned away, and their share of those that were understood. */
+static void print_turned_away(const struct vamp_page *page, const char *what, uint64_t events,
+                              uint64_t of, const char *note)
+{
+    char text[VAMP_UNIT_TEXT_BYTES];
+    if (events > 0) {
+        vamp_page_line(page, what, "%s events (%.1f %%)%s", vamp_count_people(events, text),
+                       100.0 * (double)events / (double)(of > 0 ? of : 1), note);
+    }
+}
+
+static void print_losses(const struct vamp_page *page, const struct vamp_totals *totals,
+                         const struct vamp_outputs *outputs)
+{
+    const bool of_outputs = print_output_losses(page, outputs);
+    const struct vamp_accounting *account = &totals->accounting;
+    char text[VAMP_UNIT_TEXT_BYTES];
+    if (totals->unwatched > 0) {
+        vamp_page_line(page, "NOT WATCHED", "%u time%s, %s in all: the pool manager was gone",
+                       totals->unwatched, totals->unwatched == 1 ? "" : "s",
+                       vamp_duration_people(totals->unwatched_ns, text));
+    } else if (vamp_totals_lost(totals) == 0 && account->rejected == 0 && !of_outputs) {
+        const bool all = account->filtered == 0 && account->counted == account->received;
+        vamp_page_line(page, "losses", "none%s", all ? "; every event was counted" : "");
+    }
+    for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
+        if (account->lost[reason] > 0) {
+            vamp_page_line(page, "LOST", "%s events (%s)",
+                           vamp_count_people(account->lost[reason], text), vamp_loss_name(reason));
+        }
+    }
+    if (account->rejected > 0) {
+        vamp_page_line(page, "REJECTED", "%s events could not be understood",
+                       vamp_count_people(account->rejected, text));
+    }
+    print_turned_away(page, "filtered out", account->filtered, account->decoded, "");
+    print_turned_away(page, "sampled out", account->sampled_out, account->decoded,
+                      " of these; see vampire_weight");
+}
+
+static void print_filters(const struct vamp_page *page, const struct pipeline *pipeline)
+{
+    const uint64_t cut = pipeline_filter_cut(pipeline);
+    char text[VAMP_UNIT_TEXT_BYTES];
+    for (const struct vamp_filter_use *use = pipeline->rules->filters; use != NULL;
+         use = use->next) {
+        if (use->seen > 0 && use->passed == 0) {
+            vamp_page_line(page, "filter", "%s: passed none of %s events", use->path,
+                           vamp_count_people(use->seen, text));
+        }
+    }
+    if (cut > 0) {
+        vamp_page_line(page, "out of steps",
+                       "%s pattern matches; their conditions counted as false",
+                       vamp_count_people(cut, text));
+    }
+}
+
+/* Counts that reached a bound and so have less detail than configured. */
+static void print_bounds(const struct vamp_page *page, const struct vamp_totals *totals)
+{
+    const struct {
+        uint64_t count;
+        const char *what;
+    } bounds[] = {
+        {totals->series_overflow,
+         "values of series beyond max_series or max_histogram_memory, or without memory"},
+        {totals->labels_given_up,
+         "labels given up by values of series beyond max_series, or without memory"},
+        {totals->evicted, "records given up: beyond max_cdos or max_pending"},
+    };
+    char text[VAMP_UNIT_TEXT_BYTES];
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+        if (bounds[i].count > 0) {
+            vamp_page_line(page, "at a bound", "%s %s", vamp_count_people(bounds[i].count, text),
+                           bounds[i].what);
+        }
+    }
+}
+
+/* "12 run, 3 of them failed" and, if it is not 0, ", 4 not run". */
+static void print_action(const struct vamp_page *page, const char *name, const char *done,
+                         uint64_t missing, const char *what)
+{
+    if (missing > 0) {
+        vamp_page_line(page, name, "%s, %" PRIu64 " %s", done, missing, what);
+    } else {
+        vamp_page_line(page, name, "%s", done);
+    }
+}
+
+/* What the actions of alarms did. */
+static void print_actions(const struct vamp_page *page, const struct vamp_action_account *actions)
+{
+    char done[96];
+    if (actions->commands) {
+        (void)snprintf(done, sizeof done, "%" PRIu64 " run, %" PRIu64 " of them failed",
+                       actions->commands_run, actions->commands_failed);
+        print_action(page, "commands", done, actions->commands_dropped, "not run");
+    }
+    if (actions->syslog) {
+        (void)snprintf(done, sizeof done, "%" PRIu64 " messages sent", actions->syslog_sent);
+        print_action(page, "syslog", done, actions->syslog_dropped, "not sent");
+    }
+    if (actions->recordings) {
+        (void)snprintf(done, sizeof done, "%" PRIu64 " of alarms, %" PRIu64 " events written",
+                       actions->recordings_begun, actions->events_recorded);
+        print_action(page, "recordings", done, actions->events_lost, "LOST");
+    }
+}
+
+void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_totals *totals,
+                            const char *reason, const struct vamp_action_account *actions,
+                            FILE *stream)
+{
+    const struct vamp_page page = {stream, VAMP_PAGE_SUMMARY_COLUMNS};
+    const int64_t time_ns = vamp_clock_monotonic_ns(pipeline->clock) - pipeline->began_ns;
+    char text[VAMP_UNIT_TEXT_BYTES];
+    (void)fprintf(stream, "\nvampire: workflow \"%s\": %s after %s\n\n", pipeline->run->workflow,
+                  reason, vamp_duration_people((uint64_t)time_ns, text));
+    print_operations(&page, totals);
+    print_movement(&page, totals, &vamp_stats_schema(pipeline->stats)->bins);
+    print_components(&page, pipeline->components);
+    print_losses(&page, totals, &pipeline->outputs);
+    print_filters(&page, pipeline);
+    print_bounds(&page, totals);
+    vamp_page_outputs(&page, &pipeline->outputs);
+    vamp_page_alarms(&page, pipeline->alarms, false);
+    print_actions(&page, actions);
+    (void)fflush(stream);
+}
