@@ -174,9 +174,8 @@ const struct vamp_opt config_statistics_options[] = {
 
 /* Index i is the kind with number i + 1: config_compose_filter relies on it. */
 static const char *const kind_words[] = {
-#define VAMP_EVENT_KIND(symbol, number, name, help) [(number)-1] = (name),
+#define VAMP_EVENT_KIND(symbol, number, name, help) [(number)-1] = #name,
 #include "vampire/core/event/kinds.def"
-#undef VAMP_EVENT_KIND
     [VAMP_EVENT_KIND_COUNT - 1] = NULL,
 };
 

@@ -132,7 +132,7 @@ def section_of(program, section):
 
 def events(_):
     table = (DOCS.parent / "vampire" / "core" / "event" / "kinds.def").read_text(encoding="utf-8")
-    rows = re.findall(r'^VAMP_EVENT_KIND\(\w+,\s*(\d+),\s*"(\w+)",\s*"([^"]*)"\)', table, re.MULTILINE)
+    rows = re.findall(r'^VAMP_EVENT_KIND\(\w+,\s*(\d+),\s*(\w+),\s*"([^"]*)"\)', table, re.MULTILINE)
     return ".Bl -tag -width Ds\n" + "".join(f".It Li {name} Pq {number}\n{mdoc(words + '.')}"
                                             for number, name, words in rows) + ".El\n"
 

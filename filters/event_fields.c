@@ -20,9 +20,8 @@ static const enum vamp_value_type field_types[FIELD_COUNT] = {
 };
 
 static const char *const kind_choices[] = {
-#define VAMP_EVENT_KIND(symbol, number, name, help) name,
+#define VAMP_EVENT_KIND(symbol, number, name, help) #name,
 #include "vampire/core/event/kinds.def"
-#undef VAMP_EVENT_KIND
     NULL};
 /* The words of core's tables, which are not available as a list; a unit test compares them. */
 static const char *const phase_choices[] = {"after", "before", NULL};

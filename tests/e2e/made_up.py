@@ -38,7 +38,7 @@ COMPONENT_NAMES = [
     "bad \N{REPLACEMENT CHARACTER} byte",
     "emoji \N{EARTH GLOBE EUROPE-AFRICA}",
 ]
-KINDS = re.findall(r"VAMP_EVENT_KIND\(\w+, \d+, \"(\w+)\"", (ROOT / "vampire/core/event/kinds.def").read_text())
+KINDS = re.findall(r"VAMP_EVENT_KIND\(\w+, \d+, (\w+)", (ROOT / "vampire/core/event/kinds.def").read_text())
 
 WORDS = {"tier": ["unknown", "OFI", "GFS", "MIO"], "reason": ["pool_manager", "ring", "recording"], "output": ["files"]}
 

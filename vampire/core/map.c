@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/core/map.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "vampire/core/hash.h"
@@ -22,6 +23,18 @@ void map_done(struct map *map)
 {
     free(map->slots);
     *map = (struct map){0};
+}
+
+void map_drop(struct map *map, void (*drop)(struct map_link *link))
+{
+    for (size_t i = 0; i < map->slot_count; i++) {
+        for (struct map_link *link = map->slots[i]; link != NULL;) {
+            struct map_link *next = link->next;
+            drop(link);
+            link = next;
+        }
+    }
+    map_done(map);
 }
 
 uint64_t map_hash_number(const struct map *map, uint64_t key)
@@ -58,6 +71,7 @@ static void double_slots(struct map *map)
 
 void map_insert(struct map *map, struct map_link *link, uint64_t hash)
 {
+    assert(map->slots != NULL);
     if (map->count >= map->slot_count) {
         double_slots(map);
     }
@@ -92,7 +106,7 @@ struct map_link *map_next(const struct map_link *link)
 
 struct map_link *map_first(const struct map *map, uint64_t hash)
 {
-    struct map_link *link = map->slots[hash & (map->slot_count - 1)];
+    struct map_link *link = map->count > 0 ? map->slots[hash & (map->slot_count - 1)] : NULL;
     while (link != NULL && link->hash != hash) {
         link = link->next;
     }

@@ -26,8 +26,10 @@ struct map {
 
 /* 0 or -ENOMEM. */
 VAMP_MUST_CHECK int map_init(struct map *map);
-/* Frees the slots, not the entries. A zeroed map is fine. */
+/* Frees the slots, not the entries. A zeroed map is empty, and fine for all but map_insert. */
 void map_done(struct map *map);
+/* Frees the slots, and the entries by `drop`. */
+void map_drop(struct map *map, void (*drop)(struct map_link *link));
 
 /* Hashes of keys, mixed with a seed of the map so that keys cannot be chosen to collide. */
 uint64_t map_hash_number(const struct map *map, uint64_t key);

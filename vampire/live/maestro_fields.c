@@ -10,47 +10,24 @@
 
 /* ------------------------------------------------------------------ kinds */
 
-/* Maestro's kinds and ours, the frequent ones first. `theirs` is 0 where maestro.h has none. */
-static const struct kind_pair {
-    uint64_t theirs;
-    enum vamp_event_kind ours;
-} kind_pairs[] = {
-    {VAMP_MSTRO_KIND_offer, VAMP_EVENT_OFFER},
-    {VAMP_MSTRO_KIND_demand, VAMP_EVENT_DEMAND},
-    {VAMP_MSTRO_KIND_require, VAMP_EVENT_REQUIRE},
-    {VAMP_MSTRO_KIND_transport_init, VAMP_EVENT_TRANSPORT_INIT},
-    {VAMP_MSTRO_KIND_transport_completed, VAMP_EVENT_TRANSPORT_COMPLETED},
-    {VAMP_MSTRO_KIND_declare, VAMP_EVENT_DECLARE},
-    {VAMP_MSTRO_KIND_seal, VAMP_EVENT_SEAL},
-    {VAMP_MSTRO_KIND_withdraw, VAMP_EVENT_WITHDRAW},
-    {VAMP_MSTRO_KIND_dispose, VAMP_EVENT_DISPOSE},
-    {VAMP_MSTRO_KIND_retract, VAMP_EVENT_RETRACT},
-    {VAMP_MSTRO_KIND_transport_failed, VAMP_EVENT_TRANSPORT_FAILED},
-    {VAMP_MSTRO_KIND_join, VAMP_EVENT_JOIN},
-    {VAMP_MSTRO_KIND_leave, VAMP_EVENT_LEAVE},
-    {VAMP_MSTRO_KIND_subscribe, VAMP_EVENT_SUBSCRIBE},
-    {VAMP_MSTRO_KIND_unsubscribe, VAMP_EVENT_UNSUBSCRIBE},
-};
-#define KIND_PAIR_COUNT (sizeof kind_pairs / sizeof *kind_pairs)
+/* Of a kind that this maestro.h lacks, VAMP_MSTRO_KIND_<kind> is 0. */
 
 uint64_t vamp_maestro_kinds(uint64_t event_kinds)
 {
     uint64_t theirs = 0;
-    for (size_t i = 0; i < KIND_PAIR_COUNT; i++) {
-        if ((event_kinds & UINT64_C(1) << kind_pairs[i].ours) != 0) {
-            theirs |= kind_pairs[i].theirs;
-        }
-    }
+#define VAMP_EVENT_KIND(symbol, number, name, help)                                                \
+    theirs |= (event_kinds >> (number)&1) != 0 ? VAMP_MSTRO_KIND_##name : 0;
+#include "vampire/core/event/kinds.def"
     return theirs;
 }
 
 static enum vamp_event_kind our_kind(uint64_t theirs)
 {
-    for (size_t i = 0; i < KIND_PAIR_COUNT; i++) {
-        if (kind_pairs[i].theirs == theirs && theirs != 0) {
-            return kind_pairs[i].ours;
-        }
+#define VAMP_EVENT_KIND(symbol, number, name, help)                                                \
+    if (VAMP_MSTRO_KIND_##name != 0 && theirs == VAMP_MSTRO_KIND_##name) {                         \
+        return VAMP_EVENT_##symbol;                                                                \
     }
+#include "vampire/core/event/kinds.def"
     return VAMP_EVENT_NONE;
 }
 
@@ -112,43 +89,14 @@ struct actor {
     const char *name; /* NULL: not reported */
 };
 
-#define ACTOR(member)                                                                              \
-    ((struct actor){VAMP_MSTRO_HAS_APPID_##member, VAMP_MSTRO_APPID_##member(theirs),              \
-                    VAMP_MSTRO_NAME_##member(theirs)})
-
 static struct actor actor_of(const struct mstro_pool_event_ *theirs, enum vamp_event_kind kind)
 {
     switch (kind) {
-    case VAMP_EVENT_JOIN:
-        return ACTOR(join);
-    case VAMP_EVENT_LEAVE:
-        return ACTOR(leave);
-    case VAMP_EVENT_DECLARE:
-        return ACTOR(declare);
-    case VAMP_EVENT_SEAL:
-        return ACTOR(seal);
-    case VAMP_EVENT_OFFER:
-        return ACTOR(offer);
-    case VAMP_EVENT_REQUIRE:
-        return ACTOR(require);
-    case VAMP_EVENT_DEMAND:
-        return ACTOR(demand);
-    case VAMP_EVENT_RETRACT:
-        return ACTOR(retract);
-    case VAMP_EVENT_WITHDRAW:
-        return ACTOR(withdraw);
-    case VAMP_EVENT_DISPOSE:
-        return ACTOR(dispose);
-    case VAMP_EVENT_TRANSPORT_INIT:
-        return ACTOR(transport_init);
-    case VAMP_EVENT_TRANSPORT_COMPLETED:
-        return ACTOR(transport_completed);
-    case VAMP_EVENT_TRANSPORT_FAILED:
-        return ACTOR(transport_failed);
-    case VAMP_EVENT_SUBSCRIBE:
-        return ACTOR(subscribe);
-    case VAMP_EVENT_UNSUBSCRIBE:
-        return ACTOR(unsubscribe);
+#define VAMP_EVENT_KIND(symbol, number, name, help)                                                \
+    case VAMP_EVENT_##symbol:                                                                      \
+        return (struct actor){VAMP_MSTRO_HAS_APPID_##name, VAMP_MSTRO_APPID_##name(theirs),        \
+                              VAMP_MSTRO_NAME_##name(theirs)};
+#include "vampire/core/event/kinds.def"
     case VAMP_EVENT_NONE:
     case VAMP_EVENT_GONE:
     case VAMP_EVENT_UNWATCHED:
@@ -343,11 +291,10 @@ static void list_abilities(FILE *stream, const char *title, bool there,
 
 void vamp_live_abilities(FILE *stream)
 {
-    struct ability kinds[KIND_PAIR_COUNT];
-    for (size_t i = 0; i < KIND_PAIR_COUNT; i++) {
-        kinds[i] =
-            (struct ability){vamp_event_kind_name(kind_pairs[i].ours), kind_pairs[i].theirs != 0};
-    }
+    static const struct ability kinds[] = {
+#define VAMP_EVENT_KIND(symbol, number, name, help) {#name, VAMP_MSTRO_KIND_##name != 0},
+#include "vampire/core/event/kinds.def"
+    };
     static const struct ability fields[] = {
         {"serial", VAMP_MSTRO_HAS_SERIAL},
 #define VAMP_EVENT_MAESTRO(symbol, bit, member, name) {name, VAMP_MSTRO_HAS_##symbol},
@@ -359,11 +306,12 @@ void vamp_live_abilities(FILE *stream)
         {"pool_gone", VAMP_MSTRO_HAS_KIND_POOL_GONE},
         {"signal_before", VAMP_MSTRO_HAS_SIGNAL_BEFORE},
     };
+    const size_t kind_count = sizeof kinds / sizeof *kinds;
     const size_t field_count = sizeof fields / sizeof *fields;
     (void)fprintf(stream, "maestro.h: event members %s\n",
                   VAMP_MSTRO_HAS_PAYLOAD ? "in payload" : "without payload");
-    list_abilities(stream, "event kinds:", true, kinds, KIND_PAIR_COUNT);
-    list_abilities(stream, "event kinds not available:", false, kinds, KIND_PAIR_COUNT);
+    list_abilities(stream, "event kinds:", true, kinds, kind_count);
+    list_abilities(stream, "event kinds not available:", false, kinds, kind_count);
     list_abilities(stream, "event fields:", true, fields, field_count);
     list_abilities(stream, "event fields not available:", false, fields, field_count);
 }

@@ -3,97 +3,49 @@
 
 #include <stdlib.h>
 
-#include "vampire/core/hash.h"
+struct member {
+    struct map_link link;
+    uint64_t app_id;
+};
 
-#define FIRST_SLOTS ((size_t)64)
-
-static size_t slot_of(const struct vamp_roster *roster, uint64_t app_id)
+static struct member *find_member(const struct vamp_roster *roster, uint64_t app_id)
 {
-    return (size_t)vamp_hash_word(0, app_id) & (roster->slot_count - 1);
-}
-
-/* Where the id is, or the free slot where it belongs. There is always a free one. */
-static size_t find_app_slot(const struct vamp_roster *roster, uint64_t app_id)
-{
-    size_t slot = slot_of(roster, app_id);
-    while (roster->slots[slot] != 0 && roster->slots[slot] != app_id) {
-        slot = (slot + 1) & (roster->slot_count - 1);
-    }
-    return slot;
-}
-
-/* Keeps at least half of the slots free. False: at the bound, or no memory. */
-static bool make_room(struct vamp_roster *roster)
-{
-    if (roster->present >= VAMP_ROSTER_MAX) {
-        return false;
-    }
-    if ((roster->present + 1) * 2 <= roster->slot_count) {
-        return true;
-    }
-    struct vamp_roster larger = {.slot_count = roster->slot_count == 0 ? FIRST_SLOTS
-                                                                       : roster->slot_count * 2};
-    larger.slots = calloc(larger.slot_count, sizeof *larger.slots);
-    if (larger.slots == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < roster->slot_count; i++) {
-        if (roster->slots[i] != 0) {
-            larger.slots[find_app_slot(&larger, roster->slots[i])] = roster->slots[i];
+    const uint64_t hash = map_hash_number(&roster->present, app_id);
+    for (struct map_link *link = map_first(&roster->present, hash); link != NULL;
+         link = map_next(link)) {
+        struct member *member = CONTAINER_OF(link, struct member, link);
+        if (member->app_id == app_id) {
+            return member;
         }
     }
-    free(roster->slots);
-    roster->slots = larger.slots;
-    roster->slot_count = larger.slot_count;
-    return true;
+    return NULL;
 }
 
 /* `joined`: the id is certainly new, so it counts even where it cannot be kept. */
 static void add_component(struct vamp_roster *roster, uint64_t app_id, bool joined)
 {
-    if (app_id == 0) {
-        roster->zero_present = true;
-    } else if (roster->slot_count != 0 && roster->slots[find_app_slot(roster, app_id)] == app_id) {
+    if (find_member(roster, app_id) != NULL) {
         return;
-    } else if (make_room(roster)) {
-        roster->slots[find_app_slot(roster, app_id)] = app_id;
-        roster->present++;
-    } else if (joined) {
-        roster->uncounted++;
     }
+    const bool has_room = roster->present.count < VAMP_ROSTER_MAX &&
+                          (roster->present.slots != NULL || map_init(&roster->present) == 0);
+    struct member *member = has_room ? malloc(sizeof *member) : NULL;
+    if (member == NULL) {
+        roster->uncounted += joined;
+        return;
+    }
+    member->app_id = app_id;
+    map_insert(&roster->present, &member->link, map_hash_number(&roster->present, app_id));
 }
 
-/* Closes the gap after a removed id, so that no search ends early. */
-static void close_gap(struct vamp_roster *roster, size_t gap)
+static void remove_component(struct vamp_roster *roster, uint64_t app_id)
 {
-    const size_t mask = roster->slot_count - 1;
-    for (size_t slot = (gap + 1) & mask; roster->slots[slot] != 0; slot = (slot + 1) & mask) {
-        size_t home = slot_of(roster, roster->slots[slot]);
-        if (((slot - home) & mask) >= ((slot - gap) & mask)) {
-            roster->slots[gap] = roster->slots[slot];
-            roster->slots[slot] = 0;
-            gap = slot;
-        }
-    }
-}
-
-static void remove_id(struct vamp_roster *roster, uint64_t app_id)
-{
+    struct member *member = find_member(roster, app_id);
     roster->left++;
-    if (app_id == 0) {
-        roster->zero_present = false;
-        return;
-    }
-    if (roster->slot_count != 0) {
-        size_t slot = find_app_slot(roster, app_id);
-        if (roster->slots[slot] == app_id) {
-            roster->slots[slot] = 0;
-            roster->present--;
-            close_gap(roster, slot);
-            return;
-        }
-    }
-    if (roster->uncounted > 0) {
+    if (member != NULL) {
+        map_remove(&roster->present, &member->link);
+        free(member);
+    } else if (roster->uncounted > 0) {
         roster->uncounted--;
     }
 }
@@ -108,8 +60,7 @@ void vamp_roster_observe(struct vamp_roster *roster, const struct vamp_event *ev
         add_component(roster, event->app_id, true);
         break;
     case VAMP_EVENT_LEAVE:
-        remove_id(roster, event->app_id);
-        roster->pool_ended = roster->pool_ended || event->reason == VAMP_LEAVE_POOL_ENDED;
+        remove_component(roster, event->app_id);
         break;
     case VAMP_EVENT_DECLARE:
     case VAMP_EVENT_SEAL:
@@ -125,12 +76,16 @@ void vamp_roster_observe(struct vamp_roster *roster, const struct vamp_event *ev
 
 bool vamp_roster_all_left(const struct vamp_roster *roster)
 {
-    return roster->left > 0 && roster->present == 0 && roster->uncounted == 0 &&
-           !roster->zero_present;
+    return roster->left > 0 && roster->present.count == 0 && roster->uncounted == 0;
+}
+
+static void free_member(struct map_link *link)
+{
+    free(CONTAINER_OF(link, struct member, link));
 }
 
 void vamp_roster_done(struct vamp_roster *roster)
 {
-    free(roster->slots);
-    *roster = (struct vamp_roster){.slots = NULL};
+    map_drop(&roster->present, free_member);
+    *roster = (struct vamp_roster){.left = 0};
 }

@@ -11,20 +11,14 @@
 #include <stdint.h>
 
 #include "vampire/core/event/event.h"
+#include "vampire/core/map.h"
 
 #define VAMP_ROSTER_MAX 65536
 
-/* A set of application ids, which the pool manager gives out. Not a map of core/map.h, whose
- * entries are objects: open addressing with linear probing; 0 marks a free slot, so the id 0 has a
- * flag of its own. */
 struct vamp_roster {
-    uint64_t *slots;
-    size_t slot_count;  /* a power of two, or 0 */
-    size_t present;     /* in `slots` */
-    uint64_t uncounted; /* present but not in `slots` */
+    struct map present; /* application ids */
+    uint64_t uncounted; /* present but not in the map */
     uint64_t left;      /* components that left, ever */
-    bool zero_present;
-    bool pool_ended; /* a component left because the pool manager shut down */
 };
 
 /* Zero-initialised is empty. */

@@ -139,17 +139,9 @@ static uint32_t text_number(struct archive *archive, const char *text)
     return known->number;
 }
 
-static void free_texts(struct map *texts)
+static void free_text(struct map_link *link)
 {
-    for (size_t i = 0; i < texts->slot_count; i++) {
-        struct map_link *link = texts->slots[i];
-        while (link != NULL) {
-            struct text *known = CONTAINER_OF(link, struct text, link);
-            link = link->next;
-            free(known);
-        }
-    }
-    map_done(texts);
+    free(CONTAINER_OF(link, struct text, link));
 }
 
 /* ---- events */
@@ -553,7 +545,7 @@ static int otf2_close(void *self, const struct vamp_trace_end *end, bool remove,
     if (archive->attributes != NULL) {
         (void)OTF2_AttributeList_Delete(archive->attributes);
     }
-    free_texts(&archive->texts);
+    map_drop(&archive->texts, free_text);
     free(archive->locations);
     free(archive->processes);
     free(archive->directory);

@@ -8,9 +8,8 @@ struct kind_text {
 };
 
 static const struct kind_text kind_texts[VAMP_EVENT_KIND_COUNT] = {
-#define VAMP_EVENT_KIND(symbol, number, name, help) [number] = {name, help},
+#define VAMP_EVENT_KIND(symbol, number, name, help) [number] = {#name, help},
 #include "vampire/core/event/kinds.def"
-#undef VAMP_EVENT_KIND
 };
 
 static const char *const tier_names[VAMP_TIER_COUNT] = {"unknown", "OFI", "GFS", "MIO"};

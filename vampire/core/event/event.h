@@ -20,7 +20,6 @@ enum vamp_event_kind {
     VAMP_EVENT_NONE = 0,
 #define VAMP_EVENT_KIND(symbol, number, name, help) VAMP_EVENT_##symbol = (number),
 #include "vampire/core/event/kinds.def"
-#undef VAMP_EVENT_KIND
     /* Marks in the stream, not operations; they keep their place among the events. GONE: the pool
      * manager is gone, and with it everything that was in its pool; application ids begin again.
      * UNWATCHED, always directly after it: between the event before it and `time_ns` no source was
