@@ -6,8 +6,6 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/stats/cells/self.h"
-#include "vampire/stats/cells/taken.h"
-#include "vampire/stats/cells/totals.h"
 #include "vampire/stats/cells/window.h"
 #include "vampire/stats/check.h"
 #include "vampire/stats/metrics/in_flight.h"

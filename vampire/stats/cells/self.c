@@ -4,7 +4,130 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "vampire/stats/cells/weighted.h"
+/* ---- taken at the end: until the bucket closes, the slot's change of such a gauge is its value
+ * itself; of an age, the age plus 1, so that 0 is none */
+
+static const enum vamp_metric_id taken[] = {
+    VAMP_METRIC_DEMANDS_PENDING,     VAMP_METRIC_WITHDRAWS_PENDING,
+    VAMP_METRIC_TRANSPORTS_PENDING,  VAMP_METRIC_DEMAND_OLDEST_NS,
+    VAMP_METRIC_WITHDRAW_OLDEST_NS,  VAMP_METRIC_TRANSPORT_OLDEST_NS,
+    VAMP_METRIC_COMPONENT_SILENT_NS, VAMP_METRIC_IN_FLIGHT_UNCERTAIN};
+#define TAKEN_COUNT (sizeof taken / sizeof taken[0])
+
+bool vamp_taken_any(const struct vamp_cells *cells)
+{
+    for (unsigned i = 0; i < TAKEN_COUNT; i++) {
+        if (cells->range[taken[i]].enabled) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct vamp_gauge_change *gauge_of(struct vamp_cells *cells, struct vamp_slot *slot,
+                                          enum vamp_metric_id id, const struct vamp_labels *labels)
+{
+    const struct vamp_cell_range *range = &cells->range[id];
+    return &slot->gauges[range->first + vamp_series_number(&cells->series, range->set, labels)];
+}
+
+void vamp_taken_add(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id,
+                    const struct vamp_labels *labels, const struct vamp_gauge_change *amount)
+{
+    if (!cells->range[id].enabled || (amount->net | amount->min | amount->max) == 0) {
+        return;
+    }
+    struct vamp_gauge_change *gauge = gauge_of(cells, slot, id, labels);
+    gauge->net += amount->net;
+    gauge->min += amount->min;
+    gauge->max += amount->max;
+}
+
+void vamp_taken_age(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id,
+                    const struct vamp_labels *labels, uint64_t age_ns)
+{
+    if (!cells->range[id].enabled) {
+        return;
+    }
+    struct vamp_gauge_change *gauge = gauge_of(cells, slot, id, labels);
+    const int64_t shown = age_ns < INT64_MAX ? (int64_t)age_ns + 1 : INT64_MAX;
+    gauge->net = shown > gauge->net ? shown : gauge->net;
+}
+
+/* The change that makes `begin` this value. */
+static int64_t change_to(int64_t value, int64_t begin)
+{
+    return (int64_t)((uint64_t)value - (uint64_t)begin);
+}
+
+static void fold_gauge(struct vamp_gauge_change *gauge, int64_t begin, bool is_age)
+{
+    if (is_age) {
+        gauge->net = gauge->net == 0 ? VAMP_GAUGE_NONE : gauge->net - 1;
+        gauge->min = gauge->net;
+        gauge->max = gauge->net;
+    }
+    gauge->net = change_to(gauge->net, begin);
+    gauge->min = change_to(gauge->min, begin);
+    gauge->max = change_to(gauge->max, begin);
+}
+
+static void fold_taken(const struct vamp_cells *cells, struct vamp_slot *slot)
+{
+    for (unsigned i = 0; i < TAKEN_COUNT; i++) {
+        const struct vamp_cell_range *range = &cells->range[taken[i]];
+        const uint32_t count = range->enabled ? range->set->count : 0;
+        const bool is_age = vamp_metric_may_be_none(&vamp_metrics[taken[i]]);
+        for (uint32_t cell = range->first; cell < range->first + count; cell++) {
+            fold_gauge(&slot->gauges[cell], cells->gauge_values[cell], is_age);
+        }
+    }
+}
+
+/* ---- weighted counters: what the counters of a bucket stand for when events are sampled */
+
+#define MILLION 1000000
+
+/* Joins and leaves are not sampled: each stands for itself. */
+static bool is_never_sampled(const struct vamp_series_set *set, uint32_t series)
+{
+    const uint32_t operation = vamp_series_label(set, series, VAMP_LABEL_OPERATION);
+    return operation == VAMP_EVENT_JOIN || operation == VAMP_EVENT_LEAVE;
+}
+
+static void weight_series(struct vamp_cells *cells, struct vamp_slot *slot, uint32_t plain,
+                          uint32_t weighted, uint64_t weight)
+{
+    int32_t *rest = &cells->weighted_rests[weighted];
+    /* Half a whole number is added to round, so the sum is never negative. */
+    const unsigned __int128 millionths =
+        (unsigned __int128)slot->counters[plain] * weight + (unsigned)(*rest + MILLION / 2);
+    slot->counters[weighted] = (uint64_t)(millionths / MILLION);
+    *rest = (int32_t)(millionths % MILLION) - MILLION / 2;
+}
+
+/* Each weighted counter gets what its plain one counted times `weight`, in millionths as in the
+ * metric vampire_weight. What rounding leaves goes into the next bucket, so that a total is the
+ * exact sum, rounded. */
+static void fold_weighted(struct vamp_cells *cells, struct vamp_slot *slot, uint64_t weight)
+{
+    for (unsigned i = 0; i < VAMP_WEIGHTED_METRIC_COUNT; i++) {
+        const struct vamp_cell_range *weighted = &cells->range[vamp_weighted_metrics[i].weighted];
+        const struct vamp_cell_range *plain = &cells->range[vamp_weighted_metrics[i].plain];
+        if (!weighted->enabled || !plain->enabled) {
+            continue;
+        }
+        const struct vamp_series_set *set = plain->set;
+        for (uint32_t series = 0; series < set->count; series++) {
+            if (slot->counters[plain->first + series] > 0) {
+                weight_series(cells, slot, plain->first + series, weighted->first + series,
+                              is_never_sampled(set, series) ? MILLION : weight);
+            }
+        }
+    }
+}
+
+/* ---- vampire's own */
 
 /* The cell of a metric with at most one label; false when the metric is not enabled. */
 static bool cell_of(struct vamp_cells *cells, enum vamp_metric_id id, enum vamp_label label,
@@ -20,20 +143,24 @@ static bool cell_of(struct vamp_cells *cells, enum vamp_metric_id id, enum vamp_
     return true;
 }
 
-static void report_counter(struct vamp_cells *cells, enum vamp_metric_id id, uint32_t output,
-                           uint64_t value)
-{
-    uint32_t cell = 0;
-    if (cell_of(cells, id, VAMP_LABEL_OUTPUT, output, &cell)) {
-        cells->reported_counters[cell] = value;
-    }
-}
+/* Values that the program reports: of counters the absolute one, of gauges the present one. */
+static const enum vamp_metric_id reported[] = {
+    VAMP_METRIC_VAMPIRE_WRITTEN,    VAMP_METRIC_VAMPIRE_LOST_BUCKETS,
+    VAMP_METRIC_VAMPIRE_CPU_NS,     VAMP_METRIC_VAMPIRE_ALARMS_FIRED,
+    VAMP_METRIC_VAMPIRE_FILTER_CUT, VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER,
+    VAMP_METRIC_VAMPIRE_LAG_NS,     VAMP_METRIC_VAMPIRE_RING_BYTES,
+    VAMP_METRIC_VAMPIRE_RSS_BYTES,  VAMP_METRIC_VAMPIRE_ALARMS_FIRING,
+    VAMP_METRIC_VAMPIRE_WEIGHT};
+#define REPORTED_COUNT (sizeof reported / sizeof reported[0])
 
-static void report_gauge(struct vamp_cells *cells, enum vamp_metric_id id, uint32_t output,
-                         int64_t value)
+static void report(struct vamp_cells *cells, enum vamp_metric_id id, uint32_t output, int64_t value)
 {
     uint32_t cell = 0;
     if (!cell_of(cells, id, VAMP_LABEL_OUTPUT, output, &cell)) {
+        return;
+    }
+    if (vamp_metrics[id].kind == VAMP_COUNTER) {
+        cells->reported_counters[cell] = (uint64_t)value;
         return;
     }
     struct vamp_reported_gauge *gauge = &cells->reported_gauges[cell];
@@ -55,47 +182,37 @@ void vamp_self_outputs(struct vamp_cells *cells, const struct vamp_output_accoun
             (void)snprintf(cells->series.outputs[i], sizeof cells->series.outputs[i], "%s",
                            output->name);
         }
-        report_counter(cells, VAMP_METRIC_VAMPIRE_WRITTEN, i, output->written);
-        report_counter(cells, VAMP_METRIC_VAMPIRE_LOST_BUCKETS, i, output->lost);
-        report_gauge(cells, VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER, i, (int64_t)output->waiting);
-    }
-}
-
-static void record_value(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id,
-                         enum vamp_label label, uint32_t number, int64_t value)
-{
-    struct vamp_labels labels = {{0}};
-    labels.value[label] = number;
-    if (value >= 0) {
-        vamp_cells_record(cells, slot, id, &labels, (uint64_t)value);
+        report(cells, VAMP_METRIC_VAMPIRE_WRITTEN, i, (int64_t)output->written);
+        report(cells, VAMP_METRIC_VAMPIRE_LOST_BUCKETS, i, (int64_t)output->lost);
+        report(cells, VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER, i, (int64_t)output->waiting);
     }
 }
 
 void vamp_self_report(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id,
                       unsigned output, int64_t value)
 {
-    if (id == VAMP_METRIC_OWN_ROUNDTRIP_NS) {
-        if (output < VAMP_EVENT_KIND_COUNT) {
-            record_value(cells, slot, id, VAMP_LABEL_OPERATION, output, value);
+    const bool is_roundtrip = id == VAMP_METRIC_OWN_ROUNDTRIP_NS;
+    if ((is_roundtrip && output >= VAMP_EVENT_KIND_COUNT) ||
+        (!is_roundtrip && output >= VAMP_OUTPUTS_MAX)) {
+        return;
+    }
+    if (is_roundtrip || id == VAMP_METRIC_VAMPIRE_COMMIT_NS) {
+        struct vamp_labels labels = {{0}};
+        labels.value[is_roundtrip ? VAMP_LABEL_OPERATION : VAMP_LABEL_OUTPUT] = output;
+        if (value >= 0) {
+            vamp_cells_record(cells, slot, id, &labels, (uint64_t)value);
         }
         return;
     }
-    if (output >= VAMP_OUTPUTS_MAX) {
-        return;
-    }
-    if (id == VAMP_METRIC_VAMPIRE_COMMIT_NS) {
-        record_value(cells, slot, id, VAMP_LABEL_OUTPUT, output, value);
-    } else if (id == VAMP_METRIC_VAMPIRE_CPU_NS || id == VAMP_METRIC_VAMPIRE_ALARMS_FIRED ||
-               id == VAMP_METRIC_VAMPIRE_FILTER_CUT) {
-        report_counter(cells, id, output, (uint64_t)value);
-    } else if (id == VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER || id == VAMP_METRIC_VAMPIRE_LAG_NS ||
-               id == VAMP_METRIC_VAMPIRE_RING_BYTES || id == VAMP_METRIC_VAMPIRE_RSS_BYTES ||
-               id == VAMP_METRIC_VAMPIRE_ALARMS_FIRING) {
-        report_gauge(cells, id, output, value);
+    for (unsigned i = 0; i < REPORTED_COUNT; i++) {
+        if (reported[i] == id) {
+            report(cells, id, output, value);
+        }
     }
 }
 
-void vamp_self_account(struct vamp_accounting *accounting, const struct vamp_slot_account *account)
+/* Adds a slot's account to an accounting. */
+static void add_account(struct vamp_accounting *accounting, const struct vamp_slot_account *account)
 {
     accounting->received += vamp_slot_received(account);
     accounting->decoded += vamp_slot_decoded(account);
@@ -132,7 +249,7 @@ static void fold_account(struct vamp_cells *cells, struct vamp_slot *slot)
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_LABELS_GIVEN_UP, &labels,
                      account->labels_given_up + cells->series.labels_given_up);
     cells->series.labels_given_up = 0;
-    vamp_self_account(&cells->accounting, account);
+    add_account(&cells->accounting, account);
 }
 
 /* Events for which one that was sampled stands; nothing sampled in the bucket: nothing to put a
@@ -155,8 +272,8 @@ static void fold_weight(struct vamp_cells *cells, struct vamp_slot *slot)
     vamp_cells_count(cells, slot, VAMP_METRIC_VAMPIRE_WEIGHTED, &labels,
                      (uint64_t)(weight * (double)sampled_in + 0.5));
     const uint64_t millionths = (uint64_t)(weight * 1e6 + 0.5);
-    report_gauge(cells, VAMP_METRIC_VAMPIRE_WEIGHT, 0, (int64_t)millionths);
-    vamp_weighted_fold(cells, slot, millionths);
+    report(cells, VAMP_METRIC_VAMPIRE_WEIGHT, 0, (int64_t)millionths);
+    fold_weighted(cells, slot, millionths);
     uint32_t cell = 0;
     if (cell_of(cells, VAMP_METRIC_VAMPIRE_WEIGHT, VAMP_LABEL_OUTPUT, 0, &cell)) {
         struct vamp_reported_gauge *gauge = &cells->reported_gauges[cell];
@@ -165,27 +282,19 @@ static void fold_weight(struct vamp_cells *cells, struct vamp_slot *slot)
     }
 }
 
-static void fold_reported_counters(const struct vamp_cells *cells, struct vamp_slot *slot,
-                                   enum vamp_metric_id id)
+static void fold_reported(struct vamp_cells *cells, struct vamp_slot *slot, enum vamp_metric_id id)
 {
     const struct vamp_cell_range *range = &cells->range[id];
-    const uint32_t count = range->enabled ? range->set->count : 0;
-    for (uint32_t i = range->first; i < range->first + count; i++) {
-        /* A counter never falls, whatever value is reported. */
-        if (cells->reported_counters[i] > cells->counter_totals[i]) {
-            slot->counters[i] = cells->reported_counters[i] - cells->counter_totals[i];
-        }
-    }
-}
-
-static void fold_reported_gauges(struct vamp_cells *cells, struct vamp_slot *slot,
-                                 enum vamp_metric_id id)
-{
-    const struct vamp_cell_range *range = &cells->range[id];
-    const uint32_t count = range->enabled ? range->set->count : 0;
-    for (uint32_t i = range->first; i < range->first + count; i++) {
-        struct vamp_reported_gauge *gauge = &cells->reported_gauges[i];
-        if (gauge->reported) {
+    const uint32_t end = range->enabled ? range->first + range->set->count : range->first;
+    const bool is_counter = vamp_metrics[id].kind == VAMP_COUNTER;
+    for (uint32_t i = range->first; i < end; i++) {
+        if (is_counter) {
+            /* A counter never falls, whatever value is reported. */
+            if (cells->reported_counters[i] > cells->counter_totals[i]) {
+                slot->counters[i] = cells->reported_counters[i] - cells->counter_totals[i];
+            }
+        } else if (cells->reported_gauges[i].reported) {
+            struct vamp_reported_gauge *gauge = &cells->reported_gauges[i];
             const int64_t begin = cells->gauge_values[i];
             slot->gauges[i].net = gauge->value - begin;
             slot->gauges[i].min = gauge->min - begin;
@@ -199,17 +308,117 @@ static void fold_reported_gauges(struct vamp_cells *cells, struct vamp_slot *slo
 void vamp_self_fold(struct vamp_cells *cells, struct vamp_slot *slot)
 {
     memset(cells->excluded, 0, sizeof cells->excluded); /* ours, not an event's */
+    fold_taken(cells, slot);
     fold_account(cells, slot);
     fold_weight(cells, slot);
-    fold_reported_counters(cells, slot, VAMP_METRIC_VAMPIRE_WRITTEN);
-    fold_reported_counters(cells, slot, VAMP_METRIC_VAMPIRE_LOST_BUCKETS);
-    fold_reported_counters(cells, slot, VAMP_METRIC_VAMPIRE_CPU_NS);
-    fold_reported_counters(cells, slot, VAMP_METRIC_VAMPIRE_ALARMS_FIRED);
-    fold_reported_counters(cells, slot, VAMP_METRIC_VAMPIRE_FILTER_CUT);
-    fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_QUEUE_HIGH_WATER);
-    fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_LAG_NS);
-    fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_RING_BYTES);
-    fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_RSS_BYTES);
-    fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_ALARMS_FIRING);
-    fold_reported_gauges(cells, slot, VAMP_METRIC_VAMPIRE_WEIGHT);
+    for (unsigned i = 0; i < REPORTED_COUNT; i++) {
+        fold_reported(cells, slot, reported[i]);
+    }
+}
+
+/* ---- sums, for a person */
+
+static uint32_t series_in_use(const struct vamp_cells *cells, enum vamp_metric_id id)
+{
+    const struct vamp_cell_range *range = &cells->range[id];
+    return range->enabled ? range->set->count : 0;
+}
+
+/* One counter cell: what closed buckets counted and what the open ones have so far. */
+static uint64_t counter_total(const struct vamp_cells *cells, uint32_t cell)
+{
+    uint64_t total = cells->counter_totals[cell];
+    for (unsigned i = 0; i < cells->slot_count; i++) {
+        total += cells->slots[i].counters[cell];
+    }
+    return total;
+}
+
+static uint64_t sum_of_counter(const struct vamp_cells *cells, enum vamp_metric_id id)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < series_in_use(cells, id); i++) {
+        sum += counter_total(cells, cells->range[id].first + i);
+    }
+    return sum;
+}
+
+static uint32_t bit_of(const struct vamp_cells *cells, enum vamp_metric_id id,
+                       enum vamp_totals_metric metric)
+{
+    return cells->range[id].enabled ? VAMP_TOTALS_BIT(metric) : 0;
+}
+
+static void sum_operations(const struct vamp_cells *cells, uint64_t *operations)
+{
+    const enum vamp_metric_id id = VAMP_METRIC_POOL_OPERATIONS;
+    const struct vamp_cell_range *range = &cells->range[id];
+    for (uint32_t i = 0; i < series_in_use(cells, id); i++) {
+        const uint32_t kind = vamp_series_label(range->set, i, VAMP_LABEL_OPERATION);
+        operations[kind < VAMP_EVENT_KIND_COUNT ? kind : 0] +=
+            counter_total(cells, range->first + i);
+    }
+}
+
+/* Of a gauge without labels. */
+static int64_t gauge_now(const struct vamp_cells *cells, enum vamp_metric_id id)
+{
+    if (!cells->range[id].enabled) {
+        return 0;
+    }
+    uint64_t value = (uint64_t)cells->gauge_values[cells->range[id].first];
+    for (unsigned i = 0; i < cells->slot_count; i++) {
+        value += (uint64_t)cells->slots[i].gauges[cells->range[id].first].net;
+    }
+    return (int64_t)value;
+}
+
+static const struct vamp_histogram *sum_of_histogram(struct vamp_cells *cells,
+                                                     enum vamp_metric_id id)
+{
+    const struct vamp_histogram_sum *closed = vamp_cells_histogram_sum(cells, id);
+    if (closed == NULL) {
+        return NULL;
+    }
+    vamp_histogram_clear(closed->scratch, cells->schema.bins.count);
+    vamp_histogram_merge(closed->scratch, closed->closed, cells->schema.bins.count);
+    for (unsigned i = 0; i < cells->slot_count; i++) {
+        vamp_cells_merge_histograms(cells, &cells->slots[i], id, closed->scratch);
+    }
+    return closed->scratch;
+}
+
+static uint64_t at_least_zero(int64_t value)
+{
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+void vamp_cells_totals(struct vamp_cells *cells, struct vamp_totals *ret_totals)
+{
+    sum_operations(cells, ret_totals->operations);
+    ret_totals->produced_bytes = sum_of_counter(cells, VAMP_METRIC_PRODUCED_BYTES);
+    ret_totals->consumed_bytes = sum_of_counter(cells, VAMP_METRIC_CONSUMED_BYTES);
+    ret_totals->transports = sum_of_counter(cells, VAMP_METRIC_TRANSPORTS);
+    ret_totals->transport_bytes = sum_of_counter(cells, VAMP_METRIC_TRANSPORT_BYTES);
+    ret_totals->counted = bit_of(cells, VAMP_METRIC_POOL_OPERATIONS, VAMP_TOTALS_OPERATIONS) |
+                          bit_of(cells, VAMP_METRIC_PRODUCED_BYTES, VAMP_TOTALS_PRODUCED) |
+                          bit_of(cells, VAMP_METRIC_TRANSPORTS, VAMP_TOTALS_TRANSPORTS) |
+                          bit_of(cells, VAMP_METRIC_TRANSPORT_BYTES, VAMP_TOTALS_TRANSPORT_BYTES);
+    ret_totals->pool_cdos = at_least_zero(gauge_now(cells, VAMP_METRIC_POOL_CDOS));
+    ret_totals->pool_bytes = at_least_zero(gauge_now(cells, VAMP_METRIC_POOL_BYTES));
+    ret_totals->transport_ns = sum_of_histogram(cells, VAMP_METRIC_TRANSPORT_NS);
+    ret_totals->demand_wait_ns = sum_of_histogram(cells, VAMP_METRIC_DEMAND_WAIT_NS);
+    ret_totals->evicted = sum_of_counter(cells, VAMP_METRIC_VAMPIRE_EVICTED);
+    ret_totals->series_overflow =
+        sum_of_counter(cells, VAMP_METRIC_VAMPIRE_SERIES_OVERFLOW) + cells->series.overflow;
+    ret_totals->labels_given_up =
+        sum_of_counter(cells, VAMP_METRIC_VAMPIRE_LABELS_GIVEN_UP) + cells->series.labels_given_up;
+    ret_totals->accounting = cells->accounting;
+    for (unsigned i = 0; i < cells->slot_count; i++) {
+        const struct vamp_slot_account *open = &cells->slots[i].account;
+        ret_totals->evicted += open->evicted;
+        ret_totals->series_overflow += open->overflow;
+        ret_totals->labels_given_up += open->labels_given_up;
+        add_account(&ret_totals->accounting, open);
+    }
 }

@@ -2,8 +2,307 @@
 #include "vampire/stats/cells/window.h"
 
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "vampire/stats/cells/close.h"
+#include "vampire/stats/cells/self.h"
+
+/* The block a bucket lies in, cut from front to back. All parts are multiples of 8 bytes. */
+struct block {
+    unsigned char *at;
+};
+
+static size_t rounded_size(size_t bytes)
+{
+    return (bytes + 7) & ~(size_t)7;
+}
+
+static void *cut_from_block(struct block *block, size_t bytes)
+{
+    void *part = block->at;
+    block->at += rounded_size(bytes);
+    return part;
+}
+
+/* `from` may be NULL where `bytes` is 0. */
+static const void *copy_to_block(struct block *block, const void *from, size_t bytes)
+{
+    void *part = cut_from_block(block, bytes);
+    if (bytes > 0) {
+        memcpy(part, from, bytes);
+    }
+    return part;
+}
+
+static uint32_t series_count(const struct vamp_cells *cells, enum vamp_metric_id id)
+{
+    return cells->range[id].set->count;
+}
+
+static uint32_t count_histograms(const struct vamp_cells *cells, const struct vamp_slot *slot,
+                                 enum vamp_metric_id id)
+{
+    const uint32_t first = cells->range[id].first;
+    const uint32_t count = series_count(cells, id);
+    uint32_t used = 0;
+    for (uint32_t i = first; i < first + count; i++) {
+        used += slot->histograms[i] != NULL;
+    }
+    return used;
+}
+
+static size_t bytes_of_histograms(const struct vamp_cells *cells, const struct vamp_slot *slot,
+                                  enum vamp_metric_id id)
+{
+    const uint32_t first = cells->range[id].first;
+    const uint32_t end = first + series_count(cells, id);
+    size_t bytes = 0;
+    for (uint32_t i = first; i < end; i++) {
+        const struct vamp_open_histogram *open = slot->histograms[i];
+        if (open != NULL) {
+            bytes +=
+                sizeof(struct vamp_histogram_value) +
+                vamp_bucket_histogram_bytes(vamp_open_bin_count(&cells->open_histograms, open));
+        }
+    }
+    return bytes;
+}
+
+static unsigned count_changed(const struct vamp_components *components)
+{
+    unsigned changed = 0;
+    for (size_t i = 0; i < vamp_components_count(components); i++) {
+        changed += vamp_components_row(components, i)->changed;
+    }
+    return changed;
+}
+
+static size_t bytes_of_metric(const struct vamp_cells *cells, const struct vamp_slot *slot,
+                              enum vamp_metric_id id)
+{
+    switch (vamp_metrics[id].kind) {
+    case VAMP_COUNTER:
+        return series_count(cells, id) * sizeof(struct vamp_counter_value);
+    case VAMP_GAUGE:
+        return series_count(cells, id) * sizeof(struct vamp_gauge_value);
+    case VAMP_HISTOGRAM:
+        break;
+    }
+    return bytes_of_histograms(cells, slot, id);
+}
+
+static size_t bytes_of(const struct vamp_cells *cells, const struct vamp_slot *slot,
+                       unsigned changed)
+{
+    size_t bytes = rounded_size(sizeof(struct vamp_bucket)) +
+                   rounded_size(cells->series.set_count * sizeof(unsigned)) +
+                   cells->schema.metric_count * sizeof(struct vamp_metric_values) +
+                   slot->gap_count * sizeof(struct vamp_gap) +
+                   changed * sizeof(struct vamp_component_row) +
+                   slot->cdo_count * sizeof(struct vamp_cdo_row) +
+                   slot->alert_count * sizeof(struct vamp_alert) +
+                   slot->demand_count * sizeof(struct vamp_waiting_demand) +
+                   slot->oldest_count * sizeof(struct vamp_oldest_cdo);
+    for (unsigned i = 0; i < cells->schema.metric_count; i++) {
+        bytes += bytes_of_metric(cells, slot, cells->metrics[i].id);
+    }
+    return bytes;
+}
+
+static void destroy_bucket(const struct vamp_bucket *bucket)
+{
+    free((void *)(uintptr_t)bucket->alarms);
+    free((void *)(uintptr_t)bucket);
+}
+
+static const struct vamp_counter_value *copy_counters(const struct vamp_cells *cells,
+                                                      const struct vamp_slot *slot,
+                                                      struct block *block, enum vamp_metric_id id)
+{
+    const uint32_t first = cells->range[id].first;
+    const uint32_t count = series_count(cells, id);
+    struct vamp_counter_value *values = cut_from_block(block, count * sizeof *values);
+    for (uint32_t i = 0; i < count; i++) {
+        values[i].delta = slot->counters[first + i];
+        values[i].value = cells->counter_totals[first + i];
+    }
+    return values;
+}
+
+static const struct vamp_gauge_value *copy_gauges(const struct vamp_cells *cells,
+                                                  const struct vamp_slot *slot, struct block *block,
+                                                  enum vamp_metric_id id)
+{
+    const uint32_t first = cells->range[id].first;
+    const uint32_t count = series_count(cells, id);
+    struct vamp_gauge_value *values = cut_from_block(block, count * sizeof *values);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct vamp_gauge_change *change = &slot->gauges[first + i];
+        const uint64_t end = (uint64_t)cells->gauge_values[first + i];
+        const uint64_t begin = end - (uint64_t)change->net;
+        values[i].value = (int64_t)end;
+        values[i].min = (int64_t)(begin + (uint64_t)change->min);
+        values[i].max = (int64_t)(begin + (uint64_t)change->max);
+    }
+    return values;
+}
+
+static const struct vamp_histogram_value *copy_histograms(const struct vamp_cells *cells,
+                                                          const struct vamp_slot *slot,
+                                                          struct block *block,
+                                                          enum vamp_metric_id id, unsigned *count)
+{
+    const uint32_t first = cells->range[id].first;
+    const uint32_t all = series_count(cells, id);
+    *count = count_histograms(cells, slot, id);
+    struct vamp_histogram_value *values = cut_from_block(block, *count * sizeof *values);
+    struct vamp_histogram_value *next = values;
+    for (uint32_t i = 0; i < all; i++) {
+        const struct vamp_open_histogram *open = slot->histograms[first + i];
+        if (open != NULL) {
+            struct vamp_bucket_histogram *copy = (struct vamp_bucket_histogram *)block->at;
+            vamp_open_copy(&cells->open_histograms, open, copy);
+            (void)cut_from_block(block, vamp_bucket_histogram_bytes(copy->bin_count));
+            next->series = i;
+            next->histogram = copy;
+            next++;
+        }
+    }
+    return values;
+}
+
+static const struct vamp_metric_values *
+copy_values(const struct vamp_cells *cells, const struct vamp_slot *slot, struct block *block)
+{
+    struct vamp_metric_values *values =
+        cut_from_block(block, cells->schema.metric_count * sizeof *values);
+    for (unsigned i = 0; i < cells->schema.metric_count; i++) {
+        enum vamp_metric_id id = cells->metrics[i].id;
+        values[i].count = series_count(cells, id);
+        switch (vamp_metrics[id].kind) {
+        case VAMP_COUNTER:
+            values[i].counters = copy_counters(cells, slot, block, id);
+            break;
+        case VAMP_GAUGE:
+            values[i].gauges = copy_gauges(cells, slot, block, id);
+            break;
+        case VAMP_HISTOGRAM:
+            values[i].histograms = copy_histograms(cells, slot, block, id, &values[i].count);
+            break;
+        }
+    }
+    return values;
+}
+
+static const struct vamp_component_row *copy_rows(struct vamp_components *components,
+                                                  struct block *block, unsigned changed)
+{
+    struct vamp_component_row *rows = cut_from_block(block, changed * sizeof *rows);
+    struct vamp_component_row *next = rows;
+    for (size_t i = 0; i < vamp_components_count(components); i++) {
+        const struct vamp_component *row = vamp_components_row(components, i);
+        if (row->changed) {
+            next->index = (unsigned)i;
+            next->component = *row;
+            next++;
+            vamp_components_changed_clear(components, i);
+        }
+    }
+    return rows;
+}
+
+static const struct vamp_bucket *build_bucket(const struct vamp_cells *cells,
+                                              const struct vamp_slot *slot, uint64_t number,
+                                              int64_t start_ns, struct vamp_components *components)
+{
+    const unsigned changed = count_changed(components);
+    struct vamp_bucket *bucket = malloc(bytes_of(cells, slot, changed));
+    if (bucket == NULL) {
+        return NULL;
+    }
+    struct block block = {(unsigned char *)bucket};
+    (void)cut_from_block(&block, sizeof *bucket);
+    unsigned *counts = cut_from_block(&block, cells->series.set_count * sizeof *counts);
+    for (unsigned i = 0; i < cells->series.set_count; i++) {
+        counts[i] = cells->series.sets[i].count;
+    }
+    const struct vamp_gap *gaps = copy_to_block(&block, slot->gaps, slot->gap_count * sizeof *gaps);
+    const struct vamp_cdo_row *cdos =
+        copy_to_block(&block, slot->cdos, slot->cdo_count * sizeof *cdos);
+    const struct vamp_alert *alerts =
+        copy_to_block(&block, slot->alerts, slot->alert_count * sizeof *alerts);
+    const struct vamp_waiting_demand *demands =
+        copy_to_block(&block, slot->demands, slot->demand_count * sizeof *demands);
+    const struct vamp_oldest_cdo *oldest =
+        copy_to_block(&block, slot->oldest, slot->oldest_count * sizeof *oldest);
+    *bucket = (struct vamp_bucket){
+        .number = number,
+        .buckets = 1,
+        .start_ns = start_ns,
+        .width_ns = cells->schema.bucket_ns,
+        .schema = &cells->schema,
+        .series_count = counts,
+        .series = cells->series_arrays,
+        .values = copy_values(cells, slot, &block),
+        .accounting = cells->accounting,
+        .gaps = gaps,
+        .gap_count = slot->gap_count,
+        .components = copy_rows(components, &block, changed),
+        .component_count = changed,
+        .cdos = cdos,
+        .cdo_count = slot->cdo_count,
+        .cdos_unlisted = slot->cdos_unlisted,
+        .alerts = alerts,
+        .alert_count = slot->alert_count,
+        .alerts_unlisted = slot->alerts_unlisted,
+        .demands = demands,
+        .demand_count = slot->demand_count,
+        .demands_pending = slot->demands_pending,
+        .oldest = oldest,
+        .oldest_count = slot->oldest_count,
+        .holders = 1,
+        .destroy = destroy_bucket,
+    };
+    return bucket;
+}
+
+static void add_to_totals(struct vamp_cells *cells, const struct vamp_slot *slot)
+{
+    for (unsigned i = 0; i < cells->schema.metric_count; i++) {
+        enum vamp_metric_id id = cells->metrics[i].id;
+        const uint32_t first = cells->range[id].first;
+        const uint32_t end = first + series_count(cells, id);
+        for (uint32_t k = first; vamp_metrics[id].kind == VAMP_COUNTER && k < end; k++) {
+            cells->counter_totals[k] += slot->counters[k];
+        }
+        for (uint32_t k = first; vamp_metrics[id].kind == VAMP_GAUGE && k < end; k++) {
+            cells->gauge_values[k] =
+                (int64_t)((uint64_t)cells->gauge_values[k] + (uint64_t)slot->gauges[k].net);
+        }
+    }
+    for (unsigned i = 0; i < VAMP_HISTOGRAM_SUMS; i++) {
+        const struct vamp_histogram_sum *sum = &cells->histogram_sums[i];
+        if (sum->closed != NULL) {
+            vamp_cells_merge_histograms(cells, slot, sum->metric, sum->closed);
+        }
+    }
+}
+
+/* What the slot counted becomes an immutable bucket, one block of memory with one holder, and goes
+ * into the totals, and the slot is empty again. NULL when there is no memory to be had: the totals
+ * are right all the same. Takes the changed rows of `components` along. */
+static const struct vamp_bucket *close_bucket(struct vamp_cells *cells, struct vamp_slot *slot,
+                                              uint64_t number, int64_t start_ns,
+                                              struct vamp_components *components)
+{
+    vamp_self_fold(cells, slot);
+    add_to_totals(cells, slot);
+    const struct vamp_bucket *bucket = build_bucket(cells, slot, number, start_ns, components);
+    vamp_cells_clear(cells, slot);
+    return bucket;
+}
+
+/* ---- which bucket is open */
 
 static int64_t floor_div(int64_t value, int64_t by)
 {
@@ -85,7 +384,7 @@ static void close_oldest(struct vamp_window *window)
     struct vamp_slot *slot = vamp_window_oldest(window);
     const int64_t start_ns = window->oldest * window->bucket_ns;
     const struct vamp_bucket *bucket =
-        vamp_close_bucket(window->cells, slot, window->emitted, start_ns, window->components);
+        close_bucket(window->cells, slot, window->emitted, start_ns, window->components);
     window->oldest++;
     if (bucket != NULL) {
         window->emitted++;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "vampire/core/event/cdo_id.h"
-#include "vampire/stats/cells/taken.h"
+#include "vampire/stats/cells/self.h"
 
 /* The place of everything that is taken for a bucket. */
 struct taking {
