@@ -144,8 +144,8 @@ int config_check_metrics(const struct config_loader *loader)
 /* The kinds of events at which the metric counts; all where that may be any. */
 static uint64_t counting_kinds(enum vamp_metric_id metric)
 {
-    for (unsigned i = 0; vamp_statistics[i] != NULL; i++) {
-        const struct vamp_statistic_ops *ops = vamp_statistics[i];
+    for (unsigned i = 0; i < VAMP_STATISTIC_COUNT; i++) {
+        const struct vamp_statistic_ops *ops = &vamp_statistics[i];
         for (const enum vamp_metric_id *id = ops->metrics; *id != VAMP_METRIC_COUNT; id++) {
             if (*id == metric) {
                 return (ops->after | ops->before) & VAMP_EVENT_KINDS_ALL;

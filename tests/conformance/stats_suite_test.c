@@ -74,20 +74,20 @@ static void each_metric_is_filled_by_one_statistic(void **state)
 {
     (void)state;
     unsigned count = 0;
-    for (; vamp_statistics[count] != NULL; count++) {
-        const struct vamp_statistic_ops *ops = vamp_statistics[count];
+    for (; count < VAMP_STATISTIC_COUNT; count++) {
+        const struct vamp_statistic_ops *ops = &vamp_statistics[count];
         assert_non_null(ops->on_event);
         assert_true((ops->after | ops->before) != 0);
         assert_true(ops->metrics[0] != VAMP_METRIC_COUNT);
         for (unsigned i = 0; i < count; i++) {
-            assert_string_not_equal(vamp_statistics[i]->name, ops->name);
+            assert_string_not_equal(vamp_statistics[i].name, ops->name);
         }
     }
     assert_int_equal(count, VAMP_STATISTIC_COUNT);
     for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
         unsigned owners = 0;
         for (unsigned i = 0; i < count; i++) {
-            owners += is_metric_of(vamp_statistics[i], id);
+            owners += is_metric_of(&vamp_statistics[i], id);
         }
         assert_int_equal(owners, has_no_statistic(id) ? 0 : 1);
     }
@@ -178,11 +178,11 @@ static void each_statistic_counts_the_same_alone(void **state)
     (void)state;
     const struct vamp_stats_options options = collect_options();
     const struct contents all = contents_of(&options, NULL, NULL, true);
-    for (unsigned i = 0; vamp_statistics[i] != NULL; i++) {
-        const struct vamp_stats_options alone = only(vamp_statistics[i]);
+    for (unsigned i = 0; i < VAMP_STATISTIC_COUNT; i++) {
+        const struct vamp_stats_options alone = only(&vamp_statistics[i]);
         const struct contents one = contents_of(&alone, NULL, NULL, true);
         for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
-            if (is_metric_of(vamp_statistics[i], id)) {
+            if (is_metric_of(&vamp_statistics[i], id)) {
                 assert_int_equal(one.of[id], all.of[id]);
                 assert_int_not_equal(one.of[id], 0);
             }
@@ -205,11 +205,11 @@ static void what_a_metrics_filter_turns_away_counts_nowhere(void **state)
     (void)state;
     const struct vamp_stats_options options = collect_options();
     const struct contents all = contents_of(&options, NULL, NULL, true);
-    for (unsigned i = 0; vamp_statistics[i] != NULL; i++) {
-        void *ops = (void *)(uintptr_t)vamp_statistics[i];
+    for (unsigned i = 0; i < VAMP_STATISTIC_COUNT; i++) {
+        void *ops = (void *)(uintptr_t)&vamp_statistics[i];
         const struct contents rest = contents_of(&options, turn_away, ops, true);
         for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
-            const bool away = is_metric_of(vamp_statistics[i], id);
+            const bool away = is_metric_of(&vamp_statistics[i], id);
             assert_int_equal(rest.of[id], away ? 0 : all.of[id]);
         }
     }
@@ -222,15 +222,15 @@ static void the_table_says_what_a_pool_that_is_gone_concerns(void **state)
     const struct vamp_stats_options options = collect_options();
     const struct contents stays = contents_of(&options, NULL, NULL, false);
     const struct contents gone = contents_of(&options, NULL, NULL, true);
-    for (unsigned i = 0; vamp_statistics[i] != NULL; i++) {
+    for (unsigned i = 0; i < VAMP_STATISTIC_COUNT; i++) {
         bool differs = false;
         for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
             differs =
-                differs || (is_metric_of(vamp_statistics[i], id) && stays.of[id] != gone.of[id]);
+                differs || (is_metric_of(&vamp_statistics[i], id) && stays.of[id] != gone.of[id]);
         }
-        if (vamp_statistics[i]->on_gone == NULL) {
+        if (vamp_statistics[i].on_gone == NULL) {
             assert_false(differs);
-        } else if (vamp_statistics[i] != &vamp_statistic_created) {
+        } else if (strcmp(vamp_statistics[i].name, "created") != 0) {
             assert_true(differs); /* a CDO without a size counts at the end of the run, too */
         }
     }

@@ -7,8 +7,6 @@
 #include "vampire/core/clock.h"
 #include "vampire/stats/cells/self.h"
 #include "vampire/stats/cells/window.h"
-#include "vampire/stats/check.h"
-#include "vampire/stats/metrics/in_flight.h"
 #include "vampire/stats/metrics/statistic.h"
 #include "vampire/stats/pairing/track.h"
 
@@ -34,6 +32,48 @@ struct vamp_stats {
     int64_t ticked_ns;     /* the last time without an event */
 };
 
+/* ---- options */
+
+#define BUCKET_NS_MAX (INT64_C(86400) * VAMP_NS_PER_SECOND)
+#define SERIES_MAX (UINT64_C(1) << 20)
+#define HISTOGRAM_BYTES_MIN (UINT64_C(1) << 20)
+
+/* 0, or -EINVAL for an option that is out of bounds or contradicts another. */
+static int check_options(const struct vamp_stats_options *options, struct vamp_err *err)
+{
+    const struct {
+        const char *name;
+        uint64_t value, least, most;
+    } numbers[] = {
+        {"bucket_ns", (uint64_t)options->bucket_ns, 1, (uint64_t)BUCKET_NS_MAX},
+        {"level", options->level, 0, VAMP_LEVEL_CDO},
+        {"sub_bits", options->sub_bits, 2, 4},
+        {"max_series", options->max_series, 2, SERIES_MAX},
+        {"max_histogram_bytes", options->max_histogram_bytes, HISTOGRAM_BYTES_MIN, UINT64_MAX},
+        {"max_components", options->max_components, 2, VAMP_COMPONENTS_MAX},
+        {"max_cdos", options->max_cdos, 1, VAMP_TABLE_MAX},
+        {"max_pending", options->max_pending, 1, VAMP_TABLE_MAX},
+        {"max_empty", options->max_empty, 0, (uint64_t)INT32_MAX},
+    };
+    for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (numbers[i].value < numbers[i].least || numbers[i].value > numbers[i].most) {
+            return vamp_err_set(err, -EINVAL, "statistics: %s is %llu; allowed are %llu to %llu",
+                                numbers[i].name, (unsigned long long)numbers[i].value,
+                                (unsigned long long)numbers[i].least,
+                                (unsigned long long)numbers[i].most);
+        }
+    }
+    if (options->lateness_ns < 0 ||
+        options->lateness_ns / options->bucket_ns < VAMP_OPEN_BUCKETS_MAX) {
+        return 0;
+    }
+    return vamp_err_set(err, -EINVAL,
+                        "statistics: a lateness of %lld ns keeps too many buckets of %lld ns open; "
+                        "allowed is less than %d of them: wider buckets or a smaller lateness",
+                        (long long)options->lateness_ns, (long long)options->bucket_ns,
+                        VAMP_OPEN_BUCKETS_MAX);
+}
+
 static bool is_wanted(const struct vamp_cells *cells, const struct vamp_statistic_ops *ops)
 {
     for (const enum vamp_metric_id *id = ops->metrics; *id != VAMP_METRIC_COUNT; id++) {
@@ -46,7 +86,7 @@ static bool is_wanted(const struct vamp_cells *cells, const struct vamp_statisti
 
 static void enable_statistic(struct vamp_stats *stats, unsigned number)
 {
-    const struct vamp_statistic_ops *ops = vamp_statistics[number];
+    const struct vamp_statistic_ops *ops = &vamp_statistics[number];
     const unsigned bit = 1U << number;
     stats->enabled[number] = true;
     for (unsigned kind = 0; kind < VAMP_EVENT_KIND_COUNT; kind++) {
@@ -60,8 +100,8 @@ static void enable_statistic(struct vamp_stats *stats, unsigned number)
 
 static void enable_statistics(struct vamp_stats *stats)
 {
-    for (unsigned i = 0; vamp_statistics[i] != NULL; i++) {
-        if (is_wanted(&stats->cells, vamp_statistics[i])) {
+    for (unsigned i = 0; i < VAMP_STATISTIC_COUNT; i++) {
+        if (is_wanted(&stats->cells, &vamp_statistics[i])) {
             enable_statistic(stats, i);
         }
     }
@@ -99,7 +139,7 @@ int vamp_stats_create(const struct vamp_stats_options *options, const char *seri
                       struct vamp_components *components, vamp_bucket_fn *emit, void *emit_context,
                       struct vamp_stats **ret_stats, struct vamp_err *err)
 {
-    int status = vamp_stats_check(options, err);
+    int status = check_options(options, err);
     if (status != 0) {
         return status;
     }
@@ -184,9 +224,9 @@ release_ended(struct vamp_stats *stats, struct vamp_slot *slot, const struct vam
         if (stats->exclude != NULL) {
             stats->exclude(stats->exclude_context, &leave, stats->cells.excluded);
         }
-        for (unsigned s = 0; vamp_statistics[s] != NULL; s++) {
-            if (stats->enabled[s] && vamp_statistics[s]->on_gone != NULL) {
-                vamp_statistics[s]->on_gone(&stats->cells, seen);
+        for (unsigned s = 0; s < VAMP_STATISTIC_COUNT; s++) {
+            if (stats->enabled[s] && vamp_statistics[s].on_gone != NULL) {
+                vamp_statistics[s].on_gone(&stats->cells, seen);
             }
         }
         vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,
@@ -261,7 +301,7 @@ static void count_event(struct vamp_stats *stats, struct vamp_slot *slot,
     }
     unsigned left = stats->of_kind[event->phase][event->kind] & stats->of_found[seen->found];
     for (; left != 0; left &= left - 1) {
-        vamp_statistics[__builtin_ctz(left)]->on_event(&stats->cells, seen);
+        vamp_statistics[__builtin_ctz(left)].on_event(&stats->cells, seen);
     }
     slot->account.evicted += seen->evicted;
     vamp_cells_change(&stats->cells, slot, VAMP_METRIC_VAMPIRE_TRACKED_CDOS, &seen->labels,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/stats/metrics/in_flight.h"
+#include "vampire/stats/metrics/statistic.h"
 
 #include <string.h>
 

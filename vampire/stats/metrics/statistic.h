@@ -9,6 +9,7 @@
 #define VAMP_STATS_METRICS_STATISTIC_H
 
 #include "vampire/stats/pairing/observation.h"
+#include "vampire/stats/pairing/track.h"
 
 /* Bits of event kinds, for `after` and `before`. */
 #define VAMP_KIND_BIT(kind) (UINT32_C(1) << VAMP_EVENT_##kind)
@@ -18,10 +19,10 @@ typedef void vamp_observe_fn(struct vamp_cells *cells, const struct vamp_observa
 
 struct vamp_statistic_ops {
     const char *name;
-    const enum vamp_metric_id *metrics; /* those it fills; ended by VAMP_METRIC_COUNT */
-    uint32_t after;                     /* kinds it sees when they are sent after handling */
-    uint32_t before;                    /* and before */
-    unsigned found;                     /* enum vamp_found bits: and one of these is there */
+    enum vamp_metric_id metrics[8]; /* those it fills; ended by VAMP_METRIC_COUNT */
+    uint32_t after;                 /* kinds it sees when they are sent after handling */
+    uint32_t before;                /* and before */
+    unsigned found;                 /* enum vamp_found bits: and one of these is there */
     /* Counts one event of these kinds. */
     vamp_observe_fn *on_event;
     /* Counts what a component held when its stay in the pool ended without a LEAVE: the pool
@@ -30,17 +31,14 @@ struct vamp_statistic_ops {
     vamp_observe_fn *on_gone;
 };
 
-extern const struct vamp_statistic_ops vamp_statistic_operations;
-extern const struct vamp_statistic_ops vamp_statistic_created;
-extern const struct vamp_statistic_ops vamp_statistic_presence;
-extern const struct vamp_statistic_ops vamp_statistic_pool;
-extern const struct vamp_statistic_ops vamp_statistic_waits;
-extern const struct vamp_statistic_ops vamp_statistic_lifecycle;
-extern const struct vamp_statistic_ops vamp_statistic_transports;
-extern const struct vamp_statistic_ops vamp_statistic_anomalies;
-
-/* All of them, ended by NULL: the only list. */
-extern const struct vamp_statistic_ops *const vamp_statistics[];
+/* All of them: the only list. */
 #define VAMP_STATISTIC_COUNT 8
+extern const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT];
+
+/* Takes the gauges of set `in_flight` for the bucket of the slot, which begins at `start_ns`, from
+ * the tracker as it is now. Ages are measured to `now_ns`: the end of the bucket, or less where the
+ * stream ended before. */
+void vamp_in_flight_take(struct vamp_cells *cells, struct vamp_slot *slot,
+                         struct vamp_tracker *tracker, int64_t start_ns, int64_t now_ns);
 
 #endif
