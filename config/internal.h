@@ -2,8 +2,8 @@
 /*
  * What the stages of the configuration share. In the order in which load.c runs them:
  *
- *   file.c                   bytes, and the line and column of an offset
- *   read.c, literal.c        JSON with comments to values that know their offset (value.c)
+ *   report.c                 mistakes, with the line and column of an offset
+ *   read.c                   JSON with comments to values that know their offset (value.c)
  *   secret.c                 what no message may quote
  *   override.c               environment and command line, added to the values
  *   load.c, walk.c           from values to structs, along the option tables (parts.c)
@@ -20,7 +20,7 @@
 #include "filters/event_filter.h"
 #include "vampire/alarms/action.h"
 
-/* ---- file.c: the file's bytes */
+/* ---- the file's bytes: read.c reads them, report.c finds places in them */
 
 #define CONFIG_FILE_BYTES_MAX ((size_t)256 * 1024)
 #define CONFIG_BYTE_ORDER_MARK "\xef\xbb\xbf"
@@ -113,7 +113,10 @@ void config_value_path(const struct config_value *value, char path[static CONFIG
 size_t config_path_push(char path[static CONFIG_PATH_BYTES], const char *key);
 size_t config_path_push_index(char path[static CONFIG_PATH_BYTES], size_t index);
 
-/* ---- literal.c: text literals of JSON */
+/* ---- read.c: from text to values */
+
+#define CONFIG_VALUES_MAX 8192
+#define CONFIG_DEPTH_MAX 16
 
 /* A mistake that ends the reading. */
 struct config_fault {
@@ -123,28 +126,6 @@ struct config_fault {
     size_t quoted_end;
     char unquoted[160];
 };
-
-/* Both return -EINVAL. The second is about the token from `first` up to `end`, which is quoted,
- * and its begin is the place; of a long one, which is not quoted, the end is the place. */
-int config_refuse(struct config_fault *fault, size_t offset, const char *format, ...)
-    VAMP_PRINTF(3, 4);
-int config_refuse_token(struct config_fault *fault, const char *text, size_t first, size_t end,
-                        const char *what, const char *hint);
-/* Reads the literal whose opening quote is at text[quote]; text[length] is 0. What it means goes to
- * `out`, without a terminator and never longer than what is written; NULL: it is only checked. 0
- * with the offset after the closing quote, or -EINVAL. */
-VAMP_MUST_CHECK int config_literal_read(const char *text, size_t length, size_t quote, char *out,
-                                        size_t *ret_end, struct config_fault *fault);
-/* The offset of a place inside the text value whose opening quote is at `quote` in a file that was
- * read without a mistake. Lines and columns count from 1 and are those of the text's meaning; its
- * end when it is shorter. */
-size_t config_text_offset(const struct config_file *file, size_t quote, unsigned line,
-                          unsigned column);
-
-/* ---- read.c: from text to values */
-
-#define CONFIG_VALUES_MAX 8192
-#define CONFIG_DEPTH_MAX 16
 
 struct config_reading {
     struct config_tree *tree;
@@ -157,6 +138,12 @@ struct config_reading {
  * up to a mistake stays in the tree. */
 VAMP_MUST_CHECK int config_read(const char *text, size_t length,
                                 const struct config_reading *reading);
+
+/* The offset of a place inside the text value whose opening quote is at `quote` in a file that was
+ * read without a mistake. Lines and columns count from 1 and are those of the text's meaning; its
+ * end when it is shorter. */
+size_t config_text_offset(const struct config_file *file, size_t quote, unsigned line,
+                          unsigned column);
 
 /* ---- secret.c: what no message may quote */
 

@@ -4,7 +4,8 @@
  * walked, so that they are checked like the file's own. Each keeps its origin: messages name it,
  * and text is accepted there for every type.
  */
-#include <stdlib.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "config/internal.h"
@@ -43,45 +44,28 @@ static struct config_value *find_output(const struct config_value *list, const c
     return config_child(list, word);
 }
 
-/* The state of one override while it descends the tree. */
-struct descent {
-    struct config_loader *loader;
-    const struct vamp_config_override *override;
-    enum config_level level;
-    char component[256];
-    const char *rest;
-    struct config_value *value; /* reached so far */
-};
-
-static void next_component(struct descent *descent)
-{
-    const size_t length = strcspn(descent->rest, ".");
-    (void)snprintf(descent->component, sizeof descent->component, "%.*s", (int)length,
-                   descent->rest);
-    descent->rest += length;
-}
-
-/* A new member of the object reached, or item of the list, from outside the file. */
-static struct config_value *add_value(struct descent *descent, struct config_value *parent,
-                                      const char *key)
+/* A new member of the object, or item of the list, from outside the file. */
+static struct config_value *add_value(struct config_loader *loader, struct config_value *parent,
+                                      const char *key, const struct config_value *like)
 {
     const size_t key_bytes = strlen(key);
-    struct config_value *value = config_value_add(&descent->loader->tree, parent, key_bytes, 0);
+    struct config_value *value = config_value_add(&loader->tree, parent, key_bytes, 0);
     if (value != NULL) {
         memcpy(value->room, key, key_bytes);
         value->type = CONFIG_OBJECT;
-        value->origin = descent->override->origin;
-        value->level = descent->level;
+        value->origin = like->origin;
+        value->level = like->level;
     }
     return value;
 }
 
 /* The outputs that hold without "outputs" in the file, so that one of them can be changed. */
-static struct config_value *add_default_outputs(struct descent *descent)
+static struct config_value *add_default_outputs(struct config_loader *loader,
+                                                const struct config_value *like)
 {
-    struct config_value *list = add_value(descent, descent->value, "outputs");
-    struct config_value *output = list != NULL ? add_value(descent, list, "") : NULL;
-    struct config_value *type = output != NULL ? add_value(descent, output, "type") : NULL;
+    struct config_value *list = add_value(loader, loader->tree.root, "outputs", like);
+    struct config_value *output = list != NULL ? add_value(loader, list, "", like) : NULL;
+    struct config_value *type = output != NULL ? add_value(loader, output, "type", like) : NULL;
     if (type == NULL) {
         return NULL;
     }
@@ -91,94 +75,34 @@ static struct config_value *add_default_outputs(struct descent *descent)
     return list;
 }
 
-static void report_no_item(const struct descent *descent, bool outputs)
+/* A mistake of an override, which has no place in a file. */
+static void VAMP_PRINTF(4, 5) report(const struct config_loader *loader, const char *origin,
+                                     const char *path, const char *format, ...)
 {
     struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR};
-    char path[CONFIG_PATH_BYTES];
-    config_value_path(descent->value, path);
-    (void)snprintf(problem.file, sizeof problem.file, "%s", descent->override->origin);
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(problem.text, sizeof problem.text, format, arguments);
+    va_end(arguments);
+    (void)snprintf(problem.file, sizeof problem.file, "%s", origin);
     (void)snprintf(problem.path, sizeof problem.path, "%.*s", (int)sizeof problem.path - 1, path);
-    if (outputs) {
-        (void)snprintf(
-            problem.text, sizeof problem.text,
-            "there is no output \"%.100s\": give its name, its type or its number from 0",
-            descent->component);
-    } else {
-        (void)snprintf(problem.text, sizeof problem.text,
-                       "\"%.100s\" cannot be set: a list is set as a whole, its words separated by "
-                       "commas",
-                       descent->component);
-    }
-    vamp_diagnostics_add(descent->loader->diagnostics, &problem);
+    vamp_diagnostics_add(loader->diagnostics, &problem);
 }
 
-static int enter_list(struct descent *descent)
+/* The value becomes the override's: a list where it is written as JSON, else the text. */
+static int store_value(struct config_loader *loader, struct config_value *value,
+                       const struct config_value *like, const char *text)
 {
-    const bool outputs = descent->value == config_member(descent->loader->tree.root, "outputs");
-    struct config_value *item = outputs ? find_output(descent->value, descent->component) : NULL;
-    if (item == NULL) {
-        report_no_item(descent, outputs);
-        return 1;
-    }
-    descent->value = item;
-    return 0;
-}
-
-/* A member is made where it is missing. */
-static int enter_object(struct descent *descent)
-{
-    struct config_value *object = descent->value;
-    struct config_value *member = config_member(object, descent->component);
-    if (member == NULL) {
-        const bool inside_outputs = object == descent->loader->tree.root &&
-                                    strcmp(descent->component, "outputs") == 0 &&
-                                    *descent->rest == '.';
-        member = inside_outputs ? add_default_outputs(descent)
-                                : add_value(descent, object, descent->component);
-    }
-    if (member == NULL) {
-        return no_memory(descent->loader);
-    }
-    descent->value = member;
-    return 0;
-}
-
-/* Into the member or item that the component names. 1: it cannot be entered, which is reported
- * here or by config_check_overrides. */
-static int enter_value(struct descent *descent)
-{
-    switch (descent->value->type) {
-    case CONFIG_LIST:
-        return enter_list(descent);
-    case CONFIG_OBJECT:
-        return enter_object(descent);
-    case CONFIG_TEXT:
-    case CONFIG_INTEGER:
-    case CONFIG_REAL:
-    case CONFIG_TRUE:
-    case CONFIG_FALSE:
-    case CONFIG_NULL:
-        break;
-    }
-    descent->value->refused = descent->override->origin;
-    return 1;
-}
-
-/* The value reached becomes the override's: a list where it is written as JSON, else the text. */
-static int store_value(struct descent *descent)
-{
-    struct config_value *value = descent->value;
-    const char *text = descent->override->value;
     config_value_clear(value);
-    value->origin = descent->override->origin;
-    value->level = descent->level;
+    value->origin = like->origin;
+    value->level = like->level;
     if (text[0] == '[') {
         struct config_fault fault;
-        const struct config_reading reading = {
-            .tree = &descent->loader->tree, .into = value, .fault = &fault};
-        const int code = config_read(text, strlen(text), &reading);
+        const int code = config_read(
+            text, strlen(text),
+            &(struct config_reading){.tree = &loader->tree, .into = value, .fault = &fault});
         if (code != -EINVAL) {
-            return code == -ENOMEM ? no_memory(descent->loader) : 0;
+            return code == -ENOMEM ? no_memory(loader) : 0;
         }
         config_value_clear(value);
     }
@@ -187,34 +111,50 @@ static int store_value(struct descent *descent)
     return 0;
 }
 
+/* Descends along the path; a member is made where it is missing. A value that cannot be entered is
+ * reported here or by config_check_overrides. */
 static int apply_override(struct config_loader *loader, const struct vamp_config_override *override,
                           enum config_level level)
 {
+    const struct config_value like = {.origin = override->origin, .level = level};
+    struct config_value *value = loader->tree.root;
     if (!vamp_utf8_is_valid(override->value) || !vamp_utf8_is_valid(override->path)) {
-        struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR,
-                                          .text = "the value is not UTF-8"};
-        (void)snprintf(problem.file, sizeof problem.file, "%s", override->origin);
-        (void)snprintf(problem.path, sizeof problem.path, "%s", override->path);
-        vamp_diagnostics_add(loader->diagnostics, &problem);
+        report(loader, override->origin, override->path, "the value is not UTF-8");
         return 0;
     }
-    struct descent descent = {
-        .loader = loader,
-        .override = override,
-        .level = level,
-        .rest = override->path,
-        .value = loader->tree.root,
-    };
-    for (;;) {
-        next_component(&descent);
-        const int code = enter_value(&descent);
-        if (code != 0) {
-            return code > 0 ? 0 : code;
+    for (const char *rest = override->path;; rest++) {
+        char component[256], path[CONFIG_PATH_BYTES];
+        (void)snprintf(component, sizeof component, "%.*s", (int)strcspn(rest, "."), rest);
+        rest += strcspn(rest, ".");
+        struct config_value *child = config_member(value, component);
+        if (value->type == CONFIG_LIST) {
+            const bool outputs = value == config_member(loader->tree.root, "outputs");
+            child = outputs ? find_output(value, component) : NULL;
+            if (child == NULL) {
+                config_value_path(value, path);
+                report(loader, override->origin, path,
+                       outputs ? "there is no output \"%.100s\": give its name, its type or its "
+                                 "number from 0"
+                               : "\"%.100s\" cannot be set: a list is set as a whole, its words "
+                                 "separated by commas",
+                       component);
+                return 0;
+            }
+        } else if (value->type != CONFIG_OBJECT) {
+            value->refused = override->origin;
+            return 0;
+        } else if (child == NULL) {
+            child = value == loader->tree.root && strcmp(component, "outputs") == 0 && *rest == '.'
+                        ? add_default_outputs(loader, &like)
+                        : add_value(loader, value, component, &like);
         }
-        if (*descent.rest == '\0') {
-            return store_value(&descent);
+        if (child == NULL) {
+            return no_memory(loader);
         }
-        descent.rest++;
+        value = child;
+        if (*rest == '\0') {
+            return store_value(loader, value, &like, override->value);
+        }
     }
 }
 
@@ -226,8 +166,8 @@ static const char *source_type(const struct config_loader *loader)
                                                  : config_member_text(source, "type");
 }
 
-/* Whether the source has an option "info"; a recording has none. Called when the command line has
- * been applied, so that its type counts. */
+/* A recording takes no info. Called when the command line has been applied, so that its type
+ * counts. */
 static bool source_takes_info(const struct config_loader *loader)
 {
     const char *name = source_type(loader);
@@ -252,31 +192,22 @@ static int apply_environment(struct config_loader *loader)
     return code;
 }
 
-static bool changes_source(const struct config_loader *loader,
-                           const struct vamp_config_override *override)
-{
-    const char *name = source_type(loader);
-    return strcmp(override->path, "source.type") == 0 &&
-           (name == NULL || strcmp(name, override->value) != 0);
-}
-
-/* The command line sets another type of source: removes the file's options of its own source. */
-static void forget_source(struct config_loader *loader)
-{
-    struct config_value *source = config_member(loader->tree.root, "source");
-    if (source != NULL && source->type == CONFIG_OBJECT) {
-        config_value_clear(source);
-    }
-}
-
+/* Where the command line sets another type of source, the file's options of its own source do not
+ * count. */
 static int apply_source_type(struct config_loader *loader)
 {
     const struct vamp_config_request *request = loader->request;
     int code = 0;
     for (size_t i = 0; i < request->override_count && code == 0; i++) {
-        if (changes_source(loader, &request->overrides[i])) {
-            forget_source(loader);
-            code = apply_override(loader, &request->overrides[i], CONFIG_LEVEL_COMMAND);
+        const struct vamp_config_override *override = &request->overrides[i];
+        struct config_value *source = config_member(loader->tree.root, "source");
+        const char *name = source_type(loader);
+        if (strcmp(override->path, "source.type") == 0 &&
+            (name == NULL || strcmp(name, override->value) != 0)) {
+            if (source != NULL && source->type == CONFIG_OBJECT) {
+                config_value_clear(source);
+            }
+            code = apply_override(loader, override, CONFIG_LEVEL_COMMAND);
         }
     }
     return code;
@@ -289,29 +220,19 @@ int config_apply_overrides(struct config_loader *loader)
     for (size_t i = 0; i < request->override_count && code == 0; i++) {
         code = apply_override(loader, &request->overrides[i], CONFIG_LEVEL_COMMAND);
     }
-    if (code == 0 && request->environment != NULL) {
-        code = apply_environment(loader);
-    }
-    return code;
+    return code == 0 && request->environment != NULL ? apply_environment(loader) : code;
 }
 
 void config_check_overrides(const struct config_loader *loader)
 {
     for (const struct config_value *value = loader->tree.allocated; value != NULL;
          value = value->allocated_before) {
-        char path[CONFIG_PATH_BYTES];
+        char path[CONFIG_PATH_BYTES], found[128];
         config_value_path(value, path);
-        if (value->refused == NULL || config_is_wrong(loader, path)) {
-            continue;
+        if (value->refused != NULL && !config_is_wrong(loader, path)) {
+            config_describe(value, found, sizeof found);
+            report(loader, value->refused, path,
+                   "nothing can be set in this: it is %s, not an object", found);
         }
-        char found[128];
-        config_describe(value, found, sizeof found);
-        struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR};
-        (void)snprintf(problem.file, sizeof problem.file, "%s", value->refused);
-        (void)snprintf(problem.path, sizeof problem.path, "%.*s", (int)sizeof problem.path - 1,
-                       path);
-        (void)snprintf(problem.text, sizeof problem.text,
-                       "nothing can be set in this: it is %s, not an object", found);
-        vamp_diagnostics_add(loader->diagnostics, &problem);
     }
 }

@@ -6,12 +6,20 @@
  * Stricter than JSON in three points: at most CONFIG_DEPTH_MAX levels, at most CONFIG_VALUES_MAX
  * values, and no \u0000 in a text, which C cannot hold.
  */
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config/internal.h"
 #include "vampire/core/utf8.h"
+
+/* Longest token that is quoted in a message. */
+#define QUOTED_BYTES_MAX 20
 
 struct reader {
     const char *text; /* text[length] is 0 */
@@ -21,16 +29,229 @@ struct reader {
     unsigned depth;
 };
 
-/* ---- tokens */
+/* ---- the file */
 
-static bool is_letter(char c)
+void config_file_done(struct config_file *file)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    free(file->bytes);
+    free(file->shown);
+    *file = (struct config_file){0};
 }
 
-static bool is_digit(char c)
+/* Reads to the end, or to one byte more than is allowed. 0 or -errno without text. */
+static int read_bytes(int fd, char *bytes, size_t *ret_length)
 {
-    return c >= '0' && c <= '9';
+    size_t length = 0;
+    ssize_t count = 1;
+    while (count != 0 && length <= CONFIG_FILE_BYTES_MAX) {
+        count = read(fd, bytes + length, CONFIG_FILE_BYTES_MAX + 1 - length);
+        if (count < 0 && errno != EINTR) {
+            return -errno;
+        }
+        length += count > 0 ? (size_t)count : 0;
+    }
+    bytes[length] = '\0';
+    *ret_length = length;
+    return 0;
+}
+
+int config_file_read(struct config_file *file, const char *name, struct vamp_err *err)
+{
+    const bool standard = strcmp(name, "-") == 0;
+    const char *shown = standard ? "from standard input" : name;
+    if (name[0] == '\0') {
+        return vamp_err_set(err, -ENOENT, "open the configuration: the name of the file is empty");
+    }
+    const int fd = standard ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return vamp_err_set_errno(err, errno, "open the configuration %s", name);
+    }
+    *file = (struct config_file){.bytes = malloc(CONFIG_FILE_BYTES_MAX + 2)};
+    int code = file->bytes != NULL ? read_bytes(fd, file->bytes, &file->length) : -ENOMEM;
+    if (code == 0 && file->length <= CONFIG_FILE_BYTES_MAX) {
+        file->shown = malloc(file->length + 1); /* the bytes may contain zeros */
+        code = file->shown != NULL ? 0 : -ENOMEM;
+    }
+    if (file->shown != NULL) {
+        memcpy(file->shown, file->bytes, file->length + 1);
+    }
+    if (!standard) {
+        (void)close(fd); /* only read: nothing can be lost */
+    }
+    if (code == 0 && file->length > CONFIG_FILE_BYTES_MAX) {
+        code = vamp_err_set(err, -EFBIG,
+                            "read the configuration %s: it is larger than 256KiB, the most a "
+                            "configuration may have",
+                            shown);
+    } else if (code != 0) {
+        code = vamp_err_set_errno(err, -code, "read the configuration %s", shown);
+    }
+    if (code != 0) {
+        config_file_done(file);
+    }
+    return code;
+}
+
+/* ---- mistakes */
+
+/* Returns -EINVAL. */
+static int VAMP_PRINTF(3, 4)
+    refuse(struct config_fault *fault, size_t offset, const char *format, ...)
+{
+    va_list arguments;
+    *fault = (struct config_fault){.offset = offset};
+    va_start(arguments, format);
+    (void)vsnprintf(fault->text, sizeof fault->text, format, arguments);
+    va_end(arguments);
+    return -EINVAL;
+}
+
+/* The same about the token from `first` up to `end`, which is quoted, and its begin is the place;
+ * of a long one, which is not quoted, the end is the place. */
+static int refuse_token(struct config_fault *fault, const char *text, size_t first, size_t end,
+                        const char *what, const char *hint)
+{
+    if (end - first > QUOTED_BYTES_MAX) {
+        return refuse(fault, end, "this is no JSON: %s%s", what, hint);
+    }
+    (void)refuse(fault, first, "this is no JSON: %s near '%.*s'%s", what, (int)(end - first),
+                 text + first, hint);
+    (void)snprintf(fault->unquoted, sizeof fault->unquoted, "this is no JSON: %s%s", what, hint);
+    fault->quoted_end = end;
+    return -EINVAL;
+}
+
+/* ---- text literals */
+
+/* One character of a literal, as UTF-8. */
+struct character {
+    char bytes[VAMP_UTF8_BYTES_MAX];
+    size_t count; /* of bytes */
+    size_t end;   /* the offset after it in the file, where an escape is longer */
+};
+
+/* The number of "\uXXXX"; UINT_MAX: no four digits. */
+static unsigned read_hex4(const char *escape)
+{
+    if (escape[0] != '\\' || escape[1] != 'u' || strspn(escape + 2, "0123456789abcdefABCDEF") < 4) {
+        return UINT_MAX;
+    }
+    const char digits[] = {escape[2], escape[3], escape[4], escape[5], '\0'};
+    return (unsigned)strtoul(digits, NULL, 16);
+}
+
+static bool is_surrogate(unsigned point, unsigned first)
+{
+    return point >= first && point < first + 0x400;
+}
+
+/* "\n", "\uXXXX", or two of the latter that are one character. */
+static int read_escape(const char *text, size_t quote, size_t at, struct character *ret_character,
+                       struct config_fault *fault)
+{
+    static const char escapes[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+    const char letter = text[at + 1];
+    if (letter == '\0') {
+        return refuse_token(fault, text, quote, at + 1, "premature end of input", "");
+    }
+    const char *found = strchr(escapes, letter);
+    if (found != NULL) {
+        *ret_character =
+            (struct character){.bytes = {meanings[found - escapes]}, .count = 1, .end = at + 2};
+        return 0;
+    }
+    unsigned point = read_hex4(text + at);
+    if (point == UINT_MAX) {
+        return refuse_token(fault, text, quote, at + 1 + vamp_utf8_length(text + at + 1),
+                            "invalid escape", "");
+    }
+    if (point == 0) {
+        return refuse(fault, at, "a text of the configuration cannot contain \\u0000");
+    }
+    ret_character->end = at + 6;
+    const unsigned low = is_surrogate(point, 0xd800) ? read_hex4(text + at + 6) : 0;
+    if (is_surrogate(low, 0xdc00)) {
+        point = 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00);
+        ret_character->end = at + 12;
+    } else if (is_surrogate(point, 0xd800) || is_surrogate(point, 0xdc00)) {
+        return refuse(fault, at, "this is no JSON: invalid Unicode '\\u%04X', half of a pair",
+                      point);
+    }
+    ret_character->count = vamp_utf8_write(ret_character->bytes, point);
+    return 0;
+}
+
+static int read_character(const char *text, size_t length, size_t quote, size_t at,
+                          struct character *ret_character, struct config_fault *fault)
+{
+    const size_t count = vamp_utf8_length(text + at);
+    const unsigned byte = (unsigned char)text[at];
+    char what[48] = "unexpected newline";
+    if (byte == '\\') {
+        return read_escape(text, quote, at, ret_character, fault);
+    }
+    if (count > 0 && byte >= 0x20) {
+        *ret_character = (struct character){.count = count, .end = at + count};
+        memcpy(ret_character->bytes, text + at, count);
+        return 0;
+    }
+    if (byte == 0 && at < length) {
+        return refuse(fault, at, "a zero byte: this is no text file");
+    }
+    if (byte == 0) {
+        (void)snprintf(what, sizeof what, "premature end of input");
+    } else if (byte >= 0x80) {
+        (void)snprintf(what, sizeof what, "unable to decode byte 0x%x", byte);
+    } else if (byte != '\n') {
+        (void)snprintf(what, sizeof what, "control character 0x%x", byte);
+    }
+    return refuse_token(fault, text, quote, at, what, "");
+}
+
+/* Reads the literal whose opening quote is at `quote`. What it means goes to `out`, without a
+ * terminator and never longer than what is written; NULL: it is only checked. 0 with the offset
+ * after the closing quote, or -EINVAL. */
+static int read_literal(const struct reader *reader, size_t quote, char *out, size_t *ret_end)
+{
+    size_t at = quote + 1;
+    while (reader->text[at] != '"') {
+        struct character character = {0};
+        const int code = read_character(reader->text, reader->length, quote, at, &character,
+                                        reader->reading->fault);
+        if (code != 0) {
+            return code;
+        }
+        if (out != NULL) {
+            out = mempcpy(out, character.bytes, character.count);
+        }
+        at = character.end;
+    }
+    *ret_end = at + 1;
+    return 0;
+}
+
+size_t config_text_offset(const struct config_file *file, size_t quote, unsigned line,
+                          unsigned column)
+{
+    struct config_fault none;
+    struct character character = {0};
+    size_t at = quote + 1;
+    for (unsigned l = 1, c = 1;
+         file->bytes[at] != '"' && (l < line || (l == line && c < column)) &&
+         read_character(file->bytes, file->length, quote, at, &character, &none) == 0;
+         at = character.end) {
+        const bool new_line = character.bytes[0] == '\n';
+        l += new_line;
+        c = new_line ? 1 : c + 1;
+    }
+    return at;
+}
+
+/* ---- other tokens */
+
+static size_t word_length(const char *at)
+{
+    return strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
 }
 
 static size_t count_digits(const char *at)
@@ -57,49 +278,34 @@ static size_t number_length(const char *text)
     return whole > 0 && digits > 0 ? (size_t)(at - text) : 0;
 }
 
-static int read_literal(const struct reader *reader, size_t quote, char *out, size_t *ret_end)
-{
-    return config_literal_read(reader->text, reader->length, quote, out, ret_end,
-                               reader->reading->fault);
-}
-
 /* Another token stands where `what` says. */
 static int refuse_here(const struct reader *reader, const char *what, const char *hint)
 {
     const char *at = reader->text + reader->at;
+    struct config_fault *fault = reader->reading->fault;
     if (reader->at >= reader->length) {
-        return config_refuse(reader->reading->fault, reader->length,
-                             "this is no JSON: %s near end of file", what);
+        return refuse(fault, reader->length, "this is no JSON: %s near end of file", what);
     }
     if (*at == '\0') {
-        return config_refuse(reader->reading->fault, reader->at,
-                             "a zero byte: this is no text file");
+        return refuse(fault, reader->at, "a zero byte: this is no text file");
     }
-    size_t length = vamp_utf8_length(at);
-    size_t end = 0;
-    if (length == 0) {
-        return config_refuse(reader->reading->fault, reader->at,
-                             "this is no JSON: unable to decode byte 0x%02x",
-                             (unsigned)(unsigned char)*at);
+    size_t end = reader->at + vamp_utf8_length(at);
+    if (end == reader->at) {
+        return refuse(fault, reader->at, "this is no JSON: unable to decode byte 0x%02x",
+                      (unsigned)(unsigned char)*at);
     }
     if (*at == '"') {
         const int code = read_literal(reader, reader->at, NULL, &end);
         if (code != 0) {
             return code;
         }
-        length = end - reader->at;
-    } else if (is_letter(*at)) {
-        while (is_letter(at[length])) {
-            length++;
-        }
+    } else if (word_length(at) > 0) {
+        end = reader->at + word_length(at);
     } else if (number_length(at) > 0) {
-        length = number_length(at);
+        end = reader->at + number_length(at);
     }
-    return config_refuse_token(reader->reading->fault, reader->text, reader->at,
-                               reader->at + length, what, hint);
+    return refuse_token(fault, reader->text, reader->at, end, what, hint);
 }
-
-/* ---- blanks and comments */
 
 static int skip_blanks(struct reader *reader)
 {
@@ -111,8 +317,7 @@ static int skip_blanks(struct reader *reader)
         } else if (end == at && at[0] == '/' && at[1] == '*') {
             const char *close = strstr(at + 2, "*/");
             if (close == NULL) {
-                return config_refuse(reader->reading->fault, reader->at,
-                                     "this comment has no end (*/)");
+                return refuse(reader->reading->fault, reader->at, "this comment has no end (*/)");
             }
             end = close + 2;
         }
@@ -130,116 +335,95 @@ struct key {
     size_t offset, end;
 };
 
-/* A value at the reader's place, with room for the text. NULL without memory. */
+/* A value at the reader's place, which takes `bytes` there, with room for a text of as many. NULL
+ * without memory. */
 static struct config_value *add_value(const struct reader *reader, const struct key *key,
-                                      enum config_type type, size_t text_bytes)
+                                      enum config_type type, size_t bytes)
 {
     const struct config_reading *reading = reader->reading;
     struct config_value *value =
-        config_value_add(reading->tree, reader->open, key->end - key->offset, text_bytes);
+        config_value_add(reading->tree, reader->open, key->end - key->offset, bytes);
     if (value == NULL) {
         return NULL;
     }
+    size_t end = 0;
     value->type = type;
     value->origin = reading->into->origin;
     value->level = reading->into->level;
     value->offset = (uint32_t)reader->at;
+    value->end = (uint32_t)(reader->at + bytes);
     value->key_offset = (uint32_t)key->offset;
     if (key->end > key->offset) {
-        size_t end = 0;
         (void)read_literal(reader, key->offset, value->room, &end); /* was checked */
+    }
+    char *text = value->room + (value->text - value->room);
+    if (type == CONFIG_TEXT) {
+        (void)read_literal(reader, reader->at, text, &end); /* was checked */
+    } else if (type == CONFIG_INTEGER) {
+        memcpy(text, reader->text + reader->at, bytes);
     }
     return value;
 }
 
-/* Where a new value's text is kept. */
-static char *room_for_text(struct config_value *value)
-{
-    return value->room + (value->text - value->room);
-}
-
-static int read_text(struct reader *reader, const struct key *key)
-{
-    size_t end = 0;
-    const int code = read_literal(reader, reader->at, NULL, &end);
-    if (code != 0) {
-        return code;
-    }
-    struct config_value *value = add_value(reader, key, CONFIG_TEXT, end - reader->at);
-    if (value == NULL) {
-        return -ENOMEM;
-    }
-    (void)read_literal(reader, reader->at, room_for_text(value), &end); /* was checked */
-    value->end = (uint32_t)end;
-    reader->at = end;
-    return 0;
-}
-
 /* A whole number is an INTEGER however it is written: 1000, 1000.0, 1e3. */
-static int convert_number(const struct reader *reader, size_t length, struct config_value *value)
+static int convert_number(const struct reader *reader, struct config_value *value)
 {
     static const double exact = 9007199254740992.0; /* 2^53 */
-    const size_t end = reader->at + length;
-    errno = 0;
-    if (value->text[strcspn(value->text, ".eE")] == '\0') {
-        value->integer = strtoll(value->text, NULL, 10);
-        return errno == 0
-                   ? 0
-                   : config_refuse_token(reader->reading->fault, reader->text, reader->at, end,
-                                         value->text[0] == '-' ? "too big negative integer"
-                                                               : "too big integer",
-                                         "");
-    }
     const double number = strtod(value->text, NULL);
-    if (isinf(number)) {
-        return config_refuse_token(reader->reading->fault, reader->text, reader->at, end,
-                                   "real number overflow", "");
-    }
-    if (number == floor(number) && fabs(number) <= exact) {
+    const char *mistake = NULL;
+    if (value->text[strcspn(value->text, ".eE")] == '\0') {
+        errno = 0;
+        value->integer = strtoll(value->text, NULL, 10);
+        mistake = errno == 0              ? NULL
+                  : value->text[0] == '-' ? "too big negative integer"
+                                          : "too big integer";
+    } else if (isinf(number)) {
+        mistake = "real number overflow";
+    } else if (number == floor(number) && fabs(number) <= exact) {
         value->integer = (int64_t)number;
     } else {
         value->type = CONFIG_REAL;
     }
-    return 0;
+    return mistake == NULL ? 0
+                           : refuse_token(reader->reading->fault, reader->text, value->offset,
+                                          value->end, mistake, "");
 }
 
-static int read_number(struct reader *reader, const struct key *key)
-{
-    const size_t length = number_length(reader->text + reader->at);
-    if (length == 0) {
-        return refuse_here(reader, "invalid token", "");
-    }
-    struct config_value *value = add_value(reader, key, CONFIG_INTEGER, length);
-    if (value == NULL) {
-        return -ENOMEM;
-    }
-    memcpy(room_for_text(value), reader->text + reader->at, length);
-    const int code = convert_number(reader, length, value);
-    reader->at += length;
-    value->end = (uint32_t)reader->at;
-    return code;
-}
-
-static int read_word(struct reader *reader, const struct key *key)
+/* A text, number or word. */
+static int read_scalar(struct reader *reader, const struct key *key)
 {
     static const struct {
         const char *word;
         enum config_type type;
     } words[] = {{"true", CONFIG_TRUE}, {"false", CONFIG_FALSE}, {"null", CONFIG_NULL}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    const char *at = reader->text + reader->at;
+    enum config_type type = CONFIG_INTEGER;
+    size_t bytes = number_length(at);
+    if (*at == '"') {
+        size_t end = 0;
+        const int code = read_literal(reader, reader->at, NULL, &end);
+        if (code != 0) {
+            return code;
+        }
+        type = CONFIG_TEXT;
+        bytes = end - reader->at;
+    }
+    for (size_t i = 0; bytes == 0 && i < sizeof words / sizeof *words; i++) {
         const size_t length = strlen(words[i].word);
-        const char *at = reader->text + reader->at;
-        if (strncmp(at, words[i].word, length) == 0 && !is_letter(at[length])) {
-            struct config_value *value = add_value(reader, key, words[i].type, 0);
-            if (value == NULL) {
-                return -ENOMEM;
-            }
-            reader->at += length;
-            value->end = (uint32_t)reader->at;
-            return 0;
+        if (word_length(at) == length && strncmp(at, words[i].word, length) == 0) {
+            type = words[i].type;
+            bytes = length;
         }
     }
-    return refuse_here(reader, "invalid token", "");
+    if (bytes == 0) {
+        return refuse_here(reader, "invalid token", "");
+    }
+    struct config_value *value = add_value(reader, key, type, bytes);
+    if (value == NULL) {
+        return -ENOMEM;
+    }
+    reader->at += bytes;
+    return type == CONFIG_INTEGER ? convert_number(reader, value) : 0;
 }
 
 /* Enters a list or object, whose values follow. */
@@ -249,8 +433,8 @@ static int open_value(struct reader *reader, struct config_value *value)
         return -ENOMEM;
     }
     if (reader->depth == CONFIG_DEPTH_MAX) {
-        return config_refuse(reader->reading->fault, reader->at,
-                             "nested too deeply: more than %d levels", CONFIG_DEPTH_MAX);
+        return refuse(reader->reading->fault, reader->at, "nested too deeply: more than %d levels",
+                      CONFIG_DEPTH_MAX);
     }
     value->type = reader->text[reader->at] == '{' ? CONFIG_OBJECT : CONFIG_LIST;
     reader->open = value;
@@ -271,16 +455,14 @@ static void close_value(struct reader *reader)
 static int read_value(struct reader *reader, const struct key *key)
 {
     if (reader->reading->tree->count >= CONFIG_VALUES_MAX) {
-        return config_refuse(reader->reading->fault, reader->at,
-                             "more than %d values in one configuration", CONFIG_VALUES_MAX);
+        return refuse(reader->reading->fault, reader->at,
+                      "more than %d values in one configuration", CONFIG_VALUES_MAX);
     }
     const char first = reader->text[reader->at];
     switch (first) {
     case '{':
     case '[':
         return open_value(reader, add_value(reader, key, CONFIG_LIST, 0));
-    case '"':
-        return read_text(reader, key);
     case '}':
     case ']':
     case ',':
@@ -290,7 +472,7 @@ static int read_value(struct reader *reader, const struct key *key)
             reader, "unexpected token",
             first == ']' && key->offset == 0 ? " (no comma is allowed after the last item)" : "");
     default:
-        return first == '-' || is_digit(first) ? read_number(reader, key) : read_word(reader, key);
+        return read_scalar(reader, key);
     }
 }
 
@@ -345,8 +527,8 @@ int config_read(const char *text, size_t length, const struct config_reading *re
     reader.at = strncmp(text, CONFIG_BYTE_ORDER_MARK, 3) == 0 ? 3 : 0;
     int code = skip_blanks(&reader);
     if (code == 0 && reader.at >= length) {
-        return config_refuse(reader.reading->fault, 0,
-                             "the file is empty; {} is the smallest configuration");
+        return refuse(reader.reading->fault, 0,
+                      "the file is empty; {} is the smallest configuration");
     }
     if (code == 0 && text[reader.at] != '{' && text[reader.at] != '[') {
         return refuse_here(&reader, "'[' or '{' expected", "");

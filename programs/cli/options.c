@@ -42,13 +42,6 @@ static int add_setting(struct vamp_options *options, const char *text, struct va
     return add_override(options, path, equals + 1, "-o", err);
 }
 
-/* The recording replaces the source that the file describes. */
-static int choose_recording(struct vamp_options *options, const char *file, struct vamp_err *err)
-{
-    int code = add_override(options, "source.type", vamp_source_replay.name, "--replay", err);
-    return code != 0 ? code : add_override(options, "source.file", file, "--replay", err);
-}
-
 static int choose_command(struct vamp_options *options, enum vamp_command command,
                           struct vamp_err *err)
 {
@@ -69,37 +62,28 @@ static int choose_file(struct vamp_options *options, const char *file, struct va
     return 0;
 }
 
-/* A command that may name its file, or its format, too. */
-static int choose_with_file(struct vamp_options *options, enum vamp_command command,
-                            const char *file, struct vamp_err *err)
+/* Of an option that takes one word only. */
+static int check_word(const struct vamp_options *options, const struct vamp_command_given *given,
+                      const char *word, struct vamp_err *err)
 {
-    int code = choose_command(options, command, err);
-    return code == 0 && file != NULL ? choose_file(options, file, err) : code;
+    return given->argument == NULL || strcmp(given->argument, word) == 0
+               ? 0
+               : vamp_err_set(err, -EINVAL, "%s=%s: only %s is known; see %s --help", given->name,
+                              given->argument, word, options->program->name);
 }
 
-static int choose_list(struct vamp_options *options, const char *format, struct vamp_err *err)
+/* Of --help and --help=all the second wins, in either order. */
+static int choose_help(struct vamp_options *options, const struct vamp_command_given *given,
+                       struct vamp_err *err)
 {
-    if (format != NULL && strcmp(format, "json") != 0) {
-        return vamp_err_set(err, -EINVAL, "--list-metrics=%s: only json is known; see %s --help",
-                            format, options->program->name);
-    }
-    options->json = options->json || format != NULL;
-    return choose_command(options, VAMP_COMMAND_LIST_METRICS, err);
-}
-
-static int choose_help(struct vamp_options *options, const char *which, struct vamp_err *err)
-{
-    if (which != NULL && strcmp(which, "all") != 0) {
-        return vamp_err_set(err, -EINVAL, "--help=%s: only all is known; see %s --help", which,
-                            options->program->name);
-    }
-    if (which == NULL && options->command == VAMP_COMMAND_HELP_ALL) {
-        return 0;
-    }
-    if (which != NULL && options->command == VAMP_COMMAND_HELP) {
+    const int code = check_word(options, given, "all", err);
+    const bool all = given->argument != NULL || options->command == VAMP_COMMAND_HELP_ALL;
+    if (all && options->command == VAMP_COMMAND_HELP) {
         options->command = VAMP_COMMAND_HELP_ALL;
     }
-    return choose_command(options, which != NULL ? VAMP_COMMAND_HELP_ALL : VAMP_COMMAND_HELP, err);
+    return code != 0
+               ? code
+               : choose_command(options, all ? VAMP_COMMAND_HELP_ALL : VAMP_COMMAND_HELP, err);
 }
 
 static int choose_completion(struct vamp_options *options, const char *shell, struct vamp_err *err)
@@ -120,24 +104,31 @@ static int choose_completion(struct vamp_options *options, const char *shell, st
 static int set_option(struct vamp_options *options, const struct vamp_command_given *given,
                       struct vamp_err *err)
 {
+    static const char *const paths[VAMP_KEY_PRINT_COMPLETION + 1] = {
+        [VAMP_KEY_WORKFLOW] = "workflow", [VAMP_KEY_COMPONENT] = "component",
+        [VAMP_KEY_INFO] = "source.info",  [VAMP_KEY_INFO_FILE] = "source.info_file",
+        [VAMP_KEY_WAIT] = "source.wait",  [VAMP_KEY_REPLAY] = "source.file",
+    };
+    /* RUN: the option is no command. */
+    static const enum vamp_command commands[VAMP_KEY_PRINT_COMPLETION + 1] = {
+        [VAMP_KEY_CHECK_CONFIG] = VAMP_COMMAND_CHECK_CONFIG,
+        [VAMP_KEY_DUMP_CONFIG] = VAMP_COMMAND_DUMP_CONFIG,
+        [VAMP_KEY_PRINT_SCHEMA] = VAMP_COMMAND_PRINT_SCHEMA,
+        [VAMP_KEY_LIST_METRICS] = VAMP_COMMAND_LIST_METRICS,
+        [VAMP_KEY_SUMMARY] = VAMP_COMMAND_SUMMARY,
+        [VAMP_KEY_RECOVER] = VAMP_COMMAND_RECOVER,
+        [VAMP_KEY_VERSION] = VAMP_COMMAND_VERSION,
+    };
     const char *argument = given->argument;
+    int code = 0;
     switch ((enum vamp_option_key)given->key) {
+    case VAMP_KEY_REPLAY: /* the recording replaces the source that the file describes */
+        code = add_override(options, "source.type", vamp_source_replay.name, given->name, err);
+        break;
     case VAMP_KEY_CONFIG:
         return choose_file(options, argument, err);
-    case VAMP_KEY_WORKFLOW:
-        return add_override(options, "workflow", argument, given->name, err);
-    case VAMP_KEY_COMPONENT:
-        return add_override(options, "component", argument, given->name, err);
-    case VAMP_KEY_INFO:
-        return add_override(options, "source.info", argument, given->name, err);
-    case VAMP_KEY_INFO_FILE:
-        return add_override(options, "source.info_file", argument, given->name, err);
-    case VAMP_KEY_WAIT:
-        return add_override(options, "source.wait", argument, given->name, err);
     case VAMP_KEY_SET:
         return add_setting(options, argument, err);
-    case VAMP_KEY_REPLAY:
-        return choose_recording(options, argument, err);
     case VAMP_KEY_READY_FILE:
         options->ready_file = argument;
         return 0;
@@ -150,65 +141,64 @@ static int set_option(struct vamp_options *options, const struct vamp_command_gi
     case VAMP_KEY_JSON:
         options->json = true;
         return 0;
-    case VAMP_KEY_CHECK_CONFIG:
-        return choose_with_file(options, VAMP_COMMAND_CHECK_CONFIG, argument, err);
-    case VAMP_KEY_DUMP_CONFIG:
-        return choose_with_file(options, VAMP_COMMAND_DUMP_CONFIG, argument, err);
-    case VAMP_KEY_PRINT_SCHEMA:
-        return choose_command(options, VAMP_COMMAND_PRINT_SCHEMA, err);
-    case VAMP_KEY_PRINT_COMPLETION:
-        return choose_completion(options, argument, err);
-    case VAMP_KEY_LIST_METRICS:
-        return choose_list(options, argument, err);
-    case VAMP_KEY_SUMMARY:
-        return choose_command(options, VAMP_COMMAND_SUMMARY, err);
-    case VAMP_KEY_RECOVER:
-        return choose_command(options, VAMP_COMMAND_RECOVER, err);
     case VAMP_KEY_DRY_RUN:
         options->dry_run = true;
         return 0;
+    case VAMP_KEY_LIST_METRICS:
+        code = check_word(options, given, "json", err);
+        options->json = options->json || argument != NULL;
+        argument = NULL;
+        break;
+    case VAMP_KEY_PRINT_COMPLETION:
+        return choose_completion(options, argument, err);
     case VAMP_KEY_HELP:
-        return choose_help(options, argument, err);
+        return choose_help(options, given, err);
+    case VAMP_KEY_WORKFLOW:
+    case VAMP_KEY_COMPONENT:
+    case VAMP_KEY_INFO:
+    case VAMP_KEY_INFO_FILE:
+    case VAMP_KEY_WAIT:
+    case VAMP_KEY_CHECK_CONFIG:
+    case VAMP_KEY_DUMP_CONFIG:
+    case VAMP_KEY_PRINT_SCHEMA:
+    case VAMP_KEY_SUMMARY:
+    case VAMP_KEY_RECOVER:
     case VAMP_KEY_VERSION:
-        return choose_command(options, VAMP_COMMAND_VERSION, err);
+        break;
     }
-    return -EINVAL;
-}
-
-static int take_files(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
-{
-    const int rest = vamp_command_line_rest();
-    options->files = argv + rest;
-    options->file_count = argc - rest;
-    return argc > rest
-               ? 0
-               : vamp_err_set(err, -EINVAL, "--%s: which files?; see %s --help",
-                              options->command == VAMP_COMMAND_SUMMARY ? "summary" : "recover",
-                              options->program->name);
+    if (code != 0 || paths[given->key] != NULL) {
+        return code != 0 ? code
+                         : add_override(options, paths[given->key], argument, given->name, err);
+    }
+    code = choose_command(options, commands[given->key], err);
+    return code == 0 && argument != NULL ? choose_file(options, argument, err) : code;
 }
 
 /* Words that belong to no option: the file of --check-config FILE and --dump-config FILE, those of
  * --summary and --recover. */
 static int take_rest(struct vamp_options *options, int argc, char **argv, struct vamp_err *err)
 {
-    if (options->command == VAMP_COMMAND_RECOVER || options->command == VAMP_COMMAND_SUMMARY) {
-        return take_files(options, argc, argv, err);
+    const int rest = vamp_command_line_rest();
+    const bool summary = options->command == VAMP_COMMAND_SUMMARY;
+    if (summary || options->command == VAMP_COMMAND_RECOVER) {
+        options->files = argv + rest;
+        options->file_count = argc - rest;
+        return argc > rest ? 0
+                           : vamp_err_set(err, -EINVAL, "--%s: which files?; see %s --help",
+                                          summary ? "summary" : "recover", options->program->name);
     }
-    bool takes_file = options->command == VAMP_COMMAND_CHECK_CONFIG ||
-                      options->command == VAMP_COMMAND_DUMP_CONFIG;
-    for (int i = vamp_command_line_rest(); i < argc; i++) {
-        if (!takes_file) {
-            return vamp_err_set(
-                err, -EINVAL,
-                "unexpected argument \"%s\"; the configuration is given by -c FILE; see %s --help",
-                argv[i], options->program->name);
-        }
-        int code = choose_file(options, argv[i], err);
-        if (code != 0) {
-            return code;
-        }
+    const bool takes_file = options->command == VAMP_COMMAND_CHECK_CONFIG ||
+                            options->command == VAMP_COMMAND_DUMP_CONFIG;
+    int code = 0;
+    for (int i = rest; i < argc && code == 0; i++) {
+        code = takes_file
+                   ? choose_file(options, argv[i], err)
+                   : vamp_err_set(err, -EINVAL,
+                                  "unexpected argument \"%s\"; the configuration is given by -c "
+                                  "FILE; see %s --help",
+                                  argv[i], options->program->name);
     }
-    return 0;
+    return code;
 }
 
 /* A user of --dry-run without --recover expects that nothing happens: a run would be a surprise. */
@@ -231,17 +221,13 @@ static int parse_arguments(struct vamp_options *options, int argc, char **argv,
     const struct vamp_command_line line = {options->program->name, options->program->options, argc,
                                            argv};
     struct vamp_command_given given;
+    int found = 0, code = 0;
     vamp_command_line_start();
-    for (;;) {
-        int found = vamp_command_line_next(&line, &given, err);
-        if (found <= 0) {
-            return found == 0 ? take_rest(options, argc, argv, err) : found;
-        }
-        int code = set_option(options, &given, err);
-        if (code != 0) {
-            return code;
-        }
+    while (code == 0 && (found = vamp_command_line_next(&line, &given, err)) > 0) {
+        code = set_option(options, &given, err);
     }
+    code = code != 0 ? code : found;
+    return code != 0 ? code : take_rest(options, argc, argv, err);
 }
 
 /* Everyone on the host can read a process's arguments (ps): keeps a copy of each secret among them
