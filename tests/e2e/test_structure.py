@@ -16,14 +16,10 @@ pytestmark = pytest.mark.plain
 KNOWN = {
     ("config/alarms.c", "config/sections.c"),
     ("programs/vampire-top/model.c", "programs/vampire-top/model_lines.c"),
-    ("vampire/alarms/actions/commands.c", "vampire/alarms/actions/commands_thread.c"),
     ("vampire/alarms/actions/excerpt.c", "vampire/alarms/actions/excerpt_thread.c"),
     ("vampire/alarms/compile.c", "vampire/alarms/condition.c"),
     ("vampire/collect/close.c", "vampire/collect/collect.c"),
     ("writers/hdf5/group.c", "writers/hdf5/layout.c", "writers/hdf5/own.c", "writers/hdf5/words.c"),
-    ("writers/jsonl/audience.c", "writers/jsonl/audience_reader.c", "writers/jsonl/audience_thread.c"),
-    ("writers/output/buckets.c", "writers/output/events.c", "writers/output/output.c",
-     "writers/output/segments.c", "writers/output/thread.c"),
 }
 
 

@@ -139,7 +139,7 @@ bool vamp_worker_message(struct vamp_worker *worker, struct vamp_err *ret_messag
  * Returns when that is (monotonic). The thread is woken; it is to return by then. */
 int64_t vamp_worker_end(struct vamp_worker *worker, int64_t deadline_ns);
 /* Waits for the thread until `until_ns`. True: it has ended. False: it is left behind. */
-VAMP_MUST_CHECK bool vamp_worker_join(struct vamp_worker *worker, int64_t until_ns);
+bool vamp_worker_join(struct vamp_worker *worker, int64_t until_ns);
 /* Any thread: the deadline is over. */
 bool vamp_worker_must_give_up(const struct vamp_worker *worker);
 

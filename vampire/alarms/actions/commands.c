@@ -1,49 +1,285 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/alarms/actions/commands_internal.h"
+#include "vampire/alarms/actions/commands.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "vampire/core/thread.h"
+#include "vampire/alarms/actions/process.h"
+#include "vampire/core/clock.h"
+#include "vampire/core/utf8.h"
+#include "vampire/core/worker.h"
 
+#define NS_PER_MS INT64_C(1000000)
 /* Beyond the deadline and the grace, for a thread that is stuck in the operating system. */
 #define STUCK_NS (VAMP_COMMANDS_GRACE_NS + VAMP_NS_PER_SECOND)
 
-/* ---- messages; with the lock held */
+/* A command that was submitted, in one piece of memory. */
+struct job {
+    unsigned lane;
+    int64_t timeout_ns;
+    const char *about;
+    const char *input;
+    size_t input_bytes;
+    char *argv[]; /* ended by NULL; the texts are behind it */
+};
 
-void commands_add_message(struct vamp_commands *commands, const char *text)
+struct running {
+    struct job *job; /* NULL: free */
+    struct vamp_process process;
+    bool given_up; /* ended because the run is over */
+};
+
+struct vamp_commands {
+    struct vamp_worker worker; /* jobs wait in its queue */
+    char **environment;
+    int wake; /* an eventfd: there is something new */
+
+    uint64_t succeeded, failed, timed_out;             /* with the worker's lock */
+    struct running running[VAMP_COMMANDS_RUNNING_MAX]; /* the thread's */
+};
+
+/* ---- begin and end of a command; the thread */
+
+static void say(struct vamp_commands *commands, const char *text)
 {
-    if (commands->message_count == MESSAGES_MAX) {
-        commands->messages_dropped++;
-        return;
-    }
-    const unsigned at = (commands->message_first + commands->message_count) % MESSAGES_MAX;
-    (void)snprintf(commands->messages[at], sizeof commands->messages[at], "%s", text);
-    commands->message_count++;
+    struct vamp_err message;
+    (void)vamp_err_set(&message, -EIO, "%s", text);
+    vamp_worker_say(&commands->worker, &message);
 }
 
-bool vamp_commands_message(struct vamp_commands *commands, char text[static VAMP_ERR_TEXT_BYTES])
+/* The first line that the program printed, in quotes; "" when it printed none. */
+static void quote_output(const struct vamp_process *process, char *text, size_t bytes)
 {
-    (void)pthread_mutex_lock(&commands->lock);
-    const bool any = commands->message_count > 0 || commands->messages_dropped > 0;
-    if (commands->message_count > 0) {
-        memcpy(text, commands->messages[commands->message_first], VAMP_ERR_TEXT_BYTES);
-        commands->message_first = (commands->message_first + 1) % MESSAGES_MAX;
-        commands->message_count--;
-    } else if (any) {
-        (void)snprintf(text, VAMP_ERR_TEXT_BYTES,
-                       "%" PRIu64 " more commands of alarms failed or were dropped",
-                       commands->messages_dropped);
-        commands->messages_dropped = 0;
+    char line[VAMP_PROCESS_SAID_BYTES + 1];
+    size_t length = 0;
+    for (; length < process->said_bytes && process->said[length] != '\n'; length++) {
+        const char c = process->said[length];
+        line[length] = (unsigned char)c < ' ' || c == '\x7f' ? '?' : c;
     }
-    (void)pthread_mutex_unlock(&commands->lock);
-    return any;
+    line[length] = '\0';
+    char safe[3 * VAMP_PROCESS_SAID_BYTES + 1] = "";
+    safe[vamp_utf8_copy(safe, sizeof safe - 1, line)] = '\0';
+    (void)snprintf(text, bytes, length > 0 ? ": \"%s\"" : "%s", safe);
+}
+
+static void describe_end(const struct running *running, const struct vamp_process_end *end,
+                         char text[static VAMP_ERR_TEXT_BYTES])
+{
+    const struct job *job = running->job;
+    char how[64], said[200];
+    if (running->given_up) {
+        (void)snprintf(how, sizeof how, "still ran at the end of the run and was ended");
+    } else if (running->process.timed_out) {
+        (void)snprintf(how, sizeof how, "did not end within %" PRId64 " ms and was ended",
+                       job->timeout_ns / NS_PER_MS);
+    } else if (!end->known) {
+        (void)snprintf(how, sizeof how, "ended in a way that is not known");
+    } else {
+        (void)snprintf(how, sizeof how,
+                       end->by_signal ? "was ended by signal %d" : "failed with exit status %d",
+                       end->status);
+    }
+    quote_output(&running->process, said, sizeof said);
+    (void)snprintf(text, VAMP_ERR_TEXT_BYTES, "%.80s: %.120s %s%s", job->about, job->argv[0], how,
+                   said);
+}
+
+/* `failure` NULL: it succeeded. */
+static void finish_job(struct vamp_commands *commands, struct job *job, const char *failure,
+                       bool timed_out)
+{
+    vamp_worker_lock(&commands->worker);
+    commands->succeeded += failure == NULL;
+    commands->failed += failure != NULL;
+    commands->timed_out += timed_out;
+    vamp_worker_count(&commands->worker.done, 1);
+    vamp_worker_unlock(&commands->worker);
+    if (failure != NULL) {
+        say(commands, failure);
+    }
+    free(job);
+}
+
+static void begin_job(struct vamp_commands *commands, struct running *free_place, struct job *job)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    const int code =
+        vamp_process_start(&free_place->process, job->argv, commands->environment, job->input,
+                           job->input_bytes, vamp_worker_now_ns() + job->timeout_ns, &err);
+    if (code == 0) {
+        free_place->job = job;
+        free_place->given_up = false;
+        return;
+    }
+    (void)vamp_err_wrap(&err, "%.80s", job->about);
+    finish_job(commands, job, err.text, false);
+}
+
+static void end_if_ended(struct vamp_commands *commands, struct running *running)
+{
+    struct vamp_process_end end;
+    if (!vamp_process_ended(&running->process, &end)) {
+        return;
+    }
+    const bool well = end.known && !end.by_signal && end.status == 0 && !running->process.timed_out;
+    char text[VAMP_ERR_TEXT_BYTES];
+    if (!well) {
+        describe_end(running, &end, text);
+    }
+    finish_job(commands, running->job, well ? NULL : text,
+               running->process.timed_out && !running->given_up);
+    running->job = NULL;
+}
+
+/* ---- what is next */
+
+static struct running *find_place(struct vamp_commands *commands)
+{
+    for (unsigned i = 0; i < VAMP_COMMANDS_RUNNING_MAX; i++) {
+        if (commands->running[i].job == NULL) {
+            return &commands->running[i];
+        }
+    }
+    return NULL;
+}
+
+static bool lane_is_busy(const struct vamp_commands *commands, unsigned lane)
+{
+    for (unsigned i = 0; i < VAMP_COMMANDS_RUNNING_MAX; i++) {
+        const struct job *job = commands->running[i].job;
+        if (job != NULL && job->lane == lane) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The oldest job that may run now, taken from the queue; NULL: none. */
+static struct job *take_job(struct vamp_commands *commands)
+{
+    struct job *job = NULL;
+    vamp_worker_lock(&commands->worker);
+    for (unsigned i = 0; job == NULL && i < commands->worker.count; i++) {
+        const struct job *next = vamp_worker_at(&commands->worker, i)->what;
+        if (!lane_is_busy(commands, next->lane)) {
+            job = vamp_worker_remove(&commands->worker, i).what;
+        }
+    }
+    vamp_worker_unlock(&commands->worker);
+    return job;
+}
+
+static void begin_jobs(struct vamp_commands *commands)
+{
+    struct running *place = NULL;
+    struct job *job = NULL;
+    while ((place = find_place(commands)) != NULL && (job = take_job(commands)) != NULL) {
+        begin_job(commands, place, job);
+    }
+}
+
+static void drop_waiting(struct vamp_commands *commands)
+{
+    vamp_worker_lock(&commands->worker);
+    while (commands->worker.count > 0) {
+        free(vamp_worker_remove(&commands->worker, 0).what);
+        vamp_worker_count(&commands->worker.lost, 1);
+    }
+    vamp_worker_unlock(&commands->worker);
+}
+
+/* The time is over: nothing is started any more, and what runs is ended. */
+static void give_up(struct vamp_commands *commands, int64_t now_ns)
+{
+    drop_waiting(commands);
+    for (unsigned i = 0; i < VAMP_COMMANDS_RUNNING_MAX; i++) {
+        struct vamp_process *process = &commands->running[i].process;
+        if (commands->running[i].job != NULL && !process->timed_out) {
+            process->next_ns = now_ns;
+            commands->running[i].given_up = true;
+        }
+    }
+}
+
+/* Milliseconds until the next signal is due, for poll. */
+static int wait_ms(const struct vamp_commands *commands, int64_t give_up_ns, int64_t now_ns)
+{
+    int64_t next_ns = now_ns < give_up_ns ? give_up_ns : INT64_MAX;
+    for (unsigned i = 0; i < VAMP_COMMANDS_RUNNING_MAX; i++) {
+        const struct running *running = &commands->running[i];
+        if (running->job != NULL && running->process.next_ns < next_ns) {
+            next_ns = running->process.next_ns;
+        }
+    }
+    if (next_ns == INT64_MAX) {
+        return -1;
+    }
+    const int64_t left_ms = next_ns > now_ns ? (next_ns - now_ns) / NS_PER_MS + 1 : 0;
+    return left_ms < 60000 ? (int)left_ms : 60000;
+}
+
+static void wait_for_news(struct vamp_commands *commands, int timeout_ms)
+{
+    struct pollfd polled[1 + 2 * VAMP_COMMANDS_RUNNING_MAX];
+    polled[0] = (struct pollfd){.fd = commands->wake, .events = POLLIN};
+    nfds_t count = 1;
+    for (unsigned i = 0; i < VAMP_COMMANDS_RUNNING_MAX; i++) {
+        const struct running *running = &commands->running[i];
+        if (running->job != NULL) {
+            polled[count++] = (struct pollfd){.fd = running->process.pidfd, .events = POLLIN};
+            polled[count++] = (struct pollfd){.fd = running->process.output, .events = POLLIN};
+        }
+    }
+    (void)poll(polled, count, timeout_ms);
+    uint64_t ignored = 0;
+    (void)!read(commands->wake, &ignored, sizeof ignored);
+}
+
+static void follow_running(struct vamp_commands *commands)
+{
+    for (unsigned i = 0; i < VAMP_COMMANDS_RUNNING_MAX; i++) {
+        struct running *running = &commands->running[i];
+        if (running->job != NULL) {
+            vamp_process_read(&running->process);
+            vamp_process_expire(&running->process, vamp_worker_now_ns(), VAMP_COMMANDS_GRACE_NS);
+            end_if_ended(commands, running);
+        }
+    }
+}
+
+static bool any_running(const struct vamp_commands *commands)
+{
+    for (unsigned i = 0; i < VAMP_COMMANDS_RUNNING_MAX; i++) {
+        if (commands->running[i].job != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void run_commands(void *context)
+{
+    struct vamp_commands *commands = context;
+    for (;;) {
+        const bool finishing = atomic_load(&commands->worker.finishing);
+        const int64_t give_up_ns = atomic_load(&commands->worker.give_up_ns);
+        const int64_t now_ns = vamp_worker_now_ns();
+        if (now_ns >= give_up_ns) {
+            give_up(commands, now_ns);
+        }
+        begin_jobs(commands);
+        if (finishing && !any_running(commands)) {
+            break; /* nothing waits either: it would have been started */
+        }
+        wait_for_news(commands, wait_ms(commands, give_up_ns, vamp_worker_now_ns()));
+        follow_running(commands);
+    }
 }
 
 /* ---- jobs */
@@ -78,7 +314,6 @@ static struct job *make_job(const struct vamp_command *command)
     job->input_bytes = command->input_bytes;
     job->lane = command->lane;
     job->timeout_ns = command->timeout_ns;
-    job->next = NULL;
     return job;
 }
 
@@ -90,51 +325,72 @@ static void wake_thread(const struct vamp_commands *commands)
 
 bool vamp_commands_submit(struct vamp_commands *commands, const struct vamp_command *command)
 {
+    struct vamp_worker *worker = &commands->worker;
     struct job *job = make_job(command);
-    (void)pthread_mutex_lock(&commands->lock);
-    commands->account.submitted++;
-    const bool room =
-        job != NULL && commands->waiting < VAMP_COMMANDS_WAITING_MAX && !commands->finishing;
-    if (room) {
-        *commands->end = job;
-        commands->end = &job->next;
-        commands->waiting++;
+    vamp_worker_lock(worker);
+    bool accepted = false;
+    if (job != NULL) {
+        accepted = vamp_worker_put(worker, &(struct vamp_worker_item){.what = job});
     } else {
-        char text[VAMP_ERR_TEXT_BYTES];
-        (void)snprintf(text, sizeof text, "%.80s: %.200s was not run: %s", command->about,
-                       command->argv[0],
-                       job == NULL ? "no memory" : "too many commands wait already");
-        commands->account.dropped++;
-        commands_add_message(commands, text);
+        vamp_worker_count(&worker->queued, 1);
+        vamp_worker_count(&worker->refused, 1);
     }
-    (void)pthread_mutex_unlock(&commands->lock);
-    if (room) {
+    vamp_worker_unlock(worker);
+    if (accepted) {
         wake_thread(commands);
-    } else {
-        free(job);
+        return true;
     }
-    return room;
+    char text[VAMP_ERR_TEXT_BYTES];
+    (void)snprintf(text, sizeof text, "%.80s: %.200s was not run: %s", command->about,
+                   command->argv[0], job == NULL ? "no memory" : "too many commands wait already");
+    say(commands, text);
+    free(job);
+    return false;
 }
 
 void vamp_commands_account(struct vamp_commands *commands,
                            struct vamp_commands_account *ret_account)
 {
-    (void)pthread_mutex_lock(&commands->lock);
-    *ret_account = commands->account;
-    (void)pthread_mutex_unlock(&commands->lock);
-    ret_account->waiting = ret_account->submitted - ret_account->succeeded - ret_account->failed -
-                           ret_account->dropped;
+    struct vamp_worker_account account;
+    vamp_worker_lock(&commands->worker);
+    vamp_worker_account(&commands->worker, &account);
+    const uint64_t dropped = commands->worker.refused + commands->worker.lost;
+    *ret_account = (struct vamp_commands_account){
+        .submitted = account.queued,
+        .succeeded = commands->succeeded,
+        /* Those that a stuck thread left behind may have been started. */
+        .failed = commands->failed + (account.lost - dropped),
+        .timed_out = commands->timed_out,
+        .dropped = dropped,
+        .waiting = account.waiting,
+    };
+    vamp_worker_unlock(&commands->worker);
+}
+
+bool vamp_commands_message(struct vamp_commands *commands, char text[static VAMP_ERR_TEXT_BYTES])
+{
+    struct vamp_err message;
+    uint64_t more = 0;
+    if (vamp_worker_message(&commands->worker, &message, &more)) {
+        memcpy(text, message.text, sizeof message.text);
+        return true;
+    }
+    if (more > 0) {
+        (void)snprintf(text, VAMP_ERR_TEXT_BYTES,
+                       "%" PRIu64 " more commands of alarms failed or were dropped", more);
+    }
+    return more > 0;
 }
 
 /* ---- create and free */
 
 static void release_commands(struct vamp_commands *commands)
 {
+    drop_waiting(commands);
     if (commands->wake >= 0) {
         (void)close(commands->wake);
     }
-    (void)pthread_cond_destroy(&commands->changed);
-    (void)pthread_mutex_destroy(&commands->lock);
+    vamp_worker_done(&commands->worker);
     free(commands->environment);
     free(commands);
 }
@@ -155,7 +411,7 @@ static int start_commands(struct vamp_commands *commands, struct vamp_err *err)
     if (commands->environment == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "actions of type command");
     }
-    return vamp_thread_start(&commands->thread, "commands", commands_run, commands, err);
+    return vamp_worker_start(&commands->worker, "commands", run_commands, commands, err);
 }
 
 int vamp_commands_create(struct vamp_commands **ret_commands, struct vamp_err *err)
@@ -165,16 +421,11 @@ int vamp_commands_create(struct vamp_commands **ret_commands, struct vamp_err *e
         return vamp_err_set_errno(err, ENOMEM, "actions of type command");
     }
     commands->wake = -1;
-    commands->end = &commands->first;
-    commands->give_up_ns = INT64_MAX;
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&commands->changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
-    (void)pthread_mutex_init(&commands->lock, NULL);
-    const int code = start_commands(commands, err);
-    commands->started = code == 0;
+    const struct vamp_worker_bounds bounds = {.items_max = VAMP_COMMANDS_WAITING_MAX};
+    int code = vamp_worker_init(&commands->worker, &bounds, VAMP_WORKER_MESSAGES_MAX, err);
+    if (code == 0) {
+        code = start_commands(commands, err);
+    }
     if (code != 0) {
         release_commands(commands);
         return code;
@@ -183,42 +434,13 @@ int vamp_commands_create(struct vamp_commands **ret_commands, struct vamp_err *e
     return 0;
 }
 
-static bool wait_for_end(struct vamp_commands *commands, int64_t until_ns)
-{
-    const struct timespec until = {.tv_sec = (time_t)(until_ns / VAMP_NS_PER_SECOND),
-                                   .tv_nsec = (long)(until_ns % VAMP_NS_PER_SECOND)};
-    (void)pthread_mutex_lock(&commands->lock);
-    while (!commands->done && commands_now_ns() < until_ns) {
-        (void)pthread_cond_timedwait(&commands->changed, &commands->lock, &until);
-    }
-    const bool done = commands->done;
-    (void)pthread_mutex_unlock(&commands->lock);
-    return done;
-}
-
 void vamp_commands_finish(struct vamp_commands *commands, int64_t deadline_ns)
 {
-    if (!commands->started) {
-        return;
+    if (commands->worker.started) {
+        const int64_t until_ns = vamp_worker_end(&commands->worker, deadline_ns);
+        wake_thread(commands);
+        (void)vamp_worker_join(&commands->worker, until_ns + VAMP_COMMANDS_GRACE_NS + STUCK_NS);
     }
-    const int64_t until_ns = commands_now_ns() + deadline_ns;
-    (void)pthread_mutex_lock(&commands->lock);
-    commands->finishing = true;
-    commands->give_up_ns = until_ns;
-    (void)pthread_mutex_unlock(&commands->lock);
-    wake_thread(commands);
-    commands->started = false;
-    if (wait_for_end(commands, until_ns + VAMP_COMMANDS_GRACE_NS + STUCK_NS)) {
-        (void)pthread_join(commands->thread, NULL);
-        return;
-    }
-    /* Its memory stays: the thread may still use it. */
-    commands->abandoned = true;
-    (void)pthread_detach(commands->thread);
-    (void)pthread_mutex_lock(&commands->lock);
-    struct vamp_commands_account *account = &commands->account;
-    account->failed = account->submitted - account->succeeded - account->dropped;
-    (void)pthread_mutex_unlock(&commands->lock);
 }
 
 void vamp_commands_free(struct vamp_commands *commands)
@@ -227,7 +449,7 @@ void vamp_commands_free(struct vamp_commands *commands)
         return;
     }
     vamp_commands_finish(commands, 0);
-    if (!commands->abandoned) {
+    if (!atomic_load(&commands->worker.abandoned)) {
         release_commands(commands);
     }
 }
