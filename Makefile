@@ -129,7 +129,7 @@ USES_programs/cli := programs/run
 # Of vampire/live only what --version prints; the linker takes nothing else of it.
 USES_programs/vampire := programs/cli vampire/live
 USES_programs/vampire-collect := programs/cli vampire/collect
-USES_programs/vampire-top := vampire/core
+USES_programs/vampire-top := vampire/stats/bucket
 PKG_programs/vampire-top := jansson ncursesw
 
 # FOLDER: its sources and those of the folders below it.

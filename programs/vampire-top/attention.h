@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What an operator should see first: alarms, and demands that have waited for more than a bucket.
- * Bounded; what does not fit is counted. One thread.
+ * Bounded; what does not fit is counted. All text is clean. One thread.
  */
 #ifndef TOP_ATTENTION_H
 #define TOP_ATTENTION_H
 
-#include <jansson.h>
 #include <stdbool.h>
+
+#include "programs/vampire-top/text.h"
 
 #define TOP_ALARMS_MAX 64
 #define TOP_WAITING_MAX 16
@@ -41,7 +42,6 @@ struct top_waiting {
 struct top_attention {
     struct top_alarm alarms[TOP_ALARMS_MAX];
     unsigned alarm_count;
-    double firing;          /* as vampire reports it: after the bucket before the newest one */
     unsigned listed_firing; /* of those in the list, after the newest bucket */
     double unseen_firing;   /* began before the stream that is read */
     struct top_waiting waiting[TOP_WAITING_MAX], next_waiting[TOP_WAITING_MAX];
@@ -53,9 +53,10 @@ struct top_attention {
 void top_attention_alarm(struct top_attention *attention, const json_t *line, double seen_ns);
 /* A line of type `pending`. */
 void top_attention_pending(struct top_attention *attention, const json_t *line);
-/* The bucket is complete: what waited at the end of the one before is forgotten. */
-void top_attention_commit(struct top_attention *attention, double seen_ns);
-/* Copies it in the order in which it is shown, all text clean. */
-void top_attention_show(struct top_attention *out, const struct top_attention *attention);
+/* The bucket is complete: what waited at the end of the one before is forgotten. `firing`: alarms
+ * as vampire reports them, after the bucket before. */
+void top_attention_commit(struct top_attention *attention, double firing, double seen_ns);
+/* Puts the alarms into the order in which they are shown. */
+void top_attention_sort(struct top_attention *attention);
 
 #endif

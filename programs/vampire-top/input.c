@@ -1,44 +1,319 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "programs/vampire-top/input.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-#include "programs/vampire-top/input_internal.h"
 #include "vampire/core/clock.h"
 
 #define RECONNECT_NS (10 * VAMP_NS_PER_SECOND)
+/* Only this much of a longer file is read, unless the user asks for the whole. */
+#define TAIL_BYTES (16 * 1024 * 1024)
+/* How many segment numbers are tried: other runs may have taken some. */
+#define SEGMENTS_AHEAD 64
+#define PATH_BYTES 4096
+
+enum kind {
+    KIND_FILE,   /* followed */
+    KIND_FIFO,   /* writers come and go */
+    KIND_STREAM, /* standard input, socket: its end is the end */
+};
+
+struct top_input {
+    enum kind kind;
+    struct top_input_options options;
+    int fd; /* -1: not there (yet) */
+    char path[PATH_BYTES];
+    /* Of a file: the file that is open, and the position in it. */
+    dev_t device;
+    ino_t inode;
+    off_t offset;
+    bool rotated;               /* its last line was read; the next segment is looked for */
+    int64_t reconnect_until_ns; /* of a socket whose run continues, by the monotonic clock */
+    bool finished;              /* the run has ended */
+    bool hung_up;               /* of a FIFO: no writer at the moment */
+    bool begins_within_line;    /* what is read next, probably */
+    bool skip_line;             /* until the next newline: too long, or begun before the input */
+    bool skip_silently;         /* the latter */
+    size_t taken, held;         /* of buffer: lines done, bytes there */
+    char buffer[TOP_LINE_BYTES];
+};
+
+/* ---- sockets */
+
+struct address {
+    union {
+        struct sockaddr any;
+        struct sockaddr_un path;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    };
+    socklen_t bytes;
+};
 
 static bool is_socket(const char *source)
 {
     return strncmp(source, "unix:", 5) == 0 || strncmp(source, "tcp:", 4) == 0;
 }
 
+static int parse_unix(const char *source, const char *path, struct address *ret,
+                      struct vamp_err *err)
+{
+    *ret = (struct address){.path = {.sun_family = AF_UNIX}, .bytes = sizeof ret->path};
+    if (*path == '\0' || strlen(path) >= sizeof ret->path.sun_path) {
+        return vamp_err_set(err, -EINVAL, "%s: the path of a socket has 1 to %zu bytes", source,
+                            sizeof ret->path.sun_path - 1);
+    }
+    memcpy(ret->path.sun_path, path, strlen(path) + 1);
+    return 0;
+}
+
+/* PORT or ADDRESS:PORT, the address in numbers or "localhost", IPv6 in brackets. */
+static int parse_tcp(const char *source, const char *text, struct address *ret,
+                     struct vamp_err *err)
+{
+    char host[64] = "127.0.0.1";
+    const char *colon = strrchr(text, ':');
+    const char *port_text = colon != NULL ? colon + 1 : text;
+    if (colon != NULL) {
+        size_t bytes = (size_t)(colon - text);
+        bool brackets = bytes > 2 && text[0] == '[' && colon[-1] == ']';
+        (void)snprintf(host, sizeof host, "%.*s", (int)(brackets ? bytes - 2 : bytes),
+                       text + brackets);
+    }
+    char *end = NULL;
+    const unsigned long port = strtoul(port_text, &end, 10);
+    const bool is_port =
+        *port_text >= '0' && *port_text <= '9' && *end == '\0' && port > 0 && port <= 65535;
+    const char *numbers = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
+    const in_port_t wire_port = htons((uint16_t)port);
+    *ret = (struct address){.v4 = {.sin_family = AF_INET, .sin_port = wire_port},
+                            .bytes = sizeof ret->v4};
+    if (is_port && inet_pton(AF_INET, numbers, &ret->v4.sin_addr) == 1 &&
+        ntohl(ret->v4.sin_addr.s_addr) >> 24 == 127) {
+        return 0;
+    }
+    *ret = (struct address){.v6 = {.sin6_family = AF_INET6, .sin6_port = wire_port},
+                            .bytes = sizeof ret->v6};
+    if (is_port && inet_pton(AF_INET6, numbers, &ret->v6.sin6_addr) == 1 &&
+        IN6_IS_ADDR_LOOPBACK(&ret->v6.sin6_addr)) {
+        return 0;
+    }
+    return vamp_err_set(err, -EINVAL,
+                        "%s: expected tcp:PORT or tcp:ADDRESS:PORT with an address of this "
+                        "machine, such as tcp:127.0.0.1:7100 or tcp:[::1]:7100",
+                        source);
+}
+
+/* unix:PATH, tcp:..., or the path of a Unix socket. */
+static int parse_socket(const char *source, struct address *ret, struct vamp_err *err)
+{
+    return strncmp(source, "tcp:", 4) == 0
+               ? parse_tcp(source, source + 4, ret, err)
+               : parse_unix(source, source + (is_socket(source) ? 5 : 0), ret, err);
+}
+
+static int connect_to(struct top_input *input, struct vamp_err *err)
+{
+    struct address address;
+    input->kind = KIND_STREAM;
+    int code = parse_socket(input->path, &address, err);
+    if (code != 0) {
+        return code;
+    }
+    const int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    /* Blocking: on this machine a connection is there or refused at once. */
+    if (fd < 0 || connect(fd, &address.any, address.bytes) != 0 ||
+        fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
+        code = vamp_err_set_errno(err, errno, "connect to %s", input->path);
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return code;
+    }
+    input->fd = fd;
+    return 0;
+}
+
+/* ---- files */
+
+/* A long file is read from some line near its end. Its first line, the header, is read in any
+ * case: it names the workflow. */
+static void skip_to_tail(struct top_input *input, off_t size)
+{
+    if (input->options.whole || size <= TAIL_BYTES) {
+        return;
+    }
+    ssize_t bytes = pread(input->fd, input->buffer, sizeof input->buffer, 0);
+    const char *end = bytes > 0 ? memchr(input->buffer, '\n', (size_t)bytes) : NULL;
+    input->taken = 0;
+    input->held = end != NULL ? (size_t)(end - input->buffer) + 1 : 0;
+    off_t start = lseek(input->fd, size - TAIL_BYTES, SEEK_SET);
+    input->offset = start > 0 ? start : 0;
+    input->begins_within_line = start > 0;
+}
+
+static void restart(struct top_input *input)
+{
+    input->offset = 0;
+    input->taken = input->held = 0;
+    input->hung_up = input->rotated = input->finished = false;
+    input->begins_within_line = input->skip_line = input->skip_silently = false;
+}
+
+static int take_fd(struct top_input *input, int fd, struct vamp_err *err)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0) {
+        return vamp_err_set_errno(err, errno, "look at %s", input->path);
+    }
+    if (S_ISDIR(status.st_mode)) {
+        return vamp_err_set(err, -EISDIR,
+                            "open %s: it is a directory; name the file, such as "
+                            "%.200s/vampire.jsonl",
+                            input->path, input->path);
+    }
+    input->kind = S_ISREG(status.st_mode)    ? KIND_FILE
+                  : S_ISFIFO(status.st_mode) ? KIND_FIFO
+                                             : KIND_STREAM;
+    input->device = status.st_dev;
+    input->inode = status.st_ino;
+    restart(input);
+    if (input->fd > STDIN_FILENO) {
+        (void)close(input->fd);
+    }
+    input->fd = fd;
+    if (input->kind == KIND_FILE) {
+        skip_to_tail(input, status.st_size);
+    }
+    return 0;
+}
+
+/* Opens what is at `path`, whatever it is. */
+static int open_path(struct top_input *input, struct vamp_err *err)
+{
+    /* A FIFO without a writer must not block. */
+    const int fd = open(input->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0 && errno == ENXIO) {
+        return connect_to(input, err);
+    }
+    if (fd < 0) {
+        return vamp_err_set_errno(err, errno, "open %s", input->path);
+    }
+    const int code = take_fd(input, fd, err);
+    if (code != 0) {
+        (void)close(fd);
+    }
+    return code;
+}
+
+/* ---- segments */
+
+/* The path so many segments further, after NAME, NAME.0002, NAME.0003, ... or RUN-0001.jsonl,
+ * RUN-0002.jsonl, ...; "" when it would be too long. */
+static void segment_path(char out[static PATH_BYTES], const char *path, unsigned ahead)
+{
+    const char *end = path + strlen(path);
+    const bool named = end - path > 11 && end[-11] == '-' && strcmp(end - 6, ".jsonl") == 0;
+    const char *suffix = named ? end - 6 : end;
+    const char *digits = suffix - 4;
+    unsigned long number = 1;
+    if (end - path <= 5 || digits[-1] != (named ? '-' : '.') || strspn(digits, "0123456789") < 4) {
+        digits = suffix = end;
+    } else {
+        number = strtoul(digits, NULL, 10);
+    }
+    const int length = snprintf(out, PATH_BYTES, "%.*s%s%04lu%s", (int)(digits - path), path,
+                                digits == end ? "." : "", number + ahead, suffix);
+    if (length < 0 || length >= PATH_BYTES) {
+        out[0] = '\0'; /* no such file then */
+    }
+}
+
+/* Whether this file's header, in its first bytes, names the present run. */
+static bool is_of_run(int fd, const char *run)
+{
+    char begin[256];
+    char wanted[64];
+    ssize_t bytes = pread(fd, begin, sizeof begin - 1, 0);
+    begin[bytes > 0 ? bytes : 0] = '\0';
+    (void)snprintf(wanted, sizeof wanted, "\"run\":\"%s\"", run);
+    return strstr(begin, wanted) != NULL;
+}
+
+static bool next_segment(struct top_input *input, const struct top_model *model)
+{
+    for (unsigned ahead = 1; ahead <= SEGMENTS_AHEAD; ahead++) {
+        char path[PATH_BYTES];
+        segment_path(path, input->path, ahead);
+        int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+        if (fd < 0) {
+            return false;
+        }
+        if (is_of_run(fd, top_model_run(model)) && take_fd(input, fd, NULL) == 0) {
+            memcpy(input->path, path, strlen(path) + 1);
+            return true;
+        }
+        (void)close(fd);
+    }
+    return false;
+}
+
+/* At the end of a file: was it replaced, cut, or is there a next segment? Opens that. True when
+ * there is something new to read. */
+static bool follow(struct top_input *input, const struct top_model *model)
+{
+    struct stat status;
+    if (input->rotated && next_segment(input, model)) {
+        return true;
+    }
+    if (stat(input->path, &status) != 0) {
+        return false; /* moved away: wait for the file that replaces it */
+    }
+    if (status.st_dev == input->device && status.st_ino == input->inode) {
+        if (status.st_size >= input->offset) {
+            return false;
+        }
+        /* Cut, to be written again. */
+        if (lseek(input->fd, 0, SEEK_SET) != 0) {
+            return false;
+        }
+        restart(input);
+        return true;
+    }
+    return open_path(input, NULL) == 0;
+}
+
+/* ---- opening */
+
 int top_input_check(const char *source, struct vamp_err *err)
 {
-    if (*source == '\0' || strlen(source) >= INPUT_PATH_BYTES) {
+    if (*source == '\0' || strlen(source) >= PATH_BYTES) {
         return vamp_err_set(err, -EINVAL, "SOURCE \"%.64s\": its name has 1 to %d bytes", source,
-                            INPUT_PATH_BYTES - 1);
+                            PATH_BYTES - 1);
     }
-    return is_socket(source) ? input_check_socket(source, err) : 0;
+    struct address ignored;
+    return is_socket(source) ? parse_socket(source, &ignored, err) : 0;
 }
 
 static int open_source(struct top_input *input, struct vamp_err *err)
 {
-    const char *source = input->options.source;
-    if (strcmp(source, "-") == 0) {
-        input->kind = INPUT_STREAM;
+    if (strcmp(input->options.source, "-") == 0) {
+        input->kind = KIND_STREAM;
         input->fd = STDIN_FILENO;
         return 0;
     }
-    if (is_socket(source)) {
-        input->kind = INPUT_STREAM;
-        return input_connect(input, err);
-    }
-    return input_open_path(input, err);
+    return is_socket(input->options.source) ? connect_to(input, err) : open_path(input, err);
 }
 
 static bool may_come(int code)
@@ -153,18 +428,18 @@ static enum top_input_state connect_again(struct top_input *input)
 static enum top_input_state at_end(struct top_input *input, struct top_model *model)
 {
     switch (input->kind) {
-    case INPUT_STREAM:
+    case KIND_STREAM:
         if (input->held > 0) { /* a stream may end within a line: that is reported as such */
             (void)feed_line(input, model, input->buffer, input->held);
             input->held = 0;
         }
         return input->rotated && is_socket(input->options.source) ? connect_again(input)
                                                                   : TOP_INPUT_END;
-    case INPUT_FIFO:
+    case KIND_FIFO:
         input->hung_up = true;
         return input->finished ? TOP_INPUT_END : TOP_INPUT_IDLE;
-    case INPUT_FILE:
-        if (input_follow(input, model)) {
+    case KIND_FILE:
+        if (follow(input, model)) {
             return TOP_INPUT_MORE;
         }
         return input->finished ? TOP_INPUT_END : TOP_INPUT_IDLE;
@@ -174,7 +449,7 @@ static enum top_input_state at_end(struct top_input *input, struct top_model *mo
 
 bool top_input_is_settled(const struct top_input *input)
 {
-    return input->kind == INPUT_FILE && input->fd >= 0 && !input->options.wait;
+    return input->kind == KIND_FILE && input->fd >= 0 && !input->options.wait;
 }
 
 /* Opens a source that did not exist before, or is missing for a moment. */
@@ -229,7 +504,7 @@ void top_input_wait(struct top_input *input, int key_fd, int milliseconds)
 {
     /* A file is always readable and a FIFO without writer always at its end: so wait for a fixed
      * time. */
-    bool pollable = input != NULL && input->kind != INPUT_FILE && !input->hung_up;
+    bool pollable = input != NULL && input->kind != KIND_FILE && !input->hung_up;
     struct pollfd waiting[2] = {{.fd = key_fd, .events = POLLIN},
                                 {.fd = pollable ? input->fd : -1, .events = POLLIN}};
     (void)poll(waiting, 2, milliseconds);

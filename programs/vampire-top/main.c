@@ -9,8 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "programs/vampire-top/plain.h"
-#include "programs/vampire-top/view.h"
+#include "programs/vampire-top/show.h"
 #include "vampire/core/options/command_line.h"
 #include "version.h"
 
@@ -26,6 +25,7 @@ enum option_key {
     KEY_WAIT,
     KEY_HELP,
     KEY_VERSION,
+    KEY_COUNT,
 };
 
 static const struct vamp_command_option options_table[] = {
@@ -45,9 +45,9 @@ static const struct vamp_command_option options_table[] = {
 };
 
 struct options {
-    struct top_input_options input;
-    struct top_show show;
-    bool plain, help, version;
+    bool given[KEY_COUNT];
+    const char *source;
+    struct top_choice choice;
 };
 
 static const char help_begin[] =
@@ -73,46 +73,28 @@ static const char help_end[] =
 static int take_option(struct options *options, const struct vamp_command_given *given,
                        struct vamp_err *err)
 {
-    struct top_choice *choice = &options->show.choice;
+    struct top_choice *choice = &options->choice;
     const char *argument = given->argument;
-    switch ((enum option_key)given->key) {
-    case KEY_ONCE:
-        options->show.once = options->plain = true;
-        return 0;
-    case KEY_PLAIN:
-        options->plain = true;
-        return 0;
-    case KEY_TOTALS:
-        options->show.mode = TOP_MODE_SUMS;
-        return 0;
-    case KEY_SORT:
-        return top_sort_parse(argument, &choice->sort)
-                   ? 0
-                   : vamp_err_set(err, -EINVAL,
-                                  "--sort %s: it is one of operations, bytes, wait, "
-                                  "name",
-                                  argument);
-    case KEY_FILTER:
+    options->given[given->key] = true;
+    if (given->key == KEY_FILTER) {
         if (strlen(argument) >= sizeof choice->filter) {
             return vamp_err_set(err, -EINVAL, "--filter: a text of at most %zu bytes",
                                 sizeof choice->filter - 1);
         }
         memcpy(choice->filter, argument, strlen(argument) + 1);
-        return 0;
-    case KEY_ALL:
-        options->input.whole = true;
-        return 0;
-    case KEY_WAIT:
-        options->input.wait = true;
-        return 0;
-    case KEY_HELP:
-        options->help = true;
-        return 0;
-    case KEY_VERSION:
-        options->version = true;
-        return 0;
     }
-    return -EINVAL;
+    if (given->key == KEY_SORT) {
+        unsigned sort = 0;
+        while (sort < TOP_SORT_COUNT && strcmp(argument, top_sort_names[sort]) != 0) {
+            sort++;
+        }
+        if (sort == TOP_SORT_COUNT) {
+            return vamp_err_set(err, -EINVAL,
+                                "--sort %s: it is one of operations, bytes, wait, name", argument);
+        }
+        choice->sort = (enum top_sort)sort;
+    }
+    return 0;
 }
 
 static int parse_top_arguments(int argc, char **argv, struct options *options, struct vamp_err *err)
@@ -137,14 +119,14 @@ static int parse_top_arguments(int argc, char **argv, struct options *options, s
                             "vampire-top --help",
                             argv[rest], argv[rest + 1]);
     }
-    options->input.source = rest < argc ? argv[rest] : "-";
-    bool shows = !options->help && !options->version;
+    options->source = rest < argc ? argv[rest] : "-";
+    const bool shows = !options->given[KEY_HELP] && !options->given[KEY_VERSION];
     if (rest == argc && isatty(STDIN_FILENO) && shows) {
         return vamp_err_set(err, -EINVAL,
                             "which SOURCE? The file of vampire's jsonl output, such "
                             "as vampire.jsonl; see vampire-top --help");
     }
-    return top_input_check(options->input.source, err);
+    return top_input_check(options->source, err);
 }
 
 static bool is_plain_terminal(void)
@@ -155,46 +137,45 @@ static bool is_plain_terminal(void)
 
 static int show_stream(const struct options *options, struct vamp_err *err)
 {
+    const bool *given = options->given;
+    const struct top_input_options source = {options->source, given[KEY_WAIT], given[KEY_ALL]};
+    const struct top_show show = {given[KEY_TOTALS] ? TOP_MODE_SUMS : TOP_MODE_RATES,
+                                  given[KEY_ONCE], options->choice};
     struct top_input *input = NULL;
-    int code = top_input_open(&options->input, &input, err);
+    int code = top_input_open(&source, &input, err);
     if (code != 0) {
         return code;
     }
     struct top_model *model = top_model_create();
     if (model == NULL) {
-        code = vamp_err_set_errno(err, ENOMEM, "read %s", options->input.source);
-    } else if (options->plain || is_plain_terminal()) {
-        code = top_plain_run(input, model, &options->show, stdout, err);
+        code = vamp_err_set_errno(err, ENOMEM, "read %s", options->source);
+    } else if (given[KEY_PLAIN] || given[KEY_ONCE] || is_plain_terminal()) {
+        code = top_plain_run(input, model, &show, err);
     } else {
-        code = top_view_run(input, model, &options->show, err);
+        code = top_view_run(input, model, &show, err);
     }
     top_model_free(model);
     top_input_close(input);
     return code;
 }
 
-static void print_answer(const struct options *options)
-{
-    if (options->help) {
-        (void)fputs(help_begin, stdout);
-        vamp_command_options_help(options_table, -1, stdout);
-        (void)fputs(help_end, stdout);
-    } else {
-        (void)puts("vampire-top " VAMP_VERSION);
-    }
-}
-
 int main(int argc, char **argv)
 {
-    struct options options = {.plain = false};
+    struct options options = {.source = NULL};
     struct vamp_err err = VAMP_ERR_NONE;
     (void)setlocale(LC_CTYPE, "");
     if (parse_top_arguments(argc, argv, &options, &err) != 0) {
         (void)fprintf(stderr, "vampire-top: %s\n", err.text);
         return EXIT_USAGE;
     }
-    if (options.help || options.version) {
-        print_answer(&options);
+    if (options.given[KEY_HELP] || options.given[KEY_VERSION]) {
+        if (options.given[KEY_HELP]) {
+            (void)fputs(help_begin, stdout);
+            vamp_command_options_help(options_table, -1, stdout);
+            (void)fputs(help_end, stdout);
+        } else {
+            (void)puts("vampire-top " VAMP_VERSION);
+        }
         return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SHOWN : EXIT_READING;
     }
     /* `vampire-top FILE | head` is no failure worth a signal. */

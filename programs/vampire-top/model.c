@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A line's JSON, added to the state. A member that is missing or has another type counts as 0 or
+ * "": a stream of a later version of the format is shown as far as possible.
+ */
 #include "programs/vampire-top/model.h"
 
 #include <assert.h>
@@ -6,8 +10,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/vampire-top/model_internal.h"
-#include "programs/vampire-top/text.h"
+#define TIERS_MAX 8
+struct tier {
+    bool known;
+    char name[TOP_WORD_BYTES];
+    double active; /* transports */
+};
+
+/* How many components the format numbers at most, as far as those of one name are distinguished. */
+#define MEMBERS_MAX 65536
+struct member {
+    bool known, left;
+    double operations; /* as last reported */
+};
+
+struct top_model {
+    char run[40];
+    /* What is shown of the newest bucket, but for what depends on the mode and for rows. All losses
+     * are in it. */
+    struct top_snapshot shown;
+    double next_metrics;           /* metric lines of the incoming bucket */
+    unsigned next_component_lines; /* the same of components */
+    struct tier tiers[TIERS_MAX];  /* of which the gauge of active transports is the sum */
+    struct top_counted *total;     /* owned; without times */
+    struct top_rows rows[TOP_KINDS];
+    struct member *members; /* owned: of each component's number */
+    struct vamp_bins bins;
+};
 
 struct top_model *top_model_create(void)
 {
@@ -15,9 +44,10 @@ struct top_model *top_model_create(void)
     if (model == NULL) {
         return NULL;
     }
-    model->members = calloc(TOP_MEMBERS_MAX, sizeof *model->members);
-    model->operations = calloc(TOP_MEMBERS_MAX, sizeof *model->operations);
-    if (model->members == NULL || model->operations == NULL ||
+    vamp_bins_init(&model->bins, VAMP_SUB_BITS_DEFAULT);
+    model->members = calloc(MEMBERS_MAX, sizeof *model->members);
+    model->total = top_counted_create("", "");
+    if (model->members == NULL || model->total == NULL ||
         top_rows_init(&model->rows[TOP_COMPONENTS]) != 0 ||
         top_rows_init(&model->rows[TOP_PAIRS]) != 0) {
         top_model_free(model);
@@ -28,30 +58,27 @@ struct top_model *top_model_create(void)
 
 void top_model_free(struct top_model *model)
 {
-    if (model == NULL) {
-        return;
+    if (model != NULL) {
+        top_rows_done(&model->rows[TOP_COMPONENTS]);
+        top_rows_done(&model->rows[TOP_PAIRS]);
+        free(model->total);
+        free(model->members);
+        free(model);
     }
-    top_rows_done(&model->rows[TOP_COMPONENTS]);
-    top_rows_done(&model->rows[TOP_PAIRS]);
-    free(model->members);
-    free(model->operations);
-    free(model);
 }
 
-void top_model_reset(struct top_model *model)
+/* Another run: everything but the count of bad lines is forgotten. */
+static void reset(struct top_model *model, const char *run)
 {
-    struct top_rows rows[2] = {model->rows[0], model->rows[1]};
-    double bad_lines = model->bad_lines;
-    uint8_t *members = model->members;
-    double *operations = model->operations;
-    top_rows_clear(&rows[TOP_COMPONENTS]);
-    top_rows_clear(&rows[TOP_PAIRS]);
-    memset(members, TOP_MEMBER_UNKNOWN, TOP_MEMBERS_MAX * sizeof *members);
-    memset(operations, 0, TOP_MEMBERS_MAX * sizeof *operations);
-    *model = (struct top_model){.rows = {rows[0], rows[1]},
-                                .members = members,
-                                .operations = operations,
-                                .bad_lines = bad_lines};
+    model->shown = (struct top_snapshot){.bad_lines = model->shown.bad_lines};
+    model->next_metrics = 0;
+    model->next_component_lines = 0;
+    memset(model->tiers, 0, sizeof model->tiers);
+    memset(model->members, 0, MEMBERS_MAX * sizeof *model->members);
+    top_counted_clear(model->total);
+    top_rows_clear(&model->rows[TOP_COMPONENTS]);
+    top_rows_clear(&model->rows[TOP_PAIRS]);
+    (void)snprintf(model->run, sizeof model->run, "%s", run);
 }
 
 const char *top_model_run(const struct top_model *model)
@@ -61,230 +88,527 @@ const char *top_model_run(const struct top_model *model)
 
 bool top_model_is_foreign(const struct top_model *model)
 {
-    return model->bad_lines > 0 && model->run[0] == '\0';
+    return model->shown.bad_lines > 0 && model->run[0] == '\0';
 }
 
 void top_model_skip(struct top_model *model)
 {
-    model->bad_lines++;
+    model->shown.bad_lines++;
 }
 
-static void add_to_history(struct top_model *model)
-{
-    assert(model->history_next < TOP_HISTORY);
-    double seconds = model->width_ns > 0 ? model->width_ns / 1e9 : 1;
-    model->operations_history[model->history_next] = model->now.operations / seconds;
-    model->moved_history[model->history_next] = model->now.moved / seconds;
-    model->history_next = (model->history_next + 1) % TOP_HISTORY;
-    model->history_count += model->history_count < TOP_HISTORY;
-}
+/* ---- losses */
 
-/* The lines of components are ahead of the buckets by the lateness of events. At the end of a
- * stream, what the newest bucket counts was in earlier lines. */
-static bool lines_were_ahead(const struct top_model *model)
+static struct top_loss *loss_of(struct top_snapshot *shown, const char *text)
 {
-    return top_model_counts_by_lines(model) && model->now.operations > 0 &&
-           model->next_component_lines == 0;
-}
-
-void top_model_commit(struct top_model *model)
-{
-    model->now = model->next;
-    memset(&model->next, 0, sizeof model->next);
-    model->all.operations += model->now.operations;
-    model->all.produced += model->now.produced;
-    model->all.moved += model->now.moved;
-    model->all.anomalies += model->now.anomalies;
-    for (unsigned i = 0; i < TOP_KINDS_MAX; i++) {
-        model->all.kinds[i] += model->now.kinds[i];
+    for (unsigned i = 0; i < shown->loss_count; i++) {
+        if (strcmp(shown->losses[i].text, text) == 0) {
+            return &shown->losses[i];
+        }
     }
-    if (!lines_were_ahead(model)) {
-        top_rows_commit(&model->rows[TOP_COMPONENTS]);
+    /* The last one takes losses that find no place. */
+    if (shown->loss_count == TOP_LOSSES_MAX) {
+        return &shown->losses[TOP_LOSSES_MAX - 1];
     }
-    top_rows_commit(&model->rows[TOP_PAIRS]);
-    model->buckets++;
-    model->seen_ns += model->width_ns;
+    struct top_loss *loss = &shown->losses[shown->loss_count++];
+    *loss = (struct top_loss){.count = 0};
+    (void)snprintf(loss->text, sizeof loss->text, "%s", text);
+    return loss;
+}
+
+/* A number that only grows, reported with each bucket: of `what` in or of `where`. Losses before
+ * the first bucket of the stream are not new. */
+static void report_loss(struct top_snapshot *shown, const char *what, const char *where,
+                        double count)
+{
+    char raw[2 * TOP_WORD_BYTES], text[2 * TOP_WORD_BYTES];
+    (void)snprintf(raw, sizeof raw, "%s %.40s", what, where);
+    top_text_clean(text, sizeof text, raw);
+    struct top_loss *loss = loss_of(shown, text);
+    loss->fresh = shown->buckets > 0 && count > loss->count ? count - loss->count : 0;
+    loss->count = count;
+}
+
+static void take_accounting(struct top_snapshot *shown, const json_t *accounting)
+{
+    const char *reason = NULL;
+    json_t *value = NULL;
+    size_t i = 0;
+    shown->received = top_json_number(accounting, "received");
+    shown->counted = top_json_number(accounting, "counted");
+    shown->filtered = top_json_number(accounting, "filtered");
+    shown->lost = 0;
+    json_object_foreach(json_object_get(accounting, "lost"), reason, value)
+    {
+        const double lost = (double)top_json_integer(value);
+        shown->lost += lost;
+        report_loss(shown, "events in", reason, lost);
+    }
+    report_loss(shown, "events", "rejected", top_json_number(accounting, "rejected"));
+    json_array_foreach(json_object_get(accounting, "outputs"), i, value)
+    {
+        report_loss(shown, "buckets of", top_json_text(value, "name"),
+                    top_json_number(value, "lost"));
+    }
+}
+
+/* Lines that were too long are reported nowhere else; the other losses come with the accounts. */
+static void take_lost(struct top_snapshot *shown, const json_t *line)
+{
+    if (strcmp(top_json_text(line, "what"), "lines") == 0) {
+        struct top_loss *loss = loss_of(shown, "lines too long");
+        loss->fresh = top_json_number(line, "count");
+        loss->count += loss->fresh;
+    }
+}
+
+/* The time of day within a time as RFC 3339 has it. */
+static const char *time_of_day(const json_t *line, const char *key)
+{
+    const char *time = top_json_text(line, key);
+    return strlen(time) > 11 ? time + 11 : "?";
+}
+
+static void take_gap(struct top_snapshot *shown, const json_t *line)
+{
+    char text[sizeof shown->gap];
+    shown->gaps++;
+    (void)snprintf(text, sizeof text, "%.12s to %.12s (%.31s)", time_of_day(line, "start"),
+                   time_of_day(line, "end"), top_json_text(line, "reason"));
+    top_text_clean(shown->gap, sizeof shown->gap, text);
+}
+
+/* ---- metrics */
+
+/* Where the names of a kind of rows are: in this label, or rather in that of its model. */
+static const struct {
+    const char *label, *of_model;
+} names_of[TOP_KINDS][2] = {
+    [TOP_COMPONENTS] = {{"component", "model"}, {"", ""}},
+    [TOP_PAIRS] = {{"source", "source_model"}, {"sink", "sink_model"}},
+};
+
+/* What is shown: numbers of rows, and gauges. */
+enum { GAUGE = TOP_KINDS };
+static const struct metric {
+    const char *name;
+    unsigned kind;   /* enum top_kind, or GAUGE */
+    unsigned number; /* enum top_number, or enum top_gauge */
+} metrics[] = {
+    {"pool_operations", TOP_COMPONENTS, TOP_OPERATIONS},
+    {"produced_bytes", TOP_COMPONENTS, TOP_PRODUCED},
+    {"consumed_bytes", TOP_COMPONENTS, TOP_CONSUMED},
+    {"anomalies", TOP_COMPONENTS, TOP_ANOMALIES},
+    {"demand_wait_ns", TOP_COMPONENTS, TOP_WAITS},
+    {"transport_ns", TOP_PAIRS, TOP_DURATIONS},
+    {"transports", TOP_PAIRS, TOP_TRANSPORTS},
+    {"transport_bytes", TOP_PAIRS, TOP_MOVED},
+    {"components_present", GAUGE, TOP_PRESENT},
+    {"pool_cdos", GAUGE, TOP_POOL_CDOS},
+    {"pool_bytes", GAUGE, TOP_POOL_BYTES},
+    {"transports_active", GAUGE, TOP_ACTIVE},
+    {"vampire_lag_ns", GAUGE, TOP_LAG},
+    {"vampire_alarms_firing", GAUGE, TOP_FIRING},
+    {"vampire_sampled_out", GAUGE, TOP_SAMPLED_OUT},
+    {"vampire_series_overflow", GAUGE, TOP_OVERFLOW},
+    {"vampire_labels_given_up", GAUGE, TOP_LABELS_LOST},
+};
+
+static const struct metric *find_metric(const char *name)
+{
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++) {
+        if (strcmp(metrics[i].name, name) == 0) {
+            return &metrics[i];
+        }
+    }
+    return NULL;
+}
+
+/* Only tiers that changed have lines: returns the sum with this tier's change. */
+static double take_tier(struct top_model *model, const char *name, double active)
+{
+    double sum = 0;
+    bool found = false;
+    for (unsigned i = 0; i < TIERS_MAX; i++) {
+        struct tier *tier = &model->tiers[i];
+        if (!found && (!tier->known || strcmp(tier->name, name) == 0)) {
+            found = tier->known = true;
+            (void)snprintf(tier->name, sizeof tier->name, "%s", name);
+            tier->active = active;
+        }
+        sum += tier->active;
+    }
+    return sum;
+}
+
+static void take_gauge(struct top_model *model, enum top_gauge gauge, const json_t *line)
+{
+    const char *tier = top_json_text(json_object_get(line, "labels"), "tier");
+    const double value = top_json_number(line, "value");
+    model->shown.known[gauge] = true;
+    model->shown.gauges[gauge] = gauge == TOP_ACTIVE ? take_tier(model, tier, value) : value;
+}
+
+static void take_times(struct vamp_histogram *times, const json_t *line)
+{
+    const json_t *bins = json_object_get(line, "bins");
+    size_t i = 0;
+    json_t *bin = NULL;
+    json_array_foreach(bins, i, bin)
+    {
+        /* Bins of another precision are put where their smallest value belongs. */
+        const uint64_t lower = top_json_integer(json_array_get(bin, 0));
+        const uint64_t count = top_json_integer(json_array_get(bin, 1));
+        times->bins[vamp_bin_index(VAMP_SUB_BITS_DEFAULT, lower)] += count;
+        times->count += count;
+    }
+    if (i > 0) {
+        const uint64_t min = top_json_integer(json_object_get(line, "min"));
+        const uint64_t max = top_json_integer(json_object_get(line, "max"));
+        times->min = min < times->min ? min : times->min;
+        times->max = max > times->max ? max : times->max;
+    }
+}
+
+/* Of a row (NULL: the stream does not distinguish components), and of all together. */
+static void add(struct top_model *model, struct top_counted *row, unsigned number, double delta)
+{
+    model->total->next.sums[number] += delta;
+    if (row != NULL) {
+        row->next.sums[number] += delta;
+    }
+}
+
+/* The row of a metric's line; NULL when its labels name none. */
+static struct top_counted *row_of(struct top_model *model, unsigned kind, const json_t *labels)
+{
+    const char *names[2] = {"", ""};
+    for (unsigned i = 0; i < 2; i++) {
+        names[i] = top_json_text(labels, names_of[kind][i].of_model);
+        names[i] = *names[i] != '\0' ? names[i] : top_json_text(labels, names_of[kind][i].label);
+    }
+    if (*names[0] == '\0') {
+        return NULL;
+    }
+    struct top_counted *row = top_rows_get(&model->rows[kind], names[0], names[1]);
+    model->shown.folded += strcmp(row->name, names[0]) != 0;
+    return row;
+}
+
+static void take_metric(struct top_model *model, const json_t *line)
+{
+    static const char *const operations[] = {"offer", "demand", "withdraw"};
+    const struct metric *metric = find_metric(top_json_text(line, "metric"));
+    const json_t *labels = json_object_get(line, "labels");
+    const double delta = top_json_number(line, "delta");
+    model->next_metrics++;
+    if (metric == NULL) {
+        return;
+    }
+    if (metric->kind == GAUGE) {
+        take_gauge(model, (enum top_gauge)metric->number, line);
+        return;
+    }
+    const bool timed = metric->number >= TOP_SUM_COUNT;
+    struct top_counted *row = timed || delta > 0 ? row_of(model, metric->kind, labels) : NULL;
+    if (timed && row != NULL) {
+        take_times(row->next.times, line);
+    } else if (!timed) {
+        add(model, row, metric->number, delta);
+    }
+    for (unsigned i = 0; i < 3 && metric->number == TOP_OPERATIONS; i++) {
+        if (strcmp(operations[i], top_json_text(labels, "operation")) == 0) {
+            add(model, row, TOP_OFFERS + i, delta);
+        }
+    }
+}
+
+/* ---- the other lines */
+
+static bool lists(const json_t *labels, const char *name)
+{
+    size_t i = 0;
+    json_t *label = NULL;
+    bool found = false;
+    json_array_foreach(labels, i, label)
+    {
+        const char *text = json_string_value(label);
+        found = found || (text != NULL && strcmp(text, name) == 0);
+    }
+    return found;
+}
+
+/* Which numbers the stream has; a header that does not describe its metrics changes nothing. */
+static void take_descriptions(struct top_snapshot *shown, const json_t *descriptions)
+{
+    size_t i = 0;
+    json_t *description = NULL;
+    if (!json_is_array(descriptions)) {
+        return;
+    }
+    shown->hidden = shown->hidden_in_rows = TOP_NUMBERS_ALL;
+    shown->by_model = false;
+    json_array_foreach(descriptions, i, description)
+    {
+        const struct metric *metric = find_metric(top_json_text(description, "name"));
+        const json_t *labels = json_object_get(description, "labels");
+        if (metric == NULL || metric->kind == GAUGE) {
+            continue;
+        }
+        bool in_rows = true;
+        for (unsigned side = 0; side < 2 && *names_of[metric->kind][side].label != '\0'; side++) {
+            const bool of_model = lists(labels, names_of[metric->kind][side].of_model);
+            shown->by_model = shown->by_model || of_model;
+            in_rows = in_rows && (of_model || lists(labels, names_of[metric->kind][side].label));
+        }
+        shown->hidden &= ~TOP_BIT(metric->number);
+        shown->hidden_in_rows &= in_rows ? ~TOP_BIT(metric->number) : TOP_NUMBERS_ALL;
+    }
+}
+
+static void take_header(struct top_snapshot *shown, const json_t *line)
+{
+    shown->ended = false;
+    take_descriptions(shown, json_object_get(line, "metrics"));
+    top_json_copy(shown->sampling, sizeof shown->sampling, line, "sampling");
+    top_json_copy(shown->workflow, sizeof shown->workflow, line, "workflow");
+}
+
+/* No metric distinguishes components, so that operations come from the lines of components, which
+ * have totals since the run began. */
+static bool counts_by_lines(const struct top_snapshot *shown)
+{
+    return (shown->hidden_in_rows & TOP_BIT(TOP_OPERATIONS)) != 0 && !shown->by_model;
+}
+
+/* The metrics know names only; the lines of components know numbers, too. */
+static void take_component(struct top_model *model, const json_t *line)
+{
+    const char *name = top_json_text(line, "name");
+    const json_t *index = json_object_get(line, "index");
+    const uint64_t number = top_json_integer(index);
+    struct top_counted *row = top_rows_get(&model->rows[TOP_COMPONENTS], name, "");
+    if (strcmp(row->name, name) != 0 || !json_is_number(index) || number >= MEMBERS_MAX) {
+        return;
+    }
+    struct member *member = &model->members[number];
+    const bool left = json_is_string(json_object_get(line, "left"));
+    row->members += !member->known;
+    if (left && !member->left) {
+        row->left++;
+        if (!top_counted_has_vanished(row) || row->left == 1) {
+            top_json_copy(row->reason, sizeof row->reason, line, "reason");
+        }
+    }
+    const double operations = top_json_number(line, "operations");
+    if (counts_by_lines(&model->shown) && operations > member->operations) {
+        row->next.sums[TOP_OPERATIONS] += operations - member->operations;
+    }
+    *member = (struct member){true, left || member->left, operations};
+    model->next_component_lines++;
+}
+
+static void add_to_history(struct top_snapshot *shown, const struct top_part *now)
+{
+    assert(shown->history_count <= TOP_HISTORY);
+    const double seconds = shown->width_ns > 0 ? shown->width_ns / 1e9 : 1;
+    if (shown->history_count == TOP_HISTORY) {
+        const size_t kept = (TOP_HISTORY - 1) * sizeof(double);
+        memmove(shown->operations_history, shown->operations_history + 1, kept);
+        memmove(shown->moved_history, shown->moved_history + 1, kept);
+        shown->history_count--;
+    }
+    shown->operations_history[shown->history_count] = now->sums[TOP_OPERATIONS] / seconds;
+    shown->moved_history[shown->history_count++] = now->sums[TOP_MOVED] / seconds;
+}
+
+/* Its last line: what was counted becomes the newest bucket. */
+static void take_bucket(struct top_model *model, const json_t *line)
+{
+    struct top_snapshot *shown = &model->shown;
+    const bool by_lines = counts_by_lines(shown);
+    struct top_rows *components = &model->rows[TOP_COMPONENTS];
+    take_accounting(shown, json_object_get(line, "accounting"));
+    top_json_copy(shown->time, sizeof shown->time, line, "time");
+    shown->bucket = top_json_number(line, "bucket");
+    if (shown->buckets == 0) {
+        memcpy(shown->since, shown->time, sizeof shown->since);
+        /* The totals of a stream that begins in the middle are not its first bucket's. */
+        for (size_t i = 0; by_lines && shown->bucket > 0 && i < components->count; i++) {
+            components->rows[i]->next.sums[TOP_OPERATIONS] = 0;
+        }
+    }
+    shown->width_ns = top_json_number(line, "width_ns");
+    shown->partial = model->next_metrics < top_json_number(line, "metrics");
+    top_counted_commit(model->total);
+    /* The lines of components are ahead of the buckets by the lateness of events: at the end of a
+     * stream, what the newest bucket counts was in earlier lines. */
+    const bool ahead =
+        by_lines && model->total->now.sums[TOP_OPERATIONS] > 0 && model->next_component_lines == 0;
+    for (size_t i = 0; !ahead && i < components->count; i++) {
+        top_counted_commit(components->rows[i]);
+    }
+    for (size_t i = 0; i < model->rows[TOP_PAIRS].count; i++) {
+        top_counted_commit(model->rows[TOP_PAIRS].rows[i]);
+    }
+    shown->any = true;
+    shown->buckets++;
+    shown->seen_ns += shown->width_ns;
     model->next_metrics = 0;
     model->next_component_lines = 0;
-    add_to_history(model);
+    add_to_history(shown, &model->total->now);
+    top_attention_commit(&shown->attention, shown->gauges[TOP_FIRING], shown->seen_ns);
+}
+
+static enum top_fed take_end(struct top_snapshot *shown, const json_t *line)
+{
+    const char *reason = top_json_text(line, "reason");
+    if (strcmp(reason, "rotated") == 0 || strcmp(reason, "configuration reloaded") == 0) {
+        return TOP_FED_ROTATED;
+    }
+    take_accounting(shown, json_object_get(line, "accounting"));
+    shown->ended = true;
+    top_json_copy(shown->end_reason, sizeof shown->end_reason, line, "reason");
+    return TOP_FED_END;
+}
+
+static enum top_fed take_line(struct top_model *model, const json_t *line)
+{
+    const char *type = top_json_text(line, "type");
+    const char *run = top_json_text(line, "run");
+    struct top_snapshot *shown = &model->shown;
+    if (*type == '\0' || *run == '\0') {
+        shown->bad_lines++;
+        return TOP_FED_BAD;
+    }
+    if (strncmp(run, model->run, sizeof model->run - 1) != 0) {
+        reset(model, run);
+    }
+    if (strcmp(type, "metric") == 0) {
+        take_metric(model, line);
+    } else if (strcmp(type, "bucket") == 0) {
+        take_bucket(model, line);
+        return TOP_FED_BUCKET;
+    } else if (strcmp(type, "header") == 0) {
+        take_header(shown, line);
+    } else if (strcmp(type, "component") == 0) {
+        take_component(model, line);
+    } else if (strcmp(type, "alarm") == 0) {
+        top_attention_alarm(&shown->attention, line, shown->seen_ns);
+    } else if (strcmp(type, "pending") == 0) {
+        top_attention_pending(&shown->attention, line);
+    } else if (strcmp(type, "lost") == 0) {
+        take_lost(shown, line);
+    } else if (strcmp(type, "gap") == 0) {
+        take_gap(shown, line);
+    } else if (strcmp(type, "end") == 0) {
+        return take_end(shown, line);
+    }
+    return TOP_FED_LINE;
+}
+
+enum top_fed top_model_feed(struct top_model *model, const char *line, size_t bytes)
+{
+    /* As doubles: jansson's integers end at 2^63, the format's at 2^64. */
+    json_t *json = json_loadb(line, bytes, JSON_DECODE_INT_AS_REAL, NULL);
+    if (json == NULL) {
+        model->shown.bad_lines++;
+        return TOP_FED_BAD;
+    }
+    const enum top_fed fed = take_line(model, json);
+    json_decref(json);
+    return fed;
 }
 
 /* ---- snapshot */
 
-/* What a sum becomes in this mode. */
-static double per_second_or_sum(const struct top_model *model, enum top_mode mode, double now,
-                                double all)
+static void take_sums(double *sums, const struct top_counted *row, const struct top_snapshot *s)
 {
-    return mode == TOP_MODE_SUMS ? all : model->width_ns > 0 ? now * 1e9 / model->width_ns : now;
-}
-
-static struct top_times times_of(const struct top_spread *spread)
-{
-    struct top_times times = {.count = (double)spread->count};
-    if (spread->count > 0) {
-        times.p50 = (double)top_spread_quantile(spread, 0.5);
-        times.p99 = (double)top_spread_quantile(spread, 0.99);
-        times.max = (double)spread->max;
+    for (unsigned i = 0; i < TOP_SUM_COUNT; i++) {
+        sums[i] = s->mode == TOP_MODE_SUMS || i == TOP_ANOMALIES ? row->all.sums[i]
+                  : s->width_ns > 0 ? row->now.sums[i] * 1e9 / s->width_ns
+                                    : row->now.sums[i];
     }
-    return times;
 }
 
-static bool is_empty(const struct top_part *part)
+static const struct top_part *part_of(const struct top_counted *row, enum top_mode mode)
 {
-    return part->operations == 0 && part->produced == 0 && part->consumed == 0 &&
-           part->transports == 0 && part->times.count == 0 && part->anomalies == 0;
+    return mode == TOP_MODE_SUMS ? &row->all : &row->now;
 }
 
-static void take_component(struct top_component_row *out, const struct top_model *model,
-                           const struct top_row *row, enum top_mode mode)
+static void take_row(struct top_row *out, const struct top_snapshot *s,
+                     const struct top_counted *row, const struct vamp_bins *bins)
 {
-    const struct top_part *part = mode == TOP_MODE_SUMS ? &row->all : &row->now;
-    *out = (struct top_component_row){
+    const struct vamp_histogram *times = part_of(row, s->mode)->times;
+    *out = (struct top_row){
         .members = row->members,
         .left = row->left,
-        .idle_ns = row->idle_buckets * model->width_ns,
-        .vanished = row->left > 0 && strcmp(row->reason, "finalized") != 0,
-        .operations = per_second_or_sum(model, mode, row->now.operations, row->all.operations),
-        .produced = per_second_or_sum(model, mode, row->now.produced, row->all.produced),
-        .consumed = per_second_or_sum(model, mode, row->now.consumed, row->all.consumed),
-        .anomalies = row->all.anomalies,
-        .wait = times_of(&part->times),
-        .hidden = model->by_model && is_empty(&row->all),
+        .idle_ns = row->idle_buckets * s->width_ns,
+        .vanished = top_counted_has_vanished(row),
+        .timed = (double)times->count,
+        .times = {[TOP_P50] = (double)vamp_histogram_quantile(times, bins, 0.5),
+                  [TOP_P99] = (double)vamp_histogram_quantile(times, bins, 0.99),
+                  [TOP_MAX] = (double)(times->count > 0 ? times->max : 0)},
+        .hidden = s->by_model && top_part_is_empty(&row->all),
     };
+    memcpy(out->reason, row->reason, sizeof out->reason);
+    take_sums(out->sums, row, s);
     top_text_clean(out->name, sizeof out->name, row->name);
-    top_text_clean(out->reason, sizeof out->reason, row->reason);
+    top_text_clean(out->second, sizeof out->second, row->second);
 }
 
-static void take_pair(struct top_pair_row *out, const struct top_model *model,
-                      const struct top_row *row, enum top_mode mode)
+/* Pairs have a row when something moved, components always; but one that is counted with its model
+ * only if it vanished, for the head. */
+static bool is_shown(const struct top_snapshot *s, enum top_kind kind,
+                     const struct top_counted *row, bool is_other)
 {
-    const struct top_part *part = mode == TOP_MODE_SUMS ? &row->all : &row->now;
-    *out = (struct top_pair_row){
-        .transports = per_second_or_sum(model, mode, row->now.transports, row->all.transports),
-        .bytes = per_second_or_sum(model, mode, row->now.moved, row->all.moved),
-        .time = times_of(&part->times),
-    };
-    top_text_clean(out->source, sizeof out->source, row->name);
-    top_text_clean(out->sink, sizeof out->sink, row->second);
+    return kind == TOP_PAIRS ? !top_part_is_empty(part_of(row, s->mode))
+                             : !top_part_is_empty(&row->all) ||
+                                   (!is_other && (!s->by_model || top_counted_has_vanished(row)));
 }
 
-/* A component that is counted with its model has a row only if it vanished, for the head. */
-static bool is_shown(const struct top_model *model, size_t number, const struct top_row *row)
+static void take_rows(struct top_snapshot *snapshot, const struct top_model *model,
+                      enum top_kind kind)
 {
-    const bool vanished = row->left > 0 && strcmp(row->reason, "finalized") != 0;
-    return !is_empty(&row->all) || (number > 0 && (!model->by_model || vanished));
-}
-
-static void take_rows(struct top_snapshot *snapshot, const struct top_model *model)
-{
-    const struct top_rows *components = &model->rows[TOP_COMPONENTS];
-    for (size_t i = 0; i < components->count; i++) {
-        const struct top_row *row = components->rows[i];
-        if (is_shown(model, i, row)) {
-            take_component(&snapshot->component_rows[snapshot->component_count++], model, row,
-                           snapshot->mode);
+    struct top_table *table = &snapshot->tables[kind];
+    for (size_t i = 0; i < model->rows[kind].count; i++) {
+        const struct top_counted *row = model->rows[kind].rows[i];
+        if (is_shown(snapshot, kind, row, i == 0)) {
+            take_row(&table->rows[table->count++], snapshot, row, &model->bins);
         }
     }
-    const struct top_rows *pairs = &model->rows[TOP_PAIRS];
-    for (size_t i = 0; i < pairs->count; i++) {
-        const struct top_row *row = pairs->rows[i];
-        if (!is_empty(snapshot->mode == TOP_MODE_SUMS ? &row->all : &row->now)) {
-            take_pair(&snapshot->pairs[snapshot->pair_count++], model, row, snapshot->mode);
-        }
-    }
-}
-
-static void take_totals(struct top_snapshot *out, const struct top_model *model)
-{
-    enum top_mode mode = out->mode;
-    assert(model->kind_count <= TOP_KINDS_MAX && model->loss_count <= TOP_LOSSES_MAX);
-    assert(model->history_count <= TOP_HISTORY);
-    out->operations = per_second_or_sum(model, mode, model->now.operations, model->all.operations);
-    out->produced = per_second_or_sum(model, mode, model->now.produced, model->all.produced);
-    out->moved = per_second_or_sum(model, mode, model->now.moved, model->all.moved);
-    out->anomalies = model->all.anomalies;
-    for (unsigned i = 0; i < model->kind_count; i++) {
-        double operations =
-            per_second_or_sum(model, mode, model->now.kinds[i], model->all.kinds[i]);
-        if (operations > 0) {
-            struct top_kind *kind = &out->kinds[out->kind_count++];
-            top_text_clean(kind->name, sizeof kind->name, model->kinds[i]);
-            kind->operations = operations;
-        }
-    }
-    for (unsigned i = 0; i < model->loss_count; i++) {
-        if (model->losses[i].count > 0) {
-            struct top_loss *loss = &out->losses[out->loss_count++];
-            top_text_clean(loss->text, sizeof loss->text, model->losses[i].text);
-            loss->count = model->losses[i].count;
-            loss->fresh = model->losses[i].fresh;
-        }
-    }
-    out->history_count = model->history_count;
-    unsigned first = (model->history_next + TOP_HISTORY - model->history_count) % TOP_HISTORY;
-    for (unsigned i = 0; i < model->history_count; i++) {
-        out->operations_history[i] = model->operations_history[(first + i) % TOP_HISTORY];
-        out->moved_history[i] = model->moved_history[(first + i) % TOP_HISTORY];
-    }
-}
-
-static void take_texts(struct top_snapshot *out, const struct top_model *model)
-{
-    top_text_clean(out->workflow, sizeof out->workflow, model->workflow);
-    top_text_clean(out->host, sizeof out->host, model->host);
-    top_text_clean(out->level, sizeof out->level, model->level);
-    top_text_clean(out->since, sizeof out->since, model->since);
-    top_text_clean(out->time, sizeof out->time, model->time);
-    top_text_clean(out->end_reason, sizeof out->end_reason, model->end_reason);
-    top_text_clean(out->gap, sizeof out->gap, model->gap);
-    top_text_clean(out->sampling, sizeof out->sampling, model->sampling);
 }
 
 int top_snapshot_take(struct top_snapshot *snapshot, const struct top_model *model,
                       enum top_mode mode, struct vamp_err *err)
 {
     top_snapshot_done(snapshot);
-    struct top_snapshot out = {
-        .mode = mode,
-        .any = model->buckets > 0,
-        .ended = model->ended,
-        .bucket = model->bucket,
-        .width_ns = model->width_ns,
-        .buckets = model->buckets,
-        .seen_ns = model->seen_ns,
-        .partial = model->partial,
-        .components = model->components,
-        .pool_cdos = model->pool_cdos,
-        .pool_bytes = model->pool_bytes,
-        .transports_active = model->transports_active,
-        .lag_ns = model->lag_ns,
-        .gaps = model->gaps,
-        .bad_lines = model->bad_lines,
-        .folded = model->folded,
-        .share = model->share,
-        .hidden = model->hidden,
-        .hidden_in_rows = model->hidden_in_rows,
-        .by_model = model->by_model,
-        .component_rows = calloc(model->rows[TOP_COMPONENTS].count, sizeof *out.component_rows),
-        .pairs = calloc(model->rows[TOP_PAIRS].count, sizeof *out.pairs),
-    };
-    if (out.component_rows == NULL || out.pairs == NULL) {
-        top_snapshot_done(&out);
-        return vamp_err_set_errno(err, ENOMEM, "show the newest bucket");
+    for (unsigned kind = 0; kind < TOP_KINDS; kind++) {
+        snapshot->tables[kind].rows = calloc(model->rows[kind].count, sizeof(struct top_row));
+        if (snapshot->tables[kind].rows == NULL) {
+            top_snapshot_done(snapshot);
+            return vamp_err_set_errno(err, ENOMEM, "show the newest bucket");
+        }
     }
-    take_texts(&out, model);
-    top_attention_show(&out.attention, &model->attention);
-    take_totals(&out, model);
-    take_rows(&out, model);
-    assert(out.component_count <= model->rows[TOP_COMPONENTS].count);
-    assert(out.pair_count <= model->rows[TOP_PAIRS].count);
-    *snapshot = out;
+    const struct top_table tables[] = {snapshot->tables[0], snapshot->tables[1]};
+    *snapshot = model->shown;
+    memcpy(snapshot->tables, tables, sizeof snapshot->tables);
+    snapshot->mode = mode;
+    snapshot->loss_count = 0;
+    for (unsigned i = 0; i < model->shown.loss_count; i++) {
+        if (model->shown.losses[i].count > 0) {
+            snapshot->losses[snapshot->loss_count++] = model->shown.losses[i];
+        }
+    }
+    top_attention_sort(&snapshot->attention);
+    take_sums(snapshot->sums, model->total, snapshot);
+    take_rows(snapshot, model, TOP_COMPONENTS);
+    take_rows(snapshot, model, TOP_PAIRS);
     return 0;
 }
 
 void top_snapshot_done(struct top_snapshot *snapshot)
 {
-    free(snapshot->component_rows);
-    free(snapshot->pairs);
+    free(snapshot->tables[TOP_COMPONENTS].rows);
+    free(snapshot->tables[TOP_PAIRS].rows);
     memset(snapshot, 0, sizeof *snapshot);
 }

@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The state of a run from vampire's JSON lines: fed line by line, read as a snapshot. Does not
- * depend on files or terminals. Memory is bounded: at most TOP_ROWS_MAX components and as many
- * source-sink pairs; further ones are counted in the row "(other)". Numbers are doubles: exact up
- * to 2^53. One model belongs to one thread.
+ * depend on files or terminals. Memory is bounded. One model belongs to one thread.
  */
 #ifndef TOP_MODEL_H
 #define TOP_MODEL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "programs/vampire-top/attention.h"
-#include "vampire/core/err.h"
+#include "programs/vampire-top/rows.h"
 
-#define TOP_ROWS_MAX 1024
-#define TOP_NAME_BYTES 192
 #define TOP_TIME_BYTES 32
-#define TOP_WORD_BYTES 32
 #define TOP_LOSSES_MAX 24
-#define TOP_KINDS_MAX 24
 #define TOP_HISTORY 240 /* buckets of which the totals are remembered */
 /* Longest line of the format in bytes, newline included. */
 #define TOP_LINE_BYTES (64 * 1024)
@@ -56,73 +46,25 @@ enum top_mode {
     TOP_MODE_SUMS,  /* of all buckets seen, whole numbers */
 };
 
-/* Times are nanoseconds; without values (`count` 0) they are 0. */
-struct top_times {
-    double count;
-    double p50, p99, max;
-};
-
-/* Numbers that the stream may not have: an output keeps the metrics and labels that it is asked
- * for. A number that is hidden is not shown as 0. Bits. */
-enum top_number {
-    TOP_NUMBER_OPERATIONS,
-    TOP_NUMBER_PRODUCED,
-    TOP_NUMBER_CONSUMED,
-    TOP_NUMBER_WAIT,
-    TOP_NUMBER_ANOMALIES,
-    TOP_NUMBER_TRANSPORTS,
-    TOP_NUMBER_MOVED,
-    TOP_NUMBER_TIME,
-};
-#define TOP_NUMBER_COUNT 8
-#define TOP_NUMBER_BIT(number) (1U << (number))
-#define TOP_NUMBERS_ALL ((1U << TOP_NUMBER_COUNT) - 1)
-
-struct top_component_row {
-    char name[TOP_NAME_BYTES]; /* clean: safe for a terminal */
-    /* Components of one name are counted together; 0 of them: not known yet. */
-    unsigned members, left;      /* of this name; of these, gone */
-    char reason[TOP_WORD_BYTES]; /* why they left, the worst one; clean */
-    bool vanished;               /* one of them did not leave in order */
-    double idle_ns;              /* whole buckets without an operation, up to the newest */
-    double operations, produced, consumed; /* bytes the latter two */
-    double anomalies;                      /* always the sum of all buckets seen */
-    struct top_times wait;                 /* from demand to data */
-    unsigned rest;                         /* so many rows in one; 0: a row of its own */
-    bool hidden;                           /* its numbers are those of its model */
-};
-
-struct top_pair_row {
-    char source[TOP_NAME_BYTES]; /* clean */
-    char sink[TOP_NAME_BYTES];
-    double transports, bytes;
-    struct top_times time;
-    unsigned rest; /* so many rows in one; 0: a row of its own */
-};
-
-/* What the numbers do not contain, since the run began. */
-struct top_share {
-    double received, counted; /* events */
-    double filtered, sampled; /* events turned away; of these, by sampling */
-    double lost;              /* events, as far as known */
-    double other;             /* values without a series of their own */
-    double labels;            /* labels that values gave up */
-};
-
 struct top_loss {
     char text[2 * TOP_WORD_BYTES]; /* "events in ring", "buckets of live", clean */
     double count;                  /* since the run began */
     double fresh;                  /* of these, in the newest bucket */
 };
 
-struct top_kind {
-    char name[TOP_WORD_BYTES];
-    double operations;
-};
-
-struct top_gauge {
-    bool known; /* false: the stream began in the middle and has not reported it yet */
-    double value, max;
+/* Values of the run as a whole. Not known: the stream began in the middle and has not reported it
+ * yet, or never does. */
+enum top_gauge {
+    TOP_PRESENT, /* components */
+    TOP_POOL_CDOS,
+    TOP_POOL_BYTES,
+    TOP_ACTIVE, /* transports */
+    TOP_LAG,
+    TOP_FIRING,      /* alarms, after the bucket before the newest one */
+    TOP_SAMPLED_OUT, /* events, as all that follow since the run began */
+    TOP_OVERFLOW,    /* values without a series of their own */
+    TOP_LABELS_LOST, /* labels that values gave up */
+    TOP_GAUGES,
 };
 
 struct top_snapshot {
@@ -130,37 +72,33 @@ struct top_snapshot {
     bool any; /* a bucket was seen; without, only the texts of the header are set */
     bool ended;
     char end_reason[TOP_WORD_BYTES];
-    char workflow[TOP_NAME_BYTES], host[TOP_NAME_BYTES], level[TOP_WORD_BYTES];
+    char workflow[TOP_NAME_BYTES];
     char since[TOP_TIME_BYTES]; /* start of the first bucket seen */
     char time[TOP_TIME_BYTES];  /* start of the newest one, RFC 3339 */
     double bucket, width_ns;    /* its number and width */
     double buckets;             /* seen */
     double seen_ns;             /* their widths */
     bool partial;               /* it has fewer values than it should */
-    double operations, produced, moved;
-    struct top_gauge components, pool_cdos, pool_bytes, transports_active, lag_ns;
-    double anomalies;
-    struct top_kind kinds[TOP_KINDS_MAX];
-    unsigned kind_count;
+    double sums[TOP_SUM_COUNT]; /* of all rows */
+    bool known[TOP_GAUGES];
+    double gauges[TOP_GAUGES];
     struct top_loss losses[TOP_LOSSES_MAX]; /* those that are not 0 */
     unsigned loss_count;
-    double gaps;                  /* stretches of the stream that miss events */
-    char gap[4 * TOP_TIME_BYTES]; /* the last of them */
-    double bad_lines;             /* of the stream, as read here */
-    double folded;                /* values counted under (other) here */
-    struct top_share share;
-    char sampling[TOP_NAME_BYTES]; /* "none"; clean */
-    /* Bits: numbers that are not in the stream, and those that it does not have by row. */
+    double gaps;                              /* stretches of the stream that miss events */
+    char gap[4 * TOP_TIME_BYTES];             /* the last of them */
+    double bad_lines;                         /* of the stream, as read here */
+    double folded;                            /* values counted under (other) here */
+    double received, counted, filtered, lost; /* events since the run began, as far as known */
+    char sampling[TOP_NAME_BYTES];            /* "none" */
+    /* Bits: numbers that are not in the stream, and those that it does not have by row. A number
+     * that is hidden is not shown as 0. */
     unsigned hidden, hidden_in_rows;
     bool by_model; /* rows are models */
     /* Operations and bytes moved for each second, oldest first. */
     double operations_history[TOP_HISTORY], moved_history[TOP_HISTORY];
     unsigned history_count;
-    struct top_attention attention;           /* clean */
-    struct top_component_row *component_rows; /* owned */
-    size_t component_count;
-    struct top_pair_row *pairs; /* owned */
-    size_t pair_count;
+    struct top_attention attention;
+    struct top_table tables[TOP_KINDS];
 };
 
 /* Starts as all zeros; the same one may be filled again. 0 or -ENOMEM, then the snapshot is

@@ -7,29 +7,34 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "programs/vampire-top/page_internal.h"
-#include "programs/vampire-top/text.h"
+#include "vampire/core/utf8.h"
 
-const char *page_number(char out[static TOP_NUMBER_BYTES], bool hidden, double value,
-                        void (*write)(char out[static TOP_NUMBER_BYTES], double value))
+/* Fills the line with the text, cut or padded to `columns`. */
+VAMP_PRINTF(4, 5)
+static void print_line(struct page_line *line, enum page_mark mark, unsigned columns,
+                       const char *format, ...)
 {
-    if (hidden) {
-        memcpy(out, PAGE_HIDDEN, sizeof PAGE_HIDDEN);
-    } else {
-        write(out, value);
-    }
-    return out;
-}
-
-void page_format(struct page_line *line, unsigned columns, const char *format, ...)
-{
-    char text[PAGE_LINE_BYTES];
+    struct top_fitted text;
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
+    (void)vsnprintf(text.text, sizeof text.text, format, arguments);
     va_end(arguments);
-    top_text_fit(line->text, sizeof line->text, text,
-                 columns < PAGE_COLUMNS ? columns : PAGE_COLUMNS);
+    text = top_text_fit(text.text, columns < TOP_COLUMNS ? columns : TOP_COLUMNS);
+    line->mark = mark;
+    memcpy(line->text, text.text, sizeof line->text);
+}
+
+/* The whole text when it has no more than `columns`. */
+static struct top_fitted cut(const char *clean, unsigned columns)
+{
+    const unsigned wanted = top_text_columns(clean);
+    return top_text_fit(clean, wanted < columns ? wanted : columns);
+}
+
+/* In the place of a number that the stream does not have: "..". */
+static struct top_figure figure(bool hidden, double value, struct top_figure (*text)(double value))
+{
+    return hidden ? (struct top_figure){".."} : text(value);
 }
 
 /* ---- curves */
@@ -41,31 +46,28 @@ void page_format(struct page_line *line, unsigned columns, const char *format, .
 #define CURVE_COLUMNS_MIN 12
 
 /* The last values, one column each, as heights of the largest. */
-static void curve_text(char *out, size_t out_bytes, const double *values, unsigned count,
-                       unsigned columns)
+static struct top_fitted curve_text(const double *values, unsigned count, unsigned columns)
 {
     static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
                                          "\u2585", "\u2586", "\u2587", "\u2588"};
     static const char *const letters[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
     const char *const *heights = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? blocks : letters;
-    unsigned first = count > columns ? count - columns : 0;
+    struct top_fitted curve = {""};
     double largest = 0;
+    size_t used = 0;
+    assert(columns <= TOP_COLUMNS);
+    const unsigned first = count > columns ? count - columns : 0;
     for (unsigned i = first; i < count; i++) {
         largest = values[i] > largest ? values[i] : largest;
     }
-    size_t used = 0;
-    out[0] = '\0';
     for (unsigned i = first; i < count; i++) {
-        unsigned height = largest > 0 ? (unsigned)(values[i] / largest * 7.999) : 0;
+        const unsigned height = largest > 0 ? (unsigned)(values[i] / largest * 7.999) : 0;
         assert(height < sizeof blocks / sizeof blocks[0]);
         const char *mark = values[i] > 0 ? heights[height] : " ";
-        size_t bytes = strlen(mark);
-        if (used + bytes >= out_bytes) {
-            break;
-        }
-        memcpy(out + used, mark, bytes + 1);
-        used += bytes;
+        memcpy(curve.text + used, mark, strlen(mark) + 1);
+        used += strlen(mark);
     }
+    return curve;
 }
 
 /* Puts the curve after the text when there is room for a useful one. */
@@ -75,17 +77,14 @@ static void add_curve(struct page_line *line, unsigned columns, const double *va
     if (columns < CURVE_COLUMN + 1 + CURVE_COLUMNS_MIN) {
         return;
     }
-    unsigned width = columns - CURVE_COLUMN - 1;
-    char left[PAGE_LINE_BYTES];
-    char curve[PAGE_LINE_BYTES];
     /* It is padded: only what lies after the padding would be cut. */
     size_t bytes = strlen(line->text);
     while (bytes > 0 && line->text[bytes - 1] == ' ') {
         line->text[--bytes] = '\0';
     }
-    top_text_fit(left, sizeof left, line->text, CURVE_COLUMN);
-    curve_text(curve, sizeof curve, values, count, width < TOP_HISTORY ? width : TOP_HISTORY);
-    page_format(line, columns, "%s %s", left, curve);
+    const unsigned width = (columns < TOP_COLUMNS ? columns : TOP_COLUMNS) - CURVE_COLUMN - 1;
+    print_line(line, line->mark, columns, "%s %s", top_text_fit(line->text, CURVE_COLUMN).text,
+               curve_text(values, count, width).text);
 }
 
 /* ---- head */
@@ -93,58 +92,50 @@ static void add_curve(struct page_line *line, unsigned columns, const double *va
 static void head_run(struct page_line *line, const struct top_snapshot *s, const char *name,
                      unsigned columns)
 {
-    char width[TOP_NUMBER_BYTES];
-    char clean[TOP_NAME_BYTES];
-    top_text_time(width, s->width_ns);
-    top_text_clean(clean, sizeof clean, name);
-    line->mark = PAGE_TITLE;
     if (!s->any) {
-        page_format(line, columns, "vampire-top  %s  waiting for the first bucket of %s",
-                    s->workflow, clean);
+        char clean[TOP_NAME_BYTES];
+        top_text_clean(clean, sizeof clean, name);
+        print_line(line, PAGE_TITLE, columns, "vampire-top  %s  waiting for the first bucket of %s",
+                   s->workflow, clean);
         return;
     }
     const char *time = strlen(s->time) > 21 ? s->time + 11 : s->time;
     const char *since = strlen(s->since) > 19 ? s->since + 11 : s->since;
-    char ended[TOP_WORD_BYTES + 16] = "";
-    if (s->ended) {
-        (void)snprintf(ended, sizeof ended, "  ended: %s", s->end_reason);
-    }
+    const char *ended = s->ended ? "  ended: " : "";
     /* A long name of a workflow is cut to leave room for the values. */
-    char workflow[PAGE_LINE_BYTES];
-    unsigned wanted = top_text_columns(s->workflow);
-    top_text_fit(workflow, sizeof workflow, s->workflow,
-                 wanted < columns / 3 ? wanted : columns / 3);
+    const struct top_fitted workflow = cut(s->workflow, columns / 3);
     if (s->mode == TOP_MODE_SUMS) {
-        page_format(line, columns, "vampire-top  %s%s  %.8s to %.10s UTC  sums of %.0f buckets",
-                    workflow, ended, since, time, s->buckets);
+        print_line(line, PAGE_TITLE, columns,
+                   "vampire-top  %s%s%s  %.8s to %.10s UTC  sums of %.0f buckets", workflow.text,
+                   ended, s->ended ? s->end_reason : "", since, time, s->buckets);
         return;
     }
-    page_format(line, columns, "vampire-top  %s%s  %.10s UTC  bucket %.0f of %s%s", workflow, ended,
-                time, s->bucket, width, s->partial ? "  (begun within it)" : "");
+    print_line(line, PAGE_TITLE, columns, "vampire-top  %s%s%s  %.10s UTC  bucket %.0f of %s%s",
+               workflow.text, ended, s->ended ? s->end_reason : "", time, s->bucket,
+               top_text_time(s->width_ns).text, s->partial ? "  (begun within it)" : "");
+}
+
+static bool is_hidden(const struct top_snapshot *s, enum top_number number)
+{
+    return (s->hidden & TOP_BIT(number)) != 0;
 }
 
 static void head_operations(struct page_line *line, const struct top_snapshot *s, unsigned columns,
                             bool curve)
 {
-    const char *each = s->mode == TOP_MODE_SUMS ? "" : "/s";
-    char total[TOP_NUMBER_BYTES];
-    char kinds[PAGE_LINE_BYTES] = "";
-    size_t used = 0;
-    (void)page_number(total, (s->hidden & TOP_NUMBER_BIT(TOP_NUMBER_OPERATIONS)) != 0,
-                      s->operations, top_text_count);
-    static const char *const wanted[] = {"offer", "demand", "withdraw"};
-    for (size_t w = 0; w < sizeof wanted / sizeof wanted[0]; w++) {
-        for (unsigned i = 0; i < s->kind_count; i++) {
-            if (strcmp(s->kinds[i].name, wanted[w]) == 0) {
-                char count[TOP_NUMBER_BYTES];
-                top_text_count(count, s->kinds[i].operations);
-                int more = snprintf(kinds + used, sizeof kinds - used, "  %s %s", wanted[w], count);
-                used += more > 0 ? (size_t)more : 0;
-            }
+    static const char *const words[] = {"offer", "demand", "withdraw"};
+    const double *counts = &s->sums[TOP_OFFERS];
+    char kinds[3 * (TOP_NUMBER_BYTES + 16)] = "";
+    for (size_t i = 0; i < 3; i++) {
+        if (counts[i] > 0) {
+            const size_t used = strlen(kinds);
+            (void)snprintf(kinds + used, sizeof kinds - used, "  %s %s", words[i],
+                           top_text_count(counts[i]).text);
         }
     }
-    line->mark = PAGE_PLAIN;
-    page_format(line, columns, "operations %8s%s%s", total, each, kinds);
+    print_line(line, PAGE_PLAIN, columns, "operations %8s%s%s",
+               figure(is_hidden(s, TOP_OPERATIONS), s->sums[TOP_OPERATIONS], top_text_count).text,
+               s->mode == TOP_MODE_SUMS ? "" : "/s", kinds);
     if (curve) {
         add_curve(line, columns, s->operations_history, s->history_count);
     }
@@ -154,199 +145,154 @@ static void head_bytes(struct page_line *line, const struct top_snapshot *s, uns
                        bool curve)
 {
     const char *each = s->mode == TOP_MODE_SUMS ? "" : "/s";
-    char produced[TOP_NUMBER_BYTES];
-    char moved[TOP_NUMBER_BYTES];
-    (void)page_number(produced, (s->hidden & TOP_NUMBER_BIT(TOP_NUMBER_PRODUCED)) != 0, s->produced,
-                      top_text_bytes);
-    (void)page_number(moved, (s->hidden & TOP_NUMBER_BIT(TOP_NUMBER_MOVED)) != 0, s->moved,
-                      top_text_bytes);
-    char lag[TOP_NUMBER_BYTES + 8] = "";
-    if (s->lag_ns.known) { /* how old events are when vampire counts them */
-        char time[TOP_NUMBER_BYTES];
-        top_text_time(time, s->lag_ns.value);
-        (void)snprintf(lag, sizeof lag, "  lag %s", time);
-    }
-    line->mark = s->width_ns > 0 && s->lag_ns.value > s->width_ns ? PAGE_WARNING : PAGE_PLAIN;
-    page_format(line, columns, "bytes      %8s%s moved  %s%s produced%s", moved, each, produced,
-                each, lag);
+    const double lag_ns = s->gauges[TOP_LAG]; /* how old events are when vampire counts them */
+    print_line(line, s->width_ns > 0 && lag_ns > s->width_ns ? PAGE_WARNING : PAGE_PLAIN, columns,
+               "bytes      %8s%s moved  %s%s produced%s%s",
+               figure(is_hidden(s, TOP_MOVED), s->sums[TOP_MOVED], top_text_bytes).text, each,
+               figure(is_hidden(s, TOP_PRODUCED), s->sums[TOP_PRODUCED], top_text_bytes).text, each,
+               s->known[TOP_LAG] ? "  lag " : "",
+               s->known[TOP_LAG] ? top_text_time(lag_ns).text : "");
     if (curve) {
         add_curve(line, columns, s->moved_history, s->history_count);
     }
 }
 
 /* "?" until a stream that began in the middle has reported it. */
-static void gauge_text(char out[static TOP_NUMBER_BYTES], const struct top_gauge *gauge,
-                       void (*write)(char out[static TOP_NUMBER_BYTES], double value))
+static struct top_figure gauge(const struct top_snapshot *s, enum top_gauge gauge,
+                               struct top_figure (*text)(double value))
 {
-    if (gauge->known) {
-        write(out, gauge->value);
-    } else {
-        memcpy(out, "?", 2);
-    }
+    return s->known[gauge] ? text(s->gauges[gauge]) : (struct top_figure){"?"};
 }
 
 static void head_pool(struct page_line *line, const struct top_snapshot *s, unsigned columns)
 {
-    char cdos[TOP_NUMBER_BYTES];
-    char bytes[TOP_NUMBER_BYTES];
-    char components[TOP_NUMBER_BYTES];
-    char active[TOP_NUMBER_BYTES];
-    char anomalies[TOP_NUMBER_BYTES];
-    gauge_text(cdos, &s->pool_cdos, top_text_count);
-    gauge_text(bytes, &s->pool_bytes, top_text_bytes);
-    gauge_text(components, &s->components, top_text_count);
-    gauge_text(active, &s->transports_active, top_text_count);
-    (void)page_number(anomalies, (s->hidden & TOP_NUMBER_BIT(TOP_NUMBER_ANOMALIES)) != 0,
-                      s->anomalies, top_text_count);
-    line->mark = s->anomalies > 0 ? PAGE_WARNING : PAGE_PLAIN;
-    page_format(line, columns,
-                "pool       %8s in %s CDOs  components %s  transports %s  anomalies %s", bytes,
-                cdos, components, active, anomalies);
+    const double anomalies = s->sums[TOP_ANOMALIES];
+    print_line(
+        line, anomalies > 0 ? PAGE_WARNING : PAGE_PLAIN, columns,
+        "pool       %8s in %s CDOs  components %s  transports %s  anomalies %s",
+        gauge(s, TOP_POOL_BYTES, top_text_bytes).text, gauge(s, TOP_POOL_CDOS, top_text_count).text,
+        gauge(s, TOP_PRESENT, top_text_count).text, gauge(s, TOP_ACTIVE, top_text_count).text,
+        figure(is_hidden(s, TOP_ANOMALIES), anomalies, top_text_count).text);
 }
 
 /* A list that continues in the next line when one is full; what does not fit into the last line is
  * cut there. */
-struct list {
+struct listing {
     struct page_line *lines;
-    unsigned count, most, columns;
+    unsigned most, columns;
     enum page_mark mark;
-    char text[PAGE_LINE_BYTES]; /* of the last line */
+    const char *title;
+    unsigned count;            /* lines, 0: nothing was added */
+    char text[TOP_TEXT_BYTES]; /* of the last line */
 };
 
-static void list_begin(struct list *list, struct page_line *lines, unsigned most, unsigned columns,
-                       const char *title)
+/* Ends the last line, too; returns how many there are. */
+static unsigned list_end(struct listing *list)
 {
-    list->lines = lines;
-    list->count = 1;
-    list->most = most;
-    list->columns = columns;
-    (void)snprintf(list->text, sizeof list->text, "%-9s", title);
-}
-
-static void list_end_line(struct list *list)
-{
-    struct page_line *line = &list->lines[list->count - 1];
-    line->mark = list->mark;
-    page_format(line, list->columns, "%s", list->text);
-}
-
-static void list_add(struct list *list, const char *item)
-{
-    assert(list->count <= list->most && list->text[0] != '\0'); /* a line begins with its title */
-    bool first = list->text[strlen(list->text) - 1] == ' ';
-    if (!first && list->count < list->most &&
-        top_text_columns(list->text) + 2 + top_text_columns(item) > list->columns) {
-        list_end_line(list);
-        list->count++;
-        (void)snprintf(list->text, sizeof list->text, "%-9s", "");
+    if (list->count > 0) {
+        print_line(&list->lines[list->count - 1], list->mark, list->columns, "%s", list->text);
     }
-    size_t used = strlen(list->text);
+    return list->count;
+}
+
+VAMP_PRINTF(2, 3)
+static void list_add(struct listing *list, const char *format, ...)
+{
+    char item[TOP_TEXT_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(item, sizeof item, format, arguments);
+    va_end(arguments);
+    assert(list->count <= list->most);
+    const bool full = list->count < list->most && list->count > 0 &&
+                      top_text_columns(list->text) + 2 + top_text_columns(item) > list->columns;
+    if (full || list->count == 0) {
+        (void)list_end(list);
+        (void)snprintf(list->text, sizeof list->text, "%-9s", full ? "" : list->title);
+        list->count++;
+    }
+    const size_t used = strlen(list->text);
     (void)snprintf(list->text + used, sizeof list->text - used, "  %s", item);
 }
 
 static unsigned vanished_lines(struct page_line *lines, const struct top_snapshot *s,
                                unsigned columns)
 {
-    struct list list = {.mark = PAGE_WARNING};
-    bool any = false;
-    list_begin(&list, lines, PAGE_VANISHED_LINES, columns, "vanished");
-    for (size_t i = 0; i < s->component_count; i++) {
-        if (s->component_rows[i].vanished) {
-            list_add(&list, s->component_rows[i].name);
-            any = true;
+    struct listing list = {lines, PAGE_VANISHED_LINES, columns, PAGE_WARNING, "vanished", 0, ""};
+    const struct top_table *components = &s->tables[TOP_COMPONENTS];
+    for (size_t i = 0; i < components->count; i++) {
+        if (components->rows[i].vanished) {
+            list_add(&list, "%s", components->rows[i].name);
         }
     }
-    list_end_line(&list);
-    return any ? list.count : 0;
+    return list_end(&list);
 }
 
 unsigned page_losses(struct page_line lines[static PAGE_LOSS_LINES], const struct top_snapshot *s,
                      unsigned columns)
 {
-    bool any = s->loss_count > 0 || s->gaps > 0 || s->bad_lines > 0;
-    struct list list = {.mark = any ? PAGE_LOSS : PAGE_PLAIN};
-    char item[sizeof s->gap + 2 * TOP_NUMBER_BYTES + 32];
-    char count[TOP_NUMBER_BYTES];
-    list_begin(&list, lines, PAGE_LOSS_LINES, columns, "losses");
+    struct listing list = {lines, PAGE_LOSS_LINES, columns, PAGE_LOSS, "losses", 0, ""};
     for (unsigned i = 0; i < s->loss_count; i++) {
-        char fresh[TOP_NUMBER_BYTES];
-        top_text_count(count, s->losses[i].count);
-        top_text_count(fresh, s->losses[i].fresh);
-        bool grows = s->losses[i].fresh > 0;
-        (void)snprintf(item, sizeof item, "%s %s%s%s%s", count, s->losses[i].text,
-                       grows ? " (+" : "", grows ? fresh : "", grows ? ")" : "");
-        list_add(&list, item);
+        const struct top_loss *loss = &s->losses[i];
+        const bool grows = loss->fresh > 0;
+        list_add(&list, "%s %s%s%s%s", top_text_count(loss->count).text, loss->text,
+                 grows ? " (+" : "", grows ? top_text_count(loss->fresh).text : "",
+                 grows ? ")" : "");
     }
     if (s->gaps > 0) {
-        (void)snprintf(item, sizeof item, "%.0f gap%s, last %s", s->gaps, s->gaps > 1 ? "s" : "",
-                       s->gap);
-        list_add(&list, item);
+        list_add(&list, "%.0f gap%s, last %s", s->gaps, s->gaps > 1 ? "s" : "", s->gap);
     }
     if (s->bad_lines > 0) {
-        top_text_count(count, s->bad_lines);
-        (void)snprintf(item, sizeof item, "%s lines not understood", count);
-        list_add(&list, item);
+        list_add(&list, "%s lines not understood", top_text_count(s->bad_lines).text);
     }
-    if (!any) {
+    if (list.count == 0) {
+        list.mark = PAGE_PLAIN;
         list_add(&list, "none");
     }
-    list_end_line(&list);
-    return list.count;
+    return list_end(&list);
 }
 
 /* "12,345 (3.1 %) WHAT" in the list. */
-static void add_part(struct list *list, double count, double of, const char *what)
+static void add_part(struct listing *list, double count, double of, const char *what)
 {
-    char item[TOP_NUMBER_BYTES + 64], number[TOP_NUMBER_BYTES];
     if (count > 0) {
-        top_text_count(number, count);
-        (void)snprintf(item, sizeof item, "%s (%.1f %%) %s", number, of > 0 ? 100 * count / of : 0,
-                       what);
-        list_add(list, item);
+        list_add(list, "%s (%.1f %%) %s", top_text_count(count).text, of > 0 ? 100 * count / of : 0,
+                 what);
     }
 }
 
-static void add_number(struct list *list, double count, const char *what)
+static void add_number(struct listing *list, double count, const char *what)
 {
-    char item[TOP_NUMBER_BYTES + 64], number[TOP_NUMBER_BYTES];
     if (count > 0) {
-        top_text_count(number, count);
-        (void)snprintf(item, sizeof item, "%s %s", number, what);
-        list_add(list, item);
+        list_add(list, "%s %s", top_text_count(count).text, what);
     }
 }
 
 /* What is not in the numbers, since the run began; no line when everything is. */
 static unsigned share_lines(struct page_line *lines, const struct top_snapshot *s, unsigned columns)
 {
-    struct list list = {.mark = PAGE_WARNING};
-    const struct top_share *share = &s->share;
-    const double all = share->received + share->lost;
+    struct listing list = {lines, PAGE_SHARE_LINES, columns, PAGE_WARNING, "counted", 0, ""};
+    const double all = s->received + s->lost;
+    const double sampled = s->gauges[TOP_SAMPLED_OUT];
+    const double overflow = s->gauges[TOP_OVERFLOW], labels = s->gauges[TOP_LABELS_LOST];
     const bool sampling = s->sampling[0] != '\0' && strcmp(s->sampling, "none") != 0;
-    if (share->counted >= all && !sampling && share->other == 0 && share->labels == 0 &&
-        s->folded == 0) {
+    if (s->counted >= all && !sampling && overflow == 0 && labels == 0 && s->folded == 0) {
         return 0;
     }
-    char item[sizeof s->sampling + 64];
-    list_begin(&list, lines, PAGE_SHARE_LINES, columns, "counted");
-    const double counted = all > 0 ? 100 * share->counted / all : 100;
+    const double counted = all > 0 ? 100 * s->counted / all : 100;
     /* All but very few are not all. */
-    (void)snprintf(item, sizeof item, "%.1f %% of the events",
-                   share->counted < all && counted > 99.9 ? 99.9 : counted);
-    list_add(&list, item);
-    add_part(&list, share->filtered - share->sampled, all, "filtered out");
-    add_part(&list, share->sampled, all, "sampled out");
+    list_add(&list, "%.1f %% of the events", s->counted < all && counted > 99.9 ? 99.9 : counted);
+    add_part(&list, s->filtered - sampled, all, "filtered out");
+    add_part(&list, sampled, all, "sampled out");
     if (sampling) {
-        (void)snprintf(item, sizeof item, "sampling: %s", s->sampling);
-        list_add(&list, item);
+        list_add(&list, "sampling: %s", s->sampling);
     }
-    add_part(&list, share->lost, all, "lost");
-    add_number(&list, share->other, "values in (other)");
-    add_number(&list, share->labels, "labels given up");
+    add_part(&list, s->lost, all, "lost");
+    add_number(&list, overflow, "values in (other)");
+    add_number(&list, labels, "labels given up");
     _Static_assert(TOP_ROWS_MAX == 1024, "the text says 1,023");
     add_number(&list, s->folded, "lines in (other): all 1,023 rows are in use");
-    list_end_line(&list);
-    return list.count;
+    return list_end(&list);
 }
 
 unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
@@ -365,4 +311,311 @@ unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
     count += page_losses(&lines[count], snapshot, columns);
     assert(count <= PAGE_HEAD_LINES);
     return count;
+}
+
+/* ---- tables */
+
+/* The columns of numbers of a table, after the names. */
+struct column {
+    const char *titles[2]; /* by enum top_mode */
+    int width;
+    enum top_number number;
+    struct top_figure (*text)(double value);
+    unsigned quantile; /* of times: TOP_P50, TOP_P99 or TOP_MAX */
+};
+
+static const struct {
+    unsigned width; /* of all numbers, with the blanks between them */
+    struct column columns[6];
+} tables[TOP_KINDS] = {
+    [TOP_COMPONENTS] = {57,
+                        {{{"OPS/S", "OPS"}, 7, TOP_OPERATIONS, top_text_count, 0},
+                         {{"PRODUCED/S", "PRODUCED"}, 11, TOP_PRODUCED, top_text_bytes, 0},
+                         {{"CONSUMED/S", "CONSUMED"}, 11, TOP_CONSUMED, top_text_bytes, 0},
+                         {{"WAIT p50", "WAIT p50"}, 8, TOP_WAITS, top_text_time, TOP_P50},
+                         {{"WAIT p99", "WAIT p99"}, 8, TOP_WAITS, top_text_time, TOP_P99},
+                         {{"ANOM.", "ANOM."}, 6, TOP_ANOMALIES, top_text_count, 0}}},
+    [TOP_PAIRS] = {48,
+                   {{{"MOVES/S", "MOVES"}, 7, TOP_TRANSPORTS, top_text_count, 0},
+                    {{"BYTES/S", "BYTES"}, 11, TOP_MOVED, top_text_bytes, 0},
+                    {{"p50", "p50"}, 8, TOP_DURATIONS, top_text_time, TOP_P50},
+                    {{"p99", "p99"}, 8, TOP_DURATIONS, top_text_time, TOP_P99},
+                    {{"MAX", "MAX"}, 8, TOP_DURATIONS, top_text_time, TOP_MAX}}},
+};
+
+/* In a wide terminal the numbers stay near their names. */
+#define NAME_COLUMNS_MAX 64
+
+static unsigned name_columns(enum top_kind kind, unsigned columns)
+{
+    const unsigned numbers = tables[kind].width;
+    const unsigned room = columns > numbers + 8 ? columns - numbers : 8;
+    return room < NAME_COLUMNS_MAX ? room : NAME_COLUMNS_MAX;
+}
+
+static bool is_hidden_in_rows(const struct top_snapshot *s, enum top_number number)
+{
+    return (s->hidden_in_rows & TOP_BIT(number)) != 0;
+}
+
+static bool is_hidden_in(const struct top_snapshot *s, const struct top_row *row,
+                         enum top_number number)
+{
+    const bool absent = is_hidden_in_rows(s, number);
+    if (number == TOP_OPERATIONS) {
+        /* Without metrics by component, their lines have the operations. */
+        return row->hidden || (absent && s->by_model);
+    }
+    if (number == TOP_TRANSPORTS || number == TOP_MOVED) {
+        /* What took time has moved: its number is elsewhere, in another series or filtered out. */
+        return absent ||
+               (row->timed > 0 && row->sums[TOP_TRANSPORTS] == 0 && row->sums[number] == 0);
+    }
+    return row->hidden || absent;
+}
+
+static struct top_figure cell_text(const struct top_snapshot *s, const struct top_row *row,
+                                   const struct column *column)
+{
+    const bool hidden = is_hidden_in(s, row, column->number);
+    if (column->number < TOP_SUM_COUNT) {
+        return figure(hidden, row->sums[column->number], column->text);
+    }
+    /* An idle row has no times; of several rows in one only the longest is known. */
+    if (!hidden && row->timed == 0) {
+        return (struct top_figure){"-"};
+    }
+    return figure(hidden || (row->rest > 0 && column->quantile != TOP_MAX),
+                  row->times[column->quantile], column->text);
+}
+
+/* The name and then the numbers; NULL: the titles of the columns. */
+static void table_line(struct page_line *line, enum page_mark mark, const struct top_snapshot *s,
+                       enum top_kind kind, const struct top_row *row, const char *name,
+                       unsigned columns)
+{
+    char text[TOP_TEXT_BYTES];
+    int used =
+        snprintf(text, sizeof text, "%s", top_text_fit(name, name_columns(kind, columns)).text);
+    for (const struct column *column = tables[kind].columns;
+         column < tables[kind].columns + 6 && column->width > 0; column++) {
+        used += snprintf(text + used, sizeof text - (size_t)used, " %*s", column->width,
+                         row != NULL ? cell_text(s, row, column).text : column->titles[s->mode]);
+    }
+    print_line(line, mark, columns, "%s", text);
+}
+
+void page_title(struct page_line *line, const struct top_snapshot *s, enum top_kind kind,
+                unsigned columns)
+{
+    const bool none = kind == TOP_PAIRS && is_hidden_in_rows(s, TOP_TRANSPORTS) &&
+                      is_hidden_in_rows(s, TOP_MOVED) && is_hidden_in_rows(s, TOP_DURATIONS);
+    const char *name = kind == TOP_PAIRS ? "SOURCE -> SINK" : s->by_model ? "MODEL" : "COMPONENT";
+    if (none) {
+        print_line(line, PAGE_TITLE, columns,
+                   "SOURCE -> SINK: not in this stream, whose output drops them");
+    } else {
+        table_line(line, PAGE_TITLE, s, kind, NULL, name, columns);
+    }
+}
+
+/* A component that has not left and does no operation for this time is called idle. */
+#define IDLE_NS 5e9
+
+/* "IFS -- 0", "... (finalized)", "... (x3)", "... (x3, 1 vanished)", "... (idle 12.0 s)": the name
+ * is cut, the state is not. */
+static struct top_fitted component_name(const struct top_row *row, unsigned columns)
+{
+    const char *reason = row->reason[0] != '\0' ? row->reason : "left";
+    char alike[24] = "", what[TOP_WORD_BYTES + 24] = "", state[TOP_WORD_BYTES + 64] = "";
+    if (row->members > 1) {
+        (void)snprintf(alike, sizeof alike, "x%u", row->members);
+    }
+    if (row->left > 0 && row->left < row->members) {
+        (void)snprintf(what, sizeof what, "%u %s", row->left, reason);
+    } else if (row->left > 0) {
+        (void)snprintf(what, sizeof what, "%s", reason);
+    } else if (row->idle_ns >= IDLE_NS) {
+        (void)snprintf(what, sizeof what, "idle %s", top_text_time(row->idle_ns).text);
+    }
+    if (alike[0] != '\0' || what[0] != '\0') {
+        (void)snprintf(state, sizeof state, " (%s%s%s)", alike,
+                       alike[0] != '\0' && what[0] != '\0' ? ", " : "", what);
+    }
+    const unsigned taken = top_text_columns(state);
+    struct top_fitted name = cut(row->name, columns > taken + 4 ? columns - taken : 4);
+    const size_t used = strlen(name.text);
+    (void)snprintf(name.text + used, sizeof name.text - used, "%s", state);
+    return name;
+}
+
+/* A long source leaves half of the room to the sink. Several rows in one have no sink. */
+static struct top_fitted pair_name(const struct top_row *row, unsigned columns)
+{
+    const unsigned room = columns - 4, half = room / 2;
+    const unsigned sink = top_text_columns(row->second);
+    unsigned source = top_text_columns(row->name);
+    if (row->rest > 0) {
+        return cut(row->name, columns);
+    }
+    if (source + sink > room) {
+        source = source <= half ? source : room - half >= sink ? room - sink : half;
+    }
+    char both[2 * TOP_TEXT_BYTES + 8];
+    (void)snprintf(both, sizeof both, "%s -> %s", top_text_fit(row->name, source).text,
+                   top_text_fit(row->second, room - source).text);
+    return top_text_fit(both, columns);
+}
+
+void page_row(struct page_line *line, const struct top_snapshot *s, enum top_kind kind,
+              const struct top_row *row, unsigned columns)
+{
+    const unsigned room = name_columns(kind, columns);
+    const struct top_fitted name =
+        kind == TOP_PAIRS ? pair_name(row, room) : component_name(row, room);
+    const bool gone = row->members > 0 && row->left == row->members;
+    const enum page_mark mark = row->vanished || row->sums[TOP_ANOMALIES] > 0 ? PAGE_WARNING
+                                : row->rest > 0 || gone                       ? PAGE_DIM
+                                                                              : PAGE_PLAIN;
+    table_line(line, mark, s, kind, row, name.text, columns);
+}
+
+/* ---- alarms */
+
+#define STATE_COLUMNS 9
+#define VALUE_COLUMNS 10
+#define SINCE_COLUMNS 8
+
+/* A name that is too long loses its middle: those of fields differ at their end. */
+static struct top_fitted fit_ends(const char *name, unsigned columns)
+{
+    struct top_fitted both = {""};
+    if (top_text_columns(name) <= columns) {
+        return top_text_fit(name, columns);
+    }
+    const char *end = name;
+    while (top_text_columns(end) > columns - columns / 3) {
+        end += vamp_utf8_length(end);
+    }
+    (void)snprintf(both.text, sizeof both.text, "%s%s", top_text_fit(name, columns / 3).text, end);
+    return top_text_fit(both.text, columns);
+}
+
+static struct top_figure value_text(const struct top_alarm *alarm)
+{
+    struct top_figure text = {"-"};
+    if (alarm->has_value && strcmp(alarm->unit, "ns") == 0) {
+        return top_text_time(alarm->value);
+    }
+    if (alarm->has_value && strcmp(alarm->unit, "byte") == 0) {
+        return top_text_bytes(alarm->value);
+    }
+    if (alarm->has_value) {
+        (void)snprintf(text.text, sizeof text.text, "%.4g", alarm->value);
+    }
+    return text;
+}
+
+static unsigned rule_columns(unsigned columns)
+{
+    return columns < 60 ? 12 : columns < 112 ? columns / 4 : 28;
+}
+
+static void alarm_title(struct page_line *line, const struct top_attention *attention,
+                        unsigned shown, unsigned columns)
+{
+    char title[64] = "ALARM", more[64] = "";
+    if (attention->alarm_count > shown) {
+        (void)snprintf(title, sizeof title, "ALARM (%u of %u)", shown, attention->alarm_count);
+    }
+    if (attention->unseen_firing > 0) {
+        (void)snprintf(more, sizeof more, "  %.0f more fire, not seen from their begin",
+                       attention->unseen_firing);
+    }
+    print_line(line, PAGE_TITLE, columns, "%s %-*s %*s %-*s  OF%s",
+               top_text_fit(title, rule_columns(columns)).text, STATE_COLUMNS, "STATE",
+               VALUE_COLUMNS, "AT CHANGE", SINCE_COLUMNS, "SINCE", more);
+}
+
+static void alarm_line(struct page_line *line, const struct top_alarm *alarm, unsigned columns)
+{
+    static const char *const states[] = {[TOP_ALARM_FIRING] = "FIRING",
+                                         [TOP_ALARM_PENDING] = "pending",
+                                         [TOP_ALARM_RESOLVED] = "resolved"};
+    const bool silenced = alarm->state == TOP_ALARM_FIRING && alarm->silenced;
+    const enum page_mark mark = alarm->state == TOP_ALARM_PENDING              ? PAGE_PLAIN
+                                : alarm->state != TOP_ALARM_FIRING || silenced ? PAGE_DIM
+                                : alarm->severity == 0                         ? PAGE_LOSS
+                                                                               : PAGE_WARNING;
+    const bool both = alarm->component[0] != '\0' && alarm->cdo[0] != '\0';
+    const unsigned before = rule_columns(columns) + 1 + STATE_COLUMNS + 1 + VALUE_COLUMNS + 1 +
+                            SINCE_COLUMNS + 2 + top_text_columns(alarm->component) + (both ? 2 : 0);
+    print_line(line, mark, columns, "%s %-*s %*s %-*.*s  %s%s%s",
+               top_text_fit(alarm->rule, rule_columns(columns)).text, STATE_COLUMNS,
+               silenced ? "silenced" : states[alarm->state], VALUE_COLUMNS, value_text(alarm).text,
+               SINCE_COLUMNS, SINCE_COLUMNS, strlen(alarm->since) > 19 ? alarm->since + 11 : "?",
+               alarm->component, both ? ": " : "",
+               fit_ends(alarm->cdo, columns > before + 8 ? columns - before : 8).text);
+}
+
+/* ---- demands */
+
+static void waiting_columns(struct page_line *line, enum page_mark mark, unsigned columns,
+                            const char *component, const char *cdo, const char *age,
+                            const char *producer)
+{
+    const unsigned room = columns > 40 ? columns - VALUE_COLUMNS - 4 : 27;
+    const unsigned third = room * 3 / 10;
+    print_line(line, mark, columns, "%s %s %*s  %s", top_text_fit(component, third).text,
+               fit_ends(cdo, room - 2 * third).text, VALUE_COLUMNS, age,
+               top_text_fit(producer, third).text);
+}
+
+static void waiting_line(struct page_line *line, const struct top_waiting *waiting,
+                         unsigned columns)
+{
+    char age[TOP_NUMBER_BYTES + 1], producer[TOP_LABEL_BYTES + 32];
+    const bool known = waiting->producer[0] != '\0';
+    (void)snprintf(age, sizeof age, "%s%s", top_text_time(waiting->age_ns).text,
+                   waiting->uncertain ? "?" : " ");
+    (void)snprintf(producer, sizeof producer, "%s%s%s",
+                   waiting->offered ? "offered"
+                   : known          ? "declared"
+                                    : "not offered",
+                   known ? " by " : "", waiting->producer);
+    waiting_columns(line, waiting->offered ? PAGE_PLAIN : PAGE_WARNING, columns, waiting->component,
+                    waiting->cdo, age, producer);
+}
+
+static unsigned fitting(unsigned count, unsigned room)
+{
+    return count < room - 1 ? count : room - 1;
+}
+
+unsigned page_attention(struct page_line lines[static PAGE_ATTENTION_LINES], unsigned room,
+                        const struct top_snapshot *snapshot, unsigned columns)
+{
+    const struct top_attention *attention = &snapshot->attention;
+    unsigned used = 0;
+    room = room < PAGE_ATTENTION_LINES ? room : PAGE_ATTENTION_LINES;
+    /* Alarms leave half of the room to demands that wait. */
+    const unsigned upper = attention->waiting_count > 0 ? (room + 1) / 2 : room;
+    if (upper >= 2 && (attention->alarm_count > 0 || attention->unseen_firing > 0)) {
+        const unsigned shown = fitting(attention->alarm_count, upper);
+        alarm_title(&lines[used++], attention, shown, columns);
+        for (unsigned i = 0; i < shown; i++) {
+            alarm_line(&lines[used++], &attention->alarms[i], columns);
+        }
+    }
+    if (room - used >= 2 && attention->waiting_count > 0) {
+        const unsigned shown = fitting(attention->waiting_count, room - used);
+        char title[64];
+        (void)snprintf(title, sizeof title, "WAITS (%u of %.0f)", shown, attention->demands);
+        waiting_columns(&lines[used++], PAGE_TITLE, columns, title, "FOR THE CDO", "AGE ",
+                        "WHICH IS");
+        for (unsigned i = 0; i < shown; i++) {
+            waiting_line(&lines[used++], &attention->waiting[i], columns);
+        }
+    }
+    return used;
 }

@@ -8,9 +8,6 @@
 
 #include "programs/vampire-top/model.h"
 
-/* A line of at most PAGE_COLUMNS columns, each character at most 4 bytes. */
-#define PAGE_COLUMNS 250
-#define PAGE_LINE_BYTES (4 * PAGE_COLUMNS + 8)
 /* Lines above the tables, at most; of these, for what is not counted, for vanished components and
  * for losses. */
 #define PAGE_HEAD_LINES 11
@@ -30,12 +27,12 @@ enum page_mark {
 
 struct page_line {
     enum page_mark mark;
-    char text[PAGE_LINE_BYTES];
+    char text[TOP_TEXT_BYTES]; /* of at most TOP_COLUMNS columns */
 };
 
 /* The lines above the tables: run, operations, bytes, pool, what is not counted and components
  * that vanished (when there are any), losses; returns how many. `name` is that of the source; at
- * most PAGE_COLUMNS `columns`. `curve`: end the lines of rates with their history. */
+ * most TOP_COLUMNS `columns`. `curve`: end the lines of rates with their history. */
 unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
                    const struct top_snapshot *snapshot, const char *name, unsigned columns,
                    bool curve);
@@ -43,14 +40,11 @@ unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
 unsigned page_losses(struct page_line lines[static PAGE_LOSS_LINES],
                      const struct top_snapshot *snapshot, unsigned columns);
 
-/* Titles and rows of the tables. What the stream does not have is drawn as hidden, not as 0. */
-void page_component_title(struct page_line *line, const struct top_snapshot *snapshot,
-                          unsigned columns);
-void page_component(struct page_line *line, const struct top_snapshot *snapshot,
-                    const struct top_component_row *row, unsigned columns);
-void page_pair_title(struct page_line *line, const struct top_snapshot *snapshot, unsigned columns);
-void page_pair(struct page_line *line, const struct top_snapshot *snapshot,
-               const struct top_pair_row *row, unsigned columns);
+/* Title and rows of a table. What the stream does not have is drawn as hidden, not as 0. */
+void page_title(struct page_line *line, const struct top_snapshot *snapshot, enum top_kind kind,
+                unsigned columns);
+void page_row(struct page_line *line, const struct top_snapshot *snapshot, enum top_kind kind,
+              const struct top_row *row, unsigned columns);
 
 /* Alarms, and demands that have waited for more than a bucket, in at most `room` lines. Returns how
  * many there are: 0 when there is nothing to show. */

@@ -2,138 +2,222 @@
 #include "programs/vampire-top/rows.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/vampire-top/model.h"
 #include "vampire/core/hash.h"
 
-static const char other[] = "(other)";
-/* Twice the rows, so that a search is short. */
-#define SLOTS 2048
-_Static_assert(SLOTS >= 2 * TOP_ROWS_MAX, "the index is too small");
+/* ---- rows that are counted */
 
-/* The slot of this name, or the free one where it belongs. */
-static size_t find_slot(const struct top_rows *rows, const char *name, const char *second)
+static const char other[] = "(other)";
+/* So many bins have a histogram of the default precision. */
+enum { BINS = 496 };
+
+static void clear_part(struct top_part *part)
 {
-    const uint64_t hash = vamp_hash_bytes(rows->seed, name, strlen(name));
-    size_t slot = (size_t)vamp_hash_bytes(hash, second, strlen(second)) % SLOTS;
-    while (rows->index[slot] != 0) { /* ends, since at most half of the slots are taken */
-        assert(rows->index[slot] <= rows->count);
-        const struct top_row *row = rows->rows[rows->index[slot] - 1];
-        if (strcmp(row->name, name) == 0 && strcmp(row->second, second) == 0) {
-            break;
-        }
-        slot = (slot + 1) % SLOTS;
-    }
-    return slot;
+    *part = (struct top_part){.times = part->times};
+    vamp_histogram_clear(part->times, BINS);
 }
 
-static struct top_row *row_create(const char *name, const char *second)
+struct top_counted *top_counted_create(const char *name, const char *second)
 {
-    size_t first_bytes = strlen(name) + 1;
-    size_t second_bytes = strlen(second) + 1;
-    struct top_row *row = calloc(1, sizeof *row);
-    char *names = malloc(first_bytes + second_bytes);
-    if (row == NULL || names == NULL) {
-        free(row);
-        free(names);
+    assert(vamp_bin_index(VAMP_SUB_BITS_DEFAULT, UINT64_MAX) + 1 == BINS);
+    const size_t times_bytes = sizeof(struct vamp_histogram) + BINS * sizeof(uint64_t);
+    const size_t name_bytes = strlen(name) + 1;
+    struct top_counted *row =
+        calloc(1, sizeof *row + 3 * times_bytes + name_bytes + strlen(second) + 1);
+    if (row == NULL) {
         return NULL;
     }
-    memcpy(names, name, first_bytes);
-    memcpy(names + first_bytes, second, second_bytes);
-    row->name = names;
-    row->second = names + first_bytes;
+    char *behind = (char *)(row + 1);
+    struct top_part *const parts[] = {&row->next, &row->now, &row->all};
+    for (unsigned i = 0; i < 3; i++, behind += times_bytes) {
+        parts[i]->times = (struct vamp_histogram *)(void *)behind;
+        clear_part(parts[i]);
+    }
+    row->name = memcpy(behind, name, name_bytes);
+    row->second = strcpy(behind + name_bytes, second);
     return row;
 }
 
-static void row_free(struct top_row *row)
+void top_counted_commit(struct top_counted *row)
 {
-    if (row != NULL) {
-        free(row->name);
-        free(row);
+    for (unsigned i = 0; i < TOP_SUM_COUNT; i++) {
+        row->all.sums[i] += row->next.sums[i];
     }
+    if (row->next.times->count > 0) {
+        vamp_histogram_merge(row->all.times, row->next.times, BINS);
+    }
+    row->idle_buckets = row->next.sums[TOP_OPERATIONS] > 0 ? 0 : row->idle_buckets + 1;
+    const struct top_part before = row->now;
+    row->now = row->next;
+    row->next = before;
+    clear_part(&row->next);
 }
 
-static struct top_row *insert_row(struct top_rows *rows, size_t slot, const char *name,
-                                  const char *second)
+void top_counted_clear(struct top_counted *row)
 {
-    assert(rows->count < TOP_ROWS_MAX && rows->index[slot] == 0);
-    struct top_row *row = row_create(name, second);
-    if (row != NULL) {
-        rows->rows[rows->count++] = row;
-        rows->index[slot] = (uint16_t)rows->count;
+    clear_part(&row->next);
+    clear_part(&row->now);
+    clear_part(&row->all);
+    row->members = row->left = 0;
+    row->reason[0] = '\0';
+    row->idle_buckets = 0;
+}
+
+bool top_counted_has_vanished(const struct top_counted *row)
+{
+    return row->left > 0 && strcmp(row->reason, "finalized") != 0;
+}
+
+bool top_part_is_empty(const struct top_part *part)
+{
+    bool empty = part->times->count == 0;
+    for (unsigned i = 0; i < TOP_SUM_COUNT; i++) {
+        empty = empty && part->sums[i] == 0;
     }
-    return row;
+    return empty;
 }
 
 int top_rows_init(struct top_rows *rows)
 {
-    *rows = (struct top_rows){.rows = calloc(TOP_ROWS_MAX, sizeof(struct top_row *)),
-                              .index = calloc(SLOTS, sizeof(uint16_t)),
-                              .seed = vamp_hash_seed()};
-    if (rows->rows == NULL || rows->index == NULL ||
-        insert_row(rows, find_slot(rows, other, other), other, other) == NULL) {
-        top_rows_done(rows);
-        return -1;
+    *rows = (struct top_rows){.count = 0};
+    if (map_init(&rows->map) != 0) {
+        return -ENOMEM;
     }
-    return 0;
+    const struct top_counted *first = top_rows_get(rows, other, other);
+    if (first == NULL) {
+        top_rows_done(rows);
+    }
+    return first != NULL ? 0 : -ENOMEM;
 }
 
 void top_rows_done(struct top_rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        row_free(rows->rows[i]);
+        free(rows->rows[i]);
     }
-    free(rows->rows);
-    free(rows->index);
-    *rows = (struct top_rows){.count = 0};
+    map_done(&rows->map);
+    rows->count = 0;
 }
 
 void top_rows_clear(struct top_rows *rows)
 {
-    assert(rows->count > 0); /* "(other)" stays */
-    for (size_t i = 1; i < rows->count; i++) {
-        row_free(rows->rows[i]);
+    while (rows->count > 1) {
+        struct top_counted *row = rows->rows[--rows->count];
+        map_remove(&rows->map, &row->link);
+        free(row);
     }
-    struct top_row *first = rows->rows[0];
-    *first = (struct top_row){.name = first->name, .second = first->second};
-    memset(rows->index, 0, SLOTS * sizeof *rows->index);
-    rows->count = 1;
-    rows->index[find_slot(rows, other, other)] = 1;
+    top_counted_clear(rows->rows[0]);
 }
 
-struct top_row *top_rows_get(struct top_rows *rows, const char *name, const char *second)
+struct top_counted *top_rows_get(struct top_rows *rows, const char *name, const char *second)
 {
     /* Of components, the stream's own "(other)" comes without a second name. */
-    size_t slot =
-        find_slot(rows, name, strcmp(name, other) == 0 && *second == '\0' ? other : second);
-    assert(rows->count > 0); /* "(other)" takes what finds no room */
-    if (rows->index[slot] != 0) {
-        return rows->rows[rows->index[slot] - 1];
+    second = strcmp(name, other) == 0 && *second == '\0' ? other : second;
+    const uint64_t hash =
+        vamp_hash_bytes(map_hash_text(&rows->map, name, strlen(name)), second, strlen(second));
+    for (struct map_link *link = map_first(&rows->map, hash); link != NULL; link = map_next(link)) {
+        struct top_counted *row = CONTAINER_OF(link, struct top_counted, link);
+        if (strcmp(row->name, name) == 0 && strcmp(row->second, second) == 0) {
+            return row;
+        }
     }
-    struct top_row *row = rows->count < TOP_ROWS_MAX ? insert_row(rows, slot, name, second) : NULL;
-    return row != NULL ? row : rows->rows[0];
+    struct top_counted *row = rows->count < TOP_ROWS_MAX ? top_counted_create(name, second) : NULL;
+    if (row == NULL) {
+        return rows->rows[0];
+    }
+    map_insert(&rows->map, &row->link, hash);
+    rows->rows[rows->count++] = row;
+    return row;
 }
 
-static void add_part(struct top_part *sum, const struct top_part *part)
+/* ---- rows that are shown */
+
+const char *const top_sort_names[TOP_SORT_COUNT] = {"operations", "bytes", "wait", "name"};
+
+static double sorted_by(const struct top_row *row, enum top_sort sort)
 {
-    sum->operations += part->operations;
-    sum->produced += part->produced;
-    sum->consumed += part->consumed;
-    sum->transports += part->transports;
-    sum->moved += part->moved;
-    sum->anomalies += part->anomalies;
-    top_spread_merge(&sum->times, &part->times);
+    switch (sort) {
+    case TOP_SORT_OPERATIONS:
+        return row->sums[TOP_OPERATIONS] + row->sums[TOP_TRANSPORTS];
+    case TOP_SORT_BYTES:
+        return row->sums[TOP_PRODUCED] + row->sums[TOP_CONSUMED] + row->sums[TOP_MOVED];
+    case TOP_SORT_WAIT:
+        return row->times[TOP_P99];
+    case TOP_SORT_NAME:
+        break;
+    }
+    return 0;
 }
 
-void top_rows_commit(struct top_rows *rows)
+/* Larger first. */
+static int compare_descending(double a, double b)
 {
-    for (size_t i = 0; i < rows->count; i++) {
-        struct top_row *row = rows->rows[i];
-        add_part(&row->all, &row->next);
-        row->now = row->next;
-        row->idle_buckets = row->next.operations > 0 ? 0 : row->idle_buckets + 1;
-        memset(&row->next, 0, sizeof row->next);
+    return (a < b) - (a > b);
+}
+
+struct ordering {
+    enum top_kind kind;
+    const struct top_choice *choice;
+};
+
+static int compare_rows(const void *left, const void *right, void *context)
+{
+    const struct top_row *a = left, *b = right;
+    const struct ordering *by = context;
+    const enum top_sort sort = by->choice->sort;
+    if (a->chosen != b->chosen) {
+        return a->chosen ? -1 : 1;
     }
+    int order = compare_descending(sorted_by(a, sort), sorted_by(b, sort));
+    if (order == 0 && by->kind == TOP_PAIRS && sort == TOP_SORT_OPERATIONS) {
+        order = compare_descending(a->times[TOP_P99], b->times[TOP_P99]);
+    }
+    /* "IFS -- 2" before "IFS -- 10". */
+    order = order != 0 ? order : strverscmp(a->name, b->name);
+    order = order != 0 ? order : strverscmp(a->second, b->second);
+    return by->choice->reverse ? -order : order;
+}
+
+void top_choose(struct top_table *table, enum top_kind kind, const struct top_choice *choice)
+{
+    struct ordering by = {kind, choice};
+    table->chosen = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        struct top_row *row = &table->rows[i];
+        row->chosen = strcasestr(row->name, choice->filter) != NULL ||
+                      strcasestr(row->second, choice->filter) != NULL;
+        table->chosen += row->chosen;
+    }
+    if (table->count > 0) {
+        qsort_r(table->rows, table->count, sizeof *table->rows, compare_rows, &by);
+    }
+}
+
+struct top_row top_rest(const struct top_table *table, size_t first, size_t count)
+{
+    struct top_row rest = {.rest = 0};
+    assert(table->chosen <= table->count);
+    for (size_t i = 0; i < table->chosen; i++) {
+        const struct top_row *row = &table->rows[i];
+        if (i >= first && i - first < count) {
+            continue;
+        }
+        rest.rest++;
+        for (unsigned k = 0; k < TOP_SUM_COUNT; k++) {
+            rest.sums[k] += row->sums[k];
+        }
+        rest.timed += row->timed;
+        rest.times[TOP_MAX] =
+            row->times[TOP_MAX] > rest.times[TOP_MAX] ? row->times[TOP_MAX] : rest.times[TOP_MAX];
+    }
+    if (first > 0) {
+        (void)snprintf(rest.name, sizeof rest.name, "%zu before, %zu after", first,
+                       rest.rest - first);
+    } else {
+        (void)snprintf(rest.name, sizeof rest.name, "%u more", rest.rest);
+    }
+    return rest;
 }

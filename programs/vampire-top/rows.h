@@ -1,54 +1,134 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Named rows of numbers, at most TOP_ROWS_MAX of them, found by name. Row 0 is "(other)" and takes
- * names that do not fit. About 12 KiB for each row. Belongs to one thread.
+ * The two tables of numbers, components and pairs of them: as they are counted (struct top_rows,
+ * found by name) and as they are shown (struct top_table, sorted and chosen). At most TOP_ROWS_MAX
+ * rows are counted, about 12 KiB each; row 0 is "(other)" and takes names that do not fit. Numbers
+ * are doubles: exact up to 2^53. Belongs to one thread.
  */
 #ifndef TOP_ROWS_H
 #define TOP_ROWS_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "programs/vampire-top/spread.h"
+#include "vampire/core/map.h"
+#include "vampire/stats/bucket/histogram.h"
+
+#define TOP_ROWS_MAX 1024
+#define TOP_NAME_BYTES 192
+#define TOP_WORD_BYTES 32
+
+enum top_kind { TOP_COMPONENTS, TOP_PAIRS };
+#define TOP_KINDS 2
+
+/* The numbers of a row; those of the other kind of rows are 0 in it. */
+enum top_number {
+    TOP_OPERATIONS, /* of components */
+    TOP_OFFERS,     /* the next three are of the operations */
+    TOP_DEMANDS,
+    TOP_WITHDRAWALS,
+    TOP_PRODUCED,
+    TOP_CONSUMED,
+    TOP_ANOMALIES,
+    TOP_TRANSPORTS, /* of pairs */
+    TOP_MOVED,
+    TOP_SUM_COUNT,
+    /* The times of a row. */
+    TOP_WAITS = TOP_SUM_COUNT, /* of a component, from demand to data */
+    TOP_DURATIONS,             /* of a pair's transports */
+};
+#define TOP_BIT(number) (1U << (number))
+/* Those that a stream may not have, since an output keeps the metrics and labels that it is asked
+ * for. */
+#define TOP_NUMBERS_ALL (2 * TOP_BIT(TOP_DURATIONS) - 1)
+
+/* ---- rows that are counted */
 
 /* Values of a row in one bucket, or in all buckets. */
 struct top_part {
-    double operations, produced, consumed; /* of a component */
-    double transports, moved;              /* of a pair */
-    double anomalies;
-    struct top_spread times; /* waits of a component, durations of a pair */
+    double sums[TOP_SUM_COUNT];
+    struct vamp_histogram *times; /* of the default precision, VAMP_SUB_BITS_DEFAULT */
 };
 
-struct top_row {
-    char *name;   /* owned; of a pair: the source. As it came, not clean */
-    char *second; /* of a pair: the sink, inside the memory of `name`; else "" */
+struct top_counted {
+    struct map_link link;
+    const char *name;   /* of a pair: the source. As it came, not clean */
+    const char *second; /* of a pair: the sink; else "" */
     /* Of a component's name: how many there were of it, how many of them have left, and why;
      * a bad reason stays. */
     unsigned members, left;
-    char reason[32];
-    double idle_buckets; /* since its last operation */
+    char reason[TOP_WORD_BYTES]; /* clean */
+    double idle_buckets;         /* since its last operation */
     struct top_part next, now, all;
 };
 
 struct top_rows {
-    struct top_row **rows; /* owned, `count` of them */
+    struct top_counted *rows[TOP_ROWS_MAX]; /* owned, `count` of them */
     size_t count;
-    uint16_t *index; /* owned: hash to row + 1, 0 is free; twice the rows, so never full */
-    uint64_t seed;   /* of the hashes, as components choose their names */
+    struct map map;
 };
 
-/* -1: no memory, and nothing to free. */
-int top_rows_init(struct top_rows *rows);
-void top_rows_done(struct top_rows *rows);
-void top_rows_clear(struct top_rows *rows);
-
-/* How many components the format numbers at most, as far as those of one name are distinguished. */
-#define TOP_MEMBERS_MAX 65536
-
-/* The row of this name, made when it is new. Row "(other)" when there is no room. Never NULL. */
-struct top_row *top_rows_get(struct top_rows *rows, const char *name, const char *second);
+/* A row that no table has; NULL: no memory. To be freed with free. */
+struct top_counted *top_counted_create(const char *name, const char *second);
 /* Ends a bucket: adds `next` to `all`, makes it `now` and begins an empty one. */
-void top_rows_commit(struct top_rows *rows);
+void top_counted_commit(struct top_counted *row);
+/* As it was created. */
+void top_counted_clear(struct top_counted *row);
+/* One of its members left, and not in order. */
+bool top_counted_has_vanished(const struct top_counted *row);
+bool top_part_is_empty(const struct top_part *part);
+
+/* 0 or -ENOMEM, then nothing is to be freed. */
+int top_rows_init(struct top_rows *rows);
+/* Zeroed ones are fine. */
+void top_rows_done(struct top_rows *rows);
+/* "(other)" stays, empty. */
+void top_rows_clear(struct top_rows *rows);
+/* The row of this name, made when it is new. Row "(other)" when there is no room. Never NULL. */
+struct top_counted *top_rows_get(struct top_rows *rows, const char *name, const char *second);
+
+/* ---- rows that are shown */
+
+enum { TOP_P50, TOP_P99, TOP_MAX, TOP_TIMES };
+
+struct top_row {
+    char name[TOP_NAME_BYTES];   /* clean: safe for a terminal */
+    char second[TOP_NAME_BYTES]; /* likewise */
+    /* Components of one name are counted together; 0 of them: not known yet. */
+    unsigned members, left;      /* of this name; of these, gone */
+    char reason[TOP_WORD_BYTES]; /* why they left, the worst one; clean */
+    bool vanished;               /* one of them did not leave in order */
+    double idle_ns;              /* whole buckets without an operation, up to the newest */
+    double sums[TOP_SUM_COUNT];  /* anomalies: always the sum of all buckets seen */
+    double timed;                /* so many have a time */
+    double times[TOP_TIMES];     /* ns; 0 when none has one */
+    unsigned rest;               /* so many rows in one; 0: a row of its own */
+    bool hidden;                 /* its numbers are those of its model */
+    bool chosen;
+};
+
+struct top_table {
+    struct top_row *rows; /* owned */
+    size_t count;
+    size_t chosen; /* the first ones, after top_choose */
+};
+
+enum top_sort { TOP_SORT_OPERATIONS, TOP_SORT_BYTES, TOP_SORT_WAIT, TOP_SORT_NAME };
+#define TOP_SORT_COUNT 4
+/* "operations", "bytes", "wait", "name". */
+extern const char *const top_sort_names[TOP_SORT_COUNT];
+
+struct top_choice {
+    enum top_sort sort; /* pairs by moves instead of operations, by p99 instead of waits */
+    bool reverse;
+    char filter[64]; /* part of a name, upper and lower case alike (ASCII); "": all */
+};
+
+/* Puts the rows that are chosen first, in order. May be called again with another choice. A pair is
+ * chosen by its source or its sink. */
+void top_choose(struct top_table *table, enum top_kind kind, const struct top_choice *choice);
+
+/* The chosen rows that are not among the `count` rows from `first` on, as one: sums, and the
+ * largest of the longest times. Its quantiles are not known. */
+struct top_row top_rest(const struct top_table *table, size_t first, size_t count);
 
 #endif

@@ -9,19 +9,18 @@
 
 #include "vampire/core/utf8.h"
 
-static bool is_combining(uint32_t character)
+/* The bytes of the first character, at least 1, and its columns; -1: it may not be shown. Marks of
+ * writing direction, joiners and the like have no width of their own: but for accents, they are not
+ * shown. */
+static size_t read_character(const char *text, int *ret_columns)
 {
-    return character >= 0x300 && character < 0x370;
-}
-
-/* Columns of a character that may be shown; -1 for one that may not. Marks of writing direction,
- * joiners and the like have no width of their own: but for accents, they are not shown. */
-static int columns_of(uint32_t character)
-{
-    int width = character < 0x20 || (character >= 0x7F && character < 0xA0)
-                    ? -1
-                    : wcwidth((wchar_t)character);
-    return width == 0 && !is_combining(character) ? -1 : width;
+    uint32_t character = 0;
+    const size_t bytes = vamp_utf8_read(text, VAMP_UTF8_BYTES_MAX, &character);
+    const bool control = bytes == 0 || character < 0x20 || (character >= 0x7F && character < 0xA0);
+    const bool accent = character >= 0x300 && character < 0x370;
+    const int width = control ? -1 : wcwidth((wchar_t)character);
+    *ret_columns = width == 0 && !accent ? -1 : width;
+    return bytes == 0 ? 1 : bytes;
 }
 
 void top_text_clean(char *out, size_t out_bytes, const char *text)
@@ -29,20 +28,15 @@ void top_text_clean(char *out, size_t out_bytes, const char *text)
     assert(out_bytes > 0);
     size_t used = 0;
     while (*text != '\0') {
-        uint32_t character = 0;
-        size_t bytes = vamp_utf8_read(text, VAMP_UTF8_BYTES_MAX, &character);
-        const char *shown = text;
-        size_t shown_bytes = bytes;
-        if (bytes == 0 || columns_of(character) < 0 || (is_combining(character) && used == 0)) {
-            shown = "?";
-            shown_bytes = 1;
-        }
-        if (used + shown_bytes >= out_bytes) {
+        int columns = 0;
+        const size_t bytes = read_character(text, &columns);
+        const bool shown = columns > 0 || (columns == 0 && used > 0); /* no accent on nothing */
+        if (used + (shown ? bytes : 1) >= out_bytes) {
             break;
         }
-        memcpy(out + used, shown, shown_bytes);
-        used += shown_bytes;
-        text += bytes == 0 ? 1 : bytes;
+        memcpy(out + used, shown ? text : "?", shown ? bytes : 1);
+        used += shown ? bytes : 1;
+        text += bytes;
     }
     out[used] = '\0';
 }
@@ -51,97 +45,106 @@ unsigned top_text_columns(const char *clean)
 {
     unsigned columns = 0;
     while (*clean != '\0') {
-        uint32_t character = 0;
-        size_t bytes = vamp_utf8_read(clean, VAMP_UTF8_BYTES_MAX, &character);
-        int width = columns_of(character);
+        int width = 0;
+        clean += read_character(clean, &width);
         columns += width > 0 ? (unsigned)width : 0;
-        clean += bytes == 0 ? 1 : bytes;
     }
     return columns;
 }
 
-void top_text_fit(char *out, size_t out_bytes, const char *clean, unsigned columns)
+struct top_fitted top_text_fit(const char *clean, unsigned columns)
 {
-    assert(out_bytes > 0);
+    struct top_fitted out;
     const bool cut = top_text_columns(clean) > columns;
     const unsigned room = cut && columns > 0 ? columns - 1 : columns;
     unsigned taken = 0;
     size_t used = 0;
     while (*clean != '\0') {
-        uint32_t character = 0;
-        size_t bytes = vamp_utf8_read(clean, VAMP_UTF8_BYTES_MAX, &character);
-        int width = columns_of(character);
-        unsigned wide = width > 0 ? (unsigned)width : 0;
-        if (bytes == 0 || taken + wide > room || used + bytes >= out_bytes) {
+        int width = 0;
+        const size_t bytes = read_character(clean, &width);
+        const unsigned wide = width > 0 ? (unsigned)width : 0;
+        if (taken + wide > room || used + bytes >= sizeof out.text) {
             break;
         }
-        memcpy(out + used, clean, bytes);
+        memcpy(out.text + used, clean, bytes);
         used += bytes;
         taken += wide;
         clean += bytes;
     }
-    if (cut && columns > 0 && used + 1 < out_bytes) {
-        out[used++] = '~';
+    for (bool mark = cut; taken < columns && used + 1 < sizeof out.text; mark = false) {
+        out.text[used++] = mark ? '~' : ' ';
         taken++;
     }
-    for (; taken < columns && used + 1 < out_bytes; taken++) {
-        out[used++] = ' ';
-    }
-    out[used] = '\0';
+    out.text[used] = '\0';
+    return out;
 }
 
-/* Three digits: "9.99", "99.9", "999". */
-static void three_digits(char out[static TOP_NUMBER_BYTES], double value, const char *unit)
+/* Three digits, "9.99", "99.9", "999", of the largest unit that is not 0; whole ones of the first
+ * unit. The last unit is followed by NULL. */
+static struct top_figure scaled(double value, double step, const char *const *units)
 {
-    int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-    (void)snprintf(out, TOP_NUMBER_BYTES, "%.*f%s", digits, value, unit);
-}
-
-static void format_scaled(char out[static TOP_NUMBER_BYTES], double value, double step,
-                          const char *const *units, unsigned unit_count)
-{
+    struct top_figure out;
     unsigned unit = 0;
     /* 999.5 would be printed as 1000. */
-    while (unit + 1 < unit_count && value >= (step > 1000 ? 1023.5 : 999.5)) {
+    while (units[unit + 1] != NULL && value >= (step > 1000 ? 1023.5 : 999.5)) {
         value /= step;
         unit++;
     }
-    three_digits(out, value, units[unit]);
+    const int digits = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    (void)snprintf(out.text, sizeof out.text, "%.*f%s", digits, value, units[unit]);
+    return out;
 }
 
-void top_text_count(char out[static TOP_NUMBER_BYTES], double value)
+struct top_figure top_text_count(double value)
 {
-    static const char *const units[] = {"k", "M", "G", "T", "P", "E"};
+    static const char *const units[] = {"", "k", "M", "G", "T", "P", "E", NULL};
+    struct top_figure out;
     if (value >= 99999.5) {
-        format_scaled(out, value / 1000, 1000, units, sizeof units / sizeof units[0]);
-    } else if (value >= 999.5) {
-        unsigned whole = (unsigned)(value + 0.5);
-        (void)snprintf(out, TOP_NUMBER_BYTES, "%u,%03u", whole / 1000, whole % 1000);
-    } else if (value < 10 && value > (double)(unsigned)value) {
-        (void)snprintf(out, TOP_NUMBER_BYTES, "%.1f", value);
-    } else {
-        (void)snprintf(out, TOP_NUMBER_BYTES, "%.0f", value);
+        return scaled(value, 1000, units);
     }
+    if (value >= 999.5) {
+        const unsigned whole = (unsigned)(value + 0.5);
+        (void)snprintf(out.text, sizeof out.text, "%u,%03u", whole / 1000, whole % 1000);
+    } else {
+        const bool fraction = value < 10 && value > (double)(unsigned)value;
+        (void)snprintf(out.text, sizeof out.text, "%.*f", fraction ? 1 : 0, value);
+    }
+    return out;
 }
 
-void top_text_bytes(char out[static TOP_NUMBER_BYTES], double bytes)
+struct top_figure top_text_bytes(double bytes)
 {
-    static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
-    if (bytes < 1023.5) {
-        (void)snprintf(out, TOP_NUMBER_BYTES, "%.0f B", bytes);
-        return;
-    }
-    format_scaled(out, bytes, 1024, units, sizeof units / sizeof units[0]);
+    static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB", NULL};
+    return scaled(bytes, 1024, units);
 }
 
-void top_text_time(char out[static TOP_NUMBER_BYTES], double ns)
+struct top_figure top_text_time(double ns)
 {
-    static const char *const units[] = {" ns", " us", " ms", " s"};
-    if (ns < 999.5) {
-        (void)snprintf(out, TOP_NUMBER_BYTES, "%.0f ns", ns);
-    } else if (ns < 999.5e9) {
-        format_scaled(out, ns, 1000, units, sizeof units / sizeof units[0]);
-    } else {
-        (void)snprintf(out, TOP_NUMBER_BYTES, "%.0f s", ns / 1e9);
-    }
+    static const char *const units[] = {" ns", " us", " ms", " s", NULL};
+    return scaled(ns, 1000, units);
+}
+
+/* ---- members of a line */
+
+const char *top_json_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+void top_json_copy(char *out, size_t out_bytes, const json_t *object, const char *key)
+{
+    top_text_clean(out, out_bytes, top_json_text(object, key));
+}
+
+uint64_t top_json_integer(const json_t *number)
+{
+    const double value = json_number_value(number);
+    /* The largest integer that a double has is 2^64 - 2048. */
+    return value <= 0 ? 0 : value >= 18446744073709549568.0 ? UINT64_MAX : (uint64_t)value;
+}
+
+double top_json_number(const json_t *object, const char *key)
+{
+    return (double)top_json_integer(json_object_get(object, key));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "programs/vampire-top/view.h"
-
 #include <assert.h>
+#include <curses.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "programs/vampire-top/page.h"
-#include "programs/vampire-top/view_internal.h"
+#include "programs/vampire-top/show.h"
 #include "vampire/core/clock.h"
 
 /* Time between two checks of a followed file. */
@@ -20,31 +20,234 @@
 /* A terminal may claim 65,535 lines, and ncurses keeps each cell three times: of a larger one, the
  * upper left part is used. No line of text is wider. */
 #define SCREEN_LINES_MAX 500
-#define SCREEN_COLUMNS_MAX PAGE_COLUMNS
+#define SMALLEST_LINES 15
+#define SMALLEST_COLUMNS 40
+_Static_assert(SMALLEST_LINES >= PAGE_HEAD_LINES + 2 + 2, "no room for two titles");
+/* Without a bucket for SILENCE_S and for three bucket widths, what is shown is old. */
+#define SILENCE_S 5
+
+struct view {
+    SCREEN *screen;
+    FILE *keys; /* where keys come from; NULL: standard input */
+    int key_fd;
+    int signal_fd;
+    struct top_input *input;
+    struct top_model *model;
+    struct top_show show;
+    struct top_snapshot snapshot; /* what is shown; does not change during a pause */
+    size_t first[TOP_KINDS];      /* rows scrolled away */
+    enum top_kind focus;          /* the table that is scrolled */
+    bool paused, typing, help, quit, source_ended;
+    int64_t news_ns;                   /* when the last bucket came */
+    char failure[VAMP_ERR_TEXT_BYTES]; /* why the source ended early */
+};
+
+/* ---- drawing */
+
+static const char *const help_lines[] = {
+    "q            quit",
+    "p, space     pause or resume; input is still read",
+    "t            rates of the latest bucket, or totals of all seen",
+    "s            sort by the next of: operations, bytes, wait, name",
+    "o b w n      sort by operations or moves, bytes, wait or p99, name",
+    "r            reverse the order",
+    "/            show only names that contain a text; Enter keeps, Esc clears it",
+    "Tab          switch to the other table",
+    "arrows, PgUp, PgDn, Home   scroll",
+    "h, ?         this page",
+    "",
+    "WAIT: from demand to data. p50, p99, MAX: duration of transports.",
+    "(x3): three components have this name. idle: time since the last operation.",
+    "lag: how old events are when vampire counts them. ..: not in this stream.",
+    "WAITS: demands from before the newest bucket, oldest first. AGE?: events were lost.",
+    "N more; N before, M after: the rows that are not on the screen, as one.",
+    "Red: data is missing or old, a critical alarm. Yellow: alarms, anomalies, vanished",
+    "components, and demands for what is not offered.",
+};
+
+static attr_t mark_attributes(enum page_mark mark)
+{
+    const attr_t colours = has_colors() ? A_NORMAL : A_REVERSE;
+    switch (mark) {
+    case PAGE_PLAIN:
+        return A_NORMAL;
+    case PAGE_TITLE:
+        return A_BOLD;
+    case PAGE_WARNING:
+        return has_colors() ? (attr_t)COLOR_PAIR(2) : A_BOLD;
+    case PAGE_LOSS:
+        return colours | A_BOLD | (attr_t)COLOR_PAIR(1);
+    case PAGE_DIM:
+        return A_DIM;
+    }
+    return A_NORMAL;
+}
+
+static void draw_line(int row, const struct page_line *line)
+{
+    (void)attrset((int)mark_attributes(line->mark));
+    (void)mvaddstr(row, 0, line->text);
+    (void)attrset(A_NORMAL);
+}
+
+static unsigned columns_used(void)
+{
+    return COLS < TOP_COLUMNS ? (unsigned)COLS : TOP_COLUMNS;
+}
+
+/* Not in the last column, where a terminal may scroll. */
+static void draw_text(int row, enum page_mark mark, const char *text)
+{
+    struct page_line line = {.mark = mark};
+    memcpy(line.text, top_text_fit(text, columns_used() - 1).text, sizeof line.text);
+    draw_line(row, &line);
+}
+
+static void draw_table(struct view *view, enum top_kind kind, int top, int lines)
+{
+    const struct top_table *table = &view->snapshot.tables[kind];
+    struct page_line line;
+    page_title(&line, &view->snapshot, kind, columns_used());
+    draw_line(top, &line);
+    (void)mvchgat(top, 0, -1, view->focus == kind ? A_REVERSE | A_BOLD : A_REVERSE, 0, NULL);
+    size_t room = lines > 1 ? (size_t)lines - 1 : 0;
+    /* One row by name at least. */
+    const bool rest = table->chosen > room && room > 1;
+    room -= rest ? 1 : 0;
+    const size_t last_first = table->chosen > room ? table->chosen - room : 0;
+    size_t *first = &view->first[kind];
+    *first = *first < last_first ? *first : last_first;
+    for (size_t i = 0; i < room && *first + i < table->chosen; i++) {
+        page_row(&line, &view->snapshot, kind, &table->rows[*first + i], columns_used());
+        draw_line(top + 1 + (int)i, &line);
+    }
+    if (rest) { /* the rows that are not on the screen, as one */
+        const struct top_row others = top_rest(table, *first, room);
+        page_row(&line, &view->snapshot, kind, &others, columns_used());
+        draw_line(top + 1 + (int)room, &line);
+    }
+}
+
+/* Seconds without a bucket when the numbers shown are outdated; else 0. */
+static double silent_seconds(const struct view *view)
+{
+    const struct top_snapshot *s = &view->snapshot;
+    double seconds = (double)(vamp_clock_monotonic_ns(&vamp_clock_system) - view->news_ns) / 1e9;
+    double expected = s->width_ns / 1e9 * 3;
+    return s->any && !s->ended && seconds > (expected > SILENCE_S ? expected : SILENCE_S) ? seconds
+                                                                                          : 0;
+}
+
+/* Adds the keys for which there is room, whole. */
+static void add_keys(const struct view *view, char *text, size_t text_bytes)
+{
+    const char *const keys[] = {
+        "h help",  "q quit", view->show.mode == TOP_MODE_RATES ? "t sums" : "t rates",
+        "p pause", "s sort", "/ filter"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const size_t used = strlen(text);
+        if (top_text_columns(text) + 2 + strlen(keys[i]) < columns_used()) {
+            (void)snprintf(text + used, text_bytes - used, "  %s", keys[i]);
+        }
+    }
+}
+
+/* The last line: the filter that is typed, or the state and the keys. */
+static void draw_foot(const struct view *view)
+{
+    enum page_mark mark = PAGE_PLAIN;
+    char text[TOP_TEXT_BYTES];
+    char state[64] = "";
+    const struct top_choice *choice = &view->show.choice;
+    const double silent = silent_seconds(view);
+    if (view->paused || view->source_ended) {
+        (void)snprintf(state, sizeof state, view->paused ? "[paused]  " : "[end]  ");
+    } else if (silent > 0) {
+        mark = PAGE_LOSS;
+        (void)snprintf(state, sizeof state, "[nothing new for %.0f s]  ", silent);
+    }
+    if (view->typing) {
+        (void)snprintf(text, sizeof text, "names that contain: %s_", choice->filter);
+    } else if (view->failure[0] != '\0') {
+        mark = PAGE_LOSS;
+        (void)snprintf(text, sizeof text, "%s", view->failure);
+    } else {
+        const bool filter = choice->filter[0] != '\0';
+        (void)snprintf(text, sizeof text, "%s%s%s%ssort: %s%s", state, filter ? "[" : "",
+                       choice->filter, filter ? "]  " : "", top_sort_names[choice->sort],
+                       choice->reverse ? " up" : "");
+        add_keys(view, text, sizeof text);
+    }
+    draw_text(LINES - 1, mark, text);
+    if (view->paused) {
+        (void)mvchgat(LINES - 1, 0, 8, A_REVERSE, 0, NULL);
+    }
+}
+
+/* Components get the lines they need, up to three fifths, or the lines that pairs leave. */
+static void draw_tables(struct view *view, int head)
+{
+    const int rows = LINES - head - 2;
+    assert(rows >= 2); /* the smallest screen has room for the largest head and two titles */
+    const int components = (int)view->snapshot.tables[TOP_COMPONENTS].chosen + 1;
+    const int pairs = (int)view->snapshot.tables[TOP_PAIRS].chosen + 1;
+    const int upper = components + pairs <= rows   ? components
+                      : components <= rows * 3 / 5 ? components
+                      : pairs < rows * 2 / 5       ? rows - pairs
+                                                   : rows * 3 / 5;
+    draw_table(view, TOP_COMPONENTS, head + 1, upper);
+    draw_table(view, TOP_PAIRS, head + 1 + upper, rows - upper);
+}
+
+/* In up to half of the lines that the tables would have. Returns how many lines it took. */
+static int draw_attention(const struct view *view, int head)
+{
+    struct page_line lines[PAGE_ATTENTION_LINES];
+    const int rest = LINES - head - 2;
+    const unsigned room = rest > 6 ? (unsigned)rest / 2 : 0;
+    const unsigned count = page_attention(lines, room, &view->snapshot, columns_used());
+    for (unsigned i = 0; i < count; i++) {
+        draw_line(head + 1 + (int)i, &lines[i]);
+        if (lines[i].mark == PAGE_TITLE) {
+            (void)mvchgat(head + 1 + (int)i, 0, -1, A_REVERSE, 0, NULL);
+        }
+    }
+    return (int)count;
+}
+
+/* The whole screen, from the snapshot. */
+static void draw(struct view *view)
+{
+    (void)erase();
+    if (LINES < SMALLEST_LINES || COLS < SMALLEST_COLUMNS) {
+        (void)mvaddnstr(0, 0, "vampire-top: too small", COLS);
+    } else if (view->help) {
+        const int count = (int)(sizeof help_lines / sizeof help_lines[0]);
+        for (int i = 0; i < count && i + 1 < LINES; i++) {
+            draw_text(i + 1, PAGE_PLAIN, help_lines[i]);
+        }
+        draw_foot(view);
+    } else {
+        struct page_line head[PAGE_HEAD_LINES];
+        int lines = (int)page_head(head, &view->snapshot, top_input_name(view->input),
+                                   columns_used(), true);
+        for (int i = 0; i < lines; i++) {
+            draw_line(i, &head[i]);
+        }
+        lines += draw_attention(view, lines);
+        draw_tables(view, lines);
+        draw_foot(view);
+    }
+    (void)refresh();
+}
 
 /* ---- keys */
-
-static void choose_rows(struct view *view)
-{
-    top_order(&view->snapshot, &view->show.choice, &view->components, &view->pairs);
-}
 
 static void sort_by(struct view *view, enum top_sort sort)
 {
     view->show.choice.sort = sort;
     view->show.choice.reverse = false;
     view->first[0] = view->first[1] = 0;
-}
-
-static void scroll_by(struct view *view, int rows)
-{
-    assert(view->focus < sizeof view->first / sizeof view->first[0]);
-    size_t *first = &view->first[view->focus];
-    if (rows < 0 && *first < (size_t)-rows) {
-        *first = 0;
-    } else {
-        *first = (size_t)((long)*first + rows); /* drawing keeps it within the table */
-    }
 }
 
 static void type_key(struct view *view, int key)
@@ -65,8 +268,25 @@ static void type_key(struct view *view, int key)
     view->first[0] = view->first[1] = 0;
 }
 
-static void handle_key(struct view *view, int key)
+/* Drawing keeps it within the table. */
+static void scroll_by(struct view *view, int rows)
 {
+    size_t *first = &view->first[view->focus];
+    *first = rows < 0 && *first < (size_t)-rows ? 0 : (size_t)((long)*first + rows);
+}
+
+static void take_key(struct view *view, int key)
+{
+    static const char sorts[] = "obwn"; /* in the order of enum top_sort */
+    _Static_assert(sizeof sorts - 1 == TOP_SORT_COUNT, "a key for each order");
+    if (view->typing) {
+        type_key(view, key);
+        return;
+    }
+    if (key > 0 && key < 128 && strchr(sorts, key) != NULL) {
+        sort_by(view, (enum top_sort)(strchr(sorts, key) - sorts));
+        return;
+    }
     switch (key) {
     case 'q':
         view->quit = true;
@@ -98,17 +318,8 @@ static void handle_key(struct view *view, int key)
         view->help = !view->help;
         break;
     case '\t':
-        view->focus = 1 - view->focus;
+        view->focus = view->focus == TOP_PAIRS ? TOP_COMPONENTS : TOP_PAIRS;
         break;
-    default:
-        break;
-    }
-}
-
-static void scroll_key(struct view *view, int key)
-{
-    int page = LINES / 2;
-    switch (key) {
     case KEY_UP:
         scroll_by(view, -1);
         break;
@@ -116,30 +327,16 @@ static void scroll_key(struct view *view, int key)
         scroll_by(view, 1);
         break;
     case KEY_PPAGE:
-        scroll_by(view, -page);
+        scroll_by(view, -LINES / 2);
         break;
     case KEY_NPAGE:
-        scroll_by(view, page);
+        scroll_by(view, LINES / 2);
         break;
     case KEY_HOME:
         view->first[view->focus] = 0;
         break;
     default:
         break;
-    }
-}
-
-static void take_key(struct view *view, int key)
-{
-    static const char sorts[] = "obwn"; /* in the order of enum top_sort */
-    _Static_assert(sizeof sorts - 1 == TOP_SORT_COUNT, "a key for each order");
-    if (view->typing) {
-        type_key(view, key);
-    } else if (key < 128 && key > 0 && strchr(sorts, key) != NULL) {
-        sort_by(view, (enum top_sort)(strchr(sorts, key) - sorts));
-    } else {
-        handle_key(view, key);
-        scroll_key(view, key);
     }
 }
 
@@ -154,7 +351,7 @@ static void fit_screen(void)
         return;
     }
     const int lines = size.ws_row < SCREEN_LINES_MAX ? size.ws_row : SCREEN_LINES_MAX;
-    const int columns = size.ws_col < SCREEN_COLUMNS_MAX ? size.ws_col : SCREEN_COLUMNS_MAX;
+    const int columns = size.ws_col < TOP_COLUMNS ? size.ws_col : TOP_COLUMNS;
     if (is_term_resized(lines, columns)) {
         (void)resizeterm(lines, columns); /* without memory the size stays as it was */
     }
@@ -192,15 +389,13 @@ static bool take_input(struct view *view)
     return !view->source_ended;
 }
 
+/* A pause keeps the snapshot, but not its order. */
 static int take_snapshot(struct view *view, struct vamp_err *err)
 {
-    if (view->paused) {
-        choose_rows(view);
-        return 0;
-    }
-    int code = top_snapshot_take(&view->snapshot, view->model, view->show.mode, err);
-    if (code == 0) {
-        choose_rows(view);
+    const int code =
+        view->paused ? 0 : top_snapshot_take(&view->snapshot, view->model, view->show.mode, err);
+    for (unsigned kind = 0; code == 0 && kind < TOP_KINDS; kind++) {
+        top_choose(&view->snapshot.tables[kind], (enum top_kind)kind, &view->show.choice);
     }
     return code;
 }
@@ -224,7 +419,7 @@ static int show_all(struct view *view, struct vamp_err *err)
         if (code != 0) {
             return code;
         }
-        view_draw(view);
+        draw(view);
         if (!more) {
             top_input_wait(view->source_ended ? NULL : view->input, view->key_fd, PAUSE_MS);
         }

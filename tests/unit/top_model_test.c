@@ -71,11 +71,12 @@ static struct top_snapshot snapshot_of(const struct top_model *model, enum top_m
     return snapshot;
 }
 
-static const struct top_component_row *row_of(const struct top_snapshot *snapshot, const char *name)
+static const struct top_row *row_of(const struct top_snapshot *snapshot, const char *name)
 {
-    for (size_t i = 0; i < snapshot->component_count; i++) {
-        if (strcmp(snapshot->component_rows[i].name, name) == 0) {
-            return &snapshot->component_rows[i];
+    const struct top_table *components = &snapshot->tables[TOP_COMPONENTS];
+    for (size_t i = 0; i < components->count; i++) {
+        if (strcmp(components->rows[i].name, name) == 0) {
+            return &components->rows[i];
         }
     }
     fail_msg("no row %s", name);
@@ -92,11 +93,11 @@ static void rates_are_of_the_newest_bucket_sums_of_all(void **state)
     feed_operations(model, "b", "4");
     feed_bucket(model, 0);
     struct top_snapshot now = snapshot_of(model, TOP_MODE_RATES);
-    assert_float_equal(now.operations, 14, 0);
-    assert_float_equal(row_of(&now, "a")->operations, 6, 0);
+    assert_float_equal(now.sums[TOP_OPERATIONS], 14, 0);
+    assert_float_equal(row_of(&now, "a")->sums[TOP_OPERATIONS], 6, 0);
     struct top_snapshot all = snapshot_of(model, TOP_MODE_SUMS);
-    assert_float_equal(all.operations, 17, 0);
-    assert_float_equal(row_of(&all, "a")->operations, 13, 0);
+    assert_float_equal(all.sums[TOP_OPERATIONS], 17, 0);
+    assert_float_equal(row_of(&all, "a")->sums[TOP_OPERATIONS], 13, 0);
     assert_float_equal(all.history_count, 2, 0);
     assert_float_equal(all.operations_history[0], 20, 0);
     assert_string_equal(all.workflow, "weather");
@@ -149,12 +150,12 @@ static void lines_of_components_are_ahead_of_the_buckets(void **state)
         assert_int_not_equal(feed(model, lines[i]), TOP_FED_BAD);
         struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_RATES);
         if (i >= 1) {
-            assert_float_equal(row_of(&snapshot, "a")->operations, rates[i], 0);
+            assert_float_equal(row_of(&snapshot, "a")->sums[TOP_OPERATIONS], rates[i], 0);
         }
         top_snapshot_done(&snapshot);
     }
     struct top_snapshot all = snapshot_of(model, TOP_MODE_SUMS);
-    assert_float_equal(row_of(&all, "a")->operations, 30, 0);
+    assert_float_equal(row_of(&all, "a")->sums[TOP_OPERATIONS], 30, 0);
     top_snapshot_done(&all);
     top_model_free(model);
 }
@@ -277,9 +278,9 @@ static void more_names_than_rows_are_folded_and_counted(void **state)
     feed_component(model, 4000000000U, "far away", NULL);
     feed_bucket(model, 0);
     struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_SUMS);
-    assert_int_equal(snapshot.component_count, TOP_ROWS_MAX);
-    assert_float_equal(snapshot.operations, TOP_ROWS_MAX + 50, 0);
-    assert_float_equal(row_of(&snapshot, "(other)")->operations, 51, 0);
+    assert_int_equal(snapshot.tables[TOP_COMPONENTS].count, TOP_ROWS_MAX);
+    assert_float_equal(snapshot.sums[TOP_OPERATIONS], TOP_ROWS_MAX + 50, 0);
+    assert_float_equal(row_of(&snapshot, "(other)")->sums[TOP_OPERATIONS], 51, 0);
     assert_float_equal(snapshot.folded, 51, 0);
     assert_int_equal(row_of(&snapshot, "component 7")->members, 1);
     top_snapshot_done(&snapshot);
@@ -293,8 +294,8 @@ static void names_cannot_speak_to_the_terminal(void **state)
     feed_component(model, 1, "\\u001b]0;owned\\u0007\\u001b[2J\\u009b5n\\r\\n", "\\u001b[5m");
     feed_bucket(model, 0);
     struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_RATES);
-    assert_int_equal(snapshot.component_count, 1);
-    const struct top_component_row *row = &snapshot.component_rows[0];
+    assert_int_equal(snapshot.tables[TOP_COMPONENTS].count, 1);
+    const struct top_row *row = &snapshot.tables[TOP_COMPONENTS].rows[0];
     assert_string_equal(row->name, "?]0;owned??[2J?5n??");
     assert_string_equal(row->reason, "?[5m");
     top_snapshot_done(&snapshot);
@@ -350,7 +351,7 @@ static void odd_lines_are_bad_or_harmless(void **state)
                      TOP_FED_BUCKET);
     struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_RATES);
     assert_float_equal(snapshot.bad_lines, sizeof bad / sizeof bad[0], 0);
-    assert_true(snapshot.operations >= 0 && snapshot.operations <= 1.9e19);
+    assert_true(snapshot.sums[TOP_OPERATIONS] >= 0 && snapshot.sums[TOP_OPERATIONS] <= 1.9e19);
     assert_true(snapshot.losses[0].count <= 1.9e19);
     top_snapshot_done(&snapshot);
     top_model_free(model);
@@ -396,20 +397,20 @@ static void a_lack_of_memory_is_reported(void **state)
         }
     }
     struct top_model *model = model_of();
+    /* No row for a new name: its values go to "(other)". */
+    fault_alloc_fail_at(1);
+    feed_operations(model, "new", "1");
+    assert_true(fault_alloc_end());
     for (unsigned n = 1; n <= 2; n++) {
-        /* No row for a new name: its values go to "(other)". */
-        fault_alloc_fail_at(n);
-        feed_operations(model, "new", "1");
-        assert_true(fault_alloc_end());
         struct top_snapshot snapshot = {.any = false};
         fault_alloc_fail_at(n);
         assert_int_equal(top_snapshot_take(&snapshot, model, TOP_MODE_SUMS, NULL), -ENOMEM);
         assert_true(fault_alloc_end());
-        assert_null(snapshot.component_rows);
+        assert_null(snapshot.tables[TOP_COMPONENTS].rows);
     }
     feed_bucket(model, 0);
     struct top_snapshot snapshot = snapshot_of(model, TOP_MODE_SUMS);
-    assert_float_equal(row_of(&snapshot, "(other)")->operations, 2, 0);
+    assert_float_equal(row_of(&snapshot, "(other)")->sums[TOP_OPERATIONS], 1, 0);
     top_snapshot_done(&snapshot);
     top_model_free(model);
 }

@@ -10,9 +10,7 @@
 
 #include <cmocka.h>
 
-#include "programs/vampire-top/order.h"
 #include "programs/vampire-top/page.h"
-#include "programs/vampire-top/text.h"
 
 #define E_ACUTE "e\xcc\x81"                 /* e and a combining accent: one column */
 #define FULL "\u2588"                       /* the highest block of a curve */
@@ -20,9 +18,7 @@
 
 static void check_fit(const char *text, unsigned columns, const char *expected)
 {
-    char out[128];
-    top_text_fit(out, sizeof out, text, columns);
-    assert_string_equal(out, expected);
+    assert_string_equal(top_text_fit(text, columns).text, expected);
 }
 
 static void texts_are_cut_and_padded_by_columns(void **state)
@@ -75,38 +71,30 @@ static void numbers_take_few_columns(void **state)
                                     99999.4, 1e5,  1e6,    1e9,   1e12,   1e15,  1e18,
                                     1.9e19,  1e30, 999499, 99950, 1048575};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        char text[TOP_NUMBER_BYTES];
-        top_text_count(text, values[i]);
-        assert_true(values[i] > 1e20 || strlen(text) <= 7);
-        top_text_bytes(text, values[i]);
-        assert_true(values[i] > 1e20 || strlen(text) <= 8);
-        top_text_time(text, values[i]);
-        assert_true(values[i] > 1e20 || strlen(text) <= 14);
+        assert_true(values[i] > 1e20 || strlen(top_text_count(values[i]).text) <= 7);
+        assert_true(values[i] > 1e20 || strlen(top_text_bytes(values[i]).text) <= 8);
+        assert_true(values[i] > 1e20 || strlen(top_text_time(values[i]).text) <= 14);
     }
-    char text[TOP_NUMBER_BYTES];
-    top_text_count(text, 1376);
-    assert_string_equal(text, "1,376");
-    top_text_bytes(text, 1024 * 1024);
-    assert_string_equal(text, "1.00 MiB");
-    top_text_time(text, 2160000);
-    assert_string_equal(text, "2.16 ms");
+    assert_string_equal(top_text_count(1376).text, "1,376");
+    assert_string_equal(top_text_bytes(1024 * 1024).text, "1.00 MiB");
+    assert_string_equal(top_text_time(2160000).text, "2.16 ms");
+    assert_string_equal(top_text_time(5e12).text, "5000 s");
 }
 
-static struct top_component_row row_of(const char *name, unsigned members, unsigned left,
-                                       const char *reason)
+static struct top_row row_of(const char *name, unsigned members, unsigned left, const char *reason)
 {
-    struct top_component_row row = {.members = members, .left = left};
+    struct top_row row = {.members = members, .left = left};
     (void)snprintf(row.name, sizeof row.name, "%s", name);
     (void)snprintf(row.reason, sizeof row.reason, "%s", reason);
     row.vanished = left > 0 && strcmp(reason, "finalized") != 0;
     return row;
 }
 
-static void check_row(const struct top_component_row *row, enum page_mark mark, const char *begins)
+static void check_row(const struct top_row *row, enum page_mark mark, const char *begins)
 {
     static const struct top_snapshot whole;
     struct page_line line;
-    page_component(&line, &whole, row, 80);
+    page_row(&line, &whole, TOP_COMPONENTS, row, 80);
     assert_int_equal(line.mark, mark);
     assert_int_equal(top_text_columns(line.text), 80);
     if (strncmp(line.text, begins, strlen(begins)) != 0) {
@@ -119,60 +107,57 @@ static void what_the_stream_lacks_is_hidden(void **state)
 {
     (void)state;
     struct page_line line;
-    struct top_snapshot snapshot = {.hidden_in_rows = TOP_NUMBER_BIT(TOP_NUMBER_TRANSPORTS)};
-    struct top_pair_row pair = {
-        .source = "a", .sink = "b", .time = {.count = 3, .p50 = 8e6, .p99 = 8e6, .max = 9e6}};
-    page_pair(&line, &snapshot, &pair, 70);
+    struct top_snapshot snapshot = {.hidden_in_rows = TOP_BIT(TOP_TRANSPORTS)};
+    struct top_row pair = {.name = "a", .second = "b", .timed = 3, .times = {8e6, 8e6, 9e6}};
+    page_row(&line, &snapshot, TOP_PAIRS, &pair, 70);
     assert_string_equal(line.text,
                         "a -> b                      ..          ..  8.00 ms  8.00 ms  9.00 ms ");
     snapshot.hidden_in_rows = 0;
-    page_pair(&line, &snapshot, &pair, 70);
+    page_row(&line, &snapshot, TOP_PAIRS, &pair, 70);
     assert_non_null(strstr(line.text, "     ..          ..  8.00 ms"));
-    pair = (struct top_pair_row){.source = "a", .sink = "b", .transports = 2, .bytes = 0};
-    page_pair(&line, &snapshot, &pair, 70);
+    pair = (struct top_row){.name = "a", .second = "b", .sums = {[TOP_TRANSPORTS] = 2}};
+    page_row(&line, &snapshot, TOP_PAIRS, &pair, 70);
     assert_non_null(strstr(line.text, "       2         0 B        -        -        -"));
     snapshot.hidden_in_rows = TOP_NUMBERS_ALL;
-    struct top_component_row row = row_of("IFS -- 0", 1, 0, "");
-    row.operations = 12;
-    page_component(&line, &snapshot, &row, 80);
+    struct top_row row = row_of("IFS -- 0", 1, 0, "");
+    row.sums[TOP_OPERATIONS] = 12;
+    page_row(&line, &snapshot, TOP_COMPONENTS, &row, 80);
     assert_non_null(strstr(line.text, "     12          ..          ..       ..       ..     .."));
-    page_pair_title(&line, &snapshot, 70);
+    page_title(&line, &snapshot, TOP_PAIRS, 70);
     assert_non_null(strstr(line.text, "not in this stream"));
 }
 
 static void rows_without_room_are_one(void **state)
 {
     (void)state;
-    struct top_component_row rows[] = {
-        {.name = "a", .operations = 5, .wait = {.count = 1, .max = 7}},
-        {.name = "b", .operations = 4, .produced = 10},
-        {.name = "c", .operations = 3, .wait = {.count = 2, .max = 9}},
-        {.name = "not chosen", .operations = 100}};
-    struct top_pair_row pairs[] = {{.source = "a", .sink = "b", .transports = 2, .bytes = 1},
-                                   {.source = "a", .sink = "c", .transports = 1, .bytes = 5}};
-    const struct top_snapshot snapshot = {
-        .component_rows = rows, .component_count = 4, .pairs = pairs, .pair_count = 2};
-    struct top_component_row rest;
-    top_rest_of_components(&snapshot, 3, 1, 1, &rest);
+    struct top_row rows[] = {
+        {.name = "a", .sums = {[TOP_OPERATIONS] = 5}, .timed = 1, .times = {0, 0, 7}},
+        {.name = "b", .sums = {[TOP_OPERATIONS] = 4, [TOP_PRODUCED] = 10}},
+        {.name = "c", .sums = {[TOP_OPERATIONS] = 3}, .timed = 2, .times = {0, 0, 9}},
+        {.name = "not chosen", .sums = {[TOP_OPERATIONS] = 100}}};
+    struct top_row pairs[] = {
+        {.name = "a", .second = "b", .sums = {[TOP_TRANSPORTS] = 2, [TOP_MOVED] = 1}},
+        {.name = "a", .second = "c", .sums = {[TOP_TRANSPORTS] = 1, [TOP_MOVED] = 5}}};
+    const struct top_snapshot snapshot = {.tables = {{rows, 4, 3}, {pairs, 2, 2}}};
+    const struct top_row rest = top_rest(&snapshot.tables[TOP_COMPONENTS], 1, 1);
     assert_int_equal(rest.rest, 2);
     assert_string_equal(rest.name, "1 before, 1 after");
-    assert_true(rest.operations == 8 && rest.produced == 0);
-    assert_true(rest.wait.count == 3 && rest.wait.max == 9);
+    assert_true(rest.sums[TOP_OPERATIONS] == 8 && rest.sums[TOP_PRODUCED] == 0);
+    assert_true(rest.timed == 3 && rest.times[TOP_MAX] == 9);
     struct page_line line;
-    page_component(&line, &snapshot, &rest, 80);
+    page_row(&line, &snapshot, TOP_COMPONENTS, &rest, 80);
     assert_int_equal(line.mark, PAGE_DIM);
     assert_non_null(strstr(line.text, "     ..       ..      0"));
-    struct top_pair_row other;
-    top_rest_of_pairs(&snapshot, 2, 0, 1, &other);
-    assert_true(other.rest == 1 && other.transports == 1 && other.bytes == 5);
-    page_pair(&line, &snapshot, &other, 70);
+    const struct top_row other = top_rest(&snapshot.tables[TOP_PAIRS], 0, 1);
+    assert_true(other.rest == 1 && other.sums[TOP_TRANSPORTS] == 1 && other.sums[TOP_MOVED] == 5);
+    page_row(&line, &snapshot, TOP_PAIRS, &other, 70);
     assert_int_equal(strncmp(line.text, "1 more ", 7), 0);
 }
 
 static void the_state_of_a_component_is_never_cut(void **state)
 {
     (void)state;
-    struct top_component_row row = row_of("IFS -- 0", 1, 0, "");
+    struct top_row row = row_of("IFS -- 0", 1, 0, "");
     check_row(&row, PAGE_PLAIN, "IFS -- 0   ");
     row = row_of("IFS -- 0", 1, 1, "finalized");
     check_row(&row, PAGE_DIM, "IFS -- 0 (finalized) ");
@@ -218,31 +203,28 @@ static void a_long_list_of_losses_goes_on_in_the_next_line(void **state)
 static void vanished_components_stand_in_the_head(void **state)
 {
     (void)state;
-    struct top_component_row rows[40];
+    struct top_row rows[40];
     for (unsigned i = 0; i < 40; i++) {
         char name[32];
         (void)snprintf(name, sizeof name, "component %u", i);
         rows[i] = row_of(name, 1, i % 2, "vanished");
     }
-    struct top_snapshot snapshot = {.any = true, .component_rows = rows, .component_count = 40};
+    struct top_snapshot snapshot = {.any = true, .tables = {{rows, 40, 40}}};
     struct page_line lines[PAGE_HEAD_LINES];
     assert_int_equal(page_head(lines, &snapshot, "f", 80, true), 4 + PAGE_VANISHED_LINES + 1);
     assert_non_null(strstr(lines[4].text, "vanished   component 1  component 3"));
     assert_int_equal(lines[4].mark, PAGE_WARNING);
     assert_int_equal(lines[5].text[strlen(lines[5].text) - 1], '~');
-    snapshot.component_count = 1;
+    snapshot.tables[TOP_COMPONENTS].count = 1;
     assert_int_equal(page_head(lines, &snapshot, "f", 80, true), 5);
 }
 
 static void curves_begin_after_the_longest_text(void **state)
 {
     (void)state;
-    struct top_snapshot snapshot = {.any = true, .operations = 99999, .history_count = 1};
-    static const char *const kinds[] = {"offer", "demand", "withdraw"};
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        (void)snprintf(snapshot.kinds[i].name, sizeof snapshot.kinds[i].name, "%s", kinds[i]);
-        snapshot.kinds[i].operations = 99999;
-        snapshot.kind_count++;
+    struct top_snapshot snapshot = {.any = true, .history_count = 1};
+    for (unsigned i = TOP_OPERATIONS; i <= TOP_WITHDRAWALS; i++) {
+        snapshot.sums[i] = 99999;
     }
     snapshot.operations_history[0] = snapshot.moved_history[0] = 1;
     struct page_line lines[PAGE_HEAD_LINES];
@@ -257,20 +239,18 @@ static void curves_begin_after_the_longest_text(void **state)
 static void rows_are_sorted_and_filtered(void **state)
 {
     (void)state;
-    struct top_component_row rows[] = {row_of("IFS -- 10", 1, 0, ""), row_of("IFS -- 2", 1, 0, ""),
-                                       row_of("products", 1, 0, "")};
-    rows[0].operations = 1;
-    rows[1].produced = 7;
-    rows[2].wait.p99 = 9;
-    struct top_snapshot snapshot = {.any = true, .component_rows = rows, .component_count = 3};
+    struct top_row rows[] = {row_of("IFS -- 10", 1, 0, ""), row_of("IFS -- 2", 1, 0, ""),
+                             row_of("products", 1, 0, "")};
+    rows[0].sums[TOP_OPERATIONS] = 1;
+    rows[1].sums[TOP_PRODUCED] = 7;
+    rows[2].times[TOP_P99] = 9;
+    struct top_table table = {.rows = rows, .count = 3};
     struct top_choice choice = {.sort = TOP_SORT_NAME};
-    size_t components = 0;
-    size_t pairs = 0;
-    top_order(&snapshot, &choice, &components, &pairs);
-    assert_int_equal(components, 3);
+    top_choose(&table, TOP_COMPONENTS, &choice);
+    assert_int_equal(table.chosen, 3);
     assert_string_equal(rows[0].name, "IFS -- 2"); /* numbers count as such */
     choice.reverse = true;
-    top_order(&snapshot, &choice, &components, &pairs);
+    top_choose(&table, TOP_COMPONENTS, &choice);
     assert_string_equal(rows[0].name, "products");
     static const struct {
         enum top_sort sort;
@@ -280,32 +260,32 @@ static void rows_are_sorted_and_filtered(void **state)
                  {TOP_SORT_WAIT, "products"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         choice = (struct top_choice){.sort = cases[i].sort};
-        top_order(&snapshot, &choice, &components, &pairs);
+        top_choose(&table, TOP_COMPONENTS, &choice);
         assert_string_equal(rows[0].name, cases[i].first);
     }
     choice = (struct top_choice){.sort = TOP_SORT_NAME, .filter = "ifs"};
-    top_order(&snapshot, &choice, &components, &pairs);
-    assert_int_equal(components, 2);
+    top_choose(&table, TOP_COMPONENTS, &choice);
+    assert_int_equal(table.chosen, 2);
 }
 
 static void pairs_are_sorted_by_moves_and_then_by_time(void **state)
 {
     (void)state;
-    struct top_pair_row rows[] = {{.source = "slow", .sink = "s", .transports = 1},
-                                  {.source = "busy", .sink = "s", .transports = 2},
-                                  {.source = "busy and slow", .sink = "s", .transports = 2}};
-    rows[0].time = (struct top_times){.count = 1, .p99 = 9, .max = 9};
-    rows[2].time = (struct top_times){.count = 2, .p99 = 5, .max = 5};
-    struct top_snapshot snapshot = {.any = true, .pairs = rows, .pair_count = 3};
+    struct top_row rows[] = {
+        {.name = "slow", .second = "s", .sums = {[TOP_TRANSPORTS] = 1}, .times = {0, 9, 9}},
+        {.name = "busy", .second = "s", .sums = {[TOP_TRANSPORTS] = 2}},
+        {.name = "busy and slow",
+         .second = "s",
+         .sums = {[TOP_TRANSPORTS] = 2},
+         .times = {0, 5, 5}}};
+    struct top_table table = {.rows = rows, .count = 3};
     struct top_choice choice = {.sort = TOP_SORT_OPERATIONS};
-    size_t components = 0;
-    size_t pairs = 0;
-    top_order(&snapshot, &choice, &components, &pairs);
-    assert_string_equal(rows[0].source, "busy and slow");
-    assert_string_equal(rows[1].source, "busy");
+    top_choose(&table, TOP_PAIRS, &choice);
+    assert_string_equal(rows[0].name, "busy and slow");
+    assert_string_equal(rows[1].name, "busy");
     choice.sort = TOP_SORT_WAIT;
-    top_order(&snapshot, &choice, &components, &pairs);
-    assert_string_equal(rows[0].source, "slow");
+    top_choose(&table, TOP_PAIRS, &choice);
+    assert_string_equal(rows[0].name, "slow");
 }
 
 int main(void)
