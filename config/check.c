@@ -64,7 +64,7 @@ static uint64_t series_bytes(const struct vamp_stats_options *statistics)
         [VAMP_HISTOGRAM] = sizeof(void *),
     };
     uint64_t sum = 0;
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+    for (unsigned id = 0; id < vamp_metric_count(); id++) {
         const struct vamp_metric *metric = &vamp_metrics[id];
         if (vamp_stats_wants(statistics, (enum vamp_metric_id)id) &&
             vamp_metric_labels_at(metric, statistics->level) != 0) {

@@ -8,22 +8,16 @@
 /* NULL: there is none. */
 static const struct vamp_metric *find_metric(const char *name)
 {
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
-        if (strcmp(vamp_metrics[id].name, name) == 0) {
-            return &vamp_metrics[id];
-        }
-    }
-    return NULL;
+    const enum vamp_metric_id id = vamp_metric_find(name);
+    return id != VAMP_METRIC_NONE ? &vamp_metrics[id] : NULL;
 }
 
 /* Reports a problem with the name that is nearest to one that no metric has. */
 static void report_near_metric(const struct config_loader *loader, struct vamp_diagnostic *problem,
                                const char *name)
 {
-    const char *names[VAMP_METRIC_COUNT + 1] = {NULL};
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
-        names[id] = vamp_metrics[id].name;
-    }
+    const char *names[VAMP_METRICS_MAX + 1];
+    vamp_metric_names(names);
     config_near(problem, vamp_opt_near_choice(names, name));
     vamp_diagnostics_add(loader->diagnostics, problem);
 }
@@ -146,7 +140,7 @@ static uint64_t counting_kinds(enum vamp_metric_id metric)
 {
     for (unsigned i = 0; i < VAMP_STATISTIC_COUNT; i++) {
         const struct vamp_statistic_ops *ops = &vamp_statistics[i];
-        for (const enum vamp_metric_id *id = ops->metrics; *id != VAMP_METRIC_COUNT; id++) {
+        for (const enum vamp_metric_id *id = ops->metrics; *id != VAMP_METRIC_NONE; id++) {
             if (*id == metric) {
                 return (ops->after | ops->before) & VAMP_EVENT_KINDS_ALL;
             }
@@ -208,7 +202,7 @@ static int check_metric_filter(const struct config_loader *loader,
     }
     const enum vamp_metric_id plain =
         vamp_metric_plain((enum vamp_metric_id)(metric - vamp_metrics));
-    if (plain != VAMP_METRIC_COUNT) {
+    if (plain != VAMP_METRIC_NONE) {
         config_error(loader, path,
                      "%s has the filter of %s, from which it is made; filter that one", item->name,
                      vamp_metrics[plain].name);

@@ -111,7 +111,7 @@ static bool is_computed(const struct vamp_config *config, const char *pattern)
 {
     char *items[] = {(char *)(uintptr_t)pattern};
     const struct vamp_strings one = {.items = items, .count = 1};
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+    for (unsigned id = 0; id < vamp_metric_count(); id++) {
         if (vamp_stats_wants(&config->statistics, (enum vamp_metric_id)id) &&
             vamp_resolution_wants(&one, vamp_metrics[id].name)) {
             return true;
@@ -123,16 +123,14 @@ static bool is_computed(const struct vamp_config *config, const char *pattern)
 static void report_not_computed(const struct config_loader *loader, const char *path,
                                 const char *pattern)
 {
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
-        if (strcmp(vamp_metrics[id].name, pattern) == 0) {
-            config_error(loader, path,
-                         "%s is not computed: add it to \"statistics.metrics\" or its set to "
-                         "\"statistics.sets\"",
-                         pattern);
-            return;
-        }
+    if (vamp_metric_find(pattern) == VAMP_METRIC_NONE) {
+        config_report_no_metric(loader, path, pattern);
+        return;
     }
-    config_report_no_metric(loader, path, pattern);
+    config_error(loader, path,
+                 "%s is not computed: add it to \"statistics.metrics\" or its set to "
+                 "\"statistics.sets\"",
+                 pattern);
 }
 
 static void check_output_metrics(const struct config_loader *loader, unsigned index)
@@ -178,7 +176,7 @@ static bool has_label(const struct config_loader *loader,
                       const struct vamp_output_settings *settings, enum vamp_label label)
 {
     const struct vamp_stats_options *statistics = &loader->config->statistics;
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+    for (unsigned id = 0; id < vamp_metric_count(); id++) {
         const uint32_t labels =
             vamp_metric_labels_at(&vamp_metrics[id], (enum vamp_level)statistics->level);
         if ((labels & UINT32_C(1) << label) != 0 &&

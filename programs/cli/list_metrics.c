@@ -33,7 +33,7 @@ static const char *set_name(unsigned bit)
 static void list_text(FILE *stream)
 {
     (void)fprintf(stream, "%-28s %-9s %-8s %s\n", "METRIC", "KIND", "UNIT", "LABELS; SETS");
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+    for (unsigned id = 0; id < vamp_metric_count(); id++) {
         const struct vamp_metric *metric = &vamp_metrics[id];
         char labels[256];
         char sets[128];
@@ -64,7 +64,7 @@ static void put_list(FILE *stream, const char *key, uint32_t mask, const char *(
 static void list_json(FILE *stream)
 {
     (void)fputs("{\"metrics\": [", stream);
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+    for (unsigned id = 0; id < vamp_metric_count(); id++) {
         const struct vamp_metric *metric = &vamp_metrics[id];
         (void)fprintf(stream, "%s\n  {\"name\": \"%s\", \"kind\": \"%s\", \"unit\": \"%s\"",
                       id > 0 ? "," : "", metric->name, vamp_metric_kind_name(metric->kind),

@@ -61,7 +61,7 @@ static int add_metric_filters(struct vamp_rules *rules, struct vamp_err *err)
 {
     const struct vamp_config *config = rules->config;
     int status = 0;
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+    for (unsigned id = 0; id < vamp_metric_count(); id++) {
         for (size_t i = 0; i < config->metric_filters.count && status == 0; i++) {
             const struct vamp_config_text *item = &config->metric_filters.items[i];
             if (strcmp(item->name, vamp_metrics[id].name) == 0) {
@@ -145,7 +145,7 @@ enum vamp_verdict vamp_rules_judge(struct vamp_rules *rules, const struct vamp_e
 }
 
 static void apply_metric_filters(void *context, const struct vamp_event *event,
-                                 bool excluded[static VAMP_METRIC_COUNT])
+                                 bool excluded[static VAMP_METRICS_MAX])
 {
     const struct vamp_rules *rules = context;
     for (unsigned i = 0; i < rules->metric_count; i++) {

@@ -47,7 +47,7 @@ struct vamp_rules {
     struct vamp_filter_use *selected; /* NULL: every CDO */
     struct vamp_sampler samplers[VAMP_SAMPLERS_MAX];
     unsigned sampler_count;
-    struct vamp_metric_rule metrics[VAMP_METRIC_COUNT];
+    struct vamp_metric_rule metrics[VAMP_METRICS_MAX];
     unsigned metric_count;
     double weight;
     bool while_firing;                           /* CDOs are selected by alarms that fire */

@@ -53,7 +53,7 @@ static void feed_gone(struct collect *run)
 
 static bool is_metric_of(const struct vamp_statistic_ops *ops, unsigned id)
 {
-    for (const enum vamp_metric_id *at = ops->metrics; *at != VAMP_METRIC_COUNT; at++) {
+    for (const enum vamp_metric_id *at = ops->metrics; *at != VAMP_METRIC_NONE; at++) {
         if (*at == id) {
             return true;
         }
@@ -67,7 +67,7 @@ static bool has_no_statistic(unsigned id)
 {
     return (vamp_metrics[id].sets & (VAMP_SET_SELF | VAMP_SET_IN_FLIGHT | VAMP_SET_COLLECT)) != 0 ||
            id == VAMP_METRIC_OWN_ROUNDTRIP_NS ||
-           vamp_metric_plain((enum vamp_metric_id)id) != VAMP_METRIC_COUNT;
+           vamp_metric_plain((enum vamp_metric_id)id) != VAMP_METRIC_NONE;
 }
 
 static void each_metric_is_filled_by_one_statistic(void **state)
@@ -78,13 +78,13 @@ static void each_metric_is_filled_by_one_statistic(void **state)
         const struct vamp_statistic_ops *ops = &vamp_statistics[count];
         assert_non_null(ops->on_event);
         assert_true((ops->after | ops->before) != 0);
-        assert_true(ops->metrics[0] != VAMP_METRIC_COUNT);
+        assert_true(ops->metrics[0] != VAMP_METRIC_NONE);
         for (unsigned i = 0; i < count; i++) {
             assert_string_not_equal(vamp_statistics[i].name, ops->name);
         }
     }
     assert_int_equal(count, VAMP_STATISTIC_COUNT);
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+    for (unsigned id = 0; id < vamp_metric_count(); id++) {
         unsigned owners = 0;
         for (unsigned i = 0; i < count; i++) {
             owners += is_metric_of(&vamp_statistics[i], id);
@@ -141,7 +141,7 @@ static uint64_t content_of(const struct collect *run, unsigned id)
 }
 
 struct contents {
-    uint64_t of[VAMP_METRIC_COUNT];
+    uint64_t of[VAMP_METRICS_MAX];
 };
 
 static struct contents contents_of(const struct vamp_stats_options *options,
@@ -156,7 +156,7 @@ static struct contents contents_of(const struct vamp_stats_options *options,
         feed_gone(&run);
     }
     vamp_stats_finish(run.stats);
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+    for (unsigned id = 0; id < vamp_metric_count(); id++) {
         contents.of[id] = content_of(&run, id);
     }
     collect_end(&run);
@@ -167,7 +167,7 @@ static struct vamp_stats_options only(const struct vamp_statistic_ops *ops)
 {
     struct vamp_stats_options options = collect_options();
     options.sets = 0;
-    for (const enum vamp_metric_id *id = ops->metrics; *id != VAMP_METRIC_COUNT; id++) {
+    for (const enum vamp_metric_id *id = ops->metrics; *id != VAMP_METRIC_NONE; id++) {
         options.metrics_on[*id] = true;
     }
     return options;
@@ -181,7 +181,7 @@ static void each_statistic_counts_the_same_alone(void **state)
     for (unsigned i = 0; i < VAMP_STATISTIC_COUNT; i++) {
         const struct vamp_stats_options alone = only(&vamp_statistics[i]);
         const struct contents one = contents_of(&alone, NULL, NULL, true);
-        for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        for (unsigned id = 0; id < vamp_metric_count(); id++) {
             if (is_metric_of(&vamp_statistics[i], id)) {
                 assert_int_equal(one.of[id], all.of[id]);
                 assert_int_not_equal(one.of[id], 0);
@@ -191,11 +191,11 @@ static void each_statistic_counts_the_same_alone(void **state)
 }
 
 static void turn_away(void *context, const struct vamp_event *event,
-                      bool excluded[static VAMP_METRIC_COUNT])
+                      bool excluded[static VAMP_METRICS_MAX])
 {
     (void)event;
     const struct vamp_statistic_ops *ops = context;
-    for (const enum vamp_metric_id *id = ops->metrics; *id != VAMP_METRIC_COUNT; id++) {
+    for (const enum vamp_metric_id *id = ops->metrics; *id != VAMP_METRIC_NONE; id++) {
         excluded[*id] = true;
     }
 }
@@ -208,7 +208,7 @@ static void what_a_metrics_filter_turns_away_counts_nowhere(void **state)
     for (unsigned i = 0; i < VAMP_STATISTIC_COUNT; i++) {
         void *ops = (void *)(uintptr_t)&vamp_statistics[i];
         const struct contents rest = contents_of(&options, turn_away, ops, true);
-        for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        for (unsigned id = 0; id < vamp_metric_count(); id++) {
             const bool away = is_metric_of(&vamp_statistics[i], id);
             assert_int_equal(rest.of[id], away ? 0 : all.of[id]);
         }
@@ -224,7 +224,7 @@ static void the_table_says_what_a_pool_that_is_gone_concerns(void **state)
     const struct contents gone = contents_of(&options, NULL, NULL, true);
     for (unsigned i = 0; i < VAMP_STATISTIC_COUNT; i++) {
         bool differs = false;
-        for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+        for (unsigned id = 0; id < vamp_metric_count(); id++) {
             differs =
                 differs || (is_metric_of(&vamp_statistics[i], id) && stays.of[id] != gone.of[id]);
         }

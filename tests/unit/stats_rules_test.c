@@ -32,7 +32,7 @@ struct excluder {
 
 /* The metric counts for CDOs of at least 1,000 bytes. */
 static void exclude_small(void *context, const struct vamp_event *event,
-                          bool excluded[static VAMP_METRIC_COUNT])
+                          bool excluded[static VAMP_METRICS_MAX])
 {
     struct excluder *excluder = context;
     excluder->asked++;
@@ -92,7 +92,7 @@ static void a_filtered_histogram_records_only_matching_events(void **state)
 
 /* An anomaly that does not count is not reported either. */
 static void exclude_anomalies(void *context, const struct vamp_event *event,
-                              bool excluded[static VAMP_METRIC_COUNT])
+                              bool excluded[static VAMP_METRICS_MAX])
 {
     (void)context;
     excluded[VAMP_METRIC_ANOMALIES] = event->app_id == 1;

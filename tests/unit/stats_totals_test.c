@@ -6,7 +6,7 @@
 
 /* Turns away what a configuration's "statistics.filters" would: some events of some metrics. */
 static void filter_metrics(void *context, const struct vamp_event *event,
-                           bool excluded[static VAMP_METRIC_COUNT])
+                           bool excluded[static VAMP_METRICS_MAX])
 {
     (void)context;
     const bool odd = vamp_event_has(event, VAMP_HAS_CDO_ID) && event->cdo_id.low % 2 == 1;

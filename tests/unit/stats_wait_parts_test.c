@@ -146,7 +146,7 @@ static void a_wait_that_was_not_measured_has_no_parts(void **state)
 }
 
 static void exclude_waits(void *context, const struct vamp_event *event,
-                          bool excluded[static VAMP_METRIC_COUNT])
+                          bool excluded[static VAMP_METRICS_MAX])
 {
     (void)context;
     (void)event;

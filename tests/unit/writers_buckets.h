@@ -31,11 +31,11 @@ static const char *const made_names[MADE_COMPONENTS] = {
 struct made_run {
     struct vamp_run run;
     struct vamp_schema schema;
-    struct vamp_label_set sets[VAMP_METRIC_COUNT];
-    struct vamp_schema_metric metrics[VAMP_METRIC_COUNT];
-    struct vamp_series *series[VAMP_METRIC_COUNT];               /* per set, max_series of them */
-    const struct vamp_series **series_arrays[VAMP_METRIC_COUNT]; /* pointers to them */
-    const struct vamp_series *const *series_tables[VAMP_METRIC_COUNT];
+    struct vamp_label_set sets[VAMP_METRICS_MAX];
+    struct vamp_schema_metric metrics[VAMP_METRICS_MAX];
+    struct vamp_series *series[VAMP_METRICS_MAX];               /* per set, max_series of them */
+    const struct vamp_series **series_arrays[VAMP_METRICS_MAX]; /* pointers to them */
+    const struct vamp_series *const *series_tables[VAMP_METRICS_MAX];
     unsigned growth; /* series each bucket adds */
     unsigned
         long_name_from; /* series number from which component names have 1,000 bytes; 0: never */
@@ -152,7 +152,7 @@ static inline struct made_run *made_run_create(uint64_t sets, unsigned max_serie
     made->run.sampling = "none";
     made->run.configuration = "{\"workflow\": \"forecast\"}";
     made->run.started_ns = MADE_START_NS;
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+    for (unsigned id = 0; id < vamp_metric_count(); id++) {
         if ((vamp_metrics[id].sets & sets) != 0) {
             made->metrics[made->schema.metric_count++] = (struct vamp_schema_metric){
                 .id = (enum vamp_metric_id)id,
@@ -212,11 +212,11 @@ static inline int64_t made_gauge(unsigned metric, unsigned series, uint64_t n)
 /* A bucket and all it owns in one list of blocks. */
 struct made_bucket {
     struct vamp_bucket bucket;
-    unsigned series_count[VAMP_METRIC_COUNT];
-    struct vamp_metric_values values[VAMP_METRIC_COUNT];
+    unsigned series_count[VAMP_METRICS_MAX];
+    struct vamp_metric_values values[VAMP_METRICS_MAX];
     struct vamp_gap gap;
     struct vamp_component_row components[2];
-    void *blocks[2 * VAMP_METRIC_COUNT];
+    void *blocks[2 * VAMP_METRICS_MAX];
     unsigned block_count;
     unsigned *destroyed; /* counted up when the last holder lets go */
 };

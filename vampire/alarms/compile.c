@@ -34,10 +34,8 @@ void vamp_alarm_mistake(struct vamp_alarm_compiling *compiling, enum vamp_alarm_
 
 static void report_unknown_metric(struct vamp_alarm_compiling *compiling, const char *name)
 {
-    const char *names[VAMP_METRIC_COUNT + 1] = {NULL};
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
-        names[id] = vamp_metrics[id].name;
-    }
+    const char *names[VAMP_METRICS_MAX + 1];
+    vamp_metric_names(names);
     struct vamp_alarm_mistake mistake =
         begin_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "metric", "");
     (void)snprintf(mistake.text, sizeof mistake.text,
@@ -54,18 +52,15 @@ static void compile_metric(struct vamp_alarm_compiling *compiling)
                            "a rule needs a \"metric\"; vampire --list-metrics shows all");
         return;
     }
-    unsigned id = 0;
-    while (id < VAMP_METRIC_COUNT && strcmp(vamp_metrics[id].name, name) != 0) {
-        id++;
-    }
-    if (id == VAMP_METRIC_COUNT) {
+    const enum vamp_metric_id id = vamp_metric_find(name);
+    if (id == VAMP_METRIC_NONE) {
         report_unknown_metric(compiling, name);
         return;
     }
     const struct vamp_alarm_scope *scope = compiling->scope;
     compiling->metric = &vamp_metrics[id];
-    compiling->rule->metric = (enum vamp_metric_id)id;
-    if (scope->computes != NULL && !scope->computes(scope->context, (enum vamp_metric_id)id)) {
+    compiling->rule->metric = id;
+    if (scope->computes != NULL && !scope->computes(scope->context, id)) {
         vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "metric", "",
                            "%s is not computed: add its set to \"statistics.sets\", or \"+%s\" to "
                            "\"statistics.metrics\"",

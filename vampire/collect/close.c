@@ -100,7 +100,7 @@ static void add_message(struct vamp_collect *collect, struct collect_run *run,
                               message->start_ns + message->width_ns);
     }
     for (size_t i = 0; i < message->n_metrics; i++) {
-        if (collect_metric(message->metrics[i]) == VAMP_METRIC_COUNT) {
+        if (collect_metric(message->metrics[i]) == VAMP_METRIC_NONE) {
             collect->counts.refused[VAMP_REFUSAL_METRIC]++;
             break;
         }

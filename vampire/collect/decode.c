@@ -24,14 +24,12 @@ static_assert((int)VAMPIRE__TELEMETRY__METRIC__MERGE__MEAN == (int)VAMP_MERGE_ME
 
 enum vamp_metric_id collect_metric(const Vampire__Telemetry__Metric *metric)
 {
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
-        const struct vamp_metric *known = &vamp_metrics[id];
-        if (strcmp(known->name, metric->name) == 0 && (int)known->kind == (int)metric->kind &&
-            strcmp(known->unit, metric->unit) == 0 && (int)known->merge == (int)metric->merge) {
-            return (enum vamp_metric_id)id;
-        }
-    }
-    return VAMP_METRIC_COUNT;
+    const enum vamp_metric_id id = vamp_metric_find(metric->name);
+    const struct vamp_metric *known = &vamp_metrics[id];
+    return id != VAMP_METRIC_NONE && (int)known->kind == (int)metric->kind &&
+                   strcmp(known->unit, metric->unit) == 0 && (int)known->merge == (int)metric->merge
+               ? id
+               : VAMP_METRIC_NONE;
 }
 
 /* ---- rows */

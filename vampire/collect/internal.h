@@ -94,7 +94,7 @@ struct vamp_collect {
 const Vampire__Telemetry__Message *collect_decode(struct vamp_collect *collect, const void *data,
                                                   size_t bytes, enum vamp_refusal *ret_refusal);
 /* The metric of the catalogue that the message's is, which is its place in our schema as well;
- * VAMP_METRIC_COUNT: none is, as it is described. */
+ * VAMP_METRIC_NONE: none is, as it is described. */
 enum vamp_metric_id collect_metric(const Vampire__Telemetry__Metric *metric);
 /* The label with this name; VAMP_LABEL_COUNT: there is none. */
 unsigned collect_label(const char *name);

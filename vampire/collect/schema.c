@@ -35,7 +35,7 @@ static void describe(struct vamp_collect *collect, const uuid_t space)
     vamp_bins_init(&like.bins, options->sub_bits);
     memcpy(like.series_space, space, sizeof like.series_space);
     vamp_merged_begin(&collect->merged, &like);
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+    for (unsigned id = 0; id < vamp_metric_count(); id++) {
         (void)vamp_merged_metric(&collect->merged, (enum vamp_metric_id)id,
                                  labels_of(collect, &vamp_metrics[id]));
     }

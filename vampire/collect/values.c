@@ -61,7 +61,7 @@ struct row {
 static bool find_metric(struct row *row, uint32_t metric, unsigned *ret_metric)
 {
     *ret_metric = row->ids[metric];
-    if (row->ids[metric] == VAMP_METRIC_COUNT) {
+    if (row->ids[metric] == VAMP_METRIC_NONE) {
         return false;
     }
     const unsigned set = row->collect->merged.metrics[*ret_metric].label_set;

@@ -76,7 +76,7 @@ static int check_options(const struct vamp_stats_options *options, struct vamp_e
 
 static bool is_wanted(const struct vamp_cells *cells, const struct vamp_statistic_ops *ops)
 {
-    for (const enum vamp_metric_id *id = ops->metrics; *id != VAMP_METRIC_COUNT; id++) {
+    for (const enum vamp_metric_id *id = ops->metrics; *id != VAMP_METRIC_NONE; id++) {
         if (cells->range[*id].enabled) {
             return true;
         }

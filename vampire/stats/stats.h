@@ -71,7 +71,7 @@ void vamp_stats_sampling(struct vamp_stats *stats, double weight);
  * `excluded`, which keeps its values from event to event and starts with nothing excluded. NULL:
  * every event counts for all metrics. May not block or fail. */
 typedef void vamp_exclude_fn(void *context, const struct vamp_event *event,
-                             bool excluded[static VAMP_METRIC_COUNT]);
+                             bool excluded[static VAMP_METRICS_MAX]);
 void vamp_stats_exclude(struct vamp_stats *stats, vamp_exclude_fn *exclude, void *context);
 /* Event time has reached `now_ns` although nothing was seen (live sources, once in a while). */
 void vamp_stats_tick(struct vamp_stats *stats, int64_t now_ns);
@@ -105,9 +105,9 @@ struct vamp_stats_state {
     uint64_t closed;              /* buckets */
     struct vamp_fill cdos, received, demands, transports, components;
     unsigned label_set_count;
-    const char *label_set_names[VAMP_METRIC_COUNT];
-    struct vamp_fill series[VAMP_METRIC_COUNT]; /* by label set */
-    bool gone;                                  /* the pool is */
+    const char *label_set_names[VAMP_METRICS_MAX];
+    struct vamp_fill series[VAMP_METRICS_MAX]; /* by label set */
+    bool gone;                                 /* the pool is */
 };
 void vamp_stats_state(const struct vamp_stats *stats, struct vamp_stats_state *ret_state);
 

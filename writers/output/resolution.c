@@ -26,12 +26,12 @@ struct route {
 struct vamp_resolution {
     const struct vamp_strings *patterns; /* of series */
     struct vamp_merged merged;
-    struct route routes[VAMP_METRIC_COUNT];
+    struct route routes[VAMP_METRICS_MAX];
     unsigned route_count;
     struct {
         unsigned place; /* in the statistics' schema */
         unsigned route;
-    } from[VAMP_METRIC_COUNT]; /* by the output's metrics */
+    } from[VAMP_METRICS_MAX]; /* by the output's metrics */
 
     /* The bucket that is being made. */
     struct vamp_bucket bucket; /* `buckets` 0: nothing was added */

@@ -42,7 +42,7 @@ static unsigned find_set(struct vamp_merged *merged, uint32_t labels)
 unsigned vamp_merged_metric(struct vamp_merged *merged, enum vamp_metric_id id, uint32_t labels)
 {
     const unsigned place = merged->schema.metric_count++;
-    assert(place < VAMP_METRIC_COUNT);
+    assert(place < VAMP_METRICS_MAX);
     merged->metrics[place] =
         (struct vamp_schema_metric){.id = id, .label_set = find_set(merged, labels)};
     return place;

@@ -52,15 +52,15 @@ struct vamp_merged_values {
 
 struct vamp_merged {
     struct vamp_schema schema;
-    struct vamp_label_set label_sets[VAMP_METRIC_COUNT];
-    struct vamp_schema_metric metrics[VAMP_METRIC_COUNT];
-    struct vamp_merged_series sets[VAMP_METRIC_COUNT]; /* by label set */
-    struct vamp_merged_values values[VAMP_METRIC_COUNT];
+    struct vamp_label_set label_sets[VAMP_METRICS_MAX];
+    struct vamp_schema_metric metrics[VAMP_METRICS_MAX];
+    struct vamp_merged_series sets[VAMP_METRICS_MAX]; /* by label set */
+    struct vamp_merged_values values[VAMP_METRICS_MAX];
     char *scratch; /* for series' ids */
     /* As a bucket has them. */
-    unsigned series_count[VAMP_METRIC_COUNT];
-    const struct vamp_series *const *series[VAMP_METRIC_COUNT];
-    struct vamp_metric_values shown[VAMP_METRIC_COUNT];
+    unsigned series_count[VAMP_METRICS_MAX];
+    const struct vamp_series *const *series[VAMP_METRICS_MAX];
+    struct vamp_metric_values shown[VAMP_METRICS_MAX];
 };
 
 /* ---- make one: begin, each metric, then vamp_merged_create */

@@ -1,12 +1,59 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/bucket/metric.h"
 
-const struct vamp_metric vamp_metrics[VAMP_METRIC_COUNT] = {
+#include <errno.h>
+#include <string.h>
+
+static struct vamp_metric table[VAMP_METRICS_MAX] = {
 #define VAMP_METRIC(symbol, name, kind, unit, labels, sets, merge, help, origin)                   \
     {name, kind, unit, labels, sets, merge, help, origin},
 #include "vampire/stats/bucket/metrics.def"
 #undef VAMP_METRIC
 };
+static unsigned count = VAMP_METRICS_BUILT_IN;
+const struct vamp_metric *const vamp_metrics = table;
+
+unsigned vamp_metric_count(void)
+{
+    return count;
+}
+
+enum vamp_metric_id vamp_metric_find(const char *name)
+{
+    for (unsigned id = 0; id < count; id++) {
+        if (strcmp(table[id].name, name) == 0) {
+            return (enum vamp_metric_id)id;
+        }
+    }
+    return VAMP_METRIC_NONE;
+}
+
+void vamp_metric_names(const char *ret_names[static VAMP_METRICS_MAX + 1])
+{
+    for (unsigned id = 0; id < count; id++) {
+        ret_names[id] = table[id].name;
+    }
+    ret_names[count] = NULL;
+}
+
+int vamp_metrics_append(const struct vamp_metric *metric, enum vamp_metric_id *ret_id)
+{
+    if (metric->name == NULL || metric->name[0] == '\0' || metric->unit == NULL ||
+        metric->help == NULL || metric->origin == NULL || metric->merge == VAMP_MERGE_MEAN ||
+        metric->labels >= UINT32_C(1) << VAMP_LABEL_COUNT ||
+        __builtin_popcount(metric->labels) > VAMP_LABELS_MAX) {
+        return -EINVAL;
+    }
+    if (vamp_metric_find(metric->name) != VAMP_METRIC_NONE) {
+        return -EEXIST;
+    }
+    if (count == VAMP_METRICS_MAX) {
+        return -ENOBUFS;
+    }
+    table[count] = *metric;
+    *ret_id = (enum vamp_metric_id)count++;
+    return 0;
+}
 
 const char *const vamp_label_words[VAMP_LABEL_COUNT + 1] = {
     [VAMP_LABEL_COMPONENT] = "component",
@@ -124,7 +171,7 @@ enum vamp_metric_id vamp_metric_plain(enum vamp_metric_id weighted)
             return vamp_weighted_metrics[i].plain;
         }
     }
-    return VAMP_METRIC_COUNT;
+    return VAMP_METRIC_NONE;
 }
 
 bool vamp_metric_may_be_none(const struct vamp_metric *metric)

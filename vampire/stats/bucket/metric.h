@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Metric descriptors: the only source of metric names, units, help, labels and sets, for the
- * HDF5 variables, the JSON header, `--list-metrics` and the manual. Constant; any thread.
- * The catalogue and its rules are described in docs/metrics.md.
+ * HDF5 variables, the JSON header, `--list-metrics` and the manual. A table: those of metrics.def,
+ * which the code knows by their ids, and those that were appended when the program started, which
+ * it knows by name only. Constant from then on; any thread. The catalogue and its rules are
+ * described in docs/metrics.md.
  */
 #ifndef VAMP_STATS_BUCKET_METRIC_H
 #define VAMP_STATS_BUCKET_METRIC_H
@@ -73,13 +75,18 @@ enum vamp_merge {
     VAMP_MERGE_MEAN,
 };
 
-/* The one table, metrics.def, gives each metric an id, in catalogue order. */
+#define VAMP_METRICS_MAX                                                                           \
+    256 /* bounds the catalogue: arrays by metric or label set have this size */
+
+/* metrics.def gives each metric that is built in an id, in catalogue order. Appended ones have the
+ * next ones. */
 enum vamp_metric_id {
 #define VAMP_METRIC(symbol, name, kind, unit, labels, sets, merge, help, origin)                   \
     VAMP_METRIC_##symbol,
 #include "vampire/stats/bucket/metrics.def"
 #undef VAMP_METRIC
-    VAMP_METRIC_COUNT
+    VAMP_METRICS_BUILT_IN,
+    VAMP_METRIC_NONE = VAMP_METRICS_MAX /* no metric; ends lists of them */
 };
 
 struct vamp_metric {
@@ -93,8 +100,19 @@ struct vamp_metric {
     const char *origin; /* how it is computed: which events */
 };
 
-/* VAMP_METRIC_COUNT entries. */
-extern const struct vamp_metric vamp_metrics[];
+/* vamp_metric_count() entries, by id. */
+extern const struct vamp_metric *const vamp_metrics;
+unsigned vamp_metric_count(void);
+/* VAMP_METRIC_NONE: there is no metric of that name. */
+enum vamp_metric_id vamp_metric_find(const char *name);
+/* The names of all, ended by NULL. */
+void vamp_metric_names(const char *ret_names[static VAMP_METRICS_MAX + 1]);
+/* One more metric, copied; its texts live as long as the program. It is computed as all others are,
+ * by its sets or where it is named, and its values get into the cells by its id
+ * (vampire/stats/cells/cells.h). While the program has one thread, before a configuration is read
+ * or anything has a schema. 0; -EINVAL: it lacks a text, has more labels than VAMP_LABELS_MAX, or
+ * merges as VAMP_MERGE_MEAN; -EEXIST: there is one of that name; -ENOBUFS: VAMP_METRICS_MAX. */
+int vamp_metrics_append(const struct vamp_metric *metric, enum vamp_metric_id *ret_id);
 
 /* A counter for runs with sampling: in each bucket of the statistics, what another counter with the
  * same labels added times the bucket's vampire_weight. In no set: computed where it is named. */
@@ -103,7 +121,7 @@ struct vamp_weighted_metric {
 };
 #define VAMP_WEIGHTED_METRIC_COUNT 7
 extern const struct vamp_weighted_metric vamp_weighted_metrics[VAMP_WEIGHTED_METRIC_COUNT];
-/* The counter that it weights; VAMP_METRIC_COUNT for a metric that is no weighted one. */
+/* The counter that it weights; VAMP_METRIC_NONE for a metric that is no weighted one. */
 enum vamp_metric_id vamp_metric_plain(enum vamp_metric_id weighted);
 
 /* Never NULL. "component", "source", ... */

@@ -22,7 +22,7 @@ static int lay_out(struct vamp_cells *cells, const struct vamp_stats_options *op
                    struct vamp_err *err)
 {
     unsigned count = 0;
-    for (unsigned id = 0; id < VAMP_METRIC_COUNT; id++) {
+    for (unsigned id = 0; id < vamp_metric_count(); id++) {
         const struct vamp_metric *metric = &vamp_metrics[id];
         if (!vamp_stats_wants(options, (enum vamp_metric_id)id)) {
             continue;

@@ -95,10 +95,10 @@ struct vamp_reported_gauge {
 
 struct vamp_cells {
     struct vamp_schema schema;
-    struct vamp_schema_metric metrics[VAMP_METRIC_COUNT];
-    struct vamp_cell_range range[VAMP_METRIC_COUNT];
+    struct vamp_schema_metric metrics[VAMP_METRICS_MAX];
+    struct vamp_cell_range range[VAMP_METRICS_MAX];
     struct vamp_series_table series;
-    const struct vamp_series *const *series_arrays[VAMP_METRIC_COUNT]; /* per label set */
+    const struct vamp_series *const *series_arrays[VAMP_METRICS_MAX]; /* per label set */
     uint32_t counter_cells, gauge_cells, histogram_cells;
 
     uint64_t *counter_totals;    /* at the last closed bucket's end */
@@ -107,7 +107,7 @@ struct vamp_cells {
     struct vamp_reported_gauge *reported_gauges;
     int32_t *weighted_rests;           /* by counter cell: millionths that rounding left so far */
     double weight;                     /* of sampling, without a rate's part */
-    bool excluded[VAMP_METRIC_COUNT];  /* the event being counted does not count for these */
+    bool excluded[VAMP_METRICS_MAX];   /* the event being counted does not count for these */
     struct vamp_accounting accounting; /* at the last closed bucket's end; outputs: last report */
 
     struct vamp_histogram_sum histogram_sums[VAMP_HISTOGRAM_SUMS];
@@ -176,12 +176,12 @@ static inline bool vamp_cells_is_scarce(const struct vamp_cells *cells, enum vam
 }
 
 /* Before an event's values are counted in metrics of several label sets: replaces labels by those
- * that the first enabled one of `metrics` (ended by VAMP_METRIC_COUNT; most labels first) has
+ * that the first enabled one of `metrics` (ended by VAMP_METRIC_NONE; most labels first) has
  * room for. */
 static inline void vamp_cells_admit(struct vamp_cells *cells, const enum vamp_metric_id *metrics,
                                     struct vamp_labels *labels)
 {
-    for (; *metrics != VAMP_METRIC_COUNT; metrics++) {
+    for (; *metrics != VAMP_METRIC_NONE; metrics++) {
         if (cells->range[*metrics].enabled) {
             vamp_series_admit(&cells->series, cells->range[*metrics].set, labels);
             return;

@@ -15,14 +15,14 @@
 
 struct vamp_stats_options {
     int64_t bucket_ns;
-    int64_t lateness_ns;                 /* -1: one bucket */
-    unsigned level;                      /* enum vamp_level */
-    uint64_t sets;                       /* enum vamp_metric_set bits; SELF is always added */
-    bool metrics_on[VAMP_METRIC_COUNT];  /* added to those of the sets */
-    bool metrics_off[VAMP_METRIC_COUNT]; /* removed from them */
-    unsigned sub_bits;                   /* 2, 3 or 4 */
-    uint64_t max_series;                 /* per label set */
-    uint64_t max_histogram_bytes;        /* of all open buckets together */
+    int64_t lateness_ns;                /* -1: one bucket */
+    unsigned level;                     /* enum vamp_level */
+    uint64_t sets;                      /* enum vamp_metric_set bits; SELF is always added */
+    bool metrics_on[VAMP_METRICS_MAX];  /* added to those of the sets */
+    bool metrics_off[VAMP_METRICS_MAX]; /* removed from them */
+    unsigned sub_bits;                  /* 2, 3 or 4 */
+    uint64_t max_series;                /* per label set */
+    uint64_t max_histogram_bytes;       /* of all open buckets together */
     uint64_t max_components;
     uint64_t max_cdos;    /* pairing state: live CDOs tracked */
     uint64_t max_pending; /* demands and transports tracked, each kind this many */

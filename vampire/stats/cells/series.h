@@ -39,8 +39,8 @@ struct vamp_series_set {
 };
 
 struct vamp_series_table {
-    struct vamp_label_set descriptions[VAMP_METRIC_COUNT];
-    struct vamp_series_set sets[VAMP_METRIC_COUNT];
+    struct vamp_label_set descriptions[VAMP_METRICS_MAX];
+    struct vamp_series_set sets[VAMP_METRICS_MAX];
     unsigned set_count;
     uint32_t max_series;
     const struct vamp_components *components;

@@ -19,7 +19,7 @@ typedef void vamp_observe_fn(struct vamp_cells *cells, const struct vamp_observa
 
 struct vamp_statistic_ops {
     const char *name;
-    enum vamp_metric_id metrics[8]; /* those it fills; ended by VAMP_METRIC_COUNT */
+    enum vamp_metric_id metrics[8]; /* those it fills; ended by VAMP_METRIC_NONE */
     uint32_t after;                 /* kinds it sees when they are sent after handling */
     uint32_t before;                /* and before */
     unsigned found;                 /* enum vamp_found bits: and one of these is there */

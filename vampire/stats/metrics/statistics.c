@@ -58,7 +58,7 @@ static void count_content(struct vamp_cells *cells, const struct vamp_observatio
 
 /* ---- Groups 7 to 10: how long components wait, for what, and how long the pool manager takes. */
 
-static const enum vamp_metric_id parts[] = {VAMP_METRIC_DEMAND_WAIT_PART_NS, VAMP_METRIC_COUNT};
+static const enum vamp_metric_id parts[] = {VAMP_METRIC_DEMAND_WAIT_PART_NS, VAMP_METRIC_NONE};
 
 /* The parts of one wait have room with the same labels: what one gives up, all do. False: they
  * give up the label `part` itself. */
@@ -154,9 +154,9 @@ static void record_lifecycle(struct vamp_cells *cells, const struct vamp_observa
 /* ---- Groups 13 to 16: transports. */
 
 /* A pair's transports and their times have room together, or neither has. */
-static const enum vamp_metric_id most_labels_first[] = {
-    VAMP_METRIC_TRANSPORTS, VAMP_METRIC_TRANSPORT_BYTES, VAMP_METRIC_TRANSPORT_NS,
-    VAMP_METRIC_COUNT};
+static const enum vamp_metric_id most_labels_first[] = {VAMP_METRIC_TRANSPORTS,
+                                                        VAMP_METRIC_TRANSPORT_BYTES,
+                                                        VAMP_METRIC_TRANSPORT_NS, VAMP_METRIC_NONE};
 
 static uint64_t bytes_per_second(uint64_t bytes, uint64_t ns)
 {
@@ -248,14 +248,14 @@ static void count_anomalies(struct vamp_cells *cells, const struct vamp_observat
 const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT] = {
     {
         .name = "operations",
-        .metrics = {VAMP_METRIC_POOL_OPERATIONS, VAMP_METRIC_COUNT},
+        .metrics = {VAMP_METRIC_POOL_OPERATIONS, VAMP_METRIC_NONE},
         .after = VAMP_KINDS_ALL,
         .found = VAMP_FOUND_OPERATION,
         .on_event = count_operation,
     },
     {
         .name = "created",
-        .metrics = {VAMP_METRIC_CDOS_CREATED, VAMP_METRIC_CDOS_CREATED_BYTES, VAMP_METRIC_COUNT},
+        .metrics = {VAMP_METRIC_CDOS_CREATED, VAMP_METRIC_CDOS_CREATED_BYTES, VAMP_METRIC_NONE},
         .after = VAMP_KINDS_ALL,
         .found = VAMP_FOUND_SIZE,
         .on_event = count_created,
@@ -264,7 +264,7 @@ const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT] = {
     {
         .name = "presence",
         .metrics = {VAMP_METRIC_COMPONENTS_PRESENT, VAMP_METRIC_COMPONENT_ASSOCIATION_NS,
-                    VAMP_METRIC_COUNT},
+                    VAMP_METRIC_NONE},
         .after = VAMP_KIND_BIT(JOIN) | VAMP_KIND_BIT(LEAVE),
         .found = VAMP_FOUND_OPERATION,
         .on_event = count_presence,
@@ -273,7 +273,7 @@ const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT] = {
     {
         .name = "pool",
         .metrics = {VAMP_METRIC_POOL_CDOS, VAMP_METRIC_POOL_BYTES, VAMP_METRIC_PRODUCED_BYTES,
-                    VAMP_METRIC_CONSUMED_BYTES, VAMP_METRIC_COUNT},
+                    VAMP_METRIC_CONSUMED_BYTES, VAMP_METRIC_NONE},
         .after = VAMP_KINDS_ALL,
         .found = VAMP_FOUND_CONTENT,
         .on_event = count_content,
@@ -283,7 +283,7 @@ const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT] = {
         .name = "waits",
         .metrics = {VAMP_METRIC_DEMAND_WAIT_NS, VAMP_METRIC_DEMAND_WAIT_PART_NS,
                     VAMP_METRIC_WITHDRAW_WAIT_NS, VAMP_METRIC_LEAVE_WAIT_NS,
-                    VAMP_METRIC_HANDLING_NS, VAMP_METRIC_COUNT},
+                    VAMP_METRIC_HANDLING_NS, VAMP_METRIC_NONE},
         .after = VAMP_KINDS_ALL,
         .found = VAMP_FOUND_WAIT,
         .on_event = record_waits,
@@ -292,7 +292,7 @@ const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT] = {
         .name = "lifecycle",
         .metrics = {VAMP_METRIC_DECLARE_TO_OFFER_NS, VAMP_METRIC_OFFER_TO_FIRST_DEMAND_NS,
                     VAMP_METRIC_OFFER_TO_WITHDRAW_NS, VAMP_METRIC_CDO_LIFETIME_NS,
-                    VAMP_METRIC_DEMANDS_PER_CDO, VAMP_METRIC_COUNT},
+                    VAMP_METRIC_DEMANDS_PER_CDO, VAMP_METRIC_NONE},
         .after = VAMP_KIND_BIT(OFFER) | VAMP_KIND_BIT(DEMAND) | VAMP_KIND_BIT(WITHDRAW) |
                  VAMP_KIND_BIT(DISPOSE),
         .found = VAMP_FOUND_LIFE,
@@ -302,7 +302,7 @@ const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT] = {
         .name = "transports",
         .metrics = {VAMP_METRIC_TRANSPORT_NS, VAMP_METRIC_TRANSPORTS, VAMP_METRIC_TRANSPORT_BYTES,
                     VAMP_METRIC_TRANSPORT_BYTES_PER_SECOND, VAMP_METRIC_TRANSPORTS_ACTIVE,
-                    VAMP_METRIC_COUNT},
+                    VAMP_METRIC_NONE},
         .after = VAMP_KIND_BIT(TRANSPORT_INIT) | VAMP_KIND_BIT(TRANSPORT_COMPLETED) |
                  VAMP_KIND_BIT(TRANSPORT_FAILED),
         .found = VAMP_FOUND_OPERATION,
@@ -311,7 +311,7 @@ const struct vamp_statistic_ops vamp_statistics[VAMP_STATISTIC_COUNT] = {
     },
     {
         .name = "anomalies",
-        .metrics = {VAMP_METRIC_ANOMALIES, VAMP_METRIC_COUNT},
+        .metrics = {VAMP_METRIC_ANOMALIES, VAMP_METRIC_NONE},
         .after = VAMP_KINDS_ALL,
         .before = VAMP_KINDS_ALL,
         .found = VAMP_FOUND_ANOMALY,
