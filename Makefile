@@ -58,7 +58,7 @@ HDF5_SHARED := $(shell pkg-config --libs $(HDF5) 2>/dev/null) -lhdf5_hl
 HDF5_LIBS := $(if $(and $(filter archive,$(HDF5_LINK)),$(HDF5_NEEDS),$(filter 2,$(words $(wildcard $(HDF5_ARCHIVES))))),$(HDF5_ARCHIVES) $(HDF5_NEEDS),$(HDF5_SHARED))
 lib = $(if $(filter $(HDF5),$(1)),$(HDF5_LIBS)) $(shell pkg-config --libs $(filter-out $(HDF5),$(1)) 2>/dev/null)
 
-override CFLAGS += -std=c17 -D_GNU_SOURCE -fPIC $(MODE_FLAGS) $(WARNINGS) -pthread -MMD -MP -I. -I$(GEN)
+override CFLAGS += -std=c17 -D_GNU_SOURCE -DH5_USE_110_API -fPIC $(MODE_FLAGS) $(WARNINGS) -pthread -MMD -MP -I. -I$(GEN)
 override LDFLAGS += -Wl,--as-needed $(MODE_FLAGS) $(LINK_$(MODE)) -pthread
 
 # ---------------------------------------------------------------- which Maestro
@@ -301,7 +301,7 @@ unit: $(UNIT) $(PLUG_IN_OBJECTS)
 
 # ---------------------------------------------------------------- running and checking
 PYTHON := /usr/bin/python3
-.PHONY: deps demo-deps demo check check-asan check-tsan check-long lint
+.PHONY: deps demo-deps bare-machine demo check check-asan check-tsan check-long lint
 deps:            ## install the packages needed to build and to test (Debian 12 and 13)
 	$(Q)sh tests/install_packages.sh build more read test
 demo-deps:       ## the fewer that `make demo` needs
@@ -367,6 +367,9 @@ fuzz-seeds:      ## fuzz targets over their committed seeds only: the same in ev
 	$(Q)$(MAKE) --no-print-directory MODE=fuzz CC=clang-14 fuzz-seeds-run
 fuzz-seeds-run: $(FUZZ:%=build/fuzz/bin/%_fuzz)
 	$(Q)$(PYTHON) tests/fuzz/run.py --seeds-only $(FUZZ)
+SUITE ?= bookworm
+bare-machine:    ## as root: make demo and the unit tests in a bare Debian of SUITE (bookworm), made by debootstrap
+	$(Q)bash tests/bare_machine.sh $(SUITE)
 lint:            ## format, clang-tidy, cppcheck, dependency direction, sizes
 	$(Q)sh tests/lint.sh
 

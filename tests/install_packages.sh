@@ -73,7 +73,7 @@ fi
 # What starts with the system, by systemd or by init scripts.
 enabled() {
     find /etc/systemd/system -path '*.wants/*' -type l 2>/dev/null | sed 's|.*/||'
-    find /etc/rc[2-5].d -name 'S*' 2>/dev/null | sed 's|.*/S[0-9]*||'
+    find /etc/rc[2-5S].d -name 'S*' 2>/dev/null | sed 's|.*/S[0-9]*||'
 }
 
 apt-get -q update
