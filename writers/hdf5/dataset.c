@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The objects of a file: attributes, groups, dimensions and datasets, and the writing of numbers
+ * and texts. Whole chunks are shuffled and compressed here and passed to HDF5 in the form stored in
+ * the file. The file is the same as if HDF5 did it: its filters are named in the dataset, and every
+ * reader undoes them. HDF5 makes a new compressor for each chunk and so allocates, clears and frees
+ * 256 KiB; for a row of a few hundred bytes that was nine tenths of the time.
+ */
 #include "writers/hdf5/internal.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <hdf5_hl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +17,112 @@
 #include "vampire/core/event/components.h"
 #include "vampire/core/utf8.h"
 
+/* ---- types: little endian in the file, the machine's own in memory */
+
+static hid_t file_type(enum hdf5_type type)
+{
+    const hid_t types[] = {
+        [HDF5_U64] = H5T_STD_U64LE, [HDF5_I64] = H5T_STD_I64LE, [HDF5_U32] = H5T_STD_U32LE,
+        [HDF5_U16] = H5T_STD_U16LE, [HDF5_U8] = H5T_STD_U8LE,   [HDF5_CHAR] = H5T_C_S1,
+    };
+    return types[type];
+}
+
+static hid_t memory_type(enum hdf5_type type)
+{
+    return type == HDF5_I64    ? H5T_NATIVE_INT64
+           : type == HDF5_U8   ? H5T_NATIVE_UINT8
+           : type == HDF5_CHAR ? H5T_C_S1
+                               : H5T_NATIVE_UINT64;
+}
+
+/* Bytes of a number in the file. */
+static size_t type_bytes(enum hdf5_type type)
+{
+    static const size_t bytes[] = {
+        [HDF5_U64] = 8, [HDF5_I64] = 8, [HDF5_U32] = 4,
+        [HDF5_U16] = 2, [HDF5_U8] = 1,  [HDF5_CHAR] = 1,
+    };
+    return bytes[type];
+}
+
+/* ---- attributes */
+
+/* The handle must be closed again before SWMR starts, on every path; `space` is closed here. */
+static void write_attribute(struct hdf5_file *file, hid_t id, const char *name, hid_t in_file,
+                            hid_t in_memory, hid_t space, const void *value)
+{
+    hid_t attribute =
+        space < 0 ? -1 : H5Acreate2(id, name, in_file, space, H5P_DEFAULT, H5P_DEFAULT);
+    const herr_t written = attribute < 0 ? -1 : H5Awrite(attribute, in_memory, value);
+    const herr_t closed = attribute < 0 ? -1 : H5Aclose(attribute);
+    if (written < 0 || closed < 0) {
+        hdf5_failed(file, "write attribute \"%s\"", name);
+    }
+    (void)H5Sclose(space);
+}
+
+void hdf5_attribute_text(struct hdf5_file *file, hid_t id, const char *name, const char *text)
+{
+    if (file->code != 0) {
+        return;
+    }
+    /* A bad byte becomes three. HDF5 has no text of length 0: an empty one is a single NUL. */
+    const size_t room = strlen(text) * 3 + 1;
+    char *clean = malloc(room);
+    if (clean == NULL) {
+        hdf5_no_memory(file, "write an attribute");
+        return;
+    }
+    const size_t length = vamp_utf8_copy(clean, room, text);
+    hid_t type = H5Tcopy(H5T_C_S1);
+    if (type < 0 || H5Tset_size(type, length > 0 ? length : 1) < 0 ||
+        H5Tset_strpad(type, H5T_STR_NULLPAD) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0) {
+        hdf5_failed(file, "describe attribute \"%s\"", name);
+    } else {
+        write_attribute(file, id, name, type, type, H5Screate(H5S_SCALAR), clean);
+    }
+    (void)H5Tclose(type);
+    free(clean);
+}
+
+void hdf5_attribute_numbers(struct hdf5_file *file, hid_t id, const char *name, enum hdf5_type type,
+                            const void *values, hsize_t count)
+{
+    if (file->code == 0) {
+        write_attribute(file, id, name, file_type(type), memory_type(type),
+                        H5Screate_simple(1, &count, NULL), values);
+    }
+}
+
+void hdf5_group_create(struct hdf5_file *file, const char *name, const char *attribute,
+                       const char *text)
+{
+    const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
+    if (file->code != 0) {
+        return;
+    }
+    hid_t create = H5Pcreate(H5P_GROUP_CREATE);
+    hid_t group = -1;
+    if (create >= 0 && H5Pset_link_creation_order(create, order) >= 0 &&
+        H5Pset_attr_creation_order(create, order) >= 0 &&
+        H5Pset_obj_track_times(create, false) >= 0) {
+        group = H5Gcreate2(file->file, name, H5P_DEFAULT, create, H5P_DEFAULT);
+    }
+    (void)H5Pclose(create);
+    if (group >= 0) {
+        hdf5_attribute_text(file, group, attribute, text);
+    }
+    if (group < 0 || H5Gclose(group) < 0) {
+        hdf5_failed(file, "create group \"%s\"", name);
+    }
+}
+
+/* ---- dimensions */
+
 /* A dimension without a variable of its own, as the netCDF-4 library marks it. Were it a
  * variable, readers would not join characters into text. */
-static int create_bare_scale(struct hdf5_file *file, struct hdf5_dimension *dimension,
-                             struct vamp_err *err)
+static void create_bare_scale(struct hdf5_file *file, struct hdf5_dimension *dimension)
 {
     char label[96];
     (void)snprintf(label, sizeof label,
@@ -31,13 +140,11 @@ static int create_bare_scale(struct hdf5_file *file, struct hdf5_dimension *dime
     (void)H5Pclose(create);
     (void)H5Sclose(space);
     if (dimension->scale < 0 || H5DSset_scale(dimension->scale, label) < 0) {
-        return hdf5_fail(err, "create dimension \"%s\"", dimension->name);
+        hdf5_failed(file, "create dimension \"%s\"", dimension->name);
     }
-    return 0;
 }
 
-static int set_rows(const struct hdf5_file *file, struct hdf5_dataset *dataset, hsize_t rows,
-                    struct vamp_err *err)
+static void set_rows(struct hdf5_file *file, struct hdf5_dataset *dataset, hsize_t rows)
 {
     hsize_t size[HDF5_RANK_MAX];
     for (unsigned i = 0; i < dataset->rank; i++) {
@@ -45,56 +152,52 @@ static int set_rows(const struct hdf5_file *file, struct hdf5_dataset *dataset, 
     }
     size[0] = rows;
     if (H5Dset_extent(dataset->id, size) < 0) {
-        return hdf5_fail(err, "extend \"%s\" in %s", dataset->name, file->path);
+        hdf5_failed(file, "extend \"%s\" in %s", dataset->name, file->path);
+    } else {
+        dataset->extent = rows;
     }
-    dataset->extent = rows;
-    return 0;
 }
 
 /* Adding a row and removing it creates the chunk index. If the first bucket created it, the index
  * would be announced in one write and the length of `time` in another: between the two that bucket
  * has no time. */
-static int make_index(struct hdf5_file *file, struct vamp_err *err)
+static void create_time(struct hdf5_file *file, struct hdf5_dimension *dimension)
 {
+    file->time = hdf5_dataset_create(file, &(struct hdf5_spec){.name = dimension->name,
+                                                               .type = HDF5_I64,
+                                                               .rank = 1,
+                                                               .dimensions = {HDF5_TIME},
+                                                               .early = true,
+                                                               .fill_value = HDF5_TIME_MISSING,
+                                                               .units = HDF5_UNIT_TIME,
+                                                               .long_name = "start of the bucket"});
+    if (file->code != 0) {
+        return;
+    }
     struct hdf5_dataset *time = &file->datasets[file->time];
-    int code = set_rows(file, time, 1, err);
-    return code == 0 ? set_rows(file, time, 0, err) : code;
-}
-
-static int create_time(struct hdf5_file *file, struct hdf5_dimension *dimension,
-                       struct vamp_err *err)
-{
-    struct hdf5_spec spec = {
-        .name = dimension->name,
-        .type = HDF5_I64,
-        .rank = 1,
-        .dimensions = {HDF5_TIME},
-        .early = true,
-        .fill_value = HDF5_TIME_MISSING,
-        .units = "nanoseconds since 1970-01-01T00:00:00Z",
-        .long_name = "start of the bucket",
-    };
-    int code = hdf5_dataset_create(file, &spec, &file->time, err);
-    if (code != 0) {
-        return code;
-    }
-    dimension->scale = file->datasets[file->time].id;
+    dimension->scale = time->id;
     if (H5DSset_scale(dimension->scale, dimension->name) < 0) {
-        return hdf5_fail(err, "create dimension \"%s\"", dimension->name);
+        hdf5_failed(file, "create dimension \"%s\"", dimension->name);
+        return;
     }
-    return make_index(file, err);
+    set_rows(file, time, 1);
+    set_rows(file, time, 0);
 }
 
-int hdf5_dimension_create(struct hdf5_file *file, unsigned number, const char *name, hsize_t size,
-                          bool unlimited, struct vamp_err *err)
+void hdf5_dimension_create(struct hdf5_file *file, unsigned number, const char *name, hsize_t size)
 {
     struct hdf5_dimension *dimension = &file->dimensions[number];
     *dimension =
-        (struct hdf5_dimension){.size = size, .next = size, .unlimited = unlimited, .scale = -1};
+        (struct hdf5_dimension){.size = size, .next = size, .unlimited = size == 0, .scale = -1};
     (void)snprintf(dimension->name, sizeof dimension->name, "%s", name);
-    return number == HDF5_TIME ? create_time(file, dimension, err)
-                               : create_bare_scale(file, dimension, err);
+    if (file->code == 0 && number == HDF5_TIME) {
+        create_time(file, dimension);
+    } else if (file->code == 0) {
+        create_bare_scale(file, dimension);
+    }
 }
+
+/* ---- making datasets */
 
 /* A row of a packed dataset of several dimensions is a chunk of its own. Columns have many rows in
  * a chunk. */
@@ -129,20 +232,16 @@ static hid_t creation_properties(const struct hdf5_file *file, struct hdf5_datas
                 H5Pset_attr_phase_change(list, ATTRIBUTES_MAX, 0) >= 0 &&
                 H5Pset_fill_time(list, H5D_FILL_TIME_ALLOC) >= 0;
     uint8_t byte = (uint8_t)spec->fill_value;
-    const void *fill = dataset->type == HDF5_U8 || dataset->type == HDF5_CHAR
-                           ? (const void *)&byte
-                           : (const void *)&spec->fill_value;
-    good = good && H5Pset_fill_value(list, hdf5_memory_type(dataset->type), fill) >= 0;
+    const void *fill =
+        type_bytes(dataset->type) == 1 ? (const void *)&byte : (const void *)&spec->fill_value;
+    good = good && H5Pset_fill_value(list, memory_type(dataset->type), fill) >= 0;
     if (good && dataset->rank > 0) {
         choose_chunk(file, dataset, spec);
         good = H5Pset_chunk(list, (int)dataset->rank, dataset->chunk) >= 0;
     }
-    if (good && spec->early) {
-        good = H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY) >= 0;
-    }
-    if (good && dataset->packed) {
-        good = H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, HDF5_DEFLATE_LEVEL) >= 0;
-    }
+    good = good && (!spec->early || H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY) >= 0);
+    good = good && (!dataset->packed ||
+                    (H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, HDF5_DEFLATE_LEVEL) >= 0));
     if (!good) {
         (void)H5Pclose(list);
         return -1;
@@ -176,51 +275,53 @@ static hid_t dataset_space(const struct hdf5_file *file, const struct hdf5_datas
     return H5Screate_simple((int)dataset->rank, size, largest);
 }
 
-static int describe(const struct hdf5_file *file, const struct hdf5_dataset *dataset,
-                    const struct hdf5_spec *spec, struct vamp_err *err)
+static void describe(struct hdf5_file *file, const struct hdf5_dataset *dataset,
+                     const struct hdf5_spec *spec)
 {
     for (unsigned i = 0; i < dataset->rank; i++) {
         hid_t scale = file->dimensions[dataset->dimensions[i]].scale;
         if (scale >= 0 && H5DSattach_scale(dataset->id, scale, i) < 0) {
-            return hdf5_fail(err, "give dataset \"%s\" its dimensions", spec->name);
+            hdf5_failed(file, "give dataset \"%s\" its dimensions", spec->name);
+            return;
         }
     }
-    int code = 0;
     if (spec->long_name != NULL) {
-        code = hdf5_attribute_text(dataset->id, "long_name", spec->long_name, err);
+        hdf5_attribute_text(file, dataset->id, "long_name", spec->long_name);
     }
-    if (code == 0 && spec->units != NULL) {
-        code = hdf5_attribute_text(dataset->id, "units", spec->units, err);
+    if (spec->units != NULL) {
+        hdf5_attribute_text(file, dataset->id, "units", spec->units);
     }
-    if (code == 0 && spec->has_fill) {
-        code = hdf5_attribute_number(dataset->id, "_FillValue", spec->type, spec->fill_value, err);
+    if (spec->has_fill) {
+        hdf5_attribute_numbers(file, dataset->id, "_FillValue", spec->type, &spec->fill_value, 1);
     }
-    if (code == 0 && spec->type == HDF5_CHAR) {
-        code = hdf5_attribute_text(dataset->id, "_Encoding", "utf-8", err);
+    if (spec->type == HDF5_CHAR) {
+        hdf5_attribute_text(file, dataset->id, "_Encoding", "utf-8");
     }
-    return code;
 }
 
-int hdf5_dataset_close(struct hdf5_file *file, unsigned index, struct vamp_err *err)
+void hdf5_dataset_close(struct hdf5_file *file, unsigned index)
 {
     struct hdf5_dataset *dataset = &file->datasets[index];
     const hid_t id = dataset->id;
     dataset->id = -1;
-    return id >= 0 && H5Dclose(id) < 0
-               ? hdf5_fail(err, "close \"%s\" of %s", dataset->name, file->path)
-               : 0;
+    if (id >= 0 && H5Dclose(id) < 0) {
+        hdf5_failed(file, "close \"%s\" of %s", dataset->name, file->path);
+    }
 }
 
-int hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec, unsigned *ret_index,
-                        struct vamp_err *err)
+unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec)
 {
-    if (file->dataset_count == file->dataset_capacity) {
-        return vamp_err_set(err, -ENOBUFS, "create dataset \"%s\": more than %u datasets",
-                            spec->name, file->dataset_capacity);
-    }
     const unsigned index = file->dataset_count;
-    if (index > file->time + 1 && hdf5_dataset_close(file, index - 1, err) != 0) {
-        return -EIO;
+    if (file->code == 0 && index == file->dataset_capacity) {
+        file->code =
+            vamp_err_set(file->err, -ENOBUFS, "create dataset \"%s\": more than %u datasets",
+                         spec->name, file->dataset_capacity);
+    }
+    if (file->code == 0 && index > file->time + 1) {
+        hdf5_dataset_close(file, index - 1);
+    }
+    if (file->code != 0) {
+        return 0;
     }
     struct hdf5_dataset *dataset = &file->datasets[index];
     *dataset = (struct hdf5_dataset){.type = spec->type,
@@ -235,118 +336,210 @@ int hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec, un
     hid_t access = access_properties();
     hid_t space = dataset_space(file, dataset);
     if (create >= 0 && access >= 0 && space >= 0) {
-        dataset->id = H5Dcreate2(file->file, dataset->name, hdf5_file_type(dataset->type), space,
+        dataset->id = H5Dcreate2(file->file, dataset->name, file_type(dataset->type), space,
                                  H5P_DEFAULT, create, access);
     }
-    int code = dataset->id < 0 ? hdf5_fail(err, "create dataset \"%s\"", spec->name) : 0;
+    if (dataset->id < 0) {
+        hdf5_failed(file, "create dataset \"%s\"", spec->name);
+    }
     (void)H5Sclose(space);
     (void)H5Pclose(access);
     (void)H5Pclose(create);
-    if (code != 0) {
-        return code;
+    if (file->code != 0) {
+        return 0;
     }
     file->dataset_count++;
-    *ret_index = index;
-    return describe(file, dataset, spec, err);
+    describe(file, dataset, spec);
+    return index;
 }
 
-size_t hdf5_type_bytes(enum hdf5_type type)
+unsigned hdf5_texts_create(struct hdf5_file *file, const char *name, const char *long_name,
+                           unsigned dimension, unsigned length_dimension)
 {
-    switch (type) {
-    case HDF5_U64:
-    case HDF5_I64:
-        return sizeof(uint64_t);
-    case HDF5_U32:
-        return sizeof(uint32_t);
-    case HDF5_U16:
-        return sizeof(uint16_t);
-    case HDF5_U8:
-    case HDF5_CHAR:
-        break;
-    }
-    return 1;
+    return hdf5_dataset_create(
+        file, &(struct hdf5_spec){
+                  .name = name,
+                  .type = HDF5_CHAR,
+                  .rank = 2,
+                  .dimensions = {dimension, length_dimension},
+                  .chunk_rows = file->dimensions[dimension].unlimited ? HDF5_TEXT_CHUNK_ROWS : 0,
+                  .long_name = long_name,
+              });
 }
 
-int hdf5_column_reserve(struct hdf5_column *column, size_t count, struct vamp_err *err)
+/* ---- chunks */
+
+/* Runs of one byte and a code of few bits for the others: shuffled numbers have nothing else. The
+ * block, 2^(MEMORY + 6) bytes, is short enough for a code of its own for each of the bytes that
+ * differ, and what is cleared for each chunk is small. */
+#define WINDOW_BITS 12
+#define MEMORY 5
+
+void hdf5_chunks_init(struct hdf5_file *file, size_t most_bytes)
 {
-    if (count <= column->capacity) {
-        return 0;
+    struct hdf5_chunks *chunks = &file->chunks;
+    if (file->code != 0) {
+        return;
     }
-    const size_t capacity = count < 2 * column->capacity ? 2 * column->capacity : count;
-    uint64_t *numbers = realloc(column->numbers, capacity * sizeof *numbers);
-    if (numbers == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "prepare %zu numbers of a bucket", count);
+    chunks->made = deflateInit2(&chunks->stream, HDF5_DEFLATE_LEVEL, Z_DEFLATED, WINDOW_BITS,
+                                MEMORY, Z_RLE) == Z_OK;
+    if (chunks->made) {
+        chunks->packed_bytes = deflateBound(&chunks->stream, most_bytes);
+        chunks->shuffled_bytes = most_bytes;
+        chunks->shuffled = malloc(most_bytes);
+        chunks->packed = malloc(chunks->packed_bytes);
     }
-    column->numbers = numbers;
-    column->capacity = capacity;
-    return 0;
+    if (chunks->shuffled == NULL || chunks->packed == NULL) {
+        hdf5_no_memory(file, "prepare the file");
+    }
 }
 
-static int failed_to_write(const struct hdf5_file *file, const struct hdf5_dataset *dataset,
-                           struct vamp_err *err)
+void hdf5_chunks_done(struct hdf5_chunks *chunks)
 {
-    return hdf5_fail(err, "write \"%s\" in %s", dataset->name, file->path);
+    if (chunks->made) {
+        (void)deflateEnd(&chunks->stream);
+    }
+    free(chunks->shuffled);
+    free(chunks->packed);
 }
 
-int hdf5_dataset_open(struct hdf5_file *file, unsigned index, struct vamp_err *err)
+/* All first bytes of the numbers, then all second ones, up to the width in the file. */
+static void shuffle(const uint64_t *numbers, size_t count, size_t bytes, unsigned char *out)
+{
+    uint64_t any = 0;
+    for (size_t i = 0; i < count; i++) {
+        any |= numbers[i];
+    }
+    for (unsigned byte = 0; byte < bytes; byte++, out += count) {
+        if ((any >> (8 * byte)) == 0) {
+            memset(out, 0, count * (bytes - byte));
+            return;
+        }
+        for (size_t i = 0; i < count; i++) {
+            out[i] = (unsigned char)(numbers[i] >> (8 * byte));
+        }
+    }
+}
+
+static bool pack(struct hdf5_chunks *chunks, size_t bytes)
+{
+    z_stream *stream = &chunks->stream;
+    stream->next_in = chunks->shuffled;
+    stream->avail_in = (uInt)bytes;
+    stream->next_out = chunks->packed;
+    stream->avail_out = (uInt)chunks->packed_bytes;
+    return deflateReset(stream) == Z_OK && deflate(stream, Z_FINISH) == Z_STREAM_END;
+}
+
+static void failed_to_write(struct hdf5_file *file, const struct hdf5_dataset *dataset)
+{
+    hdf5_failed(file, "write \"%s\" in %s", dataset->name, file->path);
+}
+
+/* Writes the chunk that begins at `start`, whole. */
+static void put_chunk(struct hdf5_file *file, const struct hdf5_dataset *dataset,
+                      const hsize_t *start, const uint64_t *numbers, size_t count)
+{
+    struct hdf5_chunks *chunks = &file->chunks;
+    const size_t bytes = type_bytes(dataset->type);
+    assert(count * bytes <= chunks->shuffled_bytes);
+    shuffle(numbers, count, bytes, chunks->shuffled);
+    if (!pack(chunks, count * bytes) ||
+        H5Dwrite_chunk(dataset->id, H5P_DEFAULT, 0, start,
+                       chunks->packed_bytes - chunks->stream.avail_out, chunks->packed) < 0) {
+        failed_to_write(file, dataset);
+    }
+}
+
+/* ---- writing */
+
+uint64_t *hdf5_column_reserve(struct hdf5_file *file, struct hdf5_column *column, size_t count)
+{
+    if (file->code == 0 && count > column->capacity) {
+        const size_t capacity = count < 2 * column->capacity ? 2 * column->capacity : count;
+        uint64_t *numbers = realloc(column->numbers, capacity * sizeof *numbers);
+        if (numbers == NULL) {
+            hdf5_no_memory(file, "prepare the numbers of a bucket");
+        } else {
+            column->numbers = numbers;
+            column->capacity = capacity;
+        }
+    }
+    return file->code == 0 ? column->numbers : NULL;
+}
+
+uint64_t *hdf5_column_begin(struct hdf5_file *file, size_t count, uint64_t value)
+{
+    uint64_t *numbers = hdf5_column_reserve(file, &file->column, count);
+    for (size_t i = 0; numbers != NULL && i < count; i++) {
+        numbers[i] = value;
+    }
+    return numbers;
+}
+
+struct hdf5_dataset *hdf5_dataset_open(struct hdf5_file *file, unsigned index)
 {
     struct hdf5_dataset *dataset = &file->datasets[index];
-    if (dataset->id >= 0) {
-        return 0;
+    if (file->code == 0 && dataset->id < 0) {
+        hid_t access = access_properties();
+        dataset->id = access < 0 ? -1 : H5Dopen2(file->file, dataset->name, access);
+        (void)H5Pclose(access);
+        if (dataset->id < 0) {
+            hdf5_failed(file, "open \"%s\" of %s again", dataset->name, file->path);
+        }
     }
-    hid_t access = access_properties();
-    dataset->id = access < 0 ? -1 : H5Dopen2(file->file, dataset->name, access);
-    (void)H5Pclose(access);
-    return dataset->id < 0 ? hdf5_fail(err, "open \"%s\" of %s again", dataset->name, file->path)
-                           : 0;
+    return dataset;
 }
 
-/* Open, with at least so many rows. */
-static int reach(struct hdf5_file *file, unsigned index, hsize_t rows, struct vamp_err *err)
+/* Open, with at least so many rows. False: something failed. */
+static bool reach(struct hdf5_file *file, unsigned index, hsize_t rows)
 {
-    struct hdf5_dataset *dataset = &file->datasets[index];
-    const int code = hdf5_dataset_open(file, index, err);
+    struct hdf5_dataset *dataset = hdf5_dataset_open(file, index);
     const bool grows = dataset->rank > 0 && file->dimensions[dataset->dimensions[0]].unlimited;
-    return code == 0 && grows && rows > dataset->extent ? set_rows(file, dataset, rows, err) : code;
+    if (file->code == 0 && grows && rows > dataset->extent) {
+        set_rows(file, dataset, rows);
+    }
+    return file->code == 0;
 }
 
 /* `values` have the type `type`. Where it is not the one in the file, HDF5 takes and clears 1 MiB
  * to convert. */
-static int put(struct hdf5_file *file, unsigned index, const hsize_t *start, const hsize_t *count,
-               hid_t type, const void *values, struct vamp_err *err)
+static void put(struct hdf5_file *file, unsigned index, const hsize_t *start, const hsize_t *count,
+                hid_t type, const void *values)
 {
     struct hdf5_dataset *dataset = &file->datasets[index];
-    int code = reach(file, index, dataset->rank > 0 ? start[0] + count[0] : 0, err);
-    if (code != 0) {
-        return code;
+    if (!reach(file, index, dataset->rank > 0 ? start[0] + count[0] : 0)) {
+        return;
     }
-    if (dataset->rank == 0) {
-        return H5Dwrite(dataset->id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0
-                   ? failed_to_write(file, dataset, err)
-                   : 0;
-    }
-    hid_t in_file = H5Dget_space(dataset->id);
-    hid_t in_memory = H5Screate_simple((int)dataset->rank, count, NULL);
     herr_t written = -1;
-    if (in_file >= 0 && in_memory >= 0 &&
-        H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0) {
-        written = H5Dwrite(dataset->id, type, in_memory, in_file, H5P_DEFAULT, values);
+    if (dataset->rank == 0) {
+        written = H5Dwrite(dataset->id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+    } else {
+        hid_t in_file = H5Dget_space(dataset->id);
+        hid_t in_memory = H5Screate_simple((int)dataset->rank, count, NULL);
+        if (in_file >= 0 && in_memory >= 0 &&
+            H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0) {
+            written = H5Dwrite(dataset->id, type, in_memory, in_file, H5P_DEFAULT, values);
+        }
+        if (written < 0) {
+            failed_to_write(file, dataset); /* before the next call clears HDF5's errors */
+        }
+        (void)H5Sclose(in_memory);
+        (void)H5Sclose(in_file);
     }
-    code = written < 0 ? failed_to_write(file, dataset, err) : 0;
-    (void)H5Sclose(in_memory);
-    (void)H5Sclose(in_file);
-    return code;
+    if (written < 0) {
+        failed_to_write(file, dataset);
+    }
 }
 
-int hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *start,
-                     const hsize_t *count, const void *values, struct vamp_err *err)
+void hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *start,
+                      const hsize_t *count, const void *values)
 {
-    return put(file, index, start, count, hdf5_memory_type(file->datasets[index].type), values,
-               err);
+    put(file, index, start, count, memory_type(file->datasets[index].type), values);
 }
 
-int hdf5_dataset_put_indices(struct hdf5_file *file, unsigned index, hsize_t row,
-                             const uint32_t *indices, struct vamp_err *err)
+void hdf5_dataset_put_indices(struct hdf5_file *file, unsigned index, hsize_t row,
+                              const uint32_t *indices)
 {
     hsize_t first = 0, end = file->dimensions[file->datasets[index].dimensions[1]].size;
     while (end > 0 && indices[end - 1] == 0) {
@@ -356,8 +549,9 @@ int hdf5_dataset_put_indices(struct hdf5_file *file, unsigned index, hsize_t row
         first++;
     }
     const hsize_t start[] = {row, first}, count[] = {1, end - first};
-    return first == end ? 0
-                        : put(file, index, start, count, H5T_NATIVE_UINT32, indices + first, err);
+    if (first < end) {
+        put(file, index, start, count, H5T_NATIVE_UINT32, indices + first);
+    }
 }
 
 static bool is_fill(const struct hdf5_dataset *dataset, const uint64_t *numbers, size_t count)
@@ -370,8 +564,8 @@ static bool is_fill(const struct hdf5_dataset *dataset, const uint64_t *numbers,
     return true;
 }
 
-int hdf5_dataset_put_row(struct hdf5_file *file, unsigned index, hsize_t row,
-                         const uint64_t *numbers, struct vamp_err *err)
+void hdf5_dataset_put_row(struct hdf5_file *file, unsigned index, hsize_t row,
+                          const uint64_t *numbers)
 {
     struct hdf5_dataset *dataset = &file->datasets[index];
     hsize_t start[HDF5_RANK_MAX] = {row}, count[HDF5_RANK_MAX] = {1};
@@ -380,87 +574,69 @@ int hdf5_dataset_put_row(struct hdf5_file *file, unsigned index, hsize_t row,
         count[i] = file->dimensions[dataset->dimensions[i]].size;
         cells *= (size_t)count[i];
     }
-    if (is_fill(dataset, numbers, cells)) {
-        return 0;
+    if (file->code != 0 || is_fill(dataset, numbers, cells)) {
+        return;
     }
     if (!dataset->packed) {
-        return hdf5_dataset_put(file, index, start, count, numbers, err);
+        hdf5_dataset_put(file, index, start, count, numbers);
+    } else if (reach(file, index, row + 1)) {
+        put_chunk(file, dataset, start, numbers, cells);
     }
-    int code = reach(file, index, row + 1, err);
-    if (code == 0 && hdf5_chunk_put(&file->chunks, dataset->id, start, numbers, cells,
-                                    hdf5_type_bytes(dataset->type)) < 0) {
-        code = failed_to_write(file, dataset, err);
-    }
-    return code;
 }
 
 /* Rows of groups are announced ahead: those not written are padding. An extent that grows with each
  * bucket would be another piece of metadata to write. */
 #define CHUNKS_AHEAD 32
 
-static int reach_ahead(struct hdf5_file *file, unsigned index, hsize_t rows, struct vamp_err *err)
-{
-    const struct hdf5_dataset *dataset = &file->datasets[index];
-    const hsize_t step = CHUNKS_AHEAD * dataset->chunk[0];
-    return reach(file, index, rows > dataset->extent ? (rows + step - 1) / step * step : rows, err);
-}
-
-int hdf5_dataset_put_chunks(struct hdf5_file *file, unsigned index, hsize_t first, size_t count,
-                            const uint64_t *numbers, struct vamp_err *err)
+void hdf5_dataset_put_chunks(struct hdf5_file *file, unsigned index, hsize_t first, size_t count,
+                             const uint64_t *numbers)
 {
     struct hdf5_dataset *dataset = &file->datasets[index];
     const size_t rows = (size_t)dataset->chunk[0];
-    if (is_fill(dataset, numbers, count)) {
-        return 0;
+    const hsize_t step = CHUNKS_AHEAD * dataset->chunk[0];
+    if (file->code != 0 || is_fill(dataset, numbers, count)) {
+        return;
     }
-    int code = reach_ahead(file, index, first + count, err);
-    for (size_t at = 0; code == 0 && at < count; at += rows) {
+    hsize_t end = first + count;
+    end = end > dataset->extent ? (end + step - 1) / step * step : end;
+    (void)reach(file, index, end);
+    for (size_t at = 0; file->code == 0 && at < count; at += rows) {
         const hsize_t start = first + at;
-        if (!is_fill(dataset, numbers + at, rows) &&
-            hdf5_chunk_put(&file->chunks, dataset->id, &start, numbers + at, rows,
-                           hdf5_type_bytes(dataset->type)) < 0) {
-            code = failed_to_write(file, dataset, err);
+        if (!is_fill(dataset, numbers + at, rows)) {
+            put_chunk(file, dataset, &start, numbers + at, rows);
         }
     }
-    return code;
 }
 
-int hdf5_dataset_put_texts(struct hdf5_file *file, unsigned index, hsize_t row, unsigned count,
-                           const char *const *texts, struct vamp_err *err)
+void hdf5_dataset_put_texts(struct hdf5_file *file, unsigned index, hsize_t row, unsigned count,
+                            const char *const *texts)
 {
     const struct hdf5_dataset *dataset = &file->datasets[index];
-    const hsize_t length = file->dimensions[dataset->dimensions[dataset->rank - 1]].size;
-    const size_t bytes = count * (size_t)length;
-    int code = hdf5_column_reserve(&file->column, (bytes + 7) / sizeof(uint64_t), err);
-    if (code != 0) {
-        return code;
+    if (file->code != 0) {
+        return;
     }
-    char *block = (char *)file->column.numbers;
-    for (unsigned i = 0; i < count; i++) {
+    const hsize_t length = file->dimensions[dataset->dimensions[dataset->rank - 1]].size;
+    const hsize_t start[] = {row, 0}, size[] = {count, length};
+    const size_t bytes = count * (size_t)length;
+    char *block = (char *)hdf5_column_reserve(file, &file->column, (bytes + 7) / sizeof(uint64_t));
+    for (unsigned i = 0; block != NULL && i < count; i++) {
         (void)vamp_utf8_copy(block + i * length, (size_t)length, texts[i]);
     }
-    const hsize_t start[] = {row, 0}, size[] = {count, length};
-    return hdf5_dataset_put(file, index, start, size, block, err);
+    hdf5_dataset_put(file, index, start, size, block);
 }
 
-int hdf5_dataset_put_text(struct hdf5_file *file, unsigned index, hsize_t row, const char *text,
-                          struct vamp_err *err)
-{
-    return hdf5_dataset_put_texts(file, index, row, 1, &text, err);
-}
-
-int hdf5_dataset_put_number(struct hdf5_file *file, unsigned index, hsize_t row, uint64_t number,
-                            struct vamp_err *err)
+void hdf5_dataset_put_number(struct hdf5_file *file, unsigned index, hsize_t row, uint64_t number)
 {
     const hsize_t count = 1;
-    return hdf5_dataset_put(file, index, &row, &count, &number, err);
+    hdf5_dataset_put(file, index, &row, &count, &number);
 }
 
+/* ---- the end */
+
 /* A dataset that a failed file did not open has nothing to cut. */
-int hdf5_datasets_trim(struct hdf5_file *file, bool only_cut, struct vamp_err *err)
+void hdf5_datasets_trim(struct hdf5_file *file, bool only_cut)
 {
-    int code = 0;
-    for (unsigned i = 0; code == 0 && i < file->dataset_count; i++) {
+    for (unsigned i = 0; file->code == 0 && i < file->dataset_count; i++) {
         struct hdf5_dataset *dataset = &file->datasets[i];
         const struct hdf5_dimension *first =
             dataset->rank > 0 ? &file->dimensions[dataset->dimensions[0]] : NULL;
@@ -469,31 +645,28 @@ int hdf5_datasets_trim(struct hdf5_file *file, bool only_cut, struct vamp_err *e
         }
         const bool is_open = dataset->id >= 0;
         if (!only_cut && dataset->extent < first->size) {
-            code = reach(file, i, first->size, err);
+            (void)reach(file, i, first->size);
         } else if (is_open && dataset->extent > first->size) {
-            code = set_rows(file, dataset, first->size, only_cut ? NULL : err);
+            set_rows(file, dataset, first->size);
         }
-        code = code == 0 && !is_open ? hdf5_dataset_close(file, i, err) : code;
-        code = only_cut ? 0 : code;
+        if (!is_open) {
+            hdf5_dataset_close(file, i);
+        }
+        file->code = only_cut ? 0 : file->code;
     }
-    return code;
 }
 
-int hdf5_datasets_close(struct hdf5_file *file, struct vamp_err *err)
+void hdf5_datasets_close(struct hdf5_file *file)
 {
-    int code = 0;
     for (unsigned i = 0; i < file->dimension_count; i++) {
         /* The scale of time is the dataset time, closed below. */
         hid_t scale = i == HDF5_TIME ? -1 : file->dimensions[i].scale;
         file->dimensions[i].scale = -1;
-        if (scale >= 0 && H5Dclose(scale) < 0 && code == 0) {
-            code = hdf5_fail(err, "close dimension \"%s\" of %s", file->dimensions[i].name,
-                             file->path);
+        if (scale >= 0 && H5Dclose(scale) < 0) {
+            hdf5_failed(file, "close dimension \"%s\" of %s", file->dimensions[i].name, file->path);
         }
     }
     for (unsigned i = 0; i < file->dataset_count; i++) {
-        const int closed = hdf5_dataset_close(file, i, code == 0 ? err : NULL);
-        code = code == 0 ? closed : code;
+        hdf5_dataset_close(file, i);
     }
-    return code;
 }

@@ -33,18 +33,11 @@ static herr_t visit(unsigned depth, const H5E_error2_t *entry, void *context)
     return 0;
 }
 
-int hdf5_fail(struct vamp_err *err, const char *format, ...)
+static int fail(struct vamp_err *err, const char *doing)
 {
     struct walk walk = {.errno_value = 0};
     (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, visit, &walk);
     (void)H5Eclear2(H5E_DEFAULT);
-
-    char doing[200];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(doing, sizeof doing, format, arguments);
-    va_end(arguments);
-
     if (walk.errno_value > 0) {
         return vamp_err_set_errno(err, walk.errno_value, "%s: HDF5: %s", doing, walk.outer);
     }
@@ -52,6 +45,39 @@ int hdf5_fail(struct vamp_err *err, const char *format, ...)
         return vamp_err_set(err, -EIO, "%s: HDF5 failed without giving a reason", doing);
     }
     return vamp_err_set(err, -EIO, "%s: HDF5: %s (%s)", doing, walk.outer, walk.inner);
+}
+
+#define DOING_BYTES 200
+
+int hdf5_fail(struct vamp_err *err, const char *format, ...)
+{
+    char doing[DOING_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(doing, sizeof doing, format, arguments);
+    va_end(arguments);
+    return fail(err, doing);
+}
+
+void hdf5_failed(struct hdf5_file *file, const char *format, ...)
+{
+    char doing[DOING_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(doing, sizeof doing, format, arguments);
+    va_end(arguments);
+    if (file->code == 0) {
+        file->code = fail(file->err, doing);
+    } else {
+        (void)H5Eclear2(H5E_DEFAULT);
+    }
+}
+
+void hdf5_no_memory(struct hdf5_file *file, const char *doing)
+{
+    if (file->code == 0) {
+        file->code = vamp_err_set_errno(file->err, ENOMEM, "%s", doing);
+    }
 }
 
 void hdf5_quiet(void)

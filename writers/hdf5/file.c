@@ -39,7 +39,7 @@ static unsigned datasets_of(const struct vamp_schema *schema)
     return count;
 }
 
-static int allocate(struct hdf5_file *file, struct vamp_err *err)
+static void allocate(struct hdf5_file *file)
 {
     const struct vamp_schema *schema = file->schema;
     const unsigned sets = schema->label_set_count, metrics = schema->metric_count;
@@ -49,15 +49,14 @@ static int allocate(struct hdf5_file *file, struct vamp_err *err)
                               sizeof *file->dimensions);
     file->sets = calloc(sets + 1, sizeof *file->sets);
     file->metrics = calloc(metrics + 1, sizeof *file->metrics);
-    if (file->datasets == NULL || file->dimensions == NULL || file->sets == NULL ||
-        file->metrics == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "prepare the file");
+    if (file->path == NULL || file->datasets == NULL || file->dimensions == NULL ||
+        file->sets == NULL || file->metrics == NULL) {
+        hdf5_no_memory(file, "prepare the target");
     }
-    return 0;
 }
 
-/* Room to compress the largest chunk. */
-static int allocate_chunks(struct hdf5_file *file, struct vamp_err *err)
+/* Numbers of the largest chunk. */
+static size_t largest_chunk(const struct hdf5_file *file)
 {
     size_t numbers = VAMP_BINS_MAX > HDF5_OWN_COLUMNS_MAX ? VAMP_BINS_MAX : HDF5_OWN_COLUMNS_MAX;
     for (unsigned s = 0; s < file->schema->label_set_count; s++) {
@@ -69,26 +68,22 @@ static int allocate_chunks(struct hdf5_file *file, struct vamp_err *err)
         const unsigned chunk = file->metrics[m].entry_chunk;
         numbers = chunk > numbers ? chunk : numbers;
     }
-    return hdf5_chunks_init(&file->chunks, numbers * sizeof(uint64_t)) != 0
-               ? vamp_err_set_errno(err, ENOMEM, "prepare the file")
-               : 0;
+    return numbers;
 }
 
 /* vampire's descriptor and HDF5's must refer to the same file; otherwise another process replaced
  * the name in between. */
-static int verify_same_file(const struct hdf5_file *file, struct vamp_err *err)
+static void verify_same_file(struct hdf5_file *file)
 {
     int *theirs = NULL;
     struct stat own, other;
     if (H5Fget_vfd_handle(file->file, H5P_DEFAULT, (void **)&theirs) < 0 || theirs == NULL) {
-        return hdf5_fail(err, "look at %s", file->path);
+        hdf5_failed(file, "look at %s", file->path);
+    } else if (fstat(file->fd, &own) != 0 || fstat(*theirs, &other) != 0 ||
+               own.st_dev != other.st_dev || own.st_ino != other.st_ino) {
+        file->code = vamp_err_set(file->err, -ELOOP,
+                                  "create %s: another process replaced it meanwhile", file->path);
     }
-    if (fstat(file->fd, &own) != 0 || fstat(*theirs, &other) != 0 || own.st_dev != other.st_dev ||
-        own.st_ino != other.st_ino) {
-        return vamp_err_set(err, -ELOOP, "create %s: another process replaced it meanwhile",
-                            file->path);
-    }
-    return 0;
 }
 
 /* Small metadata never crosses a page: a kill in the middle of a write leaves whole pages only, and
@@ -128,44 +123,37 @@ static void set_cache(H5AC_cache_config_t *config, size_t bytes)
 static bool limit_layout_cache(hid_t access)
 {
     H5AC_cache_config_t config = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
-    if (H5Pget_mdc_config(access, &config) < 0) {
-        return false;
-    }
+    const bool known = H5Pget_mdc_config(access, &config) >= 0;
     set_cache(&config, LAYOUT_CACHE_BYTES);
-    return H5Pset_mdc_config(access, &config) >= 0;
+    return known && H5Pset_mdc_config(access, &config) >= 0;
 }
 
 static bool limit_bucket_cache(hid_t file)
 {
     H5AC_cache_config_t config = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
-    if (H5Fget_mdc_config(file, &config) < 0) {
-        return false;
-    }
+    const bool known = H5Fget_mdc_config(file, &config) >= 0;
     set_cache(&config, BUCKET_CACHE_BYTES);
-    return H5Fset_mdc_config(file, &config) >= 0;
+    return known && H5Fset_mdc_config(file, &config) >= 0;
 }
 
 /* HDF5 keeps freed memory of each kind for the same kind. While the layout is made it returns it to
  * malloc instead, so that the heap stays small; afterwards each bucket frees and takes the same
  * again, which is faster from its lists. */
-static void begin_layout_memory(void)
-{
-    (void)H5set_free_list_limits(0, 0, 0, 0, 0, 0);
-}
-
 #define KEPT_BYTES (1 << 20)
 #define KEPT_OF_A_KIND_BYTES (64 << 10)
 
-static void end_layout_memory(void)
+static void keep_freed_memory(bool keep)
 {
-    (void)H5set_free_list_limits(KEPT_BYTES, KEPT_OF_A_KIND_BYTES, KEPT_BYTES, KEPT_OF_A_KIND_BYTES,
-                                 KEPT_BYTES, KEPT_OF_A_KIND_BYTES);
-    (void)H5garbage_collect();
-    (void)malloc_trim(0);
+    const int all = keep ? KEPT_BYTES : 0, of_a_kind = keep ? KEPT_OF_A_KIND_BYTES : 0;
+    (void)H5set_free_list_limits(all, of_a_kind, all, of_a_kind, all, of_a_kind);
+    if (keep) {
+        (void)H5garbage_collect();
+        (void)malloc_trim(0);
+    }
 }
 
 /* The format of HDF5 1.10 by name, not "latest": files must not change with the library. */
-static int create_hdf5(struct hdf5_file *file, struct vamp_err *err)
+static void create_hdf5(struct hdf5_file *file)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     hid_t create = H5Pcreate(H5P_FILE_CREATE);
@@ -180,26 +168,21 @@ static int create_hdf5(struct hdf5_file *file, struct vamp_err *err)
         H5Pset_attr_creation_order(create, order) >= 0) {
         file->file = H5Fcreate(file->path, H5F_ACC_TRUNC, create, access);
     }
-    int code = file->file < 0 ? hdf5_fail(err, "create %s", file->path) : 0;
+    if (file->file < 0) {
+        hdf5_failed(file, "create %s", file->path);
+    } else {
+        verify_same_file(file);
+    }
     (void)H5Pclose(create);
     (void)H5Pclose(access);
-    return code != 0 ? code : verify_same_file(file, err);
 }
 
-static int write_texts(hid_t id, const char *const (*pairs)[2], struct vamp_err *err)
-{
-    int code = 0;
-    for (; code == 0 && (*pairs)[0] != NULL; pairs++) {
-        code = hdf5_attribute_text(id, (*pairs)[0], (*pairs)[1], err);
-    }
-    return code;
-}
-
-static int write_attributes(const struct hdf5_file *file, struct vamp_err *err)
+static void write_attributes(struct hdf5_file *file)
 {
     const struct vamp_run *run = file->run;
-    char started[VAMP_TIME_TEXT_BYTES];
+    char started[VAMP_TIME_TEXT_BYTES], reloaded[VAMP_TIME_TEXT_BYTES];
     vamp_time_text(run->started_ns, started);
+    vamp_time_text(run->reloaded_ns, reloaded);
     const char *const root[][2] = {
         {"Conventions", "CF-1.10"},
         {"title", "Statistics of a Maestro workflow's pool, by vampire"},
@@ -222,70 +205,64 @@ static int write_attributes(const struct hdf5_file *file, struct vamp_err *err)
          "xarray.open_dataset(path, engine='vampire') with the Python package vampire, or "
          "h5py.File(path, 'r', swmr=True), refreshing time first. After a crash: h5clear -s "
          "--increment=0 path"},
-        {NULL, NULL},
     };
-    const char *const time[][2] = {{"calendar", "proleptic_gregorian"},
-                                   {"standard_name", "time"},
-                                   {"axis", "T"},
-                                   {NULL, NULL}};
-    int code = write_texts(file->file, root, err);
-    if (code == 0) {
-        code = write_texts(file->datasets[file->time].id, time, err);
+    const char *const time[][2] = {
+        {"calendar", "proleptic_gregorian"}, {"standard_name", "time"}, {"axis", "T"}};
+    const struct {
+        const char *name;
+        enum hdf5_type type;
+        uint64_t value;
+    } numbers[] = {
+        {"segment", HDF5_U64, file->segment},
+        {"pid", HDF5_U64, run->pid},
+        {"bucket_ns", HDF5_I64, (uint64_t)file->schema->bucket_ns},
+        {"reloads", HDF5_U64, run->reloads},
+    };
+    for (size_t i = 0; i < sizeof root / sizeof root[0]; i++) {
+        hdf5_attribute_text(file, file->file, root[i][0], root[i][1]);
     }
-    if (code == 0) {
-        code = hdf5_attribute_number(file->file, "segment", HDF5_U64, file->segment, err);
+    for (size_t i = 0; i < sizeof time / sizeof time[0]; i++) {
+        hdf5_attribute_text(file, file->datasets[file->time].id, time[i][0], time[i][1]);
     }
-    if (code == 0) {
-        code = hdf5_attribute_number(file->file, "pid", HDF5_U64, run->pid, err);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        hdf5_attribute_numbers(file, file->file, numbers[i].name, numbers[i].type,
+                               &numbers[i].value, 1);
     }
-    if (code == 0) {
-        code = hdf5_attribute_number(file->file, "bucket_ns", HDF5_I64,
-                                     (uint64_t)file->schema->bucket_ns, err);
+    if (run->reloads > 0) {
+        hdf5_attribute_text(file, file->file, "reloaded", reloaded);
     }
-    if (code == 0) {
-        code = hdf5_attribute_number(file->file, "reloads", HDF5_U64, run->reloads, err);
-    }
-    if (code == 0 && run->reloads > 0) {
-        char reloaded[VAMP_TIME_TEXT_BYTES];
-        vamp_time_text(run->reloaded_ns, reloaded);
-        code = hdf5_attribute_text(file->file, "reloaded", reloaded, err);
-    }
-    return code;
 }
 
-static int start_swmr(struct hdf5_file *file, struct vamp_err *err)
+static void start_swmr(struct hdf5_file *file)
 {
-    int code = hdf5_datasets_close(file, err);
-    if (code != 0) {
-        return code;
+    if (file->code != 0) {
+        return;
     }
-    if (H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0 || !limit_bucket_cache(file->file) ||
-        H5Fstart_swmr_write(file->file) < 0) {
-        return hdf5_fail(err, "make %s readable while it is written", file->path);
+    hdf5_datasets_close(file);
+    if (file->code == 0 &&
+        (H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0 || !limit_bucket_cache(file->file) ||
+         H5Fstart_swmr_write(file->file) < 0)) {
+        hdf5_failed(file, "make %s readable while it is written", file->path);
     }
-    end_layout_memory();
-    return H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0 ? hdf5_fail(err, "flush %s", file->path) : 0;
+    keep_freed_memory(true);
+    if (file->code == 0 && H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0) {
+        hdf5_failed(file, "flush %s", file->path);
+    }
 }
 
-static int build(struct hdf5_file *file, const struct vamp_delivery *first, struct vamp_err *err)
+static void build(struct hdf5_file *file, const struct vamp_delivery *first)
 {
-    uint64_t layout = (uint64_t)file->dataset_capacity * LAYOUT_BYTES_PER_DATASET +
-                      strlen(file->run->configuration);
-    int code = hdf5_space_reserve(file->fd, 0, layout, file->path, err);
-    if (code == 0) {
-        begin_layout_memory();
-        code = create_hdf5(file, err);
+    const uint64_t layout = (uint64_t)file->dataset_capacity * LAYOUT_BYTES_PER_DATASET +
+                            strlen(file->run->configuration);
+    file->code = hdf5_space_reserve(file->fd, 0, layout, file->path, file->err);
+    if (file->code == 0) {
+        keep_freed_memory(false);
+        create_hdf5(file);
     }
-    if (code == 0) {
-        code = hdf5_layout_create(file, first, err);
-    }
-    if (code == 0) {
-        code = write_attributes(file, err);
-    }
-    if (code == 0) {
-        code = allocate_chunks(file, err);
-    }
-    return code != 0 ? code : start_swmr(file, err);
+    hdf5_layout_create(file, first);
+    write_attributes(file);
+    hdf5_chunks_init(file, largest_chunk(file) * sizeof(uint64_t));
+    start_swmr(file);
 }
 
 static void file_free(struct hdf5_file *file)
@@ -315,11 +292,12 @@ static void file_free(struct hdf5_file *file)
     free(file);
 }
 
-int hdf5_file_open(const struct hdf5_options *options, const struct vamp_writer_target *target,
-                   struct hdf5_file **ret_file, struct vamp_err *err)
+int hdf5_file_open(const void *options, const struct vamp_writer_target *target, void **ret_self,
+                   struct vamp_err *err)
 {
+    const struct hdf5_options *chosen = options;
     hdf5_quiet();
-    const char *directory = options->directory != NULL ? options->directory : ".";
+    const char *directory = chosen->directory != NULL ? chosen->directory : ".";
     int code = hdf5_space_check(directory, err);
     if (code != 0) {
         return code;
@@ -328,75 +306,74 @@ int hdf5_file_open(const struct hdf5_options *options, const struct vamp_writer_
     if (file == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "prepare the target");
     }
-    file->options = options;
-    file->run = target->run;
-    file->schema = target->schema;
-    file->output = target->name;
-    file->segment = target->segment;
-    file->fd = -1;
-    file->file = -1;
-    file->path = vamp_target_name(directory, target, "h5");
-    code = file->path == NULL ? vamp_err_set_errno(err, ENOMEM, "prepare the target")
-                              : allocate(file, err);
-    if (code == 0) {
-        code = vamp_target_create(file->path, (enum vamp_target_access)options->access, &file->fd,
-                                  err);
+    *file = (struct hdf5_file){
+        .options = chosen,
+        .run = target->run,
+        .schema = target->schema,
+        .output = target->name,
+        .segment = target->segment,
+        .fd = -1,
+        .file = -1,
+        .path = vamp_target_name(directory, target, "h5"),
+        .err = err,
+    };
+    allocate(file);
+    if (file->code == 0) {
+        file->code =
+            vamp_target_create(file->path, (enum vamp_target_access)chosen->access, &file->fd, err);
     }
-    if (code != 0) {
+    if (file->code != 0) {
+        code = file->code;
         file_free(file);
         return code;
     }
-    code = build(file, target->first, err);
-    if (code != 0) {
+    build(file, target->first);
+    if (file->code != 0) {
+        code = file->code;
         file->failed = true; /* so that close removes it */
         int ignored = hdf5_file_close(file, NULL, NULL);
         (void)ignored;
         return code;
     }
-    *ret_file = file;
+    *ret_self = file;
     return 0;
 }
 
-static int write_ending(struct hdf5_file *file, const struct vamp_ending *ending,
-                        struct vamp_err *err)
+static void write_ending(struct hdf5_file *file, const struct vamp_ending *ending)
 {
     const uint8_t how = ending == NULL ? HDF5_ROTATED : HDF5_ENDED;
     const hsize_t start = 0, length = file->dimensions[HDF5_TEXT_LENGTH].size;
     char reason[HDF5_TEXT_BYTES];
-    int code = hdf5_datasets_trim(file, false, err);
-    if (code == 0) {
-        code = hdf5_dataset_put(file, file->how_ended, &start, &length, &how, err);
-    }
-    if (code == 0 && ending != NULL) {
-        code = hdf5_dataset_put(file, file->ended, &start, &length, &ending->time_ns, err);
-    }
-    if (code == 0 && ending != NULL) {
+    hdf5_datasets_trim(file, false);
+    hdf5_dataset_put(file, file->how_ended, &start, &length, &how);
+    if (ending != NULL) {
         (void)vamp_utf8_copy(reason, sizeof reason, ending->reason);
-        code = hdf5_dataset_put(file, file->end_reason, &start, &length, reason, err);
+        hdf5_dataset_put(file, file->ended, &start, &length, &ending->time_ns);
+        hdf5_dataset_put(file, file->end_reason, &start, &length, reason);
     }
-    return code;
 }
 
-int hdf5_file_close(struct hdf5_file *file, const struct vamp_ending *ending, struct vamp_err *err)
+int hdf5_file_close(void *self, const struct vamp_ending *ending, struct vamp_err *err)
 {
+    struct hdf5_file *file = self;
     if (file == NULL) {
         return 0;
     }
     hdf5_quiet();
-    int code = 0;
+    file->code = 0;
+    file->err = file->failed ? NULL : err;
     if (file->failed) {
         /* What a failed write left beyond the last good bucket would show up as half a bucket, or
          * as one that the next file has too. Best effort: the file's state is not known any more.
          */
-        int ignored = hdf5_datasets_trim(file, true, NULL);
-        (void)ignored;
+        hdf5_datasets_trim(file, true);
+        file->err = err;
     } else {
-        code = write_ending(file, ending, err);
+        write_ending(file, ending);
     }
-    int closed = hdf5_datasets_close(file, code == 0 ? err : NULL);
-    code = code == 0 ? closed : code;
-    if (file->file >= 0 && H5Fclose(file->file) < 0 && code == 0) {
-        code = hdf5_fail(err, "close %s", file->path);
+    hdf5_datasets_close(file);
+    if (file->file >= 0 && H5Fclose(file->file) < 0) {
+        hdf5_failed(file, "close %s", file->path);
     }
     if (file->fd >= 0) {
         hdf5_space_release(file->fd);
@@ -404,6 +381,7 @@ int hdf5_file_close(struct hdf5_file *file, const struct vamp_ending *ending, st
     if (file->failed && file->rows == 0 && file->fd >= 0) {
         (void)unlink(file->path);
     }
+    const int code = file->code;
     file_free(file);
     return code;
 }

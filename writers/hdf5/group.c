@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A group for each label set that the overview does not show whole: one with a label whose values
- * are no closed list, or with a histogram.
+ * are no closed list, or with a histogram. The labels of its series are written here; rows.c writes
+ * the rows.
  */
 #include "writers/hdf5/internal.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,74 +71,41 @@ static unsigned choose_chunk_rows(const struct hdf5_file *file, unsigned set,
     return chunk_for(rows_of_first(file, set, first), usual);
 }
 
-int hdf5_group_create(struct hdf5_file *file, const char *name, const char *attribute,
-                      const char *text, struct vamp_err *err)
-{
-    const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
-    hid_t create = H5Pcreate(H5P_GROUP_CREATE);
-    hid_t group = -1;
-    if (create >= 0 && H5Pset_link_creation_order(create, order) >= 0 &&
-        H5Pset_attr_creation_order(create, order) >= 0 &&
-        H5Pset_obj_track_times(create, false) >= 0) {
-        group = H5Gcreate2(file->file, name, H5P_DEFAULT, create, H5P_DEFAULT);
-    }
-    (void)H5Pclose(create);
-    int code = group < 0 ? hdf5_fail(err, "create group \"%s\"", name)
-                         : hdf5_attribute_text(group, attribute, text, err);
-    if (group >= 0 && H5Gclose(group) < 0 && code == 0) {
-        code = hdf5_fail(err, "close group \"%s\"", name);
-    }
-    return code;
-}
-
-static int create_group(struct hdf5_file *file, unsigned number, struct vamp_err *err)
-{
-    const struct vamp_label_set *description = &file->schema->label_sets[number];
-    char labels[HDF5_NAME_BYTES] = "";
-    for (unsigned l = 0; l < description->label_count; l++) {
-        const size_t used = strlen(labels);
-        (void)snprintf(labels + used, sizeof labels - used, "%s%s", used > 0 ? " " : "",
-                       vamp_label_name(description->labels[l]));
-    }
-    return hdf5_group_create(file, file->sets[number].group, "labels", labels, err);
-}
-
 static void join_path(char path[static HDF5_NAME_BYTES], const struct hdf5_set *set,
                       const char *name)
 {
     (void)snprintf(path, HDF5_NAME_BYTES, "%.100s/%.80s", set->group, name);
 }
 
-static int create_dimension(struct hdf5_file *file, const struct hdf5_set *set, const char *name,
-                            unsigned *ret_dimension, struct vamp_err *err)
+static unsigned create_dimension(struct hdf5_file *file, const struct hdf5_set *set,
+                                 const char *name)
 {
     char path[HDF5_NAME_BYTES];
     join_path(path, set, name);
-    *ret_dimension = file->dimension_count++;
-    return hdf5_dimension_create(file, *ret_dimension, path, 0, true, err);
+    hdf5_dimension_create(file, file->dimension_count, path, 0);
+    return file->dimension_count++;
 }
 
-static int create_series(struct hdf5_file *file, unsigned number, struct vamp_err *err)
+/* The texts of the labels, and of the ids. */
+static void create_series(struct hdf5_file *file, unsigned number)
 {
     const struct vamp_label_set *description = &file->schema->label_sets[number];
     struct hdf5_set *set = &file->sets[number];
     char path[HDF5_NAME_BYTES], about[HDF5_NAME_BYTES];
-    int code = 0;
     set->label_count = description->label_count;
-    for (unsigned l = 0; code == 0 && l < set->label_count; l++) {
+    for (unsigned l = 0; l < set->label_count; l++) {
         const enum vamp_label label = description->labels[l];
         join_path(path, set, vamp_label_name(label));
         (void)snprintf(about, sizeof about, "%s of the series", vamp_label_name(label));
-        code = hdf5_layout_text(file, path, about, set->series, hdf5_layout_length(label),
-                                &set->label_text[l], err);
+        set->label_text[l] =
+            hdf5_texts_create(file, path, about, set->series, hdf5_words_length(label));
     }
     join_path(path, set, "id");
-    return code != 0 ? code
-                     : hdf5_layout_text(file, path, "identifier of the series (UUIDv5)",
-                                        set->series, HDF5_ID_LENGTH, &set->id_text, err);
+    set->id_text = hdf5_texts_create(file, path, "identifier of the series (UUIDv5)", set->series,
+                                     HDF5_ID_LENGTH);
 }
 
-static int create_columns(struct hdf5_file *file, struct hdf5_set *set, struct vamp_err *err)
+static void create_columns(struct hdf5_file *file, struct hdf5_set *set)
 {
     const struct {
         const char *name, *about;
@@ -151,38 +118,39 @@ static int create_columns(struct hdf5_file *file, struct hdf5_set *set, struct v
         {"before_restart", "restart to which the total belongs", set->before, &set->before_restart,
          0},
     };
-    int code = 0;
-    for (unsigned i = 0; code == 0 && i < sizeof columns / sizeof columns[0]; i++) {
+    for (unsigned i = 0; i < sizeof columns / sizeof columns[0]; i++) {
         char path[HDF5_NAME_BYTES];
         join_path(path, set, columns[i].name);
-        const struct hdf5_spec spec = {
-            .name = path,
-            .type = HDF5_U32,
-            .rank = 1,
-            .dimensions = {columns[i].dimension},
-            .chunk_rows = set->chunk_rows,
-            .packed = true,
-            .fill_value = columns[i].fill,
-            .units = "1",
-            .long_name = columns[i].about,
-        };
-        code = hdf5_dataset_create(file, &spec, columns[i].ret_index, err);
-        if (code == 0 && columns[i].fill != 0) {
-            code = hdf5_attribute_number(file->datasets[*columns[i].ret_index].id, "padding",
-                                         HDF5_U32, columns[i].fill, err);
+        const unsigned index =
+            hdf5_dataset_create(file, &(struct hdf5_spec){.name = path,
+                                                          .type = HDF5_U32,
+                                                          .rank = 1,
+                                                          .dimensions = {columns[i].dimension},
+                                                          .chunk_rows = set->chunk_rows,
+                                                          .packed = true,
+                                                          .fill_value = columns[i].fill,
+                                                          .units = "1",
+                                                          .long_name = columns[i].about});
+        *columns[i].ret_index = index;
+        if (columns[i].fill != 0) {
+            hdf5_attribute_numbers(file, file->datasets[index].id, "padding", HDF5_U32,
+                                   &columns[i].fill, 1);
         }
     }
-    return code;
 }
 
-static int create_metric(struct hdf5_file *file, unsigned number, const struct vamp_delivery *first,
-                         struct vamp_err *err)
+static bool is_histogram(const struct hdf5_file *file, unsigned metric)
+{
+    return vamp_metrics[file->schema->metrics[metric].id].kind == VAMP_HISTOGRAM;
+}
+
+static void create_metric(struct hdf5_file *file, unsigned number,
+                          const struct vamp_delivery *first)
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[number];
     const struct hdf5_set *set = &file->sets[entry->label_set];
     struct hdf5_metric *metric = &file->metrics[number];
-    int code = 0;
-    if (vamp_metrics[entry->id].kind == VAMP_HISTOGRAM) {
+    if (is_histogram(file, number)) {
         char name[HDF5_NAME_BYTES];
         (void)snprintf(name, sizeof name, "%s_entry", vamp_metrics[entry->id].name);
         const uint64_t entries =
@@ -191,72 +159,59 @@ static int create_metric(struct hdf5_file *file, unsigned number, const struct v
                                    ? CHUNK_OF_WORDS
                                    : ENTRY_CHUNK_LEAST;
         metric->entry_chunk = chunk_for(entries, set->chunk_rows > least ? set->chunk_rows : least);
-        code = create_dimension(file, set, name, &metric->entry, err);
+        metric->entry = create_dimension(file, set, name);
     }
-    return code != 0 ? code : hdf5_metric_create_rows(file, number, err);
+    hdf5_metric_create_rows(file, number);
 }
 
-static int create_set(struct hdf5_file *file, unsigned number, const struct vamp_delivery *first,
-                      struct vamp_err *err)
+static void list_labels(const struct vamp_label_set *description, const char *separator, char *text,
+                        size_t bytes)
+{
+    for (unsigned l = 0; l < description->label_count; l++) {
+        const size_t used = strlen(text);
+        (void)snprintf(text + used, bytes - used, "%s%s", used > 0 ? separator : "",
+                       vamp_label_name(description->labels[l]));
+    }
+}
+
+static void create_set(struct hdf5_file *file, unsigned number, const struct vamp_delivery *first)
 {
     struct hdf5_set *set = &file->sets[number];
+    char labels[HDF5_NAME_BYTES] = "";
+    list_labels(&file->schema->label_sets[number], " ", labels, sizeof labels);
     set->chunk_rows = choose_chunk_rows(file, number, first);
-    int code = create_group(file, number, err);
-    if (code == 0) {
-        code = create_dimension(file, set, "series", &set->series, err);
-    }
-    if (code == 0) {
-        code = create_dimension(file, set, "row", &set->row, err);
-    }
-    if (code == 0) {
-        code = create_dimension(file, set, "before", &set->before, err);
-    }
-    if (code == 0) {
-        code = create_series(file, number, err);
-    }
-    if (code == 0) {
-        code = create_columns(file, set, err);
-    }
-    for (unsigned m = 0; code == 0 && m < file->schema->metric_count; m++) {
+    hdf5_group_create(file, set->group, "labels", labels);
+    set->series = create_dimension(file, set, "series");
+    set->row = create_dimension(file, set, "row");
+    set->before = create_dimension(file, set, "before");
+    create_series(file, number);
+    create_columns(file, set);
+    for (unsigned m = 0; m < file->schema->metric_count; m++) {
         if (file->schema->metrics[m].label_set == number && file->metrics[m].has_rows) {
-            code = create_metric(file, m, first, err);
+            create_metric(file, m, first);
         }
     }
-    return code;
 }
 
 /* `row_dimension`: the dimension of each slot, as its path. */
-static int name_places(struct hdf5_file *file, unsigned slot, struct vamp_err *err)
+static void name_places(struct hdf5_file *file, unsigned slot)
 {
-    unsigned names = 0;
-    int code = hdf5_layout_text(file, "row_dimension", "dimension of the rows, with its group",
-                                slot, HDF5_TEXT_LENGTH, &names, err);
-    for (unsigned m = 0; code == 0 && m < file->schema->metric_count; m++) {
+    const unsigned names = hdf5_texts_create(
+        file, "row_dimension", "dimension of the rows, with its group", slot, HDF5_TEXT_LENGTH);
+    for (unsigned m = 0; m < file->schema->metric_count; m++) {
         const struct vamp_schema_metric *entry = &file->schema->metrics[m];
-        const struct hdf5_metric *metric = &file->metrics[m];
         const struct hdf5_set *set = &file->sets[entry->label_set];
-        char path[HDF5_NAME_BYTES];
-        if (metric->has_rows) {
+        char name[HDF5_NAME_BYTES], path[HDF5_NAME_BYTES];
+        const char *const text = path;
+        if (file->metrics[m].has_rows) {
             join_path(path, set, "row");
-            code = hdf5_dataset_put_text(file, names, set->slot, path, err);
+            hdf5_dataset_put_texts(file, names, set->slot, 1, &text);
         }
-        if (code == 0 && metric->has_rows && vamp_metrics[entry->id].kind == VAMP_HISTOGRAM) {
-            char name[HDF5_NAME_BYTES];
+        if (file->metrics[m].has_rows && is_histogram(file, m)) {
             (void)snprintf(name, sizeof name, "%s_entry", vamp_metrics[entry->id].name);
             join_path(path, set, name);
-            code = hdf5_dataset_put_text(file, names, metric->entry_slot, path, err);
+            hdf5_dataset_put_texts(file, names, file->metrics[m].entry_slot, 1, &text);
         }
-    }
-    return code;
-}
-
-static void name_group(const struct vamp_label_set *description, struct hdf5_set *set)
-{
-    (void)snprintf(set->group, sizeof set->group, "by");
-    for (unsigned l = 0; l < description->label_count; l++) {
-        const size_t used = strlen(set->group);
-        (void)snprintf(set->group + used, sizeof set->group - used, "_%s",
-                       vamp_label_name(description->labels[l]));
     }
 }
 
@@ -270,10 +225,12 @@ static void plan_groups(struct hdf5_file *file)
         metric->has_rows = needs_rows(file, m);
         if (metric->has_rows && !set->has_group) {
             set->has_group = true;
-            name_group(&file->schema->label_sets[entry->label_set], set);
+            (void)snprintf(set->group, sizeof set->group, "by");
+            list_labels(&file->schema->label_sets[entry->label_set], "_", set->group,
+                        sizeof set->group);
             set->slot = file->slots++;
         }
-        if (metric->has_rows && vamp_metrics[entry->id].kind == VAMP_HISTOGRAM) {
+        if (metric->has_rows && is_histogram(file, m)) {
             metric->entry_slot = file->slots++;
         }
     }
@@ -281,7 +238,7 @@ static void plan_groups(struct hdf5_file *file)
 
 /* One table for all groups: a column for each of them would be two more variables that grow with
  * each bucket. */
-static int create_places(struct hdf5_file *file, struct vamp_err *err)
+static void create_places(struct hdf5_file *file)
 {
     const struct {
         const char *name, *about;
@@ -293,37 +250,66 @@ static int create_places(struct hdf5_file *file, struct vamp_err *err)
     file->slot_first = calloc(file->slots, sizeof *file->slot_first);
     file->slot_count = calloc(file->slots, sizeof *file->slot_count);
     if (file->slot_first == NULL || file->slot_count == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "prepare the file");
+        hdf5_no_memory(file, "prepare the file");
     }
     const unsigned slot = file->dimension_count++;
-    int code = hdf5_dimension_create(file, slot, "row_slot", file->slots, false, err);
-    for (unsigned i = 0; code == 0 && i < sizeof tables / sizeof tables[0]; i++) {
-        const struct hdf5_spec spec = {
-            .name = tables[i].name,
-            .type = HDF5_U32,
-            .rank = 2,
-            .dimensions = {HDF5_TIME, slot},
-            .chunk_rows = HDF5_PLACE_CHUNK_ROWS,
-            .chunk_columns = HDF5_PLACE_CHUNK_SLOTS,
-            .units = "1",
-            .long_name = tables[i].about,
-        };
-        code = hdf5_dataset_create(file, &spec, tables[i].ret_index, err);
-        if (code == 0) {
-            code = hdf5_attribute_text(file->datasets[*tables[i].ret_index].id, "coordinates",
-                                       "row_dimension", err);
-        }
+    hdf5_dimension_create(file, slot, "row_slot", file->slots);
+    for (unsigned i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        const unsigned index =
+            hdf5_dataset_create(file, &(struct hdf5_spec){.name = tables[i].name,
+                                                          .type = HDF5_U32,
+                                                          .rank = 2,
+                                                          .dimensions = {HDF5_TIME, slot},
+                                                          .chunk_rows = HDF5_PLACE_CHUNK_ROWS,
+                                                          .chunk_columns = HDF5_PLACE_CHUNK_SLOTS,
+                                                          .units = "1",
+                                                          .long_name = tables[i].about});
+        *tables[i].ret_index = index;
+        hdf5_attribute_text(file, file->datasets[index].id, "coordinates", "row_dimension");
     }
-    return code != 0 ? code : name_places(file, slot, err);
+    name_places(file, slot);
 }
 
-int hdf5_groups_create(struct hdf5_file *file, const struct vamp_delivery *first,
-                       struct vamp_err *err)
+void hdf5_groups_create(struct hdf5_file *file, const struct vamp_delivery *first)
 {
     plan_groups(file);
-    int code = file->slots > 0 ? create_places(file, err) : 0;
-    for (unsigned s = 0; code == 0 && s < file->schema->label_set_count; s++) {
-        code = file->sets[s].has_group ? create_set(file, s, first, err) : 0;
+    if (file->slots > 0) {
+        create_places(file);
     }
-    return code;
+    for (unsigned s = 0; s < file->schema->label_set_count; s++) {
+        if (file->sets[s].has_group) {
+            create_set(file, s, first);
+        }
+    }
+}
+
+/* ---- series keep their number, so the table only grows */
+
+#define BATCH HDF5_TEXT_CHUNK_ROWS
+
+static void write_series(struct hdf5_file *file, struct hdf5_set *set,
+                         const struct vamp_series *const *series, unsigned count)
+{
+    const char *texts[BATCH];
+    for (unsigned l = 0; l <= set->label_count; l++) { /* the ids after the last label */
+        const bool is_id = l == set->label_count;
+        for (unsigned i = 0; i < count; i++) {
+            texts[i] = is_id ? series[i]->id : series[i]->labels[l];
+        }
+        hdf5_dataset_put_texts(file, is_id ? set->id_text : set->label_text[l], set->written, count,
+                               texts);
+    }
+    set->written += count;
+    file->dimensions[set->series].next = set->written;
+}
+
+void hdf5_series_write(struct hdf5_file *file, const struct vamp_bucket *bucket)
+{
+    for (unsigned s = 0; s < file->schema->label_set_count; s++) {
+        struct hdf5_set *set = &file->sets[s];
+        while (set->has_group && set->written < bucket->series_count[s]) {
+            const unsigned left = bucket->series_count[s] - set->written;
+            write_series(file, set, bucket->series[s] + set->written, left < BATCH ? left : BATCH);
+        }
+    }
 }

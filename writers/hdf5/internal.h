@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The HDF5 writer, split by stage. A file is made by layout.c (the overview in the root group),
- * metric.c (the variables of a metric), own.c (vampire's own metrics), group.c (a group of rows for
- * each label set) and words.c (the words of closed lists); file.c opens and closes it. A bucket is
- * written by bucket.c, in this order: tables.c (components and gaps), cdo.c, alarm.c, series.c
- * (labels of new series), restart.c (totals), rows.c (the detail), overview.c. dataset.c and
- * chunk.c write numbers, attribute.c attributes, space.c reserves disk space, error.c turns HDF5's
- * error stack into a vamp_err, writer.c is the table. The format is specified in
- * docs/output-hdf5.md.
+ * The HDF5 writer. A file is made by layout.c (dimensions, columns), words.c (the words of closed
+ * lists), metric.c (the variables of a metric), tables.c (gaps, components, CDOs, alarms), own.c
+ * (vampire's own metrics) and group.c (a group of rows for each label set); file.c opens and closes
+ * it. A bucket is written by writer.c, which is also the table, in this order: tables.c, group.c
+ * (labels of new series), rows.c (the detail), overview.c, own.c, and their totals where they are
+ * due. dataset.c has what is written with, space.c reserves disk space, error.c turns HDF5's error
+ * stack into a vamp_err. The format is specified in docs/output-hdf5.md.
+ *
+ * Functions on a file without a result set `code` and `err` of the file when something fails, and
+ * do nothing when something has failed already: the first failure is kept, and is looked at once.
+ * Numbers of datasets and dimensions are 0 then.
  *
  * HDF5 1.10 has one lock for the whole library and blocks for milliseconds: only outputs' threads
  * (and the first open) call it.
@@ -28,7 +31,7 @@
 #define HDF5_RANK_MAX (VAMP_LABELS_MAX + 1)
 #define HDF5_NAME_BYTES 192
 #define HDF5_DEFLATE_LEVEL 1
-#define HDF5_NO_DATASET UINT_MAX
+#define HDF5_UNIT_TIME "nanoseconds since 1970-01-01T00:00:00Z"
 /* What numpy and xarray read as "not a time". It is not declared with _FillValue: with one, xarray
  * goes through doubles, which cost nanoseconds, and warns at every missing time. */
 #define HDF5_TIME_MISSING ((uint64_t)INT64_MIN)
@@ -97,7 +100,7 @@ struct hdf5_dataset {
     hid_t id; /* -1: closed until it is written */
 };
 
-/* What a dataset is made of; hdf5_dataset_create copies what it needs. */
+/* What a dataset is made of; what is needed of it is copied. */
 struct hdf5_spec {
     const char *name;
     enum hdf5_type type;
@@ -191,19 +194,6 @@ enum {
     HDF5_OUTPUT_WAITING,
     HDF5_OUTPUT_DATASETS
 };
-enum { HDF5_GAP_START, HDF5_GAP_END, HDF5_GAP_EVENTS, HDF5_GAP_REASON, HDF5_GAP_DATASETS };
-enum {
-    HDF5_COMPONENT_APP_ID,
-    HDF5_COMPONENT_JOINED,
-    HDF5_COMPONENT_LEFT,
-    HDF5_COMPONENT_OPERATIONS,
-    HDF5_COMPONENT_NAME,
-    HDF5_COMPONENT_REASON,
-    HDF5_COMPONENT_DATASETS
-};
-/* Columns of the CDO table: numbers, then times, then texts. */
-#define HDF5_CDO_NUMBERS 4
-#define HDF5_CDO_TEXTS 4
 #define HDF5_EVENT_COLUMNS (6 + VAMP_LOSS_COUNT)
 
 /* A table of vampire's own metrics: a column for each cell of each metric; own.c. */
@@ -258,41 +248,34 @@ struct hdf5_file {
     unsigned gaps_first, components_first;
     unsigned how_ended, ended, end_reason;
 
-    hsize_t rows;        /* buckets written */
-    unsigned cdo_length; /* dimension of a CDO's texts, after its table's; 0: not at level `cdo` */
+    hsize_t rows; /* buckets written */
+    unsigned cdo; /* dimension of their table; 0: not at level `cdo` */
     unsigned cdos_first;
-    unsigned alarm_length; /* the same of the alarms' table; 0: the run has no rules */
+    unsigned alarm; /* the same; 0: the run has no rules */
     unsigned alarms_first;
     unsigned outputs_named;
     const char **component_names; /* by row: the name that the file has */
     unsigned component_capacity;
     bool failed; /* after any HDF5 error: nothing is written any more */
+    int code;    /* of the call that goes on: what failed first */
+    struct vamp_err *err;
     struct hdf5_column column, counts;
     struct hdf5_chunks chunks;
 };
 
-/* error.c. Sets `err` from HDF5's error stack and clears the stack. The code is -errno of the
- * system call that failed, when one did, else -EIO. */
+/* error.c: from HDF5's error stack, which is cleared. The code is -errno of the system call that
+ * failed, when one did, else -EIO. */
 int hdf5_fail(struct vamp_err *err, const char *format, ...) VAMP_PRINTF(2, 3);
+/* The same, into the file. */
+void hdf5_failed(struct hdf5_file *file, const char *format, ...) VAMP_PRINTF(2, 3);
+void hdf5_no_memory(struct hdf5_file *file, const char *doing);
 /* Before anything else on any thread: no printing by HDF5, no clean-up at exit. */
 void hdf5_quiet(void);
-
-/* attribute.c: on the object `id`, as fixed-length text (invalid UTF-8 replaced) or number. */
-VAMP_MUST_CHECK int hdf5_attribute_text(hid_t id, const char *name, const char *text,
-                                        struct vamp_err *err);
-VAMP_MUST_CHECK int hdf5_attribute_number(hid_t id, const char *name, enum hdf5_type type,
-                                          uint64_t value, struct vamp_err *err);
-VAMP_MUST_CHECK int hdf5_attribute_bytes(hid_t id, const char *name, const uint8_t *values,
-                                         unsigned count, struct vamp_err *err);
-/* Little endian in the file, the machine's own in memory. */
-hid_t hdf5_file_type(enum hdf5_type type);
-hid_t hdf5_memory_type(enum hdf5_type type);
 
 /* space.c. */
 /* -ENOTSUP when live HDF5 files cannot live in `directory` (network file systems without POSIX
  * writes), with a text that explains what to do. */
 VAMP_MUST_CHECK int hdf5_space_check(const char *directory, struct vamp_err *err);
-bool hdf5_space_is_posix(long file_system_magic);
 /* Makes sure that the file can grow by `bytes` from `end` on. 0; -EAGAIN with text: it cannot now;
  * of a new file, whose end is 0, -ENOSPC. */
 VAMP_MUST_CHECK int hdf5_space_reserve(int fd, uint64_t end, uint64_t bytes, const char *path,
@@ -303,166 +286,112 @@ void hdf5_space_release(int fd);
 uint64_t hdf5_space_needed(const struct hdf5_file *file, const struct vamp_delivery *delivery);
 
 /* dataset.c. */
-/* Names a dimension, its number, and makes its scale. */
-VAMP_MUST_CHECK int hdf5_dimension_create(struct hdf5_file *file, unsigned dimension,
-                                          const char *name, hsize_t size, bool unlimited,
-                                          struct vamp_err *err);
+/* An attribute of the object `id`: text of fixed length (invalid UTF-8 replaced), or `count`
+ * numbers in the type's form in memory. */
+void hdf5_attribute_text(struct hdf5_file *file, hid_t id, const char *name, const char *text);
+void hdf5_attribute_numbers(struct hdf5_file *file, hid_t id, const char *name, enum hdf5_type type,
+                            const void *values, hsize_t count);
+/* A group with an attribute. */
+void hdf5_group_create(struct hdf5_file *file, const char *name, const char *attribute,
+                       const char *text);
+/* Names a dimension, its number, and makes its scale; of size 0: unlimited. */
+void hdf5_dimension_create(struct hdf5_file *file, unsigned dimension, const char *name,
+                           hsize_t size);
 /* Creates, attaches the scales, leaves the dataset open until the next one is created: an open one
- * takes 43 KiB. `time` stays open. */
-VAMP_MUST_CHECK int hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec,
-                                        unsigned *ret_index, struct vamp_err *err);
+ * takes 43 KiB. `time` stays open. Returns its number. */
+unsigned hdf5_dataset_create(struct hdf5_file *file, const struct hdf5_spec *spec);
+/* Texts along a dimension. */
+unsigned hdf5_texts_create(struct hdf5_file *file, const char *name, const char *long_name,
+                           unsigned dimension, unsigned length_dimension);
 /* Opens it again, unless it is open; writing it does so, too. */
-VAMP_MUST_CHECK int hdf5_dataset_open(struct hdf5_file *file, unsigned index, struct vamp_err *err);
-/* Closes it if it is open. 0; -EIO: HDF5 failed. */
-VAMP_MUST_CHECK int hdf5_dataset_close(struct hdf5_file *file, unsigned index,
-                                       struct vamp_err *err);
+struct hdf5_dataset *hdf5_dataset_open(struct hdf5_file *file, unsigned index);
+/* Closes it if it is open, also after a failure. */
+void hdf5_dataset_close(struct hdf5_file *file, unsigned index);
 /* Writes the block at `start` of `count` elements; grows along an unlimited first dimension. */
-VAMP_MUST_CHECK int hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *start,
-                                     const hsize_t *count, const void *values,
-                                     struct vamp_err *err);
+void hdf5_dataset_put(struct hdf5_file *file, unsigned index, const hsize_t *start,
+                      const hsize_t *count, const void *values);
 /* One row of all cells, from `numbers`: nothing is written where all are the fill value. */
-VAMP_MUST_CHECK int hdf5_dataset_put_row(struct hdf5_file *file, unsigned index, hsize_t row,
-                                         const uint64_t *numbers, struct vamp_err *err);
+void hdf5_dataset_put_row(struct hdf5_file *file, unsigned index, hsize_t row,
+                          const uint64_t *numbers);
 /* Whole chunks of a packed column from `first` on; those that contain only the fill value are not
  * written. */
-VAMP_MUST_CHECK int hdf5_dataset_put_chunks(struct hdf5_file *file, unsigned index, hsize_t first,
-                                            size_t count, const uint64_t *numbers,
-                                            struct vamp_err *err);
+void hdf5_dataset_put_chunks(struct hdf5_file *file, unsigned index, hsize_t first, size_t count,
+                             const uint64_t *numbers);
 /* One row of 32-bit numbers, as many as its dimension has: from the first to the last that is not
  * 0, so that chunks before and after them are not written. */
-VAMP_MUST_CHECK int hdf5_dataset_put_indices(struct hdf5_file *file, unsigned index, hsize_t row,
-                                             const uint32_t *indices, struct vamp_err *err);
+void hdf5_dataset_put_indices(struct hdf5_file *file, unsigned index, hsize_t row,
+                              const uint32_t *indices);
 /* Texts, each cut to the length there is, from row `row` on; not of file->column. */
-VAMP_MUST_CHECK int hdf5_dataset_put_texts(struct hdf5_file *file, unsigned index, hsize_t row,
-                                           unsigned count, const char *const *texts,
-                                           struct vamp_err *err);
-/* One text, or one number, into row `row`. */
-VAMP_MUST_CHECK int hdf5_dataset_put_text(struct hdf5_file *file, unsigned index, hsize_t row,
-                                          const char *text, struct vamp_err *err);
-VAMP_MUST_CHECK int hdf5_dataset_put_number(struct hdf5_file *file, unsigned index, hsize_t row,
-                                            uint64_t number, struct vamp_err *err);
-/* Gives every dataset the rows of its unlimited dimension; `only_cut`: where it has more. */
-VAMP_MUST_CHECK int hdf5_datasets_trim(struct hdf5_file *file, bool only_cut, struct vamp_err *err);
-/* They are opened again when they are written. */
-VAMP_MUST_CHECK int hdf5_datasets_close(struct hdf5_file *file, struct vamp_err *err);
-/* Bytes of a number in the file. */
-size_t hdf5_type_bytes(enum hdf5_type type);
-/* Room for `count` numbers. 0 or -ENOMEM. */
-VAMP_MUST_CHECK int hdf5_column_reserve(struct hdf5_column *column, size_t count,
-                                        struct vamp_err *err);
-
-/* chunk.c: for chunks of at most `most_bytes`. 0 or -ENOMEM; hdf5_chunks_done is right after
- * either. */
-VAMP_MUST_CHECK int hdf5_chunks_init(struct hdf5_chunks *chunks, size_t most_bytes);
+void hdf5_dataset_put_texts(struct hdf5_file *file, unsigned index, hsize_t row, unsigned count,
+                            const char *const *texts);
+/* One number into row `row`. */
+void hdf5_dataset_put_number(struct hdf5_file *file, unsigned index, hsize_t row, uint64_t number);
+/* Gives every dataset the rows of its unlimited dimension. `only_cut`: where it has more, as far as
+ * that can be done; nothing fails then. */
+void hdf5_datasets_trim(struct hdf5_file *file, bool only_cut);
+/* They are opened again when they are written. Also after a failure. */
+void hdf5_datasets_close(struct hdf5_file *file);
+/* Room for `count` numbers, with what is in it or, of file->column, each set to `value`. NULL: no
+ * memory, or something failed before. */
+uint64_t *hdf5_column_reserve(struct hdf5_file *file, struct hdf5_column *column, size_t count);
+uint64_t *hdf5_column_begin(struct hdf5_file *file, size_t count, uint64_t value);
+/* For chunks of at most `most_bytes`. */
+void hdf5_chunks_init(struct hdf5_file *file, size_t most_bytes);
 void hdf5_chunks_done(struct hdf5_chunks *chunks);
-/* Writes the chunk that begins at `start`, whole; `bytes` of each number. 0; negative after an
- * error, for hdf5_fail. */
-VAMP_MUST_CHECK int hdf5_chunk_put(struct hdf5_chunks *chunks, hid_t dataset, const hsize_t *start,
-                                   const uint64_t *numbers, size_t count, size_t bytes);
-
-/* layout.c: every dimension and dataset of a file, from the schema. */
-VAMP_MUST_CHECK int hdf5_layout_create(struct hdf5_file *file, const struct vamp_delivery *first,
-                                       struct vamp_err *err);
-VAMP_MUST_CHECK int hdf5_layout_text(struct hdf5_file *file, const char *name,
-                                     const char *long_name, unsigned dimension,
-                                     unsigned length_dimension, unsigned *ret_index,
-                                     struct vamp_err *err);
-
-/* The dimension of the texts of a label. */
-unsigned hdf5_layout_length(enum vamp_label label);
 
 /* words.c. */
+/* The dimension of the texts of a label. */
+unsigned hdf5_words_length(enum vamp_label label);
 /* The words of every closed label that a metric has. */
-VAMP_MUST_CHECK int hdf5_words_create(struct hdf5_file *file, struct vamp_err *err);
+void hdf5_words_create(struct hdf5_file *file);
 /* Which cells of the overview the series of the bucket belong to; names outputs that are new. */
-VAMP_MUST_CHECK int hdf5_words_place(struct hdf5_file *file, const struct vamp_bucket *bucket,
-                                     struct vamp_err *err);
+void hdf5_words_place(struct hdf5_file *file, const struct vamp_bucket *bucket);
 
 /* metric.c: the datasets of the schema's metric `number`, in the overview and in its group. */
-VAMP_MUST_CHECK int hdf5_metric_create_overview(struct hdf5_file *file, unsigned number,
-                                                struct vamp_err *err);
-VAMP_MUST_CHECK int hdf5_metric_create_rows(struct hdf5_file *file, unsigned number,
-                                            struct vamp_err *err);
-
-/* group.c. */
-/* A group with an attribute. */
-VAMP_MUST_CHECK int hdf5_group_create(struct hdf5_file *file, const char *name,
-                                      const char *attribute, const char *text,
-                                      struct vamp_err *err);
-/* All groups, and the table of the places of their rows. */
-VAMP_MUST_CHECK int hdf5_groups_create(struct hdf5_file *file, const struct vamp_delivery *first,
-                                       struct vamp_err *err);
-
-/* series.c: labels of the series that are new. */
-VAMP_MUST_CHECK int hdf5_series_write(struct hdf5_file *file, const struct vamp_bucket *bucket,
-                                      struct vamp_err *err);
-
-/* tables.c: rows of the component table and gaps; the outputs' names. */
-VAMP_MUST_CHECK int hdf5_tables_write(struct hdf5_file *file, const struct vamp_delivery *delivery,
-                                      struct vamp_err *err);
-
-/* restart.c: the counters' totals before this bucket, in a segment's first one and after a bucket
- * that was lost. */
-bool hdf5_restart_is_due(const struct hdf5_file *file, const struct vamp_delivery *delivery);
-VAMP_MUST_CHECK int hdf5_restart_write(struct hdf5_file *file, const struct vamp_bucket *bucket,
-                                       struct vamp_err *err);
+void hdf5_metric_create_overview(struct hdf5_file *file, unsigned number);
+void hdf5_metric_create_rows(struct hdf5_file *file, unsigned number);
 
 /* rows.c. */
 /* Finds the series that have a row in this bucket, which were placed (words.c). */
 void hdf5_rows_plan(struct hdf5_file *file, const struct vamp_bucket *bucket, bool restart);
 /* Entries of a histogram metric. */
 uint64_t hdf5_rows_entries(const struct vamp_metric_values *values);
-VAMP_MUST_CHECK int hdf5_rows_write(struct hdf5_file *file, const struct vamp_bucket *bucket,
-                                    struct vamp_err *err);
+void hdf5_rows_write(struct hdf5_file *file, const struct vamp_bucket *bucket);
+/* The counters' totals before this bucket. Last: what hdf5_rows_plan found is overwritten. */
+void hdf5_rows_restart(struct hdf5_file *file, const struct vamp_bucket *bucket);
 
-/* cells.c: sums of a metric's series, added to its cells. */
-/* So many cells in file->column, each `fill`. */
-VAMP_MUST_CHECK int hdf5_cells_begin(struct hdf5_file *file, size_t count, uint64_t fill,
-                                     struct vamp_err *err);
-/* Of a counter what was added in the bucket, and what there was before it. */
-void hdf5_cells_add_delta(const struct hdf5_set *set, const struct vamp_metric_values *values,
-                          uint64_t *cells);
-void hdf5_cells_add_before(const struct hdf5_set *set, const struct vamp_metric_values *values,
-                           uint64_t *cells);
-/* Of a gauge: the value, or an extreme. */
-void hdf5_cells_join_gauge(const struct hdf5_set *set, const struct vamp_metric_values *values,
-                           unsigned part, enum vamp_merge rule, uint64_t *cells);
+/* overview.c. */
+/* Adds a part of a metric's series to its cells: HDF5_COUNTER_, HDF5_GAUGE_, HDF5_OVERVIEW_COUNT or
+ * HDF5_OVERVIEW_SUM. */
+void hdf5_cells_add(const struct hdf5_file *file, unsigned metric, unsigned part,
+                    const struct vamp_metric_values *values, uint64_t *cells);
+void hdf5_overview_write(struct hdf5_file *file, const struct vamp_bucket *bucket);
+void hdf5_overview_restart(struct hdf5_file *file, const struct vamp_bucket *bucket);
 
 /* own.c: vampire's own metrics. */
 /* Where each metric is, once the words are known. */
 void hdf5_own_place(struct hdf5_file *file);
-VAMP_MUST_CHECK int hdf5_own_create(struct hdf5_file *file, struct vamp_err *err);
-VAMP_MUST_CHECK int hdf5_own_write(struct hdf5_file *file, const struct vamp_bucket *bucket,
-                                   struct vamp_err *err);
-VAMP_MUST_CHECK int hdf5_own_restart(struct hdf5_file *file, const struct vamp_bucket *bucket,
-                                     struct vamp_err *err);
+void hdf5_own_create(struct hdf5_file *file);
+void hdf5_own_write(struct hdf5_file *file, const struct vamp_bucket *bucket);
+void hdf5_own_restart(struct hdf5_file *file, const struct vamp_bucket *bucket);
 
-/* overview.c. */
-VAMP_MUST_CHECK int hdf5_overview_write(struct hdf5_file *file, const struct vamp_bucket *bucket,
-                                        struct vamp_err *err);
+/* group.c: all groups, and the table of the places of their rows; labels of series that are new. */
+void hdf5_groups_create(struct hdf5_file *file, const struct vamp_delivery *first);
+void hdf5_series_write(struct hdf5_file *file, const struct vamp_bucket *bucket);
 
-/* file.c. */
-VAMP_MUST_CHECK int hdf5_file_open(const struct hdf5_options *options,
-                                   const struct vamp_writer_target *target,
-                                   struct hdf5_file **ret_file, struct vamp_err *err);
-VAMP_MUST_CHECK int hdf5_file_close(struct hdf5_file *file, const struct vamp_ending *ending,
-                                    struct vamp_err *err);
+/* tables.c. */
+void hdf5_tables_create(struct hdf5_file *file);
+void hdf5_tables_write(struct hdf5_file *file, const struct vamp_delivery *delivery);
 
-/* alarm.c: the table of alarms, whose dimension is the one before `alarm_length`. */
-VAMP_MUST_CHECK int hdf5_alarm_create(struct hdf5_file *file, struct vamp_err *err);
-VAMP_MUST_CHECK int hdf5_alarm_write(struct hdf5_file *file, const struct vamp_bucket *bucket,
-                                     struct vamp_err *err);
+/* layout.c: every dimension and dataset of a file, from the schema. */
+void hdf5_layout_create(struct hdf5_file *file, const struct vamp_delivery *first);
 
-/* cdo.c: the table of level `cdo`, whose dimension is the one before `cdo_length`. */
-VAMP_MUST_CHECK int hdf5_cdo_create(struct hdf5_file *file, struct vamp_err *err);
-VAMP_MUST_CHECK int hdf5_cdo_write(struct hdf5_file *file, const struct vamp_bucket *bucket,
-                                   struct vamp_err *err);
+/* file.c: as the table's functions. */
+int hdf5_file_open(const void *options, const struct vamp_writer_target *target, void **ret_self,
+                   struct vamp_err *err);
+int hdf5_file_close(void *self, const struct vamp_ending *ending, struct vamp_err *err);
 
 /* recover.c */
 extern const struct vamp_file_ops hdf5_files;
-
-/* bucket.c: as the table's `write`. */
-VAMP_MUST_CHECK int hdf5_bucket_write(struct hdf5_file *file, const struct vamp_delivery *delivery,
-                                      struct vamp_err *err);
 
 #endif

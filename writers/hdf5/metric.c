@@ -99,31 +99,15 @@ struct parts {
     unsigned count;
 };
 
-static struct parts overview_parts(enum vamp_metric_kind kind, bool is_merged)
-{
-    switch (kind) {
-    case VAMP_COUNTER:
-        return (struct parts){counter_overview, HDF5_COUNTER_DATASETS};
-    case VAMP_GAUGE:
-        return (struct parts){is_merged ? gauge_bounds : gauge_overview, HDF5_GAUGE_DATASETS};
-    case VAMP_HISTOGRAM:
-        return (struct parts){histogram_overview, HDF5_OVERVIEW_DATASETS};
-    }
-    return (struct parts){NULL, 0};
-}
-
-static struct parts row_parts(enum vamp_metric_kind kind, bool has_bounds)
-{
-    switch (kind) {
-    case VAMP_COUNTER:
-        return (struct parts){counter_rows, HDF5_COUNTER_DATASETS};
-    case VAMP_GAUGE:
-        return (struct parts){has_bounds ? gauge_bound_rows : gauge_rows, HDF5_GAUGE_DATASETS};
-    case VAMP_HISTOGRAM:
-        return (struct parts){histogram_rows, HDF5_ROWS_DATASETS};
-    }
-    return (struct parts){NULL, 0};
-}
+/* Of the overview, and of rows. */
+static const struct parts all_parts[2][VAMP_HISTOGRAM + 1] = {
+    {[VAMP_COUNTER] = {counter_overview, HDF5_COUNTER_DATASETS},
+     [VAMP_GAUGE] = {gauge_overview, HDF5_GAUGE_DATASETS},
+     [VAMP_HISTOGRAM] = {histogram_overview, HDF5_OVERVIEW_DATASETS}},
+    {[VAMP_COUNTER] = {counter_rows, HDF5_COUNTER_DATASETS},
+     [VAMP_GAUGE] = {gauge_rows, HDF5_GAUGE_DATASETS},
+     [VAMP_HISTOGRAM] = {histogram_rows, HDF5_ROWS_DATASETS}},
+};
 
 /* Of the overview the closed labels, of rows all of them. */
 static void label_list(const struct vamp_label_set *description, bool all, char *text, size_t bytes)
@@ -138,20 +122,17 @@ static void label_list(const struct vamp_label_set *description, bool all, char 
     }
 }
 
-static int describe_metric(hid_t id, const struct hdf5_file *file,
-                           const struct vamp_schema_metric *entry, const struct part *part,
-                           bool rows, struct vamp_err *err)
+static void describe_metric(struct hdf5_file *file, hid_t id,
+                            const struct vamp_schema_metric *entry, const struct part *part,
+                            bool rows)
 {
     const struct vamp_metric *metric = &vamp_metrics[entry->id];
     const bool has_words = part->axes == ALONG_TIME_WORDS || part->axes == ALONG_RESTART_WORDS;
-    char labels[VAMP_LABELS_MAX * 32];
-    label_list(&file->schema->label_sets[entry->label_set], rows, labels, sizeof labels);
-    if (!rows && !has_words) {
-        labels[0] = '\0';
+    char labels[VAMP_LABELS_MAX * 32] = "";
+    if (rows || has_words) {
+        label_list(&file->schema->label_sets[entry->label_set], rows, labels, sizeof labels);
     }
-    const struct {
-        const char *name, *text;
-    } attributes[] = {
+    const char *const attributes[][2] = {
         {"coordinates", part->axes == ALONG_TIME_BIN ? "bin_lower bin_upper"
                         : has_words                  ? labels
                                                      : ""},
@@ -163,13 +144,11 @@ static int describe_metric(hid_t id, const struct hdf5_file *file,
         {"origin", metric->origin},
         {"value_units", metric->unit},
     };
-    int code = 0;
-    for (unsigned i = 0; code == 0 && i < sizeof attributes / sizeof attributes[0]; i++) {
-        if (attributes[i].text[0] != '\0') {
-            code = hdf5_attribute_text(id, attributes[i].name, attributes[i].text, err);
+    for (unsigned i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
+        if (attributes[i][1][0] != '\0') {
+            hdf5_attribute_text(file, id, attributes[i][0], attributes[i][1]);
         }
     }
-    return code;
 }
 
 static void add_words(const struct hdf5_file *file, unsigned set, struct hdf5_spec *spec)
@@ -238,8 +217,8 @@ static uint64_t fill_of(const struct hdf5_file *file, unsigned number, const str
     return part->axes == ALONG_ROW ? part->fill : 0;
 }
 
-static int create_part(struct hdf5_file *file, unsigned number, const struct part *part, bool rows,
-                       unsigned *ret_index, struct vamp_err *err)
+static unsigned create_part(struct hdf5_file *file, unsigned number, const struct part *part,
+                            bool rows)
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[number];
     const struct vamp_metric *metric = &vamp_metrics[entry->id];
@@ -258,36 +237,38 @@ static int create_part(struct hdf5_file *file, unsigned number, const struct par
     spec.fill_value = fill_of(file, number, part, &spec);
     /* A gauge without labels has a value in each bucket. */
     spec.has_fill = part->fill != 0 && (metric->kind != VAMP_GAUGE || spec.rank > 1);
-    int code = hdf5_dataset_create(file, &spec, ret_index, err);
-    return code != 0 ? code
-                     : describe_metric(file->datasets[*ret_index].id, file, entry, part, rows, err);
+    const unsigned index = hdf5_dataset_create(file, &spec);
+    describe_metric(file, file->datasets[index].id, entry, part, rows);
+    return index;
 }
 
-static int create_parts(struct hdf5_file *file, unsigned number, struct parts parts, bool rows,
-                        unsigned *ret_first, struct vamp_err *err)
+/* Returns the first dataset. */
+static unsigned create_parts(struct hdf5_file *file, unsigned number, bool rows, bool has_bounds)
 {
-    int code = 0;
-    for (unsigned i = 0; code == 0 && i < parts.count; i++) {
-        unsigned index = 0;
-        code = create_part(file, number, &parts.first[i], rows, &index, err);
-        *ret_first = i == 0 ? index : *ret_first;
+    const enum vamp_metric_kind kind = vamp_metrics[file->schema->metrics[number].id].kind;
+    struct parts parts = all_parts[rows][kind];
+    if (kind == VAMP_GAUGE && has_bounds) {
+        parts.first = rows ? gauge_bound_rows : gauge_bounds;
     }
-    return code;
+    unsigned first = 0;
+    for (unsigned i = 0; i < parts.count; i++) {
+        const unsigned index = create_part(file, number, &parts.first[i], rows);
+        first = i == 0 ? index : first;
+    }
+    return first;
 }
 
-int hdf5_metric_create_overview(struct hdf5_file *file, unsigned number, struct vamp_err *err)
+void hdf5_metric_create_overview(struct hdf5_file *file, unsigned number)
 {
     const struct vamp_schema_metric *entry = &file->schema->metrics[number];
-    const bool is_merged =
-        entry->has_bounds || file->schema->label_sets[entry->label_set].label_count >
-                                 file->sets[entry->label_set].closed_count;
-    return create_parts(file, number, overview_parts(vamp_metrics[entry->id].kind, is_merged),
-                        false, &file->metrics[number].overview, err);
+    const unsigned labels = file->schema->label_sets[entry->label_set].label_count;
+    const bool is_merged = labels > file->sets[entry->label_set].closed_count;
+    file->metrics[number].overview =
+        create_parts(file, number, false, entry->has_bounds || is_merged);
 }
 
-int hdf5_metric_create_rows(struct hdf5_file *file, unsigned number, struct vamp_err *err)
+void hdf5_metric_create_rows(struct hdf5_file *file, unsigned number)
 {
-    const struct vamp_schema_metric *entry = &file->schema->metrics[number];
-    return create_parts(file, number, row_parts(vamp_metrics[entry->id].kind, entry->has_bounds),
-                        true, &file->metrics[number].rows, err);
+    file->metrics[number].rows =
+        create_parts(file, number, true, file->schema->metrics[number].has_bounds);
 }

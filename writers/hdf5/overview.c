@@ -1,46 +1,78 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The overview: a row for each bucket, over all labels whose values are no closed list. Columns of
- * numbers, the account, and the metrics, each the sum of its series.
+ * numbers, the account, and the metrics, each the sum of its series by cells: one for each
+ * combination of words (words.c).
  */
 #include "writers/hdf5/internal.h"
 
 #include <string.h>
 
-static int put_cells(struct hdf5_file *file, unsigned dataset, struct vamp_err *err)
-{
-    return hdf5_dataset_put_row(file, dataset, file->rows, file->column.numbers, err);
-}
+/* ---- cells */
 
-static int write_counter(struct hdf5_file *file, const struct hdf5_set *set, unsigned first,
-                         const struct vamp_metric_values *values, struct vamp_err *err)
+/* Series of one cell add, or the largest stays. */
+static uint64_t join_gauge(uint64_t cell, uint64_t value, enum vamp_merge rule)
 {
-    int code = hdf5_cells_begin(file, set->cells, 0, err);
-    if (code != 0) {
-        return code;
+    if (cell == HDF5_GAUGE_MISSING || value == HDF5_GAUGE_MISSING) {
+        return cell == HDF5_GAUGE_MISSING ? value : cell;
     }
-    hdf5_cells_add_delta(set, values, file->column.numbers);
-    return put_cells(file, first + HDF5_COUNTER_DELTA, err);
+    if (rule == VAMP_MERGE_LARGEST) {
+        return (int64_t)cell > (int64_t)value ? cell : value;
+    }
+    return cell + value;
 }
 
-static int write_gauge(struct hdf5_file *file, const struct hdf5_set *set, unsigned first,
-                       enum vamp_metric_id id, const struct vamp_metric_values *values,
-                       struct vamp_err *err)
+void hdf5_cells_add(const struct hdf5_file *file, unsigned metric, unsigned part,
+                    const struct vamp_metric_values *values, uint64_t *cells)
 {
-    int code = 0;
-    const enum vamp_merge rule = vamp_metrics[id].merge;
-    for (unsigned part = 0; code == 0 && part < HDF5_GAUGE_DATASETS; part++) {
-        code = hdf5_cells_begin(file, set->cells, HDF5_GAUGE_MISSING, err);
-        if (code == 0) {
-            hdf5_cells_join_gauge(set, values, part, rule, file->column.numbers);
-            code = put_cells(file, first + part, err);
+    const struct vamp_schema_metric *entry = &file->schema->metrics[metric];
+    const uint32_t *cell = file->sets[entry->label_set].cell;
+    switch (vamp_metrics[entry->id].kind) {
+    case VAMP_COUNTER:
+        for (unsigned i = 0; i < values->count; i++) {
+            const struct vamp_counter_value *counter = &values->counters[i];
+            cells[cell[i]] +=
+                part == HDF5_COUNTER_DELTA ? counter->delta : counter->value - counter->delta;
         }
+        return;
+    case VAMP_GAUGE:
+        for (unsigned i = 0; i < values->count; i++) {
+            const struct vamp_gauge_value *gauge = &values->gauges[i];
+            const int64_t value = part == HDF5_GAUGE_VALUE ? gauge->value
+                                  : part == HDF5_GAUGE_MIN ? gauge->min
+                                                           : gauge->max;
+            cells[cell[i]] =
+                join_gauge(cells[cell[i]], (uint64_t)value, vamp_metrics[entry->id].merge);
+        }
+        return;
+    case VAMP_HISTOGRAM:
+        for (unsigned i = 0; i < values->count; i++) {
+            const struct vamp_histogram_value *value = &values->histograms[i];
+            cells[cell[value->series]] +=
+                part == HDF5_OVERVIEW_COUNT ? value->histogram->count : value->histogram->sum;
+        }
+        return;
     }
-    return code;
 }
 
-static int write_extremes(struct hdf5_file *file, unsigned first,
-                          const struct vamp_metric_values *values, struct vamp_err *err)
+/* One part of a metric into a row of its variable. */
+static void write_part(struct hdf5_file *file, unsigned metric, unsigned part, hsize_t row,
+                       const struct vamp_metric_values *values)
+{
+    const struct vamp_schema_metric *entry = &file->schema->metrics[metric];
+    const bool is_gauge = vamp_metrics[entry->id].kind == VAMP_GAUGE;
+    uint64_t *cells = hdf5_column_begin(file, file->sets[entry->label_set].cells,
+                                        is_gauge ? HDF5_GAUGE_MISSING : 0);
+    if (cells != NULL) {
+        hdf5_cells_add(file, metric, part, values, cells);
+        hdf5_dataset_put_row(file, file->metrics[metric].overview + part, row, cells);
+    }
+}
+
+/* ---- metrics */
+
+static void write_extremes(struct hdf5_file *file, unsigned first,
+                           const struct vamp_metric_values *values)
 {
     uint64_t least = UINT64_MAX, greatest = 0;
     for (unsigned i = 0; i < values->count; i++) {
@@ -48,73 +80,64 @@ static int write_extremes(struct hdf5_file *file, unsigned first,
         least = histogram->min < least ? histogram->min : least;
         greatest = histogram->max > greatest ? histogram->max : greatest;
     }
-    int code = hdf5_dataset_put_number(file, first + HDF5_OVERVIEW_MIN, file->rows, least, err);
-    return code != 0 ? code
-                     : hdf5_dataset_put_number(file, first + HDF5_OVERVIEW_MAX, file->rows,
-                                               greatest, err);
+    hdf5_dataset_put_number(file, first + HDF5_OVERVIEW_MIN, file->rows, least);
+    hdf5_dataset_put_number(file, first + HDF5_OVERVIEW_MAX, file->rows, greatest);
 }
 
-static int write_bins(struct hdf5_file *file, unsigned first,
-                      const struct vamp_metric_values *values, struct vamp_err *err)
+static void write_bins(struct hdf5_file *file, unsigned first,
+                       const struct vamp_metric_values *values)
 {
-    const struct vamp_bins *bins = &file->schema->bins;
-    int code = hdf5_cells_begin(file, bins->count, 0, err);
-    for (unsigned i = 0; code == 0 && i < values->count; i++) {
+    uint64_t *bins = hdf5_column_begin(file, file->schema->bins.count, 0);
+    if (bins == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < values->count; i++) {
         const struct vamp_bucket_histogram *histogram = values->histograms[i].histogram;
         for (uint32_t b = 0; b < histogram->bin_count; b++) {
-            file->column.numbers[histogram->bins[b].bin] += histogram->bins[b].count;
+            bins[histogram->bins[b].bin] += histogram->bins[b].count;
         }
     }
-    return code != 0 ? code : put_cells(file, first + HDF5_OVERVIEW_BINS, err);
+    hdf5_dataset_put_row(file, first + HDF5_OVERVIEW_BINS, file->rows, bins);
 }
 
-static int write_histogram(struct hdf5_file *file, const struct hdf5_set *set, unsigned first,
-                           const struct vamp_metric_values *values, struct vamp_err *err)
+static void write_metric(struct hdf5_file *file, unsigned metric,
+                         const struct vamp_metric_values *values)
 {
-    if (values->count == 0) {
-        return 0;
-    }
-    int code = write_bins(file, first, values, err);
-    for (unsigned part = HDF5_OVERVIEW_COUNT; code == 0 && part <= HDF5_OVERVIEW_SUM; part++) {
-        code = hdf5_cells_begin(file, set->cells, 0, err);
-        for (unsigned i = 0; code == 0 && i < values->count; i++) {
-            const struct vamp_histogram_value *value = &values->histograms[i];
-            file->column.numbers[set->cell[value->series]] +=
-                part == HDF5_OVERVIEW_COUNT ? value->histogram->count : value->histogram->sum;
+    const unsigned first = file->metrics[metric].overview;
+    switch (vamp_metrics[file->schema->metrics[metric].id].kind) {
+    case VAMP_COUNTER:
+        write_part(file, metric, HDF5_COUNTER_DELTA, file->rows, values);
+        return;
+    case VAMP_GAUGE:
+        for (unsigned part = 0; part < HDF5_GAUGE_DATASETS; part++) {
+            write_part(file, metric, part, file->rows, values);
         }
-        code = code != 0 ? code : put_cells(file, first + part, err);
+        return;
+    case VAMP_HISTOGRAM:
+        if (values->count > 0) {
+            write_bins(file, first, values);
+            write_part(file, metric, HDF5_OVERVIEW_COUNT, file->rows, values);
+            write_part(file, metric, HDF5_OVERVIEW_SUM, file->rows, values);
+            write_extremes(file, first, values);
+        }
+        return;
     }
-    return code != 0 ? code : write_extremes(file, first, values, err);
 }
 
-static int write_metrics(struct hdf5_file *file, const struct vamp_bucket *bucket,
-                         struct vamp_err *err)
+void hdf5_overview_restart(struct hdf5_file *file, const struct vamp_bucket *bucket)
 {
-    int code = 0;
-    for (unsigned m = 0; code == 0 && m < file->schema->metric_count; m++) {
-        const struct vamp_schema_metric *entry = &file->schema->metrics[m];
-        const struct hdf5_set *set = &file->sets[entry->label_set];
-        const unsigned first = file->metrics[m].overview;
-        if (file->metrics[m].place != HDF5_PLACE_OVERVIEW) {
-            continue;
-        }
-        switch (vamp_metrics[entry->id].kind) {
-        case VAMP_COUNTER:
-            code = write_counter(file, set, first, &bucket->values[m], err);
-            break;
-        case VAMP_GAUGE:
-            code = write_gauge(file, set, first, entry->id, &bucket->values[m], err);
-            break;
-        case VAMP_HISTOGRAM:
-            code = write_histogram(file, set, first, &bucket->values[m], err);
-            break;
+    for (unsigned m = 0; m < file->schema->metric_count; m++) {
+        if (file->metrics[m].place == HDF5_PLACE_OVERVIEW &&
+            vamp_metrics[file->schema->metrics[m].id].kind == VAMP_COUNTER) {
+            write_part(file, m, HDF5_COUNTER_BEFORE, file->dimensions[HDF5_RESTART].size,
+                       &bucket->values[m]);
         }
     }
-    return code;
 }
 
-static int write_columns(struct hdf5_file *file, const struct vamp_bucket *bucket,
-                         struct vamp_err *err)
+/* ---- columns */
+
+static void write_columns(struct hdf5_file *file, const struct vamp_bucket *bucket)
 {
     const struct vamp_accounting *account = &bucket->accounting;
     uint64_t numbers[HDF5_EVENT_COLUMNS] = {
@@ -122,48 +145,40 @@ static int write_columns(struct hdf5_file *file, const struct vamp_bucket *bucke
         account->filtered, account->counted, account->late,
     };
     memcpy(numbers + HDF5_EVENT_COLUMNS - VAMP_LOSS_COUNT, account->lost, sizeof account->lost);
-    const uint64_t width = (uint64_t)bucket->width_ns, buckets = bucket->buckets;
-    int code = hdf5_dataset_put_row(file, file->bucket_ns, file->rows, &width, err);
-    if (code == 0) {
-        code = hdf5_dataset_put_row(file, file->statistics_buckets, file->rows, &buckets, err);
+    const uint64_t width = (uint64_t)bucket->width_ns;
+    hdf5_dataset_put_row(file, file->bucket_ns, file->rows, &width);
+    hdf5_dataset_put_row(file, file->statistics_buckets, file->rows, &bucket->buckets);
+    for (unsigned i = 0; i < HDF5_EVENT_COLUMNS; i++) {
+        hdf5_dataset_put_row(file, file->events_first + i, file->rows, &numbers[i]);
     }
-    for (unsigned i = 0; code == 0 && i < HDF5_EVENT_COLUMNS; i++) {
-        code = hdf5_dataset_put_row(file, file->events_first + i, file->rows, &numbers[i], err);
-    }
-    return code;
 }
 
-static int write_outputs(struct hdf5_file *file, const struct vamp_accounting *account,
-                         struct vamp_err *err)
+static void write_outputs(struct hdf5_file *file, const struct vamp_accounting *account)
 {
-    int code = 0;
-    for (; code == 0 && file->outputs_named < account->output_count; file->outputs_named++) {
-        code = hdf5_dataset_put_text(file, file->output_name, file->outputs_named,
-                                     account->outputs[file->outputs_named].name, err);
+    for (; file->outputs_named < account->output_count; file->outputs_named++) {
+        const char *const name = account->outputs[file->outputs_named].name;
+        hdf5_dataset_put_texts(file, file->output_name, file->outputs_named, 1, &name);
     }
-    for (unsigned part = 0; code == 0 && part < HDF5_OUTPUT_DATASETS; part++) {
-        uint64_t numbers[VAMP_OUTPUTS_MAX] = {0};
-        for (unsigned i = 0; i < account->output_count; i++) {
-            const struct vamp_output_account *output = &account->outputs[i];
-            numbers[i] = part == HDF5_OUTPUT_QUEUED    ? output->queued
-                         : part == HDF5_OUTPUT_WRITTEN ? output->written
-                         : part == HDF5_OUTPUT_LOST    ? output->lost
-                                                       : output->waiting;
+    uint64_t numbers[HDF5_OUTPUT_DATASETS][VAMP_OUTPUTS_MAX] = {{0}};
+    for (unsigned i = 0; i < account->output_count; i++) {
+        const struct vamp_output_account *output = &account->outputs[i];
+        numbers[HDF5_OUTPUT_QUEUED][i] = output->queued;
+        numbers[HDF5_OUTPUT_WRITTEN][i] = output->written;
+        numbers[HDF5_OUTPUT_LOST][i] = output->lost;
+        numbers[HDF5_OUTPUT_WAITING][i] = output->waiting;
+    }
+    for (unsigned part = 0; part < HDF5_OUTPUT_DATASETS; part++) {
+        hdf5_dataset_put_row(file, file->outputs_first + part, file->rows, numbers[part]);
+    }
+}
+
+void hdf5_overview_write(struct hdf5_file *file, const struct vamp_bucket *bucket)
+{
+    for (unsigned m = 0; m < file->schema->metric_count; m++) {
+        if (file->metrics[m].place == HDF5_PLACE_OVERVIEW) {
+            write_metric(file, m, &bucket->values[m]);
         }
-        code = hdf5_dataset_put_row(file, file->outputs_first + part, file->rows, numbers, err);
     }
-    return code;
-}
-
-int hdf5_overview_write(struct hdf5_file *file, const struct vamp_bucket *bucket,
-                        struct vamp_err *err)
-{
-    int code = write_metrics(file, bucket, err);
-    if (code == 0) {
-        code = hdf5_own_write(file, bucket, err);
-    }
-    if (code == 0) {
-        code = write_columns(file, bucket, err);
-    }
-    return code != 0 ? code : write_outputs(file, &bucket->accounting, err);
+    write_columns(file, bucket);
+    write_outputs(file, &bucket->accounting);
 }

@@ -63,7 +63,7 @@ void hdf5_own_place(struct hdf5_file *file)
 /* ---- the layout */
 
 /* What a column of a table is, apart from the words of its labels. */
-enum about { ABOUT_NAME, ABOUT_LABEL, ABOUT_UNITS, ABOUT_HELP, ABOUT_ORIGIN, ABOUT_COUNT };
+enum { ABOUT_NAME, ABOUT_LABEL, ABOUT_UNITS, ABOUT_HELP, ABOUT_ORIGIN, ABOUT_COUNT };
 
 static const struct {
     const char *name, *about;
@@ -76,80 +76,51 @@ static const struct {
     [ABOUT_ORIGIN] = {"origin", "how the metric is computed", HDF5_TEXT_LENGTH},
 };
 
-static const char *text_about(const struct hdf5_file *file, unsigned number, enum about about)
+/* The texts, and the number of the word in the label's list in the root group. */
+static void describe_columns(struct hdf5_file *file, const struct hdf5_table *table)
 {
-    const struct vamp_schema_metric *entry = &file->schema->metrics[number];
-    const struct vamp_metric *metric = &vamp_metrics[entry->id];
-    const struct vamp_label_set *set = &file->schema->label_sets[entry->label_set];
-    switch (about) {
-    case ABOUT_NAME:
-        return metric->name;
-    case ABOUT_LABEL: /* each of them has at most one */
-        return set->label_count > 0 ? vamp_label_name(set->labels[0]) : "";
-    case ABOUT_UNITS:
-        return metric->unit;
-    case ABOUT_HELP:
-        return metric->help;
-    case ABOUT_ORIGIN:
-    case ABOUT_COUNT:
-        break;
-    }
-    return metric->origin;
-}
-
-static unsigned cells_of(const struct hdf5_file *file, unsigned metric)
-{
-    return file->sets[file->schema->metrics[metric].label_set].cells;
-}
-
-static int create_text(struct hdf5_file *file, const struct hdf5_table *table, enum about about,
-                       struct vamp_err *err)
-{
-    char name[HDF5_NAME_BYTES];
-    const char *texts[HDF5_OWN_COLUMNS_MAX];
-    unsigned index = 0;
-    for (unsigned m = 0; m < file->schema->metric_count; m++) {
-        for (unsigned c = 0; has_column(file, m, table) && c < cells_of(file, m); c++) {
-            texts[file->metrics[m].overview + c] = text_about(file, m, about);
-        }
-    }
-    (void)snprintf(name, sizeof name, HDF5_OWN_GROUP "/%s_%s", table->name, abouts[about].name);
-    const struct hdf5_spec spec = {
-        .name = name,
-        .type = HDF5_CHAR,
-        .rank = 2,
-        .dimensions = {table->dimension, abouts[about].length},
-        .packed = true,
-        .long_name = abouts[about].about,
-    };
-    int code = hdf5_dataset_create(file, &spec, &index, err);
-    return code != 0 ? code : hdf5_dataset_put_texts(file, index, 0, table->columns, texts, err);
-}
-
-/* The number of the word in the label's list in the root group. */
-static int create_words(struct hdf5_file *file, const struct hdf5_table *table,
-                        struct vamp_err *err)
-{
-    char name[HDF5_NAME_BYTES];
+    const char *texts[ABOUT_COUNT][HDF5_OWN_COLUMNS_MAX];
     uint64_t words[HDF5_OWN_COLUMNS_MAX];
-    unsigned index = 0;
+    char name[HDF5_NAME_BYTES];
     for (unsigned m = 0; m < file->schema->metric_count; m++) {
-        for (unsigned c = 0; has_column(file, m, table) && c < cells_of(file, m); c++) {
-            words[file->metrics[m].overview + c] = c;
+        const struct vamp_schema_metric *entry = &file->schema->metrics[m];
+        const struct vamp_metric *metric = &vamp_metrics[entry->id];
+        const struct vamp_label_set *set = &file->schema->label_sets[entry->label_set];
+        for (unsigned c = 0; has_column(file, m, table) && c < file->sets[entry->label_set].cells;
+             c++) {
+            const unsigned column = file->metrics[m].overview + c;
+            texts[ABOUT_NAME][column] = metric->name;
+            texts[ABOUT_LABEL][column] = set->label_count > 0 ? vamp_label_name(set->labels[0])
+                                                              : ""; /* it has one at most */
+            texts[ABOUT_UNITS][column] = metric->unit;
+            texts[ABOUT_HELP][column] = metric->help;
+            texts[ABOUT_ORIGIN][column] = metric->origin;
+            words[column] = c;
         }
+    }
+    for (unsigned i = 0; i < ABOUT_COUNT; i++) {
+        (void)snprintf(name, sizeof name, HDF5_OWN_GROUP "/%s_%s", table->name, abouts[i].name);
+        const unsigned index = hdf5_dataset_create(
+            file, &(struct hdf5_spec){.name = name,
+                                      .type = HDF5_CHAR,
+                                      .rank = 2,
+                                      .dimensions = {table->dimension, abouts[i].length},
+                                      .packed = true,
+                                      .long_name = abouts[i].about});
+        hdf5_dataset_put_texts(file, index, 0, table->columns, texts[i]);
     }
     (void)snprintf(name, sizeof name, HDF5_OWN_GROUP "/%s_word", table->name);
-    const struct hdf5_spec spec = {
-        .name = name,
-        .type = HDF5_U64,
-        .rank = 1,
-        .dimensions = {table->dimension},
-        .units = "1",
-        .long_name = "number of the column's word in the list of the label's words",
-    };
+    const unsigned index = hdf5_dataset_create(
+        file, &(struct hdf5_spec){
+                  .name = name,
+                  .type = HDF5_U64,
+                  .rank = 1,
+                  .dimensions = {table->dimension},
+                  .units = "1",
+                  .long_name = "number of the column's word in the list of the label's words",
+              });
     const hsize_t start = 0, count = table->columns;
-    int code = hdf5_dataset_create(file, &spec, &index, err);
-    return code != 0 ? code : hdf5_dataset_put(file, index, &start, &count, words, err);
+    hdf5_dataset_put(file, index, &start, &count, words);
 }
 
 struct part {
@@ -172,133 +143,96 @@ static const struct part gauge_parts[HDF5_GAUGE_DATASETS] = {
                         HDF5_I64},
 };
 
-static int create_part(struct hdf5_file *file, const struct hdf5_table *table,
-                       const struct part *part, unsigned *ret_index, struct vamp_err *err)
+static unsigned create_part(struct hdf5_file *file, const struct hdf5_table *table,
+                            const struct part *part)
 {
     char name[HDF5_NAME_BYTES], coordinates[HDF5_NAME_BYTES];
     (void)snprintf(name, sizeof name, HDF5_OWN_GROUP "/%s", part->name);
     (void)snprintf(coordinates, sizeof coordinates, "%s_name %s_label %s_word", table->name,
                    table->name, table->name);
-    const struct hdf5_spec spec = {
-        .name = name,
-        .type = part->type,
-        .rank = 2,
-        .dimensions = {part->along, table->dimension},
-        .packed = true,
-        .has_fill = part->type == HDF5_I64,
-        .fill_value = part->type == HDF5_I64 ? HDF5_GAUGE_MISSING : 0,
-        .long_name = part->about,
-    };
-    int code = hdf5_dataset_create(file, &spec, ret_index, err);
-    const hid_t id = code == 0 ? file->datasets[*ret_index].id : -1;
-    code = code != 0 ? code : hdf5_attribute_text(id, "coordinates", coordinates, err);
-    return code != 0 || part->cell_methods[0] == '\0'
-               ? code
-               : hdf5_attribute_text(id, "cell_methods", part->cell_methods, err);
+    const unsigned index = hdf5_dataset_create(
+        file, &(struct hdf5_spec){.name = name,
+                                  .type = part->type,
+                                  .rank = 2,
+                                  .dimensions = {part->along, table->dimension},
+                                  .packed = true,
+                                  .has_fill = part->type == HDF5_I64,
+                                  .fill_value = part->type == HDF5_I64 ? HDF5_GAUGE_MISSING : 0,
+                                  .long_name = part->about});
+    hdf5_attribute_text(file, file->datasets[index].id, "coordinates", coordinates);
+    if (part->cell_methods[0] != '\0') {
+        hdf5_attribute_text(file, file->datasets[index].id, "cell_methods", part->cell_methods);
+    }
+    return index;
 }
 
-static int create_table(struct hdf5_file *file, struct hdf5_table *table, const char *name,
-                        const struct part *parts, unsigned count, struct vamp_err *err)
+static void create_table(struct hdf5_file *file, struct hdf5_table *table, const char *name,
+                         const struct part *parts, unsigned count)
 {
     char dimension[HDF5_NAME_BYTES];
     if (table->columns == 0) {
-        return 0;
+        return;
     }
     table->name = name;
     table->dimension = file->dimension_count++;
     (void)snprintf(dimension, sizeof dimension, HDF5_OWN_GROUP "/%s", name);
-    int code = hdf5_dimension_create(file, table->dimension, dimension, table->columns, false, err);
-    for (unsigned i = 0; code == 0 && i < ABOUT_COUNT; i++) {
-        code = create_text(file, table, (enum about)i, err);
-    }
-    code = code != 0 ? code : create_words(file, table, err);
-    for (unsigned i = 0; code == 0 && i < count; i++) {
-        unsigned index = 0;
-        code = create_part(file, table, &parts[i], &index, err);
+    hdf5_dimension_create(file, table->dimension, dimension, table->columns);
+    describe_columns(file, table);
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned index = create_part(file, table, &parts[i]);
         table->first = i == 0 ? index : table->first;
     }
-    return code;
 }
 
-int hdf5_own_create(struct hdf5_file *file, struct vamp_err *err)
+void hdf5_own_create(struct hdf5_file *file)
 {
-    if (file->own_counters.columns > HDF5_OWN_COLUMNS_MAX ||
-        file->own_gauges.columns > HDF5_OWN_COLUMNS_MAX) {
-        return vamp_err_set(err, -ENOBUFS,
-                            "create group \"" HDF5_OWN_GROUP "\": more than %u columns",
-                            HDF5_OWN_COLUMNS_MAX);
+    struct hdf5_table *counters = &file->own_counters, *gauges = &file->own_gauges;
+    if (counters->columns > HDF5_OWN_COLUMNS_MAX || gauges->columns > HDF5_OWN_COLUMNS_MAX) {
+        file->code = file->code != 0
+                         ? file->code
+                         : vamp_err_set(file->err, -ENOBUFS,
+                                        "create group \"" HDF5_OWN_GROUP "\": more than %u columns",
+                                        HDF5_OWN_COLUMNS_MAX);
+        return;
     }
-    if (file->own_counters.columns + file->own_gauges.columns == 0) {
-        return 0; /* the output has none of them */
+    if (counters->columns + gauges->columns == 0) {
+        return; /* the output has none of them */
     }
-    int code = hdf5_group_create(file, HDF5_OWN_GROUP, "title", "vampire's own metrics", err);
-    if (code == 0) {
-        code = create_table(file, &file->own_counters, "counter", counter_parts,
-                            HDF5_COUNTER_DATASETS, err);
-    }
-    return code != 0 ? code
-                     : create_table(file, &file->own_gauges, "gauge", gauge_parts,
-                                    HDF5_GAUGE_DATASETS, err);
+    hdf5_group_create(file, HDF5_OWN_GROUP, "title", "vampire's own metrics");
+    create_table(file, counters, "counter", counter_parts, HDF5_COUNTER_DATASETS);
+    create_table(file, gauges, "gauge", gauge_parts, HDF5_GAUGE_DATASETS);
 }
 
 /* ---- the values */
 
-static int write_counters(struct hdf5_file *file, const struct vamp_bucket *bucket, unsigned part,
-                          hsize_t row, struct vamp_err *err)
+/* One row: the cells of all metrics of the table. */
+static void write_part(struct hdf5_file *file, const struct hdf5_table *table, unsigned part,
+                       const struct vamp_bucket *bucket, hsize_t row)
 {
-    const struct hdf5_table *table = &file->own_counters;
-    if (table->columns == 0) {
-        return 0;
-    }
-    int code = hdf5_cells_begin(file, table->columns, 0, err);
-    for (unsigned m = 0; code == 0 && m < file->schema->metric_count; m++) {
+    const bool counters = table == &file->own_counters;
+    uint64_t *cells = table->columns == 0 ? NULL
+                                          : hdf5_column_begin(file, table->columns,
+                                                              counters ? 0 : HDF5_GAUGE_MISSING);
+    for (unsigned m = 0; cells != NULL && m < file->schema->metric_count; m++) {
         if (has_column(file, m, table)) {
-            const struct hdf5_set *set = &file->sets[file->schema->metrics[m].label_set];
-            uint64_t *cells = file->column.numbers + file->metrics[m].overview;
-            if (part == HDF5_COUNTER_DELTA) {
-                hdf5_cells_add_delta(set, &bucket->values[m], cells);
-            } else {
-                hdf5_cells_add_before(set, &bucket->values[m], cells);
-            }
+            hdf5_cells_add(file, m, part, &bucket->values[m], cells + file->metrics[m].overview);
         }
     }
-    return code != 0
-               ? code
-               : hdf5_dataset_put_row(file, table->first + part, row, file->column.numbers, err);
+    if (cells != NULL) {
+        hdf5_dataset_put_row(file, table->first + part, row, cells);
+    }
 }
 
-static int write_gauges(struct hdf5_file *file, const struct vamp_bucket *bucket, unsigned part,
-                        struct vamp_err *err)
+void hdf5_own_write(struct hdf5_file *file, const struct vamp_bucket *bucket)
 {
-    const struct hdf5_table *table = &file->own_gauges;
-    if (table->columns == 0) {
-        return 0;
+    write_part(file, &file->own_counters, HDF5_COUNTER_DELTA, bucket, file->rows);
+    for (unsigned part = 0; part < HDF5_GAUGE_DATASETS; part++) {
+        write_part(file, &file->own_gauges, part, bucket, file->rows);
     }
-    int code = hdf5_cells_begin(file, table->columns, HDF5_GAUGE_MISSING, err);
-    for (unsigned m = 0; code == 0 && m < file->schema->metric_count; m++) {
-        if (has_column(file, m, table)) {
-            const struct vamp_schema_metric *entry = &file->schema->metrics[m];
-            hdf5_cells_join_gauge(&file->sets[entry->label_set], &bucket->values[m], part,
-                                  vamp_metrics[entry->id].merge,
-                                  file->column.numbers + file->metrics[m].overview);
-        }
-    }
-    return code != 0 ? code
-                     : hdf5_dataset_put_row(file, table->first + part, file->rows,
-                                            file->column.numbers, err);
 }
 
-int hdf5_own_write(struct hdf5_file *file, const struct vamp_bucket *bucket, struct vamp_err *err)
+void hdf5_own_restart(struct hdf5_file *file, const struct vamp_bucket *bucket)
 {
-    int code = write_counters(file, bucket, HDF5_COUNTER_DELTA, file->rows, err);
-    for (unsigned part = 0; code == 0 && part < HDF5_GAUGE_DATASETS; part++) {
-        code = write_gauges(file, bucket, part, err);
-    }
-    return code;
-}
-
-int hdf5_own_restart(struct hdf5_file *file, const struct vamp_bucket *bucket, struct vamp_err *err)
-{
-    return write_counters(file, bucket, HDF5_COUNTER_BEFORE, file->dimensions[HDF5_RESTART].size,
-                          err);
+    write_part(file, &file->own_counters, HDF5_COUNTER_BEFORE, bucket,
+               file->dimensions[HDF5_RESTART].size);
 }

@@ -23,41 +23,6 @@ static bool is_own(const uint8_t *begin, size_t bytes)
     return bytes >= sizeof mark && memcmp(begin, mark, sizeof mark) == 0;
 }
 
-/* The last row of a dataset along time; all of one that has no time. */
-static int read_dataset(hid_t dataset, struct vamp_err *err)
-{
-    hsize_t size[HDF5_RANK_MAX] = {0}, start[HDF5_RANK_MAX] = {0}, room[HDF5_RANK_MAX] = {0};
-    hid_t space = H5Dget_space(dataset);
-    const int rank = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
-    int code = -EBADMSG;
-    if (rank >= 0 && rank <= HDF5_RANK_MAX &&
-        H5Sget_simple_extent_dims(space, size, room) == rank) {
-        hsize_t items = 1;
-        if (rank > 0 && room[0] == H5S_UNLIMITED) {
-            start[0] = size[0] > 0 ? size[0] - 1 : 0;
-            size[0] = size[0] > 0 ? 1 : 0;
-        }
-        for (int i = 0; i < rank; i++) {
-            items *= size[i];
-        }
-        hid_t type = H5Dget_type(dataset);
-        void *values = calloc((size_t)items + 1, H5Tget_size(type));
-        hid_t memory = H5Screate_simple(1, &items, NULL);
-        code = values == NULL ? -ENOMEM : 0;
-        if (code == 0 && items > 0 &&
-            ((rank > 0 &&
-              H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL) < 0) ||
-             H5Dread(dataset, type, memory, space, H5P_DEFAULT, values) < 0)) {
-            code = -EBADMSG;
-        }
-        free(values);
-        (void)H5Sclose(memory);
-        (void)H5Tclose(type);
-    }
-    (void)H5Sclose(space);
-    return code == 0 ? 0 : hdf5_fail(err, "read the newest bucket");
-}
-
 struct look {
     int (*each)(struct look *look, hid_t dataset, struct vamp_err *err);
     haddr_t time; /* the scale of the buckets */
@@ -92,10 +57,36 @@ static int visit_all(hid_t file, struct look *look)
     return look->code;
 }
 
+/* The last row of a dataset along time; all of one that has no time. */
 static int read_each(struct look *look, hid_t dataset, struct vamp_err *err)
 {
+    hsize_t size[HDF5_RANK_MAX] = {0}, start[HDF5_RANK_MAX] = {0}, room[HDF5_RANK_MAX] = {0};
+    hsize_t items = 1;
     (void)look;
-    return read_dataset(dataset, err);
+    hid_t space = H5Dget_space(dataset);
+    hid_t type = H5Dget_type(dataset);
+    const int rank = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
+    bool good = type >= 0 && rank >= 0 && rank <= HDF5_RANK_MAX &&
+                H5Sget_simple_extent_dims(space, size, room) == rank;
+    if (good && rank > 0 && room[0] == H5S_UNLIMITED) {
+        start[0] = size[0] > 0 ? size[0] - 1 : 0;
+        size[0] = size[0] > 0 ? 1 : 0;
+    }
+    for (int i = 0; good && i < rank; i++) {
+        items *= size[i];
+    }
+    void *values = good ? calloc((size_t)items + 1, H5Tget_size(type)) : NULL;
+    hid_t memory = H5Screate_simple(1, &items, NULL);
+    good = values != NULL &&
+           (items == 0 || rank == 0 ||
+            H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL) >= 0);
+    good = good && (items == 0 || H5Dread(dataset, type, memory, space, H5P_DEFAULT, values) >= 0);
+    const int code = good ? 0 : hdf5_fail(err, "read the newest bucket");
+    free(values);
+    (void)H5Sclose(memory);
+    (void)H5Tclose(type);
+    (void)H5Sclose(space);
+    return code;
 }
 
 /* Rows of the dataset `name`, which is also where it is. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The detail: a row for each series that changed, in each group. The rows of a bucket, and the
- * entries of its histograms, fill whole chunks, so that each chunk is written once.
+ * entries of its histograms, fill whole chunks, so that each chunk is written once. A bucket has
+ * only what was added in it. What was there before is written in the first bucket of a segment, and
+ * again after a bucket that was lost, so that totals are right after both.
  */
 #include "writers/hdf5/internal.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,46 +91,27 @@ static size_t whole_chunks(size_t count, unsigned chunk)
     return (count + chunk - 1) / chunk * chunk;
 }
 
-/* A column of as many rows as the bucket has in this group, all 0. */
-static int begin_column(struct hdf5_column *column, size_t count, struct vamp_err *err)
+/* A column of as many rows as the bucket has in this group, each `fill`. NULL: something failed. */
+static uint64_t *begin_column(struct hdf5_file *file, const struct hdf5_set *set, uint64_t fill)
 {
-    int code = hdf5_column_reserve(column, count, err);
-    if (code == 0) {
-        memset(column->numbers, 0, count * sizeof *column->numbers);
-    }
-    return code;
+    return hdf5_column_begin(file, whole_chunks(set->changed_count, set->chunk_rows), fill);
 }
 
-static int put_column(struct hdf5_file *file, const struct hdf5_set *set, unsigned dataset,
-                      struct vamp_err *err)
+static void write_index(struct hdf5_file *file, struct hdf5_set *set)
 {
-    return hdf5_dataset_put_chunks(file, dataset, file->dimensions[set->row].size,
-                                   whole_chunks(set->changed_count, set->chunk_rows),
-                                   file->column.numbers, err);
-}
-
-static int write_index(struct hdf5_file *file, struct hdf5_set *set, struct vamp_err *err)
-{
-    const size_t padded = whole_chunks(set->changed_count, set->chunk_rows);
-    for (size_t i = 0; i < padded; i++) {
-        file->column.numbers[i] = i < set->changed_count ? set->changed[i] : HDF5_PADDING;
+    uint64_t *numbers = begin_column(file, set, HDF5_PADDING);
+    if (numbers == NULL) {
+        return;
     }
-    const hsize_t first = file->dimensions[set->row].size;
-    int code = put_column(file, set, set->series_index, err);
-    file->slot_first[set->slot] = (uint32_t)first;
+    for (size_t i = 0; i < set->changed_count; i++) {
+        numbers[i] = set->changed[i];
+    }
+    struct hdf5_dimension *row = &file->dimensions[set->row];
+    hdf5_dataset_put_chunks(file, set->series_index, row->size,
+                            whole_chunks(set->changed_count, set->chunk_rows), numbers);
+    file->slot_first[set->slot] = (uint32_t)row->size;
     file->slot_count[set->slot] = set->changed_count;
-    file->dimensions[set->row].next = first + padded;
-    return code;
-}
-
-static int write_counter(struct hdf5_file *file, const struct hdf5_set *set, unsigned first,
-                         const struct vamp_metric_values *values, struct vamp_err *err)
-{
-    for (unsigned i = 0; i < set->changed_count; i++) {
-        const unsigned series = set->changed[i];
-        file->column.numbers[i] = series < values->count ? values->counters[series].delta : 0;
-    }
-    return put_column(file, set, first + HDF5_COUNTER_DELTA, err);
+    row->next = row->size + whole_chunks(set->changed_count, set->chunk_rows);
 }
 
 /* An extreme that is the value itself is the fill value, which takes no space. */
@@ -140,36 +122,6 @@ static uint64_t gauge_part(const struct vamp_gauge_value *gauge, unsigned part)
     }
     const int64_t extreme = part == HDF5_GAUGE_MIN ? gauge->min : gauge->max;
     return extreme != gauge->value ? (uint64_t)extreme : HDF5_GAUGE_MISSING;
-}
-
-static int write_gauge(struct hdf5_file *file, const struct hdf5_set *set,
-                       struct hdf5_metric *metric, const struct vamp_metric_values *values,
-                       struct vamp_err *err)
-{
-    int code = 0;
-    const size_t padded = whole_chunks(set->changed_count, set->chunk_rows);
-    for (unsigned part = 0; code == 0 && part < HDF5_GAUGE_DATASETS; part++) {
-        const uint64_t none = file->datasets[metric->rows + part].fill;
-        for (size_t i = 0; i < padded; i++) {
-            const unsigned series = i < set->changed_count ? set->changed[i] : UINT_MAX;
-            file->column.numbers[i] =
-                series < values->count ? gauge_part(&values->gauges[series], part) : none;
-        }
-        code = put_column(file, set, metric->rows + part, err);
-    }
-    if (code == 0 && values->count > metric->shown_count) {
-        struct vamp_gauge_value *shown =
-            realloc(metric->shown, values->count * sizeof *metric->shown);
-        if (shown == NULL) {
-            return vamp_err_set_errno(err, ENOMEM, "keep the gauges of a bucket");
-        }
-        metric->shown = shown;
-        metric->shown_count = values->count;
-    }
-    if (code == 0 && values->count > 0) {
-        memcpy(metric->shown, values->gauges, values->count * sizeof *metric->shown);
-    }
-    return code;
 }
 
 /* ---- histograms */
@@ -191,134 +143,194 @@ static uint64_t histogram_part(const struct vamp_bucket_histogram *histogram, un
     }
 }
 
-static int write_summary(struct hdf5_file *file, const struct hdf5_set *set, unsigned first,
-                         unsigned part, const struct vamp_metric_values *values,
-                         struct vamp_err *err)
-{
-    for (unsigned i = 0, h = 0; i < set->changed_count; i++) {
-        const bool has_value = h < values->count && values->histograms[h].series == set->changed[i];
-        file->column.numbers[i] =
-            has_value ? histogram_part(values->histograms[h].histogram, part) : 0;
-        h += has_value;
-    }
-    return put_column(file, set, first + part, err);
-}
-
-/* Bins into `column`, counts into `counts`, from `at` on; both have room. Returns the end. */
-static size_t collect_entries(struct hdf5_file *file, const struct vamp_bucket_histogram *histogram,
-                              size_t at)
-{
-    for (uint32_t i = 0; i < entries_of(histogram); i++, at++) {
-        file->column.numbers[at] = histogram->bins[i].bin;
-        file->counts.numbers[at] = histogram->bins[i].count;
-    }
-    return at;
-}
-
-static int write_entries(struct hdf5_file *file, const struct hdf5_metric *metric,
-                         const struct vamp_metric_values *values, struct vamp_err *err)
+static void write_entries(struct hdf5_file *file, const struct hdf5_metric *metric,
+                          const struct vamp_metric_values *values)
 {
     struct hdf5_dimension *entry = &file->dimensions[metric->entry];
-    const size_t most = whole_chunks((size_t)hdf5_rows_entries(values), metric->entry_chunk);
-    if (most == 0) {
-        return 0;
-    }
-    int code = begin_column(&file->column, most, err);
-    if (code == 0) {
-        code = begin_column(&file->counts, most, err);
-    }
-    if (code != 0) {
-        return code;
-    }
-    size_t count = 0;
-    for (unsigned i = 0; i < values->count; i++) {
-        count = collect_entries(file, values->histograms[i].histogram, count);
-    }
+    const size_t count = (size_t)hdf5_rows_entries(values);
     const size_t padded = whole_chunks(count, metric->entry_chunk);
-    code = hdf5_dataset_put_chunks(file, metric->rows + HDF5_ROWS_BIN, entry->size, padded,
-                                   file->column.numbers, err);
-    if (code == 0) {
-        code = hdf5_dataset_put_chunks(file, metric->rows + HDF5_ROWS_BIN_COUNT, entry->size,
-                                       padded, file->counts.numbers, err);
+    uint64_t *bins = hdf5_column_begin(file, padded, 0);
+    uint64_t *counts = hdf5_column_reserve(file, &file->counts, padded);
+    if (count == 0 || counts == NULL) {
+        return;
     }
+    memset(counts, 0, padded * sizeof *counts);
+    for (size_t i = 0, at = 0; i < values->count; i++) {
+        const struct vamp_bucket_histogram *histogram = values->histograms[i].histogram;
+        for (uint32_t b = 0; b < entries_of(histogram); b++, at++) {
+            bins[at] = histogram->bins[b].bin;
+            counts[at] = histogram->bins[b].count;
+        }
+    }
+    hdf5_dataset_put_chunks(file, metric->rows + HDF5_ROWS_BIN, entry->size, padded, bins);
+    hdf5_dataset_put_chunks(file, metric->rows + HDF5_ROWS_BIN_COUNT, entry->size, padded, counts);
     file->slot_first[metric->entry_slot] = (uint32_t)entry->size;
     file->slot_count[metric->entry_slot] = (uint32_t)count;
     entry->next = entry->size + padded;
-    return code;
-}
-
-static int write_histogram(struct hdf5_file *file, const struct hdf5_set *set,
-                           const struct hdf5_metric *metric,
-                           const struct vamp_metric_values *values, struct vamp_err *err)
-{
-    if (values->count == 0) {
-        return 0;
-    }
-    int code = 0;
-    for (unsigned part = HDF5_ROWS_COUNT; code == 0 && part <= HDF5_ROWS_ENTRIES; part++) {
-        code = write_summary(file, set, metric->rows, part, values, err);
-    }
-    return code != 0 ? code : write_entries(file, metric, values, err);
 }
 
 /* ---- groups */
 
-static int write_metric(struct hdf5_file *file, const struct hdf5_set *set, unsigned number,
-                        const struct vamp_metric_values *values, struct vamp_err *err)
+/* A part of a metric, of the series that have a row; of a histogram those with a value follow one
+ * another. */
+static void write_part(struct hdf5_file *file, const struct hdf5_set *set, unsigned number,
+                       unsigned part, const struct vamp_metric_values *values)
 {
-    struct hdf5_metric *metric = &file->metrics[number];
-    int code = begin_column(&file->column, whole_chunks(set->changed_count, set->chunk_rows), err);
-    if (code != 0) {
-        return code;
+    const unsigned dataset = file->metrics[number].rows + part;
+    const enum vamp_metric_kind kind = vamp_metrics[file->schema->metrics[number].id].kind;
+    uint64_t *numbers = begin_column(file, set, file->datasets[dataset].fill);
+    if (numbers == NULL) {
+        return;
     }
-    switch (vamp_metrics[file->schema->metrics[number].id].kind) {
-    case VAMP_COUNTER:
-        return write_counter(file, set, metric->rows, values, err);
-    case VAMP_GAUGE:
-        return write_gauge(file, set, metric, values, err);
-    case VAMP_HISTOGRAM:
-        return write_histogram(file, set, metric, values, err);
-    }
-    return 0;
-}
-
-static int write_group(struct hdf5_file *file, const struct vamp_bucket *bucket, unsigned number,
-                       struct vamp_err *err)
-{
-    struct hdf5_set *set = &file->sets[number];
-    if (set->changed_count == 0) {
-        return 0;
-    }
-    int code = begin_column(&file->column, whole_chunks(set->changed_count, set->chunk_rows), err);
-    if (code == 0) {
-        code = write_index(file, set, err);
-    }
-    for (unsigned m = 0; code == 0 && m < file->schema->metric_count; m++) {
-        if (file->schema->metrics[m].label_set == number && file->metrics[m].has_rows) {
-            code = write_metric(file, set, m, &bucket->values[m], err);
+    for (unsigned i = 0, h = 0; i < set->changed_count; i++) {
+        const unsigned series = set->changed[i];
+        if (kind == VAMP_HISTOGRAM) {
+            if (h < values->count && values->histograms[h].series == series) {
+                numbers[i] = histogram_part(values->histograms[h++].histogram, part);
+            }
+        } else if (series < values->count) {
+            numbers[i] = kind == VAMP_COUNTER ? values->counters[series].delta
+                                              : gauge_part(&values->gauges[series], part);
         }
     }
-    return code;
+    hdf5_dataset_put_chunks(file, dataset, file->dimensions[set->row].size,
+                            whole_chunks(set->changed_count, set->chunk_rows), numbers);
 }
 
-static int write_places(struct hdf5_file *file, struct vamp_err *err)
+/* What the reader knows of each series now. */
+static void keep_gauges(struct hdf5_file *file, struct hdf5_metric *metric,
+                        const struct vamp_metric_values *values)
 {
-    int code = hdf5_dataset_put_indices(file, file->first_row, file->rows, file->slot_first, err);
-    return code != 0
-               ? code
-               : hdf5_dataset_put_indices(file, file->row_count, file->rows, file->slot_count, err);
+    if (values->count > metric->shown_count) {
+        struct vamp_gauge_value *shown =
+            realloc(metric->shown, values->count * sizeof *metric->shown);
+        if (shown == NULL) {
+            hdf5_no_memory(file, "keep the gauges of a bucket");
+            return;
+        }
+        metric->shown = shown;
+        metric->shown_count = values->count;
+    }
+    if (file->code == 0 && values->count > 0) {
+        memcpy(metric->shown, values->gauges, values->count * sizeof *metric->shown);
+    }
 }
 
-int hdf5_rows_write(struct hdf5_file *file, const struct vamp_bucket *bucket, struct vamp_err *err)
+static void write_metric(struct hdf5_file *file, const struct hdf5_set *set, unsigned number,
+                         const struct vamp_metric_values *values)
+{
+    struct hdf5_metric *metric = &file->metrics[number];
+    switch (vamp_metrics[file->schema->metrics[number].id].kind) {
+    case VAMP_COUNTER:
+        write_part(file, set, number, HDF5_COUNTER_DELTA, values);
+        return;
+    case VAMP_GAUGE:
+        for (unsigned part = 0; part < HDF5_GAUGE_DATASETS; part++) {
+            write_part(file, set, number, part, values);
+        }
+        keep_gauges(file, metric, values);
+        return;
+    case VAMP_HISTOGRAM:
+        for (unsigned part = 0; values->count > 0 && part <= HDF5_ROWS_ENTRIES; part++) {
+            write_part(file, set, number, part, values);
+        }
+        write_entries(file, metric, values);
+        return;
+    }
+}
+
+void hdf5_rows_write(struct hdf5_file *file, const struct vamp_bucket *bucket)
 {
     if (file->slots == 0) { /* no set has rows, and there is no table of their places */
-        return 0;
+        return;
     }
-    int code = 0;
     memset(file->slot_first, 0, file->slots * sizeof *file->slot_first);
     memset(file->slot_count, 0, file->slots * sizeof *file->slot_count);
-    for (unsigned s = 0; code == 0 && s < file->schema->label_set_count; s++) {
-        code = file->sets[s].has_group ? write_group(file, bucket, s, err) : 0;
+    for (unsigned s = 0; s < file->schema->label_set_count; s++) {
+        struct hdf5_set *set = &file->sets[s];
+        if (set->changed_count == 0) {
+            continue;
+        }
+        write_index(file, set);
+        for (unsigned m = 0; m < file->schema->metric_count; m++) {
+            if (file->schema->metrics[m].label_set == s && file->metrics[m].has_rows) {
+                write_metric(file, set, m, &bucket->values[m]);
+            }
+        }
     }
-    return code != 0 ? code : write_places(file, err);
+    hdf5_dataset_put_indices(file, file->first_row, file->rows, file->slot_first);
+    hdf5_dataset_put_indices(file, file->row_count, file->rows, file->slot_count);
+}
+
+/* ---- totals before a bucket */
+
+static uint64_t before(const struct vamp_metric_values *values, unsigned series)
+{
+    return series < values->count ? values->counters[series].value - values->counters[series].delta
+                                  : 0;
+}
+
+/* A counter with rows in this set's group. */
+static bool is_counter_of(const struct hdf5_file *file, unsigned metric, unsigned set)
+{
+    const struct vamp_schema_metric *entry = &file->schema->metrics[metric];
+    return entry->label_set == set && file->metrics[metric].has_rows &&
+           vamp_metrics[entry->id].kind == VAMP_COUNTER;
+}
+
+/* Into set->changed: series with a total that is not 0. */
+static unsigned find_series(struct hdf5_file *file, const struct vamp_bucket *bucket,
+                            unsigned number)
+{
+    struct hdf5_set *set = &file->sets[number];
+    unsigned count = 0;
+    for (unsigned i = 0; i < bucket->series_count[number]; i++) {
+        bool has_total = false;
+        for (unsigned m = 0; m < file->schema->metric_count; m++) {
+            has_total =
+                has_total || (is_counter_of(file, m, number) && before(&bucket->values[m], i) != 0);
+        }
+        if (has_total) {
+            set->changed[count++] = i;
+        }
+    }
+    return count;
+}
+
+/* `value` of each series found, padded to whole chunks. */
+static void write_totals(struct hdf5_file *file, const struct hdf5_set *set, unsigned dataset,
+                         unsigned count, const struct vamp_metric_values *values)
+{
+    const size_t padded = whole_chunks(count, set->chunk_rows);
+    uint64_t *numbers =
+        hdf5_column_begin(file, padded, dataset == set->before_series ? HDF5_PADDING : 0);
+    if (numbers == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = dataset == set->before_series    ? set->changed[i]
+                     : dataset == set->before_restart ? file->dimensions[HDF5_RESTART].size
+                                                      : before(values, set->changed[i]);
+    }
+    hdf5_dataset_put_chunks(file, dataset, file->dimensions[set->before].size, padded, numbers);
+}
+
+void hdf5_rows_restart(struct hdf5_file *file, const struct vamp_bucket *bucket)
+{
+    for (unsigned s = 0; s < file->schema->label_set_count; s++) {
+        struct hdf5_set *set = &file->sets[s];
+        if (!set->has_group) {
+            continue;
+        }
+        const unsigned count = find_series(file, bucket, s);
+        write_totals(file, set, set->before_series, count, NULL);
+        write_totals(file, set, set->before_restart, count, NULL);
+        for (unsigned m = 0; m < file->schema->metric_count; m++) {
+            if (is_counter_of(file, m, s)) {
+                write_totals(file, set, file->metrics[m].rows + HDF5_COUNTER_BEFORE, count,
+                             &bucket->values[m]);
+            }
+        }
+        file->dimensions[set->before].next += whole_chunks(count, set->chunk_rows);
+    }
 }

@@ -19,7 +19,7 @@
 #define MARGIN_BYTES 1048576
 #define FIXED_BYTES 65536
 
-bool hdf5_space_is_posix(long magic)
+static bool is_posix(long magic)
 {
     return magic != NFS_MAGIC && magic != SMB_MAGIC && magic != CIFS_MAGIC && magic != SMB2_MAGIC;
 }
@@ -31,7 +31,7 @@ int hdf5_space_check(const char *directory, struct vamp_err *err)
         return vamp_err_set_errno(err, errno, "look at the directory \"%s\" for HDF5 files",
                                   directory);
     }
-    if (!hdf5_space_is_posix((long)status.f_type)) {
+    if (!is_posix((long)status.f_type)) {
         return vamp_err_set(
             err, -ENOTSUP,
             "the directory \"%s\" is on NFS or SMB, where an HDF5 file that is read "
@@ -154,12 +154,12 @@ static uint64_t text_bytes(const struct hdf5_file *file, const struct vamp_deliv
     /* Chunks of tables are allotted whole. */
     bytes += round_up(delivery->component_count + 2 * HDF5_TEXT_CHUNK_ROWS, HDF5_TEXT_CHUNK_ROWS) *
              (name + word + 64);
-    bytes += file->cdo_length != 0 ? (delivery->bucket->cdo_count + 512) *
-                                         (uint64_t)(16 * 8 + 4 * VAMP_CDO_NAME_BYTES)
-                                   : 0;
-    bytes += file->alarm_length != 0 ? (delivery->bucket->alarm_count + 2 * HDF5_TEXT_CHUNK_ROWS) *
-                                           (uint64_t)(5 * 8 + 9 * VAMP_ALARM_TEXT_BYTES)
-                                     : 0;
+    bytes += file->cdo != 0 ? (delivery->bucket->cdo_count + 512) *
+                                  (uint64_t)(16 * 8 + 4 * VAMP_CDO_NAME_BYTES)
+                            : 0;
+    bytes += file->alarm != 0 ? (delivery->bucket->alarm_count + 2 * HDF5_TEXT_CHUNK_ROWS) *
+                                    (uint64_t)(5 * 8 + 9 * VAMP_ALARM_TEXT_BYTES)
+                              : 0;
     return bytes + (delivery->gap_count + 2 * HDF5_TEXT_CHUNK_ROWS) * (word + 64);
 }
 

@@ -1,24 +1,153 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of the tables of components and gaps. */
+/*
+ * Tables beside the metrics, each a list of columns: gaps, components, at level `cdo` a row for
+ * each CDO whose record ended, and in the files of a run with rules a row for each alarm that
+ * entered another state. Rows are written as one block for each column.
+ */
 #include "writers/hdf5/internal.h"
 
-#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows of consecutive numbers that are written at once. */
-#define BATCH HDF5_TEXT_CHUNK_ROWS
+#include "vampire/alarms/change.h"
+#include "vampire/core/utf8.h"
 
-static uint64_t number_of(const struct vamp_component *component, unsigned column)
+#define SCRATCH_BYTES (VAMP_ALARM_TEXT_BYTES + 1)
+
+struct column {
+    const char *name, *about, *units;
+    enum hdf5_type type;
+    uint64_t fill;
+    unsigned length;      /* dimension of a text; 0: the table's own */
+    size_t offset, bytes; /* of a number in the row: bool, unsigned, or one of 64 bits */
+};
+#define NUMBER(row, member, name, units, about)                                                    \
+    {                                                                                              \
+        name, about, units, HDF5_U64, 0, 0, offsetof(row, member), sizeof(((row *)NULL)->member)   \
+    }
+#define TIME(row, member, fill, name, about)                                                       \
+    {                                                                                              \
+        name, about, HDF5_UNIT_TIME, HDF5_I64, fill, 0, offsetof(row, member), sizeof(int64_t)     \
+    }
+#define TEXT(length, name, about)                                                                  \
+    {                                                                                              \
+        name, about, NULL, HDF5_CHAR, 0, length, 0, 0                                              \
+    }
+
+struct table {
+    const struct column *columns;
+    unsigned count;
+    unsigned chunk_rows; /* of numbers; 0: as of columns along time */
+    size_t row_bytes;
+    /* May be made in `scratch`. */
+    const char *(*text)(const void *row, unsigned column, char scratch[static SCRATCH_BYTES]);
+};
+
+static unsigned create_table(struct hdf5_file *file, const struct table *table, unsigned dimension,
+                             unsigned length)
 {
-    const uint64_t numbers[] = {
-        [HDF5_COMPONENT_APP_ID] = component->app_id,
-        [HDF5_COMPONENT_JOINED] = (uint64_t)component->joined_ns,
-        [HDF5_COMPONENT_LEFT] = (uint64_t)component->left_ns,
-        [HDF5_COMPONENT_OPERATIONS] = component->operations,
-    };
-    return numbers[column];
+    unsigned first = 0;
+    for (unsigned i = 0; i < table->count; i++) {
+        const struct column *column = &table->columns[i];
+        const bool is_text = column->type == HDF5_CHAR;
+        const unsigned index = hdf5_dataset_create(
+            file, &(struct hdf5_spec){
+                      .name = column->name,
+                      .type = column->type,
+                      .rank = is_text ? 2 : 1,
+                      .dimensions = {dimension, column->length != 0 ? column->length : length},
+                      .chunk_rows = is_text ? HDF5_TEXT_CHUNK_ROWS : table->chunk_rows,
+                      .fill_value = column->fill,
+                      .units = column->units,
+                      .long_name = column->about,
+                  });
+        first = i == 0 ? index : first;
+    }
+    return first;
 }
+
+static uint64_t number_at(const void *at, size_t bytes)
+{
+    return bytes == sizeof(bool)       ? *(const bool *)at
+           : bytes == sizeof(unsigned) ? *(const unsigned *)at
+                                       : *(const uint64_t *)at;
+}
+
+/* `rows` of the table, into the columns from `column` to `end`; `first`: dataset of column 0. */
+static void write_rows(struct hdf5_file *file, const struct table *table, unsigned first,
+                       unsigned column, unsigned end, hsize_t at, const void *rows, unsigned count)
+{
+    for (; column < end; column++) {
+        const struct hdf5_dataset *dataset = &file->datasets[first + column];
+        const bool is_text = dataset->rank == 2;
+        const size_t length = is_text ? file->dimensions[dataset->dimensions[1]].size : 1;
+        const hsize_t start[] = {at, 0}, size[] = {count, length};
+        uint64_t *numbers = hdf5_column_reserve(file, &file->column, count * length);
+        char *texts = (char *)numbers, scratch[SCRATCH_BYTES];
+        for (unsigned i = 0; numbers != NULL && i < count; i++) {
+            const char *row = (const char *)rows + i * table->row_bytes;
+            if (is_text) {
+                (void)vamp_utf8_copy(texts + i * length, length, table->text(row, column, scratch));
+            } else {
+                const struct column *about = &table->columns[column];
+                numbers[i] = number_at(row + about->offset, about->bytes);
+            }
+        }
+        hdf5_dataset_put(file, first + column, start, size, numbers);
+    }
+}
+
+/* ---- gaps */
+
+#define GAP struct vamp_gap
+static const struct column gap_columns[] = {
+    TIME(GAP, start_ns, HDF5_TIME_MISSING, "gap_start", "start of an interval with missing events"),
+    TIME(GAP, end_ns, HDF5_TIME_MISSING, "gap_end", "end of an interval with missing events"),
+    NUMBER(GAP, events, "gap_events", "1", "number of missing events; 0: unknown"),
+    TEXT(HDF5_WORD_LENGTH, "gap_reason", "where they were lost"),
+};
+
+static const char *gap_text(const void *row, unsigned column, char scratch[static SCRATCH_BYTES])
+{
+    (void)column;
+    (void)scratch;
+    return vamp_gap_reason_name(((const struct vamp_gap *)row)->reason);
+}
+
+static const struct table gaps = {gap_columns, sizeof gap_columns / sizeof gap_columns[0],
+                                  HDF5_TEXT_CHUNK_ROWS, sizeof(GAP), gap_text};
+
+/* ---- components */
+
+#define COMPONENT struct vamp_component_row
+enum { COMPONENT_NAME = 4, COMPONENT_REASON, COMPONENT_COLUMNS };
+static const struct column component_columns[COMPONENT_COLUMNS] = {
+    NUMBER(COMPONENT, component.app_id, "component_app_id", "1", "application id of the component"),
+    TIME(COMPONENT, component.joined_ns, HDF5_TIME_MISSING, "component_joined",
+         "when it joined; missing: not seen"),
+    TIME(COMPONENT, component.left_ns, HDF5_TIME_MISSING, "component_left",
+         "when it left; missing: still there"),
+    NUMBER(COMPONENT, component.operations, "component_operations", "1",
+           "pool operations when the row was last written"),
+    [COMPONENT_NAME] = TEXT(HDF5_NAME_LENGTH, "component_name", "name of the component"),
+    [COMPONENT_REASON] = TEXT(HDF5_WORD_LENGTH, "component_leave_reason", "why it left"),
+};
+
+static const char *component_text(const void *row, unsigned column,
+                                  char scratch[static SCRATCH_BYTES])
+{
+    const struct vamp_component *component = &((const struct vamp_component_row *)row)->component;
+    (void)scratch;
+    return column == COMPONENT_NAME          ? component->name
+           : component->left_ns == INT64_MIN ? ""
+                                             : vamp_leave_reason_name(component->reason);
+}
+
+static const struct table components = {component_columns, COMPONENT_COLUMNS, HDF5_TEXT_CHUNK_ROWS,
+                                        sizeof(COMPONENT), component_text};
 
 /* Operations change with each bucket; names and reasons hardly ever do. */
 static bool has_new_text(const struct hdf5_file *file, const struct vamp_component_row *row)
@@ -33,112 +162,207 @@ static unsigned count_run(const struct hdf5_file *file, const struct vamp_compon
                           unsigned count, bool texts)
 {
     unsigned run = 0;
-    while (run < count && run < BATCH && rows[run].index == rows[0].index + run &&
+    while (run < count && run < HDF5_TEXT_CHUNK_ROWS && rows[run].index == rows[0].index + run &&
            (!texts || has_new_text(file, &rows[run]))) {
         run++;
     }
     return run;
 }
 
-static int write_numbers(struct hdf5_file *file, const struct vamp_component_row *rows,
-                         unsigned count, struct vamp_err *err)
-{
-    const hsize_t start = rows[0].index, size = count;
-    uint64_t numbers[BATCH];
-    int code = 0;
-    for (unsigned c = HDF5_COMPONENT_APP_ID; code == 0 && c <= HDF5_COMPONENT_OPERATIONS; c++) {
-        for (unsigned i = 0; i < count; i++) {
-            numbers[i] = number_of(&rows[i].component, c);
-        }
-        code = hdf5_dataset_put(file, file->components_first + c, &start, &size, numbers, err);
-    }
-    return code;
-}
-
-static int write_texts(struct hdf5_file *file, const struct vamp_component_row *rows,
-                       unsigned count, struct vamp_err *err)
-{
-    const char *names[BATCH], *reasons[BATCH];
-    for (unsigned i = 0; i < count; i++) {
-        const struct vamp_component *component = &rows[i].component;
-        names[i] = component->name;
-        reasons[i] =
-            component->left_ns == INT64_MIN ? "" : vamp_leave_reason_name(component->reason);
-        file->component_names[rows[i].index] = component->name;
-    }
-    int code = hdf5_dataset_put_texts(file, file->components_first + HDF5_COMPONENT_NAME,
-                                      rows[0].index, count, names, err);
-    return code != 0 ? code
-                     : hdf5_dataset_put_texts(file, file->components_first + HDF5_COMPONENT_REASON,
-                                              rows[0].index, count, reasons, err);
-}
-
-static int reserve_names(struct hdf5_file *file, unsigned count, struct vamp_err *err)
+static void reserve_names(struct hdf5_file *file, unsigned count)
 {
     if (count <= file->component_capacity) {
-        return 0;
+        return;
     }
     const char **names = realloc(file->component_names, count * sizeof *names);
     if (names == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "keep the names of %u components", count);
+        hdf5_no_memory(file, "keep the names of components");
+        return;
     }
     memset(names + file->component_capacity, 0, (count - file->component_capacity) * sizeof *names);
     file->component_names = names;
     file->component_capacity = count;
-    return 0;
 }
 
 /* The rows are in the order of the table. */
-static int write_components(struct hdf5_file *file, const struct vamp_delivery *delivery,
-                            struct vamp_err *err)
+static void write_components(struct hdf5_file *file, const struct vamp_component_row *rows,
+                             unsigned count)
 {
-    const struct vamp_component_row *rows = delivery->components;
-    const unsigned count = delivery->component_count;
-    if (count == 0) {
-        return 0;
-    }
     struct hdf5_dimension *slots = &file->dimensions[HDF5_COMPONENT];
-    const unsigned end = rows[count - 1].index + 1;
-    int code = reserve_names(file, end, err);
-    for (unsigned i = 0, run = 0; code == 0 && i < count; i += run) {
+    const unsigned end = count > 0 ? rows[count - 1].index + 1 : 0;
+    const unsigned first = file->components_first;
+    reserve_names(file, end);
+    for (unsigned i = 0, run = 0; file->code == 0 && i < count; i += run) {
         run = count_run(file, rows + i, count - i, false);
-        code = write_numbers(file, rows + i, run, err);
+        write_rows(file, &components, first, 0, COMPONENT_NAME, rows[i].index, rows + i, run);
     }
-    for (unsigned i = 0, run = 0; code == 0 && i<count; i += run> 0 ? run : 1) {
+    for (unsigned i = 0, run = 0; file->code == 0 && i<count; i += run> 0 ? run : 1) {
         run = count_run(file, rows + i, count - i, true);
-        code = run > 0 ? write_texts(file, rows + i, run, err) : 0;
+        write_rows(file, &components, first, COMPONENT_NAME, run > 0 ? COMPONENT_COLUMNS : 0,
+                   rows[i].index, rows + i, run);
+        for (unsigned k = i; k < i + run; k++) {
+            file->component_names[rows[k].index] = rows[k].component.name;
+        }
     }
     slots->next = end > slots->next ? end : slots->next;
-    return code;
 }
 
-static int write_gaps(struct hdf5_file *file, const struct vamp_delivery *delivery,
-                      struct vamp_err *err)
+/* ---- CDOs */
+
+#define CDO struct vamp_cdo_row
+#define CDO_TIME(what, name, about)                                                                \
+    TIME(CDO, times_ns[VAMP_CDO_TIME_##what], HDF5_TIME_MISSING, name, about "; missing: not seen")
+enum { CDO_NAME = 4 + VAMP_CDO_TIME_COUNT, CDO_PRODUCER, CDO_ID, CDO_END, CDO_COLUMNS };
+static const struct column cdo_columns[CDO_COLUMNS] = {
+    NUMBER(CDO, size_bytes, "cdo_size_bytes", "byte",
+           "size of the CDO; only where cdo_size_known is 1"),
+    NUMBER(CDO, size_known, "cdo_size_known", "1", "1: an event reported the size of the CDO"),
+    NUMBER(CDO, demands, "cdo_demands", "1", "demands for the CDO"),
+    NUMBER(CDO, consumers, "cdo_consumers", "1", "completed transports of the CDO"),
+    CDO_TIME(DECLARED, "cdo_declared", "when it was first declared"),
+    CDO_TIME(SEALED, "cdo_sealed", "when it was sealed"),
+    CDO_TIME(OFFERED, "cdo_offered", "when it was first offered"),
+    CDO_TIME(FIRST_DEMAND, "cdo_first_demand", "when it was first demanded"),
+    CDO_TIME(LAST_TRANSPORT, "cdo_last_transport", "when a transport of it was last completed"),
+    CDO_TIME(WITHDRAWN, "cdo_withdrawn", "when it was last withdrawn"),
+    CDO_TIME(DISPOSED, "cdo_disposed", "when a handle on it was last disposed of"),
+    [CDO_NAME] = TEXT(0, "cdo_name", "name of the CDO"),
+    [CDO_PRODUCER] = TEXT(0, "cdo_producer", "name of the component that made it"),
+    [CDO_ID] = TEXT(0, "cdo_id", "id of the CDO, 32 hexadecimal digits"),
+    [CDO_END] = TEXT(0, "cdo_end", "why its record ended: disposed, left, evicted or run"),
+};
+
+static const char *cdo_text(const void *row, unsigned column, char scratch[static SCRATCH_BYTES])
 {
-    const unsigned first = file->gaps_first;
-    int code = 0;
-    for (unsigned i = 0; code == 0 && i < delivery->gap_count; i++) {
-        const struct vamp_gap *gap = &delivery->gaps[i];
-        const hsize_t row = file->dimensions[HDF5_GAP].next++;
-        const uint64_t numbers[] = {
-            [HDF5_GAP_START] = (uint64_t)gap->start_ns,
-            [HDF5_GAP_END] = (uint64_t)gap->end_ns,
-            [HDF5_GAP_EVENTS] = gap->events,
-        };
-        for (unsigned c = 0; code == 0 && c < sizeof numbers / sizeof numbers[0]; c++) {
-            code = hdf5_dataset_put_number(file, first + c, row, numbers[c], err);
-        }
-        if (code == 0) {
-            code = hdf5_dataset_put_text(file, first + HDF5_GAP_REASON, row,
-                                         vamp_gap_reason_name(gap->reason), err);
-        }
+    const struct vamp_cdo_row *cdo = row;
+    if (column == CDO_ID) {
+        (void)snprintf(scratch, SCRATCH_BYTES, "%016" PRIx64 "%016" PRIx64, cdo->id.high,
+                       cdo->id.low);
+        return cdo->id_known ? scratch : "";
     }
-    return code;
+    return column == CDO_NAME       ? cdo->name
+           : column == CDO_PRODUCER ? cdo->producer
+                                    : vamp_cdo_end_name(cdo->end);
 }
 
-int hdf5_tables_write(struct hdf5_file *file, const struct vamp_delivery *delivery,
-                      struct vamp_err *err)
+static const struct table cdos = {cdo_columns, CDO_COLUMNS, 0, sizeof(CDO), cdo_text};
+
+/* ---- alarms */
+
+#define ALARM struct vamp_alarm_change
+enum {
+    RULE = 5,
+    SEVERITY,
+    STATE,
+    METRIC,
+    LABELS,
+    ALARM_CDO,
+    THRESHOLD,
+    VALUE,
+    UNIT,
+    ALARM_COLUMNS
+};
+static const struct column alarm_columns[ALARM_COLUMNS] = {
+    TIME(ALARM, time_ns, 0, "alarm_time", "when the alarm entered the state: the end of a bucket"),
+    TIME(ALARM, since_ns, 0, "alarm_since", "end of the first bucket in which the condition held"),
+    NUMBER(ALARM, bucket, "alarm_bucket", "1", "number of the bucket at whose close it did"),
+    NUMBER(ALARM, instance, "alarm_instance", "1",
+           "which of the rule's alarms: the same from pending to resolved"),
+    NUMBER(ALARM, silenced, "alarm_silenced", "1", "1: actions that reach others did not run"),
+    [RULE] = TEXT(0, "alarm_name", "name of the rule"),
+    [SEVERITY] = TEXT(0, "alarm_severity", "info, warning or critical"),
+    [STATE] = TEXT(0, "alarm_state", "the state entered: pending, firing, resolved or cleared"),
+    [METRIC] = TEXT(0, "alarm_metric", "the metric that the rule looks at"),
+    [LABELS] = TEXT(0, "alarm_labels", "labels of the series, as LABEL=VALUE, separated by commas"),
+    [ALARM_CDO] = TEXT(0, "alarm_cdo", "the CDO; empty: of no single one"),
+    [THRESHOLD] = TEXT(0, "alarm_threshold", "the condition as the rule says it"),
+    [VALUE] =
+        TEXT(0, "alarm_value", "what was compared, a decimal number; empty: there was no value"),
+    [UNIT] = TEXT(0, "alarm_unit", "unit of the value"),
+};
+
+/* Cut if they do not fit. */
+static void list_labels(const struct vamp_alarm_change *change, char text[static SCRATCH_BYTES])
 {
-    int code = write_components(file, delivery, err);
-    return code != 0 ? code : write_gaps(file, delivery, err);
+    size_t used = 0;
+    for (unsigned i = 0; i < change->label_count && used < SCRATCH_BYTES - 1; i++) {
+        char label[SCRATCH_BYTES + 64];
+        (void)snprintf(label, sizeof label, "%s%s=%s", i == 0 ? "" : ",", change->labels[i].name,
+                       change->labels[i].value);
+        used += vamp_utf8_copy(text + used, SCRATCH_BYTES - 1 - used, label);
+    }
+}
+
+static const char *alarm_text(const void *row, unsigned column, char scratch[static SCRATCH_BYTES])
+{
+    const struct vamp_alarm_change *change = row;
+    const char *const texts[ALARM_COLUMNS] = {
+        [RULE] = change->alarm,
+        [SEVERITY] = vamp_alarm_severity_words[change->severity],
+        [STATE] = vamp_alarm_state_name(change->state),
+        [METRIC] = change->metric,
+        [ALARM_CDO] = change->cdo,
+        [THRESHOLD] = change->threshold,
+        [UNIT] = change->unit,
+        [LABELS] = scratch,
+        [VALUE] = scratch,
+    };
+    memset(scratch, 0, SCRATCH_BYTES);
+    if (column == LABELS) {
+        list_labels(change, scratch);
+    } else if (column == VALUE && change->has_value) {
+        (void)snprintf(scratch, SCRATCH_BYTES, "%.15g", change->value);
+    }
+    return texts[column];
+}
+
+static const struct table alarms = {alarm_columns, ALARM_COLUMNS, 0, sizeof(ALARM), alarm_text};
+
+/* ---- all of them */
+
+/* A table whose dimension, and that of its texts, no other file has. */
+static unsigned create_own(struct hdf5_file *file, const struct table *table, const char *name,
+                           hsize_t length, unsigned *ret_dimension)
+{
+    char texts[HDF5_NAME_BYTES];
+    const unsigned dimension = file->dimension_count;
+    file->dimension_count += 2;
+    (void)snprintf(texts, sizeof texts, "%s_text_length", name);
+    hdf5_dimension_create(file, dimension, name, 0);
+    hdf5_dimension_create(file, dimension + 1, texts, length);
+    *ret_dimension = dimension;
+    return create_table(file, table, dimension, dimension + 1);
+}
+
+void hdf5_tables_create(struct hdf5_file *file)
+{
+    file->gaps_first = create_table(file, &gaps, HDF5_GAP, 0);
+    file->components_first = create_table(file, &components, HDF5_COMPONENT, 0);
+    if (file->schema->level == VAMP_LEVEL_CDO) {
+        file->cdos_first = create_own(file, &cdos, "cdo", VAMP_CDO_NAME_BYTES, &file->cdo);
+    }
+    if (file->run->has_alarms) {
+        file->alarms_first =
+            create_own(file, &alarms, "alarm", VAMP_ALARM_TEXT_BYTES, &file->alarm);
+    }
+}
+
+/* Rows that follow the last one. */
+static void append(struct hdf5_file *file, const struct table *table, unsigned first,
+                   unsigned dimension, const void *rows, unsigned count)
+{
+    if (count > 0 && dimension != 0) {
+        write_rows(file, table, first, 0, table->count, file->dimensions[dimension].size, rows,
+                   count);
+        file->dimensions[dimension].next += count;
+    }
+}
+
+void hdf5_tables_write(struct hdf5_file *file, const struct vamp_delivery *delivery)
+{
+    const struct vamp_bucket *bucket = delivery->bucket;
+    write_components(file, delivery->components, delivery->component_count);
+    append(file, &gaps, file->gaps_first, HDF5_GAP, delivery->gaps, delivery->gap_count);
+    append(file, &cdos, file->cdos_first, file->cdo, bucket->cdos, bucket->cdo_count);
+    append(file, &alarms, file->alarms_first, file->alarm, bucket->alarms, bucket->alarm_count);
 }

@@ -1,9 +1,196 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of the HDF5 writer. */
+/*
+ * The table of the HDF5 writer, and the writing of a bucket: its number, flushed; labels and data,
+ * flushed; `time` last, flushed. A reader that reads `time` first never sees half a bucket, and
+ * flushed data survives a kill.
+ */
 #include "writers/hdf5/internal.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#define RESERVE_STEP_BYTES 65536
+
+/* ---- whether there is room */
+
+/* A name longer than any file has room for is cut; the others must fit. */
+static bool name_fits(const struct hdf5_file *file, const char *name)
+{
+    size_t room = file->dimensions[HDF5_NAME_LENGTH].size;
+    return room >= VAMP_NAME_BYTES_MAX || strnlen(name, room + 1) <= room;
+}
+
+static bool names_fit(const struct hdf5_file *file, const struct vamp_delivery *delivery)
+{
+    bool fits = true;
+    for (unsigned i = 0; i < delivery->component_count; i++) {
+        fits = fits && name_fits(file, delivery->components[i].component.name);
+    }
+    for (unsigned s = 0; s < file->schema->label_set_count; s++) {
+        const struct vamp_label_set *description = &file->schema->label_sets[s];
+        for (unsigned i = file->sets[s].written;
+             file->sets[s].has_group && i < delivery->bucket->series_count[s]; i++) {
+            for (unsigned l = 0; l < description->label_count; l++) {
+                fits = fits && (!vamp_label_is_open(description->labels[l]) ||
+                                name_fits(file, delivery->bucket->series[s][i]->labels[l]));
+            }
+        }
+    }
+    return fits;
+}
+
+/* Whether the index of chunks remains small with `more` rows along a dimension. */
+static bool index_fits(const struct hdf5_file *file, unsigned dimension, uint64_t more,
+                       unsigned chunk)
+{
+    return (file->dimensions[dimension].size + more + chunk - 1) / chunk <= HDF5_CHUNKS_MAX;
+}
+
+static bool chunks_fit(const struct hdf5_file *file, const struct vamp_bucket *bucket)
+{
+    bool fits =
+        index_fits(file, HDF5_TIME, 1, 1) &&
+        (file->cdo == 0 || index_fits(file, file->cdo, bucket->cdo_count, HDF5_TEXT_CHUNK_ROWS)) &&
+        (file->alarm == 0 ||
+         index_fits(file, file->alarm, bucket->alarm_count, HDF5_TEXT_CHUNK_ROWS));
+    for (unsigned s = 0; s < file->schema->label_set_count; s++) {
+        const struct hdf5_set *set = &file->sets[s];
+        fits = fits && (!set->has_group ||
+                        (index_fits(file, set->row, set->changed_count, set->chunk_rows) &&
+                         index_fits(file, set->before, bucket->series_count[s], set->chunk_rows)));
+    }
+    for (unsigned m = 0; m < file->schema->metric_count; m++) {
+        const struct hdf5_metric *metric = &file->metrics[m];
+        fits = fits && (metric->entry == 0 ||
+                        index_fits(file, metric->entry, hdf5_rows_entries(&bucket->values[m]),
+                                   metric->entry_chunk));
+    }
+    return fits;
+}
+
+/* An empty file takes any number of chunks: the next one would not have more room. */
+static void check_room(struct hdf5_file *file, const struct vamp_delivery *delivery)
+{
+    if (!names_fit(file, delivery)) {
+        file->code = vamp_err_set(file->err, -ENOBUFS, "%s has room for names of %u bytes",
+                                  file->path, (unsigned)file->dimensions[HDF5_NAME_LENGTH].size);
+    } else if (file->rows > 0 && !chunks_fit(file, delivery->bucket)) {
+        file->code = vamp_err_set(file->err, -ENOBUFS,
+                                  "%s has %u buckets, and a variable has room for %u chunks",
+                                  file->path, (unsigned)file->rows, HDF5_CHUNKS_MAX);
+    }
+}
+
+/* ---- writing */
+
+/* H5Dwrite reports success for data that cannot be stored; only the flush reports the error.
+ * Flushing one dataset costs little: flushing the file looks at all places of HDF5's table of
+ * cached metadata. */
+static void flush(struct hdf5_file *file, hid_t id, bool is_file)
+{
+    if (file->code == 0 && (is_file ? H5Fflush(id, H5F_SCOPE_LOCAL) : H5Dflush(id)) < 0) {
+        hdf5_failed(file, "flush %s", file->path);
+    }
+}
+
+static void write_data(struct hdf5_file *file, const struct vamp_delivery *delivery, bool restart)
+{
+    const struct vamp_bucket *bucket = delivery->bucket;
+    hdf5_tables_write(file, delivery);
+    hdf5_series_write(file, bucket);
+    hdf5_rows_write(file, bucket);
+    hdf5_overview_write(file, bucket);
+    hdf5_own_write(file, bucket);
+    if (restart) {
+        struct hdf5_dimension *restarts = &file->dimensions[HDF5_RESTART];
+        hdf5_dataset_put_number(file, file->restart_row, restarts->size, file->rows);
+        hdf5_overview_restart(file, bucket);
+        hdf5_own_restart(file, bucket);
+        hdf5_rows_restart(file, bucket);
+        restarts->next = restarts->size + 1;
+    }
+}
+
+static void write_all(struct hdf5_file *file, const struct vamp_delivery *delivery, bool restart)
+{
+    const struct hdf5_dataset *number = &file->datasets[file->bucket_number];
+    const struct hdf5_dataset *time = &file->datasets[file->time];
+    /* The variable that readers find in the list of `time`: no other may ever be longer. */
+    hdf5_dataset_put_number(file, file->bucket_number, file->rows, delivery->bucket->number);
+    flush(file, number->id, false);
+    write_data(file, delivery, restart);
+    flush(file, file->file, true);
+    /* All else is flushed: only `time` has changed, except where it takes a new chunk and the file
+     * becomes longer. */
+    const bool has_chunk = file->rows % time->chunk[0] != 0;
+    hdf5_dataset_put_number(file, file->time, file->rows, (uint64_t)delivery->bucket->start_ns);
+    flush(file, has_chunk ? time->id : file->file, !has_chunk);
+    if (file->code == 0 && file->options->sync && fdatasync(file->fd) != 0) {
+        file->code = vamp_err_set_errno(file->err, errno, "sync %s", file->path);
+    }
+}
+
+/* The file is finished. Two codes guarantee an intact file; after a failure in HDF5 there is no
+ * guarantee. */
+static int finish_failed(struct hdf5_file *file)
+{
+    file->failed = true;
+    if (file->code != -EAGAIN && file->code != -ENOBUFS) {
+        return file->code;
+    }
+    if (file->err != NULL) {
+        file->err->code = -EIO;
+    }
+    return -EIO;
+}
+
+static int write_bucket(void *self, const struct vamp_delivery *delivery, struct vamp_err *err)
+{
+    struct hdf5_file *file = self;
+    hdf5_quiet();
+    if (file->failed) {
+        return vamp_err_set(err, -EIO, "%s failed before and is closed to writing", file->path);
+    }
+    file->code = 0;
+    file->err = err;
+    const bool restart = file->rows == 0 || delivery->lost_before > 0;
+    /* First everything that can say no while nothing is written. */
+    hdf5_words_place(file, delivery->bucket);
+    if (file->code == 0) {
+        hdf5_rows_plan(file, delivery->bucket, restart);
+        check_room(file, delivery);
+    }
+    if (file->code != 0) {
+        return file->code;
+    }
+    hsize_t end = 0;
+    if (H5Fget_filesize(file->file, &end) < 0) {
+        hdf5_failed(file, "look at %s", file->path);
+        return finish_failed(file);
+    }
+    /* What the bucket needs at most, in steps. While the end of the file does not move, a repeated
+     * request is already met and costs the file system almost nothing. */
+    const uint64_t steps =
+        (hdf5_space_needed(file, delivery) + RESERVE_STEP_BYTES - 1) / RESERVE_STEP_BYTES;
+    file->code = hdf5_space_reserve(file->fd, end, steps * RESERVE_STEP_BYTES, file->path, err);
+    if (file->code != 0) {
+        return file->code;
+    }
+    write_all(file, delivery, restart);
+    if (file->code != 0) {
+        return finish_failed(file);
+    }
+    file->dimensions[HDF5_TIME].next = ++file->rows; /* the bucket is in the file */
+    for (unsigned i = 0; i < file->dimension_count; i++) {
+        file->dimensions[i].size = file->dimensions[i].next;
+    }
+    return 0;
+}
+
+/* ---- the table */
 
 static const struct vamp_opt hdf5_options_table[] = {
     {
@@ -33,22 +220,6 @@ static const struct vamp_opt hdf5_options_table[] = {
     {.key = NULL},
 };
 
-static int open_file(const void *options, const struct vamp_writer_target *target, void **ret_self,
-                     struct vamp_err *err)
-{
-    struct hdf5_file *file = NULL;
-    int code = hdf5_file_open(options, target, &file, err);
-    if (code == 0) {
-        *ret_self = file;
-    }
-    return code;
-}
-
-static int write_bucket(void *self, const struct vamp_delivery *delivery, struct vamp_err *err)
-{
-    return hdf5_bucket_write(self, delivery, err);
-}
-
 static uint64_t file_bytes(const void *self)
 {
     struct stat status;
@@ -61,21 +232,16 @@ static const char *file_path(const void *self)
     return ((const struct hdf5_file *)self)->path;
 }
 
-static int close_file(void *self, const struct vamp_ending *ending, struct vamp_err *err)
-{
-    return hdf5_file_close(self, ending, err);
-}
-
 const struct vamp_writer_ops vamp_writer_hdf5 = {
     .name = "hdf5",
     .summary = "HDF5 files of time buckets for notebooks, readable while they are written",
     .options = hdf5_options_table,
     .options_bytes = sizeof(struct hdf5_options),
-    .open = open_file,
+    .open = hdf5_file_open,
     .element = VAMP_ELEMENT_BUCKET,
     .write_bucket = write_bucket,
     .bytes = file_bytes,
     .path = file_path,
     .files = &hdf5_files,
-    .close = close_file,
+    .close = hdf5_file_close,
 };
