@@ -77,10 +77,10 @@ CONFINED = {
     r"jansson\.h": r"programs/vampire-top/|tests/(unit|fuzz)/config",
     r"yaml\.h": r"maestro/api/",
     r"pcre2\.h": r"filters/",
-    r"curl/": r"writers/influx/request",
+    r"curl/": r"writers/influx/writer",
     r"otf2/": r"writers/otf2/",
     r"nats/": r"writers/nats/(connection|writer|subscriber)",
-    r"microhttpd\.h": r"writers/prometheus/server",
+    r"microhttpd\.h": r"writers/prometheus/writer",
     r"uuid/": r"vampire/|programs/|tests/",
 }
 # Larger is a remark, and an error.

@@ -8,7 +8,7 @@
 
 #include "tests/lib/fault.h"
 #include "tests/unit/writers_buckets.h"
-#include "writers/influx/internal.h"
+#include "writers/influx/lines.h"
 
 /* The lines of bucket 5, terminated; to be freed. NULL without memory. */
 static char *lines_now(struct made_run *made, uint64_t labels)

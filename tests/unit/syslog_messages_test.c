@@ -8,7 +8,7 @@
 
 #include "tests/lib/fault.h"
 #include "tests/unit/writers_buckets.h"
-#include "writers/syslog/internal.h"
+#include "writers/syslog/messages.h"
 
 static void make(struct syslog_messages *messages, const struct made_run *made,
                  const struct vamp_bucket *bucket)

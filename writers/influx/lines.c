@@ -6,7 +6,7 @@
 #include "vampire/core/utf8.h"
 #include "vampire/stats/bucket/rows.h"
 #include "writers/format/run_labels.h"
-#include "writers/influx/internal.h"
+#include "writers/influx/lines.h"
 
 struct lines {
     struct vamp_text *text;

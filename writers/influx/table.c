@@ -6,7 +6,7 @@
 
 #include "vampire/core/clock.h"
 #include "writers/format/run_labels.h"
-#include "writers/influx/internal.h"
+#include "writers/influx/lines.h"
 
 #define OPTION(member) offsetof(struct influx_options, member)
 

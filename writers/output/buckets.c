@@ -5,8 +5,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "writers/output/pending_rows.h"
 #include "writers/output/resolution.h"
 
 static const struct vamp_opt bucket_options[] = {
@@ -60,25 +60,89 @@ static const struct vamp_opt bucket_options[] = {
     {.key = NULL},
 };
 
+/* Rows of the component table and gaps that the present segment does not hold yet: those of the
+ * bucket to be written, of buckets that were lost, and, in a new segment, all rows. Fixed memory,
+ * nothing fails. Names in rows are borrowed from the component table, where they stay for the whole
+ * run. */
+#define PENDING_GAPS_MAX 128
+
+struct pending_row {
+    struct vamp_component_row row;
+    bool known, fresh; /* seen at all; not yet in the present segment */
+};
+
+struct pending_rows {
+    struct pending_row *rows; /* by index */
+    unsigned capacity, count;
+    struct vamp_gap gaps[PENDING_GAPS_MAX];
+    unsigned gap_count;
+};
+
 /* What waits in the worker's queue are buckets, each with the number of those that were refused
  * just before it. */
 struct bucket_queue {
     struct vamp_resolution *resolution; /* NULL: the output gets everything as it is */
 
     /* With the worker's lock. */
-    uint64_t refused;                    /* since the last accepted bucket */
-    struct vamp_pending_rows of_refused; /* what they would have brought */
+    uint64_t refused;               /* since the last accepted bucket */
+    struct pending_rows of_refused; /* what they would have brought */
 
     /* The output's thread's. */
     const struct vamp_bucket *current; /* to be written; the resolution's, if there is one */
-    struct vamp_pending_rows pending;  /* the present segment lacks them */
+    struct pending_rows pending;       /* the present segment lacks them */
     uint64_t lost_before;              /* buckets lost since the last delivery */
     struct vamp_delivery delivery;
+    struct vamp_component_row *components; /* of the delivery */
 };
 
 /* Of a source that can wait: more buckets would only take memory, half a megabyte each in a
  * workflow of 60 components. */
 #define CROWDED_BUCKETS 8
+
+/* ---- pending rows */
+
+/* Newer rows replace older ones. */
+static void add_row(struct pending_rows *pending, const struct vamp_component_row *row)
+{
+    if (row->index < pending->capacity) { /* the table is never larger than the schema says */
+        pending->rows[row->index] = (struct pending_row){*row, true, true};
+        pending->count = row->index >= pending->count ? row->index + 1 : pending->count;
+    }
+}
+
+static void add_gap(struct pending_rows *pending, const struct vamp_gap *gap)
+{
+    if (pending->gap_count < PENDING_GAPS_MAX) {
+        pending->gaps[pending->gap_count++] = *gap;
+    } else {
+        vamp_gap_join(pending->gaps, PENDING_GAPS_MAX, gap); /* to others of its reason */
+    }
+}
+
+static void add_of_bucket(struct pending_rows *pending, const struct vamp_bucket *bucket)
+{
+    for (unsigned i = 0; i < bucket->component_count; i++) {
+        add_row(pending, &bucket->components[i]);
+    }
+    for (unsigned i = 0; i < bucket->gap_count; i++) {
+        add_gap(pending, &bucket->gaps[i]);
+    }
+}
+
+/* All of `from`, which is empty afterwards. */
+static void move_pending(struct pending_rows *pending, struct pending_rows *from)
+{
+    for (unsigned i = 0; i < from->count; i++) {
+        if (from->rows[i].known) {
+            add_row(pending, &from->rows[i].row);
+            from->rows[i].known = false;
+        }
+    }
+    for (unsigned i = 0; i < from->gap_count; i++) {
+        add_gap(pending, &from->gaps[i]);
+    }
+    from->count = from->gap_count = 0;
+}
 
 /* ---- create and free */
 
@@ -125,11 +189,17 @@ static int bucket_queue_create(struct vamp_output *output,
         code = make_resolution(output, err);
     }
     if (code == 0) {
-        code = vamp_pending_rows_init(&queue->pending, output->schema->max_components, err);
+        const unsigned rows = output->schema->max_components + 1; /* and "(other)" */
+        queue->pending.capacity = queue->of_refused.capacity = rows;
+        queue->pending.rows = calloc(rows, sizeof *queue->pending.rows);
+        queue->of_refused.rows = calloc(rows, sizeof *queue->of_refused.rows);
+        queue->components = calloc(rows, sizeof *queue->components);
+        if (queue->pending.rows == NULL || queue->of_refused.rows == NULL ||
+            queue->components == NULL) {
+            code = vamp_err_set_errno(err, ENOMEM, "keep a table of %u components", rows - 1);
+        }
     }
-    return code != 0
-               ? code
-               : vamp_pending_rows_init(&queue->of_refused, output->schema->max_components, err);
+    return code;
 }
 
 static void bucket_queue_done(struct vamp_output *output)
@@ -141,8 +211,9 @@ static void bucket_queue_done(struct vamp_output *output)
     while (output->worker.count > 0) {
         vamp_bucket_release(vamp_worker_remove(&output->worker, 0).what);
     }
-    vamp_pending_rows_done(&queue->pending);
-    vamp_pending_rows_done(&queue->of_refused);
+    free(queue->pending.rows);
+    free(queue->of_refused.rows);
+    free(queue->components);
     vamp_resolution_free(queue->resolution);
     free(queue);
 }
@@ -162,7 +233,7 @@ static void submit_bucket(struct vamp_output *output, const struct vamp_bucket *
         queue->refused = 0;
     } else {
         vamp_bucket_release(bucket);
-        vamp_pending_rows_add(&queue->of_refused, bucket);
+        add_of_bucket(&queue->of_refused, bucket);
         queue->refused++;
     }
     vamp_worker_unlock(&output->worker);
@@ -203,7 +274,7 @@ static enum output_next next_waiting(struct vamp_output *output,
     if (next == OUTPUT_TAKEN) {
         *ret_oldest = vamp_worker_remove(worker, 0);
         if (ret_oldest->number > 0) {
-            vamp_pending_rows_move(&queue->pending, &queue->of_refused);
+            move_pending(&queue->pending, &queue->of_refused);
         }
     }
     vamp_worker_unlock(worker);
@@ -231,7 +302,7 @@ static enum output_next take_bucket(struct vamp_output *output)
     queue->current = NULL;
     while (queue->current == NULL && (next = next_waiting(output, &oldest)) == OUTPUT_TAKEN) {
         queue->lost_before += oldest.number;
-        vamp_pending_rows_add(&queue->pending, oldest.what);
+        add_of_bucket(&queue->pending, oldest.what);
         if (queue->resolution == NULL) {
             queue->current = oldest.what;
         } else {
@@ -255,14 +326,19 @@ static enum output_next take_bucket(struct vamp_output *output)
 /* `whole`: with all rows, as the first of a segment. */
 static const struct vamp_delivery *deliver_current(struct bucket_queue *queue, bool whole)
 {
+    const struct pending_rows *pending = &queue->pending;
     queue->delivery = (struct vamp_delivery){
         .bucket = queue->current,
-        .gaps = queue->pending.gaps,
-        .gap_count = queue->pending.gap_count,
+        .components = queue->components,
+        .gaps = pending->gaps,
+        .gap_count = pending->gap_count,
         .lost_before = queue->lost_before,
     };
-    queue->delivery.component_count =
-        vamp_pending_rows_list(&queue->pending, whole, &queue->delivery.components);
+    for (unsigned i = 0; i < pending->count; i++) {
+        if (whole ? pending->rows[i].known : pending->rows[i].fresh) {
+            queue->components[queue->delivery.component_count++] = pending->rows[i].row;
+        }
+    }
     return &queue->delivery;
 }
 
@@ -281,7 +357,10 @@ static int write_bucket(struct vamp_output *output, struct vamp_err *err)
     if (code == 0) {
         const int64_t took_ns = vamp_clock_monotonic_ns(output->clock) - began_ns;
         atomic_store(&output->commit_ns, took_ns > 0 ? took_ns : 1);
-        vamp_pending_rows_clear(&queue->pending);
+        for (unsigned i = 0; i < queue->pending.count; i++) {
+            queue->pending.rows[i].fresh = false;
+        }
+        queue->pending.gap_count = 0;
         queue->lost_before = 0;
     }
     return code;
@@ -299,9 +378,13 @@ static void release_bucket(struct vamp_output *output, bool written)
     queue->current = NULL;
 }
 
+/* It holds no row yet. */
 static void begin_bucket_segment(struct vamp_output *output)
 {
-    vamp_pending_rows_begin_segment(&((struct bucket_queue *)output->queue)->pending);
+    struct pending_rows *pending = &((struct bucket_queue *)output->queue)->pending;
+    for (unsigned i = 0; i < pending->count; i++) {
+        pending->rows[i].fresh = pending->rows[i].known;
+    }
 }
 
 const struct output_kind output_of_buckets = {

@@ -2,7 +2,7 @@
 /*
  * The prometheus format: a page of all values that scrapers fetch. page.c keeps the values,
  * bounds.c says which of a histogram's edges the page shows, render.c writes the page as text,
- * server.c answers requests, writer.c is the format. table.c is in the program; all others are in
+ * writer.c is the format and answers requests. table.c is in the program; all others are in
  * the shared object prometheus.so. The page is described in docs/exporters.md.
  */
 #ifndef VAMP_WRITERS_PROMETHEUS_INTERNAL_H
@@ -117,12 +117,5 @@ void page_render(const struct page *page, enum page_kind kind, struct vamp_text 
 uint64_t page_series_bytes(const struct page *page, const struct page_metric *metric,
                            const struct vamp_series *series);
 uint64_t page_metric_bytes(const struct page_metric *metric);
-
-/* ---- server.c */
-struct server;
-/* Serves the page on the socket that listens, which it takes over. 0 or -errno. */
-VAMP_MUST_CHECK int server_start(struct page *page, int listening_fd, struct server **ret_server,
-                                 struct vamp_err *err);
-void server_stop(struct server *server); /* NULL is fine */
 
 #endif

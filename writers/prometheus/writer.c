@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The prometheus format: a page instead of a target, the same for all segments of a run. */
 #include <inttypes.h>
+#include <microhttpd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +13,93 @@
 #include "writers/prometheus/internal.h"
 
 #define PAUSE_NS 50000000
+#define CONNECTIONS_MAX 32U
+#define IDLE_SECONDS 30U
 
 struct prometheus {
     const struct prometheus_options *options;
     const atomic_int *stop;
     struct page *page;
-    struct server *server; /* NULL: the address is still the instance's before */
+    struct MHD_Daemon *server; /* NULL: the address is still the instance's before */
     char path[VAMP_LISTENER_NAME_BYTES];
     bool announced;    /* the address was reported */
     uint64_t left_out; /* as last reported */
 };
+
+/* ---- requests for the page, on a thread of libmicrohttpd. A scraper that reads slowly keeps the
+ * page that it asked for, and nothing waits for it. */
+
+static const char text_type[] = "text/plain; version=0.0.4; charset=utf-8";
+static const char openmetrics_type[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+static void release_text(void *text)
+{
+    page_release(text);
+}
+
+static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status,
+                              struct MHD_Response *response, const char *type)
+{
+    if (response == NULL) {
+        return MHD_NO; /* no memory: the connection is closed */
+    }
+    enum MHD_Result result = MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    if (result == MHD_YES) {
+        result = MHD_queue_response(connection, status, response);
+    }
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result answer_constant(struct MHD_Connection *connection, unsigned status,
+                                       const char *text)
+{
+    /* Nothing writes to it. */
+    void *bytes = (void *)(uintptr_t)text;
+    return answer(connection, status,
+                  MHD_create_response_from_buffer(strlen(text), bytes, MHD_RESPMEM_PERSISTENT),
+                  "text/plain; charset=utf-8");
+}
+
+static enum MHD_Result answer_page(struct page *page, struct MHD_Connection *connection)
+{
+    const char *accepted =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+    const bool openmetrics =
+        accepted != NULL && strstr(accepted, "application/openmetrics-text") != NULL;
+    struct page_text *text = page_hold(page, openmetrics ? PAGE_OPENMETRICS : PAGE_TEXT);
+    if (text == NULL) {
+        return answer_constant(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory\n");
+    }
+    struct MHD_Response *response = MHD_create_response_from_buffer_with_free_callback_cls(
+        text->length, text->bytes, release_text, text);
+    if (response == NULL) {
+        page_release(text);
+    }
+    return answer(connection, MHD_HTTP_OK, response, openmetrics ? openmetrics_type : text_type);
+}
+
+/* NOLINTNEXTLINE(readability-function-size): the parameters are those of the library. */
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url,
+                              const char *method, const char *version, const char *upload,
+                              size_t *upload_bytes, void **request)
+{
+    (void)version;
+    (void)upload;
+    (void)upload_bytes;
+    (void)request;
+    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
+        return answer_constant(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET or HEAD\n");
+    }
+    if (strcmp(url, "/metrics") == 0) {
+        return answer_page(context, connection);
+    }
+    return strcmp(url, "/") == 0
+               ? answer_constant(connection, MHD_HTTP_OK, "vampire: the page is /metrics\n")
+               : answer_constant(connection, MHD_HTTP_NOT_FOUND, "the page is /metrics\n");
+}
+
+/* ---- the format */
 
 static int start(struct prometheus *self, struct vamp_err *err)
 {
@@ -31,12 +110,25 @@ static int start(struct prometheus *self, struct vamp_err *err)
     }
     (void)snprintf(self->path, sizeof self->path, "http://%.140s/metrics",
                    listener.name + strlen("tcp:"));
-    return server_start(self->page, listener.fd, &self->server, err);
+    /* The library's thread takes no signals, as all of vampire's but one. */
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    self->server = MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD, 0, NULL, NULL, handle, self->page,
+                                    MHD_OPTION_LISTEN_SOCKET, listener.fd,
+                                    MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
+                                    MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_END);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return self->server != NULL
+               ? 0
+               : vamp_err_set_errno(err, EAGAIN, "start the thread that serves the page");
 }
 
 static void prometheus_free(struct prometheus *self)
 {
-    server_stop(self->server);
+    if (self->server != NULL) {
+        MHD_stop_daemon(self->server);
+    }
     page_free(self->page);
     free(self);
 }

@@ -9,7 +9,7 @@
 #include "vampire/alarms/change.h"
 #include "vampire/stats/bucket/bucket_json.h"
 #include "writers/format/run_labels.h"
-#include "writers/syslog/internal.h"
+#include "writers/syslog/messages.h"
 
 #define SYSLOG_VERSION 1
 /* Room for `,"part":N,"parts":N,"metrics":[]}`. */

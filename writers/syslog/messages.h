@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The syslog format: alarms, alerts and values of a bucket as messages for the system's log, each
- * with one JSON object. messages.c makes the objects, datagrams.c adds what the reader of the
- * socket expects before them, writer.c is the format. docs/exporters.md describes the messages.
+ * with one JSON object. messages.c makes the objects; writer.c is the format, and adds what the
+ * reader of the socket expects before them. docs/exporters.md describes the messages.
  */
-#ifndef VAMP_WRITERS_SYSLOG_INTERNAL_H
-#define VAMP_WRITERS_SYSLOG_INTERNAL_H
+#ifndef VAMP_WRITERS_SYSLOG_MESSAGES_H
+#define VAMP_WRITERS_SYSLOG_MESSAGES_H
 
 #include "vampire/core/json_emit.h"
 #include "writers/format/system_log.h"
@@ -14,20 +14,6 @@
 
 #define SYSLOG_PREFIX_BYTES ((size_t)512)
 #define SYSLOG_OBJECT_BYTES (VAMP_LOG_MESSAGE_BYTES - SYSLOG_PREFIX_BYTES)
-
-enum syslog_format {
-    SYSLOG_LOCAL,   /* what syslog(3) writes */
-    SYSLOG_RFC5424, /* for a socket whose reader parses that */
-    SYSLOG_JOURNAL, /* fields for systemd-journald */
-};
-
-struct syslog_options {
-    char *socket;      /* NULL: the usual one of the format */
-    unsigned format;   /* enum syslog_format */
-    unsigned facility; /* index into vamp_log_facility_words */
-};
-
-/* ---- messages.c */
 
 struct syslog_message {
     size_t begin, bytes; /* of the object in the text */
@@ -50,10 +36,5 @@ void syslog_messages_bucket(struct syslog_messages *messages, const struct vamp_
                             const struct vamp_delivery *delivery);
 void syslog_messages_end(struct syslog_messages *messages, const struct vamp_run *run,
                          const struct vamp_ending *ending);
-
-/* ---- datagrams.c. Replaces `text` by what is sent for a message. */
-void syslog_datagram(struct vamp_text *text, const struct syslog_options *options,
-                     const struct vamp_run *run, const struct syslog_messages *messages,
-                     const struct syslog_message *message);
 
 #endif
