@@ -37,8 +37,11 @@ ifeq ($(MODE_FLAGS),)
 $(error MODE=$(MODE) is unknown; it is one of release, debug, asan, tsan, fuzz, cov)
 endif
 
-# make V=1 shows the commands.
+# A line for each file that is made: what is done, and the file. With V=1 the commands instead, with
+# -s nothing.
+V ?=
 Q := $(if $(V),,@)
+say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-6s %s\n' $(1) $(2))
 
 # Third-party headers are system headers to us, so that their warnings stay theirs.
 pkg = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(1) 2>/dev/null))
@@ -77,60 +80,48 @@ endif
 
 # ---------------------------------------------------------------- rooms
 # A room is a folder with all below it but other rooms, and one archive of that name: lib/vampire-core.a
-# is vampire/core. Lowest first: a room uses those named after USES_ and what these use, no others. A
-# test of a room links the same, so a dependency in the wrong direction does not link.
-#
+# is vampire/core. This table says, lowest first, which rooms each one uses besides what these use, and
+# its libraries. A test of a room links the same, so a dependency in the wrong direction does not link.
+# ROOM,USED ROOMS,PACKAGES OF PKG-CONFIG
+room = $(eval ROOMS += $(1))$(eval USES_$(1) := $(2))$(eval PKG_$(1) := $(3))
+$(call room,vampire/core,,libprotobuf-c libdeflate)
+$(call room,vampire/stats/bucket,vampire/core,uuid)
+$(call room,vampire/stats,vampire/stats/bucket)
+$(call room,vampire/alarms,vampire/stats/bucket)
+$(call room,vampire/collect,vampire/stats/bucket)
+$(call room,vampire/source,vampire/core)
+$(call room,filters,vampire/core,libpcre2-8)
+# What protobuf-c makes of pool.proto: the pool knows the messages, not the network they travel on.
+$(call room,maestro/messages,vampire/core)
+$(call room,maestro/pool,maestro/messages filters)
+$(call room,maestro/wire,maestro/messages,libfabric libsodium)
+$(call room,maestro/client,maestro/wire maestro/pool)
+$(call room,maestro/server,maestro/client)
+$(call room,maestro/api,maestro/server,yaml-0.1)
+$(call room,vampire/live,vampire/source filters $(MAESTRO_ROOMS))
+# A trace pairs events as the statistics do.
+$(call room,writers,vampire/alarms vampire/stats,$(HDF5) zlib)
+$(call room,vampire/alarms/actions,writers)
+$(call room,config,vampire/alarms/actions vampire/source writers filters)
+$(call room,programs/run,config)
+$(call room,programs/cli,programs/run)
+# Of vampire/live only what --version prints; the linker takes nothing else of it.
+$(call room,programs/vampire,programs/cli vampire/live)
+$(call room,programs/vampire-collect,programs/cli vampire/collect)
+$(call room,programs/vampire-top,vampire/stats/bucket,jansson ncursesw)
+
 # A plug-in is a format with a library that not every site wants: each but its table.c is a shared
 # object, loaded by a run with such an output. WITHOUT="NAME ..." leaves some of them out of the build;
-# without that, those whose library is not installed.
-PKG_writers/prometheus := libmicrohttpd
-PKG_writers/influx := libcurl
-PKG_writers/otf2 := otf2
-PKG_writers/nats := libnats
-ALL_PLUG_INS := prometheus influx otf2 nats
+# without that, those whose library is not installed. NAME:PACKAGE
+PLUG_IN_PACKAGES := prometheus:libmicrohttpd influx:libcurl otf2:otf2 nats:libnats
+package_of = $(patsubst $(1):%,%,$(filter $(1):%,$(PLUG_IN_PACKAGES)))
+ALL_PLUG_INS := $(foreach p,$(PLUG_IN_PACKAGES),$(firstword $(subst :, ,$(p))))
 ifeq ($(origin WITHOUT),undefined)
-WITHOUT := $(strip $(foreach p,$(ALL_PLUG_INS),$(if $(shell pkg-config --modversion $(PKG_writers/$(p)) 2>/dev/null),,$(p))))
+WITHOUT := $(strip $(foreach p,$(ALL_PLUG_INS),$(if $(shell pkg-config --modversion $(call package_of,$(p)) 2>/dev/null),,$(p))))
 endif
 PLUG_INS := $(filter-out $(WITHOUT),$(ALL_PLUG_INS))
 $(if $(filter-out $(ALL_PLUG_INS),$(WITHOUT)),$(error WITHOUT=$(WITHOUT): what can be left out is $(ALL_PLUG_INS)))
-
-ROOMS := vampire/core vampire/stats/bucket vampire/stats vampire/alarms vampire/collect vampire/source \
-  filters maestro/messages maestro/pool maestro/wire maestro/client maestro/server maestro/api \
-  vampire/live writers $(PLUG_INS:%=writers/%) vampire/alarms/actions config programs/run programs/cli \
-  programs/vampire programs/vampire-collect programs/vampire-top
-
-PKG_vampire/core := libprotobuf-c libdeflate
-USES_vampire/stats/bucket := vampire/core
-PKG_vampire/stats/bucket := uuid
-USES_vampire/stats := vampire/stats/bucket
-USES_vampire/alarms := vampire/stats/bucket
-USES_vampire/collect := vampire/stats/bucket
-USES_vampire/source := vampire/core
-USES_filters := vampire/core
-PKG_filters := libpcre2-8
-# What protobuf-c makes of pool.proto: the pool knows the messages, not the network they travel on.
-USES_maestro/messages := vampire/core
-USES_maestro/pool := maestro/messages filters
-USES_maestro/wire := maestro/messages
-PKG_maestro/wire := libfabric libsodium
-USES_maestro/client := maestro/wire maestro/pool
-USES_maestro/server := maestro/client
-USES_maestro/api := maestro/server
-PKG_maestro/api := yaml-0.1
-USES_vampire/live := vampire/source filters $(MAESTRO_ROOMS)
-# A trace pairs events as the statistics do.
-USES_writers := vampire/alarms vampire/stats
-PKG_writers := $(HDF5) zlib
-$(foreach p,$(PLUG_INS),$(eval USES_writers/$(p) := writers))
-USES_vampire/alarms/actions := writers
-USES_config := vampire/alarms/actions vampire/source writers filters
-USES_programs/run := config
-USES_programs/cli := programs/run
-# Of vampire/live only what --version prints; the linker takes nothing else of it.
-USES_programs/vampire := programs/cli vampire/live
-USES_programs/vampire-collect := programs/cli vampire/collect
-USES_programs/vampire-top := vampire/stats/bucket
-PKG_programs/vampire-top := jansson ncursesw
+$(foreach p,$(PLUG_INS),$(call room,writers/$(p),writers,$(call package_of,$(p))))
 
 # FOLDER: its sources and those of the folders below it.
 below = $(wildcard $(1)/*.c $(1)/*/*.c)
@@ -161,6 +152,16 @@ packages = $(foreach r,$(call rooms,$(1)),$(PKG_$(r)))
 archives = $(foreach r,$(call rooms,$(1)),$(call archive,$(r)))
 libraries = $(call archives,$(1)) $(if $(filter vampire/live,$(1)),$(MAESTRO_LIBS)) $(call lib,$(call packages,$(1))) -lm
 
+# What is linked into $@, after the usual flags; a shared object is `exports` with a map, and `whole`
+# archives, since nothing in it refers to what is called from outside.
+define link
+@mkdir -p $(@D)
+$(call say,LINK,$@)
+$(Q)$(CC) $(if $(filter -shared,$(1)),$(filter-out -pie,$(LDFLAGS)),$(LDFLAGS)) -o $@ $(1)
+endef
+exports = -shared -Wl,--version-script=$(1)
+whole = -Wl,--whole-archive $(1) -Wl,--no-whole-archive
+
 WORKFLOW := $(patsubst tests/workflow/%.c,$(B)/bin/%,$(wildcard tests/workflow/workflow_*.c))
 PROGRAMS := $(B)/bin/vampire $(B)/bin/vampire-collect $(B)/bin/vampire-top $(if $(MAESTRO_ROOMS),$(B)/bin/maestro-pool-manager)
 LIBMAESTRO := $(B)/lib/libmaestro.so.0
@@ -190,6 +191,7 @@ $(foreach r,$(ROOMS),$(eval $(call room_rule,$(r))))
 $(B)/lib/%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
+	$(call say,AR,$@)
 	$(Q)$(AR) rcs $@ $^
 
 # The version is compiled into one file, rewritten only when it changes.
@@ -224,38 +226,26 @@ $(call objects,$(SRC_vampire/live)): | $(PROBE)
 # PROGRAM,MAIN,ROOM
 define program_rule
 $(B)/bin/$(1): $(B)/obj/$(2).o $(call archives,$(3))
-	@mkdir -p $$(@D)
-	$$(call say,LINK,$$@)
-	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$< $$(call libraries,$(3))
+	$$(call link,$$< $$(call libraries,$(3)))
 endef
 $(foreach p,vampire vampire-collect vampire-top,$(eval $(call program_rule,$(p),programs/$(p)/main,programs/$(p))))
 $(eval $(call program_rule,maestro-pool-manager,maestro/pool_manager,maestro/server))
 $(LIVE): $(call archives,vampire/live) vampire/live/module.map
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,--version-script=vampire/live/module.map \
-	  -o $@ -Wl,--whole-archive $(call archive,vampire/live) -Wl,--no-whole-archive $(call libraries,vampire/live)
+	$(call link,$(call exports,vampire/live/module.map) $(call whole,$(call archive,vampire/live)) $(call libraries,vampire/live))
 $(PLUG_IN_OBJECTS): $(B)/lib/vampire/%.so: $(B)/lib/writers-%.a $(call archives,writers) writers/plug_in.map
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,--version-script=writers/plug_in.map \
-	  -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(call libraries,writers/$*)
+	$(call link,$(call exports,writers/plug_in.map) $(call whole,$<) $(call libraries,writers/$*))
 
 # The demo workflow is written against <maestro.h> alone.
 $(B)/obj/tests/workflow/%.o: CFLAGS += $(MAESTRO_CFLAGS)
 WORKFLOW_SHARED := $(call objects,$(addprefix tests/workflow/,options.c payload.c report.c))
 $(WORKFLOW): $(B)/bin/%: $(B)/obj/tests/workflow/%.o \
   $(WORKFLOW_SHARED) $(if $(MAESTRO_ROOMS),$(call archives,maestro/api))
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(WORKFLOW_SHARED) $(if $(MAESTRO_ROOMS),$(call libraries,maestro/api),$(MAESTRO_LIBS)) -lm
+	$(call link,$< $(WORKFLOW_SHARED) $(if $(MAESTRO_ROOMS),$(call libraries,maestro/api),$(MAESTRO_LIBS)) -lm)
 
 # The embedded Maestro as a library: everything inside, only mstro_* outside.
+SONAME := -Wl,-soname,libmaestro.so.0
 $(LIBMAESTRO): $(call archives,maestro/api) maestro/libmaestro.map
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,-soname,libmaestro.so.0 -Wl,--version-script=maestro/libmaestro.map \
-	  -o $@ -Wl,--whole-archive $(call archive,maestro/api) -Wl,--no-whole-archive $(call archives,maestro/server) \
-	  $(call lib,$(call packages,maestro/api)) -lm
+	$(call link,$(SONAME) $(call exports,maestro/libmaestro.map) $(call whole,$(call archive,maestro/api)) $(call libraries,maestro/api))
 
 # SOURCE,PAGE. Code is bold, which a terminal can show; a paragraph right after a heading needs no macro.
 define manual_rule
@@ -278,23 +268,23 @@ $(foreach w,filtering process status,$(eval ROOM_$(w) := programs/run))
 $(foreach w,cli pipeline,$(eval ROOM_$(w) := programs/vampire))
 ROOM_top := programs/vampire-top
 UNIT := $(patsubst tests/%.c,$(B)/%,$(filter-out $(WITHOUT:%=tests/unit/%_%),$(wildcard tests/unit/*_test.c tests/conformance/*_test.c)))
-comma := ,
-# Libraries of the tests of a layer, in addition to cmocka.
-JUDGE_config := jansson
-# Archives of one test, in addition to those of its layer.
+# Libraries that a test needs besides cmocka and those of its room, by room, and rooms that one test needs
+# besides its own.
+PKG_TEST_config := jansson
 ALSO_nats_collect_test := vampire/collect
 ALSO_nats_collect_refused_test := vampire/collect
+TEST_SHARED := $(call objects,$(wildcard tests/lib/*.c))
 # tests/lib/fault.c can let these fail.
+comma := ,
 FAULT_LINK := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray posix_memalign strdup strndup open_memstream)
+# PROGRAM,OBJECT,ROOM
 define unit_rule
-$(1): $(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o $(call objects,$(wildcard tests/lib/*.c)) $(foreach l,$(ALSO_$(notdir $(1))),$(call archive,$(l))) $(call archives,$(2))
-	@mkdir -p $$(@D)
-	$$(call say,LINK,$$@)
-	$$(Q)$$(CC) $$(LDFLAGS) $(FAULT_LINK) -o $$@ $$< $(call objects,$(wildcard tests/lib/*.c)) $(foreach l,$(ALSO_$(notdir $(1))),$(call archive,$(l))) $$(call libraries,$(2)) $$(call lib,cmocka $(JUDGE_$(2)))
-$(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: CFLAGS += $(call pkg,cmocka $(JUDGE_$(2)) $(call packages,$(2))) $(if $(filter vampire/live,$(2)),$(MAESTRO_CFLAGS) -I$(B)/gen)
-$(B)/obj/tests/$(patsubst $(B)/%,%,$(1)).o: | $(MESSAGE_HEADERS)
+$(1): $(2) $(TEST_SHARED) $(call archives,$(3) $(ALSO_$(notdir $(1))))
+	$$(call link,$$(FAULT_LINK) $(2) $(TEST_SHARED) $$(call libraries,$(3) $(ALSO_$(notdir $(1)))) $$(call lib,cmocka $(PKG_TEST_$(3))))
+$(2): CFLAGS += $(call pkg,cmocka $(PKG_TEST_$(3)) $(call packages,$(3))) $(if $(filter vampire/live,$(3)),$(MAESTRO_CFLAGS) -I$(B)/gen)
+$(2): | $(MESSAGE_HEADERS)
 endef
-$(foreach t,$(UNIT),$(eval $(call unit_rule,$(t),$(call room_of,$(firstword $(subst _, ,$(notdir $(t))))))))
+$(foreach t,$(UNIT),$(eval $(call unit_rule,$(t),$(t:$(B)/%=$(B)/obj/tests/%.o),$(call room_of,$(firstword $(subst _, ,$(notdir $(t))))))))
 $(UNIT): HDF5_LIBS = $(HDF5_SHARED)
 .PHONY: unit
 unit: $(UNIT) $(PLUG_IN_OBJECTS)
@@ -330,16 +320,13 @@ BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/*.c))
 $(BENCH_OBJECTS): CFLAGS += $(call pkg,$(call packages,programs/cli maestro/server))
 $(B)/obj/tests/bench/main.o: CFLAGS += $(if $(MAESTRO_ROOMS),-DBENCH_POOL)
 $(BENCH_OBJECTS): | $(MESSAGE_HEADERS)
-$(B)/bench/stages: $(call objects,$(addprefix tests/bench/,main.c bench.c heap_calls.c stream.c event_lines.c pairing_lines.c histogram_lines.c output_lines.c \
-  $(if $(MAESTRO_ROOMS),pool_lines.c)))
+BENCH_ALONE := $(addprefix tests/bench/,wire.c workload.c relay.c)
+$(B)/bench/stages: $(call objects,$(filter-out $(BENCH_ALONE) $(if $(MAESTRO_ROOMS),,tests/bench/pool_lines.c),$(wildcard tests/bench/*.c)))
 $(B)/bench/wire: $(call objects,tests/bench/wire.c)
 $(B)/bench/workload: $(call objects,tests/bench/workload.c)
 $(B)/bench/relay: $(call objects,tests/bench/relay.c tests/bench/stream.c)
-$(BENCH_PROGRAMS): $(call archives,programs/cli vampire/live)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(if $(filter %/stages,$@),$(if $(MAESTRO_ROOMS),$(call libraries,maestro/pool))) \
-	  $(call libraries,$(if $(filter %/stages %/workload,$@),programs/cli,maestro/server))
+$(BENCH_PROGRAMS): $(call archives,programs/cli maestro/server)
+	$(call link,$(filter %.o,$^) $(call libraries,programs/cli maestro/server))
 .PHONY: bench bench-programs bench-others bench-instructions
 bench-programs: all $(BENCH_PROGRAMS)
 bench: bench-programs  ## every cost next to a bare baseline of the same run, as a table and in BENCH_JSON; BENCH=NAME...
@@ -355,9 +342,7 @@ FUZZ_EXECUTIONS ?= 1000000
 FUZZED := programs/vampire programs/vampire-collect
 FUZZ := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 build/fuzz/bin/%_fuzz: build/fuzz/obj/tests/fuzz/%_fuzz.o $(call archives,$(FUZZED))
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--as-needed -o $@ $< $(call libraries,$(FUZZED))
+	$(call link,-fsanitize=fuzzer $< $(call libraries,$(FUZZED)))
 .PHONY: fuzz fuzz-run fuzz-seeds fuzz-seeds-run
 fuzz:            ## fuzz targets for FUZZ_SECONDS (60); for a long run FUZZ_SECONDS=3600
 	$(Q)$(MAKE) --no-print-directory MODE=fuzz CC=clang-14 fuzz-run
@@ -379,10 +364,11 @@ print-rooms:
 
 # What stands in files and comes from tables in the code.
 .PHONY: generated
-generated: all  ## renew the JSON Schema and the manuals' lists of options, events, metrics, variables
+generated: all  ## renew the JSON Schema, the manuals' lists of options, events, metrics, variables, and the sizes in architecture.md
 	$(B)/bin/vampire --print-schema > config/ready/vampire.schema.json
 	$(B)/bin/vampire-collect --print-schema > config/ready/vampire-collect.schema.json
 	$(PYTHON) docs/manuals.py $(B)/bin
+	$(PYTHON) tests/house.py --mode $(MODE) --renew docs/architecture.md
 	$(PYTHON) packaging/exporters/make.py $(B)/bin
 
 # ---------------------------------------------------------------- installing
@@ -464,7 +450,7 @@ deb-needs-the-embedded-maestro:
 	@echo "make deb: the packages hold the embedded Maestro; leave MAESTRO_PREFIX away" >&2; exit 2
 
 help:            ## this list
-	@printf 'make [MODE=release|debug|asan|tsan|cov] [MAESTRO_PREFIX=DIR] [HDF5_LINK=archive|shared] [PREFIX=DIR] [DESTDIR=DIR] [V=1] TARGET\n\n'
+	@printf 'make [MODE=release|debug|asan|tsan|cov] [MAESTRO_PREFIX=DIR] [WITHOUT="NAME..."] [HDF5_LINK=archive|shared] [PREFIX=DIR] [DESTDIR=DIR] [V=1] TARGET\n\n'
 	@printf '  %-12s %s\n' all 'the programs, in build/MODE/bin'
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r t h; do printf '  %-12s %s\n' "$$t" "$$h"; done
 

@@ -180,7 +180,7 @@ def measure(build):
     rows = [(f"`{top}/`", f"{lines:,}") for top, lines in sorted(tops.items())]
     rows += [
         ("lines of code", f"{code:,}"),
-        ("comment lines beside 100 lines of code", f"{100 * comments / code:.0f}"),
+        ("comment lines for 100 lines of code", f"{100 * comments / code:.0f}"),
         ("files", f"{len(texts)}"),
         ("files of the largest folder", f"{most} (`{largest}/`)"),
         ("internal headers", f"{sum(name.endswith('internal.h') for name in texts)}"),
