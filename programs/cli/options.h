@@ -105,16 +105,4 @@ extern const char *const vamp_completion_shells[]; /* ended by NULL; the first i
 /* --list-metrics: the catalogue as a table, or as one JSON object. */
 void vamp_list_metrics(FILE *stream, bool json);
 
-/* Performs any command but a run: prints results to `out` and mistakes to `error`. `command` must
- * not be RUN. Returns the exit code. */
-int vamp_options_perform(const struct vamp_options *options, FILE *out, FILE *error);
-
-/* The same during a run: the messages on stderr end with what happens to the run. */
-struct vamp_config *vamp_options_reload_config(const struct vamp_options *options);
-
-/* The configuration for a run; mistakes are printed to `error`. NULL: exit with `*ret_exit_code`.
- */
-struct vamp_config *vamp_options_load_config(const struct vamp_options *options, FILE *error,
-                                             int *ret_exit_code);
-
 #endif

@@ -1,11 +1,313 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "programs/cli/start.h"
 
+#include <inttypes.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "version.h"
+#include "writers/writer.h"
+
+static const char *get_environment(const char *name)
+{
+    return getenv(name);
+}
+
+/* Colours on a terminal, unless the user does not want any (https://no-color.org). */
+static bool wants_colour(FILE *stream)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+    return isatty(fileno(stream)) && (no_colour == NULL || no_colour[0] == '\0') &&
+           (terminal == NULL || strcmp(terminal, "dumb") != 0);
+}
+
+static const char *file_name(const struct vamp_options *options)
+{
+    return options->config_file != NULL ? options->config_file : "built-in defaults";
+}
+
+/* `run`: for a run that begins now or goes on, in which paths and values have to hold. */
+static struct vamp_config_request make_request(const struct vamp_options *options, bool run)
+{
+    return (struct vamp_config_request){
+        .program = options->program->config,
+        .file = options->config_file,
+        .overrides = options->overrides,
+        .override_count = options->override_count,
+        .environment = options->program->config == VAMP_CONFIG_VAMPIRE ? get_environment : NULL,
+        .run = run,
+        .paths = run,
+    };
+}
+
+/* Says what is wrong; the exit code. */
+static int fail(const struct vamp_options *options, FILE *error, const char *text)
+{
+    (void)fprintf(error, "%s: error: %s\n", options->program->name, text);
+    return VAMP_EXIT_FAILED;
+}
+
+/* NULL: it has mistakes, which have been printed, and `*ret_exit_code` is set. */
+static struct vamp_config *load_configuration(const struct vamp_options *options, bool run,
+                                              const char *consequence, FILE *error,
+                                              int *ret_exit_code)
+{
+    const struct vamp_config_request request = make_request(options, run);
+    struct vamp_err err = VAMP_ERR_NONE;
+    struct vamp_diagnostics diagnostics;
+    struct vamp_config *config = NULL;
+    int code = vamp_diagnostics_init(&diagnostics, &err);
+    if (code == 0) {
+        code = vamp_config_load(&request, &config, &diagnostics, &err);
+        vamp_diagnostics_print(&diagnostics, error, wants_colour(error));
+        vamp_diagnostics_done(&diagnostics);
+    }
+    if (code != 0) {
+        (void)fprintf(error, "%s: error: %s; %s\n", options->program->name, err.text, consequence);
+        *ret_exit_code = code == -ENOMEM ? VAMP_EXIT_FAILED : VAMP_EXIT_USAGE;
+        return NULL;
+    }
+    return config;
+}
+
+struct vamp_config *vamp_start_reload(const struct vamp_start *start)
+{
+    static const char stays[] = "the configuration stays as it was";
+    const struct vamp_options *options = start->options;
+    if (options->config_file != NULL && strcmp(options->config_file, "-") == 0) {
+        (void)fprintf(stderr,
+                      "%s: error: the configuration came from standard input and cannot be "
+                      "read again; %s\n",
+                      options->program->name, stays);
+        return NULL;
+    }
+    int ignored = 0;
+    return load_configuration(options, true, stays, stderr, &ignored);
+}
+
+/* ---- commands other than a run: check, dump, list, print */
+
+static void print_verdict(const struct vamp_diagnostics *diagnostics, const char *file, FILE *out)
+{
+    if (diagnostics->error_count == 0) {
+        (void)fprintf(out, "%s: fine", file);
+    } else {
+        (void)fprintf(out, "%s: %u error%s", file, diagnostics->error_count,
+                      diagnostics->error_count > 1 ? "s" : "");
+    }
+    if (diagnostics->warning_count > 0) {
+        (void)fprintf(out, ", %u warning%s", diagnostics->warning_count,
+                      diagnostics->warning_count > 1 ? "s" : "");
+    }
+    (void)fputc('\n', out);
+}
+
+/* A file that cannot be read is a mistake like any other, so that --json reports it too. */
+static void note_failure(struct vamp_diagnostics *diagnostics, const char *file,
+                         const struct vamp_err *err)
+{
+    struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR};
+    (void)snprintf(problem.file, sizeof problem.file, "%s", file);
+    (void)snprintf(problem.text, sizeof problem.text, "%.*s", (int)sizeof problem.text - 1,
+                   err->text);
+    vamp_diagnostics_add(diagnostics, &problem);
+}
+
+static int check_config(const struct vamp_options *options, FILE *out, FILE *error)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    struct vamp_diagnostics diagnostics;
+    if (vamp_diagnostics_init(&diagnostics, &err) != 0) {
+        return fail(options, error, err.text);
+    }
+    struct vamp_config_request request = make_request(options, false);
+    request.paths = true;
+    struct vamp_config *config = NULL;
+    int code = vamp_config_load(&request, &config, &diagnostics, &err);
+    vamp_config_free(config);
+    const char *file = file_name(options);
+    if (code != 0 && diagnostics.error_count == 0) {
+        note_failure(&diagnostics, file, &err);
+    }
+    if (options->json) {
+        vamp_diagnostics_print_json(&diagnostics, file, out);
+    } else {
+        vamp_diagnostics_print(&diagnostics, error, wants_colour(error));
+        print_verdict(&diagnostics, file, out);
+    }
+    vamp_diagnostics_done(&diagnostics);
+    return code == 0 ? VAMP_EXIT_OK : VAMP_EXIT_USAGE;
+}
+
+/* Prints a malloc'ed text and frees it. */
+static int print_text(const struct vamp_options *options, char *text, FILE *out, FILE *error)
+{
+    if (text == NULL) {
+        return fail(options, error, "out of memory");
+    }
+    (void)fprintf(out, "%s\n", text);
+    free(text);
+    return VAMP_EXIT_OK;
+}
+
+static int dump_config(const struct vamp_options *options, FILE *out, FILE *error)
+{
+    int exit_code = VAMP_EXIT_OK;
+    struct vamp_config *config =
+        load_configuration(options, false, "nothing was started", error, &exit_code);
+    if (config != NULL) {
+        exit_code = print_text(options, vamp_config_dump(config, 2), out, error);
+        vamp_config_free(config);
+    }
+    return exit_code;
+}
+
+/* One line for each file; all are tried. */
+static int recover_recordings(const struct vamp_options *options, FILE *out, FILE *error)
+{
+    int exit_code = VAMP_EXIT_OK;
+    for (int i = 0; i < options->file_count; i++) {
+        const char *path = options->files[i];
+        struct vamp_recovery recovery;
+        struct vamp_err err = VAMP_ERR_NONE;
+        if (vamp_recover_file(path, options->dry_run, &recovery, &err) != 0) {
+            exit_code = fail(options, error, err.text);
+        } else if (recovery.damaged) {
+            (void)fprintf(out, "%s: %s %s: %" PRIu64 " whole %ss\n", path,
+                          options->dry_run ? "would remove" : "removed", recovery.what,
+                          recovery.records, recovery.record);
+        } else {
+            (void)fprintf(out, "%s: nothing to do: %" PRIu64 " whole %ss\n", path, recovery.records,
+                          recovery.record);
+        }
+    }
+    return exit_code;
+}
+
+/* Runs main() of python/vampire/run_summary.py with the files; argv[1] is vampire's executable. The
+ * package is taken from where `make install` puts it, or from the source tree, else from where
+ * Python looks, all other modules from there only. Nothing comes from the current folder. Exit code
+ * VAMP_EXIT_USAGE: the package or a module is not there. */
+static const char summary_program[] =
+    "import os, sys\n"
+    "home = os.path.dirname(os.path.dirname(sys.argv[1]))\n"
+    "top, build = os.path.split(os.path.dirname(home))\n"
+    "own = top + '/python' if build == 'build' else home + '/lib/python3/dist-packages'\n"
+    "folders = [folder for folder in sys.path if folder]\n"
+    "try:\n"
+    "    sys.path = [own, *folders]\n"
+    "    import vampire\n"
+    "    sys.path = folders\n"
+    "    from vampire.run_summary import main\n"
+    "except (ImportError, SyntaxError):\n"
+    "    sys.exit(2)\n"
+    "sys.exit(main(sys.argv[2:]))\n";
+
+/* Exit code of the program above; VAMP_EXIT_USAGE also without such a Python. */
+static int run_python(const char *python, char *const arguments[])
+{
+    pid_t child = 0;
+    int status = 0;
+    if (posix_spawnp(&child, python, NULL, NULL, arguments, environ) != 0) {
+        return VAMP_EXIT_USAGE;
+    }
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : VAMP_EXIT_FAILED;
+}
+
+/* The Python package reads what vampire wrote. Its Debian package is for Debian's Python; a site
+ * may have h5py in another one. */
+static int summarise_files(const struct vamp_options *options, FILE *error)
+{
+    static const char *const pythons[] = {"/usr/bin/python3", "python3"};
+    const size_t count = (size_t)options->file_count;
+    char executable[PATH_MAX] = "";
+    (void)!readlink("/proc/self/exe", executable, sizeof executable - 1);
+    const char **arguments = calloc(count + 5, sizeof *arguments);
+    if (arguments == NULL) {
+        return fail(options, error, "out of memory");
+    }
+    arguments[1] = "-c";
+    arguments[2] = summary_program;
+    arguments[3] = executable;
+    memcpy(&arguments[4], options->files, count * sizeof *arguments);
+    int code = VAMP_EXIT_USAGE;
+    for (size_t i = 0; code == VAMP_EXIT_USAGE && i < sizeof pythons / sizeof pythons[0]; i++) {
+        arguments[0] = pythons[i];
+        code = run_python(pythons[i], (char *const *)(uintptr_t)arguments);
+    }
+    free(arguments);
+    if (code == VAMP_EXIT_USAGE) {
+        (void)fprintf(error,
+                      "%s: error: --summary needs the Python package vampire (python3-vampire), "
+                      "h5py and numpy; neither %s nor the %s found in PATH has all of them\n",
+                      options->program->name, pythons[0], pythons[1]);
+    }
+    return code;
+}
+
+static int run_command(const struct vamp_options *options, FILE *out, FILE *error)
+{
+    switch (options->command) {
+    case VAMP_COMMAND_CHECK_CONFIG:
+        return check_config(options, out, error);
+    case VAMP_COMMAND_DUMP_CONFIG:
+        return dump_config(options, out, error);
+    case VAMP_COMMAND_PRINT_SCHEMA:
+        return print_text(options, vamp_config_schema(options->program->config), out, error);
+    case VAMP_COMMAND_PRINT_COMPLETION:
+        vamp_options_completion(options->program, options->shell, out);
+        return VAMP_EXIT_OK;
+    case VAMP_COMMAND_LIST_METRICS:
+        vamp_list_metrics(out, options->json);
+        return VAMP_EXIT_OK;
+    case VAMP_COMMAND_SUMMARY:
+        return summarise_files(options, error);
+    case VAMP_COMMAND_RECOVER:
+        return recover_recordings(options, out, error);
+    case VAMP_COMMAND_HELP:
+        vamp_options_help(options->program, out);
+        return VAMP_EXIT_OK;
+    case VAMP_COMMAND_HELP_ALL:
+        vamp_options_help_all(options->program, out);
+        return VAMP_EXIT_OK;
+    case VAMP_COMMAND_VERSION:
+        (void)fprintf(out, "%s %s\n", options->program->name, VAMP_VERSION);
+        if (options->program->abilities != NULL) {
+            options->program->abilities(out);
+        }
+        return VAMP_EXIT_OK;
+    case VAMP_COMMAND_RUN:
+        break;
+    }
+    return VAMP_EXIT_FAILED;
+}
+
+int vamp_perform(const struct vamp_options *options, FILE *out, FILE *error)
+{
+    int exit_code = run_command(options, out, error);
+    if (fflush(out) != 0 || ferror(out)) {
+        (void)fprintf(error, "%s: error: write the answer: %s\n", options->program->name,
+                      strerrordesc_np(errno));
+        return VAMP_EXIT_FAILED;
+    }
+    return exit_code;
+}
+
+/* ---- a run */
+
 static int load_and_run(const struct vamp_options *options,
                         enum vamp_exit_code (*run)(const struct vamp_start *start))
 {
     int code = VAMP_EXIT_FAILED;
-    struct vamp_config *config = vamp_options_load_config(options, stderr, &code);
+    struct vamp_config *config =
+        load_configuration(options, true, "nothing was started", stderr, &code);
     if (config == NULL) {
         return code;
     }
@@ -14,8 +316,7 @@ static int load_and_run(const struct vamp_options *options,
     struct vamp_err err = VAMP_ERR_NONE;
     struct vamp_signals signals;
     if (vamp_signals_start(&signals, &err) != 0) {
-        (void)fprintf(stderr, "%s: error: %s\n", options->program->name, err.text);
-        code = VAMP_EXIT_FAILED;
+        code = fail(options, stderr, err.text);
     } else {
         code = (int)run(&(struct vamp_start){
             .options = options, .config = config, .signals = &signals, .notify = &notify});
@@ -35,9 +336,8 @@ int vamp_start(const struct vamp_program *program, int argc, char **argv,
         (void)fprintf(stderr, "%s: %s\n", program->name, err.text);
         return VAMP_EXIT_USAGE;
     }
-    const int code = options.command == VAMP_COMMAND_RUN
-                         ? load_and_run(&options, run)
-                         : vamp_options_perform(&options, stdout, stderr);
+    const int code = options.command == VAMP_COMMAND_RUN ? load_and_run(&options, run)
+                                                         : vamp_perform(&options, stdout, stderr);
     vamp_options_done(&options);
     return code;
 }

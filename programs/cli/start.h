@@ -21,4 +21,12 @@ struct vamp_start {
 int vamp_start(const struct vamp_program *program, int argc, char **argv,
                enum vamp_exit_code (*run)(const struct vamp_start *start));
 
+/* Performs any command but a run: prints results to `out` and mistakes to `error`. `command` must
+ * not be RUN. Returns the exit code. */
+int vamp_perform(const struct vamp_options *options, FILE *out, FILE *error);
+
+/* The configuration once more, for a run that goes on; the messages on stderr say so. NULL: it has
+ * mistakes, which have been printed. */
+struct vamp_config *vamp_start_reload(const struct vamp_start *start);
+
 #endif

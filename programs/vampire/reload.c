@@ -203,7 +203,7 @@ static void reload_configuration(struct pipeline *pipeline)
         .run = pipeline->run == &pipeline->runs[0] ? &pipeline->runs[1] : &pipeline->runs[0],
     };
     vamp_status_clear(&pipeline->status);
-    next.config = vamp_options_reload_config(pipeline->start->options);
+    next.config = vamp_start_reload(pipeline->start);
     if (next.config == NULL) {
         return; /* the reason has been reported */
     }

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/cli/options.h"
-#include "programs/run/process.h"
+#include "programs/cli/start.h"
 #include "programs/vampire/command_line.h"
 #include "tests/lib/fault.h"
 
@@ -190,7 +189,7 @@ static char *answer(const char *arguments, int exit_code, char **ret_mistakes)
     struct vamp_options options;
     struct vamp_err err = VAMP_ERR_NONE;
     assert_int_equal(parse(text, &options, &err), 0);
-    assert_int_equal(vamp_options_perform(&options, out_stream, error_stream), exit_code);
+    assert_int_equal(vamp_perform(&options, out_stream, error_stream), exit_code);
     vamp_options_done(&options);
     assert_int_equal(fclose(out_stream), 0);
     assert_int_equal(fclose(error_stream), 0);
@@ -302,7 +301,7 @@ static void a_full_disk_is_reported(void **state)
     assert_non_null(error);
     const struct vamp_options options = {.program = &vamp_program_vampire,
                                          .command = VAMP_COMMAND_VERSION};
-    assert_int_equal(vamp_options_perform(&options, full, error), VAMP_EXIT_FAILED);
+    assert_int_equal(vamp_perform(&options, full, error), VAMP_EXIT_FAILED);
     (void)fclose(full);
     assert_int_equal(fclose(error), 0);
     assert_non_null(strstr(mistakes, "No space left on device"));
