@@ -31,6 +31,12 @@ def test_no_circle_of_files():
     assert not [group for group in groups if not any(set(group) <= set(known) for known in KNOWN)]
 
 
+def test_vampire_does_not_load_what_joins_a_pool():
+    """The network library takes 0.2 s: vampire loads it, with Maestro, when it joins."""
+    defined, _, needed = house.symbols(harness.program("vampire"))
+    assert len(defined) > 1000 and not [name for name in needed | defined if name.startswith("mstro_")]
+
+
 def test_a_circle_is_found():
     uses = {"a.c": {"b.c"}, "b.c": {"c.c"}, "c.c": {"b.c", "d.c"}, "d.c": set()}
     assert house.circles(uses) == [("b.c", "c.c")]

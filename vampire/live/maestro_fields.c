@@ -218,16 +218,6 @@ void vamp_maestro_convert(const struct mstro_pool_event_ *theirs, enum vamp_even
 
 /* ------------------------------------------------------------------ statuses */
 
-void vamp_maestro_status_text(mstro_status status, char *text, size_t bytes)
-{
-    const char *more = "";
-#if VAMP_MSTRO_HAS_LAST_ERROR
-    more = mstro_last_error();
-#endif
-    (void)snprintf(text, bytes, "%s%s%s%s", mstro_status_description(status),
-                   *more != '\0' ? " (" : "", more, *more != '\0' ? ")" : "");
-}
-
 bool vamp_maestro_status_no_manager(mstro_status status)
 {
 #if VAMP_MSTRO_HAS_STATUS_NO_PM

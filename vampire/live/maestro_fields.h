@@ -36,8 +36,6 @@ bool vamp_maestro_has_time(void);
 
 /* What a status of Maestro means, whatever statuses this maestro.h has; any thread. */
 
-/* Text on a status and on what made it, in `text`; always terminated. */
-void vamp_maestro_status_text(mstro_status status, char *text, size_t bytes);
 /* The status says that there is no pool manager (any more). */
 bool vamp_maestro_status_no_manager(mstro_status status);
 /* There was no memory, which may change: the same again may succeed. */

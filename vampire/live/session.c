@@ -32,6 +32,16 @@
 /* The text that begins the line, as the environment variable is called. */
 #define LINE_START "MSTRO_POOL_MANAGER_INFO;"
 
+void vamp_maestro_status_text(mstro_status status, char *text, size_t bytes)
+{
+    const char *more = "";
+#if VAMP_MSTRO_HAS_LAST_ERROR
+    more = mstro_last_error();
+#endif
+    (void)snprintf(text, bytes, "%s%s%s%s", mstro_status_description(status),
+                   *more != '\0' ? " (" : "", more, *more != '\0' ? ")" : "");
+}
+
 static int64_t now(const struct vamp_session *session)
 {
     return vamp_clock_monotonic_ns(session->context.clock);

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+#include <maestro.h>
+
 #include "vampire/core/err.h"
 #include "vampire/live/maestro_merge.h"
 #include "vampire/source/live.h"
@@ -33,6 +35,9 @@ struct vamp_session {
  * a pool manager prints, among others perhaps. 0; -EAGAIN: not (or not completely) there; -EINVAL:
  * what is there can never be an info. On success `info` is terminated. */
 VAMP_MUST_CHECK int vamp_maestro_info_parse(const char *text, char *info, size_t bytes);
+
+/* Text on a status and on what made it, in `text`; always terminated. Any thread. */
+void vamp_maestro_status_text(mstro_status status, char *text, size_t bytes);
 
 /* Joins and subscribes; before the source thread exists. Tries for the configured time, unless
  * `*context.stop` is set, and reports the user what it waits for. 0, -ETIMEDOUT, -ECANCELED,
