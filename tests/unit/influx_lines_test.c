@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/fault.h"
+#include "tests/unit/appended_metrics.h"
 #include "tests/unit/writers_buckets.h"
 #include "writers/influx/lines.h"
 
@@ -128,12 +129,28 @@ static void test_memory_that_runs_out(void **state)
     made_run_free(made);
 }
 
+static void test_appended_metrics_have_lines(void **state)
+{
+    (void)state;
+    struct made_run *made = made_run_create(VAMP_SET_BASIC, 40, 3, 0);
+    char *lines = lines_now(made, 0);
+    assert_has(lines, "\nmodel_steps,component=");
+    assert_has(lines, "\ndisk_level_bytes,component=");
+    assert_has(lines, "\ndisk_read_ns,component=");
+    free(lines);
+    made_run_free(made);
+}
+
 int main(void)
 {
+    (void)append_metrics();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tags_are_escaped),     cmocka_unit_test(test_lines_are_whole),
-        cmocka_unit_test(test_large_values_are_cut), cmocka_unit_test(test_a_tag_is_there_once),
+        cmocka_unit_test(test_tags_are_escaped),
+        cmocka_unit_test(test_lines_are_whole),
+        cmocka_unit_test(test_large_values_are_cut),
+        cmocka_unit_test(test_a_tag_is_there_once),
         cmocka_unit_test(test_memory_that_runs_out),
+        cmocka_unit_test(test_appended_metrics_have_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

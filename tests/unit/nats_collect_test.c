@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/appended_metrics.h"
 #include "tests/unit/collect_scene.h"
 #include "vampire/core/utf8.h"
 
@@ -330,13 +331,43 @@ static void test_a_silent_run_that_comes_back(void **state)
     end(&scene);
 }
 
+/* Sent, collected, and in the answer to a request. */
+static void test_appended_metrics_are_collected(void **state)
+{
+    (void)state;
+    static const char request[] = "model_* disk_*";
+    struct scene scene;
+    struct made_run *made = make_run(1, 5);
+    struct messages all = {.count = 0};
+    begin(&scene);
+    add_bucket(&all, made, 1);
+    give(&scene, &all, SECOND(1));
+    vamp_collect_advance(scene.collect, SECOND(10) + DELAY_NS);
+    assert_int_equal(all_refused(&scene), 0);
+    char *answer = vamp_collect_present(scene.collect, request, sizeof request - 1);
+    assert_non_null(answer);
+    for (unsigned i = 0; i < APPENDED_COUNT; i++) {
+        char part[64];
+        (void)snprintf(part, sizeof part, "{\"metric\":\"%s\"", appended_metrics[i].name);
+        if (strstr(answer, part) == NULL) {
+            fail_msg("%s is not in %s", part, answer);
+        }
+    }
+    free(answer);
+    free_messages(&all);
+    made_run_free(made);
+    end(&scene);
+}
+
 int main(void)
 {
+    (void)append_metrics();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runs_add_by_the_rules),
         cmocka_unit_test(test_order_and_repetition_change_nothing),
         cmocka_unit_test(test_missing_runs_and_ended_ones),
         cmocka_unit_test(test_a_silent_run_that_comes_back),
+        cmocka_unit_test(test_appended_metrics_are_collected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/fault.h"
+#include "tests/unit/appended_metrics.h"
 #include "tests/unit/writers_buckets.h"
 #include "vampire/core/clock.h"
 #include "writers/prometheus/internal.h"
@@ -188,14 +189,30 @@ static void test_memory_that_runs_out(void **state)
     teardown(&failing);
 }
 
+static void test_appended_metrics_are_on_the_page(void **state)
+{
+    (void)state;
+    struct bench bench;
+    setup(&bench, UINT64_C(1) << 30, 0);
+    assert_int_equal(add(&bench, 5), 0);
+    char *page = page_now(&bench, PAGE_TEXT);
+    assert_line(page, "\nvampire_model_steps_total{");
+    assert_line(page, "\nvampire_disk_level_bytes{");
+    assert_line(page, "\nvampire_disk_read_seconds_count{");
+    free(page);
+    teardown(&bench);
+}
+
 int main(void)
 {
+    (void)append_metrics();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_histogram_is_cumulative),
         cmocka_unit_test(test_labels_are_escaped),
         cmocka_unit_test(test_bounds_are_edges_of_bins),
         cmocka_unit_test(test_no_page_is_longer_than_allowed),
         cmocka_unit_test(test_memory_that_runs_out),
+        cmocka_unit_test(test_appended_metrics_are_on_the_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

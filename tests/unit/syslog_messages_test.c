@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/fault.h"
+#include "tests/unit/appended_metrics.h"
 #include "tests/unit/writers_buckets.h"
 #include "writers/syslog/messages.h"
 
@@ -109,12 +110,32 @@ static void test_memory_that_runs_out(void **state)
     made_run_free(made);
 }
 
+static void test_appended_metrics_have_values(void **state)
+{
+    (void)state;
+    struct made_run *made = made_run_create(VAMP_SET_BASIC, 40, 3, 0);
+    const struct vamp_bucket *bucket = made_bucket(made, 5, NULL);
+    struct syslog_messages messages = {.items = NULL};
+    make(&messages, made, bucket);
+    vamp_text_add(&messages.text, "", 1);
+    for (unsigned i = 0; i < APPENDED_COUNT; i++) {
+        char value[64];
+        (void)snprintf(value, sizeof value, "{\"metric\":\"%s\"", appended_metrics[i].name);
+        assert_true(occurrences(messages.text.bytes, value) > 0);
+    }
+    syslog_messages_done(&messages);
+    vamp_bucket_release(bucket);
+    made_run_free(made);
+}
+
 int main(void)
 {
+    (void)append_metrics();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_are_short_and_numbered),
         cmocka_unit_test(test_a_value_longer_than_a_message_is_left_out_and_counted),
         cmocka_unit_test(test_memory_that_runs_out),
+        cmocka_unit_test(test_appended_metrics_have_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
