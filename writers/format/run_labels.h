@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Facts about the run, who and where, as labels that formats can add to every series and as members
- * of an object. */
+/* Run labels: facts about the run that formats can add to every series, and as members of an
+ * object. */
 #ifndef VAMP_WRITERS_FORMAT_RUN_LABELS_H
 #define VAMP_WRITERS_FORMAT_RUN_LABELS_H
 

@@ -64,16 +64,12 @@ static void publish(struct vamp_output *output)
 /* Only when the one before was reported: a format says each fact once. */
 static void take_remark(struct vamp_output *output)
 {
-    char text[VAMP_ERR_TEXT_BYTES];
     vamp_worker_lock(&output->worker);
-    const bool reported = output->remark[0] == '\0';
-    vamp_worker_unlock(&output->worker);
-    if (reported && output->format->remark != NULL &&
-        output->format->remark(output->segment.writer, text)) {
-        vamp_worker_lock(&output->worker);
-        memcpy(output->remark, text, sizeof output->remark);
-        vamp_worker_unlock(&output->worker);
+    if (output->remark[0] == '\0' && output->format->remark != NULL &&
+        !output->format->remark(output->segment.writer, output->remark)) {
+        output->remark[0] = '\0';
     }
+    vamp_worker_unlock(&output->worker);
 }
 
 /* ---- open and close */
@@ -151,6 +147,15 @@ void output_close_segment(struct vamp_output *output, const struct vamp_ending *
     }
 }
 
+/* The segment has failed. True: it was a fresh one, which holds nothing. */
+static bool give_up_segment(struct vamp_output *output, const struct vamp_err *why)
+{
+    vamp_worker_say(&output->worker, why);
+    const bool fresh = written_in_segment(output) == 0;
+    output_close_segment(output, NULL, true);
+    return fresh;
+}
+
 void output_flush(struct vamp_output *output)
 {
     struct vamp_err err = VAMP_ERR_NONE;
@@ -165,10 +170,7 @@ void output_flush(struct vamp_output *output)
         take_remark(output);
         return;
     }
-    vamp_worker_say(&output->worker, &err);
-    const bool fresh = written_in_segment(output) == 0;
-    output_close_segment(output, NULL, true);
-    if (fresh) {
+    if (give_up_segment(output, &err)) {
         pause_thread(output, PAUSE_NS);
     }
 }
@@ -281,10 +283,7 @@ static enum attempt attempt_write(struct vamp_output *output)
         output_close_segment(output, NULL, false);
         return ATTEMPT_NEXT_SEGMENT;
     }
-    vamp_worker_say(&output->worker, &err);
-    const bool fresh = written_in_segment(output) == 0;
-    output_close_segment(output, NULL, true);
-    return fresh ? ATTEMPT_FAILED : ATTEMPT_NEXT_SEGMENT;
+    return give_up_segment(output, &err) ? ATTEMPT_FAILED : ATTEMPT_NEXT_SEGMENT;
 }
 
 static enum attempt attempt(struct vamp_output *output)

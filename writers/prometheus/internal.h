@@ -48,7 +48,17 @@ struct page_histogram {
     uint64_t in_bound[]; /* as many as bounds, and one: not cumulative */
 };
 
-/* A metric and its series on the page: all arrays are by number of the series. */
+/* What a series has on the page, by the kind of its metric. */
+struct page_value {
+    union {
+        uint64_t counter;
+        struct vamp_gauge_value gauge;
+        struct page_histogram *histogram; /* NULL: nothing recorded, or no room */
+    };
+    bool refused; /* a histogram that found no room */
+};
+
+/* A metric and its series on the page. */
 struct page_metric {
     const struct vamp_metric *metric;
     struct vamp_base_metric base;
@@ -58,11 +68,8 @@ struct page_metric {
     unsigned count;  /* admitted, from series 0 on; of a histogram: the array's length */
     unsigned room;   /* of the array */
     unsigned left_out;
-    uint64_t *counters;
-    struct vamp_gauge_value *gauges;
-    struct page_histogram **histograms; /* NULL: nothing recorded, or no room */
-    bool *refused;                      /* histograms that found no room */
-    struct prometheus_bounds *bounds;   /* of a histogram */
+    struct page_value *values;        /* by number of the series */
+    struct prometheus_bounds *bounds; /* of a histogram */
 };
 
 struct page_series {

@@ -62,13 +62,11 @@ int page_create(const struct prometheus_options *options, const struct vamp_writ
 
 static void metric_done(struct page_metric *metric)
 {
-    for (unsigned i = 0; metric->histograms != NULL && i < metric->count; i++) {
-        free(metric->histograms[i]);
+    /* The kind is not known of a metric that was not created. */
+    for (unsigned i = 0; metric->bounds != NULL && i < metric->count; i++) {
+        free(metric->values[i].histogram);
     }
-    free(metric->counters);
-    free(metric->gauges);
-    free(metric->histograms);
-    free(metric->refused);
+    free(metric->values);
     prometheus_bounds_free(metric->bounds);
 }
 
@@ -100,69 +98,36 @@ void page_free(struct page *page)
 
 /* ---- room for a bucket: all that can fail */
 
-/* The array with room for `new_room` elements of `bytes` each instead of `room`, new ones zero.
- * NULL: there is no memory, and the array is as it was. */
-static void *grow(void *array, size_t bytes, unsigned room, unsigned new_room)
+/* The array of elements of `bytes` with room for `count`, new ones zero. NULL: there is no memory,
+ * and the array is as it was. */
+static void *grow(void *array, size_t bytes, unsigned *room, unsigned count)
 {
-    char *longer = reallocarray(array, new_room, bytes);
-    if (longer != NULL) {
-        memset(longer + room * bytes, 0, (new_room - room) * bytes);
+    if (array != NULL && count <= *room) {
+        return array;
     }
-    return longer;
-}
-
-static unsigned next_room(unsigned room, unsigned count)
-{
-    const unsigned doubled = room < 16 ? 16 : room * 2;
-    return doubled > count ? doubled : count;
+    const unsigned doubled = *room < 16 ? 16 : *room * 2;
+    const unsigned longer = doubled > count ? doubled : count;
+    char *grown = reallocarray(array, longer, bytes);
+    if (grown != NULL) {
+        memset(grown + *room * bytes, 0, (longer - *room) * bytes);
+        *room = longer;
+    }
+    return grown;
 }
 
 static bool note_series(struct page_series *series, const struct vamp_series *const *items,
                         unsigned count)
 {
-    if (count > series->room) {
-        const unsigned room = next_room(series->room, count);
-        const struct vamp_series **longer =
-            grow(series->items, sizeof *series->items, series->room, room);
-        if (longer == NULL) {
-            return false;
-        }
-        series->items = longer;
-        series->room = room;
+    const struct vamp_series **longer =
+        grow(series->items, sizeof *series->items, &series->room, count);
+    if (longer == NULL) {
+        return false;
     }
+    series->items = longer;
     for (; series->count < count; series->count++) {
         series->items[series->count] = items[series->count];
     }
     return true;
-}
-
-static bool make_arrays(struct page_metric *metric, unsigned count)
-{
-    if (count <= metric->room) {
-        return true;
-    }
-    const unsigned room = next_room(metric->room, count);
-    void *longer = NULL;
-    switch (metric->metric->kind) {
-    case VAMP_COUNTER:
-        longer = grow(metric->counters, sizeof *metric->counters, metric->room, room);
-        metric->counters = longer != NULL ? longer : metric->counters;
-        break;
-    case VAMP_GAUGE:
-        longer = grow(metric->gauges, sizeof *metric->gauges, metric->room, room);
-        metric->gauges = longer != NULL ? longer : metric->gauges;
-        break;
-    case VAMP_HISTOGRAM: /* both or none: the first may stay longer than `room` says */
-        longer = grow(metric->refused, sizeof *metric->refused, metric->room, room);
-        if (longer != NULL) {
-            metric->refused = longer;
-            longer = grow(metric->histograms, sizeof *metric->histograms, metric->room, room);
-            metric->histograms = longer != NULL ? longer : metric->histograms;
-        }
-        break;
-    }
-    metric->room = longer != NULL ? room : metric->room;
-    return longer != NULL;
 }
 
 /* Reserves the bytes of one more series. */
@@ -180,27 +145,30 @@ static bool has_place(struct page *page, struct page_metric *metric, unsigned se
 
 static bool admit_histogram(struct page *page, struct page_metric *metric, unsigned series)
 {
-    if (metric->histograms[series] != NULL || metric->refused[series]) {
+    struct page_value *value = &metric->values[series];
+    if (value->histogram != NULL || value->refused) {
         return true;
     }
     if (metric->full || !has_place(page, metric, series)) {
-        metric->refused[series] = true;
+        value->refused = true;
         metric->left_out++;
         return true;
     }
-    metric->histograms[series] =
-        calloc(1, sizeof(struct page_histogram) +
-                      (metric->bounds->count + 1) * sizeof metric->histograms[series]->in_bound[0]);
-    return metric->histograms[series] != NULL;
+    value->histogram =
+        calloc(1, sizeof *value->histogram +
+                      (metric->bounds->count + 1) * sizeof value->histogram->in_bound[0]);
+    return value->histogram != NULL;
 }
 
 static bool admit(struct page *page, struct page_metric *metric,
                   const struct vamp_metric_values *values)
 {
     const unsigned known = page->series[metric->label_set].count;
-    if (!make_arrays(metric, known)) {
+    struct page_value *longer = grow(metric->values, sizeof *metric->values, &metric->room, known);
+    if (longer == NULL) {
         return false;
     }
+    metric->values = longer;
     if (metric->metric->kind != VAMP_HISTOGRAM) {
         while (metric->count < values->count && !metric->full &&
                has_place(page, metric, metric->count)) {
@@ -221,7 +189,7 @@ static bool admit(struct page *page, struct page_metric *metric,
 
 static void add_histogram(struct page_metric *metric, const struct vamp_histogram_value *value)
 {
-    struct page_histogram *to = metric->histograms[value->series];
+    struct page_histogram *to = metric->values[value->series].histogram;
     if (to == NULL) {
         return;
     }
@@ -239,12 +207,12 @@ static void take_values(struct page_metric *metric, const struct vamp_metric_val
     switch (metric->metric->kind) {
     case VAMP_COUNTER:
         for (unsigned i = 0; i < count; i++) {
-            metric->counters[i] = values->counters[i].value;
+            metric->values[i].counter = values->counters[i].value;
         }
         break;
     case VAMP_GAUGE:
-        if (count > 0) {
-            memcpy(metric->gauges, values->gauges, count * sizeof *metric->gauges);
+        for (unsigned i = 0; i < count; i++) {
+            metric->values[i].gauge = values->gauges[i];
         }
         break;
     case VAMP_HISTOGRAM:

@@ -107,12 +107,12 @@ static void counter_lines(struct rendering *rendering, const struct page *page,
     const bool labelled = page->schema->label_sets[metric->label_set].label_count > 0;
     describe(rendering, metric->base.name, "", "counter", metric->base.unit, metric->metric->help);
     for (unsigned i = 0; i < metric->count; i++) {
-        if (i == 0 && labelled && metric->counters[0] == 0) {
+        if (i == 0 && labelled && metric->values[0].counter == 0) {
             continue; /* "(other)" appears when something is counted there */
         }
         set_labels(rendering, page, metric, i);
         begin_line(rendering, metric->base.name, "_total", NULL);
-        vamp_text_number(rendering->text, metric->counters[i], metric->base.decimals);
+        vamp_text_number(rendering->text, metric->values[i].counter, metric->base.decimals);
         vamp_text_word(rendering->text, "\n");
     }
 }
@@ -128,7 +128,7 @@ static void gauge_lines(struct rendering *rendering, const struct page *page,
         describe(rendering, metric->base.name, suffixes[what], "gauge",
                  what == 0 ? metric->base.unit : "", metric->metric->help);
         for (unsigned i = 0; i < metric->count; i++) {
-            const struct vamp_gauge_value *gauge = &metric->gauges[i];
+            const struct vamp_gauge_value *gauge = &metric->values[i].gauge;
             const int64_t values[] = {gauge->value, gauge->min, gauge->max};
             if (values[what] == VAMP_GAUGE_NONE ||
                 (i == 0 && labelled && gauge->min == 0 && gauge->max == 0)) {
@@ -148,7 +148,7 @@ static void histogram_lines(struct rendering *rendering, const struct page *page
     const char *name = metric->base.name;
     describe(rendering, name, "", "histogram", metric->base.unit, metric->metric->help);
     for (unsigned i = 0; i < metric->count; i++) {
-        const struct page_histogram *histogram = metric->histograms[i];
+        const struct page_histogram *histogram = metric->values[i].histogram;
         if (histogram == NULL) {
             continue;
         }
