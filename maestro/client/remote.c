@@ -1,13 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A component's port to a pool manager: calls, exposed memory, and the thread that makes progress.
+/*
+ * A component's port to a pool manager: calls, exposed memory, messages, transports, and the thread
+ * that makes progress. One lock guards everything; the thread holds it neither while it waits nor
+ * during a callback.
  */
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-#include "maestro/client/remote_internal.h"
-#include "vampire/core/clock.h"
+#include "maestro/client/call.h"
+#include "maestro/client/join.h"
+#include "maestro/wire/fetch.h"
+#include "vampire/core/list.h"
 #include "vampire/core/thread.h"
+
+/* Batches of events received before the pool manager is notified: a quarter of its window at the
+ * end of a round, half of it within a round, so that it has not all been used when the notice
+ * comes. */
+#define ACKNOWLEDGE_BATCHES 8U
+#define ACKNOWLEDGE_AT_ONCE 16U
 
 /* Check for silence at the latest after this many rounds in a row that received something. */
 #define BUSY_ROUNDS_MAX 100U
@@ -16,20 +30,315 @@
 /* Longest wait at the end until the last messages are sent. */
 #define GOODBYE_NS INT64_C(200000000)
 
+/* A payload being read into this process. */
+struct transport {
+    struct list_link of_remote; /* until it is finished */
+    struct list_link of_ended;  /* once the reading has ended */
+    struct remote *remote;
+    Mstro__Wire__Ticket *ticket;
+    mstro_status status;
+};
+
+struct remote {
+    struct port port;
+    pthread_mutex_t lock;
+    pthread_t thread;
+    bool thread_started, stop, shut;
+    bool gone;          /* nothing is sent any more */
+    bool gone_reported; /* calls in progress have ended, and events.gone was called */
+    char gone_text[VAMP_ERR_TEXT_BYTES];
+    struct pool_manager pm;
+    struct fetcher fetcher;
+    struct port_events events;
+    struct list calls, transports, ended;
+    uint64_t last_request;
+    int64_t heard_ns, looked_ns;
+    int64_t received_ns; /* the last round with messages */
+    unsigned busy_rounds;
+    unsigned exposed; /* pieces of memory that others may read */
+    bool waits_long; /* the progress thread, longer than a request could afford to lose a wake-up */
+    bool gathers;    /* the progress thread: messages come densely, and no thread waits for one */
+    bool answer_heartbeat;
+};
+
 static struct remote *as_remote(struct port *port)
 {
     return CONTAINER_OF(port, struct remote, port);
 }
 
-/* ---- the progress thread */
+/* With the lock: the pool manager cannot be reached any more. */
+static void lose(struct remote *remote, const char *text)
+{
+    if (remote->gone) {
+        return;
+    }
+    remote->gone = true;
+    (void)snprintf(remote->gone_text, sizeof remote->gone_text, "%s", text);
+    fetch_cancel(&remote->fetcher, NULL);
+}
 
-static void send_heartbeat(struct remote *remote, int64_t now_ns)
+/* The same without the lock. */
+static void lock_and_lose(struct remote *remote, const char *text)
+{
+    (void)pthread_mutex_lock(&remote->lock);
+    lose(remote, text);
+    (void)pthread_mutex_unlock(&remote->lock);
+}
+
+/* With the lock. `flow` may be NULL. */
+static void send_heartbeat(struct remote *remote, Mstro__Wire__Flow *flow)
 {
     Mstro__Wire__Heartbeat heartbeat = MSTRO__WIRE__HEARTBEAT__INIT;
-    if (link_send(&remote->link, now_ns, FRAME_HEARTBEAT, &heartbeat.base) != 0) {
-        remote_lose(remote, "the pool manager cannot be reached");
+    heartbeat.flow = flow;
+    if (link_send(&remote->pm.link, monotonic_ns(), FRAME_HEARTBEAT, &heartbeat.base) != 0) {
+        lose(remote, "the pool manager cannot be reached");
     }
 }
+
+/* ---- transports: from a ticket over remote reads to the end; on the progress thread without the
+ * lock */
+
+/* With the lock. finish_transports does the rest without it. */
+static void transport_done(void *context, int status)
+{
+    struct transport *transport = context;
+    transport->status = status == 0 ? MSTRO_OK : MSTRO_OFI_FAIL;
+    list_append(&transport->remote->ended, &transport->of_ended);
+}
+
+static void send_end(struct remote *remote, const struct transport *transport)
+{
+    Mstro__Wire__TransportEnd end = MSTRO__WIRE__TRANSPORT_END__INIT;
+    end.transport_id = transport->ticket->transport_id;
+    end.status = (uint32_t)transport->status;
+    if (transport->status == MSTRO_OK && transport->ticket->memory != NULL) {
+        end.has_bytes = 1;
+        end.bytes = transport->ticket->memory->bytes;
+    }
+    Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
+    request.what_case = MSTRO__WIRE__REQUEST__WHAT_TRANSPORT_END;
+    request.transport_end = &end;
+    (void)pthread_mutex_lock(&remote->lock);
+    if (!remote->gone) {
+        request.id = ++remote->last_request; /* no caller waits for the answer */
+        if (link_send(&remote->pm.link, monotonic_ns(), FRAME_REQUEST, &request.base) != 0) {
+            lose(remote, "a finished transport could not be reported to the pool manager");
+        }
+    }
+    (void)pthread_mutex_unlock(&remote->lock);
+}
+
+/* Finds a place for the payload and starts reading. MSTRO_OK: under way. */
+static mstro_status begin_transport(struct remote *remote, struct transport *transport)
+{
+    const Mstro__Wire__Ticket *ticket = transport->ticket;
+    const ProtobufCBinaryData *address = &ticket->source_address;
+    if (!ticket->has_source_address || address->len > FABRIC_ADDRESS_BYTES) {
+        return MSTRO_OFI_FAIL;
+    }
+    struct fetch_order order = {
+        .source = {.session = ticket->source_session, .length = address->len},
+        .address = ticket->memory->address,
+        .key = ticket->memory->key,
+        .bytes = ticket->memory->bytes,
+        .done = transport_done,
+        .context = transport};
+    memcpy(order.source.address, address->data, address->len);
+    order.destination = remote->events.place(remote->events.context, ticket);
+    if (order.destination == NULL) {
+        return MSTRO_NOMEM;
+    }
+    (void)pthread_mutex_lock(&remote->lock);
+    int result = fetch_start(&remote->fetcher, &order);
+    (void)pthread_mutex_unlock(&remote->lock);
+    return result == 0 ? MSTRO_OK : MSTRO_NOMEM;
+}
+
+static void finish_transport(struct remote *remote, struct transport *transport)
+{
+    if (transport->ticket->transport_id != 0) {
+        send_end(remote, transport);
+    }
+    remote->events.arrived(remote->events.context, transport->ticket, transport->status);
+    (void)pthread_mutex_lock(&remote->lock);
+    list_remove(&transport->of_remote);
+    (void)pthread_mutex_unlock(&remote->lock);
+    mstro__wire__ticket__free_unpacked(transport->ticket, NULL);
+    free(transport);
+}
+
+/* Reports the transports that have ended. */
+static void finish_transports(struct remote *remote)
+{
+    struct list_link *link;
+    do {
+        (void)pthread_mutex_lock(&remote->lock);
+        link = list_first(&remote->ended);
+        if (link != NULL) {
+            list_remove(link);
+        }
+        (void)pthread_mutex_unlock(&remote->lock);
+        if (link != NULL) {
+            finish_transport(remote, CONTAINER_OF(link, struct transport, of_ended));
+        }
+    } while (link != NULL);
+}
+
+/* A transport of the same handle that is still under way has been given up by the pool manager. Its
+ * memory may be given back as soon as the demand ends, so nothing may be written to it any more.
+ * With the lock. */
+static void abandon_earlier(struct remote *remote, const Mstro__Wire__Ticket *ticket)
+{
+    for (struct list_link *link = list_first(&remote->transports); link != NULL;
+         link = list_next(&remote->transports, link)) {
+        const struct transport *earlier = CONTAINER_OF(link, struct transport, of_remote);
+        if (earlier->ticket->handle == ticket->handle) {
+            fetch_abandon(&remote->fetcher, earlier);
+        }
+    }
+}
+
+static void take_ticket(struct remote *remote, const struct frame *frame)
+{
+    struct transport *transport = calloc(1, sizeof *transport);
+    Mstro__Wire__Ticket *ticket = NULL;
+    if (transport != NULL) {
+        ticket = mstro__wire__ticket__unpack(NULL, frame->body_length, frame->body);
+    }
+    if (ticket == NULL) {
+        free(transport);
+        lock_and_lose(remote, "no memory for a ticket of the pool manager");
+        return;
+    }
+    *transport = (struct transport){.remote = remote, .ticket = ticket};
+    (void)pthread_mutex_lock(&remote->lock);
+    abandon_earlier(remote, ticket);
+    list_append(&remote->transports, &transport->of_remote);
+    bool gone = remote->gone;
+    (void)pthread_mutex_unlock(&remote->lock);
+    if (ticket->has_status && ticket->status != MSTRO_OK) {
+        transport->status =
+            ticket->status < mstro_status_MAX ? (mstro_status)ticket->status : MSTRO_FAIL;
+    } else if (gone) {
+        transport->status = MSTRO_NO_PM;
+    } else if (ticket->memory != NULL && ticket->memory->bytes > 0) {
+        transport->status = begin_transport(remote, transport);
+        if (transport->status == MSTRO_OK) {
+            return; /* transport_done will come */
+        }
+    }
+    finish_transport(remote, transport);
+}
+
+/* ---- messages from the pool manager */
+
+static void take_response(struct remote *remote, const Mstro__Wire__Response *response)
+{
+    (void)pthread_mutex_lock(&remote->lock);
+    calls_answer(&remote->calls, response);
+    (void)pthread_mutex_unlock(&remote->lock);
+}
+
+/* With the lock: notifies the pool manager once so many batches of events were received since the
+ * last message to it. */
+static void acknowledge(struct remote *remote, unsigned batches)
+{
+    const struct link *link = &remote->pm.link;
+    if (link->events_taken - link->events_acknowledged >= batches && !remote->gone) {
+        send_heartbeat(remote, NULL);
+    }
+}
+
+static void take_events(struct remote *remote, const struct frame *frame)
+{
+    const struct port_events *events = &remote->events;
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (events->events(events->context, frame->body, frame->body_length, &err) != 0) {
+        lock_and_lose(remote, err.text);
+        return;
+    }
+    (void)pthread_mutex_lock(&remote->lock);
+    remote->pm.link.events_taken++;
+    acknowledge(remote, ACKNOWLEDGE_AT_ONCE);
+    (void)pthread_mutex_unlock(&remote->lock);
+}
+
+static void take_goodbye(struct remote *remote, const Mstro__Wire__Goodbye *goodbye)
+{
+    (void)pthread_mutex_lock(&remote->lock);
+    bool has_text = goodbye->text != NULL && goodbye->text[0] != '\0';
+    lose(remote, has_text ? goodbye->text : "the pool manager said good-bye");
+    Mstro__Wire__Goodbye answer = MSTRO__WIRE__GOODBYE__INIT;
+    /* the pool manager waits for this only briefly, so a failure does not matter */
+    (void)!link_send(&remote->pm.link, monotonic_ns(), FRAME_GOODBYE, &answer.base);
+    (void)pthread_mutex_unlock(&remote->lock);
+}
+
+/* True: a message to handle. */
+static bool take_head(struct remote *remote, const struct frame *frame)
+{
+    (void)pthread_mutex_lock(&remote->lock);
+    remote->heard_ns = monotonic_ns();
+    bool next = frame->sequence == remote->pm.received_sequence + 1;
+    if (next) {
+        remote->pm.received_sequence = frame->sequence;
+    } else if (frame->sequence > remote->pm.received_sequence) {
+        lose(remote, "messages of the pool manager were lost");
+    }
+    bool take = next && !remote->gone;
+    (void)pthread_mutex_unlock(&remote->lock);
+    return take;
+}
+
+static void take_body(struct remote *remote, const struct frame *frame, const void *body)
+{
+    switch (frame->kind) {
+    case FRAME_RESPONSE:
+        take_response(remote, body);
+        break;
+    case FRAME_TICKET:
+        take_ticket(remote, frame);
+        break;
+    case FRAME_HEARTBEAT:
+        (void)pthread_mutex_lock(&remote->lock);
+        remote->answer_heartbeat = true;
+        (void)pthread_mutex_unlock(&remote->lock);
+        break;
+    case FRAME_GOODBYE:
+        take_goodbye(remote, body);
+        break;
+    case FRAME_WELCOME: /* a second one, after a repeated join */
+        break;
+    case FRAME_EVENTS:
+    case FRAME_JOIN:
+    case FRAME_REQUEST:
+        lock_and_lose(remote, "the pool manager sent a message of a kind that it does not send");
+        break;
+    }
+}
+
+/* On the progress thread without the lock. */
+static void receive(struct remote *remote, const struct fabric_event *event)
+{
+    struct frame frame;
+    if (frame_parse(event->bytes, event->length, &frame, NULL) != 0 ||
+        frame.session != remote->pm.info.session || !take_head(remote, &frame)) {
+        return; /* from another sender, or from an earlier pool manager at this address */
+    }
+    if (frame.kind == FRAME_EVENTS) {
+        take_events(remote, &frame);
+        return;
+    }
+    struct vamp_err err = VAMP_ERR_NONE;
+    const void *body = frame_unpack(&frame, &remote->pm.arena, &err);
+    if (body == NULL) {
+        lock_and_lose(remote, err.text);
+        return;
+    }
+    take_body(remote, &frame, body);
+}
+
+/* ---- the progress thread */
 
 /* With the lock. Returns when to look again. */
 static int64_t look_after(struct remote *remote, int64_t now_ns)
@@ -38,45 +347,45 @@ static int64_t look_after(struct remote *remote, int64_t now_ns)
     remote->looked_ns = now_ns;
     /* The thread wakes for every heartbeat. After a gap this long the process itself was stopped,
      * and the silence is not the pool manager's. */
-    if (gap_ns >= remote->silence_ns * 3 / 4) {
+    if (gap_ns >= remote->pm.silence_ns * 3 / 4) {
         remote->heard_ns += gap_ns;
     }
     if (remote->gone) {
         return INT64_MAX;
     }
-    if (now_ns - remote->heard_ns >= remote->silence_ns) {
+    if (now_ns - remote->heard_ns >= remote->pm.silence_ns) {
         char text[120];
         (void)snprintf(text, sizeof text, "nothing was heard from the pool manager for %.1f s",
-                       (double)remote->silence_ns / 1e9);
-        remote_lose(remote, text);
+                       (double)remote->pm.silence_ns / 1e9);
+        lose(remote, text);
         return INT64_MAX;
     }
     /* Heartbeats answer those of the pool manager, so that an idle process wakes once for both
      * directions. */
-    int64_t quiet_ns = now_ns - remote->link.sent_ns;
-    if ((remote->answer_heartbeat && quiet_ns >= remote->heartbeat_ns / 2) ||
-        quiet_ns >= 2 * remote->heartbeat_ns) {
-        send_heartbeat(remote, now_ns);
+    int64_t quiet_ns = now_ns - remote->pm.link.sent_ns;
+    if ((remote->answer_heartbeat && quiet_ns >= remote->pm.heartbeat_ns / 2) ||
+        quiet_ns >= 2 * remote->pm.heartbeat_ns) {
+        send_heartbeat(remote, NULL);
     }
     remote->answer_heartbeat = false;
-    int64_t beat_ns = remote->link.sent_ns + 2 * remote->heartbeat_ns;
-    int64_t silence_ns = remote->heard_ns + remote->silence_ns;
+    int64_t beat_ns = remote->pm.link.sent_ns + 2 * remote->pm.heartbeat_ns;
+    int64_t silence_ns = remote->heard_ns + remote->pm.silence_ns;
     return beat_ns < silence_ns ? beat_ns : silence_ns;
 }
 
 static void take_event(struct remote *remote, const struct fabric_event *event)
 {
     if (event->kind == FABRIC_RECEIVED) {
-        remote_receive(remote, event);
+        receive(remote, event);
         return;
     }
     if (event->kind == FABRIC_READ) { /* of a challenge; the welcome to an earlier join was first */
         return;
     }
     (void)pthread_mutex_lock(&remote->lock);
-    link_sent(&remote->link);
+    link_sent(&remote->pm.link);
     if (event->status != 0) {
-        remote_lose(remote, "the connection to the pool manager broke");
+        lose(remote, "the connection to the pool manager broke");
     }
     (void)pthread_mutex_unlock(&remote->lock);
 }
@@ -86,7 +395,7 @@ static void take_event(struct remote *remote, const struct fabric_event *event)
 static bool is_busy(const struct remote *remote)
 {
     return remote->gone || remote->exposed > 0 || list_first(&remote->calls) != NULL ||
-           list_first(&remote->transports) != NULL || remote->link.first != NULL;
+           list_first(&remote->transports) != NULL || remote->pm.link.first != NULL;
 }
 
 /* With the lock: does the work that is due. Returns the time until the next work. */
@@ -99,12 +408,12 @@ static int64_t advance(struct remote *remote, bool drained, int64_t now_ns)
         look_ns = look_after(remote, now_ns);
     }
     next_ns = look_ns < next_ns ? look_ns : next_ns;
-    if (link_flush(&remote->link, now_ns) != 0) {
-        remote_lose(remote, "the pool manager cannot be reached");
-        link_done(&remote->link);
+    if (link_flush(&remote->pm.link, now_ns) != 0) {
+        lose(remote, "the pool manager cannot be reached");
+        link_done(&remote->pm.link);
     }
-    if (remote->link.first != NULL && remote->link.retry_ns < next_ns) {
-        next_ns = remote->link.retry_ns;
+    if (remote->pm.link.first != NULL && remote->pm.link.retry_ns < next_ns) {
+        next_ns = remote->pm.link.retry_ns;
     }
     remote->waits_long = !is_busy(remote);
     if (!remote->waits_long && next_ns > now_ns + FABRIC_WAIT_LONGEST_NS) {
@@ -145,30 +454,30 @@ static int64_t go_round(struct remote *remote)
 {
     struct fabric_event events[FABRIC_EVENTS];
     (void)pthread_mutex_lock(&remote->lock);
-    int count = fabric_poll(remote->fabric, events);
+    int count = fabric_poll(remote->pm.fabric, events);
     if (count < 0) {
-        remote_lose(remote, "the fabric has failed");
+        lose(remote, "the fabric has failed");
     }
     (void)pthread_mutex_unlock(&remote->lock);
     for (int i = 0; i < count; i++) {
         take_event(remote, &events[i]);
     }
     (void)pthread_mutex_lock(&remote->lock);
-    const int64_t now_ns = remote_now();
+    const int64_t now_ns = monotonic_ns();
     bool received = false;
     for (int i = 0; i < count; i++) {
         if (events[i].kind == FABRIC_RECEIVED) {
-            fabric_release(remote->fabric, &events[i]);
+            fabric_release(remote->pm.fabric, &events[i]);
             received = true;
         }
     }
-    remote_acknowledge(remote, REMOTE_ACKNOWLEDGE_BATCHES);
+    acknowledge(remote, ACKNOWLEDGE_BATCHES);
     int64_t idle_ns = advance(remote, count == 0, now_ns);
     let_gather(remote, received, now_ns);
     bool ended = list_first(&remote->ended) != NULL;
     bool stop = remote->stop || count < 0;
     (void)pthread_mutex_unlock(&remote->lock);
-    remote_finish_transports(remote);
+    finish_transports(remote);
     report_gone(remote);
     if (stop) {
         return -1;
@@ -183,9 +492,9 @@ static void *make_progress(void *argument)
     while (idle_ns >= 0) {
         idle_ns = go_round(remote);
         if (idle_ns >= 0 && remote->gathers) {
-            fabric_gather(remote->fabric);
+            fabric_gather(remote->pm.fabric);
         } else if (idle_ns > 0) {
-            fabric_wait(remote->fabric, remote->fetcher.reader, idle_ns);
+            fabric_wait(remote->pm.fabric, remote->fetcher.reader, idle_ns);
         }
     }
     return NULL;
@@ -208,7 +517,7 @@ static int init_condition(pthread_cond_t *condition)
 /* With the lock. False: the deadline has passed. */
 static bool await(struct remote *remote, struct call *call, uint32_t deadline_ms)
 {
-    int64_t end_ns = remote_now() + (int64_t)deadline_ms * 1000000;
+    int64_t end_ns = monotonic_ns() + (int64_t)deadline_ms * 1000000;
     struct timespec end = {.tv_sec = end_ns / VAMP_NS_PER_SECOND,
                            .tv_nsec = end_ns % VAMP_NS_PER_SECOND};
     int result = 0;
@@ -235,7 +544,7 @@ static mstro_status send_and_wait(struct remote *remote, Mstro__Wire__Request *r
         return no_pool_manager(remote, err);
     }
     call->id = request->id = ++remote->last_request;
-    int result = link_send(&remote->link, remote_now(), FRAME_REQUEST, &request->base);
+    int result = link_send(&remote->pm.link, monotonic_ns(), FRAME_REQUEST, &request->base);
     if (result == -EMSGSIZE) {
         (void)vamp_err_set(err, result,
                            "a request (name, attributes, selector) is longer than the "
@@ -248,12 +557,13 @@ static mstro_status send_and_wait(struct remote *remote, Mstro__Wire__Request *r
         return MSTRO_NOMEM;
     }
     if (result != 0) {
-        remote_lose(remote, "the pool manager cannot be reached");
-        fabric_wake(remote->fabric);
+        lose(remote, "the pool manager cannot be reached");
+        fabric_wake(remote->pm.fabric);
         return no_pool_manager(remote, err);
     }
-    if (remote->link.first != NULL || remote->waits_long) {
-        fabric_wake(remote->fabric); /* the progress thread has to retry, or to poll more often */
+    if (remote->pm.link.first != NULL || remote->waits_long) {
+        fabric_wake(
+            remote->pm.fabric); /* the progress thread has to retry, or to poll more often */
     }
     list_append(&remote->calls, &call->of_port);
     bool in_time = await(remote, call, deadline_ms);
@@ -299,14 +609,10 @@ static void remote_flow(struct port *port, uint64_t subscription, uint64_t numbe
     flow.subscription = subscription;
     flow.number = number;
     flow.hold = hold;
-    Mstro__Wire__Heartbeat heartbeat = MSTRO__WIRE__HEARTBEAT__INIT;
-    heartbeat.flow = &flow;
     (void)pthread_mutex_lock(&remote->lock);
     if (!remote->gone) {
-        if (link_send(&remote->link, remote_now(), FRAME_HEARTBEAT, &heartbeat.base) != 0) {
-            remote_lose(remote, "the pool manager cannot be reached");
-        }
-        fabric_wake(remote->fabric); /* the progress thread has to send it, or the loss of it */
+        send_heartbeat(remote, &flow);
+        fabric_wake(remote->pm.fabric); /* the progress thread has to send it, or the loss of it */
     }
     (void)pthread_mutex_unlock(&remote->lock);
 }
@@ -324,7 +630,7 @@ static mstro_status remote_expose(struct port *port, void *address, uint64_t byt
         return MSTRO_NOMEM;
     }
     (void)pthread_mutex_lock(&remote->lock);
-    int result = fabric_register(remote->fabric, address, bytes, memory, err);
+    int result = fabric_register(remote->pm.fabric, address, bytes, memory, err);
     remote->exposed += result == 0 ? 1U : 0U;
     (void)pthread_mutex_unlock(&remote->lock);
     if (result != 0) {
@@ -344,7 +650,7 @@ static void remote_forget(struct port *port, void *registration)
     struct remote *remote = as_remote(port);
     if (registration != NULL) {
         (void)pthread_mutex_lock(&remote->lock);
-        fabric_unregister(remote->fabric, registration);
+        fabric_unregister(remote->pm.fabric, registration);
         remote->exposed--;
         (void)pthread_mutex_unlock(&remote->lock);
         free(registration);
@@ -367,21 +673,21 @@ static void say_goodbye(struct remote *remote)
 {
     struct fabric_event events[FABRIC_EVENTS];
     Mstro__Wire__Goodbye goodbye = MSTRO__WIRE__GOODBYE__INIT;
-    int64_t end_ns = remote_now() + GOODBYE_NS;
-    int result = link_send(&remote->link, remote_now(), FRAME_GOODBYE, &goodbye.base);
-    while (result >= 0 && (remote->link.in_flight > 0 || remote->link.first != NULL) &&
-           remote_now() < end_ns) {
-        result = fabric_poll(remote->fabric, events);
+    int64_t end_ns = monotonic_ns() + GOODBYE_NS;
+    int result = link_send(&remote->pm.link, monotonic_ns(), FRAME_GOODBYE, &goodbye.base);
+    while (result >= 0 && (remote->pm.link.in_flight > 0 || remote->pm.link.first != NULL) &&
+           monotonic_ns() < end_ns) {
+        result = fabric_poll(remote->pm.fabric, events);
         for (int i = 0; i < result; i++) {
             if (events[i].kind == FABRIC_RECEIVED) {
-                fabric_release(remote->fabric, &events[i]);
+                fabric_release(remote->pm.fabric, &events[i]);
             } else if (events[i].kind == FABRIC_SENT) {
-                link_sent(&remote->link);
+                link_sent(&remote->pm.link);
             }
         }
         if (result == 0) {
-            result = link_flush(&remote->link, remote_now());
-            fabric_wait(remote->fabric, NULL, 1000000);
+            result = link_flush(&remote->pm.link, monotonic_ns());
+            fabric_wait(remote->pm.fabric, NULL, 1000000);
         }
     }
 }
@@ -393,20 +699,20 @@ static void remote_close(struct port *port)
         (void)pthread_mutex_lock(&remote->lock);
         remote->stop = true;
         (void)pthread_mutex_unlock(&remote->lock);
-        fabric_wake(remote->fabric);
+        fabric_wake(remote->pm.fabric);
         (void)pthread_join(remote->thread, NULL);
         (void)pthread_mutex_lock(&remote->lock);
         fetch_end(&remote->fetcher);
         (void)pthread_mutex_unlock(&remote->lock);
-        remote_finish_transports(remote);
+        finish_transports(remote);
     }
-    if (remote->answered && !remote->gone) {
+    if (remote->pm.answered && !remote->gone) {
         say_goodbye(remote);
     }
-    link_done(&remote->link);
-    fabric_close(remote->fabric);
-    vamp_decode_arena_done(&remote->arena);
-    credentials_close(remote->credentials);
+    link_done(&remote->pm.link);
+    fabric_close(remote->pm.fabric);
+    vamp_decode_arena_done(&remote->pm.arena);
+    credentials_close(remote->pm.credentials);
     (void)pthread_mutex_destroy(&remote->lock);
     free(remote);
 }
@@ -422,8 +728,8 @@ static const struct port_ops remote_ops = {
 
 static mstro_status start(struct remote *remote, struct vamp_err *err)
 {
-    fetch_init(&remote->fetcher, remote->fabric, remote->silence_ns);
-    remote->heard_ns = remote->looked_ns = remote_now();
+    fetch_init(&remote->fetcher, remote->pm.fabric, remote->pm.silence_ns);
+    remote->heard_ns = remote->looked_ns = monotonic_ns();
     if (vamp_thread_start(&remote->thread, "maestro", make_progress, remote, err) != 0) {
         return MSTRO_NOMEM;
     }
@@ -436,7 +742,7 @@ mstro_status port_open_remote(const char *info, const struct port_member *member
                               struct port **ret_port, struct vamp_err *err)
 {
     struct remote *remote = calloc(1, sizeof *remote);
-    if (remote == NULL || vamp_decode_arena_init(&remote->arena, FRAME_ARENA_BYTES, err) != 0) {
+    if (remote == NULL || vamp_decode_arena_init(&remote->pm.arena, FRAME_ARENA_BYTES, err) != 0) {
         free(remote);
         (void)vamp_err_set_errno(err, ENOMEM, "join the pool manager");
         return MSTRO_NOMEM;
@@ -448,12 +754,13 @@ mstro_status port_open_remote(const char *info, const struct port_member *member
     list_init(&remote->ended);
     (void)pthread_mutex_init(&remote->lock, NULL);
     mstro_status status = MSTRO_INVARG;
-    if (info_parse(info, &remote->info, err) == 0) {
-        status = remote_join(remote, member, deadline_ms, err);
+    if (info_parse(info, &remote->pm.info, err) == 0) {
+        status = pool_manager_join(&remote->pm, member, deadline_ms, err);
     }
-    credentials_close(remote->credentials);
-    remote->credentials = NULL;
+    credentials_close(remote->pm.credentials);
+    remote->pm.credentials = NULL;
     if (status == MSTRO_OK) {
+        remote->port.app_id = remote->pm.app_id;
         status = start(remote, err);
     }
     if (status != MSTRO_OK) {

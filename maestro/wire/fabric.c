@@ -1,16 +1,406 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages, remote reads and completions of an open endpoint. */
 #include "maestro/wire/fabric.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "maestro/wire/fabric_internal.h"
+#include "maestro/wire/provider.h"
+#include "vampire/core/clock.h"
+
+#define ENDPOINT_TRIES 16U
+/* All operations that can be in flight fit: an overrun of the queue would be fatal. */
+#define QUEUE_ENTRIES (FABRIC_RECEIVES + FABRIC_SENDS + FABRIC_READS + 64)
+/* Sleeps of timed polling: short after traffic, to keep round trips short; long when idle. */
+#define NAP_SHORTEST_NS INT64_C(20000)
+#define NAP_LONGEST_NS INT64_C(2000000)
+/* The kernel adds its 50 us: half of the pool manager's window at a message every 4 us. */
+#define GATHER_NS INT64_C(20000)
+
+/* Some providers do not bound the messages for which no receive is posted; more posted receives
+ * help there. With this many, tcp;ofi_rxm without pass-through was measured to stay small. */
+#define FABRIC_RECEIVES 256
+#define FABRIC_SENDS 256
+#define FABRIC_READS 64
+
+enum wait_kind { WAIT_FD, WAIT_SREAD, WAIT_TIMED };
+
+enum op_kind { OP_RECEIVE, OP_SEND, OP_READ };
+
+/* One operation libfabric may hold a pointer to. libfabric's own part comes first. */
+struct fabric_op {
+    struct fi_context2 context;
+    enum op_kind kind;
+    uint64_t tag;
+    struct fabric_op *next; /* free list */
+    uint8_t *bytes;         /* of a message, FABRIC_MESSAGE_BYTES */
+};
+
+struct fabric {
+    char bind[FABRIC_ADDRESS_BYTES];
+    struct fi_info *info;
+    struct fid_fabric *fabric;
+    struct fid_domain *domain;
+    struct fid_av *av;
+    struct fid_cq *cq;
+    struct fid_ep *endpoint;
+    enum wait_kind wait;
+    int cq_fd;
+    int wake_fd;
+    atomic_bool wake_pending;
+    int64_t nap_ns;   /* timed polling: the next sleep; used by fabric_poll and fabric_wait */
+    atomic_bool busy; /* something completed since the last wait */
+    uint8_t address[FABRIC_ADDRESS_BYTES];
+    size_t address_length;
+    uint8_t *memory; /* of all message buffers */
+    struct fabric_op receives[FABRIC_RECEIVES], sends[FABRIC_SENDS], reads[FABRIC_READS];
+    struct fabric_op *free_sends, *free_reads;
+    struct fabric_op *unposted; /* receive buffers the provider did not take yet */
+};
+
+/* ---- operations */
+
+static struct fabric_op *take(struct fabric_op **list)
+{
+    struct fabric_op *op = *list;
+    if (op != NULL) {
+        *list = op->next;
+        op->next = NULL;
+    }
+    return op;
+}
+
+static void give(struct fabric_op **list, struct fabric_op *op)
+{
+    op->next = *list;
+    *list = op;
+}
+
+/* Maps the different codes with which libfabric reports "not now" to one. */
+static int plain_result(ssize_t result)
+{
+    if (result == 0) {
+        return 0;
+    }
+    if (result == -FI_EAGAIN || result == -FI_ENOMEM) {
+        return -EAGAIN;
+    }
+    return result < 0 && result > -4096 ? (int)result : -EIO;
+}
+
+static int post_receives(struct fabric *fabric)
+{
+    while (fabric->unposted != NULL) {
+        struct fabric_op *op = fabric->unposted;
+        int result = plain_result(fi_recv(fabric->endpoint, op->bytes, FABRIC_MESSAGE_BYTES, NULL,
+                                          FI_ADDR_UNSPEC, &op->context));
+        if (result != 0) {
+            return result == -EAGAIN ? 0 : result; /* tried again at the next poll */
+        }
+        (void)take(&fabric->unposted);
+    }
+    return 0;
+}
+
+/* `struct fabric_message` is the public name of an operation. */
+/* ---- opening */
+
+const char *fabric_provider(const struct fabric *fabric)
+{
+    return fabric->info->fabric_attr->prov_name;
+}
+
+/* A second endpoint of this process takes any port. */
+static void drop_port(const struct fi_info *info)
+{
+    if (info->src_addr != NULL && info->addr_format == FI_SOCKADDR_IN) {
+        ((struct sockaddr_in *)info->src_addr)->sin_port = 0;
+    } else if (info->src_addr != NULL && info->addr_format == FI_SOCKADDR_IN6) {
+        ((struct sockaddr_in6 *)info->src_addr)->sin6_port = 0;
+    }
+}
+
+/* False for providers whose descriptor or blocking read does not work well: plain tcp keeps its
+ * descriptor readable forever, shm and rxd spin inside a blocking read. */
+static bool descriptor_is_good(const char *provider)
+{
+    return strcmp(provider, "tcp") != 0 && strncmp(provider, "shm", 3) != 0;
+}
+static bool blocking_read_is_good(const char *provider)
+{
+    return strncmp(provider, "shm", 3) != 0 && strstr(provider, "ofi_rxd") == NULL;
+}
+
+static int open_with(struct fabric *fabric, enum fi_wait_obj object)
+{
+    struct fi_cq_attr attributes = {
+        .size = QUEUE_ENTRIES, .format = FI_CQ_FORMAT_MSG, .wait_obj = object};
+    return fi_cq_open(fabric->domain, &attributes, &fabric->cq, NULL);
+}
+
+/* Opens the completion queue with the best way to wait that the provider supports. */
+static int open_queue(struct fabric *fabric, struct vamp_err *err)
+{
+    const char *provider = fabric_provider(fabric);
+    if (descriptor_is_good(provider) && open_with(fabric, FI_WAIT_FD) == 0) {
+        if (fi_control(&fabric->cq->fid, FI_GETWAIT, &fabric->cq_fd) == 0) {
+            fabric->wait = WAIT_FD;
+            return 0;
+        }
+        (void)fi_close(&fabric->cq->fid);
+        fabric->cq = NULL;
+    }
+    if (blocking_read_is_good(provider) && open_with(fabric, FI_WAIT_UNSPEC) == 0) {
+        fabric->wait = WAIT_SREAD;
+        return 0;
+    }
+    int result = open_with(fabric, FI_WAIT_NONE);
+    if (result != 0) {
+        return vamp_err_set(err, result, "open the completion queue: %s", fi_strerror(-result));
+    }
+    fabric->wait = WAIT_TIMED;
+    fabric->nap_ns = NAP_SHORTEST_NS;
+    return 0;
+}
+
+static int failed(struct vamp_err *err, int result, const char *what)
+{
+    return vamp_err_set(err, result < 0 && result > -4096 ? result : -EIO, "%s: %s", what,
+                        fi_strerror(-result));
+}
+
+static int start_endpoint(struct fabric *fabric, struct vamp_err *err)
+{
+    int result = fi_endpoint(fabric->domain, fabric->info, &fabric->endpoint, NULL);
+    if (result != 0) {
+        return failed(err, result, "open the endpoint");
+    }
+    result = fi_ep_bind(fabric->endpoint, &fabric->av->fid, 0);
+    if (result == 0) {
+        result = fi_ep_bind(fabric->endpoint, &fabric->cq->fid, FI_TRANSMIT | FI_RECV);
+    }
+    if (result != 0) {
+        /* ofi_rxm of libfabric 1.17 crashes when it closes an endpoint without its table and queue,
+         * so all of them stay open; the process is about to end. */
+        fabric->endpoint = NULL;
+        return failed(err, result, "connect the endpoint with its queue");
+    }
+    result = fi_enable(fabric->endpoint);
+    if (result != 0) {
+        (void)fi_close(&fabric->endpoint->fid);
+        fabric->endpoint = NULL;
+        return failed(err, result, "start the endpoint");
+    }
+    return 0;
+}
+
+static int open_objects(struct fabric *fabric, struct vamp_err *err)
+{
+    unsigned tries = 0;
+    struct fi_info *info = fabric->info;
+    int result = fi_fabric(info->fabric_attr, &fabric->fabric, NULL);
+    if (result != 0) {
+        return failed(err, result, "open the fabric");
+    }
+    result = fi_domain(fabric->fabric, info, &fabric->domain, NULL);
+    if (result != 0) {
+        return failed(err, result, "open the domain");
+    }
+    struct fi_av_attr table = {.type = FI_AV_UNSPEC, .count = 64};
+    result = fi_av_open(fabric->domain, &table, &fabric->av, NULL);
+    if (result != 0) {
+        return failed(err, result, "open the address table");
+    }
+    if (open_queue(fabric, err) != 0) {
+        return err != NULL ? err->code : -EIO;
+    }
+    /* A killed process leaves its shm file; when its process id is used again, that name is taken.
+     * Each try uses the next name. */
+    do {
+        result = start_endpoint(fabric, err);
+    } while (result == -FI_EBUSY && ++tries < ENDPOINT_TRIES);
+    if (result != 0) {
+        return result;
+    }
+    fabric->address_length = sizeof fabric->address;
+    result = fi_getname(&fabric->endpoint->fid, fabric->address, &fabric->address_length);
+    if (result != 0 || fabric->address_length > sizeof fabric->address) {
+        return failed(err, result != 0 ? result : -E2BIG, "ask for the endpoint's address");
+    }
+    return 0;
+}
+
+#define BUFFERS_BYTES ((FABRIC_RECEIVES + FABRIC_SENDS) * FABRIC_MESSAGE_BYTES)
+
+static int lay_out_buffers(struct fabric *fabric, struct vamp_err *err)
+{
+    /* Pages of buffers that are never used are never touched. */
+    void *memory = mmap(NULL, BUFFERS_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return vamp_err_set_errno(err, errno, "reserve %zu bytes for messages", BUFFERS_BYTES);
+    }
+    fabric->memory = memory;
+    uint8_t *next = fabric->memory;
+    for (size_t i = 0; i < FABRIC_RECEIVES; i++, next += FABRIC_MESSAGE_BYTES) {
+        fabric->receives[i] =
+            (struct fabric_op){.kind = OP_RECEIVE, .bytes = next, .next = fabric->unposted};
+        fabric->unposted = &fabric->receives[i];
+    }
+    for (size_t i = 0; i < FABRIC_SENDS; i++, next += FABRIC_MESSAGE_BYTES) {
+        fabric->sends[i] =
+            (struct fabric_op){.kind = OP_SEND, .bytes = next, .next = fabric->free_sends};
+        fabric->free_sends = &fabric->sends[i];
+    }
+    return 0;
+}
+
+/* `like` NULL: any endpoint of the provider; else a reader of the same kind. */
+static int open_all(struct fabric *fabric, const struct fabric_kind *kind,
+                    const struct fabric *like, struct vamp_err *err)
+{
+    fabric->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (fabric->wake_fd < 0) {
+        return vamp_err_set_errno(err, errno, "create an event descriptor");
+    }
+    for (size_t i = 0; i < FABRIC_READS; i++) {
+        fabric->reads[i] = (struct fabric_op){.kind = OP_READ, .next = fabric->free_reads};
+        fabric->free_reads = &fabric->reads[i];
+    }
+    int result = 0;
+    if (like != NULL) {
+        fabric->info = fi_dupinfo(like->info); /* looking for it again takes some milliseconds */
+        result = fabric->info != NULL ? 0 : vamp_err_set_errno(err, ENOMEM, "open an endpoint");
+        if (result == 0) {
+            drop_port(fabric->info);
+        }
+    } else {
+        result = lay_out_buffers(fabric, err);
+        result = result == 0 ? provider_find(kind, fabric->bind, &fabric->info, err) : result;
+    }
+    if (result != 0) {
+        return result;
+    }
+    result = open_objects(fabric, err);
+    if (result == 0) {
+        result = post_receives(fabric);
+        if (result != 0) {
+            (void)failed(err, result, "post receive buffers");
+        }
+    }
+    if (result != 0) {
+        (void)vamp_err_wrap(err, "libfabric provider \"%s\" on the address %s%s", kind->provider,
+                            fabric->bind,
+                            result == -EADDRNOTAVAIL ? ", which is none of this host's" : "");
+    }
+    return result;
+}
+
+static int open_one(const struct fabric_kind *kind, const char *bind, const struct fabric *like,
+                    struct fabric **ret_fabric, struct vamp_err *err)
+{
+    struct fabric *fabric = calloc(1, sizeof *fabric);
+    if (fabric == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "open libfabric provider \"%s\"", kind->provider);
+    }
+    fabric->wake_fd = -1;
+    fabric->cq_fd = -1;
+    int length = snprintf(fabric->bind, sizeof fabric->bind, "%s", bind);
+    int result = length < 0 || (size_t)length >= sizeof fabric->bind
+                     ? vamp_err_set(err, -EINVAL, "the address to listen on is too long")
+                     : open_all(fabric, kind, like, err);
+    if (result != 0) {
+        fabric_close(fabric);
+        return result;
+    }
+    *ret_fabric = fabric;
+    return 0;
+}
+
+int fabric_open(const struct fabric_kind *kind, const char *bind, struct fabric **ret_fabric,
+                struct vamp_err *err)
+{
+    provider_prepare();
+    if (bind == NULL || bind[0] == '\0') {
+        bind = getenv(FABRIC_ENV_BIND);
+    }
+    if (bind == NULL || bind[0] == '\0') {
+        bind = FABRIC_BIND_PRESET;
+    }
+    return open_one(kind, bind, NULL, ret_fabric, err);
+}
+
+int fabric_open_reader(const struct fabric *like, struct fabric **ret_fabric, struct vamp_err *err)
+{
+    const struct fabric_kind kind = {fabric_provider(like), fabric_protocol(like)};
+    return open_one(&kind, like->bind, like, ret_fabric, err);
+}
+
+static void close_object(struct fid *fid)
+{
+    (void)fi_close(fid); /* a failure here cannot be handled */
+}
+
+void fabric_close(struct fabric *fabric)
+{
+    if (fabric == NULL) {
+        return;
+    }
+    if (fabric->endpoint != NULL) {
+        close_object(&fabric->endpoint->fid);
+    }
+    if (fabric->cq != NULL) {
+        close_object(&fabric->cq->fid);
+    }
+    if (fabric->av != NULL) {
+        close_object(&fabric->av->fid);
+    }
+    if (fabric->domain != NULL) {
+        close_object(&fabric->domain->fid);
+    }
+    if (fabric->fabric != NULL) {
+        close_object(&fabric->fabric->fid);
+    }
+    fi_freeinfo(fabric->info);
+    if (fabric->memory != NULL) {
+        (void)munmap(fabric->memory, BUFFERS_BYTES);
+    }
+    if (fabric->wake_fd >= 0) {
+        (void)close(fabric->wake_fd);
+    }
+    free(fabric);
+}
+
+uint32_t fabric_protocol(const struct fabric *fabric)
+{
+    return fabric->info->ep_attr->protocol;
+}
+
+const uint8_t *fabric_address(const struct fabric *fabric, size_t *ret_length)
+{
+    *ret_length = fabric->address_length;
+    return fabric->address;
+}
+
+/* ---- peers */
 
 int fabric_peer_add(struct fabric *fabric, const uint8_t *address, size_t length,
                     fabric_peer *ret_peer, struct vamp_err *err)
@@ -61,49 +451,6 @@ void fabric_peer_bury(const struct fabric *fabric, const uint8_t *address, size_
 
 /* ---- operations */
 
-static struct fabric_op *take(struct fabric_op **list)
-{
-    struct fabric_op *op = *list;
-    if (op != NULL) {
-        *list = op->next;
-        op->next = NULL;
-    }
-    return op;
-}
-
-static void give(struct fabric_op **list, struct fabric_op *op)
-{
-    op->next = *list;
-    *list = op;
-}
-
-/* Maps the different codes with which libfabric reports "not now" to one. */
-static int plain_result(ssize_t result)
-{
-    if (result == 0) {
-        return 0;
-    }
-    if (result == -FI_EAGAIN || result == -FI_ENOMEM) {
-        return -EAGAIN;
-    }
-    return result < 0 && result > -4096 ? (int)result : -EIO;
-}
-
-int fabric_post_receives(struct fabric *fabric)
-{
-    while (fabric->unposted != NULL) {
-        struct fabric_op *op = fabric->unposted;
-        int result = plain_result(fi_recv(fabric->endpoint, op->bytes, FABRIC_MESSAGE_BYTES, NULL,
-                                          FI_ADDR_UNSPEC, &op->context));
-        if (result != 0) {
-            return result == -EAGAIN ? 0 : result; /* tried again at the next poll */
-        }
-        (void)take(&fabric->unposted);
-    }
-    return 0;
-}
-
-/* `struct fabric_message` is the public name of an operation. */
 static struct fabric_op *op_of(struct fabric_message *message)
 {
     return (struct fabric_op *)(void *)message;
@@ -199,7 +546,7 @@ static bool complete(struct fabric *fabric, struct fabric_op *op, int status, si
 {
     *event = (struct fabric_event){.status = status, .tag = op->tag};
     switch (op->kind) {
-    case FABRIC_OP_RECEIVE:
+    case OP_RECEIVE:
         if (status != 0) { /* a message cut short, or one of a connection that broke */
             give(&fabric->unposted, op);
             return false;
@@ -209,11 +556,11 @@ static bool complete(struct fabric *fabric, struct fabric_op *op, int status, si
         event->length = length;
         event->buffer = op;
         return true;
-    case FABRIC_OP_SEND:
+    case OP_SEND:
         event->kind = FABRIC_SENT;
         give(&fabric->free_sends, op);
         return true;
-    case FABRIC_OP_READ:
+    case OP_READ:
         event->kind = FABRIC_READ;
         give(&fabric->free_reads, op);
         return true;
@@ -236,7 +583,7 @@ static int take_failure(struct fabric *fabric, struct fabric_event *event)
 int fabric_poll(struct fabric *fabric, struct fabric_event events[FABRIC_EVENTS])
 {
     struct fi_cq_msg_entry entries[FABRIC_EVENTS];
-    int result = fabric_post_receives(fabric);
+    int result = post_receives(fabric);
     if (result != 0) {
         return result;
     }
@@ -266,7 +613,149 @@ void fabric_release(struct fabric *fabric, const struct fabric_event *event)
     give(&fabric->unposted, event->buffer);
 }
 
-const char *fabric_provider(const struct fabric *fabric)
+/* ---- waiting: without spinning, in the best way the provider offers: its descriptor, a blocking
+ * read of the queue, or sleeps between polls */
+
+static void sleep_on(struct pollfd *descriptors, nfds_t count, int64_t timeout_ns)
 {
-    return fabric->info->fabric_attr->prov_name;
+    struct timespec timeout = {.tv_sec = timeout_ns / VAMP_NS_PER_SECOND,
+                               .tv_nsec = timeout_ns % VAMP_NS_PER_SECOND};
+    (void)ppoll(descriptors, count, &timeout, NULL); /* an early return is allowed */
+}
+
+/* False: there is something to read already; the normal answer under load. */
+static bool may_sleep(struct fabric *fabric)
+{
+    struct fid *fid = &fabric->cq->fid;
+    return fi_trywait(fabric->fabric, &fid, 1) == 0;
+}
+
+static void wait_on_descriptors(struct fabric *fabric, struct fabric *reader, int64_t timeout_ns)
+{
+    if (!may_sleep(fabric) || (reader != NULL && !may_sleep(reader))) {
+        return;
+    }
+    struct pollfd descriptors[] = {
+        {.fd = fabric->cq_fd, .events = POLLIN},
+        {.fd = fabric->wake_fd, .events = POLLIN},
+        {.fd = reader != NULL ? reader->cq_fd : -1, .events = POLLIN},
+    };
+    sleep_on(descriptors, 3, timeout_ns);
+}
+
+static void wait_in_naps(struct fabric *fabric, struct fabric *reader, int64_t timeout_ns)
+{
+    bool busy = atomic_exchange(&fabric->busy, false);
+    if (reader != NULL) {
+        busy = atomic_exchange(&reader->busy, false) || busy;
+    }
+    if (busy) {
+        fabric->nap_ns = NAP_SHORTEST_NS;
+    } else if (fabric->nap_ns < NAP_LONGEST_NS) {
+        fabric->nap_ns += fabric->nap_ns / 8;
+    }
+    struct pollfd descriptor = {.fd = fabric->wake_fd, .events = POLLIN};
+    sleep_on(&descriptor, 1, timeout_ns < fabric->nap_ns ? timeout_ns : fabric->nap_ns);
+}
+
+/* Blocks on one queue and polls the other one often. */
+static void wait_in_queue(struct fabric *fabric, const struct fabric *reader, int64_t timeout_ns)
+{
+    int timeout_ms = reader != NULL ? 1 : (int)((timeout_ns + 999999) / 1000000);
+    struct fi_cq_msg_entry none;
+    (void)fi_cq_sread(fabric->cq, &none, 0, NULL, timeout_ms); /* takes nothing */
+}
+
+static void take_wake(struct fabric *fabric)
+{
+    if (atomic_exchange(&fabric->wake_pending, false)) {
+        uint64_t count;
+        (void)!read(fabric->wake_fd, &count, sizeof count); /* empty is fine */
+    }
+}
+
+void fabric_wait(struct fabric *fabric, struct fabric *reader, int64_t timeout_ns)
+{
+    if (timeout_ns > 0 && !atomic_load(&fabric->wake_pending)) {
+        switch (fabric->wait) {
+        case WAIT_FD:
+            wait_on_descriptors(fabric, reader, timeout_ns);
+            break;
+        case WAIT_SREAD:
+            wait_in_queue(fabric, reader, timeout_ns);
+            break;
+        case WAIT_TIMED:
+            wait_in_naps(fabric, reader, timeout_ns);
+            break;
+        }
+    }
+    take_wake(fabric);
+}
+
+void fabric_gather(struct fabric *fabric)
+{
+    if (!atomic_load(&fabric->wake_pending)) {
+        struct pollfd descriptor = {.fd = fabric->wake_fd, .events = POLLIN};
+        sleep_on(&descriptor, 1, GATHER_NS);
+    }
+    take_wake(fabric);
+}
+
+void fabric_wake(struct fabric *fabric)
+{
+    if (atomic_exchange(&fabric->wake_pending, true)) {
+        return;
+    }
+    uint64_t one = 1;
+    (void)!write(fabric->wake_fd, &one, sizeof one); /* full means: already readable */
+    if (fabric->wait == WAIT_SREAD) {
+        (void)fi_cq_signal(fabric->cq);
+    }
+}
+
+/* ---- whether a process listens */
+
+/*
+ * Probes whether a process listens at a peer's address. tcp;ofi_rxm connects again, forever, to a
+ * peer whose connection broke, and reports only that it cannot send now. The kernel of the peer's
+ * host is more precise: it refuses a connection at once where no process listens any more, and
+ * accepts one for a process that is only stopped.
+ */
+/* A host that does not answer proves nothing; do not delay the caller for it. */
+#define ANSWER_MS 2
+
+static bool listens_on_tcp(const struct fabric *fabric, size_t length)
+{
+    const uint32_t format = fabric->info->addr_format;
+    return strncmp(fabric_provider(fabric), "tcp", 3) == 0 && length == fabric->address_length &&
+           length <= sizeof(struct sockaddr_storage) &&
+           (format == FI_SOCKADDR || format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6);
+}
+
+static int connect_briefly(const struct sockaddr_storage *to, size_t length)
+{
+    int end = socket(to->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (end < 0) {
+        return errno;
+    }
+    int result = connect(end, (const struct sockaddr *)to, (socklen_t)length) == 0 ? 0 : errno;
+    struct pollfd answer = {.fd = end, .events = POLLOUT};
+    if (result == EINPROGRESS && poll(&answer, 1, ANSWER_MS) == 1) {
+        socklen_t bytes = sizeof result;
+        if (getsockopt(end, SOL_SOCKET, SO_ERROR, &result, &bytes) != 0) {
+            result = errno;
+        }
+    }
+    (void)close(end);
+    return result;
+}
+
+bool fabric_peer_refuses(const struct fabric *fabric, const uint8_t *address, size_t length)
+{
+    struct sockaddr_storage to = {0};
+    if (!listens_on_tcp(fabric, length)) {
+        return false;
+    }
+    memcpy(&to, address, length);
+    return connect_briefly(&to, length) == ECONNREFUSED;
 }

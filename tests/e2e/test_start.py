@@ -296,7 +296,7 @@ def loaded_by(tmp_path, *arguments):
                           capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     text = "".join(path.read_text() for path in tmp_path.glob("loaded.*"))
-    assert "libjansson" in text
+    assert "libprotobuf-c" in text
     return text
 
 

@@ -5,8 +5,8 @@
  * and every batch of events is looked at whole, and everything is given back.
  */
 /* Its rounds are driven one by one, without a thread. */
+#include "maestro/client/join.c"
 #include "maestro/client/remote.c"
-#include "maestro/client/remote_join.c"
 
 #include "tests/fuzz/hearer.h"
 #include "tests/fuzz/memory_fabric.h"
@@ -27,26 +27,26 @@ static void say(struct remote *remote, const struct script_step *step, uint64_t 
                                 .sequence = sequence};
     size_t length = 0;
     const uint8_t *message = script_message(step, frame, &length);
-    memory_fabric_put(remote->fabric != NULL ? remote->fabric : memory_fabric_first, message,
+    memory_fabric_put(remote->pm.fabric != NULL ? remote->pm.fabric : memory_fabric_first, message,
                       length);
 }
 
 static void open_connection(struct remote *remote, struct hearer *hearer)
 {
     *remote = (struct remote){.port.ops = &remote_ops};
-    require(vamp_decode_arena_init(&remote->arena, FRAME_ARENA_BYTES, NULL) == 0);
+    require(vamp_decode_arena_init(&remote->pm.arena, FRAME_ARENA_BYTES, NULL) == 0);
     remote->events = hearer_callbacks(hearer);
     list_init(&remote->calls);
     list_init(&remote->transports);
     list_init(&remote->ended);
     (void)pthread_mutex_init(&remote->lock, NULL);
-    remote->info = (struct info){.session = POOL_SESSION,
-                                 .provider = FABRIC_PROVIDER_PRESET,
-                                 .workflow = "fuzz",
-                                 .address = {2},
-                                 .address_length = MEMORY_FABRIC_ADDRESS_BYTES};
-    require(fabric_open(NULL, NULL, &remote->fabric, NULL) == 0);
-    remote->link = (struct link){.fabric = remote->fabric, .session = 1, .tag = 1};
+    remote->pm.info = (struct info){.session = POOL_SESSION,
+                                    .provider = FABRIC_PROVIDER_PRESET,
+                                    .workflow = "fuzz",
+                                    .address = {2},
+                                    .address_length = MEMORY_FABRIC_ADDRESS_BYTES};
+    require(fabric_open(NULL, NULL, &remote->pm.fabric, NULL) == 0);
+    remote->pm.link = (struct link){.fabric = remote->pm.fabric, .session = 1, .tag = 1};
 }
 
 /* The first step may be any answer to a Join; without a welcome the component would ask again. */
@@ -59,9 +59,9 @@ static bool join(struct remote *remote, const uint8_t **at, const uint8_t *end)
         return false;
     }
     say(remote, &step, 1);
-    int result = look_for_welcome(remote, &welcome);
+    int result = look_for_welcome(&remote->pm, &welcome);
     require((result == 1) == (welcome != NULL));
-    mstro_status status = welcome != NULL ? take_welcome(remote, welcome, &err) : MSTRO_NO_PM;
+    mstro_status status = welcome != NULL ? take_welcome(&remote->pm, welcome, &err) : MSTRO_NO_PM;
     require(welcome == NULL || status == MSTRO_OK || err.text[0] != '\0');
     return status == MSTRO_OK;
 }
@@ -69,7 +69,7 @@ static bool join(struct remote *remote, const uint8_t **at, const uint8_t *end)
 static void let_time_pass(struct remote *remote, size_t how)
 {
     remote->heard_ns = how % 3 == 1 ? 0 : remote->heard_ns;
-    remote->link.sent_ns = how % 3 == 2 ? 0 : remote->link.sent_ns;
+    remote->pm.link.sent_ns = how % 3 == 2 ? 0 : remote->pm.link.sent_ns;
 }
 
 /* Two calls are waiting for their responses all the time. */
@@ -101,11 +101,11 @@ static void converse(struct remote *remote, const uint8_t *at, const uint8_t *en
         if (step.what == SCRIPT_PAUSE) {
             let_time_pass(remote, step.length);
         } else {
-            say(remote, &step, remote->received_sequence + 1);
+            say(remote, &step, remote->pm.received_sequence + 1);
         }
         (void)go_round(remote);
         (void)go_round(remote);
-        require(remote->link.queued_bytes <= LINK_QUEUE_BYTES);
+        require(remote->pm.link.queued_bytes <= LINK_QUEUE_BYTES);
     }
     call_out(calls);
 }
@@ -118,11 +118,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     open_connection(remote, &hearer);
     const uint8_t *at = data;
     if (join(remote, &at, data + size)) {
-        fetch_init(&remote->fetcher, remote->fabric, remote->silence_ns);
-        remote->heard_ns = remote->looked_ns = remote_now();
+        fetch_init(&remote->fetcher, remote->pm.fabric, remote->pm.silence_ns);
+        remote->heard_ns = remote->looked_ns = monotonic_ns();
         converse(remote, at, data + size);
         fetch_end(&remote->fetcher);
-        remote_finish_transports(remote);
+        finish_transports(remote);
         require(list_is_empty(&remote->transports));
     }
     remote->port.ops->shut(&remote->port);

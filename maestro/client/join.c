@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the text of MSTRO_POOL_MANAGER_INFO to a welcome. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "maestro/client/remote_internal.h"
+#include "maestro/client/join.h"
 
 /* A join without an answer is sent again after this time. */
 #define AGAIN_NS INT64_C(500000000)
@@ -45,75 +44,74 @@ static bool address_towards(const struct info *info, char text[static INET6_ADDR
     return found && inet_ntop(peer.ss_family, host, text, INET6_ADDRSTRLEN) != NULL;
 }
 
-static int connect_fabric(struct remote *remote, struct vamp_err *err)
+static int connect_fabric(struct pool_manager *pm, struct vamp_err *err)
 {
     char own[INET6_ADDRSTRLEN];
     const char *bind =
-        getenv(FABRIC_ENV_BIND) == NULL && address_towards(&remote->info, own) ? own : NULL;
-    const struct fabric_kind kind = {remote->info.provider, remote->info.protocol};
-    int result = fabric_open(&kind, bind, &remote->fabric, err);
+        getenv(FABRIC_ENV_BIND) == NULL && address_towards(&pm->info, own) ? own : NULL;
+    const struct fabric_kind kind = {pm->info.provider, pm->info.protocol};
+    int result = fabric_open(&kind, bind, &pm->fabric, err);
     if (result != 0) {
         return result;
     }
-    remote->link.fabric = remote->fabric;
-    while (remote->link.session == 0) {
-        if (getrandom(&remote->link.session, sizeof remote->link.session, 0) < 0) {
+    pm->link.fabric = pm->fabric;
+    while (pm->link.session == 0) {
+        if (getrandom(&pm->link.session, sizeof pm->link.session, 0) < 0) {
             return vamp_err_set_errno(err, errno, "get a random number");
         }
     }
-    remote->link.tag = remote->link.session;
-    return fabric_peer_add(remote->fabric, remote->info.address, remote->info.address_length,
-                           &remote->link.peer, err);
+    pm->link.tag = pm->link.session;
+    return fabric_peer_add(pm->fabric, pm->info.address, pm->info.address_length, &pm->link.peer,
+                           err);
 }
 
 /* A message that came in before the welcome was found. True: it is the welcome, in the arena. */
-static bool take_message(struct remote *remote, const struct fabric_event *event,
+static bool take_message(struct pool_manager *pm, const struct fabric_event *event,
                          const Mstro__Wire__Welcome **ret_welcome)
 {
     struct frame frame;
     if (frame_parse(event->bytes, event->length, &frame, NULL) != 0 ||
-        frame.session != remote->info.session) {
+        frame.session != pm->info.session) {
         return false; /* from another sender */
     }
     if (*ret_welcome != NULL) {
         /* A heartbeat or a second welcome right after it: nothing to do, but it counts as
          * received. */
-        remote->received_sequence += frame.sequence == remote->received_sequence + 1 ? 1 : 0;
+        pm->received_sequence += frame.sequence == pm->received_sequence + 1 ? 1 : 0;
         return false;
     }
     const Mstro__Wire__Welcome *welcome =
-        frame.kind == FRAME_WELCOME ? frame_unpack(&frame, &remote->arena, NULL) : NULL;
+        frame.kind == FRAME_WELCOME ? frame_unpack(&frame, &pm->arena, NULL) : NULL;
     if (welcome == NULL ||
-        (remote->info.keyed &&
-         !auth_welcome_is_proven(&remote->info.key, remote->link.session, welcome))) {
+        (pm->info.keyed && !auth_welcome_is_proven(&pm->info.key, pm->link.session, welcome))) {
         return false;
     }
-    remote->received_sequence = frame.sequence;
+    pm->received_sequence = frame.sequence;
     *ret_welcome = welcome;
     return true;
 }
 
 /* Handles the messages that have arrived. 1: a welcome, in the arena; 0: nothing; -errno: sending
  * or reading failed. */
-static int look_for_welcome(struct remote *remote, const Mstro__Wire__Welcome **ret_welcome)
+static int look_for_welcome(struct pool_manager *pm, const Mstro__Wire__Welcome **ret_welcome)
 {
     struct fabric_event events[FABRIC_EVENTS];
-    int count = fabric_poll(remote->fabric, events);
+    int count = fabric_poll(pm->fabric, events);
     int result = count < 0 ? count : 0;
     for (int i = 0; i < count; i++) {
         const struct fabric_event *event = &events[i];
         switch (event->kind) {
         case FABRIC_SENT:
-            link_sent(&remote->link);
+            link_sent(&pm->link);
             result = event->status != 0 && result == 0 ? event->status : result;
             break;
         case FABRIC_READ:
-            remote->challenge.pending = false;
+            pm->challenge.pending = false;
             result = event->status != 0 && result == 0 ? event->status : result;
             break;
         case FABRIC_RECEIVED:
-            result = take_message(remote, event, ret_welcome) ? 1 : result;
-            fabric_release(remote->fabric, event);
+            result = take_message(pm, event, ret_welcome) ? 1 : result;
+            fabric_release(pm->fabric, event);
             break;
         }
     }
@@ -121,21 +119,21 @@ static int look_for_welcome(struct remote *remote, const Mstro__Wire__Welcome **
 }
 
 /* The peer of a broken connection has to be removed before libfabric makes a new connection. */
-static int connect_again(struct remote *remote, struct vamp_err *err)
+static int connect_again(struct pool_manager *pm, struct vamp_err *err)
 {
-    link_done(&remote->link);
-    remote->link.in_flight = 0;
-    remote->link.retry_ns = 0;
-    remote->challenge.pending = false; /* it may never end */
-    fabric_peer_remove(remote->fabric, remote->link.peer);
-    return fabric_peer_add(remote->fabric, remote->info.address, remote->info.address_length,
-                           &remote->link.peer, err);
+    link_done(&pm->link);
+    pm->link.in_flight = 0;
+    pm->link.retry_ns = 0;
+    pm->challenge.pending = false; /* it may never end */
+    fabric_peer_remove(pm->fabric, pm->link.peer);
+    return fabric_peer_add(pm->fabric, pm->info.address, pm->info.address_length, &pm->link.peer,
+                           err);
 }
 
-static mstro_status take_welcome(struct remote *remote, const Mstro__Wire__Welcome *welcome,
+static mstro_status take_welcome(struct pool_manager *pm, const Mstro__Wire__Welcome *welcome,
                                  struct vamp_err *err)
 {
-    remote->answered = true;
+    pm->answered = true;
     if (welcome->status != MSTRO_OK) {
         (void)vamp_err_set(err, -EPERM, "the pool manager refuses: %s",
                            welcome->text != NULL ? welcome->text : "it gives no reason");
@@ -145,29 +143,29 @@ static mstro_status take_welcome(struct remote *remote, const Mstro__Wire__Welco
         (void)vamp_err_set(err, -EBADMSG, "the pool manager's welcome cannot be understood");
         return MSTRO_INVMSG;
     }
-    remote->port.app_id = welcome->app_id;
+    pm->app_id = welcome->app_id;
     uint32_t heartbeat_ms = welcome->heartbeat_ms >= 10 ? welcome->heartbeat_ms : 500;
     uint32_t silence_ms =
         welcome->silence_ms / 2 >= heartbeat_ms ? welcome->silence_ms : 10 * heartbeat_ms;
-    remote->heartbeat_ns = (int64_t)heartbeat_ms * 1000000;
-    remote->silence_ns = (int64_t)silence_ms * 1000000;
+    pm->heartbeat_ns = (int64_t)heartbeat_ms * 1000000;
+    pm->silence_ns = (int64_t)silence_ms * 1000000;
     return MSTRO_OK;
 }
 
 /* Waits for a welcome until `until_ns`. As look_for_welcome. */
-static int await_welcome(struct remote *remote, int64_t until_ns,
+static int await_welcome(struct pool_manager *pm, int64_t until_ns,
                          const Mstro__Wire__Welcome **ret_welcome)
 {
     int result = 0;
-    int64_t now_ns = remote_now();
+    int64_t now_ns = monotonic_ns();
     while (result == 0 && now_ns < until_ns) {
-        result = look_for_welcome(remote, ret_welcome);
+        result = look_for_welcome(pm, ret_welcome);
         if (result == 0) {
-            result = link_flush(&remote->link, now_ns);
-            fabric_wait(remote->fabric, NULL,
+            result = link_flush(&pm->link, now_ns);
+            fabric_wait(pm->fabric, NULL,
                         until_ns - now_ns < POLL_NS ? until_ns - now_ns : POLL_NS);
         }
-        now_ns = remote_now();
+        now_ns = monotonic_ns();
     }
     return result;
 }
@@ -175,46 +173,46 @@ static int await_welcome(struct remote *remote, int64_t until_ns,
 /* Reads the pool manager's challenge until `until_ns`, unless the last read has not ended yet: then
  * waits for that. 0: it is there; 1: a welcome came first, for an earlier join; -EAGAIN: no answer
  * in time; another -errno. */
-static int read_challenge(struct remote *remote, int64_t until_ns,
+static int read_challenge(struct pool_manager *pm, int64_t until_ns,
                           const Mstro__Wire__Welcome **ret_welcome)
 {
-    const struct info *info = &remote->info;
+    const struct info *info = &pm->info;
     int result = 0;
-    bool posted = remote->challenge.pending;
-    while (result == 0 && (!posted || remote->challenge.pending)) {
-        int64_t left_ns = until_ns - remote_now();
+    bool posted = pm->challenge.pending;
+    while (result == 0 && (!posted || pm->challenge.pending)) {
+        int64_t left_ns = until_ns - monotonic_ns();
         if (left_ns <= 0) {
             return -EAGAIN;
         }
         if (!posted) {
-            int failure = fabric_read(remote->fabric, remote->link.peer, info->challenge.address,
-                                      info->challenge.key, remote->challenge.value.bytes,
-                                      sizeof remote->challenge.value.bytes, 0);
-            posted = remote->challenge.pending = failure == 0;
+            int failure =
+                fabric_read(pm->fabric, pm->link.peer, info->challenge.address, info->challenge.key,
+                            pm->challenge.value.bytes, sizeof pm->challenge.value.bytes, 0);
+            posted = pm->challenge.pending = failure == 0;
             result = failure == -EAGAIN ? 0 : failure;
         }
         if (result == 0) {
-            result = look_for_welcome(remote, ret_welcome);
+            result = look_for_welcome(pm, ret_welcome);
         }
-        if (result == 0 && (!posted || remote->challenge.pending)) {
-            fabric_wait(remote->fabric, NULL, left_ns < POLL_NS ? left_ns : POLL_NS);
+        if (result == 0 && (!posted || pm->challenge.pending)) {
+            fabric_wait(pm->fabric, NULL, left_ns < POLL_NS ? left_ns : POLL_NS);
         }
     }
     return result;
 }
 
 /* Adds what the pool manager asks for. 0; -EKEYREJECTED with text: there is no credential. */
-static int prove(struct remote *remote, Mstro__Wire__Join *join, struct vamp_err *err)
+static int prove(struct pool_manager *pm, Mstro__Wire__Join *join, struct vamp_err *err)
 {
-    struct auth_proof *proof = &remote->challenge.proof;
-    struct credential *credential = &remote->credential;
-    auth_prove_join(&remote->info.key, &remote->challenge.value, remote->link.session, join, proof);
+    struct auth_proof *proof = &pm->challenge.proof;
+    struct credential *credential = &pm->credential;
+    auth_prove_join(&pm->info.key, &pm->challenge.value, pm->link.session, join, proof);
     join->has_proof = 1;
     join->proof = (ProtobufCBinaryData){.len = sizeof proof->bytes, .data = proof->bytes};
-    if (remote->credentials == NULL) {
+    if (pm->credentials == NULL) {
         return 0;
     }
-    if (credential_make(remote->credentials, proof, credential, err) != 0) {
+    if (credential_make(pm->credentials, proof, credential, err) != 0) {
         (void)vamp_err_wrap(err, "the pool manager asks for a credential of MUNGE");
         return -EKEYREJECTED;
     }
@@ -225,33 +223,33 @@ static int prove(struct remote *remote, Mstro__Wire__Join *join, struct vamp_err
 }
 
 /* Sends one join and waits until `until_ns` for its welcome. As look_for_welcome, and as prove. */
-static int join_once(struct remote *remote, Mstro__Wire__Join *join, int64_t until_ns,
+static int join_once(struct pool_manager *pm, Mstro__Wire__Join *join, int64_t until_ns,
                      const Mstro__Wire__Welcome **ret_welcome, struct vamp_err *err)
 {
-    if (remote->info.keyed) {
-        int result = read_challenge(remote, until_ns, ret_welcome);
+    if (pm->info.keyed) {
+        int result = read_challenge(pm, until_ns, ret_welcome);
         if (result != 0) {
             return result == -EAGAIN ? 0 : result;
         }
-        result = prove(remote, join, err);
+        result = prove(pm, join, err);
         if (result != 0) {
             return result;
         }
     }
-    int result = link_send(&remote->link, remote_now(), FRAME_JOIN, &join->base);
-    return result != 0 ? result : await_welcome(remote, until_ns, ret_welcome);
+    int result = link_send(&pm->link, monotonic_ns(), FRAME_JOIN, &join->base);
+    return result != 0 ? result : await_welcome(pm, until_ns, ret_welcome);
 }
 
-static mstro_status exchange(struct remote *remote, Mstro__Wire__Join *join, uint32_t deadline_ms,
+static mstro_status exchange(struct pool_manager *pm, Mstro__Wire__Join *join, uint32_t deadline_ms,
                              struct vamp_err *err)
 {
-    int64_t deadline_ns = remote_now() + (int64_t)deadline_ms * 1000000;
+    int64_t deadline_ns = monotonic_ns() + (int64_t)deadline_ms * 1000000;
     int failure = 0;
     do {
-        int64_t now_ns = remote_now();
+        int64_t now_ns = monotonic_ns();
         int64_t again_ns = now_ns + AGAIN_NS < deadline_ns ? now_ns + AGAIN_NS : deadline_ns;
         const Mstro__Wire__Welcome *welcome = NULL;
-        int result = join_once(remote, join, again_ns, &welcome, err);
+        int result = join_once(pm, join, again_ns, &welcome, err);
         if (result == -EKEYREJECTED) {
             return MSTRO_REFUSED;
         }
@@ -260,34 +258,34 @@ static mstro_status exchange(struct remote *remote, Mstro__Wire__Join *join, uin
             return MSTRO_INVARG;
         }
         if (welcome != NULL) {
-            return take_welcome(remote, welcome, err);
+            return take_welcome(pm, welcome, err);
         }
         failure = result != 0 ? result : failure;
         if (result != 0) {
-            fabric_wait(remote->fabric, NULL, ERROR_PAUSE_NS);
-            if (connect_again(remote, err) != 0) {
+            fabric_wait(pm->fabric, NULL, ERROR_PAUSE_NS);
+            if (connect_again(pm, err) != 0) {
                 return MSTRO_OFI_FAIL;
             }
         }
-    } while (remote_now() < deadline_ns);
+    } while (monotonic_ns() < deadline_ns);
     (void)vamp_err_set(err, -ETIMEDOUT,
                        "no pool manager answers within %.1f s over %s%s%s; is it "
                        "still running, and is the info its own?",
-                       (double)deadline_ms / 1e3, remote->info.provider, failure != 0 ? ": " : "",
+                       (double)deadline_ms / 1e3, pm->info.provider, failure != 0 ? ": " : "",
                        failure != 0 ? strerror(-failure) : "");
     return MSTRO_NO_PM;
 }
 
-mstro_status remote_join(struct remote *remote, const struct port_member *member,
-                         uint32_t deadline_ms, struct vamp_err *err)
+mstro_status pool_manager_join(struct pool_manager *pm, const struct port_member *member,
+                               uint32_t deadline_ms, struct vamp_err *err)
 {
-    int result = remote->info.keyed ? auth_init(err) : 0;
-    if (result == 0 && remote->info.munge && credentials_open(&remote->credentials, err) != 0) {
+    int result = pm->info.keyed ? auth_init(err) : 0;
+    if (result == 0 && pm->info.munge && credentials_open(&pm->credentials, err) != 0) {
         (void)vamp_err_wrap(err, "the pool manager asks for a credential of MUNGE");
         return MSTRO_REFUSED;
     }
     if (result == 0) {
-        result = connect_fabric(remote, err);
+        result = connect_fabric(pm, err);
     }
     if (result != 0) {
         return result == -ENOMEM ? MSTRO_NOMEM : MSTRO_OFI_FAIL;
@@ -302,13 +300,13 @@ mstro_status remote_join(struct remote *remote, const struct port_member *member
         uint8_t *out;
     } address = {0};
     size_t length;
-    address.in = fabric_address(remote->fabric, &length);
+    address.in = fabric_address(pm->fabric, &length);
     Mstro__Wire__Join join = MSTRO__WIRE__JOIN__INIT;
     join.workflow = flow.out;
     join.component = name.out;
     join.has_index = 1;
     join.index = member->index;
     join.address = (ProtobufCBinaryData){.len = length, .data = address.out};
-    join.pool_session = remote->info.session;
-    return exchange(remote, &join, deadline_ms, err);
+    join.pool_session = pm->info.session;
+    return exchange(pm, &join, deadline_ms, err);
 }
