@@ -43,79 +43,42 @@ static void check_times(const struct config_loader *loader)
 /* Upper estimate of a tracked CDO, demand or transport. */
 #define TRACKED_BYTES 256
 
-static uint64_t saturating_multiply(uint64_t a, uint64_t b)
+/* When every series of every metric is used in every open bucket. The bounds of the options keep
+ * the sum far below 2^64. */
+static uint64_t worst_case_bytes(const struct vamp_config *config)
 {
-    uint64_t product = 0;
-    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
-static uint64_t saturating_add(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-/* What one series of each enabled metric takes in an open bucket, in addition to its histograms,
- * which have a bound of their own. Metrics without labels have one series and are left out. */
-static uint64_t series_bytes(const struct vamp_stats_options *statistics)
-{
-    const uint64_t bytes[] = {
+    static const uint64_t value_bytes[] = {
         [VAMP_COUNTER] = sizeof(struct vamp_counter_value),
         [VAMP_GAUGE] = sizeof(struct vamp_gauge_value),
-        [VAMP_HISTOGRAM] = sizeof(void *),
+        [VAMP_HISTOGRAM] = sizeof(void *), /* histograms have a bound of their own */
     };
-    uint64_t sum = 0;
+    const struct vamp_stats_options *statistics = &config->statistics;
+    const uint64_t open = (uint64_t)(statistics->lateness_ns / statistics->bucket_ns) + 2;
+    /* One of each enabled metric; those without labels have one and are left out. */
+    uint64_t series = 0;
     for (unsigned id = 0; id < vamp_metric_count(); id++) {
         const struct vamp_metric *metric = &vamp_metrics[id];
         if (vamp_stats_wants(statistics, (enum vamp_metric_id)id) &&
             vamp_metric_labels_at(metric, statistics->level) != 0) {
-            sum += bytes[metric->kind];
+            series += value_bytes[metric->kind];
         }
     }
-    return sum;
-}
-
-/* At level cdo each tracked CDO has a record, and each open bucket room for rows. A row is at least
- * as large as a record. */
-static uint64_t record_bytes(const struct vamp_config *config, uint64_t open)
-{
-    const struct vamp_stats_options *statistics = &config->statistics;
-    return statistics->level != VAMP_LEVEL_CDO && !vamp_config_cdos_while_firing(config)
-               ? 0
-               : (statistics->max_cdos + open * VAMP_CDO_ROWS_MAX) * sizeof(struct vamp_cdo_row);
-}
-
-/* The names of the CDOs of what is pending, where the oldest is asked for. */
-static uint64_t pending_name_bytes(const struct vamp_stats_options *statistics)
-{
+    uint64_t bytes = series * statistics->max_series * open + statistics->max_histogram_bytes;
+    bytes += (statistics->max_cdos + 2 * statistics->max_pending) * TRACKED_BYTES;
+    /* The names of the CDOs of what is pending, where the oldest is asked for. */
     const uint64_t kinds = (uint64_t)vamp_stats_wants(statistics, VAMP_METRIC_DEMAND_OLDEST_NS) +
                            vamp_stats_wants(statistics, VAMP_METRIC_WITHDRAW_OLDEST_NS) +
                            vamp_stats_wants(statistics, VAMP_METRIC_TRANSPORT_OLDEST_NS);
-    return kinds * statistics->max_pending * VAMP_CDO_NAME_BYTES;
-}
-
-/* The buffers of outputs of events. */
-static uint64_t buffer_bytes(const struct vamp_config *config)
-{
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < config->output_count; i++) {
-        sum = saturating_add(sum, config->outputs[i].settings.buffer_bytes);
+    bytes += kinds * statistics->max_pending * VAMP_CDO_NAME_BYTES;
+    /* At level cdo each tracked CDO has a record, and each open bucket room for rows. A row is at
+     * least as large as a record. */
+    if (statistics->level == VAMP_LEVEL_CDO || vamp_config_cdos_while_firing(config)) {
+        bytes += (statistics->max_cdos + open * VAMP_CDO_ROWS_MAX) * sizeof(struct vamp_cdo_row);
     }
-    return sum;
-}
-
-/* When every series of every metric is used in every open bucket. */
-static uint64_t worst_case_bytes(const struct vamp_config *config)
-{
-    const struct vamp_stats_options *statistics = &config->statistics;
-    uint64_t open = (uint64_t)(statistics->lateness_ns / statistics->bucket_ns) + 2;
-    uint64_t bytes = saturating_multiply(series_bytes(statistics),
-                                         saturating_multiply(statistics->max_series, open));
-    bytes = saturating_add(bytes, statistics->max_histogram_bytes);
-    uint64_t tracked = statistics->max_cdos + 2 * statistics->max_pending;
-    bytes = saturating_add(bytes, tracked * TRACKED_BYTES);
-    bytes = saturating_add(bytes, pending_name_bytes(statistics));
-    bytes = saturating_add(bytes, record_bytes(config, open));
-    return saturating_add(saturating_add(bytes, config->ring_bytes), buffer_bytes(config));
+    for (unsigned i = 0; i < config->output_count; i++) {
+        bytes += config->outputs[i].settings.buffer_bytes; /* of outputs of events */
+    }
+    return bytes + config->ring_bytes;
 }
 
 static uint64_t machine_bytes(void)
@@ -151,33 +114,28 @@ static void check_memory(const struct config_loader *loader)
 
 /* ---- source */
 
-/* The text of a STRING option of the source, NULL: not set, or no such option. */
-static const char *source_text(const struct vamp_config *config, const struct vamp_opt *opt)
-{
-    return opt == NULL || opt->type != VAMP_OPT_STRING
-               ? NULL
-               : *(char *const *)(const void *)((const char *)config->source_options + opt->offset);
-}
-
 /* Two options name the pool manager: the one at the stronger level wins; both at the same level are
  * a mistake. */
 static int settle_info(const struct config_loader *loader)
 {
     const struct vamp_config *config = loader->config;
-    const struct vamp_opt *info = vamp_opt_find(config->source->options, "info");
-    const struct vamp_opt *file = vamp_opt_find(config->source->options, "info_file");
-    if (source_text(config, info) == NULL || source_text(config, file) == NULL) {
-        return 0;
+    const struct vamp_opt *const options[] = {vamp_opt_find(config->source->options, "info"),
+                                              vamp_opt_find(config->source->options, "info_file")};
+    for (unsigned i = 0; i < 2; i++) {
+        if (options[i] == NULL || options[i]->type != VAMP_OPT_STRING ||
+            *(char *const *)(const void *)((const char *)config->source_options +
+                                           options[i]->offset) == NULL) {
+            return 0;
+        }
     }
-    enum config_level info_level = config_level_of(loader, "/source/info");
-    enum config_level file_level = config_level_of(loader, "/source/info_file");
-    if (info_level == file_level) {
+    const enum config_level info = config_level_of(loader, "/source/info");
+    const enum config_level file = config_level_of(loader, "/source/info_file");
+    if (info == file) {
         config_error(loader, "/source/info_file",
                      "\"info\" and \"info_file\" both name the pool manager: give only one");
         return 0;
     }
-    return vamp_opt_set(info_level < file_level ? info : file, config->source_options, "",
-                        loader->err);
+    return vamp_opt_set(options[info > file], config->source_options, "", loader->err);
 }
 
 /* ---- options without an effect */

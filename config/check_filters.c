@@ -1,91 +1,270 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Expressions of the filter language: those by name in "filters", and each one that uses them. */
+/*
+ * Expressions of the filter language: those by name in "filters", each one that uses them, and the
+ * section "events", which is composed into one expression so that there is only one mechanism. Each
+ * of its parts is compiled by itself first: then a mistake has the place of that part.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/internal.h"
+#include "filters/event_filter.h"
+
+#define MASK_JOIN_LEAVE (VAMP_EVENT_BIT(VAMP_EVENT_JOIN) | VAMP_EVENT_BIT(VAMP_EVENT_LEAVE))
 
 static int no_memory(const struct config_loader *loader)
 {
     return vamp_err_set_errno(loader->err, ENOMEM, "check the filters");
 }
 
+/* ---- any expression */
+
 enum vamp_filter_place config_first_place(const struct vamp_config *config)
 {
     return config->source->knows_attributes ? VAMP_FILTER_FIRST : VAMP_FILTER_INSIDE;
 }
 
-/* "@NAME, line L, column C: ..." is about the filter NAME. False: the message is about no other. */
-static bool report_in_named_filter(const struct config_loader *loader, const char *message)
+/* The kinds that can pass. 0, or as vamp_event_filter_compile. */
+static int find_kinds(const struct config_loader *loader, const char *text,
+                      enum vamp_filter_place place, uint64_t *ret_kinds, struct vamp_err *err)
 {
-    const char *comma = message[0] == '@' ? strstr(message, ", line ") : NULL;
-    if (comma == NULL) {
-        return false;
+    struct vamp_event_filter *filter = NULL;
+    const int code = vamp_event_filter_compile(text, place, loader->config->named, &filter, err);
+    if (code == 0) {
+        *ret_kinds = vamp_event_filter_kinds(filter);
+        vamp_event_filter_free(filter);
     }
-    char name[256];
-    char path[CONFIG_PATH_BYTES] = "/filters";
-    (void)snprintf(name, sizeof name, "%.*s", (int)(comma - message - 1), message + 1);
-    (void)config_path_push(path, name);
-    if (!config_is_wrong(loader, path)) {
-        config_expression_error(loader, path, comma + 2);
-    }
-    return true;
+    return code;
 }
 
 int config_check_expression(const struct config_loader *loader, const char *path, const char *text,
                             enum vamp_filter_place place, uint64_t *ret_kinds)
 {
     struct vamp_err err = VAMP_ERR_NONE;
-    struct vamp_event_filter *filter = NULL;
     *ret_kinds = 0;
-    int code = vamp_event_filter_compile(text, place, loader->config->named, &filter, &err);
-    if (code == 0) {
-        *ret_kinds = vamp_event_filter_kinds(filter);
-        vamp_event_filter_free(filter);
+    const int code = find_kinds(loader, text, place, ret_kinds, &err);
+    if (code == 0 || code == -ENOMEM) {
+        return code == 0 ? 0 : no_memory(loader);
+    }
+    /* "@NAME, line L, column C: ..." is about the filter NAME. */
+    const char *comma = err.text[0] == '@' ? strstr(err.text, ", line ") : NULL;
+    if (comma == NULL) {
+        config_expression_error(loader, path, err.text);
         return 0;
     }
-    if (code == -ENOMEM) {
-        return no_memory(loader);
-    }
-    if (!report_in_named_filter(loader, err.text)) {
-        config_expression_error(loader, path, err.text);
+    char name[256], inside[CONFIG_PATH_BYTES] = "/filters";
+    (void)snprintf(name, sizeof name, "%.*s", (int)(comma - err.text - 1), err.text + 1);
+    (void)config_path_push(inside, name);
+    if (!config_is_wrong(loader, inside)) {
+        config_expression_error(loader, inside, comma + 2);
     }
     return 0;
 }
 
-static int check_named_filter(const struct config_loader *loader,
-                              const struct vamp_config_text *item)
-{
-    char path[CONFIG_PATH_BYTES] = "/filters";
-    (void)config_path_push(path, item->name);
-    if (config_is_wrong(loader, path)) {
-        return 0;
-    }
-    uint64_t kinds = 0;
-    int code = config_check_expression(loader, path, item->text, config_first_place(loader->config),
-                                       &kinds);
-    if (code == 0 && kinds == 0 && !config_is_wrong(loader, "/filters")) {
-        config_warning(loader, path, "this filter is never true");
-    }
-    return code;
-}
+/* ---- filters by name */
 
 int config_check_named(struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
+    const struct vamp_config_texts *filters = &config->filters;
     int code = vamp_named_filters_create(&config->named, loader->err);
-    for (size_t i = 0; i < config->filters.count && code == 0; i++) {
-        const struct vamp_config_text *item = &config->filters.items[i];
+    /* All of them are known before the first is checked. */
+    for (size_t i = 0; i < 2 * filters->count && code == 0; i++) {
+        const struct vamp_config_text *item = &filters->items[i % filters->count];
         struct vamp_err err = VAMP_ERR_NONE;
-        code = vamp_named_filters_add(config->named, item->name, item->text, &err);
-        if (code != 0 && code != -ENOMEM) {
-            char path[CONFIG_PATH_BYTES] = "/filters";
-            (void)config_path_push(path, item->name);
-            config_error(loader, path, "%s", err.text);
-            code = 0;
+        char path[CONFIG_PATH_BYTES] = "/filters";
+        (void)config_path_push(path, item->name);
+        if (i < filters->count) {
+            code = vamp_named_filters_add(config->named, item->name, item->text, &err);
+            if (code != 0 && code != -ENOMEM) {
+                config_error(loader, path, "%s", err.text);
+                code = 0;
+            }
+        } else if (!config_is_wrong(loader, path)) {
+            uint64_t kinds = 0;
+            code = config_check_expression(loader, path, item->text, config_first_place(config),
+                                           &kinds);
+            if (code == 0 && kinds == 0 && !config_is_wrong(loader, "/filters")) {
+                config_warning(loader, path, "this filter is never true");
+            }
         }
     }
-    for (size_t i = 0; i < config->filters.count && code == 0; i++) {
-        code = check_named_filter(loader, &config->filters.items[i]);
-    }
     return code == -ENOMEM ? no_memory(loader) : code;
+}
+
+/* ---- the section "events" */
+
+/* A text literal of the language. */
+static void put_text(FILE *stream, const char *text)
+{
+    (void)fputc('"', stream);
+    for (; *text != '\0'; text++) {
+        (void)fprintf(stream, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    }
+    (void)fputc('"', stream);
+}
+
+static void put_glob(FILE *stream, const char *field, const char *glob)
+{
+    (void)fprintf(stream, "(%s glob ", field);
+    put_text(stream, glob);
+    (void)fputc(')', stream);
+}
+
+/* One pattern must match. */
+static void put_globs(FILE *stream, const char *blank, const char *field,
+                      const struct vamp_strings *globs)
+{
+    (void)fprintf(stream, "%s%s", globs->count > 0 ? blank : "", globs->count > 1 ? "(or" : "");
+    for (size_t i = 0; i < globs->count; i++) {
+        (void)fputs(globs->count > 1 ? " " : "", stream);
+        put_glob(stream, field, globs->items[i]);
+    }
+    (void)fputs(globs->count > 1 ? ")" : "", stream);
+}
+
+/* Bits of indices into the words are bits of kinds, one lower. */
+static uint64_t kinds_mask(const struct vamp_config_events *events)
+{
+    return events->kinds << 1;
+}
+
+static void put_kinds(FILE *stream, const char *blank, uint64_t mask)
+{
+    (void)fprintf(stream, "%s(.event.kind in (", blank);
+    const char *before = "";
+    for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT; kind++) {
+        if ((mask & VAMP_EVENT_BIT(kind)) != 0) {
+            (void)fputs(before, stream);
+            put_text(stream, vamp_event_kind_name(kind));
+            before = " ";
+        }
+    }
+    (void)fputs("))", stream);
+}
+
+/* The conditions that must all hold; none when every event counts. */
+static void put_events(FILE *stream, const struct vamp_config_events *events)
+{
+    const bool kinds = kinds_mask(events) != VAMP_EVENT_KINDS_ALL;
+    const int parts = kinds + (events->components.count > 0) + (events->cdo_names.count > 0) +
+                      (events->min_size_bytes > 0) + (events->filter != NULL);
+    const char *blank = parts > 1 ? " " : "";
+    (void)fputs(parts > 1 ? "(and" : "", stream);
+    if (kinds) {
+        put_kinds(stream, blank, kinds_mask(events));
+    }
+    put_globs(stream, blank, ".component.name", &events->components);
+    put_globs(stream, blank, ".cdo.name", &events->cdo_names);
+    if (events->min_size_bytes > 0) {
+        (void)fprintf(stream, "%s(.cdo.size >= %" PRIu64 ")", blank, events->min_size_bytes);
+    }
+    if (events->filter != NULL) {
+        /* The new line ends a comment that the text may end with. */
+        (void)fprintf(stream, "%s%s%s", blank, events->filter, parts > 1 ? "\n" : "");
+    }
+    (void)fputs(parts > 1 ? ")" : "", stream);
+}
+
+/* One pattern for a field as an expression, or all of the section where the field is NULL. NULL
+ * without memory. */
+static char *compose(const struct vamp_config_events *events, const char *field, const char *glob)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    if (stream == NULL) {
+        return NULL;
+    }
+    if (field != NULL) {
+        put_glob(stream, field, glob);
+    } else {
+        put_events(stream, events);
+    }
+    const bool failed = ferror(stream) != 0;
+    if (fclose(stream) != 0 || failed) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* Compiles what was composed here, in which a line or column has no meaning for the user. A mistake
+ * is reported with `what` before the reason, and `*ret_kinds` stays. 0 or -ENOMEM. */
+static int check_composed(const struct config_loader *loader, const char *path, const char *what,
+                          const char *text, enum vamp_filter_place place, uint64_t *ret_kinds)
+{
+    struct vamp_err err = VAMP_ERR_NONE;
+    const int code = find_kinds(loader, text, place, ret_kinds, &err);
+    if (code == 0 || code == -ENOMEM) {
+        return code == 0 ? 0 : no_memory(loader);
+    }
+    const char *reason = strstr(err.text, ": ");
+    config_error(loader, path, "%s%s", what, reason != NULL ? reason + 2 : err.text);
+    return 0;
+}
+
+static int check_globs(const struct config_loader *loader, const char *key, const char *field,
+                       const struct vamp_strings *globs)
+{
+    int code = 0;
+    for (size_t i = 0; i < globs->count && code == 0; i++) {
+        uint64_t kinds = 0;
+        char path[CONFIG_PATH_BYTES];
+        (void)snprintf(path, sizeof path, "/events/%s/%zu", key, i);
+        char *text = compose(NULL, field, globs->items[i]);
+        code = text == NULL ? no_memory(loader)
+                            : check_composed(loader, path, "", text, VAMP_FILTER_INSIDE, &kinds);
+        free(text);
+    }
+    return code;
+}
+
+int config_compose_filter(struct config_loader *loader)
+{
+    struct vamp_config *config = loader->config;
+    const struct vamp_config_events *events = &config->events;
+    uint64_t kinds = VAMP_EVENT_KINDS_ALL;
+    config->event_kinds = VAMP_EVENT_KINDS_ALL;
+    int code = check_globs(loader, "components", ".component.name", &events->components);
+    code = code != 0 ? code : check_globs(loader, "cdo_names", ".cdo.name", &events->cdo_names);
+    if (code == 0 && events->filter != NULL) {
+        code = config_check_expression(loader, "/events/filter", events->filter,
+                                       config_first_place(config), &kinds);
+    }
+    if (code != 0 || config_is_wrong(loader, "/filters")) {
+        return code;
+    }
+    if (kinds == 0 && !config_is_wrong(loader, "/events/filter")) {
+        config_error(loader, "/events/filter", "this filter is never true");
+    }
+    if (config_is_wrong(loader, "/events")) {
+        return 0;
+    }
+    if (kinds_mask(events) == 0) {
+        config_error(loader, "/events/kinds", "no kind is named, so no event would ever count");
+        return 0;
+    }
+    char *text = compose(events, NULL, NULL);
+    if (text == NULL) {
+        return no_memory(loader);
+    }
+    if (text[0] == '\0') { /* every event counts */
+        free(text);
+        return 0;
+    }
+    config->filter = text;
+    kinds = VAMP_EVENT_KINDS_ALL;
+    code = check_composed(loader, "/events",
+                          "the conditions of this section are too much for one filter: ",
+                          config->filter, config_first_place(config), &kinds);
+    config->event_kinds = kinds | MASK_JOIN_LEAVE;
+    if (code == 0 && kinds == 0) {
+        config_error(loader, "/events",
+                     "no event would ever count: no kind of event meets all conditions of this "
+                     "section");
+    }
+    return code;
 }

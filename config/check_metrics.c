@@ -12,39 +12,33 @@ static const struct vamp_metric *find_metric(const char *name)
     return id != VAMP_METRIC_NONE ? &vamp_metrics[id] : NULL;
 }
 
-/* Reports a problem with the name that is nearest to one that no metric has. */
-static void report_near_metric(const struct config_loader *loader, struct vamp_diagnostic *problem,
-                               const char *name)
+/* `allowed`: NULL where the name stands for itself, as a key. */
+static void report_unknown(const struct config_loader *loader, const char *path, const char *name,
+                           const char *allowed)
 {
     const char *names[VAMP_METRICS_MAX + 1];
     vamp_metric_names(names);
-    config_near(problem, vamp_opt_near_choice(names, name));
-    vamp_diagnostics_add(loader->diagnostics, problem);
+    struct vamp_diagnostic problem =
+        config_problem(loader, path, allowed == NULL ? CONFIG_AT_KEY : CONFIG_AT_VALUE,
+                       "there is no metric \"%.100s\"%s", name,
+                       allowed == NULL ? "; vampire --list-metrics shows all" : "");
+    (void)snprintf(problem.allowed, sizeof problem.allowed, "%s", allowed != NULL ? allowed : "");
+    config_near(&problem, vamp_opt_near_choice(names, name));
+    vamp_diagnostics_add(loader->diagnostics, &problem);
 }
 
 void config_report_no_metric(const struct config_loader *loader, const char *path, const char *name)
 {
-    struct vamp_diagnostic problem =
-        config_problem(loader, path, CONFIG_AT_KEY,
-                       "there is no metric \"%.100s\"; vampire --list-metrics shows all", name);
-    report_near_metric(loader, &problem, name);
+    report_unknown(loader, path, name, NULL);
 }
 
 /* ---- "statistics.metrics", "statistics.selected" */
 
-static void report_unknown(const struct config_loader *loader, const char *path, const char *name)
-{
-    struct vamp_diagnostic problem =
-        config_problem(loader, path, CONFIG_AT_VALUE, "there is no metric \"%.80s\"", name);
-    (void)snprintf(problem.allowed, sizeof problem.allowed,
-                   "+NAME or -NAME; vampire --list-metrics shows all names");
-    report_near_metric(loader, &problem, name);
-}
-
 static void set_metric(const struct config_loader *loader, const char *path, const char *word)
 {
     struct vamp_stats_options *statistics = &loader->config->statistics;
-    if (word[0] != '+' && word[0] != '-') {
+    const bool add = word[0] == '+';
+    if (!add && word[0] != '-') {
         config_error(
             loader, path,
             "\"%.80s\" does not say whether to add or to remove the metric: write +%.80s or -%.80s",
@@ -53,19 +47,16 @@ static void set_metric(const struct config_loader *loader, const char *path, con
     }
     const struct vamp_metric *metric = find_metric(word + 1);
     if (metric == NULL) {
-        report_unknown(loader, path, word + 1);
-        return;
-    }
-    if ((metric->sets & VAMP_SET_COLLECT) != 0) {
+        report_unknown(loader, path, word + 1,
+                       "+NAME or -NAME; vampire --list-metrics shows all names");
+    } else if ((metric->sets & VAMP_SET_COLLECT) != 0) {
         config_error(loader, path, "%s is only of buckets that vampire-collect makes", word + 1);
-        return;
-    }
-    if (word[0] == '-' && (metric->sets & VAMP_SET_SELF) != 0) {
+    } else if (!add && (metric->sets & VAMP_SET_SELF) != 0) {
         config_error(loader, path, "vampire's account of itself is always written");
-        return;
+    } else {
+        statistics->metrics_on[metric - vamp_metrics] = add;
+        statistics->metrics_off[metric - vamp_metrics] = !add;
     }
-    statistics->metrics_on[metric - vamp_metrics] = word[0] == '+';
-    statistics->metrics_off[metric - vamp_metrics] = word[0] == '-';
 }
 
 static int check_selected(const struct config_loader *loader)
@@ -149,21 +140,40 @@ static uint64_t counting_kinds(enum vamp_metric_id metric)
     return VAMP_EVENT_KINDS_ALL;
 }
 
+/* Why this metric can have no filter of its own; NULL: it can. */
+static const char *refusal(const struct vamp_metric *metric)
+{
+    return (metric->sets & VAMP_SET_SELF) != 0
+               ? "is vampire's own account, which counts every event"
+           : (metric->sets & VAMP_SET_IN_FLIGHT) != 0
+               ? "is taken from all that is pending at the end of a bucket, not counted at events; "
+                 "counters and histograms can be filtered"
+           : metric->kind == VAMP_GAUGE
+               ? "is a gauge: it rises with one event and falls with another, and a filter could "
+                 "keep one of the two; counters and histograms can be filtered"
+           : metric == &vamp_metrics[VAMP_METRIC_DEMAND_WAIT_PART_NS]
+               ? "has the filter of demand_wait_ns, so that the parts add up to the whole; filter "
+                 "that one"
+               : NULL;
+}
+
 static void report_empty_metric(const struct config_loader *loader, const char *path,
                                 const struct vamp_metric *metric, uint64_t kinds)
 {
     const uint64_t counting = counting_kinds((enum vamp_metric_id)(metric - vamp_metrics));
+    char names[200] = "";
+    size_t used = 0;
     if (kinds == 0) {
         config_error(loader, path, "this filter is never true: %s would stay empty", metric->name);
-    } else if ((kinds & counting) == 0) {
-        char names[200] = "";
-        size_t used = 0;
-        for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT && used < sizeof names; kind++) {
-            if ((counting & VAMP_EVENT_BIT(kind)) != 0) {
-                used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
-                                         used == 0 ? "" : ", ", vamp_event_kind_name(kind));
-            }
+        return;
+    }
+    for (unsigned kind = 1; kind < VAMP_EVENT_KIND_COUNT && used < sizeof names; kind++) {
+        if ((counting & VAMP_EVENT_BIT(kind)) != 0) {
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+                                     used == 0 ? "" : ", ", vamp_event_kind_name(kind));
         }
+    }
+    if ((kinds & counting) == 0) {
         config_error(loader, path,
                      "this filter is never true where %s counts, so that it would stay empty: it "
                      "counts at %s",
@@ -181,23 +191,8 @@ static int check_metric_filter(const struct config_loader *loader,
         config_report_no_metric(loader, path, item->name);
         return 0;
     }
-    if ((metric->sets & VAMP_SET_SELF) != 0) {
-        config_error(loader, path, "%s is vampire's own account, which counts every event",
-                     item->name);
-        return 0;
-    }
-    if ((metric->sets & VAMP_SET_IN_FLIGHT) != 0) {
-        config_error(loader, path,
-                     "%s is taken from all that is pending at the end of a bucket, not counted at "
-                     "events; counters and histograms can be filtered",
-                     item->name);
-        return 0;
-    }
-    if (metric->kind == VAMP_GAUGE) {
-        config_error(loader, path,
-                     "%s is a gauge: it rises with one event and falls with another, and a filter "
-                     "could keep one of the two; counters and histograms can be filtered",
-                     item->name);
+    if (refusal(metric) != NULL) {
+        config_error(loader, path, "%s %s", item->name, refusal(metric));
         return 0;
     }
     const enum vamp_metric_id plain =
@@ -206,13 +201,6 @@ static int check_metric_filter(const struct config_loader *loader,
         config_error(loader, path,
                      "%s has the filter of %s, from which it is made; filter that one", item->name,
                      vamp_metrics[plain].name);
-        return 0;
-    }
-    if (metric == &vamp_metrics[VAMP_METRIC_DEMAND_WAIT_PART_NS]) {
-        config_error(loader, path,
-                     "%s has the filter of demand_wait_ns, so that the parts add up to the whole; "
-                     "filter that one",
-                     item->name);
         return 0;
     }
     uint64_t kinds = 0;

@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names of outputs, and the metrics and series they get. */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/internal.h"
 #include "vampire/stats/bucket/patterns.h"
 #include "writers/output/resolution.h"
+
+/* An error about an option of an output; `inside` is in it, as in "rotate/size". */
+static void VAMP_PRINTF(4, 5) output_error(const struct config_loader *loader, unsigned index,
+                                           const char *inside, const char *format, ...)
+{
+    char path[CONFIG_PATH_BYTES], text[384];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    (void)snprintf(path, sizeof path, "/outputs/%u/%s", loader->output_index[index], inside);
+    config_error(loader, path, "%s", text);
+}
 
 /* ---- names */
 
@@ -22,44 +36,27 @@ static int find_name(const struct vamp_config *config, const char *name, unsigne
     return -1;
 }
 
-static void check_same_names(const struct config_loader *loader)
-{
-    const struct vamp_config *config = loader->config;
-    for (unsigned i = 1; i < config->output_count; i++) {
-        const char *name = config->outputs[i].settings.name;
-        int other = name != NULL ? find_name(config, name, i, i) : -1;
-        if (other >= 0) {
-            char path[CONFIG_PATH_BYTES];
-            config_output_path(loader, i, "name", path);
-            config_error(loader, path, "another output is called \"%s\" too", name);
-        }
-    }
-}
-
-/* The type, then "hdf5-2", "hdf5-3", ... */
-static int give_name(const struct config_loader *loader, unsigned index)
-{
-    const struct vamp_config *config = loader->config;
-    struct vamp_config_output *output = &loader->config->outputs[index];
-    char name[VAMP_OUTPUT_NAME_BYTES];
-    (void)snprintf(name, sizeof name, "%s", output->ops->name);
-    for (unsigned number = 2; find_name(config, name, config->output_count, index) >= 0; number++) {
-        (void)snprintf(name, sizeof name, "%.40s-%u", output->ops->name, number);
-    }
-    output->settings.name = strdup(name);
-    return output->settings.name != NULL
-               ? 0
-               : vamp_err_set_errno(loader->err, ENOMEM, "name the outputs");
-}
-
+/* Two outputs have no name in common; without one it is the type, then "hdf5-2", "hdf5-3", ... */
 static int settle_names(const struct config_loader *loader)
 {
     struct vamp_config *config = loader->config;
-    check_same_names(loader);
+    for (unsigned i = 1; i < config->output_count; i++) {
+        const char *name = config->outputs[i].settings.name;
+        if (name != NULL && find_name(config, name, i, i) >= 0) {
+            output_error(loader, i, "name", "another output is called \"%s\" too", name);
+        }
+    }
     for (unsigned i = 0; i < config->output_count; i++) {
-        int code = config->outputs[i].settings.name == NULL ? give_name(loader, i) : 0;
-        if (code != 0) {
-            return code;
+        struct vamp_config_output *output = &config->outputs[i];
+        char name[VAMP_OUTPUT_NAME_BYTES];
+        (void)snprintf(name, sizeof name, "%s", output->ops->name);
+        for (unsigned number = 2; find_name(config, name, config->output_count, i) >= 0; number++) {
+            (void)snprintf(name, sizeof name, "%.40s-%u", output->ops->name, number);
+        }
+        output->settings.name =
+            output->settings.name != NULL ? output->settings.name : strdup(name);
+        if (output->settings.name == NULL) {
+            return vamp_err_set_errno(loader->err, ENOMEM, "name the outputs");
         }
     }
     return 0;
@@ -79,11 +76,10 @@ static int64_t bucket_width(const struct config_loader *loader, unsigned index)
 static void check_bucket(const struct config_loader *loader, unsigned index)
 {
     const int64_t whole_ns = loader->config->statistics.bucket_ns;
+    char text[VAMP_QUANTITY_TEXT_BYTES];
     if (whole_ns > 0 && bucket_width(loader, index) % whole_ns != 0) {
-        char path[CONFIG_PATH_BYTES], text[VAMP_QUANTITY_TEXT_BYTES];
-        config_output_path(loader, index, "bucket", path);
         vamp_duration_text(whole_ns, text, sizeof text);
-        config_error(loader, path, "not a multiple of \"%s.bucket\", which is %s",
+        output_error(loader, index, "bucket", "not a multiple of \"%s.bucket\", which is %s",
                      loader->config->program == VAMP_CONFIG_COLLECT ? "collect" : "statistics",
                      text);
     }
@@ -92,16 +88,12 @@ static void check_bucket(const struct config_loader *loader, unsigned index)
 static void check_rotation(const struct config_loader *loader, unsigned index)
 {
     const struct vamp_output_settings *settings = &loader->config->outputs[index].settings;
-    char path[CONFIG_PATH_BYTES];
     if (settings->rotate_ns > 0 && settings->rotate_ns < bucket_width(loader, index)) {
-        config_output_path(loader, index, "rotate", path);
-        (void)config_path_push(path, "interval");
-        config_error(loader, path, "shorter than a bucket, which is the least a file can contain");
+        output_error(loader, index, "rotate/interval",
+                     "shorter than a bucket, which is the least a file can contain");
     }
     if (settings->rotate_bytes > 0 && settings->rotate_bytes < ROTATE_BYTES_MIN) {
-        config_output_path(loader, index, "rotate", path);
-        (void)config_path_push(path, "size");
-        config_error(loader, path, "too small: 0B (never) or at least 64KiB");
+        output_error(loader, index, "rotate/size", "too small: 0B (never) or at least 64KiB");
     }
 }
 
@@ -120,31 +112,23 @@ static bool is_computed(const struct vamp_config *config, const char *pattern)
     return false;
 }
 
-static void report_not_computed(const struct config_loader *loader, const char *path,
-                                const char *pattern)
+/* Of an option `key` of an output, in it of `inside`: a name, or NULL and the index of an item. */
+static void check_computed(const struct config_loader *loader, unsigned output, const char *key,
+                           const char *inside, size_t item, const char *pattern)
 {
-    if (vamp_metric_find(pattern) == VAMP_METRIC_NONE) {
-        config_report_no_metric(loader, path, pattern);
+    char path[CONFIG_PATH_BYTES];
+    if (is_computed(loader->config, pattern)) {
         return;
     }
-    config_error(loader, path,
-                 "%s is not computed: add it to \"statistics.metrics\" or its set to "
-                 "\"statistics.sets\"",
-                 pattern);
-}
-
-static void check_output_metrics(const struct config_loader *loader, unsigned index)
-{
-    const struct vamp_config_output *output = &loader->config->outputs[index];
-    char path[CONFIG_PATH_BYTES];
-    config_output_path(loader, index, "metrics", path);
-    for (size_t i = 0; i < output->settings.metrics.count; i++) {
-        const char *pattern = output->settings.metrics.items[i];
-        if (!is_computed(loader->config, pattern)) {
-            size_t length = config_path_push_index(path, i);
-            report_not_computed(loader, path, pattern);
-            path[length] = '\0';
-        }
+    config_output_path(loader, output, key, path);
+    (void)(inside != NULL ? config_path_push(path, inside) : config_path_push_index(path, item));
+    if (vamp_metric_find(pattern) == VAMP_METRIC_NONE) {
+        config_report_no_metric(loader, path, pattern);
+    } else {
+        config_error(loader, path,
+                     "%s is not computed: add it to \"statistics.metrics\" or its set to "
+                     "\"statistics.sets\"",
+                     pattern);
     }
 }
 
@@ -191,17 +175,16 @@ static bool has_label(const struct config_loader *loader,
 
 static void check_output_series(const struct config_loader *loader, unsigned index)
 {
-    const struct vamp_config_output *output = &loader->config->outputs[index];
-    char path[CONFIG_PATH_BYTES];
-    config_output_path(loader, index, "series", path);
-    for (size_t i = 0; i < output->settings.series.count; i++) {
+    const struct vamp_output_settings *settings = &loader->config->outputs[index].settings;
+    for (size_t i = 0; i < settings->series.count; i++) {
         enum vamp_label label = VAMP_LABEL_COMPONENT;
         const char *pattern = NULL;
-        const char *text = output->settings.series.items[i];
-        const size_t length = config_path_push_index(path, i);
-        if (!vamp_series_pattern(text, &label, &pattern)) {
-            report_no_label(loader, path, text);
-        } else if (!has_label(loader, &output->settings, label)) {
+        char path[CONFIG_PATH_BYTES];
+        config_output_path(loader, index, "series", path);
+        (void)config_path_push_index(path, i);
+        if (!vamp_series_pattern(settings->series.items[i], &label, &pattern)) {
+            report_no_label(loader, path, settings->series.items[i]);
+        } else if (!has_label(loader, settings, label)) {
             config_error(loader, path, "no metric of this output has the label \"%s\"%s",
                          vamp_label_name(label),
                          loader->config->statistics.level == VAMP_LEVEL_WORKFLOW &&
@@ -209,22 +192,23 @@ static void check_output_series(const struct config_loader *loader, unsigned ind
                              ? "; level workflow does not distinguish components"
                              : "");
         }
-        path[length] = '\0';
     }
 }
 
-/* A metric that "by" or "without" names must be computed. */
-static void check_output_labels(const struct config_loader *loader, unsigned index, const char *key,
-                                const struct vamp_sets *sets)
+/* Metrics that an option of the output names must be computed. */
+static void check_output_metrics(const struct config_loader *loader, unsigned index)
 {
-    char path[CONFIG_PATH_BYTES];
-    config_output_path(loader, index, key, path);
-    for (size_t i = 0; i < sets->count; i++) {
-        const char *pattern = sets->items[i].name;
-        if (strcmp(pattern, "*") != 0 && !is_computed(loader->config, pattern)) {
-            const size_t length = config_path_push(path, pattern);
-            report_not_computed(loader, path, pattern);
-            path[length] = '\0';
+    const struct vamp_output_settings *settings = &loader->config->outputs[index].settings;
+    const struct vamp_sets *const sets[] = {&settings->by, &settings->without};
+    for (size_t i = 0; i < settings->metrics.count; i++) {
+        check_computed(loader, index, "metrics", NULL, i, settings->metrics.items[i]);
+    }
+    for (unsigned k = 0; k < 2; k++) {
+        for (size_t i = 0; i < sets[k]->count; i++) {
+            const char *pattern = sets[k]->items[i].name;
+            if (strcmp(pattern, "*") != 0) {
+                check_computed(loader, index, k == 0 ? "by" : "without", pattern, 0, pattern);
+            }
         }
     }
 }
@@ -239,33 +223,15 @@ static bool gives_labels(const struct config_loader *loader, unsigned index)
     return by || config_level_of(loader, path) != CONFIG_LEVEL_DEFAULT;
 }
 
-/* Adds the format's entry to "by"; one of metrics that are not computed would be a mistake when the
- * dump of this configuration is loaded. */
-static int keep_labels(const struct config_loader *loader, struct vamp_config_output *output,
-                       const struct vamp_kept_labels *kept)
+/* Adds these labels to "by" or "without" for the metrics of the pattern. */
+static int add_labels(const struct config_loader *loader, struct vamp_config_output *output,
+                      const char *key, const char *metrics, uint32_t labels)
 {
-    const struct vamp_opt *by = vamp_opt_find(vamp_output_options(output->ops), "by");
-    if (strcmp(kept->metrics, "*") != 0 && !is_computed(loader->config, kept->metrics)) {
-        return 0;
-    }
-    int code = vamp_opt_set_named(by, &output->settings, kept->metrics, NULL, loader->err);
-    for (unsigned label = 0; code == 0 && label < VAMP_LABEL_COUNT; label++) {
-        if ((kept->labels & UINT32_C(1) << label) != 0) {
-            code = vamp_opt_set_named(by, &output->settings, kept->metrics, vamp_label_name(label),
-                                      loader->err);
-        }
-    }
-    return code;
-}
-
-/* Adds the labels that the format drops to "without". */
-static int drop_labels(const struct config_loader *loader, struct vamp_config_output *output)
-{
-    const struct vamp_opt *without = vamp_opt_find(vamp_output_options(output->ops), "without");
+    const struct vamp_opt *opt = vamp_opt_find(vamp_output_options(output->ops), key);
     int code = 0;
     for (unsigned label = 0; code == 0 && label < VAMP_LABEL_COUNT; label++) {
-        if ((output->ops->without_unset & UINT32_C(1) << label) != 0) {
-            code = vamp_opt_set_named(without, &output->settings, "*", vamp_label_name(label),
+        if ((labels & UINT32_C(1) << label) != 0) {
+            code = vamp_opt_set_named(opt, &output->settings, metrics, vamp_label_name(label),
                                       loader->err);
         }
     }
@@ -281,9 +247,14 @@ static int settle_labels(const struct config_loader *loader, unsigned index)
         (vamp_opt_holding(output->ops->targets, output->options) & VAMP_TARGET_FILES) == 0) {
         return 0;
     }
-    int code = drop_labels(loader, output);
+    int code = add_labels(loader, output, "without", "*", output->ops->without_unset);
     for (; code == 0 && kept != NULL && kept->metrics != NULL; kept++) {
-        code = keep_labels(loader, output, kept);
+        /* One of metrics that are not computed would be a mistake when the dump is loaded. */
+        if (strcmp(kept->metrics, "*") == 0 || is_computed(loader->config, kept->metrics)) {
+            code = vamp_opt_set_named(vamp_opt_find(vamp_output_options(output->ops), "by"),
+                                      &output->settings, kept->metrics, NULL, loader->err);
+            code = code != 0 ? code : add_labels(loader, output, "by", kept->metrics, kept->labels);
+        }
     }
     return code;
 }
@@ -314,13 +285,10 @@ int config_check_outputs(struct config_loader *loader)
         return code;
     }
     for (unsigned i = 0; i < config->output_count; i++) {
-        const struct vamp_output_settings *settings = &config->outputs[i].settings;
         check_bucket(loader, i);
         check_rotation(loader, i);
         check_output_metrics(loader, i);
         check_output_series(loader, i);
-        check_output_labels(loader, i, "by", &settings->by);
-        check_output_labels(loader, i, "without", &settings->without);
         code = check_output_filter(loader, i);
         code = code != 0 ? code : settle_labels(loader, i);
         if (code != 0) {

@@ -59,72 +59,49 @@ static void check_target(const struct config_loader *loader, unsigned index)
     }
 }
 
-/* The directory part of a file's path into `directory`; returns the file's name. */
-static const char *split_path(const char *text, char *directory, size_t bytes)
-{
-    const char *slash = strrchr(text, '/');
-    if (slash == NULL) {
-        (void)snprintf(directory, bytes, ".");
-        return text;
-    }
-    int length = slash == text ? 1 : (int)(slash - text);
-    (void)snprintf(directory, bytes, "%.*s", length, text);
-    return slash + 1;
-}
-
-/* Checks what already has the name of a new file; next to a regular file the new one gets a number.
- * False: nothing can be written there, which is reported. */
-static bool look_at_name(const struct config_loader *loader, const char *path, const char *text)
+/* Checks the directory, and what already has the name of a new file in it, if there is one; next to
+ * a regular file the new one gets a number. False: nothing can be written there, reported if the
+ * request asks for it. */
+static bool look_at(const struct config_loader *loader, const char *path, const char *file,
+                    const char *directory, bool writable, struct stat *ret_status)
 {
     struct stat status;
-    if (!loader->request->paths || lstat(text, &status) != 0 || S_ISREG(status.st_mode)) {
-        return true;
+    if (file != NULL && loader->request->paths && lstat(file, &status) == 0) {
+        const bool is_stream = S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode);
+        if (S_ISDIR(status.st_mode)) {
+            config_error(loader, path,
+                         "%s is a directory; give the name of a file in it, or set \"directory\" "
+                         "instead of \"path\"",
+                         file);
+            return false;
+        }
+        if (S_ISLNK(status.st_mode)) {
+            config_error(
+                loader, path,
+                "%s is a symbolic link, and vampire follows none there; give the real path", file);
+            return false;
+        }
+        if (is_stream && faccessat(AT_FDCWD, file, W_OK, AT_EACCESS) != 0) {
+            config_error(loader, path, "%s cannot be written to: %s", file, strerrordesc_np(errno));
+            return false;
+        }
     }
-    if (S_ISDIR(status.st_mode)) {
-        config_error(loader, path,
-                     "%s is a directory; give the name of a file in it, or set \"directory\" "
-                     "instead of \"path\"",
-                     text);
-        return false;
-    }
-    if (S_ISLNK(status.st_mode)) {
-        config_error(loader, path,
-                     "%s is a symbolic link, and vampire follows none there; give the real path",
-                     text);
-        return false;
-    }
-    if ((S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) &&
-        faccessat(AT_FDCWD, text, W_OK, AT_EACCESS) != 0) {
-        config_error(loader, path, "%s cannot be written to: %s", text, strerrordesc_np(errno));
-        return false;
-    }
-    return true;
-}
-
-/* Checks the directory. False: it cannot be used, or, if `writable`, not be written to; reported if
- * the request asks for it. */
-static bool look_at(const struct config_loader *loader, const char *path, const char *directory,
-                    bool writable, struct stat *ret_status)
-{
-    bool there = stat(directory, ret_status) == 0;
+    const bool there = stat(directory, ret_status) == 0;
     if (!loader->request->paths) {
         return there;
     }
     if (!there) {
         config_error(loader, path, "the directory %s cannot be used: %s", directory,
                      strerrordesc_np(errno));
-        return false;
-    }
-    if (!S_ISDIR(ret_status->st_mode)) {
+    } else if (!S_ISDIR(ret_status->st_mode)) {
         config_error(loader, path, "%s is not a directory", directory);
-        return false;
-    }
-    if (writable && faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) != 0) {
+    } else if (writable && faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) != 0) {
         config_error(loader, path, "the directory %s cannot be written to: %s", directory,
                      strerrordesc_np(errno));
-        return false;
+    } else {
+        return true;
     }
-    return true;
+    return false;
 }
 
 /* Whether the options mean one of these kinds of targets; `kinds` are their bits. */
@@ -140,21 +117,24 @@ static bool find_file(const struct config_loader *loader, const char *path,
 {
     const struct vamp_opt *opt = find_target(output);
     const char *text = target_text(output, opt);
+    const char *slash = strrchr(text, '/');
     char directory[4096];
     (void)snprintf(directory, sizeof directory, "%s", text);
     if (opt->role == VAMP_OPT_NEW_FILE) {
         place->file = true;
-        place->name = split_path(text, directory, sizeof directory);
+        place->name = slash != NULL ? slash + 1 : text;
         if (place->name[0] == '\0') {
             config_error(loader, path, "this names a directory, not a file");
             return false;
         }
+        (void)snprintf(directory, sizeof directory, "%.*s",
+                       slash == NULL || slash == text ? 1 : (int)(slash - text),
+                       slash == NULL ? "." : text);
     }
     const bool writable =
         !writes_to(output, VAMP_TARGET_BIT(VAMP_TARGET_FIFO) | VAMP_TARGET_BIT(VAMP_TARGET_DEVICE));
     struct stat status;
-    if ((place->file && !look_at_name(loader, path, text)) ||
-        !look_at(loader, path, directory, writable, &status)) {
+    if (!look_at(loader, path, place->file ? text : NULL, directory, writable, &status)) {
         return false;
     }
     place->device = status.st_dev;
