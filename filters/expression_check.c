@@ -410,7 +410,8 @@ int vamp_check_pattern(struct compiler *compiler, struct node *term, const struc
                                    inner.text);
     }
     if (type->numbered) {
-        term->memo = vamp_memo_create(&compiler->expression->arena);
+        term->memo =
+            vamp_arena_alloc(&compiler->expression->arena, MEMO_ENTRIES * sizeof *term->memo);
     }
     return type->numbered && term->memo == NULL ? vamp_no_memory(compiler) : 0;
 }

@@ -90,6 +90,8 @@ struct literal {
     struct literal *next;
 };
 
+#define MEMO_ENTRIES 1024U
+
 struct node {
     enum node_kind kind;
     enum comparison comparison; /* COMPARE */
@@ -101,7 +103,10 @@ struct node {
     const char *name; /* full */
     struct literal *literals;
     struct regex *regex; /* REGEX */
-    struct memo *memo;   /* REGEX on a field with numbered values; else NULL */
+    /* REGEX on a field with numbered values, else NULL: the result for each number of a text, until
+     * another number with the same remainder takes its place. Twice the number, and 1 when its text
+     * matches; 0: free. */
+    uint64_t *memo; /* MEMO_ENTRIES */
 };
 
 struct tally {
@@ -207,16 +212,6 @@ int vamp_regex_match(const struct vamp_expression *expression, const struct rege
                      const char *text, size_t length, unsigned *steps);
 void vamp_regexes_free(struct vamp_expression *expression);
 
-/* ---- results of matches, by the number of the text (expression_memo.c) */
-struct memo;
-/* In the arena; NULL without memory. */
-struct memo *vamp_memo_create(struct arena *arena);
-/* NONE: the result for this number is not known, or there is no memo or number. */
-enum memory { MEMORY_NONE, MEMORY_DIFFERS, MEMORY_MATCHES };
-enum memory vamp_memo_recall(const struct memo *memo, uint32_t number);
-/* Without memo or number nothing is kept. */
-void vamp_memo_keep(struct memo *memo, uint32_t number, bool matches);
-
 /* ---- evaluation and printing of parts */
 /* The node as a list of terms, in the arena; NULL without memory. The node's terms stay where they
  * are. */
@@ -229,9 +224,5 @@ char *vamp_node_print(const struct node *node);
 /* Whether a term holds for a value; used by evaluation and by specialising a filter. */
 bool vamp_term_match(const struct vamp_expression *expression, const struct node *term,
                      const struct vamp_value *value);
-/* Whether no value can satisfy a list of nodes joined by AND. True is certain; it finds two
- * comparisons or lists on one name among the first 64 nodes, and a size or duration below zero. */
-bool vamp_conjuncts_contradict(const struct vamp_expression *expression,
-                               const struct node *conjuncts);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Push-down keeps the meaning: what a pool manager lets pass by kinds and selector, filtered by the
  * rest here, is exactly what the whole filter lets pass. The pool manager is modelled by the
- * contract of filters/push_down.h, with the same evaluator as the real one; the whole filter's
+ * contract of filters/event_filter.c, with the same evaluator as the real one; the whole filter's
  * meaning comes from an evaluator that shares nothing with it.
  */
 #include <setjmp.h>
