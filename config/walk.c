@@ -122,61 +122,42 @@ static int add_words(const struct setting *setting)
     return code;
 }
 
-static bool is_words(const struct config_value *value)
+/* A list, or words separated by commas from the command line; the only text that the file may have
+ * there is "all". Others get the list as a near miss. Of a SETS: the words of the set `name`. */
+static int set_list(const struct setting *setting)
 {
-    return value->type == CONFIG_LIST || (value->type == CONFIG_TEXT && value->origin != NULL);
-}
-
-/* The words of one set of a SETS. */
-static int set_one_of_sets(const struct setting *all, const struct config_value *value,
-                           const char *name)
-{
-    const struct setting setting = {all->loader, all->opt, all->base, value, name};
-    if (!is_words(value)) {
-        report_type(&setting, value, NULL);
-        return 0;
+    const struct config_value *value = setting->value;
+    const bool is_text = value->type == CONFIG_TEXT;
+    char near[80] = "";
+    if (value->type == CONFIG_LIST || (is_text && value->origin != NULL)) {
+        const int code = setting->name != NULL ? set_text(setting, value, NULL) : 0; /* empty */
+        return code != 0 ? code : add_words(setting);
     }
-    const int code = set_text(&setting, value, NULL); /* a list may be empty */
-    return code != 0 ? code : add_words(&setting);
+    if (is_text && setting->opt->type == VAMP_OPT_SET && strcmp(value->text, "all") == 0) {
+        return set_text(setting, value, value->text);
+    }
+    if (is_text && setting->name == NULL) {
+        (void)snprintf(near, sizeof near, "[\"%.60s\"]", value->text);
+    }
+    report_type(setting, value, near);
+    return 0;
 }
 
 /* A list or words for all names, or an object of lists by name. */
 static int set_sets(const struct setting *setting)
 {
-    const struct config_value *value = setting->value;
-    if (value->type != CONFIG_OBJECT) {
-        return set_one_of_sets(setting, value, "*");
-    }
+    struct setting one = *setting;
     int code = 0;
-    for (const struct config_value *member = value->first; member != NULL && code == 0;
-         member = member->next) {
-        if (!config_report_duplicate(setting->loader, member)) {
-            code = set_one_of_sets(setting, member, member->key);
-        }
+    one.name = "*";
+    if (setting->value->type != CONFIG_OBJECT) {
+        return set_list(&one);
+    }
+    for (one.value = setting->value->first; one.value != NULL && code == 0;
+         one.value = one.value->next) {
+        one.name = one.value->key;
+        code = config_report_duplicate(setting->loader, one.value) ? 0 : set_list(&one);
     }
     return code;
-}
-
-/* A list of words. The only text that one takes in the file is "all"; others get the list as a near
- * miss. */
-static int set_list(const struct setting *setting)
-{
-    const struct config_value *value = setting->value;
-    char near[80] = "";
-    if (value->type == CONFIG_TEXT || value->type == CONFIG_LIST) {
-        vamp_opt_clear(setting->opt, setting->base);
-    }
-    if (is_words(value)) {
-        return add_words(setting);
-    }
-    if (value->type == CONFIG_TEXT) {
-        if (setting->opt->type == VAMP_OPT_SET && strcmp(value->text, "all") == 0) {
-            return set_text(setting, value, value->text);
-        }
-        (void)snprintf(near, sizeof near, "[\"%.60s\"]", value->text);
-    }
-    report_type(setting, value, near);
-    return 0;
 }
 
 /* Whether an option that is no list takes a value of this type. */
@@ -207,12 +188,12 @@ static int set_value(const struct setting *setting)
     const struct vamp_opt *opt = setting->opt;
     const struct config_value *value = setting->value;
     char text[32] = "";
-    if (opt->type == VAMP_OPT_SETS) {
-        vamp_opt_clear(opt, setting->base);
-        return set_sets(setting);
-    }
-    if (opt->type == VAMP_OPT_SET || opt->type == VAMP_OPT_STRINGS) {
-        return set_list(setting);
+    if (opt->type == VAMP_OPT_SETS || opt->type == VAMP_OPT_SET || opt->type == VAMP_OPT_STRINGS) {
+        const bool is_list = value->type == CONFIG_TEXT || value->type == CONFIG_LIST;
+        if (is_list || opt->type == VAMP_OPT_SETS) {
+            vamp_opt_clear(opt, setting->base);
+        }
+        return opt->type == VAMP_OPT_SETS ? set_sets(setting) : set_list(setting);
     }
     if (!takes(opt, value)) {
         if (value->type == CONFIG_INTEGER && opt->type == VAMP_OPT_DURATION &&

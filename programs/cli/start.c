@@ -92,30 +92,12 @@ struct vamp_config *vamp_start_reload(const struct vamp_start *start)
 
 /* ---- commands other than a run: check, dump, list, print */
 
-static void print_verdict(const struct vamp_diagnostics *diagnostics, const char *file, FILE *out)
+/* "2 errors" after `before`; nothing where there are none. */
+static void print_count(FILE *out, const char *before, unsigned count, const char *what)
 {
-    if (diagnostics->error_count == 0) {
-        (void)fprintf(out, "%s: fine", file);
-    } else {
-        (void)fprintf(out, "%s: %u error%s", file, diagnostics->error_count,
-                      diagnostics->error_count > 1 ? "s" : "");
+    if (count > 0) {
+        (void)fprintf(out, "%s%u %s%s", before, count, what, count > 1 ? "s" : "");
     }
-    if (diagnostics->warning_count > 0) {
-        (void)fprintf(out, ", %u warning%s", diagnostics->warning_count,
-                      diagnostics->warning_count > 1 ? "s" : "");
-    }
-    (void)fputc('\n', out);
-}
-
-/* A file that cannot be read is a mistake like any other, so that --json reports it too. */
-static void note_failure(struct vamp_diagnostics *diagnostics, const char *file,
-                         const struct vamp_err *err)
-{
-    struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR};
-    (void)snprintf(problem.file, sizeof problem.file, "%s", file);
-    (void)snprintf(problem.text, sizeof problem.text, "%.*s", (int)sizeof problem.text - 1,
-                   err->text);
-    vamp_diagnostics_add(diagnostics, &problem);
 }
 
 static int check_config(const struct vamp_options *options, FILE *out, FILE *error)
@@ -132,13 +114,21 @@ static int check_config(const struct vamp_options *options, FILE *out, FILE *err
     vamp_config_free(config);
     const char *file = file_name(options);
     if (code != 0 && diagnostics.error_count == 0) {
-        note_failure(&diagnostics, file, &err);
+        /* A mistake like any other, so that --json reports it, too. */
+        struct vamp_diagnostic problem = {.severity = VAMP_SEVERITY_ERROR};
+        (void)snprintf(problem.file, sizeof problem.file, "%s", file);
+        (void)snprintf(problem.text, sizeof problem.text, "%.*s", (int)sizeof problem.text - 1,
+                       err.text);
+        vamp_diagnostics_add(&diagnostics, &problem);
     }
     if (options->json) {
         vamp_diagnostics_print_json(&diagnostics, file, out);
     } else {
         vamp_diagnostics_print(&diagnostics, error, wants_colour(error));
-        print_verdict(&diagnostics, file, out);
+        (void)fprintf(out, "%s: %s", file, diagnostics.error_count == 0 ? "fine" : "");
+        print_count(out, "", diagnostics.error_count, "error");
+        print_count(out, ", ", diagnostics.warning_count, "warning");
+        (void)fputc('\n', out);
     }
     vamp_diagnostics_done(&diagnostics);
     return code == 0 ? VAMP_EXIT_OK : VAMP_EXIT_USAGE;
