@@ -13,25 +13,13 @@
 
 #define WORDS_MAX 64 /* of a label, (other) included */
 
-/* The lists of words; `first`: the number of the first one. */
-static const struct {
-    const char *(*name)(unsigned number);
-    unsigned count, first;
-} lists[VAMP_LABEL_COUNT] = {
-    [VAMP_LABEL_OPERATION] = {vamp_event_kind_name, VAMP_EVENT_KIND_COUNT - 1, 1},
-    [VAMP_LABEL_SIZE_CLASS] = {vamp_size_class_name, VAMP_SIZE_CLASS_COUNT, 0},
-    [VAMP_LABEL_TIER] = {vamp_tier_name, VAMP_TIER_COUNT, 0},
-    [VAMP_LABEL_CAUSE] = {vamp_cause_name, VAMP_CAUSE_COUNT, 0},
-    [VAMP_LABEL_ANOMALY] = {vamp_anomaly_name, VAMP_ANOMALY_COUNT, 0},
-    [VAMP_LABEL_REASON] = {vamp_loss_name, VAMP_LOSS_COUNT, 0},
-    [VAMP_LABEL_PART] = {vamp_wait_part_name, VAMP_WAIT_PART_COUNT, 0},
-    [VAMP_LABEL_REFUSAL] = {vamp_refusal_name, VAMP_REFUSAL_COUNT, 0},
-};
-
-/* The word `number` of the list, NULL after its end. */
+/* The word `number` of the label's list, NULL after its end. Operations have the numbers 1, 2, ...
+ */
 static const char *word_of(enum vamp_label label, unsigned number)
 {
-    return number < lists[label].count ? lists[label].name(lists[label].first + number) : NULL;
+    const struct vamp_label_values *values = &vamp_label_values[label];
+    const unsigned value = label == VAMP_LABEL_OPERATION ? number + 1 : number;
+    return values->text != NULL && value < values->count ? values->text(value) : NULL;
 }
 
 static void create_words(struct hdf5_file *file, enum vamp_label label)
@@ -39,7 +27,7 @@ static void create_words(struct hdf5_file *file, enum vamp_label label)
     struct hdf5_words *words = &file->words[label];
     char name[HDF5_NAME_BYTES], about[HDF5_NAME_BYTES];
     const char *texts[WORDS_MAX] = {VAMP_SERIES_OTHER};
-    assert(lists[label].count > 0 || label == VAMP_LABEL_OUTPUT);
+    assert(vamp_label_values[label].count > 0);
     for (words->named = 1; word_of(label, words->named - 1) != NULL; words->named++) {
         assert(words->named < WORDS_MAX);
         texts[words->named] = word_of(label, words->named - 1);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "vampire/stats/bucket/bucket.h"
+
 static struct vamp_metric table[VAMP_METRICS_MAX] = {
 #define VAMP_METRIC(symbol, name, kind, unit, labels, sets, merge, help, origin)                   \
     {name, kind, unit, labels, sets, merge, help, origin},
@@ -91,6 +93,18 @@ bool vamp_label_is_open(unsigned label)
 {
     return vamp_label_is_name(label) || label == VAMP_LABEL_WORKFLOW || label == VAMP_LABEL_RUN;
 }
+
+const struct vamp_label_values vamp_label_values[VAMP_LABEL_COUNT] = {
+    [VAMP_LABEL_OPERATION] = {vamp_event_kind_name, VAMP_EVENT_KIND_COUNT},
+    [VAMP_LABEL_SIZE_CLASS] = {vamp_size_class_name, VAMP_SIZE_CLASS_COUNT},
+    [VAMP_LABEL_TIER] = {vamp_tier_name, VAMP_TIER_COUNT},
+    [VAMP_LABEL_CAUSE] = {vamp_cause_name, VAMP_CAUSE_COUNT},
+    [VAMP_LABEL_ANOMALY] = {vamp_anomaly_name, VAMP_ANOMALY_COUNT},
+    [VAMP_LABEL_OUTPUT] = {NULL, VAMP_OUTPUTS_MAX},
+    [VAMP_LABEL_REASON] = {vamp_loss_name, VAMP_LOSS_COUNT},
+    [VAMP_LABEL_PART] = {vamp_wait_part_name, VAMP_WAIT_PART_COUNT},
+    [VAMP_LABEL_REFUSAL] = {vamp_refusal_name, VAMP_REFUSAL_COUNT},
+};
 
 /* Labels of components, and after them those of their models in the same order. */
 #define NAME_LABELS ((unsigned)VAMP_LABEL_MODEL)

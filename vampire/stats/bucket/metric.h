@@ -135,6 +135,13 @@ const char *vamp_level_name(enum vamp_level level); /* "workflow", "model", ... 
 bool vamp_label_is_name(unsigned label);
 /* Whether its values are names of any kind: no list has them all. */
 bool vamp_label_is_open(unsigned label);
+/* The values of a label: how many there are in the list, and the text of each. Names have no list,
+ * outputs no text. Value 0 of `operation` is no operation. */
+struct vamp_label_values {
+    const char *(*text)(unsigned value);
+    unsigned count;
+};
+extern const struct vamp_label_values vamp_label_values[]; /* by label */
 /* The label of the models to which the components of this one belong; others: the same. */
 enum vamp_label vamp_label_of_model(enum vamp_label label);
 /* The other way round. */

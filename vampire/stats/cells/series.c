@@ -56,32 +56,17 @@ static const uint8_t given_up_first[] = {
     VAMP_LABEL_SIZE_CLASS, VAMP_LABEL_SINK,      VAMP_LABEL_PRODUCER, VAMP_LABEL_TIER,
     VAMP_LABEL_CAUSE,      VAMP_LABEL_OPERATION, VAMP_LABEL_PART,     VAMP_LABEL_ANOMALY};
 
-/* Labels with a fixed list of values; names of components and of outputs have their own. */
-static const struct {
-    uint32_t count;
-    const char *(*text)(unsigned value);
-} label_values[VAMP_RUN_LABELS] = {
-    [VAMP_LABEL_OPERATION] = {VAMP_EVENT_KIND_COUNT, vamp_event_kind_name},
-    [VAMP_LABEL_SIZE_CLASS] = {VAMP_SIZE_CLASS_COUNT, vamp_size_class_name},
-    [VAMP_LABEL_TIER] = {VAMP_TIER_COUNT, vamp_tier_name},
-    [VAMP_LABEL_CAUSE] = {VAMP_CAUSE_COUNT, vamp_cause_name},
-    [VAMP_LABEL_ANOMALY] = {VAMP_ANOMALY_COUNT, vamp_anomaly_name},
-    [VAMP_LABEL_OUTPUT] = {VAMP_OUTPUTS_MAX, NULL},
-    [VAMP_LABEL_REASON] = {VAMP_LOSS_COUNT, vamp_loss_name},
-    [VAMP_LABEL_PART] = {VAMP_WAIT_PART_COUNT, vamp_wait_part_name},
-};
-
 /* How many different values a label can have, in addition to the one that was given up. */
 static uint64_t label_cardinality(unsigned label, uint64_t max_components)
 {
     assert(label < VAMP_RUN_LABELS);
-    return vamp_label_is_name(label) ? max_components + 2 : label_values[label].count;
+    return vamp_label_is_name(label) ? max_components + 2 : vamp_label_values[label].count;
 }
 
 /* The number of a label that was given up. A name has one for it already. */
 static uint32_t label_other(unsigned label)
 {
-    return vamp_label_is_name(label) ? VAMP_NAME_OTHER : label_values[label].count;
+    return vamp_label_is_name(label) ? VAMP_NAME_OTHER : vamp_label_values[label].count;
 }
 
 static const char *label_text(const struct vamp_series_table *table, unsigned label, uint32_t value)
@@ -89,7 +74,7 @@ static const char *label_text(const struct vamp_series_table *table, unsigned la
     return value == label_other(label)  ? VAMP_SERIES_OTHER
            : vamp_label_is_name(label)  ? vamp_components_name(table->components, value)
            : label == VAMP_LABEL_OUTPUT ? table->outputs[value]
-                                        : label_values[label].text(value);
+                                        : vamp_label_values[label].text(value);
 }
 
 static unsigned bits_for(uint64_t values)
