@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The attributes of a CDO: set, converted, printed, and to messages and back. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "maestro/api/internal.h"
 
@@ -54,7 +61,8 @@ static void insert(struct mstro_cdo_ *cdo, struct attribute *attribute)
     }
 }
 
-/* Memory that the library frees although it was passed as const. */
+/* Memory that the library frees although it was passed as const, or that protobuf-c, which has no
+ * const, only reads. */
 static void *disown(const void *memory)
 {
     union {
@@ -133,17 +141,350 @@ mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
     return MSTRO_OK;
 }
 
+/* ------------------------------------------------------------------ a text for a key of another
+ * type
+ *
+ * The users of the MARS keywords disagree about types (a date as a timestamp and as a text), and
+ * maestro.h takes an untyped pointer. The memory it points to distinguishes them: for a text, the
+ * first eight bytes are an address of readable memory with printable characters and a terminator;
+ * for a number or a timestamp they are not. The memory is read through the kernel, so an invalid
+ * address does no harm.
+ */
+enum {
+    LOWEST_ADDRESS = 65536, /* Linux maps nothing below it (vm.mmap_min_addr) */
+    PAGE_LEAST = 4096,      /* no page is smaller */
+    TEXT_BYTES = 128,
+};
+
+/* Returns how many of the `size` bytes at `address` could be read. */
+static size_t read_memory(uint64_t address, char *buffer, size_t size)
+{
+    const size_t of_page = PAGE_LEAST - (size_t)(address % PAGE_LEAST);
+    const size_t first = of_page < size ? of_page : size;
+    union {
+        uint64_t number;
+        void *pointer;
+    } at = {.number = address}, next = {.number = address + first};
+    const struct iovec ours = {.iov_base = buffer, .iov_len = size};
+    const struct iovec theirs[] = {{.iov_base = at.pointer, .iov_len = first},
+                                   {.iov_base = next.pointer, .iov_len = size - first}};
+    const ssize_t count = process_vm_readv(getpid(), &ours, 1, theirs, first < size ? 2 : 1, 0);
+    return count < 0 ? 0 : (size_t)count;
+}
+
+/* Whether `value`, of eight bytes at least, points at a text, of which `text` is then a copy, cut
+ * at its size. */
+static bool text_of(const void *value, char text[TEXT_BYTES])
+{
+    uint64_t address;
+    memcpy(&address, value, sizeof address);
+    if (address < LOWEST_ADDRESS || address > UINT64_MAX / 2) {
+        return false;
+    }
+    const size_t count = read_memory(address, text, TEXT_BYTES);
+    const size_t length = strnlen(text, count);
+    if (length == 0 || (length == count && count < TEXT_BYTES)) {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < ' ' || text[i] > '~') {
+            return false;
+        }
+    }
+    text[TEXT_BYTES - 1] = '\0';
+    return true;
+}
+
+static bool to_integer(const char *text, int64_t *ret)
+{
+    char *end;
+    errno = 0;
+    *ret = strtoll(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0';
+}
+
+static bool to_natural(const char *text, uint64_t *ret)
+{
+    char *end;
+    errno = 0;
+    *ret = strtoull(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0' && strchr(text, '-') == NULL;
+}
+
+/* A day that does not exist is no date: its fields change in the conversion. */
+static bool to_timestamp(const char *text, mstro_timestamp *ret)
+{
+    static const char *const formats[] = {"%Y%m%d", "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S",
+                                          "%Y-%m-%dT%H:%M:%SZ"};
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        struct tm fields = {.tm_mday = 1};
+        const char *end = strptime(text, formats[i], &fields);
+        if (end == NULL || *end != '\0') {
+            continue;
+        }
+        const int day = fields.tm_mday;
+        *ret = (mstro_timestamp){.sec = timegm(&fields)};
+        return fields.tm_mday == day;
+    }
+    return false;
+}
+
+/* Converts `text` to a value. MSTRO_NOMATCH: it does not convert to an int64, a uint64 or a
+ * timestamp, or `type` is another. */
+static mstro_status convert(const char *key, enum mstro_cdo_attr_value_type type, const char *text,
+                            union attribute_value *ret)
+{
+    if ((type == MSTRO_CDO_ATTR_VALUE_int64 && to_integer(text, &ret->int64)) ||
+        (type == MSTRO_CDO_ATTR_VALUE_uint64 && to_natural(text, &ret->uint64)) ||
+        (type == MSTRO_CDO_ATTR_VALUE_timestamp && to_timestamp(text, &ret->timestamp))) {
+        return MSTRO_OK;
+    }
+    return api_fail(MSTRO_NOMATCH,
+                    "mstro_cdo_attribute_set: \"%.200s\" is of the type %s(), and the text \"%s\" "
+                    "is %s; or give the key another type with a schema in " MSTRO_ENV_SCHEMA_LIST,
+                    key, schema_type_name(type), text,
+                    type == MSTRO_CDO_ATTR_VALUE_timestamp
+                        ? "no date as YYYYMMDD, YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ"
+                        : "no number of that type");
+}
+
+/* ------------------------------------------------------------------ to messages and back
+ *
+ * Pointers are not sent, since addresses mean nothing to other processes; name and size have fields
+ * of their own. */
+
+/* One attribute in the block that is sent. */
+struct slot {
+    Mstro__Wire__Attribute item;
+    Mstro__Wire__Timestamp timestamp;
+};
+
+static bool travels(const struct attribute *attribute)
+{
+    return attribute->type != MSTRO_CDO_ATTR_VALUE_pointer &&
+           strcmp(attribute->key, MSTRO_ATTR_CORE_CDO_NAME) != 0 &&
+           strcmp(attribute->key, MSTRO_ATTR_CORE_CDO_SCOPE_LOCAL_SIZE) != 0;
+}
+
+static void set_timestamp(struct slot *slot, const mstro_timestamp *value)
+{
+    mstro__wire__timestamp__init(&slot->timestamp);
+    slot->timestamp.sec = value->sec;
+    slot->timestamp.nsec = value->nsec;
+    slot->timestamp.has_offset = value->offset != 0;
+    slot->timestamp.offset = value->offset;
+    slot->item.value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_TIMESTAMP;
+    slot->item.timestamp = &slot->timestamp;
+}
+
+static void fill(struct slot *slot, const struct attribute *attribute)
+{
+    Mstro__Wire__Attribute *item = &slot->item;
+    const void *value = attribute->value;
+    mstro__wire__attribute__init(item);
+    item->key = disown(attribute->key);
+    item->has_type = true;
+    item->type = (uint32_t)attribute->type;
+    switch (attribute->type) {
+    case MSTRO_CDO_ATTR_VALUE_bool:
+        item->value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_BOOLEAN;
+        item->boolean = *(const bool *)value;
+        return;
+    case MSTRO_CDO_ATTR_VALUE_int32:
+        item->value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_INTEGER;
+        item->integer = *(const int32_t *)value;
+        return;
+    case MSTRO_CDO_ATTR_VALUE_int64:
+        item->value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_INTEGER;
+        item->integer = *(const int64_t *)value;
+        return;
+    case MSTRO_CDO_ATTR_VALUE_uint32:
+        item->value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_NATURAL;
+        item->natural = *(const uint32_t *)value;
+        return;
+    case MSTRO_CDO_ATTR_VALUE_uint64:
+        item->value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_NATURAL;
+        item->natural = *(const uint64_t *)value;
+        return;
+    case MSTRO_CDO_ATTR_VALUE_float:
+        item->value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_REAL;
+        item->real = (double)*(const float *)value;
+        return;
+    case MSTRO_CDO_ATTR_VALUE_double:
+        item->value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_REAL;
+        item->real = *(const double *)value;
+        return;
+    case MSTRO_CDO_ATTR_VALUE_cstring:
+        item->value_case = MSTRO__WIRE__ATTRIBUTE__VALUE_TEXT;
+        item->text = disown(attribute->own.text);
+        return;
+    case MSTRO_CDO_ATTR_VALUE_timestamp:
+        set_timestamp(slot, value);
+        return;
+    case MSTRO_CDO_ATTR_VALUE_pointer:
+    case MSTRO_CDO_ATTR_VALUE_INVALID:
+    case MSTRO_CDO_ATTR_VALUE__MAX:
+        return;
+    }
+}
+
+Mstro__Wire__Attribute **attributes_to_wire(const struct mstro_cdo_ *cdo, size_t *ret_count)
+{
+    size_t count = 0;
+    for (const struct attribute *at = cdo->attributes; at != NULL; at = at->next) {
+        count += travels(at);
+    }
+    Mstro__Wire__Attribute **items =
+        malloc((count + 1) * sizeof(Mstro__Wire__Attribute *) + count * sizeof(struct slot));
+    if (items == NULL) {
+        return NULL;
+    }
+    struct slot *slot = (struct slot *)(void *)(items + count + 1);
+    *ret_count = 0;
+    for (const struct attribute *at = cdo->attributes; at != NULL; at = at->next) {
+        if (travels(at)) {
+            fill(slot, at);
+            items[(*ret_count)++] = &slot++->item;
+        }
+    }
+    return items;
+}
+
+/* A number that does not fit into the type that it should have keeps the one it travels as. */
+static enum mstro_cdo_attr_value_type value_of(const Mstro__Wire__Attribute *item,
+                                               union attribute_value *value)
+{
+    switch (item->value_case) {
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_BOOLEAN:
+        value->boolean = item->boolean;
+        return MSTRO_CDO_ATTR_VALUE_bool;
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_INTEGER:
+        value->int64 = item->integer;
+        if (item->type != MSTRO_CDO_ATTR_VALUE_int32 || item->integer < INT32_MIN ||
+            item->integer > INT32_MAX) {
+            return MSTRO_CDO_ATTR_VALUE_int64;
+        }
+        value->int32 = (int32_t)item->integer;
+        return MSTRO_CDO_ATTR_VALUE_int32;
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_NATURAL:
+        value->uint64 = item->natural;
+        if (item->type != MSTRO_CDO_ATTR_VALUE_uint32 || item->natural > UINT32_MAX) {
+            return MSTRO_CDO_ATTR_VALUE_uint64;
+        }
+        value->uint32 = (uint32_t)item->natural;
+        return MSTRO_CDO_ATTR_VALUE_uint32;
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_REAL:
+        value->real64 = item->real;
+        if (item->type != MSTRO_CDO_ATTR_VALUE_float) {
+            return MSTRO_CDO_ATTR_VALUE_double;
+        }
+        value->real32 = (float)item->real;
+        return MSTRO_CDO_ATTR_VALUE_float;
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_TEXT:
+        value->text = item->text;
+        return MSTRO_CDO_ATTR_VALUE_cstring;
+    case MSTRO__WIRE__ATTRIBUTE__VALUE_TIMESTAMP:
+        value->timestamp = (mstro_timestamp){.sec = item->timestamp->sec,
+                                             .nsec = item->timestamp->nsec,
+                                             .offset = item->timestamp->offset};
+        return MSTRO_CDO_ATTR_VALUE_timestamp;
+    case MSTRO__WIRE__ATTRIBUTE__VALUE__NOT_SET:
+    case _MSTRO__WIRE__ATTRIBUTE__VALUE__CASE_IS_INT_SIZE:
+        break;
+    }
+    return MSTRO_CDO_ATTR_VALUE_INVALID;
+}
+
+mstro_status attributes_from_wire(struct mstro_cdo_ *cdo, Mstro__Wire__Attribute *const *items,
+                                  size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        union attribute_value value;
+        enum mstro_cdo_attr_value_type type = value_of(items[i], &value);
+        if (type == MSTRO_CDO_ATTR_VALUE_INVALID) {
+            continue; /* of a newer sender */
+        }
+        mstro_status status = attribute_put(cdo, items[i]->key, type, &value, true, false);
+        if (status != MSTRO_OK) {
+            return status;
+        }
+    }
+    return MSTRO_OK;
+}
+
+/* ------------------------------------------------------------------ printing */
+
+static void print_value(const struct attribute *attribute)
+{
+    const void *value = attribute->value;
+    switch (attribute->type) {
+    case MSTRO_CDO_ATTR_VALUE_bool:
+        (void)printf("%s", *(const bool *)value ? "true" : "false");
+        return;
+    case MSTRO_CDO_ATTR_VALUE_int32:
+        (void)printf("%" PRId32, *(const int32_t *)value);
+        return;
+    case MSTRO_CDO_ATTR_VALUE_int64:
+        (void)printf("%" PRId64, *(const int64_t *)value);
+        return;
+    case MSTRO_CDO_ATTR_VALUE_uint32:
+        (void)printf("%" PRIu32, *(const uint32_t *)value);
+        return;
+    case MSTRO_CDO_ATTR_VALUE_uint64:
+        (void)printf("%" PRIu64, *(const uint64_t *)value);
+        return;
+    case MSTRO_CDO_ATTR_VALUE_float:
+        (void)printf("%.9g", (double)*(const float *)value);
+        return;
+    case MSTRO_CDO_ATTR_VALUE_double:
+        (void)printf("%.17g", *(const double *)value);
+        return;
+    case MSTRO_CDO_ATTR_VALUE_cstring:
+        (void)printf("\"%s\"", attribute->own.text);
+        return;
+    case MSTRO_CDO_ATTR_VALUE_timestamp: {
+        const mstro_timestamp *time = value;
+        (void)printf("%" PRId64 ".%09" PRId64 " %+" PRId64 " min", time->sec, time->nsec,
+                     time->offset);
+        return;
+    }
+    case MSTRO_CDO_ATTR_VALUE_pointer:
+        (void)printf("%p", attribute->own.pointer);
+        return;
+    case MSTRO_CDO_ATTR_VALUE_INVALID:
+    case MSTRO_CDO_ATTR_VALUE__MAX:
+        return;
+    }
+}
+
+mstro_status mstro_cdo_attributes_print(mstro_cdo cdo)
+{
+    if (cdo == NULL) {
+        return api_fail(MSTRO_INVARG, "mstro_cdo_attributes_print: no CDO");
+    }
+    for (const struct attribute *at = cdo->attributes; at != NULL; at = at->next) {
+        (void)printf("%s = ", at->key);
+        print_value(at);
+        (void)printf(" (%s)\n", schema_type_name(at->type));
+    }
+    return fflush(stdout) == 0
+               ? MSTRO_OK
+               : api_fail(MSTRO_FAIL, "mstro_cdo_attributes_print: %s", strerror(errno));
+}
+
+/* ------------------------------------------------------------------ setting */
+
 /* A text for a MARS keyword of another type is converted; others have their schema's type. */
 static mstro_status put_known(struct mstro_cdo_ *cdo, const struct schema_attribute *known,
                               const void *value, bool copy, bool user_owned)
 {
-    char text[ATTRIBUTE_TEXT_BYTES];
+    char text[TEXT_BYTES];
     if (!known->built_in_mars || known->type == MSTRO_CDO_ATTR_VALUE_cstring || value == NULL ||
-        !attribute_text_of(value, text)) {
+        !text_of(value, text)) {
         return attribute_put(cdo, known->key, known->type, value, copy, user_owned);
     }
     union attribute_value converted;
-    mstro_status status = attribute_convert(known->key, known->type, text, &converted);
+    mstro_status status = convert(known->key, known->type, text, &converted);
     if (status == MSTRO_OK) {
         status = attribute_put(cdo, known->key, known->type, &converted, true, false);
     }
@@ -152,8 +493,6 @@ static mstro_status put_known(struct mstro_cdo_ *cdo, const struct schema_attrib
     }
     return status;
 }
-
-/* ------------------------------------------------------------------ public */
 
 mstro_status mstro_cdo_attribute_set(mstro_cdo cdo, const char *key, void *value, bool copy,
                                      bool user_owned)

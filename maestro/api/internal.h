@@ -50,14 +50,6 @@ void attributes_free(struct mstro_cdo_ *cdo);
 mstro_status attribute_put(struct mstro_cdo_ *cdo, const char *key,
                            enum mstro_cdo_attr_value_type type, const void *value, bool copy,
                            bool user_owned);
-/* attribute_text.c: whether `value`, of eight bytes at least, points at a text, of which `text` is
- * then a copy, cut at its size. */
-enum { ATTRIBUTE_TEXT_BYTES = 128 };
-bool attribute_text_of(const void *value, char text[ATTRIBUTE_TEXT_BYTES]);
-/* Converts `text` to a value. MSTRO_NOMATCH: it does not convert to an int64, a uint64 or a
- * timestamp, or `type` is another. */
-mstro_status attribute_convert(const char *key, enum mstro_cdo_attr_value_type type,
-                               const char *text, union attribute_value *ret);
 /* The CDO's attributes as they are sent, in one block to be freed; NULL without memory. */
 Mstro__Wire__Attribute **attributes_to_wire(const struct mstro_cdo_ *cdo, size_t *ret_count);
 /* Adds the attributes of a ticket to the CDO. */

@@ -19,6 +19,7 @@
 #include "maestro/wire/frame.h"
 #include "maestro/wire/info.h"
 #include "maestro/wire/link.h"
+#include "vampire/core/clock.h"
 #include "vampire/core/list.h"
 #include "vampire/core/map.h"
 #include "vampire/core/protobuf/arena.h"
@@ -123,10 +124,15 @@ struct server {
     struct server_counts counts;
 };
 
-/* state.c */
-int64_t server_now(void);
-/* Something new will be due at this time. */
-void server_look_by(struct server *server, int64_t time_ns);
+static inline int64_t server_now(void)
+{
+    return vamp_clock_monotonic_ns(&vamp_clock_system);
+}
+/* Something new will be due at this time: when liveness is checked next. */
+static inline void server_look_by(struct server *server, int64_t time_ns)
+{
+    server->check_ns = time_ns < server->check_ns ? time_ns : server->check_ns;
+}
 
 /* peer.c */
 struct server_peer *server_find_session(const struct server *server, uint64_t session);
