@@ -145,15 +145,15 @@ def product_errors(texts):
     for one, other in house.mutual_includes(texts):
         if (one, other) not in MUTUAL_INCLUDES:
             yield f"{one}/ and {other}/ include each other"
+    for folder, count in house.folder_sizes(texts).items():
+        if count > FOLDER_FILES:
+            yield f"{folder}/ has {count} files, at most {FOLDER_FILES}"
     yield from table_errors()
     yield from declarations([name for name in texts if name.endswith((".c", ".h"))])
 
 
 def product_remarks(texts):
-    """What shall become errors once it holds."""
-    for folder, count in house.folder_sizes(texts).items():
-        if count > FOLDER_FILES:
-            yield f"{folder}/ has {count} files, more than {FOLDER_FILES}"
+    """What shall become an error once it holds."""
     internal = sum(name.endswith("internal.h") for name in texts)
     if internal > INTERNAL_HEADERS:
         yield f"{internal} internal headers, more than {INTERNAL_HEADERS}"
