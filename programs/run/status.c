@@ -253,6 +253,11 @@ void vamp_status_say(struct vamp_status *status, const char *format, ...)
     va_end(arguments);
 }
 
+void vamp_status_say_line(void *context, const char *line)
+{
+    vamp_status_say(context, "%s", line);
+}
+
 void vamp_status_error(struct vamp_status *status, const char *format, ...)
 {
     va_list arguments;

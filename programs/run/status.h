@@ -116,6 +116,8 @@ void vamp_status_kept(struct vamp_status *status,
                       void *context);
 /* "PROGRAM: text", unless quiet. */
 void vamp_status_say(struct vamp_status *status, const char *format, ...) VAMP_PRINTF(2, 3);
+/* The same of a whole line; `context` is the status. */
+void vamp_status_say_line(void *context, const char *line);
 /* "PROGRAM: error: text", always. */
 void vamp_status_error(struct vamp_status *status, const char *format, ...) VAMP_PRINTF(2, 3);
 

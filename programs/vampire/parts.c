@@ -5,12 +5,6 @@
 
 /* ---- alarms: evaluated when a bucket closes, before the outputs get it */
 
-static void say_alarm(void *context, const char *line)
-{
-    struct pipeline *pipeline = context;
-    vamp_status_say(&pipeline->status, "%s", line);
-}
-
 static void read_silences(struct pipeline *pipeline)
 {
     const char *path = pipeline->config->silences;
@@ -42,8 +36,8 @@ int pipeline_create_alarms(struct pipeline *pipeline, const struct vamp_config *
         return 0;
     }
     pipeline->alarm_context = (struct vamp_alarm_action_context){
-        .say = say_alarm,
-        .say_context = pipeline,
+        .say = vamp_status_say_line,
+        .say_context = &pipeline->status,
         .run_id = pipeline->run->id,
         .services = pipeline->services,
     };

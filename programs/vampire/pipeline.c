@@ -210,12 +210,6 @@ static void say_for_actions(void *context, bool error, const char *line)
     }
 }
 
-static void say_for_source(void *context, const char *line)
-{
-    struct pipeline *pipeline = context;
-    vamp_status_say(&pipeline->status, "%s", line);
-}
-
 static void set_models(struct pipeline *pipeline)
 {
     static const char *const usual[] = {"(*) -- *"};
@@ -323,8 +317,8 @@ static int open_source(struct pipeline *pipeline, struct vamp_err *err)
         .selector = pipeline->selector,
         .own_roundtrip = note_roundtrip,
         .own_roundtrip_context = &pipeline->roundtrips,
-        .say = say_for_source,
-        .say_context = pipeline,
+        .say = vamp_status_say_line,
+        .say_context = &pipeline->status,
         .stop = &pipeline->start->signals->stop,
     };
     int status = config->source->open(config->source_options, &context, &pipeline->source, err);
