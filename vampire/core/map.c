@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "vampire/core/hash.h"
 
@@ -94,21 +95,8 @@ void map_remove(struct map *map, struct map_link *link)
     }
 }
 
-struct map_link *map_next(const struct map_link *link)
+void map_clear(struct map *map)
 {
-    for (struct map_link *next = link->next; next != NULL; next = next->next) {
-        if (next->hash == link->hash) {
-            return next;
-        }
-    }
-    return NULL;
-}
-
-struct map_link *map_first(const struct map *map, uint64_t hash)
-{
-    struct map_link *link = map->count > 0 ? map->slots[hash & (map->slot_count - 1)] : NULL;
-    while (link != NULL && link->hash != hash) {
-        link = link->next;
-    }
-    return link;
+    memset(map->slots, 0, map->slot_count * sizeof *map->slots);
+    map->count = 0;
 }

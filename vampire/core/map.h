@@ -37,8 +37,25 @@ uint64_t map_hash_text(const struct map *map, const char *text, size_t length);
 
 void map_insert(struct map *map, struct map_link *link, uint64_t hash);
 void map_remove(struct map *map, struct map_link *link);
+/* Forgets all entries. */
+void map_clear(struct map *map);
+
+/* `link` or the first one after it in its slot that has this hash; NULL: there is none. */
+static inline struct map_link *map_same(struct map_link *link, uint64_t hash)
+{
+    while (link != NULL && link->hash != hash) {
+        link = link->next;
+    }
+    return link;
+}
 /* The entries of one hash, one after the other; NULL at the end. */
-struct map_link *map_first(const struct map *map, uint64_t hash);
-struct map_link *map_next(const struct map_link *link);
+static inline struct map_link *map_first(const struct map *map, uint64_t hash)
+{
+    return map->count > 0 ? map_same(map->slots[hash & (map->slot_count - 1)], hash) : NULL;
+}
+static inline struct map_link *map_next(const struct map_link *link)
+{
+    return map_same(link->next, link->hash);
+}
 
 #endif

@@ -2,43 +2,73 @@
 #include "vampire/core/event/components.h"
 
 #include <assert.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vampire/core/hash.h"
 
-/* Not a map of core/map.h: the row of an event's component is looked up for every event, and rows
- * are numbered. Open addressing, at most half full. Entries are a row's or name's number; 0 marks a
- * free one, and neither row 0 nor name 0 is looked up here. Names are never removed. */
-struct index {
-    uint32_t *entries;
-    uint64_t mask;
-};
+/* ---- models */
 
-struct vamp_components {
-    struct vamp_component *rows;
-    struct vamp_component *newest; /* the row of the event before; NULL: of no row but row 0 */
-    size_t max, count, present;
-    uint32_t replaced; /* contract of vamp_components_replaced */
-    const char **names;
-    uint32_t *models; /* name number of each name's model */
-    struct vamp_model_rules model_rules;
-    size_t name_count;
-    struct index by_id, by_name;
-    uint64_t seed;    /* of the hashes of names, which components choose */
-    uint64_t unnamed; /* names for which there was no memory */
-};
+#define CAPTURE "(*)"
 
-static int index_init(struct index *index, size_t max)
+int vamp_model_rule_check(const char *rule, struct vamp_err *err)
 {
-    size_t size = 16;
-    while (size < 2 * max + 4) {
-        size *= 2;
+    const char *capture = strstr(rule, CAPTURE);
+    const char *equals = strchr(rule, '=');
+    const bool named = equals != NULL && equals != rule && equals[1] != '\0';
+    if (capture != NULL ? capture[strlen(CAPTURE)] != '\0' : named) {
+        return 0;
     }
-    index->mask = size - 1;
-    index->entries = calloc(size, sizeof *index->entries);
-    return index->entries == NULL ? -ENOMEM : 0;
+    return vamp_err_set(err, -EINVAL,
+                        "a model is \"MODEL=PATTERN\", such as \"ocean=NEMO*\", or a pattern in "
+                        "which (*) stands for the model, such as \"(*) -- *\"");
 }
+
+/* "TEXT(*)PATTERN" */
+static bool capture_fits(const char *rule, const char *capture, const char *name,
+                         struct vamp_model_name *ret_model)
+{
+    const size_t text = (size_t)(capture - rule);
+    const char *pattern = capture + strlen(CAPTURE);
+    if (strncmp(rule, name, text) != 0) {
+        return false;
+    }
+    const char *begin = name + text;
+    for (size_t length = 1; begin[0] != '\0' && begin[length] != '\0'; length++) {
+        if (fnmatch(pattern, begin + length, 0) == 0) {
+            *ret_model = (struct vamp_model_name){begin, length};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "MODEL=PATTERN" */
+static bool pattern_fits(const char *rule, const char *name, struct vamp_model_name *ret_model)
+{
+    const char *equals = strchr(rule, '=');
+    if (equals == NULL || fnmatch(equals + 1, name, 0) != 0) {
+        return false;
+    }
+    *ret_model = (struct vamp_model_name){rule, (size_t)(equals - rule)};
+    return true;
+}
+
+struct vamp_model_name vamp_model_of(const struct vamp_model_rules *rules, const char *name)
+{
+    struct vamp_model_name model = {name, strlen(name)};
+    bool found = model.length > VAMP_MODEL_NAME_MAX;
+    for (size_t i = 0; !found && i < rules->count; i++) {
+        const char *rule = rules->texts[i];
+        const char *capture = strstr(rule, CAPTURE);
+        found = capture != NULL ? capture_fits(rule, capture, name, &model)
+                                : pattern_fits(rule, name, &model);
+    }
+    return model;
+}
+
+/* ---- the table */
 
 int vamp_components_create(size_t max, struct vamp_components **ret_components,
                            struct vamp_err *err)
@@ -52,21 +82,20 @@ int vamp_components_create(size_t max, struct vamp_components **ret_components,
         return vamp_err_set(err, -ENOMEM, "component table: out of memory");
     }
     components->max = max;
-    components->seed = vamp_hash_seed();
     components->rows = calloc(max, sizeof *components->rows);
     const size_t names = (size_t)vamp_components_names_max(max);
     components->names = calloc(names, sizeof *components->names);
-    components->models = calloc(names, sizeof *components->models);
-    if (components->rows == NULL || components->names == NULL || components->models == NULL ||
-        index_init(&components->by_id, max) != 0 || index_init(&components->by_name, names) != 0) {
+    if (components->rows == NULL || components->names == NULL ||
+        map_init(&components->by_id) != 0 || map_init(&components->by_name) != 0) {
         vamp_components_free(components);
         return vamp_err_set(err, -ENOMEM, "component table: out of memory for %zu rows", max);
     }
-    components->names[VAMP_NAME_OTHER] = VAMP_COMPONENT_OTHER_NAME;
-    components->names[VAMP_NAME_UNKNOWN] = VAMP_COMPONENT_UNKNOWN_NAME;
-    components->models[VAMP_NAME_UNKNOWN] = VAMP_NAME_UNKNOWN;
+    components->names[VAMP_NAME_OTHER] =
+        (struct vamp_component_name){VAMP_COMPONENT_OTHER_NAME, VAMP_NAME_OTHER, {NULL, 0}};
+    components->names[VAMP_NAME_UNKNOWN] =
+        (struct vamp_component_name){VAMP_COMPONENT_UNKNOWN_NAME, VAMP_NAME_UNKNOWN, {NULL, 0}};
     components->name_count = 2;
-    components->rows[0] = (struct vamp_component){
+    components->rows[0].shown = (struct vamp_component){
         .name = VAMP_COMPONENT_OTHER_NAME,
         .joined_ns = INT64_MIN,
         .left_ns = INT64_MIN,
@@ -83,43 +112,13 @@ void vamp_components_free(struct vamp_components *components)
         return;
     }
     for (size_t i = 2; i < components->name_count; i++) {
-        free((void *)(uintptr_t)components->names[i]);
+        free((void *)(uintptr_t)components->names[i].text);
     }
     free(components->names);
-    free(components->models);
     free(components->rows);
-    free(components->by_id.entries);
-    free(components->by_name.entries);
+    map_done(&components->by_id);
+    map_done(&components->by_name);
     free(components);
-}
-
-/* The entry of this id, or the free one where it belongs. */
-static inline uint32_t *id_entry(const struct vamp_components *components, uint64_t app_id)
-{
-    uint64_t at = vamp_hash_word(0, app_id) & components->by_id.mask;
-    uint32_t *entry = &components->by_id.entries[at];
-    while (*entry != 0 && components->rows[*entry].app_id != app_id) {
-        at = (at + 1) & components->by_id.mask;
-        entry = &components->by_id.entries[at];
-    }
-    return entry;
-}
-
-/* Takes an id out of the index. Entries behind it move up, as far as the place where their look-up
- * begins allows: a free entry ends every look-up. */
-static void forget_id(struct vamp_components *components, uint64_t app_id)
-{
-    uint32_t *entries = components->by_id.entries;
-    const uint64_t mask = components->by_id.mask;
-    uint64_t hole = (uint64_t)(id_entry(components, app_id) - entries);
-    for (uint64_t at = (hole + 1) & mask; entries[at] != 0; at = (at + 1) & mask) {
-        const uint64_t begin = vamp_hash_word(0, components->rows[entries[at]].app_id) & mask;
-        if (((at - begin) & mask) >= ((at - hole) & mask)) {
-            entries[hole] = entries[at];
-            hole = at;
-        }
-    }
-    entries[hole] = 0;
 }
 
 /* A name that reads as "(other)" or "unknown", backslashes in front of it aside. */
@@ -158,26 +157,26 @@ static uint32_t name_number(struct vamp_components *components, const char *name
         return VAMP_NAME_UNKNOWN;
     }
     const size_t escape = is_reserved(name, length) ? 1 : 0;
-    uint64_t at = vamp_hash_bytes(components->seed, name, length) & components->by_name.mask;
-    uint32_t *entry = &components->by_name.entries[at];
-    while (*entry != 0) {
-        const char *known = components->names[*entry];
-        if ((escape == 0 || known[0] == '\\') && strncmp(known + escape, name, length) == 0 &&
-            known[escape + length] == '\0') {
-            return *entry;
+    const uint64_t hash = map_hash_text(&components->by_name, name, length);
+    for (struct map_link *link = map_first(&components->by_name, hash); link != NULL;
+         link = map_next(link)) {
+        const struct vamp_component_name *known =
+            CONTAINER_OF(link, struct vamp_component_name, link);
+        if ((escape == 0 || known->text[0] == '\\') &&
+            strncmp(known->text + escape, name, length) == 0 &&
+            known->text[escape + length] == '\0') {
+            return (uint32_t)(known - components->names);
         }
-        at = (at + 1) & components->by_name.mask;
-        entry = &components->by_name.entries[at];
     }
     char *copy = label_of(name, length, escape);
     if (copy == NULL) {
         components->unnamed++;
         return VAMP_NAME_OTHER;
     }
-    *entry = (uint32_t)components->name_count;
-    components->names[components->name_count] = copy;
-    components->models[components->name_count++] = *entry;
-    return *entry;
+    const uint32_t number = (uint32_t)components->name_count++;
+    components->names[number] = (struct vamp_component_name){copy, number, {NULL, 0}};
+    map_insert(&components->by_name, &components->names[number].link, hash);
+    return number;
 }
 
 /* The number of a component's name, whose model is found when it is new. */
@@ -187,10 +186,10 @@ static uint32_t component_name_number(struct vamp_components *components, const 
     const size_t known = components->name_count;
     const uint32_t number = name_number(components, name, length);
     if (components->name_count > known) {
-        const char *label = components->names[number];
+        const char *label = components->names[number].text;
         const struct vamp_model_name model = vamp_model_of(&components->model_rules, label);
         if (model.begin != label || label[model.length] != '\0') {
-            components->models[number] = name_number(components, model.begin, model.length);
+            components->names[number].model = name_number(components, model.begin, model.length);
         }
     }
     return number;
@@ -199,15 +198,13 @@ static uint32_t component_name_number(struct vamp_components *components, const 
 /* A new row that becomes the one of its id; row 0 at the bound. */
 static struct vamp_component *add_row(struct vamp_components *components, uint64_t app_id)
 {
-    assert(components->rows != NULL);
     if (components->count == components->max) {
-        return &components->rows[0];
+        return &components->rows[0].shown;
     }
-    uint32_t *entry = id_entry(components, app_id);
-    uint32_t index = (uint32_t)components->count++;
+    const uint32_t index = (uint32_t)components->count++;
+    struct vamp_component_place *row = &components->rows[index];
     components->present++;
-    struct vamp_component *row = &components->rows[index];
-    *row = (struct vamp_component){
+    row->shown = (struct vamp_component){
         .app_id = app_id,
         .name = VAMP_COMPONENT_UNKNOWN_NAME,
         .joined_ns = INT64_MIN,
@@ -216,14 +213,21 @@ static struct vamp_component *add_row(struct vamp_components *components, uint64
         .name_number = VAMP_NAME_UNKNOWN,
         .changed = true,
     };
-    *entry = index;
-    return row;
+    map_insert(&components->by_id, &row->link, vamp_hash_word(0, app_id));
+    return &row->shown;
 }
 
 static struct vamp_component *find_row(const struct vamp_components *components, uint64_t app_id)
 {
-    uint32_t index = *id_entry(components, app_id);
-    return index == 0 ? NULL : &components->rows[index];
+    const uint64_t hash = vamp_hash_word(0, app_id);
+    struct map_link *link = map_first(&components->by_id, hash);
+    for (; link != NULL; link = map_next(link)) {
+        struct vamp_component *row = &CONTAINER_OF(link, struct vamp_component_place, link)->shown;
+        if (row->app_id == app_id) {
+            return row;
+        }
+    }
+    return NULL;
 }
 
 static void leave(struct vamp_components *components, struct vamp_component *row, int64_t time_ns,
@@ -255,7 +259,7 @@ static struct vamp_component *join(struct vamp_components *components,
     if (row != NULL && !joins_row(row, event)) {
         leave(components, row, event->time_ns, VAMP_LEAVE_UNKNOWN);
         components->replaced = row->index;
-        forget_id(components, event->app_id);
+        map_remove(&components->by_id, &components->rows[row->index].link);
         row = NULL;
     }
     if (row == NULL) {
@@ -265,7 +269,7 @@ static struct vamp_component *join(struct vamp_components *components,
         row->joined_ns = event->time_ns;
         if (vamp_event_has(event, VAMP_HAS_COMPONENT_NAME)) {
             row->name_number = component_name_number(components, event->name, event->name_length);
-            row->name = components->names[row->name_number];
+            row->name = components->names[row->name_number].text;
         }
     }
     return row;
@@ -296,13 +300,13 @@ observe_other(struct vamp_components *components, const struct vamp_event *event
     }
     if (!vamp_event_has(event, VAMP_HAS_APP)) {
         components->replaced = 0;
-        return &components->rows[0];
+        return &components->rows[0].shown;
     }
     if (event->phase == VAMP_PHASE_BEFORE) {
         /* A JOIN not yet handled has no id of its own. */
         struct vamp_component *known = find_row(components, event->app_id);
         return known != NULL                    ? known
-               : event->kind == VAMP_EVENT_JOIN ? &components->rows[0]
+               : event->kind == VAMP_EVENT_JOIN ? &components->rows[0].shown
                                                 : add_row(components, event->app_id);
     }
     struct vamp_component *row = event->kind == VAMP_EVENT_JOIN
@@ -331,7 +335,7 @@ const struct vamp_component *vamp_components_observe(struct vamp_components *com
                                                      const struct vamp_event *event)
 {
     if (vamp_event_is_mark(event)) {
-        return &components->rows[0];
+        return &components->rows[0].shown;
     }
     struct vamp_component *row = known_actor(components, event);
     if (row == NULL) {
@@ -350,39 +354,16 @@ const struct vamp_component *vamp_components_observe(struct vamp_components *com
 void vamp_components_gone(struct vamp_components *components, int64_t time_ns)
 {
     for (size_t i = 1; i < components->count; i++) {
-        leave(components, &components->rows[i], time_ns, VAMP_LEAVE_POOL_GONE);
+        leave(components, &components->rows[i].shown, time_ns, VAMP_LEAVE_POOL_GONE);
     }
-    memset(components->by_id.entries, 0,
-           (size_t)(components->by_id.mask + 1) * sizeof *components->by_id.entries);
+    map_clear(&components->by_id);
     components->newest = NULL;
 }
 
-uint32_t vamp_components_replaced(const struct vamp_components *components)
+const struct vamp_component *vamp_components_look_up(const struct vamp_components *components,
+                                                     uint64_t app_id)
 {
-    return components->replaced;
-}
-
-const struct vamp_component *vamp_components_find(const struct vamp_components *components,
-                                                  uint64_t app_id)
-{
-    const struct vamp_component *newest = components->newest;
-    return newest != NULL && newest->app_id == app_id ? newest : find_row(components, app_id);
-}
-
-size_t vamp_components_count(const struct vamp_components *components)
-{
-    return components->count;
-}
-
-const struct vamp_component *vamp_components_row(const struct vamp_components *components,
-                                                 size_t index)
-{
-    return &components->rows[index];
-}
-
-size_t vamp_components_present(const struct vamp_components *components)
-{
-    return components->present;
+    return find_row(components, app_id);
 }
 
 void vamp_components_set_models(struct vamp_components *components,
@@ -392,37 +373,15 @@ void vamp_components_set_models(struct vamp_components *components,
     components->model_rules = *rules;
 }
 
-uint32_t vamp_components_model(const struct vamp_components *components, uint32_t name_number)
-{
-    return name_number < components->name_count ? components->models[name_number]
-                                                : VAMP_NAME_UNKNOWN;
-}
-
-const char *vamp_components_name(const struct vamp_components *components, uint32_t name_number)
-{
-    return name_number < components->name_count ? components->names[name_number]
-                                                : VAMP_COMPONENT_UNKNOWN_NAME;
-}
-
 const char *vamp_component_given_name(const struct vamp_component *component)
 {
     const char *name = component->name_number != VAMP_NAME_UNKNOWN ? component->name : "";
     return name[0] == '\\' && is_reserved(name, strlen(name)) ? name + 1 : name;
 }
 
-uint64_t vamp_components_unnamed(const struct vamp_components *components)
-{
-    return components->unnamed;
-}
-
-void vamp_components_changed_clear(struct vamp_components *components, size_t index)
-{
-    components->rows[index].changed = false;
-}
-
 void vamp_components_changed_all(struct vamp_components *components)
 {
-    for (size_t i = 0; i < vamp_components_count(components); i++) {
-        components->rows[i].changed = true;
+    for (size_t i = 0; i < components->count; i++) {
+        components->rows[i].shown.changed = true;
     }
 }

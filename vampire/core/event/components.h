@@ -13,7 +13,7 @@
 
 #include "vampire/core/err.h"
 #include "vampire/core/event/event.h"
-#include "vampire/core/event/models.h"
+#include "vampire/core/map.h"
 
 #define VAMP_COMPONENT_UNKNOWN_NAME "unknown"
 #define VAMP_COMPONENT_OTHER_NAME "(other)"
@@ -38,7 +38,59 @@ struct vamp_component {
     bool changed;         /* since vamp_components_changed_clear */
 };
 
-struct vamp_components;
+/* ---- models */
+
+/*
+ * Models: components that are ranks of one program, by their names. Rules say which name belongs to
+ * which model; the first that fits decides:
+ *   "MODEL=PATTERN"    names that fit the glob pattern are MODEL: "ocean=NEMO*"
+ *   "TEXT(*)PATTERN"   the model is the shortest text after TEXT that is followed by what fits the
+ *                      pattern: "(*) -- *" makes IFS of "IFS -- 0"
+ * A name that no rule fits is a model of its own. Stateless; any thread.
+ */
+
+/* No rule is applied to a longer name, so that a long one costs little. */
+#define VAMP_MODEL_NAME_MAX 255
+
+/* 0; -EINVAL with a text that says how a rule reads. */
+VAMP_MUST_CHECK int vamp_model_rule_check(const char *rule, struct vamp_err *err);
+
+struct vamp_model_rules {
+    const char *const *texts;
+    size_t count;
+};
+
+/* The model of a component's name: a part of a rule or of the name, not terminated, at least one
+ * byte unless the name is empty. */
+struct vamp_model_name {
+    const char *begin;
+    size_t length;
+};
+struct vamp_model_name vamp_model_of(const struct vamp_model_rules *rules, const char *name);
+
+/* ---- the table */
+
+/* What the functions below share; not for others to touch. */
+struct vamp_component_place {
+    struct vamp_component shown;
+    struct map_link link; /* by application id */
+};
+struct vamp_component_name {
+    const char *text;
+    uint32_t model;       /* name number of its model */
+    struct map_link link; /* by text */
+};
+struct vamp_components {
+    struct vamp_component_place *rows;
+    struct vamp_component *newest; /* the row of the event before; NULL: of no row but row 0 */
+    size_t max, count, present;
+    uint32_t replaced;                 /* contract of vamp_components_replaced */
+    struct vamp_component_name *names; /* by number; never removed */
+    size_t name_count;
+    struct vamp_model_rules model_rules;
+    struct map by_id, by_name;
+    uint64_t unnamed; /* names for which there was no memory */
+};
 
 #define VAMP_COMPONENTS_MAX ((size_t)1 << 22)
 /* At most `max` rows, row 0 included; from 2 to VAMP_COMPONENTS_MAX. 0, -EINVAL or -ENOMEM. */
@@ -56,7 +108,10 @@ const struct vamp_component *vamp_components_observe(struct vamp_components *com
                                                      const struct vamp_event *event);
 /* To be asked after a JOIN of phase AFTER was observed: the row that its id had before, whose stay
  * has ended even if no LEAVE was seen. 0: none, also when the JOIN repeats the one of the row. */
-uint32_t vamp_components_replaced(const struct vamp_components *components);
+static inline uint32_t vamp_components_replaced(const struct vamp_components *components)
+{
+    return components->replaced;
+}
 /* The pool is gone (mark GONE), and all its components with it: ends the rows of all present
  * components, with reason VAMP_LEAVE_POOL_GONE, and clears the map from id to row. */
 void vamp_components_gone(struct vamp_components *components, int64_t time_ns);
@@ -66,28 +121,60 @@ static inline uint64_t vamp_components_names_max(uint64_t max_components)
     return 2 * max_components + 2;
 }
 /* The row of an id, NULL when it was never observed. The last one when an id came twice. */
-const struct vamp_component *vamp_components_find(const struct vamp_components *components,
-                                                  uint64_t app_id);
+const struct vamp_component *vamp_components_look_up(const struct vamp_components *components,
+                                                     uint64_t app_id);
+static inline const struct vamp_component *
+vamp_components_find(const struct vamp_components *components, uint64_t app_id)
+{
+    const struct vamp_component *newest = components->newest;
+    return newest != NULL && newest->app_id == app_id ? newest
+                                                      : vamp_components_look_up(components, app_id);
+}
 /* Rows in order of appearance; row 0 is `(other)`. Stable pointers until free. */
-size_t vamp_components_count(const struct vamp_components *components);
-const struct vamp_component *vamp_components_row(const struct vamp_components *components,
-                                                 size_t index);
+static inline size_t vamp_components_count(const struct vamp_components *components)
+{
+    return components->count;
+}
+static inline const struct vamp_component *
+vamp_components_row(const struct vamp_components *components, size_t index)
+{
+    return &components->rows[index].shown;
+}
 /* Rows that have not left, row 0 aside. */
-size_t vamp_components_present(const struct vamp_components *components);
+static inline size_t vamp_components_present(const struct vamp_components *components)
+{
+    return components->present;
+}
 /* How names belong to models (models.h); before the first event. The texts outlive the table. */
 void vamp_components_set_models(struct vamp_components *components,
                                 const struct vamp_model_rules *rules);
 /* The name number of a name's model; of a table without models, and of a name that is none, the
  * same. */
-uint32_t vamp_components_model(const struct vamp_components *components, uint32_t name_number);
+static inline uint32_t vamp_components_model(const struct vamp_components *components,
+                                             uint32_t name_number)
+{
+    return name_number < components->name_count ? components->names[name_number].model
+                                                : VAMP_NAME_UNKNOWN;
+}
 /* The text of a name number; terminated, valid until free. "unknown" for a number not given. */
-const char *vamp_components_name(const struct vamp_components *components, uint32_t name_number);
+static inline const char *vamp_components_name(const struct vamp_components *components,
+                                               uint32_t name_number)
+{
+    return name_number < components->name_count ? components->names[name_number].text
+                                                : VAMP_COMPONENT_UNKNOWN_NAME;
+}
 /* The name that the component itself gave, without the backslash of a reserved one; "" when it gave
  * none. Valid as long as the row. */
 const char *vamp_component_given_name(const struct vamp_component *component);
 /* Components whose name is `(other)` because there was no memory for their own. */
-uint64_t vamp_components_unnamed(const struct vamp_components *components);
-void vamp_components_changed_clear(struct vamp_components *components, size_t index);
+static inline uint64_t vamp_components_unnamed(const struct vamp_components *components)
+{
+    return components->unnamed;
+}
+static inline void vamp_components_changed_clear(struct vamp_components *components, size_t index)
+{
+    components->rows[index].shown.changed = false;
+}
 /* Marks every row as changed, for a reader that has seen none. */
 void vamp_components_changed_all(struct vamp_components *components);
 
