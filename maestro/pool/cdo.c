@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "maestro/pool/internal.h"
-#include "vampire/core/event/cdo_id.h"
 #include "vampire/core/event/codec.h"
+#include "vampire/core/event/event.h"
 
 void cdo_subject(enum vamp_event_kind kind, uint64_t app_id, struct cdo *cdo,
                  struct subject *ret_subject)

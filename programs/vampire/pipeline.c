@@ -100,7 +100,7 @@ static void follow_clock_steps(struct pipeline *pipeline, int64_t now_ns)
     struct vamp_stats_state state;
     vamp_stats_state(pipeline->stats, &state);
     if (state.started && state.newest_ns < pipeline->newest_bucket_ns) {
-        vamp_event_clock_init(&pipeline->event_clock);
+        pipeline->event_clock = (struct vamp_event_clock){0};
         vamp_event_clock_observe(&pipeline->event_clock, pipeline->newest_event_ns, now_ns);
     }
     pipeline->newest_bucket_ns = state.newest_ns;
@@ -492,7 +492,7 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_start *start)
     struct pipeline *const pipeline = &own;
     vamp_status_init(&pipeline->status, "vampire", start->options->quiet, pipeline->clock);
     (void)pthread_mutex_init(&pipeline->roundtrips.lock, NULL);
-    vamp_event_clock_init(&pipeline->event_clock);
+    pipeline->event_clock = (struct vamp_event_clock){0};
     vamp_process_describe(&pipeline->process, pipeline->config, pipeline->clock, pipeline->run);
     pipeline->run->workflow = pipeline->config->workflow != NULL ? pipeline->config->workflow : "";
     pipeline->run->component = pipeline->config->component;

@@ -14,8 +14,8 @@
 #include "vampire/alarms/actions/services.h"
 #include "vampire/alarms/alarms.h"
 #include "vampire/alarms/silence.h"
+#include "vampire/core/clock.h"
 #include "vampire/core/event/components.h"
-#include "vampire/core/event/event_clock.h"
 #include "vampire/core/recording/recording.h"
 
 #define ROUNDTRIPS_MAX 32

@@ -13,7 +13,6 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/err.h"
-#include "vampire/core/event/losses.h"
 #include "vampire/core/event/ring.h"
 #include "vampire/source/source.h"
 

@@ -23,7 +23,7 @@
 #include "maestro/server/server.h"
 #include "tests/bench/stream.h"
 #include "vampire/core/event/codec.h"
-#include "vampire/core/protobuf/varint.h"
+#include "vampire/core/protobuf/wire.h"
 
 #define COMPONENTS 40
 #define AT_ONCE 256 /* events pushed while the lock is held */

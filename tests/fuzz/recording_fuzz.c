@@ -13,7 +13,7 @@
 #include "recording.pb-c.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/require.h"
-#include "vampire/core/protobuf/varint.h"
+#include "vampire/core/protobuf/wire.h"
 #include "vampire/core/recording/recording.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 
 #include "event.pb-c.h"
-#include "vampire/core/event/cdo_id.h"
 #include "vampire/core/event/event.h"
 
 /* A flag when the sender gave the field. */

@@ -8,15 +8,13 @@
 #include <cmocka.h>
 
 #include "vampire/core/clock.h"
-#include "vampire/core/event/event_clock.h"
 
 #define SECOND VAMP_NS_PER_SECOND
 
 static void unknown_before_the_first_event(void **state)
 {
     (void)state;
-    struct vamp_event_clock clock;
-    vamp_event_clock_init(&clock);
+    struct vamp_event_clock clock = {0};
     int64_t now = 7;
     assert_false(vamp_event_clock_now(&clock, SECOND, &now));
     assert_int_equal(now, 7);
@@ -25,8 +23,7 @@ static void unknown_before_the_first_event(void **state)
 static void runs_on_from_the_fastest_delivery(void **state)
 {
     (void)state;
-    struct vamp_event_clock clock;
-    vamp_event_clock_init(&clock);
+    struct vamp_event_clock clock = {0};
     vamp_event_clock_observe(&clock, 1000 * SECOND, 10 * SECOND);
     vamp_event_clock_observe(&clock, 1001 * SECOND, 13 * SECOND); /* two seconds late */
     int64_t now = 0;
@@ -37,8 +34,7 @@ static void runs_on_from_the_fastest_delivery(void **state)
 static void forgets_a_clock_that_was_stepped_back(void **state)
 {
     (void)state;
-    struct vamp_event_clock clock;
-    vamp_event_clock_init(&clock);
+    struct vamp_event_clock clock = {0};
     vamp_event_clock_observe(&clock, 5000 * SECOND, 10 * SECOND);
     for (int64_t second = 11; second < 40; second++) {
         vamp_event_clock_observe(&clock, (1000 + second) * SECOND, second * SECOND);

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "recording.pb-c.h"
-#include "vampire/core/protobuf/varint.h"
+#include "vampire/core/protobuf/wire.h"
 #include "vampire/core/recording/recording.h"
 
 struct fixture {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "vampire/core/protobuf/varint.h"
+#include "vampire/core/protobuf/wire.h"
 
 static const struct {
     uint64_t value;

@@ -49,4 +49,27 @@ void vamp_sleep_ns(int64_t ns);
 #define VAMP_TIME_TEXT_BYTES 88
 void vamp_time_text(int64_t utc_ns, char text[static VAMP_TIME_TEXT_BYTES]);
 
+/*
+ * Estimates the time of the event stream while no event comes. Event times are the pool manager's
+ * clock, which need not agree with ours and may be stepped. So it records how far events run ahead
+ * of our monotonic clock (the largest lead, that of the fastest delivery; others may be late,
+ * because we were stopped) over the last two windows of some seconds, and add it to the monotonic
+ * time. For one thread at a time: the source has one, for gaps of a pool that is gone, and the
+ * worker another, for the buckets.
+ */
+/* All zero: no event was seen yet. */
+struct vamp_event_clock {
+    int64_t lead_ns[2]; /* event time minus monotonic time: this window and the one before */
+    bool known[2];
+    int64_t window_start_ns; /* monotonic */
+};
+
+/* An event of this time was seen at this monotonic time. A time that no real clock gives is
+ * ignored. */
+void vamp_event_clock_observe(struct vamp_event_clock *clock, int64_t event_ns,
+                              int64_t monotonic_ns);
+/* The estimate; false while no event was seen yet. */
+bool vamp_event_clock_now(const struct vamp_event_clock *clock, int64_t monotonic_ns,
+                          int64_t *ret_event_ns);
+
 #endif

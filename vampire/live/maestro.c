@@ -15,7 +15,7 @@
 
 #include <maestro.h>
 
-#include "vampire/core/event/event_clock.h"
+#include "vampire/core/clock.h"
 #include "vampire/core/hash.h"
 #include "vampire/live/maestro_fields.h"
 #include "vampire/live/roster.h"
@@ -104,7 +104,6 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
     source->session.options = options;
     source->session.context = *context;
     source->all_left_ns = INT64_MAX;
-    vamp_event_clock_init(&source->event_clock);
     int result = vamp_session_begin(&source->session, err);
     if (result != 0) {
         (void)maestro_close(source, NULL);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "vampire/core/event/cdo_id.h"
+#include "vampire/core/event/event.h"
 #include "vampire/core/utf8.h"
 #include "vampire/live/abilities.h"
 

@@ -16,7 +16,7 @@
 #include <otf2/otf2.h>
 
 #include "vampire/core/clock.h"
-#include "vampire/core/event/cdo_id.h"
+#include "vampire/core/event/event.h"
 #include "vampire/core/map.h"
 #include "version.h"
 #include "writers/format/file.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "vampire/core/event/losses.h"
+#include "vampire/core/event/ring.h"
 
 /* The format's own buffer is flushed at least this often. */
 #define FLUSH_NS VAMP_NS_PER_SECOND

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "vampire/core/event/cdo_id.h"
+#include "vampire/core/event/event.h"
 #include "vampire/core/json_emit.h"
 #include "version.h"
 #include "writers/format/file.h"

@@ -5,7 +5,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "vampire/core/event/cdo_id.h"
+#include "vampire/core/event/event.h"
 #include "vampire/core/event/read.h"
 #include "vampire/core/protobuf/wire.h"
 

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/core/event/event.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 struct kind_text {
     const char *name, *help;
 };
 
-static const struct kind_text kind_texts[VAMP_EVENT_KIND_COUNT] = {
+static const struct kind_text kind_texts[] = {
 #define VAMP_EVENT_KIND(symbol, number, name, help) [number] = {#name, help},
 #include "vampire/core/event/kinds.def"
+    [VAMP_EVENT_GONE] = {"gone", NULL},         [VAMP_EVENT_UNWATCHED] = {"unwatched", NULL},
+    [VAMP_EVENT_TIME] = {"time", NULL},         [VAMP_EVENT_LOST] = {"lost", NULL},
+    [VAMP_EVENT_REJECTED] = {"rejected", NULL},
 };
 
 static const char *const tier_names[VAMP_TIER_COUNT] = {"unknown", "OFI", "GFS", "MIO"};
@@ -25,29 +30,14 @@ static const char *name_or_unknown(const char *const *names, unsigned count, uns
 
 const char *vamp_event_kind_name(unsigned kind)
 {
-    if (kind == VAMP_EVENT_GONE) {
-        return "gone";
-    }
-    if (kind == VAMP_EVENT_UNWATCHED) {
-        return "unwatched";
-    }
-    if (kind == VAMP_EVENT_TIME) {
-        return "time";
-    }
-    if (kind == VAMP_EVENT_LOST) {
-        return "lost";
-    }
-    if (kind == VAMP_EVENT_REJECTED) {
-        return "rejected";
-    }
-    return kind < VAMP_EVENT_KIND_COUNT && kind_texts[kind].name != NULL ? kind_texts[kind].name
-                                                                         : "unknown";
+    const char *name = kind <= VAMP_EVENT_REJECTED ? kind_texts[kind].name : NULL;
+    return name != NULL ? name : "unknown";
 }
 
 const char *vamp_event_kind_help(unsigned kind)
 {
-    return kind < VAMP_EVENT_KIND_COUNT && kind_texts[kind].help != NULL ? kind_texts[kind].help
-                                                                         : "unknown";
+    const char *help = kind <= VAMP_EVENT_REJECTED ? kind_texts[kind].help : NULL;
+    return help != NULL ? help : "unknown";
 }
 
 const char *vamp_tier_name(unsigned tier)
@@ -78,4 +68,9 @@ enum vamp_event_kind vamp_event_kind_from_name(const char *name)
         }
     }
     return VAMP_EVENT_NONE;
+}
+
+void vamp_cdo_id_text(struct vamp_cdo_id id, char text[static VAMP_CDO_ID_TEXT_BYTES])
+{
+    (void)snprintf(text, VAMP_CDO_ID_TEXT_BYTES, "%016" PRIx64 "%016" PRIx64, id.high, id.low);
 }

@@ -12,9 +12,11 @@
 #define VAMP_CORE_EVENT_EVENT_H
 
 #include <assert.h>
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum vamp_event_kind {
     VAMP_EVENT_NONE = 0,
@@ -141,6 +143,29 @@ const char *vamp_tier_name(unsigned tier);
 const char *vamp_cause_name(unsigned cause);
 const char *vamp_leave_reason_name(unsigned reason);
 const char *vamp_loss_name(unsigned loss);
+
+/* A CDO's id as 16 bytes, the form it has in Maestro's events, on the wire and in recordings. */
+#define VAMP_CDO_ID_BYTES 16
+
+/* `high`, then `low`, each most significant byte first: the bytes read like the id's text. */
+static inline void vamp_cdo_id_to_bytes(struct vamp_cdo_id id,
+                                        uint8_t bytes[static VAMP_CDO_ID_BYTES])
+{
+    const uint64_t words[2] = {htobe64(id.high), htobe64(id.low)};
+    memcpy(bytes, words, sizeof words);
+}
+
+static inline struct vamp_cdo_id
+vamp_cdo_id_from_bytes(const uint8_t bytes[static VAMP_CDO_ID_BYTES])
+{
+    uint64_t words[2];
+    memcpy(words, bytes, sizeof words);
+    return (struct vamp_cdo_id){.high = be64toh(words[0]), .low = be64toh(words[1])};
+}
+
+/* 32 hexadecimal digits, terminated. */
+#define VAMP_CDO_ID_TEXT_BYTES 33
+void vamp_cdo_id_text(struct vamp_cdo_id id, char text[static VAMP_CDO_ID_TEXT_BYTES]);
 
 /* The kind with this name, VAMP_EVENT_NONE when there is none. */
 enum vamp_event_kind vamp_event_kind_from_name(const char *name);

@@ -8,7 +8,6 @@
 #ifndef VAMP_CORE_EVENT_READ_H
 #define VAMP_CORE_EVENT_READ_H
 
-#include "vampire/core/event/cdo_id.h"
 #include "vampire/core/event/event.h"
 #include "vampire/core/protobuf/wire.h"
 

@@ -297,3 +297,72 @@ size_t vamp_ring_capacity_bytes(const struct vamp_ring *ring)
 {
     return ring->capacity;
 }
+
+/* ------------------------------------------------------------------ losses */
+
+void vamp_losses_note(struct vamp_losses *losses, const struct vamp_event *event,
+                      enum vamp_loss reason)
+{
+    if (event->kind == VAMP_EVENT_TIME) {
+        return;
+    }
+    losses->any = true;
+    switch (event->kind) {
+    case VAMP_EVENT_GONE:
+        losses->gone = 1;
+        losses->gone_ns = event->time_ns;
+        return;
+    case VAMP_EVENT_UNWATCHED:
+        losses->unwatched = 1;
+        losses->unwatched_ns = event->time_ns;
+        return;
+    case VAMP_EVENT_LOST:
+        losses->lost[event->reason] += event->count;
+        break;
+    case VAMP_EVENT_REJECTED:
+        losses->rejected += event->count;
+        break;
+    default:
+        losses->lost[reason]++;
+        break;
+    }
+    losses->time_ns = event->time_ns;
+}
+
+/* Puts `count` of a mark into the room of an event of the kind `before`; `*count` is then 0. True:
+ * it is, or was. */
+static bool report_mark(struct vamp_ring *ring, unsigned before, const struct vamp_event *mark,
+                        uint64_t *count)
+{
+    if (*count != 0 && vamp_ring_push_before(ring, mark, before)) {
+        *count = 0;
+    }
+    return *count == 0;
+}
+
+bool vamp_losses_report(struct vamp_losses *losses, struct vamp_ring *ring, unsigned kind)
+{
+    for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
+        const struct vamp_event lost = {.kind = VAMP_EVENT_LOST,
+                                        .reason = (uint8_t)reason,
+                                        .count = losses->lost[reason],
+                                        .time_ns = losses->time_ns};
+        if (!report_mark(ring, kind, &lost, &losses->lost[reason])) {
+            return false;
+        }
+    }
+    const struct vamp_event rejected = {
+        .kind = VAMP_EVENT_REJECTED, .count = losses->rejected, .time_ns = losses->time_ns};
+    const struct vamp_event gone = {.kind = VAMP_EVENT_GONE, .time_ns = losses->gone_ns};
+    const struct vamp_event unwatched = {.kind = VAMP_EVENT_UNWATCHED,
+                                         .time_ns = losses->unwatched_ns};
+    losses->any = !(report_mark(ring, kind, &rejected, &losses->rejected) &&
+                    report_mark(ring, kind, &gone, &losses->gone) &&
+                    report_mark(ring, kind, &unwatched, &losses->unwatched));
+    return !losses->any;
+}
+
+bool vamp_losses_finish(struct vamp_losses *losses, struct vamp_ring *ring)
+{
+    return !losses->any || vamp_losses_report(losses, ring, VAMP_EVENT_LEAVE);
+}

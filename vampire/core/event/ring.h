@@ -61,4 +61,41 @@ bool vamp_ring_finished(const struct vamp_ring *ring);
 size_t vamp_ring_used_bytes(const struct vamp_ring *ring);
 size_t vamp_ring_capacity_bytes(const struct vamp_ring *ring);
 
+/* ------------------------------------------------------------------ losses */
+
+/*
+ * Events that found no room in a ring, until the loss can be reported: the producer notes each
+ * event it had to drop, and puts marks with the exact numbers into the ring, in order, as soon as
+ * there is room. Producer's thread. Zero-initialised is empty.
+ */
+
+struct vamp_losses {
+    bool any; /* of all below */
+    uint64_t lost[VAMP_LOSS_COUNT];
+    uint64_t rejected;
+    int64_t time_ns;          /* of the newest one */
+    uint64_t gone, unwatched; /* 1: a mark that found no room; they are never dropped */
+    int64_t gone_ns, unwatched_ns;
+};
+
+/* Puts marks for everything noted into the ring, in the room of an event of this kind. False: no
+ * room for all of them. */
+bool vamp_losses_report(struct vamp_losses *losses, struct vamp_ring *ring, unsigned kind);
+/* Puts `event` into the ring, after marks for everything noted before. False: no room, and the
+ * event has to be noted. */
+static inline bool vamp_losses_push(struct vamp_losses *losses, struct vamp_ring *ring,
+                                    const struct vamp_event *event)
+{
+    return (!losses->any || vamp_losses_report(losses, ring, event->kind)) &&
+           vamp_ring_push(ring, event);
+}
+/* `event` was dropped because the ring was full, which is a loss of reason `reason`. A mark keeps
+ * its own meaning; one of time loses nothing, and those of a pool that is gone are put into the
+ * ring later. */
+void vamp_losses_note(struct vamp_losses *losses, const struct vamp_event *event,
+                      enum vamp_loss reason);
+/* At the end of the stream: puts marks for everything noted into the ring; false when it is still
+ * full. */
+bool vamp_losses_finish(struct vamp_losses *losses, struct vamp_ring *ring);
+
 #endif

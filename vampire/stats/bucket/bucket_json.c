@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/bucket/bucket_json.h"
 
-#include "vampire/core/event/cdo_id.h"
+#include "vampire/core/event/event.h"
 
 void vamp_bucket_json_labels(struct vamp_json *json, const struct vamp_label_set *set,
                              const struct vamp_series *series)

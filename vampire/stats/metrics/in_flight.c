@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "vampire/core/event/cdo_id.h"
+#include "vampire/core/event/event.h"
 #include "vampire/stats/cells/self.h"
 
 /* The place of everything that is taken for a bucket. */
