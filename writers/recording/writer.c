@@ -15,11 +15,6 @@ struct recording_options {
     unsigned access; /* enum vamp_target_access */
 };
 
-struct recording_writer {
-    struct vamp_recorder *recorder;
-    char *path;
-};
-
 static const struct vamp_opt recording_options[] = {
     {
         .key = "directory",
@@ -61,93 +56,67 @@ static void make_header(const struct vamp_writer_target *target,
     header->pid = run->pid;
 }
 
-static int open_recorder(const struct recording_options *options,
-                         const struct vamp_writer_target *target, struct recording_writer *self,
-                         struct vamp_err *err)
+/* What the output holds is the recorder itself. */
+static int recording_open(const void *options, const struct vamp_writer_target *target,
+                          void **ret_self, struct vamp_err *err)
 {
-    self->path = vamp_target_name(options->directory, target, "rec");
-    if (self->path == NULL) {
+    const struct recording_options *chosen = options;
+    struct vamp_recorder *recorder = NULL;
+    struct vamp_recording_header header;
+    char *path = vamp_target_name(chosen->directory, target, "rec");
+    if (path == NULL) {
         return vamp_err_set_errno(err, ENOMEM, "prepare the target");
     }
     int fd = -1;
-    int code = vamp_target_create(self->path, options->access, &fd, err);
-    if (code != 0) {
-        return code;
+    int code = vamp_target_create(path, chosen->access, &fd, err);
+    if (code == 0) {
+        make_header(target, &header);
+        code = vamp_recorder_begin(fd, path, &header, &recorder, err);
+        if (code != 0) {
+            (void)unlink(path);
+        }
     }
-    struct vamp_recording_header header;
-    make_header(target, &header);
-    code = vamp_recorder_begin(fd, self->path, &header, &self->recorder, err);
-    if (code != 0) {
-        (void)unlink(self->path);
-    }
+    free(path);
+    *ret_self = recorder;
     return code;
 }
 
 static int recording_close(void *self, const struct vamp_ending *ending, struct vamp_err *err)
 {
-    struct recording_writer *writer = self;
-    if (writer == NULL) {
-        return 0;
+    if (ending == NULL && self != NULL) {
+        vamp_recorder_goes_on(self);
     }
-    if (ending == NULL && writer->recorder != NULL) {
-        vamp_recorder_goes_on(writer->recorder);
-    }
-    const bool failed_empty = writer->recorder != NULL && vamp_recorder_failed(writer->recorder) &&
-                              vamp_recorder_written(writer->recorder) == 0;
-    int code = vamp_recorder_close(writer->recorder, err);
-    if (failed_empty) {
-        (void)unlink(writer->path);
-    }
-    free(writer->path);
-    free(writer);
-    return code;
-}
-
-static int recording_open(const void *options, const struct vamp_writer_target *target,
-                          void **ret_self, struct vamp_err *err)
-{
-    struct recording_writer *self = calloc(1, sizeof *self);
-    if (self == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "prepare the target");
-    }
-    int code = open_recorder(options, target, self, err);
-    if (code != 0) {
-        struct vamp_err ignored = VAMP_ERR_NONE;
-        (void)recording_close(self, NULL, &ignored);
-        return code;
-    }
-    *ret_self = self;
-    return 0;
+    return vamp_recorder_close(self, err);
 }
 
 static uint64_t recording_bytes(const void *self)
 {
-    return vamp_recorder_bytes(((const struct recording_writer *)self)->recorder);
+    return vamp_recorder_bytes(self);
 }
 
 static const char *recording_path(const void *self)
 {
-    return ((const struct recording_writer *)self)->path;
+    return vamp_recorder_path(self);
 }
 
 static int recording_event(void *self, const struct vamp_event *event, struct vamp_err *err)
 {
-    return vamp_recorder_add(((struct recording_writer *)self)->recorder, event, err);
+    return vamp_recorder_add(self, event, err);
 }
 
 static int recording_repeat(void *self, const struct vamp_event *event, struct vamp_err *err)
 {
-    return vamp_recorder_repeat(((struct recording_writer *)self)->recorder, event, err);
+    return vamp_recorder_repeat(self, event, err);
 }
 
 static int recording_flush(void *self, struct vamp_err *err)
 {
-    return vamp_recorder_flush(((struct recording_writer *)self)->recorder, false, err);
+    return vamp_recorder_flush(self, false, err);
 }
 
 static uint64_t recording_written(const void *self)
 {
-    return vamp_recorder_written(((const struct recording_writer *)self)->recorder);
+    return vamp_recorder_written(self);
 }
 
 static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery *ret_recovery,

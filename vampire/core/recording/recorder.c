@@ -209,13 +209,9 @@ static int write_header(struct vamp_recorder *recorder, const struct vamp_record
     Vamp__Recording__Header message = VAMP__RECORDING__HEADER__INIT;
     message.format = format;
     message.version = VAMP_RECORDING_VERSION;
-    message.workflow = texts.workflow[0] != '\0' ? texts.workflow : NULL;
-    message.component = texts.component[0] != '\0' ? texts.component : NULL;
-    message.producer = texts.producer[0] != '\0' ? texts.producer : NULL;
-    message.run_id = texts.run_id[0] != '\0' ? texts.run_id : NULL;
-    message.host = texts.host[0] != '\0' ? texts.host : NULL;
-    message.user = texts.user[0] != '\0' ? texts.user : NULL;
-    message.batch_job = texts.batch_job[0] != '\0' ? texts.batch_job : NULL;
+#define TEXT(name) message.name = texts.name[0] != '\0' ? texts.name : NULL;
+    VAMP_RECORDING_TEXTS(TEXT)
+#undef TEXT
     message.has_pid = texts.pid != 0;
     message.pid = texts.pid;
     message.has_started_ns = true;
@@ -296,6 +292,9 @@ int vamp_recorder_close(struct vamp_recorder *recorder, struct vamp_err *err)
     if (close(recorder->file) != 0 && result == 0) {
         result = vamp_err_set_errno(err, errno, "close recording %s", recorder->path);
     }
+    if (recorder->failure != 0 && recorder->written == 0) {
+        (void)unlink(recorder->path);
+    }
     free(recorder);
     return result;
 }
@@ -315,7 +314,7 @@ uint64_t vamp_recorder_lost(const struct vamp_recorder *recorder)
     return recorder->lost;
 }
 
-bool vamp_recorder_failed(const struct vamp_recorder *recorder)
+const char *vamp_recorder_path(const struct vamp_recorder *recorder)
 {
-    return recorder->failure != 0;
+    return recorder->path;
 }

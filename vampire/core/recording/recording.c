@@ -111,11 +111,6 @@ static enum found take_message(struct vamp_recording *recording, struct vamp_wir
 
 /* ------------------------------------------------------------------ opening */
 
-static void copy_text(char to[static VAMP_RECORDING_TEXT_BYTES], const char *from)
-{
-    (void)snprintf(to, VAMP_RECORDING_TEXT_BYTES, "%s", from != NULL ? from : "");
-}
-
 static int read_header(struct vamp_recording *recording, const char *path,
                        struct vamp_recording_header *ret_header, struct vamp_err *err)
 {
@@ -139,13 +134,11 @@ static int read_header(struct vamp_recording *recording, const char *path,
                             "recording %s has version %u of the format; this program reads %d",
                             path, header->version, VAMP_RECORDING_VERSION);
     }
-    copy_text(ret_header->workflow, header->workflow);
-    copy_text(ret_header->component, header->component);
-    copy_text(ret_header->producer, header->producer);
-    copy_text(ret_header->run_id, header->run_id);
-    copy_text(ret_header->host, header->host);
-    copy_text(ret_header->user, header->user);
-    copy_text(ret_header->batch_job, header->batch_job);
+#define TEXT(name)                                                                                 \
+    (void)snprintf(ret_header->name, sizeof ret_header->name, "%s",                                \
+                   header->name != NULL ? header->name : "");
+    VAMP_RECORDING_TEXTS(TEXT)
+#undef TEXT
     ret_header->pid = header->has_pid ? header->pid : 0;
     if (header->has_check && !recording->checked) {
         recording->checked = true;

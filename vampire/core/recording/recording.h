@@ -21,15 +21,15 @@
 #define VAMP_RECORDING_MESSAGE_BYTES_MAX ((size_t)128 * 1024)
 #define VAMP_RECORDING_TEXT_BYTES 512
 
+/* The texts of a header: what was recorded, by whom and where. */
+#define VAMP_RECORDING_TEXTS(TEXT)                                                                 \
+    TEXT(workflow) TEXT(component) TEXT(producer) TEXT(run_id) TEXT(host) TEXT(user) TEXT(batch_job)
+
 /* The header of a recording; texts are terminated, "" when absent. */
 struct vamp_recording_header {
-    char workflow[VAMP_RECORDING_TEXT_BYTES];
-    char component[VAMP_RECORDING_TEXT_BYTES];
-    char producer[VAMP_RECORDING_TEXT_BYTES];
-    char run_id[VAMP_RECORDING_TEXT_BYTES];
-    char host[VAMP_RECORDING_TEXT_BYTES];
-    char user[VAMP_RECORDING_TEXT_BYTES];
-    char batch_job[VAMP_RECORDING_TEXT_BYTES];
+#define TEXT(name) char name[VAMP_RECORDING_TEXT_BYTES];
+    VAMP_RECORDING_TEXTS(TEXT)
+#undef TEXT
     uint64_t pid; /* 0: not known */
     int64_t started_ns;
     uint64_t event_kinds;
@@ -64,15 +64,14 @@ VAMP_MUST_CHECK int vamp_recorder_flush(struct vamp_recorder *recorder, bool dur
                                         struct vamp_err *err);
 /* Makes the end mark state that the run goes on in another segment. */
 void vamp_recorder_goes_on(struct vamp_recorder *recorder);
-/* Writes what is waiting and the end, closes, frees. NULL-safe. 0 or -errno; it is freed in either
- * case. */
+/* Writes what is waiting and the end, closes, frees. A file in which no event could be written,
+ * since that failed, is removed. NULL-safe. 0 or -errno; it is freed in either case. */
 VAMP_MUST_CHECK int vamp_recorder_close(struct vamp_recorder *recorder, struct vamp_err *err);
+const char *vamp_recorder_path(const struct vamp_recorder *recorder);
 /* Bytes in the file and events in them; events that a failure lost. */
 uint64_t vamp_recorder_bytes(const struct vamp_recorder *recorder);
 uint64_t vamp_recorder_written(const struct vamp_recorder *recorder);
 uint64_t vamp_recorder_lost(const struct vamp_recorder *recorder);
-/* A write has failed: nothing more will be in the file. */
-bool vamp_recorder_failed(const struct vamp_recorder *recorder);
 
 /* ------------------------------------------------------------------ reading */
 

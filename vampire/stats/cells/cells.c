@@ -273,30 +273,9 @@ void vamp_cells_gap(struct vamp_slot *slot, const struct vamp_gap *gap)
     vamp_gap_join(slot->gaps, VAMP_SLOT_GAPS_MAX, gap);
 }
 
-static uint32_t look_up_cell(struct vamp_cells *cells, enum vamp_metric_id id,
-                             const struct vamp_labels *labels)
-{
-    const struct vamp_cell_range *range = &cells->range[id];
-    return range->first + vamp_series_number(&cells->series, range->set, labels);
-}
-
 void vamp_cells_count_looked_up(struct vamp_cells *cells, struct vamp_slot *slot,
                                 enum vamp_metric_id id, const struct vamp_labels *labels,
                                 uint64_t amount)
 {
-    slot->counters[look_up_cell(cells, id, labels)] += amount;
-}
-
-void vamp_cells_change_looked_up(struct vamp_cells *cells, struct vamp_slot *slot,
-                                 enum vamp_metric_id id, const struct vamp_labels *labels,
-                                 int64_t change)
-{
-    vamp_gauge_add(&slot->gauges[look_up_cell(cells, id, labels)], change);
-}
-
-void vamp_cells_record_looked_up(struct vamp_cells *cells, struct vamp_slot *slot,
-                                 enum vamp_metric_id id, const struct vamp_labels *labels,
-                                 uint64_t value)
-{
-    vamp_cells_record_at(cells, slot, look_up_cell(cells, id, labels), value);
+    slot->counters[vamp_cells_cell(cells, &cells->range[id], labels)] += amount;
 }

@@ -140,18 +140,22 @@ void vamp_cells_merge_histograms(const struct vamp_cells *cells, const struct va
 /* Adds a gap that ends in this slot's bucket. */
 void vamp_cells_gap(struct vamp_slot *slot, const struct vamp_gap *gap);
 
-/* For vamp_cells_count, vamp_cells_change and vamp_cells_record, of an enabled metric: looks the
- * series up and adds it if it is new. */
+/* The cell of these labels in an enabled metric; a series that is new is added. */
+static inline uint32_t vamp_cells_cell(struct vamp_cells *cells,
+                                       const struct vamp_cell_range *range,
+                                       const struct vamp_labels *labels)
+{
+    const uint32_t series = vamp_series_find(range->set, labels);
+    return range->first + (series != VAMP_SERIES_NOT_FOUND
+                               ? series
+                               : vamp_series_number(&cells->series, range->set, labels));
+}
+
+/* For vamp_cells_count, of a series that is not found at once: the last thing it does, so that it
+ * needs no room on the stack for the usual one. */
 void vamp_cells_count_looked_up(struct vamp_cells *cells, struct vamp_slot *slot,
                                 enum vamp_metric_id id, const struct vamp_labels *labels,
                                 uint64_t amount);
-void vamp_cells_change_looked_up(struct vamp_cells *cells, struct vamp_slot *slot,
-                                 enum vamp_metric_id id, const struct vamp_labels *labels,
-                                 int64_t change);
-void vamp_cells_record_looked_up(struct vamp_cells *cells, struct vamp_slot *slot,
-                                 enum vamp_metric_id id, const struct vamp_labels *labels,
-                                 uint64_t value);
-
 static inline void vamp_cells_count(struct vamp_cells *cells, struct vamp_slot *slot,
                                     enum vamp_metric_id id, const struct vamp_labels *labels,
                                     uint64_t amount)
@@ -205,23 +209,10 @@ static inline void vamp_cells_change(struct vamp_cells *cells, struct vamp_slot 
     if (change == 0 || !range->enabled || cells->excluded[id]) {
         return;
     }
-    const uint32_t series = vamp_series_find(range->set, labels);
-    if (series == VAMP_SERIES_NOT_FOUND) {
-        vamp_cells_change_looked_up(cells, slot, id, labels, change);
-        return;
-    }
-    vamp_gauge_add(&slot->gauges[range->first + series], change);
+    vamp_gauge_add(&slot->gauges[vamp_cells_cell(cells, range, labels)], change);
 }
 
 /* A value for which the pool has no room is counted in `overflow`: it is never silent. */
-static inline void vamp_cells_record_at(struct vamp_cells *cells, struct vamp_slot *slot,
-                                        uint32_t cell, uint64_t value)
-{
-    if (!vamp_open_record(&cells->open_histograms, &slot->histograms[cell], value)) {
-        cells->series.overflow++;
-    }
-}
-
 static inline void vamp_cells_record(struct vamp_cells *cells, struct vamp_slot *slot,
                                      enum vamp_metric_id id, const struct vamp_labels *labels,
                                      uint64_t value)
@@ -230,12 +221,10 @@ static inline void vamp_cells_record(struct vamp_cells *cells, struct vamp_slot 
     if (!range->enabled || cells->excluded[id]) {
         return;
     }
-    const uint32_t series = vamp_series_find(range->set, labels);
-    if (series == VAMP_SERIES_NOT_FOUND) {
-        vamp_cells_record_looked_up(cells, slot, id, labels, value);
-        return;
+    const uint32_t cell = vamp_cells_cell(cells, range, labels);
+    if (!vamp_open_record(&cells->open_histograms, &slot->histograms[cell], value)) {
+        cells->series.overflow++;
     }
-    vamp_cells_record_at(cells, slot, range->first + series, value);
 }
 
 #endif
