@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "vampire/core/event/components.h"
-#include "vampire/core/event/components.h"
 
 static void expect_model(const char *const *texts, size_t count, const char *name,
                          const char *wanted)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/cells/cells.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,92 +65,77 @@ int vamp_cells_identify(struct vamp_cells *cells, const char *series_space, stru
     return status;
 }
 
-/* calloc that takes zero elements for one, so that NULL always means no memory. */
-static void *allocate_zeroed(size_t count, size_t bytes)
+struct vamp_cells_part {
+    struct vamp_cells_part *next;
+    max_align_t memory[];
+};
+
+/* Zeroed, and freed with the cells. NULL: no memory, which `lacks_memory` keeps. */
+static void *reserve(struct vamp_cells *cells, size_t count, size_t bytes)
 {
-    return calloc(count > 0 ? count : 1, bytes);
+    struct vamp_cells_part *part = calloc(1, sizeof *part + count * bytes);
+    if (part == NULL) {
+        cells->lacks_memory = true;
+        return NULL;
+    }
+    part->next = cells->parts;
+    cells->parts = part;
+    return part->memory;
 }
 
-/* False: no memory. */
-static bool allocate_oldest(const struct vamp_cells *cells, struct vamp_slot *slot)
+static void reserve_slot(struct vamp_cells *cells, struct vamp_slot *slot)
 {
     const bool demands = cells->range[VAMP_METRIC_DEMAND_OLDEST_NS].enabled;
+    slot->counters = reserve(cells, cells->counter_cells, sizeof *slot->counters);
+    slot->gauges = reserve(cells, cells->gauge_cells, sizeof *slot->gauges);
+    slot->histograms = reserve(cells, cells->histogram_cells, sizeof(struct vamp_open_histogram *));
+    slot->alerts = reserve(cells, VAMP_ALERTS_MAX, sizeof *slot->alerts);
+    if (cells->schema.level == VAMP_LEVEL_CDO) {
+        slot->cdos = reserve(cells, VAMP_CDO_ROWS_MAX, sizeof *slot->cdos);
+    }
     if (demands) {
-        slot->demands = allocate_zeroed(VAMP_WAITING_DEMANDS_MAX, sizeof *slot->demands);
+        slot->demands = reserve(cells, VAMP_WAITING_DEMANDS_MAX, sizeof *slot->demands);
     }
-    const bool any = demands || cells->range[VAMP_METRIC_WITHDRAW_OLDEST_NS].enabled ||
-                     cells->range[VAMP_METRIC_TRANSPORT_OLDEST_NS].enabled;
-    if (any) {
-        slot->oldest = allocate_zeroed((size_t)VAMP_OLDEST_METRICS * VAMP_OLDEST_CDOS_MAX,
-                                       sizeof *slot->oldest);
+    if (demands || cells->range[VAMP_METRIC_WITHDRAW_OLDEST_NS].enabled ||
+        cells->range[VAMP_METRIC_TRANSPORT_OLDEST_NS].enabled) {
+        slot->oldest = reserve(cells, (size_t)VAMP_OLDEST_METRICS * VAMP_OLDEST_CDOS_MAX,
+                               sizeof *slot->oldest);
     }
-    return (!demands || slot->demands != NULL) && (!any || slot->oldest != NULL);
 }
 
-static int allocate_cells(struct vamp_cells *cells, unsigned slot_count)
-{
-    cells->counter_totals = allocate_zeroed(cells->counter_cells, sizeof *cells->counter_totals);
-    cells->reported_counters =
-        allocate_zeroed(cells->counter_cells, sizeof *cells->reported_counters);
-    cells->weighted_rests = allocate_zeroed(cells->counter_cells, sizeof *cells->weighted_rests);
-    cells->gauge_values = allocate_zeroed(cells->gauge_cells, sizeof *cells->gauge_values);
-    cells->reported_gauges = allocate_zeroed(cells->gauge_cells, sizeof *cells->reported_gauges);
-    cells->slots = allocate_zeroed(slot_count, sizeof *cells->slots);
-    if (cells->counter_totals == NULL || cells->reported_counters == NULL ||
-        cells->weighted_rests == NULL || cells->gauge_values == NULL ||
-        cells->reported_gauges == NULL || cells->slots == NULL) {
-        return -ENOMEM;
-    }
-    cells->slot_count = slot_count;
-    for (unsigned i = 0; i < slot_count; i++) {
-        struct vamp_slot *slot = &cells->slots[i];
-        slot->counters = allocate_zeroed(cells->counter_cells, sizeof *slot->counters);
-        slot->gauges = allocate_zeroed(cells->gauge_cells, sizeof *slot->gauges);
-        slot->histograms =
-            allocate_zeroed(cells->histogram_cells, sizeof(struct vamp_open_histogram *));
-        if (slot->counters == NULL || slot->gauges == NULL || slot->histograms == NULL) {
-            return -ENOMEM;
-        }
-        slot->alerts = allocate_zeroed(VAMP_ALERTS_MAX, sizeof *slot->alerts);
-        if (cells->schema.level == VAMP_LEVEL_CDO) {
-            slot->cdos = allocate_zeroed(VAMP_CDO_ROWS_MAX, sizeof *slot->cdos);
-        }
-        if (slot->alerts == NULL || (cells->schema.level == VAMP_LEVEL_CDO && slot->cdos == NULL) ||
-            !allocate_oldest(cells, slot)) {
-            return -ENOMEM;
-        }
-    }
-    return 0;
-}
-
-static struct vamp_histogram *new_sum(const struct vamp_cells *cells)
+static struct vamp_histogram *reserve_sum(struct vamp_cells *cells)
 {
     struct vamp_histogram *sum =
-        malloc(sizeof *sum + cells->schema.bins.count * sizeof sum->bins[0]);
+        reserve(cells, 1, sizeof *sum + cells->schema.bins.count * sizeof sum->bins[0]);
     if (sum != NULL) {
         vamp_histogram_clear(sum, cells->schema.bins.count);
     }
     return sum;
 }
 
-/* Of the metrics of which the summary shows quantiles over all series. */
-static int allocate_sums(struct vamp_cells *cells)
+static void reserve_all(struct vamp_cells *cells, unsigned slot_count)
 {
+    /* Of these the summary shows quantiles over all series. */
     static const enum vamp_metric_id summed[VAMP_HISTOGRAM_SUMS] = {VAMP_METRIC_TRANSPORT_NS,
                                                                     VAMP_METRIC_DEMAND_WAIT_NS};
+    cells->counter_totals = reserve(cells, cells->counter_cells, sizeof *cells->counter_totals);
+    cells->reported_counters =
+        reserve(cells, cells->counter_cells, sizeof *cells->reported_counters);
+    cells->weighted_rests = reserve(cells, cells->counter_cells, sizeof *cells->weighted_rests);
+    cells->gauge_values = reserve(cells, cells->gauge_cells, sizeof *cells->gauge_values);
+    cells->reported_gauges = reserve(cells, cells->gauge_cells, sizeof *cells->reported_gauges);
+    cells->slots = reserve(cells, slot_count, sizeof *cells->slots);
+    cells->slot_count = cells->slots != NULL ? slot_count : 0;
+    for (unsigned i = 0; i < cells->slot_count; i++) {
+        reserve_slot(cells, &cells->slots[i]);
+    }
     for (unsigned i = 0; i < VAMP_HISTOGRAM_SUMS; i++) {
-        struct vamp_histogram_sum *sum = &cells->histogram_sums[i];
-        sum->metric = summed[i];
-        if (!cells->range[summed[i]].enabled) {
-            continue;
-        }
-        sum->closed = new_sum(cells);
-        sum->scratch = new_sum(cells);
-        if (sum->closed == NULL || sum->scratch == NULL) {
-            return -ENOMEM;
+        cells->histogram_sums[i].metric = summed[i];
+        if (cells->range[summed[i]].enabled) {
+            cells->histogram_sums[i].closed = reserve_sum(cells);
+            cells->histogram_sums[i].scratch = reserve_sum(cells);
         }
     }
-    return 0;
 }
 
 const struct vamp_histogram_sum *vamp_cells_histogram_sum(const struct vamp_cells *cells,
@@ -192,7 +178,8 @@ int vamp_cells_init(struct vamp_cells *cells, const struct vamp_stats_options *o
         return status;
     }
     vamp_open_pool_init(&cells->open_histograms, &cells->schema.bins, options->max_histogram_bytes);
-    if (allocate_cells(cells, slot_count) != 0 || allocate_sums(cells) != 0) {
+    reserve_all(cells, slot_count);
+    if (cells->lacks_memory) {
         return vamp_err_set(err, -ENOMEM,
                             "statistics: out of memory for %u open buckets of %u counters, %u "
                             "gauges and %u histograms; a smaller max_series needs less",
@@ -204,24 +191,10 @@ int vamp_cells_init(struct vamp_cells *cells, const struct vamp_stats_options *o
 
 void vamp_cells_done(struct vamp_cells *cells)
 {
-    for (unsigned i = 0; i < cells->slot_count; i++) {
-        free(cells->slots[i].counters);
-        free(cells->slots[i].gauges);
-        free(cells->slots[i].histograms);
-        free(cells->slots[i].cdos);
-        free(cells->slots[i].alerts);
-        free(cells->slots[i].demands);
-        free(cells->slots[i].oldest);
-    }
-    free(cells->slots);
-    free(cells->counter_totals);
-    free(cells->weighted_rests);
-    free(cells->reported_counters);
-    free(cells->gauge_values);
-    free(cells->reported_gauges);
-    for (unsigned i = 0; i < VAMP_HISTOGRAM_SUMS; i++) {
-        free(cells->histogram_sums[i].closed);
-        free(cells->histogram_sums[i].scratch);
+    for (struct vamp_cells_part *part = cells->parts; part != NULL;) {
+        struct vamp_cells_part *next = part->next;
+        free(part);
+        part = next;
     }
     vamp_open_pool_done(&cells->open_histograms);
     vamp_series_done(&cells->series);

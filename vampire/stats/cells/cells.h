@@ -116,6 +116,9 @@ struct vamp_cells {
     unsigned slot_count;
 
     struct vamp_open_pool open_histograms;
+
+    struct vamp_cells_part *parts; /* all memory that the above points to */
+    bool lacks_memory;             /* for one of them */
 };
 
 /* 0, -EINVAL or -ENOMEM; vamp_cells_done is right after either. */

@@ -7,28 +7,26 @@
 
 #include "vampire/stats/cells/self.h"
 
-/* The block a bucket lies in, cut from front to back. All parts are multiples of 8 bytes. */
+/* The block a bucket lies in, cut from front to back; all parts are multiples of 8 bytes. A bucket
+ * is built twice: without memory, which only measures, and into a block of that size. */
 struct block {
-    unsigned char *at;
+    unsigned char *memory; /* NULL: measuring */
+    size_t used;
 };
 
-static size_t rounded_size(size_t bytes)
+/* NULL: measuring. */
+static void *cut(struct block *block, size_t bytes)
 {
-    return (bytes + 7) & ~(size_t)7;
-}
-
-static void *cut_from_block(struct block *block, size_t bytes)
-{
-    void *part = block->at;
-    block->at += rounded_size(bytes);
+    void *part = block->memory != NULL ? block->memory + block->used : NULL;
+    block->used += (bytes + 7) & ~(size_t)7;
     return part;
 }
 
 /* `from` may be NULL where `bytes` is 0. */
-static const void *copy_to_block(struct block *block, const void *from, size_t bytes)
+static const void *copy(struct block *block, const void *from, size_t bytes)
 {
-    void *part = cut_from_block(block, bytes);
-    if (bytes > 0) {
+    void *part = cut(block, bytes);
+    if (part != NULL && bytes > 0) {
         memcpy(part, from, bytes);
     }
     return part;
@@ -37,76 +35,6 @@ static const void *copy_to_block(struct block *block, const void *from, size_t b
 static uint32_t series_count(const struct vamp_cells *cells, enum vamp_metric_id id)
 {
     return cells->range[id].set->count;
-}
-
-static uint32_t count_histograms(const struct vamp_cells *cells, const struct vamp_slot *slot,
-                                 enum vamp_metric_id id)
-{
-    const uint32_t first = cells->range[id].first;
-    const uint32_t count = series_count(cells, id);
-    uint32_t used = 0;
-    for (uint32_t i = first; i < first + count; i++) {
-        used += slot->histograms[i] != NULL;
-    }
-    return used;
-}
-
-static size_t bytes_of_histograms(const struct vamp_cells *cells, const struct vamp_slot *slot,
-                                  enum vamp_metric_id id)
-{
-    const uint32_t first = cells->range[id].first;
-    const uint32_t end = first + series_count(cells, id);
-    size_t bytes = 0;
-    for (uint32_t i = first; i < end; i++) {
-        const struct vamp_open_histogram *open = slot->histograms[i];
-        if (open != NULL) {
-            bytes +=
-                sizeof(struct vamp_histogram_value) +
-                vamp_bucket_histogram_bytes(vamp_open_bin_count(&cells->open_histograms, open));
-        }
-    }
-    return bytes;
-}
-
-static unsigned count_changed(const struct vamp_components *components)
-{
-    unsigned changed = 0;
-    for (size_t i = 0; i < vamp_components_count(components); i++) {
-        changed += vamp_components_row(components, i)->changed;
-    }
-    return changed;
-}
-
-static size_t bytes_of_metric(const struct vamp_cells *cells, const struct vamp_slot *slot,
-                              enum vamp_metric_id id)
-{
-    switch (vamp_metrics[id].kind) {
-    case VAMP_COUNTER:
-        return series_count(cells, id) * sizeof(struct vamp_counter_value);
-    case VAMP_GAUGE:
-        return series_count(cells, id) * sizeof(struct vamp_gauge_value);
-    case VAMP_HISTOGRAM:
-        break;
-    }
-    return bytes_of_histograms(cells, slot, id);
-}
-
-static size_t bytes_of(const struct vamp_cells *cells, const struct vamp_slot *slot,
-                       unsigned changed)
-{
-    size_t bytes = rounded_size(sizeof(struct vamp_bucket)) +
-                   rounded_size(cells->series.set_count * sizeof(unsigned)) +
-                   cells->schema.metric_count * sizeof(struct vamp_metric_values) +
-                   slot->gap_count * sizeof(struct vamp_gap) +
-                   changed * sizeof(struct vamp_component_row) +
-                   slot->cdo_count * sizeof(struct vamp_cdo_row) +
-                   slot->alert_count * sizeof(struct vamp_alert) +
-                   slot->demand_count * sizeof(struct vamp_waiting_demand) +
-                   slot->oldest_count * sizeof(struct vamp_oldest_cdo);
-    for (unsigned i = 0; i < cells->schema.metric_count; i++) {
-        bytes += bytes_of_metric(cells, slot, cells->metrics[i].id);
-    }
-    return bytes;
 }
 
 static void destroy_bucket(const struct vamp_bucket *bucket)
@@ -121,8 +49,8 @@ static const struct vamp_counter_value *copy_counters(const struct vamp_cells *c
 {
     const uint32_t first = cells->range[id].first;
     const uint32_t count = series_count(cells, id);
-    struct vamp_counter_value *values = cut_from_block(block, count * sizeof *values);
-    for (uint32_t i = 0; i < count; i++) {
+    struct vamp_counter_value *values = cut(block, count * sizeof *values);
+    for (uint32_t i = 0; values != NULL && i < count; i++) {
         values[i].delta = slot->counters[first + i];
         values[i].value = cells->counter_totals[first + i];
     }
@@ -135,8 +63,8 @@ static const struct vamp_gauge_value *copy_gauges(const struct vamp_cells *cells
 {
     const uint32_t first = cells->range[id].first;
     const uint32_t count = series_count(cells, id);
-    struct vamp_gauge_value *values = cut_from_block(block, count * sizeof *values);
-    for (uint32_t i = 0; i < count; i++) {
+    struct vamp_gauge_value *values = cut(block, count * sizeof *values);
+    for (uint32_t i = 0; values != NULL && i < count; i++) {
         const struct vamp_gauge_change *change = &slot->gauges[first + i];
         const uint64_t end = (uint64_t)cells->gauge_values[first + i];
         const uint64_t begin = end - (uint64_t)change->net;
@@ -153,19 +81,24 @@ static const struct vamp_histogram_value *copy_histograms(const struct vamp_cell
                                                           enum vamp_metric_id id, unsigned *count)
 {
     const uint32_t first = cells->range[id].first;
-    const uint32_t all = series_count(cells, id);
-    *count = count_histograms(cells, slot, id);
-    struct vamp_histogram_value *values = cut_from_block(block, *count * sizeof *values);
+    const uint32_t end = first + series_count(cells, id);
+    *count = 0;
+    for (uint32_t i = first; i < end; i++) {
+        *count += slot->histograms[i] != NULL;
+    }
+    struct vamp_histogram_value *values = cut(block, *count * sizeof *values);
     struct vamp_histogram_value *next = values;
-    for (uint32_t i = 0; i < all; i++) {
-        const struct vamp_open_histogram *open = slot->histograms[first + i];
+    for (uint32_t i = first; i < end; i++) {
+        const struct vamp_open_histogram *open = slot->histograms[i];
         if (open != NULL) {
-            struct vamp_bucket_histogram *copy = (struct vamp_bucket_histogram *)block->at;
-            vamp_open_copy(&cells->open_histograms, open, copy);
-            (void)cut_from_block(block, vamp_bucket_histogram_bytes(copy->bin_count));
-            next->series = i;
-            next->histogram = copy;
-            next++;
+            struct vamp_bucket_histogram *histogram = cut(
+                block,
+                vamp_bucket_histogram_bytes(vamp_open_bin_count(&cells->open_histograms, open)));
+            if (histogram != NULL) {
+                vamp_open_copy(&cells->open_histograms, open, histogram);
+                *next++ =
+                    (struct vamp_histogram_value){.series = i - first, .histogram = histogram};
+            }
         }
     }
     return values;
@@ -174,68 +107,57 @@ static const struct vamp_histogram_value *copy_histograms(const struct vamp_cell
 static const struct vamp_metric_values *
 copy_values(const struct vamp_cells *cells, const struct vamp_slot *slot, struct block *block)
 {
-    struct vamp_metric_values *values =
-        cut_from_block(block, cells->schema.metric_count * sizeof *values);
+    struct vamp_metric_values measured,
+        *values = cut(block, cells->schema.metric_count * sizeof *values);
     for (unsigned i = 0; i < cells->schema.metric_count; i++) {
-        enum vamp_metric_id id = cells->metrics[i].id;
-        values[i].count = series_count(cells, id);
+        const enum vamp_metric_id id = cells->metrics[i].id;
+        struct vamp_metric_values *to = values != NULL ? &values[i] : &measured;
+        to->count = series_count(cells, id);
         switch (vamp_metrics[id].kind) {
         case VAMP_COUNTER:
-            values[i].counters = copy_counters(cells, slot, block, id);
+            to->counters = copy_counters(cells, slot, block, id);
             break;
         case VAMP_GAUGE:
-            values[i].gauges = copy_gauges(cells, slot, block, id);
+            to->gauges = copy_gauges(cells, slot, block, id);
             break;
         case VAMP_HISTOGRAM:
-            values[i].histograms = copy_histograms(cells, slot, block, id, &values[i].count);
+            to->histograms = copy_histograms(cells, slot, block, id, &to->count);
             break;
         }
     }
     return values;
 }
 
-static const struct vamp_component_row *copy_rows(struct vamp_components *components,
-                                                  struct block *block, unsigned changed)
+/* The rows that have changed. */
+static const struct vamp_component_row *copy_rows(const struct vamp_components *components,
+                                                  struct block *block, unsigned *count)
 {
-    struct vamp_component_row *rows = cut_from_block(block, changed * sizeof *rows);
-    struct vamp_component_row *next = rows;
+    *count = 0;
     for (size_t i = 0; i < vamp_components_count(components); i++) {
+        *count += vamp_components_row(components, i)->changed;
+    }
+    struct vamp_component_row *rows = cut(block, *count * sizeof *rows);
+    struct vamp_component_row *next = rows;
+    for (size_t i = 0; rows != NULL && i < vamp_components_count(components); i++) {
         const struct vamp_component *row = vamp_components_row(components, i);
         if (row->changed) {
             next->index = (unsigned)i;
-            next->component = *row;
-            next++;
-            vamp_components_changed_clear(components, i);
+            next++->component = *row;
         }
     }
     return rows;
 }
 
-static const struct vamp_bucket *build_bucket(const struct vamp_cells *cells,
-                                              const struct vamp_slot *slot, uint64_t number,
-                                              int64_t start_ns, struct vamp_components *components)
+static const struct vamp_bucket *
+build_bucket(const struct vamp_cells *cells, const struct vamp_slot *slot, uint64_t number,
+             int64_t start_ns, const struct vamp_components *components, struct block *block)
 {
-    const unsigned changed = count_changed(components);
-    struct vamp_bucket *bucket = malloc(bytes_of(cells, slot, changed));
-    if (bucket == NULL) {
-        return NULL;
-    }
-    struct block block = {(unsigned char *)bucket};
-    (void)cut_from_block(&block, sizeof *bucket);
-    unsigned *counts = cut_from_block(&block, cells->series.set_count * sizeof *counts);
-    for (unsigned i = 0; i < cells->series.set_count; i++) {
+    struct vamp_bucket measured, *bucket = cut(block, sizeof *bucket);
+    unsigned *counts = cut(block, cells->series.set_count * sizeof *counts);
+    for (unsigned i = 0; counts != NULL && i < cells->series.set_count; i++) {
         counts[i] = cells->series.sets[i].count;
     }
-    const struct vamp_gap *gaps = copy_to_block(&block, slot->gaps, slot->gap_count * sizeof *gaps);
-    const struct vamp_cdo_row *cdos =
-        copy_to_block(&block, slot->cdos, slot->cdo_count * sizeof *cdos);
-    const struct vamp_alert *alerts =
-        copy_to_block(&block, slot->alerts, slot->alert_count * sizeof *alerts);
-    const struct vamp_waiting_demand *demands =
-        copy_to_block(&block, slot->demands, slot->demand_count * sizeof *demands);
-    const struct vamp_oldest_cdo *oldest =
-        copy_to_block(&block, slot->oldest, slot->oldest_count * sizeof *oldest);
-    *bucket = (struct vamp_bucket){
+    *(bucket != NULL ? bucket : &measured) = (struct vamp_bucket){
         .number = number,
         .buckets = 1,
         .start_ns = start_ns,
@@ -243,26 +165,31 @@ static const struct vamp_bucket *build_bucket(const struct vamp_cells *cells,
         .schema = &cells->schema,
         .series_count = counts,
         .series = cells->series_arrays,
-        .values = copy_values(cells, slot, &block),
         .accounting = cells->accounting,
-        .gaps = gaps,
+        .gaps = copy(block, slot->gaps, slot->gap_count * sizeof *slot->gaps),
         .gap_count = slot->gap_count,
-        .components = copy_rows(components, &block, changed),
-        .component_count = changed,
-        .cdos = cdos,
+        .cdos = copy(block, slot->cdos, slot->cdo_count * sizeof *slot->cdos),
         .cdo_count = slot->cdo_count,
         .cdos_unlisted = slot->cdos_unlisted,
-        .alerts = alerts,
+        .alerts = copy(block, slot->alerts, slot->alert_count * sizeof *slot->alerts),
         .alert_count = slot->alert_count,
         .alerts_unlisted = slot->alerts_unlisted,
-        .demands = demands,
+        .demands = copy(block, slot->demands, slot->demand_count * sizeof *slot->demands),
         .demand_count = slot->demand_count,
         .demands_pending = slot->demands_pending,
-        .oldest = oldest,
+        .oldest = copy(block, slot->oldest, slot->oldest_count * sizeof *slot->oldest),
         .oldest_count = slot->oldest_count,
         .holders = 1,
         .destroy = destroy_bucket,
     };
+    unsigned changed = 0;
+    const struct vamp_metric_values *values = copy_values(cells, slot, block);
+    const struct vamp_component_row *rows = copy_rows(components, block, &changed);
+    if (bucket != NULL) {
+        bucket->values = values;
+        bucket->components = rows;
+        bucket->component_count = changed;
+    }
     return bucket;
 }
 
@@ -297,7 +224,18 @@ static const struct vamp_bucket *close_bucket(struct vamp_cells *cells, struct v
 {
     vamp_self_fold(cells, slot);
     add_to_totals(cells, slot);
-    const struct vamp_bucket *bucket = build_bucket(cells, slot, number, start_ns, components);
+    struct block block = {NULL, 0};
+    const struct vamp_bucket *bucket = NULL;
+    (void)build_bucket(cells, slot, number, start_ns, components, &block);
+    const size_t bytes = block.used;
+    block = (struct block){malloc(bytes), 0};
+    if (block.memory != NULL) {
+        bucket = build_bucket(cells, slot, number, start_ns, components, &block);
+        assert(block.used == bytes);
+        for (size_t i = 0; i < vamp_components_count(components); i++) {
+            vamp_components_changed_clear(components, i);
+        }
+    }
     vamp_cells_clear(cells, slot);
     return bucket;
 }
