@@ -144,7 +144,7 @@ struct vamp_config {
     char *series_key_file;                /* NULL: ids of series have no key */
     char *selected;                       /* expression, NULL: all CDOs have a record */
     struct vamp_strings metrics;          /* "+name" and "-name"; in `statistics` as bits */
-    struct vamp_strings models;           /* rules of models.h; none: vampire's own */
+    struct vamp_strings models;           /* rules of components.h; none: vampire's own */
     unsigned sub_bins;                    /* as an index into "4", "8", "16" */
 
     struct vamp_config_events events;

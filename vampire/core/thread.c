@@ -4,13 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 
-static void give_name(pthread_t thread, const char *name)
-{
-    char kept[16];
-    (void)snprintf(kept, sizeof kept, "%.15s", name);
-    (void)pthread_setname_np(thread, kept); /* only for display: nothing depends on it */
-}
-
 int vamp_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void *), void *argument,
                       struct vamp_err *err)
 {
@@ -22,6 +15,8 @@ int vamp_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void
     if (code != 0) {
         return vamp_err_set_errno(err, code, "start the thread %s", name);
     }
-    give_name(*ret_thread, name);
+    char kept[16];
+    (void)snprintf(kept, sizeof kept, "%.15s", name);
+    (void)pthread_setname_np(*ret_thread, kept); /* only for display: nothing depends on it */
     return 0;
 }

@@ -134,15 +134,12 @@ static bool give(struct maestro_source *source, struct vamp_event *ret_event)
     while (vamp_merge_next(&source->session.merge, &next)) {
         vamp_maestro_convert(next.event, next.phase, next.arrived_utc_ns, ret_event);
         vamp_event_clock_observe(&source->event_clock, ret_event->time_ns, next.arrived_ns);
-        if (vamp_event_is_mark(ret_event)) {
-            return true;
-        }
         source->said_goodbye = source->said_goodbye || (ret_event->kind == VAMP_EVENT_LEAVE &&
                                                         ret_event->reason == VAMP_LEAVE_POOL_ENDED);
         if (source->session.options->leave_when_empty) {
             observe_roster(source, ret_event);
         }
-        if ((source->session.context.event_kinds & UINT64_C(1) << ret_event->kind) != 0) {
+        if (vamp_source_is_wanted(&source->session.context, ret_event)) {
             return true;
         }
     }

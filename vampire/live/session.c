@@ -2,7 +2,6 @@
 #include "vampire/live/session.h"
 
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,25 +51,12 @@ static double seconds(int64_t ns)
     return (double)ns / (double)VAMP_NS_PER_SECOND;
 }
 
-VAMP_PRINTF(2, 3)
-static void say(const struct vamp_session *session, const char *format, ...)
-{
-    if (session->context.say == NULL) {
-        return;
-    }
-    char line[VAMP_ERR_TEXT_BYTES + 128];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    session->context.say(session->context.say_context, line);
-}
-
 /* Says what is waited for, once in a while. */
 static void remind(struct vamp_session *session, const char *why, int64_t now_ns)
 {
     if (now_ns >= session->remind_ns) {
-        say(session, "%s; trying again for %.0f s", why, seconds(session->until_ns - now_ns));
+        vamp_source_say(&session->context, "%s; trying again for %.0f s", why,
+                        seconds(session->until_ns - now_ns));
         session->remind_ns = now_ns + REMIND_NS;
     }
 }
@@ -451,9 +437,10 @@ void vamp_session_seek(struct vamp_session *session)
     session->attempts = 0;
     (void)vamp_err_set(&session->why, -ENOTCONN, "nothing was tried yet");
     schedule_attempt(session, now_ns);
-    say(session, "the pool manager is gone; trying to join again for %.0f s%s%s",
-        seconds(options->rejoin_ns), options->info_file != NULL ? ", watching " : "",
-        options->info_file != NULL ? options->info_file : "");
+    vamp_source_say(&session->context,
+                    "the pool manager is gone; trying to join again for %.0f s%s%s",
+                    seconds(options->rejoin_ns), options->info_file != NULL ? ", watching " : "",
+                    options->info_file != NULL ? options->info_file : "");
 }
 
 /* What is wrong with the info may be put right: every failure is worth another attempt. */
@@ -472,8 +459,9 @@ enum vamp_rejoin_status vamp_session_try(struct vamp_session *session, int64_t t
     }
     session->attempts++;
     if (join_once(session, &session->why) == 0 && subscribe_selected(session, &session->why) == 0) {
-        say(session, "joined workflow \"%s\" again; it was not observed for %.1f s",
-            session->context.workflow, seconds(now(session) - session->since_ns));
+        vamp_source_say(&session->context,
+                        "joined workflow \"%s\" again; it was not observed for %.1f s",
+                        session->context.workflow, seconds(now(session) - session->since_ns));
         return VAMP_REJOIN_BACK;
     }
     now_ns = now(session);

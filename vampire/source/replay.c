@@ -58,13 +58,6 @@ static const struct vamp_opt replay_options[] = {
     {.key = NULL},
 };
 
-static void print_line(const struct replay *replay, const char *line)
-{
-    if (replay->context.say != NULL) {
-        replay->context.say(replay->context.say_context, line);
-    }
-}
-
 static int replay_close(void *self, struct vamp_err *err)
 {
     struct replay *replay = self;
@@ -120,9 +113,7 @@ static int leave_out_empty(struct replay *replay, struct vamp_err *err)
             replay->paths[replay->path_count++] = path;
             continue;
         }
-        char line[VAMP_ERR_TEXT_BYTES];
-        (void)snprintf(line, sizeof line, "recording %s is empty; it is ignored", path);
-        print_line(replay, line);
+        vamp_source_say(&replay->context, "recording %s is empty; it is ignored", path);
     }
     return 0;
 }
@@ -206,8 +197,8 @@ static int replay_open(const void *options, const struct vamp_source_context *co
         return result == -ENOMEM ? result : -EINVAL;
     }
     if ((context->event_kinds & ~replay->header.event_kinds & UINT64_C(0xfffe)) != 0) {
-        print_line(
-            replay,
+        vamp_source_say(
+            &replay->context,
             "the recording lacks some of the requested kinds of events: they were not recorded");
     }
     *ret_self = replay;
@@ -220,12 +211,6 @@ static const char *replay_workflow(const void *self)
     return replay->header.workflow[0] != '\0' ? replay->header.workflow : NULL;
 }
 
-static bool is_wanted(const struct replay *replay, const struct vamp_event *event)
-{
-    return vamp_event_is_mark(event) ||
-           (replay->context.event_kinds & UINT64_C(1) << event->kind) != 0;
-}
-
 static void report_remark(struct replay *replay)
 {
     const char *remark = vamp_recording_remark(replay->recording);
@@ -234,9 +219,7 @@ static void report_remark(struct replay *replay)
             replay->damaged_files++ == 0 ? present_path(replay) : replay->damaged_path;
     }
     if (remark != NULL && !replay->remarked) {
-        char line[VAMP_ERR_TEXT_BYTES];
-        (void)snprintf(line, sizeof line, "recording %s: %s", present_path(replay), remark);
-        print_line(replay, line);
+        vamp_source_say(&replay->context, "recording %s: %s", present_path(replay), remark);
         replay->remarked = true;
     }
 }
@@ -257,12 +240,10 @@ static bool report_missing_end(struct replay *replay)
     if (!vamp_recording_goes_on(replay->recording)) {
         return false;
     }
-    char line[VAMP_ERR_TEXT_BYTES];
-    (void)snprintf(line, sizeof line,
-                   "after recording %s the run continues in another segment, which is not %s",
-                   present_path(replay),
-                   replay->whole_run ? "here: its events are missing" : "replayed");
-    print_line(replay, line);
+    vamp_source_say(&replay->context,
+                    "after recording %s the run continues in another segment, which is not %s",
+                    present_path(replay),
+                    replay->whole_run ? "here: its events are missing" : "replayed");
     replay->end_reported = true;
     if (replay->whole_run) {
         mark_lost(replay, 1);
@@ -302,11 +283,9 @@ static enum vamp_source_status go_on(struct replay *replay, struct vamp_err *err
         return code == 0 ? end_replay(replay, err) : VAMP_SOURCE_ERROR;
     }
     if (lost > 0) {
-        char line[VAMP_ERR_TEXT_BYTES];
-        (void)snprintf(line, sizeof line,
-                       "before recording %s %" PRIu64 " events are missing; is a segment missing?",
-                       present_path(replay), lost);
-        print_line(replay, line);
+        vamp_source_say(&replay->context,
+                        "before recording %s %" PRIu64 " events are missing; is a segment missing?",
+                        present_path(replay), lost);
         mark_lost(replay, lost);
     }
     return VAMP_SOURCE_MORE;
@@ -321,7 +300,7 @@ static enum vamp_source_status take_event(struct replay *replay, struct vamp_eve
             vamp_recording_next(replay->recording, ret_event, err);
         if (found == VAMP_RECORDING_EVENT) {
             replay->newest_ns = ret_event->time_ns;
-            if (is_wanted(replay, ret_event)) {
+            if (vamp_source_is_wanted(&replay->context, ret_event)) {
                 return VAMP_SOURCE_MORE;
             }
             continue;

@@ -7,8 +7,10 @@
 #ifndef VAMP_SOURCE_SOURCE_H
 #define VAMP_SOURCE_SOURCE_H
 
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "vampire/core/clock.h"
 #include "vampire/core/err.h"
@@ -57,6 +59,27 @@ struct vamp_source_context {
                           int64_t ns);
     void *own_roundtrip_context;
 };
+
+/* One line to the user, if anybody listens. */
+VAMP_PRINTF(2, 3)
+static inline void vamp_source_say(const struct vamp_source_context *context, const char *format,
+                                   ...)
+{
+    if (context->say != NULL) {
+        char line[VAMP_ERR_TEXT_BYTES + 128];
+        va_list arguments;
+        va_start(arguments, format);
+        (void)vsnprintf(line, sizeof line, format, arguments);
+        va_end(arguments);
+        context->say(context->say_context, line);
+    }
+}
+/* Whether the context asks for the event: marks always are. */
+static inline bool vamp_source_is_wanted(const struct vamp_source_context *context,
+                                         const struct vamp_event *event)
+{
+    return vamp_event_is_mark(event) || (context->event_kinds & VAMP_EVENT_BIT(event->kind)) != 0;
+}
 
 struct vamp_source_ops {
     const char *name;

@@ -662,12 +662,6 @@ static bool take_lost_mark(struct synthetic *synthetic, struct vamp_event *ret_e
     return true;
 }
 
-static bool is_wanted(const struct synthetic *synthetic, const struct vamp_event *event)
-{
-    return vamp_event_is_mark(event) ||
-           (synthetic->context.event_kinds & UINT64_C(1) << event->kind) != 0;
-}
-
 static enum vamp_source_status synthetic_next(void *self, struct vamp_event *ret_event,
                                               struct vamp_err *err)
 {
@@ -687,7 +681,7 @@ static enum vamp_source_status synthetic_next(void *self, struct vamp_event *ret
         *ret_event = synthetic->pending;
         synthetic->pending_times--;
         synthetic->held_for -= synthetic->held_for > 1;
-    } while (!is_wanted(synthetic, ret_event));
+    } while (!vamp_source_is_wanted(&synthetic->context, ret_event));
     return VAMP_SOURCE_MORE;
 }
 

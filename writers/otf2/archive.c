@@ -425,18 +425,6 @@ static void define_clock(struct archive *archive)
 
 /* ---- begin and end */
 
-static int otf2_begin(void *self, int64_t begin_ns, struct vamp_err *err)
-{
-    (void)self, (void)begin_ns, (void)err;
-    return 0;
-}
-
-static int otf2_flush(void *self, struct vamp_err *err)
-{
-    (void)self, (void)err;
-    return 0;
-}
-
 /* The files of the archive: for `location` = 0, 1, ... of each, then the rest, then the folders.
  * False at the end. */
 static bool file_of(const struct archive *archive, size_t number, char **ret_path)
@@ -654,10 +642,8 @@ static const char *otf2_path(const void *self)
 const struct vamp_trace_sink_ops vamp_trace_plug_in = {
     .version = VAMP_VERSION,
     .open = otf2_open,
-    .begin = otf2_begin,
     .track = otf2_track,
     .spans = otf2_spans,
-    .flush = otf2_flush,
     .complete = otf2_complete,
     .path = otf2_path,
     .close = otf2_close,

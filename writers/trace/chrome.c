@@ -81,11 +81,6 @@ static void begin_record(struct vamp_json *json, const char *phase, const char *
     vamp_json_text(json, "ph", phase);
 }
 
-static void end_record(struct vamp_json *json)
-{
-    vamp_json_line_end_more(json);
-}
-
 /* What the file says about itself: records of metadata that viewers skip. */
 static void begin_note(struct vamp_json *json, const char *name)
 {
@@ -108,29 +103,23 @@ static void put_run(struct vamp_json *json, const struct vamp_writer_target *tar
     vamp_json_text(json, "clock", run->clock);
     vamp_json_text(json, "sampling", run->sampling);
     vamp_json_close(json, '}');
-    end_record(json);
+    vamp_json_line_end_more(json);
 }
 
+/* With a text, or without one (NULL) with a place in the order. */
 static void put_metadata(struct vamp_json *json, const struct vamp_trace_track *track,
-                         const char *name, const char *text)
+                         const char *name, const char *text, uint64_t order)
 {
     begin_record(json, "M", name);
     put_track(json, track);
     vamp_json_open(json, "args", '{');
-    vamp_json_text(json, "name", text);
+    if (text != NULL) {
+        vamp_json_text(json, "name", text);
+    } else {
+        vamp_json_unsigned(json, "sort_index", order);
+    }
     vamp_json_close(json, '}');
-    end_record(json);
-}
-
-static void put_order(struct vamp_json *json, const struct vamp_trace_track *track,
-                      const char *name, uint64_t order)
-{
-    begin_record(json, "M", name);
-    put_track(json, track);
-    vamp_json_open(json, "args", '{');
-    vamp_json_unsigned(json, "sort_index", order);
-    vamp_json_close(json, '}');
-    end_record(json);
+    vamp_json_line_end_more(json);
 }
 
 static int chrome_track(void *self, const struct vamp_trace_track *track, struct vamp_err *err)
@@ -139,14 +128,14 @@ static int chrome_track(void *self, const struct vamp_trace_track *track, struct
     struct vamp_json *json = &chrome->json;
     char name[64];
     if (track->is_first) {
-        put_metadata(json, track, "process_name", track->name);
-        put_order(json, track, "process_sort_index", track->process);
+        put_metadata(json, track, "process_name", track->name, 0);
+        put_metadata(json, track, "process_sort_index", NULL, track->process);
     }
     const char *kind = vamp_trace_kind_name(track->kind);
     (void)snprintf(name, sizeof name, track->lane == 0 ? "%s" : "%s %u", kind, track->lane + 1);
-    put_metadata(json, track, "thread_name", name);
-    put_order(json, track, "thread_sort_index",
-              (uint64_t)track->kind * VAMP_TRACE_LANES_MAX + track->lane);
+    put_metadata(json, track, "thread_name", name, 0);
+    put_metadata(json, track, "thread_sort_index", NULL,
+                 (uint64_t)track->kind * VAMP_TRACE_LANES_MAX + track->lane);
     return flush_if_large(chrome, err);
 }
 
@@ -260,7 +249,7 @@ static void put_arrow(const struct chrome *chrome, struct vamp_json *json,
     if (!begins) {
         vamp_json_text(json, "bp", "e");
     }
-    end_record(json);
+    vamp_json_line_end_more(json);
 }
 
 static void put_span(const struct chrome *chrome, struct vamp_json *json,
@@ -280,7 +269,7 @@ static void put_span(const struct chrome *chrome, struct vamp_json *json,
     }
     put_track(json, track);
     put_arguments(json, span);
-    end_record(json);
+    vamp_json_line_end_more(json);
     if (span->arrow != VAMP_TRACE_NO_ARROW) {
         put_arrow(chrome, json, track, span);
     }
@@ -307,7 +296,7 @@ static int chrome_begin(void *self, int64_t begin_ns, struct vamp_err *err)
     vamp_json_time(json, "time", begin_ns);
     vamp_json_signed(json, "time_ns", begin_ns);
     vamp_json_close(json, '}');
-    end_record(json);
+    vamp_json_line_end_more(json);
     return flush_if_large(chrome, err);
 }
 

@@ -113,7 +113,7 @@ struct vamp_trace_sink_ops {
      * enum vamp_target_access. */
     int (*open)(const struct vamp_writer_target *target, const char *directory, unsigned access,
                 void **ret_self, struct vamp_err *err);
-    /* The moment that is time 0 of the file; once, before all below. */
+    /* The moment that is time 0 of the file; once, before all below. NULL: it needs none. */
     int (*begin)(void *self, int64_t begin_ns, struct vamp_err *err);
     /* A new track; its number is the next. */
     int (*track)(void *self, const struct vamp_trace_track *track, struct vamp_err *err);
@@ -121,7 +121,7 @@ struct vamp_trace_sink_ops {
      * first is around the others, which follow each other. */
     int (*spans)(void *self, const struct vamp_trace_track *track,
                  const struct vamp_trace_span *spans, unsigned count, struct vamp_err *err);
-    /* Hands everything to the operating system; of a format with `complete` it does nothing. */
+    /* Hands everything to the operating system; NULL with `complete`. */
     int (*flush)(void *self, struct vamp_err *err);
     /* NULL, or: all spans are there; writes the whole trace, of which nothing is in the target
      * before. After a failure nothing of it will be. Once, followed by `close` alone. */

@@ -523,7 +523,9 @@ int vamp_timeline_event(struct vamp_timeline *timeline, const struct vamp_event 
     }
     if (end->begin_ns == INT64_MIN) {
         end->begin_ns = end->end_ns = event->time_ns;
-        timeline->code = timeline->sink->begin(timeline->sink_self, event->time_ns, err);
+        timeline->code = timeline->sink->begin != NULL
+                             ? timeline->sink->begin(timeline->sink_self, event->time_ns, err)
+                             : 0;
     }
     end->end_ns = event->time_ns > end->end_ns ? event->time_ns : end->end_ns;
     if (vamp_event_is_mark(event)) {

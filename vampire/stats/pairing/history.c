@@ -75,38 +75,26 @@ void vamp_track_copy_name(const struct vamp_event *event, char name[static VAMP_
     name[length] = '\0';
 }
 
-static void note_first(struct vamp_cdo_history *history, enum vamp_cdo_time what, int64_t time_ns)
-{
-    if (history->times_ns[what] == INT64_MIN) {
-        history->times_ns[what] = time_ns;
-    }
-}
-
+/* Of what happens again the first time counts, but for the end of a CDO's stay in the pool and of a
+ * handle on it. */
 static void note_time(struct vamp_cdo_history *history, const struct vamp_event *event)
 {
-    switch (event->kind) {
-    case VAMP_EVENT_DECLARE:
-        note_first(history, VAMP_CDO_TIME_DECLARED, event->time_ns);
-        break;
-    case VAMP_EVENT_SEAL:
-        note_first(history, VAMP_CDO_TIME_SEALED, event->time_ns);
-        break;
-    case VAMP_EVENT_OFFER:
-        note_first(history, VAMP_CDO_TIME_OFFERED, event->time_ns);
-        break;
-    case VAMP_EVENT_DEMAND:
-        note_first(history, VAMP_CDO_TIME_FIRST_DEMAND, event->time_ns);
-        history->demands++;
-        break;
-    case VAMP_EVENT_WITHDRAW:
-        history->times_ns[VAMP_CDO_TIME_WITHDRAWN] = event->time_ns;
-        break;
-    case VAMP_EVENT_DISPOSE:
-        history->times_ns[VAMP_CDO_TIME_DISPOSED] = event->time_ns;
-        break;
-    default:
-        break;
+    static const struct {
+        bool has_time, last;
+        uint8_t time; /* enum vamp_cdo_time */
+    } times[VAMP_EVENT_KIND_COUNT] = {
+        [VAMP_EVENT_DECLARE] = {true, false, VAMP_CDO_TIME_DECLARED},
+        [VAMP_EVENT_SEAL] = {true, false, VAMP_CDO_TIME_SEALED},
+        [VAMP_EVENT_OFFER] = {true, false, VAMP_CDO_TIME_OFFERED},
+        [VAMP_EVENT_DEMAND] = {true, false, VAMP_CDO_TIME_FIRST_DEMAND},
+        [VAMP_EVENT_WITHDRAW] = {true, true, VAMP_CDO_TIME_WITHDRAWN},
+        [VAMP_EVENT_DISPOSE] = {true, true, VAMP_CDO_TIME_DISPOSED},
+    };
+    int64_t *time_ns = &history->times_ns[times[event->kind].time];
+    if (times[event->kind].has_time && (times[event->kind].last || *time_ns == INT64_MIN)) {
+        *time_ns = event->time_ns;
     }
+    history->demands += event->kind == VAMP_EVENT_DEMAND;
 }
 
 void vamp_cdo_history_select(struct vamp_track_context *at)

@@ -11,16 +11,10 @@
 #define LINE_FILL 4
 #define FREE_MARK UINT32_MAX /* owner of a record that is not in the table */
 
-static struct vamp_record *record_at(const struct vamp_table *table, uint32_t number)
+static inline struct vamp_record *record_at(const struct vamp_table *table, uint32_t number)
 {
-    return (struct vamp_record *)(void *)(table->records +
-                                          (size_t)(number - 1) * table->record_bytes);
-}
-
-static uint32_t number_of(const struct vamp_table *table, const struct vamp_record *record)
-{
-    size_t offset = (size_t)((const unsigned char *)record - table->records);
-    return (uint32_t)(offset / table->record_bytes) + 1;
+    assert(number > 0 && number <= table->touched);
+    return vamp_table_record(table, number);
 }
 
 static uint64_t *key_of(struct vamp_record *record)
@@ -212,17 +206,6 @@ static struct vamp_record *find_record(const struct vamp_table *table, const str
     return NULL;
 }
 
-uint32_t vamp_table_number(const struct vamp_table *table, const void *record)
-{
-    return number_of(table, record);
-}
-
-void *vamp_table_record(const struct vamp_table *table, uint32_t number)
-{
-    assert(number > 0 && number <= table->touched);
-    return record_at(table, number);
-}
-
 void *vamp_table_find(struct vamp_table *table, const struct vamp_key *key)
 {
     struct vamp_record *record = find_record(table, key);
@@ -406,7 +389,7 @@ static void leave_age(struct vamp_table *table, const struct vamp_record *record
 void vamp_table_remove(struct vamp_table *table, void *which)
 {
     struct vamp_record *record = which;
-    const uint32_t number = number_of(table, record);
+    const uint32_t number = vamp_table_number(table, record);
     table->dead -= is_dead(table, record);
     take_out_of_line(table, vamp_table_line_of(table, hash_of(table, key_of(record))), number);
     leave_age(table, record);
@@ -422,7 +405,7 @@ void vamp_table_set_owner(struct vamp_table *table, void *which, uint32_t owner)
     struct vamp_record *record = which;
     if (record->owner != owner) {
         leave_owner(table, record);
-        join_owner(table, record, number_of(table, record), owner);
+        join_owner(table, record, vamp_table_number(table, record), owner);
     }
 }
 

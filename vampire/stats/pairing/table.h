@@ -162,8 +162,15 @@ static inline uint32_t vamp_table_live(const struct vamp_table *table)
     return table->used - table->dead;
 }
 /* Records by number, so that one can name another: a number is the record's until it is removed. */
-uint32_t vamp_table_number(const struct vamp_table *table, const void *record);
-void *vamp_table_record(const struct vamp_table *table, uint32_t number);
+static inline uint32_t vamp_table_number(const struct vamp_table *table, const void *record)
+{
+    const size_t offset = (size_t)((const unsigned char *)record - table->records);
+    return (uint32_t)(offset / table->record_bytes) + 1;
+}
+static inline void *vamp_table_record(const struct vamp_table *table, uint32_t number)
+{
+    return table->records + (size_t)(number - 1) * table->record_bytes;
+}
 /* The next record of a live owner after the one at `*position`, which starts at 0; NULL at the
  * end.
  */
