@@ -27,9 +27,10 @@
 
 /* The header of a recording; texts are terminated, "" when absent. */
 struct vamp_recording_header {
-#define TEXT(name) char name[VAMP_RECORDING_TEXT_BYTES];
-    VAMP_RECORDING_TEXTS(TEXT)
-#undef TEXT
+    char workflow[VAMP_RECORDING_TEXT_BYTES], component[VAMP_RECORDING_TEXT_BYTES];
+    char producer[VAMP_RECORDING_TEXT_BYTES], run_id[VAMP_RECORDING_TEXT_BYTES];
+    char host[VAMP_RECORDING_TEXT_BYTES], user[VAMP_RECORDING_TEXT_BYTES];
+    char batch_job[VAMP_RECORDING_TEXT_BYTES];
     uint64_t pid; /* 0: not known */
     int64_t started_ns;
     uint64_t event_kinds;
