@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,12 +78,10 @@ char *vamp_target_name(const char *directory, const struct vamp_writer_target *t
 /* True also for a directory such as /proc, whose file system accepts no new files. */
 static bool parent_exists(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    char *parent = slash == NULL || slash == path ? strdup(slash == NULL ? "." : "/")
-                                                  : strndup(path, (size_t)(slash - path));
+    char *copy = strdup(path);
     struct stat status;
-    const bool exists = parent != NULL && stat(parent, &status) == 0;
-    free(parent);
+    const bool exists = copy != NULL && stat(dirname(copy), &status) == 0;
+    free(copy);
     return exists;
 }
 

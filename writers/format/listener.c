@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,13 +121,9 @@ int vamp_listener_check(const char *address, struct vamp_err *err)
  * meanwhile. The lock's descriptor, or -errno. */
 static int lock_directory(const char *path, struct vamp_err *err)
 {
-    char directory[sizeof(struct sockaddr_un)] = ".";
-    const char *slash = strrchr(path, '/');
-    if (slash != NULL) {
-        (void)snprintf(directory, sizeof directory, "%.*s", slash == path ? 1 : (int)(slash - path),
-                       path);
-    }
-    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char copy[sizeof(struct sockaddr_un)];
+    (void)snprintf(copy, sizeof copy, "%s", path);
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
         return vamp_err_set_errno(err, errno, "listen on unix:%s", path);
     }

@@ -144,10 +144,13 @@ static natsStatus subscribe(struct subscriber *self)
     return status == NATS_OK ? nats_connection_confirm(&self->connection) : status;
 }
 
-/* Ends the subscriptions; the link is closed by then, so that a consumer stays in the server. No
- * message of theirs may be used any more. */
-static void forget_link(struct subscriber *self)
+/* Closes the link, if there is one, and then ends the subscriptions, so that a consumer stays in
+ * the server. No message of theirs may be used any more. */
+static void close_link(struct subscriber *self)
 {
+    natsConnection *link = self->connection.link;
+    self->connection.link = NULL;
+    natsConnection_Close(link);
     vamp_worker_lock(&self->queue);
     self->leaving = true;
     (void)pthread_cond_broadcast(&self->queue.changed);
@@ -169,25 +172,22 @@ static void forget_link(struct subscriber *self)
     jsCtx_Destroy(self->stream);
     self->data = self->requests = NULL;
     self->stream = NULL;
+    natsConnection_Destroy(link);
 }
 
 /* The reason is that of the library, from before the link is closed. */
 static int fail_with(struct subscriber *self, natsStatus status, struct vamp_err *err)
 {
-    natsConnection *link = self->connection.link;
-    self->connection.link = NULL;
     char text[200] = "";
     const char *said = NULL;
-    (void)natsConnection_GetLastError(link, &said);
+    (void)natsConnection_GetLastError(self->connection.link, &said);
     if (status == NATS_NOT_FOUND) {
         (void)snprintf(text, sizeof text, "no stream of JetStream takes \"%.100s\"",
                        self->what.subject);
     } else if (said != NULL && said[0] != '\0') {
         (void)snprintf(text, sizeof text, "%.190s", said);
     }
-    natsConnection_Close(link);
-    forget_link(self);
-    natsConnection_Destroy(link);
+    close_link(self);
     return text[0] != '\0' ? nats_connection_fail(&self->connection, text, err)
                            : nats_connection_fail_with(&self->connection, status, err);
 }
@@ -215,14 +215,10 @@ static void subscriber_free(void *context)
     if (self == NULL) {
         return;
     }
-    natsConnection *link = self->connection.link;
-    self->connection.link = NULL;
-    if (link != NULL) {
-        (void)natsConnection_FlushTimeout(link, NATS_PATIENCE_NS / 1000000); /* acknowledgements */
-        natsConnection_Close(link);
+    if (self->connection.link != NULL) { /* acknowledgements */
+        (void)natsConnection_FlushTimeout(self->connection.link, NATS_PATIENCE_NS / 1000000);
     }
-    forget_link(self);
-    natsConnection_Destroy(link);
+    close_link(self);
     nats_connection_done(&self->connection);
     vamp_worker_done(&self->queue);
     free(self);

@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +36,7 @@ struct own_name {
 };
 
 struct old_file {
-    char *name;
+    char name[NAME_MAX + 1];
     int64_t written_ns; /* the last time */
     uint64_t bytes;
 };
@@ -81,6 +83,7 @@ static bool is_own_name(const struct own_name *own, const char *file)
            strspn(file + own->number_at, "0123456789") == strlen(file) - own->number_at - own->rest;
 }
 
+/* False without memory. */
 static bool add_file(struct old_files *files, int directory, const char *name)
 {
     struct stat status;
@@ -93,16 +96,11 @@ static bool add_file(struct old_files *files, int directory, const char *name)
         return false;
     }
     files->items = items;
-    char *copy = strdup(name);
-    if (copy == NULL) {
-        return false;
-    }
-    items[files->count++] = (struct old_file){
-        .name = copy,
-        .written_ns = (int64_t)status.st_mtim.tv_sec * VAMP_NS_PER_SECOND + status.st_mtim.tv_nsec,
-        .bytes = (uint64_t)status.st_size,
-    };
-    files->bytes += (uint64_t)status.st_size;
+    struct old_file *file = &items[files->count++];
+    file->written_ns = (int64_t)status.st_mtim.tv_sec * VAMP_NS_PER_SECOND + status.st_mtim.tv_nsec;
+    file->bytes = (uint64_t)status.st_size;
+    (void)snprintf(file->name, sizeof file->name, "%s", name);
+    files->bytes += file->bytes;
     return true;
 }
 
@@ -194,9 +192,6 @@ static void look_through(struct vamp_output *output, DIR *directory, const struc
         qsort(files.items, files.count, sizeof *files.items, oldest_first);
         delete_older(output, dirfd(directory), own->file, &files);
     }
-    for (size_t i = 0; i < files.count; i++) {
-        free(files.items[i].name);
-    }
     free(files.items);
 }
 
@@ -211,11 +206,9 @@ void output_keep(struct vamp_output *output)
     if (!make_pattern(output, slash != NULL ? slash + 1 : path, &own)) {
         return;
     }
-    char *parent = slash == NULL   ? strdup(".")
-                   : slash == path ? strdup("/")
-                                   : strndup(path, (size_t)(slash - path));
-    DIR *directory = parent != NULL ? opendir(parent) : NULL;
-    free(parent);
+    char *copy = strdup(path);
+    DIR *directory = copy != NULL ? opendir(dirname(copy)) : NULL;
+    free(copy);
     if (directory != NULL) {
         look_through(output, directory, &own);
         (void)closedir(directory);
