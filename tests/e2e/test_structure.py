@@ -16,7 +16,6 @@ pytestmark = pytest.mark.plain
 KNOWN = {
     ("vampire/alarms/actions/excerpt.c", "vampire/alarms/actions/excerpt_thread.c"),
     ("vampire/alarms/compile.c", "vampire/alarms/condition.c"),
-    ("vampire/collect/close.c", "vampire/collect/collect.c"),
 }
 
 

@@ -8,6 +8,8 @@
 
 /* What unpacking may need for each byte of a message. */
 #define ARENA_PER_BYTE ((size_t)64)
+/* Empty buckets in a row; after a longer silence time leaps to the next message. */
+#define EMPTY_MAX 60
 
 /* ---- create and free */
 
@@ -89,11 +91,19 @@ void vamp_collect_outputs(struct vamp_collect *collect, const struct vamp_output
 
 /* ---- messages */
 
-/* The oldest bucket that is not due yet. */
-void collect_start(struct vamp_collect *collect, int64_t now_ns)
+/* The begin of the bucket in which the time is. */
+static int64_t begin_of(const struct vamp_collect *collect, int64_t time_ns)
+{
+    const int64_t width = collect->options.bucket_ns, rest = time_ns % width;
+    return time_ns - rest - (rest < 0 ? width : 0);
+}
+
+/* Decides with which bucket collecting begins, when time is known for the first time: the oldest
+ * that is not due yet. */
+static void start(struct vamp_collect *collect, int64_t now_ns)
 {
     if (!collect->started) {
-        collect->next_ns = collect_begin_of(collect, now_ns - collect->options.delay_ns);
+        collect->next_ns = begin_of(collect, now_ns - collect->options.delay_ns);
         collect->started = true;
     }
 }
@@ -140,7 +150,7 @@ void vamp_collect_message(struct vamp_collect *collect, const void *data, size_t
     struct vamp_collect_counts *counts = &collect->counts;
     enum vamp_refusal refusal = VAMP_REFUSAL_GARBAGE;
     counts->messages++;
-    collect_start(collect, now_ns);
+    start(collect, now_ns);
     const Vampire__Telemetry__Message *message = collect_decode(collect, data, bytes, &refusal);
     if (message == NULL) {
         counts->refused[refusal]++;
@@ -154,4 +164,264 @@ void vamp_collect_message(struct vamp_collect *collect, const void *data, size_t
             collect_run_keep(collect, run, message, data, bytes);
         }
     }
+}
+
+/* ---- the close of a bucket: runs in the order of their ids, and of each its buckets in the order
+ * of their numbers, so that the same messages always make the same bucket */
+
+static void add_gap(struct vamp_collect *collect, const struct vamp_gap *gap)
+{
+    if (collect->gap_count < COLLECT_GAPS_MAX) {
+        collect->gaps[collect->gap_count++] = *gap;
+    } else {
+        vamp_gap_join(collect->gaps, collect->gap_count, gap);
+    }
+}
+
+static void add_gaps(struct vamp_collect *collect, const Vampire__Telemetry__Message *message)
+{
+    for (size_t i = 0; i < message->n_gaps; i++) {
+        const Vampire__Telemetry__Gap *from = message->gaps[i];
+        unsigned reason = 0;
+        while (reason < VAMP_GAP_REASON_COUNT &&
+               strcmp(vamp_gap_reason_name(reason), from->reason) != 0) {
+            reason++;
+        }
+        const struct vamp_gap gap = {
+            .start_ns = from->start_ns,
+            .end_ns = from->end_ns,
+            .reason = reason < VAMP_GAP_REASON_COUNT ? reason : VAMP_GAP_ON_WAY,
+            .events = from->events,
+        };
+        add_gap(collect, &gap);
+    }
+}
+
+/* Buckets of the run just before this one that are not there: those that its output lost, and any
+ * others. */
+static void note_missing(struct vamp_collect *collect, const struct collect_run *run,
+                         const Vampire__Telemetry__Message *message)
+{
+    const uint64_t missing =
+        run->has_newest && message->number > run->after ? message->number - run->after : 0;
+    struct vamp_gap gap = {
+        .start_ns = run->has_newest ? run->end_ns : message->start_ns,
+        .end_ns = message->start_ns,
+        .reason = VAMP_GAP_RUN_LOST,
+    };
+    if (message->lost_before > 0) {
+        add_gap(collect, &gap);
+    }
+    if (missing > message->lost_before) {
+        gap.reason = VAMP_GAP_ON_WAY;
+        add_gap(collect, &gap);
+    }
+}
+
+/* ---- one bucket of a run */
+
+static void keep_account(struct collect_run *run, const Vampire__Telemetry__Account *from)
+{
+    struct vamp_accounting *to = &run->account;
+    to->received = from->received;
+    to->decoded = from->decoded;
+    to->rejected = from->rejected;
+    to->filtered = from->filtered;
+    to->counted = from->counted;
+    to->sampled_out = from->sampled_out;
+    to->late = from->late;
+    memset(to->lost, 0, sizeof to->lost);
+    for (size_t i = 0; i < from->n_lost; i++) {
+        for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {
+            if (strcmp(vamp_loss_name(reason), from->lost[i]->reason) == 0) {
+                to->lost[reason] += from->lost[i]->events;
+            }
+        }
+    }
+}
+
+static void add_message(struct vamp_collect *collect, struct collect_run *run,
+                        const Vampire__Telemetry__Message *message)
+{
+    if (message->part == 1) {
+        note_missing(collect, run, message);
+        add_gaps(collect, message);
+        if (message->account != NULL) {
+            keep_account(run, message->account);
+        }
+        collect_run_collected(run, message->number, message->buckets,
+                              message->start_ns + message->width_ns);
+    }
+    for (size_t i = 0; i < message->n_metrics; i++) {
+        if (collect_metric(message->metrics[i]) == VAMP_METRIC_NONE) {
+            collect->counts.refused[VAMP_REFUSAL_METRIC]++;
+            break;
+        }
+    }
+    collect_values_add(collect, message);
+}
+
+static void add_pending(struct vamp_collect *collect, struct collect_run *run,
+                        const struct collect_pending *pending)
+{
+    if (pending->arrived < pending->parts) {
+        collect->counts.refused[VAMP_REFUSAL_INCOMPLETE]++;
+        return;
+    }
+    for (unsigned i = 0; i < pending->parts; i++) {
+        enum vamp_refusal refusal;
+        const Vampire__Telemetry__Message *message =
+            collect_decode(collect, pending->part[i].data, pending->part[i].bytes, &refusal);
+        if (message != NULL) { /* it passed before */
+            add_message(collect, run, message);
+        }
+    }
+    vamp_merged_end_bucket(&collect->merged);
+    collect->counts.buckets++;
+    run->reported = true;
+}
+
+/* ---- a collected bucket */
+
+static void add_run(struct vamp_collect *collect, struct collect_run *run, int64_t end_ns)
+{
+    run->reported = false;
+    struct collect_pending *pending = collect_run_next(run, end_ns);
+    for (; pending != NULL; pending = collect_run_next(run, end_ns)) {
+        add_pending(collect, run, pending);
+        collect_pending_free(collect, pending);
+    }
+    vamp_merged_end_run(&collect->merged);
+}
+
+static void report_run(struct vamp_collect *collect, struct collect_run *run, int64_t end_ns)
+{
+    if (!run->has_series) {
+        const char *labels[VAMP_LABELS_MAX] = {run->workflow, run->id};
+        const unsigned set = collect->merged.metrics[VAMP_METRIC_COLLECT_RUNS_REPORTING].label_set;
+        run->series = collect_series(collect, set, labels);
+        run->has_series = true;
+    }
+    const bool missing = !run->reported && !run->ended && run->first_ns < end_ns;
+    collect_values_gauge(collect, VAMP_METRIC_COLLECT_RUNS_REPORTING, run->series, run->reported);
+    collect_values_gauge(collect, VAMP_METRIC_COLLECT_RUNS_MISSING, run->series, missing);
+}
+
+static void report_refused(struct vamp_collect *collect)
+{
+    const unsigned set = collect->merged.metrics[VAMP_METRIC_COLLECT_REFUSED].label_set;
+    for (unsigned i = 0; i < VAMP_REFUSAL_COUNT; i++) {
+        const char *labels[VAMP_LABELS_MAX] = {vamp_refusal_name(i)};
+        const uint64_t refused = collect->counts.refused[i];
+        const uint32_t series = collect_series(collect, set, labels);
+        collect_values_count(collect, VAMP_METRIC_COLLECT_REFUSED, series,
+                             refused - collect->refused_before[i]);
+        collect->refused_before[i] = refused;
+    }
+}
+
+/* Outputs keep the bucket: it is a copy. NULL: no memory. */
+static const struct vamp_bucket *make_bucket(struct vamp_collect *collect, int64_t start_ns)
+{
+    struct vamp_bucket bucket = {
+        .number = collect->number,
+        .buckets = 1,
+        .start_ns = start_ns,
+        .width_ns = collect->options.bucket_ns,
+        .gaps = collect->gaps,
+        .gap_count = collect->gap_count,
+    };
+    collect_runs_account(collect, &bucket.accounting);
+    vamp_merged_show(&collect->merged, &bucket);
+    return collect->out_of_memory ? NULL : vamp_merged_copy(&bucket);
+}
+
+static bool hand_over(struct vamp_collect *collect, int64_t start_ns)
+{
+    const struct vamp_bucket *bucket = make_bucket(collect, start_ns);
+    if (bucket == NULL) {
+        const struct vamp_gap gap = {
+            .start_ns = start_ns,
+            .end_ns = start_ns + collect->options.bucket_ns,
+            .reason = VAMP_GAP_MEMORY,
+        };
+        add_gap(collect, &gap); /* in the next bucket */
+        return false;
+    }
+    collect->gap_count = 0;
+    collect->number++;
+    collect->counts.collected++;
+    vamp_bucket_release(collect->newest);
+    collect->newest = vamp_bucket_hold(bucket);
+    collect->take(collect->context, bucket);
+    return true;
+}
+
+static void close_bucket(struct vamp_collect *collect, int64_t now_ns)
+{
+    const int64_t start_ns = collect->next_ns, end_ns = start_ns + collect->options.bucket_ns;
+    for (struct collect_run *run = collect->run_list; run != NULL; run = run->next) {
+        add_run(collect, run, end_ns);
+    }
+    for (struct collect_run *run = collect->run_list; run != NULL; run = run->next) {
+        report_run(collect, run, end_ns);
+    }
+    vamp_merged_end_bucket(&collect->merged);
+    vamp_merged_end_run(&collect->merged);
+    collect_values_settle(collect);
+    report_refused(collect);
+    vamp_merged_clear(&collect->merged, !hand_over(collect, start_ns));
+    collect->out_of_memory = false;
+    collect->next_ns = end_ns;
+    collect_runs_review(collect, now_ns);
+}
+
+/* The start of the oldest waiting bucket; INT64_MAX: nothing waits. */
+static int64_t oldest_waiting(const struct vamp_collect *collect)
+{
+    int64_t oldest_ns = INT64_MAX;
+    for (const struct collect_run *run = collect->run_list; run != NULL; run = run->next) {
+        for (const struct collect_pending *at = run->pending; at != NULL; at = at->next) {
+            oldest_ns = at->start_ns < oldest_ns ? at->start_ns : oldest_ns;
+        }
+    }
+    return oldest_ns;
+}
+
+/* The clock was set, or the caller was asleep. */
+static void leap_to(struct vamp_collect *collect, int64_t due_ns)
+{
+    const int64_t oldest_ns = oldest_waiting(collect);
+    const int64_t to_ns = begin_of(collect, oldest_ns < due_ns ? oldest_ns : due_ns);
+    if ((to_ns - collect->next_ns) / collect->options.bucket_ns > EMPTY_MAX) {
+        const struct vamp_gap gap = {
+            .start_ns = collect->next_ns, .end_ns = to_ns, .reason = VAMP_GAP_LEAP};
+        add_gap(collect, &gap);
+        collect->next_ns = to_ns;
+    }
+}
+
+void vamp_collect_advance(struct vamp_collect *collect, int64_t now_ns)
+{
+    const int64_t due_ns = now_ns - collect->options.delay_ns;
+    start(collect, now_ns);
+    while (collect->next_ns + collect->options.bucket_ns <= due_ns) {
+        leap_to(collect, due_ns);
+        close_bucket(collect, now_ns);
+    }
+}
+
+int64_t vamp_collect_next_close(const struct vamp_collect *collect)
+{
+    return collect->started
+               ? collect->next_ns + collect->options.bucket_ns + collect->options.delay_ns
+               : INT64_MAX;
+}
+
+void vamp_collect_finish(struct vamp_collect *collect, int64_t now_ns)
+{
+    vamp_collect_advance(collect, now_ns);
+    do {
+        close_bucket(collect, now_ns);
+    } while (oldest_waiting(collect) != INT64_MAX || collect->next_ns <= now_ns);
 }

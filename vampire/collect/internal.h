@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The parts of a collector. decode.c reads and judges a message; runs.c keeps the runs and their
- * messages until a bucket closes; schema.c has the series; values.c adds what the messages of one
- * bucket contain to the bucket that is being made; close.c closes it; present.c answers requests.
+ * messages until a bucket closes; values.c has the schema and adds what the messages of one bucket
+ * contain to the bucket that is being made; collect.c closes it; present.c answers requests.
  */
 #ifndef VAMP_COLLECT_INTERNAL_H
 #define VAMP_COLLECT_INTERNAL_H
@@ -125,7 +125,7 @@ void collect_run_collected(struct collect_run *run, uint64_t number, uint64_t bu
 struct collect_pending *collect_run_next(struct collect_run *run, int64_t end_ns);
 void collect_pending_free(struct vamp_collect *collect, struct collect_pending *pending);
 
-/* ---- schema.c */
+/* ---- values.c */
 
 /* 0, -EINVAL or -ENOMEM; collect_schema_done is right after either. */
 VAMP_MUST_CHECK int collect_schema_init(struct vamp_collect *collect, struct vamp_err *err);
@@ -134,8 +134,6 @@ void collect_schema_done(struct vamp_collect *collect);
  * memory: 0, and it is counted. */
 uint32_t collect_series(struct vamp_collect *collect, unsigned set,
                         const char *const labels[static VAMP_LABELS_MAX]);
-
-/* ---- values.c */
 
 /* Adds the rows of a message of the present run. */
 void collect_values_add(struct vamp_collect *collect, const Vampire__Telemetry__Message *message);
@@ -146,15 +144,5 @@ void collect_values_count(struct vamp_collect *collect, enum vamp_metric_id id, 
                           uint64_t delta);
 void collect_values_gauge(struct vamp_collect *collect, enum vamp_metric_id id, uint32_t series,
                           int64_t value);
-
-/* ---- collect.c */
-
-/* Decides with which bucket collecting begins, when time is known for the first time. */
-void collect_start(struct vamp_collect *collect, int64_t now_ns);
-
-/* ---- close.c */
-
-/* The start of the bucket in which the time is. */
-int64_t collect_begin_of(const struct vamp_collect *collect, int64_t time_ns);
 
 #endif

@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "vampire/stats/bucket/base_unit.h"
+#include "vampire/stats/bucket/rows.h"
 #include "writers/format/listener.h"
 #include "writers/format/text.h"
 #include "writers/writer.h"
@@ -48,7 +49,7 @@ struct page_histogram {
     uint64_t in_bound[]; /* as many as bounds, and one: not cumulative */
 };
 
-/* What a series has on the page, by the kind of its metric. */
+/* What the page has of a series. */
 struct page_value {
     union {
         uint64_t counter;
@@ -72,11 +73,6 @@ struct page_metric {
     struct prometheus_bounds *bounds; /* of a histogram */
 };
 
-struct page_series {
-    const struct vamp_series **items;
-    unsigned count, room;
-};
-
 enum page_kind { PAGE_TEXT, PAGE_OPENMETRICS };
 #define PAGE_KIND_COUNT 2
 
@@ -95,7 +91,7 @@ struct page {
 
     pthread_mutex_t lock; /* of all below; the page's writer and the server's thread */
     struct page_metric *metrics;
-    struct page_series *series; /* by label set */
+    const struct vamp_series *const *const *series; /* [label set][series]: as buckets have them */
     uint64_t buckets, lost_buckets;
     int64_t end_ns; /* of the newest bucket */
     bool ended;

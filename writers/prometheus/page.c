@@ -47,8 +47,7 @@ int page_create(const struct prometheus_options *options, const struct vamp_writ
     page->end_ns = target->run->started_ns;
     page->reserved_bytes = OWN_BYTES;
     page->metrics = calloc(schema->metric_count + 1, sizeof *page->metrics);
-    page->series = calloc(schema->label_set_count + 1, sizeof *page->series);
-    int code = page->metrics != NULL && page->series != NULL ? 0 : -ENOMEM;
+    int code = page->metrics != NULL ? 0 : -ENOMEM;
     for (unsigned i = 0; i < schema->metric_count && code == 0; i++) {
         code = create_metric(page, i, options->bounds);
     }
@@ -62,8 +61,7 @@ int page_create(const struct prometheus_options *options, const struct vamp_writ
 
 static void metric_done(struct page_metric *metric)
 {
-    /* The kind is not known of a metric that was not created. */
-    for (unsigned i = 0; metric->bounds != NULL && i < metric->count; i++) {
+    for (unsigned i = 0; i < metric->count && metric->metric->kind == VAMP_HISTOGRAM; i++) {
         free(metric->values[i].histogram);
     }
     free(metric->values);
@@ -86,55 +84,34 @@ void page_free(struct page *page)
     for (unsigned i = 0; page->metrics != NULL && i < page->schema->metric_count; i++) {
         metric_done(&page->metrics[i]);
     }
-    for (unsigned i = 0; page->series != NULL && i < page->schema->label_set_count; i++) {
-        free(page->series[i].items);
-    }
     drop_texts(page);
     free(page->metrics);
-    free(page->series);
     (void)pthread_mutex_destroy(&page->lock);
     free(page);
 }
 
 /* ---- room for a bucket: all that can fail */
 
-/* The array of elements of `bytes` with room for `count`, new ones zero. NULL: there is no memory,
- * and the array is as it was. */
-static void *grow(void *array, size_t bytes, unsigned *room, unsigned count)
+static bool make_room(struct page_metric *metric, unsigned count)
 {
-    if (array != NULL && count <= *room) {
-        return array;
+    if (count <= metric->room) {
+        return true;
     }
-    const unsigned doubled = *room < 16 ? 16 : *room * 2;
-    const unsigned longer = doubled > count ? doubled : count;
-    char *grown = reallocarray(array, longer, bytes);
-    if (grown != NULL) {
-        memset(grown + *room * bytes, 0, (longer - *room) * bytes);
-        *room = longer;
+    const unsigned doubled = metric->room < 16 ? 16 : metric->room * 2;
+    const unsigned room = doubled > count ? doubled : count;
+    struct page_value *longer = reallocarray(metric->values, room, sizeof *longer);
+    if (longer != NULL) {
+        memset(longer + metric->room, 0, (room - metric->room) * sizeof *longer);
+        metric->values = longer;
+        metric->room = room;
     }
-    return grown;
-}
-
-static bool note_series(struct page_series *series, const struct vamp_series *const *items,
-                        unsigned count)
-{
-    const struct vamp_series **longer =
-        grow(series->items, sizeof *series->items, &series->room, count);
-    if (longer == NULL) {
-        return false;
-    }
-    series->items = longer;
-    for (; series->count < count; series->count++) {
-        series->items[series->count] = items[series->count];
-    }
-    return true;
+    return longer != NULL;
 }
 
 /* Reserves the bytes of one more series. */
 static bool has_place(struct page *page, struct page_metric *metric, unsigned series)
 {
-    const uint64_t bytes =
-        page_series_bytes(page, metric, page->series[metric->label_set].items[series]);
+    const uint64_t bytes = page_series_bytes(page, metric, page->series[metric->label_set][series]);
     if (page->reserved_bytes + bytes > page->max_bytes) {
         metric->full = true;
         return false;
@@ -160,15 +137,13 @@ static bool admit_histogram(struct page *page, struct page_metric *metric, unsig
     return value->histogram != NULL;
 }
 
-static bool admit(struct page *page, struct page_metric *metric,
+/* `known`: series of the metric's label set. */
+static bool admit(struct page *page, struct page_metric *metric, unsigned known,
                   const struct vamp_metric_values *values)
 {
-    const unsigned known = page->series[metric->label_set].count;
-    struct page_value *longer = grow(metric->values, sizeof *metric->values, &metric->room, known);
-    if (longer == NULL) {
+    if (!make_room(metric, known)) {
         return false;
     }
-    metric->values = longer;
     if (metric->metric->kind != VAMP_HISTOGRAM) {
         while (metric->count < values->count && !metric->full &&
                has_place(page, metric, metric->count)) {
@@ -187,37 +162,32 @@ static bool admit(struct page *page, struct page_metric *metric,
 
 /* ---- values */
 
-static void add_histogram(struct page_metric *metric, const struct vamp_histogram_value *value)
+static void add_histogram(const struct prometheus_bounds *bounds, struct page_histogram *to,
+                          const struct vamp_bucket_histogram *from)
 {
-    struct page_histogram *to = metric->values[value->series].histogram;
-    if (to == NULL) {
-        return;
-    }
-    const struct vamp_bucket_histogram *from = value->histogram;
     to->count += from->count;
     to->sum += from->sum;
     for (uint32_t i = 0; i < from->bin_count; i++) {
-        to->in_bound[metric->bounds->of_bin[from->bins[i].bin]] += from->bins[i].count;
+        to->in_bound[bounds->of_bin[from->bins[i].bin]] += from->bins[i].count;
     }
 }
 
-static void take_values(struct page_metric *metric, const struct vamp_metric_values *values)
+static void take_value(struct page_metric *metric, const struct vamp_row *row)
 {
-    const unsigned count = metric->count < values->count ? metric->count : values->count;
-    switch (metric->metric->kind) {
+    struct page_value *value = &metric->values[row->number];
+    if (row->number >= metric->count) {
+        return;
+    }
+    switch (row->metric->kind) {
     case VAMP_COUNTER:
-        for (unsigned i = 0; i < count; i++) {
-            metric->values[i].counter = values->counters[i].value;
-        }
+        value->counter = row->counter->value;
         break;
     case VAMP_GAUGE:
-        for (unsigned i = 0; i < count; i++) {
-            metric->values[i].gauge = values->gauges[i];
-        }
+        value->gauge = *row->gauge;
         break;
     case VAMP_HISTOGRAM:
-        for (unsigned i = 0; i < values->count; i++) {
-            add_histogram(metric, &values->histograms[i]);
+        if (value->histogram != NULL) {
+            add_histogram(metric->bounds, value->histogram, row->histogram);
         }
         break;
     }
@@ -226,11 +196,10 @@ static void take_values(struct page_metric *metric, const struct vamp_metric_val
 static bool prepare(struct page *page, const struct vamp_bucket *bucket)
 {
     bool good = true;
-    for (unsigned i = 0; i < page->schema->label_set_count && good; i++) {
-        good = note_series(&page->series[i], bucket->series[i], bucket->series_count[i]);
-    }
+    page->series = bucket->series;
     for (unsigned i = 0; i < page->schema->metric_count && good; i++) {
-        good = admit(page, &page->metrics[i], &bucket->values[i]);
+        struct page_metric *metric = &page->metrics[i];
+        good = admit(page, metric, bucket->series_count[metric->label_set], &bucket->values[i]);
     }
     return good;
 }
@@ -241,8 +210,9 @@ int page_add(struct page *page, const struct vamp_delivery *delivery, struct vam
     (void)pthread_mutex_lock(&page->lock);
     const bool good = prepare(page, bucket);
     if (good) {
-        for (unsigned i = 0; i < page->schema->metric_count; i++) {
-            take_values(&page->metrics[i], &bucket->values[i]);
+        struct vamp_rows rows = vamp_rows(bucket, 0);
+        while (vamp_rows_next(&rows)) {
+            take_value(&page->metrics[rows.row.place], &rows.row);
         }
         page->buckets += bucket->buckets;
         page->lost_buckets += delivery->lost_before;

@@ -43,7 +43,7 @@ static void set_labels(struct rendering *rendering, const struct page *page,
                        const struct page_metric *metric, unsigned series)
 {
     const struct vamp_label_set *set = &page->schema->label_sets[metric->label_set];
-    const struct vamp_series *described = page->series[metric->label_set].items[series];
+    const struct vamp_series *described = page->series[metric->label_set][series];
     struct vamp_text *labels = &rendering->labels;
     labels->used = 0;
     vamp_text_add(labels, rendering->run_labels.bytes, rendering->run_labels.used);

@@ -249,9 +249,10 @@ struct vamp_bucket {
     uint64_t buckets; /* of the statistics that are in this one; at least 1 */
     int64_t start_ns, width_ns;
     const struct vamp_schema *schema;
-    const unsigned *series_count;                   /* per label set, what exists by now */
-    const struct vamp_series *const *const *series; /* [label set][series] */
-    const struct vamp_metric_values *values;        /* per schema metric */
+    const unsigned *series_count; /* per label set, what exists by now */
+    /* [label set][series]; these arrays stay where they are as long as the run. */
+    const struct vamp_series *const *const *series;
+    const struct vamp_metric_values *values; /* per schema metric */
     struct vamp_accounting accounting;
     const struct vamp_gap *gaps; /* that ended in this bucket */
     unsigned gap_count;
