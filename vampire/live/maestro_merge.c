@@ -48,6 +48,7 @@ void vamp_merge_done(struct vamp_merge *merge)
 
 static void take(struct vamp_merge *merge, struct vamp_merge_stream *stream, mstro_pool_event list)
 {
+    assert(stream->count < VAMP_MERGE_LISTS); /* a full stream is not read */
     stream->lists[(stream->first + stream->count++) % VAMP_MERGE_LISTS] = (struct vamp_merge_list){
         .head = list,
         .at = list,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Finds out what the chosen <maestro.h> has and writes it as a C header for
-# vampire/live/maestro_fields.c and maestro.c. Only compiles, never links or runs.
+# vampire/live/maestro_fields.c and session.c. Only compiles, never links or runs.
 #
 #   sh maestro_probe.sh OUTPUT CC [CFLAGS...]
 #

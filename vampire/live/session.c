@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/live/session.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -198,6 +199,7 @@ static struct stat look_at(const struct vamp_maestro_options *options)
 static int join_once(struct vamp_session *session, struct vamp_err *err)
 {
     const struct vamp_source_context *context = &session->context;
+    assert(!session->joined && session->merge.stream_count == 0); /* one membership a process */
     session->info_file = look_at(session->options);
     int result = provide_info(session->options, err);
     if (result != 0) {
@@ -429,6 +431,7 @@ void vamp_session_seek(struct vamp_session *session)
 {
     const struct vamp_maestro_options *options = session->options;
     const int64_t now_ns = now(session);
+    assert(!session->joined);
     session->since_ns = now_ns;
     session->until_ns = now_ns + options->rejoin_ns;
     session->remind_ns = now_ns + REMIND_NS;

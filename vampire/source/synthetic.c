@@ -9,6 +9,7 @@
  * next stage. A producer begins its next step when its time has come, so at most the CDOs of the
  * steps under way are alive; where they are too many, steps begin later.
  */
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +122,7 @@ static void sift_down(struct life *life, uint32_t at)
 
 static void push_cdo(struct life *life, const struct cdo *cdo)
 {
+    assert(life->live < LIVE_MAX);
     uint32_t at = life->live++;
     life->heap[at] = *cdo;
     while (at > 0 && is_earlier(&life->heap[at], &life->heap[(at - 1) / 2])) {

@@ -173,6 +173,7 @@ static uint32_t name_number(struct vamp_components *components, const char *name
         components->unnamed++;
         return VAMP_NAME_OTHER;
     }
+    assert(components->name_count < vamp_components_names_max(components->max));
     const uint32_t number = (uint32_t)components->name_count++;
     components->names[number] = (struct vamp_component_name){copy, number, {NULL, 0}};
     map_insert(&components->by_name, &components->names[number].link, hash);

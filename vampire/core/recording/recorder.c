@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -81,6 +82,7 @@ static int write_batch(struct vamp_recorder *recorder, struct vamp_err *err)
     if (recorder->used == LENGTH_BYTES) {
         return 0;
     }
+    assert(recorder->used + VAMP_CHECK_BYTES <= BUFFER_BYTES);
     const bool is_header = recorder->bytes == 0;
     vamp_check_write(recorder->buffer + LENGTH_BYTES, recorder->used - LENGTH_BYTES,
                      is_header ? VAMP_CHECK_KEY_HEADER : VAMP_CHECK_KEY_BATCH);

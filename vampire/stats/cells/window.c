@@ -318,6 +318,7 @@ static void note_easy(struct vamp_window *window)
 
 static void close_oldest(struct vamp_window *window)
 {
+    assert(window->started && window->oldest <= window->newest);
     forget_easy(window);
     struct vamp_slot *slot = vamp_window_oldest(window);
     const int64_t start_ns = window->oldest * window->bucket_ns;
