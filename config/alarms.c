@@ -8,10 +8,33 @@
 
 /* ---- from values to structs */
 
+/* Kinds of actions that are outputs now. True: this is one, and was reported. */
+static bool report_moved(const struct config_loader *loader, const struct vamp_alarm_config *rule,
+                         const struct config_value *action)
+{
+    const char *type =
+        action->type == CONFIG_OBJECT ? config_member_text(action, "type") : action->text;
+    const char *name = rule->options.name != NULL ? rule->options.name : "NAME OF THE RULE";
+    if (type == NULL || strcmp(type, "syslog") != 0) {
+        return false;
+    }
+    struct vamp_diagnostic problem = config_value_problem(loader, action, CONFIG_AT_VALUE,
+                                                          "the action %s is an output now", type);
+    (void)snprintf(
+        problem.allowed, sizeof problem.allowed,
+        "in \"outputs\" {\"type\": \"syslog\", \"send\": \"alarms\", \"when\": [\"%s\"], "
+        "\"facility\": \"daemon\"}",
+        name);
+    vamp_diagnostics_add(loader->diagnostics, &problem);
+    return true;
+}
+
 static int walk_action(const struct config_loader *loader, struct vamp_alarm_config *rule,
                        const struct config_value *value)
 {
-    const char *name = config_find_type(loader, CONFIG_ALARMS, value, "an action", true);
+    const char *name = report_moved(loader, rule, value)
+                           ? NULL
+                           : config_find_type(loader, CONFIG_ALARMS, value, "an action", true);
     if (name == NULL) {
         return 0;
     }

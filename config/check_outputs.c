@@ -6,6 +6,7 @@
 
 #include "config/internal.h"
 #include "vampire/stats/bucket/patterns.h"
+#include "writers/format/sent_alarms.h"
 #include "writers/output/resolution.h"
 
 /* An error about an option of an output; `inside` is in it, as in "rotate/size". */
@@ -243,8 +244,9 @@ static int settle_labels(const struct config_loader *loader, unsigned index)
 {
     struct vamp_config_output *output = &loader->config->outputs[index];
     const struct vamp_kept_labels *kept = output->ops->by_unset;
-    if (gives_labels(loader, index) ||
-        (vamp_opt_holding(output->ops->targets, output->options) & VAMP_TARGET_FILES) == 0) {
+    const uint32_t holding = vamp_output_holding(output->ops, output->options, &output->settings);
+    if (gives_labels(loader, index) || (holding & VAMP_TARGET_FILES) == 0 ||
+        (holding & VAMP_TARGET_BIT(VAMP_WITH_ALARMS)) != 0) {
         return 0;
     }
     int code = add_labels(loader, output, "without", "*", output->ops->without_unset);
@@ -277,6 +279,57 @@ static int check_output_filter(const struct config_loader *loader, unsigned inde
     return code;
 }
 
+/* Each of these names must be that of a rule. */
+static void check_alarm_names(const struct config_loader *loader, unsigned index,
+                              const struct vamp_strings *when)
+{
+    const struct vamp_config *config = loader->config;
+    const char *names[VAMP_ALARM_RULES_MAX + 1] = {NULL};
+    char path[CONFIG_PATH_BYTES];
+    unsigned count = 0;
+    for (unsigned i = 0; i < config->alarm_count; i++) {
+        if (config->alarms[i].options.name != NULL) {
+            names[count++] = config->alarms[i].options.name;
+        }
+    }
+    config_output_path(loader, index, "when", path);
+    for (size_t i = 0; i < when->count; i++) {
+        unsigned rule = 0;
+        while (rule < count && strcmp(names[rule], when->items[i]) != 0) {
+            rule++;
+        }
+        if (rule == count) {
+            const size_t length = config_path_push_index(path, i);
+            struct vamp_diagnostic problem =
+                config_problem(loader, path, CONFIG_AT_VALUE,
+                               "there is no rule \"%s\" in \"alarms\"", when->items[i]);
+            config_near(&problem, vamp_opt_near_choice(names, when->items[i]));
+            vamp_diagnostics_add(loader->diagnostics, &problem);
+            path[length] = '\0';
+        }
+    }
+}
+
+/* An output that sends changes of alarms needs some to send. */
+static void check_sent_alarms(const struct config_loader *loader, unsigned index)
+{
+    const struct vamp_config_output *output = &loader->config->outputs[index];
+    char path[CONFIG_PATH_BYTES];
+    if (!vamp_sends_alarms(output->ops, output->options)) {
+        return;
+    }
+    if (loader->config->alarm_count == 0) {
+        config_output_path(loader, index, "send", path);
+        config_error(loader, path, "there is no rule in \"alarms\": nothing would be sent");
+    }
+    const struct vamp_sent_alarms *sent = output->ops->alarms(output->options);
+    check_alarm_names(loader, index, &sent->when);
+    config_output_path(loader, index, "states", path);
+    if (sent->states == 0 && !config_is_wrong(loader, path)) {
+        config_error(loader, path, "empty: nothing would be sent");
+    }
+}
+
 int config_check_outputs(struct config_loader *loader)
 {
     const struct vamp_config *config = loader->config;
@@ -287,6 +340,7 @@ int config_check_outputs(struct config_loader *loader)
     for (unsigned i = 0; i < config->output_count; i++) {
         check_bucket(loader, i);
         check_rotation(loader, i);
+        check_sent_alarms(loader, i);
         check_output_metrics(loader, i);
         check_output_series(loader, i);
         code = check_output_filter(loader, i);

@@ -107,8 +107,7 @@ static bool look_at(const struct config_loader *loader, const char *path, const 
 /* Whether the options mean one of these kinds of targets; `kinds` are their bits. */
 static bool writes_to(const struct vamp_config_output *output, uint32_t kinds)
 {
-    return output->ops->targets != NULL &&
-           (vamp_opt_holding(output->ops->targets, output->options) & kinds) != 0;
+    return (vamp_output_holding(output->ops, output->options, &output->settings) & kinds) != 0;
 }
 
 /* The directory, and the file's name in it when the option names a file. */

@@ -310,6 +310,16 @@ struct config_object config_source_object(const struct vamp_source_ops *ops, voi
     return object;
 }
 
+static uint32_t output_holding(const void *chosen)
+{
+    const struct vamp_config_output *output = chosen;
+    return vamp_output_holding(output->ops, output->options, &output->settings);
+}
+
+/* Of a format whose target, and of one whose elements depend on options. */
+static const struct vamp_opt_conditions of_targets = {vamp_target_words, output_holding};
+static const struct vamp_opt_conditions of_elements = {vamp_output_condition_words, output_holding};
+
 struct config_object config_output_object(const struct vamp_writer_ops *ops,
                                           struct vamp_config_output *output)
 {
@@ -318,8 +328,10 @@ struct config_object config_output_object(const struct vamp_writer_ops *ops,
     struct config_object object = {
         .type = ops->name,
         .summary = ops->summary,
-        .conditions = ops->targets,
-        .chosen = options,
+        .conditions = ops->target != NULL                                         ? &of_targets
+                      : ops->alarms != NULL || ops->element == VAMP_ELEMENT_EVENT ? &of_elements
+                                                                                  : NULL,
+        .chosen = output,
         .tables = {{.options = vamp_output_options(ops), .base = settings},
                    {.options = ops->options, .base = options}},
     };

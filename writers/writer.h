@@ -49,7 +49,7 @@ struct vamp_delivery {
     uint64_t lost_before;
 };
 
-/* Where a format writes; the conditions of `targets` below are its values. */
+/* Where a format writes; the conditions of `target` below are its values. */
 enum vamp_target_kind {
     VAMP_TARGET_NEW_FILES, /* files in a directory, named by vampire */
     VAMP_TARGET_FILE,      /* a file with a name from the configuration */
@@ -59,10 +59,19 @@ enum vamp_target_kind {
     VAMP_TARGET_UNIX, /* a socket that is a file */
     VAMP_TARGET_TCP,
 };
+/* Further conditions: what an output writes, and when. */
+enum vamp_output_condition {
+    VAMP_WITH_BUCKETS = VAMP_TARGET_TCP + 1, /* all, or "send": "buckets" */
+    VAMP_WITH_ALARMS,                        /* "send": "alarms" */
+    VAMP_WITH_WHEN,                          /* events, and only while an alarm fires */
+};
 #define VAMP_TARGET_BIT(kind) (UINT32_C(1) << (kind))
 #define VAMP_TARGET_FILES                                                                          \
     (VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES) | VAMP_TARGET_BIT(VAMP_TARGET_FILE))
 #define VAMP_TARGET_SOCKETS (VAMP_TARGET_BIT(VAMP_TARGET_UNIX) | VAMP_TARGET_BIT(VAMP_TARGET_TCP))
+
+/* The words for these conditions, of formats with `target`, and of those with further ones. */
+extern const char *const vamp_target_words[], *const vamp_output_condition_words[];
 
 struct vamp_writer_target {
     const struct vamp_run *run;
@@ -91,6 +100,8 @@ struct vamp_ending {
     int stop;           /* the target's `stop` when the run was over */
     struct vamp_accounting accounting;
 };
+
+struct vamp_sent_alarms; /* writers/format/sent_alarms.h */
 
 /* What a killed run left in a file, and what was done about it. */
 struct vamp_recovery {
@@ -121,13 +132,16 @@ struct vamp_writer_ops {
     /* Exactly one holds: the bit of the enum vamp_target_kind that the options mean. Options of the
      * table, and those of "rotate", depend on it. Looks at what has the name now. NULL: always
      * VAMP_TARGET_NEW_FILES, or nothing is written. */
-    const struct vamp_opt_conditions *targets;
+    uint32_t (*target)(const void *options);
     /* NULL, or: the option "by" of an output that has neither "by" nor "without", except to a FIFO,
      * a device, a socket or standard output, whose reader may want all. Other outputs keep all
      * labels by default. */
     const struct vamp_kept_labels *by_unset;
     /* Or: the option "without" of such an output, bit per enum vamp_label; 0: none. */
     uint32_t without_unset;
+    /* NULL, or: which part of the options chooses between buckets and changes of alarms
+     * (writers/format/sent_alarms.h). With the latter, `write_bucket` sends nothing but them. */
+    const struct vamp_sent_alarms *(*alarms)(const void *options);
     /* NULL, or: whether the options name a possible address, of which it looks at the text only,
      * and what they need is installed. 0, or -EINVAL or -ENAMETOOLONG with the key of the option
      * that is wrong, and what is wrong and allowed. */

@@ -21,6 +21,32 @@ const struct vamp_writer_ops *const vamp_writers[] = {
     &vamp_writer_nats,      NULL,
 };
 
+const char *const vamp_target_words[] = {
+    [VAMP_TARGET_NEW_FILES] = "files named by vampire (no \"path\")",
+    [VAMP_TARGET_FILE] = "a regular file at \"path\"",
+    [VAMP_TARGET_STDOUT] = "standard output",
+    [VAMP_TARGET_FIFO] = "a FIFO",
+    [VAMP_TARGET_DEVICE] = "a device",
+    [VAMP_TARGET_UNIX] = "a Unix socket",
+    [VAMP_TARGET_TCP] = "a TCP socket",
+    [VAMP_WITH_BUCKETS] = "",
+    NULL,
+};
+
+const char *const vamp_output_condition_words[] = {
+    [VAMP_TARGET_NEW_FILES] = "",
+    [VAMP_TARGET_FILE] = "",
+    [VAMP_TARGET_STDOUT] = "",
+    [VAMP_TARGET_FIFO] = "",
+    [VAMP_TARGET_DEVICE] = "",
+    [VAMP_TARGET_UNIX] = "",
+    [VAMP_TARGET_TCP] = "",
+    [VAMP_WITH_BUCKETS] = "\"send\": \"buckets\"",
+    [VAMP_WITH_ALARMS] = "\"send\": \"alarms\"",
+    [VAMP_WITH_WHEN] = "\"when\"",
+    NULL,
+};
+
 const struct vamp_writer_ops *vamp_writer_find(const char *name)
 {
     for (const struct vamp_writer_ops *const *each = vamp_writers; *each != NULL; each++) {

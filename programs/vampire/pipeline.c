@@ -496,6 +496,7 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_start *start)
     vamp_process_describe(&pipeline->process, pipeline->config, pipeline->clock, pipeline->run);
     pipeline->run->workflow = pipeline->config->workflow != NULL ? pipeline->config->workflow : "";
     pipeline->run->component = pipeline->config->component;
+    pipeline->run->replayed = !pipeline->first->source->is_live;
     pipeline->run->has_alarms = pipeline->config->alarm_count > 0;
 
     enum vamp_exit_code code = run_pipeline(pipeline);

@@ -128,10 +128,6 @@ static void print_actions(const struct vamp_page *page, const struct vamp_action
                        actions.commands_run, actions.commands_failed, actions.commands_waiting,
                        actions.commands_dropped);
     }
-    if (actions.syslog) {
-        vamp_page_line(page, "syslog", "sent %" PRIu64 ", not sent %" PRIu64, actions.syslog_sent,
-                       actions.syslog_dropped);
-    }
     if (actions.recordings) {
         vamp_page_line(page, "recordings",
                        "begun %" PRIu64 " (failed %" PRIu64 "); events written %" PRIu64

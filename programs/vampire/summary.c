@@ -254,10 +254,6 @@ static void print_actions(const struct vamp_page *page, const struct vamp_action
                        actions->commands_run, actions->commands_failed);
         print_action(page, "commands", done, actions->commands_dropped, "not run");
     }
-    if (actions->syslog) {
-        (void)snprintf(done, sizeof done, "%" PRIu64 " messages sent", actions->syslog_sent);
-        print_action(page, "syslog", done, actions->syslog_dropped, "not sent");
-    }
     if (actions->recordings) {
         (void)snprintf(done, sizeof done, "%" PRIu64 " of alarms, %" PRIu64 " events written",
                        actions->recordings_begun, actions->events_recorded);

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import harness
+import jsonl
 import nats_credentials
 import nats_reader
 import exporters
@@ -76,6 +77,31 @@ def test_a_reader_has_the_totals_of_the_file(space):
     assert account.received == account.decoded + account.rejected and account.decoded == account.filtered + account.counted
     assert {output.name for output in account.outputs} >= {"bus"}
     assert messages[-1].ending.reason and messages[-1].parts == 0
+
+
+def test_changes_of_alarms_are_messages_of_their_own(space):
+    """No subscription to buckets gets them, and nothing else is published."""
+    server = nats_reader.Server(space)
+    buckets = nats_reader.Reader(server)
+    client = nats_reader.Client(server.port)
+    client.subscribe("vampire-alarms.weather.*")
+    states = ["firing", "resolved", "cleared"]
+    made = nats_config(server, send="alarms", states=states)
+    made["alarms"] = [{"name": "busy", "metric": "pool_operations", "without": "all", "when": "> 0", "for": "2 buckets"}]
+    space.pool_manager()
+    vampire = space.vampire(made)
+    harness.Workflow(space, model_options=model_options(6, 3, 2, 64, 65536, 20)).finish()
+    vampire.expect_exit(0)
+    said = [line for line in jsonl.records(space.json_lines()) if line["type"] == "alarm" and line["state"] in states]
+    assert said
+    for line in said:
+        del line["v"]
+        message = json.loads(client.next()[1])
+        assert message == message | line and message["workflow"] == "weather" and message["pid"] == vampire.child.pid
+    client.close()
+    buckets.stop()
+    assert not buckets.messages
+    assert re.search(rf"bus.* {len(said)} changes? written", vampire.stderr), vampire.stderr
 
 
 def test_a_stream_has_each_message_once_after_a_restart(space):

@@ -141,14 +141,16 @@ OWN_SPACE = ["unshare", "--user", "--map-root-user", "--mount"]
 
 
 @pytest.mark.plain
-def test_the_action_of_an_alarm_reaches_rsyslog(space):
+def test_changes_of_alarms_reach_rsyslog(space):
+    """As messages of their own, and nothing else is sent."""
     if subprocess.run([*OWN_SPACE, "mount", "-t", "tmpfs", "none", "/mnt"], check=False).returncode != 0:
         pytest.skip("no name space with mounts of its own can be had here")
     log = exporters.Rsyslog(space, rsyslog_into_a_file(space))
     path = space.path / "vampire.json"
     states = ["firing", "resolved", "cleared"]
-    path.write_text(json.dumps(harness.vampire_config() | {
-        "alarms": [RULE | {"actions": [{"type": "syslog", "states": states}]}]}))
+    made = harness.vampire_config() | {"alarms": [RULE]}
+    made["outputs"].append({"type": "syslog", "send": "alarms", "when": ["busy"], "states": states})
+    path.write_text(json.dumps(made))
     space.pool_manager()
     vampire = space.start([*OWN_SPACE, "sh", "-c", OWN_LOG, "sh", space.path / "dev", log.socket,
                            harness.program("vampire"), "-c", path], "vampire")

@@ -9,9 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <syslog.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -27,8 +24,6 @@
 
 struct world {
     char folder[64];
-    char log_path[80]; /* of the socket of the system's log */
-    int log;
     struct vamp_run run;
     struct vamp_components *components;
     struct vamp_action_services *services;
@@ -38,33 +33,6 @@ struct world {
     char said[1024];
     bool error;
 };
-
-static void open_log(struct world *world)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", world->log_path);
-    world->log = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    assert_return_code(world->log, errno);
-    assert_int_equal(bind(world->log, (const struct sockaddr *)&address, sizeof address), 0);
-}
-
-/* The next message after its header, whose priority is checked; "": there is none. */
-static const char *next_message(struct world *world, unsigned priority)
-{
-    static char text[9000];
-    const ssize_t bytes = recv(world->log, text, sizeof text - 1, 0);
-    text[bytes > 0 ? bytes : 0] = '\0';
-    if (bytes <= 0) {
-        return text;
-    }
-    char begin[16], end[32];
-    (void)snprintf(begin, sizeof begin, "<%u>", priority);
-    (void)snprintf(end, sizeof end, " vampire[%u]: ", 4711U);
-    assert_memory_equal(text, begin, strlen(begin));
-    const char *after = strstr(text, end);
-    assert_non_null(after);
-    return after + strlen(end);
-}
 
 static void say_action(void *context, bool error, const char *line)
 {
@@ -89,8 +57,6 @@ static int set_up(void **state)
         .batch_job = "",
         .pid = 4711,
     };
-    (void)snprintf(world->log_path, sizeof world->log_path, "%s/log", world->folder);
-    open_log(world);
     assert_int_equal(vamp_components_create(16, &world->components, NULL), 0);
     const struct vamp_action_services_options options = {
         .say = say_action,
@@ -99,7 +65,6 @@ static int set_up(void **state)
         .clock = &vamp_clock_system,
         .components = world->components,
         .event_kinds = VAMP_EVENT_KINDS_ALL,
-        .log_path = world->log_path,
     };
     assert_int_equal(vamp_action_services_create(&options, &world->services, NULL), 0);
     world->context = (struct vamp_alarm_action_context){.services = world->services};
@@ -124,7 +89,6 @@ static int tear_down(void **state)
     close_action(world);
     vamp_action_services_free(world->services);
     vamp_components_free(world->components);
-    (void)close(world->log);
     (void)snprintf(command, sizeof command, "rm -rf %s", world->folder);
     assert_int_equal(system(command), 0);
     free(world);
@@ -238,93 +202,6 @@ static void mistakes_of_a_command_are_found_before_it_runs(void **state)
     assert_int_equal(world->ops->open(world->options, &world->context, &world->action, &err),
                      -ENOENT);
     assert_string_equal(err.text, "run /nowhere/page-operator: No such file or directory");
-}
-
-static void syslog_gets_facility_severity_and_json(void **state)
-{
-    struct world *world = *state;
-    choose(world, "syslog");
-    set(world, "facility", "local3");
-    open_action(world);
-    enter(world, VAMP_ALARM_PENDING, 0);
-    enter(world, VAMP_ALARM_FIRING, 60 * SECOND);
-    const char *text = next_message(world, LOG_LOCAL3 | LOG_CRIT);
-    assert_memory_equal(text, "@cee: {\"type\":\"alarm\",", 22);
-    assert_int_equal(text[strlen(text) - 1], '}');
-    assert_null(strchr(text, '\n'));
-    assert_string_equal(next_message(world, 0), "");
-    struct vamp_action_account account;
-    vamp_action_services_account(world->services, &account);
-    assert_int_equal(account.syslog_sent, 1);
-    assert_int_equal(account.syslog_dropped, 0);
-}
-
-/* Control characters grow six times: what would be more than 8 KiB is one short line instead. */
-static void a_change_that_is_too_long_for_syslog_is_a_line(void **state)
-{
-    struct world *world = *state;
-    choose(world, "syslog");
-    open_action(world);
-    struct vamp_alarm_change change = change_to(VAMP_ALARM_RESOLVED, 0);
-    change.label_count = VAMP_ALARM_LABELS_MAX;
-    for (unsigned i = 0; i < change.label_count; i++) {
-        change.labels[i].name = "component";
-        memset(change.labels[i].value, 1, sizeof change.labels[i].value - 1);
-    }
-    world->ops->change(world->action, &change);
-    const char *text = next_message(world, LOG_DAEMON | LOG_NOTICE);
-    assert_memory_equal(text, "alarm \"stuck\"", 13);
-    assert_true(strlen(text) < VAMP_ALARM_LINE_BYTES);
-}
-
-static void messages_wait_for_the_reader_of_the_log(void **state)
-{
-    struct world *world = *state;
-    struct vamp_action_account account;
-    choose(world, "syslog");
-    open_action(world);
-    (void)close(world->log);
-    assert_int_equal(unlink(world->log_path), 0);
-    enter(world, VAMP_ALARM_FIRING, 0);
-    enter(world, VAMP_ALARM_RESOLVED, SECOND);
-    vamp_action_services_report(world->services);
-    assert_non_null(strstr(world->said, "messages of alarms that wait: 2; send to "));
-    assert_non_null(strstr(world->said, "No such file or directory"));
-    vamp_action_services_account(world->services, &account);
-    assert_int_equal(account.syslog_sent, 0);
-    open_log(world);
-    vamp_action_services_finish(world->services);
-    assert_string_not_equal(next_message(world, LOG_DAEMON | LOG_CRIT), "");
-    assert_string_not_equal(next_message(world, LOG_DAEMON | LOG_NOTICE), "");
-    vamp_action_services_account(world->services, &account);
-    assert_int_equal(account.syslog_sent, 2);
-    assert_int_equal(account.syslog_dropped, 0);
-}
-
-static void messages_beyond_the_bound_are_dropped_and_counted(void **state)
-{
-    struct world *world = *state;
-    struct vamp_action_account account;
-    choose(world, "syslog");
-    open_action(world);
-    unsigned changes = 0;
-    do { /* until the socket is full, and as many wait as may */
-        enter(world, VAMP_ALARM_FIRING, 0);
-        changes++;
-        vamp_action_services_account(world->services, &account);
-    } while (account.syslog_dropped == 0 && changes < 1000000);
-    vamp_action_services_report(world->services);
-    assert_non_null(strstr(world->said, "messages of alarms that were not sent: 1; send to "));
-    assert_non_null(strstr(world->said, "nothing reads there"));
-    unsigned received = 0;
-    while (next_message(world, LOG_DAEMON | LOG_CRIT)[0] != '\0') {
-        received++;
-        vamp_action_services_report(world->services);
-    }
-    vamp_action_services_account(world->services, &account);
-    assert_int_equal(account.syslog_sent, received);
-    assert_int_equal(account.syslog_dropped, changes - received);
-    assert_true(received > 64);
 }
 
 static void level_selects_cdos_while_it_fires(void **state)
@@ -443,10 +320,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_command_reads_the_change_as_json),
         TEST(mistakes_of_a_command_are_found_before_it_runs),
-        TEST(syslog_gets_facility_severity_and_json),
-        TEST(a_change_that_is_too_long_for_syslog_is_a_line),
-        TEST(messages_wait_for_the_reader_of_the_log),
-        TEST(messages_beyond_the_bound_are_dropped_and_counted),
         TEST(level_selects_cdos_while_it_fires),
         TEST(record_has_all_events_from_before_the_alarm),
         TEST(record_can_leave_out_other_components),

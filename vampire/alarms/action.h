@@ -51,7 +51,6 @@ extern const struct vamp_alarm_action_ops *const vamp_alarm_actions[];
 const struct vamp_alarm_action_ops *vamp_alarm_action_find(const char *name);
 
 extern const struct vamp_alarm_action_ops vamp_alarm_action_log;
-extern const struct vamp_alarm_action_ops vamp_alarm_action_syslog;
 extern const struct vamp_alarm_action_ops vamp_alarm_action_command;
 extern const struct vamp_alarm_action_ops vamp_alarm_action_level;
 extern const struct vamp_alarm_action_ops vamp_alarm_action_record;

@@ -7,12 +7,14 @@
 #include <syslog.h>
 
 #include "vampire/core/units.h"
+#include "vampire/stats/bucket/run_labels.h"
+
+const char *const vamp_alarm_state_words[VAMP_ALARM_STATE_COUNT + 1] = {
+    "pending", "firing", "resolved", "cleared", NULL};
 
 const char *vamp_alarm_state_name(unsigned state)
 {
-    static const char *const names[VAMP_ALARM_STATE_COUNT] = {"pending", "firing", "resolved",
-                                                              "cleared"};
-    return state < VAMP_ALARM_STATE_COUNT ? names[state] : "unknown";
+    return state < VAMP_ALARM_STATE_COUNT ? vamp_alarm_state_words[state] : "unknown";
 }
 
 const char *const vamp_alarm_severity_words[] = {"info", "warning", "critical", NULL};
@@ -28,6 +30,16 @@ const char *vamp_alarm_change_component(const struct vamp_alarm_change *change)
         }
     }
     return "";
+}
+
+bool vamp_alarm_change_is_of(const struct vamp_alarm_change *change,
+                             const struct vamp_strings *names)
+{
+    size_t i = 0;
+    while (i < names->count && strcmp(names->items[i], change->alarm) != 0) {
+        i++;
+    }
+    return i < names->count;
 }
 
 void vamp_alarm_change_json(struct vamp_json *json, const struct vamp_alarm_change *change)
@@ -51,6 +63,19 @@ void vamp_alarm_change_json(struct vamp_json *json, const struct vamp_alarm_chan
     vamp_json_text(json, "threshold", change->threshold);
     vamp_json_real(json, "value", change->has_value ? change->value : (double)NAN);
     vamp_json_real(json, "baseline", change->has_baseline ? change->baseline : (double)NAN);
+}
+
+bool vamp_alarm_change_line(const struct vamp_alarm_change *change, const struct vamp_run *run,
+                            struct vamp_json *json)
+{
+    vamp_json_clear(json);
+    vamp_json_line_begin(json);
+    vamp_json_text(json, "type", "alarm");
+    vamp_json_time(json, "time", change->time_ns);
+    vamp_run_labels_json(json, run);
+    vamp_alarm_change_json(json, change);
+    vamp_json_line_end(json);
+    return !json->failed && json->used > 0;
 }
 
 /* A value with its unit, as people read it. */

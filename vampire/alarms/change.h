@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #include "vampire/core/json_emit.h"
+#include "vampire/core/options/options.h"
+#include "vampire/stats/bucket/bucket.h"
 
 /* pending -> firing -> resolved, or pending -> cleared. A rule without `for` begins with firing. */
 enum vamp_alarm_state {
@@ -20,6 +22,7 @@ enum vamp_alarm_state {
     VAMP_ALARM_CLEARED,  /* it was pending, and the condition ended before it fired */
 };
 #define VAMP_ALARM_STATE_COUNT 4
+extern const char *const vamp_alarm_state_words[]; /* ended by NULL */
 const char *vamp_alarm_state_name(unsigned state); /* never NULL */
 
 enum vamp_alarm_severity {
@@ -69,9 +72,17 @@ struct vamp_alarm_change {
 
 /* The value of the series' label `component` (of a transport: `sink`), or "". */
 const char *vamp_alarm_change_component(const struct vamp_alarm_change *change);
+/* Whether the alarm's name is one of these. */
+bool vamp_alarm_change_is_of(const struct vamp_alarm_change *change,
+                             const struct vamp_strings *names);
 /* Writes the change as members of the object that is open, `time` not included: "alarm",
  * "severity", "state", "since", "bucket", "metric", "labels", ... as in docs/output-jsonl.md. */
 void vamp_alarm_change_json(struct vamp_json *json, const struct vamp_alarm_change *change);
+/* Replaces `json` by the change as one line, an object of `"type":"alarm"`, time, run labels and
+ * the members above, for whom the run does not precede it. False: no memory, or longer than a line
+ * may be. */
+bool vamp_alarm_change_line(const struct vamp_alarm_change *change, const struct vamp_run *run,
+                            struct vamp_json *json);
 /* The severity of a message about the change, as in syslog(3): the rule's while the alarm fires,
  * LOG_NOTICE once it has ended, LOG_INFO before. */
 unsigned vamp_alarm_change_log_severity(const struct vamp_alarm_change *change);

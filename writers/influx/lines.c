@@ -5,7 +5,7 @@
 
 #include "vampire/core/utf8.h"
 #include "vampire/stats/bucket/rows.h"
-#include "writers/format/run_labels.h"
+#include "vampire/stats/bucket/run_labels.h"
 #include "writers/influx/lines.h"
 
 struct lines {

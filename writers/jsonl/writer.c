@@ -78,23 +78,10 @@ static const struct vamp_opt jsonl_options_table[] = {
     {.key = NULL},
 };
 
-static const char *const target_words[] = {
-    [VAMP_TARGET_NEW_FILES] = "files named by vampire (no \"path\")",
-    [VAMP_TARGET_FILE] = "a regular file at \"path\"",
-    [VAMP_TARGET_STDOUT] = "standard output",
-    [VAMP_TARGET_FIFO] = "a FIFO",
-    [VAMP_TARGET_DEVICE] = "a device",
-    [VAMP_TARGET_UNIX] = "a Unix socket",
-    [VAMP_TARGET_TCP] = "a TCP socket",
-    NULL,
-};
-
 static uint32_t holding_target(const void *options)
 {
     return VAMP_TARGET_BIT(jsonl_target_kind(options));
 }
-
-static const struct vamp_opt_conditions jsonl_targets = {target_words, holding_target};
 
 /* With the names of components, the lines of a workflow of 60 components are larger than a
  * recording of its events; with these labels they are a twentieth of it. */
@@ -286,7 +273,7 @@ const struct vamp_writer_ops vamp_writer_jsonl = {
     .summary = "JSON lines for programs that follow the run: file, FIFO, socket, standard output",
     .options = jsonl_options_table,
     .options_bytes = sizeof(struct jsonl_options),
-    .targets = &jsonl_targets,
+    .target = holding_target,
     .by_unset = by_unset,
     .check = check_address,
     .open = open_target,

@@ -451,6 +451,22 @@ void nats_encode_bucket(struct nats_encoder *encoder, const struct vamp_delivery
     end_list(messages);
 }
 
+void nats_encode_alarms(const struct vamp_sent_alarms *sent, const struct vamp_run *run,
+                        const struct vamp_bucket *bucket, struct nats_messages *messages)
+{
+    struct vamp_json json = {.bytes = NULL};
+    begin_list(messages);
+    for (unsigned i = 0; i < bucket->alarm_count && !messages->text.failed; i++) {
+        if (!vamp_sent_alarms_have(sent, &bucket->alarms[i])) {
+            continue;
+        }
+        messages->text.failed = !vamp_alarm_change_line(&bucket->alarms[i], run, &json);
+        vamp_text_add(&messages->text, json.bytes, json.used > 0 ? json.used - 1 : 0);
+        end_message(messages);
+    }
+    vamp_json_done(&json);
+}
+
 void nats_encode_ending(struct nats_encoder *encoder, const struct vamp_ending *ending,
                         struct nats_messages *messages)
 {

@@ -36,6 +36,9 @@ void nats_encoder_free(struct nats_encoder *encoder); /* NULL is fine */
 /* Replaces `messages` by those of a bucket. */
 void nats_encode_bucket(struct nats_encoder *encoder, const struct vamp_delivery *delivery,
                         struct nats_messages *messages);
+/* Replaces `messages` by one for each change that is sent, a line of JSON. */
+void nats_encode_alarms(const struct vamp_sent_alarms *sent, const struct vamp_run *run,
+                        const struct vamp_bucket *bucket, struct nats_messages *messages);
 /* Replaces `messages` by the one that ends the run. */
 void nats_encode_ending(struct nats_encoder *encoder, const struct vamp_ending *ending,
                         struct nats_messages *messages);

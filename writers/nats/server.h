@@ -11,6 +11,7 @@
 
 #include "vampire/core/err.h"
 #include "vampire/core/options/options.h"
+#include "writers/format/sent_alarms.h"
 
 struct vamp_nats_server {
     struct vamp_strings servers;
@@ -25,7 +26,12 @@ struct nats_options {
     bool jetstream;
     uint64_t message_bytes; /* of the longest message */
     int64_t timeout_ns;     /* of an answer of the server */
+    struct vamp_sent_alarms alarms;
 };
+static inline const struct vamp_sent_alarms *nats_sent_alarms(const void *options)
+{
+    return &((const struct nats_options *)options)->alarms;
+}
 /* A message holds the head of a bucket and any one row: names, bins. */
 #define NATS_MESSAGE_BYTES_MIN ((size_t)256 * 1024)
 

@@ -10,6 +10,7 @@
 
 #define OPTION(member) offsetof(struct nats_options, member)
 #define SERVER(member) OPTION(server.member)
+#define OF_ALARMS(member) OPTION(alarms.member)
 
 static const struct vamp_opt nats_options[] = {
     VAMP_NATS_SERVER_OPTIONS(SERVER),
@@ -40,6 +41,7 @@ static const struct vamp_opt nats_options[] = {
      .max = (uint64_t)600 * VAMP_NS_PER_SECOND,
      .offset = OPTION(timeout_ns),
      .help = "how long a server may take to confirm; then vampire connects and sends again"},
+    VAMP_SENT_ALARMS_OPTIONS(OF_ALARMS),
     {.key = NULL},
 };
 
@@ -135,6 +137,7 @@ const struct vamp_writer_ops vamp_writer_nats = {
     .options = nats_options,
     .options_bytes = sizeof(struct nats_options),
     .element = VAMP_ELEMENT_BUCKET,
+    .alarms = nats_sent_alarms,
     .check = check,
     .plug_in = true,
 };

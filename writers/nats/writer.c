@@ -33,6 +33,11 @@ struct nats {
     char *subject;
 };
 
+static bool sends_alarms(const struct nats *self)
+{
+    return self->options->alarms.send == VAMP_SEND_ALARMS;
+}
+
 static int64_t now_ns(void)
 {
     return vamp_clock_monotonic_ns(&vamp_clock_system);
@@ -172,6 +177,19 @@ char *nats_subject(const char *prefix, const struct vamp_run *run)
     return asprintf(&subject, "%s.%s.%s", prefix, token, run->id) < 0 ? NULL : subject;
 }
 
+/* Changes of alarms are no messages of Protocol Buffers: no subscription to buckets gets them. */
+static char *subject_of(const struct nats_options *options, const struct vamp_run *run)
+{
+    char *prefix = NULL;
+    const bool alarms = options->alarms.send == VAMP_SEND_ALARMS;
+    if (asprintf(&prefix, "%s%s", options->prefix, alarms ? "-alarms" : "") < 0) {
+        return NULL;
+    }
+    char *subject = nats_subject(prefix, run);
+    free(prefix);
+    return subject;
+}
+
 static int nats_open(const void *options, const struct vamp_writer_target *target, void **ret_self,
                      struct vamp_err *err)
 {
@@ -181,7 +199,7 @@ static int nats_open(const void *options, const struct vamp_writer_target *targe
     }
     self->options = options;
     self->run = target->run;
-    self->subject = nats_subject(self->options->prefix, target->run);
+    self->subject = subject_of(self->options, target->run);
     self->encoder = nats_encoder_create(target->run, target->schema, self->options->message_bytes);
     const struct nats_purpose purpose = {
         .server = &self->options->server,
@@ -205,14 +223,20 @@ static int nats_write(void *context, const struct vamp_delivery *delivery, struc
 {
     struct nats *self = context;
     if (!self->pending) {
-        nats_encode_bucket(self->encoder, delivery, &self->messages);
+        if (sends_alarms(self)) {
+            nats_encode_alarms(&self->options->alarms, self->run, delivery->bucket,
+                               &self->messages);
+        } else {
+            nats_encode_bucket(self->encoder, delivery, &self->messages);
+        }
         if (self->messages.text.failed) {
             return vamp_err_set(err, -EAGAIN, "no memory for the messages of a bucket");
         }
         self->pending = true;
     }
     char id[ID_BYTES];
-    (void)snprintf(id, sizeof id, "%s.%" PRIu64, self->run->id, delivery->bucket->number);
+    (void)snprintf(id, sizeof id, "%s%s.%" PRIu64, self->run->id,
+                   sends_alarms(self) ? ".alarms" : "", delivery->bucket->number);
     const int code = publish(self, id, err);
     self->pending = code == -EAGAIN;
     return code;
@@ -245,7 +269,7 @@ static int nats_close(void *context, const struct vamp_ending *ending, struct va
     if (self == NULL) {
         return 0;
     }
-    if (ending != NULL && ending->completed && !self->pending) {
+    if (ending != NULL && ending->completed && !self->pending && !sends_alarms(self)) {
         publish_ending(self, ending);
     }
     nats_free(self);
@@ -255,6 +279,7 @@ static int nats_close(void *context, const struct vamp_ending *ending, struct va
 static const struct vamp_writer_ops functions = {
     .name = "nats",
     .element = VAMP_ELEMENT_BUCKET,
+    .alarms = nats_sent_alarms,
     .open = nats_open,
     .write_bucket = nats_write,
     .path = nats_path,

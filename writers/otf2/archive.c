@@ -18,9 +18,9 @@
 #include "vampire/core/clock.h"
 #include "vampire/core/event/event.h"
 #include "vampire/core/map.h"
+#include "vampire/stats/bucket/run_labels.h"
 #include "version.h"
 #include "writers/format/file.h"
-#include "writers/format/run_labels.h"
 #include "writers/trace/sink.h"
 
 #define NAME "trace"

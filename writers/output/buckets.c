@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "writers/format/sent_alarms.h"
 #include "writers/output/resolution.h"
 
 static const struct vamp_opt bucket_options[] = {
@@ -16,14 +17,16 @@ static const struct vamp_opt bucket_options[] = {
      .max = 256,
      .offset = offsetof(struct vamp_output_settings, metrics),
      .help = "Names of metrics, or glob patterns such as \"transport*\": this output receives only "
-             "these; none: all that are computed"},
+             "these; none: all that are computed",
+     .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS)},
     {.key = "series",
      .type = VAMP_OPT_STRINGS,
      .max = 256,
      .offset = offsetof(struct vamp_output_settings, series),
      .help = "LABEL=PATTERN, such as \"component=IFS*\": of metrics with this label, this output "
              "receives only series that match one pattern for each label named, and (other); none: "
-             "all"},
+             "all",
+     .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS)},
     {.key = "by",
      .type = VAMP_OPT_SETS,
      .max = 256,
@@ -33,20 +36,23 @@ static const struct vamp_opt bucket_options[] = {
          "Labels that metrics keep in this output; series that differ only in others are "
          "merged. For single metrics: an object of lists by name or glob pattern, of which the "
          "name itself counts, else the first that matches; unset, and without \"without\": what "
-         "suits the type"},
+         "suits the type",
+     .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS)},
     {.key = "without",
      .type = VAMP_OPT_SETS,
      .max = 256,
      .choices = vamp_label_words,
      .offset = offsetof(struct vamp_output_settings, without),
-     .help = "Labels that metrics lose in this output, as in \"by\""},
+     .help = "Labels that metrics lose in this output, as in \"by\"",
+     .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS)},
     {.key = "bucket",
      .type = VAMP_OPT_DURATION,
      .min = 1000000,
      .max = (uint64_t)366 * 86400 * VAMP_NS_PER_SECOND,
      .offset = offsetof(struct vamp_output_settings, bucket_ns),
      .help = "Width of this output's buckets, a multiple of \"statistics.bucket\": those of the "
-             "statistics are merged before they are written; unset: as they are"},
+             "statistics are merged before they are written; unset: as they are",
+     .only_with = VAMP_TARGET_BIT(VAMP_WITH_BUCKETS)},
     {.key = "queue",
      .type = VAMP_OPT_UINT,
      .preset = "64",
@@ -146,6 +152,14 @@ static void move_pending(struct pending_rows *pending, struct pending_rows *from
 
 /* ---- create and free */
 
+/* What the account counts of a bucket when it is submitted; 0: the output does not get it. */
+static uint64_t elements_of(const struct vamp_output *output, const struct vamp_bucket *bucket)
+{
+    return output->alarms == NULL  ? 1
+           : output->run->replayed ? 0
+                                   : vamp_sent_alarms_count(output->alarms, bucket);
+}
+
 static int make_resolution(struct vamp_output *output, struct vamp_err *err)
 {
     struct bucket_queue *queue = output->queue;
@@ -158,7 +172,7 @@ static int make_resolution(struct vamp_output *output, struct vamp_err *err)
         .bucket_ns = settings->bucket_ns,
     };
     output->usually_waiting = 2;
-    if (vamp_resolution_is_whole(&choice, output->schema)) {
+    if (output->alarms != NULL || vamp_resolution_is_whole(&choice, output->schema)) {
         return 0;
     }
     const int64_t width_ns = output->schema->bucket_ns; /* 0 in tests without time */
@@ -224,8 +238,13 @@ static void bucket_queue_done(struct vamp_output *output)
 static void submit_bucket(struct vamp_output *output, const struct vamp_bucket *bucket)
 {
     struct bucket_queue *queue = output->queue;
+    const uint64_t count = elements_of(output, bucket);
+    if (count == 0) {
+        return;
+    }
     output_await_room(output);
     vamp_worker_lock(&output->worker);
+    vamp_worker_count(&output->worker.queued, count - 1); /* the bucket itself counts as one */
     /* Nothing of a bucket is changed but the number of its holders. */
     const struct vamp_worker_item item = {.what = (void *)(uintptr_t)vamp_bucket_hold(bucket),
                                           .number = queue->refused};
@@ -233,6 +252,7 @@ static void submit_bucket(struct vamp_output *output, const struct vamp_bucket *
         queue->refused = 0;
     } else {
         vamp_bucket_release(bucket);
+        vamp_worker_count(&output->worker.refused, count - 1);
         add_of_bucket(&queue->of_refused, bucket);
         queue->refused++;
     }
@@ -318,8 +338,11 @@ static enum output_next take_bucket(struct vamp_output *output)
     if (queue->current == NULL) {
         return next;
     }
-    output->current = (struct output_element){.time_ns = queue->current->start_ns,
-                                              .counts = queue->current->buckets};
+    output->current = (struct output_element){
+        .time_ns = queue->current->start_ns,
+        .counts =
+            output->alarms == NULL ? queue->current->buckets : elements_of(output, queue->current),
+    };
     return OUTPUT_TAKEN;
 }
 

@@ -101,6 +101,7 @@ struct vamp_output {
     const struct output_kind *kind;
     const void *format_options;
     const struct vamp_output_settings *settings;
+    const struct vamp_sent_alarms *alarms; /* NULL: buckets or events are written */
     const struct vamp_run *run;
     const struct vamp_schema *schema;
     const struct vamp_clock *clock;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "writers/format/sent_alarms.h"
+
 /* Time beyond the deadline for a format that is giving up and closing. */
 #define STUCK_NS (2 * VAMP_NS_PER_SECOND)
 
@@ -73,6 +75,16 @@ const struct vamp_output_section *vamp_output_sections(const struct vamp_writer_
         {NULL, NULL, NULL},
     };
     return format->bytes != NULL ? of_files : &of_files[2];
+}
+
+uint32_t vamp_output_holding(const struct vamp_writer_ops *format, const void *options,
+                             const struct vamp_output_settings *settings)
+{
+    (void)settings;
+    return (format->target != NULL ? format->target(options)
+                                   : VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES)) |
+           VAMP_TARGET_BIT(vamp_sends_alarms(format, options) ? VAMP_WITH_ALARMS
+                                                              : VAMP_WITH_BUCKETS);
 }
 
 /* ---- the thread */
@@ -154,6 +166,8 @@ int vamp_output_create(const struct vamp_writer_ops *format, const void *format_
     output->format = format;
     output->kind = kind_of(format);
     output->format_options = format_options;
+    output->alarms =
+        vamp_sends_alarms(format, format_options) ? format->alarms(format_options) : NULL;
     output->settings = settings;
     output->run = context->run;
     output->schema = context->schema;
@@ -245,7 +259,7 @@ void vamp_output_state(const struct vamp_output *output, struct vamp_output_stat
     vamp_output_account(output, &account);
     *ret_state = (struct vamp_output_state){
         .name = output->name,
-        .unit = output->kind->unit,
+        .unit = output->alarms != NULL ? "change" : output->kind->unit,
         .takes_events = output->kind->event != NULL,
         .stuck = output->stuck,
         .behind = account.waiting > output->usually_waiting,
@@ -288,7 +302,7 @@ int vamp_output_finish(struct vamp_output *output, const struct vamp_ending *end
                        int64_t deadline_ns, struct vamp_err *err)
 {
     struct vamp_output_account account;
-    const char *unit = output->kind->unit;
+    const char *unit = output->alarms != NULL ? "change" : output->kind->unit;
     const bool stuck = output->worker.started && !stop_thread(output, ending, deadline_ns);
     vamp_output_account(output, &account);
     if (stuck) {

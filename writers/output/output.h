@@ -58,6 +58,10 @@ struct vamp_output_section {
 };
 const struct vamp_output_section *vamp_output_sections(const struct vamp_writer_ops *format);
 
+/* The conditions (enum vamp_target_kind) that hold for an output with these options. */
+uint32_t vamp_output_holding(const struct vamp_writer_ops *format, const void *options,
+                             const struct vamp_output_settings *settings);
+
 /* What an output is part of; copied, but what it points to must outlive the output. */
 struct vamp_output_context {
     const struct vamp_run *run;

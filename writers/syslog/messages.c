@@ -8,7 +8,7 @@
 
 #include "vampire/alarms/change.h"
 #include "vampire/stats/bucket/bucket_json.h"
-#include "writers/format/run_labels.h"
+#include "vampire/stats/bucket/run_labels.h"
 #include "writers/syslog/messages.h"
 
 #define SYSLOG_VERSION 1
@@ -72,41 +72,61 @@ static void end_message(struct syslog_messages *messages, struct syslog_message 
     messages->failed = messages->failed || messages->text.failed;
 }
 
-/* Completes the object in `line` and makes it a message. */
-static void add_line(struct syslog_messages *messages, const char *type, unsigned severity)
+/* Completes the object in `line` and makes it a message; of one that is too long `text`, for
+ * people, unless that is NULL. */
+static void add_line(struct syslog_messages *messages, const char *type, unsigned severity,
+                     const char *text)
 {
     struct vamp_json *line = &messages->line;
     vamp_json_line_end(line);
     messages->failed = messages->failed || line->failed;
-    if (messages->failed) {
-        return;
-    }
-    if (line->used == 0 || line->used - 1 > SYSLOG_OBJECT_BYTES) {
+    const bool fits = line->used > 0 && line->used - 1 <= SYSLOG_OBJECT_BYTES;
+    if (!messages->failed && !fits && text == NULL) {
         messages->left_out++;
-        return;
     }
-    struct syslog_message *message = add_message(messages, type, severity);
+    struct syslog_message *message =
+        messages->failed || (!fits && text == NULL) ? NULL : add_message(messages, type, severity);
     if (message != NULL) {
-        vamp_text_add(&messages->text, line->bytes, line->used - 1); /* without its newline */
+        message->is_line = !fits;
+        vamp_text_add(&messages->text, fits ? line->bytes : text,
+                      fits ? line->used - 1 : strlen(text)); /* without its newline */
         end_message(messages, message);
     }
 }
 
 /* ---- alarms and alerts */
 
-static void alarms_and_alerts(struct syslog_messages *messages, const struct vamp_run *run,
-                              const struct vamp_bucket *bucket)
+static void add_alarm(struct syslog_messages *messages, const struct vamp_run *run,
+                      const struct vamp_alarm_change *change)
+{
+    char text[VAMP_ALARM_LINE_BYTES];
+    begin(&messages->line, run, "alarm", change->time_ns);
+    vamp_alarm_change_json(&messages->line, change);
+    vamp_alarm_change_text(change, text);
+    add_line(messages, "alarm", vamp_alarm_change_log_severity(change), text);
+}
+
+void syslog_messages_alarms(struct syslog_messages *messages, const struct vamp_run *run,
+                            const struct vamp_bucket *bucket, const struct vamp_sent_alarms *sent)
 {
     for (unsigned i = 0; i < bucket->alarm_count; i++) {
-        begin(&messages->line, run, "alarm", bucket->alarms[i].time_ns);
-        vamp_alarm_change_json(&messages->line, &bucket->alarms[i]);
-        add_line(messages, "alarm", vamp_alarm_change_log_severity(&bucket->alarms[i]));
+        if (vamp_sent_alarms_have(sent, &bucket->alarms[i])) {
+            add_alarm(messages, run, &bucket->alarms[i]);
+        }
+    }
+}
+
+static void alarms_and_anomalies(struct syslog_messages *messages, const struct vamp_run *run,
+                                 const struct vamp_bucket *bucket)
+{
+    for (unsigned i = 0; i < bucket->alarm_count; i++) {
+        add_alarm(messages, run, &bucket->alarms[i]);
     }
     for (unsigned i = 0; i < bucket->alert_count; i++) {
         begin(&messages->line, run, "alert", bucket->alerts[i].time_ns);
         vamp_json_unsigned(&messages->line, "bucket", bucket->number);
         vamp_bucket_json_alert(&messages->line, &bucket->alerts[i]);
-        add_line(messages, "alert", LOG_WARNING);
+        add_line(messages, "alert", LOG_WARNING, NULL);
     }
 }
 
@@ -191,7 +211,7 @@ static void make_head(struct syslog_messages *messages, const struct vamp_run *r
 void syslog_messages_bucket(struct syslog_messages *messages, const struct vamp_run *run,
                             const struct vamp_delivery *delivery)
 {
-    alarms_and_alerts(messages, run, delivery->bucket);
+    alarms_and_anomalies(messages, run, delivery->bucket);
     make_head(messages, run, delivery);
     struct vamp_json *value = &messages->value;
     const size_t room = SYSLOG_OBJECT_BYTES - PART_BYTES - messages->line.used;
@@ -221,5 +241,5 @@ void syslog_messages_end(struct syslog_messages *messages, const struct vamp_run
     begin(&messages->line, run, "end", ending->time_ns);
     vamp_json_text(&messages->line, "reason", ending->reason);
     vamp_bucket_json_account(&messages->line, &ending->accounting);
-    add_line(messages, "end", LOG_NOTICE);
+    add_line(messages, "end", LOG_NOTICE, NULL);
 }

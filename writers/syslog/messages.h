@@ -8,6 +8,7 @@
 #define VAMP_WRITERS_SYSLOG_MESSAGES_H
 
 #include "vampire/core/json_emit.h"
+#include "writers/format/sent_alarms.h"
 #include "writers/format/system_log.h"
 #include "writers/format/text.h"
 #include "writers/writer.h"
@@ -18,6 +19,7 @@
 struct syslog_message {
     size_t begin, bytes; /* of the object in the text */
     const char *type;    /* "bucket", "alert", "alarm", "end" */
+    bool is_line;        /* for people: an object would be too long */
     unsigned severity;   /* as in syslog(3) */
 };
 /* What is to be sent; empty: zeroes. */
@@ -32,6 +34,9 @@ struct syslog_messages {
 };
 void syslog_messages_done(struct syslog_messages *messages); /* frees */
 void syslog_messages_clear(struct syslog_messages *messages);
+/* Those of the changes that are sent, and of nothing else. */
+void syslog_messages_alarms(struct syslog_messages *messages, const struct vamp_run *run,
+                            const struct vamp_bucket *bucket, const struct vamp_sent_alarms *sent);
 void syslog_messages_bucket(struct syslog_messages *messages, const struct vamp_run *run,
                             const struct vamp_delivery *delivery);
 void syslog_messages_end(struct syslog_messages *messages, const struct vamp_run *run,

@@ -10,13 +10,14 @@
 #include <syslog.h>
 #include <time.h>
 
+#include "vampire/stats/bucket/run_labels.h"
 #include "writers/format/attempts.h"
-#include "writers/format/run_labels.h"
 #include "writers/syslog/messages.h"
 
 #define PATIENCE_MS 500
 #define HOST_BYTES 256 /* what RFC 5424 allows */
 #define OPTION(member) offsetof(struct syslog_options, member)
+#define OF_ALARMS(member) OPTION(alarms.member)
 
 enum syslog_format {
     SYSLOG_LOCAL,   /* what syslog(3) writes */
@@ -28,6 +29,7 @@ struct syslog_options {
     char *socket;      /* NULL: the usual one of the format */
     unsigned format;   /* enum syslog_format */
     unsigned facility; /* index into vamp_log_facility_words */
+    struct vamp_sent_alarms alarms;
 };
 
 static const char *const format_words[] = {
@@ -58,8 +60,14 @@ static const struct vamp_opt syslog_options_table[] = {
      .offset = OPTION(facility),
      .help = "the facility of all messages; their severity is that of an alarm, else \"warning\" "
              "for an alert and \"info\" for values"},
+    VAMP_SENT_ALARMS_OPTIONS(OF_ALARMS),
     {.key = NULL},
 };
+
+static const struct vamp_sent_alarms *sent_alarms(const void *options)
+{
+    return &((const struct syslog_options *)options)->alarms;
+}
 
 /* So few that the values of a bucket fit into one message. */
 static const struct vamp_kept_labels by_unset[] = {
@@ -195,7 +203,7 @@ static void make_datagram(struct vamp_text *text, const struct syslog_options *o
         add_field(text, "MESSAGE", object, message->bytes);
         return;
     }
-    vamp_text_word(text, "@cee: ");
+    vamp_text_word(text, message->is_line ? "" : "@cee: ");
     vamp_text_add(text, object, message->bytes);
 }
 
@@ -221,7 +229,11 @@ static int write_bucket(void *context, const struct vamp_delivery *delivery, str
     if (!self->pending) {
         const uint64_t left_out = messages->left_out;
         syslog_messages_clear(messages);
-        syslog_messages_bucket(messages, self->run, delivery);
+        if (self->options->alarms.send == VAMP_SEND_ALARMS) {
+            syslog_messages_alarms(messages, self->run, delivery->bucket, &self->options->alarms);
+        } else {
+            syslog_messages_bucket(messages, self->run, delivery);
+        }
         if (messages->failed) {
             messages->left_out = left_out;
             return vamp_err_set(err, -EAGAIN, "no memory for the messages of a bucket");
@@ -241,7 +253,7 @@ static int write_bucket(void *context, const struct vamp_delivery *delivery, str
 
 static uint64_t left_out(void *self, const char **ret_what)
 {
-    *ret_what = "values and alarms longer than a message";
+    *ret_what = "values longer than a message";
     return ((const struct syslog *)self)->messages.left_out;
 }
 
@@ -257,7 +269,7 @@ static int close_target(void *context, const struct vamp_ending *ending, struct 
     if (self == NULL) {
         return 0;
     }
-    if (ending != NULL) {
+    if (ending != NULL && self->options->alarms.send == VAMP_SEND_BUCKETS) {
         struct syslog_messages *messages = &self->messages;
         syslog_messages_clear(messages);
         syslog_messages_end(messages, self->run, ending);
@@ -278,6 +290,7 @@ const struct vamp_writer_ops vamp_writer_syslog = {
     .options = syslog_options_table,
     .options_bytes = sizeof(struct syslog_options),
     .by_unset = by_unset,
+    .alarms = sent_alarms,
     .open = open_target,
     .element = VAMP_ELEMENT_BUCKET,
     .write_bucket = write_bucket,

@@ -12,9 +12,9 @@
 
 #include "vampire/core/event/event.h"
 #include "vampire/core/json_emit.h"
+#include "vampire/stats/bucket/run_labels.h"
 #include "version.h"
 #include "writers/format/file.h"
-#include "writers/format/run_labels.h"
 #include "writers/trace/sink.h"
 
 /* So much is written at once, apart from a flush. */

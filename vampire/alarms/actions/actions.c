@@ -4,8 +4,11 @@
 #include "vampire/alarms/action.h"
 
 const struct vamp_alarm_action_ops *const vamp_alarm_actions[] = {
-    &vamp_alarm_action_log,   &vamp_alarm_action_syslog, &vamp_alarm_action_command,
-    &vamp_alarm_action_level, &vamp_alarm_action_record, NULL,
+    &vamp_alarm_action_log,
+    &vamp_alarm_action_command,
+    &vamp_alarm_action_level,
+    &vamp_alarm_action_record,
+    NULL,
 };
 
 const struct vamp_alarm_action_ops *vamp_alarm_action_find(const char *name)

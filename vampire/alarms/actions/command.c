@@ -26,7 +26,7 @@ static const struct vamp_opt command_options[] = {
     {.key = "states",
      .type = VAMP_OPT_SET,
      .preset = "firing resolved",
-     .choices = services_state_words,
+     .choices = vamp_alarm_state_words,
      .offset = offsetof(struct command_options, states),
      .help = "The states that run it when an alarm enters them"},
     {.key = "timeout",
@@ -99,7 +99,7 @@ static void command_change(void *context, const struct vamp_alarm_change *change
     }
     char about[VAMP_ALARM_NAME_BYTES + 16];
     (void)snprintf(about, sizeof about, "alarm \"%s\"", change->alarm);
-    const bool complete = services_change_line(self->services, change, &self->json);
+    const bool complete = vamp_alarm_change_line(change, self->services->options.run, &self->json);
     (void)vamp_commands_submit(self->services->commands,
                                &(struct vamp_command){
                                    .argv = self->argv,

@@ -5,16 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "writers/format/run_labels.h"
-#include "writers/format/system_log.h"
-
-/* At the end of a run: how long commands that run are waited for, how long the logger, and how long
- * events are passed on to a recording. */
+/* At the end of a run: how long commands that run are waited for, and how long events are passed on
+ * to a recording. */
 #define COMMANDS_NS (10 * VAMP_NS_PER_SECOND)
-#define SYSLOG_NS (2 * VAMP_NS_PER_SECOND)
 #define RECORDINGS_NS (10 * VAMP_NS_PER_SECOND)
-
-const char *const services_state_words[] = {"pending", "firing", "resolved", "cleared", NULL};
 
 int vamp_action_services_create(const struct vamp_action_services_options *options,
                                 struct vamp_action_services **ret_services, struct vamp_err *err)
@@ -33,14 +27,6 @@ int vamp_action_services_create(const struct vamp_action_services_options *optio
 int services_commands(struct vamp_action_services *services, struct vamp_err *err)
 {
     return services->commands != NULL ? 0 : vamp_commands_create(&services->commands, err);
-}
-
-int services_syslog(struct vamp_action_services *services, struct vamp_err *err)
-{
-    const char *path = services->options.log_path;
-    return services->syslog != NULL ? 0
-                                    : vamp_syslog_queue_create(path != NULL ? path : VAMP_LOG_PATH,
-                                                               &services->syslog, err);
 }
 
 int services_history(struct vamp_action_services *services, size_t bytes, struct vamp_err *err)
@@ -78,19 +64,6 @@ void services_release_detail(struct services_detail *detail)
             vamp_excerpt_end(detail->excerpt);
         }
     }
-}
-
-bool services_change_line(const struct vamp_action_services *services,
-                          const struct vamp_alarm_change *change, struct vamp_json *json)
-{
-    vamp_json_clear(json);
-    vamp_json_line_begin(json);
-    vamp_json_text(json, "type", "alarm");
-    vamp_json_time(json, "time", change->time_ns);
-    vamp_run_labels_json(json, services->options.run);
-    vamp_alarm_change_json(json, change);
-    vamp_json_line_end(json);
-    return !json->failed && json->used > 0;
 }
 
 /* ---- events */
@@ -177,27 +150,6 @@ void vamp_action_services_follow(struct vamp_action_services *services)
 
 /* ---- messages and the account */
 
-static void report_syslog(struct vamp_action_services *services)
-{
-    const struct vamp_action_services_options *options = &services->options;
-    char text[VAMP_ERR_TEXT_BYTES + 100];
-    struct vamp_syslog_account account;
-    vamp_syslog_queue_send(services->syslog);
-    vamp_syslog_queue_account(services->syslog, &account);
-    const char *reason = vamp_syslog_queue_reason(services->syslog);
-    if (account.dropped > services->syslog_drops_said) {
-        (void)snprintf(text, sizeof text, "messages of alarms that were not sent: %" PRIu64 "; %s",
-                       account.dropped - services->syslog_drops_said, reason);
-        services->syslog_drops_said = account.dropped;
-        options->say(options->say_context, true, text);
-    } else if (account.waiting > 0 && !services->syslog_wait_said) {
-        (void)snprintf(text, sizeof text, "messages of alarms that wait: %" PRIu64 "; %s",
-                       account.waiting, reason);
-        options->say(options->say_context, true, text);
-    }
-    services->syslog_wait_said = account.waiting > 0;
-}
-
 void vamp_action_services_report(struct vamp_action_services *services)
 {
     const struct vamp_action_services_options *options = &services->options;
@@ -211,9 +163,6 @@ void vamp_action_services_report(struct vamp_action_services *services)
             say_of_excerpt(services, detail->excerpt);
         }
     }
-    if (services->syslog != NULL) {
-        report_syslog(services);
-    }
 }
 
 void vamp_action_services_account(const struct vamp_action_services *services,
@@ -221,7 +170,6 @@ void vamp_action_services_account(const struct vamp_action_services *services,
 {
     *ret_account = (struct vamp_action_account){
         .commands = services->commands != NULL,
-        .syslog = services->syslog != NULL,
         .recordings = services->history != NULL,
     };
     if (services->commands != NULL) {
@@ -231,12 +179,6 @@ void vamp_action_services_account(const struct vamp_action_services *services,
         ret_account->commands_failed = account.failed;
         ret_account->commands_dropped = account.dropped;
         ret_account->commands_waiting = account.waiting;
-    }
-    if (services->syslog != NULL) {
-        struct vamp_syslog_account account;
-        vamp_syslog_queue_account(services->syslog, &account);
-        ret_account->syslog_sent = account.sent;
-        ret_account->syslog_dropped = account.dropped;
     }
     struct vamp_excerpt_account sum = services->recordings;
     for (const struct services_detail *detail = services->details; detail != NULL;
@@ -264,9 +206,6 @@ void vamp_action_services_finish(struct vamp_action_services *services)
     if (services->commands != NULL) {
         vamp_commands_finish(services->commands, COMMANDS_NS);
     }
-    if (services->syslog != NULL) {
-        vamp_syslog_queue_finish(services->syslog, SYSLOG_NS);
-    }
     vamp_action_services_report(services);
 }
 
@@ -281,7 +220,6 @@ void vamp_action_services_free(struct vamp_action_services *services)
         free_detail(services, detail);
     }
     vamp_commands_free(services->commands);
-    vamp_syslog_queue_free(services->syslog);
     vamp_history_free(services->history);
     free(services);
 }

@@ -7,7 +7,6 @@
 #include "vampire/alarms/actions/excerpt.h"
 #include "vampire/alarms/actions/firing.h"
 #include "vampire/alarms/actions/services.h"
-#include "vampire/alarms/actions/syslog_queue.h"
 #include "vampire/alarms/change.h"
 
 /* Alarms of one rule for which more is kept. The action owns it while it exists, then the
@@ -25,19 +24,15 @@ struct services_detail {
 
 struct vamp_action_services {
     struct vamp_action_services_options options;
-    struct vamp_commands *commands; /* NULL: not asked for yet, as the next two */
-    struct vamp_syslog_queue *syslog;
+    struct vamp_commands *commands; /* NULL: not asked for yet, as the next one */
     struct vamp_history *history;
     struct services_detail *details;
     unsigned lanes;                         /* given to commands */
     struct vamp_excerpt_account recordings; /* of excerpts that are gone */
-    uint64_t syslog_drops_said;
-    bool syslog_wait_said; /* since messages wait */
 };
 
 /* Makes the part unless it is there. 0 or -errno. */
 VAMP_MUST_CHECK int services_commands(struct vamp_action_services *services, struct vamp_err *err);
-VAMP_MUST_CHECK int services_syslog(struct vamp_action_services *services, struct vamp_err *err);
 /* At least so many bytes of events, unless the run has begun with less. */
 VAMP_MUST_CHECK int services_history(struct vamp_action_services *services, size_t bytes,
                                      struct vamp_err *err);
@@ -45,11 +40,5 @@ VAMP_MUST_CHECK int services_history(struct vamp_action_services *services, size
 struct services_detail *services_add_detail(struct vamp_action_services *services);
 /* NULL-safe: the action is gone. */
 void services_release_detail(struct services_detail *detail);
-/* The change as one JSON object with a newline at the end, in `json`, which is cleared before.
- * False: no memory, or longer than a line may be. */
-bool services_change_line(const struct vamp_action_services *services,
-                          const struct vamp_alarm_change *change, struct vamp_json *json);
-/* In the order of enum vamp_alarm_state, for options that choose states. */
-extern const char *const services_state_words[];
 
 #endif

@@ -81,7 +81,7 @@ struct vamp_opt {
 
 /* What the effect of some options depends on, as the other options of the struct say. */
 struct vamp_opt_conditions {
-    const char *const *words;              /* of bit i: completes "only with"; ended by NULL */
+    const char *const *words; /* of bit i: completes "only with", or ""; ended by NULL */
     uint32_t (*hold)(const void *options); /* bits of those that hold */
 };
 

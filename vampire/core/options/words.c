@@ -212,7 +212,7 @@ void vamp_opt_only_with(const struct vamp_opt *opt, const struct vamp_opt_condit
     text[0] = '\0';
     const uint32_t bits = conditions != NULL ? opt->only_with : 0;
     for (unsigned i = 0; bits >> i != 0; i++) {
-        if ((bits >> i & 1) != 0) {
+        if ((bits >> i & 1) != 0 && conditions->words[i][0] != '\0') {
             const char *separator = text[0] == '\0' ? "only with" : bits >> i == 1 ? " or" : ",";
             append(text, "%s %s", separator, conditions->words[i]);
         }

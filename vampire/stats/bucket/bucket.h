@@ -81,6 +81,7 @@ struct vamp_run {
     int64_t reloaded_ns;       /* UTC, the last time; 0 without one */
     const char *configuration; /* effective configuration, JSON text */
     bool has_alarms;           /* there are rules of alarms: buckets may have changes of them */
+    bool replayed;             /* the events are of a recording or made up: nobody is to be told */
     int64_t started_ns;        /* UTC */
 };
 

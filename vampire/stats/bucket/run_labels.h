@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Run labels: facts about the run that formats can add to every series, and as members of an
  * object. */
-#ifndef VAMP_WRITERS_FORMAT_RUN_LABELS_H
-#define VAMP_WRITERS_FORMAT_RUN_LABELS_H
+#ifndef VAMP_STATS_BUCKET_RUN_LABELS_H
+#define VAMP_STATS_BUCKET_RUN_LABELS_H
 
 #include "vampire/core/json_emit.h"
 #include "vampire/stats/bucket/bucket.h"

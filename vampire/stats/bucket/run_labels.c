@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "writers/format/run_labels.h"
+#include "vampire/stats/bucket/run_labels.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Outputs that can send changes of alarms instead of buckets: their options, and which changes
+ * that means. Such a change is one message; an output that sends them gets only buckets with such
+ * changes, and counts changes in its account.
+ */
+#ifndef VAMP_WRITERS_FORMAT_SENT_ALARMS_H
+#define VAMP_WRITERS_FORMAT_SENT_ALARMS_H
+
+#include "vampire/alarms/change.h"
+#include "vampire/core/options/options.h"
+#include "writers/writer.h"
+
+enum vamp_send { VAMP_SEND_BUCKETS, VAMP_SEND_ALARMS };
+
+struct vamp_sent_alarms {
+    unsigned send;            /* enum vamp_send */
+    struct vamp_strings when; /* names of alarms; none: all */
+    uint64_t states;          /* bits of enum vamp_alarm_state: those that an alarm enters */
+};
+
+extern const char *const vamp_send_words[]; /* ended by NULL */
+/* Entries of a format's table. AT(member) is the offset of a member of struct vamp_sent_alarms. */
+#define VAMP_SENT_ALARMS_OPTIONS(AT)                                                               \
+    {.key = "send",                                                                                \
+     .type = VAMP_OPT_ENUM,                                                                        \
+     .preset = "buckets",                                                                          \
+     .choices = vamp_send_words,                                                                   \
+     .offset = AT(send),                                                                           \
+     .help =                                                                                       \
+         "what is sent: buckets; or one message for each change of an alarm, none in a replay "    \
+         "or of a silenced alarm"},                                                                \
+        {.key = "when",                                                                            \
+         .type = VAMP_OPT_STRINGS,                                                                 \
+         .max = VAMP_ALARM_NAME_BYTES - 1,                                                         \
+         .offset = AT(when),                                                                       \
+         .help = "names of the alarms whose changes are sent; none: all",                          \
+         .only_with = VAMP_TARGET_BIT(VAMP_WITH_ALARMS)},                                          \
+    {                                                                                              \
+        .key = "states", .type = VAMP_OPT_SET, .preset = "firing resolved",                        \
+        .choices = vamp_alarm_state_words, .offset = AT(states),                                   \
+        .help = "the states of which a message is sent when an alarm enters them",                 \
+        .only_with = VAMP_TARGET_BIT(VAMP_WITH_ALARMS)                                             \
+    }
+
+/* Whether changes are sent, not buckets. */
+static inline bool vamp_sends_alarms(const struct vamp_writer_ops *format, const void *options)
+{
+    return format->alarms != NULL && format->alarms(options)->send == VAMP_SEND_ALARMS;
+}
+
+/* Whether this change is sent. */
+static inline bool vamp_sent_alarms_have(const struct vamp_sent_alarms *sent,
+                                         const struct vamp_alarm_change *change)
+{
+    return !change->silenced &&
+           (sent->when.count == 0 || vamp_alarm_change_is_of(change, &sent->when)) &&
+           (sent->states & UINT64_C(1) << change->state) != 0;
+}
+
+/* How many changes of the bucket are sent. */
+unsigned vamp_sent_alarms_count(const struct vamp_sent_alarms *sent,
+                                const struct vamp_bucket *bucket);
+
+#endif
