@@ -8,25 +8,33 @@
 
 /* ---- from values to structs */
 
-/* Kinds of actions that are outputs now. True: this is one, and was reported. */
+/* Kinds of actions that are outputs now. True: this is one, and was reported with the output that
+ * does the same for this rule. */
 static bool report_moved(const struct config_loader *loader, const struct vamp_alarm_config *rule,
                          const struct config_value *action)
 {
+    static const struct {
+        const char *type, *begin, *end;
+    } moved[] = {
+        {"syslog", "\"type\": \"syslog\", \"send\": \"alarms\"", "\"facility\": \"daemon\""},
+        {"record", "\"type\": \"recording\"",
+         "\"before\": \"30s\", \"keep\": {\"size\": \"1GiB\"}"},
+    };
     const char *type =
         action->type == CONFIG_OBJECT ? config_member_text(action, "type") : action->text;
     const char *name = rule->options.name != NULL ? rule->options.name : "NAME OF THE RULE";
-    if (type == NULL || strcmp(type, "syslog") != 0) {
-        return false;
+    for (size_t i = 0; type != NULL && i < sizeof moved / sizeof moved[0]; i++) {
+        if (strcmp(type, moved[i].type) == 0) {
+            struct vamp_diagnostic problem = config_value_problem(
+                loader, action, CONFIG_AT_VALUE, "the action %s is an output now", type);
+            (void)snprintf(problem.allowed, sizeof problem.allowed,
+                           "in \"outputs\" {%s, \"when\": [\"%s\"], %s}", moved[i].begin, name,
+                           moved[i].end);
+            vamp_diagnostics_add(loader->diagnostics, &problem);
+            return true;
+        }
     }
-    struct vamp_diagnostic problem = config_value_problem(loader, action, CONFIG_AT_VALUE,
-                                                          "the action %s is an output now", type);
-    (void)snprintf(
-        problem.allowed, sizeof problem.allowed,
-        "in \"outputs\" {\"type\": \"syslog\", \"send\": \"alarms\", \"when\": [\"%s\"], "
-        "\"facility\": \"daemon\"}",
-        name);
-    vamp_diagnostics_add(loader->diagnostics, &problem);
-    return true;
+    return false;
 }
 
 static int walk_action(const struct config_loader *loader, struct vamp_alarm_config *rule,
@@ -192,23 +200,13 @@ static void check_name(const struct config_loader *loader, unsigned rule)
     }
 }
 
-/* The first action of the rule of this kind; `action_count`: it has none. */
-static unsigned find_action(const struct vamp_alarm_config *alarm,
-                            const struct vamp_alarm_action_ops *ops)
-{
-    unsigned i = 0;
-    while (i < alarm->action_count && alarm->actions[i].ops != ops) {
-        i++;
-    }
-    return i;
-}
-
 bool vamp_config_cdos_while_firing(const struct vamp_config *config)
 {
     for (unsigned i = 0; i < config->alarm_count; i++) {
-        const struct vamp_alarm_config *alarm = &config->alarms[i];
-        if (find_action(alarm, &vamp_alarm_action_level) < alarm->action_count) {
-            return true;
+        for (unsigned k = 0; k < config->alarms[i].action_count; k++) {
+            if (config->alarms[i].actions[k].ops->selects_cdos) {
+                return true;
+            }
         }
     }
     return false;
@@ -216,19 +214,14 @@ bool vamp_config_cdos_while_firing(const struct vamp_config *config)
 
 /* What an action's own options do not show. NULL: nothing is wrong. */
 static const char *action_mistake(const struct vamp_config *config,
-                                  const struct vamp_alarm_config *alarm, unsigned index)
+                                  const struct vamp_alarm_action_ops *ops)
 {
-    const struct vamp_alarm_action_ops *ops = alarm->actions[index].ops;
-    if (ops == &vamp_alarm_action_level && config->statistics.level == VAMP_LEVEL_CDO) {
-        return "it has no effect: at \"statistics.level\" cdo every CDO has a record";
+    if (!ops->selects_cdos || config->statistics.level == VAMP_LEVEL_COMPONENT) {
+        return NULL;
     }
-    if (ops == &vamp_alarm_action_level && config->statistics.level != VAMP_LEVEL_COMPONENT) {
-        return "records of CDOs need \"statistics.level\" component";
-    }
-    if (ops == &vamp_alarm_action_record && find_action(alarm, ops) != index) {
-        return "a rule can have one action of type record";
-    }
-    return NULL;
+    return config->statistics.level == VAMP_LEVEL_CDO
+               ? "it has no effect: at \"statistics.level\" cdo every CDO has a record"
+               : "records of CDOs need \"statistics.level\" component";
 }
 
 static void check_actions(const struct config_loader *loader, unsigned rule)
@@ -242,7 +235,7 @@ static void check_actions(const struct config_loader *loader, unsigned rule)
             option_path(&(struct checking){loader, rule}, "actions", i, path);
             config_error(loader, path, "%s", err.text);
         }
-        const char *mistake = action_mistake(loader->config, alarm, i);
+        const char *mistake = action_mistake(loader->config, action->ops);
         if (mistake != NULL) {
             char path[CONFIG_PATH_BYTES];
             option_path(&(struct checking){loader, rule}, "actions", i, path);

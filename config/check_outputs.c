@@ -341,6 +341,7 @@ int config_check_outputs(struct config_loader *loader)
         check_bucket(loader, i);
         check_rotation(loader, i);
         check_sent_alarms(loader, i);
+        check_alarm_names(loader, i, &config->outputs[i].settings.when);
         check_output_metrics(loader, i);
         check_output_series(loader, i);
         code = check_output_filter(loader, i);

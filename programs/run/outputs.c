@@ -68,6 +68,10 @@ int vamp_outputs_open(struct vamp_outputs *outputs, const struct vamp_config *co
         .segments_before = newest_segment(before),
         .event_kinds = config->event_kinds,
         .present = context->present,
+        .history = context->history,
+        .components = context->components,
+        .say = context->say,
+        .say_context = context->say_context,
         .stop = context->stop,
         .signal = context->signal,
     };
@@ -83,6 +87,10 @@ int vamp_outputs_open(struct vamp_outputs *outputs, const struct vamp_config *co
         vamp_output_state(output->output, &state);
         outputs->count++;
         outputs->takes_events |= state.takes_events;
+        if (config->outputs[i].settings.when.count > 0) {
+            outputs->history = context->history;
+            outputs->keeps_filtered |= config->outputs[i].settings.filtered;
+        }
     }
     return 0;
 }
@@ -92,7 +100,8 @@ static void add_path(void *context, const char *path)
     vamp_paths_add(context, path);
 }
 
-void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before)
+void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before,
+                           bool same_alarms)
 {
     for (unsigned i = 0; i < outputs->count && i < before->count; i++) {
         struct vamp_run_output *output = &outputs->items[i];
@@ -100,11 +109,19 @@ void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outpu
         struct vamp_paths *paths = &output->paths_before;
         const size_t in_all = vamp_run_output_paths(&before->items[i], add_path, paths);
         paths->left_out = in_all - paths->count;
+        if (same_alarms) {
+            vamp_output_continue(output->output, before->items[i].output);
+        }
     }
 }
 
 void vamp_outputs_record(struct vamp_outputs *outputs, const struct vamp_event *event, bool passed)
 {
+    if (outputs->history != NULL &&
+        (passed || outputs->keeps_filtered || vamp_event_is_mark(event) ||
+         event->kind == VAMP_EVENT_JOIN || event->kind == VAMP_EVENT_LEAVE)) {
+        vamp_history_add(outputs->history, event, passed);
+    }
     for (unsigned i = 0; i < outputs->count; i++) {
         vamp_output_event(outputs->items[i].output, event, passed);
     }

@@ -31,6 +31,11 @@ struct vamp_outputs_context {
     const struct vamp_clock *clock;
     struct vamp_rules *rules;              /* take the filters of the outputs; NULL: none has one */
     const struct vamp_components *present; /* components present before; NULL: the run begins */
+    /* Of outputs with "when", as in struct vamp_output_context. */
+    struct vamp_history *history;
+    const struct vamp_components *components;
+    void (*say)(void *say_context, bool error, const char *line);
+    void *say_context;
     const atomic_int *stop; /* of a source that can wait (vamp_output_context), else NULL */
     const atomic_int *signal;
 };
@@ -40,7 +45,10 @@ struct vamp_outputs {
     unsigned count;
     bool failed;       /* an output has reported a failure */
     bool takes_events; /* an output does, not only buckets */
-    bool left_behind;  /* a thread is stuck: memory that it may still use is never freed */
+    /* Where the past is kept; NULL: no output has "when". */
+    struct vamp_history *history;
+    bool keeps_filtered; /* in the past are events that the filters turn away, too */
+    bool left_behind;    /* a thread is stuck: memory that it may still use is never freed */
 };
 
 /* Opens every output, so that a wrong path is known before anything starts. 0 or -errno with all
@@ -51,8 +59,10 @@ VAMP_MUST_CHECK int vamp_outputs_open(struct vamp_outputs *outputs,
                                       const struct vamp_config *config,
                                       const struct vamp_outputs_context *context,
                                       const struct vamp_outputs *before, struct vamp_err *err);
-/* Adds the accounts and the paths of the previous outputs, which have finished. */
-void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before);
+/* Adds the accounts and the paths of the previous outputs, which have finished. `same_alarms`: what
+ * alarms that fire had begun goes on, too. */
+void vamp_outputs_continue(struct vamp_outputs *outputs, const struct vamp_outputs *before,
+                           bool same_alarms);
 /* Passes the event or mark to every output. */
 void vamp_outputs_record(struct vamp_outputs *outputs, const struct vamp_event *event, bool passed);
 /* No more events come for now: every output sees all of them. */

@@ -5,6 +5,16 @@
 
 /* ---- alarms: evaluated when a bucket closes, before the outputs get it */
 
+void pipeline_say(void *context, bool error, const char *line)
+{
+    struct pipeline *pipeline = context;
+    if (error) {
+        vamp_status_error(&pipeline->status, "%s", line);
+    } else {
+        vamp_status_say(&pipeline->status, "%s", line);
+    }
+}
+
 static void read_silences(struct pipeline *pipeline)
 {
     const char *path = pipeline->config->silences;
@@ -35,12 +45,6 @@ int pipeline_create_alarms(struct pipeline *pipeline, const struct vamp_config *
     if (config->alarm_count == 0) {
         return 0;
     }
-    pipeline->alarm_context = (struct vamp_alarm_action_context){
-        .say = vamp_status_say_line,
-        .say_context = &pipeline->status,
-        .run_id = pipeline->run->id,
-        .services = pipeline->services,
-    };
     if (pipeline->alarms == NULL) {
         read_silences(pipeline);
     }
@@ -48,7 +52,9 @@ int pipeline_create_alarms(struct pipeline *pipeline, const struct vamp_config *
         .configs = config->alarms,
         .count = config->alarm_count,
         .schema = vamp_stats_schema(stats),
-        .context = &pipeline->alarm_context,
+        .services = &pipeline->services,
+        .say = pipeline_say,
+        .say_context = pipeline,
         .silences = &pipeline->silences,
         .replayed = !pipeline->first->source->is_live,
     };
@@ -108,6 +114,10 @@ struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipe
         .schema = vamp_stats_schema(stats),
         .clock = pipeline->clock,
         .rules = rules,
+        .history = pipeline->history,
+        .components = pipeline->components,
+        .say = pipeline_say,
+        .say_context = (struct pipeline *)(uintptr_t)pipeline,
         .stop = pipeline->first->source->may_block ? &pipeline->start->signals->stop : NULL,
         .signal = &pipeline->start->signals->stop,
     };
@@ -162,7 +172,7 @@ void pipeline_report_self(struct pipeline *pipeline)
                     (int64_t)pipeline_filter_cut(pipeline));
     flush_roundtrips(&pipeline->roundtrips, stats);
     vamp_outputs_report(&pipeline->outputs, stats, &pipeline->status);
-    vamp_action_services_report(pipeline->services);
+    vamp_action_services_report(&pipeline->services);
     vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_RSS_BYTES, 0, vamp_self_rss_bytes());
     vamp_stats_self(stats, VAMP_METRIC_VAMPIRE_CPU_NS, 0, vamp_self_cpu_ns());
 }

@@ -24,9 +24,6 @@ static void pass_on(struct pipeline *pipeline, const struct vamp_event *event, b
     if (pipeline->outputs.takes_events) {
         vamp_outputs_record(&pipeline->outputs, event, passed);
     }
-    if (pipeline->actions_want_events) {
-        vamp_action_services_event(pipeline->services, event, passed);
-    }
 }
 
 static void process_event(struct pipeline *pipeline, const struct vamp_event *event)
@@ -53,7 +50,6 @@ static void process_event(struct pipeline *pipeline, const struct vamp_event *ev
 static unsigned process_batch(struct pipeline *pipeline)
 {
     const struct vamp_event *events[VAMP_LOOK_AHEAD];
-    pipeline->actions_want_events = vamp_action_services_want_events(pipeline->services);
     unsigned all = 0;
     unsigned count = 0;
     do {
@@ -184,7 +180,6 @@ static void run_loop(struct pipeline *pipeline)
         pipeline->quiet_until_ns =
             atomic_load_explicit(&pipeline->source_thread.quiet_until_ns, memory_order_acquire);
         unsigned count = process_batch(pipeline);
-        vamp_action_services_follow(pipeline->services);
         int64_t now_ns = vamp_clock_monotonic_ns(pipeline->clock);
         if (count > 0) {
             note_batch(pipeline, now_ns, ring_bytes);
@@ -200,16 +195,6 @@ static void run_loop(struct pipeline *pipeline)
 
 /* ---- the start */
 
-static void say_for_actions(void *context, bool error, const char *line)
-{
-    struct pipeline *pipeline = context;
-    if (error) {
-        vamp_status_error(&pipeline->status, "%s", line);
-    } else {
-        vamp_status_say(&pipeline->status, "%s", line);
-    }
-}
-
 static void set_models(struct pipeline *pipeline)
 {
     static const char *const usual[] = {"(*) -- *"};
@@ -219,20 +204,6 @@ static void set_models(struct pipeline *pipeline)
             ? (struct vamp_model_rules){usual, 1}
             : (struct vamp_model_rules){(const char *const *)given->items, given->count};
     vamp_components_set_models(pipeline->components, &rules);
-}
-
-static int create_services(struct pipeline *pipeline, struct vamp_err *err)
-{
-    const struct vamp_action_services_options options = {
-        .say = say_for_actions,
-        .say_context = pipeline,
-        .run = &pipeline->runs[0],
-        .clock = pipeline->clock,
-        .components = pipeline->components,
-        .event_kinds = pipeline->config->event_kinds,
-        .stop = pipeline->first->source->may_block ? &pipeline->start->signals->stop : NULL,
-    };
-    return vamp_action_services_create(&options, &pipeline->services, err);
 }
 
 /* What is made to wait loses nothing, and a small ring stays in the processor's cache. */
@@ -256,7 +227,13 @@ static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
         status = vamp_rules_create(config, pipeline->components, &pipeline->rules, err);
     }
     if (status == 0) {
-        status = create_services(pipeline, err);
+        pipeline->services = (struct vamp_action_services){
+            .say = pipeline_say,
+            .say_context = pipeline,
+            .run = &pipeline->runs[0],
+            .components = pipeline->components,
+        };
+        status = vamp_history_create(&pipeline->history, err);
     }
     if (status == 0) {
         status = pipeline_create_stats(pipeline, config, &pipeline->stats, err);
@@ -267,7 +244,7 @@ static int create_parts(struct pipeline *pipeline, struct vamp_err *err)
     if (status != 0) {
         return status;
     }
-    vamp_rules_apply(pipeline->rules, pipeline->stats, pipeline->services);
+    vamp_rules_apply(pipeline->rules, pipeline->stats, &pipeline->services);
     pipeline->run->sampling = pipeline->rules->sampling;
     const char *selector = pipeline->rules->selector;
     pipeline->selector = selector != NULL ? strdup(selector) : NULL;
@@ -376,7 +353,7 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
     const char *reason = reason_of_end(pipeline, &code);
     pipeline_report_self(pipeline);
     vamp_stats_finish(pipeline->stats);
-    vamp_action_services_finish(pipeline->services);
+    vamp_action_services_finish(&pipeline->services);
 
     struct vamp_totals totals;
     vamp_stats_totals(pipeline->stats, &totals);
@@ -400,13 +377,8 @@ static enum vamp_exit_code finish_run(struct pipeline *pipeline)
         code = code == VAMP_EXIT_OK ? VAMP_EXIT_FAILED : code;
     }
     vamp_status_clear(&pipeline->status);
-    struct vamp_action_account actions;
-    vamp_action_services_account(pipeline->services, &actions);
-    if (code == VAMP_EXIT_OK && (actions.recordings_failed > 0 || actions.events_lost > 0)) {
-        code = VAMP_EXIT_FAILED; /* as for an output that is not complete */
-    }
     if (!pipeline->start->options->quiet) {
-        pipeline_print_summary(pipeline, &totals, reason, &actions, stderr);
+        pipeline_print_summary(pipeline, &totals, reason, stderr);
     }
     return code;
 }
@@ -506,7 +478,8 @@ enum vamp_exit_code vamp_pipeline_run(const struct vamp_start *start)
     vamp_outputs_done(&pipeline->outputs);
     vamp_alarms_free(pipeline->alarms);
     vamp_silences_done(&pipeline->silences);
-    vamp_action_services_free(pipeline->services);
+    vamp_action_services_done(&pipeline->services);
+    vamp_history_free(pipeline->history);
     vamp_stats_free(pipeline->stats);
     vamp_rules_free(pipeline->rules);
     if (pipeline->alarms_config != pipeline->own_config) {

@@ -61,11 +61,10 @@ struct pipeline {
     struct vamp_rules *rules;
     struct vamp_stats *stats;
     struct vamp_outputs outputs;
-    struct vamp_action_services *services; /* of the actions of alarms; not replaced */
-    bool actions_want_events;              /* read once a batch */
-    struct vamp_alarms *alarms;            /* NULL: no rules */
-    struct vamp_alarm_action_context alarm_context;
-    uint64_t fired_before; /* alarms of rules that a reload replaced */
+    struct vamp_history *history;         /* of outputs with "when"; not replaced, nor the next */
+    struct vamp_action_services services; /* of the actions of alarms */
+    struct vamp_alarms *alarms;           /* NULL: no rules */
+    uint64_t fired_before;                /* alarms of rules that a reload replaced */
     struct vamp_silences silences;
     unsigned silences_seen;            /* requests of signals->silence that were served */
     struct vamp_config *alarms_config; /* that the rules are of, if a reload made it, else NULL */
@@ -99,6 +98,8 @@ VAMP_MUST_CHECK int pipeline_create_alarms(struct pipeline *pipeline,
                                            const struct vamp_config *config,
                                            const struct vamp_stats *stats,
                                            struct vamp_alarms **ret_alarms, struct vamp_err *err);
+/* One line of the log; `context` is the pipeline. */
+void pipeline_say(void *context, bool error, const char *line);
 /* What outputs of this run with these rules and statistics are opened with. */
 struct vamp_outputs_context pipeline_outputs_context(const struct pipeline *pipeline,
                                                      const struct vamp_run *run,
@@ -122,8 +123,7 @@ void pipeline_status_line(struct pipeline *pipeline, char *line, size_t bytes);
 
 /* Prints the summary of the run, whose outputs have finished. */
 void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_totals *totals,
-                            const char *reason, const struct vamp_action_account *actions,
-                            FILE *stream);
+                            const char *reason, FILE *stream);
 
 /* ---- reload.c */
 

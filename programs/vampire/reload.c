@@ -176,13 +176,13 @@ static void install_replacement(struct pipeline *pipeline, struct replacement *n
     /* The thread of a stuck output may still read what is not freed here. */
     const bool keep = pipeline->outputs.left_behind;
     if (next->stats == NULL) {
-        vamp_outputs_continue(&next->outputs, &pipeline->outputs);
+        vamp_outputs_continue(&next->outputs, &pipeline->outputs, next->keep_alarms);
     }
     vamp_outputs_done(&pipeline->outputs);
     pipeline->outputs = next->outputs;
     vamp_components_changed_all(pipeline->components); /* the new files hold none of them */
     vamp_rules_apply(next->rules, next->stats != NULL ? next->stats : pipeline->stats,
-                     pipeline->services);
+                     &pipeline->services);
     vamp_rules_free(pipeline->rules);
     pipeline->rules = next->rules;
     if (next->stats != NULL) {

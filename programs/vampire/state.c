@@ -117,23 +117,15 @@ static void print_outputs(const struct vamp_page *page, const struct vamp_output
     }
 }
 
-static void print_actions(const struct vamp_page *page, const struct vamp_action_services *services)
+static void print_commands(const struct vamp_page *page, struct vamp_commands *commands)
 {
-    struct vamp_action_account actions;
-    vamp_action_services_account(services, &actions);
-    if (actions.commands) {
-        vamp_page_line(page, "commands",
-                       "run %" PRIu64 " (failed %" PRIu64 "), waiting %" PRIu64
-                       ", not run %" PRIu64,
-                       actions.commands_run, actions.commands_failed, actions.commands_waiting,
-                       actions.commands_dropped);
-    }
-    if (actions.recordings) {
-        vamp_page_line(page, "recordings",
-                       "begun %" PRIu64 " (failed %" PRIu64 "); events written %" PRIu64
-                       ", lost %" PRIu64,
-                       actions.recordings_begun, actions.recordings_failed, actions.events_recorded,
-                       actions.events_lost);
+    if (commands != NULL) {
+        struct vamp_commands_account account;
+        vamp_commands_account(commands, &account);
+        vamp_page_line(
+            page, "commands",
+            "run %" PRIu64 " (failed %" PRIu64 "), waiting %" PRIu64 ", not run %" PRIu64,
+            account.succeeded + account.failed, account.failed, account.waiting, account.dropped);
     }
 }
 
@@ -162,7 +154,7 @@ static void print_page(struct vamp_page *page, struct pipeline *pipeline)
                    vamp_components_present(pipeline->components));
     print_outputs(page, &pipeline->outputs);
     vamp_page_alarms(page, pipeline->alarms, true);
-    print_actions(page, pipeline->services);
+    print_commands(page, pipeline->services.commands);
     vamp_page_line(page, "itself", "%" PRId64 " bytes resident; processor time %.2f s; %u reloads",
                    vamp_self_rss_bytes(), seconds(vamp_self_cpu_ns()), pipeline->run->reloads);
     vamp_status_kept(&pipeline->status, print_message, page);

@@ -234,36 +234,22 @@ static void print_bounds(const struct vamp_page *page, const struct vamp_totals 
     }
 }
 
-/* "12 run, 3 of them failed" and, if it is not 0, ", 4 not run". */
-static void print_action(const struct vamp_page *page, const char *name, const char *done,
-                         uint64_t missing, const char *what)
+static void print_commands(const struct vamp_page *page, struct vamp_commands *commands)
 {
-    if (missing > 0) {
-        vamp_page_line(page, name, "%s, %" PRIu64 " %s", done, missing, what);
-    } else {
-        vamp_page_line(page, name, "%s", done);
-    }
-}
-
-/* What the actions of alarms did. */
-static void print_actions(const struct vamp_page *page, const struct vamp_action_account *actions)
-{
-    char done[96];
-    if (actions->commands) {
-        (void)snprintf(done, sizeof done, "%" PRIu64 " run, %" PRIu64 " of them failed",
-                       actions->commands_run, actions->commands_failed);
-        print_action(page, "commands", done, actions->commands_dropped, "not run");
-    }
-    if (actions->recordings) {
-        (void)snprintf(done, sizeof done, "%" PRIu64 " of alarms, %" PRIu64 " events written",
-                       actions->recordings_begun, actions->events_recorded);
-        print_action(page, "recordings", done, actions->events_lost, "LOST");
+    char dropped[48] = "";
+    if (commands != NULL) {
+        struct vamp_commands_account account;
+        vamp_commands_account(commands, &account);
+        if (account.dropped > 0) {
+            (void)snprintf(dropped, sizeof dropped, ", %" PRIu64 " not run", account.dropped);
+        }
+        vamp_page_line(page, "commands", "%" PRIu64 " run, %" PRIu64 " of them failed%s",
+                       account.succeeded + account.failed, account.failed, dropped);
     }
 }
 
 void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_totals *totals,
-                            const char *reason, const struct vamp_action_account *actions,
-                            FILE *stream)
+                            const char *reason, FILE *stream)
 {
     const struct vamp_page page = {stream, VAMP_PAGE_SUMMARY_COLUMNS};
     const int64_t time_ns = vamp_clock_monotonic_ns(pipeline->clock) - pipeline->began_ns;
@@ -278,6 +264,6 @@ void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_t
     print_bounds(&page, totals);
     vamp_page_outputs(&page, &pipeline->outputs);
     vamp_page_alarms(&page, pipeline->alarms, false);
-    print_actions(&page, actions);
+    print_commands(&page, pipeline->services.commands);
     (void)fflush(stream);
 }

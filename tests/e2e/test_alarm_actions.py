@@ -31,7 +31,10 @@ def rule(space, *actions):
 
 def config(space, *actions):
     made = harness.vampire_config(bucket="500ms")
-    made["outputs"].append({"type": "recording", "name": "whole"})
+    made["outputs"] += [
+        {"type": "recording", "name": "whole"},
+        {"type": "recording", "name": "part", "directory": str(space.path / "alarms"), "when": ["silent producer"],
+         "before": "2s"}]
     made["alarms"] = [rule(space, *actions)]
     return made
 
@@ -106,7 +109,6 @@ def test_a_stopped_producer_is_reported_recorded_and_resolved(space):
     scenario = Scenario(
         space,
         {"type": "command", "argv": ["/bin/sh", "-c", 'cat >> "$0"', str(target)]},
-        {"type": "record", "directory": str(folder), "before": "2s"},
         "level",
     )
     scenario.play(lambda: wait_until(lambda: lines_of(target), "the command has run"))
@@ -122,7 +124,7 @@ def test_a_stopped_producer_is_reported_recorded_and_resolved(space):
 
     whole = events_of(next(space.path.glob("vampire-*-whole-0001.rec")))
     fired = [line for line in given if line["state"] == "firing"]
-    files = sorted(folder.glob("vampire-weather-*-silent_producer-*.rec"))
+    files = sorted(folder.glob("vampire-weather-*-part-*.rec"))
     assert 1 <= len(files) <= len(fired)
     for path, line in zip(files, fired):
         events = events_of(path)
@@ -132,7 +134,7 @@ def test_a_stopped_producer_is_reported_recorded_and_resolved(space):
         assert time_of(events[0]) < nanoseconds(line["since"])  # from before the alarm
     replay = space.start([harness.program("vampire"), "--replay", files[-1], "-o", "outputs=[]"], "replay")
     replay.expect_exit(0)
-    assert "silent producer: recorded" in scenario.vampire.stderr
+    assert "output part: recorded" in scenario.vampire.stderr
 
     # The CDOs of the time in which it fired, not those of the whole run.
     with_record = {line["id"] for line in scenario.lines() if line["type"] == "cdo"}

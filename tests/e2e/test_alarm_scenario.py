@@ -20,11 +20,11 @@ BEFORE_NS = 5_000_000_000
 
 def configuration(changes, folder):
     made = harness.vampire_config(bucket="500ms")
-    made["outputs"].append({"type": "recording", "name": "whole"})
+    made["outputs"] += [{"type": "recording", "name": "whole"},
+                        {"type": "recording", "name": "part", "directory": str(folder), "when": ["stuck"], "before": "5s"}]
     made["alarms"] = [
         {"name": "stuck", "metric": "demand_oldest_ns", "when": "> 1s", "for": "1s", "severity": "critical",
-         "actions": ["log", {"type": "command", "argv": ["/bin/sh", "-c", 'cat >> "$0"', str(changes)]},
-                     {"type": "record", "directory": str(folder), "before": "5s"}]},
+         "actions": ["log", {"type": "command", "argv": ["/bin/sh", "-c", 'cat >> "$0"', str(changes)]}]},
         {"name": "hangs", "metric": "demand_oldest_ns", "when": "> 1s",
          "actions": [{"type": "command", "argv": ["/bin/sleep", "1000"], "timeout": "1h"}]},
     ]

@@ -58,7 +58,7 @@ static bool submit(struct world *world, const char *script, const char *input, u
                    int64_t timeout_ns)
 {
     const char *const argv[] = {"/bin/sh", "-c", script, world->folder, NULL};
-    return vamp_commands_submit(world->commands, &(struct vamp_command){
+    return vamp_commands_submit(world->commands, &(struct vamp_alarm_command){
                                                      .argv = argv,
                                                      .about = "alarm \"stuck\"",
                                                      .input = input,
@@ -186,7 +186,7 @@ static void a_failure_is_counted_and_said_with_what_it_printed(void **state)
     const char *const argv[] = {"/nowhere/page", NULL};
     assert_true(vamp_commands_submit(
         world->commands,
-        &(struct vamp_command){
+        &(struct vamp_alarm_command){
             .argv = argv, .about = "alarm \"a\"", .input = "", .timeout_ns = LONG_NS}));
     finish(world);
     expect_message(world, "alarm \"stuck\": /bin/sh failed with exit status 3: \"no such pager\"");

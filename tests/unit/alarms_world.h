@@ -38,7 +38,6 @@ struct world {
     struct vamp_oldest_cdo oldest[2]; /* of which CDOs ages are */
     unsigned oldest_count;
     uint64_t number;
-    struct vamp_alarm_action_context context;
     struct vamp_alarm_config configs[4];
     unsigned config_count;
     struct vamp_alarms *alarms;
@@ -49,8 +48,9 @@ struct world {
     int64_t now_ns;
 };
 
-static inline void world_say(void *context, const char *line)
+static inline void world_say(void *context, bool error, const char *line)
 {
+    (void)error;
     (void)line;
     ((struct world *)context)->said++;
 }
@@ -90,8 +90,6 @@ static inline struct world *world_create(void)
     world->tables[0] = world->by_component;
     world->tables[1] = world->by_none;
     world->components = 2;
-    world->context =
-        (struct vamp_alarm_action_context){.say = world_say, .say_context = world, .run_id = "run"};
     return world;
 }
 
@@ -127,7 +125,8 @@ static inline void world_start(struct world *world)
         .configs = world->configs,
         .count = world->config_count,
         .schema = &world->schema,
-        .context = &world->context,
+        .say = world_say,
+        .say_context = world,
         .silences = &world->silences,
     };
     struct vamp_err err = VAMP_ERR_NONE;

@@ -125,9 +125,10 @@ static void test_values_are_in_the_buckets(void **state)
     drop(&counted);
 }
 
-static void say(void *context, const char *line)
+static void say(void *context, bool error, const char *line)
 {
     (void)context;
+    (void)error;
     (void)line;
 }
 
@@ -146,12 +147,11 @@ static void test_an_alarm_fires(void **state)
         assert_int_equal(vamp_opt_set(option, &config.options, words[i][1], NULL), 0);
     }
     struct vamp_silences silences = {0};
-    const struct vamp_alarm_action_context context = {.say = say, .run_id = "run"};
     const struct vamp_alarms_options options = {
         .configs = &config,
         .count = 1,
         .schema = counted.buckets[0]->schema,
-        .context = &context,
+        .say = say,
         .silences = &silences,
     };
     struct vamp_alarms *alarms = NULL;

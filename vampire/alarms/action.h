@@ -17,14 +17,6 @@
 
 struct vamp_action_services; /* vampire/alarms/actions/services.h */
 
-/* What an action may use of the run; everything outlives the action. */
-struct vamp_alarm_action_context {
-    void (*say)(void *context, const char *line); /* one line of the log, without a newline */
-    void *say_context;
-    const char *run_id;                    /* UUID text */
-    struct vamp_action_services *services; /* shared by all actions; never NULL */
-};
-
 struct vamp_alarm_action_ops {
     const char *name;               /* "log" */
     const char *summary;            /* one line for help */
@@ -33,14 +25,16 @@ struct vamp_alarm_action_ops {
     /* NULL, or: whether the options fit each other. 0, or -EINVAL with what is wrong and what is
      * allowed. */
     int (*check)(const void *options, struct vamp_err *err);
-    /* Prepares the action of one rule; keeps pointers to `options` and `context`. 0 or -errno. */
-    int (*open)(const void *options, const struct vamp_alarm_action_context *context,
-                void **ret_self, struct vamp_err *err);
+    /* Prepares the action of one rule; keeps pointers to `options` and `services`, which outlive
+     * it. 0 or -errno. */
+    int (*open)(const void *options, struct vamp_action_services *services, void **ret_self,
+                struct vamp_err *err);
     /* The rule's alarm entered a state. Not called for a silenced alarm unless `when_silenced`,
      * nor in a replay unless `when_replayed`. */
     void (*change)(void *self, const struct vamp_alarm_change *change);
     bool when_silenced;
     bool when_replayed; /* it does nothing outside of this run, so that a rule can be tried */
+    bool selects_cdos;  /* CDOs have records because of it: needs level component */
     /* NULL-safe in `self`; ends what still runs within a second. */
     void (*close)(void *self);
 };
@@ -49,10 +43,5 @@ struct vamp_alarm_action_ops {
 extern const struct vamp_alarm_action_ops *const vamp_alarm_actions[];
 /* NULL when there is none with this name. */
 const struct vamp_alarm_action_ops *vamp_alarm_action_find(const char *name);
-
-extern const struct vamp_alarm_action_ops vamp_alarm_action_log;
-extern const struct vamp_alarm_action_ops vamp_alarm_action_command;
-extern const struct vamp_alarm_action_ops vamp_alarm_action_level;
-extern const struct vamp_alarm_action_ops vamp_alarm_action_record;
 
 #endif

@@ -60,7 +60,7 @@ static int open_actions(const struct vamp_alarms *alarms, struct work *work, str
     for (unsigned i = 0; i < work->config->action_count; i++) {
         const struct vamp_alarm_action *action = &work->config->actions[i];
         const int status =
-            action->ops->open(action->options, alarms->options.context, &work->actions[i], err);
+            action->ops->open(action->options, alarms->options.services, &work->actions[i], err);
         if (status != 0) {
             (void)vamp_err_wrap(err, "action %s of the alarm %s", action->ops->name,
                                 work->config->options.name);
@@ -311,7 +311,7 @@ static void say_bound(const struct vamp_alarms *alarms, struct work *work)
     (void)snprintf(line, sizeof line,
                    "alarm \"%s\" follows %u series and cannot follow more: narrow its \"labels\"",
                    work->config->options.name, work->following.member_count);
-    alarms->options.context->say(alarms->options.context->say_context, line);
+    alarms->options.say(alarms->options.say_context, false, line);
     work->bound_said = true;
 }
 

@@ -20,7 +20,10 @@ struct vamp_alarms_options {
     const struct vamp_alarm_config *configs; /* of a configuration that was checked */
     unsigned count;                          /* at least 1 */
     const struct vamp_schema *schema;
-    const struct vamp_alarm_action_context *context;
+    struct vamp_action_services *services; /* of the actions */
+    /* One line of the log, without a newline. */
+    void (*say)(void *context, bool error, const char *line);
+    void *say_context;
     const struct vamp_silences *silences;
     bool replayed; /* the stream is a recording: only actions that allow it run */
 };

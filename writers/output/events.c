@@ -5,11 +5,14 @@
 #include "writers/output/internal.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "vampire/core/event/ring.h"
+#include "writers/output/triggered.h"
 
 /* The format's own buffer is flushed at least this often. */
 #define FLUSH_NS VAMP_NS_PER_SECOND
@@ -45,6 +48,44 @@ static const struct vamp_opt event_options[] = {
      .offset = offsetof(struct vamp_output_settings, filtered),
      .help = "Whether events rejected by the filters are written too, so that a replay of a "
              "recording can use other filters"},
+    {.key = "when",
+     .type = VAMP_OPT_STRINGS,
+     .max = VAMP_ALARM_NAME_BYTES - 1,
+     .offset = offsetof(struct vamp_output_settings, when),
+     .help = "Names of alarms: events are written only while one of them fires, to a new file each "
+             "time; none: always"},
+    {.key = "before",
+     .type = VAMP_OPT_DURATION,
+     .preset = "30s",
+     .max = (uint64_t)VAMP_NS_PER_SECOND * 86400,
+     .offset = offsetof(struct vamp_output_settings, before_ns),
+     .help = "How long before the condition began to hold a file begins, as far as events are in "
+             "memory",
+     .only_with = VAMP_TARGET_BIT(VAMP_WITH_WHEN)},
+    {.key = "concerned",
+     .type = VAMP_OPT_BOOL,
+     .preset = "false",
+     .offset = offsetof(struct vamp_output_settings, concerned),
+     .help = "Whether only events of the components and the CDO that the alarm names are written",
+     .only_with = VAMP_TARGET_BIT(VAMP_WITH_WHEN)},
+    {.key = "limit",
+     .type = VAMP_OPT_DURATION,
+     .preset = "10min",
+     .min = VAMP_NS_PER_SECOND,
+     .max = (uint64_t)VAMP_NS_PER_SECOND * 86400 * 366,
+     .offset = offsetof(struct vamp_output_settings, limit_ns),
+     .help = "Event time after which a file ends even if the alarm still fires",
+     .only_with = VAMP_TARGET_BIT(VAMP_WITH_WHEN)},
+    {.key = "memory",
+     .type = VAMP_OPT_SIZE,
+     .preset = "64MiB",
+     .min = (uint64_t)64 << 10,
+     .max = (uint64_t)64 << 30,
+     .offset = offsetof(struct vamp_output_settings, memory_bytes),
+     .help =
+         "Memory for the newest events, rounded up to a power of two; all outputs with \"when\" "
+         "share one, as large as the largest asked for",
+     .only_with = VAMP_TARGET_BIT(VAMP_WITH_WHEN)},
     OUTPUT_FINISH_OPTION,
     {.key = NULL},
 };
@@ -57,8 +98,11 @@ struct event_queue {
     unsigned unpublished;
     bool (*filter)(void *context, const struct vamp_event *event);
     void *filter_context;
+    struct output_trigger *trigger; /* NULL: all events of the run are written */
 
     /* The output's thread's. */
+    uint64_t recorded_before;            /* events in earlier recordings */
+    char recording[VAMP_ERR_TEXT_BYTES]; /* the path of the present one's first file */
     const struct vamp_event *current;
     struct vamp_components *components; /* components present, from JOIN and LEAVE */
     bool joins_due;                     /* before the next event */
@@ -117,13 +161,17 @@ static int event_queue_create(struct vamp_output *output, const struct vamp_outp
     if (code == 0 && context->present != NULL) {
         learn_present(queue, context->present);
     }
-    return code;
+    output->opens_later = output->settings->when.count > 0;
+    return code != 0 || !output->opens_later
+               ? code
+               : output_trigger_create(output->settings, context, &queue->trigger, err);
 }
 
 static void event_queue_done(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
     if (queue != NULL) {
+        output_trigger_free(queue->trigger);
         vamp_components_free(queue->components);
         vamp_ring_free(queue->ring);
         free(queue);
@@ -140,14 +188,13 @@ static bool wants(const struct vamp_output *output, const struct vamp_event *eve
             (queue->filter == NULL || queue->filter(queue->filter_context, event)));
 }
 
-static void publish_events(struct vamp_output *output)
+static void publish_ring(struct event_queue *queue)
 {
-    struct event_queue *queue = output->queue;
     vamp_ring_publish(queue->ring);
     queue->unpublished = 0;
 }
 
-static void submit_event(struct vamp_output *output, const struct vamp_event *event, bool passed)
+static void put_event(struct vamp_output *output, const struct vamp_event *event, bool passed)
 {
     struct event_queue *queue = output->queue;
     const bool is_mark = vamp_event_is_mark(event);
@@ -160,7 +207,7 @@ static void submit_event(struct vamp_output *output, const struct vamp_event *ev
     }
     if (vamp_losses_push(&queue->losses, queue->ring, event)) {
         if (++queue->unpublished == PUBLISH_EVENTS) {
-            publish_events(output);
+            publish_ring(queue);
         }
         return;
     }
@@ -168,6 +215,114 @@ static void submit_event(struct vamp_output *output, const struct vamp_event *ev
         vamp_worker_count(&output->worker.refused, 1);
     }
     vamp_losses_note(&queue->losses, event, VAMP_LOSS_RECORDING);
+}
+
+/* ---- the same of an output with `when` */
+
+/* In the queue an event of no kind that has a text begins a recording, and one without a text ends
+ * it. The text is a pointer to the components then present, whose owner the output's thread
+ * becomes, or NULL: they are known. */
+static void put_border(const struct event_queue *queue, bool begins,
+                       struct vamp_components *const *present)
+{
+    const struct vamp_event border = {
+        .kind = VAMP_EVENT_NONE,
+        .name = (const char *)present,
+        .name_length = begins ? sizeof(struct vamp_components *) : 0,
+    };
+    const bool put = vamp_ring_push(queue->ring, &border);
+    assert(put); /* there was room for an event */
+    (void)put;
+}
+
+static void count_missed(struct vamp_output *output, uint64_t missed, int64_t time_ns)
+{
+    struct event_queue *queue = output->queue;
+    const struct vamp_event mark = {
+        .kind = VAMP_EVENT_LOST,
+        .reason = VAMP_LOSS_RECORDING,
+        .count = missed,
+        .time_ns = time_ns,
+    };
+    vamp_worker_count(&output->worker.queued, missed);
+    vamp_worker_count(&output->worker.refused, missed);
+    if (!vamp_losses_push(&queue->losses, queue->ring, &mark)) {
+        vamp_losses_note(&queue->losses, &mark, VAMP_LOSS_RECORDING);
+    }
+}
+
+/* Puts what the alarms ask for into the queue, as long as that is half empty: the rest waits in the
+ * history. */
+static void follow_alarms(struct vamp_output *output)
+{
+    struct event_queue *queue = output->queue;
+    struct output_triggered_item item;
+    enum output_triggered next = TRIGGERED_BEGIN;
+    while (next != TRIGGERED_NOTHING) {
+        output_await_room(output);
+        if (output->kind->used(output) >= output->bound / 2) {
+            return;
+        }
+        next = output_trigger_next(queue->trigger, &item);
+        if (next == TRIGGERED_BEGIN || next == TRIGGERED_END) {
+            put_border(queue, next == TRIGGERED_BEGIN, &item.present);
+        } else if (next == TRIGGERED_EVENT) {
+            if (item.missed > 0) {
+                count_missed(output, item.missed, item.event->time_ns);
+            }
+            if (item.wanted) {
+                put_event(output, item.event, item.passed);
+            }
+        }
+    }
+}
+
+static void submit_event(struct vamp_output *output, const struct vamp_event *event, bool passed)
+{
+    if (!output->opens_later) {
+        put_event(output, event, passed);
+    }
+}
+
+static void note_alarms(struct vamp_output *output, const struct vamp_bucket *bucket)
+{
+    struct event_queue *queue = output->queue;
+    for (unsigned i = 0; output->opens_later && i < bucket->alarm_count; i++) {
+        output_trigger_note(queue->trigger, &bucket->alarms[i]);
+    }
+}
+
+static void publish_events(struct vamp_output *output)
+{
+    if (output->opens_later) {
+        follow_alarms(output);
+    }
+    publish_ring(output->queue);
+}
+
+static void go_on_after(struct vamp_output *output, const struct vamp_output *before)
+{
+    const struct event_queue *queue = output->queue, *old = before->queue;
+    if (output->opens_later && before->opens_later) {
+        output_trigger_continue(queue->trigger, old->trigger);
+    }
+}
+
+/* Puts the rest of a recording into the queue; what finds no room in time is lost. */
+static void end_recording(struct vamp_output *output, int64_t until_ns)
+{
+    struct event_queue *queue = output->queue;
+    const struct timespec pause = {.tv_nsec = ROOM_NS};
+    output_trigger_end(queue->trigger);
+    publish_events(output);
+    while (output_trigger_rest(queue->trigger) > 0 && vamp_worker_now_ns() < until_ns) {
+        (void)nanosleep(&pause, NULL);
+        publish_events(output);
+    }
+    const uint64_t rest = output_trigger_rest(queue->trigger);
+    if (rest > 0) {
+        count_missed(output, rest, vamp_clock_utc_ns(output->clock));
+    }
 }
 
 static uint64_t events_waiting(const struct vamp_output *output)
@@ -179,6 +334,9 @@ static void end_events(struct vamp_output *output, int64_t until_ns)
 {
     struct event_queue *queue = output->queue;
     const struct timespec pause = {.tv_nsec = ROOM_NS};
+    if (output->opens_later) {
+        end_recording(output, until_ns);
+    }
     while (!vamp_losses_finish(&queue->losses, queue->ring) && vamp_worker_now_ns() < until_ns) {
         (void)nanosleep(&pause, NULL);
     }
@@ -192,10 +350,64 @@ static void wait_for_event(struct vamp_output *output)
     vamp_ring_wait(((struct event_queue *)output->queue)->ring, FLUSH_NS);
 }
 
+/* Its file is opened at once, so that it is there even if nothing happens. */
+static void open_recording(struct vamp_output *output, struct vamp_components *present)
+{
+    struct event_queue *queue = output->queue;
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (present != NULL) {
+        vamp_components_free(queue->components);
+        queue->components = present;
+    }
+    queue->recording[0] = '\0';
+    queue->recorded_before = output->written_before;
+    output->others_before = output->written_before + atomic_load(&output->worker.lost);
+    if (output_open_segment(output, &err) != 0) {
+        vamp_worker_say(&output->worker, &err); /* the first event tries it again */
+    }
+}
+
+static void close_recording(struct vamp_output *output)
+{
+    struct event_queue *queue = output->queue;
+    const struct vamp_ending ending = {
+        .time_ns = vamp_clock_utc_ns(output->clock),
+        .reason = "alarm resolved",
+    };
+    if (output->segment.writer != NULL) {
+        output_close_segment(output, &ending, false);
+    }
+    if (queue->recording[0] != '\0') {
+        vamp_worker_lock(&output->worker);
+        (void)snprintf(output->remark, sizeof output->remark,
+                       "recorded %" PRIu64 " events in %.400s",
+                       output->written_before - queue->recorded_before, queue->recording);
+        vamp_worker_unlock(&output->worker);
+    }
+}
+
+/* The next event; borders before it are passed. */
+static const struct vamp_event *next_event(struct vamp_output *output)
+{
+    struct event_queue *queue = output->queue;
+    const struct vamp_event *event;
+    while ((event = vamp_ring_next(queue->ring)) != NULL && event->kind == VAMP_EVENT_NONE) {
+        if (event->name_length > 0) {
+            struct vamp_components *present;
+            memcpy(&present, event->name, sizeof present);
+            open_recording(output, present);
+        } else {
+            close_recording(output);
+        }
+        vamp_ring_release(queue->ring);
+    }
+    return event;
+}
+
 static enum output_next take_event(struct vamp_output *output)
 {
     struct event_queue *queue = output->queue;
-    queue->current = vamp_ring_next(queue->ring);
+    queue->current = next_event(output);
     if (queue->current == NULL) {
         return vamp_ring_finished(queue->ring) ? OUTPUT_NEVER : OUTPUT_NONE;
     }
@@ -275,6 +487,10 @@ static void begin_event_segment(struct vamp_output *output)
     struct event_queue *queue = output->queue;
     queue->joins_due = true;
     queue->marks_due = queue->mark_count > 0;
+    if (queue->recording[0] == '\0') {
+        (void)snprintf(queue->recording, sizeof queue->recording, "%s",
+                       output->format->path(output->segment.writer));
+    }
 }
 
 const struct output_kind output_of_events = {
@@ -284,8 +500,10 @@ const struct output_kind output_of_events = {
     .queue_option = "buffer",
     .create = event_queue_create,
     .done = event_queue_done,
+    .bucket = note_alarms,
     .event = submit_event,
     .publish = publish_events,
+    .go_on = go_on_after,
     .used = events_waiting,
     .end = end_events,
     .wait = wait_for_event,

@@ -35,10 +35,12 @@ struct output_kind {
     /* Frees the queue and what waits in it; output->queue may be NULL. */
     void (*done)(struct vamp_output *output);
 
-    /* Submitting thread. One of the first two is NULL. */
+    /* Submitting thread. One of the first two may be NULL. */
     void (*bucket)(struct vamp_output *output, const struct vamp_bucket *bucket);
     void (*event)(struct vamp_output *output, const struct vamp_event *event, bool passed);
     void (*publish)(struct vamp_output *output); /* NULL: elements are seen at once */
+    /* As vamp_output_continue, of two of this kind. */
+    void (*go_on)(struct vamp_output *output, const struct vamp_output *before);
     /* How much of output->bound is taken. */
     uint64_t (*used)(const struct vamp_output *output);
     /* No element will follow: puts the elements for the end into the queue as soon as there is
@@ -112,6 +114,7 @@ struct vamp_output {
     uint64_t bound;           /* of the queue */
     uint64_t crowded;         /* so full that a source that can wait should do so */
     uint64_t usually_waiting; /* elements, at the end of any run */
+    bool opens_later;         /* segments are opened when the kind says so */
 
     /* Thread, account, failures and deadline; its lock is that of all down to the ending. `lost`
      * are elements that were given up. */
@@ -135,6 +138,7 @@ struct vamp_output {
     struct output_element current;
     struct output_segment segment;
     uint64_t written_before; /* in earlier segments */
+    uint64_t others_before;  /* of these and of those lost: what belongs to another recording */
     struct vamp_paths paths;
     const char *left_out_what;     /* NULL until the first is closed */
     struct vamp_err close_failure; /* of the last segment */

@@ -80,11 +80,11 @@ const struct vamp_output_section *vamp_output_sections(const struct vamp_writer_
 uint32_t vamp_output_holding(const struct vamp_writer_ops *format, const void *options,
                              const struct vamp_output_settings *settings)
 {
-    (void)settings;
     return (format->target != NULL ? format->target(options)
                                    : VAMP_TARGET_BIT(VAMP_TARGET_NEW_FILES)) |
            VAMP_TARGET_BIT(vamp_sends_alarms(format, options) ? VAMP_WITH_ALARMS
-                                                              : VAMP_WITH_BUCKETS);
+                                                              : VAMP_WITH_BUCKETS) |
+           (settings->when.count > 0 ? VAMP_TARGET_BIT(VAMP_WITH_WHEN) : 0);
 }
 
 /* ---- the thread */
@@ -142,13 +142,15 @@ static int begin(struct vamp_output *output, const struct vamp_output_context *c
                  struct vamp_err *err)
 {
     int code = output->kind->create(output, context, err);
-    if (code == 0) {
+    if (code == 0 && !output->opens_later) {
         code = output_open_segment(output, err);
     }
     if (code == 0) {
         code = vamp_worker_start(&output->worker, output->name, run_output, output, err);
         if (code != 0) {
-            output_close_segment(output, NULL, true);
+            if (output->segment.writer != NULL) {
+                output_close_segment(output, NULL, true);
+            }
         }
     }
     return code;
@@ -205,6 +207,13 @@ void vamp_output_publish(struct vamp_output *output)
 {
     if (output->kind->publish != NULL) {
         output->kind->publish(output);
+    }
+}
+
+void vamp_output_continue(struct vamp_output *output, const struct vamp_output *before)
+{
+    if (output->kind == before->kind && output->kind->go_on != NULL) {
+        output->kind->go_on(output, before);
     }
 }
 

@@ -25,6 +25,7 @@
 
 #include "vampire/core/clock.h"
 #include "vampire/core/event/components.h"
+#include "writers/output/history.h"
 #include "writers/writer.h"
 
 /* The options of an output that do not depend on its format. The tables below fill it; options of
@@ -46,6 +47,12 @@ struct vamp_output_settings {
     char *filter;          /* expression, NULL: none */
     uint64_t buffer_bytes; /* room for events that wait */
     bool filtered;         /* events that the filters turn away are written, too */
+    /* With names of alarms: only while one of them fires. */
+    struct vamp_strings when;
+    int64_t before_ns;     /* how much of the past comes first */
+    bool concerned;        /* only events that concern those that fire */
+    uint64_t memory_bytes; /* for the past; the largest of all outputs counts */
+    int64_t limit_ns;      /* event time after which it ends although the alarm fires */
 };
 
 /* The options of an output of this format in addition to the format's own; ends with a NULL key. */
@@ -73,6 +80,12 @@ struct vamp_output_context {
     /* The components present: the first segment begins with their JOINs, as every later one does.
      * Only read by vamp_output_create. NULL: none. */
     const struct vamp_components *present;
+    /* Of outputs with `when`, all of which outlive them: the past; all components, those that left
+     * included; and where to say something, on the submitting thread. */
+    struct vamp_history *history;
+    const struct vamp_components *components;
+    void (*say)(void *say_context, bool error, const char *line);
+    void *say_context;
     /* The output's own filter; NULL: none. Called by vamp_output_event. */
     bool (*filter)(void *filter_context, const struct vamp_event *event);
     void *filter_context;
@@ -102,6 +115,9 @@ void vamp_output_bucket(struct vamp_output *output, const struct vamp_bucket *bu
 /* Every event of the stream, marks included, in order. `passed`: the filters accepted it. JOIN,
  * LEAVE and marks are always written. */
 void vamp_output_event(struct vamp_output *output, const struct vamp_event *event, bool passed);
+/* The output takes over from one before a reload, which has finished: the alarms for which that
+ * waited or wrote. Nothing happens unless both have `when`. */
+void vamp_output_continue(struct vamp_output *output, const struct vamp_output *before);
 /* No more events come for now: the output's thread sees all of them. Before, it sees them some at a
  * time, since it would otherwise be woken for each. */
 void vamp_output_publish(struct vamp_output *output);

@@ -84,8 +84,8 @@ static int open_next(struct vamp_output *output, struct output_segment *ret_segm
         .name = output->name,
         .stop = output->signal,
         .event_kinds = output->event_kinds,
-        .events_before =
-            output->written_before + atomic_load(&output->worker.lost) + output->segment.taken,
+        .events_before = output->written_before + atomic_load(&output->worker.lost) +
+                         output->segment.taken - output->others_before,
         .first = output->kind->first != NULL ? output->kind->first(output) : NULL,
     };
     *ret_segment = (struct output_segment){.blind = target.first == NULL};

@@ -1,15 +1,129 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The kinds of actions, those of them that need no more than a few lines, and what all share.
+ * command.c is the third kind.
+ */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "vampire/alarms/action.h"
+#include "vampire/alarms/actions/services.h"
+
+/* At the end of a run: how long commands that run are waited for. */
+#define COMMANDS_NS (10 * VAMP_NS_PER_SECOND)
+
+/* ---- log: one line for each change, where vampire writes its other messages */
+
+static const struct vamp_opt no_options[] = {{.key = NULL}};
+
+/* The object of the action is the services: there is nothing else to know. */
+static int log_open(const void *options, struct vamp_action_services *services, void **ret_self,
+                    struct vamp_err *err)
+{
+    (void)options;
+    (void)err;
+    *ret_self = services;
+    return 0;
+}
+
+static void log_change(void *self, const struct vamp_alarm_change *change)
+{
+    const struct vamp_action_services *services = self;
+    char line[VAMP_ALARM_LINE_BYTES];
+    vamp_alarm_change_text(change, line);
+    services->say(services->say_context, false, line);
+}
+
+static void log_close(void *self)
+{
+    (void)self;
+}
+
+static const struct vamp_alarm_action_ops action_log = {
+    .name = "log",
+    .summary = "a line on standard error, silenced or not",
+    .options = no_options,
+    .open = log_open,
+    .change = log_change,
+    .when_silenced = true,
+    .when_replayed = true,
+    .close = log_close,
+};
+
+/* ---- level: while an alarm fires, the CDOs that it concerns have records, as at level cdo. The
+ * files have the table of CDOs from their start, so that nothing begins again. */
+
+static const char *const level_words[] = {"cdo", NULL};
+
+struct level_options {
+    unsigned to;
+};
+
+static const struct vamp_opt level_options[] = {
+    {.key = "to",
+     .type = VAMP_OPT_ENUM,
+     .preset = "cdo",
+     .choices = level_words,
+     .offset = offsetof(struct level_options, to),
+     .help = "What is kept while an alarm of the rule fires: a record of each CDO with an event of "
+             "the alarm's components, and of the CDO it names"},
+    {.key = NULL},
+};
+
+static int level_open(const void *options, struct vamp_action_services *services, void **ret_self,
+                      struct vamp_err *err)
+{
+    (void)options;
+    struct vamp_level_gate *gate = calloc(1, sizeof *gate);
+    if (gate == NULL) {
+        return vamp_err_set_errno(err, ENOMEM, "prepare an action of type level");
+    }
+    gate->services = services;
+    gate->next = gate->services->gates;
+    gate->services->gates = gate;
+    *ret_self = gate;
+    return 0;
+}
+
+static void level_change(void *self, const struct vamp_alarm_change *change)
+{
+    vamp_firing_note(&((struct vamp_level_gate *)self)->firing, change);
+}
+
+static void level_close(void *self)
+{
+    struct vamp_level_gate *gate = self;
+    if (gate != NULL) {
+        struct vamp_level_gate **at = &gate->services->gates;
+        while (*at != gate) {
+            at = &(*at)->next;
+        }
+        *at = gate->next;
+        free(gate);
+    }
+}
+
+static const struct vamp_alarm_action_ops action_level = {
+    .name = "level",
+    .summary = "records of the CDOs concerned, while an alarm fires",
+    .options = level_options,
+    .options_bytes = sizeof(struct level_options),
+    .open = level_open,
+    .change = level_change,
+    .when_silenced = true,
+    .when_replayed = true,
+    .selects_cdos = true,
+    .close = level_close,
+};
+
+/* ---- all kinds */
+
+extern const struct vamp_alarm_action_ops vamp_alarm_action_command;
 
 const struct vamp_alarm_action_ops *const vamp_alarm_actions[] = {
-    &vamp_alarm_action_log,
-    &vamp_alarm_action_command,
-    &vamp_alarm_action_level,
-    &vamp_alarm_action_record,
-    NULL,
-};
+    &action_log, &vamp_alarm_action_command, &action_level, NULL};
 
 const struct vamp_alarm_action_ops *vamp_alarm_action_find(const char *name)
 {
@@ -19,4 +133,39 @@ const struct vamp_alarm_action_ops *vamp_alarm_action_find(const char *name)
         }
     }
     return NULL;
+}
+
+/* ---- what they share */
+
+bool vamp_action_services_select(const struct vamp_action_services *services,
+                                 const struct vamp_event *event)
+{
+    const struct vamp_level_gate *gate = services->gates;
+    while (gate != NULL && !vamp_firing_concerns(&gate->firing, services->components, event)) {
+        gate = gate->next;
+    }
+    return gate != NULL;
+}
+
+void vamp_action_services_report(struct vamp_action_services *services)
+{
+    char text[VAMP_ERR_TEXT_BYTES];
+    while (services->commands != NULL && vamp_commands_message(services->commands, text)) {
+        services->say(services->say_context, true, text);
+    }
+}
+
+void vamp_action_services_finish(struct vamp_action_services *services)
+{
+    if (services->commands != NULL) {
+        vamp_commands_finish(services->commands, COMMANDS_NS);
+    }
+    vamp_action_services_report(services);
+}
+
+void vamp_action_services_done(struct vamp_action_services *services)
+{
+    assert(services->gates == NULL);
+    vamp_commands_free(services->commands);
+    services->commands = NULL;
 }

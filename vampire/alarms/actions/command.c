@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "vampire/alarms/action.h"
-#include "vampire/alarms/actions/services_internal.h"
+#include "vampire/alarms/actions/services.h"
 
 #define ARGUMENTS_MAX 64
 
@@ -66,11 +66,12 @@ static int command_check(const void *options, struct vamp_err *err)
     return 0;
 }
 
-static int command_open(const void *options, const struct vamp_alarm_action_context *context,
-                        void **ret_self, struct vamp_err *err)
+static int command_open(const void *options, struct vamp_action_services *services, void **ret_self,
+                        struct vamp_err *err)
 {
     const struct command_options *chosen = options;
-    int code = services_commands(context->services, err);
+    const int code =
+        services->commands != NULL ? 0 : vamp_commands_create(&services->commands, err);
     if (code != 0) {
         return code;
     }
@@ -82,8 +83,8 @@ static int command_open(const void *options, const struct vamp_alarm_action_cont
         return vamp_err_set_errno(err, ENOMEM, "prepare an action of type command");
     }
     self->options = chosen;
-    self->services = context->services;
-    self->lane = context->services->lanes++;
+    self->services = services;
+    self->lane = services->lanes++;
     for (size_t i = 0; i < chosen->argv.count; i++) {
         self->argv[i] = chosen->argv.items[i];
     }
@@ -99,9 +100,9 @@ static void command_change(void *context, const struct vamp_alarm_change *change
     }
     char about[VAMP_ALARM_NAME_BYTES + 16];
     (void)snprintf(about, sizeof about, "alarm \"%s\"", change->alarm);
-    const bool complete = vamp_alarm_change_line(change, self->services->options.run, &self->json);
+    const bool complete = vamp_alarm_change_line(change, self->services->run, &self->json);
     (void)vamp_commands_submit(self->services->commands,
-                               &(struct vamp_command){
+                               &(struct vamp_alarm_command){
                                    .argv = self->argv,
                                    .about = about,
                                    .input = complete ? self->json.bytes : "",

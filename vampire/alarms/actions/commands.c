@@ -293,7 +293,7 @@ static char *copy_text(char **room, const char *text, size_t bytes)
     return copy;
 }
 
-static struct job *make_job(const struct vamp_command *command)
+static struct job *make_job(const struct vamp_alarm_command *command)
 {
     size_t count = 0;
     size_t bytes = strlen(command->about) + 1 + command->input_bytes + 1;
@@ -323,7 +323,7 @@ static void wake_thread(const struct vamp_commands *commands)
     (void)!write(commands->wake, &one, sizeof one); /* fails only when it is awake anyway */
 }
 
-bool vamp_commands_submit(struct vamp_commands *commands, const struct vamp_command *command)
+bool vamp_commands_submit(struct vamp_commands *commands, const struct vamp_alarm_command *command)
 {
     struct vamp_worker *worker = &commands->worker;
     struct job *job = make_job(command);

@@ -25,7 +25,7 @@
 
 struct vamp_commands;
 
-struct vamp_command {
+struct vamp_alarm_command {
     const char *const *argv; /* argv[0] is an absolute path; ended by NULL */
     const char *about;       /* whose command it is, for messages: "alarm \"stuck\"" */
     const char *input;       /* its standard input */
@@ -47,7 +47,7 @@ struct vamp_commands_account {
  * (Linux before 5.3), or another -errno. */
 VAMP_MUST_CHECK int vamp_commands_create(struct vamp_commands **ret_commands, struct vamp_err *err);
 /* Copies everything; never blocks. False: it was dropped, and counted. */
-bool vamp_commands_submit(struct vamp_commands *commands, const struct vamp_command *command);
+bool vamp_commands_submit(struct vamp_commands *commands, const struct vamp_alarm_command *command);
 void vamp_commands_account(struct vamp_commands *commands,
                            struct vamp_commands_account *ret_account);
 /* The next message for the operator about a command that failed or was dropped; false: there is

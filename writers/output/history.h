@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The newest events of the stream in memory, so that a recording can begin before the alarm that
+ * The newest events of the stream in memory, so that an output can begin before the alarm that
  * asks for it. Bounded in bytes: an event that finds no room replaces the oldest ones. Events have
  * numbers from 0 in the order of the stream; a reader keeps the number it wants next and learns how
  * many it has missed. Nothing is allocated after creation. Worker thread.
  */
-#ifndef VAMP_ALARMS_ACTIONS_HISTORY_H
-#define VAMP_ALARMS_ACTIONS_HISTORY_H
+#ifndef VAMP_WRITERS_OUTPUT_HISTORY_H
+#define VAMP_WRITERS_OUTPUT_HISTORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,19 +21,19 @@ struct vamp_history;
 struct vamp_history_place {
     uint64_t number; /* of the event that comes next */
     uint64_t at;     /* where it is; the history's own */
+    bool passed;     /* the filters accepted the event before it */
 };
 
-/* `bytes` is rounded up to a power of two, at least 64 KiB. 0, -EINVAL or -ENOMEM. */
-VAMP_MUST_CHECK int vamp_history_create(size_t bytes, struct vamp_history **ret_history,
-                                        struct vamp_err *err);
-/* Makes room for `bytes` if it has less, as long as it is empty. 0, -EBUSY: it is not and stays as
- * it is; -EINVAL or -ENOMEM. */
+/* Without any room. 0 or -ENOMEM. */
+VAMP_MUST_CHECK int vamp_history_create(struct vamp_history **ret_history, struct vamp_err *err);
+/* Makes room for `bytes` (rounded up to a power of two, at least 64 KiB) if it has less, as long as
+ * it is empty. 0, -EBUSY: it is not and stays as it is; -EINVAL or -ENOMEM. */
 VAMP_MUST_CHECK int vamp_history_grow(struct vamp_history *history, size_t bytes,
                                       struct vamp_err *err);
 /* NULL is fine. */
 void vamp_history_free(struct vamp_history *history);
-/* Copies an event or a mark of the stream with its text. */
-void vamp_history_add(struct vamp_history *history, const struct vamp_event *event);
+/* Copies an event or a mark of the stream with its text; there is room for some. */
+void vamp_history_add(struct vamp_history *history, const struct vamp_event *event, bool passed);
 /* The place of the oldest event that is kept and not before `from_ns`, the end if there is none. */
 struct vamp_history_place vamp_history_find(const struct vamp_history *history, int64_t from_ns);
 /* The place after the newest event. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "vampire/alarms/actions/firing.h"
+#include "vampire/alarms/firing.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,10 +19,16 @@ static void add_name(struct vamp_firing_named *named, const struct vamp_alarm_la
     }
 }
 
-static unsigned find_instance(const struct vamp_firing *firing, unsigned instance)
+static bool is_same(const struct vamp_firing_id *id, const struct vamp_alarm_change *change)
+{
+    return id->rule == change->rule && id->instance == change->instance;
+}
+
+static unsigned find_change(const struct vamp_firing *firing,
+                            const struct vamp_alarm_change *change)
 {
     unsigned i = 0;
-    while (i < firing->count && firing->instances[i] != instance) {
+    while (i < firing->count && !is_same(&firing->ids[i], change)) {
         i++;
     }
     return i;
@@ -30,31 +36,31 @@ static unsigned find_instance(const struct vamp_firing *firing, unsigned instanc
 
 static void add_firing(struct vamp_firing *firing, const struct vamp_alarm_change *change)
 {
-    if (firing->count == VAMP_FIRING_MAX ||
-        find_instance(firing, change->instance) < firing->count) {
+    const struct vamp_firing_id id = {.rule = change->rule, .instance = change->instance};
+    if (firing->count == VAMP_FIRING_MAX || find_change(firing, change) < firing->count) {
         return;
     }
-    firing->instances[firing->count++] = change->instance;
+    firing->ids[firing->count++] = id;
     if (firing->named_count == VAMP_FIRING_NAMED_MAX) {
         return;
     }
     struct vamp_firing_named *named = &firing->named[firing->named_count++];
-    *named = (struct vamp_firing_named){.instance = change->instance};
+    *named = (struct vamp_firing_named){.id = id};
     (void)snprintf(named->cdo, sizeof named->cdo, "%s", change->cdo);
     for (unsigned i = 0; i < change->label_count; i++) {
         add_name(named, &change->labels[i]);
     }
 }
 
-static void remove_firing(struct vamp_firing *firing, unsigned instance)
+static void remove_firing(struct vamp_firing *firing, const struct vamp_alarm_change *change)
 {
-    const unsigned at = find_instance(firing, instance);
+    const unsigned at = find_change(firing, change);
     if (at == firing->count) {
         return;
     }
-    firing->instances[at] = firing->instances[--firing->count];
+    firing->ids[at] = firing->ids[--firing->count];
     for (unsigned i = 0; i < firing->named_count; i++) {
-        if (firing->named[i].instance == instance) {
+        if (is_same(&firing->named[i].id, change)) {
             firing->named[i] = firing->named[--firing->named_count];
             return;
         }
@@ -70,7 +76,7 @@ void vamp_firing_note(struct vamp_firing *firing, const struct vamp_alarm_change
         }
         return;
     case VAMP_ALARM_RESOLVED:
-        remove_firing(firing, change->instance);
+        remove_firing(firing, change);
         return;
     case VAMP_ALARM_PENDING:
     case VAMP_ALARM_CLEARED:

@@ -4,7 +4,7 @@
  * are never reduced; their low bits are the position. A record lies in one piece: when it would run
  * over the end, the rest of the memory becomes padding.
  */
-#include "vampire/alarms/actions/history.h"
+#include "writers/output/history.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@
 
 struct record {
     uint32_t bytes;   /* of the whole record, a multiple of its alignment */
-    uint32_t padding; /* 1: no event here, go on at the start of the memory */
+    uint16_t padding; /* 1: no event here, go on at the start of the memory */
+    uint16_t passed;
     struct vamp_event event;
     char text[];
 };
@@ -60,19 +61,10 @@ int vamp_history_grow(struct vamp_history *history, size_t bytes, struct vamp_er
     return 0;
 }
 
-int vamp_history_create(size_t bytes, struct vamp_history **ret_history, struct vamp_err *err)
+int vamp_history_create(struct vamp_history **ret_history, struct vamp_err *err)
 {
-    struct vamp_history *history = calloc(1, sizeof *history);
-    if (history == NULL) {
-        return vamp_err_set_errno(err, ENOMEM, "keep events in memory");
-    }
-    const int code = vamp_history_grow(history, bytes, err);
-    if (code != 0) {
-        free(history);
-        return code;
-    }
-    *ret_history = history;
-    return 0;
+    *ret_history = calloc(1, sizeof **ret_history);
+    return *ret_history != NULL ? 0 : vamp_err_set_errno(err, ENOMEM, "keep events in memory");
 }
 
 void vamp_history_free(struct vamp_history *history)
@@ -107,8 +99,9 @@ static void make_room(struct vamp_history *history, size_t bytes)
     }
 }
 
-void vamp_history_add(struct vamp_history *history, const struct vamp_event *event)
+void vamp_history_add(struct vamp_history *history, const struct vamp_event *event, bool passed)
 {
+    assert(history->capacity > 0);
     size_t bytes = offsetof(struct record, text) + event->name_length;
     bytes = (bytes + RECORD_ALIGNMENT - 1) & ~(RECORD_ALIGNMENT - 1);
     const size_t rest = history->capacity - (history->head & history->mask);
@@ -123,6 +116,7 @@ void vamp_history_add(struct vamp_history *history, const struct vamp_event *eve
     struct record *record = history_record(history, history->head);
     record->bytes = (uint32_t)bytes;
     record->padding = 0;
+    record->passed = passed;
     record->event = *event;
     if (event->name_length != 0) {
         memcpy(record->text, event->name, event->name_length);
@@ -158,6 +152,7 @@ const struct vamp_event *vamp_history_next(const struct vamp_history *history,
     const struct record *record = history_record(history, place->at);
     place->at += record->bytes;
     place->number++;
+    place->passed = record->passed != 0;
     return &record->event;
 }
 

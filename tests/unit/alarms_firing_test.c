@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/events.h"
-#include "vampire/alarms/actions/firing.h"
+#include "vampire/alarms/firing.h"
 
 enum { MODEL = 1, PRODUCT = 2, OTHER = 3 };
 
