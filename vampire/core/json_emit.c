@@ -126,17 +126,23 @@ static size_t plain_length(const char *text, size_t most)
     return length;
 }
 
-/* The text between quotes, which is cut when it would have more than `room` bytes there. */
-static void put_quoted(struct vamp_json *json, const char *text, size_t room)
+/* The text and the closing quote; it is cut when it would have more than `room` bytes. A copy for
+ * each of the two callers: most of a line is texts. */
+static inline __attribute__((always_inline)) void put_rest(struct vamp_json *json, const char *text,
+                                                           size_t room)
 {
     /* No character becomes shorter: what follows has no room in any case. */
-    const char *const end = text + strnlen(text, room < SIZE_MAX ? room + 1 : room);
-    put(json, "\"", 1);
+    const char *const end = text + strnlen(text, room + 1);
     const size_t begin = json->used;
     while (text < end) {
         char out[8];
         const size_t left = room - (json->used - begin), rest = (size_t)(end - text);
         size_t bytes = plain_length(text, rest < left ? rest : left);
+        if (bytes == rest && reserve(json, bytes + 1)) { /* most texts are plain to their end */
+            *(char *)mempcpy(json->bytes + json->used, text, bytes) = '"';
+            json->used += bytes + 1;
+            return;
+        }
         if (bytes > 0) {
             put(json, text, bytes);
             text += bytes;
@@ -162,8 +168,9 @@ static void new_line(struct vamp_json *json)
     }
 }
 
-/* What is before a value of a text for people. */
-static void begin_spaced(struct vamp_json *json, const char *key)
+/* What is before a value of a text for people, as begin_member, also without memory. */
+static __attribute__((noinline)) char *begin_spaced(struct vamp_json *json, const char *key,
+                                                    size_t bytes)
 {
     if (json->comma) {
         put(json, ", ", json->indent > 0 ? 1 : 2);
@@ -172,10 +179,12 @@ static void begin_spaced(struct vamp_json *json, const char *key)
         new_line(json);
     }
     if (key != NULL) {
-        put_quoted(json, key, SIZE_MAX);
+        put(json, "\"", 1);
+        put_rest(json, key, SIZE_MAX - 1);
         put(json, ": ", 2);
     }
     json->comma = true;
+    return reserve(json, bytes) ? json->bytes + json->used : NULL;
 }
 
 /* Comma and key, where needed, with one copy, since there are many. Returns where the value goes,
@@ -183,9 +192,8 @@ static void begin_spaced(struct vamp_json *json, const char *key)
 static char *begin_member(struct vamp_json *json, const char *key, size_t bytes)
 {
     const size_t length = key != NULL ? strlen(key) : 0;
-    if (json->spaced) {
-        begin_spaced(json, key);
-        return reserve(json, bytes) ? json->bytes + json->used : NULL;
+    if (__builtin_expect(json->spaced, 0)) {
+        return begin_spaced(json, key, bytes);
     }
     const bool comma = json->comma;
     json->comma = true;
@@ -279,9 +287,11 @@ void vamp_json_open(struct vamp_json *json, const char *key, char bracket)
 
 void vamp_json_close(struct vamp_json *json, char bracket)
 {
-    json->depth--;
-    if (json->spaced && json->comma) {
-        new_line(json);
+    if (json->spaced) {
+        json->depth--;
+        if (json->comma) {
+            new_line(json);
+        }
     }
     put(json, &bracket, 1);
     json->comma = true;
@@ -290,8 +300,8 @@ void vamp_json_close(struct vamp_json *json, char bracket)
 void vamp_json_long_text(struct vamp_json *json, const char *key, const char *text,
                          size_t max_bytes)
 {
-    (void)begin_member(json, key, 1);
-    put_quoted(json, text, max_bytes - (sizeof ELLIPSIS - 1));
+    short_member(json, key, "\"", 1);
+    put_rest(json, text, max_bytes - (sizeof ELLIPSIS - 1));
 }
 
 void vamp_json_text(struct vamp_json *json, const char *key, const char *text)

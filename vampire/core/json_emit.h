@@ -18,8 +18,10 @@
 #define VAMP_JSON_TEXT_BYTES 4096  /* of a text after escaping, unless the caller sets a limit */
 
 struct vamp_json {
-    /* Of a text for people; set before the first call, zeros are for lines. */
-    bool spaced;     /* a blank after commas and colons; keys are escaped */
+    bool failed; /* no memory */
+    /* A text for people: a blank after commas and colons, and keys are escaped. Set before the
+     * first call with the next ones; zeros are for lines. */
+    bool spaced;
     unsigned indent; /* of a spaced text: blanks a level; 0: all on one line */
     unsigned depth;  /* of a spaced text: open lists and objects */
     char *bytes;     /* malloc'ed, `used` of `capacity` */
@@ -27,7 +29,6 @@ struct vamp_json {
     size_t line;        /* where the present line begins */
     bool comma;         /* before the next member */
     bool cut;           /* a text of the present line was cut */
-    bool failed;        /* no memory */
     uint64_t oversized; /* lines dropped for their length */
     /* The newest time as text, since the lines of a bucket have the same one; "": none yet. */
     int64_t time_ns;
