@@ -252,19 +252,15 @@ unsigned page_losses(struct page_line lines[static PAGE_LOSS_LINES], const struc
     return list_end(&list);
 }
 
-/* "12,345 (3.1 %) WHAT" in the list. */
+/* "12,345 (3.1 %) WHAT" in the list; without the share when `of` is 0. */
 static void add_part(struct listing *list, double count, double of, const char *what)
 {
-    if (count > 0) {
-        list_add(list, "%s (%.1f %%) %s", top_text_count(count).text, of > 0 ? 100 * count / of : 0,
-                 what);
+    char share[TOP_NUMBER_BYTES] = "";
+    if (of > 0) {
+        (void)snprintf(share, sizeof share, "(%.1f %%) ", 100 * count / of);
     }
-}
-
-static void add_number(struct listing *list, double count, const char *what)
-{
     if (count > 0) {
-        list_add(list, "%s %s", top_text_count(count).text, what);
+        list_add(list, "%s %s%s", top_text_count(count).text, share, what);
     }
 }
 
@@ -288,10 +284,10 @@ static unsigned share_lines(struct page_line *lines, const struct top_snapshot *
         list_add(&list, "sampling: %s", s->sampling);
     }
     add_part(&list, s->lost, all, "lost");
-    add_number(&list, overflow, "values in (other)");
-    add_number(&list, labels, "labels given up");
+    add_part(&list, overflow, 0, "values in (other)");
+    add_part(&list, labels, 0, "labels given up");
     _Static_assert(TOP_ROWS_MAX == 1024, "the text says 1,023");
-    add_number(&list, s->folded, "lines in (other): all 1,023 rows are in use");
+    add_part(&list, s->folded, 0, "lines in (other): all 1,023 rows are in use");
     return list_end(&list);
 }
 
@@ -405,8 +401,8 @@ static void table_line(struct page_line *line, enum page_mark mark, const struct
     print_line(line, mark, columns, "%s", text);
 }
 
-void page_title(struct page_line *line, const struct top_snapshot *s, enum top_kind kind,
-                unsigned columns)
+static void table_title(struct page_line *line, const struct top_snapshot *s, enum top_kind kind,
+                        unsigned columns)
 {
     const bool none = kind == TOP_PAIRS && is_hidden_in_rows(s, TOP_TRANSPORTS) &&
                       is_hidden_in_rows(s, TOP_MOVED) && is_hidden_in_rows(s, TOP_DURATIONS);
@@ -478,6 +474,25 @@ void page_row(struct page_line *line, const struct top_snapshot *s, enum top_kin
                                 : row->rest > 0 || gone                       ? PAGE_DIM
                                                                               : PAGE_PLAIN;
     table_line(line, mark, s, kind, row, name.text, columns);
+}
+
+bool page_table(struct page_line *line, const struct top_snapshot *s, enum top_kind kind,
+                size_t first, size_t room, size_t at, unsigned columns)
+{
+    const struct top_table *table = &s->tables[kind];
+    assert(first <= table->chosen);
+    const size_t rows = table->chosen - first < room ? table->chosen - first : room;
+    if (at == 0) {
+        table_title(line, s, kind, columns);
+    } else if (at <= rows) {
+        page_row(line, s, kind, &table->rows[first + at - 1], columns);
+    } else if (at == rows + 1 && rows < table->chosen) {
+        const struct top_row rest = top_rest(table, first, rows);
+        page_row(line, s, kind, &rest, columns);
+    } else {
+        return false;
+    }
+    return true;
 }
 
 /* ---- alarms */

@@ -40,9 +40,12 @@ unsigned page_head(struct page_line lines[static PAGE_HEAD_LINES],
 unsigned page_losses(struct page_line lines[static PAGE_LOSS_LINES],
                      const struct top_snapshot *snapshot, unsigned columns);
 
-/* Title and rows of a table. What the stream does not have is drawn as hidden, not as 0. */
-void page_title(struct page_line *line, const struct top_snapshot *snapshot, enum top_kind kind,
-                unsigned columns);
+/* A table, line by line from `at` 0 on: its title, the `room` chosen rows from `first` on, and
+ * last, as one, the chosen rows that are not among these. What the stream does not have is drawn as
+ * hidden, not as 0. False: there is no such line. */
+bool page_table(struct page_line *line, const struct top_snapshot *snapshot, enum top_kind kind,
+                size_t first, size_t room, size_t at, unsigned columns);
+/* One row of it. */
 void page_row(struct page_line *line, const struct top_snapshot *snapshot, enum top_kind kind,
               const struct top_row *row, unsigned columns);
 

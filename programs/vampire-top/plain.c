@@ -33,18 +33,9 @@ static int end_block(struct vamp_err *err)
 static void print_table(struct top_snapshot *snapshot, enum top_kind kind,
                         const struct top_choice *choice)
 {
-    struct top_table *table = &snapshot->tables[kind];
     struct page_line line;
-    top_choose(table, kind, choice);
-    page_title(&line, snapshot, kind, COLUMNS);
-    print_lines(&line, 1);
-    for (size_t i = 0; i < table->chosen && i < rows_shown[kind]; i++) {
-        page_row(&line, snapshot, kind, &table->rows[i], COLUMNS);
-        print_lines(&line, 1);
-    }
-    if (table->chosen > rows_shown[kind]) {
-        const struct top_row rest = top_rest(table, 0, rows_shown[kind]);
-        page_row(&line, snapshot, kind, &rest, COLUMNS);
+    top_choose(&snapshot->tables[kind], kind, choice);
+    for (size_t i = 0; page_table(&line, snapshot, kind, 0, rows_shown[kind], i, COLUMNS); i++) {
         print_lines(&line, 1);
     }
 }

@@ -107,25 +107,18 @@ static void draw_table(struct view *view, enum top_kind kind, int top, int lines
 {
     const struct top_table *table = &view->snapshot.tables[kind];
     struct page_line line;
-    page_title(&line, &view->snapshot, kind, columns_used());
-    draw_line(top, &line);
-    (void)mvchgat(top, 0, -1, view->focus == kind ? A_REVERSE | A_BOLD : A_REVERSE, 0, NULL);
     size_t room = lines > 1 ? (size_t)lines - 1 : 0;
-    /* One row by name at least. */
-    const bool rest = table->chosen > room && room > 1;
-    room -= rest ? 1 : 0;
+    /* The rest takes a line, but one row by name is left at least. */
+    room -= table->chosen > room && room > 1 ? 1 : 0;
     const size_t last_first = table->chosen > room ? table->chosen - room : 0;
     size_t *first = &view->first[kind];
     *first = *first < last_first ? *first : last_first;
-    for (size_t i = 0; i < room && *first + i < table->chosen; i++) {
-        page_row(&line, &view->snapshot, kind, &table->rows[*first + i], columns_used());
-        draw_line(top + 1 + (int)i, &line);
+    for (int i = 0; i < lines && page_table(&line, &view->snapshot, kind, *first, room, (size_t)i,
+                                            columns_used());
+         i++) {
+        draw_line(top + i, &line);
     }
-    if (rest) { /* the rows that are not on the screen, as one */
-        const struct top_row others = top_rest(table, *first, room);
-        page_row(&line, &view->snapshot, kind, &others, columns_used());
-        draw_line(top + 1 + (int)room, &line);
-    }
+    (void)mvchgat(top, 0, -1, view->focus == kind ? A_REVERSE | A_BOLD : A_REVERSE, 0, NULL);
 }
 
 /* Seconds without a bucket when the numbers shown are outdated; else 0. */

@@ -123,7 +123,7 @@ static void what_the_stream_lacks_is_hidden(void **state)
     row.sums[TOP_OPERATIONS] = 12;
     page_row(&line, &snapshot, TOP_COMPONENTS, &row, 80);
     assert_non_null(strstr(line.text, "     12          ..          ..       ..       ..     .."));
-    page_title(&line, &snapshot, TOP_PAIRS, 70);
+    assert_true(page_table(&line, &snapshot, TOP_PAIRS, 0, 9, 0, 70));
     assert_non_null(strstr(line.text, "not in this stream"));
 }
 
