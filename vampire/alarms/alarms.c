@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vampire/alarms/judge.h"
+#include "vampire/alarms/follow.h"
 #include "vampire/core/utf8.h"
 
 _Static_assert(VAMP_ALARM_LABELS_MAX == VAMP_LABELS_MAX, "a change has room for a series' labels");
@@ -130,6 +130,12 @@ void vamp_alarms_free(struct vamp_alarms *alarms)
     free(alarms);
 }
 
+/* What was compared. */
+struct compared {
+    enum vamp_alarm_opinion opinion;
+    bool has_value, has_baseline;
+    double value, baseline; /* the ratio, where the rule has a baseline and it is known */
+};
 /* ---- changes */
 
 /* A new change at the end of the list; NULL: the list is full, or there is no memory. */
@@ -195,8 +201,7 @@ static const char *unit_of(const struct vamp_alarm_rule *rule)
 }
 
 static void describe_change(const struct work *work, const struct vamp_alarm_instance *instance,
-                            const struct vamp_bucket *bucket,
-                            const struct vamp_alarm_compared *compared,
+                            const struct vamp_bucket *bucket, const struct compared *compared,
                             struct vamp_alarm_change *change)
 {
     const struct vamp_alarm_options *options = work->rule.options;
@@ -274,6 +279,187 @@ static void run_actions(const struct vamp_alarms *alarms, const struct work *wor
     }
 }
 
+/* ---- the baseline */
+
+/* One more bucket, with a value or without one. `window`: buckets, at least 1. */
+static void add_to_baseline(struct vamp_alarm_baseline *baseline, uint32_t window, bool has_value,
+                            double value)
+{
+    const uint32_t parts = window < VAMP_ALARM_BASELINE_PARTS ? window : VAMP_ALARM_BASELINE_PARTS;
+    const uint32_t buckets = (window + parts - 1) / parts; /* of each part */
+    if (baseline->filled == buckets) {
+        baseline->part = (baseline->part + 1) % parts;
+        baseline->filled = 0;
+        baseline->parts[baseline->part].sum = 0;
+        baseline->parts[baseline->part].count = 0;
+    }
+    baseline->filled++;
+    baseline->watched += baseline->watched < UINT32_MAX;
+    if (has_value) {
+        baseline->parts[baseline->part].sum += value;
+        baseline->parts[baseline->part].count++;
+    }
+}
+
+/* False: fewer than `warm_up` buckets were watched, there was no value in the window, or the mean
+ * is 0, of which nothing is a multiple. */
+static bool mean_of_baseline(const struct vamp_alarm_baseline *baseline, uint32_t warm_up,
+                             double *ret_mean)
+{
+    double sum = 0;
+    uint64_t count = 0;
+    for (unsigned i = 0; i < VAMP_ALARM_BASELINE_PARTS; i++) {
+        sum += baseline->parts[i].sum;
+        count += baseline->parts[i].count;
+    }
+    if (baseline->watched < warm_up || count == 0 || sum <= 0) {
+        return false;
+    }
+    *ret_mean = sum / (double)count;
+    return true;
+}
+
+/* ---- from a value to what the rule says of it, and from that to a state */
+
+static bool limit_holds(const struct vamp_alarm_condition *condition, double value)
+{
+    switch (condition->comparison) {
+    case VAMP_ALARM_GREATER:
+        return value > condition->limit;
+    case VAMP_ALARM_GREATER_EQUAL:
+        return value >= condition->limit;
+    case VAMP_ALARM_LESS:
+        return value < condition->limit;
+    case VAMP_ALARM_LESS_EQUAL:
+        return value <= condition->limit;
+    /* Limits and counts are whole numbers, or the same text's: they are equal or they are not. */
+    case VAMP_ALARM_EQUAL:
+        return value >= condition->limit && value <= condition->limit;
+    case VAMP_ALARM_NOT_EQUAL:
+        return value < condition->limit || value > condition->limit;
+    case VAMP_ALARM_CHANGED:
+    case VAMP_ALARM_ABSENT:
+        break;
+    }
+    return false;
+}
+
+static enum vamp_alarm_opinion opinion_of(const struct vamp_alarm_rule *rule, double value)
+{
+    if (limit_holds(&rule->when, value)) {
+        return VAMP_ALARM_HOLDS;
+    }
+    return rule->has_clear && !limit_holds(&rule->clear, value) ? VAMP_ALARM_BETWEEN
+                                                                : VAMP_ALARM_OVER;
+}
+
+/* A counter's value is its growth, so that it changed if it grew. */
+static enum vamp_alarm_opinion judge_change(const struct vamp_alarm_rule *rule,
+                                            struct vamp_alarm_instance *instance,
+                                            const struct vamp_alarm_measured *measured)
+{
+    const bool counter = vamp_metrics[rule->metric].kind == VAMP_COUNTER;
+    const bool other =
+        measured->value < instance->last_value || measured->value > instance->last_value;
+    const bool changed = counter ? measured->grew : instance->has_last && other;
+    instance->has_last = true;
+    instance->last_value = measured->value;
+    return changed ? VAMP_ALARM_HOLDS : VAMP_ALARM_OVER;
+}
+
+/* The baseline is frozen while the condition holds, so that it stays that of the time before. */
+static void judge_ratio(const struct vamp_alarm_rule *rule, struct vamp_alarm_instance *instance,
+                        const struct vamp_alarm_measured *measured, struct compared *compared)
+{
+    compared->has_value = false;
+    compared->has_baseline =
+        mean_of_baseline(&instance->baseline, rule->warm_up_buckets, &compared->baseline);
+    if (measured->known && compared->has_baseline) {
+        compared->has_value = true;
+        compared->value = measured->value / compared->baseline;
+        compared->opinion = opinion_of(rule, compared->value);
+    }
+    if (!instance->active && compared->opinion != VAMP_ALARM_HOLDS) {
+        add_to_baseline(&instance->baseline, rule->baseline_buckets, measured->known,
+                        measured->value);
+    }
+}
+
+static struct compared judge(const struct vamp_alarm_rule *rule,
+                             struct vamp_alarm_instance *instance,
+                             const struct vamp_alarm_measured *measured)
+{
+    struct compared compared = {
+        .opinion = VAMP_ALARM_NOT_KNOWN, .has_value = measured->known, .value = measured->value};
+    if (rule->when.comparison == VAMP_ALARM_ABSENT) {
+        compared.opinion = measured->grew ? VAMP_ALARM_OVER : VAMP_ALARM_HOLDS;
+    } else if (rule->baseline_buckets > 0) {
+        judge_ratio(rule, instance, measured, &compared);
+    } else if (measured->known && rule->when.comparison == VAMP_ALARM_CHANGED) {
+        compared.opinion = judge_change(rule, instance, measured);
+    } else if (measured->known) {
+        compared.opinion = opinion_of(rule, measured->value);
+    }
+    return compared;
+}
+
+/* A bucket without a value says nothing: what the last one with a value said counts on, for as long
+ * as the longer of `for` and `clear_for`. */
+static enum vamp_alarm_opinion lasting_opinion(const struct vamp_alarm_rule *rule,
+                                               struct vamp_alarm_instance *instance,
+                                               enum vamp_alarm_opinion opinion)
+{
+    if (opinion != VAMP_ALARM_NOT_KNOWN) {
+        instance->unknown_for = 0;
+        instance->opinion = (uint8_t)opinion;
+        return opinion;
+    }
+    const uint32_t lasts =
+        rule->hold_buckets > rule->clear_buckets ? rule->hold_buckets : rule->clear_buckets;
+    instance->unknown_for += instance->unknown_for < UINT32_MAX;
+    return instance->unknown_for < lasts ? (enum vamp_alarm_opinion)instance->opinion
+                                         : VAMP_ALARM_OVER;
+}
+
+static uint32_t one_more(uint32_t count)
+{
+    return count < UINT32_MAX ? count + 1 : count;
+}
+
+/* Takes one bucket's opinion into account; `end_ns` is the bucket's end. True: the instance has to
+ * enter `*ret_state`, which enter_state does, now or after a later bucket. */
+static bool step(const struct vamp_alarm_rule *rule, struct vamp_alarm_instance *instance,
+                 enum vamp_alarm_opinion opinion, int64_t end_ns, enum vamp_alarm_state *ret_state)
+{
+    opinion = lasting_opinion(rule, instance, opinion);
+    const bool firing = instance->active && instance->state == VAMP_ALARM_FIRING;
+    instance->held = opinion == VAMP_ALARM_HOLDS ? one_more(instance->held) : 0;
+    instance->over = opinion == VAMP_ALARM_OVER ? one_more(instance->over) : 0;
+    if (!firing && instance->held == 1) {
+        instance->since_ns = end_ns;
+    }
+    if (firing) {
+        *ret_state = VAMP_ALARM_RESOLVED;
+        return instance->over >= rule->clear_buckets;
+    }
+    if (instance->held >= rule->hold_buckets) {
+        *ret_state = VAMP_ALARM_FIRING;
+        return true;
+    }
+    *ret_state = instance->active ? VAMP_ALARM_CLEARED : VAMP_ALARM_PENDING;
+    return instance->active ? instance->held == 0 : instance->held > 0;
+}
+
+static void enter_state(struct vamp_alarm_instance *instance, enum vamp_alarm_state state)
+{
+    instance->active = state == VAMP_ALARM_PENDING || state == VAMP_ALARM_FIRING;
+    instance->state = (uint8_t)state;
+    instance->over = 0;
+    if (state == VAMP_ALARM_RESOLVED) {
+        instance->held = 0;
+    }
+}
+
 /* ---- evaluation */
 
 static void evaluate_instance(struct vamp_alarms *alarms, struct work *work,
@@ -281,10 +467,10 @@ static void evaluate_instance(struct vamp_alarms *alarms, struct work *work,
                               const struct vamp_bucket *bucket,
                               const struct vamp_alarm_measured *measured)
 {
-    const struct vamp_alarm_compared compared = vamp_alarm_judge(&work->rule, instance, measured);
+    const struct compared compared = judge(&work->rule, instance, measured);
     enum vamp_alarm_state state = VAMP_ALARM_PENDING;
-    if (!vamp_alarm_step(&work->rule, instance, compared.opinion,
-                         bucket->start_ns + bucket->width_ns, &state)) {
+    if (!step(&work->rule, instance, compared.opinion, bucket->start_ns + bucket->width_ns,
+              &state)) {
         return;
     }
     struct vamp_alarm_change *change = add_change(alarms);
@@ -298,7 +484,7 @@ static void evaluate_instance(struct vamp_alarms *alarms, struct work *work,
     change->silenced = alarms->options.silences != NULL &&
                        vamp_silences_hold(alarms->options.silences, change->alarm, alarms->utc_ns);
     count_change(work, instance, state);
-    vamp_alarm_enter(instance, state);
+    enter_state(instance, state);
     run_actions(alarms, work, change);
 }
 

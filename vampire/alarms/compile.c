@@ -1,26 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From the options of a rule to the compiled rule, with every mistake. */
-#include "vampire/alarms/compile.h"
+#include "vampire/alarms/rule.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct vamp_alarm_mistake begin_mistake(struct vamp_alarm_compiling *compiling,
-                                               enum vamp_alarm_fault fault, const char *key,
-                                               const char *allowed)
+/* The rule so far, and where mistakes are reported. */
+struct compiling {
+    const struct vamp_alarm_options *options;
+    const struct vamp_alarm_scope *scope;
+    vamp_alarm_report_fn *report;
+    void *context;
+    struct vamp_alarm_rule *rule;
+    const struct vamp_metric *metric; /* NULL: unknown */
+    bool wrong;                       /* a mistake was reported */
+};
+
+/* Whether the option is at fault by its value or by being there (or missing) at all. */
+enum fault { FAULT_VALUE, FAULT_KEY };
+
+static struct vamp_alarm_mistake begin_mistake(struct compiling *compiling, enum fault fault,
+                                               const char *key, const char *allowed)
 {
     struct vamp_alarm_mistake mistake = {
-        .key = key, .item = SIZE_MAX, .in_value = fault == VAMP_ALARM_FAULT_VALUE};
+        .key = key, .item = SIZE_MAX, .in_value = fault == FAULT_VALUE};
     (void)snprintf(mistake.allowed, sizeof mistake.allowed, "%s", allowed);
     compiling->wrong = true;
     return mistake;
 }
 
-void vamp_alarm_mistake(struct vamp_alarm_compiling *compiling, enum vamp_alarm_fault fault,
-                        const char *key, const char *allowed, const char *format, ...)
+static void report_mistake(struct compiling *compiling, enum fault fault, const char *key,
+                           const char *allowed, const char *format, ...) VAMP_PRINTF(5, 6);
+static void report_mistake(struct compiling *compiling, enum fault fault, const char *key,
+                           const char *allowed, const char *format, ...)
 {
     struct vamp_alarm_mistake mistake = begin_mistake(compiling, fault, key, allowed);
     va_list arguments;
@@ -32,24 +48,23 @@ void vamp_alarm_mistake(struct vamp_alarm_compiling *compiling, enum vamp_alarm_
 
 /* ---- the metric, and what of it is compared */
 
-static void report_unknown_metric(struct vamp_alarm_compiling *compiling, const char *name)
+static void report_unknown_metric(struct compiling *compiling, const char *name)
 {
     const char *names[VAMP_METRICS_MAX + 1];
     vamp_metric_names(names);
-    struct vamp_alarm_mistake mistake =
-        begin_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "metric", "");
+    struct vamp_alarm_mistake mistake = begin_mistake(compiling, FAULT_VALUE, "metric", "");
     (void)snprintf(mistake.text, sizeof mistake.text,
                    "there is no metric \"%.64s\"; vampire --list-metrics shows all", name);
     mistake.near = vamp_opt_near_choice(names, name);
     compiling->report(compiling->context, &mistake);
 }
 
-static void compile_metric(struct vamp_alarm_compiling *compiling)
+static void compile_metric(struct compiling *compiling)
 {
     const char *name = compiling->options->metric;
     if (name == NULL) {
-        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_KEY, "metric", "",
-                           "a rule needs a \"metric\"; vampire --list-metrics shows all");
+        report_mistake(compiling, FAULT_KEY, "metric", "",
+                       "a rule needs a \"metric\"; vampire --list-metrics shows all");
         return;
     }
     const enum vamp_metric_id id = vamp_metric_find(name);
@@ -61,14 +76,14 @@ static void compile_metric(struct vamp_alarm_compiling *compiling)
     compiling->metric = &vamp_metrics[id];
     compiling->rule->metric = id;
     if (scope->computes != NULL && !scope->computes(scope->context, id)) {
-        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "metric", "",
-                           "%s is not computed: add its set to \"statistics.sets\", or \"+%s\" to "
-                           "\"statistics.metrics\"",
-                           name, name);
+        report_mistake(compiling, FAULT_VALUE, "metric", "",
+                       "%s is not computed: add its set to \"statistics.sets\", or \"+%s\" to "
+                       "\"statistics.metrics\"",
+                       name, name);
     }
 }
 
-static void compile_measure(struct vamp_alarm_compiling *compiling)
+static void compile_measure(struct compiling *compiling)
 {
     const struct vamp_alarm_options *options = compiling->options;
     const struct vamp_metric *metric = compiling->metric;
@@ -78,18 +93,18 @@ static void compile_measure(struct vamp_alarm_compiling *compiling)
                                : quantile    ? VAMP_ALARM_QUANTILE
                                              : VAMP_ALARM_VALUE;
     if (quantile && metric->kind != VAMP_HISTOGRAM) {
-        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_KEY, "quantile", "",
-                           "%s is a %s and has no quantile; only histograms have one", metric->name,
-                           vamp_metric_kind_name(metric->kind));
+        report_mistake(compiling, FAULT_KEY, "quantile", "",
+                       "%s is a %s and has no quantile; only histograms have one", metric->name,
+                       vamp_metric_kind_name(metric->kind));
     }
     if (options->rate && metric->kind == VAMP_GAUGE) {
-        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_KEY, "rate", "",
-                           "%s is a gauge and has no rate; counters and histograms have one",
-                           metric->name);
+        report_mistake(compiling, FAULT_KEY, "rate", "",
+                       "%s is a gauge and has no rate; counters and histograms have one",
+                       metric->name);
     }
     if (quantile && options->rate) {
-        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_KEY, "rate", "",
-                           "a rule compares a \"quantile\" or a \"rate\", not both");
+        report_mistake(compiling, FAULT_KEY, "rate", "",
+                       "a rule compares a \"quantile\" or a \"rate\", not both");
     }
 }
 
@@ -111,13 +126,12 @@ static void list_labels(uint32_t labels, char text[static VAMP_OPT_ALLOWED_BYTES
     }
 }
 
-static void report_label(struct vamp_alarm_compiling *compiling, size_t item, uint32_t labels,
+static void report_label(struct compiling *compiling, size_t item, uint32_t labels,
                          const char *text, size_t name_bytes)
 {
     char name[64];
     (void)snprintf(name, sizeof name, "%.*s", (int)(name_bytes < 60 ? name_bytes : 60), text);
-    struct vamp_alarm_mistake mistake =
-        begin_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "labels", "");
+    struct vamp_alarm_mistake mistake = begin_mistake(compiling, FAULT_VALUE, "labels", "");
     mistake.item = item;
     if (text[name_bytes] != '=') {
         (void)snprintf(mistake.text, sizeof mistake.text,
@@ -132,7 +146,7 @@ static void report_label(struct vamp_alarm_compiling *compiling, size_t item, ui
     compiling->report(compiling->context, &mistake);
 }
 
-static void compile_pattern(struct vamp_alarm_compiling *compiling, size_t item, uint32_t labels)
+static void compile_pattern(struct compiling *compiling, size_t item, uint32_t labels)
 {
     struct vamp_alarm_rule *rule = compiling->rule;
     const char *text = compiling->options->labels.items[item];
@@ -144,8 +158,8 @@ static void compile_pattern(struct vamp_alarm_compiling *compiling, size_t item,
             continue;
         }
         if (rule->pattern_count == VAMP_LABELS_MAX) {
-            vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "labels", "",
-                               "more than %d patterns", VAMP_LABELS_MAX);
+            report_mistake(compiling, FAULT_VALUE, "labels", "", "more than %d patterns",
+                           VAMP_LABELS_MAX);
             return;
         }
         rule->patterns[rule->pattern_count++] =
@@ -155,7 +169,7 @@ static void compile_pattern(struct vamp_alarm_compiling *compiling, size_t item,
     report_label(compiling, item, labels, text, name_bytes);
 }
 
-static void compile_series(struct vamp_alarm_compiling *compiling)
+static void compile_series(struct compiling *compiling)
 {
     const struct vamp_alarm_options *options = compiling->options;
     const uint32_t labels = vamp_metric_labels_at(compiling->metric, compiling->scope->level);
@@ -167,9 +181,9 @@ static void compile_series(struct vamp_alarm_compiling *compiling)
     if (options->without != all && (options->without & ~(uint64_t)labels) != 0) {
         char allowed[VAMP_OPT_ALLOWED_BYTES];
         list_labels(labels, allowed);
-        vamp_alarm_mistake(
-            compiling, VAMP_ALARM_FAULT_VALUE, "without", allowed,
-            "%s has no label \"%s\" at level %s", compiling->metric->name,
+        report_mistake(
+            compiling, FAULT_VALUE, "without", allowed, "%s has no label \"%s\" at level %s",
+            compiling->metric->name,
             vamp_label_name((unsigned)__builtin_ctzll(options->without & ~(uint64_t)labels)),
             vamp_level_name(compiling->scope->level));
     }
@@ -189,21 +203,20 @@ static bool read_buckets(const char *text, uint64_t *ret_buckets)
     return true;
 }
 
-static uint64_t buckets_of(const struct vamp_alarm_compiling *compiling, int64_t ns)
+static uint64_t buckets_of(const struct compiling *compiling, int64_t ns)
 {
     const int64_t width_ns = compiling->scope->bucket_ns;
     return (uint64_t)((ns + width_ns - 1) / width_ns);
 }
 
-static void report_long(struct vamp_alarm_compiling *compiling, const char *key)
+static void report_long(struct compiling *compiling, const char *key)
 {
-    vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, key, "", "longer than %u buckets",
-                       VAMP_ALARM_BUCKETS_MAX);
+    report_mistake(compiling, FAULT_VALUE, key, "", "longer than %u buckets",
+                   VAMP_ALARM_BUCKETS_MAX);
 }
 
 /* The text of "for" or "clear_for" as buckets, at least 1. */
-static uint32_t compile_hold(struct vamp_alarm_compiling *compiling, const char *key,
-                             const char *text)
+static uint32_t compile_hold(struct compiling *compiling, const char *key, const char *text)
 {
     uint64_t buckets = 0;
     int64_t ns = 0;
@@ -212,10 +225,10 @@ static uint32_t compile_hold(struct vamp_alarm_compiling *compiling, const char 
     }
     if (!read_buckets(text, &buckets)) {
         if (vamp_duration_parse(text, &ns, NULL) != 0 || ns < 0) {
-            vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, key,
-                               "a duration such as \"10s\", or a number of buckets such as \"2 "
-                               "buckets\"",
-                               "\"%.32s\" is neither a duration nor a number of buckets", text);
+            report_mistake(compiling, FAULT_VALUE, key,
+                           "a duration such as \"10s\", or a number of buckets such as \"2 "
+                           "buckets\"",
+                           "\"%.32s\" is neither a duration nor a number of buckets", text);
             return 1;
         }
         buckets = buckets_of(compiling, ns);
@@ -226,13 +239,13 @@ static uint32_t compile_hold(struct vamp_alarm_compiling *compiling, const char 
     return buckets == 0 ? 1 : (uint32_t)buckets;
 }
 
-static void compile_baseline(struct vamp_alarm_compiling *compiling)
+static void compile_baseline(struct compiling *compiling)
 {
     const struct vamp_alarm_options *options = compiling->options;
     if (options->baseline_ns < 0) {
         if (options->warm_up_ns >= 0) {
-            vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_KEY, "warm_up", "",
-                               "has no effect without \"baseline\"");
+            report_mistake(compiling, FAULT_KEY, "warm_up", "",
+                           "has no effect without \"baseline\"");
         }
         return;
     }
@@ -240,8 +253,8 @@ static void compile_baseline(struct vamp_alarm_compiling *compiling)
     const uint64_t warm_up =
         options->warm_up_ns >= 0 ? buckets_of(compiling, options->warm_up_ns) : window;
     if (window == 0) {
-        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "baseline", "",
-                           "a baseline of no time has no values");
+        report_mistake(compiling, FAULT_VALUE, "baseline", "",
+                       "a baseline of no time has no values");
     }
     if (window > VAMP_ALARM_BUCKETS_MAX || warm_up > VAMP_ALARM_BUCKETS_MAX) {
         report_long(compiling, window > VAMP_ALARM_BUCKETS_MAX ? "baseline" : "warm_up");
@@ -251,27 +264,228 @@ static void compile_baseline(struct vamp_alarm_compiling *compiling)
     compiling->rule->warm_up_buckets = (uint32_t)warm_up;
 }
 
+/* ---- the text of a condition: "> 30s", "< 5MiB/s", "> 2 * baseline", "changed", "absent" */
+
+struct sign {
+    const char *text;
+    enum vamp_alarm_comparison comparison;
+};
+
+/* Longer signs first. */
+static const struct sign signs[] = {
+    {">=", VAMP_ALARM_GREATER_EQUAL}, {"<=", VAMP_ALARM_LESS_EQUAL}, {"!=", VAMP_ALARM_NOT_EQUAL},
+    {">", VAMP_ALARM_GREATER},        {"<", VAMP_ALARM_LESS},        {"=", VAMP_ALARM_EQUAL},
+};
+
+static bool has_limit(const struct vamp_alarm_condition *condition)
+{
+    return condition->comparison != VAMP_ALARM_CHANGED &&
+           condition->comparison != VAMP_ALARM_ABSENT;
+}
+
+/* How a limit is written, by the unit of what is compared. */
+enum quantity { NUMBER, DURATION, SIZE };
+struct form {
+    enum quantity quantity;
+    bool each_second; /* "/s" follows */
+    const char *example;
+};
+
+static struct form form_of(const struct compiling *compiling)
+{
+    const struct vamp_metric *metric = compiling->metric;
+    const bool rate = compiling->rule->measure == VAMP_ALARM_RATE;
+    if (rate && (metric->kind == VAMP_HISTOGRAM || strcmp(metric->unit, "1") == 0)) {
+        return (struct form){NUMBER, true, "> 100/s"};
+    }
+    if (strcmp(metric->unit, "ns") == 0) {
+        return (struct form){DURATION, rate, rate ? "> 500ms/s" : "> 30s"};
+    }
+    if (strcmp(metric->unit, "byte") == 0) {
+        return (struct form){SIZE, rate, rate ? "> 5MiB/s" : "> 64MiB"};
+    }
+    if (strcmp(metric->unit, "byte s-1") == 0) {
+        return (struct form){SIZE, true, "< 5MiB/s"};
+    }
+    return (struct form){NUMBER, rate, rate ? "> 100/s" : "> 100"};
+}
+
+static bool read_number(const char *text, double *ret_value)
+{
+    char *end = NULL;
+    if (text[0] == '\0' || strspn(text, "0123456789.eE+-") != strlen(text)) {
+        return false;
+    }
+    *ret_value = strtod(text, &end);
+    return *end == '\0' && isfinite(*ret_value);
+}
+
+static bool read_quantity(enum quantity quantity, const char *text, double *ret_value)
+{
+    int64_t ns = 0;
+    uint64_t bytes = 0;
+    switch (quantity) {
+    case NUMBER:
+        return read_number(text, ret_value);
+    case DURATION:
+        if (vamp_duration_parse(text, &ns, NULL) != 0) {
+            return false;
+        }
+        *ret_value = (double)ns;
+        return true;
+    case SIZE:
+        if (vamp_size_parse(text, &bytes, NULL) != 0) {
+            return false;
+        }
+        *ret_value = (double)bytes;
+        return true;
+    }
+    return false;
+}
+
+static char *trim(char *text)
+{
+    text += strspn(text, " \t");
+    size_t length = strlen(text);
+    while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t')) {
+        text[--length] = '\0';
+    }
+    return text;
+}
+
+/* Removes `end` from the end of a text, and blanks before it. */
+static bool cut_end(char *text, const char *end)
+{
+    const size_t length = strlen(text), wanted = strlen(end);
+    if (length < wanted || strcmp(text + length - wanted, end) != 0) {
+        return false;
+    }
+    text[length - wanted] = '\0';
+    (void)trim(text);
+    return true;
+}
+
+static void report_limit(struct compiling *compiling, const char *key, const struct form *form,
+                         const char *limit)
+{
+    static const char *const units[] = {
+        [NUMBER] = "a number",
+        [DURATION] = "a duration with its unit (ns, us, ms, s, min, h, d)",
+        [SIZE] = "a size (B, KiB, MiB, GiB, TiB)",
+    };
+    char allowed[VAMP_OPT_ALLOWED_BYTES];
+    (void)snprintf(allowed, sizeof allowed, "%s%s, as in \"%s\"%s", units[form->quantity],
+                   form->each_second ? " each second" : "", form->example,
+                   compiling->rule->baseline_buckets > 0 ? "; or \"> 2 * baseline\"" : "");
+    report_mistake(
+        compiling, FAULT_VALUE, key, allowed,
+        "\"%.60s\" is no limit for %s%s, whose unit is \"%s%s\"", limit,
+        compiling->rule->measure == VAMP_ALARM_RATE ? "the rate of " : "", compiling->metric->name,
+        compiling->rule->measure == VAMP_ALARM_RATE && compiling->metric->kind == VAMP_HISTOGRAM
+            ? "1"
+            : compiling->metric->unit,
+        compiling->rule->measure == VAMP_ALARM_RATE ? " s-1" : "");
+}
+
+static bool read_ratio(struct compiling *compiling, const char *key, const char *factor,
+                       struct vamp_alarm_condition *condition)
+{
+    condition->is_ratio = true;
+    if (compiling->options->baseline_ns < 0) {
+        report_mistake(compiling, FAULT_VALUE, key, "",
+                       "the rule has no baseline to compare with: set \"baseline\" to the time "
+                       "over which it is taken, such as \"10min\"");
+        return false;
+    }
+    if (condition->comparison == VAMP_ALARM_EQUAL ||
+        condition->comparison == VAMP_ALARM_NOT_EQUAL) {
+        report_mistake(compiling, FAULT_VALUE, key,
+                       ">, >=, < and <=", "no value is ever exactly a multiple of its baseline");
+        return false;
+    }
+    if (!read_number(factor, &condition->limit) || condition->limit <= 0) {
+        report_mistake(compiling, FAULT_VALUE, key, "a number above 0, as in \"> 2 * baseline\"",
+                       "\"%.60s\" is no factor of the baseline", factor);
+        return false;
+    }
+    return true;
+}
+
+static bool read_limit(struct compiling *compiling, const char *key, char *limit,
+                       struct vamp_alarm_condition *condition)
+{
+    if (strcmp(limit, "baseline") == 0) {
+        return read_ratio(compiling, key, "1", condition);
+    }
+    if (cut_end(limit, "baseline")) {
+        const bool times = cut_end(limit, "*");
+        return read_ratio(compiling, key, times ? trim(limit) : "", condition);
+    }
+    const struct form form = form_of(compiling);
+    char whole[64];
+    (void)snprintf(whole, sizeof whole, "%.60s", limit);
+    if ((form.each_second && !cut_end(limit, "/s")) ||
+        !read_quantity(form.quantity, trim(limit), &condition->limit)) {
+        report_limit(compiling, key, &form, whole);
+        return false;
+    }
+    return true;
+}
+
+static bool read_word(struct compiling *compiling, const char *key, const char *word,
+                      struct vamp_alarm_condition *condition)
+{
+    if (strcmp(word, "changed") == 0) {
+        condition->comparison = VAMP_ALARM_CHANGED;
+        return true;
+    }
+    if (strcmp(word, "absent") == 0) {
+        condition->comparison = VAMP_ALARM_ABSENT;
+        return true;
+    }
+    report_mistake(compiling, FAULT_VALUE, key,
+                   ">, >=, <, <=, = or != and a limit, \"changed\", or \"absent\"",
+                   "\"%.60s\" is no condition", word);
+    return false;
+}
+
+static bool read_condition(struct compiling *compiling, const char *key, const char *text,
+                           struct vamp_alarm_condition *ret_condition)
+{
+    char copy[128];
+    (void)snprintf(copy, sizeof copy, "%.120s", text);
+    char *at = trim(copy);
+    *ret_condition = (struct vamp_alarm_condition){.limit = 0};
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+        const size_t length = strlen(signs[i].text);
+        if (strncmp(at, signs[i].text, length) == 0) {
+            ret_condition->comparison = signs[i].comparison;
+            return read_limit(compiling, key, trim(at + length), ret_condition);
+        }
+    }
+    return read_word(compiling, key, at, ret_condition);
+}
+
 /* ---- conditions */
 
-static void check_when(struct vamp_alarm_compiling *compiling)
+static void check_when(struct compiling *compiling)
 {
     const struct vamp_alarm_rule *rule = compiling->rule;
     const struct vamp_alarm_condition *when = &rule->when;
-    if (!vamp_alarm_condition_has_limit(when) && rule->measure != VAMP_ALARM_VALUE) {
-        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_KEY,
-                           rule->measure == VAMP_ALARM_RATE ? "rate" : "quantile", "",
-                           "has no effect: \"%s\" compares no number", compiling->options->when);
+    if (!has_limit(when) && rule->measure != VAMP_ALARM_VALUE) {
+        report_mistake(compiling, FAULT_KEY, rule->measure == VAMP_ALARM_RATE ? "rate" : "quantile",
+                       "", "has no effect: \"%s\" compares no number", compiling->options->when);
     }
     if (compiling->metric->kind == VAMP_HISTOGRAM && rule->measure == VAMP_ALARM_VALUE &&
         when->comparison != VAMP_ALARM_ABSENT) {
-        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "when",
-                           "a \"quantile\", such as 0.99, a \"rate\", or the condition \"absent\"",
-                           "%s is a histogram, which is no single value", compiling->metric->name);
+        report_mistake(compiling, FAULT_VALUE, "when",
+                       "a \"quantile\", such as 0.99, a \"rate\", or the condition \"absent\"",
+                       "%s is a histogram, which is no single value", compiling->metric->name);
     }
     if (rule->baseline_buckets > 0 && !when->is_ratio) {
-        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_KEY, "baseline", "",
-                           "has no effect: \"when\" is no multiple of the baseline, as in \"> 2 * "
-                           "baseline\"");
+        report_mistake(compiling, FAULT_KEY, "baseline", "",
+                       "has no effect: \"when\" is no multiple of the baseline, as in \"> 2 * "
+                       "baseline\"");
     }
 }
 
@@ -286,43 +500,40 @@ static bool looks_down(enum vamp_alarm_comparison comparison)
 }
 
 /* Both conditions hold for no value, and one is a limit on the other side of the other. */
-static void check_clear(struct vamp_alarm_compiling *compiling)
+static void check_clear(struct compiling *compiling)
 {
     const struct vamp_alarm_condition *when = &compiling->rule->when;
     const struct vamp_alarm_condition *clear = &compiling->rule->clear;
     const bool up = looks_up(when->comparison), down = looks_down(when->comparison);
     if (!up && !down) {
-        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_KEY, "clear", "",
-                           "has no effect: only a rule with >, >=, < or <= has a second limit");
+        report_mistake(compiling, FAULT_KEY, "clear", "",
+                       "has no effect: only a rule with >, >=, < or <= has a second limit");
     } else if (up ? !looks_down(clear->comparison) : !looks_up(clear->comparison)) {
-        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "clear",
-                           up ? "< or <= and a limit" : "> or >= and a limit",
-                           "the condition for resolving looks the same way as \"%s\"",
-                           compiling->options->when);
+        report_mistake(
+            compiling, FAULT_VALUE, "clear", up ? "< or <= and a limit" : "> or >= and a limit",
+            "the condition for resolving looks the same way as \"%s\"", compiling->options->when);
     } else if (clear->is_ratio != when->is_ratio) {
-        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "clear", "",
-                           "\"when\" and \"clear\" must both be multiples of the baseline, or both "
-                           "not");
+        report_mistake(compiling, FAULT_VALUE, "clear", "",
+                       "\"when\" and \"clear\" must both be multiples of the baseline, or both "
+                       "not");
     } else if (up ? clear->limit > when->limit : clear->limit < when->limit) {
-        vamp_alarm_mistake(compiling, VAMP_ALARM_FAULT_VALUE, "clear", "",
-                           "the alarm would fire and resolve at the same value: the limit must be "
-                           "%s that of \"%s\"",
-                           up ? "at most" : "at least", compiling->options->when);
+        report_mistake(compiling, FAULT_VALUE, "clear", "",
+                       "the alarm would fire and resolve at the same value: the limit must be "
+                       "%s that of \"%s\"",
+                       up ? "at most" : "at least", compiling->options->when);
     }
 }
 
-static void compile_conditions(struct vamp_alarm_compiling *compiling)
+static void compile_conditions(struct compiling *compiling)
 {
     const struct vamp_alarm_options *options = compiling->options;
     struct vamp_alarm_rule *rule = compiling->rule;
-    if (options->when == NULL ||
-        !vamp_alarm_condition_read(compiling, "when", options->when, &rule->when)) {
+    if (options->when == NULL || !read_condition(compiling, "when", options->when, &rule->when)) {
         return;
     }
     check_when(compiling);
     rule->has_clear = options->clear != NULL && options->clear[0] != '\0';
-    if (rule->has_clear &&
-        vamp_alarm_condition_read(compiling, "clear", options->clear, &rule->clear)) {
+    if (rule->has_clear && read_condition(compiling, "clear", options->clear, &rule->clear)) {
         check_clear(compiling);
     }
 }
@@ -331,7 +542,7 @@ bool vamp_alarm_compile(const struct vamp_alarm_options *options,
                         const struct vamp_alarm_scope *scope, vamp_alarm_report_fn *report,
                         void *context, struct vamp_alarm_rule *ret_rule)
 {
-    struct vamp_alarm_compiling compiling = {
+    struct compiling compiling = {
         .options = options,
         .scope = scope,
         .report = report,
@@ -340,11 +551,11 @@ bool vamp_alarm_compile(const struct vamp_alarm_options *options,
     };
     *ret_rule = (struct vamp_alarm_rule){.options = options};
     if (options->name == NULL) {
-        vamp_alarm_mistake(&compiling, VAMP_ALARM_FAULT_KEY, "name", "", "a rule needs a \"name\"");
+        report_mistake(&compiling, FAULT_KEY, "name", "", "a rule needs a \"name\"");
     }
     if (options->when == NULL) {
-        vamp_alarm_mistake(&compiling, VAMP_ALARM_FAULT_KEY, "when", "",
-                           "a rule needs a condition, \"when\", such as \"> 30s\"");
+        report_mistake(&compiling, FAULT_KEY, "when", "",
+                       "a rule needs a condition, \"when\", such as \"> 30s\"");
     }
     compile_metric(&compiling);
     ret_rule->hold_buckets = compile_hold(&compiling, "for", options->hold);

@@ -9,7 +9,6 @@
 #ifndef VAMP_ALARMS_FOLLOW_H
 #define VAMP_ALARMS_FOLLOW_H
 
-#include "vampire/alarms/baseline.h"
 #include "vampire/alarms/rule.h"
 #include "vampire/core/map.h"
 #include "vampire/stats/bucket/bucket.h"
@@ -23,6 +22,20 @@ enum vamp_alarm_opinion {
     VAMP_ALARM_HOLDS,
     VAMP_ALARM_BETWEEN, /* neither the condition holds nor that for resolving */
     VAMP_ALARM_OVER,    /* the condition for resolving holds */
+};
+
+/* What is usual for a series: the mean of its values over a window of buckets. The window moves in
+ * sixteenths, so that its memory does not depend on its length. */
+#define VAMP_ALARM_BASELINE_PARTS 16U
+
+struct vamp_alarm_baseline {
+    struct {
+        double sum;
+        uint32_t count; /* values */
+    } parts[VAMP_ALARM_BASELINE_PARTS];
+    uint32_t part;    /* the present one */
+    uint32_t filled;  /* buckets in it */
+    uint32_t watched; /* buckets in all, at most UINT32_MAX */
 };
 
 struct vamp_alarm_instance {

@@ -98,7 +98,8 @@ struct event_queue {
     unsigned unpublished;
     bool (*filter)(void *context, const struct vamp_event *event);
     void *filter_context;
-    struct output_trigger *trigger; /* NULL: all events of the run are written */
+    struct output_trigger *trigger;    /* NULL: all events of the run are written */
+    const struct vamp_components *all; /* with those who left; of a trigger */
 
     /* The output's thread's. */
     uint64_t recorded_before;            /* events in earlier recordings */
@@ -129,13 +130,19 @@ static bool join_of(const struct vamp_component *row, int64_t time_ns, struct va
     return row->left_ns == INT64_MIN && row->joined_ns != INT64_MIN;
 }
 
-static void learn_present(struct event_queue *queue, const struct vamp_components *present)
+/* Those who had joined before and not left before that time; INT64_MAX: those present now. */
+static void learn_present(struct vamp_components *components, const struct vamp_components *all,
+                          int64_t time_ns)
 {
-    for (size_t i = 1; i < vamp_components_count(present); i++) {
-        const struct vamp_component *row = vamp_components_row(present, i);
+    for (size_t i = 1; i < vamp_components_count(all); i++) {
+        const struct vamp_component *row = vamp_components_row(all, i);
         struct vamp_event join;
-        if (join_of(row, row->joined_ns, &join)) {
-            (void)vamp_components_observe(queue->components, &join);
+        (void)join_of(row, row->joined_ns, &join);
+        join.name = vamp_component_given_name(row);
+        join.name_length = (uint32_t)strlen(join.name);
+        if (row->joined_ns != INT64_MIN && row->joined_ns < time_ns &&
+            (row->left_ns == INT64_MIN || row->left_ns >= time_ns)) {
+            (void)vamp_components_observe(components, &join);
         }
     }
 }
@@ -152,6 +159,7 @@ static int event_queue_create(struct vamp_output *output, const struct vamp_outp
     output->usually_waiting = 100000; /* which a disk takes in an instant */
     queue->filter = context->filter;
     queue->filter_context = context->filter_context;
+    queue->all = context->components;
     code = vamp_ring_create((size_t)output->settings->buffer_bytes, &queue->ring, err);
     if (code == 0) {
         output->bound = vamp_ring_capacity_bytes(queue->ring);
@@ -159,7 +167,7 @@ static int event_queue_create(struct vamp_output *output, const struct vamp_outp
         code = vamp_components_create(COMPONENTS_MAX, &queue->components, err);
     }
     if (code == 0 && context->present != NULL) {
-        learn_present(queue, context->present);
+        learn_present(queue->components, context->present, INT64_MAX);
     }
     output->opens_later = output->settings->when.count > 0;
     return code != 0 || !output->opens_later
@@ -222,13 +230,18 @@ static void put_event(struct vamp_output *output, const struct vamp_event *event
 /* In the queue an event of no kind that has a text begins a recording, and one without a text ends
  * it. The text is a pointer to the components then present, whose owner the output's thread
  * becomes, or NULL: they are known. */
-static void put_border(const struct event_queue *queue, bool begins,
-                       struct vamp_components *const *present)
+static void put_border(const struct event_queue *queue, bool begins, int64_t first_ns)
 {
+    struct vamp_components *present = NULL;
+    struct vamp_err err = VAMP_ERR_NONE;
+    if (begins && first_ns < INT64_MAX &&
+        vamp_components_create(vamp_components_count(queue->all) + 1, &present, &err) == 0) {
+        learn_present(present, queue->all, first_ns);
+    }
     const struct vamp_event border = {
         .kind = VAMP_EVENT_NONE,
-        .name = (const char *)present,
-        .name_length = begins ? sizeof(struct vamp_components *) : 0,
+        .name = (const char *)&present,
+        .name_length = begins ? sizeof present : 0,
     };
     const bool put = vamp_ring_push(queue->ring, &border);
     assert(put); /* there was room for an event */
@@ -265,7 +278,7 @@ static void follow_alarms(struct vamp_output *output)
         }
         next = output_trigger_next(queue->trigger, &item);
         if (next == TRIGGERED_BEGIN || next == TRIGGERED_END) {
-            put_border(queue, next == TRIGGERED_BEGIN, &item.present);
+            put_border(queue, next == TRIGGERED_BEGIN, item.first_ns);
         } else if (next == TRIGGERED_EVENT) {
             if (item.missed > 0) {
                 count_missed(output, item.missed, item.event->time_ns);

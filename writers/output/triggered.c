@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "vampire/alarms/firing.h"
 
@@ -139,37 +138,6 @@ void output_trigger_continue(struct output_trigger *trigger, const struct output
     }
 }
 
-/* The components that were present at that time. NULL without memory. */
-static struct vamp_components *find_present(const struct output_trigger *trigger, int64_t time_ns)
-{
-    struct vamp_components *present = NULL;
-    struct vamp_err err = VAMP_ERR_NONE;
-    const size_t count = vamp_components_count(trigger->components);
-    if (vamp_components_create(count + 1, &present, &err) != 0) {
-        say(trigger, true, "who is in the workflow is not in the recording: %s", err.text);
-        return NULL;
-    }
-    for (size_t i = 1; i < count; i++) {
-        const struct vamp_component *row = vamp_components_row(trigger->components, i);
-        if (row->joined_ns == INT64_MIN || row->joined_ns >= time_ns ||
-            (row->left_ns != INT64_MIN && row->left_ns < time_ns)) {
-            continue;
-        }
-        const char *name = vamp_component_given_name(row);
-        const struct vamp_event join = {
-            .kind = VAMP_EVENT_JOIN,
-            .phase = VAMP_PHASE_AFTER,
-            .time_ns = row->joined_ns,
-            .app_id = row->app_id,
-            .name = name,
-            .name_length = (uint32_t)strlen(name),
-            .present = VAMP_HAS_TIME | VAMP_HAS_APP | VAMP_HAS_COMPONENT_NAME,
-        };
-        (void)vamp_components_observe(present, &join);
-    }
-    return present;
-}
-
 /* ---- what comes next */
 
 static bool wants(const struct output_trigger *trigger, const struct vamp_event *event)
@@ -219,7 +187,7 @@ enum output_triggered output_trigger_next(struct output_trigger *trigger,
     }
     trigger->due = false;
     trigger->writing = true;
-    ret_item->present = trigger->goes_on ? NULL : find_present(trigger, trigger->first_ns);
+    ret_item->first_ns = trigger->goes_on ? INT64_MAX : trigger->first_ns;
     trigger->goes_on = false;
     return TRIGGERED_BEGIN;
 }

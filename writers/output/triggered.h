@@ -10,19 +10,18 @@
 #define VAMP_WRITERS_OUTPUT_TRIGGERED_H
 
 #include "vampire/alarms/change.h"
-#include "vampire/core/event/components.h"
 #include "writers/output/output.h"
 
 struct output_trigger;
 
 enum output_triggered {
     TRIGGERED_NOTHING, /* for now */
-    TRIGGERED_BEGIN,   /* a recording: `present` is who was there then, the caller's from now on */
+    TRIGGERED_BEGIN,   /* a recording, with what happened at `first_ns`; INT64_MAX: now */
     TRIGGERED_EVENT,   /* `missed` events before it left the history before they were asked for */
     TRIGGERED_END,     /* of the recording */
 };
 struct output_triggered_item {
-    struct vamp_components *present;
+    int64_t first_ns;
     const struct vamp_event *event; /* valid until an event is added to the history */
     bool passed;                    /* the filters accepted it */
     bool wanted;                    /* else only the missed ones are to be counted */
