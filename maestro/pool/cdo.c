@@ -1,14 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* CDOs and their handles: found, made and freed; and when a withdrawal may end. */
+/*
+ * CDOs, their handles and the transports between them: what each operation of a component does.
+ *
+ * A transport begins with a ticket to the sink and ends when the sink reports its end or leaves;
+ * when its source has left, the sink's read fails and the sink reports that, so every transport
+ * ends exactly once. When a transport fails, the next offer that this demand has not tried is
+ * taken. When there is none, the demand ends with MSTRO_FAIL and the handle is `required` again:
+ * its owner may demand once more, which waits for a new offer, or retract.
+ */
 #include <assert.h>
 #include <string.h>
 
 #include "maestro/pool/internal.h"
 #include "vampire/core/event/codec.h"
 #include "vampire/core/event/event.h"
+#include "vampire/core/utf8.h"
 
-void cdo_subject(enum vamp_event_kind kind, uint64_t app_id, struct cdo *cdo,
-                 struct subject *ret_subject)
+const char *pool_name_fault(const char *name)
+{
+    size_t length = strlen(name);
+    if (length == 0) {
+        return "is empty";
+    }
+    if (length > VAMP_NAME_BYTES_MAX) {
+        return "is longer than 4096 bytes";
+    }
+    return vamp_utf8_is_valid(name) ? NULL : "is not valid UTF-8";
+}
+
+static void cdo_subject(enum vamp_event_kind kind, uint64_t app_id, struct cdo *cdo,
+                        struct subject *ret_subject)
 {
     subject_init(kind, app_id, ret_subject);
     subject_name(ret_subject, cdo->name, cdo->name_length);
@@ -40,11 +61,12 @@ static size_t cdo_bytes(size_t name_length)
     return sizeof(struct cdo) + VAMP_EVENT_CDO_BYTES(name_length) + 1;
 }
 
-mstro_status cdo_check_declare(struct pool *pool, struct component *component,
-                               const Mstro__Wire__Declare *declare, struct subject *ret_subject,
-                               struct vamp_err *err)
+static mstro_status check_declare(struct pool *pool, struct component *component,
+                                  const Mstro__Wire__Request *request, struct subject *ret_subject,
+                                  struct vamp_err *err)
 {
-    const char *fault = pool_name_fault(declare->name);
+    const char *name = request->declare->name;
+    const char *fault = pool_name_fault(name);
     if (fault != NULL) {
         (void)vamp_err_set(err, -EINVAL, "declare: the name of the CDO %s", fault);
         return MSTRO_INVARG;
@@ -55,9 +77,8 @@ mstro_status cdo_check_declare(struct pool *pool, struct component *component,
         return MSTRO_NOMEM;
     }
     uint64_t hash;
-    struct cdo *cdo = find_cdo(pool, declare->name, &hash);
-    size_t bytes = sizeof(struct handle);
-    bytes += cdo == NULL ? cdo_bytes(strlen(declare->name)) : 0;
+    struct cdo *cdo = find_cdo(pool, name, &hash);
+    size_t bytes = sizeof(struct handle) + (cdo == NULL ? cdo_bytes(strlen(name)) : 0);
     if (!pool_memory_has_room(&pool->memory, POOL_MEMORY_OBJECTS, bytes)) {
         return pool_memory_refuse(&pool->memory, "declare", err);
     }
@@ -71,7 +92,7 @@ mstro_status cdo_check_declare(struct pool *pool, struct component *component,
         return MSTRO_NOMEM;
     }
     subject_init(VAMP_EVENT_DECLARE, component->id, ret_subject);
-    subject_name(ret_subject, declare->name, strlen(declare->name));
+    subject_name(ret_subject, name, strlen(name));
     return MSTRO_OK;
 }
 
@@ -105,7 +126,8 @@ static struct cdo *create_cdo(struct pool *pool, const char *name, uint64_t hash
     return cdo;
 }
 
-void cdo_free_unused(struct pool *pool, struct cdo *cdo)
+/* Frees the CDO when it has no handle. */
+static void free_unused_cdo(struct pool *pool, struct cdo *cdo)
 {
     if (cdo->handle_count == 0) {
         assert(cdo->needs == 0 && list_is_empty(&cdo->offers) && list_is_empty(&cdo->demands));
@@ -115,8 +137,8 @@ void cdo_free_unused(struct pool *pool, struct cdo *cdo)
     }
 }
 
-mstro_status cdo_apply_declare(struct pool *pool, struct component *component,
-                               const Mstro__Wire__Request *request, struct vamp_err *err)
+static mstro_status apply_declare(struct pool *pool, struct component *component,
+                                  const Mstro__Wire__Request *request, struct vamp_err *err)
 {
     uint64_t hash;
     const char *name = request->declare->name;
@@ -137,7 +159,7 @@ mstro_status cdo_apply_declare(struct pool *pool, struct component *component,
     list_init(&handle->sending);
     list_append(&component->handles, &handle->of_component);
     component->handle_count++;
-    map_insert(&pool->handles, &handle->by_id, map_hash_number(&pool->handles, handle->id));
+    map_insert_number(&pool->handles, &handle->by_id, handle->id);
 
     struct answer answer = {.has_handle = true, .handle = handle->id};
     memcpy(answer.cdo_id, cdo->id, sizeof answer.cdo_id);
@@ -147,35 +169,33 @@ mstro_status cdo_apply_declare(struct pool *pool, struct component *component,
     return MSTRO_OK;
 }
 
-/* Transports from the handle continue without it: only their sinks know how they end. */
-static void orphan_transports(struct handle *handle)
-{
-    struct list_link *link;
-    while ((link = list_take(&handle->sending)) != NULL) {
-        struct transport *transport = CONTAINER_OF(link, struct transport, of_source);
-        transport->source = NULL;
-    }
-}
+const struct request_rule rule_declare = {check_declare, apply_declare};
 
-void handle_free(struct pool *pool, struct handle *handle)
+/* Frees the handle, which receives no transport, and the CDO with its last handle. */
+static void free_handle(struct pool *pool, struct handle *handle)
 {
     assert(handle->receiving == NULL);
     assert(handle->component->handle_count > 0 && handle->cdo->handle_count > 0);
-    orphan_transports(handle);
+    /* Transports from the handle continue without it: only their sinks know how they end. */
+    struct list_link *link;
+    while ((link = list_take(&handle->sending)) != NULL) {
+        CONTAINER_OF(link, struct transport, of_source)->source = NULL;
+    }
     map_remove(&pool->handles, &handle->by_id);
     list_remove(&handle->of_component);
     list_remove(&handle->of_role);
     handle->component->handle_count--;
     handle->cdo->handle_count--;
-    cdo_free_unused(pool, handle->cdo);
+    free_unused_cdo(pool, handle->cdo);
     pool_attributes_release(&pool->memory, handle->attributes);
     pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, handle);
 }
 
 /* ------------------------------------------------------------------ withdrawals */
 
-void cdo_finish(struct pool *pool, enum vamp_event_kind kind, struct handle *handle,
-                uint64_t request_id)
+/* Emits the event of an operation on the handle, and answers. */
+static void finish(struct pool *pool, enum vamp_event_kind kind, struct handle *handle,
+                   uint64_t request_id)
 {
     struct subject subject;
     cdo_subject(kind, handle->component->id, handle->cdo, &subject);
@@ -187,13 +207,10 @@ void cdo_finish(struct pool *pool, enum vamp_event_kind kind, struct handle *han
 static struct handle *find_free_withdrawal(const struct cdo *cdo)
 {
     bool stays = false;
-    for (struct list_link *link = list_first(&cdo->offers); link != NULL;
-         link = list_next(&cdo->offers, link)) {
-        stays = stays || CONTAINER_OF(link, struct handle, of_role)->state == HANDLE_OFFERED;
+    LIST_EACH (handle, &cdo->offers, struct handle, of_role) {
+        stays = stays || handle->state == HANDLE_OFFERED;
     }
-    for (struct list_link *link = list_first(&cdo->offers); link != NULL;
-         link = list_next(&cdo->offers, link)) {
-        struct handle *handle = CONTAINER_OF(link, struct handle, of_role);
+    LIST_EACH (handle, &cdo->offers, struct handle, of_role) {
         if (handle->state == HANDLE_WITHDRAWING && list_is_empty(&handle->sending) &&
             (stays || cdo->needs == 0)) {
             return handle;
@@ -202,12 +219,471 @@ static struct handle *find_free_withdrawal(const struct cdo *cdo)
     return NULL;
 }
 
-void cdo_settle(struct pool *pool, struct cdo *cdo)
+/* Answers the withdrawals that need not wait any more. */
+static void settle(struct pool *pool, struct cdo *cdo)
 {
     struct handle *handle;
     while ((handle = find_free_withdrawal(cdo)) != NULL) {
         list_remove(&handle->of_role);
         handle->state = HANDLE_WITHDRAWN;
-        cdo_finish(pool, VAMP_EVENT_WITHDRAW, handle, handle->withdraw_request);
+        finish(pool, VAMP_EVENT_WITHDRAW, handle, handle->withdraw_request);
     }
+}
+
+/* ------------------------------------------------------------------ transports */
+
+static bool was_tried(const struct handle *demand, uint64_t offer)
+{
+    for (size_t i = 0; i < demand->tried_count; i++) {
+        if (demand->tried[i] == offer) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An offer that is not being withdrawn is preferred; an offer moves to the end of the list when
+ * used, so that several offers share the load. */
+static struct handle *choose_offer(struct cdo *cdo, const struct handle *demand)
+{
+    struct handle *chosen = NULL;
+    LIST_EACH (offer, &cdo->offers, struct handle, of_role) {
+        const bool stays = offer->state == HANDLE_OFFERED;
+        if ((stays || chosen == NULL) && !was_tried(demand, offer->id)) {
+            chosen = offer;
+            if (stays) {
+                break;
+            }
+        }
+    }
+    if (chosen != NULL) {
+        list_remove(&chosen->of_role);
+        list_append(&cdo->offers, &chosen->of_role);
+    }
+    return chosen;
+}
+
+static void transport_subject(enum vamp_event_kind kind, const struct transport *transport,
+                              struct subject *ret_subject)
+{
+    uint64_t sink = transport->sink->component->id;
+    cdo_subject(kind, sink, transport->sink->cdo, ret_subject);
+    struct vamp_event *event = &ret_subject->event;
+    event->peer_id = transport->source_app_id;
+    event->transport_id = transport->id;
+    event->size_bytes = transport->size_bytes;
+    event->cause = VAMP_CAUSE_DEMAND;
+    event->present |= VAMP_HAS_PEER | VAMP_HAS_TRANSPORT | VAMP_HAS_SIZE | VAMP_HAS_CAUSE;
+    /* Within one component memory is copied: no tier. */
+    if (sink != transport->source_app_id) {
+        event->tier = VAMP_TIER_OFI;
+        event->present |= VAMP_HAS_TIER;
+    }
+}
+
+/* Of an event that ends the transport. By the monotonic clock, which steps of the wall clock do not
+ * affect. */
+static void end_subject(const struct pool *pool, enum vamp_event_kind kind,
+                        const struct transport *transport, struct subject *ret_subject)
+{
+    transport_subject(kind, transport, ret_subject);
+    ret_subject->event.duration_ns =
+        (uint64_t)(vamp_clock_monotonic_ns(pool->clock) - transport->started_ns);
+    ret_subject->event.present |= VAMP_HAS_DURATION;
+}
+
+static void send_ticket(struct pool *pool, const struct transport *transport)
+{
+    const struct handle *source = transport->source;
+    Mstro__Wire__Memory memory = MSTRO__WIRE__MEMORY__INIT;
+    Mstro__Wire__Ticket ticket = MSTRO__WIRE__TICKET__INIT;
+    ticket.transport_id = transport->id;
+    ticket.handle = transport->sink->id;
+    ticket.size_bytes = transport->size_bytes;
+    if (source->attributes != NULL) {
+        ticket.n_attributes = source->attributes->count;
+        ticket.attributes = source->attributes->items;
+    }
+    if (source->has_memory) {
+        memory.address = source->memory_address;
+        memory.key = source->memory_key;
+        memory.bytes = source->memory_bytes;
+        ticket.memory = &memory;
+    }
+    pool->outlet.ticket(pool->outlet.context, transport->sink->component->id,
+                        transport->source_app_id, &ticket);
+}
+
+static int begin_transport(struct pool *pool, struct handle *sink, struct handle *source)
+{
+    assert(sink->state == HANDLE_DEMANDED && sink->receiving == NULL);
+    assert(source->state == HANDLE_OFFERED || source->state == HANDLE_WITHDRAWING);
+    struct transport *transport =
+        pool_memory_take(&pool->memory, POOL_MEMORY_TRANSPORTS, sizeof *transport);
+    if (transport == NULL) {
+        return -ENOMEM;
+    }
+    transport->id = ++pool->last_transport;
+    transport->sink = sink;
+    transport->source = source;
+    transport->source_app_id = source->component->id;
+    transport->source_handle = source->id;
+    transport->size_bytes = source->has_memory ? source->memory_bytes : source->size_bytes;
+    map_insert_number(&pool->transports, &transport->by_id, transport->id);
+    list_append(&source->sending, &transport->of_source);
+    transport->started_ns = vamp_clock_monotonic_ns(pool->clock);
+    sink->receiving = transport;
+    list_remove(&sink->of_role);
+
+    struct subject subject;
+    transport_subject(VAMP_EVENT_TRANSPORT_INIT, transport, &subject);
+    pool_emit(pool, &subject, true, NULL);
+    send_ticket(pool, transport);
+    pool_emit(pool, &subject, false, NULL);
+    return 0;
+}
+
+/* The demand has ended without data; a ticket with a status reports that to its component. */
+static void give_up(struct pool *pool, struct handle *demand, mstro_status status)
+{
+    char text[] = "no offer of this CDO could be read";
+    list_remove(&demand->of_role);
+    demand->state = HANDLE_REQUIRED;
+    demand->tried_count = 0;
+    Mstro__Wire__Ticket ticket = MSTRO__WIRE__TICKET__INIT;
+    ticket.handle = demand->id;
+    ticket.has_status = true;
+    ticket.status = (uint32_t)status;
+    ticket.text = text;
+    pool->outlet.ticket(pool->outlet.context, demand->component->id, 0, &ticket);
+}
+
+/* Starts transports for demands that an offer can serve. */
+static void match(struct pool *pool, struct cdo *cdo)
+{
+    struct list_link *link = list_first(&cdo->demands);
+    while (link != NULL) {
+        struct list_link *next = list_next(&cdo->demands, link);
+        struct handle *demand = CONTAINER_OF(link, struct handle, of_role);
+        struct handle *offer = choose_offer(cdo, demand);
+        if (offer != NULL) {
+            if (begin_transport(pool, demand, offer) < 0) {
+                give_up(pool, demand, MSTRO_NOMEM);
+            }
+        } else if (demand->tried_count > 0) {
+            give_up(pool, demand, MSTRO_FAIL);
+        }
+        link = next;
+    }
+}
+
+/* NULL: none that the component receives. */
+static struct transport *find_transport(const struct pool *pool, const struct component *component,
+                                        uint64_t id)
+{
+    struct map_link *link = map_find_number(&pool->transports, id);
+    struct transport *transport = link == NULL ? NULL : CONTAINER_OF(link, struct transport, by_id);
+    return transport != NULL && transport->sink->component == component ? transport : NULL;
+}
+
+static mstro_status check_transport_end(struct pool *pool, struct component *component,
+                                        const Mstro__Wire__Request *request,
+                                        struct subject *ret_subject, struct vamp_err *err)
+{
+    const Mstro__Wire__TransportEnd *end = request->transport_end;
+    const struct transport *transport = find_transport(pool, component, end->transport_id);
+    if (transport == NULL) {
+        (void)vamp_err_set(err, -ENOENT, "transport end: this component has no transport %llu",
+                           (unsigned long long)end->transport_id);
+        return MSTRO_NOENT;
+    }
+    end_subject(pool,
+                end->status == MSTRO_OK ? VAMP_EVENT_TRANSPORT_COMPLETED
+                                        : VAMP_EVENT_TRANSPORT_FAILED,
+                transport, ret_subject);
+    return MSTRO_OK;
+}
+
+static void remove_transport(struct pool *pool, struct transport *transport)
+{
+    assert(transport->sink->receiving == transport);
+    map_remove(&pool->transports, &transport->by_id);
+    list_remove(&transport->of_source);
+    transport->sink->receiving = NULL;
+    pool_memory_give(&pool->memory, POOL_MEMORY_TRANSPORTS, transport);
+}
+
+static mstro_status apply_transport_end(struct pool *pool, struct component *component,
+                                        const Mstro__Wire__Request *request, struct vamp_err *err)
+{
+    const Mstro__Wire__TransportEnd *end = request->transport_end;
+    struct subject subject;
+    mstro_status status = check_transport_end(pool, component, request, &subject, err);
+    if (status != MSTRO_OK) {
+        return status;
+    }
+    struct transport *transport = find_transport(pool, component, end->transport_id);
+    struct handle *sink = transport->sink;
+    struct cdo *cdo = sink->cdo;
+    if (end->status == MSTRO_OK) {
+        sink->state = HANDLE_SATISFIED;
+        sink->tried_count = 0;
+        assert(cdo->needs > 0);
+        cdo->needs--;
+    } else {
+        assert(sink->tried_count < POOL_OFFERS_TRIED_MAX);
+        sink->tried[sink->tried_count++] = transport->source_handle;
+        list_append(&cdo->demands, &sink->of_role);
+    }
+    remove_transport(pool, transport);
+    pool_finish(pool, &subject, request->id, NULL);
+    if (end->status != MSTRO_OK) {
+        if (sink->tried_count == POOL_OFFERS_TRIED_MAX) {
+            give_up(pool, sink, MSTRO_FAIL);
+        }
+        match(pool, cdo);
+    }
+    settle(pool, cdo);
+    return MSTRO_OK;
+}
+
+const struct request_rule rule_transport_end = {check_transport_end, apply_transport_end};
+
+/* ------------------------------------------------------------------ operations */
+
+/* The attributes become final: those of the first handle with any are the CDO's. */
+static void seal(struct handle *handle, const Mstro__Wire__CdoOperation *operation)
+{
+    struct cdo *cdo = handle->cdo;
+    handle->state = HANDLE_SEALED;
+    handle->has_size = operation->has_size_bytes;
+    handle->size_bytes = operation->size_bytes;
+    if (handle->has_size && !cdo->has_size) {
+        cdo->has_size = true;
+        cdo->size_bytes = handle->size_bytes;
+        cdo->match_known = 0;
+    }
+    if (handle->attributes != NULL && cdo->attributes == NULL) {
+        cdo->attributes = pool_attributes_retain(handle->attributes);
+        cdo->match_known = 0;
+    }
+}
+
+static void do_seal(struct pool *pool, struct handle *handle, const Mstro__Wire__Request *request)
+{
+    seal(handle, request->operation);
+    finish(pool, VAMP_EVENT_SEAL, handle, request->id);
+}
+
+static void seal_implicitly(struct pool *pool, struct handle *handle,
+                            const Mstro__Wire__Request *request)
+{
+    if (handle->state == HANDLE_DECLARED) {
+        struct subject subject;
+        cdo_subject(VAMP_EVENT_SEAL, handle->component->id, handle->cdo, &subject);
+        pool_emit(pool, &subject, true, NULL);
+        seal(handle, request->operation);
+        cdo_subject(VAMP_EVENT_SEAL, handle->component->id, handle->cdo, &subject);
+        pool_emit(pool, &subject, false, NULL);
+    }
+}
+
+static void do_offer(struct pool *pool, struct handle *handle, const Mstro__Wire__Request *request)
+{
+    seal_implicitly(pool, handle, request);
+    const Mstro__Wire__Memory *memory = request->operation->memory;
+    if (memory != NULL) {
+        handle->has_memory = true;
+        handle->memory_address = memory->address;
+        handle->memory_key = memory->key;
+        handle->memory_bytes = memory->bytes;
+    }
+    handle->state = HANDLE_OFFERED;
+    list_append(&handle->cdo->offers, &handle->of_role);
+    finish(pool, VAMP_EVENT_OFFER, handle, request->id);
+    match(pool, handle->cdo);
+    settle(pool, handle->cdo);
+}
+
+static void do_require(struct pool *pool, struct handle *handle,
+                       const Mstro__Wire__Request *request)
+{
+    seal_implicitly(pool, handle, request);
+    handle->state = HANDLE_REQUIRED;
+    handle->cdo->needs++;
+    finish(pool, VAMP_EVENT_REQUIRE, handle, request->id);
+}
+
+static void do_demand(struct pool *pool, struct handle *handle, const Mstro__Wire__Request *request)
+{
+    handle->state = HANDLE_DEMANDED;
+    list_append(&handle->cdo->demands, &handle->of_role);
+    finish(pool, VAMP_EVENT_DEMAND, handle, request->id);
+    match(pool, handle->cdo);
+}
+
+static void do_retract(struct pool *pool, struct handle *handle,
+                       const Mstro__Wire__Request *request)
+{
+    handle->state = HANDLE_RETRACTED;
+    assert(handle->cdo->needs > 0);
+    handle->cdo->needs--;
+    finish(pool, VAMP_EVENT_RETRACT, handle, request->id);
+    settle(pool, handle->cdo);
+}
+
+static void do_withdraw(struct pool *pool, struct handle *handle,
+                        const Mstro__Wire__Request *request)
+{
+    handle->state = HANDLE_WITHDRAWING;
+    handle->withdraw_request = request->id;
+    settle(pool, handle->cdo);
+}
+
+static void do_dispose(struct pool *pool, struct handle *handle,
+                       const Mstro__Wire__Request *request)
+{
+    finish(pool, VAMP_EVENT_DISPOSE, handle, request->id);
+    free_handle(pool, handle);
+}
+
+/* ------------------------------------------------------------------ the legal transitions */
+
+#define STATE_BIT(state) (1U << (unsigned)(state))
+
+static const char *const state_names[] = {
+    [HANDLE_DECLARED] = "declared",   [HANDLE_SEALED] = "sealed",
+    [HANDLE_OFFERED] = "offered",     [HANDLE_WITHDRAWING] = "being withdrawn",
+    [HANDLE_WITHDRAWN] = "withdrawn", [HANDLE_REQUIRED] = "required",
+    [HANDLE_DEMANDED] = "demanded",   [HANDLE_SATISFIED] = "satisfied",
+    [HANDLE_RETRACTED] = "retracted",
+};
+
+struct rule {
+    const char *name;
+    unsigned from; /* STATE_BITs */
+    const char *from_text;
+    void (*apply)(struct pool *pool, struct handle *handle, const Mstro__Wire__Request *request);
+};
+
+static const struct rule rules[] = {
+    [MSTRO__WIRE__OPERATION__SEAL] = {"seal", STATE_BIT(HANDLE_DECLARED), "declared", do_seal},
+    [MSTRO__WIRE__OPERATION__OFFER] = {"offer",
+                                       STATE_BIT(HANDLE_DECLARED) | STATE_BIT(HANDLE_SEALED),
+                                       "declared or sealed", do_offer},
+    [MSTRO__WIRE__OPERATION__REQUIRE] = {"require",
+                                         STATE_BIT(HANDLE_DECLARED) | STATE_BIT(HANDLE_SEALED),
+                                         "declared or sealed", do_require},
+    [MSTRO__WIRE__OPERATION__DEMAND] = {"demand", STATE_BIT(HANDLE_REQUIRED), "required",
+                                        do_demand},
+    [MSTRO__WIRE__OPERATION__RETRACT] = {"retract", STATE_BIT(HANDLE_REQUIRED), "required",
+                                         do_retract},
+    [MSTRO__WIRE__OPERATION__WITHDRAW] = {"withdraw", STATE_BIT(HANDLE_OFFERED), "offered",
+                                          do_withdraw},
+    [MSTRO__WIRE__OPERATION__DISPOSE] = {"dispose",
+                                         STATE_BIT(HANDLE_DECLARED) | STATE_BIT(HANDLE_SEALED) |
+                                             STATE_BIT(HANDLE_WITHDRAWN) |
+                                             STATE_BIT(HANDLE_SATISFIED) |
+                                             STATE_BIT(HANDLE_RETRACTED),
+                                         "declared, sealed, withdrawn, satisfied or retracted",
+                                         do_dispose},
+};
+
+/* NULL: the component has none with this id. */
+static struct handle *find_handle(const struct pool *pool, const struct component *component,
+                                  uint64_t id)
+{
+    struct map_link *link = map_find_number(&pool->handles, id);
+    struct handle *handle = link == NULL ? NULL : CONTAINER_OF(link, struct handle, by_id);
+    return handle != NULL && handle->component == component ? handle : NULL;
+}
+
+static bool keeps_attributes(const struct handle *handle,
+                             const Mstro__Wire__CdoOperation *operation)
+{
+    return operation->n_attributes > 0 && handle->state == HANDLE_DECLARED &&
+           operation->operation != MSTRO__WIRE__OPERATION__DISPOSE;
+}
+
+static mstro_status check_operation(struct pool *pool, struct component *component,
+                                    const Mstro__Wire__Request *request,
+                                    struct subject *ret_subject, struct vamp_err *err)
+{
+    const Mstro__Wire__CdoOperation *operation = request->operation;
+    size_t number = (size_t)operation->operation;
+    if (number >= sizeof rules / sizeof rules[0] || rules[number].name == NULL) {
+        (void)vamp_err_set(err, -EINVAL, "unknown CDO operation %d", (int)operation->operation);
+        return MSTRO_INVMSG;
+    }
+    const struct rule *rule = &rules[number];
+    struct handle *handle = find_handle(pool, component, operation->handle);
+    if (handle == NULL) {
+        (void)vamp_err_set(err, -ENOENT, "%s: this component has no CDO handle %llu", rule->name,
+                           (unsigned long long)operation->handle);
+        return MSTRO_NOENT;
+    }
+    if ((rule->from & STATE_BIT(handle->state)) == 0) {
+        (void)vamp_err_set(
+            err, -EPERM, "%s: the CDO \"%.200s\" is %s; %s is possible when it is %s", rule->name,
+            handle->cdo->name, state_names[handle->state], rule->name, rule->from_text);
+        return MSTRO_INVSTATE;
+    }
+    size_t bytes = pool_attributes_bytes(operation->attributes, operation->n_attributes);
+    if (bytes > pool->bounds.attribute_bytes_per_cdo) {
+        (void)vamp_err_set(err, -E2BIG,
+                           "%s: the attributes of \"%.200s\" take %zu bytes, at most %zu are "
+                           "possible",
+                           rule->name, handle->cdo->name, bytes,
+                           pool->bounds.attribute_bytes_per_cdo);
+        return MSTRO_NOMEM;
+    }
+    if (keeps_attributes(handle, operation) &&
+        !pool_memory_has_room(
+            &pool->memory, POOL_MEMORY_OBJECTS,
+            pool_attributes_copy_bytes(operation->attributes, operation->n_attributes))) {
+        return pool_memory_refuse(&pool->memory, rule->name, err);
+    }
+    cdo_subject((enum vamp_event_kind)number, component->id, handle->cdo, ret_subject);
+    return MSTRO_OK;
+}
+
+static mstro_status apply_operation(struct pool *pool, struct component *component,
+                                    const Mstro__Wire__Request *request, struct vamp_err *err)
+{
+    const Mstro__Wire__CdoOperation *operation = request->operation;
+    struct handle *handle = find_handle(pool, component, operation->handle);
+    if (keeps_attributes(handle, operation)) {
+        handle->attributes =
+            pool_attributes_copy(&pool->memory, operation->attributes, operation->n_attributes);
+        if (handle->attributes == NULL) {
+            return pool_memory_refuse(&pool->memory, rules[operation->operation].name, err);
+        }
+    }
+    rules[operation->operation].apply(pool, handle, request);
+    return MSTRO_OK;
+}
+
+const struct request_rule rule_operation = {check_operation, apply_operation};
+
+/* ------------------------------------------------------------------ a component goes */
+
+void handle_release(struct pool *pool, struct handle *handle)
+{
+    struct cdo *cdo = handle->cdo;
+    if (handle->receiving != NULL) {
+        struct subject subject;
+        end_subject(pool, VAMP_EVENT_TRANSPORT_FAILED, handle->receiving, &subject);
+        pool_emit(pool, &subject, true, NULL);
+        remove_transport(pool, handle->receiving);
+        pool_emit(pool, &subject, false, NULL);
+    }
+    if (handle->state == HANDLE_REQUIRED || handle->state == HANDLE_DEMANDED) {
+        assert(cdo->needs > 0);
+        cdo->needs--;
+    }
+    cdo->handle_count++; /* stays until it is settled */
+    free_handle(pool, handle);
+    settle(pool, cdo);
+    cdo->handle_count--;
+    free_unused_cdo(pool, cdo);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes the event of an operation and queues it for the subscriptions it concerns. */
+/* Makes the event of an operation and queues it for the subscriptions it concerns; answers the
+ * request, at once or when subscribers have acknowledged the event. */
 #include <assert.h>
 #include <string.h>
 
@@ -168,4 +169,118 @@ void pool_emit(struct pool *pool, struct subject *subject, bool before, struct h
                              subscription->awaited || pool_queue_has_many(queue));
         }
     }
+}
+
+/* ------------------------------------------------------------------ answers */
+
+void pool_respond(struct pool *pool, uint64_t app_id, uint64_t request_id, mstro_status status,
+                  const char *text, const struct answer *answer)
+{
+    if (pool->outlet.respond == NULL) {
+        return;
+    }
+    Mstro__Wire__Response response = MSTRO__WIRE__RESPONSE__INIT;
+    char copy[VAMP_ERR_TEXT_BYTES];
+    unsigned char id[POOL_CDO_ID_BYTES];
+    response.id = request_id;
+    response.status = (uint32_t)status;
+    if (status != MSTRO_OK && text != NULL) {
+        memccpy(copy, text, '\0', sizeof copy - 1);
+        copy[sizeof copy - 1] = '\0';
+        response.text = copy;
+    }
+    if (answer != NULL && answer->has_handle) {
+        memcpy(id, answer->cdo_id, sizeof id);
+        response.has_handle = true;
+        response.handle = answer->handle;
+        response.has_cdo_id = true;
+        response.cdo_id = (ProtobufCBinaryData){.len = sizeof id, .data = id};
+    }
+    if (answer != NULL && answer->has_subscription) {
+        response.has_subscription = true;
+        response.subscription = answer->subscription;
+    }
+    pool->outlet.respond(pool->outlet.context, app_id, &response);
+}
+
+/* ------------------------------------------------------------------ waiting for subscribers */
+
+void held_keep(struct pool *pool, struct held *held, uint64_t app_id, uint64_t request_id)
+{
+    assert(held->waiting_count > 0);
+    held->app_id = app_id;
+    held->request_id = request_id;
+    list_append(&pool->held_list, &held->of_pool);
+    map_insert_number(&pool->helds, &held->by_serial, held->serial);
+}
+
+void held_free(struct pool *pool, struct held *held)
+{
+    if (held->waiting_count > 0 && list_is_linked(&held->of_pool)) {
+        map_remove(&pool->helds, &held->by_serial);
+    }
+    list_remove(&held->of_pool);
+    if (held->request != NULL) {
+        mstro__wire__request__free_unpacked(held->request, &pool->memory.messages);
+    }
+    pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, held);
+}
+
+void held_release(struct pool *pool, struct held *held, uint64_t subscription)
+{
+    for (size_t i = 0; i < held->waiting_count; i++) {
+        if (held->waiting[i] != subscription) {
+            continue;
+        }
+        held->waiting[i] = held->waiting[--held->waiting_count];
+        if (held->waiting_count == 0) {
+            map_remove(&pool->helds, &held->by_serial);
+            list_remove(&held->of_pool);
+            list_append(&pool->runnable, &held->of_pool);
+        }
+        return;
+    }
+}
+
+void held_forget_subscription(struct pool *pool, uint64_t subscription)
+{
+    for (struct list_link *link = list_first(&pool->held_list), *next; link != NULL; link = next) {
+        next = list_next(&pool->held_list, link);
+        held_release(pool, CONTAINER_OF(link, struct held, of_pool), subscription);
+    }
+}
+
+void held_forget_component(struct pool *pool, uint64_t app_id)
+{
+    struct list *const lists[] = {&pool->held_list, &pool->runnable};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        for (struct list_link *link = list_first(lists[i]), *next; link != NULL; link = next) {
+            next = list_next(lists[i], link);
+            struct held *held = CONTAINER_OF(link, struct held, of_pool);
+            if (held->app_id == app_id) {
+                held_free(pool, held);
+            }
+        }
+    }
+}
+
+void pool_finish(struct pool *pool, struct subject *subject, uint64_t request_id,
+                 const struct answer *answer)
+{
+    struct held *held = NULL;
+    const bool awaited = (pool->kinds_awaited & VAMP_EVENT_BIT(subject->event.kind)) != 0;
+    if (awaited) {
+        pool_emit(pool, subject, false, &held);
+    }
+    if (held == NULL) {
+        pool_respond(pool, subject->event.app_id, request_id, MSTRO_OK, NULL, answer);
+        if (!awaited) {
+            pool_emit(pool, subject, false, NULL);
+        }
+        return;
+    }
+    if (answer != NULL) {
+        held->answer = *answer;
+    }
+    held_keep(pool, held, subject->event.app_id, request_id);
 }

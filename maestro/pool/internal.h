@@ -11,7 +11,6 @@
 #include <assert.h>
 
 #include "filters/expression.h"
-#include "maestro/pool/memory.h"
 #include "maestro/pool/pool.h"
 #include "vampire/core/list.h"
 #include "vampire/core/map.h"
@@ -23,6 +22,41 @@ enum {
     /* Requests that wait for acknowledgements of subscribers. */
     POOL_HELD_MAX = 65536,
 };
+
+/* ------------------------------------------------------------------ memory
+ *
+ * Everything a pool keeps for components is allocated and freed here, so one number bounds it all.
+ * Half is for components, CDOs, handles, attributes, subscriptions and waiting requests, half for
+ * queued events: a subscriber that does not read must not keep others from declaring CDOs, nor the
+ * reverse. */
+
+enum pool_memory_use {
+    POOL_MEMORY_OBJECTS,
+    POOL_MEMORY_EVENTS,
+    /* Counted with the objects, never refused: there is at most one for each handle, and a
+     * component that has joined must get its data. */
+    POOL_MEMORY_TRANSPORTS,
+};
+
+struct pool_memory {
+    size_t limit; /* bytes of both halves; 0: no limit */
+    size_t object_bytes, event_bytes;
+    uint64_t refused;            /* requests and joins; the queues count their events themselves */
+    ProtobufCAllocator messages; /* copies of messages, as objects */
+};
+
+void pool_memory_init(struct pool_memory *memory, size_t limit);
+/* Whether `bytes` more of this use are within the bound. */
+bool pool_memory_has_room(const struct pool_memory *memory, enum pool_memory_use use, size_t bytes);
+/* A block, zeroed unless it is for events. NULL: beyond the bound, or no memory. */
+void *pool_memory_take(struct pool_memory *memory, enum pool_memory_use use, size_t bytes);
+/* What is allocated elsewhere: counted by an estimate, given back with the same number. */
+void pool_memory_charge(struct pool_memory *memory, enum pool_memory_use use, size_t bytes);
+void pool_memory_discharge(struct pool_memory *memory, enum pool_memory_use use, size_t bytes);
+/* `block` may be NULL. Of the same use as it was taken for. */
+void pool_memory_give(struct pool_memory *memory, enum pool_memory_use use, void *block);
+/* Counts a refusal of `what`, and says why and what to do. MSTRO_NOMEM. */
+mstro_status pool_memory_refuse(struct pool_memory *memory, const char *what, struct vamp_err *err);
 
 /* ------------------------------------------------------------------ attributes */
 
@@ -252,9 +286,6 @@ struct pool {
 
 /* Each file calls those above it in this list; none calls one below. */
 
-/* name.c. What is wrong with `name`; NULL: it is valid. */
-const char *pool_name_fault(const char *name);
-
 /* emit.c. The subject of an operation that has neither name nor CDO. */
 void subject_init(enum vamp_event_kind kind, uint64_t app_id, struct subject *ret_subject);
 /* Borrows the name, the component's or the CDO's as the kind of the event wants it. */
@@ -265,14 +296,16 @@ static inline void component_signal(struct pool *pool, struct component *compone
     if (!component->signalled || (at_once && !component->signalled_at_once)) {
         component->signalled = true;
         component->signalled_at_once = at_once;
-        pool->outlet.events_ready(pool->outlet.context, component->id, at_once);
+        if (pool->outlet.events_ready != NULL) {
+            pool->outlet.events_ready(pool->outlet.context, component->id, at_once);
+        }
     }
 }
 /* Sends an event to the subscriptions that it concerns. `ret_held` NULL: the operation cannot be
  * held; else NULL or the request that has to wait for acknowledgements (not in any list yet). */
 void pool_emit(struct pool *pool, struct subject *subject, bool before, struct held **ret_held);
 
-/* answer.c */
+/* Nobody gets it while the pool is freed. */
 void pool_respond(struct pool *pool, uint64_t app_id, uint64_t request_id, mstro_status status,
                   const char *text, const struct answer *answer);
 /* Answers an operation that was handled and emits its event; where a subscription with REQUIRE_ACK
@@ -287,67 +320,30 @@ void held_release(struct pool *pool, struct held *held, uint64_t subscription);
 void held_forget_subscription(struct pool *pool, uint64_t subscription);
 void held_forget_component(struct pool *pool, uint64_t app_id);
 
-/* Of the files below: `check` fills the subject; `apply` is only called after a check that
- * succeeded, answers, and emits. */
+/* What is done for one kind of request. `check` fills the subject; `apply` is only called after a
+ * check that succeeded, answers, and emits. */
+struct request_rule {
+    mstro_status (*check)(struct pool *pool, struct component *component,
+                          const Mstro__Wire__Request *request, struct subject *ret_subject,
+                          struct vamp_err *err);
+    mstro_status (*apply)(struct pool *pool, struct component *component,
+                          const Mstro__Wire__Request *request, struct vamp_err *err);
+};
 
 /* cdo.c */
-mstro_status cdo_check_declare(struct pool *pool, struct component *component,
-                               const Mstro__Wire__Declare *declare, struct subject *ret_subject,
-                               struct vamp_err *err);
-mstro_status cdo_apply_declare(struct pool *pool, struct component *component,
-                               const Mstro__Wire__Request *request, struct vamp_err *err);
-void cdo_subject(enum vamp_event_kind kind, uint64_t app_id, struct cdo *cdo,
-                 struct subject *ret_subject);
-/* Emits the event of an operation on the handle, and answers. */
-void cdo_finish(struct pool *pool, enum vamp_event_kind kind, struct handle *handle,
-                uint64_t request_id);
-/* Answers the withdrawals that need not wait any more. */
-void cdo_settle(struct pool *pool, struct cdo *cdo);
-/* Frees the CDO when it has no handle. */
-void cdo_free_unused(struct pool *pool, struct cdo *cdo);
-/* Frees the handle, which receives no transport, and the CDO with its last handle. */
-void handle_free(struct pool *pool, struct handle *handle);
-
-/* transport.c */
-/* Starts transports for demands that an offer can serve. */
-void transport_match(struct pool *pool, struct cdo *cdo);
-mstro_status transport_check_end(struct pool *pool, struct component *component,
-                                 const Mstro__Wire__TransportEnd *end, struct subject *ret_subject,
-                                 struct vamp_err *err);
-mstro_status transport_apply_end(struct pool *pool, struct component *component,
-                                 const Mstro__Wire__Request *request, struct vamp_err *err);
-/* The sink is gone. Emits TRANSPORT_FAILED. */
-void transport_abort(struct pool *pool, struct transport *transport);
-
-/* operation.c */
-mstro_status operation_check(struct pool *pool, struct component *component,
-                             const Mstro__Wire__CdoOperation *operation,
-                             struct subject *ret_subject, struct vamp_err *err);
-mstro_status operation_apply(struct pool *pool, struct component *component,
-                             const Mstro__Wire__Request *request, struct vamp_err *err);
+extern const struct request_rule rule_declare, rule_operation, rule_transport_end;
+/* What is wrong with `name`; NULL: it is valid. */
+const char *pool_name_fault(const char *name);
 /* The handle's component is gone: ends the transport to it, and frees it. */
 void handle_release(struct pool *pool, struct handle *handle);
 
 /* subscription.c */
-mstro_status subscription_check(struct pool *pool, struct component *component,
-                                const Mstro__Wire__Subscribe *subscribe, struct vamp_err *err);
-mstro_status subscription_apply(struct pool *pool, struct component *component,
-                                const Mstro__Wire__Request *request, struct vamp_err *err);
-mstro_status subscription_check_end(struct component *component,
-                                    const Mstro__Wire__Unsubscribe *unsubscribe,
-                                    struct vamp_err *err);
-mstro_status subscription_apply_end(struct pool *pool, struct component *component,
-                                    const Mstro__Wire__Request *request, struct vamp_err *err);
+extern const struct request_rule rule_subscribe, rule_unsubscribe;
 /* Its queue has to keep room for the LEAVEs of components. */
 bool subscription_reports_leaves(const struct subscription *subscription);
 struct subscription *subscription_find(const struct component *component, uint64_t id);
 void subscription_release(struct pool *pool, struct subscription *subscription);
 
-/* component.c */
-struct component *component_find(const struct pool *pool, uint64_t app_id);
-/* Frees everything that the component has, without an event. */
-void component_release(struct pool *pool, struct component *component);
-
-/* request.c: pool_request, pool_leave. pool.c: pool_create, pool_free. */
+/* pool.c: what pool.h declares. */
 
 #endif

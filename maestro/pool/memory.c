@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "maestro/pool/memory.h"
-
 #include <assert.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "maestro/pool/internal.h"
 
 /* What the allocator adds to a block, and two slots of the table that finds it. */
 enum { OVERHEAD_BYTES = 24 };

@@ -42,9 +42,12 @@ static size_t selector_bytes(const Mstro__Wire__Subscribe *subscribe)
     return subscribe->selector == NULL ? 0 : strlen(subscribe->selector) * SELECTOR_FACTOR;
 }
 
-mstro_status subscription_check(struct pool *pool, struct component *component,
-                                const Mstro__Wire__Subscribe *subscribe, struct vamp_err *err)
+static mstro_status check_subscribe(struct pool *pool, struct component *component,
+                                    const Mstro__Wire__Request *request,
+                                    struct subject *ret_subject, struct vamp_err *err)
 {
+    const Mstro__Wire__Subscribe *subscribe = request->subscribe;
+    subject_init(VAMP_EVENT_SUBSCRIBE, component->id, ret_subject);
     if ((subscribe->options & ~OPTIONS_KNOWN) != 0) {
         (void)vamp_err_set(err, -EINVAL, "subscribe: unknown option bits 0x%x",
                            (unsigned)(subscribe->options & ~OPTIONS_KNOWN));
@@ -114,8 +117,8 @@ bool subscription_reports_leaves(const struct subscription *subscription)
     return (kinds & VAMP_EVENT_BIT(VAMP_EVENT_LEAVE)) != 0;
 }
 
-mstro_status subscription_apply(struct pool *pool, struct component *component,
-                                const Mstro__Wire__Request *request, struct vamp_err *err)
+static mstro_status apply_subscribe(struct pool *pool, struct component *component,
+                                    const Mstro__Wire__Request *request, struct vamp_err *err)
 {
     const Mstro__Wire__Subscribe *subscribe = request->subscribe;
     struct subscription *subscription =
@@ -157,11 +160,11 @@ mstro_status subscription_apply(struct pool *pool, struct component *component,
     return MSTRO_OK;
 }
 
+const struct request_rule rule_subscribe = {check_subscribe, apply_subscribe};
+
 struct subscription *subscription_find(const struct component *component, uint64_t id)
 {
-    for (struct list_link *link = list_first(&component->subscriptions); link != NULL;
-         link = list_next(&component->subscriptions, link)) {
-        struct subscription *subscription = CONTAINER_OF(link, struct subscription, of_component);
+    LIST_EACH (subscription, &component->subscriptions, struct subscription, of_component) {
         if (subscription->id == id) {
             return subscription;
         }
@@ -192,10 +195,13 @@ void subscription_release(struct pool *pool, struct subscription *subscription)
     pool_memory_give(&pool->memory, POOL_MEMORY_OBJECTS, subscription);
 }
 
-mstro_status subscription_check_end(struct component *component,
-                                    const Mstro__Wire__Unsubscribe *unsubscribe,
-                                    struct vamp_err *err)
+static mstro_status check_unsubscribe(struct pool *pool, struct component *component,
+                                      const Mstro__Wire__Request *request,
+                                      struct subject *ret_subject, struct vamp_err *err)
 {
+    (void)pool;
+    const Mstro__Wire__Unsubscribe *unsubscribe = request->unsubscribe;
+    subject_init(VAMP_EVENT_UNSUBSCRIBE, component->id, ret_subject);
     if (subscription_find(component, unsubscribe->subscription) == NULL) {
         (void)vamp_err_set(err, -ENOENT, "unsubscribe: this component has no subscription %llu",
                            (unsigned long long)unsubscribe->subscription);
@@ -204,8 +210,8 @@ mstro_status subscription_check_end(struct component *component,
     return MSTRO_OK;
 }
 
-mstro_status subscription_apply_end(struct pool *pool, struct component *component,
-                                    const Mstro__Wire__Request *request, struct vamp_err *err)
+static mstro_status apply_unsubscribe(struct pool *pool, struct component *component,
+                                      const Mstro__Wire__Request *request, struct vamp_err *err)
 {
     (void)err;
     subscription_release(pool, subscription_find(component, request->unsubscribe->subscription));
@@ -214,3 +220,5 @@ mstro_status subscription_apply_end(struct pool *pool, struct component *compone
     pool_finish(pool, &subject, request->id, NULL);
     return MSTRO_OK;
 }
+
+const struct request_rule rule_unsubscribe = {check_unsubscribe, apply_unsubscribe};

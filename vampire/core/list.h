@@ -81,4 +81,10 @@ static inline struct list_link *list_next(const struct list *list, const struct 
     return link->next == &list->head ? NULL : link->next;
 }
 
+/* A loop over the objects of type `type` that are linked by `member`; the list must not change. */
+#define LIST_EACH(object, list, type, member)                                                      \
+    for (type *object = CONTAINER_OF((list)->head.next, type, member);                             \
+         &object->member != &(list)->head;                                                         \
+         object = CONTAINER_OF(object->member.next, type, member))
+
 #endif

@@ -58,4 +58,14 @@ static inline struct map_link *map_next(const struct map_link *link)
     return map_same(link->next, link->hash);
 }
 
+/* Entries whose keys are numbers: two numbers never have one hash in a map. NULL: not there. */
+static inline struct map_link *map_find_number(const struct map *map, uint64_t key)
+{
+    return map_first(map, map_hash_number(map, key));
+}
+static inline void map_insert_number(struct map *map, struct map_link *link, uint64_t key)
+{
+    map_insert(map, link, map_hash_number(map, key));
+}
+
 #endif
