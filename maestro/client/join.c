@@ -208,7 +208,7 @@ static int prove(struct pool_manager *pm, Mstro__Wire__Join *join, struct vamp_e
     struct credential *credential = &pm->credential;
     auth_prove_join(&pm->info.key, &pm->challenge.value, pm->link.session, join, proof);
     join->has_proof = 1;
-    join->proof = (ProtobufCBinaryData){.len = sizeof proof->bytes, .data = proof->bytes};
+    join->proof = frame_bytes(proof->bytes, sizeof proof->bytes);
     if (pm->credentials == NULL) {
         return 0;
     }
@@ -217,8 +217,7 @@ static int prove(struct pool_manager *pm, Mstro__Wire__Join *join, struct vamp_e
         return -EKEYREJECTED;
     }
     join->has_credential = 1;
-    join->credential =
-        (ProtobufCBinaryData){.len = credential->length, .data = (uint8_t *)credential->text};
+    join->credential = frame_bytes(credential->text, credential->length);
     return 0;
 }
 
@@ -290,23 +289,14 @@ mstro_status pool_manager_join(struct pool_manager *pm, const struct port_member
     if (result != 0) {
         return result == -ENOMEM ? MSTRO_NOMEM : MSTRO_OFI_FAIL;
     }
-    /* protobuf-c's structures have no const; packing does not write to them */
-    union {
-        const char *in;
-        char *out;
-    } name = {member->component}, flow = {member->workflow};
-    union {
-        const uint8_t *in;
-        uint8_t *out;
-    } address = {0};
     size_t length;
-    address.in = fabric_address(pm->fabric, &length);
+    const uint8_t *address = fabric_address(pm->fabric, &length);
     Mstro__Wire__Join join = MSTRO__WIRE__JOIN__INIT;
-    join.workflow = flow.out;
-    join.component = name.out;
+    join.workflow = frame_text(member->workflow);
+    join.component = frame_text(member->component);
     join.has_index = 1;
     join.index = member->index;
-    join.address = (ProtobufCBinaryData){.len = length, .data = address.out};
+    join.address = frame_bytes(address, length);
     join.pool_session = pm->info.session;
     return exchange(pm, &join, deadline_ms, err);
 }

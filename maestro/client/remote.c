@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A component's port to a pool manager: calls, exposed memory, messages, transports, and the thread
- * that makes progress. One lock guards everything; the thread holds it neither while it waits nor
- * during a callback.
+ * that makes progress. One lock guards everything: every function here is called with it, but for
+ * those of the table of a port. The thread releases it while it waits and for each callback.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -66,26 +66,17 @@ static struct remote *as_remote(struct port *port)
     return CONTAINER_OF(port, struct remote, port);
 }
 
-/* With the lock: the pool manager cannot be reached any more. */
+/* The pool manager cannot be reached any more. */
 static void lose(struct remote *remote, const char *text)
 {
-    if (remote->gone) {
-        return;
+    if (!remote->gone) {
+        remote->gone = true;
+        (void)snprintf(remote->gone_text, sizeof remote->gone_text, "%s", text);
+        fetch_cancel_all(&remote->fetcher);
     }
-    remote->gone = true;
-    (void)snprintf(remote->gone_text, sizeof remote->gone_text, "%s", text);
-    fetch_cancel(&remote->fetcher, NULL);
 }
 
-/* The same without the lock. */
-static void lock_and_lose(struct remote *remote, const char *text)
-{
-    (void)pthread_mutex_lock(&remote->lock);
-    lose(remote, text);
-    (void)pthread_mutex_unlock(&remote->lock);
-}
-
-/* With the lock. `flow` may be NULL. */
+/* `flow` may be NULL. */
 static void send_heartbeat(struct remote *remote, Mstro__Wire__Flow *flow)
 {
     Mstro__Wire__Heartbeat heartbeat = MSTRO__WIRE__HEARTBEAT__INIT;
@@ -95,10 +86,9 @@ static void send_heartbeat(struct remote *remote, Mstro__Wire__Flow *flow)
     }
 }
 
-/* ---- transports: from a ticket over remote reads to the end; on the progress thread without the
- * lock */
+/* ---- transports: from a ticket over remote reads to the end; on the progress thread */
 
-/* With the lock. finish_transports does the rest without it. */
+/* finish_transports does the rest. */
 static void transport_done(void *context, int status)
 {
     struct transport *transport = context;
@@ -118,14 +108,10 @@ static void send_end(struct remote *remote, const struct transport *transport)
     Mstro__Wire__Request request = MSTRO__WIRE__REQUEST__INIT;
     request.what_case = MSTRO__WIRE__REQUEST__WHAT_TRANSPORT_END;
     request.transport_end = &end;
-    (void)pthread_mutex_lock(&remote->lock);
-    if (!remote->gone) {
-        request.id = ++remote->last_request; /* no caller waits for the answer */
-        if (link_send(&remote->pm.link, monotonic_ns(), FRAME_REQUEST, &request.base) != 0) {
-            lose(remote, "a finished transport could not be reported to the pool manager");
-        }
+    request.id = ++remote->last_request; /* no caller waits for the answer */
+    if (link_send(&remote->pm.link, monotonic_ns(), FRAME_REQUEST, &request.base) != 0) {
+        lose(remote, "a finished transport could not be reported to the pool manager");
     }
-    (void)pthread_mutex_unlock(&remote->lock);
 }
 
 /* Finds a place for the payload and starts reading. MSTRO_OK: under way. */
@@ -144,25 +130,22 @@ static mstro_status begin_transport(struct remote *remote, struct transport *tra
         .done = transport_done,
         .context = transport};
     memcpy(order.source.address, address->data, address->len);
-    order.destination = remote->events.place(remote->events.context, ticket);
-    if (order.destination == NULL) {
-        return MSTRO_NOMEM;
-    }
-    (void)pthread_mutex_lock(&remote->lock);
-    int result = fetch_start(&remote->fetcher, &order);
     (void)pthread_mutex_unlock(&remote->lock);
-    return result == 0 ? MSTRO_OK : MSTRO_NOMEM;
+    order.destination = remote->events.place(remote->events.context, ticket);
+    (void)pthread_mutex_lock(&remote->lock);
+    return order.destination != NULL && fetch_start(&remote->fetcher, &order) == 0 ? MSTRO_OK
+                                                                                   : MSTRO_NOMEM;
 }
 
 static void finish_transport(struct remote *remote, struct transport *transport)
 {
-    if (transport->ticket->transport_id != 0) {
+    if (transport->ticket->transport_id != 0 && !remote->gone) {
         send_end(remote, transport);
     }
+    (void)pthread_mutex_unlock(&remote->lock);
     remote->events.arrived(remote->events.context, transport->ticket, transport->status);
     (void)pthread_mutex_lock(&remote->lock);
     list_remove(&transport->of_remote);
-    (void)pthread_mutex_unlock(&remote->lock);
     mstro__wire__ticket__free_unpacked(transport->ticket, NULL);
     free(transport);
 }
@@ -171,30 +154,8 @@ static void finish_transport(struct remote *remote, struct transport *transport)
 static void finish_transports(struct remote *remote)
 {
     struct list_link *link;
-    do {
-        (void)pthread_mutex_lock(&remote->lock);
-        link = list_first(&remote->ended);
-        if (link != NULL) {
-            list_remove(link);
-        }
-        (void)pthread_mutex_unlock(&remote->lock);
-        if (link != NULL) {
-            finish_transport(remote, CONTAINER_OF(link, struct transport, of_ended));
-        }
-    } while (link != NULL);
-}
-
-/* A transport of the same handle that is still under way has been given up by the pool manager. Its
- * memory may be given back as soon as the demand ends, so nothing may be written to it any more.
- * With the lock. */
-static void abandon_earlier(struct remote *remote, const Mstro__Wire__Ticket *ticket)
-{
-    for (struct list_link *link = list_first(&remote->transports); link != NULL;
-         link = list_next(&remote->transports, link)) {
-        const struct transport *earlier = CONTAINER_OF(link, struct transport, of_remote);
-        if (earlier->ticket->handle == ticket->handle) {
-            fetch_abandon(&remote->fetcher, earlier);
-        }
+    while ((link = list_take(&remote->ended)) != NULL) {
+        finish_transport(remote, CONTAINER_OF(link, struct transport, of_ended));
     }
 }
 
@@ -207,19 +168,25 @@ static void take_ticket(struct remote *remote, const struct frame *frame)
     }
     if (ticket == NULL) {
         free(transport);
-        lock_and_lose(remote, "no memory for a ticket of the pool manager");
+        lose(remote, "no memory for a ticket of the pool manager");
         return;
     }
     *transport = (struct transport){.remote = remote, .ticket = ticket};
-    (void)pthread_mutex_lock(&remote->lock);
-    abandon_earlier(remote, ticket);
+    /* A transport of the same handle that is still under way has been given up by the pool manager.
+     * Its memory may be given back as soon as the demand ends, so nothing may be written to it any
+     * more. */
+    for (struct list_link *link = list_first(&remote->transports); link != NULL;
+         link = list_next(&remote->transports, link)) {
+        const struct transport *earlier = CONTAINER_OF(link, struct transport, of_remote);
+        if (earlier->ticket->handle == ticket->handle) {
+            fetch_abandon(&remote->fetcher, earlier, NULL);
+        }
+    }
     list_append(&remote->transports, &transport->of_remote);
-    bool gone = remote->gone;
-    (void)pthread_mutex_unlock(&remote->lock);
     if (ticket->has_status && ticket->status != MSTRO_OK) {
         transport->status =
             ticket->status < mstro_status_MAX ? (mstro_status)ticket->status : MSTRO_FAIL;
-    } else if (gone) {
+    } else if (remote->gone) {
         transport->status = MSTRO_NO_PM;
     } else if (ticket->memory != NULL && ticket->memory->bytes > 0) {
         transport->status = begin_transport(remote, transport);
@@ -232,15 +199,8 @@ static void take_ticket(struct remote *remote, const struct frame *frame)
 
 /* ---- messages from the pool manager */
 
-static void take_response(struct remote *remote, const Mstro__Wire__Response *response)
-{
-    (void)pthread_mutex_lock(&remote->lock);
-    calls_answer(&remote->calls, response);
-    (void)pthread_mutex_unlock(&remote->lock);
-}
-
-/* With the lock: notifies the pool manager once so many batches of events were received since the
- * last message to it. */
+/* Notifies the pool manager once so many batches of events were received since the last message to
+ * it. */
 static void acknowledge(struct remote *remote, unsigned batches)
 {
     const struct link *link = &remote->pm.link;
@@ -253,56 +213,37 @@ static void take_events(struct remote *remote, const struct frame *frame)
 {
     const struct port_events *events = &remote->events;
     struct vamp_err err = VAMP_ERR_NONE;
-    if (events->events(events->context, frame->body, frame->body_length, &err) != 0) {
-        lock_and_lose(remote, err.text);
+    (void)pthread_mutex_unlock(&remote->lock);
+    int result = events->events(events->context, frame->body, frame->body_length, &err);
+    (void)pthread_mutex_lock(&remote->lock);
+    if (result != 0) {
+        lose(remote, err.text);
         return;
     }
-    (void)pthread_mutex_lock(&remote->lock);
     remote->pm.link.events_taken++;
     acknowledge(remote, ACKNOWLEDGE_AT_ONCE);
-    (void)pthread_mutex_unlock(&remote->lock);
 }
 
 static void take_goodbye(struct remote *remote, const Mstro__Wire__Goodbye *goodbye)
 {
-    (void)pthread_mutex_lock(&remote->lock);
     bool has_text = goodbye->text != NULL && goodbye->text[0] != '\0';
     lose(remote, has_text ? goodbye->text : "the pool manager said good-bye");
     Mstro__Wire__Goodbye answer = MSTRO__WIRE__GOODBYE__INIT;
     /* the pool manager waits for this only briefly, so a failure does not matter */
     (void)!link_send(&remote->pm.link, monotonic_ns(), FRAME_GOODBYE, &answer.base);
-    (void)pthread_mutex_unlock(&remote->lock);
-}
-
-/* True: a message to handle. */
-static bool take_head(struct remote *remote, const struct frame *frame)
-{
-    (void)pthread_mutex_lock(&remote->lock);
-    remote->heard_ns = monotonic_ns();
-    bool next = frame->sequence == remote->pm.received_sequence + 1;
-    if (next) {
-        remote->pm.received_sequence = frame->sequence;
-    } else if (frame->sequence > remote->pm.received_sequence) {
-        lose(remote, "messages of the pool manager were lost");
-    }
-    bool take = next && !remote->gone;
-    (void)pthread_mutex_unlock(&remote->lock);
-    return take;
 }
 
 static void take_body(struct remote *remote, const struct frame *frame, const void *body)
 {
     switch (frame->kind) {
     case FRAME_RESPONSE:
-        take_response(remote, body);
+        calls_answer(&remote->calls, body);
         break;
     case FRAME_TICKET:
         take_ticket(remote, frame);
         break;
     case FRAME_HEARTBEAT:
-        (void)pthread_mutex_lock(&remote->lock);
         remote->answer_heartbeat = true;
-        (void)pthread_mutex_unlock(&remote->lock);
         break;
     case FRAME_GOODBYE:
         take_goodbye(remote, body);
@@ -312,18 +253,28 @@ static void take_body(struct remote *remote, const struct frame *frame, const vo
     case FRAME_EVENTS:
     case FRAME_JOIN:
     case FRAME_REQUEST:
-        lock_and_lose(remote, "the pool manager sent a message of a kind that it does not send");
+        lose(remote, "the pool manager sent a message of a kind that it does not send");
         break;
     }
 }
 
-/* On the progress thread without the lock. */
 static void receive(struct remote *remote, const struct fabric_event *event)
 {
     struct frame frame;
     if (frame_parse(event->bytes, event->length, &frame, NULL) != 0 ||
-        frame.session != remote->pm.info.session || !take_head(remote, &frame)) {
+        frame.session != remote->pm.info.session) {
         return; /* from another sender, or from an earlier pool manager at this address */
+    }
+    remote->heard_ns = monotonic_ns();
+    if (frame.sequence != remote->pm.received_sequence + 1) {
+        if (frame.sequence > remote->pm.received_sequence) {
+            lose(remote, "messages of the pool manager were lost");
+        }
+        return;
+    }
+    remote->pm.received_sequence = frame.sequence;
+    if (remote->gone) {
+        return;
     }
     if (frame.kind == FRAME_EVENTS) {
         take_events(remote, &frame);
@@ -332,15 +283,15 @@ static void receive(struct remote *remote, const struct fabric_event *event)
     struct vamp_err err = VAMP_ERR_NONE;
     const void *body = frame_unpack(&frame, &remote->pm.arena, &err);
     if (body == NULL) {
-        lock_and_lose(remote, err.text);
-        return;
+        lose(remote, err.text);
+    } else {
+        take_body(remote, &frame, body);
     }
-    take_body(remote, &frame, body);
 }
 
 /* ---- the progress thread */
 
-/* With the lock. Returns when to look again. */
+/* Returns when to look again. */
 static int64_t look_after(struct remote *remote, int64_t now_ns)
 {
     int64_t gap_ns = now_ns - remote->looked_ns;
@@ -373,24 +324,7 @@ static int64_t look_after(struct remote *remote, int64_t now_ns)
     return beat_ns < silence_ns ? beat_ns : silence_ns;
 }
 
-static void take_event(struct remote *remote, const struct fabric_event *event)
-{
-    if (event->kind == FABRIC_RECEIVED) {
-        receive(remote, event);
-        return;
-    }
-    if (event->kind == FABRIC_READ) { /* of a challenge; the welcome to an earlier join was first */
-        return;
-    }
-    (void)pthread_mutex_lock(&remote->lock);
-    link_sent(&remote->pm.link);
-    if (event->status != 0) {
-        lose(remote, "the connection to the pool manager broke");
-    }
-    (void)pthread_mutex_unlock(&remote->lock);
-}
-
-/* With the lock: whether a thread waits for a message, or others may read memory. A component that
+/* Whether a thread waits for a message, or others may read memory. A component that
  * only receives events is woken by the heartbeat at the latest. */
 static bool is_busy(const struct remote *remote)
 {
@@ -398,7 +332,7 @@ static bool is_busy(const struct remote *remote)
            list_first(&remote->transports) != NULL || remote->pm.link.first != NULL;
 }
 
-/* With the lock: does the work that is due. Returns the time until the next work. */
+/* Does the work that is due. Returns the time until the next work. */
 static int64_t advance(struct remote *remote, bool drained, int64_t now_ns)
 {
     int64_t next_ns = fetch_advance(&remote->fetcher, now_ns);
@@ -422,30 +356,19 @@ static int64_t advance(struct remote *remote, bool drained, int64_t now_ns)
     return next_ns <= now_ns ? 0 : next_ns - now_ns;
 }
 
-/* With the lock. */
-static void let_gather(struct remote *remote, bool received, int64_t now_ns)
-{
-    remote->gathers =
-        received && remote->waits_long && now_ns - remote->received_ns < ROUNDS_GATHER_WITHIN_NS;
-    if (received) {
-        remote->received_ns = now_ns;
-    }
-}
-
 /* Not before the last read has ended: the users of the calls that end now may free its memory. */
 static void report_gone(struct remote *remote)
 {
-    (void)pthread_mutex_lock(&remote->lock);
-    bool report = remote->gone && !remote->gone_reported && fetch_is_idle(&remote->fetcher) &&
-                  list_is_empty(&remote->transports);
-    if (report) {
-        remote->gone_reported = true;
-        calls_wake(&remote->calls);
+    if (!remote->gone || remote->gone_reported || !list_is_empty(&remote->fetcher.jobs) ||
+        !list_is_empty(&remote->transports)) {
+        return;
     }
-    report = report && !remote->shut;
-    (void)pthread_mutex_unlock(&remote->lock);
-    if (report) {
+    remote->gone_reported = true;
+    calls_wake(&remote->calls);
+    if (!remote->shut) {
+        (void)pthread_mutex_unlock(&remote->lock);
         remote->events.gone(remote->events.context, MSTRO_NO_PM, remote->gone_text);
+        (void)pthread_mutex_lock(&remote->lock);
     }
 }
 
@@ -453,36 +376,39 @@ static void report_gone(struct remote *remote)
 static int64_t go_round(struct remote *remote)
 {
     struct fabric_event events[FABRIC_EVENTS];
-    (void)pthread_mutex_lock(&remote->lock);
     int count = fabric_poll(remote->pm.fabric, events);
     if (count < 0) {
         lose(remote, "the fabric has failed");
     }
-    (void)pthread_mutex_unlock(&remote->lock);
-    for (int i = 0; i < count; i++) {
-        take_event(remote, &events[i]);
-    }
-    (void)pthread_mutex_lock(&remote->lock);
-    const int64_t now_ns = monotonic_ns();
     bool received = false;
     for (int i = 0; i < count; i++) {
-        if (events[i].kind == FABRIC_RECEIVED) {
+        switch (events[i].kind) {
+        case FABRIC_RECEIVED:
+            receive(remote, &events[i]);
             fabric_release(remote->pm.fabric, &events[i]);
             received = true;
+            break;
+        case FABRIC_READ: /* of a challenge; the welcome to an earlier join was first */
+            break;
+        case FABRIC_SENT:
+            link_sent(&remote->pm.link);
+            if (events[i].status != 0) {
+                lose(remote, "the connection to the pool manager broke");
+            }
+            break;
         }
     }
+    const int64_t now_ns = monotonic_ns();
     acknowledge(remote, ACKNOWLEDGE_BATCHES);
     int64_t idle_ns = advance(remote, count == 0, now_ns);
-    let_gather(remote, received, now_ns);
-    bool ended = list_first(&remote->ended) != NULL;
+    remote->gathers =
+        received && remote->waits_long && now_ns - remote->received_ns < ROUNDS_GATHER_WITHIN_NS;
+    remote->received_ns = received ? now_ns : remote->received_ns;
+    idle_ns = count == 0 && list_is_empty(&remote->ended) ? idle_ns : 0;
     bool stop = remote->stop || count < 0;
-    (void)pthread_mutex_unlock(&remote->lock);
     finish_transports(remote);
     report_gone(remote);
-    if (stop) {
-        return -1;
-    }
-    return count == 0 && !ended ? idle_ns : 0;
+    return stop ? -1 : idle_ns;
 }
 
 static void *make_progress(void *argument)
@@ -490,7 +416,9 @@ static void *make_progress(void *argument)
     struct remote *remote = argument;
     int64_t idle_ns = 0;
     while (idle_ns >= 0) {
+        (void)pthread_mutex_lock(&remote->lock);
         idle_ns = go_round(remote);
+        (void)pthread_mutex_unlock(&remote->lock);
         if (idle_ns >= 0 && remote->gathers) {
             fabric_gather(remote->pm.fabric);
         } else if (idle_ns > 0) {
@@ -514,12 +442,11 @@ static int init_condition(pthread_cond_t *condition)
     return result;
 }
 
-/* With the lock. False: the deadline has passed. */
+/* False: the deadline has passed. */
 static bool await(struct remote *remote, struct call *call, uint32_t deadline_ms)
 {
     int64_t end_ns = monotonic_ns() + (int64_t)deadline_ms * 1000000;
-    struct timespec end = {.tv_sec = end_ns / VAMP_NS_PER_SECOND,
-                           .tv_nsec = end_ns % VAMP_NS_PER_SECOND};
+    const struct timespec end = vamp_timespec(end_ns);
     int result = 0;
     while (!call->done && !remote->gone_reported && !remote->shut && result != ETIMEDOUT) {
         result = deadline_ms == 0 ? pthread_cond_wait(&call->answered, &remote->lock)
@@ -528,7 +455,6 @@ static bool await(struct remote *remote, struct call *call, uint32_t deadline_ms
     return call->done || remote->gone_reported || remote->shut;
 }
 
-/* With the lock. */
 static mstro_status no_pool_manager(const struct remote *remote, struct vamp_err *err)
 {
     (void)vamp_err_set(err, -ENOTCONN, "%s",
@@ -536,7 +462,6 @@ static mstro_status no_pool_manager(const struct remote *remote, struct vamp_err
     return MSTRO_NO_PM;
 }
 
-/* With the lock. */
 static mstro_status send_and_wait(struct remote *remote, Mstro__Wire__Request *request,
                                   uint32_t deadline_ms, struct call *call, struct vamp_err *err)
 {
@@ -703,8 +628,8 @@ static void remote_close(struct port *port)
         (void)pthread_join(remote->thread, NULL);
         (void)pthread_mutex_lock(&remote->lock);
         fetch_end(&remote->fetcher);
-        (void)pthread_mutex_unlock(&remote->lock);
         finish_transports(remote);
+        (void)pthread_mutex_unlock(&remote->lock);
     }
     if (remote->pm.answered && !remote->gone) {
         say_goodbye(remote);
@@ -725,17 +650,6 @@ static const struct port_ops remote_ops = {
     .shut = remote_shut,
     .close = remote_close,
 };
-
-static mstro_status start(struct remote *remote, struct vamp_err *err)
-{
-    fetch_init(&remote->fetcher, remote->pm.fabric, remote->pm.silence_ns);
-    remote->heard_ns = remote->looked_ns = monotonic_ns();
-    if (vamp_thread_start(&remote->thread, "maestro", make_progress, remote, err) != 0) {
-        return MSTRO_NOMEM;
-    }
-    remote->thread_started = true;
-    return MSTRO_OK;
-}
 
 mstro_status port_open_remote(const char *info, const struct port_member *member,
                               uint32_t deadline_ms, const struct port_events *events,
@@ -761,7 +675,11 @@ mstro_status port_open_remote(const char *info, const struct port_member *member
     remote->pm.credentials = NULL;
     if (status == MSTRO_OK) {
         remote->port.app_id = remote->pm.app_id;
-        status = start(remote, err);
+        fetch_init(&remote->fetcher, remote->pm.fabric, remote->pm.silence_ns);
+        remote->heard_ns = remote->looked_ns = monotonic_ns();
+        remote->thread_started =
+            vamp_thread_start(&remote->thread, "maestro", make_progress, remote, err) == 0;
+        status = remote->thread_started ? MSTRO_OK : MSTRO_NOMEM;
     }
     if (status != MSTRO_OK) {
         remote_close(&remote->port);

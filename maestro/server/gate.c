@@ -19,18 +19,6 @@ static uint64_t *slot_of(struct gate_sessions *sessions, uint64_t session)
     return &sessions->slots[at];
 }
 
-static bool holds(struct gate_sessions *sessions, uint64_t session)
-{
-    return *slot_of(sessions, session) == session;
-}
-
-static void add(struct gate_sessions *sessions, uint64_t session)
-{
-    uint64_t *slot = slot_of(sessions, session);
-    sessions->count += *slot == 0 ? 1 : 0;
-    *slot = session;
-}
-
 /* ---- the gate */
 
 /* A credential of its own shows at the start whether munged works. */
@@ -50,7 +38,7 @@ static int init_munge(struct gate *gate, struct vamp_err *err)
     return result;
 }
 
-int gate_init(struct gate *gate, struct fabric *fabric, const struct gate_options *options,
+int gate_init(struct gate *gate, struct fabric *fabric, const struct server_options *options,
               struct vamp_err *err)
 {
     gate->open = options->open;
@@ -94,7 +82,8 @@ bool gate_lets_in(const struct gate *gate, uint64_t session, const Mstro__Wire__
     if (gate->open) {
         return true;
     }
-    if (session == 0 || holds(gate->of_current, session) || holds(gate->of_previous, session)) {
+    if (session == 0 || *slot_of(gate->of_current, session) == session ||
+        *slot_of(gate->of_previous, session) == session) {
         return false;
     }
     /* A component may have read the challenge just before it changed. */
@@ -114,23 +103,20 @@ int gate_check_credential(const struct gate *gate, const Mstro__Wire__Join *join
                             err);
 }
 
-static void publish_next(struct gate *gate)
-{
-    struct gate_sessions *oldest = gate->of_previous;
-    gate->of_previous = gate->of_current;
-    memset(oldest, 0, sizeof *oldest);
-    gate->of_current = oldest;
-    gate->previous = gate->current;
-    auth_make_challenge(&gate->current);
-}
-
 void gate_remember(struct gate *gate, uint64_t session)
 {
     if (gate->open) {
         return;
     }
     if (gate->of_current->count == GATE_JOINS_MAX) {
-        publish_next(gate);
+        struct gate_sessions *oldest = gate->of_previous;
+        gate->of_previous = gate->of_current;
+        memset(oldest, 0, sizeof *oldest);
+        gate->of_current = oldest;
+        gate->previous = gate->current;
+        auth_make_challenge(&gate->current); /* published where it stands */
     }
-    add(gate->of_current, session);
+    assert(*slot_of(gate->of_current, session) == 0);
+    *slot_of(gate->of_current, session) = session;
+    gate->of_current->count++;
 }

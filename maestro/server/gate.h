@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "maestro/server/server.h"
 #include "maestro/wire/auth.h"
 #include "maestro/wire/credential.h"
 #include "maestro/wire/fabric.h"
@@ -34,14 +35,10 @@ struct gate {
     struct gate_sessions *of_current, *of_previous;
 };
 
-struct gate_options {
-    bool open;  /* neither a key nor a challenge */
-    bool munge; /* each join also needs a credential of MUNGE; not with `open` */
-};
-/* Makes a key and publishes a challenge. `gate` must not move from then on. 0 or -errno, also when
- * munged does not answer; gate_done is fine either way. */
+/* Obeys `open` and `munge`: makes a key and publishes a challenge. `gate` must not move from then
+ * on. 0 or -errno, also when munged does not answer; gate_done is fine either way. */
 VAMP_MUST_CHECK int gate_init(struct gate *gate, struct fabric *fabric,
-                              const struct gate_options *options, struct vamp_err *err);
+                              const struct server_options *options, struct vamp_err *err);
 /* A zeroed gate is fine. */
 void gate_done(struct gate *gate, struct fabric *fabric);
 

@@ -81,8 +81,6 @@ struct server_report {
     uint64_t count;
     int64_t time_ns;
 };
-/* Requests refused at the limit of memory, joins refused, joins of strangers. */
-enum { SERVER_REPORTS = 3 };
 
 enum server_phase { SERVER_RUNS, SERVER_DRAINS, SERVER_SAYS_GOODBYE, SERVER_ENDED };
 
@@ -115,7 +113,7 @@ struct server {
     int64_t looked_ns; /* when it was last checked */
     int64_t probe_ns;  /* when a peer may be probed again */
     void (*say)(const char *text);
-    struct server_report reports[SERVER_REPORTS];
+    struct server_report requests_refused, joins_refused, joins_ignored;
     unsigned busy_rounds;
     atomic_bool stop;
     int failure_fd;
@@ -152,9 +150,6 @@ void server_send(struct server *server, struct server_peer *peer, enum frame_kin
 struct fetch_source server_source(const struct server_peer *peer);
 void server_put_to_work(struct server *server, struct server_peer *peer);
 void server_return_loan(struct server *server, struct server_peer *peer, uint64_t transport_id);
-
-/* receive.c */
-void server_receive(struct server *server, const struct fabric_event *event);
 
 /* outlet.c: messages of the pool, and events. The init comes before the first peer. */
 void server_outlet_init(struct server *server);

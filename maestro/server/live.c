@@ -3,6 +3,7 @@
  * one message per heartbeat and is given up after the silence time. Also the orderly shutdown of
  * the service. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "maestro/server/internal.h"
@@ -17,23 +18,6 @@
 #define PHASE_NS INT64_C(1000000000)
 /* Refusals are reported at once, then at most once in this time. */
 #define REPORT_NS INT64_C(60000000000)
-enum { EXPLANATION_BYTES = 192 };
-
-static void forgive(struct server *server, int64_t gap_ns)
-{
-    for (struct server_peer *peer = server->all; peer != NULL; peer = peer->next) {
-        peer->heard_ns += gap_ns;
-    }
-}
-
-static void give_up(struct server *server, struct server_peer *peer)
-{
-    char text[160];
-    (void)snprintf(text, sizeof text,
-                   "the pool manager heard nothing from this component for %.1f s",
-                   (double)server->silence_ns / 1e9);
-    server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, text);
-}
 
 /* A heartbeat is due, and what was sent before it still waits. */
 static bool is_dead(struct server *server, const struct server_peer *peer, int64_t now_ns)
@@ -63,7 +47,11 @@ static int64_t look_at(struct server *server, struct server_peer *peer, int64_t 
         return peer->end_ns;
     }
     if (now_ns - peer->heard_ns >= server->silence_ns) {
-        give_up(server, peer);
+        char text[160];
+        (void)snprintf(text, sizeof text,
+                       "the pool manager heard nothing from this component for %.1f s",
+                       (double)server->silence_ns / 1e9);
+        server_dismiss(server, peer, VAMP_LEAVE_VANISHED, MSTRO_NO_PM, text);
         return peer->end_ns;
     }
     if (now_ns - peer->link.sent_ns >= server->heartbeat_ns - TOGETHER_NS) {
@@ -78,18 +66,6 @@ static int64_t look_at(struct server *server, struct server_peer *peer, int64_t 
     return earlier(peer->link.sent_ns + server->heartbeat_ns, peer->heard_ns + server->silence_ns);
 }
 
-static int64_t look_at_all(struct server *server, int64_t now_ns)
-{
-    int64_t next_ns = INT64_MAX;
-    struct server_peer *peer = server->all;
-    while (peer != NULL) {
-        struct server_peer *next = peer->next;
-        next_ns = earlier(next_ns, look_at(server, peer, now_ns));
-        peer = next;
-    }
-    return next_ns;
-}
-
 static bool all_delivered(const struct server *server)
 {
     for (const struct server_peer *peer = server->all; peer != NULL; peer = peer->next) {
@@ -99,14 +75,6 @@ static bool all_delivered(const struct server *server)
         }
     }
     return true;
-}
-
-static void dismiss_all(struct server *server)
-{
-    for (struct server_peer *peer = server->all; peer != NULL; peer = peer->next) {
-        server_dismiss(server, peer, VAMP_LEAVE_POOL_ENDED, MSTRO_NO_PM,
-                       "the pool manager has shut down");
-    }
 }
 
 /* Runs -> drains -> says good-bye -> ended. */
@@ -122,7 +90,10 @@ static void advance_phase(struct server *server, int64_t now_ns)
         break;
     case SERVER_DRAINS: /* what has arrived is read, what waits is sent */
         if (late || (server->busy_rounds == 0 && all_delivered(server))) {
-            dismiss_all(server);
+            for (struct server_peer *peer = server->all; peer != NULL; peer = peer->next) {
+                server_dismiss(server, peer, VAMP_LEAVE_POOL_ENDED, MSTRO_NO_PM,
+                               "the pool manager has shut down");
+            }
             server->phase = SERVER_SAYS_GOODBYE;
             server->phase_end_ns = now_ns + PHASE_NS;
         }
@@ -139,76 +110,41 @@ static void advance_phase(struct server *server, int64_t now_ns)
 
 /* ---- counts that are reported to the operator */
 
-static uint64_t count_at_memory_limit(const struct server *server)
+/* Reports the cases that were counted since the last report. */
+VAMP_PRINTF(6, 7)
+static void report(struct server *server, struct server_report *last, uint64_t count,
+                   int64_t now_ns, const char *cases, const char *explanation, ...)
 {
-    struct pool_memory_state memory;
-    pool_memory_state(server->pool, &memory);
-    return memory.refused;
+    const bool again = last->count > 0;
+    if (count == last->count || (again && now_ns - last->time_ns < REPORT_NS)) {
+        return;
+    }
+    char text[256];
+    int length = snprintf(text, sizeof text, "%" PRIu64 " %s %s: ", count - last->count, cases,
+                          again ? "since the last message" : "so far");
+    va_list arguments;
+    va_start(arguments, explanation);
+    (void)vsnprintf(text + length, sizeof text - (size_t)length, explanation, arguments);
+    va_end(arguments);
+    server->say(text);
+    *last = (struct server_report){.count = count, .time_ns = now_ns};
 }
-
-static void explain_memory_limit(const struct server *server, char text[static EXPLANATION_BYTES])
-{
-    struct pool_memory_state memory;
-    pool_memory_state(server->pool, &memory);
-    (void)snprintf(text, EXPLANATION_BYTES,
-                   "the pool's components, CDOs and subscriptions take %zu KiB, the limit is %zu "
-                   "KiB (half of --memory); the workflow continues without these requests",
-                   memory.object_bytes / 1024, memory.limit / 2 / 1024);
-}
-
-static uint64_t count_refused(const struct server *server)
-{
-    return server->counts.refused;
-}
-
-static void explain_refused(const struct server *server, char text[static EXPLANATION_BYTES])
-{
-    (void)snprintf(text, EXPLANATION_BYTES,
-                   "the last one with \"%s\"; %" PRIu64
-                   " in all were not answered, because too many came at once",
-                   mstro_status_description(server->refusal), server->counts.unanswered);
-}
-
-static uint64_t count_strangers(const struct server *server)
-{
-    return server->counts.strangers;
-}
-
-static void explain_strangers(const struct server *server, char text[static EXPLANATION_BYTES])
-{
-    (void)server;
-    (void)snprintf(text, EXPLANATION_BYTES,
-                   "their senders do not know this pool manager's key; a component of this "
-                   "workflow has to use the information that this pool manager printed");
-}
-
-static const struct {
-    const char *cases;
-    uint64_t (*count)(const struct server *server);
-    void (*explain)(const struct server *server, char text[static EXPLANATION_BYTES]);
-} reports[SERVER_REPORTS] = {
-    {"requests refused", count_at_memory_limit, explain_memory_limit},
-    {"joins refused", count_refused, explain_refused},
-    {"joins ignored", count_strangers, explain_strangers},
-};
 
 static void report_counts(struct server *server, int64_t now_ns)
 {
-    for (size_t i = 0; i < SERVER_REPORTS; i++) {
-        struct server_report *last = &server->reports[i];
-        const uint64_t count = reports[i].count(server);
-        const bool again = last->count > 0;
-        if (count == last->count || (again && now_ns - last->time_ns < REPORT_NS)) {
-            continue;
-        }
-        char explanation[EXPLANATION_BYTES];
-        char text[EXPLANATION_BYTES + 64];
-        reports[i].explain(server, explanation);
-        (void)snprintf(text, sizeof text, "%" PRIu64 " %s %s: %s", count - last->count,
-                       reports[i].cases, again ? "since the last message" : "so far", explanation);
-        server->say(text);
-        *last = (struct server_report){.count = count, .time_ns = now_ns};
-    }
+    struct pool_memory_state memory;
+    pool_memory_state(server->pool, &memory);
+    report(server, &server->requests_refused, memory.refused, now_ns, "requests refused",
+           "the pool's components, CDOs and subscriptions take %zu KiB, the limit is %zu "
+           "KiB (half of --memory); the workflow continues without these requests",
+           memory.object_bytes / 1024, memory.limit / 2 / 1024);
+    report(server, &server->joins_refused, server->counts.refused, now_ns, "joins refused",
+           "the last one with \"%s\"; %" PRIu64
+           " in all were not answered, because too many came at once",
+           mstro_status_description(server->refusal), server->counts.unanswered);
+    report(server, &server->joins_ignored, server->counts.strangers, now_ns, "joins ignored",
+           "their senders do not know this pool manager's key; a component of this "
+           "workflow has to use the information that this pool manager printed");
 }
 
 int64_t server_look_after(struct server *server, int64_t now_ns)
@@ -218,7 +154,9 @@ int64_t server_look_after(struct server *server, int64_t now_ns)
     /* The thread wakes for every heartbeat. After a gap this long the process itself was stopped,
      * and the silence is not the peers'. */
     if (gap_ns >= server->silence_ns / 2) {
-        forgive(server, gap_ns);
+        for (struct server_peer *peer = server->all; peer != NULL; peer = peer->next) {
+            peer->heard_ns += gap_ns;
+        }
         server_look_by(server, 0);
     }
     advance_phase(server, now_ns);
@@ -226,7 +164,11 @@ int64_t server_look_after(struct server *server, int64_t now_ns)
         report_counts(server, now_ns);
     }
     if (now_ns >= server->check_ns) {
-        int64_t next_ns = look_at_all(server, now_ns);
+        int64_t next_ns = INT64_MAX;
+        for (struct server_peer *peer = server->all, *next; peer != NULL; peer = next) {
+            next = peer->next;
+            next_ns = earlier(next_ns, look_at(server, peer, now_ns));
+        }
         server->check_ns = next_ns < now_ns + CHECK_NS ? now_ns + CHECK_NS : next_ns;
     }
     if (server->phase != SERVER_RUNS) {

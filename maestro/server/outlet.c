@@ -42,13 +42,8 @@ static bool lend(struct server *server, struct server_peer *peer, uint64_t trans
 static void set_source(Mstro__Wire__Ticket *ticket, const uint8_t *address, size_t length,
                        uint64_t session)
 {
-    /* protobuf-c's structures have no const; packing does not write to them */
-    union {
-        const uint8_t *in;
-        uint8_t *out;
-    } source = {address};
     ticket->has_source_address = 1;
-    ticket->source_address = (ProtobufCBinaryData){.len = length, .data = source.out};
+    ticket->source_address = frame_bytes(address, length);
     ticket->has_source_session = 1;
     ticket->source_session = session;
 }

@@ -139,11 +139,9 @@ struct fetch_source server_source(const struct server_peer *peer)
 static void say_goodbye(struct server *server, struct server_peer *peer, mstro_status status,
                         const char *text)
 {
-    char copy[VAMP_ERR_TEXT_BYTES];
-    (void)snprintf(copy, sizeof copy, "%s", text);
     Mstro__Wire__Goodbye goodbye = MSTRO__WIRE__GOODBYE__INIT;
     goodbye.status = (uint32_t)status;
-    goodbye.text = copy;
+    goodbye.text = frame_text(text);
     /* the component may be gone already: a failure does not matter */
     if (link_send(&peer->link, server_now(), FRAME_GOODBYE, &goodbye.base) != 0) {
         peer->end_ns = 0;
@@ -162,7 +160,7 @@ void server_dismiss(struct server *server, struct server_peer *peer, enum vamp_l
     say_goodbye(server, peer, status, text);
     server_put_to_work(server, peer);
     const struct fetch_source source = server_source(peer);
-    fetch_abandon_source(&server->fetcher, &source);
+    fetch_abandon(&server->fetcher, NULL, &source);
     if (reason == VAMP_LEAVE_VANISHED) {
         fabric_peer_bury(server->fabric, peer->address, peer->address_length);
     }
@@ -208,7 +206,7 @@ static struct server_peer *new_peer(struct server *server, uint64_t session,
 }
 
 static void send_welcome(struct server *server, struct server_peer *peer, mstro_status status,
-                         char *text)
+                         const char *text)
 {
     Mstro__Wire__Welcome welcome = MSTRO__WIRE__WELCOME__INIT;
     welcome.status = (uint32_t)status;
@@ -220,13 +218,13 @@ static void send_welcome(struct server *server, struct server_peer *peer, mstro_
         welcome.has_silence_ms = 1;
         welcome.silence_ms = (uint32_t)(server->silence_ns / 1000000);
     } else {
-        welcome.text = text;
+        welcome.text = frame_text(text);
     }
     struct auth_proof proof;
     if (!server->gate.open) {
         auth_prove_welcome(&server->gate.key, peer->session, &welcome, &proof);
         welcome.has_proof = 1;
-        welcome.proof = (ProtobufCBinaryData){.len = sizeof proof.bytes, .data = proof.bytes};
+        welcome.proof = frame_bytes(proof.bytes, sizeof proof.bytes);
     }
     server_send(server, peer, FRAME_WELCOME, &welcome.base);
 }

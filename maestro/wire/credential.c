@@ -162,13 +162,6 @@ int credential_make(struct credentials *credentials, const struct auth_proof *pr
 
 /* ---- checking */
 
-struct decoded {
-    munge_err_t failure;
-    void *payload;
-    int length;
-    uid_t user;
-};
-
 #define CLOCKS "the clocks of the two hosts differ"
 static const struct {
     munge_err_t failure;
@@ -195,25 +188,6 @@ static int explain(struct credentials *credentials, munge_err_t failure, struct 
                         credentials->text_of(credentials->decoding));
 }
 
-static int judge(struct credentials *credentials, const struct decoded *decoded,
-                 const struct auth_proof *proof, struct vamp_err *err)
-{
-    if (decoded->failure != EMUNGE_SUCCESS) {
-        return explain(credentials, decoded->failure, err);
-    }
-    if (decoded->length != (int)sizeof proof->bytes ||
-        memcmp(decoded->payload, proof->bytes, sizeof proof->bytes) != 0) {
-        return vamp_err_set(err, -EACCES, "the credential of MUNGE belongs to another join");
-    }
-    if (decoded->user != geteuid()) {
-        return vamp_err_set(err, -EACCES,
-                            "the component runs as user %ld, the pool manager as user %ld; with "
-                            "--munge they must be the same",
-                            (long)decoded->user, (long)geteuid());
-    }
-    return 0;
-}
-
 int credential_check(struct credentials *credentials, const struct auth_proof *proof,
                      const uint8_t *bytes, size_t length, struct vamp_err *err)
 {
@@ -228,11 +202,23 @@ int credential_check(struct credentials *credentials, const struct auth_proof *p
     }
     memcpy(text, bytes, length);
     text[length] = '\0';
-    struct decoded decoded = {.user = (uid_t)-1};
+    void *payload = NULL;
+    int payload_length = 0;
+    uid_t user = (uid_t)-1;
     gid_t group;
-    decoded.failure = credentials->decode(text, credentials->decoding, &decoded.payload,
-                                          &decoded.length, &decoded.user, &group);
-    result = judge(credentials, &decoded, proof, err);
-    free(decoded.payload);
+    const munge_err_t failure =
+        credentials->decode(text, credentials->decoding, &payload, &payload_length, &user, &group);
+    if (failure != EMUNGE_SUCCESS) {
+        result = explain(credentials, failure, err);
+    } else if (payload_length != (int)sizeof proof->bytes ||
+               memcmp(payload, proof->bytes, sizeof proof->bytes) != 0) {
+        result = vamp_err_set(err, -EACCES, "the credential of MUNGE belongs to another join");
+    } else if (user != geteuid()) {
+        result = vamp_err_set(err, -EACCES,
+                              "the component runs as user %ld, the pool manager as user %ld; with "
+                              "--munge they must be the same",
+                              (long)user, (long)geteuid());
+    }
+    free(payload);
     return result;
 }

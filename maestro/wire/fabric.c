@@ -45,13 +45,14 @@ enum wait_kind { WAIT_FD, WAIT_SREAD, WAIT_TIMED };
 
 enum op_kind { OP_RECEIVE, OP_SEND, OP_READ };
 
-/* One operation libfabric may hold a pointer to. libfabric's own part comes first. */
-struct fabric_op {
+/* One operation libfabric may hold a pointer to: a message, or a read. libfabric's own part comes
+ * first. */
+struct fabric_message {
     struct fi_context2 context;
     enum op_kind kind;
     uint64_t tag;
-    struct fabric_op *next; /* free list */
-    uint8_t *bytes;         /* of a message, FABRIC_MESSAGE_BYTES */
+    struct fabric_message *next; /* free list */
+    uint8_t *bytes;              /* of a message, FABRIC_MESSAGE_BYTES */
 };
 
 struct fabric {
@@ -71,16 +72,16 @@ struct fabric {
     uint8_t address[FABRIC_ADDRESS_BYTES];
     size_t address_length;
     uint8_t *memory; /* of all message buffers */
-    struct fabric_op receives[FABRIC_RECEIVES], sends[FABRIC_SENDS], reads[FABRIC_READS];
-    struct fabric_op *free_sends, *free_reads;
-    struct fabric_op *unposted; /* receive buffers the provider did not take yet */
+    struct fabric_message receives[FABRIC_RECEIVES], sends[FABRIC_SENDS], reads[FABRIC_READS];
+    struct fabric_message *free_sends, *free_reads;
+    struct fabric_message *unposted; /* receive buffers the provider did not take yet */
 };
 
 /* ---- operations */
 
-static struct fabric_op *take(struct fabric_op **list)
+static struct fabric_message *take(struct fabric_message **list)
 {
-    struct fabric_op *op = *list;
+    struct fabric_message *op = *list;
     if (op != NULL) {
         *list = op->next;
         op->next = NULL;
@@ -88,7 +89,7 @@ static struct fabric_op *take(struct fabric_op **list)
     return op;
 }
 
-static void give(struct fabric_op **list, struct fabric_op *op)
+static void give(struct fabric_message **list, struct fabric_message *op)
 {
     op->next = *list;
     *list = op;
@@ -106,10 +107,16 @@ static int plain_result(ssize_t result)
     return result < 0 && result > -4096 ? (int)result : -EIO;
 }
 
+static int failed(struct vamp_err *err, int result, const char *what)
+{
+    return vamp_err_set(err, result < 0 && result > -4096 ? result : -EIO, "%s: %s", what,
+                        fi_strerror(-result));
+}
+
 static int post_receives(struct fabric *fabric)
 {
     while (fabric->unposted != NULL) {
-        struct fabric_op *op = fabric->unposted;
+        struct fabric_message *op = fabric->unposted;
         int result = plain_result(fi_recv(fabric->endpoint, op->bytes, FABRIC_MESSAGE_BYTES, NULL,
                                           FI_ADDR_UNSPEC, &op->context));
         if (result != 0) {
@@ -120,33 +127,11 @@ static int post_receives(struct fabric *fabric)
     return 0;
 }
 
-/* `struct fabric_message` is the public name of an operation. */
 /* ---- opening */
 
 const char *fabric_provider(const struct fabric *fabric)
 {
     return fabric->info->fabric_attr->prov_name;
-}
-
-/* A second endpoint of this process takes any port. */
-static void drop_port(const struct fi_info *info)
-{
-    if (info->src_addr != NULL && info->addr_format == FI_SOCKADDR_IN) {
-        ((struct sockaddr_in *)info->src_addr)->sin_port = 0;
-    } else if (info->src_addr != NULL && info->addr_format == FI_SOCKADDR_IN6) {
-        ((struct sockaddr_in6 *)info->src_addr)->sin6_port = 0;
-    }
-}
-
-/* False for providers whose descriptor or blocking read does not work well: plain tcp keeps its
- * descriptor readable forever, shm and rxd spin inside a blocking read. */
-static bool descriptor_is_good(const char *provider)
-{
-    return strcmp(provider, "tcp") != 0 && strncmp(provider, "shm", 3) != 0;
-}
-static bool blocking_read_is_good(const char *provider)
-{
-    return strncmp(provider, "shm", 3) != 0 && strstr(provider, "ofi_rxd") == NULL;
 }
 
 static int open_with(struct fabric *fabric, enum fi_wait_obj object)
@@ -156,11 +141,13 @@ static int open_with(struct fabric *fabric, enum fi_wait_obj object)
     return fi_cq_open(fabric->domain, &attributes, &fabric->cq, NULL);
 }
 
-/* Opens the completion queue with the best way to wait that the provider supports. */
+/* Opens the completion queue with the best way to wait that the provider supports well: plain tcp
+ * keeps its descriptor readable forever, shm and rxd spin inside a blocking read. */
 static int open_queue(struct fabric *fabric, struct vamp_err *err)
 {
     const char *provider = fabric_provider(fabric);
-    if (descriptor_is_good(provider) && open_with(fabric, FI_WAIT_FD) == 0) {
+    const bool shm = strncmp(provider, "shm", 3) == 0;
+    if (!shm && strcmp(provider, "tcp") != 0 && open_with(fabric, FI_WAIT_FD) == 0) {
         if (fi_control(&fabric->cq->fid, FI_GETWAIT, &fabric->cq_fd) == 0) {
             fabric->wait = WAIT_FD;
             return 0;
@@ -168,47 +155,38 @@ static int open_queue(struct fabric *fabric, struct vamp_err *err)
         (void)fi_close(&fabric->cq->fid);
         fabric->cq = NULL;
     }
-    if (blocking_read_is_good(provider) && open_with(fabric, FI_WAIT_UNSPEC) == 0) {
+    if (!shm && strstr(provider, "ofi_rxd") == NULL && open_with(fabric, FI_WAIT_UNSPEC) == 0) {
         fabric->wait = WAIT_SREAD;
         return 0;
     }
-    int result = open_with(fabric, FI_WAIT_NONE);
-    if (result != 0) {
-        return vamp_err_set(err, result, "open the completion queue: %s", fi_strerror(-result));
-    }
     fabric->wait = WAIT_TIMED;
     fabric->nap_ns = NAP_SHORTEST_NS;
-    return 0;
-}
-
-static int failed(struct vamp_err *err, int result, const char *what)
-{
-    return vamp_err_set(err, result < 0 && result > -4096 ? result : -EIO, "%s: %s", what,
-                        fi_strerror(-result));
+    int result = open_with(fabric, FI_WAIT_NONE);
+    return result == 0 ? 0 : failed(err, result, "open the completion queue");
 }
 
 static int start_endpoint(struct fabric *fabric, struct vamp_err *err)
 {
-    int result = fi_endpoint(fabric->domain, fabric->info, &fabric->endpoint, NULL);
+    struct fid_ep *endpoint = NULL;
+    int result = fi_endpoint(fabric->domain, fabric->info, &endpoint, NULL);
     if (result != 0) {
         return failed(err, result, "open the endpoint");
     }
-    result = fi_ep_bind(fabric->endpoint, &fabric->av->fid, 0);
+    result = fi_ep_bind(endpoint, &fabric->av->fid, 0);
     if (result == 0) {
-        result = fi_ep_bind(fabric->endpoint, &fabric->cq->fid, FI_TRANSMIT | FI_RECV);
+        result = fi_ep_bind(endpoint, &fabric->cq->fid, FI_TRANSMIT | FI_RECV);
     }
     if (result != 0) {
         /* ofi_rxm of libfabric 1.17 crashes when it closes an endpoint without its table and queue,
          * so all of them stay open; the process is about to end. */
-        fabric->endpoint = NULL;
         return failed(err, result, "connect the endpoint with its queue");
     }
-    result = fi_enable(fabric->endpoint);
+    result = fi_enable(endpoint);
     if (result != 0) {
-        (void)fi_close(&fabric->endpoint->fid);
-        fabric->endpoint = NULL;
+        (void)fi_close(&endpoint->fid);
         return failed(err, result, "start the endpoint");
     }
+    fabric->endpoint = endpoint;
     return 0;
 }
 
@@ -229,8 +207,9 @@ static int open_objects(struct fabric *fabric, struct vamp_err *err)
     if (result != 0) {
         return failed(err, result, "open the address table");
     }
-    if (open_queue(fabric, err) != 0) {
-        return err != NULL ? err->code : -EIO;
+    result = open_queue(fabric, err);
+    if (result != 0) {
+        return result;
     }
     /* A killed process leaves its shm file; when its process id is used again, that name is taken.
      * Each try uses the next name. */
@@ -250,6 +229,18 @@ static int open_objects(struct fabric *fabric, struct vamp_err *err)
 
 #define BUFFERS_BYTES ((FABRIC_RECEIVES + FABRIC_SENDS) * FABRIC_MESSAGE_BYTES)
 
+/* Makes the operations of an array free, each with its part of the memory; returns the rest. */
+static uint8_t *lay_out(struct fabric_message *ops, size_t count, enum op_kind kind,
+                        struct fabric_message **list, uint8_t *memory)
+{
+    for (size_t i = 0; i < count; i++) {
+        ops[i] = (struct fabric_message){.kind = kind, .bytes = memory};
+        memory += memory != NULL ? FABRIC_MESSAGE_BYTES : 0;
+        give(list, &ops[i]);
+    }
+    return memory;
+}
+
 static int lay_out_buffers(struct fabric *fabric, struct vamp_err *err)
 {
     /* Pages of buffers that are never used are never touched. */
@@ -259,17 +250,9 @@ static int lay_out_buffers(struct fabric *fabric, struct vamp_err *err)
         return vamp_err_set_errno(err, errno, "reserve %zu bytes for messages", BUFFERS_BYTES);
     }
     fabric->memory = memory;
-    uint8_t *next = fabric->memory;
-    for (size_t i = 0; i < FABRIC_RECEIVES; i++, next += FABRIC_MESSAGE_BYTES) {
-        fabric->receives[i] =
-            (struct fabric_op){.kind = OP_RECEIVE, .bytes = next, .next = fabric->unposted};
-        fabric->unposted = &fabric->receives[i];
-    }
-    for (size_t i = 0; i < FABRIC_SENDS; i++, next += FABRIC_MESSAGE_BYTES) {
-        fabric->sends[i] =
-            (struct fabric_op){.kind = OP_SEND, .bytes = next, .next = fabric->free_sends};
-        fabric->free_sends = &fabric->sends[i];
-    }
+    uint8_t *rest =
+        lay_out(fabric->receives, FABRIC_RECEIVES, OP_RECEIVE, &fabric->unposted, memory);
+    (void)lay_out(fabric->sends, FABRIC_SENDS, OP_SEND, &fabric->free_sends, rest);
     return 0;
 }
 
@@ -281,16 +264,16 @@ static int open_all(struct fabric *fabric, const struct fabric_kind *kind,
     if (fabric->wake_fd < 0) {
         return vamp_err_set_errno(err, errno, "create an event descriptor");
     }
-    for (size_t i = 0; i < FABRIC_READS; i++) {
-        fabric->reads[i] = (struct fabric_op){.kind = OP_READ, .next = fabric->free_reads};
-        fabric->free_reads = &fabric->reads[i];
-    }
+    (void)lay_out(fabric->reads, FABRIC_READS, OP_READ, &fabric->free_reads, NULL);
     int result = 0;
     if (like != NULL) {
         fabric->info = fi_dupinfo(like->info); /* looking for it again takes some milliseconds */
         result = fabric->info != NULL ? 0 : vamp_err_set_errno(err, ENOMEM, "open an endpoint");
-        if (result == 0) {
-            drop_port(fabric->info);
+        struct sockaddr *own = result == 0 ? fabric->info->src_addr : NULL;
+        if (own != NULL && fabric->info->addr_format == FI_SOCKADDR_IN) { /* any port */
+            ((struct sockaddr_in *)(void *)own)->sin_port = 0;
+        } else if (own != NULL && fabric->info->addr_format == FI_SOCKADDR_IN6) {
+            ((struct sockaddr_in6 *)(void *)own)->sin6_port = 0;
         }
     } else {
         result = lay_out_buffers(fabric, err);
@@ -354,30 +337,18 @@ int fabric_open_reader(const struct fabric *like, struct fabric **ret_fabric, st
     return open_one(&kind, like->bind, like, ret_fabric, err);
 }
 
-static void close_object(struct fid *fid)
-{
-    (void)fi_close(fid); /* a failure here cannot be handled */
-}
-
 void fabric_close(struct fabric *fabric)
 {
     if (fabric == NULL) {
         return;
     }
-    if (fabric->endpoint != NULL) {
-        close_object(&fabric->endpoint->fid);
-    }
-    if (fabric->cq != NULL) {
-        close_object(&fabric->cq->fid);
-    }
-    if (fabric->av != NULL) {
-        close_object(&fabric->av->fid);
-    }
-    if (fabric->domain != NULL) {
-        close_object(&fabric->domain->fid);
-    }
-    if (fabric->fabric != NULL) {
-        close_object(&fabric->fabric->fid);
+    /* Each begins with its fid. */
+    void *const objects[] = {fabric->endpoint, fabric->cq, fabric->av, fabric->domain,
+                             fabric->fabric};
+    for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++) {
+        if (objects[i] != NULL) {
+            (void)fi_close(objects[i]); /* a failure here cannot be handled */
+        }
     }
     fi_freeinfo(fabric->info);
     if (fabric->memory != NULL) {
@@ -451,33 +422,27 @@ void fabric_peer_bury(const struct fabric *fabric, const uint8_t *address, size_
 
 /* ---- operations */
 
-static struct fabric_op *op_of(struct fabric_message *message)
-{
-    return (struct fabric_op *)(void *)message;
-}
-
 struct fabric_message *fabric_message_get(struct fabric *fabric)
 {
-    return (struct fabric_message *)(void *)take(&fabric->free_sends);
+    return take(&fabric->free_sends);
 }
 
 void fabric_message_put(struct fabric *fabric, struct fabric_message *message)
 {
-    give(&fabric->free_sends, op_of(message));
+    give(&fabric->free_sends, message);
 }
 
 uint8_t *fabric_message_bytes(struct fabric_message *message)
 {
-    return op_of(message)->bytes;
+    return message->bytes;
 }
 
 int fabric_send(struct fabric *fabric, fabric_peer peer, struct fabric_message *message,
                 size_t offset, size_t length, uint64_t tag)
 {
-    struct fabric_op *op = op_of(message);
-    op->tag = tag;
+    message->tag = tag;
     return plain_result(
-        fi_send(fabric->endpoint, op->bytes + offset, length, NULL, peer, &op->context));
+        fi_send(fabric->endpoint, message->bytes + offset, length, NULL, peer, &message->context));
 }
 
 /* ---- remote memory */
@@ -520,7 +485,7 @@ void fabric_unregister(struct fabric *fabric, struct fabric_memory *memory)
 int fabric_read(struct fabric *fabric, fabric_peer peer, uint64_t address, uint64_t key,
                 void *destination, size_t bytes, uint64_t tag)
 {
-    struct fabric_op *op = take(&fabric->free_reads);
+    struct fabric_message *op = take(&fabric->free_reads);
     if (op == NULL) {
         return -EAGAIN;
     }
@@ -535,15 +500,12 @@ int fabric_read(struct fabric *fabric, fabric_peer peer, uint64_t address, uint6
 
 /* ---- completions */
 
-static struct fabric_op *op_of_context(void *context)
-{
-    return context; /* libfabric's part is the first member */
-}
-
-/* Turns a completion into an event and gives the operation back; false: nothing to report. */
-static bool complete(struct fabric *fabric, struct fabric_op *op, int status, size_t length,
+/* Turns a completion into an event and gives the operation back; false: nothing to report. The
+ * operation's context, which libfabric returns, is its first member. */
+static bool complete(struct fabric *fabric, void *context, int status, size_t length,
                      struct fabric_event *event)
 {
+    struct fabric_message *op = context;
     *event = (struct fabric_event){.status = status, .tag = op->tag};
     switch (op->kind) {
     case OP_RECEIVE:
@@ -568,18 +530,6 @@ static bool complete(struct fabric *fabric, struct fabric_op *op, int status, si
     return false;
 }
 
-/* Reads the failed completion at the head of the queue. 1: an event, 0: none. */
-static int take_failure(struct fabric *fabric, struct fabric_event *event)
-{
-    struct fi_cq_err_entry entry = {0};
-    ssize_t got = fi_cq_readerr(fabric->cq, &entry, 0);
-    if (got != 1 || entry.op_context == NULL) {
-        return 0;
-    }
-    int status = entry.err > 0 && entry.err < 4096 ? -entry.err : -EIO;
-    return complete(fabric, op_of_context(entry.op_context), status, 0, event) ? 1 : 0;
-}
-
 int fabric_poll(struct fabric *fabric, struct fabric_event events[FABRIC_EVENTS])
 {
     struct fi_cq_msg_entry entries[FABRIC_EVENTS];
@@ -592,18 +542,20 @@ int fabric_poll(struct fabric *fabric, struct fabric_event events[FABRIC_EVENTS]
         return 0;
     }
     atomic_store(&fabric->busy, true);
-    if (got == -FI_EAVAIL) {
-        return take_failure(fabric, &events[0]);
+    if (got == -FI_EAVAIL) { /* a failed completion is at the head of the queue */
+        struct fi_cq_err_entry entry = {0};
+        got = fi_cq_readerr(fabric->cq, &entry, 0);
+        int status = entry.err > 0 && entry.err < 4096 ? -entry.err : -EIO;
+        return got == 1 && entry.op_context != NULL &&
+               complete(fabric, entry.op_context, status, 0, events);
     }
     if (got < 0) {
         return (int)got;
     }
     int count = 0;
     for (ssize_t i = 0; i < got; i++) {
-        if (entries[i].op_context != NULL && complete(fabric, op_of_context(entries[i].op_context),
-                                                      0, entries[i].len, &events[count])) {
-            count++;
-        }
+        count += entries[i].op_context != NULL &&
+                 complete(fabric, entries[i].op_context, 0, entries[i].len, &events[count]);
     }
     return count;
 }
@@ -618,9 +570,15 @@ void fabric_release(struct fabric *fabric, const struct fabric_event *event)
 
 static void sleep_on(struct pollfd *descriptors, nfds_t count, int64_t timeout_ns)
 {
-    struct timespec timeout = {.tv_sec = timeout_ns / VAMP_NS_PER_SECOND,
-                               .tv_nsec = timeout_ns % VAMP_NS_PER_SECOND};
+    const struct timespec timeout = vamp_timespec(timeout_ns);
     (void)ppoll(descriptors, count, &timeout, NULL); /* an early return is allowed */
+}
+
+/* Sleeps until it is woken. */
+static void nap(struct fabric *fabric, int64_t ns)
+{
+    struct pollfd descriptor = {.fd = fabric->wake_fd, .events = POLLIN};
+    sleep_on(&descriptor, 1, ns);
 }
 
 /* False: there is something to read already; the normal answer under load. */
@@ -654,16 +612,7 @@ static void wait_in_naps(struct fabric *fabric, struct fabric *reader, int64_t t
     } else if (fabric->nap_ns < NAP_LONGEST_NS) {
         fabric->nap_ns += fabric->nap_ns / 8;
     }
-    struct pollfd descriptor = {.fd = fabric->wake_fd, .events = POLLIN};
-    sleep_on(&descriptor, 1, timeout_ns < fabric->nap_ns ? timeout_ns : fabric->nap_ns);
-}
-
-/* Blocks on one queue and polls the other one often. */
-static void wait_in_queue(struct fabric *fabric, const struct fabric *reader, int64_t timeout_ns)
-{
-    int timeout_ms = reader != NULL ? 1 : (int)((timeout_ns + 999999) / 1000000);
-    struct fi_cq_msg_entry none;
-    (void)fi_cq_sread(fabric->cq, &none, 0, NULL, timeout_ms); /* takes nothing */
+    nap(fabric, timeout_ns < fabric->nap_ns ? timeout_ns : fabric->nap_ns);
 }
 
 static void take_wake(struct fabric *fabric)
@@ -681,9 +630,12 @@ void fabric_wait(struct fabric *fabric, struct fabric *reader, int64_t timeout_n
         case WAIT_FD:
             wait_on_descriptors(fabric, reader, timeout_ns);
             break;
-        case WAIT_SREAD:
-            wait_in_queue(fabric, reader, timeout_ns);
+        case WAIT_SREAD: { /* blocks on one queue, and polls the other one often */
+            int timeout_ms = reader != NULL ? 1 : (int)((timeout_ns + 999999) / 1000000);
+            struct fi_cq_msg_entry none;
+            (void)fi_cq_sread(fabric->cq, &none, 0, NULL, timeout_ms); /* takes nothing */
             break;
+        }
         case WAIT_TIMED:
             wait_in_naps(fabric, reader, timeout_ns);
             break;
@@ -695,8 +647,7 @@ void fabric_wait(struct fabric *fabric, struct fabric *reader, int64_t timeout_n
 void fabric_gather(struct fabric *fabric)
 {
     if (!atomic_load(&fabric->wake_pending)) {
-        struct pollfd descriptor = {.fd = fabric->wake_fd, .events = POLLIN};
-        sleep_on(&descriptor, 1, GATHER_NS);
+        nap(fabric, GATHER_NS);
     }
     take_wake(fabric);
 }
@@ -724,38 +675,26 @@ void fabric_wake(struct fabric *fabric)
 /* A host that does not answer proves nothing; do not delay the caller for it. */
 #define ANSWER_MS 2
 
-static bool listens_on_tcp(const struct fabric *fabric, size_t length)
-{
-    const uint32_t format = fabric->info->addr_format;
-    return strncmp(fabric_provider(fabric), "tcp", 3) == 0 && length == fabric->address_length &&
-           length <= sizeof(struct sockaddr_storage) &&
-           (format == FI_SOCKADDR || format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6);
-}
-
-static int connect_briefly(const struct sockaddr_storage *to, size_t length)
-{
-    int end = socket(to->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (end < 0) {
-        return errno;
-    }
-    int result = connect(end, (const struct sockaddr *)to, (socklen_t)length) == 0 ? 0 : errno;
-    struct pollfd answer = {.fd = end, .events = POLLOUT};
-    if (result == EINPROGRESS && poll(&answer, 1, ANSWER_MS) == 1) {
-        socklen_t bytes = sizeof result;
-        if (getsockopt(end, SOL_SOCKET, SO_ERROR, &result, &bytes) != 0) {
-            result = errno;
-        }
-    }
-    (void)close(end);
-    return result;
-}
-
 bool fabric_peer_refuses(const struct fabric *fabric, const uint8_t *address, size_t length)
 {
+    const uint32_t format = fabric->info->addr_format;
     struct sockaddr_storage to = {0};
-    if (!listens_on_tcp(fabric, length)) {
+    if (strncmp(fabric_provider(fabric), "tcp", 3) != 0 || length != fabric->address_length ||
+        length > sizeof to ||
+        (format != FI_SOCKADDR && format != FI_SOCKADDR_IN && format != FI_SOCKADDR_IN6)) {
         return false;
     }
     memcpy(&to, address, length);
-    return connect_briefly(&to, length) == ECONNREFUSED;
+    int end = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (end < 0) {
+        return false;
+    }
+    int result = connect(end, (const struct sockaddr *)&to, (socklen_t)length) == 0 ? 0 : errno;
+    struct pollfd answer = {.fd = end, .events = POLLOUT};
+    if (result == EINPROGRESS && poll(&answer, 1, ANSWER_MS) == 1) {
+        socklen_t bytes = sizeof result;
+        (void)getsockopt(end, SOL_SOCKET, SO_ERROR, &result, &bytes);
+    }
+    (void)close(end);
+    return result == ECONNREFUSED;
 }

@@ -26,7 +26,7 @@ struct fetch_connection {
 };
 
 struct fetch_job {
-    struct fetch_job *next;
+    struct list_link of_fetcher;
     struct fetch_order order;
     struct fetch_connection *connection; /* NULL: none yet */
     uint64_t issued;                     /* bytes */
@@ -39,6 +39,19 @@ struct fetch_job {
 void fetch_init(struct fetcher *fetcher, const struct fabric *like, int64_t patience_ns)
 {
     *fetcher = (struct fetcher){.like = like, .patience_ns = patience_ns};
+    list_init(&fetcher->jobs);
+}
+
+static struct fetch_job *first_job(const struct fetcher *fetcher)
+{
+    struct list_link *link = list_first(&fetcher->jobs);
+    return link == NULL ? NULL : CONTAINER_OF(link, struct fetch_job, of_fetcher);
+}
+
+static struct fetch_job *next_job(const struct fetcher *fetcher, const struct fetch_job *job)
+{
+    struct list_link *link = list_next(&fetcher->jobs, &job->of_fetcher);
+    return link == NULL ? NULL : CONTAINER_OF(link, struct fetch_job, of_fetcher);
 }
 
 int fetch_start(struct fetcher *fetcher, const struct fetch_order *order)
@@ -48,18 +61,8 @@ int fetch_start(struct fetcher *fetcher, const struct fetch_order *order)
         return -ENOMEM;
     }
     job->order = *order;
-    if (fetcher->last != NULL) {
-        fetcher->last->next = job;
-    } else {
-        fetcher->first = job;
-    }
-    fetcher->last = job;
+    list_append(&fetcher->jobs, &job->of_fetcher);
     return 0;
-}
-
-bool fetch_is_idle(const struct fetcher *fetcher)
-{
-    return fetcher->first == NULL;
 }
 
 static bool same_address(const struct fetch_source *a, const struct fetch_source *b)
@@ -69,39 +72,31 @@ static bool same_address(const struct fetch_source *a, const struct fetch_source
 
 /* ---- the reader and its connections */
 
-static void drop_connection(struct fetcher *fetcher, struct fetch_connection *connection)
-{
-    struct fetch_connection **at = &fetcher->connections;
-    while (*at != connection) {
-        at = &(*at)->next;
-    }
-    *at = connection->next;
-    fetcher->connection_count--;
-    for (struct fetch_job *job = fetcher->first; job != NULL; job = job->next) {
-        if (job->connection == connection) {
-            job->connection = NULL;
-        }
-    }
-    fabric_peer_remove(fetcher->reader, connection->peer);
-    free(connection);
-}
-
+/* Drops connections without reads in flight: those that are broken, or all. */
 static void drop_useless(struct fetcher *fetcher, bool all)
 {
-    struct fetch_connection *connection = fetcher->connections;
-    while (connection != NULL) {
-        struct fetch_connection *next = connection->next;
-        if (connection->in_flight == 0 && (all || connection->broken)) {
-            drop_connection(fetcher, connection);
+    struct fetch_connection **at = &fetcher->connections;
+    while (*at != NULL) {
+        struct fetch_connection *connection = *at;
+        if (connection->in_flight > 0 || (!all && !connection->broken)) {
+            at = &connection->next;
+            continue;
         }
-        connection = next;
+        *at = connection->next;
+        fetcher->connection_count--;
+        for (struct fetch_job *job = first_job(fetcher); job != NULL;
+             job = next_job(fetcher, job)) {
+            job->connection = job->connection == connection ? NULL : job->connection;
+        }
+        fabric_peer_remove(fetcher->reader, connection->peer);
+        free(connection);
     }
 }
 
 /* Ends every read for good. Jobs that were under way and have not failed begin again. */
 static void close_reader(struct fetcher *fetcher)
 {
-    for (struct fetch_job *job = fetcher->first; job != NULL; job = job->next) {
+    for (struct fetch_job *job = first_job(fetcher); job != NULL; job = next_job(fetcher, job)) {
         job->connection = NULL;
         job->in_flight = 0;
         job->issued = 0;
@@ -116,41 +111,6 @@ static void close_reader(struct fetcher *fetcher)
     fetcher->connection_count = 0;
 }
 
-static struct fetch_connection *find_connection(struct fetcher *fetcher,
-                                                const struct fetch_source *source)
-{
-    struct fetch_connection *connection = fetcher->connections;
-    while (connection != NULL && !same_address(&connection->source, source)) {
-        connection = connection->next;
-    }
-    return connection;
-}
-
-/* NULL with an errno value when it cannot be made. */
-static struct fetch_connection *make_connection(struct fetcher *fetcher,
-                                                const struct fetch_source *source, int *ret_result)
-{
-    if (fetcher->connection_count >= CONNECTIONS_MAX) {
-        drop_useless(fetcher, true);
-    }
-    struct fetch_connection *connection = calloc(1, sizeof *connection);
-    if (connection == NULL) {
-        *ret_result = -ENOMEM;
-        return NULL;
-    }
-    *ret_result =
-        fabric_peer_add(fetcher->reader, source->address, source->length, &connection->peer, NULL);
-    if (*ret_result != 0) {
-        free(connection);
-        return NULL;
-    }
-    connection->source = *source;
-    connection->next = fetcher->connections;
-    fetcher->connections = connection;
-    fetcher->connection_count++;
-    return connection;
-}
-
 /* 0; -EAGAIN: the old connection must be removed first; another -errno. */
 static int connect_job(struct fetcher *fetcher, struct fetch_job *job)
 {
@@ -161,13 +121,28 @@ static int connect_job(struct fetcher *fetcher, struct fetch_job *job)
             return result == -EAGAIN ? -EIO : result;
         }
     }
-    struct fetch_connection *connection = find_connection(fetcher, source);
+    struct fetch_connection *connection = fetcher->connections;
+    while (connection != NULL && !same_address(&connection->source, source)) {
+        connection = connection->next;
+    }
     if (connection == NULL) {
-        int result;
-        connection = make_connection(fetcher, source, &result);
+        if (fetcher->connection_count >= CONNECTIONS_MAX) {
+            drop_useless(fetcher, true);
+        }
+        connection = calloc(1, sizeof *connection);
         if (connection == NULL) {
+            return -ENOMEM;
+        }
+        int result = fabric_peer_add(fetcher->reader, source->address, source->length,
+                                     &connection->peer, NULL);
+        if (result != 0) {
+            free(connection);
             return result;
         }
+        connection->source = *source;
+        connection->next = fetcher->connections;
+        fetcher->connections = connection;
+        fetcher->connection_count++;
     }
     if (connection->source.session != source->session) {
         connection->broken = true; /* another process at the same address */
@@ -189,54 +164,32 @@ static void fail(struct fetch_job *job, int status, int64_t until_ns)
     }
 }
 
-void fetch_cancel(struct fetcher *fetcher, const void *context)
+/* The deadline is long past: the reader is closed at once if necessary. */
+static void cancel(struct fetch_job *job)
 {
-    for (struct fetch_job *job = fetcher->first; job != NULL; job = job->next) {
-        if (context == NULL || job->order.context == context) {
-            fail(job, -ECANCELED, 1); /* long ago: the reader is closed at once if necessary */
-        }
+    fail(job, -ECANCELED, 1);
+}
+
+void fetch_cancel_all(struct fetcher *fetcher)
+{
+    for (struct fetch_job *job = first_job(fetcher); job != NULL; job = next_job(fetcher, job)) {
+        cancel(job);
     }
 }
 
-void fetch_abandon(struct fetcher *fetcher, const void *context)
-{
-    for (struct fetch_job *job = fetcher->first; job != NULL; job = job->next) {
-        if (job->order.context == context) {
-            fail(job, -ECANCELED, 1);
-            if (job->in_flight > 0) {
-                close_reader(fetcher);
-            }
-            return;
-        }
-    }
-}
-
-void fetch_abandon_source(struct fetcher *fetcher, const struct fetch_source *source)
+void fetch_abandon(struct fetcher *fetcher, const void *context, const struct fetch_source *source)
 {
     bool in_flight = false;
-    for (struct fetch_job *job = fetcher->first; job != NULL; job = job->next) {
-        if (same_address(&job->order.source, source) &&
-            job->order.source.session == source->session) {
+    for (struct fetch_job *job = first_job(fetcher); job != NULL; job = next_job(fetcher, job)) {
+        const struct fetch_source *own = &job->order.source;
+        if (job->order.context == context ||
+            (source != NULL && same_address(own, source) && own->session == source->session)) {
             in_flight = in_flight || job->in_flight > 0;
-            fail(job, -ECANCELED, 1);
+            cancel(job);
         }
     }
     if (in_flight) {
         close_reader(fetcher);
-    }
-}
-
-/* The tag of a read is its job: it exists as long as one of its reads may complete. */
-static void complete(struct fetcher *fetcher, const struct fabric_event *event, int64_t now_ns)
-{
-    struct fetch_job *job = (struct fetch_job *)(uintptr_t)event->tag;
-    job->in_flight--;
-    job->connection->in_flight--;
-    if (event->status != 0) {
-        job->connection->broken = true;
-        fail(job, event->status, now_ns + GRACE_NS);
-    } else if (job->status == 0) {
-        job->deadline_ns = now_ns + fetcher->patience_ns;
     }
 }
 
@@ -247,7 +200,16 @@ static void take_completions(struct fetcher *fetcher, int64_t now_ns)
     while (fetcher->reader != NULL && count == FABRIC_EVENTS) {
         count = fabric_poll(fetcher->reader, events);
         for (int i = 0; i < count; i++) {
-            complete(fetcher, &events[i], now_ns);
+            /* The tag of a read is its job: it exists as long as one of its reads may complete. */
+            struct fetch_job *job = (struct fetch_job *)(uintptr_t)events[i].tag;
+            job->in_flight--;
+            job->connection->in_flight--;
+            if (events[i].status != 0) {
+                job->connection->broken = true;
+                fail(job, events[i].status, now_ns + GRACE_NS);
+            } else if (job->status == 0) {
+                job->deadline_ns = now_ns + fetcher->patience_ns;
+            }
         }
     }
     if (count < 0) {
@@ -305,26 +267,17 @@ static void probe_source(struct fetcher *fetcher, struct fetch_job *job, int64_t
     }
 }
 
-/* Removes the job after `before` (NULL: the first) from the list and reports it to its owner. */
-static void end(struct fetcher *fetcher, struct fetch_job *before, struct fetch_job *job,
-                int status)
+/* Removes the job from the list and reports it to its owner. */
+static void end(struct fetch_job *job, int status)
 {
-    if (before != NULL) {
-        before->next = job->next;
-    } else {
-        fetcher->first = job->next;
-    }
-    if (fetcher->last == job) {
-        fetcher->last = before;
-    }
-    struct fetch_order order = job->order;
+    const struct fetch_order order = job->order;
+    list_remove(&job->of_fetcher);
     free(job);
     order.done(order.context, status);
 }
 
 /* True: the job is over and out of the list. */
-static bool check(struct fetcher *fetcher, struct fetch_job *before, struct fetch_job *job,
-                  int64_t now_ns)
+static bool check(struct fetcher *fetcher, struct fetch_job *job, int64_t now_ns)
 {
     if (now_ns >= job->deadline_ns) {
         fail(job, -ETIMEDOUT, now_ns);
@@ -335,7 +288,7 @@ static bool check(struct fetcher *fetcher, struct fetch_job *before, struct fetc
     if (job->in_flight > 0 || (job->status == 0 && job->issued < job->order.bytes)) {
         return false;
     }
-    end(fetcher, before, job, job->status);
+    end(job, job->status);
     return true;
 }
 
@@ -344,8 +297,7 @@ int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns)
     int64_t next_ns = INT64_MAX;
     take_completions(fetcher, now_ns);
     drop_useless(fetcher, false);
-    struct fetch_job *before = NULL;
-    struct fetch_job *job = fetcher->first;
+    struct fetch_job *job = first_job(fetcher);
     for (unsigned active = 0; job != NULL && active < JOBS_ACTIVE; active++) {
         if (job->deadline_ns == 0) {
             job->deadline_ns = now_ns + fetcher->patience_ns;
@@ -356,13 +308,11 @@ int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns)
             probe_source(fetcher, job, now_ns);
             next_ns = now_ns + RETRY_NS < next_ns ? now_ns + RETRY_NS : next_ns;
         }
-        struct fetch_job *next = job->next;
-        if (check(fetcher, before, job, now_ns)) {
+        struct fetch_job *next = next_job(fetcher, job);
+        if (check(fetcher, job, now_ns)) {
             next_ns = now_ns; /* there is room for another, or one was started meanwhile */
         } else {
             next_ns = job->deadline_ns < next_ns ? job->deadline_ns : next_ns;
-            before = job;
-            next = job->next;
         }
         job = next;
     }
@@ -372,7 +322,7 @@ int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns)
 void fetch_end(struct fetcher *fetcher)
 {
     close_reader(fetcher);
-    while (fetcher->first != NULL) {
-        end(fetcher, NULL, fetcher->first, -ECANCELED);
+    for (struct fetch_job *job = first_job(fetcher); job != NULL; job = first_job(fetcher)) {
+        end(job, -ECANCELED);
     }
 }

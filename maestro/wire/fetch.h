@@ -19,8 +19,7 @@
 
 #include "maestro/wire/fabric.h"
 #include "vampire/core/err.h"
-
-struct fetch_job;
+#include "vampire/core/list.h"
 
 struct fetch_source {
     uint64_t session; /* differs for another process at the same address */
@@ -44,20 +43,18 @@ struct fetcher {
     struct fabric *reader;                /* NULL: not open */
     struct fetch_connection *connections; /* of the reader */
     unsigned connection_count;
-    struct fetch_job *first, *last; /* in order of arrival */
+    struct list jobs; /* in order of arrival */
     int64_t patience_ns;
 };
 
 void fetch_init(struct fetcher *fetcher, const struct fabric *like, int64_t patience_ns);
 /* 0 or -ENOMEM. Begins at the next fetch_advance. */
 VAMP_MUST_CHECK int fetch_start(struct fetcher *fetcher, const struct fetch_order *order);
-/* Fails the job of this context (NULL: all jobs) at the next fetch_advance. */
-void fetch_cancel(struct fetcher *fetcher, const void *context);
-bool fetch_is_idle(const struct fetcher *fetcher);
-/* Owner: like fetch_cancel for the job of this context, or for all jobs of a source, and nothing is
- * written to their destinations any more once this returns. */
-void fetch_abandon(struct fetcher *fetcher, const void *context);
-void fetch_abandon_source(struct fetcher *fetcher, const struct fetch_source *source);
+/* Fails all jobs at the next fetch_advance. */
+void fetch_cancel_all(struct fetcher *fetcher);
+/* Owner: fails the job of this context and all jobs of this source (NULL: none) at the next
+ * fetch_advance; nothing is written to their destinations any more once this returns. */
+void fetch_abandon(struct fetcher *fetcher, const void *context, const struct fetch_source *source);
 /* Owner: takes completions, issues reads, ends jobs. Returns when to call again at the latest,
  * INT64_MAX: not before a completion. Callbacks may start other jobs. */
 int64_t fetch_advance(struct fetcher *fetcher, int64_t now_ns);

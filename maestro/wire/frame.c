@@ -121,33 +121,20 @@ int frame_parse(const uint8_t *bytes, size_t length, struct frame *ret_frame, st
     return 0;
 }
 
-static const ProtobufCMessageDescriptor *descriptor_of(enum frame_kind kind)
-{
-    switch (kind) {
-    case FRAME_JOIN:
-        return &mstro__wire__join__descriptor;
-    case FRAME_WELCOME:
-        return &mstro__wire__welcome__descriptor;
-    case FRAME_REQUEST:
-        return &mstro__wire__request__descriptor;
-    case FRAME_RESPONSE:
-        return &mstro__wire__response__descriptor;
-    case FRAME_TICKET:
-        return &mstro__wire__ticket__descriptor;
-    case FRAME_EVENTS:
-        return &vamp__wire__event_batch__descriptor;
-    case FRAME_HEARTBEAT:
-        return &mstro__wire__heartbeat__descriptor;
-    case FRAME_GOODBYE:
-        return &mstro__wire__goodbye__descriptor;
-    }
-    return NULL;
-}
-
 const void *frame_unpack(const struct frame *frame, struct vamp_decode_arena *arena,
                          struct vamp_err *err)
 {
-    const ProtobufCMessageDescriptor *descriptor = descriptor_of(frame->kind);
+    static const ProtobufCMessageDescriptor *const descriptors[] = {
+        [FRAME_JOIN] = &mstro__wire__join__descriptor,
+        [FRAME_WELCOME] = &mstro__wire__welcome__descriptor,
+        [FRAME_REQUEST] = &mstro__wire__request__descriptor,
+        [FRAME_RESPONSE] = &mstro__wire__response__descriptor,
+        [FRAME_TICKET] = &mstro__wire__ticket__descriptor,
+        [FRAME_EVENTS] = &vamp__wire__event_batch__descriptor,
+        [FRAME_HEARTBEAT] = &mstro__wire__heartbeat__descriptor,
+        [FRAME_GOODBYE] = &mstro__wire__goodbye__descriptor,
+    };
+    const ProtobufCMessageDescriptor *descriptor = descriptors[frame->kind];
     const ProtobufCMessage *message = protobuf_c_message_unpack(
         descriptor, vamp_decode_arena_reset(arena), frame->body_length, frame->body);
     if (message == NULL || !protobuf_c_message_check(message)) {

@@ -40,6 +40,20 @@ struct frame {
     size_t body_length;
 };
 
+/* protobuf-c's structures have no const; packing does not write to what these return. */
+static inline ProtobufCBinaryData frame_bytes(const void *bytes, size_t length)
+{
+    union {
+        const void *in;
+        uint8_t *out;
+    } data = {bytes};
+    return (ProtobufCBinaryData){.len = length, .data = data.out};
+}
+static inline char *frame_text(const char *text)
+{
+    return (char *)frame_bytes(text, 0).data;
+}
+
 /* Packs a whole message into `buffer`. Returns its length; 0: does not fit. `frame`'s body is
  * not read. */
 size_t frame_pack(const struct frame *frame, const ProtobufCMessage *body, uint8_t *buffer,

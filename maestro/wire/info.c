@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <sodium.h>
 #include <string.h>
 
 #include "maestro/wire/frame.h"
@@ -13,53 +14,6 @@
 #define RECORD_BYTES ((size_t)2048)
 #define ARENA_BYTES ((size_t)8192)
 #define LINE_HEAD "MSTRO_POOL_MANAGER_INFO;"
-
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/* Returns the number of characters, terminated. */
-static size_t base64_print(const uint8_t *bytes, size_t length, char *text)
-{
-    char *at = text;
-    for (size_t i = 0; i < length; i += 3) {
-        uint32_t group = (uint32_t)bytes[i] << 16;
-        group |= i + 1 < length ? (uint32_t)bytes[i + 1] << 8 : 0;
-        group |= i + 2 < length ? bytes[i + 2] : 0;
-        *at++ = digits[group >> 18];
-        *at++ = digits[group >> 12 & 63];
-        *at++ = i + 1 < length ? digits[group >> 6 & 63] : '=';
-        *at++ = i + 2 < length ? digits[group & 63] : '=';
-    }
-    *at = '\0';
-    return (size_t)(at - text);
-}
-
-/* The bytes, or -1 when the text is no base64 or too long. */
-static int base64_parse(const char *text, size_t length, uint8_t *bytes, size_t size)
-{
-    size_t used = 0;
-    uint32_t group = 0;
-    size_t data = length;
-    while (data > 0 && length - data < 2 && text[data - 1] == '=') {
-        data--;
-    }
-    if (length % 4 != 0) {
-        return -1;
-    }
-    for (size_t i = 0; i < data; i++) {
-        const char *digit = memchr(digits, text[i], sizeof digits - 1);
-        if (digit == NULL) {
-            return -1;
-        }
-        group = group << 6 | (uint32_t)(digit - digits);
-        if (i % 4 != 0) { /* each further digit completes a byte */
-            if (used == size) {
-                return -1;
-            }
-            bytes[used++] = (uint8_t)(group >> (6 - 2 * (i % 4)));
-        }
-    }
-    return (int)used;
-}
 
 static uint32_t add_bytes(uint32_t sum, const void *bytes, size_t length)
 {
@@ -98,27 +52,18 @@ static uint32_t check_of(const Mstro__Wire__PoolInfo *record)
 
 int info_print(const struct info *info, char text[static INFO_TEXT_BYTES], struct vamp_err *err)
 {
-    /* protobuf-c's structures have no const; packing does not write to them */
-    union {
-        const char *in;
-        char *out;
-    } provider = {info->provider}, workflow = {info->workflow};
-    union {
-        const uint8_t *in;
-        uint8_t *out;
-    } address = {info->address}, key = {info->key.bytes};
     Mstro__Wire__Memory challenge = MSTRO__WIRE__MEMORY__INIT;
     Mstro__Wire__PoolInfo record = MSTRO__WIRE__POOL_INFO__INIT;
     record.version = FRAME_VERSION;
-    record.provider = provider.out;
-    record.workflow = workflow.out;
-    record.address = (ProtobufCBinaryData){.len = info->address_length, .data = address.out};
+    record.provider = frame_text(info->provider);
+    record.workflow = frame_text(info->workflow);
+    record.address = frame_bytes(info->address, info->address_length);
     record.session = info->session;
     record.has_protocol = 1;
     record.protocol = info->protocol;
     if (info->keyed) {
         record.has_key = 1;
-        record.key = (ProtobufCBinaryData){.len = sizeof info->key.bytes, .data = key.out};
+        record.key = frame_bytes(info->key.bytes, sizeof info->key.bytes);
         challenge.address = info->challenge.address;
         challenge.key = info->challenge.key;
         challenge.bytes = AUTH_CHALLENGE_BYTES;
@@ -138,8 +83,14 @@ int info_print(const struct info *info, char text[static INFO_TEXT_BYTES], struc
     (void)mstro__wire__pool_info__pack(&record, packed);
     static_assert(sizeof PREFIX + (RECORD_BYTES + 2) / 3 * 4 < INFO_TEXT_BYTES, "text has room");
     memcpy(text, PREFIX, sizeof PREFIX - 1);
-    (void)base64_print(packed, length, text + sizeof PREFIX - 1);
+    (void)sodium_bin2base64(text + sizeof PREFIX - 1, INFO_TEXT_BYTES - (sizeof PREFIX - 1), packed,
+                            length, sodium_base64_VARIANT_ORIGINAL);
     return 0;
+}
+
+static int damaged(struct vamp_err *err)
+{
+    return vamp_err_set(err, -EINVAL, "the pool manager's info is damaged; copy all of it");
 }
 
 static int take_record(const Mstro__Wire__PoolInfo *record, struct info *ret_info,
@@ -155,7 +106,7 @@ static int take_record(const Mstro__Wire__PoolInfo *record, struct info *ret_inf
         strlen(record->workflow) >= INFO_WORKFLOW_BYTES || record->address.len == 0 ||
         record->address.len > FABRIC_ADDRESS_BYTES || record->session == 0 ||
         (record->has_key && (record->key.len != AUTH_KEY_BYTES || record->challenge == NULL))) {
-        return vamp_err_set(err, -EINVAL, "the pool manager's info is damaged; copy all of it");
+        return damaged(err);
     }
     struct info info = {.session = record->session,
                         .address_length = record->address.len,
@@ -199,10 +150,12 @@ int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
                             text, length > 20 ? "..." : "");
     }
     uint8_t packed[RECORD_BYTES];
-    int bytes =
-        base64_parse(text + sizeof PREFIX - 1, length - (sizeof PREFIX - 1), packed, sizeof packed);
-    if (bytes <= 0) {
-        return vamp_err_set(err, -EINVAL, "the pool manager's info is damaged; copy all of it");
+    size_t bytes = 0;
+    if (sodium_base642bin(packed, sizeof packed, text + sizeof PREFIX - 1,
+                          length - (sizeof PREFIX - 1), NULL, &bytes, NULL,
+                          sodium_base64_VARIANT_ORIGINAL) != 0 ||
+        bytes == 0) {
+        return damaged(err);
     }
     struct vamp_decode_arena arena = {0};
     int result = vamp_decode_arena_init(&arena, ARENA_BYTES, err);
@@ -210,10 +163,8 @@ int info_parse(const char *text, struct info *ret_info, struct vamp_err *err)
         return result;
     }
     const Mstro__Wire__PoolInfo *record =
-        mstro__wire__pool_info__unpack(vamp_decode_arena_reset(&arena), (size_t)bytes, packed);
-    result = record == NULL
-                 ? vamp_err_set(err, -EINVAL, "the pool manager's info is damaged; copy all of it")
-                 : take_record(record, ret_info, err);
+        mstro__wire__pool_info__unpack(vamp_decode_arena_reset(&arena), bytes, packed);
+    result = record == NULL ? damaged(err) : take_record(record, ret_info, err);
     vamp_decode_arena_done(&arena);
     return result;
 }

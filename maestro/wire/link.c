@@ -21,7 +21,7 @@ static struct frame next_frame(struct link *link, enum frame_kind kind)
                           .kind = kind};
 }
 
-static void made_one(struct link *link, int64_t now_ns)
+static void record_sent(struct link *link, int64_t now_ns)
 {
     link->sequence++;
     link->events_acknowledged = link->events_taken;
@@ -116,7 +116,7 @@ int link_send(struct link *link, int64_t now_ns, enum frame_kind kind, const Pro
         result = enqueue(link, spare, length);
     }
     if (result == 0) {
-        made_one(link, now_ns);
+        record_sent(link, now_ns);
     }
     return result;
 }
@@ -139,7 +139,7 @@ int link_send_events(struct link *link, int64_t now_ns, link_fill *fill, void *c
     if (result != 0) {
         return result;
     }
-    made_one(link, now_ns);
+    record_sent(link, now_ns);
     return 1;
 }
 

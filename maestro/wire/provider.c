@@ -42,19 +42,13 @@ static void bound_memory(void)
     }
 }
 
-static void raise_descriptor_limit(void)
+void provider_prepare(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE,
-                        &limit); /* one descriptor a peer; the old limit is not fatal */
+        limit.rlim_cur = limit.rlim_max; /* one descriptor a peer; the old limit is not fatal */
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
-}
-
-void provider_prepare(void)
-{
-    raise_descriptor_limit();
     bound_memory();
 }
 
@@ -127,50 +121,43 @@ static int look_for(const struct fabric_kind *kind, const char *bind, uint64_t c
     return result;
 }
 
-static bool exists(const char *provider, uint64_t capabilities, enum fi_ep_type type)
+static bool exists(const struct fabric_kind *kind, const char *bind, uint64_t capabilities,
+                   enum fi_ep_type type)
 {
     struct fi_info *info = NULL;
-    const struct fabric_kind any = {.provider = provider};
-    int result = look_for(&any, NULL, capabilities, type, &info);
+    int result = look_for(kind, bind, capabilities, type, &info);
     fi_freeinfo(info);
     return result == 0;
 }
 
 /* The error text for why fi_getinfo found nothing. */
-static int explain(const char *provider, const char *bind, struct vamp_err *err)
+static int explain(const struct fabric_kind *kind, const char *bind, struct vamp_err *err)
 {
-    if (!exists(provider, 0, FI_EP_UNSPEC)) {
+    const char *provider = kind->provider;
+    const struct fabric_kind any = {.provider = provider};
+    if (kind->protocol != 0 && exists(&any, bind, FI_MSG | FI_RMA, FI_EP_RDM)) {
+        return vamp_err_set(err, -EPROTONOSUPPORT,
+                            "the other end speaks libfabric's protocol %" PRIu32
+                            " of \"%s\", which this process cannot open, because it used libfabric "
+                            "before; start it with FI_OFI_RXM_ENABLE_PASSTHRU=1, or the pool "
+                            "manager with FI_OFI_RXM_ENABLE_PASSTHRU=0",
+                            kind->protocol, provider);
+    }
+    if (!exists(&any, NULL, 0, FI_EP_UNSPEC)) {
         return vamp_err_set(err, -ENODEV,
                             "libfabric provider \"%s\" is not available here; " ALLOWED, provider);
     }
-    if (!exists(provider, FI_MSG, FI_EP_RDM)) {
-        return vamp_err_set(err, -ENOTSUP,
-                            "libfabric provider \"%s\" lacks reliable datagram endpoints "
-                            "(FI_EP_RDM); " ALLOWED,
-                            provider);
-    }
-    if (!exists(provider, FI_MSG | FI_RMA, FI_EP_RDM)) {
-        return vamp_err_set(err, -ENOTSUP,
-                            "libfabric provider \"%s\" lacks remote reads (FI_RMA) of plain "
-                            "memory; " ALLOWED,
-                            provider);
+    if (!exists(&any, NULL, FI_MSG | FI_RMA, FI_EP_RDM)) {
+        return vamp_err_set(err, -ENOTSUP, "libfabric provider \"%s\" lacks %s; " ALLOWED, provider,
+                            exists(&any, NULL, FI_MSG, FI_EP_RDM)
+                                ? "remote reads (FI_RMA) of plain memory"
+                                : "reliable datagram endpoints (FI_EP_RDM)");
     }
     return vamp_err_set(
         err, -EADDRNOTAVAIL,
         "libfabric provider \"%s\" cannot listen on \"%s\": give an address of this "
         "host",
         provider, bind != NULL ? bind : "any");
-}
-
-/* Whether the provider would be found with another protocol. */
-static bool only_protocol_differs(const struct fabric_kind *kind, const char *bind)
-{
-    const struct fabric_kind any = {.provider = kind->provider};
-    struct fi_info *info = NULL;
-    int result =
-        kind->protocol == 0 ? -ENODATA : look_for(&any, bind, FI_MSG | FI_RMA, FI_EP_RDM, &info);
-    fi_freeinfo(info);
-    return result == 0;
 }
 
 int provider_find(const struct fabric_kind *kind, const char *bind, struct fi_info **ret_info,
@@ -184,16 +171,8 @@ int provider_find(const struct fabric_kind *kind, const char *bind, struct fi_in
     if (result == -ENOMEM) {
         return vamp_err_set_errno(err, ENOMEM, "look for libfabric provider \"%s\"", provider);
     }
-    if (result != 0 && only_protocol_differs(kind, node)) {
-        return vamp_err_set(err, -EPROTONOSUPPORT,
-                            "the other end speaks libfabric's protocol %" PRIu32
-                            " of \"%s\", which this process cannot open, because it used libfabric "
-                            "before; start it with FI_OFI_RXM_ENABLE_PASSTHRU=1, or the pool "
-                            "manager with FI_OFI_RXM_ENABLE_PASSTHRU=0",
-                            kind->protocol, provider);
-    }
     if (result != 0) {
-        return explain(provider, node, err);
+        return explain(kind, node, err);
     }
     if (info->tx_attr->size < 64 || info->ep_attr->max_msg_size < FABRIC_MESSAGE_BYTES) {
         fi_freeinfo(info);

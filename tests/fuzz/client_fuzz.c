@@ -103,8 +103,10 @@ static void converse(struct remote *remote, const uint8_t *at, const uint8_t *en
         } else {
             say(remote, &step, remote->pm.received_sequence + 1);
         }
+        (void)pthread_mutex_lock(&remote->lock);
         (void)go_round(remote);
         (void)go_round(remote);
+        (void)pthread_mutex_unlock(&remote->lock);
         require(remote->pm.link.queued_bytes <= LINK_QUEUE_BYTES);
     }
     call_out(calls);
@@ -121,8 +123,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fetch_init(&remote->fetcher, remote->pm.fabric, remote->pm.silence_ns);
         remote->heard_ns = remote->looked_ns = monotonic_ns();
         converse(remote, at, data + size);
+        (void)pthread_mutex_lock(&remote->lock);
         fetch_end(&remote->fetcher);
         finish_transports(remote);
+        (void)pthread_mutex_unlock(&remote->lock);
         require(list_is_empty(&remote->transports));
     }
     remote->port.ops->shut(&remote->port);

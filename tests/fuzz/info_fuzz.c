@@ -51,14 +51,16 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
     uint8_t packed[RECORD_BYTES];
     char text[INFO_TEXT_BYTES];
     const size_t head = sizeof PREFIX - 1;
-    int length = size > head && dice_roll(&dice, 3) != 0
-                     ? base64_parse((const char *)data + head, size - head, packed, sizeof packed)
-                     : -1;
-    if (length <= 0) {
+    size_t length = 0;
+    if (size > head && dice_roll(&dice, 3) != 0) {
+        (void)sodium_base642bin(packed, sizeof packed, (const char *)data + head, size - head, NULL,
+                                &length, NULL, sodium_base64_VARIANT_ORIGINAL);
+    }
+    if (length == 0) {
         return LLVMFuzzerMutate(data, size, max);
     }
-    size_t changed = mutate_packed(&mstro__wire__pool_info__descriptor, packed, (size_t)length,
-                                   sizeof packed, &dice);
+    size_t changed =
+        mutate_packed(&mstro__wire__pool_info__descriptor, packed, length, sizeof packed, &dice);
     Mstro__Wire__PoolInfo *record = mstro__wire__pool_info__unpack(NULL, changed, packed);
     if (record != NULL && dice_roll(&dice, 8) != 0) {
         record->check = check_of(record);
@@ -68,7 +70,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
         mstro__wire__pool_info__free_unpacked(record, NULL);
     }
     memcpy(text, PREFIX, head);
-    size_t whole = head + base64_print(packed, changed, text + head);
+    (void)sodium_bin2base64(text + head, sizeof text - head, packed, changed,
+                            sodium_base64_VARIANT_ORIGINAL);
+    size_t whole = strlen(text);
     whole = whole < max ? whole : max;
     memcpy(data, text, whole);
     return whole;
